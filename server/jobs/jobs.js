@@ -120,7 +120,7 @@ export function createJobs ({
   let isClosed = false
   const kept = createKeptStreams(keeper)
   const logs = createJobLogs({ folder: path.join(logFolder, 'jobs'), limits: logLimits, onError: onLogError })
-  const timetable = createTimetable({ nextRun, onDue: runDue, now, timers })
+  const timetable = createTimetable({ nextRun, onDue: runDue, onSetBack: tellSetBack, now, timers })
   /** What a time does that comes while the job still runs. */
   const overlaps = { skip: skipRun, queue: queueRun, replace: replaceRun }
   const outcomes = createOutcomes({ store, names: () => Object.keys(jobs).sort(), isScheduled: (name) => jobs[name].cron !== undefined })
@@ -423,6 +423,11 @@ export function createJobs ({
     let count = 0
     for (let next = nextRun(String(cron), at, timeZone); next !== null && next.getTime() <= now() && count < MAX_MISSED; next = nextRun(String(cron), next, timeZone)) count++
     events.publish({ type: 'job.missed', actor: 'system', message: name, detail: { job: name, dueAt: at.toISOString(), lateMs, missed: count } })
+  }
+
+  /** @param {string[]} names @param {number} backMs */
+  function tellSetBack (names, backMs) {
+    events.publish({ type: 'clock.set-back', actor: 'system', message: `jobs ${names.join(', ')}`, detail: { backMs } })
   }
 
   /** @param {string} name @param {Waiting} order @param {number} busy @param {string} [why] */
