@@ -16,6 +16,8 @@ import { whyElsewhere } from '../programs/takeover.js'
 import { oneLine } from '../system/one-line.js'
 import { identifyProcess, signalProcess } from '../system/process-identity.js'
 import { descendantsOf } from '../system/process-tree.js'
+import { SHELL_VARIABLE } from '../system/own-variables.js'
+import { describeShell } from '../system/shell-limits.js'
 import { disableText, unitAround } from '../systemd/unit-of.js'
 import { orderOfApp, orderOfStart } from './app-orders.js'
 import { writePm2Config } from './import.js'
@@ -176,7 +178,8 @@ function refuseOthers (facts, { processes, port }) {
  */
 async function orderOfProcess (facts, { workers, name, isGiven }) {
   const { cwd } = facts
-  const env = variablesOfProcess(facts)
+  /** @type {Record<string, string | undefined>} */
+  const env = { ...variablesOfProcess(facts), [SHELL_VARIABLE]: describeShell(facts.pid) }
   const named = name === undefined ? {} : { name }
   if (await findConfigFile({ env, cwd, isApart: true })) return orderOfStart({ ...named, ...(isGiven && { workers }) }, { env, cwd })
   const look = (/** @type {string} */ script, /** @type {string} */ folder) => lookUpScript(script, folder, env.PATH)

@@ -16,6 +16,7 @@ import { lend } from '../system/loan.js'
 import { runSteps } from './steps-run.js'
 import { isGroupAlive } from '../system/process-group.js'
 import { isAlive } from '../system/process-identity.js'
+import { SHELL_VARIABLE } from '../system/own-variables.js'
 import { createTimetable } from '../system/timetable.js'
 
 /**
@@ -240,7 +241,7 @@ export function createJobs ({
     async place () {
       checkRunning()
       const { release, place } = placeNow()
-      const loan = await lend(JSON.stringify(place.env), { below: dataFolder })
+      const loan = await lend(JSON.stringify({ ...place.env, [SHELL_VARIABLE]: undefined }), { below: dataFolder })
       loans.add(loan)
       loan.over.then(() => loans.delete(loan))
       return { release: release.id, cwd: place.cwd, variables: loan.path }

@@ -78,6 +78,7 @@ function bindLibc (koffi) {
   const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
   const capset = libc.func('int capset(const void *header, const void *data)')
   const chroot = libc.func('int chroot(const char *path)')
+  const prlimit = libc.func('int prlimit(int pid, int resource, const void *limit, void *old)')
   const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
@@ -193,6 +194,17 @@ function bindLibc (koffi) {
       for (let fd = 0; fd < descriptors; fd++) fcntl(fd, F_SETFD, 'int', 0)
       execve(file, [...args, null], [...env, null])
       return strerror(koffi.errno())
+    },
+
+    /**
+     * Sets the soft limit of a process (setrlimit(2)), at most to its hard one.
+     * @param {number} pid 0: this one @param {number} resource @param {number} soft
+     */
+    limitSoftly (pid, resource, soft) {
+      const limits = new BigUint64Array(2)
+      if (prlimit(pid, resource, null, limits) !== 0) return
+      limits[0] = soft < limits[1] ? BigInt(soft) : limits[1]
+      prlimit(pid, resource, limits, null)
     },
 
     /** Others may be bound to its address from now on: SO_REUSEPORT, socket(7). @param {number} fd @returns {boolean} */
