@@ -41,7 +41,11 @@ const IS_LITTLE = endianness() === 'LE'
 // linux/falloc.h, unistd.h
 const FALLOC_FL_KEEP_SIZE = 1
 const FALLOC_FL_PUNCH_HOLE = 2
+const FALLOC_FL_COLLAPSE_RANGE = 8
 const SEEK_DATA = 3
+// sys/file.h
+const LOCK_EX = 2
+const LOCK_NB = 4
 // fcntl.h, poll.h
 const F_SETFD = 2
 const POLLIN = 1
@@ -64,6 +68,7 @@ function bindLibc (koffi) {
   const close = libc.func('int close(int fd)')
   const dup2 = libc.func('int dup2(int fd, int other)')
   const fallocate = libc.func('int fallocate(int fd, int mode, int64_t offset, int64_t length)')
+  const flock = libc.func('int flock(int fd, int operation)')
   const lseek = libc.func('int64_t lseek(int fd, int64_t offset, int whence)')
   const setsockopt = libc.func('int setsockopt(int fd, int level, int name, const void *value, unsigned int length)')
   const getsockopt = libc.func('int getsockopt(int fd, int level, int name, void *value, void *length)')
@@ -119,6 +124,15 @@ function bindLibc (koffi) {
      * @param {number} fd @param {number} from @param {number} to @returns {boolean} false: this file system cannot
      */
     punchHole: (fd, from, to) => fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from) === 0,
+
+    /**
+     * Takes the beginning of a file away; whoever appends to it never notices.
+     * @param {number} fd @param {number} bytes  whole blocks @returns {boolean} false: this file system cannot
+     */
+    cutOff: (fd, bytes) => fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, bytes) === 0,
+
+    /** Until it is closed. @param {number} fd @returns {boolean} false: somebody else has it */
+    lock: (fd) => flock(fd, LOCK_EX | LOCK_NB) === 0,
 
     /** @param {number} fd @returns {number} where its first block that is no hole begins; 0 where that cannot be told */
     firstData: (fd) => Math.max(0, Number(lseek(fd, 0, SEEK_DATA))),
