@@ -16,6 +16,8 @@ import { ownerOfProcess } from '../system/process-owner.js'
 import { descendantsOf } from '../system/process-tree.js'
 import { userId } from '../system/user.js'
 import { disableText, stopUnit, stopWords, unitAround } from '../systemd/unit-of.js'
+import { SHELL_VARIABLE } from '../system/own-variables.js'
+import { describeShell } from '../system/shell-limits.js'
 import { orderOfApp, orderOfStart } from './app-orders.js'
 import { writePm2Config } from './import.js'
 
@@ -202,7 +204,8 @@ function refuseOthers (facts, { processes, port }) {
  */
 async function orderOfProcess (facts, { workers, name, isGiven }) {
   const { cwd } = facts
-  const env = variablesOfProcess(facts)
+  /** @type {Record<string, string | undefined>} */
+  const env = { ...variablesOfProcess(facts), [SHELL_VARIABLE]: describeShell(facts.pid) }
   const named = name === undefined ? {} : { name }
   if (await findConfigFile({ env, cwd, isApart: true })) return orderOfStart({ ...named, ...(isGiven && { workers }) }, { env, cwd })
   const look = (/** @type {string} */ script, /** @type {string} */ folder) => lookUpScript(script, folder, env.PATH)

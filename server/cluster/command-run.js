@@ -3,6 +3,8 @@ import { crlfHint } from '../programs/not-executed.js'
 import { oneLine, readableText } from '../system/one-line.js'
 import { signalGroup } from '../system/process-group.js'
 import { identifyProcess, isAlive } from '../system/process-identity.js'
+import { SHELL_VARIABLE } from '../system/own-variables.js'
+import { limitAsShell, startAsShell } from '../system/shell-limits.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { durationText } from '../lifecycle/duration.js'
 
@@ -18,6 +20,9 @@ import { durationText } from '../lifecycle/duration.js'
  * @property {string} output  the last of both streams
  */
 
+const SH = '/bin/sh'
+/** Runs its argument once it has been told to. */
+const WAIT = `read -r told <&3; exec ${SH} -c "$1" 3<&-`
 const MAX_OUTPUT_CHARS = 8000
 const MAX_LAST_LINE_CHARS = 300
 /** A command that writes more than this has to wait a moment, so that it slows nobody but itself. */
@@ -40,13 +45,21 @@ const LAST_OUTPUT_MS = 200
  * @param {(stream: 'stdout' | 'stderr', text: string) => void} [order.onOutput]  as it is written
  * @param {(pid: number) => void} [order.onExited]  the process has ended; its last output may still follow
  */
-export function runCommand ({ command, cwd, env, ...order }) {
+export function runCommand ({ command, cwd, env: { [SHELL_VARIABLE]: shell, ...env }, ...order }) {
   const [program, ...args] = typeof command === 'string' ? [command] : command
   return followCommand(spawnChild(), { ...order, place: `${program} in ${cwd}`, hint: () => crlfHint([program, ...args], cwd) })
 
   function spawnChild () {
     try {
-      return spawn(program, args, { cwd, env, detached: true, shell: typeof command === 'string', stdio: ['ignore', 'pipe', 'pipe'] })
+      // A shell may look at its limits before these are set.
+      const waits = shell !== undefined && typeof command === 'string'
+      const child = startAsShell(shell, () => waits
+        ? spawn(SH, ['-c', WAIT, SH, command], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+        : spawn(program, args, { cwd, env, detached: true, shell: typeof command === 'string', stdio: ['ignore', 'pipe', 'pipe'] }))
+      if (child.pid !== undefined) limitAsShell(shell, child.pid)
+      // EPIPE: it has ended already.
+      if (waits) /** @type {import('node:net').Socket} */ (child.stdio?.[3])?.on('error', () => {}).end('\n')
+      return child
     } catch (error) {
       // E2BIG, ENOMEM: of some errors node makes an event, of others none.
       const none = new ChildProcess()

@@ -17,6 +17,7 @@ import { runSteps } from './steps-run.js'
 import { isGroupAlive } from '../system/process-group.js'
 import { isAlive } from '../system/process-identity.js'
 import { readableText } from '../system/one-line.js'
+import { SHELL_VARIABLE } from '../system/own-variables.js'
 import { createTimetable } from '../system/timetable.js'
 import { withoutUrlSecrets } from '../system/without-url-secrets.js'
 
@@ -122,7 +123,7 @@ export function createJobs ({
   let isClosed = false
   const kept = createKeptStreams(keeper)
   const logs = createJobLogs({ folder: path.join(logFolder, 'jobs'), limits: logLimits, onError: onLogError })
-  const timetable = createTimetable({ nextRun, onDue: runDue, now, timers })
+  const timetable = createTimetable({ nextRun, onDue: runDue, onSetBack: tellSetBack, now, timers })
   /** What a time does that comes while the job still runs. */
   const overlaps = { skip: skipRun, queue: queueRun, replace: replaceRun }
   const outcomes = createOutcomes({ store, names: () => Object.keys(jobs).sort(), isScheduled: (name) => jobs[name].cron !== undefined })
@@ -242,7 +243,7 @@ export function createJobs ({
     async place () {
       checkRunning()
       const { release, place } = placeNow()
-      const loan = await lend(JSON.stringify(place.env), { below: dataFolder })
+      const loan = await lend(JSON.stringify({ ...place.env, [SHELL_VARIABLE]: undefined }), { below: dataFolder })
       loans.add(loan)
       loan.over.then(() => loans.delete(loan))
       return { release: release.id, cwd: place.cwd, variables: loan.path }
@@ -425,6 +426,11 @@ export function createJobs ({
     let count = 0
     for (let next = nextRun(String(cron), at, timeZone); next !== null && next.getTime() <= now() && count < MAX_MISSED; next = nextRun(String(cron), next, timeZone)) count++
     events.publish({ type: 'job.missed', actor: 'system', message: name, detail: { job: name, dueAt: at.toISOString(), lateMs, missed: count } })
+  }
+
+  /** @param {string[]} names @param {number} backMs */
+  function tellSetBack (names, backMs) {
+    events.publish({ type: 'clock.set-back', actor: 'system', message: `jobs ${names.join(', ')}`, detail: { backMs } })
   }
 
   /** @param {string} name @param {Waiting} order @param {number} busy @param {string} [why] */

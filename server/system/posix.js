@@ -41,7 +41,11 @@ const IS_LITTLE = endianness() === 'LE'
 // linux/falloc.h, unistd.h
 const FALLOC_FL_KEEP_SIZE = 1
 const FALLOC_FL_PUNCH_HOLE = 2
+const FALLOC_FL_COLLAPSE_RANGE = 8
 const SEEK_DATA = 3
+// sys/file.h
+const LOCK_EX = 2
+const LOCK_NB = 4
 // fcntl.h, poll.h
 const F_SETFD = 2
 const POLLIN = 1
@@ -61,6 +65,7 @@ function bindLibc (koffi) {
   const close = libc.func('int close(int fd)')
   const dup2 = libc.func('int dup2(int fd, int other)')
   const fallocate = libc.func('int fallocate(int fd, int mode, int64_t offset, int64_t length)')
+  const flock = libc.func('int flock(int fd, int operation)')
   const lseek = libc.func('int64_t lseek(int fd, int64_t offset, int whence)')
   const setsockopt = libc.func('int setsockopt(int fd, int level, int name, const void *value, unsigned int length)')
   const getsockopt = libc.func('int getsockopt(int fd, int level, int name, void *value, void *length)')
@@ -74,6 +79,7 @@ function bindLibc (koffi) {
   const getxattr = libc.func('long getxattr(const char *path, const char *name, void *value, size_t size)')
   const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
   const chroot = libc.func('int chroot(const char *path)')
+  const prlimit = libc.func('int prlimit(int pid, int resource, const void *limit, void *old)')
   const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
@@ -107,6 +113,15 @@ function bindLibc (koffi) {
      * @param {number} fd @param {number} from @param {number} to @returns {boolean} false: this file system cannot
      */
     punchHole: (fd, from, to) => fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from) === 0,
+
+    /**
+     * Takes the beginning of a file away; whoever appends to it never notices.
+     * @param {number} fd @param {number} bytes  whole blocks @returns {boolean} false: this file system cannot
+     */
+    cutOff: (fd, bytes) => fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, bytes) === 0,
+
+    /** Until it is closed. @param {number} fd @returns {boolean} false: somebody else has it */
+    lock: (fd) => flock(fd, LOCK_EX | LOCK_NB) === 0,
 
     /** @param {number} fd @returns {number} where its first block that is no hole begins; 0 where that cannot be told */
     firstData: (fd) => Math.max(0, Number(lseek(fd, 0, SEEK_DATA))),
@@ -182,6 +197,17 @@ function bindLibc (koffi) {
       for (let fd = 0; fd < descriptors; fd++) fcntl(fd, F_SETFD, 'int', 0)
       execve(file, [...args, null], [...env, null])
       return strerror(koffi.errno())
+    },
+
+    /**
+     * Sets the soft limit of a process (setrlimit(2)), at most to its hard one.
+     * @param {number} pid 0: this one @param {number} resource @param {number} soft
+     */
+    limitSoftly (pid, resource, soft) {
+      const limits = new BigUint64Array(2)
+      if (prlimit(pid, resource, null, limits) !== 0) return
+      limits[0] = soft < limits[1] ? BigInt(soft) : limits[1]
+      prlimit(pid, resource, limits, null)
     },
 
     /** Others may be bound to its address from now on: SO_REUSEPORT, socket(7). @param {number} fd @returns {boolean} */
