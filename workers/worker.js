@@ -10,6 +10,7 @@ import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
 import { createAcceptDeferral } from './defer-accept.js'
+import { endWhenDone } from './end-when-done.js'
 import { createEvenAccept } from './even-accept.js'
 import { createFatalGrace } from './fatal-grace.js'
 import { outliveFullDisk } from './full-disk.js'
@@ -46,7 +47,10 @@ export function startWorker (settings) {
   const drain = createDrain({
     requests,
     sessions,
-    onStart: () => termination.prepare(),
+    onStart () {
+      naturalEnd?.hold()
+      termination.prepare()
+    },
     onHolds: (holds) => orphan.note(holds) || channel.send({ type: 'holds', ...holds }),
     onOverdue: () => orphan.endAlone(),
     onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained()
@@ -80,6 +84,9 @@ export function startWorker (settings) {
   const evenAccept = createEvenAccept({ onKnown: (isEven) => channel.send({ type: 'spread', isEven }) })
   if (hasSockets) shareSockets({ channel, drain, deferral, evenAccept, sessions })
   else openOwnDescriptors()
+  // A server that has to answer before it is let in does not listen yet.
+  const naturalEnd = readiness ? null : endWhenDone({ sharesSockets: hasSockets })
+  if (standby && naturalEnd) standby.whenPromoted(naturalEnd.hold())
   channel.on('drain', (message) => {
     readiness?.stop()
     drain.start(message)
