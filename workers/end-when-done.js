@@ -6,7 +6,7 @@ const LISTENED = ['message', 'disconnect']
 
 /**
  * Lets an app that has nothing more to do come to its end, as it would without a master: a job, a script. It goes on while it
- * waits for the master: for its socket, for its slot, or for the end of its drain.
+ * waits for the master: for its socket, for its slot, for its successor, or for the end of its drain.
  * @param {{ sharesSockets: boolean }} how  false: its connections come through the channel
  * @returns {{ hold: () => () => void }} keeps it running until what this has returned is called
  */

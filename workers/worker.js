@@ -9,6 +9,7 @@ import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
+import { tellDraining } from './drain-notice.js'
 import { createAcceptDeferral } from './defer-accept.js'
 import { endWhenDone } from './end-when-done.js'
 import { createEvenAccept } from './even-accept.js'
@@ -47,9 +48,10 @@ export function startWorker (settings) {
   const drain = createDrain({
     requests,
     sessions,
-    onStart () {
+    onStart (limits) {
       naturalEnd?.hold()
       termination.prepare()
+      tellDraining(limits, (message) => channel.send({ type: 'problem', message }))
     },
     onHolds: (holds) => orphan.note(holds) || channel.send({ type: 'holds', ...holds }),
     onOverdue: () => orphan.endAlone(),
@@ -122,7 +124,13 @@ export function startWorker (settings) {
     limitRequests(limits.maxRequests)
   })
   const activity = tellActivity(channel, watchThreads(channel))
-  replaceBeforeLeaving({ ask: () => channel.send({ type: 'leaving' }), isServing: () => isReady && !drain.isDraining() })
+  replaceBeforeLeaving({
+    ask () {
+      naturalEnd?.hold()
+      channel.send({ type: 'leaving' })
+    },
+    isServing: () => isReady && !drain.isDraining()
+  })
   answerDiagnostics(channel)
   answerRequestLists(channel, requests)
   // The main module of a CommonJS app has run by the first turn after this.
