@@ -154,7 +154,7 @@ const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'alive', '
  */
 export function recordEnd (transition, worker, seen) {
   const cause = causeOfExit(worker, seen, worker.slot === null ? 'always' : transition.state.options.restart.policy)
-  const exit = { ...seen, hint: seen.hint ?? hintOfEnd(worker, seen, cause) }
+  const exit = { ...seen, hint: isOneOf(BLAMED_CAUSES, cause) ? seen.hint ?? hintOfEnd(worker, seen) : null }
   const unfinished = unfinishedOf(worker, exit)
   const message = `${exitMessage(worker, exit, cause)}${exit.hint ? `; ${exit.hint}` : ''}${lossOf(unfinished, exit.left)}`
   warnOfLoss(transition, worker, unfinished)
@@ -176,9 +176,9 @@ export function recordEnd (transition, worker, seen) {
   return cause
 }
 
-/** @param {Worker} worker @param {import('./loss.js').Exit} exit @param {string} cause @returns {string | null} what may help one that has ended as a job does */
-function hintOfEnd ({ intent, addresses }, { code, error }, cause) {
-  const isOfJob = code === 0 && !error && !intent && addresses.length === 0 && isOneOf(BLAMED_CAUSES, cause)
+/** @param {Worker} worker @param {import('./loss.js').Exit} exit @returns {string | null} what may help one that has ended as a job does */
+function hintOfEnd ({ intent, addresses }, { code, error }) {
+  const isOfJob = code === 0 && !error && !intent && addresses.length === 0
   return isOfJob ? 'it has come to its end without an error: where that is meant, as of a job, set restart.policy: on-failure (--restart-policy on-failure)' : null
 }
 
