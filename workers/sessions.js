@@ -249,7 +249,7 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
   function learnFromHead ({ req, statusCode }, head) {
     const ended = by.header === ENDED_BY_DELETE && req.method === 'DELETE' && statusCode < 300 ? names.inRequest(req) : null
     if (ended) own.delete(ended)
-    else learn(names.inAnswer(head))
+    else learn(names.inAnswer(head) ?? (statusCode < 400 ? names.inPath(req) : null))
   }
 
   /** @param {import('./answers.js').Response} response @param {string} body */

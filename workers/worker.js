@@ -9,7 +9,9 @@ import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
+import { tellDraining } from './drain-notice.js'
 import { createAcceptDeferral } from './defer-accept.js'
+import { endWhenDone } from './end-when-done.js'
 import { createEvenAccept } from './even-accept.js'
 import { createFatalGrace } from './fatal-grace.js'
 import { outliveFullDisk } from './full-disk.js'
@@ -46,7 +48,11 @@ export function startWorker (settings) {
   const drain = createDrain({
     requests,
     sessions,
-    onStart: () => termination.prepare(),
+    onStart (limits) {
+      naturalEnd?.hold()
+      termination.prepare()
+      tellDraining(limits, (message) => channel.send({ type: 'problem', message }))
+    },
     onHolds: (holds) => orphan.note(holds) || channel.send({ type: 'holds', ...holds }),
     onOverdue: () => orphan.endAlone(),
     onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained()
@@ -80,6 +86,9 @@ export function startWorker (settings) {
   const evenAccept = createEvenAccept({ onKnown: (isEven) => channel.send({ type: 'spread', isEven }) })
   if (hasSockets) shareSockets({ channel, drain, deferral, evenAccept, sessions })
   else openOwnDescriptors()
+  // A server that has to answer before it is let in does not listen yet.
+  const naturalEnd = readiness ? null : endWhenDone({ sharesSockets: hasSockets })
+  if (standby && naturalEnd) standby.whenPromoted(naturalEnd.hold())
   channel.on('drain', (message) => {
     readiness?.stop()
     drain.start(message)
@@ -115,7 +124,13 @@ export function startWorker (settings) {
     limitRequests(limits.maxRequests)
   })
   const activity = tellActivity(channel, watchThreads(channel))
-  replaceBeforeLeaving({ ask: () => channel.send({ type: 'leaving' }), isServing: () => isReady && !drain.isDraining() })
+  replaceBeforeLeaving({
+    ask () {
+      naturalEnd?.hold()
+      channel.send({ type: 'leaving' })
+    },
+    isServing: () => isReady && !drain.isDraining()
+  })
   answerDiagnostics(channel)
   answerRequestLists(channel, requests)
   // The main module of a CommonJS app has run by the first turn after this.

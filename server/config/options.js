@@ -151,7 +151,13 @@ export const SCHEMA = z.strictObject({
     by: groupOf({
       header: nameOption('header', 'mcp-session-id', 'the header of requests and answers that names a session; with dispatch sticky, its requests reach the worker that has made it'),
       cookie: nameOption('cookie', 'connect.sid', 'the cookie that names a session, as an answer sets it'),
-      query: nameOption('parameter', 'sid', 'the parameter of the URL that names a session, as an answer tells it at its beginning; sid for Socket.IO')
+      query: nameOption('parameter', 'sid', 'the parameter of the URL that names a session, as an answer tells it at its beginning; sid for Socket.IO'),
+      path: z.string().regex(/^(?:\/(?::\w+|[\w.~-]+))+$/).refine((path) => path.split('/').filter((part) => part === ':session').length === 1).optional().register(ABOUT, {
+        kind: 'text',
+        hint: '/path',
+        expected: 'a path with one :session, such as "/sockjs/:server/:session"',
+        description: 'where in the path of a URL a client names its session: at :session; each other :word is any part; the worker that answers it first has it'
+      })
     }),
     idleMs: integerOption(1000, MAX_TIMER_MS, 'how long a replaced worker is kept for a session of sticky.by without a request', 'ms').default(600_000),
     failoverMs: millisecondsOption('how long a slot may be without a ready worker before its clients go to other slots').default(2000)

@@ -48,6 +48,8 @@
  *   that has made it
  * @property {string} [sticky.by.cookie]  the cookie that names a session, as an answer sets it
  * @property {string} [sticky.by.query]  the parameter of the URL that names a session, as an answer tells it at its beginning; sid for Socket.IO
+ * @property {string} [sticky.by.path]  where in the path of a URL a client names its session: at :session; each other :word is any part; the worker that
+ *   answers it first has it
  * @property {number} [sticky.idleMs]  how long a replaced worker is kept for a session of sticky.by without a request; default: `600000`
  * @property {number} [sticky.failoverMs]  how long a slot may be without a ready worker before its clients go to other slots; default: `2000`
  * @property {'on' | 'off'} [rebalance]  what a worker does that gets over 10 % more requests than the others have on average; on: some of its answers

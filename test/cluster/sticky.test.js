@@ -42,14 +42,14 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
   })
 
   test('with sticky.by a session stays with the worker that has it, by header, cookie and URL, on new and on kept connections, over a restart too', async (t) => {
-    const by = ['header', 'session-id', 'cookie', 'sid', 'query', 'sid']
-    const flags = [0, 2, 4].flatMap((at) => [`--sticky-by-${by[at]}`, by[at + 1]])
+    const by = ['header', 'session-id', 'cookie', 'sid', 'query', 'sid', 'path', '/rooms/:session']
+    const flags = [0, 2, 4, 6].flatMap((at) => [`--sticky-by-${by[at]}`, by[at + 1]])
     const deck = await startDeckHere(t, 'sessions-in-memory.cjs', { workers: 3, flags: [...STICKY, ...flags, '--drain-idle-grace-ms', '100', '--drain-deadline-ms', '1000'] })
     await deck.until({ ready: 3 })
     const url = await deck.appUrl()
     const kept = new http.Agent({ keepAlive: true, maxSockets: 4 })
     t.after(() => kept.destroy())
-    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the header session-id, else the cookie sid, else the parameter sid of the URL$/m)
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the header session-id, else the cookie sid, else the parameter sid of the URL, else the path \/rooms\/:session$/m)
 
     const made = await Promise.all(Array.from({ length: 18 }, async (_, index) => {
       const way = ['header', 'cookie', 'query'][index % 3]
@@ -81,6 +81,12 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     const [whole, next] = await pipeline(port, other?.pid, [inParts + part, part + '0\r\n\r\n' + get + inParts, part, '0\r\n\r\n'], 3)
     assert.deepEqual([JSON.parse(whole).length, JSON.parse(next).pid], [0x10000, other?.pid])
     assert.match((await pipeline(port, other?.pid, [inParts, ...Array.from({ length: 40 }, () => part), '0\r\n\r\n'], 1))[0], /no such session/, 'too long to be passed, but not to be answered')
+    for (const room of ['one', 'two', 'three', 'four']) {
+      const askAgain = (/** @type {http.Agent | false} */ agent = false) => call(`${url}/rooms/${room}`, { method: 'GET', agent })
+      const { pid } = JSON.parse(await askAgain())
+      for (const count of [2, 3, 4]) assert.deepEqual(JSON.parse(await askAgain(count % 2 ? kept : false)), { pid, count, length: 0 })
+      made.push({ pid, sid: null, askAgain })
+    }
 
     await deck.rollout('restart')
     for (const { pid, sid, askAgain } of made) assert.deepEqual(JSON.parse(await askAgain()), { pid, count: sid && sid === other?.sid ? 8 : 5, length: 0 })

@@ -190,6 +190,19 @@ test('at the deadline an upload and a download that still move go on, what has s
   assert.ok(servers[0].told.some(({ transfers }) => transfers > 0), JSON.stringify(servers[0].told))
 })
 
+test('a transfer that still moves when its time is over is cut, and nobody says that it had stopped', async (t) => {
+  const { drain, port, untilDrained } = await serve(t, http.createServer((_request, response) => {
+    const timer = setInterval(() => response.write('.'), 10)
+    response.on('close', () => clearInterval(timer))
+  }))
+  const end = download(clientOf1(port)('/'))
+  await wait(200)
+  drain.start({ ...LIMITS, deadlineMs: 300, longLivedMs: 400, spreadMs: 100 })
+  assert.equal(await end, 'cut')
+  await untilDrained()
+  assert.deepEqual(drain.unfinished(), { requests: 1, connections: 1, stalled: 0, closed: { webSockets: 0, eventStreams: 0, connections: 0 } })
+})
+
 /** @param {number} port @returns {(path: string) => any} */
 function clientOf1 (port) {
   const agent = new http.Agent()
