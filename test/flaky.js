@@ -5,19 +5,18 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { formatTable } from '../server/cli/output.js'
-import { runFolder } from './support/run-folder.js'
 
 // Runs all tests again and again, each time in another order, and prints which of them failed, how often and in which order.
-// Called again after it was stopped, it goes on with the run in which that was, in the order of that.
+// Called again after it was stopped, it goes on with the run in which that was, in the same order.
 
 /** @typedef {{ file: string, test: string, error: string }} Failure */
 /** @typedef {{ wanted: string, seed: number, done: { seed: number, seconds: number, failures: Failure[] }[] }} State */
 
-const STATE = fileURLToPath(new URL('.flaky.json', import.meta.url))
 const RUN = fileURLToPath(new URL('run.js', import.meta.url))
 const MAX_ERROR_CHARS = 120
 
-const { values: { load }, positionals: [times = '', ...files] } = parseArgs({ allowPositionals: true, options: { load: { type: 'string', default: '0' } } })
+const STATE = fileURLToPath(new URL('.flaky.json', import.meta.url))
+const { values: { load, state: file }, positionals: [times = '', ...files] } = parseArgs({ allowPositionals: true, options: { load: { type: 'string', default: '0' }, state: { type: 'string', default: STATE } } })
 if (!/^[1-9]\d{0,3}$/.test(times)) throw new Error(`expected how often to run the tests, as in npm run flaky -- 6 --load 4, received ${JSON.stringify(times)}`)
 if (!/^\d{1,3}$/.test(load)) throw new Error(`--load: expected how many busy processes to run beside the tests, received ${JSON.stringify(load)}`)
 
@@ -30,13 +29,13 @@ while (state.done.length < Number(times)) {
   state.done.push({ seed: state.seed, seconds: Math.round((performance.now() - startedAt) / 1000), failures })
   state.seed = newSeed()
 }
-rmSync(STATE, { force: true })
+rmSync(file, { force: true })
 tell(state.done)
 
 /** @param {State} fresh @returns {State} the one that was stopped, where the same was wanted */
 function begun (fresh) {
   try {
-    const before = JSON.parse(readFileSync(STATE, 'utf8'))
+    const before = JSON.parse(readFileSync(file, 'utf8'))
     return before.wanted === fresh.wanted ? before : fresh
   } catch {
     // ENOENT: none was stopped. Or while it was written.
@@ -46,13 +45,12 @@ function begun (fresh) {
 
 /** @param {State} now */
 function write (now) {
-  writeFileSync(STATE, JSON.stringify(now))
+  writeFileSync(file, JSON.stringify(now))
 }
 
 /** @param {number} seed @returns {Promise<Failure[]>} */
 async function runOnce (seed) {
-  const folder = runFolder()
-  const record = `${folder}/record.json`
+  const record = `${file}.record`
   const child = spawn(process.execPath, [RUN, '--seed', String(seed), '--load', load, '--record', record, ...files], { stdio: 'inherit' })
   const signals = /** @type {const} */ (['SIGHUP', 'SIGINT', 'SIGTERM'])
   const passOn = (/** @type {NodeJS.Signals} */ signal) => { child.kill(signal) }
@@ -63,7 +61,7 @@ async function runOnce (seed) {
     return JSON.parse(readFileSync(record, 'utf8'))
   } finally {
     for (const each of signals) process.off(each, passOn)
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(record, { force: true })
   }
 }
 

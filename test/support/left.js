@@ -1,8 +1,7 @@
 import { readdirSync } from 'node:fs'
-import net from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findStarted } from './leftovers.js'
+import { endEach, findStarted, listeningSockets } from './leftovers.js'
 import { PLACES } from './place.js'
 import { until } from './until.js'
 
@@ -11,8 +10,8 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PATIENCE_MS = 5000
 /** Files of a lane share a browser: it has its files where the first of them has its own. */
 const OF_BROWSER = /chromium|playwright/
-/** Node listens from the first fork of a process on. */
-const OF_CLUSTER = 'internalMessage'
+/** Node listens from the first fork of a process on; and at its end nobody is left to be disturbed. @type {(string | symbol)[]} */
+const OF_THE_PROCESS = ['internalMessage', 'exit']
 const TEMPORARY_FOLDER = /^t-\w{6}$/
 /** What a clone gets from tools that run beside the tests. */
 const OF_TOOLS = /^(node_modules|dist|types|coverage)$|\.log$/
@@ -25,15 +24,17 @@ export function lookAround () {
     env: { ...process.env },
     cwd: process.cwd(),
     listeners: new Map(process.eventNames().map((name) => [name, process.listenerCount(name)])),
-    servers: new Set(servers()),
+    servers: listeningSockets(),
     files: new Set(filesOfProject())
   }
 }
 
-/** @param {Surroundings} before @returns {Promise<string[]>} the same, once it had the time to go */
+/** @param {Surroundings} before @returns {Promise<string[]>} the same, once it had the time to go; the processes are ended */
 export async function leftSince (before) {
   await until(() => leftNow(before).length === 0, 'the end of all', { patienceMs: PATIENCE_MS }).catch(() => {})
-  return leftNow(before)
+  const left = leftNow(before)
+  endEach(startedIn(String(before.env.TEST_PLACE)))
+  return left
 }
 
 /** @param {Surroundings} before @returns {string[]} */
@@ -42,18 +43,17 @@ export function leftNow ({ env, cwd, listeners, servers: known, files }) {
   return [
     ...[...new Set([...Object.keys(env), ...Object.keys(process.env)])].filter((name) => env[name] !== process.env[name]).map((name) => `the variable ${name}`),
     ...process.cwd() === cwd ? [] : [`the working folder ${process.cwd()}`],
-    ...process.eventNames().filter((name) => name !== OF_CLUSTER && process.listenerCount(name) > (listeners.get(name) ?? 0)).map((name) => `a listener of the process for ${String(name)}`),
-    ...servers().filter((server) => !known.has(server)).map((server) => `a server at ${JSON.stringify(server.address())}`),
-    ...findStarted(place).filter(({ command }) => !OF_BROWSER.test(command)).map(({ pid, command }) => `the process ${pid}, ${command}`),
+    ...process.eventNames().filter((name) => !OF_THE_PROCESS.includes(name) && process.listenerCount(name) > (listeners.get(name) ?? 0)).map((name) => `a listener of the process for ${String(name)}`),
+    ...[...listeningSockets()].filter(([inode]) => !known.has(inode)).map(([, address]) => `a server at ${address}`),
+    ...startedIn(place).map(({ pid, command }) => `the process ${pid}, ${command}`),
     ...readdirSync(place).filter((name) => !TEMPORARY_FOLDER.test(name) && !PLACES.includes(name) && !OF_BROWSER.test(name)).map((name) => `the file ${path.join(place, name)}`),
     ...filesOfProject().filter((name) => !files.has(name)).map((name) => `the file ${name}`)
   ]
 }
 
-/** @returns {net.Server[]} */
-function servers () {
-  const handles = /** @type {{ _getActiveHandles: () => unknown[] }} */ (/** @type {unknown} */ (process))._getActiveHandles()
-  return handles.filter((handle) => handle instanceof net.Server)
+/** @param {string} place */
+function startedIn (place) {
+  return findStarted(place).filter(({ command }) => !OF_BROWSER.test(command))
 }
 
 /** Where tests run programs, and what they may take for their working folder. @returns {string[]} */

@@ -42,13 +42,16 @@ const END_WITHIN_MS = 10_000
  */
 export function endProcessesOf (text) {
   const deadline = performance.now() + END_WITHIN_MS
-  for (let found; performance.now() < deadline && (found = findStarted(text)).length > 0;) {
-    for (const { pid } of found) {
-      try {
-        process.kill(pid, 'SIGKILL')
-      } catch {
-        // ESRCH: it has ended in between.
-      }
+  for (let found; performance.now() < deadline && (found = findStarted(text)).length > 0;) endEach(found)
+}
+
+/** @param {{ pid: number }[]} found */
+export function endEach (found) {
+  for (const { pid } of found) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // ESRCH: it has ended in between.
     }
   }
 }
@@ -71,6 +74,8 @@ function isLivingChild (place, parents) {
 }
 
 const LISTENING = '0A'
+/** __SO_ACCEPTCON. */
+const ACCEPTS = '00010000'
 
 /** @param {number} port @returns {boolean} whether any TCP socket of this machine listens there, on whatever address */
 export function isListening (port) {
@@ -78,6 +83,27 @@ export function isListening (port) {
     const [, local, , state] = line.trim().split(/\s+/)
     return state === LISTENING && Number.parseInt(local.split(':')[1], 16) === port
   }))
+}
+
+/** @returns {Map<string, string>} the addresses at which this process listens, TCP and Unix sockets, by inode */
+export function listeningSockets () {
+  const own = new Set(readdirSync('/proc/self/fd').map((fd) => inodeOf(`/proc/self/fd/${fd}`)))
+  const rows = ['tcp', 'tcp6', 'unix'].flatMap((kind) => readFileSync(`/proc/self/net/${kind}`, 'utf8').trim().split('\n').slice(1).map((line) => line.trim().split(/\s+/)))
+  return new Map(rows.flatMap((row) => {
+    // Those of Unix have as flag that they accept, and a path where they have one.
+    const [isOpen, inode, address] = row[0].endsWith(':') && row[0].length > 12 ? [row[3] === ACCEPTS, row[6], row[7] ?? 'no path'] : [row[3] === LISTENING, row[9], `port ${Number.parseInt(row[1].split(':')[1], 16)}`]
+    return isOpen && own.has(inode) ? [[inode, address]] : []
+  }))
+}
+
+/** @param {string} fd @returns {string | undefined} of a socket */
+function inodeOf (fd) {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(fd))?.[1]
+  } catch {
+    // ENOENT: the one by which the folder was read.
+    return undefined
+  }
 }
 
 /** @param {string} socket a path, or `@name` @returns {boolean} whether a Unix socket listens there */

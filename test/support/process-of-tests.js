@@ -1,14 +1,17 @@
 import path from 'node:path'
-import { leftNow, lookAround } from './left.js'
-import { isLane } from './no-hang.js'
-import './place.js'
+import { isMainThread } from 'node:worker_threads'
 
 // What test/run.js has each of its processes load first. A lane looks around for each of its files by itself.
 
-// What a test forks is no process of the runner.
+// What a test forks is no process of the runner; its threads load this all the same.
 process.execArgv = process.execArgv.filter((word) => word !== `--import=${import.meta.url}`)
-if (!isLane) {
-  const before = lookAround()
+if (isMainThread) {
+  const [{ leftNow, lookAround }, { isLane }] = await Promise.all([import('./left.js'), import('./no-hang.js')])
+  if (!isLane) nameAtEnd(leftNow, lookAround())
+}
+
+/** @param {typeof import('./left.js').leftNow} leftNow @param {import('./left.js').Surroundings} before */
+function nameAtEnd (leftNow, before) {
   process.once('exit', () => {
     const left = leftNow(before)
     if (left.length === 0) return
