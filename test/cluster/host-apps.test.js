@@ -9,7 +9,6 @@ import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const BY = { actor: 'ada' }
-process.env.CLUSTERDECK_RUNTIME_DIR = tempFolder()
 
 /** @param {string} code @returns {string} a folder with it */
 function folderWith (code) {

@@ -6,6 +6,7 @@ import { io } from 'socket.io-client'
 import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { tempFolder } from '../support/folder.js'
 import { busyPort, freePort } from '../support/ports.js'
 import { rareOnly, rareTest } from '../support/rare.js'
 import { WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
@@ -134,14 +135,14 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     const port = await freePort()
     const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: 1, flags: STICKY, env: { PORT: String(port) } })
     await deck.until({ ready: 1 })
-    const other = await runCli(['start', new URL('../fixtures/tells-its-slot.cjs', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', `${deck.folder}-other`], { env: { PORT: String(port) } })
+    const other = await runCli(['start', new URL('../fixtures/tells-its-slot.cjs', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', tempFolder()], { env: { PORT: String(port) } })
     assert.notEqual(other.code, 0)
     assert.match(other.stderr, new RegExp(`port ${port} is in use \\(EADDRINUSE\\)`))
   })
 
   test('is refused where it cannot be', async (t) => {
-    const { folder } = await startDeckHere(t, 'hello.js', { workers: 1 })
-    const { code, stderr } = await runCli(['start', new URL('../fixtures/hello.js', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', `${folder}-other`], { launch: WITHOUT_KOFFI })
+    await startDeckHere(t, 'hello.js', { workers: 1 })
+    const { code, stderr } = await runCli(['start', new URL('../fixtures/hello.js', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', tempFolder()], { launch: WITHOUT_KOFFI })
     assert.notEqual(code, 0)
     assert.match(stderr, /dispatch: expected "shared" or "round-robin" on this machine, received "sticky" \(it takes Linux and the optional package koffi\)/)
   })

@@ -19,6 +19,7 @@ import { startAdmin, TOKEN } from '../../support/admin.js'
 import { CLI } from '../../support/deck.js'
 import { wordsOf } from '../../support/examples.js'
 import { tempFolder } from '../../support/folder.js'
+import { ownVariables } from '../../support/place.js'
 import { lacksStrangers, OTHER_UID, startStranger } from '../../support/stranger.js'
 import { until } from '../../support/until.js'
 
@@ -38,7 +39,7 @@ function dataFolder (t, { adminUrl, token = TOKEN, pid = process.pid } = {}) {
   return async (line, env = {}, folder = cwd) => {
     const output = { stdout: '', stderr: '' }
     const stream = (/** @type {'stdout' | 'stderr'} */ name) => /** @type {any} */ ({ isTTY: false, write: (/** @type {string} */ text) => { output[name] += text } })
-    const code = await runCommandLine(line.split(' ').filter(Boolean), { stdout: stream('stdout'), stderr: stream('stderr'), env: { CLUSTERDECK_DATA_DIR: cwd, ...env }, cwd: folder })
+    const code = await runCommandLine(line.split(' ').filter(Boolean), { stdout: stream('stdout'), stderr: stream('stderr'), env: { ...ownVariables(), CLUSTERDECK_DATA_DIR: cwd, ...env }, cwd: folder })
     return { code, ...output }
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
@@ -72,8 +72,9 @@ test('one that is told to end and ends with 0 has not passed', async () => {
 test('what it leaves running in its group ends with it, and what has left the group is not waited for', async () => {
   const file = path.join(tempFolder(), 'it-has-left')
   const began = performance.now()
-  const { passed, output } = await run(`sleep 1000 & echo $!; setsid sh -c 'touch ${file}; exec sleep 20' & until [ -e ${file} ]; do sleep 0.01; done`).ended
+  const { passed, output } = await run(`sleep 1000 & echo $!; setsid sh -c 'echo $$ > ${file}; exec sleep 20' & until [ -s ${file} ]; do sleep 0.01; done`).ended
   assert.ok(passed && performance.now() - began < 15_000)
+  process.kill(Number(readFileSync(file)))
   await until(() => isGone(output), 'the end of its child')
 })
 
