@@ -17,8 +17,9 @@ const SERVERS = ['NativeModule _http_server', 'NativeModule internal/http2/core'
  * an HTTP server, so it is not one that is slow to start.
  * @param {import('./channel.js').Channel} channel
  * @param {{ areHolding: () => boolean }} threads
+ * @param {{ servesDatagrams: () => boolean, onIdle: () => void }} how  `onIdle`: it has bound a port of UDP, and nothing comes after that
  */
-export function tellActivity (channel, threads) {
+export function tellActivity (channel, threads, { servesDatagrams, onIdle }) {
   let told = ''
   let before = performance.eventLoopUtilization()
   let idleSince = performance.now()
@@ -31,8 +32,9 @@ export function tellActivity (channel, threads) {
     // Node would wait for these. Each kind is named once.
     const resources = [...new Set([...process.getActiveResourcesInfo(), ...(threads.areHolding() ? ['Thread'] : [])])].sort()
     const { utilization } = performance.eventLoopUtilization(now, before)
-    if (utilization > IDLE_UTILIZATION || resources.some((each) => STARTS.test(each)) || holdsServer()) idleSince = performance.now()
+    if (utilization > IDLE_UTILIZATION || resources.some((each) => STARTS.test(each)) || (holdsServer() && !servesDatagrams())) idleSince = performance.now()
     const isIdle = performance.now() - idleSince >= IDLE_MS
+    if (isIdle && servesDatagrams()) return onIdle()
     const text = `${resources} ${isIdle}`
     if (text !== told) channel.send({ type: 'active', resources, isIdle })
     told = text
@@ -41,7 +43,8 @@ export function tellActivity (channel, threads) {
   }
 }
 
-function holdsServer () {
+/** @returns {boolean} whether the code of a server of HTTP is loaded */
+export function holdsServer () {
   const { moduleLoadList } = process
   return moduleLoadList === undefined || SERVERS.some((name) => moduleLoadList.includes(name))
 }

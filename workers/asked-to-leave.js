@@ -3,24 +3,26 @@ import cluster from 'node:cluster'
 /**
  * An app of node:cluster ends its worker by itself, after an error or now and then, by closing its channel. It is replaced
  * first instead, and drains then. One that is on its way out, or was never ready, has what Node does.
- * @param {{ ask: () => void, isServing: () => boolean }} parts
+ * @param {{ ask: () => void, isServing: () => boolean, lose: (disconnect: () => void) => void }} parts  `lose`: the other end of the channel is gone
  */
-export function replaceBeforeLeaving ({ ask, isServing }) {
+export function replaceBeforeLeaving ({ ask, isServing, lose }) {
   const { worker } = cluster
   if (!worker) return
   worker.disconnect = askInstead(worker.disconnect, worker)
   worker.kill = askInstead(worker.kill, worker)
   worker.destroy = askInstead(worker.destroy, worker)
-  process.disconnect = askInstead(process.disconnect, undefined)
+  const { disconnect } = process
+  process.disconnect = askInstead(disconnect, undefined, () => lose(() => disconnect.call(process)))
 
   /**
    * @template {unknown[]} Arguments @template Answer @template Instead
-   * @param {(...args: Arguments) => Answer} leave @param {Instead} answer
+   * @param {(...args: Arguments) => Answer} leave @param {Instead} answer @param {(...args: Arguments) => Answer} [leaveByNode]
    * @returns {(...args: Arguments) => Answer | Instead}
    */
-  function askInstead (leave, answer) {
+  function askInstead (leave, answer, leaveByNode = leave) {
     return /** @this {unknown} */ function (...args) {
-      if (!process.connected || !isServing() || !isCalledByApp(new Error())) return leave.apply(this, args)
+      const isApp = isCalledByApp(new Error())
+      if (!process.connected || !isServing() || !isApp) return (isApp ? leave : leaveByNode).apply(this, args)
       ask()
       return answer
     }

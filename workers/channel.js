@@ -32,9 +32,12 @@ export function openChannel () {
     /** @param {import('./protocol.js').ToMaster} message */
     send (message) {
       if (!process.connected) return
-      // A failed send needs no answer: where the master is gone, 'disconnect' ends this worker.
+      // A failed send needs no answer: where the master is gone, this worker serves on, or 'disconnect' ends it.
       process.send?.(wrapMessage(message), undefined, undefined, () => {})
     },
+
+    /** @returns {boolean} false: its master is gone */
+    isOpen: () => Boolean(process.channel),
 
     /**
      * @template {keyof Messages} Type

@@ -15,6 +15,9 @@ const MSG_NOSIGNAL = 0x4000
 const SHUT_RD = 0
 const IPPROTO_TCP = 6
 const TCP_DEFER_ACCEPT = 9
+const TCP_INFO = 11
+/** Of struct tcp_info, up to the age of what was received last. */
+const TCP_INFO_NUMBERS = 14
 const F_DUPFD_CLOEXEC = 1030
 /** struct msghdr, struct iovec, and struct cmsghdr with one descriptor, of 64 bits. */
 const [MESSAGE, VECTOR, CONTROL, CONTROL_LENGTH] = [56, 16, 24, 20n]
@@ -73,6 +76,13 @@ function bindCalls (koffi) {
 
     /** Connections are accepted once their first bytes are there, or after a second without: tcp(7). @param {number} fd  listens */
     waitForBytes (fd) { setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, Buffer.from(Int32Array.of(1).buffer), 4) },
+
+    /** @param {number} fd of a connection @returns {{ sentMs: number, heardMs: number } | null} how long ago its last bytes went and came; null: it is not of TCP */
+    agesOf (fd) {
+      const info = new Uint32Array(TCP_INFO_NUMBERS)
+      if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, Uint32Array.of(info.byteLength)) !== 0) return null
+      return { sentMs: info[11], heardMs: info[13] }
+    },
 
     /** @param {string} path of a Unix socket @returns {number | null} null: nobody listens there */
     connect (path) {

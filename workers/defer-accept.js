@@ -3,6 +3,8 @@ import { failListen } from './placeholder-handle.js'
 
 /** @typedef {ReturnType<typeof createAcceptDeferral>} AcceptDeferral */
 /** @typedef {import('./node-internals.d.ts').SocketHandle} SocketHandle */
+/** @typedef {import('./node-internals.d.ts').DatagramHandle} DatagramHandle */
+/** @typedef {ReturnType<typeof createReceiveDeferral>} ReceiveDeferral */
 
 /**
  * Lets servers believe that they listen, while the system's accept on the shared socket has not begun: connections go
@@ -40,6 +42,46 @@ export function createAcceptDeferral () {
         if (errno) failListen(server, getSystemErrorName(errno))
       }
       held.clear()
+    }
+  }
+}
+
+/**
+ * Keeps datagrams from a worker that is not ready: they go to the others, or wait in the kernel's buffer. What sends by its
+ * socket before that waits for answers to get ready, and receives at once.
+ */
+export function createReceiveDeferral () {
+  /** @type {Set<() => void>} */
+  const held = new Set()
+  let isOver = false
+
+  return {
+    /** @param {DatagramHandle} handle of a shared socket, before Node has it */
+    take (handle) {
+      if (isOver) return
+      const { recvStart } = handle
+      handle.recvStart = function () {
+        handle.recvStart = recvStart
+        // Only now Node has given it this one.
+        const { send } = handle
+        handle.send = function (...args) {
+          begin()
+          return send.apply(handle, args)
+        }
+        held.add(begin)
+        return 0
+
+        function begin () {
+          handle.send = send
+          if (held.delete(begin)) handle.recvStart()
+        }
+      }
+    },
+
+    /** Lets all of them receive. */
+    end () {
+      isOver = true
+      for (const begin of held) begin()
     }
   }
 }

@@ -1,5 +1,6 @@
 import dgram from 'node:dgram'
 import net from 'node:net'
+import { constants } from 'node:os'
 import { privateField } from './private-field.js'
 
 /**
@@ -15,6 +16,42 @@ import { privateField } from './private-field.js'
  */
 export function isDescriptor (query) {
   return typeof query.fd === 'number' && query.fd >= 0
+}
+
+export const EADDRINUSE = -constants.errno.EADDRINUSE
+
+/**
+ * Binds without listening, by the call that node:cluster's primary uses for its shared handles. Never by a descriptor: it would be one of this process.
+ * @param {Pick<ClusterQuery, 'address' | 'addressType' | 'flags'> & { port: number | null }} query @returns {SocketHandle | number} an error number below 0
+ */
+export function bindHandle ({ address, port, addressType, flags }) {
+  const handle = net._createServerHandle(address, port, addressType, undefined, flags)
+  if (typeof handle === 'number' || isBoundTo(handle, port)) return handle
+  handle.close()
+  return EADDRINUSE
+}
+
+/** A bind to a port in use may report nothing until listen(), which would then take a random port (libuv's delayed error). */
+function isBoundTo (/** @type {SocketHandle} */ handle, /** @type {number | null} */ port) {
+  if (!port || port < 0 || !handle.getsockname) return true
+  /** @type {{ port?: number }} */
+  const bound = {}
+  handle.getsockname(bound)
+  return bound.port === port
+}
+
+/**
+ * Node has no call that binds at once and does not receive either, so the handle is taken out of a socket of its own.
+ * @param {Pick<ClusterQuery, 'address' | 'flags'> & { port: number | null, addressType: dgram.SocketType }} query
+ * @param {(handle: DatagramHandle) => number} [bind] @returns {DatagramHandle | number} an error number below 0
+ */
+export function bindDatagrams ({ address, port, addressType, flags }, bind = (handle) => handle.bind(address, port ?? 0, flags ?? 0)) {
+  const socket = dgram.createSocket(addressType)
+  const handle = handleOf(socket)
+  const errno = bind(handle)
+  if (!errno) return handle
+  socket.close()
+  return errno
 }
 
 /**

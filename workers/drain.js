@@ -29,12 +29,13 @@ const SWEEP_EVERY = 1024
  * @param {object} options
  * @param {import('./requests.js').Requests} options.requests
  * @param {Pick<import('./sessions.js').Sessions, 'begin' | 'count' | 'has' | 'end'>} options.sessions
+ * @param {import('./late-ports.js').LatePorts} options.latePorts
  * @param {(limits: Limits) => void} options.onStart
  * @param {(holds: Holds) => void} options.onHolds  called now and then
  * @param {() => void} options.onOverdue  the deadline has passed, and nothing may stay that is left
  * @param {() => void} options.onDrained called once, when no connection is left
  */
-export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, onDrained }) {
+export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, onOverdue, onDrained }) {
   /** @type {Set<Server>} those that listen, or are about to */
   const servers = new Set()
   /** @type {WeakSet<Server>} a server may listen again after it was closed */
@@ -57,6 +58,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
   let looking
   /** By the last look. */
   let sessionCount = 0
+  let ownPortGraceMs = 0
 
   return {
     watch: watchServer,
@@ -73,6 +75,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
     servers: () => servers,
     countConnections,
     canBeAsked,
+    connections: () => connections,
     holdsLongLived,
     unfinished,
     isDraining: () => state !== 'serving',
@@ -153,6 +156,8 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
     sessions.begin()
     // http.Server.close() would cut idle keep-alive connections at once.
     for (const server of servers) {
+      // A client has been told of it, and is about to connect.
+      if (latePorts.isOwn(server)) continue
       net.Server.prototype.close.call(server)
       closeAgainWithoutError(server)
     }
@@ -162,6 +167,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
     http2Sessions.leave(leaveWithinMs)
     // EBADF: it was closed meanwhile.
     for (const handle of datagrams) handle.recvStop()
+    ownPortGraceMs = limits.idleGraceMs
     work = createOpenWork({ limits, upgrades, http2Sessions, sessions })
     for (const [socket, server] of connections) work.add(socket, server)
     drainLimits = createDrainLimits({ limits, work, onEnd: sessions.end, onHolds, onOverdue })
@@ -191,11 +197,16 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
   }
 
   function finishIfEmpty () {
-    if (state !== 'draining' || connections.size > 0 || sessionCount > 0 || sessions.count() > 0) return
+    if (state !== 'draining' || connections.size > 0 || sessionCount > 0 || sessions.count() > 0 || isAwaited()) return
     state = 'drained'
     clearInterval(looking)
     sessions.end()
     onDrained()
+  }
+
+  /** @returns {boolean} whether a port has just been opened for a client that has not come yet */
+  function isAwaited () {
+    return [...servers].some((server) => server.listening && latePorts.isOwn(server, ownPortGraceMs))
   }
 }
 

@@ -1,11 +1,13 @@
 import cluster from 'node:cluster'
+import dgram from 'node:dgram'
 import { errorMonitor } from 'node:events'
 import net from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers'
 import { acceptAlso } from './accept-also.js'
-import { isDescriptor, openDatagrams, openServer } from './descriptor.js'
+import { bindDatagrams, bindHandle, EADDRINUSE, isDescriptor, openDatagrams, openServer } from './descriptor.js'
 import { createPlaceholderHandle, failListen } from './placeholder-handle.js'
+import { privateField } from './private-field.js'
 import { socketKey } from './protocol.js'
 
 /**
@@ -24,8 +26,10 @@ import { socketKey } from './protocol.js'
 const orders = new WeakMap()
 
 /**
- * Reports every server of this process: when it is asked to listen, when it listens, and when it closes.
- * The one prototype that clusterdeck patches; the call itself is Node's own.
+ * Reports every server of this process: when it is asked to listen, when it listens, and when it closes. A late server on
+ * any free port is this worker's own, and nothing is told of it.
+ * The one prototype, beside that of UDP, that clusterdeck patches; the call itself is Node's own.
+ * @param {import('./late-ports.js').LatePorts} latePorts
  * @param {object} hooks
  * @param {(server: net.Server) => boolean} hooks.onListen  whether it is told of any further
  * @param {(server: net.Server, address: string, isFixed: boolean) => void} hooks.onListening  one turn after it began, if it goes on: whoever
@@ -34,21 +38,27 @@ const orders = new WeakMap()
  * @param {() => void} hooks.onSettled  a server that was asked to listen does so, or does not
  * @returns {{ isOpening: () => boolean }} whether any is still about to listen
  */
-export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
+export function watchServers (latePorts, { onListen, onListening, onClosed, onSettled }) {
   const nodeListen = net.Server.prototype.listen
   /** @type {Set<net.Server>} */
   const opening = new Set()
 
   net.Server.prototype.listen = function listen (/** @type {[ListenOrder, ...unknown[]]} */ ...args) {
     const isOfApp = onListen(this)
-    args[0] = withoutReusePort(args[0])
-    orders.set(this, args[0])
-    if (isOfApp && !opening.has(this)) watchListening(this, isFixed(args[0]))
+    const isLate = latePorts.isLate()
+    if (isLate && isAnyPort(args[0])) {
+      latePorts.keep(this)
+      keepToProcess(args, 'host')
+    } else {
+      args[0] = toShared(args[0])
+      orders.set(this, args[0])
+      if (isOfApp && !opening.has(this)) watchListening(this, { isFixed: isFixed(args[0]), isLate })
+    }
     return Reflect.apply(nodeListen, this, args)
   }
   return { isOpening: () => opening.size > 0 }
 
-  function watchListening (/** @type {net.Server} */ server, /** @type {boolean} */ isFixed) {
+  function watchListening (/** @type {net.Server} */ server, /** @type {{ isFixed: boolean, isLate: boolean }} */ { isFixed, isLate }) {
     // Somebody who listens for 'error' itself would take it from the app.
     /** @type {import('node:events').EventEmitter} */
     const emitter = server
@@ -60,7 +70,9 @@ export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
     function tellListening () {
       setImmediate(() => {
         stopWatching()
-        if (!server.listening) return
+        if (isLate) server.once('close', latePorts.closed)
+        if (!server.listening) return latePorts.closed()
+        if (isLate && (latePorts.isOwn(server) || latePorts.areForClients())) return
         const address = addressOf(server)
         onListening(server, address, isFixed)
         server.once('close', () => onClosed(address))
@@ -72,6 +84,41 @@ export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
       opening.delete(server)
       setImmediate(onSettled)
     }
+  }
+}
+
+/**
+ * Reports every UDP socket that is bound to a port of the app's choice. On any free port it is a client's, whose answers
+ * no other worker may get.
+ * @param {import('./late-ports.js').LatePorts} latePorts
+ * @param {object} hooks
+ * @param {(address: string, isAlone: boolean) => void} hooks.onBound  `isAlone`: nobody else is to bind that port
+ * @param {(address: string) => void} hooks.onClosed
+ */
+export function watchDatagramServers (latePorts, { onBound, onClosed }) {
+  const nodeBind = dgram.Socket.prototype.bind
+
+  dgram.Socket.prototype.bind = function bind (/** @type {any[]} */ ...args) {
+    const [order] = args
+    if (isOptions(order) && (isDescriptor(order) || 'recvStart' in order)) return Reflect.apply(nodeBind, this, args)
+    if (isAnyPort(order)) {
+      keepToProcess(args, 'address')
+      return Reflect.apply(nodeBind, this, args)
+    }
+    const isAlone = !privateField(this, 'state symbol')?.reuseAddr
+    const isLate = latePorts.isLate()
+    // Each may have it, and all are to hear what is sent to a group of hosts.
+    if (isAlone) args[0] = toShared(order)
+    this.once('listening', () => {
+      if (latePorts.isOwn(this)) return
+      const { address, family, port } = this.address()
+      const url = `udp://${hostOf({ address, family, port })}:${port}`
+      if (isLate) this.once('close', latePorts.closed)
+      if (isLate && latePorts.areForClients()) return
+      onBound(url, isAlone)
+      this.once('close', () => onClosed(url))
+    })
+    return Reflect.apply(nodeBind, this, args)
   }
 }
 
@@ -90,11 +137,29 @@ export function whenServing (server, then) {
 }
 
 /**
- * With reusePort each worker would have a queue of its own that ends with it. The shared socket looks the same to the app.
- * @param {ListenOrder} order @returns {ListenOrder}
+ * With reusePort each worker would have a queue of its own that ends with it, and with exclusive the first one would have the
+ * port for itself. The shared socket looks the same to the app.
+ * @template {ListenOrder} Order @param {Order} order @returns {Order}
  */
-function withoutReusePort (order) {
-  return isOptions(order) && order.reusePort ? Object.create(order, { reusePort: { value: false, enumerable: true } }) : order
+function toShared (order) {
+  if (!isOptions(order) || !(order.reusePort || (order.exclusive && isFixed(order) && !isDescriptor(order)))) return order
+  return Object.create(order, { reusePort: { value: false, enumerable: true }, exclusive: { value: order.exclusive && !isFixed(order), enumerable: true } })
+}
+
+/** @param {unknown} order  the first argument of `listen`, or of `bind` */
+function isAnyPort (order) {
+  if (typeof order === 'function') return true
+  if (!isOptions(/** @type {ListenOrder} */ (order))) return Number(order ?? 0) === 0
+  const { port, path, fd, handle, _handle } = /** @type {net.ListenOptions} */ (order)
+  return [path, fd, handle, _handle].every((each) => each === undefined) && Number(port ?? 0) === 0
+}
+
+/** Makes it a port of this process alone. @param {any[]} args  of `listen`, or of `bind` @param {'host' | 'address'} name  of its host there */
+function keepToProcess (args, name) {
+  const [order, host] = args
+  if (typeof order === 'function') args.unshift({ port: 0, exclusive: true })
+  else if (isOptions(order)) args[0] = Object.create(order, { exclusive: { value: true, enumerable: true } })
+  else args[0] = { port: 0, exclusive: true, ...(typeof host === 'string' && { [name]: host }) }
 }
 
 /** @param {ListenOrder} order @returns {order is net.ListenOptions} */
@@ -108,7 +173,7 @@ function isOptions (order) {
  */
 function isFixed (order) {
   if (!isOptions(order)) return typeof order === 'string' ? order !== '0' : Number(order) > 0
-  if (order.exclusive || order._handle || order.handle) return false
+  if (order._handle || order.handle) return false
   return order.path !== undefined || order.fd !== undefined || Number(order.port) > 0
 }
 
@@ -120,11 +185,13 @@ function isFixed (order) {
  * @param {object} options
  * @param {import('./channel.js').Channel} options.channel
  * @param {Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>} options.drain
+ * @param {import('./late-ports.js').LatePorts} options.latePorts
  * @param {import('./defer-accept.js').AcceptDeferral | null} options.deferral
+ * @param {import('./defer-accept.js').ReceiveDeferral} options.receiveDeferral
  * @param {Pick<import('./even-accept.js').EvenAccept, 'take'>} options.evenAccept
  * @param {Pick<import('./sessions.js').Sessions, 'take'>} options.sessions
  */
-export function shareSockets ({ channel, drain, deferral, evenAccept, sessions }) {
+export function shareSockets ({ channel, drain, latePorts, deferral, receiveDeferral, evenAccept, sessions }) {
   const indexes = createIndexes()
   /** @type {Map<number, (reply: SocketReply, handle: SocketHandle | DatagramHandle) => void>} */
   const waiting = new Map()
@@ -138,15 +205,35 @@ export function shareSockets ({ channel, drain, deferral, evenAccept, sessions }
   })
 
   cluster._getServer = function (server, order, callback) {
-    // A lame duck takes no new work: the listen stays pending until the process ends.
-    if (drain.isDraining()) return
+    if (isDescriptor(order) || !latePorts.isLate()) return share()
+    latePorts.judge(server, { share, join, open: () => openOwn(server, order, callback, { latePorts, ifTaken: () => join(() => callback(EADDRINUSE, NONE)) }) })
 
+    /** A lame duck takes no new work: the listen stays pending until the process ends. */
+    function share () {
+      if (!drain.isDraining()) askMaster(server, order, callback)
+    }
+
+    /** @param {() => void} otherwise */
+    function join (otherwise) {
+      if (channel.isOpen()) askMaster(server, order, callback, otherwise)
+      else otherwise()
+    }
+  }
+
+  /** @param {Asker} server @param {ClusterQuery} order @param {TakeHandle} callback @param {() => void} [ifNotHeld]  in place of binding it */
+  function askMaster (server, order, callback, ifNotHeld) {
     // The service manager's are the master's, and only TCP and Unix sockets are among them.
     if (isDescriptor(order) && !(server instanceof net.Server)) return openDatagrams(server, order, callback, drain.watchDatagrams)
     const query = toQuery(order, indexes)
     const listening = server._listeningId
     if (query.port === -1) query.mode = socketMode(orders.get(server))
     waiting.set(++seq, (reply, handle) => {
+      if (reply.isNotHeld) {
+        indexes.free(query)
+        return ifNotHeld?.()
+      }
+      // What the others serve is theirs.
+      if (ifNotHeld && drain.isDraining()) return handle?.close()
       if (reply.errno) return refuseListen(server, query, reply, callback)
       if (reply.isPlaceholder) return takePlaceholder(server, query, callback)
       if (reply.isWorkersOwn) {
@@ -158,6 +245,7 @@ export function shareSockets ({ channel, drain, deferral, evenAccept, sessions }
       releaseOnClose(handle, query, reply.key)
       if ('recvStop' in handle) {
         drain.watchDatagrams(handle)
+        receiveDeferral.take(handle)
       } else if (server instanceof net.Server) {
         also.take(reply.key, handle)
         if (!reply.isOwn) evenAccept.take(server, handle)
@@ -167,16 +255,14 @@ export function shareSockets ({ channel, drain, deferral, evenAccept, sessions }
       callback(0, handle)
     })
     // TLS servers share their session ticket keys this way, so that a session resumes on any worker.
-    channel.send({ type: 'socket', seq, query, data: server._getServerData?.() })
+    channel.send({ type: 'socket', seq, query, data: server._getServerData?.(), ...(ifNotHeld && { isOnlyIfHeld: true }) })
   }
 
   /** @param {Asker} server @param {SocketQuery} query @param {SocketReply} reply @param {TakeHandle} callback */
   function refuseListen (server, query, { seq, errno = 0, awaitMaster }, callback) {
     indexes.free(query)
-    // Node closes what a server gets that was closed meanwhile, error or not.
-    const none = { close () {} }
-    if (!awaitMaster || server.listenerCount('error') > 0) return callback(errno, none)
-    waiting.set(seq, (reply) => callback(reply.errno ?? 0, none))
+    if (!awaitMaster || server.listenerCount('error') > 0) return callback(errno, NONE)
+    waiting.set(seq, (reply) => callback(reply.errno ?? 0, NONE))
     channel.send({ type: 'bind-failed', seq, errno, query })
   }
 
@@ -203,14 +289,35 @@ export function shareSockets ({ channel, drain, deferral, evenAccept, sessions }
   }
 }
 
+/** Node closes what a server gets that was closed meanwhile, error or not. */
+const NONE = Object.freeze({ close () {} })
+
 /**
- * Listens on descriptors in this process: with round-robin the primary of node:cluster listens, and would take them for its own.
+ * Listens in this process alone, as if there were no cluster.
+ * @param {Asker} server @param {ClusterQuery} order @param {TakeHandle} callback
+ * @param {{ latePorts: import('./late-ports.js').LatePorts, ifTaken: () => void }} parts
  */
-export function openOwnDescriptors () {
+function openOwn (server, order, callback, { latePorts, ifTaken }) {
+  const handle = server instanceof net.Server ? bindHandle(order) : bindDatagrams({ ...order, addressType: server.type })
+  if (handle === EADDRINUSE) return ifTaken()
+  if (typeof handle === 'number') return callback(handle, NONE)
+  latePorts.keep(server)
+  callback(0, handle)
+}
+
+/**
+ * With round-robin the primary of node:cluster listens, but for what is of this process: descriptors, which it would take for
+ * its own, and what an app opens for its clients.
+ * @param {import('./late-ports.js').LatePorts} latePorts
+ */
+export function openOwnSockets (latePorts) {
   const ask = cluster._getServer
   cluster._getServer = function (server, query, callback) {
-    if (!isDescriptor(query)) ask.call(this, server, query, callback)
-    else if (server instanceof net.Server) openServer(server, query, callback)
+    const share = () => ask.call(this, server, query, callback)
+    if (!isDescriptor(query)) {
+      if (!latePorts.isLate()) return share()
+      latePorts.judge(server, { share, open: () => openOwn(server, query, callback, { latePorts, ifTaken: share }), join: (otherwise) => otherwise() })
+    } else if (server instanceof net.Server) openServer(server, query, callback)
     else openDatagrams(server, query, callback)
   }
 }

@@ -30,7 +30,9 @@ export interface SocketHandle {
 export interface DatagramHandle {
   bind (address: string | null, port: number, flags: number): number
   open (fd: number): number
+  recvStart (): number
   recvStop (): number
+  send (...args: unknown[]): number
   close (callback?: () => void): void
 }
 

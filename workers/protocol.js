@@ -25,7 +25,7 @@
 
 /**
  * @typedef {{ type: 'hello' }
- *   | { type: 'socket', seq: number, query: SocketQuery, data?: unknown }
+ *   | { type: 'socket', seq: number, query: SocketQuery, data?: unknown, isOnlyIfHeld?: boolean }
  *   | { type: 'release-socket', key: string }
  *   | { type: 'bind-failed', seq: number, errno: number, query: SocketQuery }
  *   | { type: 'listening', address: string, isFixed: boolean }
@@ -61,6 +61,7 @@
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
  * `hello`: the worker can hear now; what was sent to it before would be lost.
+ * `isOnlyIfHeld`: the socket is wanted if workers serve there already, and nothing is bound.
  * `bind-failed`: the server has no listener for 'error', so the bind error would end the worker. It waits for another answer.
  * `listening`, `closed`: `address` is a URL; `isFixed`: the app has chosen it.
  * `active`: what keeps a process running that does not listen: names of `process.getActiveResourcesInfo()`, and `Thread`;
@@ -191,6 +192,7 @@ export function statusClass (code) {
  * @property {boolean} [isOwn]  no other slot has that socket
  * @property {boolean} [keepsFlags]  whether calls on it wait is not for the worker to say: others have it, too
  * @property {boolean} [isWorkersOwn]  the descriptor is a number of the worker's process; the service manager has passed none such
+ * @property {boolean} [isNotHeld]  no worker has served at that address
  * @property {unknown} [data]
  */
 

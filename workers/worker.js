@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { setImmediate } from 'node:timers'
-import { tellActivity } from './activity.js'
+import { holdsServer, tellActivity } from './activity.js'
+import { keepAppChannel } from './app-channel.js'
 import { tellAppMetrics } from './app-metrics.js'
 import { createBusyConnections } from './busy-connections.js'
 import { tellState } from './heartbeat.js'
@@ -10,13 +11,14 @@ import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
 import { tellDraining } from './drain-notice.js'
-import { createAcceptDeferral } from './defer-accept.js'
+import { createAcceptDeferral, createReceiveDeferral } from './defer-accept.js'
 import { endWhenDone } from './end-when-done.js'
 import { createEvenAccept } from './even-accept.js'
 import { createFatalGrace } from './fatal-grace.js'
 import { outliveFullDisk } from './full-disk.js'
-import { isHttp, openOwnDescriptors, shareSockets, watchServers, whenServing } from './listen.js'
+import { isHttp, openOwnSockets, shareSockets, watchDatagramServers, watchServers, whenServing } from './listen.js'
 import { createLastHeap } from './last-heap.js'
+import { createLatePorts } from './late-ports.js'
 import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
 import { keepOwnListeners } from './own-listeners.js'
@@ -45,9 +47,11 @@ export function startWorker (settings) {
   const routes = settings.countsRoutes ? createRoutes() : null
   const requests = watchRequests({ routes })
   const sessions = settings.sessions ? createSessions(settings.sessions, { worker, requests, onProblem: (message) => channel.send({ type: 'problem', message }) }) : NO_SESSIONS
+  const latePorts = createLatePorts({ isLate: () => (isReady && (hasListened || hasBound)) || drain.isDraining() || !channel.isOpen(), connections: () => drain.connections() })
   const drain = createDrain({
     requests,
     sessions,
+    latePorts,
     onStart (limits) {
       naturalEnd?.hold()
       termination.prepare()
@@ -66,9 +70,13 @@ export function startWorker (settings) {
   const appMetrics = settings.tellsMetrics ? tellAppMetrics(channel) : null
   let isReady = false
   let hasListened = false
+  let hasBound = false
+  /** A server of HTTP may follow, as its code is loaded. */
+  let mayServeDatagrams = false
   let isServing = false
   let countsAsReady = false
   const deferral = probe && createAcceptDeferral()
+  const receiveDeferral = createReceiveDeferral()
   const readiness = probe && createReadiness(probe, { createClient: createProbeClient, onSeen: (text) => channel.send({ type: 'probed', text }), onReady: acceptReady })
   const orphan = outliveMaster(settings.orphan, { drain, hasSockets, isOfUse })
 
@@ -77,15 +85,17 @@ export function startWorker (settings) {
   if (calledAs) process.argv[1] = calledAs
   recordCrashes(crashFile, { channel, requests, fatalGrace })
   const termination = createTermination({ channel, drain, orphan })
-  const servers = watchServers({
+  const onClosed = (/** @type {string} */ address) => channel.send({ type: 'closed', address })
+  const servers = watchServers(latePorts, {
     onListen,
     onListening: announceServer,
-    onClosed: (address) => channel.send({ type: 'closed', address }),
+    onClosed,
     onSettled: beReadyIfServing
   })
   const evenAccept = createEvenAccept({ onKnown: (isEven) => channel.send({ type: 'spread', isEven }) })
-  if (hasSockets) shareSockets({ channel, drain, deferral, evenAccept, sessions })
-  else openOwnDescriptors()
+  watchDatagramServers(latePorts, { onBound: announceDatagrams, onClosed })
+  if (hasSockets) shareSockets({ channel, drain, latePorts, deferral, receiveDeferral, evenAccept, sessions })
+  else openOwnSockets(latePorts)
   // A server that has to answer before it is let in does not listen yet.
   const naturalEnd = readiness ? null : endWhenDone({ sharesSockets: hasSockets })
   if (standby && naturalEnd) standby.whenPromoted(naturalEnd.hold())
@@ -100,6 +110,7 @@ export function startWorker (settings) {
   channel.on('serve-alone', orphan.expectEnd)
   channel.on('count-as-ready', () => {
     countsAsReady = true
+    receiveDeferral.end()
     activity.stop()
   })
   channel.on('accept-again', evenAccept.again)
@@ -123,13 +134,14 @@ export function startWorker (settings) {
     graceMs = limits.graceMs
     limitRequests(limits.maxRequests)
   })
-  const activity = tellActivity(channel, watchThreads(channel))
+  const activity = tellActivity(channel, watchThreads(channel), { servesDatagrams: () => mayServeDatagrams, onIdle: serve })
   replaceBeforeLeaving({
     ask () {
       naturalEnd?.hold()
       channel.send({ type: 'leaving' })
     },
-    isServing: () => isReady && !drain.isDraining()
+    isServing: () => isReady && !drain.isDraining(),
+    ...keepAppChannel({ isOfUse })
   })
   answerDiagnostics(channel)
   answerRequestLists(channel, requests)
@@ -163,10 +175,22 @@ export function startWorker (settings) {
     activity.stop()
     channel.send({ type: 'listening', address, isFixed })
     if (readiness) return isReady || !isHttp(server) || readiness.listening(server, address)
-    whenServing(server, () => {
-      isServing = true
-      beReadyIfServing()
-    })
+    whenServing(server, serve)
+  }
+
+  /** What is bound to a port of UDP is a server, unless one of HTTP is still to come, which has announced something to its network before. */
+  function announceDatagrams (/** @type {string} */ address, /** @type {boolean} */ isAlone) {
+    if (arePreloading()) return
+    hasBound = true
+    channel.send({ type: 'listening', address, isFixed: isAlone })
+    if (readiness) return
+    if (holdsServer()) mayServeDatagrams = isAlone
+    else setImmediate(serve)
+  }
+
+  function serve () {
+    isServing = true
+    beReadyIfServing()
   }
 
   // An app that listens on several addresses at once is to have all of them.
@@ -191,6 +215,8 @@ export function startWorker (settings) {
     if (standby?.isWaiting()) return standby.whenPromoted(() => beReady(report))
     if (isReady) return
     isReady = true
+    receiveDeferral.end()
+    activity.stop()
     loadedFiles.begin()
     appMetrics?.begin()
     channel.send({ type: 'ready', ...report })

@@ -59,12 +59,12 @@ export function createMessages ({
   const handlers = {
     /** @param {number} worker @param {Messages['socket'] & { since?: number }} request  `since`: it has to be tried again since then */
     socket (worker, request) {
-      const { seq, query, data } = request
+      const { seq, query, data, isOnlyIfHeld = false } = request
       if (!handles.has(worker)) return
       if (standbys.has(worker)) return standbys.hold(worker, () => handlers.socket(worker, request))
       const tryAgain = () => setTimeout(handleMessage, BLOCKED_RETRY_MS, worker, request)
-      if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return tryAgain()
-      const { handle, keeping, until, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker) })
+      if (!isOnlyIfHeld && sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return tryAgain()
+      const { handle, keeping, until, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker), isOnlyIfHeld })
       if (until) return onceKept(worker, until, () => handlers.socket(worker, request))
       if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return tryAgain()
       onceKept(worker, keeping, () => handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle))

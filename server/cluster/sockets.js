@@ -1,8 +1,7 @@
-import dgram from 'node:dgram'
 import net from 'node:net'
 import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
-import { handleOf, isDescriptor } from '../../workers/descriptor.js'
+import { bindDatagrams, bindHandle, EADDRINUSE, isDescriptor } from '../../workers/descriptor.js'
 import { lookInMiddleOfSecond } from '../../workers/look-together.js'
 import { isUdp, placeOfKey, socketKey } from '../../workers/protocol.js'
 import { holderText } from '../programs/holder.js'
@@ -88,12 +87,13 @@ export function createSockets ({
     isContended: (worker, query) => !held.has(socketKey(query)) && findRival(worker, query)?.isEstablished === false,
 
     /**
-     * @param {number} worker @param {{ query: SocketQuery, data?: unknown, slot?: number }} request
+     * @param {number} worker @param {{ query: SocketQuery, data?: unknown, slot?: number, isOnlyIfHeld?: boolean }} request  `isOnlyIfHeld`: nothing is bound for it
      * @returns {Omit<import('../../workers/protocol.js').SocketReply, 'type' | 'seq'> & { handle?: Handle, keeping?: Promise<unknown>, until?: Promise<void> }}
      *   `keeping`: until the keeper cannot lose the socket any more; the worker is to be told only then, as the next master would count the
      *   sockets of the address otherwise than the kernel if it did not know one that a worker has; `until`: it has to be asked again then
      */
-    request (worker, { query, data, slot = 1 }) {
+    request (worker, { query, data, slot = 1, isOnlyIfHeld = false }) {
+      if (isOnlyIfHeld && !held.get(socketKey(query))?.isEstablished) return { key: socketKey(query), isNotHeld: true }
       const { key, until, errno: pathErrno } = unix.place(socketKey(query), { worker, query })
       if (until) return { key, until }
       if (pathErrno) return { key, errno: pathErrno, awaitMaster: onBindError(describeBindError(query, pathErrno)) }
@@ -436,7 +436,6 @@ const ONE_GENERATION = Object.freeze({ of: () => null, rollout: () => null, stay
 
 const ECANCELED = -constants.errno.ECANCELED
 const EACCES = -constants.errno.EACCES
-const EADDRINUSE = -constants.errno.EADDRINUSE
 
 /**
  * Binds without listening, by the call that node:cluster's primary uses for its shared handles.
@@ -451,26 +450,15 @@ export function bindSocket (query) {
 
 /** @param {SocketQuery} query @returns {{ handle: SocketHandle, errno?: undefined } | { handle?: undefined, errno: number }} */
 export function bindTcp (query) {
-  const handle = createHandle(query)
-  if (typeof handle === 'number') return { errno: handle }
-  if (!isBoundTo(handle, query.port)) {
-    handle.close()
-    return { errno: EADDRINUSE }
-  }
-  return { handle }
+  const handle = bindHandle(query)
+  return typeof handle === 'number' ? { errno: handle } : { handle }
 }
 
 /** @param {SocketQuery} query @param {string} file @returns {ReturnType<typeof bindUnixPath>} */
 function bindPath (query, file) {
   // A worker has it already, perhaps without listening yet: then nobody answers there.
   if (query.index > 0) return { errno: EADDRINUSE }
-  return bindUnixPath(file, query.mode, (address) => createHandle({ ...query, address }))
-}
-
-/** @param {SocketQuery} query @returns {SocketHandle | number} an error number below 0 */
-function createHandle ({ address, port, addressType, flags }) {
-  // Never by a descriptor: it would be one of this process.
-  return net._createServerHandle(address, port, addressType, undefined, flags)
+  return bindUnixPath(file, query.mode, (address) => bindHandle({ ...query, address }))
 }
 
 /** @param {Pick<SocketQuery, 'port' | 'addressType'>} query */
@@ -478,32 +466,18 @@ function isTcpPort (query) {
   return !isUdp(query) && query.port !== null && query.port >= 0
 }
 
-/**
- * Node has no call that binds at once and does not receive either, so the handle is taken out of a socket of its own.
- * @param {SocketQuery & { addressType: dgram.SocketType }} query
- */
-function bindUdpSocket ({ address, port, addressType, flags, before }) {
-  const socket = dgram.createSocket(addressType)
-  const handle = handleOf(socket)
-  const errno = before ? bindDatagrams(handle, { address: String(address), port: Number(port), isV6Only: Boolean((flags ?? 0) & V6_ONLY) }, before) : handle.bind(address, port ?? 0, flags ?? 0)
-  if (!errno) return { handle }
-  socket.close()
-  return { errno }
+/** @param {SocketQuery & { addressType: 'udp4' | 'udp6' }} query */
+function bindUdpSocket (query) {
+  const { address, port, flags, before } = query
+  const place = { address: String(address), port: Number(port), isV6Only: Boolean((flags ?? 0) & V6_ONLY) }
+  const handle = bindDatagrams(query, before && ((each) => bindPrepared(each, place, before)))
+  return typeof handle === 'number' ? { errno: handle } : { handle }
 }
 
 /** @param {import('../../workers/node-internals.d.ts').DatagramHandle} handle @param {{ address: string, port: number, isV6Only: boolean }} place @param {import('../../workers/protocol.js').BindOptions} before @returns {number} 0, or an error number below 0 */
-function bindDatagrams (handle, place, before) {
+function bindPrepared (handle, place, before) {
   const { fd, errno = -constants.errno.ENOSYS } = loadPosix()?.bindUdp({ ...place, prepare: (each) => setBindOptions(each, before) }) ?? {}
   return fd === undefined ? errno : handle.open(fd)
-}
-
-/** A bind to a port in use may report nothing until listen(), which would then take a random port (libuv's delayed error). */
-function isBoundTo (/** @type {SocketHandle} */ handle, /** @type {number | null} */ port) {
-  if (!port || port < 0 || !handle.getsockname) return true
-  /** @type {{ port?: number }} */
-  const bound = {}
-  handle.getsockname(bound)
-  return bound.port === port
 }
 
 /** @typedef {Pick<SocketQuery, 'address' | 'port' | 'addressType' | 'flags' | 'before'>} Place */

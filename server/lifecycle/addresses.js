@@ -7,8 +7,9 @@ import { runtimeOf } from './state.js'
 /**
  * Where a worker listens: `url` such as `http://localhost:3000`; `isFixed`: by the app's choice and with the other workers,
  * so that a successor can be expected to have it too. `isVacant`: nobody listens there any more. `isOfProcess`: its path
- * has the pid of the process in it, as that of Watt's own API has, so that no successor can have it.
- * @typedef {{ url: string, isFixed: boolean, isVacant?: boolean, isOfProcess?: boolean }} Address
+ * has the pid of the process in it, as that of Watt's own API has, so that no successor can have it. `isLate`: its worker was
+ * ready before, so successors are waited for, but do not fail without it.
+ * @typedef {{ url: string, isFixed: boolean, isVacant?: boolean, isOfProcess?: boolean, isLate?: boolean }} Address
  */
 
 // An app may open listeners without end, as FTP servers do for every transfer.
@@ -20,7 +21,7 @@ const GRACE_MS = 3000
 export function addAddress (transition, worker, { url, isFixed }) {
   const known = worker.addresses
   if (known.length >= MAX_PER_WORKER || known.some((each) => each.url === url)) return
-  worker.addresses = [...known, { url, isFixed, ...(isNamedAfter(url, worker.pid) && { isOfProcess: true }) }]
+  worker.addresses = [...known, { url, isFixed, ...(isNamedAfter(url, worker.pid) && { isOfProcess: true }), ...(worker.state === 'ready' && { isLate: true }) }]
   transition.emitForWorker('worker.listening', worker, { message: url })
 }
 
@@ -33,13 +34,22 @@ export function removeAddress (worker, url) {
  * A new worker has to listen where its predecessor did: an app that takes another port when its own is busy would
  * otherwise be ready where no client looks for it.
  * @param {Transition} transition @param {Worker} worker is ready in all other respects
+ * @param {{ mayBeLate?: boolean }} [how]  whether those count too that it may do without
  * @returns {string[]} URLs on which it does not listen yet
  */
-export function missingAddresses ({ state }, worker) {
+export function missingAddresses ({ state }, worker, { mayBeLate = true } = {}) {
   if (state.options.ready.addresses === 'any') return []
   const has = new Set(worker.addresses.map(({ url }) => placeOf(url)))
-  const expected = (state.addresses[slotOf(worker)] ?? []).filter(({ url, isFixed, isOfProcess }) => isFixed && !(isOfProcess && isUnserved(state, url)))
+  const expected = (state.addresses[slotOf(worker)] ?? []).filter(({ url, isFixed, isOfProcess, isLate }) => {
+    if (isLate) return isFixed && mayBeLate && hasPredecessor(state, worker, url)
+    return isFixed && !(isOfProcess && isUnserved(state, url))
+  })
   return expected.map(({ url }) => url).filter((url) => !has.has(placeOf(url)))
+}
+
+/** @param {PoolState} state @param {Worker} worker @param {string} url @returns {boolean} whether the worker that it is to replace still serves there */
+function hasPredecessor ({ workers }, { id, slot }, url) {
+  return Object.values(workers).some((each) => each.id !== id && each.slot === slot && each.addresses.some((its) => its.url === url))
 }
 
 /**
@@ -59,7 +69,7 @@ function isNamedAfter (url, pid) {
 /** @param {Transition} transition @param {Worker} worker @param {NonNullable<Worker['report']>} report of its readiness, kept until it listens */
 export function awaitAddresses (transition, worker, report) {
   worker.report = report
-  if (isProgram(transition, worker)) return
+  if (isProgram(transition, worker) || missingAddresses(transition, worker, { mayBeLate: false }).length === 0) return
   transition.command({ type: 'set-deadline', deadline: 'addresses', id: worker.id, ms: GRACE_MS })
 }
 
@@ -72,9 +82,12 @@ function isProgram ({ state }, { release }) {
   return runtimeOf(state, release) === 'other'
 }
 
-/** @param {Transition} transition @param {Worker} worker @returns {boolean} whether it still starts, although it is ready */
+/**
+ * @param {Transition} transition @param {Worker} worker @returns {boolean} whether it may still be starting, although it is ready: an app may
+ * open its second port once it is connected to a database
+ */
 export function opensLate (transition, worker) {
-  return worker.state === 'ready' && isProgram(transition, worker) && transition.at - worker.forkedAt < transition.state.options.ready.timeoutMs
+  return worker.state === 'ready' && transition.at - worker.forkedAt < transition.state.options.ready.timeoutMs
 }
 
 /** @param {Transition} transition @param {Worker} worker is ready: its successors have to listen at the same addresses */
@@ -87,7 +100,7 @@ export function keepAddresses ({ state }, worker) {
  * @returns {string} why it is not ready
  */
 export function listensElsewhere (transition, worker) {
-  const missing = missingAddresses(transition, worker)
+  const missing = missingAddresses(transition, worker, { mayBeLate: false })
   const own = worker.addresses.map(({ url }) => url)
   const where = own.join(', ') || 'no address'
   const hasProcessPath = (transition.state.addresses[slotOf(worker)] ?? []).some(({ url, isOfProcess }) => isOfProcess && missing.includes(url))
@@ -101,7 +114,7 @@ export function listensElsewhere (transition, worker) {
  * @param {Transition} transition @param {Worker} worker that has failed because of its addresses
  */
 export function releaseAddresses (transition, worker) {
-  const missing = missingAddresses(transition, worker).map(placeOf)
+  const missing = missingAddresses(transition, worker, { mayBeLate: false }).map(placeOf)
   const { workers, addresses } = transition.state
   if (Object.values(workers).some(({ id, addresses: its }) => id !== worker.id && its.some(({ url }) => missing.includes(placeOf(url))))) return
   const slot = slotOf(worker)
@@ -120,6 +133,11 @@ export function listAddresses ({ workers, addresses }) {
 /** Only a worker that has a slot becomes ready. @param {Pick<Worker, 'slot'>} worker */
 export function slotOf ({ slot }) {
   return Number(slot)
+}
+
+/** @param {string} url @returns {boolean} of a UDP port, whose app may be a server of HTTP that does not listen yet */
+export function isOfUdp (url) {
+  return url.startsWith('udp:')
 }
 
 /** An address is the same with TLS and without. @param {string} url */

@@ -1,4 +1,4 @@
-import { addAddress, awaitAddresses, keepAddresses, listensElsewhere, missingAddresses, opensLate, releaseAddresses, removeAddress } from './addresses.js'
+import { addAddress, awaitAddresses, isOfUdp, keepAddresses, listensElsewhere, missingAddresses, opensLate, releaseAddresses, removeAddress } from './addresses.js'
 import { extendBoot, noteBoot } from './boot-room.js'
 import { beginCrash, beginOwnEnd } from './crashing.js'
 import { driftRefusal, whyNoReturn } from './drift.js'
@@ -214,7 +214,7 @@ const HANDLERS = {
 
   'worker-listening': ofWorker((transition, worker, address) => {
     addAddress(transition, worker, address)
-    transition.state.hasListened = true
+    if (!isOfUdp(address.url)) transition.state.hasListened = true
     drainListening(transition, worker)
     // A worker that starts for its slot meanwhile has to listen there too.
     if (worker.isNoServer || opensLate(transition, worker)) keepAddresses(transition, worker)
@@ -223,7 +223,7 @@ const HANDLERS = {
 
   'worker-closed': ofWorker((transition, worker, { url }) => {
     removeAddress(worker, url)
-    if (worker.isNoServer) keepAddresses(transition, worker)
+    if (worker.isNoServer || opensLate(transition, worker)) keepAddresses(transition, worker)
   }),
 
   'worker-active': ofWorker((transition, worker, { resources, isIdle = false }) => {
@@ -325,7 +325,7 @@ const DEADLINES = {
       return
     }
     if (worker.slot === null) return standbyTooSlow(transition, worker)
-    if (worker.report) return DEADLINES.addresses(transition, worker, 0)
+    if (worker.report) return endWaitForAddresses(transition, worker, worker.report)
     if (isNoServer(transition.state, worker)) takeUpNoServer(transition, worker)
     else failBoot(transition, worker, notReadyInTime(worker, transition.state.options.ready))
   },
@@ -333,10 +333,7 @@ const DEADLINES = {
     if (worker.state === 'starting' && isNoServer(transition.state, worker)) takeUpNoServer(transition, worker)
   },
   addresses (transition, worker) {
-    if (worker.state !== 'starting') return
-    const message = listensElsewhere(transition, worker)
-    releaseAddresses(transition, worker)
-    failBoot(transition, worker, message)
+    if (worker.state === 'starting' && missingAddresses(transition, worker, { mayBeLate: false }).length > 0) failForAddresses(transition, worker)
   },
   drain: lookAtDrain,
   'long-lived': endOfKeeping,
@@ -353,6 +350,20 @@ const DEADLINES = {
     const { maxAgeMs } = transition.state.options.recycle ?? {}
     becomeDue(transition, worker, { cause: 'max-age', message: `${nameOf(worker)} reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
   }
+}
+
+/** @param {Transition} transition @param {Worker} worker has had its time to get ready @param {NonNullable<Worker['report']>} report */
+function endWaitForAddresses (transition, worker, report) {
+  if (missingAddresses(transition, worker, { mayBeLate: false }).length > 0) return failForAddresses(transition, worker)
+  const message = `nobody listens on ${missingAddresses(transition, worker).join(', ')} yet, as the worker before it did after it was ready`
+  markReady(transition, worker, { ...report, probe: [report.probe, message].filter(Boolean).join('; ') })
+}
+
+/** @param {Transition} transition @param {Worker} worker */
+function failForAddresses (transition, worker) {
+  const message = listensElsewhere(transition, worker)
+  releaseAddresses(transition, worker)
+  failBoot(transition, worker, message)
 }
 
 /** @param {Transition} transition */

@@ -1,4 +1,4 @@
-import { keepAddresses } from './addresses.js'
+import { isOfUdp, keepAddresses } from './addresses.js'
 import { endsByItself } from './restart-policy.js'
 import { nameOf } from './worker.js'
 import { durationText } from './duration.js'
@@ -65,6 +65,11 @@ const ALIVE_MS = 5000
 
 /** @typedef {import('./state.js').PoolState} PoolState */
 
+/** @param {import('./addresses.js').Address} address */
+function isOfConnections ({ url }) {
+  return !isOfUdp(url)
+}
+
 /** @param {import('./state.js').LifecycleOptions['ready']} ready @returns {boolean} whether it is left to the app if it listens, so that a worker may be ready without that */
 function mayBeNoServer (ready) {
   return ready.signal === 'auto' && ready.log === undefined && !isAsked(ready)
@@ -76,7 +81,10 @@ function mayBeNoServer (ready) {
  * @param {PoolState} state @param {Worker} worker has reached its deadline @returns {boolean}
  */
 export function isNoServer ({ options: { ready, restart }, addresses }, { slot, resources = [], addresses: own, report }) {
-  if (slot === null || !mayBeNoServer(ready) || report || own.length > 0 || (addresses[slot] ?? []).length > 0) return false
+  if (slot === null || !mayBeNoServer(ready) || report) return false
+  const isServer = (/** @type {import('./addresses.js').Address} */ each) => isOfConnections(each) || resources.includes(PROGRAM)
+  const before = addresses[slot] ?? []
+  if (own.some(isServer) || before.some((each) => isServer(each) || (each.isFixed && !own.some(({ url }) => url === each.url)))) return false
   // A program that may end by itself is busy while it has not ended.
   return endsByItself(restart) || resources.some((each) => ACTIVITY.includes(each))
 }
@@ -88,7 +96,7 @@ export function isNoServer ({ options: { ready, restart }, addresses }, { slot, 
  */
 export function isSurelyNoServer (state, worker) {
   const everyone = [...Object.values(state.workers).map(({ addresses }) => addresses), ...Object.values(state.addresses)]
-  return !state.hasListened && everyone.every((addresses) => addresses.length === 0) && isNoServer(state, worker)
+  return !state.hasListened && !everyone.flat().some(isOfConnections) && isNoServer(state, worker)
 }
 
 /**
@@ -107,7 +115,7 @@ export function watchNoServer ({ state, at, command }, worker) {
 function isKnownNoServer ({ options: { ready }, addresses }, slot) {
   if (!mayBeNoServer(ready)) return false
   const known = addresses[slot] ? [addresses[slot]] : Object.values(addresses)
-  return known.length > 0 && known.every((each) => each.length === 0)
+  return known.length > 0 && !known.flat().some(isOfConnections)
 }
 
 /** @param {Transition} transition @param {Worker} worker counts as ready from now on; only the first one of an app is reported */
