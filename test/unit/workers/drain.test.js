@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createDrain } from '../../../workers/drain.js'
+import { createLatePorts } from '../../../workers/late-ports.js'
 import { NO_SESSIONS } from '../../../workers/sessions.js'
 
 const IDLE_GRACE_MS = 1000
@@ -20,7 +21,7 @@ const CLIENT = `
 
 test('a request that came while its worker had no CPU is answered, however long the connection had been idle before', async () => {
   const server = http.createServer((_, response) => response.end('ok'))
-  const drain = createDrain({ requests: /** @type {any} */ ({ inFlight: () => [], isNewest: () => true }), sessions: NO_SESSIONS, onStart () {}, onHolds () {}, onOverdue () {}, onDrained () {} })
+  const drain = createDrain({ requests: /** @type {any} */ ({ inFlight: () => [], isNewest: () => true }), sessions: NO_SESSIONS, latePorts: createLatePorts({ isLate: () => false, connections: () => [] }), onStart () {}, onHolds () {}, onOverdue () {}, onDrained () {} })
   drain.watch(server)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
   const sent = new Int32Array(new SharedArrayBuffer(4))

@@ -14,6 +14,7 @@ import { Server as SocketServer } from 'socket.io'
 import { io } from 'socket.io-client'
 import WebSocket, { WebSocketServer } from 'ws'
 import { createDrain } from '../../../workers/drain.js'
+import { createLatePorts } from '../../../workers/late-ports.js'
 import { watchRequests } from '../../../workers/requests.js'
 import { NO_SESSIONS } from '../../../workers/sessions.js'
 import { until } from '../../support/until.js'
@@ -27,7 +28,7 @@ async function serve (t, server) {
   /** @type {import('../../../workers/protocol.js').Holds[]} */
   const told = []
   let isDrained = false
-  const drain = createDrain({ requests, sessions: NO_SESSIONS, onStart () {}, onHolds: (holds) => told.push(holds), onOverdue () {}, onDrained: () => { isDrained = true } })
+  const drain = createDrain({ requests, sessions: NO_SESSIONS, latePorts: createLatePorts({ isLate: () => false, connections: () => [] }), onStart () {}, onHolds: (holds) => told.push(holds), onOverdue () {}, onDrained: () => { isDrained = true } })
   drain.watch(server)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
   t.after(() => server.close())
