@@ -42,7 +42,7 @@ const ENDS = Object.freeze({ 'job.succeeded': 'succeeded', 'job.failed': 'failed
 export function createJobRuns (db) {
   const insert = db.prepare("INSERT OR IGNORE INTO job_runs (id, job, state, at_ms, body) VALUES (?, ?, 'running', ?, ?)")
   const update = db.prepare('UPDATE job_runs SET state = ?, body = ? WHERE id = ?')
-  const setOutput = db.prepare('UPDATE job_runs SET output = ?, written = ? WHERE id = ?')
+  const setOutput = db.prepare('UPDATE job_runs SET output = ? WHERE id = ?')
   const forgetOutputs = db.prepare(`
     UPDATE job_runs SET output = NULL WHERE job = @job AND output IS NOT NULL AND id <= (
       SELECT id FROM job_runs WHERE job = @job ORDER BY id DESC LIMIT 1 OFFSET ${KEPT_OUTPUTS})`)
@@ -50,8 +50,6 @@ export function createJobRuns (db) {
     DELETE FROM job_runs WHERE job = @job AND state != 'running' AND id <= (SELECT id FROM job_runs WHERE job = @job ORDER BY id DESC LIMIT 1 OFFSET ${KEPT_RUNS})`)
   /** @type {import('./sqlite.js').Rows<{ id: number, body: string, output: string | null }>} */
   const byId = db.prepare('SELECT id, body, output FROM job_runs WHERE id = ?')
-  /** @type {import('./sqlite.js').Rows<{ output: string | null, written: number | null }>} */
-  const soFar = db.prepare('SELECT output, written FROM job_runs WHERE id = ?')
   /** @type {import('./sqlite.js').Rows<{ id: number, body: string }>} */
   const unfinished = db.prepare("SELECT id, body FROM job_runs WHERE state = 'running' ORDER BY id")
   /** @type {import('./sqlite.js').Rows<{ id: number, body: string }>} */
@@ -83,9 +81,9 @@ export function createJobRuns (db) {
       if (type === 'job.resumed') resume.run(job)
     },
 
-    /** @param {number} id of a run @param {string | null} job @param {string} output  the last part of it @param {number} written  how many characters there were in all */
-    keepOutput (id, job, output, written) {
-      setOutput.run(output, written, id)
+    /** @param {number} id of a run @param {string | null} job @param {string} output  the last part of it */
+    keepOutput (id, job, output) {
+      setOutput.run(output, id)
       forgetOutputs.run({ job: job ?? '' })
     },
 
@@ -93,12 +91,6 @@ export function createJobRuns (db) {
     find (id) {
       const row = byId.get(id)
       return row === undefined ? null : { ...toRun(row), output: row.output }
-    },
-
-    /** @param {number} id @returns {{ text: string, written: number }} what a run has written, as far as its master has kept it */
-    outputSoFar (id) {
-      const row = soFar.get(id)
-      return { text: row?.output ?? '', written: row?.written ?? 0 }
     },
 
     /** @returns {Run[]} those whose master has ended before they did, oldest first */

@@ -8,6 +8,8 @@ import { leaveLean } from './keeper/lean.js'
 import { FOLDER_VARIABLE, KEPT_VARIABLE } from './keeper/link.js'
 import { tellNotLoaded } from './not-loaded.js'
 import { descriptorLimit } from './system/descriptors.js'
+import { SHELL_VARIABLE } from './system/own-variables.js'
+import { describeShell } from './system/shell-limits.js'
 import { beginTrace, TRACE_VARIABLE, traceProcess, traceStep } from './system/start-trace.js'
 import { hasControllingTerminal } from './system/terminal.js'
 import { standOn, workingFolder } from './system/working-folder.js'
@@ -127,6 +129,8 @@ export async function runProcess () {
   const isKeeper = becomesMaster && wantsKeeper(args, process.env)
   await beWithoutPreloads({ isKeeper })
   const command = String(commandOf(args))
+  // Once, as the next masters have another parent.
+  if (becomesMaster && command === 'start' && !process.env[KEPT_VARIABLE]) Object.assign(process.env, { [SHELL_VARIABLE]: describeShell() ?? '' })
   // These run until they are stopped.
   const isLasting = becomesMaster || command === 'up'
   // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers'
+
 /** The events by which a server passes on what a client asks for; the request comes first. @type {ReadonlySet<string | symbol>} */
 export const ASKED = new Set(['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect'])
 
@@ -5,40 +7,63 @@ export const ASKED = new Set(['request', 'checkContinue', 'checkExpectation', 'u
 const MAX_BODY = 1024 * 1024
 
 /** @typedef {import('node:http').IncomingMessage} Request */
+/** @typedef {{ request: Request, head: Buffer | null }} Asked  `head`: what has been read behind a request that changes the protocol */
 
 /**
  * What a client has asked on a connection, as the bytes that it has sent, so that another process can be asked the same on
  * that connection. Nothing more is read from it here.
- * @param {Request} request  its headers have just been read, and nobody has it yet
- * @param {(bytes: Buffer) => void} then  what has been read of it; the rest is to be read from the connection
- * @param {() => void} otherwise  it is too long; nothing of it is lost
+ * @param {Asked[]} asked  whose headers have just been read, and which nobody has yet. What is asked meanwhile is added to it
+ * @param {(bytes: Buffer) => void} then  what has been read of all; the rest is to be read from the connection
+ * @param {() => void} otherwise  the newest is too long; nothing of it is lost
  */
-export function takeBack (request, then, otherwise) {
-  // What has come together with the headers is parsed by then.
-  process.nextTick(() => {
-    if (!isInParts(request)) return then(Buffer.concat([headOf(request), ...readAll(request)]))
-    const chunks = readAll(request)
-    if (request.complete) return then(Buffer.concat([headOf(request), ...inParts(chunks)]))
-    let length = 0
-    request.on('data', keepChunk).once('end', finish)
+export function takeBack (asked, then, otherwise) {
+  /** Bodies in parts that had to be waited for. @type {Map<Request, Buffer[]>} */
+  const waitedFor = new Map()
+  takeLater()
 
-    function keepChunk (/** @type {Buffer} */ chunk) {
-      chunks.push(chunk)
-      length += chunk.length
-      if (length <= MAX_BODY) return
-      request.off('data', keepChunk).off('end', finish).pause()
+  /** Not by nextTick(), which comes between two requests that were read at once if the first has a body. */
+  function takeLater () { setImmediate(takeAll) }
+
+  function takeAll () {
+    const { request } = asked[asked.length - 1]
+    if (isInParts(request) && !request.complete) waitForEnd(request)
+    else then(Buffer.concat(asked.flatMap(bytesOf)))
+  }
+
+  /** By 'readable': whoever pauses a stream keeps the app from reading it by 'data'. @param {Request} request */
+  function waitForEnd (request) {
+    /** @type {Buffer[]} */
+    const chunks = []
+    waitedFor.set(request, chunks)
+    request.on('readable', keepChunks).once('end', takeLater)
+    keepChunks()
+
+    function keepChunks () {
+      chunks.push(...readAll(request))
+      if (chunks.reduce((sum, { length }) => sum + length, 0) <= MAX_BODY) return
+      request.off('readable', keepChunks).off('end', takeLater)
       request.unshift(Buffer.concat(chunks))
       otherwise()
     }
+  }
 
-    function finish () { then(Buffer.concat([headOf(request), ...inParts(chunks)])) }
-  })
+  /** @param {Asked} one @returns {Buffer[]} */
+  function bytesOf ({ request, head }) {
+    const chunks = waitedFor.get(request) ?? readAll(request)
+    // Behind a request that changes the protocol nothing is parsed.
+    return [headOf(request), ...isInParts(request) ? inParts(chunks, request.rawTrailers) : chunks, ...head ? [head, ...readAll(request.socket)] : []]
+  }
 }
 
 /** @param {Request} request @returns {Buffer} its first line and its headers */
-export function headOf ({ method, url, httpVersion, rawHeaders }) {
-  const lines = [`${method} ${url} HTTP/${httpVersion}`]
-  for (let at = 0; at < rawHeaders.length; at += 2) lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`)
+function headOf ({ method, url, httpVersion, rawHeaders }) {
+  return fieldsOf(`${method} ${url} HTTP/${httpVersion}`, rawHeaders)
+}
+
+/** @param {string} first @param {string[]} raw  names and values in turn */
+function fieldsOf (first, raw) {
+  const lines = [first]
+  for (let at = 0; at < raw.length; at += 2) lines.push(`${raw[at]}: ${raw[at + 1]}`)
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
 }
 
@@ -47,16 +72,16 @@ function isInParts ({ headers }) {
   return headers['transfer-encoding'] !== undefined
 }
 
-/** @param {Request} request @returns {Buffer[]} */
+/** @param {import('node:stream').Readable} request @returns {Buffer[]} */
 function readAll (request) {
   const chunks = []
   for (let chunk = request.read(); chunk !== null; chunk = request.read()) chunks.push(chunk)
   return chunks
 }
 
-/** @param {Buffer[]} chunks  a whole body @returns {Buffer[]} as RFC 9112, section 7.1, has it */
-function inParts (chunks) {
-  return [...chunks.flatMap((chunk) => [Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, LINE_END]), Buffer.from('0\r\n\r\n')]
+/** @param {Buffer[]} chunks  a whole body @param {string[]} trailers @returns {Buffer[]} as RFC 9112, section 7.1, has it */
+function inParts (chunks, trailers) {
+  return [...chunks.flatMap((chunk) => [Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, LINE_END]), fieldsOf('0', trailers)]
 }
 
 const LINE_END = Buffer.from('\r\n')

@@ -64,7 +64,8 @@ export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, no
     const mayMove = now() - beganAt < transfersUntilMs
     if (!hasKept && (!mayMove || transfers.length === 0) && longLived.count() + sessions === 0) return onOverdue()
     hasKept = true
-    work.cutRequests(mayMove ? waiting : [...waiting, ...transfers], deadlineMs)
+    work.cutRequests(waiting, deadlineMs)
+    if (!mayMove) work.cutRequests(transfers, deadlineMs, { areMoving: true })
     work.cutConnections(deadlineMs)
   }
 

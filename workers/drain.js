@@ -30,7 +30,7 @@ const SWEEP_EVERY = 1024
  * @param {import('./requests.js').Requests} options.requests
  * @param {Pick<import('./sessions.js').Sessions, 'begin' | 'count' | 'has' | 'end'>} options.sessions
  * @param {import('./late-ports.js').LatePorts} options.latePorts
- * @param {() => void} options.onStart
+ * @param {(limits: Limits) => void} options.onStart
  * @param {(holds: Holds) => void} options.onHolds  called now and then
  * @param {() => void} options.onOverdue  the deadline has passed, and nothing may stay that is left
  * @param {() => void} options.onDrained called once, when no connection is left
@@ -152,7 +152,7 @@ export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, 
   function beginDrain (limits, { hurries = limits.isLast } = {}) {
     if (state !== 'serving') return
     state = 'draining'
-    onStart()
+    onStart(limits)
     sessions.begin()
     // http.Server.close() would cut idle keep-alive connections at once.
     for (const server of servers) {

@@ -162,6 +162,11 @@ declare module 'diagnostics_channel' {
 }
 
 declare module 'child_process' {
+  /** The channel to whoever has started this process: it keeps the process running while somebody needs it. */
+  interface Control {
+    refCounted? (): void
+    unrefCounted? (): void
+  }
   interface ChildProcess {
     /** What waits for the acknowledgement of a handle; null: nothing. */
     _handleQueue?: unknown[] | null

@@ -66,13 +66,13 @@ export function createOpenWork ({ limits, upgrades, http2Sessions, sessions, now
       }
     },
 
-    /** Ends requests without an answer. @param {Request[]} requests @param {number} ageMs  those that are so old */
-    cutRequests (requests, ageMs) {
+    /** Ends requests without an answer. @param {Request[]} requests @param {number} ageMs  those that are so old @param {{ areMoving?: boolean }} [how] */
+    cutRequests (requests, ageMs, { areMoving = false } = {}) {
       for (const { request, carrier } of requests) {
         // A long poll that is cut ends its session for some clients.
         if (now() - progress.beganAt(request) < ageMs || ('req' in request && sessions.has(request.req))) continue
         cut.requests++
-        if (progress.hasMoved(request)) cut.stalled++
+        if (!areMoving && progress.hasMoved(request)) cut.stalled++
         if ('session' in carrier) carrier.close(CANCEL)
         else cutConnection(carrier)
       }

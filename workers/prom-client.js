@@ -130,6 +130,13 @@ function cumulative (bounds, counts) {
   })
 }
 
+/** @param {AppMetric['rows'][number]} row @returns {number} how many lines Prometheus reads of it, each a series to it */
+function linesOf (row) {
+  if (row.length === 2) return 1
+  const [, , , buckets] = row
+  return 2 + (buckets.length > 0 ? buckets.length + 1 : 0)
+}
+
 /** The first of a name counts, and no more series than the master takes. @param {AppMetric[]} all @returns {{ metrics: AppMetric[], leftOut: number }} */
 function bounded (all) {
   /** @type {Map<string, AppMetric>} */
@@ -138,10 +145,11 @@ function bounded (all) {
   let leftOut = 0
   for (const metric of all) {
     if (metrics.has(metric.name)) continue
-    if (series + metric.rows.length <= MAX_APP_SERIES) {
-      series += metric.rows.length
+    const lines = metric.rows.reduce((sum, row) => sum + linesOf(row), 0)
+    if (series + lines <= MAX_APP_SERIES) {
+      series += lines
       metrics.set(metric.name, metric)
-    } else leftOut += metric.rows.length
+    } else leftOut += lines
   }
   return { metrics: [...metrics.values()], leftOut }
 }

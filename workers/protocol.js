@@ -161,7 +161,7 @@
  * @property {([labels: Record<string, unknown>, value: number] | [labels: Record<string, unknown>, sum: number, count: number, buckets: [le: number, count: number][]])[]} rows
  */
 
-/** A worker has no more, nor an app; a series is one set of labels. */
+/** A worker has no more, nor an app; a series is a line, as Prometheus reads it. */
 export const MAX_APP_SERIES = 10_000
 
 /** How an HTTP request can end; `aborted`: its connection closed before its answer. */

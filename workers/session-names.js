@@ -7,6 +7,7 @@ const MAX_LENGTH = 1024
  * @property {string | null} header
  * @property {string | null} cookie
  * @property {string | null} query  a parameter of the URL
+ * @property {string | null} path  of the URL, such as `/sockjs/:server/:session`: its client makes the name
  */
 
 /**
@@ -14,12 +15,13 @@ const MAX_LENGTH = 1024
  * told it.
  * @param {SessionBy} by
  */
-export function createSessionNames ({ header, cookie, query }) {
+export function createSessionNames ({ header, cookie, query, path }) {
   const headerName = header?.toLowerCase()
   const headerLine = header && new RegExp(`\\n${escapeText(header)}:[ \\t]*([^\\r\\n]*)`, 'i')
   const cookieLine = cookie && new RegExp(`\\ncookie:(?:[^\\r\\n]*?;)??[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`, 'i')
   const setCookieLine = cookie && new RegExp(`\\n[sS]et-[cC]ookie:[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`)
   const parameter = query && new RegExp(`[?&]${escapeText(query)}=([^&#\\s]*)`)
+  const inPath = path && new RegExp(`^${path.split('/').map((part) => part === ':session' ? '([^/?#]+)' : part.startsWith(':') ? '[^/?#]+' : escapeText(part)).join('/')}(?=[/?#]|$)`)
   // As part of a URL, or of JSON.
   const textInBody = query && new RegExp(`\\b${escapeText(query)}(?:=|":[ ]*")([^"&#\\s]*)`)
   const cookiePair = cookie && new RegExp(`(?:^|;)[ \\t]*${escapeText(cookie)}=([^;]*)`)
@@ -30,13 +32,17 @@ export function createSessionNames ({ header, cookie, query }) {
       const end = head.indexOf('\r\n\r\n')
       if (end === -1) return null
       const whole = head.slice(0, end)
-      return find(headerLine, whole) ?? find(cookieLine, whole) ?? (parameter && find(parameter, whole.slice(0, whole.indexOf('\r\n'))))
+      const [, url = ''] = whole.slice(0, whole.indexOf('\r\n')).split(' ')
+      return find(headerLine, whole) ?? find(cookieLine, whole) ?? find(parameter, url) ?? find(inPath, url)
     },
 
     /** @param {import('node:http').IncomingMessage} request @returns {string | null} */
     inRequest ({ rawHeaders, url = '' }) {
-      return (headerName && usable(valueOf(rawHeaders, headerName))) || (cookiePair && find(cookiePair, valueOf(rawHeaders, 'cookie') ?? '')) || find(parameter, url)
+      return (headerName && usable(valueOf(rawHeaders, headerName))) || (cookiePair && find(cookiePair, valueOf(rawHeaders, 'cookie') ?? '')) || find(parameter, url) || find(inPath, url)
     },
+
+    /** @param {{ url?: string }} request @returns {string | null} the name that its client has made */
+    inPath: ({ url = '' }) => find(inPath, url),
 
     /** @param {string} head of an answer @returns {string | null} */
     inAnswer: (head) => find(headerLine, head) ?? find(setCookieLine, head),

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers'
 import { watchAnswers } from './answers.js'
-import { ASKED, headOf, takeBack } from './asked-connection.js'
+import { ASKED, takeBack } from './asked-connection.js'
 import { loadConnectionCalls } from './connection-calls.js'
 import { createPassing } from './passing.js'
 import { createSessionNames } from './session-names.js'
@@ -47,6 +47,8 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
   const places = new Map()
   /** Connections that were passed here, with the session for which; '': the first request will say. @type {WeakMap<object, string>} */
   const passedFor = new WeakMap()
+  /** Connections that are about to be passed, with all that was asked on them since. @type {WeakMap<object, import('./asked-connection.js').Asked[]>} */
+  const leaving = new WeakMap()
   /** @type {ReturnType<typeof openTools> | null | undefined} null: there are none here */
   let tools
   /** How many connections wait until another worker can take them. */
@@ -173,6 +175,9 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
 
   /** @param {string} key @param {any[]} args  of the event @param {() => void} keep @returns {boolean} as of passNew */
   function passAsked (key, [request, response, head], keep) {
+    const one = { request, head: request.upgrade ? head : null }
+    // Whatever a client asks behind such a request is the other worker's too: nobody could answer it here.
+    if (leaving.get(request.socket)?.push(one)) return true
     const session = names.inRequest(request)
     if (session === null) return false
     const { socket } = request
@@ -184,9 +189,14 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
     if (!socket._handle || !(request.upgrade || requests.isAlone(response))) return false
     const owner = ownerElsewhere(session)
     if (owner === null) return false
-    const passOn = (/** @type {Buffer} */ bytes) => passUsed(owner, key, socket, bytes)
-    if (request.upgrade) passOn(Buffer.concat([headOf(request), head]))
-    else takeBack(request, passOn, keep)
+    const asked = [one]
+    leaving.set(socket, asked)
+    takeBack(asked, (bytes) => passUsed(owner, key, socket, bytes), () => {
+      // One of several was too long: none has been begun, and the client may ask again.
+      if (asked.length > 1) return socket.destroy()
+      leaving.delete(socket)
+      keep()
+    })
     return true
   }
 
@@ -239,7 +249,7 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
   function learnFromHead ({ req, statusCode }, head) {
     const ended = by.header === ENDED_BY_DELETE && req.method === 'DELETE' && statusCode < 300 ? names.inRequest(req) : null
     if (ended) own.delete(ended)
-    else learn(names.inAnswer(head))
+    else learn(names.inAnswer(head) ?? (statusCode < 400 ? names.inPath(req) : null))
   }
 
   /** @param {import('./answers.js').Response} response @param {string} body */

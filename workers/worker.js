@@ -10,7 +10,9 @@ import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
+import { tellDraining } from './drain-notice.js'
 import { createAcceptDeferral, createReceiveDeferral } from './defer-accept.js'
+import { endWhenDone } from './end-when-done.js'
 import { createEvenAccept } from './even-accept.js'
 import { createFatalGrace } from './fatal-grace.js'
 import { outliveFullDisk } from './full-disk.js'
@@ -50,7 +52,11 @@ export function startWorker (settings) {
     requests,
     sessions,
     latePorts,
-    onStart: () => termination.prepare(),
+    onStart (limits) {
+      naturalEnd?.hold()
+      termination.prepare()
+      tellDraining(limits, (message) => channel.send({ type: 'problem', message }))
+    },
     onHolds: (holds) => orphan.note(holds) || channel.send({ type: 'holds', ...holds }),
     onOverdue: () => orphan.endAlone(),
     onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained()
@@ -90,6 +96,9 @@ export function startWorker (settings) {
   watchDatagramServers(latePorts, { onBound: announceDatagrams, onClosed })
   if (hasSockets) shareSockets({ channel, drain, latePorts, deferral, receiveDeferral, evenAccept, sessions })
   else openOwnSockets(latePorts)
+  // A server that has to answer before it is let in does not listen yet.
+  const naturalEnd = readiness ? null : endWhenDone({ sharesSockets: hasSockets })
+  if (standby && naturalEnd) standby.whenPromoted(naturalEnd.hold())
   channel.on('drain', (message) => {
     readiness?.stop()
     drain.start(message)
@@ -126,7 +135,14 @@ export function startWorker (settings) {
     limitRequests(limits.maxRequests)
   })
   const activity = tellActivity(channel, watchThreads(channel), { servesDatagrams: () => mayServeDatagrams, onIdle: serve })
-  replaceBeforeLeaving({ ask: () => channel.send({ type: 'leaving' }), isServing: () => isReady && !drain.isDraining(), ...keepAppChannel({ isOfUse }) })
+  replaceBeforeLeaving({
+    ask () {
+      naturalEnd?.hold()
+      channel.send({ type: 'leaving' })
+    },
+    isServing: () => isReady && !drain.isDraining(),
+    ...keepAppChannel({ isOfUse })
+  })
   answerDiagnostics(channel)
   answerRequestLists(channel, requests)
   // The main module of a CommonJS app has run by the first turn after this.

@@ -1,5 +1,6 @@
 import { createSchemeOf } from '../api/scheme.js'
 import { createAnonymousLimiter } from './anonymous-limiter.js'
+import { createAppIdentities } from './app-identities.js'
 import { createGuard } from './guard.js'
 import { createLimiter } from './limiter.js'
 import { createSessions } from './sessions.js'
@@ -65,10 +66,12 @@ export function createAccess ({
 }) {
   const { windowMs, requests, switches, signInAttempts, strangerRequests } = { ...LIMITS, ...wanted }
   const schemeOf = createSchemeOf(publicUrl)
-  const tokens = createTokens({ store: history.tokens, owner: token, now, randomBytes })
+  const identities = createAppIdentities(apps)
+  const tokens = createTokens({ store: history.tokens, owner: token, identities, now, randomBytes })
   const sessions = createSessions({
     store: history.sessions,
     tokens,
+    identities,
     token,
     ttlMs: sessionTtlMs,
     cookieName: `clusterdeck_${port}`,
@@ -85,7 +88,14 @@ export function createAccess ({
     events,
     tokens,
     sessions,
-    links,
+    /** @type {Pick<import('./sign-in-links.js').Links, 'create' | 'redeem'>} */
+    links: {
+      create: (person, from) => links.create(person && identities.kept(person), from),
+      redeem (code) {
+        const { person, ...found } = links.redeem(code)
+        return { ...found, ...(person && { person: identities.named(person) }) }
+      }
+    },
     guard: createGuard({ authenticate, host, port, allowedHosts, publicUrl, scheme: hasTls ? 'https' : 'http' }),
     strangers: createAnonymousLimiter({ windowMs, limit: strangerRequests, now }),
     limiters: {

@@ -18,8 +18,8 @@ import { hostProbeResources } from './probes.js'
 import { signInRouter } from './sign-in.js'
 import { createSite } from './site.js'
 
-/** The host answers the probes of its apps at these paths. */
-const APP_PROBE = /^\/apps\/[^/]+\/(?:healthz|readyz)$/
+/** The host answers this probe in the place of each of its apps, and of any other. */
+const APP_PROBE = /^\/apps\/[^/]+\/healthz$/
 /** The host answers these groups for all of its apps. */
 const OF_HOST = ['Access', 'Description', 'Probes']
 

@@ -18,7 +18,8 @@ export function createWindow ({ windowMs, now }) {
   return {
     /** @param {string} sender @returns {number} how many these are */
     count (sender) {
-      if (now() >= endsAt || counts.size > MAX_SENDERS) {
+      // The clock may have been set back: no window is longer than it is for all others.
+      if (now() >= endsAt || now() < endsAt - windowMs || counts.size > MAX_SENDERS) {
         counts.clear()
         endsAt = now() + windowMs
       }

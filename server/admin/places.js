@@ -7,7 +7,8 @@
 const OF_APP = /^(\/api\/v1)?\/apps\/([A-Za-z\d][\w.-]{0,59})(?=$|[/?])(.*)$/s
 /** What the host does with an app. */
 const BY_HOST = /^\/(?:start|stop)(?=$|\?)/
-const PROBE = /^\/(?:healthz|readyz)(?=$|\?)/
+const HEALTH = /^\/healthz(?=$|\?)/
+const READINESS = /^\/readyz(?=$|\?)/
 /** The whole port has these once. */
 const OF_PORT = /^\/(?:sign-in|sign-out|assets\/[^?]*)(?=$|\?)/
 /** The host answers these calls itself; every other short path of the API may mean the only app. */
@@ -20,8 +21,9 @@ export function locate (url) {
   if (api) return rest.startsWith('/') ? inApi(url, name, rest) : place(url, url, null)
   if (rest.startsWith('/api/v1/')) return inApi(url, name, rest.slice('/api/v1'.length))
   const inside = rest.startsWith('/') ? rest : `/${rest}`
-  // The guard knows probes by their short paths; the host answers them, so that they open no site.
-  if (PROBE.test(inside)) return { ...place(url, inside, null), goesTo: url }
+  // The host answers both, so that they open no site. The guard knows a probe, which is for anyone, by its short path.
+  if (READINESS.test(inside)) return place(url, url, null)
+  if (HEALTH.test(inside)) return { ...place(url, inside, null), goesTo: url }
   if (OF_PORT.test(inside)) return place(url, withNext(inside, `/apps/${name}/`), null)
   return place(url, inside, name)
 }

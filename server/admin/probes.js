@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { APP_NAME } from '../api/apps.js'
+import { APP_NAME, findName } from '../api/apps.js'
 import { operation } from '../api/endpoint.js'
 import { isReady } from '../health.js'
 import { RETRY_AFTER_S } from '../problem.js'
@@ -19,7 +19,7 @@ export function probeResources ({ deck }) {
 }
 
 /**
- * A host answers them for itself and for each of its apps. They tell nobody which apps there are: one that does not exist is as one that is not ready.
+ * A host answers them for itself and for each of its apps. Strangers do not learn which apps there are: whether one is ready is told to those who have a role for it.
  * @param {{ apps: Pick<import('../api/apps.js').Apps, 'states' | 'opened'> }} parts
  * @returns {Record<string, import('../api/endpoint.js').Resource>}
  */
@@ -40,7 +40,9 @@ export function hostProbeResources ({ apps }) {
         name: 'isAppReady',
         summary: 'Tells whether every wanted worker of an app is ready or has finished',
         path,
-        isReady: ({ req }) => isAppReady(String(req.params.app))
+        role: 'viewer',
+        problems: ['not-found'],
+        isReady: ({ req, auth }) => isAppReady(findName(apps, req.params.app, auth))
       })
     }
   }
@@ -69,11 +71,11 @@ function aliveProbe (asked) {
   })
 }
 
-/** @param {Pick<import('../api/endpoint.js').Operation, 'name' | 'summary' | 'path'> & { isReady: (call: import('../api/endpoint.js').Call) => boolean }} asked */
+/** @param {Pick<import('../api/endpoint.js').Operation, 'name' | 'summary' | 'path' | 'problems'> & { role?: import('../api/roles.js').Role, isReady: (call: import('../api/endpoint.js').Call) => boolean }} asked */
 function readyProbe ({ isReady, ...asked }) {
   return operation({
-    ...asked,
     role: null,
+    ...asked,
     produces: [],
     answer: { [TEXT]: z.literal('ready\n') },
     others: { 503: { [TEXT]: z.literal('not ready\n') } },

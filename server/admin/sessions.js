@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqu
 import { doerOf } from '../api/preconditions.js'
 import { actorOf } from '../api/roles.js'
 import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner.js'
+import { createAppIdentities } from './app-identities.js'
 
 /**
  * Identifies the sender of a request by a token or by a session. The secret of a session is in its cookie alone. Its hash
@@ -33,6 +34,7 @@ const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false, noteUs
  * @param {SessionStore} parts.store
  * @param {string} parts.token
  * @param {Pick<import('../api/tokens.js').TokenRegistry, 'find' | 'isValid' | 'noteUse' | 'revokedBy'>} [parts.tokens]  with a name
+ * @param {import('./app-identities.js').AppIdentities} [parts.identities]
  * @param {number} parts.ttlMs  fixed: use does not extend a session
  * @param {string} parts.cookieName
  * @param {string} [parts.cookiePath]
@@ -47,6 +49,7 @@ export function createSessions ({
   store,
   token,
   tokens = NO_TOKENS,
+  identities = createAppIdentities(null),
   ttlMs,
   cookieName,
   cookiePath = '/',
@@ -87,7 +90,7 @@ export function createSessions ({
       if (req.headers.authorization !== undefined) return byToken(req)
       const session = findSession(req)
       if (!session) return null
-      const { name, role, token, expiresAt: until, apps = null } = session
+      const { name, role, token, expiresAt: until, apps = null } = identities.named(session)
       return { actor: actorOf(session), via: 'session', client: 'dashboard', name, role, token, until, ...(apps && { apps }) }
     },
 
@@ -111,7 +114,7 @@ export function createSessions ({
       const secret = randomBytes(SECRET_BYTES).toString('base64url')
       const createdAt = now()
       const expiresAt = Math.min(createdAt + ttlMs, until ?? Infinity)
-      const session = { hash: hashOf(secret), createdAt, expiresAt, name, role, token, owner: ownerOf(req.socket), apps }
+      const session = identities.kept({ hash: hashOf(secret), createdAt, expiresAt, name, role, token, owner: ownerOf(req.socket), apps })
       if (token !== null) tokens.noteUse(token, req.socket.remoteAddress ?? 'unknown')
       rememberSession(session)
       tryStore('keep a new session', () => store.create(session))

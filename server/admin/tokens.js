@@ -1,6 +1,7 @@
 import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
 import { madeWith } from '../api/tokens.js'
 import { DeckError } from '../errors.js'
+import { createAppIdentities } from './app-identities.js'
 
 /**
  * Tokens with a name, a role and an end, beside the one of the data folder. A token ends with the one that made it, and all
@@ -20,11 +21,12 @@ const SAVE_EVERY_MS = 60_000
  * @param {object} parts
  * @param {import('../../db/tokens.js').Tokens} parts.store
  * @param {string} parts.owner  the token of the data folder
+ * @param {import('./app-identities.js').AppIdentities} [parts.identities]
  * @param {() => number} parts.now
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @returns {import('../api/tokens.js').TokenRegistry}
  */
-export function createTokens ({ store, owner, now, randomBytes = cryptoRandomBytes }) {
+export function createTokens ({ store, owner, identities = createAppIdentities(null), now, randomBytes = cryptoRandomBytes }) {
   // Known tokens work while the database fails, and a token that is revoked then stays revoked.
   /** @type {Map<number, Token>} by id */
   const remembered = new Map()
@@ -48,7 +50,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
       if (!token || !isValid(token)) return null
       remembered.set(token.id, token)
       ids.set(hash, token.id)
-      return token
+      return identities.named(token)
     },
 
     /** @param {number} id @returns {boolean} whether it may still be used */
@@ -67,7 +69,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
 
     /** @returns {Token[]} newest first, also those that have expired @throws {DeckError} history-unavailable */
     list () {
-      return useStore(() => store.list()).filter(({ id }) => !revoked.has(id)).map(withLastUse)
+      return useStore(() => store.list()).filter(({ id }) => !revoked.has(id)).map(withLastUse).map(identities.named)
     },
 
     /**
@@ -83,7 +85,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
         if (others.length >= MAX_TOKENS) throw new DeckError('not-possible', `There are already ${MAX_TOKENS} tokens: revoke some first`)
         const secret = PREFIX + randomBytes(32).toString('base64url')
         const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs, apps, kind }
-        const id = store.create({ ...token, hash: hashOf(secret) })
+        const id = store.create({ ...identities.kept(token), hash: hashOf(secret) })
         return { token: { id, ...token, usedAt: null, usedFrom: null }, secret }
       })
     },
@@ -100,7 +102,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
       for (const { id: each, name } of [token, ...made]) revoked.set(each, { name, actor })
       for (const listener of listeners) listener()
       useStore(() => store.remove(id))
-      return { token, made }
+      return { token: identities.named(token), made: made.map(identities.named) }
     },
 
     /** @param {() => void} listener called when one was revoked */

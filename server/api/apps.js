@@ -21,6 +21,7 @@ import { mayUse } from './roles.js'
  * @property {() => AppView[]} list  by name; it asks the histories of all of them
  * @property {() => Pick<AppView, 'name' | 'state'>[]} states  by name; it asks no history
  * @property {(name: string) => AppView} view  throws not-found
+ * @property {(name: string) => string | null} identity  of this very app, which no later one of its name has; null: there is none
  * @property {(name: string) => OpenedApp | null} opened  null: it is stopped or has failed
  * @property {(order: AppOrder, how: By & { isIdle?: boolean }) => Promise<AppView>} add  `isIdle`: it is not started
  * @property {(name: string, by: By) => Promise<AppView>} start

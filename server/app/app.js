@@ -168,7 +168,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     logFolder: dataDir.logFolder,
     logLimits: () => settings.current.logs,
     onLogError: (reason) => log.error({}, reason),
-    hide: mask.hide,
+    hide: mask.hideValues,
     keeper,
     nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone)
   })

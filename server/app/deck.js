@@ -1,5 +1,6 @@
 import os from 'node:os'
 import { createCronRestarts } from '../cluster/cron-restarts.js'
+import { configFileOf } from '../config/config.js'
 import { nextRun, timeZoneOf } from '../config/cron.js'
 import { checkedUpgrade, createDeck, deckName } from '../deck.js'
 import { DeckError } from '../errors.js'
@@ -99,8 +100,8 @@ export async function createAppDeck ({
   // Only a developer's master needs what watches files.
   if (config.watch) {
     const { watchFor } = await import('../releases/watch.js')
-    const watcher = closers.add(watchFor({ deck, logs, events, tell: terminal.quote }), ({ close }) => close())
-    watcher.add([config.entry])
+    const current = () => ({ config: releases.configured(), configFile: configFileOf(releases.configured()) })
+    const watcher = closers.add(watchFor({ deck, logs, events, tell: terminal.quote, current }), ({ close }) => close())
     if (config.runtime === 'other') watcher.addFolder(config.cwd)
     supervisor.onLoaded(watcher.add)
   }

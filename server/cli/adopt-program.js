@@ -1,12 +1,13 @@
 import { once, setMaxListeners } from 'node:events'
-import os from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { formatExactDuration } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { answerOf, openLine, passSockets, untilServing } from '../handover/host-line.js'
-import { becomeUser, takePlaces } from '../programs/takeover.js'
+import { lineToRoot, ROOT_LINE } from '../programs/root-line.js'
+import { takePlaces } from '../programs/takeover.js'
 import { placeText } from '../system/place-text.js'
 import { isAlive } from '../system/process-identity.js'
+import { adoptForUser } from './adopt-for-user.js'
 import { programAt, turnsOfPm2 } from './adoptable.js'
 import { showApps } from './adopted-apps.js'
 import { createTools } from './context.js'
@@ -22,7 +23,8 @@ import { ensureHost } from './host-start.js'
 /** @typedef {{ program: Adoptable, takeover: Takeover }} Move */
 /**
  * @typedef {object} How
- * @property {(program: Adoptable) => ReturnType<typeof meetHost>} meet
+ * @property {() => ReturnType<typeof meetHost>} meet
+ * @property {import('../programs/root-line.js').LineToRoot | null} root
  * @property {string | undefined} name
  * @property {number} graceMs
  * @property {Promise<never>} late
@@ -38,25 +40,30 @@ const ENDS_WITHIN_MS = 60_000
  * Starts apps in the host of this user in the place of programs that run: the workers get sockets on the same addresses and become ready
  * while the program serves. Then it gets no new connections, and is asked to end.
  * @param {string | undefined} folder  is for a deck @param {Options} options @param {Terminal} terminal
+ * @returns {Promise<number>} the exit code
  * @throws {DeckError} usage, not-possible, start-failed, timed-out; a program whose workers did not get ready goes on as before, and of
  *   several the others move all the same
  */
-export async function adoptPrograms (folder, options, terminal) {
+export async function adoptPrograms (folder, options, { env: { [ROOT_LINE]: ofRoot, ...env }, ...streams }) {
+  const terminal = { ...streams, env }
   checkOptions(folder, options)
   const { timeoutMs } = timeoutOf(options, terminal.env)
   const graceMs = checkedDuration('--grace', options.grace ?? DEFAULT_GRACE)
   const { answer, tell } = createTools({ json: options.json }, terminal)
-  const turns = options.pm2 === undefined ? [{ name: '', find: () => programAt(options) }] : await turnsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
+  const exitCode = await adoptForUser(options, terminal)
+  if (exitCode !== null) return exitCode
+  const root = lineToRoot({ [ROOT_LINE]: ofRoot })
+  const turns = options.pm2 === undefined ? [{ name: '', find: () => programAt(options, root) }] : await turnsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
   const signal = AbortSignal.timeout(timeoutMs)
   // In the end the host is asked of all apps at the same time.
   setMaxListeners(0, signal)
   /** @type {ReturnType<typeof meetHost> | undefined} */
   let met
-  const meet = (/** @type {Adoptable} */ program) => {
-    met ??= meetHost(program, { signal, timeoutMs, terminal })
+  const meet = () => {
+    met ??= meetHost({ signal, timeoutMs, terminal })
     return met
   }
-  const how = { meet, name: options.name, graceMs, late: rejectLate(signal), tell }
+  const how = { meet, root, name: options.name, graceMs, late: rejectLate(signal), tell }
   const names = []
   /** @type {{ name: string, error: DeckError }[]} */
   const problems = []
@@ -73,6 +80,7 @@ export async function adoptPrograms (folder, options, terminal) {
   }
   if (met && names.length > 0) await showApps(names, { ...await met, answer })
   if (problems.length > 0) throw turns.length === 1 ? problems[0].error : new DeckError(problems[0].error.code, problems.map(({ name, error }) => `${name}: ${error.message}`).join('; '))
+  return 0
 }
 
 /** @param {string | undefined} folder @param {Options} options @throws {DeckError} usage */
@@ -89,51 +97,27 @@ function checkOptions (folder, options) {
  */
 async function takeTurn (find, how) {
   const program = await find()
-  const takeover = takePlaces(program.listening, program)
+  const takeover = takePlaces(program.listening, { except: program.except, root: how.root })
   try {
-    const { host } = await how.meet(program)
+    const { host } = await how.meet()
     return await moveIn({ program, takeover }, { ...how, host })
   } finally {
     takeover.close()
   }
 }
 
-/** @param {Adoptable} program  the first one @param {{ signal: AbortSignal, timeoutMs: number, terminal: Terminal }} how */
-async function meetHost (program, { signal, timeoutMs, terminal }) {
-  const own = asUserOf(program, terminal)
-  const { master: { url }, master } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal: own })
-  return { host: callHost(master, { env: own.env, timeoutMs, signal }), url, terminal: own }
-}
-
-/**
- * Root can take over the program of another user. The app is to run as that user, in the host of that one.
- * @param {Adoptable} program @param {Terminal} terminal @returns {Terminal}
- */
-function asUserOf ({ text, facts: { user, groups } }, terminal) {
-  const own = process.geteuid?.() ?? user
-  if (user === own) return terminal
-  if (own !== 0) throw new DeckError('not-possible', `${text} is of another user (uid ${user}): call this as that user, or by sudo`)
-  becomeUser({ user, groups })
-  const kept = Object.entries(terminal.env).filter(([name]) => !/^(SUDO_|XDG_)/.test(name))
-  return { ...terminal, env: { ...Object.fromEntries(kept), ...placeOfUser() } }
-}
-
-/** @returns {Record<string, string>} */
-function placeOfUser () {
-  try {
-    const { username, homedir, shell } = os.userInfo()
-    return { HOME: homedir, USER: username, LOGNAME: username, SHELL: shell ?? '/bin/sh' }
-  } catch {
-    // ENOENT: no passwd knows this user.
-    return { HOME: '' }
-  }
+/** @param {{ signal: AbortSignal, timeoutMs: number, terminal: Terminal }} how */
+async function meetHost ({ signal, timeoutMs, terminal }) {
+  const { master: { url }, master } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal })
+  return { host: callHost(master, { env: terminal.env, timeoutMs, signal }), url, terminal }
 }
 
 /** @param {Move} move @param {How & { host: ApiClient }} how @returns {Promise<{ app: string, late: string | null }>} `app`: what the host calls it; `late`: the program has not ended */
 async function moveIn ({ program, takeover }, { graceMs, tell, ...how }) {
-  const { text, processes, isAlone } = program
+  const { text, processes, isAlone, isJob } = program
   const places = takeover.open().map(placeText)
-  tell(`${text} ${places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : 'runs'}; new workers start beside it`)
+  if (isJob && places.length === 0 && processes.length > 0) throw new DeckError('not-possible', `${text} is a job that runs at this moment: call this again once it has ended`)
+  tell(`${text} ${places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : isJob ? 'has nobody to serve' : 'runs'}; new workers start beside it`)
   const app = await startBeside({ program, takeover }, { tell, ...how })
   takeover.steer()
   const left = await untilLeft(takeover, graceMs)
@@ -151,7 +135,7 @@ async function moveIn ({ program, takeover }, { graceMs, tell, ...how }) {
 
 /**
  * Has the host start the app, with the sockets, and waits until its workers are ready.
- * @param {Move} move @param {Omit<How, 'meet' | 'graceMs'> & { host: ApiClient }} how @returns {Promise<string>} what the host calls it
+ * @param {Move} move @param {Omit<How, 'meet' | 'root' | 'graceMs'> & { host: ApiClient }} how @returns {Promise<string>} what the host calls it
  */
 async function startBeside ({ program: { text, order, isAlone }, takeover }, { host, name, late, tell }) {
   const { path, secret } = await host.post('/host/adoptions', { name })

@@ -19,6 +19,7 @@ export const TAKES_APPS = Object.freeze({
   status: null,
   logs: null,
   history: null,
+  routes: null,
   crashes: GROUP,
   doctor: ENTRY,
   releases: RELEASE,

@@ -1,9 +1,15 @@
 import path from 'node:path'
+import { SHELL_VARIABLE } from '../system/own-variables.js'
+import { describeShell } from '../system/shell-limits.js'
 
 /** @typedef {Partial<import('../api/apps.js').AppOrder> & { cwd: string }} AppOrder what the host is asked to run */
 
 /** What is meant for a command alone; the token would be kept with the order. */
 const OF_COMMANDS = /^CLUSTERDECK_(TOKEN|TOKEN_FILE|URL|TIMEOUT|KEPT|KEPT_FOLDER|HOST_DIR)$/
+/** Of the terminal and the session of whoever calls: an app that comes back after a boot has neither. */
+const OF_SESSION = /^(_|OLDPWD|SHLVL|WINDOWID|COLORTERM|VTE_VERSION|LS_COLORS|PS[0-4]|PROMPT_COMMAND|SSH_(CLIENT|CONNECTION|TTY)|XDG_SESSION_.*|TERM_.*|TMUX.*)$/
+/** A name that tells of a secret. */
+const LOOKS_SECRET = /(PASS(WORD|WD|PHRASE)?|SECRET|TOKEN|CREDENTIALS?|(API|ACCESS|PRIVATE)_?KEY)$/i
 /** Each of several apps has its own. */
 const OF_ONE_APP = /^CLUSTERDECK_(APP|NAME|CONFIG)$/
 
@@ -30,10 +36,20 @@ export function orderOfApp ({ name, dependsOn }, file, { env, cwd }) {
   return { app: name, config: file, cwd, flags: {}, env: { ...variablesOf(env, OF_ONE_APP), PWD: cwd }, dependsOn: [...dependsOn] }
 }
 
+/**
+ * The list of a host keeps the variables of a shell on the disk, as the app needs them after a boot.
+ * @param {readonly AppOrder[]} orders @returns {string | null} what to tell of those that look like secrets; null: there are none
+ */
+export function keptSecretsText (orders) {
+  const names = [...new Set(orders.flatMap(({ env = {} }) => Object.keys(env)))].filter((name) => LOOKS_SECRET.test(name))
+  if (names.length === 0) return null
+  return `the host keeps the variables of this shell in its file apps.json, ${names.join(', ')} too; with secrets or envFile in the config file and without them in the shell it does not: clusterdeck help secrets`
+}
+
 /** @param {Record<string, string | undefined>} env @param {RegExp} [others] that are left out too @returns {Record<string, string>} */
 function variablesOf (env, others) {
   /** @type {Record<string, string>} */
   const variables = {}
-  for (const [name, value] of Object.entries(env)) if (value !== undefined && !OF_COMMANDS.test(name) && !others?.test(name)) variables[name] = value
+  for (const [name, value] of Object.entries({ [SHELL_VARIABLE]: describeShell(), ...env })) if (value !== undefined && !OF_COMMANDS.test(name) && !OF_SESSION.test(name) && !others?.test(name)) variables[name] = value
   return variables
 }

@@ -1,7 +1,7 @@
 /** @typedef {import('./program.js').Terminal} Terminal */
 
-/** Adds the commands for several apps. @param {import('./deck-command.js').DeckCommand} program @param {Terminal} terminal */
-export function addAppsCommands (program, terminal) {
+/** Adds the commands for several apps. @param {import('./deck-command.js').DeckCommand} program @param {Terminal} terminal @param {{ exitCode: number }} outcome */
+export function addAppsCommands (program, terminal, outcome) {
   addCommand('up [name...]', 'run the apps of the config file, or some and what they depend on, in the host of this user, until Ctrl-C',
     'with --detach: how long they may take to get ready')
     .option('-d, --detach', 'return once they are ready; they go on in the host')
@@ -44,7 +44,8 @@ export function addAppsCommands (program, terminal) {
     .action(async (folder, options) => {
       if (options.pm2 !== undefined || options.port !== undefined || options.pid !== undefined) {
         const { adoptPrograms } = await import('./adopt-program.js')
-        return await adoptPrograms(folder, options, terminal)
+        outcome.exitCode = await adoptPrograms(folder, options, terminal)
+        return
       }
       const { adoptCommand } = await import('./adopt.js')
       await adoptCommand(folder, options, terminal)

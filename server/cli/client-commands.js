@@ -2,7 +2,6 @@ import { appsOf } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
 import { alertsCommand } from './alerts.js'
-import { TAKES_APPS } from './app-arguments.js'
 import { createHostContext, runForApps } from './app-command.js'
 import * as commands from './commands.js'
 import { configCommand } from './config.js'
@@ -341,7 +340,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
       .description(about)
       .optionsGroup('Options:')
       .option('--json', 'print the result as JSON')
-    const takesApps = Object.hasOwn(TAKES_APPS, command.name())
+    const takesApps = usage.endsWith('[app...]')
     if (takesApps && !how.isForOne) command.option('--all', how.isMeant ? 'all apps of the host' : 'all apps of the host that are not stopped')
     addDeckOptions(command, { dataDir: '.clusterdeck' })
       .option('--timeout <duration>', 'give up after this time (default: 5m; env: CLUSTERDECK_TIMEOUT)')

@@ -1,4 +1,6 @@
 import { createInterface } from 'node:readline/promises'
+import { readableText } from '../system/one-line.js'
+import { drawnStream } from './shown-stream.js'
 
 /**
  * Asks whoever sits at the terminal.
@@ -7,8 +9,8 @@ import { createInterface } from 'node:readline/promises'
  */
 export async function confirm (question, { stdin = process.stdin, stderr }) {
   if (!stdin.isTTY) return null
-  const asking = createInterface({ input: stdin, output: stderr })
-  const reply = await asking.question(`${question} [y/N] `)
+  const asking = createInterface({ input: stdin, output: drawnStream(stderr) })
+  const reply = await asking.question(`${readableText(question)} [y/N] `)
   asking.close()
   return /^y(es)?$/i.test(reply.trim())
 }

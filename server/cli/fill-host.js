@@ -1,5 +1,6 @@
 import { DeckError } from '../errors.js'
 import { timeoutOf } from './duration.js'
+import { keptSecretsText } from './app-orders.js'
 import { decksTable } from './decks-table.js'
 import { isWanted, lastingHost } from './host.js'
 import { ensureHost } from './host-start.js'
@@ -31,10 +32,12 @@ const TEXTS = Object.freeze({ starting: 'is not ready', waiting: 'waits', failed
  * @throws {DeckError} usage, start-failed: some are not ready
  */
 export async function fillHost (wanted, { command, waits, json = false, timeout, ofHost = [] }, terminal) {
-  const { stdout, env } = terminal
+  const { stdout, stderr, env } = terminal
   const { timeoutMs } = timeoutOf({ timeout }, env)
   const { master } = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
   const host = lastingHost(master, env)
+  const kept = keptSecretsText(wanted.map(({ order }) => order))
+  if (kept !== null && stderr.isTTY) stderr.write(`clusterdeck: ${kept}\n`)
   const prefixed = createPrefixed(wanted.flatMap(({ label }) => label ?? []), terminal)
   const apps = await orderApps(wanted, { host, prefixed })
   const labels = labelsOf(apps)

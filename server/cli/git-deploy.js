@@ -1,4 +1,5 @@
 import { DeckError, isErrorCode } from '../errors.js'
+import { readableText } from '../system/one-line.js'
 import { createApiClient } from './api-client.js'
 import { watchRun } from './run.js'
 
@@ -35,7 +36,10 @@ export async function buildCommit (context, strategy) {
  */
 async function runOf (context, order) {
   try {
-    const run = await watchRun(context, await context.api.post('/releases', order))
+    // It is printed for people, also by the hook of a push, whose terminal is on another machine.
+    const { write, writeError } = context
+    const shown = { ...context, write: (/** @type {string} */ text) => write(readableText(text)), writeError: (/** @type {string} */ text) => writeError(readableText(text)) }
+    const run = await watchRun(shown, await context.api.post('/releases', order))
     if (run.state === 'succeeded') return run
     throw new DeckError(isErrorCode(run.cause) ? run.cause : 'build-failed', `${String(run.reason)}. Nothing has changed`)
   } catch (error) {

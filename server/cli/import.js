@@ -1,6 +1,7 @@
 import { renameSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError, errorText } from '../errors.js'
+import { whyPathDistrusted } from '../system/trust.js'
 import { formatTable } from './output.js'
 
 /** @typedef {import('./deck-command.js').DeckCommand} DeckCommand */
@@ -97,6 +98,9 @@ function checkedOutput ({ output = DEFAULT_OUTPUT, print, force }, cwd) {
   if (!print && !force && statSync(file, { throwIfNoEntry: false })) {
     throw new DeckError('usage', `--output: expected a file that does not exist yet, or --force, received ${file}`)
   }
+  // Who can change that folder could put another file, or a link, in the place of what is written.
+  const reason = print || output !== DEFAULT_OUTPUT ? null : whyPathDistrusted(path.dirname(file))
+  if (reason !== null) throw new DeckError('usage', `--output: expected a working folder that only root and this user can write, but ${reason}; correct that, or name a file by --output`)
   return file
 }
 
@@ -116,17 +120,21 @@ function writeConfigFile (file, text, { mode, isForced }) {
  * @param {(app: import('../import/convert.js').ForeignApp) => string} foreignText
  */
 function reportText ({ apps, foreign, items }, remarks, foreignText) {
+  /** What is explained already. @type {Set<string>} */
+  const said = new Set()
   const tables = [...apps, ...(items.length > 0 ? [{ name: 'outside of the apps', items }] : [])]
   return [
-    ...tables.map(({ name, items }) => `${name}\n${formatTable(['PM2', 'IS', 'CLUSTERDECK'], items.map(rowOf))}\n`),
+    ...tables.map(({ name, items }) => `${name}\n${formatTable(['PM2', 'IS', 'CLUSTERDECK'], items.map((item) => rowOf(item, said)))}\n`),
     ...foreign.map((app) => `${foreignText(app)}\n`),
     ...(remarks.length > 0 ? [remarks.map((remark) => `${remark}\n`).join('')] : [])
   ].map((part) => `${part}\n`).join('')
 }
 
-/** @param {import('../import/convert.js').Item} item */
-function rowOf ({ key, fate, to, note }) {
-  const text = [to.join(', '), note ?? ''].filter(Boolean).join(': ')
+/** @param {import('../import/convert.js').Item} item @param {Set<string>} said */
+function rowOf ({ key, fate, to, note }, said) {
+  const explanation = note === null ? '' : said.has(`${key}: ${note}`) ? 'see above' : note
+  said.add(`${key}: ${note}`)
+  const text = [to.join(', '), explanation].filter(Boolean).join(': ')
   return [key, fate, text.length > MAX_NOTE ? `${text.slice(0, MAX_NOTE - 1)}…` : text]
 }
 

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import { oneLine } from '../system/one-line.js'
+import { drawnStream } from './shown-stream.js'
 
 /** @typedef {'stdout' | 'stderr'} Stream */
 /** @typedef {ReturnType<typeof createPrefixed>} Prefixed */
@@ -14,7 +15,8 @@ const COLOURS = ['cyan', 'green', 'yellow', 'magenta', 'blue']
  *
  * @typedef {NodeJS.WritableStream & { isTTY?: boolean }} Output
  */
-export function createPrefixed (names, { env, ...streams }) {
+export function createPrefixed (names, { env, stdout, stderr }) {
+  const streams = { stdout: drawnStream(stdout), stderr: drawnStream(stderr) }
   const width = Math.max(0, ...names.map((name) => name.length))
 
   return {

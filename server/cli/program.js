@@ -5,6 +5,7 @@ import { oneLine } from '../system/one-line.js'
 import { beforeSeparator, commandOf } from './arguments.js'
 import { DeckCommand } from './deck-command.js'
 import { addHelpCommand } from './help.js'
+import { shownStream } from './shown-stream.js'
 import { startsApps } from './start-apps.js'
 import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startHost, startMaster } from './start.js'
 
@@ -35,12 +36,13 @@ const { version, description } = JSON.parse(readFileSync(new URL('../../package.
  */
 export async function runProgram (argv, terminal) {
   const outcome = { exitCode: 0 }
-  const program = await createProgram(argv, terminal, outcome)
+  const shown = { ...terminal, stdout: shownStream(terminal.stdout), stderr: shownStream(terminal.stderr) }
+  const program = await createProgram(argv, shown, outcome)
   try {
     await program.parseAsync(beforeSeparator(argv), { from: 'user' })
     return outcome.exitCode
   } catch (error) {
-    return reportError(error, terminal)
+    return reportError(error, shown)
   }
 }
 
@@ -151,7 +153,7 @@ export async function createProgram (argv, terminal, outcome) {
   if (!MASTERS.includes(String(commandOf(argv)))) {
     const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand }, { addTopCommand }] =
       await Promise.all([import('./apps-commands.js'), import('./client-commands.js'), import('./completion.js'), import('./import.js'), import('./top-command.js')])
-    addAppsCommands(program, terminal)
+    addAppsCommands(program, terminal, outcome)
     addImportCommand(program, terminal)
     addClientCommands(program, terminal, outcome, appArguments(argv).args ?? [])
     const doctor = isWanted('doctor') ? program.commands.find((command) => command.name() === 'doctor') : undefined

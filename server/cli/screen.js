@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { cellsOf, isPlain } from './cells.js'
+import { drawnStream } from './shown-stream.js'
 
 /**
  * A whole terminal, of which only what has changed is written: over a slow line each byte counts.
@@ -32,7 +33,8 @@ const BLANK = Object.freeze({ cells: [], styles: [], key: '', isPlain: true })
 /**
  * @param {{ stdout: NodeJS.WriteStream, env: Record<string, string | undefined> }} terminal
  */
-export function createScreen ({ stdout, env }) {
+export function createScreen ({ stdout: given, env }) {
+  const stdout = drawnStream(given)
   const hasColours = !env.NO_COLOR
   const isAscii = !takesUnicode(env)
   /** @type {Line[] | null} null: nobody knows what is there */

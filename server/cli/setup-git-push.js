@@ -11,6 +11,12 @@ import { userId, userName } from '../system/user.js'
 
 /** In the data folder: where the master looks for what was pushed. */
 const PUSHED = 'push.git'
+/** In that repository: as of the release of a commit. */
+const SHALLOW = 'shallow.pushed'
+/** git runs it before it sets a ref, which it refuses where the hook fails, and once it has the objects. */
+const HOOK = 'update'
+/** What earlier versions have made: it cannot refuse anything. */
+const OLD_HOOK = 'post-receive'
 const MARK = '# Made by "clusterdeck setup-git-push", which writes it anew.'
 /** Builds take their time, and nobody waits for a rollout longer than this. */
 const TIMEOUT = '1h'
@@ -32,6 +38,8 @@ export async function setupGitPush (context, wanted) {
   checkFree(folder)
   git(['-c', `init.defaultBranch=${branch}`, 'init', '--bare', '--quiet', folder])
   git([`--git-dir=${folder}`, 'symbolic-ref', 'HEAD', `refs/heads/${branch}`])
+  // CI clones have no history.
+  git([`--git-dir=${folder}`, 'config', 'receive.shallowUpdate', 'true'])
   chmodSync(folder, 0o700)
   writeHook(path.join(folder, 'hooks'), { branch, dataDir })
   if (realOf(place) !== realpathSync(folder)) pointTo(place, realpathSync(folder))
@@ -63,10 +71,15 @@ function checkFree (folder) {
   }
   const isOurs = found.isDirectory() && (readdirSync(folder).length === 0 || (existsSync(path.join(folder, 'HEAD')) && existsSync(path.join(folder, 'objects'))))
   if (!isOurs) throw new DeckError('usage', `setup-git-push: expected a new folder, or a bare repository, received ${folder}`)
-  const hook = path.join(folder, 'hooks', 'post-receive')
-  if (existsSync(hook) && !readFileSync(hook, 'utf8').includes(MARK)) {
+  const hook = path.join(folder, 'hooks', HOOK)
+  if (existsSync(hook) && !isOurHook(hook)) {
     throw new DeckError('usage', `setup-git-push: expected a repository without a hook of its own, received ${hook}`)
   }
+}
+
+/** @param {string} file */
+function isOurHook (file) {
+  return existsSync(file) && readFileSync(file, 'utf8').includes(MARK)
 }
 
 /** @param {string[]} words @throws {DeckError} not-possible */
@@ -89,24 +102,27 @@ function writeHook (folder, { branch, dataDir }) {
   const ref = shownWords([`refs/heads/${branch}`])
   const text = `#!/bin/sh
 ${MARK}
+ref=$1 new=$3 shallow=$GIT_SHALLOW_FILE
 unset $(git rev-parse --local-env-vars) GIT_QUARANTINE_PATH GIT_PUSH_OPTION_COUNT
 unset CLUSTERDECK_APP CLUSTERDECK_CONFIG CLUSTERDECK_NAME CLUSTERDECK_TIMEOUT CLUSTERDECK_TOKEN CLUSTERDECK_TOKEN_FILE CLUSTERDECK_URL
-status=0
-while read -r old new ref; do
-  if [ "$ref" != ${ref} ]; then
-    echo "clusterdeck: $ref is not deployed, only "${ref}
-    continue
-  fi
-  ${command} --git "$new" < /dev/null || {
-    status=$?
-    echo "clusterdeck: NOT deployed (exit code $status). The branch has the commit; push a better one, or try again with: clusterdeck deploy --git $new"
-  }
-done
+if [ "$ref" != ${ref} ]; then
+  echo "clusterdeck: $ref is not deployed, only "${ref}
+  exit 0
+fi
+# Where the history of a shallow clone ends; git itself keeps that only with the ref.
+rm -f ${SHALLOW}
+[ -z "$shallow" ] || cp "$shallow" ${SHALLOW}
+git --git-dir=. update-ref ${shownWords([`refs/pushed/${branch}`])} "$new"
+${command} --git "$new" < /dev/null && exit 0
+status=$?
+echo "clusterdeck: NOT deployed (exit code $status). The branch stays where it was: push again, or push a better commit"
 exit $status
 `
-  const file = path.join(folder, 'post-receive')
+  const file = path.join(folder, HOOK)
   writeFileSync(`${file}.new`, text, { mode: 0o700 })
   renameSync(`${file}.new`, file)
+  const old = path.join(folder, OLD_HOOK)
+  if (isOurHook(old)) rmSync(old)
 }
 
 /** @param {string} place @param {string} folder */

@@ -4,6 +4,7 @@ import { KEPT_VARIABLE, tellFailure } from '../keeper/link.js'
 import { hostFolder } from '../system/host-folder.js'
 import { traceProcess, traceStep } from '../system/start-trace.js'
 import { standOn } from '../system/working-folder.js'
+import { drawnStream } from './shown-stream.js'
 
 /** @typedef {import('commander').Command} Command */
 /** @typedef {import('./program.js').Terminal} Terminal */
@@ -27,7 +28,7 @@ export async function startMaster (flags, { stdout, stderr, env, cwd, home }) {
       standOn(cwd)
       return await loadConfig({ flags, env, cwd, home, isAgain: true, launchIn })
     }
-    return await main.startMaster(config, { stdout, stderr, reload: reloadConfig, order: () => orderOf(flags, { env, cwd }) })
+    return await main.startMaster(config, { stdout: drawnStream(stdout), stderr: drawnStream(stderr), reload: reloadConfig, order: () => orderOf(flags, { env, cwd }) })
   })
 }
 
@@ -42,7 +43,7 @@ async function orderOf (flags, place) {
 export async function startHost (flags, { stdout, stderr, env }) {
   return await runMaster(env, async () => {
     const [{ readHostConfig }, main] = await Promise.all([import('../config/config.js'), import('../host/host-master.js')])
-    return await main.startHost(await readHostConfig({ flags, env, folder: hostFolder(env) }), { stdout, stderr })
+    return await main.startHost(await readHostConfig({ flags, env, folder: hostFolder(env) }), { stdout: drawnStream(stdout), stderr: drawnStream(stderr) })
   })
 }
 

@@ -4,6 +4,7 @@ import { formatExactDuration } from '../../public/format.js'
 import { oneLine } from '../system/one-line.js'
 import { createApiClient } from './api-client.js'
 import { statusLine, watchedText } from './output.js'
+import { drawnStream } from './shown-stream.js'
 
 const EVERY_MS = 1000
 const ANSWER_WITHIN_MS = 5000
@@ -129,7 +130,8 @@ function reportView ({ print, tell }, lineOf) {
 }
 
 /** Draws on the alternate screen; at the end, the last look stays on the usual one. @param {Context} context @returns {View} */
-function screenView ({ stdout, print }) {
+function screenView ({ stdout: given, print }) {
+  const stdout = drawnStream(given)
   /** @type {string[]} */
   let lines = []
   let notice = ''

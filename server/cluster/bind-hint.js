@@ -8,6 +8,9 @@ const EACCES = -constants.errno.EACCES
 /** What programs say of a port that they take for used: portend, which CherryPy has, among others. */
 const SAYS_TAKEN = /\bport\b.*\bnot free\b|\balready in use\b|\bis in use\b/i
 const FOUND_ITS_COPY = 'the master has refused it no port, and other copies of it serve: it may have looked by itself, by a connection, whether its port is free. Tell it not to; the manual, Other programs, says how for CherryPy'
+/** What programs say of which only one may run, as they find the pid file, the lock or the socket of their other copy. */
+const SAYS_ALONE = /\balready running\b|\banother (?:instance|process|copy)\b|\b(?:pid|lock) ?file\b|\b(?:is|already|database) locked\b|\bcould not (?:get|acquire) (?:the )?lock\b/i
+const RUN_ALONE = 'other copies of it run: if only one may, set --workers 1 and --rollout-order stop-first, so that the old one ends before the new one starts'
 const FIRST_OF_ALL = 1024
 
 /**
@@ -18,6 +21,7 @@ const FIRST_OF_ALL = 1024
  */
 export function bindHint (why, { refused, note, hasOthers }) {
   if (refused?.errno === EACCES) return refused.inWords()
+  if (hasOthers && SAYS_ALONE.test(why)) return RUN_ALONE
   if (!SAYS_TAKEN.test(why)) return null
   return refused?.inWords() ?? note ?? (hasOthers ? FOUND_ITS_COPY : null)
 }

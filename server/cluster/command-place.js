@@ -1,5 +1,5 @@
 import { delimiter, dirname } from 'node:path'
-import { withoutOwnVariables } from '../system/own-variables.js'
+import { SHELL_VARIABLE, withoutOwnVariables } from '../system/own-variables.js'
 import { isFolder } from '../system/working-folder.js'
 
 /**
@@ -18,6 +18,7 @@ export function placeOfRelease (release, { own, inherited, cwd }) {
     env: {
       ...withoutOwnVariables({ ...inherited, ...own }),
       ...withNode(own.PATH ?? inherited.PATH),
+      [SHELL_VARIABLE]: inherited[SHELL_VARIABLE],
       CLUSTERDECK_RELEASE: release.id
     }
   }

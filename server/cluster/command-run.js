@@ -1,8 +1,10 @@
 import { ChildProcess, spawn } from 'node:child_process'
-import { stripVTControlCharacters } from 'node:util'
-import { oneLine } from '../system/one-line.js'
+import { crlfHint } from '../programs/not-executed.js'
+import { oneLine, readableText } from '../system/one-line.js'
 import { signalGroup } from '../system/process-group.js'
 import { identifyProcess, isAlive } from '../system/process-identity.js'
+import { SHELL_VARIABLE } from '../system/own-variables.js'
+import { limitAsShell, startAsShell } from '../system/shell-limits.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { durationText } from '../lifecycle/duration.js'
 
@@ -18,6 +20,9 @@ import { durationText } from '../lifecycle/duration.js'
  * @property {string} output  the last of both streams
  */
 
+const SH = '/bin/sh'
+/** Runs its argument once it has been told to. */
+const WAIT = `read -r told <&3; exec ${SH} -c "$1" 3<&-`
 const MAX_OUTPUT_CHARS = 8000
 const MAX_LAST_LINE_CHARS = 300
 /** A command that writes more than this has to wait a moment, so that it slows nobody but itself. */
@@ -26,8 +31,6 @@ const BREATHER_MS = 50
 const TERM_GRACE_MS = 5000
 /** Output that a process outside the group holds open is waited for this long. */
 const LAST_OUTPUT_MS = 200
-// eslint-disable-next-line no-control-regex
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 
 /**
  * Runs one command in its own process group. Processes that it leaves in that group end with it.
@@ -42,13 +45,21 @@ const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
  * @param {(stream: 'stdout' | 'stderr', text: string) => void} [order.onOutput]  as it is written
  * @param {(pid: number) => void} [order.onExited]  the process has ended; its last output may still follow
  */
-export function runCommand ({ command, cwd, env, ...order }) {
+export function runCommand ({ command, cwd, env: { [SHELL_VARIABLE]: shell, ...env }, ...order }) {
   const [program, ...args] = typeof command === 'string' ? [command] : command
-  return followCommand(spawnChild(), { ...order, place: `${program} in ${cwd}` })
+  return followCommand(spawnChild(), { ...order, place: `${program} in ${cwd}`, hint: () => crlfHint([program, ...args], cwd) })
 
   function spawnChild () {
     try {
-      return spawn(program, args, { cwd, env, detached: true, shell: typeof command === 'string', stdio: ['ignore', 'pipe', 'pipe'] })
+      // A shell may look at its limits before these are set.
+      const waits = shell !== undefined && typeof command === 'string'
+      const child = startAsShell(shell, () => waits
+        ? spawn(SH, ['-c', WAIT, SH, command], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+        : spawn(program, args, { cwd, env, detached: true, shell: typeof command === 'string', stdio: ['ignore', 'pipe', 'pipe'] }))
+      if (child.pid !== undefined) limitAsShell(shell, child.pid)
+      // EPIPE: it has ended already.
+      if (waits) /** @type {import('node:net').Socket} */ (child.stdio?.[3])?.on('error', () => {}).end('\n')
+      return child
     } catch (error) {
       // E2BIG, ENOMEM: of some errors node makes an event, of others none.
       const none = new ChildProcess()
@@ -68,6 +79,7 @@ export function runCommand ({ command, cwd, env, ...order }) {
  * @param {string} order.option
  * @param {number} order.timeoutMs
  * @param {string} [order.place]  what was to be started where
+ * @param {() => string | null} [order.hint]  what may help where it has failed
  * @param {import('../system/process-identity.js').ProcessIdentity} [order.identity]  of a process that may have ended
  * @param {number} [order.ageMs]  for how long it has been running
  * @param {string} [order.before]  what it has written
@@ -76,7 +88,7 @@ export function runCommand ({ command, cwd, env, ...order }) {
  * @param {(pid: number) => void} [order.onExited]
  */
 export function followCommand (process, {
-  name, option, timeoutMs, place = '', identity, ageMs = 0, before = '', maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {}
+  name, option, timeoutMs, place = '', hint = () => null, identity, ageMs = 0, before = '', maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {}
 }) {
   const startedAt = performance.now() - ageMs
   const child = /** @type {Child} */ (process)
@@ -121,7 +133,8 @@ export function followCommand (process, {
         const text = output.close()
         const durationMs = Math.round(performance.now() - startedAt)
         const why = endedFor ?? (failure && pid !== undefined ? withLastLine(`${failure} after ${durationText(durationMs)}`, text) : failure)
-        resolve({ passed: why === null, code, signal, durationMs, timedOut, reason: why && `${name} ${why}`, output: text })
+        const help = failure === null ? null : hint()
+        resolve({ passed: why === null, code, signal, durationMs, timedOut, reason: why && `${name} ${why}${help ? `; ${help}` : ''}`, output: text })
       }
     }),
 
@@ -183,11 +196,6 @@ export function endLeftGroup (left, graceMs) {
 function endReading (stream) {
   while (stream?.read() != null);
   stream?.destroy()
-}
-
-/** @param {string} text as a program has written it @returns {string} without control sequences */
-export function readableOutput (text) {
-  return stripVTControlCharacters(text).replace(/\r\n?/g, '\n').replace(CONTROLS, '')
 }
 
 /** @param {{ code: number | null, signal: string | null }} exit @returns {string | null} why a command has not passed; null: it has */
@@ -255,7 +263,7 @@ function collectOutput (child, { maxChars, before, onOutput }) {
       child.stdout?.destroy()
       child.stderr?.destroy()
       // The cut may have split a character.
-      const shown = readableOutput(text.replace(/^[\udc00-\udfff]/, ''))
+      const shown = readableText(text.replace(/^[\udc00-\udfff]/, ''))
       return isCut ? `…${shown}` : shown
     }
   }

@@ -15,7 +15,7 @@ const RESTART = 'restart'
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
  */
 export function createCronRestarts ({ expression, nextRun, restart, events, now, timers }) {
-  const timetable = createTimetable({ nextRun, onDue: tryRestart, now, timers })
+  const timetable = createTimetable({ nextRun, onDue: tryRestart, onSetBack: tellSetBack, now, timers })
   plan()
 
   return {
@@ -30,6 +30,11 @@ export function createCronRestarts ({ expression, nextRun, restart, events, now,
 
   function plan () {
     timetable.plan({ [RESTART]: { cron: expression() || undefined } })
+  }
+
+  /** @param {string[]} _names @param {number} backMs */
+  function tellSetBack (_names, backMs) {
+    events.publish({ type: 'clock.set-back', actor: 'system', message: 'the restart by restart.cron', detail: { backMs } })
   }
 
   function tryRestart () {

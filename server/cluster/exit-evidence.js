@@ -22,7 +22,7 @@ export function createExitEvidence (crashes, { isProgram, hintFor }) {
       const found = crashes.examine({ slot, worker: id, pid, code, signal, ...about })
       const note = exit.error ?? found.note
       findings.set(id, { ...found, note, isProgram: about.isProgram })
-      const hint = about.hasStarted ? null : hintFor({ id, release }, note?.errorMessage ?? found.said ?? '')
+      const hint = exit.hint ?? (about.hasStarted ? null : hintFor({ id, release }, note?.errorMessage ?? found.said ?? ''))
       return { ...exit, error: note, said: found.said, hint, isOutOfMemory: found.memoryKind !== null }
     },
 

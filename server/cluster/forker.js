@@ -9,7 +9,8 @@ import { requestLimit } from '../lifecycle/recycling.js'
 import { STANDBY_LOG } from '../lifecycle/snapshot.js'
 import { mayChange } from '../releases/resolve.js'
 import { controlGroups } from '../system/control-groups.js'
-import { withoutOwnVariables } from '../system/own-variables.js'
+import { SHELL_VARIABLE, withoutOwnVariables } from '../system/own-variables.js'
+import { limitAsShell, startAsShell } from '../system/shell-limits.js'
 import { isFolder } from '../system/working-folder.js'
 import { boundCompileCache } from './compile-cache.js'
 import { createInspectPorts } from './inspect-ports.js'
@@ -84,6 +85,7 @@ export function createForker (settings, {
     const { NODE_OPTIONS: nodeOptions } = variables
     const slotVariableNames = slotVariableNamesOf(instanceVariable, own, inherited)
     const orderFile = path.join(orderFolder, name)
+    const shell = inherited[SHELL_VARIABLE]
     const limited = attempt(() => groups.open(limits))
     const env = {
       ...variables,
@@ -100,7 +102,7 @@ export function createForker (settings, {
     }
 
     function forkProgram () {
-      const handle = createProgramHandle({ file: release.entry, args, env: { ...FOR_PROGRAMS, ...env }, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
+      const handle = createProgramHandle({ file: release.entry, args, env: { ...FOR_PROGRAMS, ...env, [SHELL_VARIABLE]: shell }, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
       enter(handle.identity?.pid)
       return handle
     }
@@ -136,13 +138,14 @@ export function createForker (settings, {
         calledAs: release.calledAs ?? null,
         orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
       }
-      const worker = forkInto(output, { crashFile, args }, {
+      const worker = startAsShell(shell, () => forkInto(output, { crashFile, args }, {
         // node:cluster merges it into the environment of this process, which may be that of another shell.
         ...withoutValues(process.env),
         ...env,
         NODE_OPTIONS: preloaded.nodeOptions,
         [BOOT_VARIABLE]: JSON.stringify(boot)
-      })
+      }))
+      limitAsShell(shell, worker.process.pid)
       enter(worker.process.pid)
       group.workers.add(worker)
       return createWorkerHandle(worker, { ...hooks, onEnded, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message, group })

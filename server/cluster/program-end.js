@@ -1,6 +1,8 @@
 import { constants } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import { createConnectionCounts } from '../system/connection-counts.js'
+import { oneLine } from '../system/one-line.js'
+import { textIn } from '../system/proc.js'
 import { isAlive, signalProcess } from '../system/process-identity.js'
 import { treeOf } from '../system/process-tree.js'
 import { loadSocketDiagnostics } from '../system/socket-diagnostics.js'
@@ -63,14 +65,18 @@ export function createProgramEnd (main, { stop, queue = () => 0, countConnection
     /**
      * Its main process has ended.
      * @param {{ code: number | null, signal: string | null }} exit
-     * @returns {Promise<{ isAsTold: boolean }>} once all others have
+     * @returns {Promise<{ isAsTold: boolean, hint?: string }>} once all others have
      */
     async ended ({ code, signal }) {
-      if (look().length > 0) {
-        if (!isTold && !isKilled && code !== 0) onMessage({ type: 'crashing', errorName: 'Error', errorMessage: `${howEnded({ code, signal })}, and others that it had started still ran` })
+      const isUnasked = !isTold && !isKilled
+      const [other] = look()
+      const name = other && textIn(`/proc/${other.pid}/comm`).trim()
+      if (other) {
+        if (isUnasked && code !== 0) onMessage({ type: 'crashing', errorName: 'Error', errorMessage: `${howEnded({ code, signal })}, and others that it had started still ran` })
         await endRest()
       }
-      return { isAsTold: isTold && (signal === stop.signal || code === 128 + constants.signals[stop.signal]) }
+      const hint = other && isUnasked && code === 0 && `it has gone to the background, and left ${oneLine(name)} (pid ${other.pid}), which is ended: let it run in the foreground, without --daemon and the like (nginx: daemon off)`
+      return { ...(hint && { hint }), isAsTold: isTold && (signal === stop.signal || code === 128 + constants.signals[stop.signal]) }
     }
   }
 

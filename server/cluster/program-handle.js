@@ -63,8 +63,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
   })
   child.once('exit', async (code, signal) => {
     if (isLetGo || !end) return
-    const { isAsTold } = await end.ended({ code, signal })
-    leave({ code, signal, isAsTold })
+    leave({ code, signal, ...await end.ended({ code, signal }) })
   })
   child.once('error', (error) => leave({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } }))
 
@@ -102,7 +101,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
     }
   }
 
-  /** @param {{ code: number | null, signal: string | null, isAsTold?: boolean, error?: object }} exit */
+  /** @param {{ code: number | null, signal: string | null, isAsTold?: boolean, hint?: string, error?: object }} exit */
   function leave ({ error, ...exit }) {
     if (isGone || isLetGo) return
     isGone = true

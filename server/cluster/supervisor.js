@@ -13,6 +13,7 @@ import { createIpcValidation } from '../system/ipc-validation.js'
 import { createAdoption } from './adoption.js'
 import { createAppMessages } from './app-messages.js'
 import { createExitEvidence } from './exit-evidence.js'
+import { crlfHint } from '../programs/not-executed.js'
 import { bindHint } from './bind-hint.js'
 import { createBoots } from './boots.js'
 import { createDeadlines } from './deadlines.js'
@@ -132,12 +133,13 @@ export function createSupervisor (initialState, {
   })
   const exitEvidence = createExitEvidence(crashes, {
     isProgram: (release) => runtimeOf(state, release) === 'other',
-    hintFor: ({ id, release }, why) => bindHint(why, {
+    hintFor: ({ id, release }, why) => crlfHintOf(state.releases[release]) ?? bindHint(why, {
       refused: sockets.refused(id, state.releases[release]?.entry),
       note: state.workers[id]?.socketNotes?.[0] ?? null,
       hasOthers: Object.values(state.workers).some((other) => other.id !== id && other.readyAt !== null)
     })
   })
+  const crlfHintOf = (/** @type {Release | undefined} */ release) => release?.runtime === 'other' ? crlfHint([release.entry, ...release.args ?? []], release.cwd ?? '/') : null
   const adopt = createAdoption({
     keeper,
     options: () => state.options,

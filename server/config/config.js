@@ -16,6 +16,7 @@ import { DEFAULTS, OPTIONS } from './option-list.js'
 import { LOADED } from './loaded-schema.js'
 import { isPlain } from './plain-values.js'
 import { asNamed, pinPath } from '../system/working-folder.js'
+import { withoutUrlSecrets } from '../system/without-url-secrets.js'
 import { valueIn } from './value-in.js'
 
 /** @typedef {import('./apps.js').ConfigFile} ConfigFile */
@@ -454,7 +455,8 @@ function valuesBySchema (given) {
     throw invalid(wrong.source.replace(optionName, `${optionName}.${name}.${field}`), parts[field], shown)
   }
   if (kind === 'file' || isSecret) throw new DeckError('invalid-config', `${wrong.source}: expected ${expected}; wrong is ${placeOf(issue)}`)
-  throw invalid(wrong.source, expected, shownValue(wrong.value))
+  // One without a scheme may have a password too.
+  throw invalid(wrong.source, expected, option.mayBeAddress ? 'another text' : shownValue(wrong.value))
 }
 
 /** @param {Record<string, unknown>} group @param {string[]} path @param {unknown} value */
@@ -493,7 +495,8 @@ function placeOf (issue) {
 /** @param {unknown} value */
 function shownValue (value) {
   const text = typeof value === 'function' ? 'a function' : typeof value === 'string' || typeof value === 'object' ? asJson(value) : String(value)
-  return text.length > 100 ? `${text.slice(0, 99)}…` : text
+  const shown = withoutUrlSecrets(text)
+  return shown.length > 100 ? `${shown.slice(0, 99)}…` : shown
 }
 
 /** @param {unknown} value */

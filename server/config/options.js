@@ -151,7 +151,13 @@ export const SCHEMA = z.strictObject({
     by: groupOf({
       header: nameOption('header', 'mcp-session-id', 'the header of requests and answers that names a session; with dispatch sticky, its requests reach the worker that has made it'),
       cookie: nameOption('cookie', 'connect.sid', 'the cookie that names a session, as an answer sets it'),
-      query: nameOption('parameter', 'sid', 'the parameter of the URL that names a session, as an answer tells it at its beginning; sid for Socket.IO')
+      query: nameOption('parameter', 'sid', 'the parameter of the URL that names a session, as an answer tells it at its beginning; sid for Socket.IO'),
+      path: z.string().regex(/^(?:\/(?::\w+|[\w.~-]+))+$/).refine((path) => path.split('/').filter((part) => part === ':session').length === 1).optional().register(ABOUT, {
+        kind: 'text',
+        hint: '/path',
+        expected: 'a path with one :session, such as "/sockjs/:server/:session"',
+        description: 'where in the path of a URL a client names its session: at :session; each other :word is any part; the worker that answers it first has it'
+      })
     }),
     idleMs: integerOption(1000, MAX_TIMER_MS, 'how long a replaced worker is kept for a session of sticky.by without a request', 'ms').default(600_000),
     failoverMs: millisecondsOption('how long a slot may be without a ready worker before its clients go to other slots').default(2000)
@@ -261,7 +267,7 @@ export const SCHEMA = z.strictObject({
       kind: 'text',
       hint: 'expression',
       expected: 'a cron expression of 5 fields, or 6 with seconds first, such as "0 4 * * *", or ""',
-      description: 'when all workers are restarted, in the time zone of this machine, such as "0 4 * * *"; empty: never'
+      description: 'when all workers are restarted, in the time zone of the app (TZ) or else of this machine, such as "0 4 * * *"; empty: never'
     }),
     minDelayMs: millisecondsOption('the first delay between the starts of a worker that keeps crashing').default(100),
     maxDelayMs: millisecondsOption('the longest such delay').default(30_000),
@@ -301,8 +307,8 @@ export const SCHEMA = z.strictObject({
       kind: 'path',
       hint: 'path|url',
       mayBeAddress: true,
-      expected: 'a folder, or an address such as "https://git.example.com/shop.git" or "git@git.example.com:shop.git" that begins with https, http, ssh, git or file and has no password',
-      description: 'the repository of deploy --git; default: that of the app\'s folder. git fetches from an address with the keys of this user'
+      expected: 'a folder, or an address such as "https://git.example.com/shop.git" or "git@git.example.com:shop.git" that begins with https, http, ssh, git or file and has no password and no query',
+      description: 'the repository of deploy --git; default: that of the app\'s folder. git fetches from an address with the keys of this user; a token in it is shown to nobody'
     }),
     root: pathOption('the folder below which a deploy may name a path; without it, no deploy can').optional(),
     keep: integerOption(1, 100, 'how many releases are kept; one in use always is').default(10),
@@ -486,7 +492,7 @@ function groupOf (shape) {
 
 /** An address has no user and password: these are options of their own. @param {string} address */
 function isNatsServer (address) {
-  return /^((nats|tls):\/\/)?[^\s,/@]{1,500}$/.test(address) && URL.canParse(address.replace(/^(\w+:\/\/)?/, 'nats://'))
+  return /^((nats|tls):\/\/)?[^\s,/@?#]{1,500}$/.test(address) && URL.canParse(address.replace(/^(\w+:\/\/)?/, 'nats://'))
 }
 
 /** @param {string} text @returns {boolean} whether a line can be compared with it */
@@ -504,7 +510,7 @@ function isRepository (text) {
   // eslint-disable-next-line no-control-regex
   if (/^-|[\u0000-\u001f\u007f]/.test(text) || /^[^/]*::/.test(text)) return false
   if (!isAddress(text)) return true
-  return /^\w+:\/\//.test(text) ? /^(https?|ssh|git|file):\/\/(?![^/]*:[^/]*@)/.test(text) : /^[\w.~-]+(@[\w.-]+)?:[^-]/.test(text)
+  return /^\w+:\/\//.test(text) ? /^(https?|ssh|git|file):\/\/(?![^/]*:[^/]*@)(?<!^git:\/\/(?=[^/]*@))[^?#]*$/.test(text) : /^[\w.~-]+(@[\w.-]+)?:(?![^/]*@)[^-]/.test(text)
 }
 
 /** @param {string} description @param {number} [timeoutMs] default */

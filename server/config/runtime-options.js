@@ -25,7 +25,7 @@ const NEEDS_NODE = Object.freeze({
 })
 
 /** Options that need a Node.js process too, but may have any value: nothing looks at it. */
-const IGNORED_BY_OTHER = Object.freeze(['compileCache', 'sticky.by.header', 'sticky.by.cookie', 'sticky.by.query', 'sticky.idleMs', 'sticky.failoverMs', 'rebalance', 'orphanMs', 'watchdog.stack'])
+const IGNORED_BY_OTHER = Object.freeze(['compileCache', 'sticky.by.header', 'sticky.by.cookie', 'sticky.by.query', 'sticky.by.path', 'sticky.idleMs', 'sticky.failoverMs', 'rebalance', 'orphanMs', 'watchdog.stack'])
 
 /** Options that only a program of another language has, and which of their values a Node.js program can have. @type {Readonly<Record<string, Rule>>} */
 const NEEDS_OTHER = Object.freeze({

@@ -4,6 +4,7 @@ import { DeckError } from '../errors.js'
 import { originOf, valueOf, withValues } from './config.js'
 import { OPTIONS } from './option-list.js'
 import { isUsed } from './runtime-options.js'
+import { withoutUrlSecrets } from '../system/without-url-secrets.js'
 
 /**
  * @typedef {import('./config.js').Config} Config
@@ -144,5 +145,6 @@ function isSame (option, one, other) {
 
 /** @param {Option} option @param {Partial<Config>} config */
 function shownValue (option, config) {
-  return option.isSecret ? null : valueOf(config, option) ?? null
+  const value = option.isSecret ? null : valueOf(config, option) ?? null
+  return typeof value === 'string' ? withoutUrlSecrets(value) : value
 }

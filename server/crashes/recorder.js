@@ -16,7 +16,7 @@ const STDERR_LINES = 50
 const OF_DEBUGGER = /^(Debugger (listening on ws:\/\/|ending on ws:\/\/|attached\.$)|For help, see: https:\/\/nodejs\.org\/|Waiting for the debugger to disconnect)/
 const OF_CLUSTERDECK = 'clusterdeck: '
 const OUR_LINES = 20
-/** A trace may be this long. */
+/** A trace, or an error with all that it has, may be this long. */
 const TRACE_LINES = 1000
 /** They are sent from outside: what a program has written before does not tell why. */
 const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
@@ -71,7 +71,7 @@ export function createCrashRecorder ({
       const { slot, worker, pid, code, signal, isOutOfMemory } = exit
       const stderr = readTail(slot, worker)
       const note = attemptOr(() => readNote(exit), null)
-      const said = note ? null : attemptOr(() => readSaid(exit, stderr), null)
+      const said = note ? null : attemptOr(() => readSaid(exit), null)
       if (signal === null && (code === 0 || code === null)) return { memoryKind: null, stderr, said, note }
       const byWords = () => exit.isProgram && lacksMemory(note ? `${note.errorName}: ${note.errorMessage}` : said ?? '') ? 'heap-out-of-memory' : null
       return { memoryKind: attemptOr(() => lackedMemory({ pid, code, signal, stderr, isOutOfMemory }) ?? byWords(), null), stderr, said, note }
@@ -85,7 +85,7 @@ export function createCrashRecorder ({
      */
     record (event, evidence) {
       if (!isOneOf(CRASH_CAUSES, event.cause)) return event
-      const told = event.cause === 'boot-failure' ? withLastLines(event, evidence) : event
+      const told = event.cause === 'boot-failure' ? withLastLines(event) : event
       const vitalSigns = attemptOr(() => vitals.lastMinute(event.worker), [])
       const record = attemptOr(() => hide(toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original })), null)
       const stored = record && storeCrash({ record, fingerprint: fingerprintOf({ ...record, said: evidence.said }) })
@@ -144,26 +144,26 @@ export function createCrashRecorder ({
     return noteFrom(readTail(slot, worker, 'stderr', TRACE_LINES)) ?? noteFrom(readTail(slot, worker, 'stdout', TRACE_LINES))
   }
 
-  /** @param {Parameters<CrashRecorder['examine']>[0]} exit @param {string[]} stderr @returns {string | null} */
-  function readSaid ({ slot, worker, code, signal, hasStarted = false, isProgram = false, isAsTold = false }, stderr) {
+  /** @param {Parameters<CrashRecorder['examine']>[0]} exit @returns {string | null} */
+  function readSaid ({ slot, worker, code, signal, hasStarted = false, isProgram = false, isAsTold = false }) {
     if (isAsTold || (signal !== null && (!isProgram || OUTSIDE_SIGNALS.includes(signal)))) return null
-    if (hasStarted && (!isProgram || code === 0)) return null
-    const lines = endOf(stderr, slot, worker)
+    if (hasStarted && code === 0) return null
+    const lines = endOf(slot, worker)
     return faultIn(lines) ?? (hasStarted ? null : lines.at(-1) ?? null)
   }
 
-  /** @param {string[]} stderr @param {number | null} slot @param {number} worker @returns {string[]} the last lines of stderr, or else of stdout */
-  function endOf (stderr, slot, worker) {
-    const said = lastLinesOf(stderr)
+  /** @param {number | null} slot @param {number} worker @returns {string[]} the last lines of stderr, or else of stdout */
+  function endOf (slot, worker) {
+    const said = lastLinesOf(readTail(slot, worker, 'stderr', TRACE_LINES))
     return said.length > 0 ? said : lastLinesOf(readTail(slot, worker, 'stdout'))
   }
 
   /**
    * Adds the last lines of an app that does not start, which usually say why.
-   * @template {import('./record.js').Exit} T @param {T} event @param {Pick<Evidence, 'stderr'>} evidence @returns {T}
+   * @template {import('./record.js').Exit} T @param {T} event @returns {T}
    */
-  function withLastLines (event, { stderr }) {
-    const lastLines = endOf(stderr, event.slot ?? null, event.worker)
+  function withLastLines (event) {
+    const lastLines = endOf(event.slot ?? null, event.worker)
     return lastLines.length === 0 ? event : { ...event, detail: { ...event.detail, lastLines } }
   }
 

@@ -5,6 +5,10 @@ const SOCKET_IO = 'socket.io'
 const SESSION = 'express-session'
 const ONLY_WEBSOCKET = /transports\s*:\s*\[\s*['"]websocket['"]\s*\]/
 const STORE = /\bstore\b/
+const COUNTS = /^prom-client$|prometheus|^express-prom-bundle$|^fastify-metrics$|^swagger-stats$/
+const PROM_CLIENT = 'prom-client'
+const ANSWERS_METRICS = /\.metrics\(\)|['"`]\/metrics\b/
+const OF_ALL_WORKERS = /\bclusterMetrics\b/
 
 /** @type {import('./finding.js').Check} whether workers keep for themselves what belongs to a client */
 export function checkSharedState (facts) {
@@ -13,7 +17,8 @@ export function checkSharedState (facts) {
   const found = [
     ...(running?.unanswered ?? []).map(ofUnanswered),
     ...dependencies.includes(SOCKET_IO) && workers > 1 ? ofSocketIo(facts) : [],
-    ...dependencies.includes(SESSION) ? ofSessions(facts) : []
+    ...dependencies.includes(SESSION) ? ofSessions(facts) : [],
+    ...workers > 1 ? ofMetrics(facts) : []
   ]
   return found.length > 0 ? found : [finding('shared-state', 'ok', 'No package is known here that keeps clients in one worker')]
 }
@@ -40,4 +45,15 @@ function ofSessions ({ files }) {
   return [finding('sessions', 'warning', 'Sessions are in the memory of one worker',
     'express-session has no store here, so a client is signed out at each deploy, and whenever another worker answers.',
     [inCode('Give session({ … }) a store outside of the workers, such as connect-redis or connect-pg-simple')])]
+}
+
+/** @param {import('./facts.js').Facts} facts */
+function ofMetrics ({ package: { dependencies }, files }) {
+  const counts = dependencies.find((name) => COUNTS.test(name))
+  const code = files?.code ?? ''
+  // What only counts is summed up by the admin page. Packages that are more than prom-client answer by themselves.
+  if (counts === undefined || OF_ALL_WORKERS.test(code) || (counts === PROM_CLIENT && !ANSWERS_METRICS.test(code))) return []
+  return [finding('own-metrics', 'warning', "The app's own /metrics have the figures of one worker",
+    `Each time another worker may answer, so what ${counts} counts seems to fall and to rise.`,
+    [inCode('Have Prometheus read /metrics of the admin page, where prom-client is summed over all workers, or answer with aggregatorRegistry.clusterMetrics()')])]
 }

@@ -95,6 +95,7 @@ const KINDS = Object.freeze({
   'fleet.rollout-succeeded': { icon: 'circle-check', tone: 'ok', label: 'Fleet rollout succeeded' },
   'fleet.rollout-failed': { icon: 'triangle-alert', tone: 'bad', label: 'Fleet rollout failed', weight: 'alert' },
   'fleet.rollout-rolled-back': { icon: 'rotate-cw', tone: 'warn', label: 'Fleet rolled back', weight: 'problem' },
+  'clock.set-back': { icon: 'hourglass', tone: 'warn', label: 'Clock set back', inTerminal: true },
   'restart.skipped': { icon: 'circle-alert', tone: 'warn', label: 'Restart skipped', inTerminal: true },
   'rollout.started': { icon: 'rocket', tone: 'info', label: 'Rollout started', inTerminal: true },
   'rollout.step': { icon: 'arrow-right', tone: 'info', label: 'Rollout step', weight: 'routine', inTerminal: isEndOfStep },

@@ -49,6 +49,7 @@ const SENTENCES = Object.freeze({
   'hook.started': (event) => `Hook ${event.message} started`,
   'hook.succeeded': (event) => `Hook ${event.message}`,
   'hook.failed': (event) => `Hook ${event.message}`,
+  'clock.set-back': ({ message, detail }) => `The clock was set back by ${formatExactDuration(detail?.backMs)}; planned anew: ${message}`,
   'job.started': (event) => `${whichJob(event)} started`,
   'job.step': ({ message, detail }) => `${capitalised(String(detail?.command))}: ${message}`,
   'job.continued': (event) => `${whichJob(event)} goes on under the next master`,

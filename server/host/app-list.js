@@ -6,9 +6,9 @@ import { APP_ORDER } from '../config/orders.js'
 import { readJson, writeJson } from '../system/json-file.js'
 
 /** @typedef {z.infer<typeof APP_ORDER>} AppOrder */
-/** @typedef {z.infer<typeof ENTRY>} Entry  `isStopped`: an operator has stopped it, so it is not started with the host */
+/** @typedef {z.infer<typeof ENTRY>} Entry  `isStopped`: an operator has stopped it, so it is not started with the host; `id`: what tells it from others of its name, before and after it */
 
-const ENTRY = z.strictObject({ name: z.string().regex(DECK_NAME), order: APP_ORDER, dataDir: z.string(), isStopped: z.boolean() })
+const ENTRY = z.strictObject({ name: z.string().regex(DECK_NAME), order: APP_ORDER, dataDir: z.string(), isStopped: z.boolean(), id: z.string().optional() })
 const LIST = z.strictObject({ version: z.literal(1), apps: z.array(z.unknown()) })
 
 /**

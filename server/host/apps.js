@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { appName } from '../config/app-name.js'
 import { didYouMean } from '../config/nearest.js'
@@ -18,6 +19,8 @@ import { readConfigOf, readFileOf } from './order-config.js'
 /** @typedef {{ name: string, order: AppOrder, dataDir: string }} Expected  an app of a deck that is to come */
 /** @typedef {import('./hosted-app.js').Arrival} Arrival */
 
+/** Several apps are started side by side, in any order. */
+const OTHERS_START_WITHIN_MS = 1000
 /** How often an app that depends on others looks at them. */
 const LOOK_EVERY_MS = 500
 
@@ -53,6 +56,12 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
 
     /** @param {string} name @returns {AppView} @throws {DeckError} not-found */
     view: (name) => viewOf(find(name)),
+
+    /** @param {string} name @returns {string | null} */
+    identity (name) {
+      const app = apps.get(name)
+      return app ? app.id ?? '' : null
+    },
 
     /** @param {string} name @returns {ReturnType<import('../api/apps.js').Apps['opened']>} null: it does not run */
     opened (name) {
@@ -107,7 +116,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       checkFolder(dataDir, known)
       if (known && !isNamed) await checkEntry(entry, known)
       if (known && known.dataDir !== dataDir) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
-      const app = known ?? put({ name, order, dataDir, isStopped: isIdle })
+      const app = known ?? put({ name, id: randomUUID(), order, dataDir, isStopped: isIdle })
       if (!known) tell('app.added', app, { actor })
       checkStays(app)
       app.changeOrder(order)
@@ -221,7 +230,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     if (isHandedOver) throw new DeckError('stopping', 'the host is ending')
     checkNew(expected)
     lent.links.give(name, sockets)
-    const app = put({ name, order, dataDir, isStopped: false })
+    const app = put({ name, id: randomUUID(), order, dataDir, isStopped: false })
     /** @type {ReturnType<typeof createDeferred<void>>} */
     const settled = createDeferred()
     arriving.set(app, settled.reached)
@@ -315,6 +324,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
 
   /** @param {string[]} names @returns {Promise<string | null>} why one of them does not get ready; null: all are */
   function untilReady (names) {
+    const begunAt = performance.now()
     return new Promise((resolve) => {
       const timer = setInterval(look, LOOK_EVERY_MS)
       watchers.add(look)
@@ -323,7 +333,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       function look () {
         const missing = names.find((name) => !isUp(apps.get(name)))
         const app = missing === undefined ? undefined : apps.get(missing)
-        if (missing !== undefined && app && app.state !== 'failed' && app.state !== 'stopped') return
+        const isIdle = app?.state === 'failed' || app?.state === 'stopped'
+        if (missing !== undefined && app && (!isIdle || performance.now() - begunAt < OTHERS_START_WITHIN_MS)) return
         watchers.delete(look)
         clearInterval(timer)
         resolve(missing === undefined ? null : `it depends on ${missing}, which ${stateText(app)}`)
@@ -347,7 +358,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   function remember () {
     if (isBeside || isHandedOver) return
     try {
-      list.write([...apps.values()].filter((app) => !arriving.has(app)).map(({ name, order, dataDir, isKept }) => ({ name, order, dataDir, isStopped: !isKept })))
+      list.write([...apps.values()].filter((app) => !arriving.has(app)).map(({ name, id, order, dataDir, isKept }) => ({ name, ...(id !== undefined && { id }), order, dataDir, isStopped: !isKept })))
     } catch (error) {
       log.error({ err: error }, 'the list of apps could not be written')
     }

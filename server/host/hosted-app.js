@@ -32,7 +32,7 @@ import { untilReplaced, untilServed } from './until-served.js'
  * @param {Lent} lent
  * @param {{ onChange: () => void }} hooks
  */
-export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }, lent, { onChange }) {
+export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopped }, lent, { onChange }) {
   let order = firstOrder
   let isKept = !isStopped
   /** @type {{ state: AppState, reason: string | null }} */
@@ -56,6 +56,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
 
   return {
     name,
+    id,
     dataDir,
     get order () { return order },
     get state () { return status.state },

@@ -18,8 +18,9 @@ const POLL_MS = 50
 export function untilServed ({ events, supervisor, restored }) {
   const earlier = new Set(restored.left.map(({ id }) => id))
   return new Promise((resolve) => {
-    const leave = events.subscribe(({ type, worker, message }) => {
-      if (type === 'worker.exited' && worker != null && !earlier.has(worker)) end(String(message ?? `worker ${worker} ended`))
+    const leave = events.subscribe((event) => {
+      const { worker, message } = event
+      if (isFailure(event) && worker != null && !earlier.has(worker)) end(String(message ?? `worker ${worker} ended`))
       else endIfServed()
     })
     endIfServed()
@@ -48,7 +49,7 @@ export async function untilReplaced (app) {
   const isOther = supervisor.snapshot().workers.some(({ runtime }) => runtime === 'other')
   /** @type {string[]} */
   const ends = []
-  const leave = events.subscribe(({ type, message }) => { if (type === 'worker.exited') ends.push(String(message)) })
+  const leave = events.subscribe((event) => { if (isFailure(event)) ends.push(String(event.message)) })
   for (let passed = 0; ends.length === 0 && passed < (lacking().length > 0 ? SECOND_PORT_MS : isOther ? FAILS_WITHIN_MS : 0); passed += POLL_MS) await wait(POLL_MS)
   leave()
   if (ends.length > 0) return ends[0]
@@ -56,6 +57,11 @@ export async function untilReplaced (app) {
   if (places.length > 0) return `the new workers are ready, but do not listen on ${places.join(', ')}, where the program does`
   supervisor.closeUnclaimed()
   return null
+}
+
+/** A program may have done its work, as that of a job. @param {import('../events/stream.js').DeckEvent} event */
+function isFailure ({ type, cause, code }) {
+  return type === 'worker.exited' && !(cause === 'finished' && code === 0)
 }
 
 /** @param {ReturnType<App['supervisor']['snapshot']>} snapshot */

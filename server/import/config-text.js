@@ -14,10 +14,12 @@ export function configText ({ apps, foreign, items }, { source, remarks = [] }) 
   const hasOne = isAlone({ apps })
   const values = apps.flatMap(({ settings }) => [...settings.values()])
   const modules = [...new Set(values.flatMap((value) => value instanceof Expression ? value.needs ?? [] : []))]
+  /** What is explained already. @type {Set<string>} */
+  const said = new Set()
   const start = hasOne ? 'it by: clusterdeck start' : 'all by: clusterdeck up --detach'
   const config = hasOne
-    ? `export default {\n${appText(apps[0], '  ')}\n}`
-    : `export default {\n  apps: {\n${apps.map((app) => `    ${propertyName(app.name)}: {\n${appText(app, '      ')}\n    }`).join(',\n')}\n  }\n}`
+    ? `export default {\n${appText(apps[0], '  ', said)}\n}`
+    : `export default {\n  apps: {\n${apps.map((app) => `    ${propertyName(app.name)}: {\n${appText(app, '      ', said)}\n    }`).join(',\n')}\n  }\n}`
   return [
     [`Made by clusterdeck import from ${source}. Start ${start}`, ...remarks].map((remark) => commentLines(remark)).join('\n'),
     ...(modules.length > 0 ? [modules.map((name) => `import ${name} from 'node:${name}'`).join('\n')] : []),
@@ -27,12 +29,17 @@ export function configText ({ apps, foreign, items }, { source, remarks = [] }) 
   ].join('\n\n') + '\n'
 }
 
-/** @param {App} app @param {string} indent */
-function appText ({ settings, items, notes }, indent) {
-  const left = items.filter(({ fate }) => fate === 'left out').map(({ key, note }) => commentLines(`${key}: ${note}`, indent, '  '))
+/** @param {App} app @param {string} indent @param {Set<string>} said */
+function appText ({ settings, items, notes }, indent, said) {
+  const isNew = (/** @type {string} */ text) => !said.has(text) && Boolean(said.add(text))
+  const options = [...settings].toSorted(byPlace).map(([name, value]) => ({ path: name.split('.'), value, notes: notesOf(name, items, notes).filter(isNew) }))
+  const left = items.filter(({ fate }) => fate === 'left out')
+  const first = left.filter(({ key, note }) => isNew(`${key}: ${note}`))
+  const again = left.filter((item) => !first.includes(item)).map(({ key }) => key)
   return [
-    groupText([...settings].toSorted(byPlace).map(([name, value]) => ({ path: name.split('.'), value, notes: notesOf(name, items, notes) })), indent),
-    ...(left.length > 0 ? [commentLines('Left out:', indent), ...left] : [])
+    groupText(options, indent),
+    ...(first.length > 0 ? [commentLines('Left out:', indent), ...first.map(({ key, note }) => commentLines(`${key}: ${note}`, indent, '  '))] : []),
+    ...(again.length > 0 ? [commentLines(`Left out, as explained above: ${again.join(', ')}`, indent, '  ')] : [])
   ].join('\n')
 }
 

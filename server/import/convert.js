@@ -7,6 +7,7 @@ import { DeckError } from '../errors.js'
 import { isObject } from '../config/is-object.js'
 import { environmentOf, environmentsOf } from './environment.js'
 import { deployNames, readDeploySection } from './deploy-section.js'
+import { jobApp } from './job.js'
 import { FILE_KEYS, KEYS } from './keys.js'
 import { Expression, SPREAD } from './literal.js'
 import { programOf } from './program.js'
@@ -160,7 +161,8 @@ function convertApp (given, { name, folder, target, look, envName, deploy, secti
     for (const [option, each] of Object.entries(section.set)) settings.set(option, each)
     notes.push(...section.notes)
   }
-  return { name, settings, items, notes }
+  const done = { name, settings, items, notes }
+  return settings.has('restart.cron') && settings.has('autostart') ? jobApp(done, { program, cwd }) : done
 
   /** @param {string} key @param {unknown} value @returns {Item} */
   function itemOf (key, value) {

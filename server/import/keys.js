@@ -320,12 +320,13 @@ export const KEYS = {
   cron_restart: {
     also: ['cron', 'cronRestart'],
     fate: 'carried over',
-    becomes: '`restart.cron`',
-    about: 'Worker by worker; PM2 restarts all at once.',
+    becomes: '`restart.cron`; with `autostart: false` a [job](jobs.md)',
+    about: 'Worker by worker; PM2 restarts all at once. What a running PM2 does not start again (`autorestart: false`) is a job, too, between two runs and in one.',
     usual: [0, '0', ''],
-    read (value) {
+    read (value, { app }) {
       const cron = typeof value === 'string' ? CRON_NAMES[value.trim()] ?? value : ''
-      return CRON.test(cron) ? { set: { 'restart.cron': cron.trim() } } : notRead('a pattern of five fields, or of six with seconds first')
+      const note = isOn(app.autorestart ?? true) ? undefined : 'It also runs at each start, as in PM2. With autostart: false it is imported as a job, which runs at its times alone.'
+      return CRON.test(cron) ? { set: { 'restart.cron': cron.trim() }, note } : notRead('a pattern of five fields, or of six with seconds first')
     }
   },
   watch: {

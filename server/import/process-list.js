@@ -50,7 +50,10 @@ export function appsOfList (list, ownEnv) {
   return {
     apps: found.map(({ app }) => app),
     remarks: [
+      ...(found.length > 0 ? ['Variables of the shell and of PM2 are left out, and those with the same value in this shell.'] : []),
       ...found.flatMap(({ remarks }) => remarks),
+      ...[...groupBy(found.filter(({ left }) => left !== ''), ({ left }) => left)].map(([left, group]) => `${group.map(({ app }) => app.name).join(', ')}: left out, as this shell has the same: ${left}.`),
+      ...(found.some(({ hasSecrets }) => hasSecrets) ? ['An envFile that only the app may read is a better place for what may be secret.'] : []),
       ...new Set(modules.map(({ name }) => `Left out: ${name}, a module of PM2.`))
     ]
   }
@@ -89,9 +92,13 @@ function appOf (group, ownEnv) {
     const value = first[key]
     return !NOT_READ.includes(key) && value !== undefined && value !== null && value !== USUAL[key] && !given.some(([name]) => name === key)
   })
-  const { increment_var: counted, exec_interpreter: interpreter } = first
+  const { increment_var: counted, exec_interpreter: interpreter, cron_restart: cron } = first
+  const isStopped = online.length === 0
+  // Nothing tells a job in one of its runs from one between two of them.
+  const isWithoutCron = isStopped && hasCron(first) && !isJob(first)
   const base = isText(counted) ? Math.min(...group.map((env) => Number(env[counted]))) : NaN
   return {
+    hasSecrets: secret.length > 0,
     app: {
       name: first.name,
       script: first.pm_exec_path,
@@ -101,16 +108,26 @@ function appOf (group, ownEnv) {
       ...(isFilled(first.args) && { args: first.args }),
       ...(isFilled(first.node_args) && { node_args: first.node_args }),
       ...(taken.length > 0 && { env: { ...Object.fromEntries(taken), ...(isText(counted) && Number.isFinite(base) && { [counted]: base }) } }),
-      ...Object.fromEntries(said.map((key) => [key, first[key]])),
-      ...(online.length === 0 && { autostart: false })
+      ...Object.fromEntries(said.filter((key) => key !== 'cron_restart' || !isWithoutCron).map((key) => [key, first[key]])),
+      ...((isStopped || isJob(first)) && { autostart: false })
     },
     remarks: [
-      `${first.name}: variables of the shell and of PM2 are left out, and those with the same value in this shell.`,
+      ...(isWithoutCron ? [`${first.name}: somebody has stopped it, and PM2 would start it all the same at ${cron} (cron_restart). Here it stays stopped until clusterdeck start; restart.cron is left out.`] : []),
       ...(taken.length > 0 ? [`${first.name}: taken with their values: ${taken.map(([name]) => name).join(', ')}.`] : []),
-      ...(secret.length > 0 ? [`${first.name}: these may be secret: ${secret.join(', ')}. An envFile that only the app may read is a better place.`] : []),
-      ...(left.length > 0 ? [`${first.name}: left out, as this shell has the same: ${left.join(', ')}.`] : [])
-    ]
+      ...(secret.length > 0 ? [`${first.name}: these may be secret: ${secret.join(', ')}.`] : []),
+    ],
+    left: left.join(', ')
   }
+}
+
+/** @param {Record<string, unknown>} env  of a process @returns {boolean} whether PM2 runs it by the clock alone: its end is not the end of the app */
+export function isJob (env) {
+  return hasCron(env) && (env.autorestart === false || env.autostart === false)
+}
+
+/** PM2 starts it by the clock, whatever it is told to stop. @param {Record<string, unknown>} env  of a process */
+export function hasCron ({ cron_restart: cron }) {
+  return isText(cron) && cron !== '0'
 }
 
 /** @param {string} interpreter */

@@ -1,35 +1,54 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError, errorCode } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
 import { homeFolder } from '../system/home-folder.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
+import { ownerOfProcess } from '../system/process-owner.js'
+import { whyPathDistrusted } from '../system/trust.js'
+import { userId } from '../system/user.js'
 
 const PATIENCE_MS = 15_000
 /** The list has the whole environment of each process. */
+const MAX_PID_FILE_BYTES = 100
 const MAX_LIST_BYTES = 256 * 1024 * 1024
 
 /** @typedef {Awaited<ReturnType<typeof findPm2>>} RunningPm2 */
 
 /**
- * Finds the PM2 that runs. Its commands alone would start one.
+ * Where the PM2 is that runs, and whose: of one user, as far as this can be told. For root, nobody else may have put it there.
+ * @param {{ env: Record<string, string | undefined>, cwd: string }} where
+ * @returns {{ home: string, pid: number, user: number }} `pid`: of its daemon
+ * @throws {DeckError} not-possible
+ */
+export function locatePm2 ({ env, cwd }) {
+  const ownHome = homeFolder(env)
+  const named = env.PM2_HOME || (ownHome && path.join(ownHome, '.pm2'))
+  if (!named) throw new DeckError('not-possible', '--pm2: expected PM2_HOME or HOME, received neither, and this user has no home folder')
+  const home = path.resolve(cwd, named)
+  const file = path.join(home, 'pm2.pid')
+  const { pid, user } = readPidFile(file)
+  const owner = process.platform === 'linux' ? ownerOfProcess(pid)?.user : isAlive(pid) ? user : undefined
+  if (owner === undefined) throw new DeckError('not-possible', `--pm2: expected a PM2 that runs, received none: no process is named in ${file} (PM2_HOME sets the folder)`)
+  const reason = owner !== user ? `${file} belongs to uid ${user}, and names process ${pid} of uid ${owner}` : userId() === 0 ? whyPathDistrusted(file, { owner: user }) : null
+  if (reason !== null) throw new DeckError('not-possible', `--pm2: expected a PM2 whose folder and processes are of one user, but ${reason}`)
+  return { home, pid, user }
+}
+
+/**
+ * Finds the PM2 of this user that runs. Its commands alone would start one.
  * @param {{ env: Record<string, string | undefined>, cwd: string }} where
  * @throws {DeckError} not-possible
  */
 export async function findPm2 ({ env, cwd }) {
-  const ownHome = homeFolder(env)
-  const home = env.PM2_HOME || (ownHome && path.join(ownHome, '.pm2'))
-  if (!home) throw new DeckError('not-possible', '--pm2: expected PM2_HOME or HOME, received neither, and this user has no home folder')
-  const pidFile = path.join(home, 'pm2.pid')
-  if (!isAlive(pidFile)) {
-    throw new DeckError('not-possible', `--pm2: expected a PM2 that runs, received none: no process is named in ${pidFile} (PM2_HOME sets the folder)`)
-  }
+  const { home, pid, user } = locatePm2({ env, cwd })
+  if (userId() !== -1 && user !== userId()) throw new DeckError('not-possible', `--pm2: expected the PM2 of this user (uid ${userId()}), received that of uid ${user}, in ${home}: call this as that user`)
   return {
     home,
 
     /** The number of its daemon's process. */
-    pid: pidIn(pidFile),
+    pid,
 
     /** @returns {Promise<unknown[]>} its processes @throws {DeckError} not-possible */
     async list () {
@@ -45,25 +64,37 @@ export async function findPm2 ({ env, cwd }) {
       }
     },
 
-    /** Stops processes, which its list keeps as stopped. @param {readonly number[]} ids @throws {DeckError} not-possible */
-    async stop (ids) { await runPm2(['stop', ...ids.map(String)], { env, cwd, patienceMs: 0 }) }
+    /**
+     * Stops processes, which its list keeps as stopped unless they are deleted.
+     * @param {readonly number[]} ids @param {'stop' | 'delete'} how  what has a cron_restart is started again where it is on the list @throws {DeckError} not-possible
+     */
+    async stop (ids, how) { await runPm2([how, ...ids.map(String)], { env, cwd, patienceMs: 0 }) }
   }
 }
 
-/** @param {string} file */
-function isAlive (file) {
+/** @param {number} pid */
+function isAlive (pid) {
   try {
-    process.kill(pidIn(file) || NaN, 0)
-    return true
+    return process.kill(pid || NaN, 0)
   } catch (error) {
-    // EPERM: it runs as another user. ENOENT, ESRCH, or no number: it does not run.
+    // EPERM: it runs as another user. ESRCH, or no number: it does not run.
     return errorCode(error) === 'EPERM'
   }
 }
 
-/** @param {string} file */
-function pidIn (file) {
-  return Number(readFileSync(file, 'utf8').trim())
+/** Root may read it, so it is no link and no pipe. @param {string} file @returns {{ pid: number, user: number }} */
+function readPidFile (file) {
+  let descriptor
+  try {
+    descriptor = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
+    const stat = fstatSync(descriptor)
+    return { pid: stat.isFile() && stat.size < MAX_PID_FILE_BYTES ? Number(readFileSync(descriptor, 'utf8').trim()) : NaN, user: stat.uid }
+  } catch {
+    // ENOENT, EACCES: there is none, or not for this user.
+    return { pid: NaN, user: -1 }
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
 }
 
 /**

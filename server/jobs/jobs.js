@@ -2,7 +2,7 @@ import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { attachCommand } from '../cluster/command-attached.js'
 import { adoptCommand } from '../cluster/command-left.js'
-import { endLeftGroup, readableOutput, runCommand } from '../cluster/command-run.js'
+import { endLeftGroup, runCommand } from '../cluster/command-run.js'
 import { placeOfRelease } from '../cluster/command-place.js'
 import { didYouMean } from '../config/nearest.js'
 import { DeckError, isErrorCode } from '../errors.js'
@@ -11,12 +11,16 @@ import { createJobLogs } from './job-log.js'
 import { createKeptStreams } from './kept-streams.js'
 import { orNone } from './or-none.js'
 import { createOutcomes } from './outcomes.js'
-import { createRunOutput } from './run-output.js'
+import { createRunOutput, removeOutput } from './run-output.js'
 import { lend } from '../system/loan.js'
 import { runSteps } from './steps-run.js'
 import { isGroupAlive } from '../system/process-group.js'
+import { namesIn } from '../system/proc.js'
 import { isAlive } from '../system/process-identity.js'
+import { readableText } from '../system/one-line.js'
+import { SHELL_VARIABLE } from '../system/own-variables.js'
 import { createTimetable } from '../system/timetable.js'
+import { withoutUrlSecrets } from '../system/without-url-secrets.js'
 
 /**
  * @typedef {ReturnType<typeof createJobs>} Jobs
@@ -59,8 +63,6 @@ const LEFT_PATIENCE_MS = GRACE_MS + 1000
 const LOOK_EVERY_MS = 50
 /** Whoever has started a run may still be about to ask for its output. */
 const KEPT_AFTER_MS = 10_000
-/** While a run writes, its output is put into the history this often, for a master that may have to go on with it. */
-const KEEP_OUTPUT_EVERY_MS = 5000
 /** A time that is noticed this late is told: the machine slept, its clock was set, or no master ran. */
 const LATE_AFTER_MS = 2 * 60_000
 /** So many missed times are counted. */
@@ -119,8 +121,9 @@ export function createJobs ({
   const loans = new Set()
   let isClosed = false
   const kept = createKeptStreams(keeper)
+  const outputFolder = path.join(dataFolder, 'run-output')
   const logs = createJobLogs({ folder: path.join(logFolder, 'jobs'), limits: logLimits, onError: onLogError })
-  const timetable = createTimetable({ nextRun, onDue: runDue, now, timers })
+  const timetable = createTimetable({ nextRun, onDue: runDue, onSetBack: tellSetBack, now, timers })
   /** What a time does that comes while the job still runs. */
   const overlaps = { skip: skipRun, queue: queueRun, replace: replaceRun }
   const outcomes = createOutcomes({ store, names: () => Object.keys(jobs).sort(), isScheduled: (name) => jobs[name].cron !== undefined })
@@ -171,7 +174,7 @@ export function createJobs ({
     /** @param {number} id @returns {Run & { output: string | null }} `output`: the last part of it; null: no longer kept @throws {DeckError} not-found */
     run (id) {
       const running = active.get(id)
-      if (running) return { ...running.view, output: readableOutput(running.output.text()) }
+      if (running) return { ...running.view, output: readableText(running.output.text()) }
       const run = store.find(id)
       if (!run) throw new DeckError('not-found', `Run ${id} does not exist, or is no longer kept`)
       return run
@@ -240,7 +243,7 @@ export function createJobs ({
     async place () {
       checkRunning()
       const { release, place } = placeNow()
-      const loan = await lend(JSON.stringify(place.env), { below: dataFolder })
+      const loan = await lend(JSON.stringify({ ...place.env, [SHELL_VARIABLE]: undefined }), { below: dataFolder })
       loans.add(loan)
       loan.over.then(() => loans.delete(loan))
       return { release: release.id, cwd: place.cwd, variables: loan.path }
@@ -425,6 +428,11 @@ export function createJobs ({
     events.publish({ type: 'job.missed', actor: 'system', message: name, detail: { job: name, dueAt: at.toISOString(), lateMs, missed: count } })
   }
 
+  /** @param {string[]} names @param {number} backMs */
+  function tellSetBack (names, backMs) {
+    events.publish({ type: 'clock.set-back', actor: 'system', message: `jobs ${names.join(', ')}`, detail: { backMs } })
+  }
+
   /** @param {string} name @param {Waiting} order @param {number} busy @param {string} [why] */
   function skipRun (name, { actor, dueAt }, busy, why = '') {
     events.publish({ type: 'job.skipped', actor, message: `${name} was skipped: run ${busy} has not ended${why}`, detail: { job: name, dueAt, run: busy } })
@@ -496,10 +504,10 @@ export function createJobs ({
     const { job, command, actor, dueAt, attached = null } = order
     // Nothing else is published before it has begun.
     const id = events.lastId + 1
-    const shownCommand = job === null ? [command].flat().join(' ').slice(0, MAX_COMMAND_CHARS) : null
+    const shownCommand = job === null ? withoutUrlSecrets([command].flat().join(' ')).slice(0, MAX_COMMAND_CHARS) : null
     const name = job ?? String(shownCommand).slice(0, MAX_NAME_CHARS)
     const log = logs.open(job ?? COMMAND_LOG, `--- run ${id} of ${name}, ${new Date(now()).toISOString()}, ${release === null ? '' : `release ${release}, `}by ${actor}`)
-    const entry = follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS }) }, (shared) => begin(shared, id, name), {
+    const entry = follow({ id, order, log, output: outputFor(id) }, (shared) => begin(shared, id, name), {
       id, job, command: shownCommand, state: 'running', cause: null, actor, release, rollout: null, pid: null, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null, hasTerminal: attached !== null
     })
     const { pid } = entry.view
@@ -516,7 +524,6 @@ export function createJobs ({
    */
   function follow ({ id, order, log, output }, begin, view) {
     const { job, timeoutMs } = order
-    let keptAt = now()
     const process = begin({
       option: `jobs.${job}.timeoutMs`,
       timeoutMs,
@@ -525,9 +532,6 @@ export function createJobs ({
         const text = hide(written)
         output.add(stream, text)
         log.write(text)
-        if (now() - keptAt < KEEP_OUTPUT_EVERY_MS) return
-        keptAt = now()
-        keepOutput(id, job, output.text(), output.written)
       },
       onExited: (pid) => children.delete(pid)
     })
@@ -561,7 +565,6 @@ export function createJobs ({
   function leaveRun (entry) {
     left.add(entry)
     entry.log.leave()
-    if (!entry.order.attached) keepOutput(entry.id, entry.order.job, entry.output.text(), entry.output.written)
   }
 
   /** @param {Active} entry @param {End} end */
@@ -570,11 +573,12 @@ export function createJobs ({
     active.delete(id)
     kept.drop(id)
     if (dueAt === null) keepForAWhile(id, own)
+    else own.end()
     const type = passed ? 'job.succeeded' : endedFor !== null && !timedOut ? 'job.interrupted' : job === null ? 'job.command-failed' : 'job.failed'
     const cause = passed ? null : timedOut ? 'timed-out' : endedFor ?? why ?? null
     const message = reason ?? `${name} took ${durationText(durationMs)}`
     const detail = { run: id, job, command: view.command, durationMs, ...(made && { rollout: made.rollout }), ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
-    if (!attached) keepOutput(id, job, hide(output), own.written)
+    if (!attached) keepOutput(id, job, hide(output))
     events.publish({ type, cause, actor, release: made?.release ?? view.release, pid: view.pid, code, signal, message, detail })
     if (job !== null) startWaiting(job)
   }
@@ -582,14 +586,22 @@ export function createJobs ({
   /** @param {number} id @param {import('./run-output.js').RunOutput} output */
   function keepForAWhile (id, output) {
     lastOutputs.set(id, output)
-    const timer = timers.setTimeout(() => lastOutputs.delete(id), KEPT_AFTER_MS)
+    const timer = timers.setTimeout(() => {
+      lastOutputs.delete(id)
+      output.end()
+    }, KEPT_AFTER_MS)
     timer?.unref?.()
   }
 
-  /** @param {number} id @param {string | null} job @param {string} output @param {number} written */
-  function keepOutput (id, job, output, written) {
+  /** @param {number} id  of a run that has begun, here or with the master before */
+  function outputFor (id) {
+    return createRunOutput({ maxChars: MAX_OUTPUT_CHARS, file: path.join(outputFolder, String(id)) })
+  }
+
+  /** @param {number} id @param {string | null} job @param {string} output */
+  function keepOutput (id, job, output) {
     try {
-      store.keepOutput(id, job, readableOutput(output), written)
+      store.keepOutput(id, job, readableText(output))
     } catch {
       // The history says itself that it cannot be written; the log of the job has the output.
     }
@@ -625,6 +637,7 @@ export function createJobs ({
     for (const { id, job, command } of listOrNone(store.unfinished)) {
       if (!known.has(id)) tellLost({ run: id, job, name: job ?? String(command), isAlive: false })
     }
+    for (const name of namesIn(outputFolder)) if (!active.has(Number(name))) removeOutput(path.join(outputFolder, name))
   }
 
   /**
@@ -636,15 +649,15 @@ export function createJobs ({
     const view = orNone(() => store.find(id))
     if ((hasTerminal ? !isAlive(identity) : handles === null) || !view || view.state !== 'running') return false
     const { output: _, ...shown } = view
-    const before = orNone(() => store.outputSoFar(id)) ?? { text: '', written: 0 }
+    const output = outputFor(id)
     const log = logs.open(job ?? COMMAND_LOG, null)
     const order = { job, command: '', timeoutMs, actor: view.actor, dueAt: view.dueAt, attached: hasTerminal ? identity : null }
     const ageMs = Math.max(0, now() - Date.parse(view.startedAt))
     if (handles) children.add(identity.pid)
-    follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS, before }) }, (shared) => {
+    follow({ id, order, log, output }, (shared) => {
       if (handles === null) return attachCommand({ name, identity, ageMs })
       const findExit = () => keeper.exits.findLast(({ pid }) => pid === identity.pid) ?? null
-      return adopt({ identity, handles, findExit }, { ...shared, name, ageMs, before: before.text })
+      return adopt({ identity, handles, findExit }, { ...shared, name, ageMs, before: output.text() })
     }, shown)
     events.publish({ type: 'job.continued', cause, actor: 'system', release: view.release, pid: identity.pid, message: name, detail: { job, run: id, command: view.command } })
     return true
@@ -661,6 +674,8 @@ export function createJobs ({
 
   /** @param {{ run: number, job: string | null, name: string, isAlive: boolean }} lost */
   function tellLost ({ run, job, name, isAlive }) {
+    const output = outputFor(run).text()
+    if (output !== '') keepOutput(run, job, output)
     const message = `${name} was interrupted: its master has died${isAlive ? ', and the run is ended' : ''}`
     events.publish({ type: 'job.interrupted', cause: 'master-lost', actor: 'system', message, detail: { run, job } })
   }

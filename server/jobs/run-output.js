@@ -1,47 +1,85 @@
+import { appendFileSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { textIn } from '../system/proc.js'
+
+/** So many times what is kept in memory is in a file, and as much in the one before it: for readers that are away while a master follows another. */
+const IN_FILE = 8
+
 /**
  * What a run has written, for those who follow it: the last part of it, stream by stream, with places that they go on from.
+ * A file has the same, as a master that dies takes with it what it has read from the run.
  * @typedef {ReturnType<typeof createRunOutput>} RunOutput
  * @typedef {{ stream: 'stdout' | 'stderr', text: string }} Part
  */
 
-/** @param {{ maxChars: number, before?: { text: string, written: number } }} how  `before`: what a master before has read, and how much that was in all */
-export function createRunOutput ({ maxChars, before = { text: '', written: 0 } }) {
+/** @param {{ maxChars: number, file?: string | null }} how  `file`: what a master before has read is in it; null: no master goes on with the run */
+export function createRunOutput ({ maxChars, file = null }) {
+  const before = file === null ? [] : readParts(file)
   /** @type {Part[]} */
-  const parts = before.text === '' ? [] : [{ stream: 'stdout', text: before.text }]
-  let kept = before.text.length
+  const parts = before.map(({ stream, text }) => ({ stream, text }))
+  let kept = lengthOf(parts)
   /** How many characters have been written in all. */
-  let written = Math.max(kept, before.written)
+  let written = (before[0]?.at ?? 0) + kept
+  let inFile = kept
+  forgetSurplus()
 
   return {
-    get written () { return written },
-
     /** @param {Part['stream']} stream @param {string} text */
     add (stream, text) {
       const part = { stream, text: text.slice(-maxChars) }
       parts.push(part)
       kept += part.text.length
       written += text.length
-      while (kept > maxChars) forgetSome(kept - maxChars)
+      forgetSurplus()
+      keepInFile(part)
     },
 
     text: () => parts.map(({ text }) => text).join(''),
+
+    /** The run has ended. */
+    end () { if (file !== null) removeOutput(file) },
 
     /**
      * @param {number} place  how many characters a reader has had
      * @returns {{ parts: Part[], place: number, missed: number }} `place`: where it goes on; `missed`: characters that are no longer kept
      */
     since (place) {
-      // A master that has died may have shown more than it could keep.
+      // On a full disk a master that has died may have shown more than it could keep.
       place = Math.min(place, written)
-      const oldest = written - kept
+      const known = place > 0 && place < written - kept ? inFileToo() : parts
+      const oldest = written - lengthOf(known)
       const missed = Math.max(0, oldest - place)
       let skipped = Math.max(0, place - oldest)
-      const wanted = parts.flatMap(({ stream, text }) => {
+      const wanted = known.flatMap(({ stream, text }) => {
         const rest = text.slice(skipped)
         skipped = Math.max(0, skipped - text.length)
         return rest === '' ? [] : [{ stream, text: rest }]
       })
       return { parts: wanted, place: written, missed }
+    }
+  }
+
+  /** @returns {Part[]} where a write has failed, only what is in memory */
+  function inFileToo () {
+    const all = file === null ? [] : readParts(file)
+    const last = all.at(-1)
+    return last && last.at + last.text.length === written ? all : parts
+  }
+
+  function forgetSurplus () {
+    while (kept > maxChars) forgetSome(kept - maxChars)
+  }
+
+  /** @param {Part} part  the last one */
+  function keepInFile (part) {
+    if (file === null) return
+    try {
+      if (inFile === 0) mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+      if (inFile >= IN_FILE * maxChars) renameSync(file, `${file}.before`)
+      inFile = inFile >= IN_FILE * maxChars ? part.text.length : inFile + part.text.length
+      appendFileSync(file, toLine(written - part.text.length, part), { mode: 0o600 })
+    } catch {
+      // ENOSPC and the like: the next master knows less of this run.
     }
   }
 
@@ -51,5 +89,42 @@ export function createRunOutput ({ maxChars, before = { text: '', written: 0 } }
     kept -= Math.min(surplus, oldest.text.length)
     oldest.text = oldest.text.slice(surplus)
     if (oldest.text === '') parts.shift()
+  }
+}
+
+/** @param {string} file */
+export function removeOutput (file) {
+  for (const each of [file, `${file}.before`]) rmSync(each, { force: true })
+}
+
+/** @param {Part[]} parts */
+function lengthOf (parts) {
+  return parts.reduce((sum, { text }) => sum + text.length, 0)
+}
+
+/** @param {number} at @param {Part} part */
+function toLine (at, { stream, text }) {
+  return `\n${JSON.stringify({ at, stream, text })}`
+}
+
+/** @param {string} file @returns {(Part & { at: number })[]} without what was before a gap; `at`: how many characters came before it */
+function readParts (file) {
+  /** @type {(Part & { at: number })[]} */
+  let parts = []
+  for (const line of `${textIn(`${file}.before`)}\n${textIn(file)}`.split('\n')) {
+    const part = parse(line)
+    const last = parts.at(-1)
+    if (part && last && last.at + last.text.length !== part.at) parts = []
+    if (part) parts.push(part)
+  }
+  return parts
+}
+
+/** @param {string} line @returns {(Part & { at: number }) | null} null: it was not written to its end */
+function parse (line) {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
   }
 }

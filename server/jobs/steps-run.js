@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { runCommand } from '../cluster/command-run.js'
 import { DeckError, errorText } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
+import { withoutUrlSecrets } from '../system/without-url-secrets.js'
 
 /** What it runs makes way for the workers, which serve meanwhile. */
 const NICENESS = 10
@@ -124,11 +125,12 @@ export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onSt
     check()
     if (passed) return stdout
     failed = { code, signal }
-    throw new DeckError('build-failed', String(reason))
+    throw new DeckError('build-failed', withoutUrlSecrets(String(reason)))
   }
 
-  /** @param {'stdout' | 'stderr'} stream @param {string} text */
-  function write (stream, text) {
+  /** @param {'stdout' | 'stderr'} stream @param {string} written  git and package managers name the addresses that they fetch from */
+  function write (stream, written) {
+    const text = withoutUrlSecrets(written)
     output = (output + text).slice(-maxOutputChars)
     onOutput(stream, text)
   }

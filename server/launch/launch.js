@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { DeckError } from '../errors.js'
 import { followCommand, isInstalled, byShell, otherProgram, runScript } from './command.js'
 import { commandOf, fileOf, findCommand, isFile, isForeign, mainOf, nodeFileOf, readPackage, foldersUpwards } from './packages.js'
+import { isLauncher } from './launcher.js'
 import { launchRefusal } from './refusal.js'
 import { shownWords, splitWords } from './shell-words.js'
 import { typeScriptOptions } from './typescript.js'
@@ -43,6 +44,7 @@ const FOREIGN_FILE = /\.(py|rb|php|pl|sh|bash|zsh|jar|exe|go|rs|lua)$/
 /** What may be the name of a program. */
 const IS_WORD = /^(?!.*\.[cm]?[jt]sx?$)[^/\\]+$/s
 const IS_JAVASCRIPT = /\.[cm]?js$/
+const IS_LAUNCHER = 'it starts its server as another process, so it is run as a program of another language is, with all that it starts'
 /** They say where they come from themselves. */
 const OF_A_SCRIPT = /^(npm_.*|PATH|NODE_PATH)$/
 
@@ -58,7 +60,8 @@ export function resolveLaunch (wish, { env = process.env, stripsTypes = /** @typ
   const received = receivedOf(wish)
   /** @type {Command} */
   const command = { words: [], cwd, env: {}, execArgv: [], notes: [], source, received }
-  const program = findProgram(wish, command, env)
+  const found = findProgram(wish, command, env)
+  const program = found.runtime === 'node' && isLauncher(found.entry) ? byNode(found, execArgv) : found
   const given = [...program.execArgv, ...execArgv]
   const all = [...plugAndPlay(program.entry, [...given, program.env.NODE_OPTIONS, env.NODE_OPTIONS]), ...given]
   if (program.runtime === 'other') return { ...program, said: isAsSaid(wish, program) ? null : `${received} → ${shownWords([program.entry, ...program.args])}${folderText(program.cwd, cwd)}` }
@@ -67,6 +70,11 @@ export function resolveLaunch (wish, { env = process.env, stripsTypes = /** @typ
   const launch = { ...program, execArgv: [...more, ...all] }
   const isAsItWas = 'isPlain' in program && more.length === 0 && all.length === given.length
   return { runtime: 'node', entry: launch.entry, args: launch.args, execArgv: launch.execArgv, env: launch.env, cwd: launch.cwd, notes: launch.notes, said: isAsItWas ? null : launchSentence(wish, launch, received) }
+}
+
+/** @param {Program} program @param {string[]} given  options of node @returns {Program} which is Node itself */
+function byNode ({ entry, args, execArgv, env, cwd, notes }, given) {
+  return { runtime: 'other', entry: process.execPath, args: [...execArgv, ...given, entry, ...args], execArgv: [], env, cwd, notes: [...notes, IS_LAUNCHER] }
 }
 
 /**

@@ -25,6 +25,7 @@ export const SUBSTITUTES = Object.freeze(/** @type {Record<string, (args: string
   'babel-node': () => ({ note: 'start the file itself with --exec-argv "-r @babel/register", or the compiled one: clusterdeck does not see into the Node that babel-node starts' }),
   dotenvx: () => ({ note: 'with "envFile" for its variables a Node file can be started itself: clusterdeck does not see into one that dotenvx starts' }),
   ...Object.fromEntries(['doppler', 'infisical', 'op'].map((name) => [name, () => ({ note: `with "${name} run -- clusterdeck start" a Node file can be started itself: clusterdeck does not see into one that ${name} starts` })])),
+  'egg-scripts': () => ({ note: 'it starts its server as another process, so that all of it is one worker; leave out --daemon, and let --workers of both be small' }),
   concurrently: SEVERAL,
   'npm-run-all': SEVERAL,
   'npm-run-all2': SEVERAL,

@@ -12,14 +12,15 @@
  *   'crash.note-removed' | 'fleet.connected' | 'fleet.away' | 'fleet.host-silent' | 'fleet.host-back' | 'fleet.host-left' | 'fleet.host-forgotten' |
  *   'fleet.name-taken' | 'fleet.forgotten' | 'fleet.abort-refused' | 'fleet.rollout-started' | 'fleet.rollout-paused' | 'fleet.rollout-resumed' |
  *   'fleet.rollout-aborted' | 'fleet.rollout-held' | 'fleet.rollout-rolling-back' | 'fleet.rollout-succeeded' | 'fleet.rollout-failed' |
- *   'fleet.rollout-rolled-back' | 'restart.skipped' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' |
- *   'rollout.promoted' | 'rollout.judged' | 'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' | 'rollback.refused'
- *   | 'hook.started' | 'hook.succeeded' | 'hook.failed' | 'job.started' | 'job.step' | 'job.continued' | 'job.succeeded' | 'job.failed' |
- *   'job.command-failed' | 'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' |
- *   'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' |
- *   'alert.failed' | 'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'alert.added' |
- *   'alert.changed' | 'alert.deleted' | 'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'secrets.failed' |
- *   'secrets.read' | 'release.created' | 'telemetry.failed' | 'telemetry.recovered' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType
+ *   'fleet.rollout-rolled-back' | 'clock.set-back' | 'restart.skipped' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' |
+ *   'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' | 'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' |
+ *   'rollback.refused' | 'hook.started' | 'hook.succeeded' | 'hook.failed' | 'job.started' | 'job.step' | 'job.continued' | 'job.succeeded' |
+ *   'job.failed' | 'job.command-failed' | 'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' |
+ *   'notice.acknowledged' | 'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' |
+ *   'diagnostics.deleted' | 'alert.failed' | 'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused' | 'token.created' |
+ *   'token.revoked' | 'alert.added' | 'alert.changed' | 'alert.deleted' | 'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' |
+ *   'socket.unused' | 'secrets.failed' | 'secrets.read' | 'release.created' | 'telemetry.failed' | 'telemetry.recovered' | 'history.degraded' |
+ *   'history.recovered' | 'unexpected'} EventType
  */
 
 /**
@@ -47,6 +48,8 @@
  *   that has made it
  * @property {string} [sticky.by.cookie]  the cookie that names a session, as an answer sets it
  * @property {string} [sticky.by.query]  the parameter of the URL that names a session, as an answer tells it at its beginning; sid for Socket.IO
+ * @property {string} [sticky.by.path]  where in the path of a URL a client names its session: at :session; each other :word is any part; the worker that
+ *   answers it first has it
  * @property {number} [sticky.idleMs]  how long a replaced worker is kept for a session of sticky.by without a request; default: `600000`
  * @property {number} [sticky.failoverMs]  how long a slot may be without a ready worker before its clients go to other slots; default: `2000`
  * @property {'on' | 'off'} [rebalance]  what a worker does that gets over 10 % more requests than the others have on average; on: some of its answers
@@ -113,7 +116,8 @@
  * @property {object} [restart]
  * @property {'always' | 'on-failure' | 'never'} [restart.policy]  which workers are started again after their end; on-failure: all but those with exit
  *   code 0, never: none, as for a job; default: `always`
- * @property {string} [restart.cron]  when all workers are restarted, in the time zone of this machine, such as "0 4 * * *"; empty: never
+ * @property {string} [restart.cron]  when all workers are restarted, in the time zone of the app (TZ) or else of this machine, such as "0 4 * * *";
+ *   empty: never
  * @property {number} [restart.minDelayMs]  the first delay between the starts of a worker that keeps crashing; default: `100`
  * @property {number} [restart.maxDelayMs]  the longest such delay; default: `30000`
  * @property {number} [restart.resetAfterMs]  how long a worker must run for the delay to start anew; default: `60000`
@@ -162,7 +166,7 @@
  * @property {string[]} [releases.shared]  with releases.mode "folder": what all releases have in common, such as .env, uploads/, data.sqlite
  * @property {string[]} [releases.exclude]  with releases.mode "folder": what is not copied, and may be lost with a release, such as tmp/
  * @property {string} [releases.git]  the repository of deploy --git; default: that of the app's folder. git fetches from an address with the keys of
- *   this user
+ *   this user; a token in it is shown to nobody
  * @property {string} [releases.root]  the folder below which a deploy may name a path; without it, no deploy can
  * @property {number} [releases.keep]  how many releases are kept; one in use always is; default: `10`
  * @property {'mark' | 'hold'} [releases.onDrift]  when a worker is replaced whose files have changed; mark: the new one is marked as drifted, hold: its

@@ -149,11 +149,12 @@ const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'alive', '
 /**
  * Takes note of an exit.
  * @param {Transition} transition @param {Worker} worker
- * @param {import('./loss.js').Exit} exit
+ * @param {import('./loss.js').Exit} seen
  * @returns {string} its cause
  */
-export function recordEnd (transition, worker, exit) {
-  const cause = causeOfExit(worker, exit, worker.slot === null ? 'always' : transition.state.options.restart.policy)
+export function recordEnd (transition, worker, seen) {
+  const cause = causeOfExit(worker, seen, worker.slot === null ? 'always' : transition.state.options.restart.policy)
+  const exit = { ...seen, hint: isOneOf(BLAMED_CAUSES, cause) ? seen.hint ?? hintOfEnd(worker, seen) : null }
   const unfinished = unfinishedOf(worker, exit)
   const message = `${exitMessage(worker, exit, cause)}${exit.hint ? `; ${exit.hint}` : ''}${lossOf(unfinished, exit.left)}`
   warnOfLoss(transition, worker, unfinished)
@@ -173,6 +174,12 @@ export function recordEnd (transition, worker, exit) {
   leaveSlot(transition, worker)
   worker.state = 'exited'
   return cause
+}
+
+/** @param {Worker} worker @param {import('./loss.js').Exit} exit @returns {string | null} what may help one that has ended as a job does */
+function hintOfEnd ({ intent, addresses }, { code, error }) {
+  const isOfJob = code === 0 && !error && !intent && addresses.length === 0
+  return isOfJob ? 'it has come to its end without an error: where that is meant, as of a job, set restart.policy: on-failure (--restart-policy on-failure)' : null
 }
 
 /** An app that ends its workers sooner than this counts as crashing, so that it does not fork all the time. */

@@ -4,21 +4,23 @@
 //
 // No copying is waited for where a log grows faster than that: what is beyond `maxBytes` x `maxFiles` is removed, oldest
 // first, whether it has been copied or not. Reports are lines of JSON on stdout.
-import { closeSync, constants, fstatSync, ftruncateSync, linkSync, openSync, read, readdirSync, readSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, constants, fstatSync, ftruncateSync, linkSync, openSync, read, readdirSync, readSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { loadPosix } from '../system/posix.js'
-import { listLogs, listParts, liveFile, partFile, previousFile, sizeOf } from './log-files.js'
+import { firstLine, headOf, listLogs, listParts, liveFile, partFile, previousFile, sizeOf, startsFile, startsOf } from './log-files.js'
 
 /** @typedef {{ folder: string, maxBytes: number, maxFiles: number }} Order */
 /** @typedef {import('./log-files.js').Log & { start: number, dropped: number, error: string | null }} Report `start`: where the live file begins; `dropped`: bytes since the last report */
-/** @typedef {Report & { hasHoles: boolean, droppedAt: number, isDone: boolean }} One */
+/** @typedef {Report & { base: number, hasHoles: boolean, droppedAt: number, isDone: boolean }} One */
 
 const CHUNK_BYTES = 1024 * 1024
 const LINE_END = 10
 const FAR_BYTES = 2 ** 30
+/** What is cut off leaves room for a first line. */
+const FIRST_LINE_BYTES = 200
 /** A line without an end is waited for until it is this many times as long as a file may be. */
 const MAX_LINE_FILES = 4
 /** How often the logs are measured while others are copied. */
@@ -72,9 +74,9 @@ function checkLogs () {
     const file = liveFile(folder, log)
     const size = sizeOf(file) ?? 0
     const known = all.get(file)
-    const one = known ?? { ...log, start: 0, dropped: 0, error: null, hasHoles: true, droppedAt: -Infinity, isDone: false }
+    const one = known ?? { ...log, base: 0, start: 0, dropped: 0, error: null, hasHoles: true, droppedAt: -Infinity, isDone: false }
     all.set(file, one)
-    // Emptied by hand.
+    // Emptied by hand, or by another archiver.
     const isAnew = size < one.start
     if (!known || isAnew) withErrorSync(one, (fd) => findStart(one, fd))
     if (size - one.start > maxBytes) withErrorSync(one, (fd) => trimToBound(one, fd))
@@ -119,13 +121,51 @@ function openLive (log) {
 function findStart (one, fd) {
   // In this order: a part never ends behind what the file has by then.
   const parts = listParts(folder, one)
+  const { base, start } = headOf(folder, one, fd)
   const { size } = fstatSync(fd)
-  for (const part of parts.filter(({ to }) => to > size)) rmSync(part.file, { force: true })
-  one.start = Math.max(firstByte(fd, size), ...parts.filter(({ to }) => to <= size).map(({ to }) => to))
+  for (const part of parts.filter(({ to }) => to > base + size)) rmSync(part.file, { force: true })
+  one.base = base
+  one.start = Math.max(start, base > 0 ? 0 : firstByte(fd, size), ...parts.filter(({ to }) => to <= base + size).map(({ to }) => to - base))
   // Far behind the end there is nothing to lose by asking whether it can be done.
   one.hasHoles = posix?.punchHole(fd, size + FAR_BYTES, size + FAR_BYTES + 1) ?? false
   if (!one.hasHoles) one.start = 0
-  else if (one.start > 0) posix?.punchHole(fd, 0, one.start)
+  else if (one.start > start) free(one, fd, one.start)
+}
+
+/**
+ * Takes away what comes before a place in the live file, or leaves a hole there.
+ * @param {One} one @param {number} fd @param {number} end @returns {boolean} false: another archiver is at it, or was faster
+ */
+function free (one, fd, end) {
+  // Not the log itself, which the app has too.
+  const lock = openSync(folder, 'r')
+  try {
+    return Boolean(posix?.lock(lock)) && headOf(folder, one, fd).base === one.base && freeAlone(one, fd, end)
+  } finally {
+    closeSync(lock)
+  }
+}
+
+/** @param {One} one @param {number} fd @param {number} end @returns {true} */
+function freeAlone (one, fd, end) {
+  const { blksize } = fstatSync(fd)
+  const cut = Math.floor((end - FIRST_LINE_BYTES) / blksize) * blksize
+  if (cut > 0) {
+    const line = firstLine(one, one.base + end, end - cut)
+    const starts = startsFile(folder, one)
+    // The one that it has, and the one that it is about to have.
+    writeFileSync(`${starts}.new`, `${startsOf(folder, one).slice(-2).join('\n')}\n${String(line).slice(14, 29)}`.trim(), { mode: 0o600 })
+    renameSync(`${starts}.new`, starts)
+    writeSync(fd, line, 0, line.length, cut)
+    if (posix?.cutOff(fd, cut)) {
+      one.base += cut
+      one.start = end - cut
+      return true
+    }
+  }
+  if (one.base === 0) posix?.punchHole(fd, 0, end)
+  one.start = Math.max(end, one.start)
+  return true
 }
 
 /** Removes what is beyond the bound. @param {One} one @param {number} fd */
@@ -141,9 +181,9 @@ function trimToBound (one, fd) {
   if (excess <= 0) return
   if (one.hasHoles) {
     const end = nextLine(fd, size - trimmed)
-    posix?.punchHole(fd, 0, end)
-    countDropped(one, end - one.start)
-    one.start = end
+    const dropped = end - one.start
+    if (free(one, fd, end)) countDropped(one, dropped)
+    else findStart(one, fd)
   } else if (excess > bound) {
     // Without holes all goes, or nothing.
     ftruncateSync(fd, 0)
@@ -165,10 +205,8 @@ async function moveOut (one) {
     const { start } = one
     const end = lineEnd(fd, start, start + maxBytes, start + maxBytes * MAX_LINE_FILES)
     if (end === null) one.isDone = true
-    else if (maxFiles === 1 || await storePart(one, fd, end)) {
-      posix?.punchHole(fd, 0, end)
+    else if ((maxFiles === 1 || await storePart(one, fd, end)) && one.start === start && free(one, fd, end)) {
       for (const { file } of listParts(folder, one).slice(0, -(maxFiles - 1) || undefined)) rmSync(file, { force: true })
-      one.start = Math.max(end, one.start)
     } else {
       // Another archiver was faster.
       if (one.start === start) findStart(one, fd)
@@ -181,13 +219,13 @@ async function moveOut (one) {
 
 /** @param {One} one @param {number} fd @param {number} end @returns {Promise<boolean>} false: it was removed meanwhile, or another archiver has it */
 async function storePart (one, fd, end) {
-  const { start } = one
-  const file = partFile(folder, one, start)
+  const { base, start } = one
+  const file = partFile(folder, one, base + start)
   const unfinished = `${file}.${process.pid}.new`
   try {
-    await copyRange(fd, unfinished, start, end, () => one.start === start)
-    // A hole could have come under the copying hand only from one that has finished this part before, or has trimmed the log.
-    const isWhole = !over.signal.aborted && one.start === start && firstData(fd) <= start
+    await copyRange(fd, unfinished, start, end, () => one.start === start && one.base === base)
+    // Something could have been taken away under the copying hand only by one that has finished this part before, or has trimmed the log.
+    const isWhole = !over.signal.aborted && one.start === start && one.base === base && firstData(fd) <= start && headOf(folder, one, fd).base === base
     // Not renamed: what is there already is whole, and must not be replaced.
     if (isWhole) linkSync(unfinished, file)
     return isWhole

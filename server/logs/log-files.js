@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 /**
@@ -6,7 +6,9 @@ import path from 'node:path'
  *
  * `slot-1.stdout.log` is the file that the workers of slot 1 write into: they inherit its descriptor, opened to append.
  * `slot-1.stdout.000000010485760.log` is what was moved out of it: the bytes from that offset on. An offset means the same
- * byte for ever, since what was moved out leaves a hole behind (fallocate(2), FALLOC_FL_PUNCH_HOLE) and the writers never notice.
+ * byte for ever. What was moved out is cut off the live file (fallocate(2), FALLOC_FL_COLLAPSE_RANGE), and the writers never
+ * notice. Blocks are cut off, so a line of ours takes the place of the rest: it says at which offset the next one begins. Where a
+ * file system cannot do that, a hole is left (FALLOC_FL_PUNCH_HOLE).
  *
  * Why so: Node cannot give a running process another fd 1 or 2, so renaming leaves it writing into the old file, and
  * copying and truncating loses what is written in between. A pipe to a process that writes the files loses
@@ -21,6 +23,9 @@ import path from 'node:path'
 export const STREAMS = Object.freeze(['stdout', 'stderr'])
 
 const OFFSET_DIGITS = 15
+/** As `firstLine` writes it. */
+const FIRST_LINE = /^\[clusterdeck: (\d{15}) bytes before this, .*; (\d{6})\]/
+const FIRST_LINE_BYTES = 160
 const LIVE = /^slot-(\d{1,3})\.(stdout|stderr)\.log$/
 
 /** @param {string} folder @param {Log} log */
@@ -36,6 +41,73 @@ export function partFile (folder, { slot, stream }, from) {
 /** Where offsets are not kept: the one older file, on file systems without holes. @param {string} folder @param {Log} log */
 export function previousFile (folder, { slot, stream }) {
   return path.join(folder, `slot-${slot}.${stream}.previous.log`)
+}
+
+/** Where it has begun since something was cut off, for what an app writes is not believed. @param {string} folder @param {Log} log */
+export function startsFile (folder, { slot, stream }) {
+  return path.join(folder, `slot-${slot}.${stream}.starts`)
+}
+
+/** @param {Log} log @param {number} from  the offset of what comes next @param {number} bytes @returns {Buffer} what a live file begins with */
+export function firstLine ({ slot, stream }, from, bytes) {
+  const text = `[clusterdeck: ${String(from).padStart(OFFSET_DIGITS, '0')} bytes before this, the last of them in slot-${slot}.${stream}.*.log; ${String(bytes).padStart(6, '0')}]`
+  return Buffer.from(`${text.padEnd(bytes - 1)}\n`)
+}
+
+/**
+ * @param {string} folder @param {Log} log @param {number} fd  of its live file
+ * @returns {{ base: number, start: number }} `base`: the offset at which the file would begin; `start`: where in it the log goes on
+ */
+export function headOf (folder, log, fd) {
+  const buffer = Buffer.alloc(FIRST_LINE_BYTES)
+  const text = buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, 0))
+  const [, from, bytes] = FIRST_LINE.exec(text) ?? []
+  if (from === undefined || !startsOf(folder, log).includes(from)) return NO_HEAD
+  return { base: Number(from) - Number(bytes), start: Number(bytes) }
+}
+
+/** @param {string} folder @param {Log} log @returns {string[]} */
+export function startsOf (folder, log) {
+  try {
+    return readFileSync(startsFile(folder, log), 'utf8').split('\n')
+  } catch {
+    // ENOENT: nothing was cut off.
+    return []
+  }
+}
+
+/** Of each live file, as it was seen last. @type {Map<string, ReturnType<typeof headOf>>} */
+const heads = new Map()
+
+/** @param {string} folder @param {Log} log @returns {{ base: number, start: number, end: number }} as of headOf(); `end`: the offset behind its last byte */
+function liveRange (folder, log) {
+  const file = liveFile(folder, log)
+  try {
+    // Whatever an app has put there, nobody waits for it.
+    const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      for (let before = headOf(folder, log, fd); ; before = headOf(folder, log, fd)) {
+        const { size } = fstatSync(fd)
+        const head = headOf(folder, log, fd)
+        heads.set(file, head)
+        // Nothing was cut off between the two.
+        if (before.base === head.base) return { ...head, end: head.base + size }
+      }
+    } finally {
+      closeSync(fd)
+    }
+  } catch (/** @type {any} */ error) {
+    // EMFILE: it is as it was. ENOENT: it begins anew.
+    const { base, start } = error.code === 'ENOENT' ? NO_HEAD : heads.get(file) ?? NO_HEAD
+    return { base, start, end: base + (sizeOf(file) ?? 0) }
+  }
+}
+
+const NO_HEAD = Object.freeze({ base: 0, start: 0 })
+
+/** @param {string} folder @param {Log} log @returns {number} the offset behind its last byte */
+export function endOf (folder, log) {
+  return liveRange(folder, log).end
 }
 
 /** When its bytes have arrived. @param {string} folder @param {Log} log */
@@ -81,17 +153,17 @@ export function sizeOf (file) {
 /**
  * Which files hold these bytes of a log, in order.
  * @param {string} folder @param {Log} log @param {{ from: number, to: number }} range
- * @returns {(Part & { start: number })[]} of these bytes; `start`: where the file itself begins
+ * @returns {(Part & { start: number, isLive: boolean })[]} of these bytes; `start`: where the file itself begins
  */
 export function locateRange (folder, log, { from, to }) {
   const file = liveFile(folder, log)
   // In this order: a part never ends behind what the file has by then.
   const listed = listParts(folder, log)
-  const size = sizeOf(file) ?? 0
+  const { base, start, end } = liveRange(folder, log)
   // Somebody has emptied the file by hand: what was moved out of it before is another story.
-  const parts = listed.filter((part) => part.to <= size)
-  const live = { file, from: parts.at(-1)?.to ?? 0, to: size, start: 0 }
-  return [...parts.map((part) => ({ ...part, start: part.from })), live]
+  const parts = listed.filter((part) => part.to <= end)
+  const live = { file, from: Math.max(base + start, parts.at(-1)?.to ?? 0), to: end, start: base, isLive: true }
+  return [...parts.map((part) => ({ ...part, start: part.from, isLive: false })), live]
     .map((part) => ({ ...part, from: Math.max(part.from, from), to: Math.min(part.to, to) }))
     .filter((part) => part.from < part.to)
 }

@@ -1,5 +1,5 @@
 import { closeSync, constants, existsSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs'
-import { liveFile, listLogs, sizeOf, STREAMS } from './log-files.js'
+import { endOf as endOfLog, liveFile, listLogs, STREAMS } from './log-files.js'
 import { createSemaphore } from '../system/semaphore.js'
 import { createGrowth } from './growth.js'
 import { createMirror } from './mirror.js'
@@ -53,7 +53,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
       const stderr = openOr(() => closeSync(stdout), liveFile(folder, { slot, stream: 'stderr' }))
       // A last line without an end would run into the first one of this worker.
       if (![...marks.values()].some((mark) => mark.slot === slot && mark.to === null)) [stdout, stderr].forEach(endLine)
-      const from = { stdout: fstatSync(stdout).size, stderr: fstatSync(stderr).size }
+      const from = endOf(slot)
       marks.set(worker, { slot, from, to: null })
       if (marks.size > MAX_MARKS) forgetOne()
       beginSlot(slot, from)
@@ -194,7 +194,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
 
   /** @param {number} slot @returns {Record<Stream, number>} */
   function endOf (slot) {
-    return { stdout: sizeOf(liveFile(folder, { slot, stream: 'stdout' })) ?? 0, stderr: sizeOf(liveFile(folder, { slot, stream: 'stderr' })) ?? 0 }
+    return { stdout: endOfLog(folder, { slot, stream: 'stdout' }), stderr: endOfLog(folder, { slot, stream: 'stderr' }) }
   }
 
   function forgetOne () {

@@ -1,10 +1,10 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { liveFile, locateRange, sizeOf } from './log-files.js'
+import { endOf, headOf, locateRange } from './log-files.js'
 
 const LINE_END = 10
-/** A read that falls into a hole that has just come is repeated, from the file that holds the bytes now. */
-const MAX_TRIES = 3
+/** A read that falls into what has just been cut off, or into a hole that has just come, is repeated, from the file that holds the bytes now. */
+const MAX_TRIES = 20
 
 /**
  * The last lines of a log, over the borders of its files.
@@ -52,7 +52,6 @@ export function lineStartSync (folder, log, position) {
  * @param {string} folder @param {import('./log-files.js').Log} log @param {number} position
  */
 export function createCursor (folder, log, position) {
-  const file = liveFile(folder, log)
   let rest = Buffer.alloc(0)
   /** in the middle of a line whose beginning was left out */
   let isInside = false
@@ -63,7 +62,7 @@ export function createCursor (folder, log, position) {
 
     /** @returns {number} bytes that are there to be read */
     lag () {
-      const size = sizeOf(file) ?? 0
+      const size = endOf(folder, log)
       if (size < position) {
         // Emptied by hand, or on a file system without holes.
         position = 0
@@ -165,7 +164,7 @@ export function readRangeSync (folder, log, from, to) {
         const fd = openSync(part.file, 'r')
         try {
           const buffer = Buffer.allocUnsafe(part.to - part.from)
-          return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, part.from - part.start))
+          return checkPiece(folder, log, part, fd, buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, part.from - part.start)))
         } finally {
           closeSync(fd)
         }
@@ -186,7 +185,7 @@ async function readRange (folder, log, from, to) {
         try {
           const buffer = Buffer.allocUnsafe(part.to - part.from)
           const { bytesRead } = await handle.read(buffer, 0, buffer.length, part.from - part.start)
-          return buffer.subarray(0, bytesRead)
+          return checkPiece(folder, log, part, handle.fd, buffer.subarray(0, bytesRead))
         } finally {
           await handle.close()
         }
@@ -196,6 +195,11 @@ async function readRange (folder, log, from, to) {
     }))
     if (tries === MAX_TRIES || !pieces.some(isHole)) return joinPieces(pieces)
   }
+}
+
+/** @param {string} folder @param {import('./log-files.js').Log} log @param {ReturnType<typeof locateRange>[0]} part @param {number} fd @param {Buffer} piece @returns {Buffer} like a hole where the file has changed meanwhile */
+function checkPiece (folder, log, { isLive, start }, fd, piece) {
+  return isLive && headOf(folder, log, fd).base !== start ? Buffer.alloc(1) : piece
 }
 
 /** @param {any} error */

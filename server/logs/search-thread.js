@@ -1,7 +1,7 @@
 import os from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLineFilter, isPattern, toPattern } from '../../public/log-query.js'
-import { liveFile, locateRange, sizeOf } from './log-files.js'
+import { endOf, locateRange } from './log-files.js'
 import { lineEnds, lineStartSync, readRangeSync, toLines, withoutLastEnd } from './reader.js'
 import { readTimesSync } from './stamps.js'
 
@@ -99,7 +99,7 @@ function isSpent () {
 /** @param {import('./log-files.js').Log} log @param {Pick<Wanted, 'since' | 'until' | 'before'>} limits @returns {Place} */
 function placeIn (log, { since, until, before }) {
   const times = readTimesSync(folder, log)
-  const size = sizeOf(liveFile(folder, log)) ?? 0
+  const size = endOf(folder, log)
   const first = locateRange(folder, log, { from: 0, to: size })[0]?.from ?? 0
   // A place in a log that was emptied since is behind its end.
   const end = Math.min(size, before?.find((place) => place.log.slot === log.slot && place.log.stream === log.stream)?.position ?? (before ? first : size))

@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { listParts, liveFile, stampsFile } from './log-files.js'
+import { endOf, listParts, liveFile, stampsFile } from './log-files.js'
 
 /**
  * When the bytes of a log have arrived: workers write without a time, so the master notes now and then how long a log
@@ -44,7 +44,7 @@ export function createStamps ({ folder, maxRecords = MAX_RECORDS }) {
   function look (log) {
     try {
       const live = statSync(liveFile(folder, log), { throwIfNoEntry: false })
-      if (live) noteGrowth(log, live)
+      if (live) noteGrowth(log, { size: endOf(folder, log), mtimeMs: live.mtimeMs })
     } catch {
       // ENOSPC, EACCES: a log without times is better than none, and the next look makes up for this one.
     }

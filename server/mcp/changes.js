@@ -86,7 +86,10 @@ export function changeTools (confirmations, role) {
         const found = confirmations.find(confirmation, holderOf(auth))
         if (!found) throw new DeckError('not-possible', 'confirmation: expected one that preview_change has returned to you in the last minutes, received another: preview the change again')
         const isFirst = found.done === null
-        const { what, path, ...order } = found.order
+        const { what, path, seen, ...order } = found.order
+        if (isFirst && seen && fixedOf(await api.change({ method: 'POST', path: `${found.base}/rollouts/preview`, body: seen.body })) !== seen.fixed) {
+          throw new DeckError('precondition-failed', `${what}: expected code, configuration and running release as preview_change has shown them, received others: preview the change again`)
+        }
         found.done ??= api.change({ ...order, path: found.base + path })
         const body = await found.done
         return { text: `${isFirst ? 'Done' : 'Done already, and not again'}: ${what}. ${followText(body)}`.trim(), data: shortBody(body) }
@@ -122,14 +125,21 @@ async function previewRollout (api, kind, { note, ...wanted }) {
   /** @type {import('../preview.js').Preview} */
   const seen = await api.change({ method: 'POST', path: '/rollouts/preview', body: { kind, ...wanted } })
   if (seen.refusals.length > 0) throw new DeckError('not-possible', `This ${kind} would be refused: ${seen.refusals.map(({ message }) => message).join('; ')}`)
-  const { git, guess, ...rest } = wanted
+  const { git: named, guess, ...rest } = wanted
+  // A branch may lead to another commit by then: what is confirmed is the one that was shown.
+  const git = named === undefined ? undefined : seen.release?.git?.commit ?? named
   const what = `a ${kind}${seen.release ? ` to ${seen.release.id}` : ''} from ${seen.from}`
   /** @type {Omit<Order, 'what'>} */
   const order = git === undefined
     // A rollback goes where the preview said, also if another release is the last good one by then.
     ? { method: 'POST', path: '/rollouts', body: { kind, ...rest, ...(kind === 'rollback' && seen.release && { release: seen.release.id }), ...(note !== undefined && { note }) }, headers: { 'if-match': tag } }
     : { method: 'POST', path: '/releases', body: { git, guess: guess ?? seen.build?.isGuess ?? false, ...(note !== undefined && { note }) }, headers: {} }
-  return { order: { what, ...order }, facts: [...previewFacts(seen, formatExactDuration).map(({ name, value }) => `${name}: ${value}`), ...seen.warnings.map((warning) => `Warning: ${warning}`)] }
+  return { order: { what, ...order, seen: { body: { kind, ...wanted, ...(git !== undefined && { git }) }, fixed: fixedOf(seen) } }, facts: [...previewFacts(seen, formatExactDuration).map(({ name, value }) => `${name}: ${value}`), ...seen.warnings.map((warning) => `Warning: ${warning}`)] }
+}
+
+/** @param {import('../preview.js').Preview} preview @returns {string} what of it may not change until it is confirmed */
+function fixedOf ({ from, release, build, changed, files, options }) {
+  return JSON.stringify([from, release && { ...release, git: release.git && { ...release.git, branch: null } }, build, changed, files, options])
 }
 
 /** @param {Caller} api @param {Record<string, any>} given @returns {Promise<Seen>} */

@@ -4,12 +4,14 @@ import { randomBytes } from 'node:crypto'
  * Changes that were previewed and may be confirmed: each once, by who has previewed it, for some minutes. They are gone with the master, whose
  * successor asks for a new preview.
  * @typedef {ReturnType<typeof createConfirmations>} Confirmations
- * @typedef {{ what: string, method: string, path: string, body?: unknown, headers: Record<string, string> }} Order
+ * @typedef {{ what: string, method: string, path: string, body?: unknown, headers: Record<string, string>, seen?: { body: object, fixed: string } }} Order  `seen`: what a
+ *   rollout was previewed by, and what of that preview has to be the same still
  * @typedef {{ order: Order, holder: string, base: string, until: number, done: Promise<unknown> | null }} Kept
  */
 
 const VALID_MS = 15 * 60_000
-const MAX_KEPT = 200
+/** For each holder and app, so that nobody's previews take the place of somebody else's. */
+const MAX_KEPT = 50
 
 /** @param {{ now: () => number }} parts */
 export function createConfirmations ({ now }) {
@@ -21,7 +23,9 @@ export function createConfirmations ({ now }) {
 
     /** @param {Omit<Kept, 'until' | 'done'>} change @returns {string} the token */
     keep (change) {
-      for (const [token, { until }] of kept) if (until <= now() || kept.size >= MAX_KEPT) kept.delete(token)
+      for (const [token, { until }] of kept) if (until <= now()) kept.delete(token)
+      const own = [...kept].filter(([, { holder, base }]) => holder === change.holder && base === change.base)
+      if (own.length >= MAX_KEPT) kept.delete(own[0][0])
       const token = randomBytes(12).toString('base64url')
       kept.set(token, { ...change, until: now() + VALID_MS, done: null })
       return token

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { oneLine } from '../system/one-line.js'
 import { socketsOf } from '../system/open-sockets.js'
 import { linkAt, namesIn, statOf, textIn } from '../system/proc.js'
+import { idsIn } from '../system/process-owner.js'
 import { unitAround } from '../systemd/unit-of.js'
 import { listenersOf } from './listening-sockets.js'
 
@@ -11,7 +12,6 @@ import { listenersOf } from './listening-sockets.js'
  * @property {number} pid
  * @property {number} parent
  * @property {number} user
- * @property {number[]} groups  the main one first
  * @property {string} file  that it executes; empty where that is not told
  * @property {string[]} words  of its command line, or one text that it calls itself
  * @property {string} cwd  empty where that is not told
@@ -31,24 +31,16 @@ export function factsOf (pid) {
   const fields = statOf(pid)
   if (!fields) return null
   const line = textIn(`/proc/${pid}/cmdline`)
-  const status = textIn(`/proc/${pid}/status`)
   return {
     pid,
     parent: Number(fields[PARENT]),
-    user: idsIn(status, 'Uid')[0] ?? -1,
-    groups: [...new Set([...idsIn(status, 'Gid').slice(0, 1), ...idsIn(status, 'Groups')])],
+    user: idsIn(textIn(`/proc/${pid}/status`)).users[0] ?? -1,
     file: linkAt(`/proc/${pid}/exe`),
     // A process that gives itself a title fills what is left of its command line.
     words: /\0{2,}$/.test(line) ? [line.replace(/\0+$/, '').trim()] : line.replace(/\0$/, '').split('\0'),
     cwd: linkAt(`/proc/${pid}/cwd`),
     env: variablesIn(textIn(`/proc/${pid}/environ`))
   }
-}
-
-/** @param {string} status @param {string} field  such as Gid @returns {number[]} */
-function idsIn (status, field) {
-  const [, text = ''] = new RegExp(`^${field}:(.*)$`, 'm').exec(status) ?? []
-  return text.split(/\s+/).filter(Boolean).map(Number)
 }
 
 /** @param {string} environ  `NAME=value`, each with a NUL behind it @returns {Record<string, string>} */

@@ -2,6 +2,7 @@
 // listen(2), and the program then has its pid, its output and its parent.
 import { readFileSync, readSync } from 'node:fs'
 import { loadPosix } from '../system/posix.js'
+import { limitAsShell } from '../system/shell-limits.js'
 import { loadSystemCalls } from './system-calls.js'
 
 /** A Unix socket to whoever has started this, and a pipe with what to start. Node closes both for the program. */
@@ -18,12 +19,14 @@ if (calls !== null) launch(JSON.parse(readFileSync(ORDER, 'utf8')), calls)
 // Only where no other program has taken the place of this one.
 process.exitCode = NOT_EXECUTABLE
 
-/** @param {{ file: string, args: string[], env: Record<string, string> }} program  `args`: its own name is the first @param {import('./system-calls.js').SystemCalls} system */
-function launch ({ file, args, env }, system) {
+/** @param {{ file: string, args: string[], env: Record<string, string>, shell?: string }} program  `args`: its own name is the first @param {import('./system-calls.js').SystemCalls} system */
+function launch ({ file, args, env, shell }, system) {
   const { listener, reason } = system.askBeforeBind(LISTENER_ABOVE)
   system.send(CHANNEL, JSON.stringify({ reason }), listener)
   // Nobody is there any more.
   if (readSync(CHANNEL, Buffer.alloc(1)) === 0) return
+  // Here, as Node has raised one of its own at its start.
+  limitAsShell(shell)
   const failed = loadPosix()?.execute(file, args, Object.entries(env).map(([name, value]) => `${name}=${value}`), STANDARD_STREAMS)
   system.send(CHANNEL, JSON.stringify({ failed }))
 }

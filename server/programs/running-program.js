@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { SHELL_VARIABLE } from '../system/own-variables.js'
+import { limitAsShell, startAsShell } from '../system/shell-limits.js'
 import { loadSystemCalls } from './system-calls.js'
 
 /** @typedef {{ stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }} Output */
@@ -22,16 +24,16 @@ export function whyUnheard () {
  * @param {(reason: string) => void} hooks.onUnheard  the program runs all the same
  * @returns {import('node:child_process').ChildProcess}
  */
-export function runProgram ({ file, args, env, cwd, output }, helper, { onStarted, onUnheard }) {
+export function runProgram ({ file, args, env: { [SHELL_VARIABLE]: shell, ...env }, cwd, output }, helper, { onStarted, onUnheard }) {
   const calls = loadSystemCalls()
   const [own, theirs] = (helper && calls?.socketPair()) ?? []
   if (!helper || !calls || own === undefined || theirs === undefined) return runUnheard(calls ? 'no descriptor is left' : UNAVAILABLE)
   try {
-    const child = spawn(process.execPath, [LAUNCHER], { cwd, env: {}, stdio: ['inherit', output.stdout, output.stderr, theirs, 'pipe'], detached: true })
+    const child = startAsShell(shell, () => spawn(process.execPath, [LAUNCHER], { cwd, env: {}, stdio: ['inherit', output.stdout, output.stderr, theirs, 'pipe'], detached: true }))
     const order = /** @type {import('node:net').Socket} */ (child.stdio[4])
     // EPIPE: it has ended, and its 'exit' says so.
     order.on('error', () => {})
-    order.end(JSON.stringify({ file, args: [file, ...args], env }))
+    order.end(JSON.stringify({ file, args: [file, ...args], env, shell }))
     helper.launch(own)
     return child
   } catch (error) {
@@ -45,7 +47,8 @@ export function runProgram ({ file, args, env, cwd, output }, helper, { onStarte
   /** @param {string} reason */
   function runUnheard (reason) {
     try {
-      const child = spawn(file, args, { cwd, env: /** @type {any} */ (env), stdio: ['inherit', output.stdout, output.stderr], detached: true })
+      const child = startAsShell(shell, () => spawn(file, args, { cwd, env: /** @type {any} */ (env), stdio: ['inherit', output.stdout, output.stderr], detached: true }))
+      limitAsShell(shell, child.pid)
       child.once('spawn', () => {
         onUnheard(reason)
         onStarted()

@@ -9,8 +9,8 @@ import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.j
 
 /** Numbers of system calls by architecture: the kernel's tables. `audit`: linux/audit.h. */
 export const NUMBERS = Object.freeze({
-  x64: { audit: 0xc000003e, bind: 49, listen: 50, getsockopt: 55, unlink: 87, unlinkat: 263, seccomp: 317, pidfdOpen: 434, pidfdGetfd: 438 },
-  arm64: { audit: 0xc00000b7, bind: 200, listen: 201, getsockopt: 209, unlink: null, unlinkat: 35, seccomp: 277, pidfdOpen: 434, pidfdGetfd: 438 }
+  x64: { audit: 0xc000003e, bind: 49, listen: 50, getsockopt: 55, unlink: 87, unlinkat: 263, seccomp: 317, pidfdSendSignal: 424, pidfdOpen: 434, pidfdGetfd: 438 },
+  arm64: { audit: 0xc00000b7, bind: 200, listen: 201, getsockopt: 209, unlink: null, unlinkat: 35, seccomp: 277, pidfdSendSignal: 424, pidfdOpen: 434, pidfdGetfd: 438 }
 })
 /** @type {readonly Call[]} */
 const HELD = Object.freeze(['bind', 'listen', 'unlink', 'unlinkat'])
@@ -71,7 +71,7 @@ const MSG_CMSG_CLOEXEC = 0x40000000
 /** The size of a struct cmsghdr with one descriptor. */
 const CONTROL_BYTES = 24
 const O_CLOEXEC = 0o2000000
-const { EACCES, EINTR, EINVAL, ENOENT, ENOPROTOOPT } = constants.errno
+const { EACCES, EINTR, EINVAL, ENOENT, ENOPROTOOPT, EPERM } = constants.errno
 
 /**
  * The system calls by which a program gets its sockets from somebody else: seccomp(2), seccomp_unotify(2), pidfd_getfd(2).
@@ -132,15 +132,23 @@ function bindCalls (koffi, numbers) {
     /**
      * A copy of another process's descriptor.
      * @param {number} pid of a process, no other thread of it @param {number} fd
+     * @param {(() => boolean) | null} [isMeant]  whether that process is one of which a copy may be taken: asked before and after, while no other one can have its number
      * @returns {number} below 0: an error number
      */
-    descriptorOf (pid, fd) {
+    descriptorOf (pid, fd, isMeant = null) {
       const process = Number(syscall(numbers.pidfdOpen, 'int', pid, 'unsigned int', 0))
       if (process < 0) return -koffi.errno()
-      const copy = Number(syscall(numbers.pidfdGetfd, 'int', process, 'int', fd, 'unsigned int', 0))
-      const errno = koffi.errno()
-      close(process)
-      return copy < 0 ? -errno : copy
+      const mayTake = () => isMeant === null || (isMeant() && Number(syscall(numbers.pidfdSendSignal, 'int', process, 'int', 0, 'void *', null, 'unsigned int', 0)) === 0)
+      try {
+        if (!mayTake()) return -EPERM
+        const copy = Number(syscall(numbers.pidfdGetfd, 'int', process, 'int', fd, 'unsigned int', 0))
+        if (copy < 0) return -koffi.errno()
+        if (mayTake()) return copy
+        close(copy)
+        return -EPERM
+      } finally {
+        close(process)
+      }
     },
 
     /** @param {number} fd */

@@ -6,7 +6,10 @@ import { socketsOf } from '../system/open-sockets.js'
 import { placeText } from '../system/place-text.js'
 import { loadPosix } from '../system/posix.js'
 import { linkAt, namesIn, socketAt, textIn } from '../system/proc.js'
+import { ownerOfProcess } from '../system/process-owner.js'
+import { userId } from '../system/user.js'
 import { absolutePath, countConnections, listenersOf } from './listening-sockets.js'
+import { copyListener } from './root-line.js'
 import { loadSystemCalls } from './system-calls.js'
 
 /** @typedef {import('./listening-sockets.js').Listener} Listener */
@@ -34,10 +37,13 @@ const YAMA = '/proc/sys/kernel/yama/ptrace_scope'
 /**
  * Gets sockets on all addresses where a program serves. On a TCP port it is another socket, which shares the port with those of the
  * program, so that the kernel can be told which of them gets new connections. Where that cannot be, it is a copy of theirs.
- * @param {readonly number[]} pids  processes of the program @param {{ except?: string }} [how]  `except`: not Unix sockets in this folder
+ * @param {readonly number[]} all  processes of the program; those of other users do not count
+ * @param {{ except?: string, root?: import('./root-line.js').LineToRoot | null }} [how]  `except`: not Unix sockets in this folder; `root`: copies what Yama keeps this user from copying
  * @throws {DeckError} not-possible
  */
-export function takePlaces (pids, { except } = {}) {
+export function takePlaces (all, { except, root = null } = {}) {
+  const user = userId()
+  const pids = all.filter((pid) => ownerOfProcess(pid)?.user === user)
   const [calls, posix] = [loadSystemCalls(), loadPosix()]
   if (!calls || !posix) throw new DeckError('not-possible', 'the sockets of a running program can be taken over on Linux alone, on x86-64 and arm64, with the package koffi, which npm installs where it can')
   const found = listenersIn(pids).filter(({ pid, listener }) => except === undefined || listener.path === undefined || path.dirname(absolutePath(pid, listener.path)) !== except)
@@ -54,7 +60,7 @@ export function takePlaces (pids, { except } = {}) {
     /** By address. @type {Map<string, Place>} */
     const places = new Map()
     return {
-      /** Only sockets of one user share a port, so it is called as the user of the program. @returns {Place[]} */
+      /** @returns {Place[]} */
       open () {
         for (const { pid, listener, copy } of copies) {
           const address = addressOf(pid, listener)
@@ -107,7 +113,8 @@ export function takePlaces (pids, { except } = {}) {
 
   /** @param {number} pid @param {number} fd @returns {number} */
   function copyOf (pid, fd) {
-    const copy = calls?.descriptorOf(pid, fd) ?? -ENOSYS
+    const own = copyListener({ pid, fd, user })
+    const copy = root !== null && [EACCES, EPERM].includes(-own) ? root.copyOf(pid, fd) : own
     if (copy < 0) throw new DeckError('not-possible', whyRefused(pid, -copy))
     return copy
   }
@@ -117,15 +124,6 @@ export function takePlaces (pids, { except } = {}) {
     descriptors.push(fd)
     return fd
   }
-}
-
-/** Root becomes another user, and can take over what that one runs as before. @param {{ user: number, groups: number[] }} who */
-export function becomeUser ({ user, groups }) {
-  loadPosix()?.keepTrace(() => {
-    process.setgroups?.(groups)
-    process.setgid?.(groups[0])
-    process.setuid?.(user)
-  })
 }
 
 /** @param {number} count @returns {import('../system/posix.js').Instruction[]} any of so many sockets, which were there first */

@@ -7,7 +7,7 @@ import { readTracked } from './git.js'
  * What is found in the folder of an app, by names from there; folders end with a slash.
  * @typedef {object} AppFiles
  * @property {string[]} data  databases and uploads, which the app writes
- * @property {string[]} environment  `.env` files
+ * @property {string[]} environment  `.env` files, but for examples and those of development and tests
  * @property {string[]} logs
  * @property {string[]} healthPaths  which its code mentions
  * @property {string} code  its own source code, as far as it was read
@@ -27,7 +27,7 @@ const NOT_THE_APPS = new Set(['.clusterdeck', 'node_modules', '.git', '.hg', '.s
 const UPLOADS = /^(uploads?|attachments|user[-_]?(uploads|files|content))$/i
 const LOGS = /^logs?$/i
 const SESSIONS = /^sessions$/i
-const ENVIRONMENT = /^\.env(\.(local|production|production\.local))?$/
+const ENVIRONMENT = /^\.env(?!\.(example|sample|template|dist|defaults?|dev|development|test)(\.|$))(\.[\w-]+)*$/
 const DATABASE = /\.(db3?|sqlite3?)$/i
 const BESIDE_DATABASE = /\.(db3?|sqlite3?)(-(wal|shm|journal))?$|^\.git(keep|ignore)$/i
 const CODE = /\.([cm]?[jt]s|[jt]sx)$/
@@ -79,7 +79,7 @@ export async function lookThroughApp (top, { except, env, isLate = () => false }
   async function takeFolder ({ name, entries }) {
     const inside = (/** @type {string} */ each) => path.posix.join(name, each)
     const files = entries.filter((each) => each.isFile()).map((each) => each.name)
-    if (name === '') found.environment.push(...files.filter((each) => ENVIRONMENT.test(each)))
+    found.environment.push(...entries.filter((each) => !each.isDirectory() && ENVIRONMENT.test(each.name)).map((each) => inside(each.name)))
     found.logs.push(...files.filter((each) => each.endsWith('.log')).map(inside))
     found.code.push(...files.filter((each) => CODE.test(each)).map(inside))
     const databases = (await Promise.all(files.filter((each) => DATABASE.test(each)).map(async (each) => await isSqlite(path.join(top, inside(each))) ? [each] : []))).flat()

@@ -7,6 +7,7 @@ import { DeckError } from '../errors.js'
 import { buildOf } from './build-commands.js'
 import { findCommit, findRepository, readCommit, readRefs } from './git.js'
 import { fetchAll } from './git-export.js'
+import { withoutUrlSecrets } from '../system/without-url-secrets.js'
 import { ownFolder } from './resolve.js'
 
 /** @typedef {import('./catalogue.js').Item} Item */
@@ -44,10 +45,10 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
       return { config, spec, home, own, sources: await sourcesOf(spec, own) }
     },
 
-    /** @param {string} git @param {Where} where @returns {Promise<string | null>} the address from which has to be fetched first; null: from none */
+    /** @param {string} git @param {Where} where @returns {Promise<string | null>} the address from which has to be fetched first, as it may be shown; null: from none */
     async addressToFetch (git, { sources: [{ gitDir, url }] }) {
       const isThere = COMMIT.test(git) && existsSync(gitDir) && await findCommit(gitDir, git, { env: inherited })
-      return isThere ? null : url
+      return isThere || url === null ? null : withoutUrlSecrets(url)
     },
 
     /** @param {Where} where @param {{ exec: import('./git-export.js').Exec, tell: (line: string) => void }} tools @throws {DeckError} git-failed */
@@ -77,7 +78,7 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
         // The folder of the app may be in another repository.
         return { gitDir, prefix: isThere ? own.prefix : '', found, tree }
       }
-      const places = sources.map(({ gitDir, url }) => url ?? gitDir).join(' or ')
+      const places = withoutUrlSecrets(sources.map(({ gitDir, url }) => url ?? gitDir).join(' or '))
       throw new DeckError('not-found', `git: expected a branch, a tag or a commit of ${places}, received ${JSON.stringify(git)}`)
     },
 

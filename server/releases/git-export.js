@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { copyFile, mkdir, open, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { formatNames } from '../../public/format.js'
-import { DeckError } from '../errors.js'
+import { DeckError, errorCode } from '../errors.js'
 import { LIST_TREE, parseTree } from './git.js'
 
 /** @typedef {import('./git.js').TreeFile} TreeFile */
@@ -12,7 +12,7 @@ import { LIST_TREE, parseTree } from './git.js'
 const PROTOCOLS = 'https:http:ssh:git:file'
 /** What a repository could have its own programs run by, or could leave out of an export. What packs it has to do at once, as its group is ended with it. */
 const SETTINGS = [
-  'core.fsmonitor=false', 'core.hooksPath=/dev/null', 'core.sparseCheckout=false', 'submodule.recurse=false', 'fetch.recurseSubmodules=false',
+  'core.fsmonitor=false', 'core.hooksPath=/dev/null', 'core.sparseCheckout=false', 'core.splitIndex=false', 'submodule.recurse=false', 'fetch.recurseSubmodules=false',
   'gc.autoDetach=false', 'maintenance.autoDetach=false'
 ].flatMap((setting) => ['-c', setting])
 /** Those by which git is told its keys and its user's configuration; all others are of the repository in whose hook somebody may be. */
@@ -47,13 +47,14 @@ export async function fetchAll ({ url, gitDir, env, exec }) {
 }
 
 /**
- * Lets git write the files of a commit into a folder, with its own conversions.
- * @param {{ gitDir: string, commit: string, to: string, index: string, env: Record<string, string | undefined>, exec: Exec }} how  `to`: is there, and
+ * Lets git write the files of a commit into a folder, with its own conversions, and makes a repository of that.
+ * @param {{ gitDir: string, found: import('./git.js').Found, to: string, index: string, env: Record<string, string | undefined>, exec: Exec }} how  `to`: is there, and
  *   is empty; `index`: a file of ours
  * @returns {Promise<string[]>} the names of all files
  * @throws {DeckError} git-failed
  */
-export async function exportCommit ({ gitDir, commit, to, index, env, exec }) {
+export async function exportCommit ({ gitDir, found, to, index, env, exec }) {
+  const { commit } = found
   const git = gitRunner({ gitDir, env: { ...env, GIT_INDEX_FILE: index }, exec })
   const files = parseTree(await git('git ls-tree', [...LIST_TREE, commit], { isQuiet: true }))
   refuseSubmodules(files)
@@ -62,7 +63,36 @@ export async function exportCommit ({ gitDir, commit, to, index, env, exec }) {
   if (pointers.length > 0) {
     throw new DeckError('git-failed', `expected the files themselves, received pointers of Git LFS: ${formatNames(pointers)}. Install git-lfs for the user of the app ("git lfs install"), and fetch them ("git lfs fetch")`)
   }
+  const about = await git('git rev-parse', ['rev-parse', '--git-path', 'objects', '--git-path', 'shallow', '--git-path', 'shallow.pushed'], { isQuiet: true })
+  const [objects, ...shallow] = about.split('\n').filter(Boolean).map((file) => path.resolve(gitDir, file))
+  const tags = await git('git for-each-ref', ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/tags'], { isQuiet: true })
+  await makeRepository(path.join(to, '.git'), { found, objects, shallow, tags, index })
   return files.map(({ name }) => name)
+}
+
+/**
+ * A release is below the folder of the app, so git would find the app's repository from there: a build, a hook or a job would be told another
+ * commit, and would change that repository. So the release has one of its own, which borrows the objects.
+ * @param {string} own @param {{ found: import('./git.js').Found, objects: string, shallow: string[], tags: string, index: string }} from
+ *   `shallow`: files that say where the history ends, the last that is there counts; `tags`: as in packed-refs
+ */
+async function makeRepository (own, { found: { commit, branch }, objects, shallow, tags, index }) {
+  const ref = branch === null ? null : `refs/heads/${branch}`
+  const extensions = commit.length === 40 ? '' : '[extensions]\n\tobjectFormat = sha256\n'
+  for (const name of ['objects/info', 'refs']) await mkdir(path.join(own, name), { recursive: true, mode: 0o700 })
+  await Promise.all(Object.entries({
+    config: `[core]\n\trepositoryformatversion = ${extensions === '' ? 0 : 1}\n\tbare = false\n${extensions}`,
+    'objects/info/alternates': `${objects}\n`,
+    'packed-refs': `${ref === null ? '' : `${commit} ${ref}\n`}${tags}`,
+    HEAD: `${ref === null ? commit : `ref: ${ref}`}\n`
+  }).map(([name, text]) => writeFile(path.join(own, name), text)))
+  for (const file of shallow) {
+    await copyFile(file, path.join(own, 'shallow')).catch((error) => {
+      // ENOENT: the repository has all of its history.
+      if (errorCode(error) !== 'ENOENT') throw error
+    })
+  }
+  await rename(index, path.join(own, 'index'))
 }
 
 /** @param {{ gitDir: string, env: Record<string, string | undefined>, exec: Exec }} how */

@@ -2,7 +2,7 @@ import { readFile, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { formatCommit } from '../../public/format.js'
 import { DeckError } from '../errors.js'
-import { withoutOwnVariables } from '../system/own-variables.js'
+import { SHELL_VARIABLE, withoutOwnVariables } from '../system/own-variables.js'
 import { durationText } from '../lifecycle/duration.js'
 import { exportCommit, withoutGitVariables } from './git-export.js'
 import { isBelow, mapPath, pinOptions, placeIn } from './resolve.js'
@@ -88,7 +88,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
     isBuilding = true
     try {
       const { top, index } = await folders.begin(id)
-      const names = await exportCommit({ gitDir, commit: found.commit, to: top, index, env: inherited, exec })
+      const names = await exportCommit({ gitDir, found, to: top, index, env: inherited, exec })
       const folder = await realpath(path.join(top, prefix))
       if (folder !== top && !isBelow(folder, top)) throw new DeckError('entry-not-found', `the commit has a link in the place of ${prefix}, which leads out of it`)
       await folders.share({ top, folder }, { shared: spec.config.releases.shared, home })
@@ -137,7 +137,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
    */
   async function buildRelease (build, { id, top, folder, names, spec }, { exec, tell, check }) {
     if (!build) return null
-    const env = { ...withoutGitVariables(withoutOwnVariables({ ...inherited, ...spec.values })), ...withOwnNode(spec.values.PATH ?? inherited.PATH), CLUSTERDECK_HOOK: 'build', CLUSTERDECK_RELEASE: id }
+    const env = { ...withoutGitVariables(withoutOwnVariables({ ...inherited, ...spec.values })), ...withOwnNode(spec.values.PATH ?? inherited.PATH), [SHELL_VARIABLE]: inherited[SHELL_VARIABLE], CLUSTERDECK_HOOK: 'build', CLUSTERDECK_RELEASE: id }
     const { install, command, lock } = build
     const name = await modules.nameOf(build, { names, read: (file) => readFile(path.join(top, file), 'utf8').catch(() => null) })
     const startedAt = performance.now()

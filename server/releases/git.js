@@ -82,13 +82,13 @@ async function readCheckout (folder, options) {
   const ask = gitWithin(folder, options)
   const [head, newest, changes] = await Promise.all([
     ask(['rev-parse', 'HEAD', '--abbrev-ref', 'HEAD']),
-    readLog(ask, ['--max-count=1']),
+    readLog(ask, ['--no-walk']),
     ask(['status', '--porcelain', '--untracked-files=no'], { isOneByteEnough: true })
   ])
   const [commit = '', branch = ''] = head.code === 0 ? head.text.split('\n') : []
   if (!COMMIT.test(commit)) return null
   // Another commit may have been checked out in between.
-  const [about] = (newest?.[0]?.commit === commit ? newest : await readLog(ask, ['--max-count=1', commit])) ?? []
+  const [about] = (newest?.[0]?.commit === commit ? newest : await readLog(ask, ['--no-walk', commit])) ?? []
   const isDirty = changes.text !== '' ? true : changes.code === 0 ? false : null
   const isDetached = branch === 'HEAD' || branch === ''
   const { author = null, subject = null } = about ?? {}
@@ -121,10 +121,10 @@ export async function findCommit (gitDir, ref, options) {
   if (!COMMIT.test(commit)) return null
   const [named, branches, log] = await Promise.all([
     ask(['rev-parse', '--symbolic-full-name', '--verify', '--quiet', ref]),
-    ask(['for-each-ref', `--points-at=${commit}`, '--format=%(refname)', 'refs/heads']),
-    readLog(ask, ['--max-count=1', commit])
+    ask(['for-each-ref', `--points-at=${commit}`, '--format=%(refname)', 'refs/heads', 'refs/pushed']),
+    readLog(ask, ['--no-walk', commit])
   ])
-  const branch = [named, branches].map(({ text }) => /^refs\/(?:heads|remotes)\/(.+)$/m.exec(text)?.[1]).find((name) => name !== undefined)
+  const branch = [named, branches].map(({ text }) => /^refs\/(?:heads|remotes|pushed)\/(.+)$/m.exec(text)?.[1]).find((name) => name !== undefined)
   const { author = '', subject = '' } = log?.[0] ?? {}
   return { commit, branch: branch?.slice(0, MAX_FIELD_CHARS) ?? null, author, subject }
 }

@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises'
 import { changesBetween, isTheSame } from './changes.js'
 import { describeFolder } from './description.js'
 import { keyedDigest } from './environment.js'
+import { partsLeftOut } from './file-differences.js'
 import { pinOptions, resolveConfigured, resolvePath } from './resolve.js'
 
 /** @typedef {import('../lifecycle/state.js').Release} Release */
@@ -89,13 +90,13 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
   }
 
   /**
-   * As checkWritten(), for a release that is made of a commit: what the app has written into its own folder so far is not in it either.
+   * As checkWritten(), for a release that is made of a commit: what the app has in its own folder beside that is not in it either.
    * @param {Pick<LaunchSpec, 'config'>} spec @param {string} home @throws {import('../errors.js').DeckError} unshared-files
    */
   async function checkLeftBehind (spec, home) {
-    const { shared, exclude } = spec.config.releases
-    if (catalogue.find(current() ?? '')?.release.mode === 'folder') await checkWritten(spec, home)
-    else await folders.checkOwnFolder(home, { shared, exclude, env: inherited })
+    await checkWritten(spec, home)
+    // What is of a commit already has run without it.
+    if (catalogue.find(current() ?? '')?.release.build === undefined) await folders.checkOwnFolder(home, { left: partsLeftOut(spec.config), env: inherited })
   }
 
   /** @param {Pick<LaunchSpec, 'config'>} spec @param {string} [path] */

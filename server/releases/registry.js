@@ -109,6 +109,9 @@ export async function openReleases ({
     /** The entry of the newest configuration that could be read. */
     configuredEntry: () => latest.config.entry,
 
+    /** The newest configuration that could be read. */
+    configured: () => /** @type {import('../config/config.js').Config} */ (latest.config),
+
     /** The hooks of the newest configuration that could be read. */
     hooks: () => latest.config.hooks,
 

@@ -5,7 +5,7 @@ import { formatNames } from '../../public/format.js'
 import { DeckError, errorCode, errorText } from '../errors.js'
 import { lookThroughApp } from './app-files.js'
 import { isBelow, mapPath } from './resolve.js'
-import { copyTree, UNFINISHED } from './tree-copy.js'
+import { copyTree, makeWithin, UNFINISHED } from './tree-copy.js'
 import { listTree, treeDigest } from './tree.js'
 import { workspaceFolder } from './workspace.js'
 
@@ -108,12 +108,9 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     async share ({ top, folder }, { shared, home }) {
       for (const name of shared) {
         const { place: target, isThere } = await sharedTarget(home, name)
+        const { dir, base } = path.parse(path.join(folder, name))
+        const link = path.join(await makeWithin(dir, top), base)
         if (!isThere) await mkdir(target, { recursive: true })
-        const link = path.join(folder, name).replace(/\/$/, '')
-        await mkdir(path.dirname(link), { recursive: true })
-        // A link on the way would lead out of the release.
-        const above = await realpath(path.dirname(link))
-        if (above !== top && !isBelow(above, top)) throw new DeckError('invalid-config', `releases.shared: expected a place within the release, received ${name}, which is at ${above} there`)
         await rm(link, { recursive: true, force: true })
         await symlink(target, link)
       }
@@ -136,15 +133,17 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     },
 
     /**
-     * Refuses the first release of a commit, if the app would not find what it has written into its own folder.
-     * @param {string} home @param {Parts & { env: Record<string, string | undefined> }} options @throws {DeckError} unshared-files
+     * Refuses the first release of a commit, if the app would not find what it has in its own folder alone.
+     * @param {string} home @param {{ left: readonly string[], env: Record<string, string | undefined> }} options  `left`: what it finds, or need not find
+     * @throws {DeckError} unshared-files
      */
-    async checkOwnFolder (home, { shared, exclude, env }) {
-      const left = [...shared, ...exclude].map((name) => path.join(home, name).replace(/\/$/, ''))
-      const { data } = await lookThroughApp(home, { except: [await realpath(dataFolder), ...left], env })
-      if (data.length === 0) return
-      throw new DeckError('unshared-files', `releases.shared: expected the databases and uploads of the app, received none of ${formatNames(data)} in ${home}, ` +
-        'where the release of a commit would not find them. List them in releases.shared, or in releases.exclude what may be lost', { details: { files: data.slice(0, 100) } })
+    async checkOwnFolder (home, { left, env }) {
+      const except = [await realpath(dataFolder), ...left.map((name) => path.resolve(home, name))]
+      const { data, environment } = await lookThroughApp(home, { except, env })
+      const files = [...data, ...environment]
+      if (files.length === 0) return
+      throw new DeckError('unshared-files', `releases.shared: expected the databases, uploads and .env files of the app, received none of ${formatNames(files)} in ${home}, ` +
+        'where the release of a commit would not find them. List them in releases.shared, or in releases.exclude what it can do without', { details: { files: files.slice(0, 100) } })
     },
 
     /**

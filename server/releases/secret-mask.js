@@ -1,3 +1,5 @@
+import { withoutUrlSecrets } from '../system/without-url-secrets.js'
+
 /** @typedef {ReturnType<typeof createSecretMask>} SecretMask */
 
 /** Shorter values are parts of many texts, which nobody could read any more. */
@@ -24,13 +26,21 @@ export function createSecretMask () {
       if (texts.length > 0) pattern = new RegExp(texts.map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), 'g')
     },
 
-    /** @template T @param {T} content  plain data @returns {T} */
-    hide: (content) => /** @type {T} */ (pattern === null ? content : hideIn(content))
+    /** And what is secret in addresses. @template T @param {T} content  plain data @returns {T} */
+    hide: (content) => /** @type {T} */ (pattern === null && !JSON.stringify(content)?.includes('://') ? content : hideIn(content)),
+
+    /** The values alone: what a command writes may be data for somebody. @param {string} text */
+    hideValues
+  }
+
+  /** @param {string} text */
+  function hideValues (text) {
+    return pattern === null ? text : text.replace(pattern, (value) => `[${names.get(value)}]`)
   }
 
   /** @param {unknown} content @returns {unknown} */
   function hideIn (content) {
-    if (typeof content === 'string') return content.replace(/** @type {RegExp} */ (pattern), (text) => `[${names.get(text)}]`)
+    if (typeof content === 'string') return withoutUrlSecrets(hideValues(content))
     if (Array.isArray(content)) return content.map(hideIn)
     if (typeof content !== 'object' || content === null) return content
     return Object.fromEntries(Object.entries(content).map(([key, value]) => [key, hideIn(value)]))

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { chmod, copyFile, link, mkdir, realpath, rename, rm, symlink, utimes } from 'node:fs/promises'
 import path from 'node:path'
 import { DeckError, errorCode, errorText } from '../errors.js'
+import { isBelow } from './resolve.js'
 
 /** @typedef {import('./tree.js').TreeEntry} TreeEntry */
 
@@ -30,14 +31,30 @@ export async function copyTree (entries, { from, to, links = {} }) {
     await mkdir(unfinished, { recursive: true, mode: 0o700 })
     await addTree(entries, { from, to: unfinished })
     for (const [name, target] of Object.entries(links)) {
-      await mkdir(path.dirname(path.join(unfinished, name)), { recursive: true })
-      await symlink(target, path.join(unfinished, name))
+      await symlink(target, path.join(await makeWithin(path.dirname(path.join(unfinished, name)), unfinished), path.basename(name)))
     }
     await rename(unfinished, to)
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true }).catch(() => {})
+    if (error instanceof DeckError) throw error
     throw new DeckError('copy-failed', `the copy of ${from} failed: ${reasonOf(error)}`, { cause: error })
   }
+}
+
+/**
+ * Makes a folder of a release for what is shared. A link on the way there may lead out of the release, where nothing is made.
+ * @param {string} folder @param {string} top  of the release, a real path @returns {Promise<string>} its real path
+ * @throws {DeckError} invalid-config
+ */
+export async function makeWithin (folder, top) {
+  const real = await realpath(folder).catch(nullIfMissing)
+  if (real === null) {
+    const made = path.join(await makeWithin(path.dirname(folder), top), path.basename(folder))
+    await mkdir(made)
+    return made
+  }
+  if (real === top || isBelow(real, top)) return real
+  throw new DeckError('invalid-config', `releases.shared: expected places within the release, received one below ${path.relative(top, folder)}, which leads to ${real}`)
 }
 
 /**
@@ -121,6 +138,12 @@ async function sameTarget ({ name, target }, from) {
   const isInside = (/** @type {string} */ place) => place === from || place.startsWith(from + path.sep)
   const inside = isInside(absolute) ? absolute : await realpath(absolute).then((real) => isInside(real) ? real : null, () => null)
   return inside === null ? absolute : path.relative(at, inside) || '.'
+}
+
+/** @param {unknown} error @returns {null} */
+function nullIfMissing (error) {
+  if (errorCode(error) !== 'ENOENT') throw error
+  return null
 }
 
 /** @param {unknown} error */

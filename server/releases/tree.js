@@ -23,11 +23,15 @@ const DEPENDENCY = /(^|\/)(node_modules|\.yarn\/(cache|unplugged))(\/|$)/
 /** Calls without promises take a third of the CPU time, but everything else waits for them: they go on for so long at a time, as the hash does. */
 const SLICE_MS = 2
 
+/** Data folders, also of other apps of the same config file: their releases would hold those of the others, and so on. */
+const DATA_FOLDER = '.clusterdeck'
+const IN_DATA_FOLDER = ['admin.token', 'history.db']
+
 /** Caches of build tools, which are no part of a release. By the folder that they are in. @type {Readonly<Record<string, string>>} */
 const CACHES = Object.freeze({ '.cache': 'node_modules', cache: '.next' })
 
 /**
- * Lists the folder of an app, each folder before its content. It leaves out `.git`, caches of build tools (`node_modules/.cache`,
+ * Lists the folder of an app, each folder before its content. It leaves out data folders, `.git`, caches of build tools (`node_modules/.cache`,
  * `.next/cache`), and sockets, pipes and devices.
  * @param {string} top real path
  * @param {{ except: readonly string[], packages?: boolean, limit?: number }} options  `except`: files and folders that are left out, absolute
@@ -41,9 +45,11 @@ export async function listTree (top, { except, packages = true, limit = MAX_ENTR
   const folders = ['']
   const slice = createSlice()
   for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
-    for (const base of readdirSync(path.join(top, folder)).sort()) {
+    const names = readdirSync(path.join(top, folder)).sort()
+    if (IN_DATA_FOLDER.every((name) => names.includes(name))) continue
+    for (const base of names) {
       if (slice.isOver()) await slice.next()
-      if (base === '.git' || (Object.hasOwn(CACHES, base) && path.basename(folder) === CACHES[base])) continue
+      if (base === '.git' || base === DATA_FOLDER || (Object.hasOwn(CACHES, base) && path.basename(folder) === CACHES[base])) continue
       const name = path.join(folder, base)
       const file = path.join(top, name)
       const isDependency = DEPENDENCY.test(name)

@@ -1,14 +1,16 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { watch as watchFiles } from 'chokidar'
 import { errorCode, errorText } from '../errors.js'
+import { splitOption } from '../launch/node-options.js'
 
 const MAX_FILES = 10_000
 /** An editor writes a file more than once, and a checkout writes many files: all of that starts one rollout. */
 const DEBOUNCE_MS = 200
 /** A removed file is looked for this often: watching its folder would miss some that come back. */
 const LOOK_FOR_MISSING_MS = 250
+const ENV_FILE = /^--env-file(-if-exists)?$/
 /** Sources of a program of another language. What it writes itself, such as a database or a log, must not deploy it. */
 const IS_SOURCE = /\.(py|rb|erb|php|go|rs|java|kt|scala|ex|exs|pl|lua|cs|c|cc|cpp|h|[cm]?[jt]sx?|html|css|tmpl|jinja2?|toml|ya?ml)$/
 /** Folders of tools and packages. */
@@ -25,27 +27,42 @@ const BUSY = ['rollout-running', 'upgrade-running', 'starting']
  * @param {import('../logs/logs.js').Logs} parts.logs
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {(line: string) => void} parts.tell
+ * @param {() => { config: import('./launch-spec.js').WorkerConfig, configFile: string | null }} parts.current  by the configuration that was read last
  */
-export function watchFor ({ deck, logs, events, tell }) {
+export function watchFor ({ deck, logs, events, tell, current }) {
   return createWatcher({
     // A held rollout would keep the next change from being tried.
     deploy: () => deck.deploy({ actor: 'watch', strategy: { onFailure: 'rollback' } }),
     events,
     stderrOf: ({ slot, worker }) => slot === null || worker === null ? [] : logs.tail({ slot, worker, stream: 'stderr', lines: 20 }),
+    startedWith () {
+      const { config: { entry, envFile, execArgv, cwd }, configFile } = current()
+      return [entry, envFile, configFile, ...envFilesIn(execArgv).map((file) => path.resolve(cwd, file))].filter((file) => typeof file === 'string')
+    },
     tell
   })
 }
 
+/** @param {readonly string[]} execArgv  options of node @returns {string[]} */
+function envFilesIn (execArgv) {
+  return execArgv.flatMap((word, at) => {
+    const [name, value = execArgv[at + 1]] = splitOption(word)
+    return ENV_FILE.test(name) && value !== undefined ? [value] : []
+  })
+}
+
 /**
- * Watches the files that the workers have loaded, without their packages, and rolls out each change. Changes during a rollout are
+ * Watches the files that the workers have loaded, without their packages, those that they are started with, and links that lead to
+ * either, and rolls out each change. Changes during a rollout are
  * rolled out together after it.
  * @param {object} parts
  * @param {() => unknown} parts.deploy  starts a rollout; throws a DeckError if it cannot
  * @param {Pick<import('../events/stream.js').EventStream, 'subscribe'>} parts.events
  * @param {(exit: import('../events/stream.js').DeckEvent) => string[]} parts.stderrOf  the last lines of a worker that has ended
+ * @param {() => string[]} [parts.startedWith]  further files by the present configuration, absolute; they need not be there
  * @param {(line: string) => void} parts.tell  takes text of the app's own
  */
-export function createWatcher ({ deploy, events, stderrOf, tell }) {
+export function createWatcher ({ deploy, events, stderrOf, startedWith = () => [], tell }) {
   /** @type {string[]} */
   const folders = []
   const watcher = watchFiles([], { ignoreInitial: true, ignored: (file) => folders.some((folder) => isLeftOut(path.relative(folder, file))) })
@@ -53,6 +70,8 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
   const watched = new Set()
   /** @type {Set<string>} */
   const missing = new Set()
+  /** Where links, and paths that may pass some, lead: a watch stays with the file that it has found. Empty: there is none. @type {Map<string, string>} */
+  const ways = new Map()
   const looking = setInterval(lookForMissing, LOOK_FOR_MISSING_MS).unref()
   /** @type {NodeJS.Timeout | undefined} */
   let timer
@@ -76,9 +95,12 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
     hasFailed = true
   })
   const unsubscribe = events.subscribe((event) => {
+    if (ENDS.includes(event.type)) addStartedWith()
     if (ENDS.includes(event.type) && hasChanged) rollSoon()
     if (event.type === 'worker.exited' && event.cause === 'boot-failure') explainExit(event)
   })
+
+  addStartedWith()
 
   return {
     add: addFiles,
@@ -97,13 +119,38 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
     }
   }
 
+  function addStartedWith () {
+    for (const file of startedWith()) if (!ways.has(file)) follow(file)
+  }
+
+  /** @param {string} file @returns {boolean} whether it leads elsewhere than before */
+  function follow (file) {
+    const real = realPath(file)
+    const isOther = real !== '' && real !== ways.get(file)
+    if (isOther || !ways.has(file)) ways.set(file, real)
+    if (isOther) addFiles([real])
+    return isOther
+  }
+
+  /** Links beside loaded files, by which these may have been found. */
+  function findLinks () {
+    for (const folder of new Set([...watched].map((file) => path.dirname(file)))) {
+      for (const link of linksIn(folder)) {
+        const real = realPath(link)
+        if (!ways.has(link) && [...watched].some((file) => `${file}/`.startsWith(`${real}/`))) ways.set(link, real)
+      }
+    }
+  }
+
   /** @param {unknown[]} files  absolute paths, as a worker names them: anything */
   function addFiles (files) {
+    const before = watched.size
     for (const file of files) {
       if (typeof file !== 'string' || watched.size >= MAX_FILES || watched.has(file) || !isOwn(file)) continue
       watched.add(file)
       watcher.add(file)
     }
+    if (watched.size > before) findLinks()
   }
 
   /** @param {import('../events/stream.js').DeckEvent} exit of a worker that does not say any more what it has loaded */
@@ -115,6 +162,7 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
   }
 
   function lookForMissing () {
+    for (const link of ways.keys()) if (follow(link)) onChanged()
     for (const file of missing) {
       if (!existsSync(file)) continue
       missing.delete(file)
@@ -159,6 +207,26 @@ function filesIn (line) {
 /** @param {string} name  from a folder that is watched */
 function isLeftOut (name) {
   return !name.startsWith('..') && name.split(path.sep).some((part) => NOT_ITS_OWN.test(part))
+}
+
+/** @param {string} file @returns {string} empty: it is not there */
+function realPath (file) {
+  return orNone(() => realpathSync.native(file), '')
+}
+
+/** @param {string} folder @returns {string[]} absolute */
+function linksIn (folder) {
+  return orNone(() => readdirSync(folder, { withFileTypes: true }), []).flatMap((each) => each.isSymbolicLink() && each.name !== 'node_modules' ? [path.join(folder, each.name)] : [])
+}
+
+/** @template T @param {() => T} read @param {T} none @returns {T} */
+function orNone (read, none) {
+  try {
+    return read()
+  } catch {
+    // ENOENT, ELOOP, EACCES
+    return none
+  }
 }
 
 /** @param {string} file */

@@ -1,5 +1,7 @@
 /** What configures us and our commands. All of it is denied by its prefix, so that a secret that is added later is too. */
 const OURS = /^CLUSTERDECK_/
+/** Says what the shell of an app has set for its processes, beside its variables: see shell-limits.js. It is with those, and no process of the app sees it. */
+export const SHELL_VARIABLE = 'CLUSTERDECK_SHELL'
 /** What the service manager has told the master alone. */
 const OF_SERVICE_MANAGER = new Set(['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'])
 

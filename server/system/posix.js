@@ -6,7 +6,7 @@ import { bindOnce } from './native.js'
 /** @typedef {[code: number, jt: number, jf: number, k: number]} Instruction  a struct sock_filter, linux/filter.h */
 
 // linux/prctl.h, sys/wait.h, sys/socket.h, netinet/in.h
-const PR_SET_KEEPCAPS = 8
+const PR_SET_PDEATHSIG = 1
 const PR_SET_CHILD_SUBREAPER = 36
 const WNOHANG = 1
 const AF_UNIX = 1
@@ -41,15 +41,16 @@ const IS_LITTLE = endianness() === 'LE'
 // linux/falloc.h, unistd.h
 const FALLOC_FL_KEEP_SIZE = 1
 const FALLOC_FL_PUNCH_HOLE = 2
+const FALLOC_FL_COLLAPSE_RANGE = 8
 const SEEK_DATA = 3
+// sys/file.h
+const LOCK_EX = 2
+const LOCK_NB = 4
 // fcntl.h, poll.h
 const F_SETFD = 2
 const POLLIN = 1
 const POLLRDHUP = 0x2000
 const FILTER_HEAD_BYTES = 16
-// linux/capability.h
-const CAPABILITY_VERSION = 0x20080522
-const CAP_SYS_PTRACE = 1 << 19
 
 /** The few calls of the system that Node has no function for; null where they cannot be had. */
 export const loadPosix = bindOnce(bindLibc)
@@ -64,6 +65,7 @@ function bindLibc (koffi) {
   const close = libc.func('int close(int fd)')
   const dup2 = libc.func('int dup2(int fd, int other)')
   const fallocate = libc.func('int fallocate(int fd, int mode, int64_t offset, int64_t length)')
+  const flock = libc.func('int flock(int fd, int operation)')
   const lseek = libc.func('int64_t lseek(int fd, int64_t offset, int whence)')
   const setsockopt = libc.func('int setsockopt(int fd, int level, int name, const void *value, unsigned int length)')
   const getsockopt = libc.func('int getsockopt(int fd, int level, int name, void *value, void *length)')
@@ -76,8 +78,8 @@ function bindLibc (koffi) {
   const strerror = libc.func('const char *strerror(int number)')
   const getxattr = libc.func('long getxattr(const char *path, const char *name, void *value, size_t size)')
   const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
-  const capset = libc.func('int capset(const void *header, const void *data)')
   const chroot = libc.func('int chroot(const char *path)')
+  const prlimit = libc.func('int prlimit(int pid, int resource, const void *limit, void *old)')
   const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
@@ -92,15 +94,8 @@ function bindLibc (koffi) {
     /** @returns {boolean} whether processes whose parent dies become children of this one: prctl(2), Linux 3.4 */
     adoptOrphans: () => prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) === 0,
 
-    /**
-     * Root becomes another user, and may look into processes as before, where others of that user may not: capabilities(7).
-     * @param {() => void} become
-     */
-    keepTrace (become) {
-      prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
-      become()
-      capset(Buffer.from(Uint32Array.of(CAPABILITY_VERSION, 0).buffer), Buffer.from(Uint32Array.of(CAP_SYS_PTRACE, CAP_SYS_PTRACE, 0, 0, 0, 0).buffer))
-    },
+    /** This process is told to end when its parent has: prctl(2). */
+    endWithParent () { prctl(PR_SET_PDEATHSIG, constants.signals.SIGTERM, 0, 0, 0) },
 
     /**
      * Never waits: waitpid(2) with WNOHANG.
@@ -118,6 +113,15 @@ function bindLibc (koffi) {
      * @param {number} fd @param {number} from @param {number} to @returns {boolean} false: this file system cannot
      */
     punchHole: (fd, from, to) => fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from) === 0,
+
+    /**
+     * Takes the beginning of a file away; whoever appends to it never notices.
+     * @param {number} fd @param {number} bytes  whole blocks @returns {boolean} false: this file system cannot
+     */
+    cutOff: (fd, bytes) => fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, bytes) === 0,
+
+    /** Until it is closed. @param {number} fd @returns {boolean} false: somebody else has it */
+    lock: (fd) => flock(fd, LOCK_EX | LOCK_NB) === 0,
 
     /** @param {number} fd @returns {number} where its first block that is no hole begins; 0 where that cannot be told */
     firstData: (fd) => Math.max(0, Number(lseek(fd, 0, SEEK_DATA))),
@@ -171,13 +175,13 @@ function bindLibc (koffi) {
     changeRoot: (folder) => chroot(folder) === 0 ? 0 : -koffi.errno(),
 
     /**
-     * @param {number} fd of a Unix socket that listens
-     * @returns {{ isWaitedFor: boolean, isShut: boolean }} `isWaitedFor`: somebody has connected, and is not accepted yet; `isShut`: nobody can
+     * @param {number} fd of a Unix socket @param {number} [timeoutMs]  how long it waits for somebody; below 0: as long as it takes
+     * @returns {{ isWaitedFor: boolean, isShut: boolean }} `isWaitedFor`: somebody has connected, and is not accepted yet, or has sent something; `isShut`: nobody can
      *   connect any more, as a process has called shutdown(2)
      */
-    lookAtUnix (fd) {
+    lookAtUnix (fd, timeoutMs = 0) {
       const asked = Buffer.from(Int32Array.of(fd, POLLIN | POLLRDHUP).buffer)
-      poll(asked, 1, 0)
+      poll(asked, 1, timeoutMs)
       const found = asked.readUInt16LE(6)
       return { isWaitedFor: (found & POLLIN) !== 0, isShut: (found & POLLRDHUP) !== 0 }
     },
@@ -193,6 +197,17 @@ function bindLibc (koffi) {
       for (let fd = 0; fd < descriptors; fd++) fcntl(fd, F_SETFD, 'int', 0)
       execve(file, [...args, null], [...env, null])
       return strerror(koffi.errno())
+    },
+
+    /**
+     * Sets the soft limit of a process (setrlimit(2)), at most to its hard one.
+     * @param {number} pid 0: this one @param {number} resource @param {number} soft
+     */
+    limitSoftly (pid, resource, soft) {
+      const limits = new BigUint64Array(2)
+      if (prlimit(pid, resource, null, limits) !== 0) return
+      limits[0] = soft < limits[1] ? BigInt(soft) : limits[1]
+      prlimit(pid, resource, limits, null)
     },
 
     /** Others may be bound to its address from now on: SO_REUSEPORT, socket(7). @param {number} fd @returns {boolean} */

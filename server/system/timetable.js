@@ -1,5 +1,7 @@
 /** A changed clock or a machine that slept is noticed within this time. */
 const MAX_WAIT_MS = 60_000
+/** A clock that is only slowed down, or set by less, is none that was set back. */
+const MIN_JUMP_MS = 1000
 
 /**
  * @typedef {ReturnType<typeof createTimetable>} Timetable
@@ -10,18 +12,23 @@ const MAX_WAIT_MS = 60_000
 
 /**
  * Knows when each thing of a list is due next by its cron expression, and says when that time has come. However late that is
- * noticed, it is due once: nothing is made up for times in between.
+ * noticed, it is due once: nothing is made up for times in between. If the clock is set back, a time that comes twice counts once; but
+ * nothing waits for longer than it does anyway.
  * @param {object} parts
  * @param {(cron: string, after: Date, timeZone: string | undefined) => Date | null} parts.nextRun
  * @param {(name: string, at: Date) => void} parts.onDue
+ * @param {(names: string[], backMs: number) => void} [parts.onSetBack]  they are planned anew, as the clock was set back
  * @param {() => number} [parts.now]  wall clock, ms
+ * @param {() => number} [parts.passed]  monotonic clock, ms
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
  */
-export function createTimetable ({ nextRun, onDue, now = Date.now, timers = globalThis }) {
+export function createTimetable ({ nextRun, onDue, onSetBack = () => {}, now = Date.now, passed = () => performance.now(), timers = globalThis }) {
   /** @type {Map<string, Entry>} */
   let entries = new Map()
   /** @type {NodeJS.Timeout | undefined} */
   let timer
+  /** How far the clock is ahead of the time that has passed. */
+  let aheadMs = now() - passed()
 
   return {
     /** @param {string} name @returns {string | null} ISO 8601; null: never */
@@ -33,6 +40,7 @@ export function createTimetable ({ nextRun, onDue, now = Date.now, timers = glob
      * @param {Readonly<Record<string, Due>>} [missed]  when they were due next by the timetable of the master before
      */
     plan (list, missed = {}) {
+      lookAtClock()
       const before = entries
       entries = new Map()
       for (const [name, { cron, timeZone }] of Object.entries(list)) {
@@ -62,7 +70,27 @@ export function createTimetable ({ nextRun, onDue, now = Date.now, timers = glob
     timer?.unref?.()
   }
 
+  function lookAtClock () {
+    const beforeMs = aheadMs
+    aheadMs = now() - passed()
+    const backMs = beforeMs - aheadMs
+    if (backMs < MIN_JUMP_MS) return
+    const anew = [...entries].filter(([, entry]) => planAgain(entry, backMs)).map(([name]) => name)
+    if (anew.length > 0) onSetBack(anew, backMs)
+  }
+
+  /** @param {Entry} entry @param {number} backMs @returns {boolean} false: what would come again has been due already */
+  function planAgain (entry, backMs) {
+    const next = nextRun(entry.cron, new Date(now()), entry.timeZone)
+    if (next === null || entry.next === null || next >= entry.next) return false
+    const after = nextRun(entry.cron, next, entry.timeZone)
+    if (after !== null && after.getTime() - next.getTime() > backMs) return false
+    entry.next = next
+    return true
+  }
+
   function tellDue () {
+    lookAtClock()
     // A timer may fire a moment early; the same time would then be planned again.
     const due = [...entries].filter(([, { next }]) => next !== null && next.getTime() <= now())
     for (const [name, entry] of due) {

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { homeFolder } from '../system/home-folder.js'
@@ -10,6 +10,8 @@ import { makeFolders } from '../system/make-folders.js'
 
 const MARK = '# Written by "clusterdeck install"; "clusterdeck uninstall" takes it back.\n'
 const SYSTEM_FOLDER = '/etc/systemd/system'
+/** Of packages and of programs: a unit of the same name in the folder above takes the place of theirs. */
+const FOLDERS_OF_OTHERS = Object.freeze(['/usr/lib/systemd/system', '/lib/systemd/system', '/usr/local/lib/systemd/system', '/run/systemd/system'])
 
 /**
  * Where an administrator's units are: systemd.unit(5).
@@ -29,8 +31,9 @@ export function unitFolder (scope, env) {
  * @param {object} parts
  * @param {string} parts.folder
  * @param {Pick<import('./systemctl.js').Systemctl, 'line' | 'logLine' | 'isActive' | 'order'>} parts.systemctl
+ * @param {readonly string[]} [parts.ofOthers]
  */
-export function createInstallation ({ folder, systemctl }) {
+export function createInstallation ({ folder, systemctl, ofOthers = folder === SYSTEM_FOLDER ? FOLDERS_OF_OTHERS : [] }) {
   const placeOf = (/** @type {string} */ file) => path.join(folder, file)
 
   return {
@@ -56,6 +59,9 @@ export function createInstallation ({ folder, systemctl }) {
       const isSame = [...before].every(([file, text]) => text === (wanted.get(file) ?? null))
       const isNew = [...before.values()].every((text) => text === null)
       if (!isSame && !isNew && !isForced) throw new DeckError('not-possible', `${folder} has other units of this name already: ${listFound(before)}; --force replaces them, --name gives another name`)
+      // The name may be from the package.json of a folder that somebody else can write.
+      const other = isNew && !isForced ? ofOthers.flatMap((each) => files.map(({ file }) => path.join(each, file))).find((each) => existsSync(each)) : undefined
+      if (other !== undefined) throw new DeckError('not-possible', `${other} is a service of another program, in whose place this one would run: --name gives another name, --force takes its place`)
       const wasRunning = await systemctl.isActive(`${name}.service`)
       try {
         if (!isSame) writeUnits(wanted, before)

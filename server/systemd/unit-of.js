@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { oneLine } from '../system/one-line.js'
 
 /** They start the programs of others: what is below one of these is not its service. */
 const STARTS_OTHERS = /^(sshd?|cron|crond|atd|anacron|user@.*|getty@.*|serial-getty@.*|docker|containerd|podman|snapd|.*-session|display-manager|gdm|sddm|lightdm)\.service$/
@@ -39,6 +41,19 @@ export function unitAround (pid, read = readText) {
     // ENOENT: it has ended, or this is another system.
     return null
   }
+}
+
+/** @param {ServiceUnit} unit @returns {Promise<string | null>} why it could not be stopped */
+export async function stopUnit (unit) {
+  const [command, ...words] = stopWords(unit)
+  return await new Promise((resolve) => {
+    execFile(command, words, (error, _output, said) => resolve(error && (oneLine(said.trim()) || oneLine(error.message))))
+  })
+}
+
+/** @param {ServiceUnit} unit @returns {string[]} the command that stops it */
+export function stopWords ({ name, isOfUser }) {
+  return ['systemctl', ...(isOfUser ? ['--user'] : []), 'stop', name]
 }
 
 /** @param {ServiceUnit} unit  whose app has moved into a host @returns {string} for people */

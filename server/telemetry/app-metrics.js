@@ -1,7 +1,7 @@
 import { MAX_APP_SERIES } from '../../workers/protocol.js'
 import { createDeferred } from '../system/deferred.js'
 import { toPrometheusText } from './prometheus-text.js'
-import { countOf, createKeptMetrics, sumMetric } from './summed-metrics.js'
+import { countOf, createKeptMetrics, linesOf, sumMetric } from './summed-metrics.js'
 import { readTold } from './told-metrics.js'
 
 /** @typedef {ReturnType<typeof createAppMetrics>} AppMetrics */
@@ -104,10 +104,11 @@ export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => 
       const own = (/** @type {Source[]} */ of) => of.flatMap(({ metrics }) => metrics.get(name) ?? [])
       const metric = sumMetric(own(living), [...own(ending), ...kept.named(name)])
       if (!metric) continue
-      if (series + metric.series.length <= MAX_APP_SERIES) {
-        series += metric.series.length
+      const lines = metric.series.reduce((sum, each) => sum + linesOf(each), 0)
+      if (series + lines <= MAX_APP_SERIES) {
+        series += lines
         metrics.push(metric)
-      } else leftOut += metric.series.length
+      } else leftOut += lines
     }
     return { metrics, leftOut }
   }

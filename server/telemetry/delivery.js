@@ -5,13 +5,16 @@ import { createClosing } from '../system/closing.js'
 
 const MAX_WAITING = 2048
 const MAX_BATCH = 512
+/** Some receivers take no more than 1 MB a request. */
+const MAX_BATCH_BYTES = 512 * 1024
 const BATCH_MS = 1000
 const FIRST_DELAY_MS = 1000
 const MAX_DELAY_MS = 60_000
 
 /**
  * Delivers records in batches, in order, one batch at a time. Nobody waits for it, and it never throws. What is too much while the
- * receiver does not answer is dropped, oldest first, but for the batch that is being sent.
+ * receiver does not answer is dropped, oldest first, but for the batch that is being sent. A batch that is too large for the receiver
+ * is halved until it fits; the next ones are no larger.
  * @template T
  * @param {(batch: T[], signal: AbortSignal) => Promise<Outcome>} send
  * @param {object} [options]
@@ -19,13 +22,15 @@ const MAX_DELAY_MS = 60_000
  * @param {number} [options.batchMs]  how long the first record waits for others
  * @param {number} [options.firstDelayMs]  before the second try
  * @param {number} [options.maxWaiting]
+ * @param {(record: T) => number} [options.bytesOf]  about as many as a record takes in a request
  * @param {() => number} [options.random]
  */
-export function createDelivery (send, { onOutcome = () => {}, batchMs = BATCH_MS, firstDelayMs = FIRST_DELAY_MS, maxWaiting = MAX_WAITING, random = Math.random } = {}) {
+export function createDelivery (send, { onOutcome = () => {}, batchMs = BATCH_MS, firstDelayMs = FIRST_DELAY_MS, maxWaiting = MAX_WAITING, bytesOf = () => 1, random = Math.random } = {}) {
   /** @type {T[]} oldest first, and so the batch that is being sent comes first */
   const waiting = []
   let sending = 0
   let dropped = 0
+  let maxBytes = MAX_BATCH_BYTES
   /** @type {Promise<void> | null} */
   let working = null
   const closing = createClosing()
@@ -49,24 +54,34 @@ export function createDelivery (send, { onOutcome = () => {}, batchMs = BATCH_MS
   async function deliverAll () {
     await closing.pause(batchMs)
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, MAX_BATCH)
+      const batch = nextBatch()
       sending = batch.length
-      await deliverBatch(batch)
-      waiting.splice(0, sending)
+      if (await deliverBatch(batch)) waiting.splice(0, sending)
+      else maxBytes = batch.reduce((sum, record) => sum + bytesOf(record), 0) / 2
       sending = 0
     }
     working = null
   }
 
-  /** @param {T[]} batch */
+  /** @returns {T[]} */
+  function nextBatch () {
+    let [count, bytes] = [1, bytesOf(waiting[0])]
+    while (count < Math.min(MAX_BATCH, waiting.length) && (bytes += bytesOf(waiting[count])) <= maxBytes) count++
+    return waiting.slice(0, count)
+  }
+
+  /** @param {T[]} batch @returns {Promise<boolean>} false: it is too large for one request */
   async function deliverBatch (batch) {
     for (let tries = 1; ; tries++) {
-      const { error, canRetry, retryAfterMs, rejected } = await trySending(batch)
+      const { error, canRetry, retryAfterMs, rejected, isTooLarge = false } = await trySending(batch)
+      if (isTooLarge && batch.length > 1) return false
       const isLast = error === null || !canRetry || closing.hasBegun
       dropped += isLast && error !== null ? batch.length : rejected
       onOutcome({ error, dropped })
       dropped = 0
-      if (isLast) return
+      // Whoever refuses even one record is not asked again at once.
+      if (isLast && isTooLarge) await closing.pause(firstDelayMs)
+      if (isLast) return true
       await closing.pause(Math.min(MAX_DELAY_MS, retryAfterMs ?? firstDelayMs * 2 ** (tries - 1) * (0.5 + random())))
     }
   }

@@ -5,14 +5,16 @@ import { errorCode } from '../errors.js'
 import { toProtobuf } from './otlp-protobuf.js'
 
 /**
- * `error`: null where the collector has taken all of it; `rejected`: how many it has refused of what it has taken.
- * @typedef {{ error: string | null, canRetry: boolean, retryAfterMs: number | null, rejected: number }} Outcome
+ * `error`: null where the collector has taken all of it; `rejected`: how many it has refused of what it has taken; `isTooLarge`: it
+ * may take a part.
+ * @typedef {{ error: string | null, canRetry: boolean, retryAfterMs: number | null, rejected: number, isTooLarge?: boolean }} Outcome
  */
 
 /** The answer of a collector is read up to here. */
 const MAX_ANSWER_BYTES = 64 * 1024
 /** See https://opentelemetry.io/docs/specs/otlp/#failures-1. */
 const RETRYABLE = [429, 502, 503, 504]
+const TOO_LARGE = 413
 const NOTHING_REJECTED = Object.freeze({ retryAfterMs: null, rejected: 0 })
 
 /**
@@ -57,7 +59,7 @@ async function readAnswer (response) {
   }
   if (status < 200 || status > 299) {
     const seconds = Number(headers['retry-after'])
-    return { error: `answered ${status}`, canRetry: RETRYABLE.includes(status), retryAfterMs: seconds > 0 ? seconds * 1000 : null, rejected: 0 }
+    return { error: `answered ${status}`, canRetry: RETRYABLE.includes(status), retryAfterMs: seconds > 0 ? seconds * 1000 : null, rejected: 0, isTooLarge: status === TOO_LARGE }
   }
   return { ...NOTHING_REJECTED, error: null, canRetry: false, rejected: rejectedOf(text) }
 }

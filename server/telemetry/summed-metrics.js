@@ -64,7 +64,7 @@ export function createKeptMetrics (maxSeries) {
     let own = kept.get(metric.name)
     if (own?.type === metric.type) return own
     // The app means something else by that name now.
-    count -= own?.series.size ?? 0
+    for (const each of own?.series.values() ?? []) count -= linesOf(each)
     kept.set(metric.name, own = { ...metric, series: new Map() })
     return own
   }
@@ -72,11 +72,18 @@ export function createKeptMetrics (maxSeries) {
   /** @param {ToldMetric} own @param {string} key @param {Series} series */
   function addSeries (own, key, series) {
     const before = own.series.get(key)
-    if (before) return own.series.set(key, joinSeries([before, series], sum))
-    if (count === maxSeries) return
-    count++
-    own.series.set(key, series)
+    const joined = before ? joinSeries([before, series], sum) : series
+    const lines = linesOf(joined) - (before ? linesOf(before) : 0)
+    if (!before && count + lines > maxSeries) return
+    count += lines
+    own.series.set(key, joined)
   }
+}
+
+/** @param {Series} series @returns {number} how many lines Prometheus reads of it, each a series to it */
+export function linesOf (series) {
+  if ('value' in series) return 1
+  return 2 + (series.buckets.length > 0 ? series.buckets.length + 1 : 0)
 }
 
 /** @param {Series} series @returns {number} what never falls as long as nobody resets it */

@@ -40,7 +40,7 @@ test('every operation of the host answers as its document says, when all goes we
   await ask('delete', `/api/v1/tokens/${id}`, 200)
   await ask('post', '/api/v1/sign-in-links', 201, {})
   for (const path of ['/healthz', '/readyz', '/metrics', '/apps/shop/healthz', '/apps/shop/readyz']) await ask('get', path, 200)
-  await ask('get', '/apps/nothing/readyz', 503)
+  await ask('get', '/apps/nothing/readyz', 404)
   assert.deepEqual((await ask('post', '/mcp', 200, { jsonrpc: '2.0', id: 1, method: 'ping' })).result, {})
   assert.deepEqual(await ask('post', '/api/v1/host/upgrade', 202, { note: 'autumn' }), { startedAt: '2026-01-01T00:00:00.000Z', actor: "the owner's token", note: 'autumn' })
   await ask('post', '/api/v1/host/upgrade', 422, { execPath: 'node' })

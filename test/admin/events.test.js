@@ -6,9 +6,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openHistory } from '../../db/history.js'
 import { csvCell, exportChunks } from '../../server/api/export.js'
 import { rawRequest, START_MS, startAdmin, TOKEN } from '../support/admin.js'
+import { setVariables } from '../support/variables.js'
 
 // Times without a zone are UTC, wherever the master runs.
-process.env.TZ = 'Pacific/Auckland'
+setVariables({ TZ: 'Pacific/Auckland' })
 
 const BEARER = { Authorization: `Bearer ${TOKEN}` }
 const BLANK = Object.fromEntries(['cause', 'slot', 'worker', 'pid', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'].map((name) => [name, null]))

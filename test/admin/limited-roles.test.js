@@ -104,3 +104,40 @@ test('a session has the apps of its link or its token, also after the next start
   const again = await rawRequest(next, { path: '/', headers: { accept: 'text/html', cookie: cookie.replace(host.cookieName, next.cookieName) } })
   assert.ok(again.text.includes('app-shop') && !again.text.includes('app-mail'))
 })
+
+test('a role for an app ends with that app, also in sessions and links: the next one of its name is another', async (t) => {
+  const host = await startHostAdmin(t, { names: NAMES })
+  const { token } = await makeToken(host, { name: 'ci', role: 'operator', apps: ['mail', 'shop'] })
+  const { token: lead } = await makeToken(host, { name: 'lead', role: 'admin', apps: ['mail'] })
+  const makeLink = async () => {
+    const { body } = await host.api('post', '/api/v1/sign-in-links').send({ role: 'operator', apps: ['mail'] }).expect(201)
+    return async () => String((await rawRequest(host, { path: body.url.slice(host.url.length) })).headers['set-cookie']).split(';')[0]
+  }
+  const [open, openLater] = [await makeLink(), await makeLink()]
+  const cookie = await open()
+  const statuses = async (/** @type {string[]} */ ...cookies) => await Promise.all([
+    ...[token, lead].map((each) => callWith(host, each)('GET', '/api/v1/apps/mail/status')),
+    ...cookies.map((each) => rawRequest(host, { path: '/api/v1/apps/mail/status', headers: { cookie: each } }))
+  ].map(async (answer) => (await answer).status))
+  assert.deepEqual(await statuses(cookie), [200, 200, 200])
+  await host.api('delete', '/api/v1/apps/mail').expect(202)
+  host.apps.open('mail')
+  assert.deepEqual(await statuses(cookie, await openLater()), [404, 404, 404, 404])
+  assert.equal((await callWith(host, token)('GET', '/api/v1/apps/shop/status')).status, 200)
+  assert.deepEqual((await makeToken(host, { name: 'new', role: 'viewer', apps: ['mail'] })).apps, ['mail'])
+  const { items } = (await host.api('get', '/api/v1/tokens').expect(200)).body
+  assert.deepEqual(items.map((/** @type {any} */ { name, apps }) => [name, apps]), [['new', ['mail']], ['lead', ['mail (deleted)']], ['ci', ['mail (deleted)', 'shop']]])
+  // A token that is for an app no more makes none for the next one.
+  assert.equal((await callWith(host, lead)('POST', '/api/v1/tokens', { name: 'x', role: 'viewer', apps: ['mail'] })).status, 403)
+})
+
+test('whether an app is ready is told to those with a role for it; for others each name is as one that no app has', async (t) => {
+  const host = await startHostAdmin(t, { names: NAMES })
+  const { token } = await makeToken(host, { name: 'probe', role: 'viewer', apps: ['shop'] })
+  const paths = ['/apps/shop/readyz', '/apps/mail/readyz', '/apps/nothing/readyz', '/apps/nothing/healthz']
+  const ask = async (/** @type {Record<string, string>} */ headers) => await Promise.all(paths.map(async (path) => (await rawRequest(host, { path, headers })).status))
+  assert.deepEqual(await ask({}), [401, 401, 401, 200])
+  assert.deepEqual(await ask({ authorization: `Bearer ${token}` }), [200, 404, 404, 200])
+  host.apps.deck('shop').set({ readyWorkers: 1 })
+  assert.deepEqual((await ask({ authorization: `Bearer ${token}` }))[0], 503)
+})

@@ -320,6 +320,25 @@ describe('a program that waits in accept() and removes its path before it binds 
   })
 })
 
+test('a job of PM2 between two runs moves, and PM2, which would start it again, has it no more; one that runs is left alone', async (t) => {
+  const [cwd, home, host] = [realpathSync(tempFolder()), tempFolder(), await startHost(t)]
+  writeFileSync(path.join(cwd, 'job.cjs'), "require('fs').writeFileSync('ran', [process.env.WHO, process.env.CLUSTERDECK_JOB].join(' ')); process.stdin.on('data', () => {})")
+  const long = spawn(process.execPath, ['job.cjs'], { cwd, stdio: ['pipe', 'ignore', 'ignore'] })
+  t.after(() => { long.kill('SIGKILL') })
+  const listed = [['night', 0], ['long', long.pid]].map(([name, pid], id) => ({
+    name, pid, pm2_env: { name, pm_id: id, status: pid === 0 ? 'stopped' : 'online', autorestart: false, cron_restart: '* * * * * *', exec_mode: 'fork_mode', pm_cwd: cwd, pm_exec_path: path.join(cwd, 'job.cjs'), env: { WHO: name } }
+  }))
+  writeFileSync(path.join(home, 'list'), JSON.stringify(listed))
+  writeFileSync(path.join(home, 'pm2.pid'), String(process.pid))
+  writeFileSync(path.join(home, 'pm2'), `#!/bin/sh\n[ "$1" = jlist ] && exec cat '${home}/list'\necho "$@" >> '${home}/told'\n`, { mode: 0o755 })
+  const { code, stdout, stderr } = await runCli(['adopt', '--pm2'], { cwd, env: { CLUSTERDECK_HOST_DIR: host.folder, PM2_HOME: home, PATH: `${home}:${process.env.PATH}` } })
+  assert.equal(code, 1)
+  assert.match(stdout, /^night +The worker has finished/m)
+  assert.match(stderr, new RegExp(`^clusterdeck: long: long of PM2 \\(pid ${long.pid}\\) is a job that runs at this moment: call this again once it has ended$`, 'm'))
+  assert.deepEqual([readFileSync(path.join(home, 'told'), 'utf8'), long.exitCode], ['delete 0\n', null])
+  await until(() => existsSync(path.join(cwd, 'ran')) && readFileSync(path.join(cwd, 'ran'), 'utf8') === 'night night', 'its first run in the host')
+})
+
 const FROM_PM2 = `const { existsSync, writeFileSync } = require('fs')
   const listen = () => require('http').createServer((_, response) => response.end(String(process.pid))).listen(process.env.PORT, () => writeFileSync('serves-' + process.pid, ''))
   if (process.env.FAILS === undefined || process.env.CLUSTERDECK_SLOT === undefined) return listen()

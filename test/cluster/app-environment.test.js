@@ -6,6 +6,7 @@ import { loadConfig } from '../../server/config/config.js'
 import { startAppHere } from '../support/app-here.js'
 import { tempFolder } from '../support/folder.js'
 import { rareTest } from '../support/rare.js'
+import { setVariables } from '../support/variables.js'
 
 /** What the process of the host has, and the shell of the app has not. */
 const OF_HOST = 'ONLY_THE_HOST_HAS_IT'
@@ -25,8 +26,7 @@ const TELLS_COMMIT = `#!/bin/sh
 case "$*" in *rev-parse*) printf '%s\\n%s\\n' 0123456789012345678901234567890123456789 "of-its-own";; esac
 `
 
-process.env[OF_HOST] = 'host'
-process.env.SHARED = 'of the host'
+setVariables({ [OF_HOST]: 'host', SHARED: 'of the host' })
 
 /**
  * A folder with programs, and the variables of a shell that is another one than that of this process.

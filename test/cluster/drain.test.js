@@ -45,6 +45,34 @@ describe('drain', { concurrency: 3 }, () => {
     assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'deploy'])
   })
 
+  test('an app hears that its worker drains while a request is still open, as a message and on a diagnostics channel; a listener that throws ends nothing', async (t) => {
+    const [file, gate] = [path.join(tempFolder(), 'app.cjs'), path.join(tempFolder(), 'gate')]
+    await writeFile(file, `
+      const { existsSync } = require('node:fs')
+      const heard = []
+      require('node:diagnostics_channel').subscribe('clusterdeck:draining', ({ deadlineMs }) => heard.push(deadlineMs))
+      process.on('message', ({ type, from, data }) => {
+        heard.push(type, from, data.deadlineMs)
+        process.send({ type: 'heard', data: heard })
+        throw new Error('no such order')
+      })
+      require('node:http').createServer((request, response) => {
+        const timer = setInterval(() => existsSync(process.env.GATE) && (clearInterval(timer), response.end(heard.join())), 10)
+      }).listen(0)
+    `)
+    const deck = await startDeckHere(t, file, { workers: 1, env: { GATE: gate }, flags: ['--drain-deadline-ms', '61000'] })
+    await deck.until({ ready: 1 })
+    const slow = keepAliveGet(await deck.appUrl())
+    await slow.sent
+    const rolling = deck.rollout('restart')
+    const { detail } = await deck.untilEvent(({ type, worker }) => type === 'worker.message' && worker === 1, 'the word of the app')
+    assert.deepEqual(detail.data, [61_000, 'draining', 'master', 61_000])
+    await deck.untilEvent(({ type, message }) => type === 'unexpected' && message.includes('has thrown at "draining": Error: no such order'), 'the fault of the listener')
+    await writeFile(gate, '')
+    assert.equal(String((await slow.response).body), '61000,draining,master,61000')
+    assert.equal((await rolling).state, 'succeeded')
+  })
+
   rareTest('an answer that is known but not yet read by its client is not cut after the grace period', async (t) => {
     const graceMs = 100
     const port = await freePort()
@@ -268,7 +296,9 @@ require('node:http').createServer((request, response) => response.end(String(pro
     const deck = await startDeckHere(t, 'cleans-up-at-the-end.js', { workers: 1, env: { NOTES: notes } })
     await deck.until({ ready: 1 })
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
-    assert.deepEqual((await readFile(notes, 'utf8')).trim().split('\n'), ['message {"type":"shutdown","from":"master"}', 'exit 0'])
+    const [draining, ...rest] = (await readFile(notes, 'utf8')).trim().split('\n')
+    assert.match(draining, /^message \{"type":"draining","from":"master","data":\{.*"isLast":true\}\}$/)
+    assert.deepEqual(rest, ['message {"type":"shutdown","from":"master"}', 'exit 0'])
   })
 
   rareTest('an app that closes its servers itself at SIGTERM does so without an error', async (t) => {

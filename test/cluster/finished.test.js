@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { startDeck } from '../support/deck.js'
@@ -7,10 +7,10 @@ import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { rareTest } from '../support/rare.js'
 
-/** @param {string} policy @param {string} [how] */
-function job (policy, how = '0') {
+/** @param {string} policy @param {string[]} [how] */
+function job (policy, how = []) {
   const file = path.join(tempFolder(), 'begun')
-  return { flags: ['--restart-policy', policy], args: [file, how], begun: () => readFileSync(file, 'utf8').trim().split('\n').sort() }
+  return { flags: ['--restart-policy', policy], args: [file, ...how], begun: () => readFileSync(file, 'utf8').trim().split('\n').sort() }
 }
 
 /** @param {any} deck @param {number} slots */
@@ -36,7 +36,7 @@ describe('programs that come to their end', { concurrency: 3 }, () => {
   })
 
   test('with never one that throws is not started again, but its crash is on record, and nobody calls it ready', async (t) => {
-    const { begun, ...options } = job('never', 'throws')
+    const { begun, ...options } = job('never', ['throws'])
     const deck = await startDeckHere(t, 'does-a-job.js', { ...options, workers: 1 })
     const { workers: [row], finishedWorkers, health } = await untilFinished(deck, 1)
     assert.deepEqual([row.finished.succeeded, finishedWorkers, health.tone], [false, 0, 'bad'])
@@ -45,6 +45,23 @@ describe('programs that come to their end', { concurrency: 3 }, () => {
     await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
     assert.match(JSON.stringify((await deck.api('/crashes')).body.items), /the job has failed/)
     assert.deepEqual(begun(), ['1'])
+  })
+
+  rareTest('so is one where connections come through the master, and one that says how it ends', async (t) => {
+    for (const [how, flags] of /** @type {[string[], string[]][]} */ ([[[], ['--dispatch', 'round-robin']], [['0'], []]])) {
+      const { begun, flags: own, args } = job('on-failure', how)
+      await untilFinished(await startDeckHere(t, 'does-a-job.js', { flags: [...own, ...flags], args, workers: 1 }), 1)
+      assert.deepEqual(begun(), ['1'])
+    }
+  })
+
+  rareTest('one that waits for a message goes on, as below any parent', async (t) => {
+    const file = path.join(tempFolder(), 'waits.cjs')
+    writeFileSync(file, "process.once('message', () => {})\n")
+    const deck = await startDeckHere(t, file, { workers: 1, flags: ['--restart-policy', 'on-failure', '--ready-signal', 'online'] })
+    await deck.until({ ready: 1 })
+    await deck.api('/messages', { method: 'POST', body: JSON.stringify({ type: 'go' }) })
+    await untilFinished(deck, 1)
   })
 
   rareTest('a job that was done is not done again where its master dies', async (t) => {

@@ -37,7 +37,7 @@ test('who has stopped for good in its turn is given up by the abort of what was 
   await nats.start()
   for (const member of [first, second]) await member.untilFleet(({ nats, members }) => nats.isConnected && members.length === 2, 'the third one to be forgotten')
   assert.equal((await first.api('/fleet/rollout/abort', { method: 'POST' })).status, 200)
-  assert.deepEqual((await first.history('type=fleet.rollout-aborted')).map(({ actor }) => actor), ["the owner's token"])
+  assert.deepEqual((await first.untilHistory('type=fleet.rollout-aborted', 1)).map(({ actor }) => actor), ["the owner's token"])
   const { rollout } = await second.untilFleet(({ rollout: seen }) => seen.state === 'rolled-back', 'all to be back')
   assert.deepEqual(statesOf(rollout), ['web-1 reverted', 'web-2 reverted', 'web-3 failed'])
   assert.match(rollout.turns['web-3'].reason, /given up by .*: it did not answer/)

@@ -40,6 +40,7 @@ const PREPARED = [
 test('the page of the fleet leads from nothing to a fleet of three, and each of its examples does what it is there for', { skip: withoutNats || rareOnly }, async (t) => {
   const nats = await startNats(t, { config: () => settings() })
   process.env.CLUSTERDECK_FLEET_TOKEN = 'a long secret'
+  t.after(() => { delete process.env.CLUSTERDECK_FLEET_TOKEN })
   const [, start] = /^ {4}CLUSTERDECK_FLEET_TOKEN="a long secret" (clusterdeck start .*)$/m.exec(PAGE) ?? []
   const root = tempFolder()
   /** @type {Deck[]} */

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import http from 'node:http'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
@@ -13,21 +15,23 @@ import { createRepository, versionOf, withPackage } from '../support/repository.
 import { until } from '../support/until.js'
 
 describe('deploy --git', { concurrency: 2 }, () => {
-  test('is refused where the app has a database in its own folder that no release would share, and nothing changes', async (t) => {
+  test('is refused where the app has a database or an .env in its own folder that no release would share, and nothing changes', async (t) => {
     const { deck, repository, ask, cli, folders } = await startApp(t)
     repository.commit(versionOf('two'))
-    writeFiles(repository.app, { 'data/shop.sqlite': 'SQLite format 3\0', 'data/shop.sqlite-wal': '' })
+    writeFiles(repository.app, { 'data/shop.sqlite': 'SQLite format 3\0', 'data/shop.sqlite-wal': '', 'elsewhere.txt': 'A=1', 'config/.env': 'B=1', '.env.example': '', '.env.own': 'C=1' })
+    symlinkSync('elsewhere.txt', path.join(repository.app, '.env'))
     const refused = await cli('deploy', '--git', 'main', '--yes', '--wait')
     assert.equal(refused.code, 4)
-    assert.match(refused.stderr, /releases\.shared: expected the databases and uploads of the app, received none of data\/ in /)
+    assert.match(refused.stderr, /releases\.shared: expected the databases, uploads and \.env files of the app, received none of data\/, \.env, \.env\.own, config\/\.env in /)
     assert.deepEqual([folders(), (await deck.status()).release.id], [[], 'r1'])
 
-    writeFiles(repository.app, { 'clusterdeck.config.json': JSON.stringify({ releases: { shared: ['data/'] } }) })
+    writeFiles(repository.app, { 'clusterdeck.config.json': JSON.stringify({ envFile: '.env.own', releases: { shared: ['data/', '.env'], exclude: ['config'] } }) })
     const deployed = await cli('deploy', '--git', 'main', '--yes', '--wait')
     assert.equal(deployed.code, 0, deployed.stderr)
     assert.equal(await ask(), 'two')
     const { release } = await deck.status()
     assert.equal(readFileSync(path.join(release.path, 'data/shop.sqlite'), 'utf8'), 'SQLite format 3\0')
+    assert.equal(readFileSync(path.join(release.path, '.env'), 'utf8'), 'A=1')
   })
 
   rareTest('runs the program of the release where the app is one of node_modules, named by its path', async (t) => {
@@ -103,6 +107,26 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.deepEqual([ended.state, ended.cause, ended.code, ended.release, ended.rollout], ['failed', 'build-failed', 3, null, null])
     assert.match(ended.output, /compiling\nno such module: totals\n/)
     assert.deepEqual(folders(), [])
+  })
+
+  test('git tells a build, a hook and a job about the release that they are in, and what they change there the repository of the app does not see', async (t) => {
+    const ask = 'git describe --tags --dirty && git rev-parse --abbrev-ref HEAD && git log -1 --format=%H:%s && git config core.hooksPath .husky && git branch -f mine && git gc --quiet && git fsck'
+    const { deck, repository, cli } = await startApp(t, { config: { hooks: { build: { command: ['sh', '-c', `${ask} && node build.js`] }, afterDeploy: { command: ['sh', '-c', ask] } }, jobs: { ask: { command: ask } } } })
+    repository.commit({})
+    repository.git('checkout', '--quiet', '-b', 'next')
+    const commit = repository.commit(versionOf('two'), 'Faster totals')
+    repository.git('tag', 'v2')
+    repository.git('checkout', '--quiet', 'main')
+    const state = () => [repository.git('config', '--list', '--local'), repository.git('show-ref'), repository.git('status', '--porcelain', '--ignored')]
+    const before = state()
+    const told = new RegExp(`^v2\\nnext\\n${commit}:Faster totals\\n`, 'm')
+    const { code, stdout, stderr } = await cli('deploy', '--git', 'v2', '--wait')
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, told)
+    const { detail } = await deck.untilEvent(({ type }) => type === 'hook.succeeded', 'the end of the hook')
+    assert.match(detail.output, told)
+    assert.match((await cli('jobs', 'run', 'ask', '--wait')).stdout, told)
+    assert.deepEqual(state(), before)
   })
 
   test('refuses what it cannot export whole, and what is no name of a commit', async (t) => {
@@ -238,6 +262,27 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.deepEqual([release.build, release.entry, release.cwd], ['hooks.build', path.join(release.path, 'app.js'), release.path])
     assert.ok(release.path.endsWith('/r2/apps/web'))
     assert.equal(await ask(), 'two')
+  })
+
+  test('a token in the address of the repository is shown to nobody, and is in no log, also where git names it', async (t) => {
+    const server = http.createServer((request, response) => response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end()).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+    const { deck, cli, dataDir } = await startApp(t, { config: { releases: { git: `http://t0ken-ABC@127.0.0.1:${port}/x.git` } } })
+    const said = [await cli('deploy', '--git', 'main', '--wait', '--yes'), await cli('deploy', '--git', 'main', '--dry-run'), await cli('config')]
+    assert.equal((await deck.api('/jobs/runs', { method: 'POST', body: JSON.stringify({ command: ['true', 'ftp://ada:t0ken-ABC@x'] }) })).status, 201)
+    assert.deepEqual(said.map(({ code }) => code), [1, 1, 0])
+    assert.match(said[0].stdout, /^fetching http:\/\/…@127\.0\.0\.1:\d+\/x\.git\n/)
+    assert.match(said[0].stderr, /git fetch exited with code 128.*could not read Password for 'http:\/\/…@127/)
+    const { origin } = new URL(deck.adminUrl)
+    const headers = { authorization: `Bearer ${deck.token}` }
+    const { body: { items: runs } } = await deck.api('/jobs/runs')
+    const places = ['/api/v1/config', '/api/v1/events', '/api/v1/jobs/runs', '/api/v1/checks', '/api/v1/notices', '/api/v1/status', '/api/v1/events.csv', ...runs.map((/** @type {any} */ { id }) => `/api/v1/jobs/runs/${id}`)]
+    const shown = await Promise.all(places.map(async (place) => await (await fetch(origin + place, { headers })).text()))
+    const log = readFileSync(path.join(dataDir, 'logs/jobs/command.log'), 'utf8')
+    assert.match(log, /git fetch http:\/\/…@127/)
+    assert.doesNotMatch([...shown, log, ...said.flatMap(({ stdout, stderr }) => [stdout, stderr])].join('\n'), /t0ken-ABC/)
   })
 
   rareTest('a repository with an address is fetched first', async (t) => {

@@ -75,6 +75,29 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     assert.deepEqual([both.code, /expected either --git or --path/.test(both.stderr)], [2, true])
   })
 
+  test('what an agent has confirmed is the commit that was shown, wherever its branch leads by then, and nothing once the build is another', async (t) => {
+    const config = { hooks: { build: { command: ['node', 'build.js'] } } }
+    const { deck, repository, ask, cli } = await startApp(t, { config })
+    const shown = repository.commit(versionOf('shown'))
+    const call = async (/** @type {string} */ name, /** @type {object} */ given) => {
+      const { origin } = new URL(deck.adminUrl)
+      const answer = await fetch(`${origin}/mcp?role=operator`, { method: 'POST', headers: { authorization: `Bearer ${deck.token}`, 'content-type': 'application/json', accept: 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } }) })
+      return /** @type {any} */ (await answer.json()).result.content[0].text
+    }
+    const preview = async () => /confirmation "([^"]+)"/.exec(await call('preview_change', { change: 'deploy', git: 'main' }))?.[1]
+    const [first, second] = [await preview(), await preview()]
+    repository.commit(versionOf('unseen'))
+    assert.match(await call('confirm_change', { confirmation: first }), /^Done: a deploy to r2/)
+    await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout')
+    assert.equal((await deck.status()).release.git.commit, shown)
+    assert.equal(await ask(), 'shown')
+    assert.match(await call('confirm_change', { confirmation: second }), /preview the change again.*precondition-failed/)
+    const third = await preview()
+    writeFiles(repository.app, { 'clusterdeck.config.json': JSON.stringify({ ...config, hooks: { build: { command: ['sh', '-c', 'node build.js; touch evil'] } } }) })
+    assert.match(await call('confirm_change', { confirmation: third }), /preview the change again/)
+    assert.equal((await cli('releases', '--json')).stdout.includes('r3'), false)
+  })
+
   rareTest('names all refusals at once: what is not shared, submodules, a guess that nobody has accepted', async (t) => {
     const app = await startApp(t)
     const { repository, cli, order } = app

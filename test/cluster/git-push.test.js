@@ -52,7 +52,7 @@ rareTest('a push from another clone is deployed under load, and says what happen
     clone.commit(versionOf('broken', { build: "throw new Error('does not compile')" }))
     const broken = await push(clone.folder, ['production', 'HEAD:main'])
     assert.match(broken.output, /remote: [^]*does not compile[^]*remote: clusterdeck: NOT deployed \(exit code 1\)/)
-    assert.equal(await ask(), 'two')
+    assert.deepEqual([broken.code, await ask()], [1, 'two'])
 
     clone.commit(versionOf('worse', { atLoad: "throw new Error('does not start')" }))
     const worse = await push(clone.folder, ['production', 'HEAD:main'])
@@ -61,7 +61,7 @@ rareTest('a push from another clone is deployed under load, and says what happen
 
     // The judge finds it bad, as it answers with errors.
     clone.commit(versionOf('bad', { atRequest: 'response.statusCode = 500' }))
-    writeFileSync(path.join(place, 'hooks', 'post-receive'), readFileSync(path.join(place, 'hooks', 'post-receive'), 'utf8').replace(' --wait', ' --wait --canary 1 --canary-time 5s'))
+    writeFileSync(path.join(place, 'hooks', 'update'), readFileSync(path.join(place, 'hooks', 'update'), 'utf8').replace(' --wait', ' --wait --canary 1 --canary-time 5s'))
     const bad = await push(clone.folder, ['production', 'HEAD:main'])
     assert.match(bad.output, /remote: clusterdeck: rollout 3 \(deploy\) failed: .* responses are 5xx[^]*remote: clusterdeck: NOT deployed/)
     assert.equal(await ask(), 'two')
@@ -74,11 +74,16 @@ rareTest('a push from another clone is deployed under load, and says what happen
 test('only its branch is deployed, setting it up again is harmless, and what git tells its hooks reaches no build', async (t) => {
   const { deck, folder, dataDir, ask, setUp } = await startForPushes(t, { workers: 1 })
   const bare = path.join(tempFolder(), "it's shop.git")
+  // An earlier version has deployed after the push.
+  mkdirSync(path.join(bare, 'hooks'), { recursive: true })
+  git(bare, 'init', '--bare', '--quiet')
+  writeFileSync(path.join(bare, 'hooks', 'post-receive'), '#!/bin/sh\n# Made by "clusterdeck setup-git-push", which writes it anew.\n', { mode: 0o700 })
   for (let times = 0; times < 2; times++) {
     const { code, stderr } = await setUp(bare, '--branch', 'production')
     assert.equal(code, 0, stderr)
   }
   assert.ok(lstatSync(path.join(dataDir, 'push.git')).isSymbolicLink())
+  assert.equal(existsSync(path.join(bare, 'hooks', 'post-receive')), false)
   const clone = createRepository()
   clone.commit(versionOf('two', { build: "if (Object.keys(process.env).some((name) => /^GIT_(DIR|WORK_TREE|INDEX_FILE|QUARANTINE_PATH)$/.test(name))) throw new Error('in the wrong repository')" }))
   const other = await push(clone.folder, [bare, 'HEAD:refs/heads/main'])
@@ -102,11 +107,34 @@ test('only its branch is deployed, setting it up again is harmless, and what git
   assert.deepEqual(await deck.history('type=unexpected'), [])
 })
 
+test('what could not be deployed is refused, and is deployed by the next push of the same commit, also from a clone without history', async (t) => {
+  const { deck, dataDir, ask, setUp } = await startForPushes(t, { workers: 1 })
+  assert.equal((await setUp()).code, 0)
+  const place = path.join(dataDir, 'push.git')
+  const [origin, away] = [createRepository(), path.join(tempFolder(), 'away')]
+  origin.commit(versionOf('before'), 'Before')
+  const commit = origin.commit(versionOf('two', { build: `import { execSync } from 'node:child_process'\nif (readFileSync(${JSON.stringify(away)}, 'utf8') === 'yes') throw new Error('the registry is away')\nconsole.log(execSync('git log --format=history:%s').toString())` }), 'Two')
+  const clone = path.join(tempFolder(), 'clone')
+  git(origin.folder, 'clone', '--quiet', '--depth', '1', `file://${origin.folder}`, clone)
+  writeFileSync(away, 'yes')
+  const refused = await push(clone, [place, 'HEAD:main'])
+  assert.equal(refused.code, 1)
+  assert.match(refused.output, /the registry is away[^]*NOT deployed \(exit code 1\)[^]*\[remote rejected\] HEAD -> main/)
+  assert.equal(git(place, 'for-each-ref', 'refs/heads'), '')
+  writeFileSync(away, 'no')
+  const taken = await push(clone, [place, 'HEAD:main'])
+  assert.equal(taken.code, 0, taken.output)
+  assert.match(taken.output, /commit [^]*of main: Two[^]*history:Two *\n(?![^]*history:Before)/)
+  assert.deepEqual([git(place, 'rev-parse', 'main'), (await deck.status()).release.git.commit, await ask()], [commit, commit, 'two'])
+
+  assert.match((await push(origin.folder, [place, 'HEAD:main'])).output, /Everything up-to-date/)
+})
+
 /** @returns {string} a bare repository that has a hook already */
 function foreignHook () {
   const folder = tempFolder()
   git(folder, 'init', '--bare', '--quiet')
   mkdirSync(path.join(folder, 'hooks'), { recursive: true })
-  writeFileSync(path.join(folder, 'hooks', 'post-receive'), '#!/bin/sh\n')
+  writeFileSync(path.join(folder, 'hooks', 'update'), '#!/bin/sh\n')
   return folder
 }

@@ -9,7 +9,6 @@ import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const BY = { actor: 'ada' }
-process.env.CLUSTERDECK_RUNTIME_DIR = tempFolder()
 
 /** @param {string} code @returns {string} a folder with it */
 function folderWith (code) {
@@ -81,6 +80,11 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.equal(host.view('above').state, 'waiting')
     await host.until('above', ({ state }) => state === 'running')
     assert.equal(host.view('base').state, 'running')
+    // As by "stop --all" and "start --all": side by side, in the order of their names.
+    for (const name of ['above', 'base']) host.stop(name, BY)
+    for (const name of ['above', 'base']) await host.until(name, ({ state }) => state === 'stopped')
+    for (const name of ['above', 'base']) await host.start(name, BY)
+    await host.until('above', ({ state }) => state === 'running')
 
     await host.add(orderOf('loop', { cwd: folderWith(THROWS) }), BY)
     await host.until('loop', ({ health }) => health?.tone === 'bad')
@@ -166,6 +170,18 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(folders.map((folder) => existsSync(folder)), [false, true])
     assert.deepEqual(host.forgotten.toSorted(), ['gone', 'kept'])
     assert.deepEqual(JSON.parse(readFileSync(path.join(host.folder, 'apps.json'), 'utf8')).apps, [])
+  })
+
+  test('one has the same identity in the next host, and the next one of its name has another', async (t) => {
+    const host = hostAppsHere(t)
+    const order = orderOf('shop', { cwd: folderWith(HELLO) })
+    await host.add(order, { ...BY, isIdle: true })
+    const first = String(host.identity('shop'))
+    assert.equal(hostAppsHere(t, { folder: host.folder }).identity('shop'), first)
+    await host.remove('shop', BY)
+    await until(() => host.identity('shop') === null, 'it to be removed')
+    await host.add(order, { ...BY, isIdle: true })
+    assert.notEqual(host.identity('shop'), first)
   })
 
   rareTest('one that is started and stopped again and again leaves nothing open; a start during its stop follows that; one that is being removed takes no order', async (t) => {

@@ -48,7 +48,7 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     assert.equal(await (await fetch(await deck.appUrl())).text(), String(pid))
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    assert.deepEqual((await deck.history('type=worker.exited')).map(({ cause, code }) => [cause, code]), [['restart', 0]])
+    assert.deepEqual((await deck.untilHistory('type=worker.exited', 1)).map(({ cause, code }) => [cause, code]), [['restart', 0]])
   })
 
   test('sockets that it sends do not pile up', { skip: (process.platform !== 'linux' && 'reads /proc') || rareOnly }, async (t) => {

@@ -41,7 +41,7 @@ describe('messages', { concurrency: true }, () => {
     const heard = (/** @type {number} */ id, /** @type {string} */ type) => deck.untilEvent((event) => event.type === 'worker.message' && event.worker === id && event.detail.data.type === type, type)
     await heard(second.id, 'only you')
     await heard(first.id, 'all of you')
-    assert.deepEqual((await deck.history(`type=worker.message&worker=${first.id}`)).map(({ detail }) => detail.data.type), ['all of you', 'all of you'])
+    assert.deepEqual((await deck.untilHistory(`type=worker.message&worker=${first.id}`, 2)).map(({ detail }) => detail.data.type), ['all of you', 'all of you'])
   })
 
   rareTest('of the app in a flood: some are told, the others counted, and those of another shape are nobody\'s business', async (t) => {

@@ -47,6 +47,40 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     assert.deepEqual(findProcesses(mark), [])
   })
 
+  test('and start scripts whose server is their child: it listens, no request fails over a restart and a killed script, and all of it ends', async (t) => {
+    const cwd = tempFolder()
+    const port = await freePort()
+    writeFileSync(path.join(cwd, 'server.cjs'), "require('http').createServer((_request, response) => response.end(String(process.ppid))).listen(process.env.PORT, '127.0.0.1')\n")
+    writeFileSync(path.join(cwd, 'start.mjs'), `
+      import { fork } from 'node:child_process'
+      import { fileURLToPath } from 'node:url'
+      const server = fork(fileURLToPath(new URL('server.cjs', import.meta.url)), { stdio: 'inherit' })
+      server.on('exit', (code) => process.exit(code ?? 0))
+      process.on('SIGTERM', () => server.kill())
+    `)
+    const deck = await startDeck(t, path.join(cwd, 'start.mjs'), { cwd, env: { PORT: String(port) } })
+    await deck.until({ ready: 2 })
+    assert.match(deck.output.stdout, /start\.mjs → .*start\.mjs\n +it starts its server as another process/)
+    const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
+    await load.untilAnswered(20)
+    await deck.rollout('restart')
+    const { workers: [{ pid }] } = await deck.status()
+    await load.whenIdle(() => process.kill(pid, 'SIGKILL'))
+    await deck.untilEvent(({ type, pid: own }) => type === 'worker.exited' && own === pid, 'the end of the script')
+    await deck.until({ ready: 2 })
+    assert.deepEqual((await load.stop()).failures, [])
+    await deck.stop()
+    assert.deepEqual(findProcesses(`PORT=${port}`), [])
+  })
+
+  test('that go to the background are told so, and leave nobody there', async (t) => {
+    const cwd = tempFolder()
+    const deck = await startDeck(t, null, { cwd, workers: 1, args: ['sh', '-c', `setsid sleep 345 & echo $! > ${path.join(cwd, 'pid')}`] })
+    const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
+    assert.match(message, /exited with code 0 before it was ready; it has gone to the background, and left \w+ \(pid \d+\), which is ended: let it run in the foreground/)
+    assert.ok(isGone(textIn(path.join(cwd, 'pid')).trim()))
+  })
+
   test('have a Unix socket of their own in each rollout: no fresh connection fails over a deploy, a killed worker and a restart', async (t) => {
     const place = tempFolder()
     const socketPath = path.join(place, 'app.sock')

@@ -6,6 +6,7 @@ import { io } from 'socket.io-client'
 import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { tempFolder } from '../support/folder.js'
 import { busyPort, freePort } from '../support/ports.js'
 import { rareOnly, rareTest } from '../support/rare.js'
 import { WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
@@ -42,14 +43,14 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
   })
 
   test('with sticky.by a session stays with the worker that has it, by header, cookie and URL, on new and on kept connections, over a restart too', async (t) => {
-    const by = ['header', 'session-id', 'cookie', 'sid', 'query', 'sid']
-    const flags = [0, 2, 4].flatMap((at) => [`--sticky-by-${by[at]}`, by[at + 1]])
+    const by = ['header', 'session-id', 'cookie', 'sid', 'query', 'sid', 'path', '/rooms/:session']
+    const flags = [0, 2, 4, 6].flatMap((at) => [`--sticky-by-${by[at]}`, by[at + 1]])
     const deck = await startDeckHere(t, 'sessions-in-memory.cjs', { workers: 3, flags: [...STICKY, ...flags, '--drain-idle-grace-ms', '100', '--drain-deadline-ms', '1000'] })
     await deck.until({ ready: 3 })
     const url = await deck.appUrl()
     const kept = new http.Agent({ keepAlive: true, maxSockets: 4 })
     t.after(() => kept.destroy())
-    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the header session-id, else the cookie sid, else the parameter sid of the URL$/m)
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the header session-id, else the cookie sid, else the parameter sid of the URL, else the path \/rooms\/:session$/m)
 
     const made = await Promise.all(Array.from({ length: 18 }, async (_, index) => {
       const way = ['header', 'cookie', 'query'][index % 3]
@@ -64,12 +65,32 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
         assert.deepEqual([answer.pid, answer.count, answer.length], [pid, count + 1, length], `${way}, ${agent ? 'kept' : 'new'}`)
       }
       if (way === 'header') assert.equal(await upgrade(url, headers), `${pid} first`)
-      return { pid, askAgain: () => call(target, { method: 'GET', agent, headers }) }
+      return { pid, sid: way === 'header' ? sid : null, askAgain: () => call(target, { method: 'GET', agent, headers }) }
     }))
     assert.ok(new Set(made.map(({ pid }) => pid)).size > 1, 'all were with one worker')
 
+    const port = Number(new URL(url).port)
+    const other = made.find(({ sid, pid }) => sid && pid !== made[0].pid)
+    const headed = (/** @type {string} */ first, /** @type {string[]} */ ...more) => [first, 'Host: app', ...more, '', ''].join('\r\n')
+    const get = headed('GET / HTTP/1.1')
+    const inParts = headed('PUT / HTTP/1.1', 'Transfer-Encoding: chunked', `session-id: ${other?.sid}`)
+    const part = `8000\r\n${'x'.repeat(0x8000)}\r\n`
+    // Whatever comes behind a request that goes to another worker goes there with it, and is answered in order.
+    const behind = [headed('PUT / HTTP/1.1', 'Content-Length: 2', `session-id: ${other?.sid}`) + 'hi' + headed('PUT / HTTP/1.1', 'Content-Length: 1') + 'a' + get]
+    const pids = (await pipeline(port, other?.pid, behind, 3)).map((answer) => /"pid":(\d+)/.exec(answer)?.[1])
+    assert.deepEqual(pids, [other?.pid, other?.pid, other?.pid].map(String))
+    const [whole, next] = await pipeline(port, other?.pid, [inParts + part, part + '0\r\n\r\n' + get + inParts, part, '0\r\n\r\n'], 3)
+    assert.deepEqual([JSON.parse(whole).length, JSON.parse(next).pid], [0x10000, other?.pid])
+    assert.match((await pipeline(port, other?.pid, [inParts, ...Array.from({ length: 40 }, () => part), '0\r\n\r\n'], 1))[0], /no such session/, 'too long to be passed, but not to be answered')
+    for (const room of ['one', 'two', 'three', 'four']) {
+      const askAgain = (/** @type {http.Agent | false} */ agent = false) => call(`${url}/rooms/${room}`, { method: 'GET', agent })
+      const { pid } = JSON.parse(await askAgain())
+      for (const count of [2, 3, 4]) assert.deepEqual(JSON.parse(await askAgain(count % 2 ? kept : false)), { pid, count, length: 0 })
+      made.push({ pid, sid: null, askAgain })
+    }
+
     await deck.rollout('restart')
-    for (const { pid, askAgain } of made) assert.deepEqual(JSON.parse(await askAgain()), { pid, count: 5, length: 0 })
+    for (const { pid, sid, askAgain } of made) assert.deepEqual(JSON.parse(await askAgain()), { pid, count: sid && sid === other?.sid ? 8 : 5, length: 0 })
     const left = (await deck.status()).workers.filter((/** @type {any} */ { keptUntil }) => keptUntil)
     assert.equal(left.reduce((/** @type {number} */ sum, /** @type {any} */ { holds }) => sum + holds.sessions, 0), made.length)
     assert.deepEqual((await deck.api('/events?type=unexpected')).body.items, [])
@@ -114,14 +135,14 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     const port = await freePort()
     const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: 1, flags: STICKY, env: { PORT: String(port) } })
     await deck.until({ ready: 1 })
-    const other = await runCli(['start', new URL('../fixtures/tells-its-slot.cjs', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', `${deck.folder}-other`], { env: { PORT: String(port) } })
+    const other = await runCli(['start', new URL('../fixtures/tells-its-slot.cjs', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', tempFolder()], { env: { PORT: String(port) } })
     assert.notEqual(other.code, 0)
     assert.match(other.stderr, new RegExp(`port ${port} is in use \\(EADDRINUSE\\)`))
   })
 
   test('is refused where it cannot be', async (t) => {
-    const { folder } = await startDeckHere(t, 'hello.js', { workers: 1 })
-    const { code, stderr } = await runCli(['start', new URL('../fixtures/hello.js', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', `${folder}-other`], { launch: WITHOUT_KOFFI })
+    await startDeckHere(t, 'hello.js', { workers: 1 })
+    const { code, stderr } = await runCli(['start', new URL('../fixtures/hello.js', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', tempFolder()], { launch: WITHOUT_KOFFI })
     assert.notEqual(code, 0)
     assert.match(stderr, /dispatch: expected "shared" or "round-robin" on this machine, received "sticky" \(it takes Linux and the optional package koffi\)/)
   })
@@ -203,6 +224,28 @@ async function call (url, { method, agent, headers, body = [] }) {
     for (const part of body) request.write(part)
     request.end()
   })
+}
+
+/**
+ * Sends this on a connection that another worker than `not` has answered on, and reads so many answers.
+ * @param {number} port @param {number | undefined} not @param {string[]} parts @param {number} count @returns {Promise<string[]>} their bodies
+ */
+async function pipeline (port, not, parts, count) {
+  for (;;) {
+    const client = net.connect(port, '127.0.0.1').setNoDelay()
+    client.write('GET / HTTP/1.1\r\nHost: app\r\n\r\n')
+    let text = ''
+    let isAsked = false
+    for await (const bytes of client) {
+      text += bytes
+      const bodies = text.split(/HTTP\/1\.1 [^]*?\r\n\r\n/).slice(1).map((body) => body.replace(/^[0-9a-f]+\r\n/, '').split('\r\n')[0])
+      if (!isAsked && JSON.parse(bodies[0]).pid === not) break
+      if (isAsked && bodies.length === count + 1) return bodies.slice(1)
+      if (!isAsked) for (const part of parts) client.write(part)
+      isAsked = true
+    }
+    assert.ok(!isAsked, `only these answers: ${text}`)
+  }
 }
 
 /** @param {string} url @param {Record<string, string>} headers @returns {Promise<string>} what comes after the upgrade, to a client that does not wait for it */

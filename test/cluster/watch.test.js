@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { rmSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { test } from 'node:test'
 import { startDeckHere } from '../support/deck-here.js'
+import { tempFolder } from '../support/folder.js'
 import { createSources } from '../support/sources.js'
 
 test('--watch rolls on a change of any loaded file, and a release that does not start never replaces one that serves', async (t) => {
@@ -39,4 +41,44 @@ test('--watch rolls on a change of any loaded file, and a release that does not 
   write('nested', 4)
   await untilRolled('succeeded')
   assert.deepEqual(await answer(), { nested: 4, required: 2 })
+})
+
+test('--watch sees a link that leads elsewhere, to the app or to one of its files, envFile, --env-file and the config file', async (t) => {
+  const folder = tempFolder()
+  const at = (/** @type {string[]} */ ...names) => path.join(folder, ...names)
+  /** Replaces a link in one step, as tools of deploys do. */
+  const link = (/** @type {string} */ target, /** @type {string} */ name) => {
+    symlinkSync(target, at(`${name}.new`))
+    renameSync(at(`${name}.new`), at(name))
+  }
+  const config = (/** @type {object} */ env) => writeFileSync(at('clusterdeck.config.json'), JSON.stringify({ entry: 'current/app.cjs', workers: 1, watch: true, envFile: 'own.env', execArgv: ['--env-file', 'node.env'], env, drain: { idleGraceMs: 50 } }))
+  for (const name of ['one', 'two']) {
+    mkdirSync(at(name))
+    writeFileSync(at(name, 'app.cjs'), `const { OWN, NODE, OF_CONFIG } = process.env; const answer = ['${name}', require('./part.cjs'), OWN, NODE, OF_CONFIG].join(' '); require('http').createServer((_, response) => response.end(answer)).listen(0)`)
+    writeFileSync(at(`part-${name}.cjs`), `module.exports = 'part-${name}'`)
+    symlinkSync('../part-one.cjs', at(name, 'part.cjs'))
+  }
+  writeFileSync(at('env-1'), 'OWN=1')
+  writeFileSync(at('node.env'), 'NODE=1')
+  link('env-1', 'own.env')
+  link('one', 'current')
+  config({})
+  const deck = await startDeckHere(t, null, { workers: 1, cwd: folder })
+  await deck.until({ ready: 1 })
+  const answer = async () => (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).text()
+  assert.equal(await answer(), 'one part-one 1 1 ')
+  let last = 0
+  for (const [change, becomes] of /** @type {[() => void, string][]} */ ([
+    [() => writeFileSync(at('env-1'), 'OWN=2'), 'one part-one 2 1 '],
+    [() => { writeFileSync(at('env-2'), 'OWN=3'); link('env-2', 'own.env') }, 'one part-one 3 1 '],
+    [() => link('../part-two.cjs', 'one/part.cjs'), 'one part-two 3 1 '],
+    [() => link('two', 'current'), 'two part-one 3 1 '],
+    [() => config({ OF_CONFIG: 'new' }), 'two part-one 3 1 new'],
+    [() => writeFileSync(at('node.env'), 'NODE=4'), 'two part-one 3 4 new']
+  ])) {
+    change()
+    const event = await deck.untilEvent(({ type, rollout }) => rollout > last && /^rollout\.(succeeded|failed)$/.test(type), `a rollout to ${becomes}`)
+    assert.deepEqual([event.type, await answer()], ['rollout.succeeded', becomes], event.message)
+    last = event.rollout
+  }
 })

@@ -8,9 +8,6 @@ import { createTurns } from '../../server/host/turns.js'
 import { tempFolder } from './folder.js'
 import { untilFound } from './until.js'
 
-/** Of all hosts of a process. */
-const scopes = createAppScopes({ onLateFault: (error, app) => console.error(`late, of ${app}`, error) })
-
 /**
  * Runs the apps of a host in this very process, without a page and a keeper: real workers, histories and releases.
  * @param {import('./deck.js').TestOwner} t
@@ -19,6 +16,7 @@ const scopes = createAppScopes({ onLateFault: (error, app) => console.error(`lat
 export function hostAppsHere (t, { folder = tempFolder(), rolloutsAtOnce = 2 } = {}) {
   /** @type {string[]} */
   const said = []
+  const scopes = createAppScopes({ onLateFault: (error, app) => console.error(`late, of ${app}`, error) })
   const say = (/** @type {string} */ text) => { said.push(text) }
   const sayError = (/** @type {any} */ fields, /** @type {string} */ text) => say(`${text}: ${fields.err?.stack}`)
   const log = { error: sayError, warn: sayError }
@@ -49,7 +47,10 @@ export function hostAppsHere (t, { folder = tempFolder(), rolloutsAtOnce = 2 } =
     events,
     log
   })
-  t.after(() => apps.leave('test'))
+  t.after(async () => {
+    await apps.leave('test')
+    scopes.close()
+  })
 
   return {
     ...apps,

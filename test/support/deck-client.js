@@ -59,6 +59,21 @@ export function createDeckClient ({ folder, output, exited, before = [] }) {
     /** @param {string} query @returns {Promise<any[]>} newest first */
     async history (query = '') { return (await client.api(`/events?${query}`)).body.items },
 
+    /**
+     * As history(), where what the test has waited for may come before the last of them.
+     * @param {string} query @param {number} count of events, at least
+     */
+    async untilHistory (query, count) {
+      return await inTime((async () => {
+        for (;;) {
+          const seen = events.count()
+          const items = await client.history(query)
+          if (items.length >= count) return items
+          await events.untilMoreThan(seen)
+        }
+      })(), `${count} events of ${query}`)
+    },
+
     /** The first address of the app. */
     async appUrl () {
       const { app: { addresses } } = await client.status()

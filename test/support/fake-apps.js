@@ -23,10 +23,11 @@ import { tempFolder } from './folder.js'
 /** @param {{ names: readonly string[], now?: () => number, fleet?: Apps['fleet'] }} parts `fleet`: of the host, which joins one where this is given @returns {FakeApps} */
 export function createFakeApps ({ names, now = Date.now, fleet }) {
   const folder = tempFolder()
-  /** @type {Map<string, { changes: Partial<AppView>, opened: { deck: FakeDeck, history: import('../../db/history.js').History, run: <T>(work: () => T) => T } | null }>} */
+  /** @type {Map<string, { changes: Partial<AppView>, id: string, opened: { deck: FakeDeck, history: import('../../db/history.js').History, run: <T>(work: () => T) => T } | null }>} */
   const all = new Map()
   /** @type {Set<() => void>} */
   const handlers = new Set()
+  let count = 0
   /** @type {FakeApps['orders']} */
   const orders = []
   for (const name of names) openApp(name)
@@ -47,6 +48,7 @@ export function createFakeApps ({ names, now = Date.now, fleet }) {
     list: () => [...all.keys()].sort().map(viewOf),
     states: () => [...all.keys()].sort().map(viewOf).map(({ name, state }) => ({ name, state })),
     view: (name) => viewOf(known(name)),
+    identity: (name) => all.get(name)?.id ?? null,
     opened: (name) => /** @type {any} */ (all.get(name)?.opened ?? null),
     async add (order, { actor }) {
       const name = order.name ?? path.basename(order.cwd)
@@ -93,7 +95,7 @@ export function createFakeApps ({ names, now = Date.now, fleet }) {
     },
     closeApp (name, changes = {}) {
       close(name)
-      all.set(name, { changes: { health: null, workers: null, ...changes }, opened: null })
+      all.set(name, { id: String(apps.identity(name)), changes: { health: null, workers: null, ...changes }, opened: null })
       tell()
     },
     set (name, changes) { Object.assign(/** @type {any} */ (all.get(name)).changes, changes) },
@@ -109,7 +111,7 @@ export function createFakeApps ({ names, now = Date.now, fleet }) {
     const deck = createFakeDeck({ history, now })
     const { app, master } = deck.snapshot()
     deck.set({ app: { ...app, name, cwd: home }, master: { ...master, isShared: true } })
-    all.set(name, { changes: { cwd: home, ...changes }, opened: { deck, history, run: (work) => work() } })
+    all.set(name, { id: all.get(name)?.id ?? String(++count), changes: { cwd: home, ...changes }, opened: { deck, history, run: (work) => work() } })
   }
 
   /** @param {string} name */

@@ -2,13 +2,17 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 
+/** Short, as the path of a Unix socket has to be. */
+const TEMPORARY = 't-'
 /** @type {string[]} */
 const folders = []
 
-// The decks of a test are in no list of this user's, nor are this user's own in theirs; what a test starts inherits that.
-process.env.CLUSTERDECK_RUNTIME_DIR = path.join(tempFolder(), 'running')
-// Nor does a test meet this user's own host.
-process.env.CLUSTERDECK_HOST_DIR = path.join(tempFolder(), 'host')
+if (process.env.NODE_TEST_CONTEXT !== undefined) await import('./place.js')
+else {
+  // Programs that are no tests meet no deck and no host of this user either.
+  process.env.CLUSTERDECK_RUNTIME_DIR = path.join(tempFolder(), 'running')
+  process.env.CLUSTERDECK_HOST_DIR = path.join(tempFolder(), 'host')
+}
 
 // At the very end, when everything that writes to them is gone.
 process.once('exit', () => {
@@ -17,7 +21,7 @@ process.once('exit', () => {
 
 /** A folder of its own for a test, removed when the tests of its file have ended. */
 export function tempFolder () {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'clusterdeck-test-'))
+  const folder = mkdtempSync(path.join(os.tmpdir(), TEMPORARY))
   folders.push(folder)
   return folder
 }

@@ -1,11 +1,15 @@
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { after, describe, mock } from 'node:test'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import './folder.js'
+import { leftSince, lookAround } from './left.js'
 import { endLane } from './no-hang.js'
+import { enterPlace } from './place.js'
 
 // One of the processes of test/run.js: takes the next file that no other one has taken, until there is none.
 
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const FILE_TIMEOUT_MS = 480_000
 /** @type {{ files: string[], claims: string }} */
 const { files, claims } = JSON.parse(String(process.env.TEST_LANE))
@@ -29,14 +33,21 @@ function claim (index) {
 /** @param {string} file @returns {Promise<void>} once its tests have ended */
 function runFile (file) {
   return new Promise((resolve) => {
-    describe(path.relative(process.cwd(), file), { timeout: FILE_TIMEOUT_MS }, async () => {
+    enterPlace()
+    describe(path.relative(ROOT, file), { timeout: FILE_TIMEOUT_MS }, async () => {
+      const before = lookAround()
       try {
         await import(pathToFileURL(file).href)
       } finally {
         // The last hook runs after those of the file.
-        after(() => {
+        after(async () => {
           mock.reset()
-          resolve()
+          try {
+            const left = await leftSince(before)
+            if (left.length > 0) throw new Error(`${path.relative(ROOT, file)} has left ${left.join('; ')}`)
+          } finally {
+            resolve()
+          }
         })
       }
     })

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import path from 'node:path'
 
 /**
  * Processes by what their environment holds, which goes from each to whatever it starts.
@@ -6,6 +7,12 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
  */
 export function findProcesses (mark) {
   return findBy((place) => readFileSync(`${place}/environ`, 'utf8').split('\0').includes(mark))
+}
+
+/** @param {string} text anywhere in their environment @returns {{ pid: number, command: string }[]} with all that this process has started, without itself */
+export function findStarted (text) {
+  const own = new Set(descendants(process.pid))
+  return findBy((place) => own.has(Number(path.basename(place))) || readFileSync(`${place}/environ`, 'utf8').includes(text)).filter(({ pid }) => pid !== process.pid)
 }
 
 /** Some write a title over their environment. @param {string} folder that they run in */
@@ -25,7 +32,50 @@ function findBy (isOurs) {
   })
 }
 
+/** What waits for a disk that does not answer cannot be ended. */
+const END_WITHIN_MS = 10_000
+
+/**
+ * Ends what this process has started, and all that has a word of its environment from there: by SIGKILL, as those who end by
+ * themselves may start others meanwhile.
+ * @param {string} text in the environment
+ */
+export function endProcessesOf (text) {
+  const deadline = performance.now() + END_WITHIN_MS
+  for (let found; performance.now() < deadline && (found = findStarted(text)).length > 0;) endEach(found)
+}
+
+/** @param {{ pid: number }[]} found */
+export function endEach (found) {
+  for (const { pid } of found) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // ESRCH: it has ended in between.
+    }
+  }
+}
+
+/** @param {number} pid @returns {number[]} what lives of those that it has started, and of those that they have */
+function descendants (pid) {
+  const found = new Set([pid])
+  // A child may have the lower number.
+  for (let before = 0; found.size > before;) {
+    before = found.size
+    findBy((place) => isLivingChild(place, found)).forEach((child) => found.add(child.pid))
+  }
+  return [...found]
+}
+
+/** @param {string} place in /proc @param {Set<number>} parents */
+function isLivingChild (place, parents) {
+  const [state, parent] = readFileSync(`${place}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')
+  return state !== 'Z' && parents.has(Number(parent))
+}
+
 const LISTENING = '0A'
+/** __SO_ACCEPTCON. */
+const ACCEPTS = '00010000'
 
 /** @param {number} port @returns {boolean} whether any TCP socket of this machine listens there, on whatever address */
 export function isListening (port) {
@@ -33,6 +83,27 @@ export function isListening (port) {
     const [, local, , state] = line.trim().split(/\s+/)
     return state === LISTENING && Number.parseInt(local.split(':')[1], 16) === port
   }))
+}
+
+/** @returns {Map<string, string>} the addresses at which this process listens, TCP and Unix sockets, by inode */
+export function listeningSockets () {
+  const own = new Set(readdirSync('/proc/self/fd').map((fd) => inodeOf(`/proc/self/fd/${fd}`)))
+  const rows = ['tcp', 'tcp6', 'unix'].flatMap((kind) => readFileSync(`/proc/self/net/${kind}`, 'utf8').trim().split('\n').slice(1).map((line) => line.trim().split(/\s+/)))
+  return new Map(rows.flatMap((row) => {
+    // Those of Unix have as flag that they accept, and a path where they have one.
+    const [isOpen, inode, address] = row[0].endsWith(':') && row[0].length > 12 ? [row[3] === ACCEPTS, row[6], row[7] ?? 'no path'] : [row[3] === LISTENING, row[9], `port ${Number.parseInt(row[1].split(':')[1], 16)}`]
+    return isOpen && own.has(inode) ? [[inode, address]] : []
+  }))
+}
+
+/** @param {string} fd @returns {string | undefined} of a socket */
+function inodeOf (fd) {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(fd))?.[1]
+  } catch {
+    // ENOENT: the one by which the folder was read.
+    return undefined
+  }
 }
 
 /** @param {string} socket a path, or `@name` @returns {boolean} whether a Unix socket listens there */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { listParts, liveFile } from '../../server/logs/log-files.js'
+import { endOf, listParts, liveFile } from '../../server/logs/log-files.js'
 
 /**
  * Checks what writes-lines.js has left in the log of a slot: every line of each process once, in order, none torn.
@@ -16,14 +16,14 @@ export function checkLines (folder, slot) {
     expected = to
   }
   const live = readFileSync(liveFile(folder, log))
-  const contents = [...parts.map(({ file }) => readFileSync(file)), live.subarray(expected)]
+  const contents = [...parts.map(({ file }) => readFileSync(file)), live.subarray(live.length - (endOf(folder, log) - expected))]
   /** @type {Map<string, { lines: number, cpuMs: number | null }>} */
   const writers = new Map()
   for (const content of contents) {
     assert.ok(content.length === 0 || content.at(-1) === 10, 'each file ends with a line')
     for (const line of content.toString().split('\n').slice(0, -1)) take(writers, line)
   }
-  return { bytes: live.length, files: contents.length, writers }
+  return { bytes: endOf(folder, log), files: contents.length, writers }
 }
 
 const FILL = 'abcdefghijklmnopqrstuvwxyz'.repeat(3)

@@ -8,3 +8,16 @@ export function createRandom (seed) {
     return ((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32
   }
 }
+
+/** @template T @param {readonly T[]} items @param {number} seed @returns {T[]} in another order, the same for the same seed (Fisher and Yates) */
+export function shuffled (items, seed) {
+  const random = createRandom(seed)
+  const all = [...items]
+  for (let last = all.length - 1; last > 0; last--) {
+    const other = Math.floor(random() * (last + 1))
+    const swapped = all[last]
+    all[last] = all[other]
+    all[other] = swapped
+  }
+  return all
+}

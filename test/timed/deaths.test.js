@@ -73,7 +73,7 @@ const AT_BOOT = [
   { name: 'syntax error at load', app: 'broken.js', source: 'const broken = ;\n', cause: 'boot-failure', kind: 'exception', code: 1, signal: null, errorName: 'SyntaxError', top: 'broken.js' },
   { name: 'exit before listening', app: 'exits-before-listening.js', cause: 'boot-failure', kind: 'exit-code', code: 3, signal: null },
   { name: 'address in use', app: 'listens-on-a-taken-port.js', cause: 'boot-failure', kind: 'exception', code: 1, signal: null, errorName: 'Error', top: 'listens-on-a-taken-port.js' },
-  { name: 'never ready', app: 'does-nothing.js', flags: ['--ready-timeout-ms', '300'], cause: 'boot-failure', kind: 'boot-failure', code: 0, signal: null, actor: 'system' }
+  { name: 'never ready', app: 'never-listens.js', flags: ['--ready-timeout-ms', '300', '--ready-signal', 'listening'], cause: 'boot-failure', kind: 'boot-failure', code: 0, signal: null, actor: 'system' }
 ]
 
 for (const death of AT_BOOT) {

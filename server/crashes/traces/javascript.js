@@ -1,6 +1,6 @@
 import { backWhile, messageOf, onWhile } from './trace.js'
 
-const FRAME = /^\s+at (?:.+ \()?(?:[^()\s].*):\d+:\d+\)?$|^\s+at (?:native|<anonymous>|.+ \((?:native|<anonymous>)[^)]*\))/
+const FRAME = /^\s+at (?:.+ \()?(?:[^()\s].*):\d+:\d+\)?(?: \{)?$|^\s+at (?:native|<anonymous>|.+ \((?:native|<anonymous>)[^)]*\))/
 const ERROR = /^(?:([A-Za-z_$][\w$.]*)(?: \[\w+\])?: )?(.*)$/
 const CARET = /^\s*[\^~]+\s*$/
 const CODE_LINE = /^\s*\d+ \| /
@@ -93,5 +93,7 @@ function readNode (lines) {
   const [, errorName, first] = ERROR.exec(lines[head] ?? '') ?? []
   if (errorName === undefined) return null
   const errorMessage = [first, ...lines.slice(head + 1, top)].join('\n')
-  return { kind: 'exception', errorName, errorMessage, from: head, to: Math.max(last, node) + 1, stackTo: last + 1, places: null, causes: [] }
+  // What the error has beside its message stands behind its stack.
+  const properties = lines[last].endsWith('{') ? onWhile(lines, last + 1, /^(?: |}$)/) - 1 : last
+  return { kind: 'exception', errorName, errorMessage, from: head, to: Math.max(properties, node) + 1, stackTo: last + 1, places: null, causes: [] }
 }

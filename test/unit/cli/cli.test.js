@@ -9,13 +9,17 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import test from 'node:test'
 import { checkedDuration } from '../../../server/cli/duration.js'
+import { commandsOf } from '../../../server/cli/help.js'
 import { formatTable } from '../../../server/cli/output.js'
+import { createProgram } from '../../../server/cli/program.js'
 import { runCommandLine } from '../../../server/command-line.js'
 import { OWNER } from '../../../server/config/actor-names.js'
 import { fallbackFolders } from '../../../server/system/fallback-folder.js'
 import { startAdmin, TOKEN } from '../../support/admin.js'
 import { CLI } from '../../support/deck.js'
+import { wordsOf } from '../../support/examples.js'
 import { tempFolder } from '../../support/folder.js'
+import { ownVariables } from '../../support/place.js'
 import { lacksStrangers, OTHER_UID, startStranger } from '../../support/stranger.js'
 import { until } from '../../support/until.js'
 
@@ -35,7 +39,7 @@ function dataFolder (t, { adminUrl, token = TOKEN, pid = process.pid } = {}) {
   return async (line, env = {}, folder = cwd) => {
     const output = { stdout: '', stderr: '' }
     const stream = (/** @type {'stdout' | 'stderr'} */ name) => /** @type {any} */ ({ isTTY: false, write: (/** @type {string} */ text) => { output[name] += text } })
-    const code = await runCommandLine(line.split(' ').filter(Boolean), { stdout: stream('stdout'), stderr: stream('stderr'), env: { CLUSTERDECK_DATA_DIR: cwd, ...env }, cwd: folder })
+    const code = await runCommandLine(line.split(' ').filter(Boolean), { stdout: stream('stdout'), stderr: stream('stderr'), env: { ...ownVariables(), CLUSTERDECK_DATA_DIR: cwd, ...env }, cwd: folder })
     return { code, ...output }
   }
 }
@@ -697,6 +701,46 @@ test('what another member answers is told in a line, whatever it is, and reaches
     // eslint-disable-next-line no-control-regex
     assert.doesNotMatch(stdout + stderr, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/, command)
   }
+})
+
+test('no command shows a terminal what could steer it, whatever apps, commits and members have said', async (t) => {
+  const EVIL = ' evil\u001b]0;x\u0007\u009b2J\u202e'
+  const { url: real } = await startAdmin(t)
+  /** @type {(value: any, key?: string) => any} */
+  const poisoned = (value, key = '') => {
+    if (typeof value === 'string') return ['state', 'kind', 'type', 'code', 'stream', 'adminUrl'].includes(key) ? value : value + EVIL
+    if (Array.isArray(value)) return value.map((each) => poisoned(each))
+    return typeof value !== 'object' || value === null ? value : Object.fromEntries(Object.entries(value).map(([name, each]) => [name, poisoned(each, name)]))
+  }
+  const url = await serve(t, async (req, res) => {
+    if (/\/stream(\?|$)/.test(String(req.url))) {
+      const events = [['output', { stream: 'stdout', text: `a\n${EVIL}` }], ['output', { stream: 'stderr', text: EVIL }], ['end', { id: 1, state: 'failed', code: 3, signal: null, cause: EVIL, reason: EVIL }]]
+      return res.writeHead(200, { 'content-type': 'text/event-stream' }).end(events.map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join(''))
+    }
+    const body = req.method === 'GET' ? undefined : await text(req)
+    const { authorization = '' } = req.headers
+    const [path, query = ''] = String(req.url).split(/(?=\?)/)
+    const isAwaited = query.includes('wait=')
+    const answer = await fetch(real + path + (isAwaited ? '' : query), { method: req.method, body, headers: { authorization, ...(body && { 'content-type': 'application/json' }) } })
+    const known = (answer.headers.get('content-type') ?? '').includes('json') ? await answer.json() : await answer.text()
+    json(res, /\/(runs|releases)$/.test(path) && body ? 201 : answer.status, { id: 1, ...poisoned(known), ...(isAwaited && { state: 'failed', done: true, reason: EVIL }) })
+  })
+  const program = await createProgram(['help'], /** @type {any} */ ({}), { exitCode: 0 })
+  const lines = commandsOf(program).filter((command) => command.options.some(({ long }) => long === '--url') && command.name() !== 'mcp')
+    .flatMap((command) => command.examples.map(([, line]) => wordsOf(line))).filter((words) => !words.some((word) => /^(--(follow|watch|url|timeout)|-f)$/.test(word)))
+  const cwd = tempFolder()
+  let shownCount = 0
+  for (const words of [...lines, ['deploy', '--git', 'main', '--yes'], ['jobs', 'run', 'nightly', '--wait'], ['history', '--json']]) {
+    let shown = ''
+    const stream = (/** @type {boolean} */ isTTY) => /** @type {any} */ ({ isTTY, write: (/** @type {string} */ part) => { shown += part } })
+    // Only where both are terminals a browser is opened.
+    const [stdout, stderr] = [stream(true), stream(words[0] !== 'open')]
+    await runCommandLine(words, { stdout, stderr, stdin: /** @type {any} */ ({}), env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN, CLUSTERDECK_TIMEOUT: '1s', HOME: cwd }, cwd })
+    if (shown.includes('evil')) shownCount++
+    // eslint-disable-next-line no-control-regex
+    assert.doesNotMatch(shown, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/, words.join(' '))
+  }
+  assert.ok(shownCount > 20, `${shownCount} of ${lines.length}`)
 })
 
 /** @param {import('node:test').TestContext} t @param {http.RequestListener} handler of all but the question whether it answers @returns {Promise<string>} its address */

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import os from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { createInstallation } from '../../../server/systemd/installation.js'
 import { runCliHere } from '../../support/cli-here.js'
 import { startFakeHost } from '../../support/fake-host.js'
 import { fakeSystemd } from '../../support/fake-systemd.js'
@@ -72,6 +73,15 @@ describe('clusterdeck install', { concurrency: true }, () => {
     const removal = await uninstall('--dry-run')
     assert.equal(removal.stdout, `systemctl --user disable --now shop.service shop.socket\nsystemctl --user daemon-reload\nrm ${file}\nrm ${file.replace('.service', '.socket')}\n`)
     assert.deepEqual([list().length, systemd.calls()], [2, []])
+  })
+
+  test('the service of a package keeps its place, unless it is forced', async () => {
+    const [folder, ofPackages, files] = [tempFolder(), tempFolder(), [{ file: 'ssh.service', text: '' }]]
+    writeFileSync(path.join(ofPackages, 'ssh.service'), '')
+    const systemctl = /** @type {any} */ ({ isActive: async () => true, order: async () => {}, line: String, logLine: String })
+    const { install } = createInstallation({ folder, systemctl, ofOthers: [ofPackages] })
+    await assert.rejects(install('ssh', files), { code: 'not-possible', message: /ssh\.service is a service of another program, in whose place this one would run/ })
+    assert.deepEqual([readdirSync(folder), await install('ssh', files, { isForced: true })], [[], 'installed'])
   })
 
   test('other units of its name stay, unless it is forced; a socket that is wanted no more goes then', async () => {

@@ -39,6 +39,7 @@ const ROWS = {
   status: { says: 'health   All 2 workers are ready\n', isBlock: true, json: ({ readyWorkers }) => readyWorkers, is: 2 },
   logs: { says: '1 stdout | hello\n', json: ({ text }) => text, is: 'hello', before: writeLogs },
   history: { says: 'ID  TIME ', isBlock: true, json: ({ items }) => items.at(-1).type, is: 'keeper.lost', before: publishEvent },
+  routes: { says: 'no requests\n', json: ({ items }) => items.length, is: 0 },
   crashes: { says: 'no crashes\n', json: ({ items }) => items.length, is: 0 },
   doctor: { says: '2 problems, 1 of 5 checks passed\nERROR ', isBlock: true, json: ({ problems }) => problems, is: 2, code: 6 },
   releases: { says: 'RELEASE  OUTCOME ', isBlock: true, json: ({ items: [{ id }] }) => id, is: 'r1' },

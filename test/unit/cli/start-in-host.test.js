@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
+import { keptSecretsText, orderOfStart } from '../../../server/cli/app-orders.js'
 import { startFakeHost } from '../../support/fake-host.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
@@ -18,6 +19,13 @@ test('start --detach orders the app as the shell has it, and returns once it is 
   const [{ env: variables, ...order }] = orders
   assert.deepEqual(order, { name: 'shop', cwd, config: path.join(cwd, 'my.json'), flags: { entry: 'app.js', name: 'shop', workers: '3', watch: true, args: ['--port', '80'] } })
   assert.deepEqual(USED.map((name) => variables[name]), [env.CLUSTERDECK_RUNTIME_DIR, 'of the app', '2', undefined, undefined, undefined])
+})
+
+test('what looks like a secret among the variables that a host keeps is named, and what belongs to the session is not kept', () => {
+  const orders = [{ DB_PASSWORD: 'x', PORT: '1', KEYBOARD: 'de' }, { DB_PASSWORD: 'y', stripeApiKey: 'z' }].map((env) => orderOfStart({}, { env: { ...env, SSH_CONNECTION: '::1', SHLVL: '2' }, cwd: '/' }))
+  assert.match(String(keptSecretsText(orders)), /apps\.json, DB_PASSWORD, stripeApiKey too; with secrets or envFile/)
+  assert.deepEqual([orders[0].env?.SSH_CONNECTION, orders[0].env?.SHLVL, orders[0].env?.PORT], [undefined, undefined, '1'])
+  assert.equal(keptSecretsText([orderOfStart({}, { env: { PORT: '1' }, cwd: '/' })]), null)
 })
 
 test('start --detach asks the host over one connection, as the kernel takes milliseconds to say who has it', async (t) => {

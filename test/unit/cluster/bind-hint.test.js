@@ -19,6 +19,13 @@ test('a program that says its port is taken is told who has it, or that it has f
   assert.equal(bindHint('no module named shop', { refused, hasOthers: true }), null)
 })
 
+test('a program of which only one may run is told how, where another copy of it runs', () => {
+  for (const why of ['Error: Another instance is already running (pid 7)', 'lock file data/app.lock exists', 'SQLITE_BUSY: database is locked', 'could not acquire lock']) {
+    assert.match(String(bindHint(why, { refused: null, hasOthers: true })), /--workers 1 and --rollout-order stop-first/, why)
+    assert.equal(bindHint(why, { refused: null, hasOthers: false }), null, why)
+  }
+})
+
 test('a program that may not have its port is told so, whatever it says itself', () => {
   assert.equal(bindHint('', { refused: { errno: -13, inWords: () => ':80 is not permitted' }, hasOthers: false }), ':80 is not permitted')
 })

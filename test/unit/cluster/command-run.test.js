@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
@@ -35,6 +35,19 @@ test('a command that cannot be started is a failure that says which and where', 
   assert.match(String((await run('', { command: ['true', 'x'.repeat(4 * 1024 * 1024)] }).ended).reason), /could not be started: true in .+ \(E2BIG\)$/)
 })
 
+test('a failure names the script whose lines end as on Windows, however it is called, and no file that is none', async () => {
+  const cwd = tempFolder()
+  const write = (/** @type {string} */ name, /** @type {string} */ text) => writeFileSync(path.join(cwd, name), text, { mode: 0o755 })
+  write('job.sh', '#!/bin/sh\r\nset -e\r\n')
+  write('plain', '#!/bin/bash\r\nset -e\r\n')
+  write('app.js', '#!/usr/bin/env node\r\nprocess.exit(3)\r\n')
+  const why = async (/** @type {string | string[]} */ command) => String((await run('', { command, cwd }).ended).reason)
+  for (const command of [['./job.sh'], './job.sh', 'true && ./job.sh --fast', ['sh', 'job.sh'], ['bash', './plain'], './app.js']) {
+    assert.match(await why(command), /; the lines of (\.\/)?(job\.sh|plain|app\.js) end in CRLF, as on Windows, and the CR counts as part of what is called: have them end in LF \(dos2unix\)$/, String(command))
+  }
+  for (const command of [['node', 'app.js'], 'cat . /dev/null no-such-file.sh']) assert.doesNotMatch(await why(command), /CRLF/)
+})
+
 test('of long output the last part is kept, without anything that a terminal would obey', async () => {
   const { output } = await run('seq 100000; printf "\\033]0;title\\007\\033[2Jred\\rover\\b\\000\\n"').ended
   assert.ok(output.startsWith('…') && output.length <= 8001)
@@ -59,8 +72,9 @@ test('one that is told to end and ends with 0 has not passed', async () => {
 test('what it leaves running in its group ends with it, and what has left the group is not waited for', async () => {
   const file = path.join(tempFolder(), 'it-has-left')
   const began = performance.now()
-  const { passed, output } = await run(`sleep 1000 & echo $!; setsid sh -c 'touch ${file}; exec sleep 20' & until [ -e ${file} ]; do sleep 0.01; done`).ended
+  const { passed, output } = await run(`sleep 1000 & echo $!; setsid sh -c 'echo $$ > ${file}; exec sleep 20' & until [ -s ${file} ]; do sleep 0.01; done`).ended
   assert.ok(passed && performance.now() - began < 15_000)
+  process.kill(Number(readFileSync(file)))
   await until(() => isGone(output), 'the end of its child')
 })
 

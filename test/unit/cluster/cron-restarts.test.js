@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCronRestarts } from '../../../server/cluster/cron-restarts.js'
 import { nextRun } from '../../../server/config/cron.js'
+import { sentenceOf } from '../../../server/events/sentences.js'
 
 const FOUR = new Date(2026, 4, 1, 4, 0, 0).getTime()
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -45,6 +46,14 @@ test('looks at the clock every minute, as that may be set, and the machine may s
   assert.equal(clock.restarts, 0)
   clock.pass(9 * 60_000)
   assert.equal(clock.restarts, 1)
+})
+
+test('goes on where the clock was set back by days, and says so', () => {
+  const clock = setUp({ at: FOUR - 5000 })
+  clock.at -= 3 * DAY_MS
+  clock.pass()
+  assert.match(sentenceOf(clock.events[0]), /^The clock was set back by 2 d 23 h; planned anew: the restart by restart.cron$/)
+  assert.equal(clock.cron.nextAt(), new Date(FOUR - 2 * DAY_MS).toISOString())
 })
 
 test('a timer that fires a moment early waits for the rest', () => {

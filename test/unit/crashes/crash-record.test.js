@@ -102,7 +102,7 @@ test('of what a program says last, the line that names a fault tells why it ende
   const recorder = createCrashRecorder({ ...NOWHERE, logs: { tail: ({ stream }) => said[/** @type {'stderr'} */ (stream)] }, lackedMemory: () => null })
   const exit = { slot: 1, worker: 1, pid: 7, code: 1, signal: null, isProgram: true }
   const reason = (/** @type {any} */ more = {}) => recorder.examine({ ...exit, ...more }).said
-  assert.deepEqual([reason(), reason({ hasStarted: true }), reason({ hasStarted: true, isProgram: false })], [said.stderr[1], said.stderr[1], null])
+  assert.deepEqual([reason(), reason({ hasStarted: true }), reason({ hasStarted: true, isProgram: false, code: 3 })], Array(3).fill(said.stderr[1]))
   assert.deepEqual([reason({ signal: 'SIGKILL', code: null }), reason({ isAsTold: true }), reason({ hasStarted: true, code: 0 })], [null, null, null])
   said.stderr = ['GET / 200']
   assert.deepEqual([reason(), reason({ hasStarted: true })], ['GET / 200', null])

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import { fingerprintOf } from '../../../server/crashes/fingerprint.js'
 import { faultIn, lastLinesOf, noteFrom } from '../../../server/crashes/last-words.js'
 import { toRecord } from '../../../server/crashes/record.js'
@@ -258,4 +259,30 @@ test('a logged error is among the last lines however long its stack is, with its
   const lines = lastLinesOf(['starting', '\u001B[31merror\u001B[39m: The upload folder does not exist', ...frames, 'info: Shutting down'])
   assert.deepEqual(lines, ['starting', 'error: The upload folder does not exist', frames[0], 'info: Shutting down'])
   assert.equal(faultIn(lines), 'error: The upload folder does not exist')
+})
+
+test('of an error that is logged with all that it has, the words are said, and what it was caused by; never only the bracket at its end', () => {
+  const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { errno: -111, code: 'ECONNREFUSED', syscall: 'connect', address: '127.0.0.1', port: 1 })
+  const many = Object.assign(new Error('status 401'), { config: Object.fromEntries(Array.from({ length: 90 }, (_, index) => [`key${index}`, { authorization: `Bearer ${'x'.repeat(70)}` }])) })
+  /** @type {[string, string][]} */
+  const cases = [
+    [`no database: ${inspect(refused)}`, 'no database: Error: connect ECONNREFUSED 127.0.0.1:1'],
+    [inspect(new TypeError('fetch failed', { cause: refused })), 'TypeError: fetch failed (Error: connect ECONNREFUSED 127.0.0.1:1)'],
+    [inspect(new AggregateError([refused, refused])), 'AggregateError (Error: connect ECONNREFUSED 127.0.0.1:1)'],
+    [inspect(many), 'Error: status 401'],
+    [inspect({ error: 'bad config', file: 'x'.repeat(80) }), `{ error: 'bad config', file: '${'x'.repeat(80)}' }`],
+    ['Error: DbError {\n    kind: Refused,\n    message: "cannot connect",\n}', 'Error: DbError { kind: Refused, message: "cannot connect", }'],
+    ['Error: no store\n\nCaused by:\n    Connection refused (os error 111)\n\nStack backtrace:\n   0: anyhow::error\n             at /srv/x.rs:3:2', 'Connection refused (os error 111)'],
+    [`2026/11/27 01:00:00 dial: connection refused${'\nmain.open\n\t/srv/main.go:10 +0x5b'.repeat(9)}`, '2026/11/27 01:00:00 dial: connection refused'],
+    [`System.InvalidOperationException: no store${'\n   at Shop.Failed.Run() in /srv/x.cs:line 3'.repeat(9)}`, 'System.InvalidOperationException: no store']
+  ]
+  for (const [text, said] of cases) assert.equal(faultIn(lastLinesOf(['listening', ...text.split('\n'), ''])), said)
+  assert.deepEqual(lastLinesOf(['  key: 1', '}']), ['  key: 1'])
+})
+
+test('what an error has does not hide that a program has ended by it', () => {
+  const properties = Array.from({ length: 14 }, (_, index) => `  key${index}: 1,`)
+  const lines = ['Error: no config', '    at load (file:///srv/r1/app.ts:1:27) {', ...properties, '  [cause]: Error: inner', '      at x (file:///srv/r1/app.ts:3:3)', '}']
+  const note = noteFrom(lines)
+  assert.deepEqual([note?.errorMessage, note?.stack], ['no config', 'Error: no config\n    at load (file:///srv/r1/app.ts:1:27)'])
 })

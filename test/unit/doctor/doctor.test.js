@@ -49,6 +49,14 @@ const CASES = {
   'a health path that nobody asks, with round-robin, where it can be asked too': [{ config: { releases: { mode: 'folder' }, ready: {}, dispatch: 'round-robin' }, files: { healthPaths: ['/healthz'] } }, [['info', 'readiness', '--ready-path /healthz']]],
   'errors at all times, which say nothing about readiness': [{ config: { releases: { mode: 'folder' }, ready: {} }, running: { serverErrors: { early: 4, later: 1 } } }, [['info', 'readiness', 'Give the app a path such as /health that answers 200 once it can work, and set ready.path to it']]],
   'Socket.IO without sticky connections': [{ package: { dependencies: ['socket.io'], engines: null } }, [['warning', 'socket-io', '--dispatch sticky']]],
+  'metrics that the app answers itself, of one worker': [
+    { package: { dependencies: ['prom-client'], engines: null }, files: { code: "app.get('/metrics', async (_, response) => response.end(await register.metrics()))" } },
+    [['warning', 'own-metrics', 'Have Prometheus read /metrics of the admin page, where prom-client is summed over all workers, or answer with aggregatorRegistry.clusterMetrics()']]
+  ],
+  'metrics of a package that answers by itself': [{ package: { dependencies: ['express-prom-bundle'], engines: null } }, [['warning', 'own-metrics', 'Have Prometheus read /metrics of the admin page, where prom-client is summed over all workers, or answer with aggregatorRegistry.clusterMetrics()']]],
+  'metrics that the app only counts': [{ package: { dependencies: ['prom-client'], engines: null } }, []],
+  'metrics that the app sums up itself': [{ package: { dependencies: ['prom-client'], engines: null }, files: { code: "app.get('/metrics', () => aggregatorRegistry.clusterMetrics())" } }, []],
+  'metrics of the only worker': [{ package: { dependencies: ['swagger-stats'], engines: null }, running: { desiredWorkers: 1 } }, []],
   'sessions in memory': [{ package: { dependencies: ['express-session'], engines: null }, files: { code: "import session from 'express-session'\napp.use(session({ secret }))" } }, [['warning', 'sessions', 'Give session({ … }) a store outside of the workers, such as connect-redis or connect-pg-simple']]],
   'sessions of code that could not be read': [{ package: { dependencies: ['express-session'], engines: null } }, [['unknown', 'sessions']]],
   'a library that talks to a primary of its own': [{ running: { unanswered: [{ library: 'log4js', message: 'the library log4js sends "log4js:message" to a primary: set disableClustering: true in log4js.configure()' }] } }, [['warning', 'unanswered', 'true in log4js.configure()']]],

@@ -92,6 +92,19 @@ rareTest('what is written passes the linter', async () => {
   }
 })
 
+test('cron_restart with autostart: false is a job of any program, and each explanation is written once', async () => {
+  const common = { cron_restart: '@daily', autostart: false, merge_logs: true, instances: 2 }
+  const given = [{ name: 'runs', script: 'jobs/a.js', cwd: 'jobs' }, { name: 'py', script: 'x.py' }, { name: 'ts', script: 'x.ts', interpreter: 'tsx' }, { name: 'npm', script: 'npm run x' }]
+  const conversion = convertEcosystem(given.map((app) => ({ ...app, ...common })), { folder: '/srv', target: '/srv', look: (file, cwd) => ({ file: file.startsWith('npm') ? null : path.resolve(cwd, file.replace('jobs/', '')), runs: 'node' }) })
+  const text = configText(conversion, { source: 'a file' })
+  const { apps } = await loadGenerated(text)
+  assert.deepEqual(Object.values(apps).map((app) => Object.entries(app.jobs).map(([name, { cron, command }]) => [name, cron, command])), [
+    [['runs-job', '0 0 * * *', ['node', 'jobs/a.js']]], [['py', '0 0 * * *', ['python3', 'x.py']]], [['ts', '0 0 * * *', ['npx', '--no', 'tsx', 'x.ts']]], [['npm', '0 0 * * *', ['npm', 'run', 'x']]]
+  ])
+  for (const words of [/what is not\s+(\/\/\s+)?kept running is a job/g, /prints all workers together/g, /it is for workers/g]) assert.equal(text.match(words)?.length, words.source.includes('workers,') ? 2 : 1, text)
+  assert.match(text, /^ {6}\/\/ Left out, as explained above: merge_logs, instances$/m)
+})
+
 test('--env puts the variables of env_<name> over env, and those of the deploy between', async () => {
   const { text } = await imported('deploy.cjs', { envName: 'production' })
   assert.deepEqual((await loadGenerated(text)).env, { APP_FROM: 'deploy', APP_SITE: 'deploy', PORT: '4326', NODE_ENV: 'production' })

@@ -72,6 +72,25 @@ test('ports that PM2 has counted up begin with the first', () => {
   assert.deepEqual(env, { PORT: 4000 })
 })
 
+test('what PM2 runs by the clock alone is a job, in a run and between two; a server that somebody has stopped stays stopped, which is said', async () => {
+  const place = { folder: '/srv/shop', target: '/srv/shop', look: (/** @type {string} */ file) => ({ file, runs: /** @type {const} */ ('node') }) }
+  const become = (/** @type {object} */ more) => {
+    const { apps, remarks } = appsOfList([listed({ cron_restart: '0 3 * * *', exec_mode: 'fork_mode', ...more }, { WHO: 'ada' })], SHELL)
+    return { text: configText(convertEcosystem(apps, place), { source: 'pm2 jlist' }), said: remarks.join('\n') }
+  }
+  for (const status of ['stopped', 'online']) {
+    const { text } = become({ status, autorestart: false, args: ['-v'], node_args: ['--no-warnings'], max_memory_restart: 300 * 1024 ** 2 })
+    assert.deepEqual(await loadGenerated(text), {
+      ...{ name: 'shop', entry: 'true', cwd: '.', env: { WHO: 'ada' }, workers: 1, restart: { policy: 'never' } },
+      jobs: { shop: { cron: '0 3 * * *', command: ['node', '--no-warnings', 'server.js', '-v'], overlap: 'replace', timeoutMs: 2 ** 31 - 1 } }
+    })
+  }
+  const { text, said } = become({ status: 'stopped' })
+  assert.match(text, /shop: \{\n {6}autostart: false,\n {6}entry: 'server\.js'/)
+  assert.doesNotMatch(text, /cron:|jobs:/)
+  assert.match(said, /^shop: somebody has stopped it, and PM2 would start it all the same at 0 3 \* \* \* \(cron_restart\)/m)
+})
+
 test('modules of PM2 and what is no process are left out', () => {
   const { apps, remarks } = appsOfList([listed({ pmx_module: true, name: 'pm2-logrotate' }), null, {}, { pm2_env: 'x' }], SHELL)
   assert.deepEqual([apps, remarks], [[], ['Left out: pm2-logrotate, a module of PM2.']])

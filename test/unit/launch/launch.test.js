@@ -395,3 +395,12 @@ describe('what cannot be started', () => {
     assert.throws(() => launch(cwd, { script: 'it' }), { details: { reason: 'not-installed' }, message: /nodeLinker: node-modules/ })
   })
 })
+
+test('a start script that only starts Node for another file is run as a program; one that may listen itself, or has modules of the app, is not', () => {
+  const spawns = "const { spawn } = require('node:child_process')\nspawn(process.execPath, [require('path').join(__dirname, 'server.js')])\n"
+  const folder = write({ 'start.js': spawns, 'esm.mjs': "import { fork } from 'child_process'\nimport 'dotenv/config'\nfork('server.js')", 'serves.js': `${spawns}require('http').createServer().listen(0)`, 'own.js': `${spawns}require('./server')`, 'job.js': "require('child_process').spawn('pg_dump')" })
+  const runtimes = ['start.js', 'esm.mjs', 'serves.js', 'own.js', 'job.js'].map((entry) => resolveLaunch({ entry, cwd: folder }).runtime)
+  assert.deepEqual(runtimes, ['other', 'other', 'node', 'node', 'node'])
+  const { entry, args } = resolveLaunch({ entry: 'start.js', args: ['a'], execArgv: ['--no-warnings'], cwd: folder })
+  assert.deepEqual([entry, args], [process.execPath, ['--no-warnings', path.join(folder, 'start.js'), 'a']])
+})

@@ -8,11 +8,21 @@ import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
-import { listParts, liveFile } from '../../../server/logs/log-files.js'
+import { endOf, listParts, liveFile } from '../../../server/logs/log-files.js'
 import { createLogs } from '../../../server/logs/logs.js'
+import { loadPosix } from '../../../server/system/posix.js'
 import { createDeferred } from '../../../server/system/deferred.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
+
+/** @returns {string | false} */
+function canCutOff () {
+  const fd = openSync(path.join(tempFolder(), 'file'), 'w+')
+  writeSync(fd, 'x'.repeat(65_537))
+  const isDone = loadPosix()?.cutOff(fd, 65_536)
+  closeSync(fd)
+  return !isDone && 'this file system cuts nothing off'
+}
 
 const WITHOUT_HOLES = ['--import', 'data:text/javascript,Object.defineProperty(process,"platform",{value:"other"})']
 const ARCHIVER = fileURLToPath(new URL('../../../server/logs/archiver.js', import.meta.url))
@@ -36,6 +46,27 @@ test('keeps every line through rotation, in files that end with a line, for a wr
   }
   assert.equal(statSync(liveFile(folder, LOG)).mode & 0o777, 0o600)
   assert.ok(statSync(liveFile(folder, LOG)).blocks * 512 < 2 * MAX_BYTES, 'what was moved out takes no room in the live file')
+})
+
+test('what a new shipper reads of a rotated log is one line that says where the older ones are, and then lines of the app, each with its place', { skip: canCutOff() }, async (t) => {
+  const { folder, logs, say, rotate } = setUp(t)
+  // Such a line of the app's own is one like all others.
+  const written = say(1, `\n[clusterdeck: ${'9'.repeat(15)} bytes before this, no; 000100]`).concat(say(900, 'x'.repeat(60)))
+  const before = logs.cursor(1, 'stdout', 0)
+  for (let round = 0; round < 3; round++) {
+    written.push(...say(900, `${round} ${'z'.repeat(60)}`))
+    await rotate({ maxFiles: round === 2 ? 1 : 3 })
+    const live = readFileSync(liveFile(folder, LOG), 'utf8')
+    const [first, ...lines] = live.split('\n').slice(0, -1)
+    assert.match(first, /^\[clusterdeck: \d{15} bytes before this, the last of them in slot-1\.stdout\.\*\.log; \d{6}\] *$/)
+    assert.deepEqual(lines, written.slice(-lines.length))
+    assert.ok(!live.includes('\0') && live.length < MAX_BYTES + 8192)
+    assert.equal(endOf(folder, LOG), Buffer.byteLength(`${written.join('\n')}\n`))
+    assert.deepEqual(logs.tail({ ...LOG, lines: lines.length - 1 }), lines.slice(1))
+  }
+  const { lost, lines } = await before.read(1e9)
+  assert.ok(lost > 0 && lines.length > 0)
+  assert.deepEqual(lines, written.slice(-lines.length))
 })
 
 test('keeps no more files than it may, and what is left is the newest', async (t) => {
@@ -111,7 +142,7 @@ test('reads the last lines over the border between two files', async (t) => {
   const written = say(1100, 'z'.repeat(60))
   await rotate()
   written.push(...say(3, 'after'))
-  const inLive = statSync(liveFile(folder, LOG)).size - Number(listParts(folder, LOG).at(-1)?.to)
+  const inLive = endOf(folder, LOG) - Number(listParts(folder, LOG).at(-1)?.to)
   assert.ok(inLive < 20_000)
   const tail = logs.tail({ ...LOG, lines: 500 })
   assert.deepEqual(tail, written.slice(-500))
@@ -401,7 +432,7 @@ function setUp (t, { mirror = 'off', maxBytes = MAX_BYTES, maxFiles = 5, streams
     /** Every line of all files. */
     all () {
       const parts = listParts(folder, LOG)
-      const live = readFileSync(liveFile(folder, LOG)).subarray(parts.at(-1)?.to ?? 0)
+      const live = readFileSync(liveFile(folder, LOG)).subarray(-(endOf(folder, LOG) - (parts.at(-1)?.to ?? 0)))
       return [...parts.map(({ file }) => readFileSync(file, 'utf8')), live.toString()].join('').split('\n').slice(0, -1)
     }
   }

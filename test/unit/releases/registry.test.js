@@ -122,7 +122,7 @@ describe('where a release lies', () => {
   })
 
   const outside = write({ 'app.js': '', 'secret/app.js': '' })
-  const root = write({ 'v1/app.js': '', 'evil-main/package.json': JSON.stringify({ main: `${'../'.repeat(20)}${outside}/app.js` }), 'a-file': '', 'empty/readme': '' })
+  const root = write({ 'v1/app.js': '', 'evil-main/package.json': JSON.stringify({ main: `${'../'.repeat(20)}${outside}/app.js` }), 'a-file': '', 'empty/readme': '' }, path.join(tempFolder(), 'root'))
   const twin = write({ 'app.js': '' }, `${root}-twin`)
   symlinkSync(outside, path.join(root, 'out'))
   symlinkSync('out/secret', path.join(root, 'out-by-two'))

@@ -138,6 +138,7 @@ describe('the mask', () => {
     mask.add({ DB: CANARY, LONGER: `${CANARY}-and-more`, KEY: 'first-line-of-it\nsecond-line-of-it', SHORT: 'luck', SIGNS: '$&.*+?^(){}|[]\\/' })
     assert.deepEqual(mask.hide(told), { message: 'no luck with [DB]', detail: { list: ['[KEY]', 5, null], other: '[LONGER]' } })
     assert.equal(mask.hide('a $&.*+?^(){}|[]\\/ b'), 'a [SIGNS] b')
+    assert.equal(mask.hide('git: https://t0ken@a.example/x https://u:p@ss@b/x ssh://git@c/x ssh://u:p@d git+https://t@e'), 'git: https://…@a.example/x https://…@b/x ssh://git@c/x ssh://…@d git+https://…@e')
     mask.add({ DB: 'its-next-value' })
     assert.equal(mask.hide(`${CANARY} its-next-value`), '[DB] [DB]')
   })

@@ -13,7 +13,9 @@ function setUp (at, jobs, missed) {
   let timer = null
   /** @type {string[]} */
   const due = []
-  const clock = { now: Date.parse(at) }
+  /** @type {[string[], number][]} */
+  const setBack = []
+  const clock = { now: Date.parse(at), backMs: 0 }
   const timers = /** @type {any} */ ({
     setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => (timer = { run, at: clock.now + ms }),
     clearTimeout () { timer = null }
@@ -21,13 +23,23 @@ function setUp (at, jobs, missed) {
   const timetable = createTimetable({
     nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone),
     onDue: (name, planned) => { due.push(`${name} ${planned.toISOString()} at ${new Date(clock.now).toISOString()}`) },
+    onSetBack: (names, ms) => { setBack.push([names, ms]) },
     now: () => clock.now,
+    passed: () => clock.now + clock.backMs,
     timers
   })
   timetable.plan(jobs, missed)
   return {
     timetable,
     due,
+    setBack,
+
+    /** @param {number} ms */
+    setClockBack (ms) {
+      clock.now -= ms
+      clock.backMs += ms
+      if (timer) timer.at -= ms
+    },
 
     /** @param {string} to */
     pass (to) {
@@ -124,10 +136,24 @@ describe('what has come meanwhile', () => {
   })
 
   test('does not run where the clock is set back: the time that was planned stays', () => {
-    const { due, pass, sleep } = setUp('2026-05-01T02:31:00Z', { nightly: { cron: NIGHTLY } })
-    sleep(-10 * MINUTE_MS)
+    const { due, pass, setBack, setClockBack } = setUp('2026-05-01T02:31:00Z', { nightly: { cron: NIGHTLY } })
+    setClockBack(10 * MINUTE_MS)
     pass('2026-05-01T02:50:00Z')
-    assert.deepEqual(due, [])
+    assert.deepEqual([due, setBack], [[], []])
+  })
+
+  test('goes on by the new time, within a minute, where the clock was set back by more than lies between two times, and that is told', () => {
+    const { due, pass, setBack, setClockBack, timetable } = setUp('2026-05-03T02:31:00Z', { poll: { cron: '*/5 * * * *' }, nightly: { cron: NIGHTLY }, monthly: { cron: '0 0 1 * *' } })
+    setClockBack(49 * HOUR_MS)
+    pass('2026-05-01T01:32:30Z')
+    assert.deepEqual(setBack, [[['poll', 'nightly'], 49 * HOUR_MS]])
+    pass('2026-05-01T02:31:00Z')
+    assert.deepEqual(due.map((each) => each.slice(0, 16)), [...Array.from({ length: 12 }, () => 'poll 2026-05-01T'), 'nightly 2026-05-'])
+    assert.equal(timetable.nextAt('monthly'), '2026-06-01T00:00:00.000Z', 'it has been on the 1st')
+    setClockBack(3000)
+    pass('2026-05-01T02:41:00Z')
+    assert.equal(due.length, 15)
+    assert.equal(setBack.length, 1)
   })
 })
 

@@ -103,6 +103,17 @@ test('what an app tells is bounded, and never in the place of ours', async () =>
   assert.equal((await appMetrics.read()).metrics.reduce((sum, { series }) => sum + series.length, 0), 10_000)
 })
 
+test('the bound is one of lines, as Prometheus reads them: each bucket of a histogram is one', async () => {
+  const { appMetrics, tick } = startMetrics()
+  const seconds = (/** @type {string} */ name, /** @type {number} */ sets) => ({ name, help: '', type: 'histogram', aggregator: 'sum', rows: Array.from({ length: sets }, (_, n) => [{ route: `/${n}` }, 1, 1, Array.from({ length: 9 }, (_, le) => [le, 1])]) })
+  appMetrics.accept(1, told(seconds('fits', 800), seconds('too_many', 900)), ALIVE)
+  const lines = async () => toPrometheusText((await appMetrics.read()).metrics).split('\n').filter((line) => /^(fits|too_many)/.test(line)).length
+  assert.deepEqual([await lines(), (await appMetrics.read()).leftOut], [800 * 12, 900 * 12])
+  appMetrics.left(1)
+  tick(LAST_WORDS_MS)
+  assert.equal(await lines(), 833 * 12, 'of those that have ended as many as fit')
+})
+
 test('of workers that have ended no more names are kept than series, so that names with a pid do not pile up', () => {
   const kept = createKeptMetrics(2)
   for (let pid = 1; pid < 10; pid++) kept.add({ name: `pid_${pid}`, help: '', type: 'counter', aggregator: 'sum', series: new Map([['[]', { labels: {}, value: 1 }]]) })

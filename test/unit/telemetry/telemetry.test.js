@@ -8,6 +8,7 @@ import { createDeferred } from '../../../server/system/deferred.js'
 import { createDelivery } from '../../../server/telemetry/delivery.js'
 import { createJournal } from '../../../server/telemetry/journald.js'
 import { eventRecord, lineRecord } from '../../../server/telemetry/log-record.js'
+import { sendLogs, sendMetrics } from '../../../server/telemetry/otlp.js'
 import { postOtlp } from '../../../server/telemetry/otlp-post.js'
 import { logsRequest, metricsRequest } from '../../../server/telemetry/otlp-json.js'
 import { toProtobuf } from '../../../server/telemetry/otlp-protobuf.js'
@@ -130,6 +131,40 @@ test('while a collector is away the newest records are kept, and an end waits fo
   }), { batchMs: 0 })
   stuck.push(1)
   await stuck.close(5)
+})
+
+test('what is too large for a collector goes in halves, until it fits or is one record, of logs and of metrics', async (t) => {
+  // The pause before a batch keeps no process alive.
+  const alive = setInterval(() => {}, 1000)
+  t.after(() => clearInterval(alive))
+  /** @type {number[]} */
+  const sizes = []
+  /** @type {string[]} */
+  const taken = []
+  const { url } = await serveHttp(t, async (request, response) => {
+    const body = Buffer.concat(await request.toArray())
+    sizes.push(body.length)
+    if (body.length > 20_000) return response.writeHead(413).end()
+    taken.push(...String(body).match(/(line|kind)-\d+/g) ?? [])
+    response.end('{}')
+  })
+  const target = { url, headers: {}, timeoutMs: 10_000, isCompressed: false, isJson: true }
+  const sender = { attributes: {}, version: '1' }
+  let lost = 0
+  const counted = { onOutcome: (/** @type {{ dropped: number }} */ { dropped }) => { lost += dropped }, sender }
+  const logs = sendLogs(target, counted)
+  for (let n = 0; n < 400; n++) logs.push({ ...RECORD, text: `line-${n} ${'y'.repeat(n === 200 ? 30_000 : 5000)}` })
+  await logs.close(20_000)
+  assert.deepEqual(taken, Array.from({ length: 400 }, (_, n) => `line-${n}`).filter((_, n) => n !== 200))
+  assert.equal(lost, 1, 'one that alone is too large')
+  assert.ok(sizes.filter((size) => size > 20_000).length < 12, `what was refused once is not tried again: ${sizes}`)
+  assert.ok(Math.max(...sizes) < 1_000_000, 'a vendor that takes 1 MB refuses nothing')
+
+  taken.length = 0
+  const series = Array.from({ length: 1000 }, (_, n) => ({ labels: { kind: `kind-${n}` }, value: n }))
+  await sendMetrics(target, { ...counted, intervalMs: 60_000, read: async () => [...EVERY_TYPE, { name: 'orders', help: '', type: 'gauge', series }] }).close(20_000)
+  assert.deepEqual(taken, series.map(({ labels: { kind } }) => kind))
+  assert.equal(lost, 1)
 })
 
 test('a batch that is being sent is not dropped, nor counted as lost', async (t) => {

@@ -14,6 +14,7 @@ import { Server as SocketServer } from 'socket.io'
 import { io } from 'socket.io-client'
 import WebSocket, { WebSocketServer } from 'ws'
 import { createDrain } from '../../../workers/drain.js'
+import { createLatePorts } from '../../../workers/late-ports.js'
 import { watchRequests } from '../../../workers/requests.js'
 import { NO_SESSIONS } from '../../../workers/sessions.js'
 import { until } from '../../support/until.js'
@@ -27,7 +28,7 @@ async function serve (t, server) {
   /** @type {import('../../../workers/protocol.js').Holds[]} */
   const told = []
   let isDrained = false
-  const drain = createDrain({ requests, sessions: NO_SESSIONS, onStart () {}, onHolds: (holds) => told.push(holds), onOverdue () {}, onDrained: () => { isDrained = true } })
+  const drain = createDrain({ requests, sessions: NO_SESSIONS, latePorts: createLatePorts({ isLate: () => false, connections: () => [] }), onStart () {}, onHolds: (holds) => told.push(holds), onOverdue () {}, onDrained: () => { isDrained = true } })
   drain.watch(server)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
   t.after(() => server.close())
@@ -188,6 +189,19 @@ test('at the deadline an upload and a download that still move go on, what has s
   await Promise.all(servers.map(({ untilDrained }) => untilDrained()))
   assert.deepEqual(servers.map(({ drain }) => drain.unfinished()?.requests), [2, 2])
   assert.ok(servers[0].told.some(({ transfers }) => transfers > 0), JSON.stringify(servers[0].told))
+})
+
+test('a transfer that still moves when its time is over is cut, and nobody says that it had stopped', async (t) => {
+  const { drain, port, untilDrained } = await serve(t, http.createServer((_request, response) => {
+    const timer = setInterval(() => response.write('.'), 10)
+    response.on('close', () => clearInterval(timer))
+  }))
+  const end = download(clientOf1(port)('/'))
+  await wait(200)
+  drain.start({ ...LIMITS, deadlineMs: 300, longLivedMs: 400, spreadMs: 100 })
+  assert.equal(await end, 'cut')
+  await untilDrained()
+  assert.deepEqual(drain.unfinished(), { requests: 1, connections: 1, stalled: 0, closed: { webSockets: 0, eventStreams: 0, connections: 0 } })
 })
 
 /** @param {number} port @returns {(path: string) => any} */

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSessionNames } from '../../../workers/session-names.js'
 
-const NONE = { header: null, cookie: null, query: null }
+const NONE = { header: null, cookie: null, query: null, path: null }
 
 test('a request tells its session by header, else by cookie, else by its URL', () => {
-  const names = createSessionNames({ header: 'Mcp-Session-Id', cookie: 'connect.sid', query: 'sid' })
+  const names = createSessionNames({ header: 'Mcp-Session-Id', cookie: 'connect.sid', query: 'sid', path: null })
   const head = (/** @type {string[]} */ ...lines) => [...lines, '', 'sid=body'].join('\r\n')
   const all = ['GET /a?x=1&sid=q HTTP/1.1', 'Cookie: a=b; connect.sid=s%3Ac; c=d', 'mcp-session-id:  h ']
   for (const [lines, expected] of /** @type {[string[], string | null][]} */ ([[all, 'h'], [all.slice(0, 2), 's%3Ac'], [all.slice(0, 1), 'q'], [['GET /?sidx=1 HTTP/1.1', 'Host: x?sid=1', 'cookie: xconnect.sid=1; connectxsid=2', 'mcp-session-id:'], null]])) {
@@ -25,7 +25,7 @@ test('of two cookies of one name, the first tells the session, before a request 
 })
 
 test('an answer tells a new session by the same header, by the cookie that it sets, or at its beginning', () => {
-  const names = createSessionNames({ header: 'mcp-session-id', cookie: 'sid', query: 'sid' })
+  const names = createSessionNames({ header: 'mcp-session-id', cookie: 'sid', query: 'sid', path: null })
   assert.equal(names.inAnswer('HTTP/1.1 200 OK\r\nMcp-Session-Id: h\r\nSet-Cookie: sid=c\r\n\r\n'), 'h')
   assert.equal(names.inAnswer('HTTP/1.1 200 OK\r\nset-cookie: other=1\r\nSet-Cookie: sid=c; Path=/\r\n\r\n'), 'c')
   assert.equal(names.inAnswer('HTTP/1.1 200 OK\r\nset-cookie: sid=; Max-Age=0\r\n\r\n'), null, 'a cookie that is taken back')
@@ -33,4 +33,12 @@ test('an answer tells a new session by the same header, by the cookie that it se
   assert.equal(names.inBody('event: endpoint\ndata: /messages?sid=q-2\n\n'), 'q-2')
   assert.equal(names.inBody('<p>sidelined="x"'), null)
   assert.equal(createSessionNames(NONE).inAnswer('HTTP/1.1 200 OK\r\nset-cookie: sid=c\r\n\r\n'), null)
+})
+
+test('a client may name its session in the path', () => {
+  const names = createSessionNames({ ...NONE, path: '/sock.js/:server/:session' })
+  for (const [url, expected] of /** @type {[string, string | null][]} */ ([['/sock.js/000/abc/xhr', 'abc'], ['/sock.js/1/abc?t=1', 'abc'], ['/sock.js/1/abc', 'abc'], ['/sock.js/info?x=/a/b', null], ['/sockxjs/1/abc', null], ['/app/sock.js/1/abc', null], ['/sock.js/1/', null]])) {
+    assert.equal(names.inHead(`POST ${url} HTTP/1.1\r\nHost: a\r\n\r\n`), expected, url)
+    assert.equal(names.inRequest(/** @type {any} */ ({ url, rawHeaders: [] })), expected, url)
+  }
 })
