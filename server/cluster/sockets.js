@@ -1,4 +1,3 @@
-import net from 'node:net'
 import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 import { bindDatagrams, bindHandle, EADDRINUSE, isDescriptor } from '../../workers/descriptor.js'
