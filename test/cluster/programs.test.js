@@ -78,7 +78,7 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const deck = await startDeck(t, null, { cwd, workers: 1, args: ['sh', '-c', `setsid sleep 345 & echo $! > ${path.join(cwd, 'pid')}`] })
     const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
     assert.match(message, /exited with code 0 before it was ready; it has gone to the background, and left \w+ \(pid \d+\), which is ended: let it run in the foreground/)
-    assert.ok(isGone(textIn(path.join(cwd, 'pid')).trim()))
+    await until(() => isGone(textIn(path.join(cwd, 'pid')).trim()), 'the end of what it has left')
   })
 
   test('have a Unix socket of their own in each rollout: no fresh connection fails over a deploy, a killed worker and a restart', async (t) => {

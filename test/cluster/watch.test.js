@@ -54,12 +54,12 @@ test('--watch sees a link that leads elsewhere, to the app or to one of its file
   const config = (/** @type {object} */ env) => writeFileSync(at('clusterdeck.config.json'), JSON.stringify({ entry: 'current/app.cjs', workers: 1, watch: true, envFile: 'own.env', execArgv: ['--env-file', 'node.env'], env, drain: { idleGraceMs: 50 } }))
   for (const name of ['one', 'two']) {
     mkdirSync(at(name))
-    writeFileSync(at(name, 'app.cjs'), `const { OWN, NODE, OF_CONFIG } = process.env; const answer = ['${name}', require('./part.cjs'), OWN, NODE, OF_CONFIG].join(' '); require('http').createServer((_, response) => response.end(answer)).listen(0)`)
+    writeFileSync(at(name, 'app.cjs'), `const { OWN, OF_NODE, OF_CONFIG } = process.env; const answer = ['${name}', require('./part.cjs'), OWN, OF_NODE, OF_CONFIG].join(' '); require('http').createServer((_, response) => response.end(answer)).listen(0)`)
     writeFileSync(at(`part-${name}.cjs`), `module.exports = 'part-${name}'`)
     symlinkSync('../part-one.cjs', at(name, 'part.cjs'))
   }
   writeFileSync(at('env-1'), 'OWN=1')
-  writeFileSync(at('node.env'), 'NODE=1')
+  writeFileSync(at('node.env'), 'OF_NODE=1')
   link('env-1', 'own.env')
   link('one', 'current')
   config({})
@@ -74,7 +74,7 @@ test('--watch sees a link that leads elsewhere, to the app or to one of its file
     [() => link('../part-two.cjs', 'one/part.cjs'), 'one part-two 3 1 '],
     [() => link('two', 'current'), 'two part-one 3 1 '],
     [() => config({ OF_CONFIG: 'new' }), 'two part-one 3 1 new'],
-    [() => writeFileSync(at('node.env'), 'NODE=4'), 'two part-one 3 4 new']
+    [() => writeFileSync(at('node.env'), 'OF_NODE=4'), 'two part-one 3 4 new']
   ])) {
     change()
     const event = await deck.untilEvent(({ type, rollout }) => rollout > last && /^rollout\.(succeeded|failed)$/.test(type), `a rollout to ${becomes}`)
