@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import net from 'node:net'
 import path from 'node:path'
-import { describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
@@ -131,12 +131,9 @@ describe('start', { concurrency: 2 }, () => {
   })
 })
 
-/** @type {net.Server[]} */
-const busy = []
-
 async function busyPort () {
   const server = net.createServer().listen(0, '127.0.0.1').unref()
-  busy.push(server)
+  after(() => server.close())
   await once(server, 'listening')
   return /** @type {net.AddressInfo} */ (server.address()).port
 }

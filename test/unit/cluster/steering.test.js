@@ -124,7 +124,10 @@ async function workersOf (t, address, { serving, leaving = [], count, isHeldBack
   const bound = steering.bind('key', { address, port: 0, addressType: address.includes(':') ? 6 : 4, index: 0 })
   if ('errno' in bound) throw new Error(`errno ${bound.errno}`)
   const group = bound
-  t.after(() => steering.forget('key'))
+  t.after(() => {
+    steering.forget('key')
+    group.close()
+  })
   const inodes = Array.from({ length: count }, (_, index) => begin(index + 1))
   const place = { port: 0 }
   group.handle.getsockname?.(place)
