@@ -131,13 +131,9 @@ describe('start', { concurrency: 2 }, () => {
   })
 })
 
-/** @type {net.Server[]} */
-const busy = []
-after(() => { for (const server of busy) server.close() })
-
 async function busyPort () {
   const server = net.createServer().listen(0, '127.0.0.1').unref()
-  busy.push(server)
+  after(() => server.close())
   await once(server, 'listening')
   return /** @type {net.AddressInfo} */ (server.address()).port
 }

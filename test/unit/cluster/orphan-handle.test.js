@@ -59,6 +59,8 @@ test('the end of one that is seen to be gone is told, and its order is removed',
 })
 
 test('the end that its keeper has seen is told as it was, with the error that it left', async (t) => {
+  // It would be seen to be gone.
+  t.mock.timers.enable({ apis: ['setInterval'] })
   const { child, handle, exits, crashFile } = await setUp(t)
   const error = { errorName: 'Error', errorMessage: 'boom', stack: null }
   writeFileSync(crashFile, JSON.stringify({ at: Date.now(), ...error }))
