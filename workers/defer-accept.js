@@ -49,8 +49,9 @@ export function createAcceptDeferral () {
 /**
  * Keeps datagrams from a worker that is not ready: they go to the others, or wait in the kernel's buffer. What sends by its
  * socket before that waits for answers to get ready, and receives at once.
+ * @param {{ hold: () => () => void }} parts  keeps the process running, as a socket that receives does
  */
-export function createReceiveDeferral () {
+export function createReceiveDeferral ({ hold }) {
   /** @type {Set<() => void>} */
   const held = new Set()
   let isOver = false
@@ -59,21 +60,31 @@ export function createReceiveDeferral () {
     /** @param {DatagramHandle} handle of a shared socket, before Node has it */
     take (handle) {
       if (isOver) return
-      const { recvStart } = handle
+      const { recvStart, close } = handle
       handle.recvStart = function () {
-        handle.recvStart = recvStart
         // Only now Node has given it this one.
         const { send } = handle
-        handle.send = function (...args) {
-          begin()
-          return send.apply(handle, args)
-        }
+        const release = hold()
         held.add(begin)
+        handle.send = (...args) => {
+          begin()
+          return handle.send(...args)
+        }
+        handle.close = (callback) => {
+          letGo()
+          return handle.close(callback)
+        }
         return 0
 
         function begin () {
-          handle.send = send
-          if (held.delete(begin)) handle.recvStart()
+          letGo()
+          handle.recvStart()
+        }
+
+        function letGo () {
+          Object.assign(handle, { recvStart, send, close })
+          held.delete(begin)
+          release()
         }
       }
     },

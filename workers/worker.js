@@ -76,7 +76,7 @@ export function startWorker (settings) {
   let isServing = false
   let countsAsReady = false
   const deferral = probe && createAcceptDeferral()
-  const receiveDeferral = createReceiveDeferral()
+  const receiveDeferral = createReceiveDeferral({ hold: () => naturalEnd?.hold() ?? (() => {}) })
   const readiness = probe && createReadiness(probe, { createClient: createProbeClient, onSeen: (text) => channel.send({ type: 'probed', text }), onReady: acceptReady })
   const orphan = outliveMaster(settings.orphan, { drain, hasSockets, isOfUse })
 

@@ -33,6 +33,11 @@ describe('ports that are opened late', { concurrency: 2 }, () => {
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.match(await get(second), /^\d+$/)
     assert.deepEqual([(await main.end()).failed, (await late.end()).failed], [[], []])
+    const events = (await deck.history('limit=100')).reverse()
+    for (const slot of [1, 2]) {
+      const told = events.filter((event) => event.slot === slot && (isSecond(event) || event.type === 'worker.draining')).map(({ type }) => type)
+      assert.deepEqual(told, ['worker.listening', 'worker.listening', 'worker.draining'], 'its old worker serves until the next one has it')
+    }
     assert.deepEqual((await deck.status()).app.addresses, [url, second])
   })
 
