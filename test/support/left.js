@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { endEach, findStarted, listeningSockets } from './leftovers.js'
+import { addressOf, endEach, findStarted, listeningSockets } from './leftovers.js'
 import { PLACES } from './place.js'
 import { until } from './until.js'
 
@@ -44,7 +44,7 @@ export function leftNow ({ env, cwd, listeners, servers: known, files }) {
     ...[...new Set([...Object.keys(env), ...Object.keys(process.env)])].filter((name) => env[name] !== process.env[name]).map((name) => `the variable ${name}`),
     ...process.cwd() === cwd ? [] : [`the working folder ${process.cwd()}`],
     ...process.eventNames().filter((name) => !OF_THE_PROCESS.includes(name) && process.listenerCount(name) > (listeners.get(name) ?? 0)).map((name) => `a listener of the process for ${String(name)}`),
-    ...[...listeningSockets()].filter(([inode]) => !known.has(inode)).map(([, address]) => `a server at ${address}`),
+    ...[...listeningSockets().keys()].filter((inode) => !known.has(inode)).map((inode) => `a server at ${addressOf(inode)}`),
     ...startedIn(place).map(({ pid, command }) => `the process ${pid}, ${command}`),
     ...readdirSync(place).filter((name) => !TEMPORARY_FOLDER.test(name) && !PLACES.includes(name) && !OF_BROWSER.test(name)).map((name) => `the file ${path.join(place, name)}`),
     ...filesOfProject().filter((name) => !files.has(name)).map((name) => `the file ${name}`)

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import path from 'node:path'
+import { loadPosix } from '../../server/system/posix.js'
 
 /**
  * Processes by what their environment holds, which goes from each to whatever it starts.
@@ -74,8 +75,6 @@ function isLivingChild (place, parents) {
 }
 
 const LISTENING = '0A'
-/** __SO_ACCEPTCON. */
-const ACCEPTS = '00010000'
 
 /** @param {number} port @returns {boolean} whether any TCP socket of this machine listens there, on whatever address */
 export function isListening (port) {
@@ -85,15 +84,23 @@ export function isListening (port) {
   }))
 }
 
-/** @returns {Map<string, string>} the addresses at which this process listens, TCP and Unix sockets, by inode */
+/**
+ * Asks the sockets of this process: the lists of /proc/net have those of all processes, and cost a busy kernel a tenth of a second each.
+ * @returns {Map<string, number>} the descriptors by which this process listens, TCP and Unix sockets, by inode
+ */
 export function listeningSockets () {
-  const own = new Set(readdirSync('/proc/self/fd').map((fd) => inodeOf(`/proc/self/fd/${fd}`)))
-  const rows = ['tcp', 'tcp6', 'unix'].flatMap((kind) => readFileSync(`/proc/self/net/${kind}`, 'utf8').trim().split('\n').slice(1).map((line) => line.trim().split(/\s+/)))
-  return new Map(rows.flatMap((row) => {
-    // Those of Unix have as flag that they accept, and a path where they have one.
-    const [isOpen, inode, address] = row[0].endsWith(':') && row[0].length > 12 ? [row[3] === ACCEPTS, row[6], row[7] ?? 'no path'] : [row[3] === LISTENING, row[9], `port ${Number.parseInt(row[1].split(':')[1], 16)}`]
-    return isOpen && own.has(inode) ? [[inode, address]] : []
+  const calls = loadPosix()
+  return new Map(readdirSync('/proc/self/fd').flatMap((fd) => {
+    const inode = inodeOf(`/proc/self/fd/${fd}`)
+    return inode !== undefined && calls?.isListening(Number(fd)) ? [[inode, Number(fd)]] : []
   }))
+}
+
+/** @param {string} inode @returns {string} where a socket listens */
+export function addressOf (inode) {
+  const rows = ['tcp', 'tcp6', 'unix'].flatMap((kind) => readFileSync(`/proc/self/net/${kind}`, 'utf8').trim().split('\n').slice(1).map((line) => line.trim().split(/\s+/)))
+  const [row = []] = rows.filter((each) => each[9] === inode || each[6] === inode)
+  return row[9] === inode ? `port ${Number.parseInt(row[1].split(':')[1], 16)}` : row[7] ?? 'no path'
 }
 
 /** @param {string} fd @returns {string | undefined} of a socket */
