@@ -72,7 +72,7 @@ const AT_BOOT = [
   { name: 'throw at load', app: 'throws-at-load.js', cause: 'boot-failure', kind: 'unhandled-rejection', code: 1, signal: null, errorName: 'TypeError', top: 'throws-at-load.js' },
   { name: 'syntax error at load', app: 'broken.js', source: 'const broken = ;\n', cause: 'boot-failure', kind: 'exception', code: 1, signal: null, errorName: 'SyntaxError', top: 'broken.js' },
   { name: 'exit before listening', app: 'exits-before-listening.js', cause: 'boot-failure', kind: 'exit-code', code: 3, signal: null },
-  { name: 'address in use', app: 'listens-on-a-taken-port.js', cause: 'boot-failure', kind: 'exception', code: 1, signal: null, errorName: 'Error', top: 'listens-on-a-taken-port.js' },
+  { name: 'address in use', app: 'listens-on-a-taken-port.js', cause: 'boot-failure', kind: 'exception', code: 1, signal: null, errorName: 'Error' },
   { name: 'never ready', app: 'never-listens.js', flags: ['--ready-timeout-ms', '300', '--ready-signal', 'listening'], cause: 'boot-failure', kind: 'boot-failure', code: 0, signal: null, actor: 'system' }
 ]
 
