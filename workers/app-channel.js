@@ -44,6 +44,7 @@ export function keepAppChannel ({ isOfUse }) {
 
   /** @param {import('node:events').EventEmitter | undefined} emitter */
   function hideFromApp (emitter) {
-    for (const each of emitter?.rawListeners('disconnect') ?? []) if (!own.has(each)) Reflect.apply(emitter?.removeListener ?? each, emitter, ['disconnect', each])
+    if (!emitter) return
+    for (const each of emitter.rawListeners('disconnect')) if (!own.has(each)) emitter.removeListener('disconnect', /** @type {() => void} */ (each))
   }
 }

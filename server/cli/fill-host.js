@@ -1,6 +1,6 @@
 import { DeckError } from '../errors.js'
-import { timeoutOf } from './duration.js'
 import { keptSecretsText } from './app-orders.js'
+import { timeoutOf } from './duration.js'
 import { decksTable } from './decks-table.js'
 import { isWanted, lastingHost } from './host.js'
 import { ensureHost } from './host-start.js'

@@ -114,7 +114,7 @@ function appOf (group, ownEnv) {
     remarks: [
       ...(isWithoutCron ? [`${first.name}: somebody has stopped it, and PM2 would start it all the same at ${cron} (cron_restart). Here it stays stopped until clusterdeck start; restart.cron is left out.`] : []),
       ...(taken.length > 0 ? [`${first.name}: taken with their values: ${taken.map(([name]) => name).join(', ')}.`] : []),
-      ...(secret.length > 0 ? [`${first.name}: these may be secret: ${secret.join(', ')}.`] : []),
+      ...(secret.length > 0 ? [`${first.name}: these may be secret: ${secret.join(', ')}.`] : [])
     ],
     left: left.join(', ')
   }

@@ -10,8 +10,8 @@ import { whyPathDistrusted } from '../system/trust.js'
 import { userId } from '../system/user.js'
 
 const PATIENCE_MS = 15_000
-/** The list has the whole environment of each process. */
 const MAX_PID_FILE_BYTES = 100
+/** The list has the whole environment of each process. */
 const MAX_LIST_BYTES = 256 * 1024 * 1024
 
 /** @typedef {Awaited<ReturnType<typeof findPm2>>} RunningPm2 */

@@ -44,7 +44,7 @@ const FOREIGN_FILE = /\.(py|rb|php|pl|sh|bash|zsh|jar|exe|go|rs|lua)$/
 /** What may be the name of a program. */
 const IS_WORD = /^(?!.*\.[cm]?[jt]sx?$)[^/\\]+$/s
 const IS_JAVASCRIPT = /\.[cm]?js$/
-const IS_LAUNCHER = 'it starts its server as another process, so it is run as a program of another language is, with all that it starts'
+const LAUNCHER_NOTE = 'it starts its server as another process, so it is run as a program of another language is, with all that it starts'
 /** They say where they come from themselves. */
 const OF_A_SCRIPT = /^(npm_.*|PATH|NODE_PATH)$/
 
@@ -74,7 +74,7 @@ export function resolveLaunch (wish, { env = process.env, stripsTypes = /** @typ
 
 /** @param {Program} program @param {string[]} given  options of node @returns {Program} which is Node itself */
 function byNode ({ entry, args, execArgv, env, cwd, notes }, given) {
-  return { runtime: 'other', entry: process.execPath, args: [...execArgv, ...given, entry, ...args], execArgv: [], env, cwd, notes: [...notes, IS_LAUNCHER] }
+  return { runtime: 'other', entry: process.execPath, args: [...execArgv, ...given, entry, ...args], execArgv: [], env, cwd, notes: [...notes, LAUNCHER_NOTE] }
 }
 
 /**

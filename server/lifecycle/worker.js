@@ -179,7 +179,7 @@ export function recordEnd (transition, worker, seen) {
 /** @param {Worker} worker @param {import('./loss.js').Exit} exit @returns {string | null} what may help one that has ended as a job does */
 function hintOfEnd ({ intent, addresses }, { code, error }) {
   const isOfJob = code === 0 && !error && !intent && addresses.length === 0
-  return isOfJob ? 'it has come to its end without an error: where that is meant, as of a job, set restart.policy: on-failure (--restart-policy on-failure)' : null
+  return isOfJob ? 'it has come to its end without an error: if the app is a job that is meant to end, set restart.policy: on-failure (--restart-policy on-failure)' : null
 }
 
 /** An app that ends its workers sooner than this counts as crashing, so that it does not fork all the time. */

@@ -10,7 +10,7 @@ import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { loadPosix } from '../system/posix.js'
-import { firstLine, headOf, listLogs, listParts, liveFile, partFile, previousFile, sizeOf, startsFile, startsOf } from './log-files.js'
+import { digitsOf, firstLine, headOf, listLogs, listParts, liveFile, partFile, previousFile, sizeOf, startsFile, startsOf } from './log-files.js'
 
 /** @typedef {{ folder: string, maxBytes: number, maxFiles: number }} Order */
 /** @typedef {import('./log-files.js').Log & { start: number, dropped: number, error: string | null }} Report `start`: where the live file begins; `dropped`: bytes since the last report */
@@ -153,8 +153,8 @@ function freeAlone (one, fd, end) {
   if (cut > 0) {
     const line = firstLine(one, one.base + end, end - cut)
     const starts = startsFile(folder, one)
-    // The one that it has, and the one that it is about to have.
-    writeFileSync(`${starts}.new`, `${startsOf(folder, one).slice(-2).join('\n')}\n${String(line).slice(14, 29)}`.trim(), { mode: 0o600 })
+    // The first line that the file has, and the one that it is about to have.
+    writeFileSync(`${starts}.new`, `${startsOf(folder, one).slice(-2).join('\n')}\n${digitsOf(one.base + end)}`.trim(), { mode: 0o600 })
     renameSync(`${starts}.new`, starts)
     writeSync(fd, line, 0, line.length, cut)
     if (posix?.cutOff(fd, cut)) {

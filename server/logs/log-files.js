@@ -35,7 +35,7 @@ export function liveFile (folder, { slot, stream }) {
 
 /** @param {string} folder @param {Log} log @param {number} from */
 export function partFile (folder, { slot, stream }, from) {
-  return path.join(folder, `slot-${slot}.${stream}.${String(from).padStart(OFFSET_DIGITS, '0')}.log`)
+  return path.join(folder, `slot-${slot}.${stream}.${digitsOf(from)}.log`)
 }
 
 /** Where offsets are not kept: the one older file, on file systems without holes. @param {string} folder @param {Log} log */
@@ -43,14 +43,19 @@ export function previousFile (folder, { slot, stream }) {
   return path.join(folder, `slot-${slot}.${stream}.previous.log`)
 }
 
-/** Where it has begun since something was cut off, for what an app writes is not believed. @param {string} folder @param {Log} log */
+/** An offset as names of files and first lines have it. @param {number} offset */
+export function digitsOf (offset) {
+  return String(offset).padStart(OFFSET_DIGITS, '0')
+}
+
+/** The file that notes where a log has begun since something was cut off: a first line that the app itself has written is not believed. @param {string} folder @param {Log} log */
 export function startsFile (folder, { slot, stream }) {
   return path.join(folder, `slot-${slot}.${stream}.starts`)
 }
 
 /** @param {Log} log @param {number} from  the offset of what comes next @param {number} bytes @returns {Buffer} what a live file begins with */
 export function firstLine ({ slot, stream }, from, bytes) {
-  const text = `[clusterdeck: ${String(from).padStart(OFFSET_DIGITS, '0')} bytes before this, the last of them in slot-${slot}.${stream}.*.log; ${String(bytes).padStart(6, '0')}]`
+  const text = `[clusterdeck: ${digitsOf(from)} bytes before this, the last of them in slot-${slot}.${stream}.*.log; ${String(bytes).padStart(6, '0')}]`
   return Buffer.from(`${text.padEnd(bytes - 1)}\n`)
 }
 

@@ -31,9 +31,10 @@ export function lookAround () {
 
 /** @param {Surroundings} before @returns {Promise<string[]>} the same, once it had the time to go; the processes are ended */
 export async function leftSince (before) {
-  await until(() => leftNow(before).length === 0, 'the end of all', { patienceMs: PATIENCE_MS }).catch(() => {})
-  const left = leftNow(before)
-  endEach(startedIn(String(before.env.TEST_PLACE)))
+  /** @type {string[]} */
+  let left = []
+  await until(() => (left = leftNow(before)).length === 0, 'the end of all', { patienceMs: PATIENCE_MS }).catch(() => {})
+  if (left.length > 0) endEach(startedIn(String(before.env.TEST_PLACE)))
   return left
 }
 
