@@ -43,7 +43,7 @@ export function orderOfApp ({ name, dependsOn }, file, { env, cwd }) {
 export function keptSecretsText (orders) {
   const names = [...new Set(orders.flatMap(({ env = {} }) => Object.keys(env)))].filter((name) => LOOKS_SECRET.test(name))
   if (names.length === 0) return null
-  return `the host keeps the variables of this shell in its file apps.json, also ${names.join(', ')}; to keep a secret out of that file, unset it in the shell and set it by secrets or envFile of the config file: clusterdeck help secrets`
+  return `the host keeps the variables of this shell in its file apps.json, among them ${names.join(', ')}; to keep a secret out of that file, unset it in the shell and set it by secrets or envFile of the config file: clusterdeck help secrets`
 }
 
 /** @param {Record<string, string | undefined>} env @param {RegExp} [others] that are left out too @returns {Record<string, string>} */
