@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import { DeckError, errorCode, errorText, HOW_TO_INSTALL } from '../server/errors.js'
 
 /**
@@ -8,8 +7,8 @@ import { DeckError, errorCode, errorText, HOW_TO_INSTALL } from '../server/error
  */
 /** @typedef {Omit<import('better-sqlite3').Database, 'prepare'> & { prepare: <Row>(sql: string) => Rows<Row> }} Db */
 
-/** The module to require: better-sqlite3 brings its native part for Linux along. It would crash Node 20, which has an older one: see node-20/install.cjs. */
-export const SQLITE = Number(process.versions.node.split('.')[0]) < 22 ? fileURLToPath(new URL('node-20/node_modules/better-sqlite3', import.meta.url)) : 'better-sqlite3'
+/** The module to require. */
+export const SQLITE = 'better-sqlite3'
 const require = createRequire(import.meta.url)
 const MAX_STATEMENTS = 300
 

@@ -1,17 +1,7 @@
 #!/usr/bin/env node
-import { enableCompileCache } from './compile-cache.js'
-import { ownCode } from './own-code.js'
+// Old versions of Node read this file too, from 14 on: see run-on.js.
+import { fileURLToPath } from 'url'
+import { isNewEnough } from './node-needed.js'
 
-const CLOSED_WITHIN_MS = 100
-
-const { url, name } = ownCode()
-enableCompileCache(name)
-try {
-  const { runProcess } = /** @type {typeof import('./command-line.js')} */ (await import(url))
-  await runProcess()
-} catch (error) {
-  // Where too many files are open, those that are being read are closed first.
-  await new Promise((resolve) => setTimeout(resolve, CLOSED_WITHIN_MS))
-  const { tellNotLoaded } = await import('./not-loaded.js')
-  process.exitCode = tellNotLoaded(error)
-}
+if (isNewEnough(process.versions.node)) await import('./run-here.js')
+else (await import('./run-on.js')).runOnNewNode(fileURLToPath(import.meta.url), process.argv.slice(2))
