@@ -50,7 +50,7 @@ const ROOMS = {
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/line-place.js', 'config/member-name.js', 'health.js', 'last-known.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master', may: ['config/', 'launch/packages.js', 'lifecycle/duration.js', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-owner.js', 'system/trust.js', 'system/user.js'], never: OF_THE_CLUSTER },
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.js', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'cron-words.js', 'doctor/', 'events/kinds.js', 'handover/host-line.js', 'held-words.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'programs/', 'terminal.js', 'systemd/', 'system/archive.js', 'system/deferred.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/loan.js', 'system/make-folders.js', 'system/one-line.js', 'system/own-variables.js', 'system/place-text.js', 'system/process-identity.js', 'system/process-owner.js', 'system/process-tree.js', 'system/recipient.js', 'system/running-decks.js', 'system/shell-limits.js', 'system/start-trace.js', 'system/trust.js', 'system/user.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'cron-words.js', 'doctor/', 'events/kinds.js', 'handover/host-line.js', 'held-words.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'programs/', 'terminal.js', 'systemd/', 'system/archive.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/loan.js', 'system/make-folders.js', 'system/one-line.js', 'system/own-variables.js', 'system/place-text.js', 'system/process-identity.js', 'system/process-owner.js', 'system/process-tree.js', 'system/recipient.js', 'system/running-decks.js', 'system/shell-limits.js', 'system/start-trace.js', 'system/trust.js', 'system/user.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */
@@ -97,7 +97,7 @@ const ORDER = [
   'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-issue.js', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
   'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/mcp', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
-  'server/host', 'server/cli', 'server/library', 'server/not-loaded.js', 'server/command-line.js', 'server/compile-cache.js', 'server/own-code.js', 'server/cli.js', 'server/index.js'
+  'server/host', 'server/cli', 'server/library', 'server/not-loaded.js', 'server/command-line.js', 'server/compile-cache.js', 'server/own-code.js', 'server/run-here.js', 'server/node-needed.js', 'server/run-on.js', 'server/cli.js', 'server/index.js'
 ]
 
 /** @param {string} file from the top @returns {string | undefined} */
@@ -141,7 +141,7 @@ export default [
     rules: { 'no-restricted-globals': ['error', { name: 'queueMicrotask', message: 'before Node 24 it forgets of which app an exception is; see server/host/app-scopes.js. Promise.resolve().then() does not' }] }
   },
   {
-    files: ['server/command-line.js', 'server/cli/start.js', 'workers/**/*.js', 'test/**/*.js', 'test/**/*.cjs'],
+    files: ['server/command-line.js', 'server/run-on.js', 'server/cli/start.js', 'workers/**/*.js', 'test/**/*.js', 'test/**/*.cjs'],
     rules: { 'no-restricted-properties': 'off' }
   },
   {

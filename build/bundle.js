@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, write
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
 import { optionListText } from './option-list.js'
 
 /** @typedef {import('rolldown').OutputChunk} Chunk */
@@ -30,16 +31,9 @@ const OTHERWISE = Object.freeze({
   'server/cluster/worker-code.js': () => 'import { fileURLToPath } from \'node:url\'\nexport const WORKER_CODE = fileURLToPath(new URL(\'worker.cjs\', import.meta.url))\n'
 })
 
-const bundler = await import('rolldown').catch((error) => {
-  // An installation without devDependencies runs the sources.
-  if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-  return null
-})
-if (bundler) await makeBundle(bundler)
-else console.error('clusterdeck: rolldown is not installed, so the command runs from its sources, which takes a moment longer')
+await makeBundle()
 
-/** @param {typeof import('rolldown')} bundler */
-async function makeBundle ({ rolldown }) {
+async function makeBundle () {
   /** @type {Set<string>} */
   const modules = new Set()
   /** @type {ReturnType<typeof partsOf> | undefined} */

@@ -100,7 +100,7 @@ export function toError (thrown) {
 /** Where this program's own files are. */
 const OWN_FOLDER = decodeURIComponent(new URL('..', import.meta.url).pathname)
 /** What a package manager has unpacked has no lock file. */
-export const HOW_TO_INSTALL = OWN_FOLDER.includes('/node_modules/') ? 'install clusterdeck again' : `run "npm ci --omit=dev" in ${OWN_FOLDER}`
+export const HOW_TO_INSTALL = OWN_FOLDER.includes('/node_modules/') ? 'install clusterdeck again' : `run "npm ci" in ${OWN_FOLDER}`
 
 /** @param {unknown} code @returns {code is ErrorCode} */
 export function isErrorCode (code) {

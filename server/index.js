@@ -3,7 +3,6 @@ import { sentenceOf } from './events/sentences.js'
 import { createLibraryDeck } from './library/deck.js'
 import { readStart } from './library/start.js'
 import { startMaster } from './host/master.js'
-import { createDeferred } from './system/deferred.js'
 import { oneLine } from './system/one-line.js'
 
 export { DeckError }
@@ -46,14 +45,15 @@ export async function start (options = {}) {
 async function whyNotRunning ({ deck, running, startBlocked, stopped, waitingFor }, signal) {
   let lastExit = ''
   const unsubscribe = deck.events.subscribe((event) => { if (event.type === 'worker.exited') lastExit = oneLine(sentenceOf(event)) })
-  const aborted = createDeferred()
-  signal?.addEventListener('abort', () => aborted.reach(), { once: true })
-  if (signal?.aborted) aborted.reach()
+  /** @type {PromiseWithResolvers<void>} */
+  const aborted = Promise.withResolvers()
+  signal?.addEventListener('abort', () => aborted.resolve(), { once: true })
+  if (signal?.aborted) aborted.resolve()
   const problem = await Promise.race([
     running.then(() => null),
     startBlocked.then(({ message }) => new DeckError('start-failed', message)),
     stopped.then(() => new DeckError('start-failed', 'the deck was stopped before all of its workers were ready')),
-    aborted.reached.then(() => gaveUp(/** @type {AbortSignal} */ (signal), [lastExit, waitingFor()]))
+    aborted.promise.then(() => gaveUp(/** @type {AbortSignal} */ (signal), [lastExit, waitingFor()]))
   ])
   unsubscribe()
   return problem

@@ -1,6 +1,6 @@
 // Runs a file of clusterdeck on a Node that is new enough. Any Node from 14 on reads this file, so nothing newer is in it, and nothing is imported that has more.
 import { spawn } from 'child_process'
-import { accessSync, constants, lstatSync, readdirSync, realpathSync, statSync } from 'fs'
+import { accessSync, constants, existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'fs'
 import { createRequire } from 'module'
 import os from 'os'
 import path from 'path'
@@ -10,9 +10,13 @@ import { isNewEnough, NEEDED } from './node-needed.js'
 /** The Node with which the command was typed, on which its apps run, where no other one is asked for. */
 export const TYPED_VARIABLE = 'CLUSTERDECK_TYPED_NODE'
 const CHOSEN_VARIABLE = 'CLUSTERDECK_NODE'
-const PINNED = fileURLToPath(new URL(`../build/node/node_modules/node-${process.platform}-${process.arch}/bin/node`, import.meta.url))
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const PINNED = `${ROOT}build/node/node_modules/node-${process.platform}-${process.arch}/bin/node`
+/** Only a clone has the folder. */
+const HOW_TO_GET = existsSync(`${ROOT}build/node`) ? `In ${ROOT} run "npm ci && npm install --global .", which installs one for clusterdeck alone.` : `Install a newer one, by nvm or as your system does, or name it by ${CHOSEN_VARIABLE}.`
 /** As of a shell, for a program that is not there. */
 const NOT_FOUND = 127
+/** @type {NodeJS.Signals[]} */
 const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH', 'SIGCONT']
 const OTHERS_WRITE = 0o022
 /** Node ignores it, and what is ignored stays so. */
@@ -27,7 +31,7 @@ const F_SETFD = 2
 export function runOnNewNode (file, args, more) {
   const found = findNode(process.env)
   if (found === null) {
-    process.stderr.write(`clusterdeck: it needs Node ${NEEDED.join('.')} or later, and this is ${process.version}, which gets no fixes any more. Install a newer one, by nvm or as your system does, or name it by ${CHOSEN_VARIABLE}. Your apps may stay on theirs.\n`)
+    process.stderr.write(`clusterdeck: it needs Node ${NEEDED.join('.')} or later, and this is ${process.version}, which gets no fixes any more. ${HOW_TO_GET} Your apps may stay on theirs.\n`)
     process.exitCode = NOT_FOUND
     return
   }
@@ -101,7 +105,7 @@ function isTrusted (file) {
   for (let place = realpathSync(file); ; place = path.dirname(place)) {
     const { uid, mode } = lstatSync(place)
     const isShared = (mode & 0o1000) !== 0 && place !== file
-    if ((uid !== 0 && uid !== process.geteuid()) || (mode & OTHERS_WRITE && !isShared)) return false
+    if ((uid !== 0 && uid !== process.geteuid?.()) || (mode & OTHERS_WRITE && !isShared)) return false
     if (place === path.dirname(place)) return true
   }
 }
@@ -130,8 +134,9 @@ function runAsChild (file, words, env) {
   for (const signal of PASSED_ON) process.on(signal, () => { child.kill(signal) })
   child.on('error', (error) => { throw error })
   child.on('exit', (code, signal) => {
-    if (signal === null) process.exit(code)
-    process.removeAllListeners(signal)
-    process.kill(process.pid, signal)
+    if (signal === null) return process.exit(code ?? 1)
+    const name = /** @type {NodeJS.Signals} */ (signal)
+    process.removeAllListeners(name)
+    process.kill(process.pid, name)
   })
 }

@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { inStopOrder } from '../config/app-order.js'
 import { DeckError } from '../errors.js'
-import { createDeferred } from '../system/deferred.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { showOutput } from './app-output.js'
 import { followApps, isOver } from './ready-apps.js'
@@ -87,18 +86,18 @@ export function createAttachment (ordered, { host, prefixed, howHostEnded }) {
  */
 function attach (label, app, { host, prefixed }) {
   const cut = new AbortController()
-  /** @type {ReturnType<typeof createDeferred<void>>} */
-  const ended = createDeferred()
+  /** @type {PromiseWithResolvers<void>} */
+  const ended = Promise.withResolvers()
   const output = { host, fromStart: !app.ranBefore, isOver: () => isOver(app), until: cut.signal }
   const shown = isOver(app) ? Promise.resolve() : showOutput(app.name, { ...output, show: (stream, lines) => prefixed.show(label, stream, lines) })
-  if (isOver(app)) ended.reach()
+  if (isOver(app)) ended.resolve()
 
   return {
     label,
     app,
 
     /** Resolves once its end is told. */
-    ended: ended.reached,
+    ended: ended.promise,
 
     /** @param {string} text */
     say (text) {
@@ -111,7 +110,7 @@ function attach (label, app, { host, prefixed }) {
       await waitAtMost(shown, SHOWN_WITHIN_MS)
       cut.abort()
       prefixed.say(label, text)
-      ended.reach()
+      ended.resolve()
     },
 
     /** Follows it no more, though it runs. @param {string} text why */
@@ -120,7 +119,7 @@ function attach (label, app, { host, prefixed }) {
       app.state = 'left'
       cut.abort()
       prefixed.say(label, text)
-      ended.reach()
+      ended.resolve()
     }
   }
 }

@@ -1,5 +1,4 @@
 import { durationText } from '../lifecycle/duration.js'
-import { createDeferred } from '../system/deferred.js'
 import { isAlive, signalProcess } from '../system/process-identity.js'
 import { failureOf } from './command-run.js'
 
@@ -24,8 +23,8 @@ export function attachCommand ({ name, identity, ageMs = 0 }) {
   let goneMs = 0
   /** @type {NodeJS.Timeout | undefined} */
   let killTimer
-  /** @type {ReturnType<typeof createDeferred<import('./command-run.js').CommandEnd>>} */
-  const over = createDeferred()
+  /** @type {PromiseWithResolvers<import('./command-run.js').CommandEnd>} */
+  const over = Promise.withResolvers()
   const timer = setInterval(look, LOOK_EVERY_MS)
   timer.unref()
 
@@ -33,7 +32,7 @@ export function attachCommand ({ name, identity, ageMs = 0 }) {
     name,
     identity,
     handles: { stdout: null, stderr: null },
-    ended: over.reached,
+    ended: over.promise,
 
     end (why, { graceMs = TERM_GRACE_MS } = {}) {
       endedFor ??= why
@@ -70,6 +69,6 @@ export function attachCommand ({ name, identity, ageMs = 0 }) {
     stopLooking()
     const durationMs = Math.round(performance.now() - startedAt)
     const why = endedFor ?? (failure && `${failure} after ${durationText(durationMs)}`)
-    over.reach({ passed: why === null, code, signal, durationMs, timedOut: false, reason: why && `${name} ${why}`, output: '' })
+    over.resolve({ passed: why === null, code, signal, durationMs, timedOut: false, reason: why && `${name} ${why}`, output: '' })
   }
 }

@@ -1,7 +1,6 @@
 import { DeckError } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
 import { runtimeOf } from '../lifecycle/state.js'
-import { createDeferred } from '../system/deferred.js'
 
 /** A page may take this long to load. */
 const PATIENCE_MS = 2000
@@ -60,8 +59,8 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
   /** @param {number} worker */
   function askWorker (worker) {
     const id = ++lastId
-    /** @type {ReturnType<typeof createDeferred<OpenRequests | DeckError>>} */
-    const { reached, reach } = createDeferred()
+    /** @type {PromiseWithResolvers<OpenRequests | DeckError>} */
+    const { promise: reached, resolve: reach } = Promise.withResolvers()
     const timer = setTimeout(() => {
       endQuestion(new DeckError('not-possible', `worker ${worker} did not answer within ${durationText(patienceMs)}`))
     }, patienceMs).unref()

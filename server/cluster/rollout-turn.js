@@ -1,5 +1,4 @@
 import { needsTurn } from '../lifecycle/rollout/turn.js'
-import { createDeferred } from '../system/deferred.js'
 
 /** @typedef {import('../lifecycle/state.js').Rollout} Rollout */
 /**
@@ -15,7 +14,7 @@ import { createDeferred } from '../system/deferred.js'
  * @param {(input: import('../lifecycle/state.js').PlainInput) => void} parts.receive
  */
 export function createRolloutTurn ({ turns, receive }) {
-  /** @type {{ rollout: number, over: ReturnType<typeof createDeferred<void>> } | null} */
+  /** @type {{ rollout: number, over: PromiseWithResolvers<void> } | null} */
   let last = null
 
   return {
@@ -24,8 +23,8 @@ export function createRolloutTurn ({ turns, receive }) {
 
     /** @param {{ rollout: number }} order */
     take ({ rollout }) {
-      last = { rollout, over: createDeferred() }
-      const coming = turns?.take(last.over.reached) ?? null
+      last = { rollout, over: Promise.withResolvers() }
+      const coming = turns?.take(last.over.promise) ?? null
       const begin = () => receive({ type: 'rollout-turn-came', rollout })
       if (coming === null) return begin()
       receive({ type: 'rollout-waits', rollout, apps: turns?.taken() ?? [] })
@@ -37,7 +36,7 @@ export function createRolloutTurn ({ turns, receive }) {
 
     /** Another app may have the turn. */
     leave () {
-      last?.over.reach()
+      last?.over.resolve()
       last = null
     },
 

@@ -9,7 +9,6 @@ import { reduce } from '../lifecycle/pool.js'
 import { runtimeOf } from '../lifecycle/state.js'
 import { keepSocketFiles } from '../programs/helper-link.js'
 import { crlfHint } from '../programs/not-executed.js'
-import { createDeferred } from '../system/deferred.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
 import { createAdoption } from './adoption.js'
 import { createAppMessages } from './app-messages.js'
@@ -88,10 +87,12 @@ export function createSupervisor (initialState, {
   /** The number of the last deploy whose loaded files are watched. @type {number | null} */
   let lastDeploy = null
   const { ready } = initialState.options
-  const running = createDeferred()
-  const finished = createDeferred()
-  /** @type {ReturnType<typeof createDeferred<{ message: string }>>} */
-  const startBlocked = createDeferred()
+  /** @type {PromiseWithResolvers<void>} */
+  const running = Promise.withResolvers()
+  /** @type {PromiseWithResolvers<void>} */
+  const finished = Promise.withResolvers()
+  /** @type {PromiseWithResolvers<{ message: string }>} */
+  const startBlocked = Promise.withResolvers()
   let isLetGo = false
   let isRebalanced = mayLetGo(balance)
   /** Names of the last master's sockets, which its workers may still hold. @type {Set<string>} */
@@ -209,16 +210,16 @@ export function createSupervisor (initialState, {
     runHook,
     runStartHook,
     endHook: hooks.endOf,
-    onFinished: finished.reach
+    onFinished: finished.resolve
   })
 
   return {
     /** Resolves once every slot is served for the first time. */
-    running: running.reached,
+    running: running.promise,
     /** Resolves once all workers have gone. */
-    finished: finished.reached,
+    finished: finished.promise,
     /** Resolves if the start cannot succeed: an address of the app is in use before any worker was ready, or hooks.beforeStart has failed. */
-    startBlocked: startBlocked.reached,
+    startBlocked: startBlocked.promise,
 
     snapshot () {
       const view = snapshotOf(state)
@@ -407,7 +408,7 @@ export function createSupervisor (initialState, {
     rolloutTurn.look(state.rollout)
     sockets.look()
     slotPorts.shrink(state.slots.length)
-    if (state.phase === 'running') running.reach()
+    if (state.phase === 'running') running.resolve()
     return result.refusal
   }
 
@@ -548,7 +549,7 @@ export function createSupervisor (initialState, {
   async function runStartHook ({ release }) {
     const { passed, reason } = await hooks.beforeStart(release)
     if (passed) receive({ type: 'start-hook-passed' })
-    else startBlocked.reach({ message: String(reason) })
+    else startBlocked.resolve({ message: String(reason) })
   }
 
   /**
@@ -564,7 +565,7 @@ export function createSupervisor (initialState, {
   /** @param {import('../../workers/protocol.js').SocketQuery} query @param {number} errno */
   function onBindFailed (query, errno) {
     const endsStart = isFirstStart()
-    if (endsStart) startBlocked.reach(sockets.explain(query, errno))
+    if (endsStart) startBlocked.resolve(sockets.explain(query, errno))
     return endsStart
   }
 

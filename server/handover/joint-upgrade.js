@@ -1,5 +1,4 @@
 import { DeckError, errorCode, errorText, toError } from '../errors.js'
-import { createDeferred } from '../system/deferred.js'
 
 /** @typedef {ReturnType<typeof createJointUpgrade>} JointUpgrade */
 /** @typedef {Extract<import('../lifecycle/state.js').OperatorInput, { type: 'upgrade' }>} Order */
@@ -129,11 +128,11 @@ function checkFor (name, app, { wanted, mayStandAside }) {
 export async function openTogether (names, open, { links, keeper }) {
   /** @type {{ opened: Map<string, App>, failed: Map<string, Error> }} */
   const apps = { opened: new Map(), failed: new Map() }
-  /** @type {ReturnType<typeof createDeferred<string | null>>} null: it is the only one; else why it comes to nothing */
-  const decided = createDeferred()
-  keeper.on('take-over', () => decided.reach(null))
-  keeper.on('upgrade-failed', ({ reason }) => decided.reach(reason))
-  keeper.onLost(() => decided.reach('the keeper is gone'))
+  /** @type {PromiseWithResolvers<string | null>} null: it is the only one; else why it comes to nothing */
+  const decided = Promise.withResolvers()
+  keeper.on('take-over', () => decided.resolve(null))
+  keeper.on('upgrade-failed', ({ reason }) => decided.resolve(reason))
+  keeper.onLost(() => decided.resolve('the keeper is gone'))
   const opening = names.map(async (name) => {
     try {
       apps.opened.set(name, await open(name))
@@ -144,7 +143,7 @@ export async function openTogether (names, open, { links, keeper }) {
     }
   })
   links.awaitServing(names)
-  const reason = await decided.reached
+  const reason = await decided.promise
   await Promise.all(opening)
   if (reason !== null) throw new DeckError('upgrade-failed', reason)
   return apps

@@ -1,5 +1,4 @@
 import { DeckError } from '../errors.js'
-import { createDeferred } from '../system/deferred.js'
 
 /** @typedef {import('../events/stream.js').NewEvent} NewEvent */
 /** @typedef {import('../keeper/link.js').Predecessor} Predecessor */
@@ -19,16 +18,16 @@ export function createNextMaster ({ keeper, supervisor }) {
   const buffered = []
   let isServing = false
   let hasTakenOver = false
-  /** @type {ReturnType<typeof createDeferred<{ predecessor: Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }>>} */
-  const decided = createDeferred()
-  const onLost = () => decided.reach({ reason: 'the keeper is gone' })
+  /** @type {PromiseWithResolvers<{ predecessor: Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }>} */
+  const decided = Promise.withResolvers()
+  const onLost = () => decided.resolve({ reason: 'the keeper is gone' })
   keeper.on('take-over', ({ predecessor }) => {
     hasTakenOver = true
-    decided.reach({ predecessor })
+    decided.resolve({ predecessor })
   })
   // By whatever part of this master: all its apps take over, or none.
-  keeper.on('upgrade-failed', ({ reason }) => decided.reach({ reason }))
-  if (keeper.failure !== null) decided.reach({ reason: keeper.failure })
+  keeper.on('upgrade-failed', ({ reason }) => decided.resolve({ reason }))
+  if (keeper.failure !== null) decided.resolve({ reason: keeper.failure })
   keeper.onLost(onLost)
 
   return {
@@ -53,7 +52,7 @@ export function createNextMaster ({ keeper, supervisor }) {
      */
     async whenAlone () {
       supervisor().startBlocked.then(({ message }) => keeper.failUpgrade(message))
-      const { predecessor, reason } = await decided.reached
+      const { predecessor, reason } = await decided.promise
       keeper.offLost(onLost)
       if (reason === undefined) return predecessor
       supervisor().abandon()

@@ -5,7 +5,6 @@ import { takePolicy } from '../cluster/policy.js'
 import { followNext } from '../handover/old-master.js'
 import { createClosers } from '../system/closers.js'
 import { openDataDir } from '../system/data-dir.js'
-import { createDeferred } from '../system/deferred.js'
 import { createLog } from '../system/log.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { prefixOf } from '../terminal.js'
@@ -54,13 +53,13 @@ const CLOSED_WITHIN_MS = 3000
  * @throws what a start throws; then nothing of it is open
  */
 export async function openAppPart ({ name, order, config, origin }, lent) {
-  /** @type {ReturnType<typeof createDeferred<unknown>>} */
-  const fault = createDeferred()
+  /** @type {PromiseWithResolvers<unknown>} */
+  const fault = Promise.withResolvers()
   const closers = createClosers()
   const scope = lent.scopes.open(name, {
     onFault (error) {
       lent.log.error({ err: error, app: name }, 'the part of the host for an app failed')
-      fault.reach(error)
+      fault.resolve(error)
     }
   })
   const { app, services } = await scope.run(() => openInside().catch(closeAgain))
@@ -72,7 +71,7 @@ export async function openAppPart ({ name, order, config, origin }, lent) {
     app,
 
     /** The first thing that is thrown in it and that nobody catches, whenever that is. */
-    fault: fault.reached,
+    fault: fault.promise,
 
     /** Whether nothing has made it leave yet. */
     get isOpen () { return leaving === null },

@@ -6,7 +6,6 @@ import { DeckError, errorText } from '../errors.js'
 import { hasLeftWorkers } from '../handover/checkpoint.js'
 import { openTogether } from '../handover/joint-upgrade.js'
 import { isReady } from '../health.js'
-import { createDeferred } from '../system/deferred.js'
 import { createHostedApp } from './hosted-app.js'
 import { viewOf } from './app-view.js'
 import { readConfigOf, readFileOf } from './order-config.js'
@@ -231,9 +230,9 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     checkNew(expected)
     lent.links.give(name, sockets)
     const app = put({ name, id: randomUUID(), order, dataDir, isStopped: false })
-    /** @type {ReturnType<typeof createDeferred<void>>} */
-    const settled = createDeferred()
-    arriving.set(app, settled.reached)
+    /** @type {PromiseWithResolvers<void>} */
+    const settled = Promise.withResolvers()
+    arriving.set(app, settled.promise)
     try {
       await begin(app)
     } catch (error) {
@@ -242,7 +241,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       throw error
     } finally {
       arriving.delete(app)
-      settled.reach()
+      settled.resolve()
       tellChange()
     }
   }

@@ -9,7 +9,6 @@ import { createJointUpgrade } from '../handover/joint-upgrade.js'
 import { failWhenToldToStop } from '../handover/next-master.js'
 import { createAppLinks } from '../keeper/app-links.js'
 import { createClosers } from '../system/closers.js'
-import { createDeferred } from '../system/deferred.js'
 import { keepHeapSmall } from '../system/heap.js'
 import { createOtherDecks } from '../system/other-decks.js'
 import { listenForSignals } from '../system/signals.js'
@@ -55,9 +54,9 @@ export async function startHost (config, surroundings = {}) {
     const upgrade = createJointUpgrade(keeper, { turnMs: TURN_MS, events })
     const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
     // After a death the workers serve by themselves: whoever wants to know how they are comes first.
-    /** @type {ReturnType<typeof createDeferred<void>>} */
-    const siteLoaded = createDeferred()
-    const turns = createTurns({ atOnce: cpuCount(), after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) : undefined })
+    /** @type {PromiseWithResolvers<void>} */
+    const siteLoaded = Promise.withResolvers()
+    const turns = createTurns({ atOnce: cpuCount(), after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded.promise, LOAD_SITE_WITHIN_MS) : undefined })
     const rolloutTurns = createTurns({ atOnce: cpuCount(), turnMs: ROLLOUT_TURN_MS })
     const lent = { ...host, others, links, upgrade, turns, rolloutTurns, terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
     const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log, isBeside: isNext })
@@ -72,7 +71,7 @@ export async function startHost (config, surroundings = {}) {
     const deck = createHostDeck({ apps, adoptions, host, startedAt, upgrade, stop: stopHost })
     const announce = () => announceMaster({ dataDir, startedAt }, host, { adminUrl: port.url, fingerprint: port.fingerprint(), host: null })
     const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: announce, site: { apps: deck, history: record.history, events } }, host)
-    port.loaded.then(siteLoaded.reach)
+    port.loaded.then(siteLoaded.resolve)
     announce()
     links.dropUnknown(apps.all().map(({ name }) => name))
     keeper.on('hand-over', shutdown.handOver)
@@ -85,7 +84,7 @@ export async function startHost (config, surroundings = {}) {
     beginOpened()
     apps.startAll()
     keepHeapSmall()
-    joinFleet(config, { apps, host, port, events, history: record.history, shutdown, ready: waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) })
+    joinFleet(config, { apps, host, port, events, history: record.history, shutdown, ready: waitAtMost(siteLoaded.promise, LOAD_SITE_WITHIN_MS) })
     const service = tellHostService({ apps, keeper })
     closers.add(service, ({ end }) => end())
     listenToSignals({ apps, host, shutdown, stopHost })

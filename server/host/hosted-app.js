@@ -1,6 +1,5 @@
 import { DeckError, errorText } from '../errors.js'
 import { noteExit } from '../keeper/link.js'
-import { createDeferred } from '../system/deferred.js'
 import { openAppPart } from './app-part.js'
 import { readConfigOf } from './order-config.js'
 import { createRecovery } from './recovery.js'
@@ -43,9 +42,9 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
   let part = null
   /** Resolves once it is open, or cannot be. @type {Promise<unknown>} */
   let opening = Promise.resolve()
-  /** Resolves once nothing of it is left in this process. @type {ReturnType<typeof createDeferred<void>>} */
-  let closed = createDeferred()
-  closed.reach()
+  /** Resolves once nothing of it is left in this process. @type {PromiseWithResolvers<void>} */
+  let closed = Promise.withResolvers()
+  closed.resolve()
   /** @type {StopOrder | null} */
   let stopOrder = null
   /** The next master has it, so nothing begins here any more. */
@@ -70,7 +69,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     get isKept () { return isKept },
     /** Whether it has failed for a while only: its part of this host is made anew. */
     get isRetried () { return isBeingRecovered() && isKept },
-    get closed () { return closed.reached },
+    get closed () { return closed.promise },
 
     /** @param {AppOrder} next  counts from its next start on */
     changeOrder (next) { order = next },
@@ -109,7 +108,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
       const opened = part
       if (!opened?.isOpen) throw new DeckError('start-failed', String(status.reason))
       // If somebody stops it meanwhile, or its part here fails and is made anew, that is the host's matter already.
-      const missing = await Promise.race([untilServed(opened.app), Promise.race([opened.fault, closed.reached]).then(() => null)])
+      const missing = await Promise.race([untilServed(opened.app), Promise.race([opened.fault, closed.promise]).then(() => null)])
       if (missing) {
         await giveBack(opened, missing)
         throw new DeckError('start-failed', missing)
@@ -127,14 +126,14 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
       await open({})
       const opened = part
       if (!opened?.isOpen) throw new DeckError('start-failed', String(status.reason))
-      const ended = closed.reached.then(() => status.reason ?? 'it was stopped')
+      const ended = closed.promise.then(() => status.reason ?? 'it was stopped')
       const missing = await Promise.race([untilReplaced(opened.app), opened.fault.then(errorText), ended, abandoned])
       if (missing === null) {
         opened.app.events.publish({ type: 'app.adopted', actor, message: `started in this host as ${name}, in the place of ${from}` })
         return
       }
       this.stop(actor)
-      await closed.reached
+      await closed.promise
       throw new DeckError('start-failed', missing)
     },
 
@@ -180,7 +179,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
       isHandedOver = true
       recovery.endPause()
       await opening
-      if (isIn('stopping')) await closed.reached
+      if (isIn('stopping')) await closed.promise
       await (part?.isOpen ? part.handOver() : part?.left)
     }
   }
@@ -232,7 +231,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
   /** @param {Parameters<typeof open>[0]} how @returns {Promise<AppPart>} */
   async function openPart ({ file, before = null }) {
     const { fault } = recovery
-    if (part === null) closed = createDeferred()
+    if (part === null) closed = Promise.withResolvers()
     change('starting')
     config = await readConfigOf(order, { name, file })
     return await openAppPart({ name, order, config, origin: { fault, exits, before } }, lent)
@@ -303,6 +302,6 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     part = null
     stopOrder = null
     change(state, reason)
-    closed.reach()
+    closed.resolve()
   }
 }

@@ -1,4 +1,3 @@
-import { createDeferred } from '../system/deferred.js'
 
 /** @typedef {ReturnType<typeof createShutdown>} Shutdown */
 
@@ -8,12 +7,12 @@ import { createDeferred } from '../system/deferred.js'
  *   `end`: of all that is in this process
  */
 export function createShutdown ({ keeper, end }) {
-  /** @type {ReturnType<typeof createDeferred<number>>} the exit code */
-  const stopped = createDeferred()
+  /** @type {PromiseWithResolvers<number>} the exit code */
+  const stopped = Promise.withResolvers()
   let hasBegun = false
 
   return {
-    stopped: stopped.reached,
+    stopped: stopped.promise,
 
     get hasBegun () { return hasBegun },
 
@@ -24,7 +23,7 @@ export function createShutdown ({ keeper, end }) {
       const delivered = keeper.deliver({ type: 'ending' })
       await end.stop(exitCode)
       await delivered
-      stopped.reach(exitCode)
+      stopped.resolve(exitCode)
     },
 
     /**
@@ -36,7 +35,7 @@ export function createShutdown ({ keeper, end }) {
       hasBegun = true
       const exitCode = await move()
       if (exitCode === 0) await keeper.deliver({ type: 'ending' })
-      stopped.reach(exitCode)
+      stopped.resolve(exitCode)
     },
 
     /** The next master has its workers ready: it gets all that there is one of. */
@@ -45,7 +44,7 @@ export function createShutdown ({ keeper, end }) {
       hasBegun = true
       await end.handOver()
       await keeper.deliver({ type: 'handed-over' })
-      stopped.reach(0)
+      stopped.resolve(0)
     }
   }
 }

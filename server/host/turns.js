@@ -1,4 +1,3 @@
-import { createDeferred } from '../system/deferred.js'
 
 /** An app that takes longer to get ready than this keeps no other one from starting. */
 export const TURN_MS = 3000
@@ -6,7 +5,7 @@ export const TURN_MS = 3000
 export const ROLLOUT_TURN_MS = 60_000
 
 /** @typedef {ReturnType<typeof createTurns>} Turns */
-/** @typedef {{ app: string, over: Promise<unknown>, begun: ReturnType<typeof createDeferred<void>> }} Turn */
+/** @typedef {{ app: string, over: Promise<unknown>, begun: PromiseWithResolvers<void> }} Turn */
 
 /**
  * Many apps that start or are deployed at once on few CPUs would make all of them slow, and the first answer as late as the last. So some of
@@ -30,10 +29,10 @@ export function createTurns ({ atOnce, after, turnMs = TURN_MS, timers = globalT
     of: (app) => ({
       take (over) {
         /** @type {Turn} */
-        const turn = { app, over, begun: createDeferred() }
+        const turn = { app, over, begun: Promise.withResolvers() }
         waiting.push(turn)
         next()
-        return running.has(turn) ? null : turn.begun.reached
+        return running.has(turn) ? null : turn.begun.promise
       },
 
       taken: () => Array.from(running, (turn) => turn.app)
@@ -54,6 +53,6 @@ export function createTurns ({ atOnce, after, turnMs = TURN_MS, timers = globalT
     running.add(turn)
     const timer = timers.setTimeout(end, turnMs)
     turn.over.then(end, end)
-    turn.begun.reach()
+    turn.begun.resolve()
   }
 }

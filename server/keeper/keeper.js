@@ -1,7 +1,6 @@
 import { fork } from 'node:child_process'
 import { errorText } from '../errors.js'
 import { guardChannel } from '../system/channel-guard.js'
-import { createDeferred } from '../system/deferred.js'
 import { keepYoungSmall } from '../system/heap.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
 import { oneLine } from '../system/one-line.js'
@@ -87,8 +86,8 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   /** @type {NodeJS.Signals | null} */
   let stopSignal = null
   let isUrgent = false
-  /** @type {ReturnType<typeof createDeferred<number>>} the exit code */
-  const ended = createDeferred()
+  /** @type {PromiseWithResolvers<number>} the exit code */
+  const ended = Promise.withResolvers()
 
   /** @type {{ [Type in keyof Messages]: (master: Master, message: Messages[Type], handle: import('./link.js').SocketHandle) => void }} */
   const handlers = {
@@ -141,7 +140,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   keepYoungSmall()
   // The master loads meanwhile: the native calls take a while.
   const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped, say })
-  return ended.reached
+  return ended.promise
 
   /** Begins an upgrade, or tells the current master why the programs that it asked for are not trusted. @param {string} node */
   function startNext (node) {
@@ -218,7 +217,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     const pids = livingMasters().map(({ child }) => Number(child.pid))
     const workers = pids.flatMap((pid) => childrenOf(pid))
     for (const pid of [...pids, ...workers, ...childrenOf(process.pid), ...programProcesses()]) endProcess(pid)
-    ended.reach(1)
+    ended.resolve(1)
   }
 
   /** @param {NodeJS.Signals} signal */
@@ -277,7 +276,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     }
     if (master !== current) return
     // If no master has ever started, the exit code says what is wrong with the command line.
-    if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return ended.reach(code ?? master.failure ?? 1)
+    if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return ended.resolve(code ?? master.failure ?? 1)
     // This holds for a master that was killed because it hung, too: nobody waits for another one.
     if (isUrgent) return endAll()
     predecessor = { pid: Number(master.child.pid), code, signal, hang: master.hang ?? null }
@@ -292,7 +291,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     current = null
     if (giveUpAfter > 0 && record.attempt > giveUpAfter) {
       say(`the master ended ${record.attempt} times in a row (${reason}); giving up (option keeper.giveUpAfter)`)
-      return ended.reach(1)
+      return ended.resolve(1)
     }
     say(`the master ended (${reason}); the next one starts${death.delayMs > 0 ? ` in ${durationText(death.delayMs)}` : ''}`)
     retryTimer = setTimeout(retryStart, death.delayMs)

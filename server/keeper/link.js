@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events'
 import { DeckError } from '../errors.js'
-import { createDeferred } from '../system/deferred.js'
 import { lookInMiddleOfSecond } from '../../workers/look-together.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
@@ -341,16 +340,17 @@ export async function connectKeeper (env = process.env) {
  * @returns {{ on: (handler: () => void) => void, off: (handler: () => void) => void }}
  */
 function watchLoss () {
-  const lost = createDeferred()
+  /** @type {PromiseWithResolvers<void>} */
+  const lost = Promise.withResolvers()
   /** @type {Set<() => void>} */
   const handlers = new Set()
-  const stop = lookInMiddleOfSecond(() => { if (!process.connected) lost.reach() }, LOSS_POLL_MS)
-  process.once('disconnect', lost.reach)
-  lost.reached.then(stop)
+  const stop = lookInMiddleOfSecond(() => { if (!process.connected) lost.resolve() }, LOSS_POLL_MS)
+  process.once('disconnect', lost.resolve)
+  lost.promise.then(stop)
   return {
     on (handler) {
       handlers.add(handler)
-      lost.reached.then(() => { if (handlers.has(handler)) handler() })
+      lost.promise.then(() => { if (handlers.has(handler)) handler() })
     },
     off (handler) { handlers.delete(handler) }
   }

@@ -1,5 +1,4 @@
 import { MAX_APP_SERIES } from '../../workers/protocol.js'
-import { createDeferred } from '../system/deferred.js'
 import { toPrometheusText } from './prometheus-text.js'
 import { countOf, createKeptMetrics, linesOf, sumMetric } from './summed-metrics.js'
 import { readTold } from './told-metrics.js'
@@ -69,8 +68,8 @@ export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => 
   function askWorkers () {
     const id = ++lastQuestion
     const workers = new Set([...sources].flatMap(([worker, { endedAt }]) => endedAt === null ? [worker] : []))
-    /** @type {ReturnType<typeof createDeferred<void>>} */
-    const { reached, reach } = createDeferred()
+    /** @type {PromiseWithResolvers<void>} */
+    const { promise: reached, resolve: reach } = Promise.withResolvers()
     const timer = setTimeout(end, patienceMs)
     const asked = { id, workers, end, answered: reached }
     question = asked

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeckError } from '../../server/errors.js'
-import { createDeferred } from '../../server/system/deferred.js'
 import { startAdmin } from '../support/admin.js'
 
 /** @typedef {import('../support/admin.js').Admin} Admin */
@@ -44,18 +43,19 @@ test('the key of another request is refused, and nothing is done', async (t) => 
 
 test('while the first one still runs, the second one is told so', async (t) => {
   const admin = await startAdmin(t)
-  const begun = createDeferred()
-  /** @type {ReturnType<typeof createDeferred<any>>} */
-  const answer = createDeferred()
+  /** @type {PromiseWithResolvers<void>} */
+  const begun = Promise.withResolvers()
+  /** @type {PromiseWithResolvers<any>} */
+  const answer = Promise.withResolvers()
   admin.deck.deploy = () => {
-    begun.reach()
-    return answer.reached
+    begun.resolve()
+    return answer.promise
   }
   const first = deploy(admin, 'a').then((/** @type {any} */ answer) => answer)
-  await begun.reached
+  await begun.promise
   const second = await deploy(admin, 'a')
   assert.deepEqual([second.status, second.body.code], [409, 'idempotency-key-in-use'])
-  answer.reach({ id: 7 })
+  answer.resolve({ id: 7 })
   assert.equal((await first).status, 202)
   assert.equal((await deploy(admin, 'a')).body.id, 7)
 })

@@ -7,7 +7,6 @@ import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { DeckError, start } from '../../server/index.js'
-import { createDeferred } from '../../server/system/deferred.js'
 import { get } from '../support/asking.js'
 import { FIXTURES } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
@@ -260,14 +259,14 @@ describe('a deck of a program', { concurrency: 3 }, () => {
 
 test('what a listener throws is the program\'s to catch, and harms neither the deck nor other listeners', async (t) => {
   const deck = await startDeck(t, { workers: 1 })
-  /** @type {ReturnType<typeof createDeferred<Error>>} */
-  const caught = createDeferred()
-  process.setUncaughtExceptionCaptureCallback(caught.reach)
+  /** @type {PromiseWithResolvers<Error>} */
+  const caught = Promise.withResolvers()
+  process.setUncaughtExceptionCaptureCallback(caught.resolve)
   t.after(() => process.setUncaughtExceptionCaptureCallback(null))
   deck.events.once('rollout.started', () => { throw new Error('a fault of the program') })
   const succeeded = once(deck.events, 'rollout.succeeded')
   assert.equal((await deck.restart()).state, 'succeeded')
-  assert.equal((await caught.reached).message, 'a fault of the program')
+  assert.equal((await caught.promise).message, 'a fault of the program')
   await succeeded
 })
 

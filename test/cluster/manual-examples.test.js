@@ -30,7 +30,7 @@ const NOT_EXECUTED = Object.freeze({
   'clusterdeck host --detach': 'test/cluster/apps.test.js starts it so',
   'clusterdeck start app.js --detach': 'test/unit/cli/start-in-host.test.js starts it so',
   'clusterdeck import --pm2': 'no PM2 runs here; test/unit/cli/import.test.js asks what answers as one does',
-  'npm ci --omit=dev && npm install --global . && clusterdeck upgrade --wait': 'test/cluster/install.test.js installs by it; the command is an example of its own'
+  'npm ci && npm install --global . && clusterdeck upgrade --wait': 'test/cluster/install.test.js installs by it; the command is an example of its own'
 })
 
 /**

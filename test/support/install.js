@@ -44,6 +44,5 @@ export function createInstallation () {
 
 /** Gives an installation the packages of this one. @param {string} folder */
 export function linkPackages (folder) {
-  // Those of the database are what Node 20 needs, and there with it alone.
-  for (const place of ['.', 'db/node-20']) symlinkSync(path.join(ROOT, place, 'node_modules'), path.join(folder, place, 'node_modules'))
+  symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
 }

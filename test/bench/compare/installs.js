@@ -29,7 +29,7 @@ export const INSTALLS = Object.freeze({
   clone: {
     async prepare (/** @type {string} */ folder) {
       await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, folder])
-      return ['ci', '--omit=dev']
+      return ['ci']
     },
     tryOut: runClusterdeck
   },

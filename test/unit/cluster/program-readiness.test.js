@@ -6,19 +6,19 @@ import { test } from 'node:test'
 import { tempFolder } from '../../support/folder.js'
 import { tellProgramActivity } from '../../../server/cluster/program-activity.js'
 import { createProgramReadiness } from '../../../server/cluster/program-readiness.js'
-import { createDeferred } from '../../../server/system/deferred.js'
 
 /** @param {import('node:test').TestContext} t @param {'auto' | 'notify' | 'online'} signal @param {import('../../../workers/protocol.js').ProbeSettings | null} probe */
 function setUp (t, signal = 'auto', probe = null) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   /** @type {string[]} */
   const said = []
-  const ready = createDeferred()
+  /** @type {PromiseWithResolvers<void>} */
+  const ready = Promise.withResolvers()
   const closed = /** @type {string[]} */ ([])
   const readiness = createProgramReadiness({ signal, probe }, {
     onMessage (message) {
       said.push(message.type === 'listening' ? message.address : message.type)
-      if (message.type === 'ready') ready.reach()
+      if (message.type === 'ready') ready.resolve()
     },
     connect: () => null,
     look: async () => closed.splice(0).forEach((key) => readiness.closes(key))
@@ -31,7 +31,7 @@ function setUp (t, signal = 'auto', probe = null) {
     readiness,
     said,
     closed,
-    untilReady: ready.reached,
+    untilReady: ready.promise,
     /** @param {number} port @param {number | string} [addressType] */
     bind (port, addressType = 4) {
       readiness.asks({ type: 'socket', seq: ++seq, query: { address: '0.0.0.0', port, addressType, index: 0 } })

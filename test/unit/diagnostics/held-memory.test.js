@@ -4,7 +4,6 @@ import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { createHeldMemory } from '../../../server/diagnostics/held-memory.js'
-import { createDeferred } from '../../../server/system/deferred.js'
 import { tempFolder } from '../../support/folder.js'
 
 const MINUTE_MS = 60_000
@@ -16,7 +15,7 @@ function startHeldMemory (t) {
   const told = /** @type {any[]} */ ([])
   const clock = { at: 0 }
   const machine = { freeBytes: 4e9, writes: false, ended: /** @type {number[]} */ ([]) }
-  const first = createDeferred()
+  const first = Promise.withResolvers()
   let hear = (/** @type {any} */ _event) => {}
   let onKept = (/** @type {number} */ _worker, /** @type {any} */ _message) => {}
   const heldMemory = createHeldMemory({
@@ -34,7 +33,7 @@ function startHeldMemory (t) {
       },
       publish (/** @type {any} */ event) {
         told.push(event)
-        first.reach(event)
+        first.resolve(event)
       }
     }),
     history: /** @type {any} */ ({ page: () => ({ items: [] }) }),
@@ -45,7 +44,7 @@ function startHeldMemory (t) {
   })
   t.after(heldMemory.close)
   const say = (/** @type {string} */ type, /** @type {number} */ worker, release = 'r1') => hear({ type, cause: 'memory-limit', worker, slot: 1, release })
-  return { folder, machine, asked, told, first: first.reached, clock, recycle: say.bind(null, 'worker.recycling'), exit: say.bind(null, 'worker.exited'), keep: (/** @type {number} */ worker, /** @type {any} */ message) => onKept(worker, message) }
+  return { folder, machine, asked, told, first: first.promise, clock, recycle: say.bind(null, 'worker.recycling'), exit: say.bind(null, 'worker.exited'), keep: (/** @type {number} */ worker, /** @type {any} */ message) => onKept(worker, message) }
 }
 
 test('of a worker that ended before its heap was written it is said that nothing is known, and the next one is asked five minutes later', (t) => {

@@ -5,7 +5,6 @@ import { test } from 'node:test'
 import { createJsonLines } from '../../../server/handover/json-lines.js'
 import { DeckError } from '../../../server/errors.js'
 import { createAdoptions } from '../../../server/host/adoptions.js'
-import { createDeferred } from '../../../server/system/deferred.js'
 import { tempFolder } from '../../support/folder.js'
 
 const WITHIN_MS = 30_000
@@ -13,10 +12,10 @@ const WITHIN_MS = 30_000
 /** An adoption by a host whose workers are ready once `served` is reached. @param {import('node:test').TestContext} t */
 async function begin (t) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  /** @type {ReturnType<typeof createDeferred<void>>} */
-  const served = createDeferred()
+  /** @type {PromiseWithResolvers<void>} */
+  const served = Promise.withResolvers()
   const dataDir = tempFolder()
-  const apps = /** @type {any} */ ({ expect: async () => ({ name: 'shop', dataDir }), adopt: () => served.reached, replace: (/** @type {any} */ _, /** @type {any} */ { abandoned }) => Promise.race([served.reached, abandoned.then((/** @type {string} */ why) => { throw new DeckError('start-failed', why) })]) })
+  const apps = /** @type {any} */ ({ expect: async () => ({ name: 'shop', dataDir }), adopt: () => served.promise, replace: (/** @type {any} */ _, /** @type {any} */ { abandoned }) => Promise.race([served.promise, abandoned.then((/** @type {string} */ why) => { throw new DeckError('start-failed', why) })]) })
   const adoptions = createAdoptions({ folder: tempFolder(), apps, log: /** @type {any} */ ({}), comesWithinMs: WITHIN_MS })
   const { view: { id }, path, secret } = await adoptions.begin({ actor: 'cli' })
   return {
@@ -51,7 +50,7 @@ test('a deck that has come may take longer than that until its workers are ready
   line.send({ type: 'released' })
   t.mock.timers.tick(WITHIN_MS)
   assert.deepEqual(view(), { id: 1, state: 'moving', app: 'shop', reason: null })
-  served.reach()
+  served.resolve()
   assert.equal((await line.next())?.type, 'serving')
   assert.deepEqual(view(), { id: 1, state: 'done', app: 'shop', reason: null })
   line.close()

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { createTurns } from '../../../server/host/turns.js'
-import { createDeferred } from '../../../server/system/deferred.js'
 
 mock.timers.enable({ apis: ['setTimeout'] })
 
@@ -18,10 +17,12 @@ test('so many apps start at a time, in the order in which they ask; the next one
   /** @type {string[]} */
   const begun = []
   const apps = ['first', 'second', 'third', 'fourth', 'fifth'].map((name) => {
-    const over = createDeferred()
-    const failure = createDeferred()
-    begin(turns, name, Promise.race([over.reached, failure.reached.then(() => { throw new Error(name) })])).then(() => { begun.push(name) })
-    return { ready: over.reach, fail: failure.reach }
+    /** @type {PromiseWithResolvers<void>} */
+    const over = Promise.withResolvers()
+    /** @type {PromiseWithResolvers<void>} */
+    const failure = Promise.withResolvers()
+    begin(turns, name, Promise.race([over.promise, failure.promise.then(() => { throw new Error(name) })])).then(() => { begun.push(name) })
+    return { ready: over.resolve, fail: failure.resolve }
   })
   await settle()
   assert.deepEqual(begun, ['first', 'second'])
@@ -46,29 +47,31 @@ test('so many apps start at a time, in the order in which they ask; the next one
 })
 
 test('none starts before what comes first', async () => {
-  const first = createDeferred()
-  const turns = createTurns({ atOnce: 2, after: first.reached })
+  /** @type {PromiseWithResolvers<void>} */
+  const first = Promise.withResolvers()
+  const turns = createTurns({ atOnce: 2, after: first.promise })
   let isBegun = false
   begin(turns, 'shop').then(() => { isBegun = true })
   await settle()
   assert.equal(isBegun, false)
-  first.reach()
+  first.resolve()
   await settle()
   assert.equal(isBegun, true)
 })
 
 test('whoever has a turn at once is told so at once; the others see whose turn it is, and one that gives up takes none', async () => {
   const turns = createTurns({ atOnce: 2 })
-  const [shop, mail, gone] = [createDeferred(), createDeferred(), createDeferred()]
-  assert.deepEqual([turns.of('shop').take(shop.reached), turns.of('mail').take(mail.reached)], [null, null])
+  /** @type {PromiseWithResolvers<void>[]} */
+  const [shop, mail, gone] = [Promise.withResolvers(), Promise.withResolvers(), Promise.withResolvers()]
+  assert.deepEqual([turns.of('shop').take(shop.promise), turns.of('mail').take(mail.promise)], [null, null])
   let isGone = false
-  turns.of('gone').take(gone.reached)?.then(() => { isGone = true })
+  turns.of('gone').take(gone.promise)?.then(() => { isGone = true })
   const blog = turns.of('blog').take(new Promise(() => {}))
   assert.deepEqual(turns.of('blog').taken(), ['shop', 'mail'])
-  gone.reach()
+  gone.resolve()
   await settle()
   assert.deepEqual([isGone, turns.of('blog').taken()], [false, ['shop', 'mail']])
-  shop.reach()
+  shop.resolve()
   await blog
   await settle()
   assert.deepEqual(turns.of('blog').taken(), ['mail', 'blog'])

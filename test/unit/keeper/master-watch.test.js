@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMasterWatch } from '../../../server/keeper/master-watch.js'
-import { createDeferred } from '../../../server/system/deferred.js'
 import { rareTest } from '../../support/rare.js'
 
 const BEAT = { isInspected: false }
 
 /** @param {number} beats  that come through while a silent master is asked for its stack */
 async function watchSilent (beats) {
-  const over = createDeferred()
+  /** @type {PromiseWithResolvers<void>} */
+  const over = Promise.withResolvers()
   let outcome = ''
   const master = { child: /** @type {any} */ ({ pid: process.pid }) }
   const watch = createMasterWatch({
     list: () => [master],
-    onHung () { outcome = 'hung'; over.reach() },
-    onAnswered () { outcome = 'answers'; over.reach() },
+    onHung () { outcome = 'hung'; over.resolve() },
+    onAnswered () { outcome = 'answers'; over.resolve() },
     async capture () {
       for (let beat = 0; beat < beats; beat++) watch.heard(master, BEAT)
       return { stack: null, reason: 'of a test' }
@@ -24,7 +24,7 @@ async function watchSilent (beats) {
   watch.heard(master, BEAT)
   // The watch keeps nobody alive.
   const timer = setInterval(() => {}, 1000)
-  await over.reached
+  await over.promise
   clearInterval(timer)
   watch.configure({ afterMs: 0 })
   return outcome

@@ -11,7 +11,6 @@ import { stripVTControlCharacters } from 'node:util'
 import { endOf, listParts, liveFile } from '../../../server/logs/log-files.js'
 import { createLogs } from '../../../server/logs/logs.js'
 import { loadPosix } from '../../../server/system/posix.js'
-import { createDeferred } from '../../../server/system/deferred.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
 
@@ -378,13 +377,13 @@ test('does not write through a link that somebody has put there', (t) => {
 })
 
 test('a slow reader of one app holds up no other app; of an app one reads at a time, and of all a few', async (t) => {
-  const slow = Array.from({ length: 4 }, () => ({ logs: setUp(t).logs, disk: createDeferred() }))
+  const slow = Array.from({ length: 4 }, () => ({ logs: setUp(t).logs, disk: /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers()) }))
   const quick = setUp(t).logs
   /** @type {number[]} */
   const begun = []
   const read = (/** @type {number} */ index) => slow[index].logs.inTurn(async () => {
     begun.push(index)
-    await slow[index].disk.reached
+    await slow[index].disk.promise
   })
   const reading = [read(0), read(1), read(2), read(0)]
   assert.equal(await quick.inTurn(async () => 'at once'), 'at once')
@@ -393,7 +392,7 @@ test('a slow reader of one app holds up no other app; of an app one reads at a t
   const last = quick.inTurn(async () => { begun.push(4) })
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(begun, [0, 1, 2, 3])
-  for (const { disk } of slow) disk.reach()
+  for (const { disk } of slow) disk.resolve()
   await Promise.all([...reading, last])
   assert.deepEqual(begun.toSorted(), [0, 0, 1, 2, 3, 4])
 })

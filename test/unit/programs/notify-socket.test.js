@@ -6,7 +6,6 @@ import { test } from 'node:test'
 import { addToHelper } from '../../../server/programs/helper-link.js'
 import { loadNotifyCalls } from '../../../server/programs/notify-calls.js'
 import { openNotifySocket, openNotifySocketAt } from '../../../server/programs/notify-socket.js'
-import { createDeferred } from '../../../server/system/deferred.js'
 import { loadPosix } from '../../../server/system/posix.js'
 import { identifyProcess } from '../../../server/system/process-identity.js'
 import { tempFolder } from '../../support/folder.js'
@@ -21,8 +20,9 @@ const ignore = () => {}
 function hear (t, socket, pid) {
   /** @type {Said[]} */
   const heard = []
-  const over = createDeferred()
-  const program = addToHelper({ onAsked: ignore, onListening: ignore, onClosed: ignore, onReleased: ignore, onNote: ignore, onSaid: (said) => said.isStopping ? over.reach() : heard.push(said) })
+  /** @type {PromiseWithResolvers<void>} */
+  const over = Promise.withResolvers()
+  const program = addToHelper({ onAsked: ignore, onListening: ignore, onClosed: ignore, onReleased: ignore, onNote: ignore, onSaid: (said) => said.isStopping ? over.resolve() : heard.push(said) })
   t.after(() => program?.close())
   // The process of the helper keeps nobody alive.
   const timer = setInterval(ignore, 1000)
@@ -30,7 +30,7 @@ function hear (t, socket, pid) {
   const isOf = (/** @type {number} */ other) => program?.isOf({ ...identifyProcess(other), mark: 'of nobody' })
   isOf(pid)
   program?.hearNotify(Number(socket.fd))
-  return { heard, over: over.reached, isOf, look: () => program?.look(), close: () => program?.close() }
+  return { heard, over: over.promise, isOf, look: () => program?.look(), close: () => program?.close() }
 }
 
 test('a program is heard, and also by the next master; no other process is', { skip }, async (t) => {

@@ -1,29 +1,28 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createDeferred } from '../../../server/system/deferred.js'
 import { createSemaphore } from '../../../server/system/semaphore.js'
 
 test('so much is done at a time, the rest in the order in which it came, also after what fails', async () => {
   const semaphore = createSemaphore(2)
   /** @type {string[]} */
   const begun = []
-  const ends = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, /** @type {ReturnType<typeof createDeferred<void>>} */ (createDeferred())]))
-  const all = Object.entries(ends).map(([name, { reached }]) => semaphore.run(async () => {
+  const ends = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers())]))
+  const all = Object.entries(ends).map(([name, { promise }]) => semaphore.run(async () => {
     begun.push(name)
-    await reached
+    await promise
     if (name === 'b') throw new Error('b fails')
     return name
   }))
   const isOver = Promise.allSettled(all)
   assert.deepEqual(begun, ['a', 'b'])
-  ends.b.reach()
+  ends.b.resolve()
   await assert.rejects(all[1], /b fails/)
   assert.deepEqual(begun, ['a', 'b', 'c'])
-  ends.a.reach()
+  ends.a.resolve()
   assert.equal(await all[0], 'a')
   assert.deepEqual(begun, ['a', 'b', 'c', 'd'])
-  ends.c.reach()
-  ends.d.reach()
+  ends.c.resolve()
+  ends.d.resolve()
   assert.deepEqual((await isOver).map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
   assert.equal(await semaphore.run(() => 'at once'), 'at once')
 })

@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import os from 'node:os'
 import { test } from 'node:test'
 import { createEventStream } from '../../../server/events/stream.js'
-import { createDeferred } from '../../../server/system/deferred.js'
 import { createDelivery } from '../../../server/telemetry/delivery.js'
 import { createJournal } from '../../../server/telemetry/journald.js'
 import { eventRecord, lineRecord } from '../../../server/telemetry/log-record.js'
@@ -175,18 +174,20 @@ test('a batch that is being sent is not dropped, nor counted as lost', async (t)
   const sent = []
   /** @type {number[]} */
   const lost = []
-  const first = createDeferred()
-  const begun = createDeferred()
+  /** @type {PromiseWithResolvers<void>} */
+  const first = Promise.withResolvers()
+  /** @type {PromiseWithResolvers<void>} */
+  const begun = Promise.withResolvers()
   const delivery = createDelivery(async (/** @type {number[]} */ batch) => {
     sent.push(batch)
-    begun.reach()
-    await first.reached
+    begun.resolve()
+    await first.promise
     return { error: null, canRetry: false, retryAfterMs: null, rejected: 0 }
   }, { batchMs: 0, maxWaiting: 4, onOutcome: ({ dropped }) => lost.push(dropped) })
   for (const n of [1, 2]) delivery.push(n)
-  await begun.reached
+  await begun.promise
   for (const n of [3, 4, 5, 6]) delivery.push(n)
-  first.reach()
+  first.resolve()
   await delivery.close(1000)
   assert.deepEqual([sent, lost], [[[1, 2], [5, 6]], [2, 0]])
 })
