@@ -307,8 +307,7 @@ test('history --csv moves no cursor of a terminal', async (t) => {
 
 test('a CSV that breaks off is a failure', async (t) => {
   const url = await serve(t, (_req, res) => {
-    res.writeHead(200, { 'content-type': 'text/csv' }).write('id,at\r\n1,')
-    res.socket?.end()
+    res.writeHead(200, { 'content-type': 'text/csv' }).write('id,at\r\n1,', () => { res.socket?.end() })
   })
   const { code, stdout, stderr } = await dataFolder(t, { adminUrl: url })('history --csv')
   assert.deepEqual([code, stdout, stderr], [5, 'id,at\r\n1,', `clusterdeck: ${url} closed the connection in the middle of its answer\n`])

@@ -30,7 +30,7 @@ test('a text takes the cells that a terminal gives it, and is clipped between th
   assert.deepEqual(cellsOf('e\u0301x'), ['e\u0301', 'x'])
   assert.deepEqual([clipText('abcdef', 4), clipText('abcd', 4), clipText('漢字漢字', 4), clipText('abc', 0)], ['abc…', 'abcd', '漢…', ''])
   assert.deepEqual([fitText('漢字漢字', 4), fitText('ab', 4), fitText('ab', 4, { isRight: true })], ['漢… ', 'ab  ', '  ab'])
-  assert.equal(clipText('a\u001b[2J\u0007\u009b31m\tb\u202ec', 20), 'a  b c')
+  assert.equal(clipText('a\u001b[2J\u009b31m\tb\u202ec', 20), 'a  b c')
 })
 
 test('only what has changed is written', () => {

@@ -20,9 +20,9 @@ const SOURCE = `interface Price {
 }
 
 export function taxesOf (price: Price): number {
-  const until = performance.now() + 150
+  const until = process.cpuUsage().user + 150_000
   let sum = 0
-  while (performance.now() < until) sum += Math.sqrt(price.cents)
+  while (process.cpuUsage().user < until) for (let n = 0; n < 10_000; n++) sum += Math.sqrt(price.cents)
   return sum
 }
 
