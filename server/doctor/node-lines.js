@@ -23,7 +23,6 @@ const FRESH_MS = 120 * DAY_MS
 /** @type {Table} */
 const NODE_LINES = JSON.parse(readFileSync(new URL('node-lines.json', import.meta.url), 'utf8'))
 const CLUSTERDECK = 'clusterdeck'
-const APP = 'the app'
 
 /** @param {{ release: { runtime?: string }, master: { nodeVersion: string } }} snapshot @returns {string | null} the version on which the app runs; null: another program runs it */
 export function appNodeVersion ({ release, master }) {
@@ -32,7 +31,7 @@ export function appNodeVersion ({ release, master }) {
 
 /** @param {string} own  version on which clusterdeck runs @param {string | null} app @param {NodeInUse['fits']} [fits] the app @returns {NodeInUse[]} */
 export function nodesInUse (own, app, fits) {
-  return [{ who: CLUSTERDECK, version: own }, ...app === null ? [] : [{ who: APP, version: app, fits }]]
+  return [{ who: CLUSTERDECK, version: own }, ...app === null ? [] : [{ who: 'the app', version: app, fits }]]
 }
 
 /**

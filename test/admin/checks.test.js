@@ -23,7 +23,7 @@ test('the page shows each problem with the line that mends it, and what has pass
 test('the overview tells of a Node without fixes, with whatever runs on it, and of no other', async (t) => {
   const { stranger, signIn, deck } = await startAdmin(t)
   const cookie = await signIn()
-  const told = async () => /<section class="notices" aria-label="Versions of Node">.*?<\/section>/s.exec((await stranger().get('/').set('Cookie', cookie).set('Accept', 'text/html')).text)?.[0] ?? null
+  const told = async () => /<section class="notices" aria-label="Version of Node">.*?<\/section>/s.exec((await stranger().get('/').set('Cookie', cookie).set('Accept', 'text/html')).text)?.[0] ?? null
   assert.equal(await told(), null)
   const { master, release } = deck.snapshot()
   deck.set({ master: { ...master, nodeVersion: 'v24.0.0' } })
