@@ -38,7 +38,7 @@ export function createChecks ({ config, settings, environment, deck, history, vi
 
   async function examineNow () {
     // Most masters are never examined.
-    const { examine } = await import('../doctor/doctor.js')
+    const [{ examine }, { appNodeVersion }] = await Promise.all([import('../doctor/doctor.js'), import('../doctor/node-lines.js')])
     const { current } = settings
     const snapshot = deck.snapshot()
     return await examine({
@@ -48,6 +48,7 @@ export function createChecks ({ config, settings, environment, deck, history, vi
       name: appName(config),
       env: environment,
       known: await runningFacts(snapshot),
+      nodeVersion: appNodeVersion(snapshot),
       pids: [process.pid, ...keeper.isKept ? [process.ppid] : []],
       now
     })

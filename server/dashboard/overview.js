@@ -1,5 +1,6 @@
 import { formatLatency, formatPercent } from '../../public/format.js'
 import { BLAMED_CAUSES, FAULTS } from '../causes.js'
+import { appNodeVersion, judgeNodes, nodesInUse } from '../doctor/node-lines.js'
 import { NOTABLE_TYPES } from '../events/kinds.js'
 import { rolloutTitle, waitingText } from '../health.js'
 import { newestMark } from './chart-news.js'
@@ -77,6 +78,7 @@ export function overviewModel ({ deck, history, params, now, kept }) {
     snapshot,
     health,
     notices: deck.notices.list(),
+    nodes: judgeNodes(nodesInUse(snapshot.master.nodeVersion, appNodeVersion(snapshot)), { now }).filter(({ state }) => state === 'ended' || state === 'open'),
     silent: silentLines(silentForApp(deck.fleet)),
     blocked: blockedReason(snapshot),
     lastRollout: rollout?.id ?? 0,

@@ -8,6 +8,7 @@ import { loadPosix } from '../system/posix.js'
 import { userId, userName } from '../system/user.js'
 import { lookThroughApp } from '../releases/app-files.js'
 import { descriptorsOf, isThere, lookAtDisk, lookAtMachine } from './machine.js'
+import { appNodeVersion } from './node-lines.js'
 
 /**
  * All that the checks go by, as plain data.
@@ -23,7 +24,8 @@ import { descriptorsOf, isThere, lookAtDisk, lookAtMachine } from './machine.js'
  * @property {string | null} copyRefusal  why the app could not have release folders
  * @property {import('../releases/app-files.js').AppFiles | null} files
  * @property {{ dependencies: readonly string[], engines: string | null }} package
- * @property {string} nodeVersion  of the workers
+ * @property {string} ownNodeVersion  on which clusterdeck runs
+ * @property {string | null} nodeVersion  on which the app runs; null: another program runs it
  * @property {boolean} hasNvm
  * @property {import('./machine.js').Machine} machine
  * @property {import('./machine.js').Disk} disk  of the data folder
@@ -58,11 +60,11 @@ const LOOK_WITHIN_MS = 3000
 const OWN_PACKAGE = new URL('../../package.json', import.meta.url)
 
 /**
- * @param {Pick<Facts, 'config' | 'settings' | 'configFile' | 'name'> & { env: Record<string, string | undefined>, known: Known | null, pids?: readonly number[], nodeVersion?: string, now?: () => number }} parts
+ * @param {Pick<Facts, 'config' | 'settings' | 'configFile' | 'name'> & { env: Record<string, string | undefined>, known: Known | null, pids?: readonly number[], nodeVersion?: string | null, now?: () => number }} parts
  *   `env`: what workers inherit; `known`: null: no master runs; `pids`: of the master and its keeper
  * @returns {Promise<Facts>}
  */
-export async function gatherFacts ({ env, known, pids = [], nodeVersion = process.version, now = Date.now, ...given }) {
+export async function gatherFacts ({ env, known, pids = [], nodeVersion, now = Date.now, ...given }) {
   const { config } = given
   const home = homeFolder(env)
   const deadline = performance.now() + LOOK_WITHIN_MS
@@ -87,7 +89,8 @@ export async function gatherFacts ({ env, known, pids = [], nodeVersion = proces
     copyRefusal,
     files,
     package: { dependencies: Object.keys(Object(manifest?.dependencies)), engines: textOrNull(Object(manifest?.engines).node) },
-    nodeVersion,
+    ownNodeVersion: process.version,
+    nodeVersion: nodeVersion === undefined ? appNodeVersion({ release: config, master: { nodeVersion: process.version } }) : nodeVersion,
     hasNvm,
     machine: { ...machine, descriptors: (worker ? descriptorsOf(worker) : null) ?? machine.descriptors },
     disk,

@@ -1,52 +1,40 @@
 import { command, finding, inCode } from './finding.js'
 import { canUpgrade } from './master.js'
+import { judgeNodes, lineToTake, nodesInUse, numbersOf } from './node-lines.js'
 
-/** From when on a major version of Node gets no more fixes: github.com/nodejs/Release. @type {Readonly<Record<number, string>>} */
-const ENDS = Object.freeze({
-  16: '2023-09-11', 17: '2022-06-01', 18: '2025-04-30', 19: '2023-06-01', 20: '2026-04-30', 21: '2024-06-01', 22: '2027-04-30', 23: '2025-06-01', 24: '2028-04-30', 25: '2026-06-01', 26: '2029-04-30'
-})
-/** Versions with long-term support, the newest first. */
-const SUPPORTED = Object.freeze([26, 24, 22])
+/** @type {Readonly<Record<import('./node-lines.js').Verdict['state'], import('./finding.js').Severity>>} */
+const SEVERITIES = Object.freeze({ ended: 'warning', open: 'warning', unknown: 'unknown', ok: 'ok' })
 
-/** @type {import('./finding.js').Check} whether this Node still gets fixes, and is one that the app wants */
+/** @type {import('./finding.js').Check} whether the Nodes of clusterdeck and of the app still get fixes and have them, and whether the app wants its own */
 export function checkNode (facts) {
-  const { nodeVersion, now, package: { engines } } = facts
-  const version = /^v?(\d+)\.(\d+)\.(\d+)/.exec(nodeVersion)?.slice(1).map(Number)
-  if (!version) return [finding('node', 'unknown', `Node ${nodeVersion} is not known here`)]
-  const wanted = SUPPORTED.find((each) => Date.parse(ENDS[each]) > now && isOldEnough(each, now) && (engines === null || satisfies([each, 99, 0], engines) === true))
-  const mend = wanted === undefined ? [] : [mendOf(facts, wanted)]
-  return [ofSupport(facts, version[0], mend), ...engines === null ? [] : [ofEngines(facts, satisfies(version, engines), mend)]]
+  const { nodeVersion, ownNodeVersion, now, package: { engines } } = facts
+  const fits = (/** @type {number[]} */ version) => engines === null || satisfies(version, engines) === true
+  const found = judgeNodes(nodesInUse(ownNodeVersion, nodeVersion, fits), { now }).map(({ state, who, title, why, take }, index) =>
+    finding(index === 0 ? 'node' : 'app-node', SEVERITIES[state], title, why, take === null ? [] : [mendOf(facts, take, index === 0)]))
+  if (nodeVersion === null || engines === null) return found
+  const take = lineToTake(now, fits)
+  return [...found, ofEngines(nodeVersion, engines, take === null ? [] : [mendOf(facts, take, nodeVersion === ownNodeVersion)])]
 }
 
-/** @param {import('./facts.js').Facts} facts @param {number} major @param {import('./finding.js').Mend[]} mend */
-function ofSupport ({ now }, major, mend) {
-  const end = ENDS[major]
-  if (end === undefined) return finding('node', 'unknown', `Until when Node ${major} gets fixes is not known here`)
-  if (Date.parse(end) > now) return finding('node', 'ok', `Node ${major} gets fixes until ${end}`)
-  return finding('node', 'warning', `Node ${major} has had no fixes since ${end}`, 'Holes that are found in it stay open.', mend)
-}
-
-/** @param {import('./facts.js').Facts} facts @param {boolean | null} fits @param {import('./finding.js').Mend[]} mend */
-function ofEngines ({ nodeVersion, package: { engines } }, fits, mend) {
-  const range = String(engines).slice(0, 60)
+/** @param {string} nodeVersion @param {string} engines @param {import('./finding.js').Mend[]} mend */
+function ofEngines (nodeVersion, engines, mend) {
+  const range = engines.slice(0, 60)
+  const version = numbersOf(nodeVersion)
+  const fits = version.length === 0 ? null : satisfies(version, engines)
   if (fits === null) return finding('engines', 'unknown', `Whether Node ${nodeVersion} is one of "${range}" (engines of package.json) is not known`)
   if (fits) return finding('engines', 'ok', `Node ${nodeVersion} is one that package.json asks for`)
   return finding('engines', 'warning', `package.json asks for Node ${range}, and this is ${nodeVersion}`, 'The app is not made for this version, and may fail in it.', mend)
 }
 
-/** @param {import('./facts.js').Facts} facts @param {number} major */
-function mendOf (facts, major) {
-  const isUpgrade = canUpgrade(facts)
-  if (!facts.hasNvm) return inCode(`Install Node ${major}${isUpgrade ? ', and give its path to: clusterdeck upgrade --node PATH --wait' : ', and start the app with it'}`)
+/** @param {import('./facts.js').Facts} facts @param {string} wanted  a line or a version @param {boolean} isOwn  whether clusterdeck runs on it */
+function mendOf (facts, wanted, isOwn) {
+  const isUpgrade = isOwn && canUpgrade(facts)
+  if (!facts.hasNvm) return inCode(`Install Node ${wanted}${wanted.includes('.') ? ' or a later one of its line' : ''}${isUpgrade ? ', and give its path to: clusterdeck upgrade --node PATH --wait' : ', and start the app with it'}`)
+  const [line] = wanted.split('.')
   // A Node that nvm activates may have no clusterdeck, so the one of this shell has to make the upgrade.
   return isUpgrade
-    ? command(`node=$(. ~/.nvm/nvm.sh && nvm install ${major} >&2 && nvm which ${major}) && clusterdeck upgrade --node "$node" --wait`, facts.config.cwd)
-    : command(`. ~/.nvm/nvm.sh && nvm install ${major}`, facts.config.cwd)
-}
-
-/** Long-term support begins in October of the year of the first version. @param {number} major @param {number} now */
-function isOldEnough (major, now) {
-  return now >= Date.parse(`${2022 + (major - 18) / 2}-10-29`)
+    ? command(`node=$(. ~/.nvm/nvm.sh && nvm install ${line} >&2 && nvm which ${line}) && clusterdeck upgrade --node "$node" --wait`, facts.config.cwd)
+    : command(`. ~/.nvm/nvm.sh && nvm install ${line}`, facts.config.cwd)
 }
 
 /**

@@ -137,7 +137,7 @@ test('tells Prometheus all of it: every line parses, and every sample is of a ty
     'clusterdeck_worker_restarts_total{slot="1"}': 1,
     'clusterdeck_worker_restarts_total{slot="2"}': 0,
     'clusterdeck_workers_ready{}': 2,
-    'clusterdeck_info{version="0.1.0",node_version="v20.20.2"}': 1
+    'clusterdeck_info{version="0.1.0",node_version="v26.99.0"}': 1
   })) assert.equal(samples.get(sample), value, sample)
   assert.ok(Number(samples.get('clusterdeck_master_resident_memory_bytes{}')) > 0)
   const bounds = [...samples].filter(([name]) => name.startsWith('clusterdeck_http_request_duration_seconds_bucket')).map(([, count]) => count)

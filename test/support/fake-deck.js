@@ -345,7 +345,7 @@ function fakeSnapshot (/** @type {any} */ release) {
   })
   return {
     state: 'running',
-    master: { pid: 4000, version: '0.1.0', nodeVersion: 'v20.20.2', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 50 * 1024 * 1024, isShared: false },
+    master: { pid: 4000, version: '0.1.0', nodeVersion: 'v26.99.0', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 50 * 1024 * 1024, isShared: false },
     app: { name: 'app', entry: '/srv/app/app.js', program: null, cwd: '/srv/app', addresses: ['http://localhost:3000'], ownSockets: null },
     limits: { memoryBytes: 0, cpus: 0, problem: null },
     dispatch: 'shared',
