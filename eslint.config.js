@@ -64,7 +64,7 @@ const LAYERS = [
   ...Object.entries(ROOMS).map(([room, { because, may, never = [] }]) => ({
     files: [`server/${room}/*.js`],
     because,
-    forbidden: [String.raw`^\.\./(?!${['errors.js', 'causes.js', 'problem.js', 'is-bundle.js', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
+    forbidden: [String.raw`^\.\./(?!${['errors.js', 'causes.js', 'problem.js', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
   })),
   {
     files: ['server/lifecycle/rollout/*.js'],
@@ -93,7 +93,7 @@ const LAYERS = [
  * either. A folder stands for all that is in it.
  */
 const ORDER = [
-  'server/errors.js', 'server/causes.js', 'server/is-bundle.js', 'server/problem.js', 'server/cron-words.js', 'server/held-words.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'public/readable-text.js', 'public/flame-tree.js', 'server/launch', 'server/events', 'server/lifecycle',
+  'server/errors.js', 'server/causes.js', 'server/problem.js', 'server/cron-words.js', 'server/held-words.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'public/readable-text.js', 'public/flame-tree.js', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-issue.js', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
   'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/mcp', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
@@ -149,6 +149,7 @@ export default [
     plugins: { house: { rules: { 'types-point-down': typesPointDown } } },
     rules: { 'house/types-point-down': 'error' }
   },
+  { languageOptions: { ecmaVersion: 'latest' } },
   ...LAYERS.map(({ files, ignores = [], because, forbidden }) => ({
     files,
     ignores,

@@ -1,5 +1,6 @@
-// Puts the code of clusterdeck into few files, which start much sooner: `npm run bundle`; `npm ci` and `npm pack` do it by themselves.
-// dist/<name>/ has them; dist/bundle.json says which they are, and of which sources, as server/own-code.js reads it.
+// Builds what runs: few files, which start much sooner than the sources: `npm run bundle`; `npm ci`, `npm pack` and a start from changed sources do it by themselves.
+// dist/<name>/ has the code of the command, of masters and of workers; dist/bundle.json says its name, and of which sources it is, as server/own-code.js reads it.
+// Beside them is what processes and threads of their own run, at the same place in each version, as a master that has run for long may start them.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -18,6 +19,14 @@ const INSIDE = ['commander', 'croner', 'zod']
 /** A running master may still load parts of the bundle that it was started with. A package has only one. */
 const KEPT = ['pack', 'publish'].includes(process.env.npm_command ?? '') ? 1 : 3
 const BUILTIN = '\0builtin:'
+/** Workers run in the Node of their app, from this one on. */
+const OF_APPS = 'node20'
+const OF_OURS = 'node22.19'
+/** How a source names a file at its side, or elsewhere in the installation. */
+const FILE_BESIDE = /new URL\('([^']+)', import\.meta\.url\)/g
+/** A script that the command line names, and what nobody names by a URL. */
+const CLI = 'server/cli.js'
+const PRELOADS = ['workers/preload.cjs', 'workers/preload.js']
 /** What the keeper loads, what a master loads until its first worker starts, and what commands do. */
 const PARTS = Object.freeze({
   keeper: ['command-line.js', 'keeper/keeper.js'],
@@ -27,8 +36,7 @@ const PARTS = Object.freeze({
 /** Modules that say something else in a bundle. @type {Readonly<Record<string, () => string>>} */
 const OTHERWISE = Object.freeze({
   'server/config/option-list.js': optionListText,
-  'server/is-bundle.js': () => 'export const IS_BUNDLE = true\n',
-  'server/cluster/worker-code.js': () => 'import { fileURLToPath } from \'node:url\'\nexport const WORKER_CODE = fileURLToPath(new URL(\'worker.cjs\', import.meta.url))\n'
+  'server/cluster/worker-code.js': () => 'import { fileURLToPath } from \'node:url\'\nexport const SCRIPTS = new URL(\'..\', import.meta.url)\nexport const WORKER_CODE = fileURLToPath(new URL(\'worker.cjs\', import.meta.url))\n'
 })
 
 await makeBundle()
@@ -44,13 +52,30 @@ async function makeBundle () {
     priority: length - index,
     name: (/** @type {string} */ module, /** @type {Modules} */ known) => (partOf ??= partsOf(known))(module) === part ? part : null
   }))
-  const server = await generate({ 'command-line': 'server/command-line.js' }, { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', codeSplitting: { groups } })
-  const worker = await generate({ worker: 'workers/boot.js' }, { format: 'cjs', entryFileNames: '[name].cjs', codeSplitting: false })
-  write([...server, ...worker], [...modules].filter((module) => path.isAbsolute(module) && !isPackage(module)))
+  const found = new Set(PRELOADS)
+  const server = await generate({ 'command-line': 'server/command-line.js', index: 'server/index.js', 'not-loaded': 'server/not-loaded.js' }, { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', codeSplitting: { groups } }, '../')
+  const worker = await generate({ worker: 'workers/boot.js' }, { format: 'cjs', entryFileNames: '[name].cjs', codeSplitting: false }, '../')
+  /** @type {Chunk[]} */
+  const scripts = [...worker]
+  for (const file of found) {
+    const { name, ext } = path.parse(file)
+    scripts.push(...await generate({ [name]: file }, { format: ext === '.cjs' ? 'cjs' : 'esm', entryFileNames: `[name]${ext}`, codeSplitting: false }, './'))
+  }
+  write({ chunks: [...server, ...worker], scripts }, [...modules].filter((module) => path.isAbsolute(module) && !isPackage(module)))
 
-  /** @param {Record<string, string>} input @param {import('rolldown').OutputOptions & { format: 'esm' | 'cjs' }} output @returns {Promise<Chunk[]>} */
-  async function generate (input, output) {
-    const build = await rolldown({ input: Object.fromEntries(Object.entries(input).map(([name, file]) => [name, fromTop(file)])), platform: 'node', cwd: ROOT, plugins: [ownPlugin(output.format, modules)] })
+  /**
+   * @param {Record<string, string>} input @param {import('rolldown').OutputOptions & { format: 'esm' | 'cjs' }} output
+   * @param {string} toScripts from the files that are made @returns {Promise<Chunk[]>}
+   */
+  async function generate (input, output, toScripts) {
+    const isOfApps = Object.values(input).every((file) => file.startsWith('workers/'))
+    const build = await rolldown({
+      input: Object.fromEntries(Object.entries(input).map(([name, file]) => [name, fromTop(file)])),
+      platform: 'node',
+      cwd: ROOT,
+      transform: { target: isOfApps ? OF_APPS : OF_OURS },
+      plugins: [ownPlugin({ format: output.format, toScripts, found, modules })]
+    })
     const { output: made } = await build.generate({ ...output, comments: false })
     await build.close()
     return /** @type {Chunk[]} */ (made)
@@ -76,14 +101,22 @@ function reachedFrom (modules, known) {
   return found
 }
 
-/** @param {'esm' | 'cjs'} format @param {Set<string>} modules  gets all that are read @returns {import('rolldown').Plugin} */
-function ownPlugin (format, modules) {
+/**
+ * @typedef {object} Place
+ * @property {'esm' | 'cjs'} format  of the file that is made
+ * @property {string} toScripts  from that file
+ * @property {Set<string>} found  gets the scripts that are named, from the top
+ * @property {Set<string>} modules  gets all that are read
+ */
+
+/** @param {Place} place @returns {import('rolldown').Plugin} */
+function ownPlugin (place) {
   return {
     name: 'own',
     resolveId: placeOf,
-    load: (module) => textOf(module, format),
+    load: (module) => textOf(module, place),
     generateBundle () {
-      for (const module of this.getModuleIds()) modules.add(module)
+      for (const module of this.getModuleIds()) place.modules.add(module)
     }
   }
 }
@@ -99,24 +132,27 @@ function placeOf (name, importer, { kind, isEntry }) {
   return isOurs ? null : { id: name, external: true }
 }
 
-/** @param {string} module @param {'esm' | 'cjs'} format @returns {Promise<import('rolldown').LoadResult>} null: as it is on the disk */
-async function textOf (module, format) {
+/** @param {string} module @param {Place} place @returns {Promise<import('rolldown').LoadResult>} null: as it is on the disk */
+async function textOf (module, place) {
   if (module.startsWith(BUILTIN)) return { code: `module.exports = require(${JSON.stringify(module.slice(BUILTIN.length))})`, moduleType: 'js' }
-  if (isPackage(module) || !module.endsWith('.js')) return null
+  if (isPackage(module) || !/\.c?js$/.test(module)) return null
   const file = path.relative(ROOT, module)
   if (Object.hasOwn(OTHERWISE, file)) return OTHERWISE[file]()
-  const text = await readFile(module, 'utf8')
-  return /import\.meta\.(url|dirname)/.test(text) ? atItsSource(text, file, format) : text
+  return withPlaces(await readFile(module, 'utf8'), file, place)
 }
 
 /**
- * A module finds files beside its source, which is at the same place in each installation.
- * @param {string} text @param {string} file from the top @param {'esm' | 'cjs'} format
+ * A script that a module starts is beside the bundle; other files are where they are in each installation.
+ * @param {string} text @param {string} file from the top @param {Place} place
  */
-function atItsSource (text, file, format) {
-  const here = format === 'esm' ? 'import.meta.url' : 'process.getBuiltinModule(\'node:url\').pathToFileURL(__filename)'
-  const own = `const ownUrl = new URL(${JSON.stringify(`../../${file}`)}, ${here})\n`
-  return own + text.replaceAll('import.meta.url', 'ownUrl.href').replaceAll('import.meta.dirname', 'decodeURIComponent(new URL(\'.\', ownUrl).pathname.slice(0, -1))')
+function withPlaces (text, file, { format, toScripts, found }) {
+  const here = format === 'esm' ? 'import.meta.url' : 'process.getBuiltinModule(\'node:url\').pathToFileURL(__filename).href'
+  return text.replaceAll(FILE_BESIDE, (_, beside) => {
+    const target = path.join(path.dirname(file), beside)
+    const isScript = /\.c?js$/.test(target) && target !== CLI
+    if (isScript) found.add(target)
+    return `new URL('${isScript ? toScripts + path.basename(target) : `${toScripts}../${target}`}', import.meta.url)`
+  }).replaceAll('import.meta.url', here)
 }
 
 /** V8 keeps a source with any character beyond Latin-1 in twice as many bytes. Only texts and regular expressions have such characters here, and may have them escaped. @param {string} code */
@@ -134,18 +170,25 @@ function isPackage (file) {
   return file.includes(`${path.sep}node_modules${path.sep}`)
 }
 
-/** @param {Chunk[]} chunks @param {string[]} sources absolute */
-function write (chunks, sources) {
+/** @param {{ chunks: Chunk[], scripts: Chunk[] }} made @param {string[]} sources absolute */
+function write ({ chunks, scripts }, sources) {
   const name = createHash('sha256').update(chunks.map(({ fileName, code }) => `${fileName}\n${code}`).sort().join('\n')).digest('hex').slice(0, 12)
   const folder = path.join(DIST, name)
   // What is there may be in use.
   if (!existsSync(folder)) writeFolder(folder, chunks)
-  const list = path.join(DIST, 'bundle.json')
-  writeFileSync(`${list}.new`, JSON.stringify({ name, sources: Object.fromEntries(sources.sort().map((file) => [path.relative(ROOT, file), statSync(file).size])) }))
-  renameSync(`${list}.new`, list)
+  for (const { fileName, code } of scripts) replaceFile(fileName, inAscii(code))
+  replaceFile('index.js', `export * from './${name}/index.js'\n`)
+  replaceFile('bundle.json', JSON.stringify({ name, sources: Object.fromEntries(sources.sort().map((file) => [path.relative(ROOT, file), statSync(file).size])) }))
   const others = readdirSync(DIST, { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== name).map((entry) => path.join(DIST, entry.name))
   const newestFirst = others.map((each) => ({ each, at: statSync(each).mtimeMs })).sort((one, other) => other.at - one.at)
-  for (const { each } of newestFirst.slice(KEPT - 1)) rmSync(each, { recursive: true })
+  for (const { each } of newestFirst.slice(KEPT - 1)) rmSync(each, { recursive: true, force: true })
+}
+
+/** @param {string} name @param {string} text */
+function replaceFile (name, text) {
+  const unfinished = path.join(DIST, `${name}-${process.pid}`)
+  writeFileSync(unfinished, text)
+  renameSync(unfinished, path.join(DIST, name))
 }
 
 /** @param {string} folder @param {Chunk[]} chunks */
@@ -153,5 +196,11 @@ function writeFolder (folder, chunks) {
   const unfinished = `${folder}-${process.pid}`
   mkdirSync(unfinished, { recursive: true })
   for (const { fileName, code } of chunks) writeFileSync(path.join(unfinished, fileName), inAscii(code))
-  renameSync(unfinished, folder)
+  try {
+    renameSync(unfinished, folder)
+  } catch (error) {
+    // Somebody has made the same at the same time.
+    if (!existsSync(folder)) throw error
+    rmSync(unfinished, { recursive: true })
+  }
 }

@@ -1,18 +1,17 @@
 // Of what is imported, Node reads all exports, and so loads the streams of node:fs: 7 ms of CPU before the keeper, and before the master.
-const { readFileSync, statSync } = process.getBuiltinModule('node:fs')
+const { existsSync, readFileSync, statSync } = process.getBuiltinModule('node:fs')
 const { fileURLToPath } = process.getBuiltinModule('node:url')
 
 const ROOT = new URL('..', import.meta.url)
 
 /**
- * Where the code of clusterdeck is: in the bundle where there is one of just these sources, as `npm run bundle` makes it, which starts
- * much sooner; else in the sources.
+ * Where the code of clusterdeck is that runs: in the bundle. In a clone that is built anew once a source has changed.
  * @param {URL} [root]
- * @returns {{ url: string, name: string }} of the module of the command line; `name`: of the bundle
+ * @returns {{ folder: URL, name: string } | null} `name`: of the bundle; null: there is none, and it cannot be built, which is told
  */
 export function ownCode (root = ROOT) {
-  const name = bundleOf(root)
-  return name === null ? { url: new URL('server/command-line.js', root).href, name: 'sources' } : { url: new URL(`dist/${name}/command-line.js`, root).href, name }
+  const name = bundleOf(root) ?? (build(root) ? bundleOf(root) : null)
+  return name === null ? null : { folder: new URL(`dist/${name}/`, root), name }
 }
 
 /** @param {URL} root @returns {string | null} */
@@ -35,4 +34,13 @@ function areUnchanged (folder, sources, since) {
     const { size, mtimeMs } = statSync(folder + file)
     return size === bytes && mtimeMs <= since
   })
+}
+
+/** @param {URL} root @returns {boolean} */
+function build (root) {
+  const folder = fileURLToPath(root)
+  const isClone = existsSync(`${folder}build/bundle.js`)
+  if (isClone && existsSync(`${folder}node_modules/rolldown`)) return process.getBuiltinModule('node:child_process').spawnSync(process.execPath, [`${folder}build/bundle.js`], { stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
+  process.stderr.write(`clusterdeck: it is not built: ${isClone ? `run "npm ci && npm install --global ." in ${folder}` : 'install clusterdeck again'}\n`)
+  return false
 }

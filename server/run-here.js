@@ -3,14 +3,20 @@ import { ownCode } from './own-code.js'
 
 const CLOSED_WITHIN_MS = 100
 
-const { url, name } = ownCode()
-enableCompileCache(name)
-try {
-  const { runProcess } = /** @type {typeof import('./command-line.js')} */ (await import(url))
-  await runProcess()
-} catch (error) {
-  // Where too many files are open, those that are being read are closed first.
-  await new Promise((resolve) => setTimeout(resolve, CLOSED_WITHIN_MS))
-  const { tellNotLoaded } = await import('./not-loaded.js')
-  process.exitCode = tellNotLoaded(error)
+const own = ownCode()
+if (own === null) process.exitCode = 1
+else await run(own)
+
+/** @param {{ folder: URL, name: string }} own */
+async function run ({ folder, name }) {
+  enableCompileCache(name)
+  try {
+    const { runProcess } = /** @type {typeof import('./command-line.js')} */ (await import(new URL('command-line.js', folder).href))
+    await runProcess()
+  } catch (error) {
+    // Where too many files are open, those that are being read are closed first.
+    await new Promise((resolve) => setTimeout(resolve, CLOSED_WITHIN_MS))
+    const { tellNotLoaded } = /** @type {typeof import('./not-loaded.js')} */ (await import(new URL('not-loaded.js', folder).href))
+    process.exitCode = tellNotLoaded(error)
+  }
 }

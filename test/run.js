@@ -6,6 +6,7 @@ import { run } from 'node:test'
 import { spec as SpecReporter } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { ownCode } from '../server/own-code.js'
 import { endProcessesOf } from './support/leftovers.js'
 import { runFolder } from './support/run-folder.js'
 import { shuffled } from './support/random.js'
@@ -41,6 +42,9 @@ const PROCESS_TIMEOUT_MS = 3_600_000
 const { NODE_EXTRA_CA_CERTS } = process.env
 if (NODE_EXTRA_CA_CERTS !== undefined) process.env.TEST_EXTRA_CA_CERTS = NODE_EXTRA_CA_CERTS
 delete process.env.NODE_EXTRA_CA_CERTS
+
+// Workers and commands run what is built.
+if (ownCode() === null) process.exit(1)
 
 if (process.env.TEST_ALL === undefined) process.env.TEST_WITHOUT_RARE = '1'
 

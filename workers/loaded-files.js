@@ -13,9 +13,7 @@ const MAX_FILES = 10_000
 const LOOKS_MS = { rarely: [10_000, 60_000, 600_000], often: [2000] }
 /** It is read here, as worker.js then sets it to the name that the user gave. */
 const ENTRY = process.argv[1]
-const OWN_FOLDER = path.dirname(fileURLToPath(import.meta.url))
-/** Where the same code is in one file. */
-const OWN_BUNDLES = path.join(OWN_FOLDER, '..', 'dist', path.sep)
+const OWN_FOLDER = fileURLToPath(new URL('../dist/', import.meta.url))
 
 /**
  * Tells the master which files this process has loaded, and later what has come to them.
@@ -58,7 +56,7 @@ export function tellLoadedFiles (channel, pace) {
  */
 export function listLoadedFiles () {
   const imported = listScripts().flatMap((url) => toPath(url) ?? [])
-  return [...new Set([...listRequiredFiles(), ...imported])].filter((file) => path.isAbsolute(file) && path.dirname(file) !== OWN_FOLDER && !file.startsWith(OWN_BUNDLES))
+  return [...new Set([...listRequiredFiles(), ...imported])].filter((file) => path.isAbsolute(file) && !file.startsWith(OWN_FOLDER))
 }
 
 /** @returns {string[]} absolute paths */

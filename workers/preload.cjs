@@ -2,6 +2,7 @@
 // take its socket from the master too. In anything that is not a worker of this cluster (a child of the app, a worker
 // thread, the app's own cluster) the variable is absent, and nothing happens.
 const { existsSync } = require('node:fs')
+const { join } = require('node:path')
 const { enableCompileCache } = /** @type {{ enableCompileCache?: (folder: string) => unknown }} */ (require('node:module'))
 const { isMainThread } = require('node:worker_threads')
 
@@ -12,16 +13,9 @@ delete require.cache[__filename]
 
 /** @param {import('./protocol.js').BootSettings} settings */
 function beginPreload ({ code, compileCache }) {
-  const { emitWarning } = process
-  // That an ES module is loaded by require() is an experiment to some versions of Node; the app has nothing to do with it.
-  process.emitWarning = () => {}
   if (compileCache !== null) enableCompileCache?.(compileCache)
   // The bundle of a master that has run for long may have been replaced by those of later installations.
-  const file = code !== null && existsSync(code) ? code : require.resolve('./boot.js')
-  try {
-    require(file)
-  } finally {
-    process.emitWarning = emitWarning
-  }
+  const file = existsSync(code) ? code : join(__dirname, 'worker.cjs')
+  require(file)
   delete require.cache[file]
 }

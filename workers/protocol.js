@@ -241,7 +241,7 @@ export function statusClass (code) {
 /**
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE.
  * @typedef {object} BootSettings
- * @property {string | null} code  a file that has boot.js with all that it loads; null: the sources are loaded
+ * @property {string} code  the file of the worker's side
  * @property {string | null} compileCache  the folder in which Node keeps what it has compiled; null: it does not
  * @property {string | null} nodeOptions  NODE_OPTIONS as the app is to see it; null: it is not set
  * @property {boolean} hasImports  modules of the user are loaded by `--import` before the app

@@ -1,20 +1,16 @@
 import { once, setMaxListeners } from 'node:events'
-import { readdirSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cutEndlessBody, mayTakeTime } from '../api/body.js'
 import { holderOf } from '../api/roles.js'
 import { DeckError } from '../errors.js'
-import { IS_BUNDLE } from '../is-bundle.js'
 import { expectOwner } from '../system/connection-owner.js'
 import { tidySoon } from '../system/heap.js'
 import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
 
 const PACKAGES = ['express', 'socket.io', 'helmet', 'eta']
-/** Most of our own modules that a site needs. */
-const FOLDERS = [new URL('../api/', import.meta.url), new URL('../dashboard/', import.meta.url)]
 
 /**
  * Ends connections that send slowly or nothing.
@@ -50,9 +46,7 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
  * once it never loads again.
  */
 export async function loadSite () {
-  // A bundle has them in one file.
-  const own = IS_BUNDLE ? [] : FOLDERS.flatMap((folder) => readdirSync(folder).filter((name) => name.endsWith('.js')).map((name) => new URL(name, folder).href))
-  for (const module of [...PACKAGES, ...own]) {
+  for (const module of PACKAGES) {
     await nextTurn()
     await import(module)
   }

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { DeckError, errorText } from '../errors.js'
 import { shownWords } from '../launch/shell-words.js'
 import { makeFolders } from '../system/make-folders.js'
@@ -20,7 +21,7 @@ const OLD_HOOK = 'post-receive'
 const MARK = '# Made by "clusterdeck setup-git-push", which writes it anew.'
 /** Builds take their time, and nobody waits for a rollout longer than this. */
 const TIMEOUT = '1h'
-const CLI = path.resolve(import.meta.dirname, '..', 'cli.js')
+const CLI = fileURLToPath(new URL('../cli.js', import.meta.url))
 // eslint-disable-next-line no-control-regex
 const BRANCH = /^(?!-|.*(\.\.|\/\/|@\{|\.lock(\/|$)|\.(\/|$)|\/\.))[^\s~^:?*[\\'\u0000-\u001f\u007f]{1,200}$/
 

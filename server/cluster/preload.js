@@ -1,27 +1,23 @@
 import { fileURLToPath } from 'node:url'
 import { plugAndPlayFirst, plugAndPlayFirstOf } from '../launch/preloads.js'
+import { SCRIPTS } from './worker-code.js'
 
-const BY_REQUIRE = fileURLToPath(new URL('../../workers/preload.cjs', import.meta.url))
-const BY_IMPORT = new URL('../../workers/preload.js', import.meta.url).href
+const BY_REQUIRE = fileURLToPath(new URL('preload.cjs', SCRIPTS))
+const BY_IMPORT = new URL('preload.js', SCRIPTS).href
 const IMPORTS = /(^|\s)--import(=|\s|$)/
-const CANNOT_REQUIRE_MODULES = /(^|\s)--no-(experimental[-_])?require[-_]module(\s|$)/
 
 /**
  * Has a worker load our part before anything that the user preloads. Node loads what `--require` names before what
  * `--import` names, and for each of them NODE_OPTIONS first, which it does not read where the system has given the binary
  * further powers. So our part is in both. Only Yarn's Plug'n'Play comes before it.
  * @param {{ execArgv: readonly string[], nodeOptions: string | undefined }} own  of the user's
- * @param {unknown} [requiresModules]  whether this Node can load an ES module by `require()`
  * @returns {{ execArgv: string[], nodeOptions: string | undefined, hasImports: boolean }} `hasImports`: ours is also the last of what is imported
  */
-export function withPreload ({ execArgv, nodeOptions }, requiresModules = process.features.require_module) {
-  const all = [...execArgv, nodeOptions ?? ''].join(' ')
-  const last = ['--import', BY_IMPORT]
-  if (requiresModules !== true || CANNOT_REQUIRE_MODULES.test(all)) return { execArgv: [...execArgv, ...last], nodeOptions, hasImports: true }
-  const hasImports = IMPORTS.test(all)
+export function withPreload ({ execArgv, nodeOptions }) {
+  const hasImports = IMPORTS.test([...execArgv, nodeOptions ?? ''].join(' '))
   const { first, rest } = plugAndPlayFirst(execArgv)
   return {
-    execArgv: [...first, '--require', BY_REQUIRE, ...rest, ...(hasImports ? last : [])],
+    execArgv: [...first, '--require', BY_REQUIRE, ...rest, ...(hasImports ? ['--import', BY_IMPORT] : [])],
     nodeOptions: nodeOptions && inNodeOptions(nodeOptions, first),
     hasImports
   }

@@ -6,8 +6,8 @@ const MAX_FRAMES = 50
 const MAX_LINE_CHARS = 2000
 /** Where Deno keeps packages. */
 const OF_DENO = /\/deno\/(?:npm|remote)\//
-/** Where our own code is that runs in a worker: its sources, and the bundle of them. */
-const OWN_FOLDERS = ['workers', 'dist'].map((name) => fileURLToPath(new URL(`../../${name}/`, import.meta.url)))
+/** Where our own code is that runs in a worker. */
+const OWN_FOLDER = fileURLToPath(new URL('../../dist/', import.meta.url))
 
 /** @typedef {import('../../db/crashes.js').Frame} Frame */
 
@@ -28,7 +28,7 @@ export function parseStack (stack, { root }) {
 /** @param {{ function: string | null, file: string | null, line: number | null, column: number | null }} place @param {string | null} root @returns {Frame} */
 export function toFrame (place, root) {
   const file = place.file === null ? null : localPath(place.file)
-  const isInApp = file !== null && path.isAbsolute(file) && !file.split(path.sep).includes('node_modules') && !OWN_FOLDERS.some((folder) => file.startsWith(folder)) && !OF_DENO.test(file)
+  const isInApp = file !== null && path.isAbsolute(file) && !file.split(path.sep).includes('node_modules') && !file.startsWith(OWN_FOLDER) && !OF_DENO.test(file)
   return { ...place, file: withinRoot(file, root), isInApp }
 }
 

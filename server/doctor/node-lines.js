@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { capitalised } from '../../public/format.js'
+import lines from './node-lines.json' with { type: 'json' }
 
 /**
  * The lines of Node: how long each gets fixes, and which release has closed the last known holes. build/node-lines.js renews the table.
@@ -21,7 +21,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** Security releases come every one to three months. */
 const FRESH_MS = 120 * DAY_MS
 /** @type {Table} */
-const NODE_LINES = JSON.parse(readFileSync(new URL('node-lines.json', import.meta.url), 'utf8'))
+const NODE_LINES = lines
 const CLUSTERDECK = 'clusterdeck'
 
 /** @param {{ release: { runtime?: string }, master: { nodeVersion: string } }} snapshot @returns {string | null} the version on which the app runs; null: another program runs it */

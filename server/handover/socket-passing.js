@@ -14,8 +14,8 @@ import { DeckError } from '../errors.js'
  * @typedef {SocketHandle | number} Passable  a handle, or a descriptor of this process
  */
 
-const HAND_ON = programPath('hand-on-sockets.js')
-const TAKE = programPath('take-sockets.js')
+const HAND_ON = fileURLToPath(new URL('hand-on-sockets.js', import.meta.url))
+const TAKE = fileURLToPath(new URL('take-sockets.js', import.meta.url))
 /** A channel that Node opens itself has its own descriptor in the environment, which only the shell can change on the way. */
 const WITH_OTHER_CHANNEL = ['-c', 'export NODE_CHANNEL_FD=3; exec "$@"', 'sh']
 const WITHIN_MS = 10_000
@@ -86,9 +86,4 @@ function failure (reason) {
 function environment (more) {
   const { NODE_OPTIONS, NODE_CHANNEL_FD, NODE_CHANNEL_SERIALIZATION_MODE, ...env } = process.env
   return { ...env, ...more }
-}
-
-/** @param {string} name */
-function programPath (name) {
-  return fileURLToPath(new URL(name, import.meta.url))
 }

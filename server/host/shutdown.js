@@ -1,4 +1,3 @@
-
 /** @typedef {ReturnType<typeof createShutdown>} Shutdown */
 
 /**

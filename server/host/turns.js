@@ -1,4 +1,3 @@
-
 /** An app that takes longer to get ready than this keeps no other one from starting. */
 export const TURN_MS = 3000
 /** A rollout that takes longer than this keeps no other one from beginning. */

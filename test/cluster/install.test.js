@@ -27,9 +27,9 @@ describe('a fresh clone', () => {
   before(() => copyTracked(clone))
 
   for (const words of [['status'], ['start', 'app.js'], ['start', 'app.js', '--no-keeper'], ['--version']]) {
-    test(`says what to do where ${words.join(' ')} comes before that: its packages are to be installed`, async () => {
+    test(`says what to do where ${words.join(' ')} comes before that: it is to be built`, async () => {
       const failed = await run(process.execPath, [path.join(clone, 'server/cli.js'), ...words], { env: settings }).then(() => assert.fail('it ended well'), (error) => error)
-      assert.deepEqual([failed.code, failed.stdout, failed.stderr], [1, '', `clusterdeck: the package commander is not installed: run "npm ci" in ${clone}/\n`])
+      assert.deepEqual([failed.code, failed.stdout, failed.stderr], [1, '', `clusterdeck: it is not built: run "npm ci && npm install --global ." in ${clone}/\n`])
     })
   }
 

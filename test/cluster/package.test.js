@@ -35,9 +35,11 @@ describe('the package that npm packs', () => {
   test('holds every file of the program, the types of the library, and nothing else', () => {
     const names = readdirSync(installed).filter((name) => name !== 'node_modules').sort()
     assert.deepEqual(names, ['CHANGELOG.md', 'LICENSE', 'README.md', 'action.yml', ...FOLDERS, 'package.json'].sort())
-    for (const name of FOLDERS.filter((each) => each !== 'types')) {
+    for (const name of ['ci', 'dist', 'public', 'views', 'db/migrations', 'workers/demo']) {
       assert.deepEqual(filesOf(path.join(installed, name)), filesOf(path.join(ROOT, name)).filter((file) => name === 'views' || !/\.(d\.ts|md)$/.test(file)), name)
     }
+    const beside = ['server', 'db', 'workers'].flatMap((name) => filesOf(path.join(installed, name)).map((file) => `${name}/${file}`).filter((file) => !/^(db\/migrations|workers\/demo)\//.test(file)))
+    assert.deepEqual(beside, ['cli', 'compile-cache', 'node-needed', 'own-code', 'run-here', 'run-on'].map((name) => `server/${name}.js`))
     assert.deepEqual(filesOf(path.join(installed, 'types')), ['errors.d.ts', 'index.d.ts', 'library/tables.d.ts', 'library/types.d.ts'])
   })
 
@@ -75,9 +77,9 @@ describe('the package that npm packs', () => {
   })
 
   test('keeps its inner files to itself', async () => {
-    const inner = run(process.execPath, ['--input-type=module', '--eval', 'await import("clusterdeck/server/host/master.js")'], { cwd: folder, env })
+    const inner = run(process.execPath, ['--input-type=module', '--eval', 'await import("clusterdeck/server/cli.js")'], { cwd: folder, env })
     await assert.rejects(inner, ({ stderr }) => stderr.includes('ERR_PACKAGE_PATH_NOT_EXPORTED'))
-    assert.ok(existsSync(path.join(installed, 'server', 'host', 'master.js')))
+    assert.ok(existsSync(path.join(installed, 'server', 'cli.js')))
   })
 })
 

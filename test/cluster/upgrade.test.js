@@ -101,7 +101,7 @@ describe('upgrade in place', () => {
     for (const [index, [what, broken, reason, isRare]] of /** @type {const} */ ([
       ['whose workers do not boot', { 'workers/boot.js': 'process.exit(7)' }, /^worker 2 \(slot 1\) exited with code 7 before it was ready$/],
       ['that does not even load', { 'server/host/master.js': 'throw new Error("not today")' }, /^not today$/, true],
-      ['whose packages are not installed', { node_modules: null }, /^the package commander is not installed: run "npm ci" in \/.+\/1\.1\.2\/$/, true],
+      ['whose packages are not installed', { node_modules: null }, /^the package \S+ is not installed: run "npm ci" in \/.+\/1\.1\.2\/$/, true],
       ['that refuses the configuration', { 'server/config/config.js': 'import { DeckError } from "../errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }\nexport const [configFileOf, loadSchema, originOf, valueOf, withValues] = []' }, /^workers: expected a bird$/, true],
       ['that is older than the history', { 'db/migrations/001-schema.sql': null }, /from a newer clusterdeck$/, true]
     ]).entries()) {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { tempFolder } from './folder.js'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const CONTENT = ['server', 'workers', 'db', 'views', 'public']
+const CONTENT = ['build', 'dist', 'server', 'workers', 'db', 'views', 'public']
 
 /**
  * clusterdeck as a machine has it: one folder per version, and a link to the one that is installed.
@@ -36,7 +36,7 @@ export function createInstallation () {
   function unpack (version) {
     const target = path.join(folder, version)
     mkdirSync(target)
-    for (const name of CONTENT) cpSync(path.join(ROOT, name), path.join(target, name), { recursive: true, filter: (file) => path.basename(file) !== 'node_modules' })
+    for (const name of CONTENT) cpSync(path.join(ROOT, name), path.join(target, name), { recursive: true, preserveTimestamps: true, filter: (file) => path.basename(file) !== 'node_modules' })
     writeFileSync(path.join(target, 'package.json'), JSON.stringify({ ...JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')), version }))
     linkPackages(target)
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -19,39 +19,34 @@ describe('our own code is taken', () => {
     assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }), 'false\n')
   })
 
-  test('from the sources where nobody has made a bundle', () => {
-    assert.deepEqual(namesOf(ownCode(urlOf(folder))), { file: 'server/command-line.js', name: 'sources' })
-  })
-
   test('from the bundle while the sources are those that it was made of', () => {
     install(folder)
-    assert.deepEqual(namesOf(ownCode(urlOf(folder))), { file: 'dist/abc/command-line.js', name: 'abc' })
+    assert.deepEqual(ownCode(urlOf(folder)), { name: 'abc', folder: new URL('dist/abc/', urlOf(folder)) })
   })
 
-  test('from the sources once one of them is longer, newer or gone', () => {
-    const other = { longer: 'server/a.js', newer: 'server/b.js' }
-    for (const [what, file] of Object.entries(other)) {
-      folder = tempFolder()
-      install(folder)
-      if (what === 'longer') writeKept(path.join(folder, file), 'longer than it was')
-      else utimesSync(path.join(folder, file), new Date(), new Date(Date.now() + 10_000))
-      assert.equal(ownCode(urlOf(folder)).name, 'sources', what)
-    }
-    install(folder, { sources: { 'server/gone.js': 1 } })
-    assert.equal(ownCode(urlOf(folder)).name, 'sources')
-  })
+  for (const what of ['missing', 'longer', 'newer', 'gone']) {
+    test(`from a bundle that is built anew where a source is ${what}`, () => {
+      install(folder, what === 'gone' ? { sources: { 'server/gone.js': 1 } } : {})
+      if (what === 'missing') rmSync(path.join(folder, 'dist'), { recursive: true })
+      if (what === 'longer') writeKept(path.join(folder, 'server/a.js'), 'longer than it was')
+      if (what === 'newer') utimesSync(path.join(folder, 'server/b.js'), new Date(), new Date(Date.now() + 10_000))
+      mkdirSync(path.join(folder, 'node_modules/rolldown'), { recursive: true })
+      mkdirSync(path.join(folder, 'build'))
+      writeFileSync(path.join(folder, 'build/bundle.js'), `
+        const { mkdirSync, writeFileSync } = require('node:fs')
+        mkdirSync(__dirname + '/../dist', { recursive: true })
+        writeFileSync(__dirname + '/../dist/bundle.json', '{"name":"def","sources":{}}')
+      `)
+      assert.equal(ownCode(urlOf(folder))?.name, 'def')
+    })
+  }
 
   test('from the bundle of an installed package, whatever times its files have', () => {
     folder = path.join(folder, 'node_modules', 'clusterdeck')
     install(folder)
     utimesSync(path.join(folder, 'server', 'a.js'), new Date(), new Date(Date.now() + 10_000))
-    assert.equal(ownCode(urlOf(folder)).name, 'abc')
+    assert.equal(ownCode(urlOf(folder))?.name, 'abc')
   })
-
-  /** @param {{ url: string, name: string }} code */
-  function namesOf ({ url, name }) {
-    return { file: url.slice(urlOf(folder).href.length), name }
-  }
 })
 
 /** @param {string} folder @returns {URL} */

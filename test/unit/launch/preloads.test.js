@@ -37,27 +37,22 @@ test('a command begins anew without what NODE_OPTIONS loads, once, and its child
 })
 
 test('a worker loads its own part before all that the user loads, and tells where that ends', () => {
-  const last = /^--import file:.*\/workers\/preload\.js$/
-  const plain = withPreload({ execArgv: ['-r', 'a.cjs'], nodeOptions: undefined }, true)
-  assert.match(plain.execArgv.join(' '), /^--require \S+\/workers\/preload\.cjs -r a\.cjs$/)
+  const last = /^--import file:.*\/dist\/preload\.js$/
+  const plain = withPreload({ execArgv: ['-r', 'a.cjs'], nodeOptions: undefined })
+  assert.match(plain.execArgv.join(' '), /^--require \S+\/dist\/preload\.cjs -r a\.cjs$/)
   assert.deepEqual([plain.nodeOptions, plain.hasImports], [undefined, false])
-  const both = withPreload({ execArgv: ['--import', 'a.mjs'], nodeOptions: '-r b.cjs' }, true)
+  const both = withPreload({ execArgv: ['--import', 'a.mjs'], nodeOptions: '-r b.cjs' })
   assert.match(both.execArgv.slice(4).join(' '), last)
-  assert.match(String(both.nodeOptions), /^--require ".+\/workers\/preload\.cjs" -r b\.cjs$/)
+  assert.match(String(both.nodeOptions), /^--require ".+\/dist\/preload\.cjs" -r b\.cjs$/)
   assert.equal(both.hasImports, true)
-  for (const [nodeOptions, requires] of /** @type {[string | undefined, boolean][]} */ ([['--no-experimental-require-module', true], [undefined, false]])) {
-    const old = withPreload({ execArgv: ['-r', 'a.cjs'], nodeOptions }, requires)
-    assert.match(old.execArgv.slice(2).join(' '), last, 'where a module cannot be required')
-    assert.equal(old.nodeOptions, nodeOptions)
-  }
 })
 
 test("Yarn's Plug'n'Play alone comes before a worker's own part, wherever the user has it", () => {
-  const words = withPreload({ execArgv: ['-r', 'a.cjs', '--require', '/shop/.pnp.cjs', '--experimental-loader', 'l.mjs'], nodeOptions: undefined }, true)
-  assert.match(words.execArgv.join(' '), /^--require \/shop\/\.pnp\.cjs --require \S+\/workers\/preload\.cjs -r a\.cjs --experimental-loader l\.mjs$/)
-  const variable = withPreload({ execArgv: ['-r', 'a.cjs'], nodeOptions: '--no-deprecation --require "/my shop/.pnp.cjs" -r b.cjs' }, true)
-  assert.match(String(variable.nodeOptions), /^--require "\/my shop\/\.pnp\.cjs" --require ".+\/workers\/preload\.cjs" --no-deprecation -r b\.cjs$/)
-  const both = withPreload({ execArgv: ['--require=/shop/.pnp.cjs'], nodeOptions: '-r b.cjs' }, true)
-  assert.match(String(both.nodeOptions), /^"--require=\/shop\/\.pnp\.cjs" --require ".+\/workers\/preload\.cjs" -r b\.cjs$/)
-  for (const nodeOptions of ['-r /shop/my.pnp.cjs', '--title /shop/.pnp.cjs']) assert.match(String(withPreload({ execArgv: [], nodeOptions }, true).nodeOptions), /^--require ".+\/workers\/preload\.cjs" -/)
+  const words = withPreload({ execArgv: ['-r', 'a.cjs', '--require', '/shop/.pnp.cjs', '--experimental-loader', 'l.mjs'], nodeOptions: undefined })
+  assert.match(words.execArgv.join(' '), /^--require \/shop\/\.pnp\.cjs --require \S+\/dist\/preload\.cjs -r a\.cjs --experimental-loader l\.mjs$/)
+  const variable = withPreload({ execArgv: ['-r', 'a.cjs'], nodeOptions: '--no-deprecation --require "/my shop/.pnp.cjs" -r b.cjs' })
+  assert.match(String(variable.nodeOptions), /^--require "\/my shop\/\.pnp\.cjs" --require ".+\/dist\/preload\.cjs" --no-deprecation -r b\.cjs$/)
+  const both = withPreload({ execArgv: ['--require=/shop/.pnp.cjs'], nodeOptions: '-r b.cjs' })
+  assert.match(String(both.nodeOptions), /^"--require=\/shop\/\.pnp\.cjs" --require ".+\/dist\/preload\.cjs" -r b\.cjs$/)
+  for (const nodeOptions of ['-r /shop/my.pnp.cjs', '--title /shop/.pnp.cjs']) assert.match(String(withPreload({ execArgv: [], nodeOptions }).nodeOptions), /^--require ".+\/dist\/preload\.cjs" -/)
 })

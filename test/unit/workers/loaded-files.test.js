@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { tempFolder } from '../../support/folder.js'
 
 const MODULE = new URL('../../../workers/loaded-files.js', import.meta.url).href
@@ -10,7 +11,8 @@ const PRELUDE = `
 import { createRequire } from 'node:module'
 import { listLoadedFiles, tellLoadedFiles } from ${JSON.stringify(MODULE)}
 const require = createRequire(import.meta.url)
-const say = (value) => console.log(JSON.stringify(value))
+// The source under test is not where it is in an installation.
+const say = (value) => console.log(JSON.stringify(value, (_, each) => Array.isArray(each) ? each.filter((file) => file !== '${fileURLToPath(MODULE)}') : each))
 `
 
 /**
@@ -89,11 +91,15 @@ describe('the files that a process has loaded', () => {
   test('are told in the turn after the app has begun, and what comes later alone', () => {
     const { said } = run({
       'app.js': `
-        const { begin } = tellLoadedFiles({ send: say }, 'often')
+        const isWaiting = setInterval(() => {}, 1000)
+        const send = (message) => {
+          say(message)
+          if (message.files.includes(import.meta.dirname + '/later.js')) clearInterval(isWaiting)
+        }
+        const { begin } = tellLoadedFiles({ send }, 'often')
         begin()
         begin()
         setTimeout(() => import('./later.js'), 100)
-        setTimeout(() => {}, 2300)
       `,
       'later.js': ''
     })

@@ -8,17 +8,17 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { tempFolder } from '../../support/folder.js'
 
-const PRELOAD = fileURLToPath(new URL('../../../workers/preload.cjs', import.meta.url))
+const PRELOAD = fileURLToPath(new URL('../../../dist/preload.cjs', import.meta.url))
 const SEES = 'console.log(JSON.stringify([process.env.TAKEN ?? null, process.execArgv, Object.keys(require.cache), require("node:module").getCompileCacheDir?.() ?? null]))'
 const run = promisify(execFile)
 
-/** @param {{ code: string | null, compileCache: string | null }} settings @returns {Promise<[taken: string | null, options: string[], cached: string[], compileCache: string | null]>} what an app finds in a worker */
+/** @param {{ code: string, compileCache: string | null }} settings @returns {Promise<[taken: string | null, options: string[], cached: string[], compileCache: string | null]>} what an app finds in a worker */
 async function seenBy (settings) {
   const { stdout } = await run(process.execPath, ['--require', PRELOAD, '-e', SEES], { env: { CLUSTERDECK_BOOT: JSON.stringify(settings) } })
   return JSON.parse(stdout)
 }
 
-test('a worker loads its side from the file that its master names, and from the sources once that is gone; the app sees nothing of it', async () => {
+test('a worker loads its side from the file that its master names, and from that of a later version once that is gone; the app sees nothing of it', async () => {
   const folder = tempFolder()
   const code = path.join(folder, 'worker.cjs')
   writeFileSync(code, 'process.env.TAKEN = "yes"')
@@ -29,7 +29,7 @@ test('a worker loads its side from the file that its master names, and from the 
 
 test('Node keeps what it compiles in the folder that the master names, where it can', async () => {
   const folder = path.join(tempFolder(), 'compile-cache')
-  const [, , , used] = await seenBy({ code: null, compileCache: folder })
+  const [, , , used] = await seenBy({ code: '', compileCache: folder })
   if ('enableCompileCache' in module) assert.ok(used?.startsWith(folder), String(used))
   else assert.equal(used, null)
 })
