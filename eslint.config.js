@@ -13,58 +13,58 @@ const OF_THE_CLUSTER = ['^node:cluster$', 'better-sqlite3']
 const ROOMS = {
   host: {
     because: 'what a process has once meets its apps here, and nobody reaches for it but those who start a master',
-    may: ['admin/', 'api/apps.js', 'app/', 'cluster/policy.js', 'config/', 'events/', 'fleet/', 'handover/', 'health.js', 'keeper/', 'system/', 'systemd/', 'terminal.js', '../db/']
+    may: ['admin/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'fleet/', 'handover/', 'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
   },
   app: {
     because: 'an app has of the process what it is lent, and nothing global',
-    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'telemetry/', 'vitals/', 'alerts/', '../db/', '../workers/free-memory.js', '../workers/look-together.js'],
+    may: ['cluster/', 'config/', 'crashes/', 'deck.ts', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'telemetry/', 'vitals/', 'alerts/', '../db/', '../workers/free-memory.ts', '../workers/look-together.ts'],
     never: OF_THE_CLUSTER
   },
-  lifecycle: { because: 'the lifecycle is pure: it imports its own files, words and the tables of errors, causes and problems alone', may: ['held-words.js'], never: ['^[^.]'] },
+  lifecycle: { because: 'the lifecycle is pure: it imports its own files, words and the tables of errors, causes and problems alone', may: ['held-words.ts'], never: ['^[^.]'] },
   cluster: {
     because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',
-    may: ['lifecycle/', 'crashes/', 'launch/preloads.js', 'programs/', 'releases/', 'system/', 'systemd/', '../workers/'],
+    may: ['lifecycle/', 'crashes/', 'launch/preloads.ts', 'programs/', 'releases/', 'system/', 'systemd/', '../workers/'],
     never: ['^(express|socket\\.io|better-sqlite3)']
   },
-  programs: { because: 'a program is heard by its system calls, whoever wants to know', may: ['system/', 'systemd/unit-of.js', '../workers/protocol.js', '../workers/socket-file.js'] },
-  jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.js', 'lifecycle/duration.js', 'system/'], never: OF_THE_CLUSTER },
-  keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', '../workers/look-together.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
-  handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.js'] },
-  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.js', 'launch/node-options.js', 'lifecycle/', 'system/own-variables.js', 'system/process-group.js', 'system/without-url-secrets.js', 'vitals/', '../db/cursor.js', '../public/format.js', '../workers/'] },
+  programs: { because: 'a program is heard by its system calls, whoever wants to know', may: ['system/', 'systemd/unit-of.ts', '../workers/protocol.ts', '../workers/socket-file.ts'] },
+  jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.ts', 'lifecycle/duration.ts', 'system/'], never: OF_THE_CLUSTER },
+  keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.ts', '../workers/look-together.ts', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
+  handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.ts'] },
+  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.ts', 'launch/node-options.ts', 'lifecycle/', 'system/own-variables.ts', 'system/process-group.ts', 'system/without-url-secrets.ts', 'vitals/', '../db/cursor.ts', '../public/format.ts', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
-  logs: { because: 'logs are kept without knowing who reads them', may: ['system/', '../public/log-levels.js', '../public/log-query.js'] },
-  diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js', '../workers/free-memory.js'] },
-  doctor: { because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed', may: ['config/', 'lifecycle/rollout/strategy.js', 'releases/', 'system/', 'systemd/', '../public/command-text.js', '../public/format.js'], never: OF_THE_CLUSTER },
-  alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert-kinds.js', 'system/closing.js', 'system/loopback.js'] },
-  telemetry: { because: 'collectors are told what the rooms hand over', may: ['events/', 'system/', '../public/log-levels.js', '../workers/protocol.js'], never: OF_THE_CLUSTER },
-  events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.js'] },
-  config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.js', 'lifecycle/ready-line.js', 'system/loopback.js', 'system/trust.js', 'system/without-url-secrets.js', 'system/working-folder.js'] },
+  logs: { because: 'logs are kept without knowing who reads them', may: ['system/', '../public/log-levels.ts', '../public/log-query.ts'] },
+  diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.ts', '../workers/free-memory.ts'] },
+  doctor: { because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed', may: ['config/', 'lifecycle/rollout/strategy.ts', 'releases/', 'system/', 'systemd/', '../public/command-text.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
+  alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert-kinds.ts', 'system/closing.ts', 'system/loopback.ts'] },
+  telemetry: { because: 'collectors are told what the rooms hand over', may: ['events/', 'system/', '../public/log-levels.ts', '../workers/protocol.ts'], never: OF_THE_CLUSTER },
+  events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.ts'] },
+  config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.ts', 'lifecycle/ready-line.ts', 'system/loopback.ts', 'system/trust.ts', 'system/without-url-secrets.ts', 'system/working-folder.ts'] },
   launch: { because: 'what would run is told by the files alone', may: [], never: ['^(?!node:|\\.)'] },
-  system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
-  systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js', '../workers/socket-file.js'] },
-  admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'mcp/', 'system/connection-owner.js', 'system/heap.js', 'telemetry/'], never: OF_THE_CLUSTER },
-  mcp: { because: 'agents ask by the API alone', may: ['api/', 'config/', 'manual.js', 'preview-facts.js', 'system/one-line.js', '../public/format.js'], never: OF_THE_CLUSTER },
-  api: { because: ADMIN, may: ['config/', 'crash-issue.js', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js', '../public/flame-tree.js', '../public/log-levels.js', '../public/log-query.js'], never: OF_THE_CLUSTER },
-  dashboard: { because: ADMIN, may: ['api/', 'config/', 'crash-issue.js', 'cron-words.js', 'doctor/finding.js', 'doctor/node-lines.js', 'events/', 'held-words.js', 'health.js', 'last-known.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
-  fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/line-place.js', 'config/member-name.js', 'health.js', 'last-known.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
-  import: { because: 'what PM2 was told is read without a master', may: ['config/', 'launch/packages.js', 'lifecycle/duration.js', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-owner.js', 'system/trust.js', 'system/user.js'], never: OF_THE_CLUSTER },
-  library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.js', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'cron-words.js', 'doctor/', 'events/kinds.js', 'handover/host-line.js', 'held-words.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'programs/', 'terminal.js', 'systemd/', 'system/archive.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/loan.js', 'system/make-folders.js', 'system/one-line.js', 'system/own-variables.js', 'system/place-text.js', 'system/process-identity.js', 'system/process-owner.js', 'system/process-tree.js', 'system/recipient.js', 'system/running-decks.js', 'system/shell-limits.js', 'system/start-trace.js', 'system/trust.js', 'system/user.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
+  system: { because: 'the system below knows nobody above', may: ['../db/lock.ts'] },
+  systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.ts', '../workers/socket-file.ts'] },
+  admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.ts', 'mcp/', 'system/connection-owner.ts', 'system/heap.ts', 'telemetry/'], never: OF_THE_CLUSTER },
+  mcp: { because: 'agents ask by the API alone', may: ['api/', 'config/', 'manual.ts', 'preview-facts.ts', 'system/one-line.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
+  api: { because: ADMIN, may: ['config/', 'crash-issue.ts', 'doctor/finding.ts', 'events/kinds.ts', 'events/notices.ts', 'vitals/columns.ts', '../public/flame-tree.ts', '../public/log-levels.ts', '../public/log-query.ts'], never: OF_THE_CLUSTER },
+  dashboard: { because: ADMIN, may: ['api/', 'config/', 'crash-issue.ts', 'cron-words.ts', 'doctor/finding.ts', 'doctor/node-lines.ts', 'events/', 'held-words.ts', 'health.ts', 'last-known.ts', 'manual.ts', 'preview-facts.ts', 'system/loopback.ts', '../public/'], never: OF_THE_CLUSTER },
+  fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.ts', 'config/app-states.ts', 'config/line-place.ts', 'config/member-name.ts', 'health.ts', 'last-known.ts', 'system/', '../public/format.ts'], never: OF_THE_CLUSTER },
+  import: { because: 'what PM2 was told is read without a master', may: ['config/', 'launch/packages.ts', 'lifecycle/duration.ts', 'system/home-folder.ts', 'system/one-line.ts', 'system/own-variables.ts', 'system/process-owner.ts', 'system/trust.ts', 'system/user.ts'], never: OF_THE_CLUSTER },
+  library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.ts', 'config/'], never: OF_THE_CLUSTER },
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/', 'events/kinds.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/', 'manual.ts', 'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts', 'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts', 'system/own-variables.ts', 'system/place-text.ts', 'system/process-identity.ts', 'system/process-owner.ts', 'system/process-tree.ts', 'system/recipient.ts', 'system/running-decks.ts', 'system/shell-limits.ts', 'system/start-trace.ts', 'system/trust.ts', 'system/user.ts', 'system/wait-at-most.ts', 'system/working-folder.ts', '../public/format.ts'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */
 const LAYERS = [
   {
     files: ['server/**/*.js'],
-    ignores: ['server/command-line.js', 'server/cli/**'],
+    ignores: ['server/command-line.ts', 'server/cli/**'],
     because: 'nothing but node starts the command line',
     forbidden: [String.raw`/cli(\.js$|/)`]
   },
   ...Object.entries(ROOMS).map(([room, { because, may, never = [] }]) => ({
     files: [`server/${room}/*.js`],
     because,
-    forbidden: [String.raw`^\.\./(?!${['errors.js', 'causes.js', 'problem.js', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
+    forbidden: [String.raw`^\.\./(?!${['errors.ts', 'causes.ts', 'problem.ts', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
   })),
   {
     files: ['server/lifecycle/rollout/*.js'],
@@ -77,7 +77,7 @@ const LAYERS = [
     forbidden: [String.raw`^(?!node:|\./)`]
   },
   {
-    files: ['workers/protocol.js'],
+    files: ['workers/protocol.ts'],
     because: 'both sides import the protocol, so it imports nothing',
     forbidden: ['.*']
   },
@@ -93,11 +93,11 @@ const LAYERS = [
  * either. A folder stands for all that is in it.
  */
 const ORDER = [
-  'server/errors.js', 'server/causes.js', 'server/problem.js', 'server/cron-words.js', 'server/held-words.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'public/readable-text.js', 'public/flame-tree.js', 'server/launch', 'server/events', 'server/lifecycle',
-  'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-issue.js', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
-  'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
-  'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/mcp', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
-  'server/host', 'server/cli', 'server/library', 'server/not-loaded.js', 'server/command-line.js', 'server/compile-cache.js', 'server/own-code.js', 'server/run-here.js', 'server/node-needed.js', 'server/run-on.js', 'server/cli.js', 'server/index.js'
+  'server/errors.ts', 'server/causes.ts', 'server/problem.ts', 'server/cron-words.ts', 'server/held-words.ts', 'public/format.ts', 'public/log-levels.ts', 'public/log-query.ts', 'public/readable-text.ts', 'public/flame-tree.ts', 'server/launch', 'server/events', 'server/lifecycle',
+  'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-issue.ts', 'server/crash-reasons.ts', 'server/health.ts', 'server/logs',
+  'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.ts', 'server/fleet', 'server/preview.ts', 'server/preview-facts.ts', 'server/deck.ts',
+  'server/api', 'public', 'server/manual.ts', 'server/dashboard', 'server/mcp', 'server/admin', 'server/handover', 'server/terminal.ts', 'server/app', 'server/import',
+  'server/host', 'server/cli', 'server/library', 'server/not-loaded.ts', 'server/command-line.ts', 'server/compile-cache.js', 'server/own-code.js', 'server/run-here.js', 'server/node-needed.js', 'server/run-on.js', 'server/cli.js', 'server/index.ts'
 ]
 
 /** @param {string} file from the top @returns {string | undefined} */
@@ -138,10 +138,10 @@ export default [
   },
   {
     files: ['{server,db}/**/*.js'],
-    rules: { 'no-restricted-globals': ['error', { name: 'queueMicrotask', message: 'before Node 24 it forgets of which app an exception is; see server/host/app-scopes.js. Promise.resolve().then() does not' }] }
+    rules: { 'no-restricted-globals': ['error', { name: 'queueMicrotask', message: 'before Node 24 it forgets of which app an exception is; see server/host/app-scopes.ts. Promise.resolve().then() does not' }] }
   },
   {
-    files: ['server/command-line.js', 'server/run-on.js', 'server/cli/start.js', 'workers/**/*.js', 'test/**/*.js', 'test/**/*.cjs'],
+    files: ['server/command-line.ts', 'server/run-on.js', 'server/cli/start.ts', 'workers/**/*.js', 'test/**/*.js', 'test/**/*.cjs'],
     rules: { 'no-restricted-properties': 'off' }
   },
   {

@@ -26,7 +26,7 @@ function prepare () {
   }
   const isNew = isNewEnough(process.versions.node)
   if (!isNew && installedVersion() !== JSON.parse(readFileSync(`${FOLDER}/package.json`, 'utf8')).optionalDependencies[PACKAGE]) installNode()
-  execFileSync(isNew ? process.execPath : findNode(process.env) ?? process.execPath, [`${ROOT}build/bundle.js`], { stdio: 'inherit' })
+  execFileSync(isNew ? process.execPath : findNode(process.env) ?? process.execPath, [`${ROOT}build/bundle.ts`], { stdio: 'inherit' })
 }
 
 function installedVersion () {

@@ -1,4 +1,4 @@
-/** An alarm has one of the kinds of server/events/alarms.js, and the id of its event. */
+/** An alarm has one of the kinds of server/events/alarms.ts, and the id of its event. */
 export interface Alarm {
   id: number
   kind: string

@@ -1,8 +1,8 @@
 import type { Htmx } from 'htmx.org'
 import type { io, Socket } from 'socket.io-client'
 import type { BrowserEvents, ServerEvents } from './live-events.d.ts'
-import type { Preference } from './preferences.js'
-import type { Pushed } from './vitals-feed.js'
+import type { Preference } from './preferences.ts'
+import type { Pushed } from './vitals-feed.ts'
 
 declare global {
   /** What libraries.js brings. */

@@ -48,7 +48,7 @@ export function cacheFolder (name, { XDG_CACHE_HOME: cache, HOME: home }) {
   }
 }
 
-/** In short what system/trust.js asks: each command loads this first, before any bundle. @param {string} folder */
+/** In short what system/trust.ts asks: each command loads this first, before any bundle. @param {string} folder */
 function isOurs (folder) {
   const stat = lstatSync(folder)
   return stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & OTHERS_WRITE) === 0

@@ -39,8 +39,8 @@ function areUnchanged (folder, sources, since) {
 /** @param {URL} root @returns {boolean} */
 function build (root) {
   const folder = fileURLToPath(root)
-  const isClone = existsSync(`${folder}build/bundle.js`)
-  if (isClone && existsSync(`${folder}node_modules/rolldown`)) return process.getBuiltinModule('node:child_process').spawnSync(process.execPath, [`${folder}build/bundle.js`], { stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
+  const isClone = existsSync(`${folder}build/bundle.ts`)
+  if (isClone && existsSync(`${folder}node_modules/rolldown`)) return process.getBuiltinModule('node:child_process').spawnSync(process.execPath, [`${folder}build/bundle.ts`], { stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
   process.stderr.write(`clusterdeck: it is not built: ${isClone ? `run "npm ci && npm install --global ." in ${folder}` : 'install clusterdeck again'}\n`)
   return false
 }

@@ -11,7 +11,7 @@ if (at >= 0) process.execArgv.splice(at, 2)
 if (process.env.CLUSTERDECK_BOOT && isMainThread) beginPreload(JSON.parse(process.env.CLUSTERDECK_BOOT))
 delete require.cache[__filename]
 
-/** @param {import('./protocol.js').BootSettings} settings */
+/** @param {import('./protocol.ts').BootSettings} settings */
 function beginPreload ({ code, compileCache }) {
   if (compileCache !== null) enableCompileCache?.(compileCache)
   // The bundle of a master that has run for long may have been replaced by those of later installations.

@@ -43,7 +43,7 @@ CREATE TABLE span_counts (
 ) STRICT, WITHOUT ROWID;
 
 -- How many events of each type are kept. The types that an app can publish as often as it likes have a limit of their own
--- (db/retention.js), so that they displace no other events.
+-- (db/retention.ts), so that they displace no other events.
 CREATE TABLE event_totals (
   type TEXT PRIMARY KEY,
   count INTEGER NOT NULL
@@ -138,7 +138,7 @@ CREATE TABLE crash_hours (
 ) STRICT, WITHOUT ROWID;
 
 -- Vitals of the workers, one row per step for the cluster and all its slots together: with steps of a minute, a chart of a
--- day is 1440 rows, not 1440 for each slot. `body` is packed, see server/vitals/codec.js; `seconds` is how much of the step
+-- day is 1440 rows, not 1440 for each slot. `body` is packed, see server/vitals/codec.ts; `seconds` is how much of the step
 -- it covers.
 CREATE TABLE vitals (
   step_s INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-import type { Auth } from '../api/roles.js'
+import type { Auth } from '../api/roles.ts'
 
 declare module 'node:http' {
   interface IncomingMessage {

@@ -1,0 +1,198 @@
+// Builds what runs: few files, which start much sooner than the sources: `npm run bundle`; `npm ci`, `npm pack` and a start from changed sources do it by themselves.
+// dist/<name>/ has the code of the command, of masters and of workers; dist/bundle.json says its name, and of which sources it is, as server/own-code.js reads it.
+// Beside them is what processes and threads of their own run, at the same place in each version, as a master that has run for long may start them.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+import { optionListText } from './option-list.ts'
+import type { LoadResult, OutputChunk as Chunk, OutputOptions, Plugin, PluginContext } from 'rolldown'
+
+/** what is known of each, by its id */
+type Modules = Pick<PluginContext, 'getModuleInfo'>
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const DIST = path.join(ROOT, 'dist')
+/** Packages that are read before the first worker starts. The others stay as they are installed. */
+const INSIDE = ['commander', 'croner', 'zod']
+/** A running master may still load parts of the bundle that it was started with. A package has only one. */
+const KEPT = ['pack', 'publish'].includes(process.env.npm_command ?? '') ? 1 : 3
+const BUILTIN = '\0builtin:'
+/** Workers run in the Node of their app, from this one on. */
+const OF_APPS = 'node20'
+const OF_OURS = 'node22.19'
+/** How a source names a file at its side, or elsewhere in the installation. */
+const FILE_BESIDE = /new URL\('([^']+)', import\.meta\.url\)/g
+/** A script that the command line names, and what nobody names by a URL. */
+const CLI = 'server/cli.js'
+const PRELOADS = ['workers/preload.cjs', 'workers/preload.ts']
+/** What the keeper loads, what a master loads until its first worker starts, and what commands do. */
+const PARTS = Object.freeze({
+  keeper: ['command-line.js', 'keeper/keeper.js'],
+  start: ['cli/program.js', 'config/config.js', 'host/master.js'],
+  client: ['cli/program.js', 'cli/apps-commands.js', 'cli/client-commands.js', 'cli/completion.js', 'cli/import.js', 'cli/top-command.js']
+})
+/** Modules that say something else in a bundle. */
+const OTHERWISE: Readonly<Record<string, () => string>> = Object.freeze({
+  'server/config/option-list.ts': optionListText,
+  'server/cluster/worker-code.ts': () => 'import { fileURLToPath } from \'node:url\'\nexport const SCRIPTS = new URL(\'..\', import.meta.url)\nexport const WORKER_CODE = fileURLToPath(new URL(\'worker.cjs\', import.meta.url))\n'
+})
+
+await makeBundle()
+
+async function makeBundle () {
+  const modules: Set<string> = new Set()
+  let partOf: ReturnType<typeof partsOf> | undefined
+  // What a module of the first ones imports goes with it.
+  const groups = ['keeper', 'both', 'start', 'shared', 'client'].map((part, index, { length }) => ({
+    debugName: part,
+    priority: length - index,
+    name: (module: string, known: Modules) => (partOf ??= partsOf(known))(module) === part ? part : null
+  }))
+  const found = new Set(PRELOADS)
+  const server = await generate({ 'command-line': 'server/command-line.ts', index: 'server/index.ts', 'not-loaded': 'server/not-loaded.ts' }, { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', codeSplitting: { groups } }, '../')
+  const worker = await generate({ worker: 'workers/boot.ts' }, { format: 'cjs', entryFileNames: '[name].cjs', codeSplitting: false }, '../')
+  const scripts: Chunk[] = [...worker]
+  for (const file of found) {
+    const { name, ext } = path.parse(file)
+    scripts.push(...await generate({ [name]: file }, { format: ext === '.cjs' ? 'cjs' : 'esm', entryFileNames: `[name]${ext}`, codeSplitting: false }, './'))
+  }
+  write({ chunks: [...server, ...worker], scripts }, [...modules].filter((module) => path.isAbsolute(module) && !isPackage(module)))
+
+  /** @param toScripts from the files that are made */
+  async function generate (input: Record<string, string>, output: OutputOptions & { format: 'esm' | 'cjs' }, toScripts: string): Promise<Chunk[]> {
+    const isOfApps = Object.values(input).every((file) => file.startsWith('workers/'))
+    const build = await rolldown({
+      input: Object.fromEntries(Object.entries(input).map(([name, file]) => [name, fromTop(file)])),
+      platform: 'node',
+      cwd: ROOT,
+      transform: { target: isOfApps ? OF_APPS : OF_OURS },
+      plugins: [ownPlugin({ format: output.format, toScripts, found, modules })]
+    })
+    const { output: made } = await build.generate({ ...output, comments: false })
+    await build.close()
+    return made as Chunk[]
+  }
+}
+
+/** @returns the file that a module is put into; null: it is loaded later, with what needs it */
+function partsOf (known: Modules): (module: string) => string | null {
+  const { keeper, start, client } = Object.fromEntries(Object.entries(PARTS).map(([name, files]) => [name, reachedFrom(files.map((file) => fromTop(`server/${file}`)), known)]))
+  return (module) => {
+    if (keeper.has(module)) return 'keeper'
+    if (start.has(module)) return client.has(module) ? 'both' : 'start'
+    if (!client.has(module)) return null
+    // Masters read the rest with their admin page, and nothing of what commands do.
+    return module.startsWith(fromTop('server/cli/')) ? 'client' : 'shared'
+  }
+}
+
+/** @returns with all that they import, but for what they import later */
+function reachedFrom (modules: string[], known: Modules): Set<string> {
+  const found = new Set(modules)
+  for (const module of found) known.getModuleInfo(module)?.importedIds.forEach((each) => found.add(each))
+  return found
+}
+
+type Place = {
+  /** of the file that is made */
+  format: 'esm' | 'cjs'
+  /** from that file */
+  toScripts: string
+  /** gets the scripts that are named, from the top */
+  found: Set<string>
+  /** gets all that are read */
+  modules: Set<string>
+}
+
+function ownPlugin (place: Place): Plugin {
+  return {
+    name: 'own',
+    resolveId: placeOf,
+    load: (module) => textOf(module, place),
+    generateBundle () {
+      for (const module of this.getModuleIds()) place.modules.add(module)
+    }
+  }
+}
+
+/**
+ * Parts of Node are required: where an ES module imports one, Node reads all that it exports, and so loads what nobody has asked for.
+ * For node:http that is Node's own client for fetch and WebSocket, as large as all of ours.
+ */
+function placeOf (name: string, importer: string | undefined, { kind, isEntry }: { kind: string, isEntry: boolean }) {
+  if (name.startsWith('node:')) return kind === 'import-statement' && path.isAbsolute(importer ?? '') ? { id: BUILTIN + name } : { id: name, external: true }
+  const isOurs = isEntry || /^[./\0]/.test(name) || INSIDE.includes(name) || isPackage(importer ?? '')
+  return isOurs ? null : { id: name, external: true }
+}
+
+/** @returns null: as it is on the disk */
+async function textOf (module: string, place: Place): Promise<LoadResult> {
+  if (module.startsWith(BUILTIN)) return { code: `module.exports = require(${JSON.stringify(module.slice(BUILTIN.length))})`, moduleType: 'js' }
+  if (isPackage(module) || !/\.c?js$/.test(module)) return null
+  const file = path.relative(ROOT, module)
+  if (Object.hasOwn(OTHERWISE, file)) return OTHERWISE[file]()
+  return withPlaces(await readFile(module, 'utf8'), file, place)
+}
+
+/**
+ * A script that a module starts is beside the bundle; other files are where they are in each installation.
+ * @param file from the top
+ */
+function withPlaces (text: string, file: string, { format, toScripts, found }: Place) {
+  const here = format === 'esm' ? 'import.meta.url' : 'process.getBuiltinModule(\'node:url\').pathToFileURL(__filename).href'
+  return text.replaceAll(FILE_BESIDE, (_, beside) => {
+    const target = path.join(path.dirname(file), beside)
+    const isScript = /\.c?js$/.test(target) && target !== CLI
+    if (isScript) found.add(target)
+    return `new URL('${isScript ? toScripts + path.basename(target) : `${toScripts}../${target}`}', import.meta.url)`
+  }).replaceAll('import.meta.url', here)
+}
+
+/** V8 keeps a source with any character beyond Latin-1 in twice as many bytes. Only texts and regular expressions have such characters here, and may have them escaped. */
+function inAscii (code: string) {
+  return code.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+function fromTop (file: string) {
+  return path.join(ROOT, file)
+}
+
+function isPackage (file: string) {
+  return file.includes(`${path.sep}node_modules${path.sep}`)
+}
+
+/** @param sources absolute */
+function write ({ chunks, scripts }: { chunks: Chunk[], scripts: Chunk[] }, sources: string[]) {
+  const name = createHash('sha256').update(chunks.map(({ fileName, code }) => `${fileName}\n${code}`).sort().join('\n')).digest('hex').slice(0, 12)
+  const folder = path.join(DIST, name)
+  // What is there may be in use.
+  if (!existsSync(folder)) writeFolder(folder, chunks)
+  for (const { fileName, code } of scripts) replaceFile(fileName, inAscii(code))
+  replaceFile('index.js', `export * from './${name}/index.js'\n`)
+  replaceFile('bundle.json', JSON.stringify({ name, sources: Object.fromEntries(sources.sort().map((file) => [path.relative(ROOT, file), statSync(file).size])) }))
+  const others = readdirSync(DIST, { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== name).map((entry) => path.join(DIST, entry.name))
+  const newestFirst = others.map((each) => ({ each, at: statSync(each).mtimeMs })).sort((one, other) => other.at - one.at)
+  for (const { each } of newestFirst.slice(KEPT - 1)) rmSync(each, { recursive: true, force: true })
+}
+
+function replaceFile (name: string, text: string) {
+  const unfinished = path.join(DIST, `${name}-${process.pid}`)
+  writeFileSync(unfinished, text)
+  renameSync(unfinished, path.join(DIST, name))
+}
+
+function writeFolder (folder: string, chunks: Chunk[]) {
+  const unfinished = `${folder}-${process.pid}`
+  mkdirSync(unfinished, { recursive: true })
+  for (const { fileName, code } of chunks) writeFileSync(path.join(unfinished, fileName), inAscii(code))
+  try {
+    renameSync(unfinished, folder)
+  } catch (error) {
+    // Somebody has made the same at the same time.
+    if (!existsSync(folder)) throw error
+    rmSync(unfinished, { recursive: true })
+  }
+}

@@ -1,0 +1,38 @@
+/** Says whether the charts are live, and why they are empty where they are. */
+type Situation = {
+  /** the range ends now */
+  isLive: boolean
+  isConnected: boolean
+  /** nothing was measured in the range */
+  isEmpty: boolean
+  /** the last request was not answered */
+  hasFailed: boolean
+  /** the end of the range */
+  untilMs: number
+  nowMs: number
+  /** null: all of them */
+  slot: number | null
+}
+
+/** The database keeps steps of a minute for as long. */
+const KEPT_DAYS = 30
+const KEPT_MS = KEPT_DAYS * 24 * 60 * 60_000
+
+export function liveText ({ isLive, isConnected }: Situation): { text: string, tone: 'ok' | 'idle' | 'warn' } {
+  if (!isConnected) return { text: 'Not live: no connection', tone: 'warn' }
+  return isLive ? { text: 'Live', tone: 'ok' } : { text: 'Past time, not live', tone: 'idle' }
+}
+
+/** @returns empty: there is something to see */
+export function emptyText ({ isLive, isEmpty, hasFailed, untilMs, nowMs, slot }: Situation): string {
+  if (!isEmpty) return ''
+  if (hasFailed) return 'The figures could not be loaded. The page tries again.'
+  if (untilMs < nowMs - KEPT_MS) return `Figures are kept for ${KEPT_DAYS} days; this range is older.`
+  const where = slot === null ? '' : ` in slot ${slot}`
+  return isLive ? `No worker${where} has reported figures in this time yet.` : `No worker ran${where} in this time, or no master was there to measure it.`
+}
+
+/** @param length of time */
+export function pointText (length: string): string {
+  return length === '1 s' ? 'Each point is one second.' : `Each point is ${length}: the line is the average, the band goes from the lowest to the highest.`
+}

@@ -1,0 +1,43 @@
+import { setText } from './elements.ts'
+
+/** Steps around the morphing of a part of the page: its rows, its figures and the focus. */
+
+/** @returns with the rows that the server left out, as this page has them; null: a row is missing here */
+export function completeRows (html: string): string | null {
+  if (!html.includes(' data-kept>')) return html
+  const template = document.createElement('template')
+  template.innerHTML = html
+  for (const place of template.content.querySelectorAll('[data-kept]')) {
+    const row = document.getElementById(place.id)
+    if (!row) return null
+    place.replaceWith(row.cloneNode(true))
+  }
+  return template.innerHTML
+}
+
+/** @param figures by key: a text, the width of a bar, or the points of a line */
+export function showFigures (figures: Record<string, string>) {
+  for (const element of document.querySelectorAll('[data-figure]')) {
+    const figure = figures[element.getAttribute('data-figure') ?? '']
+    if (figure === undefined) continue
+    const attribute = ['width', 'points'].find((name) => element.hasAttribute(name))
+    if (attribute) element.setAttribute(attribute, figure)
+    else setText(element, figure)
+  }
+}
+
+/**
+ * Moves the focus to the button that replaces the focused one, so that it does not go to the top of the page.
+ * @param target what is about to change
+ * @returns for afterwards
+ */
+export function keepFocus (target: Element): () => void {
+  const focused = document.activeElement
+  if (!focused || !target.contains(focused)) return () => {}
+  const group = focused.closest('[data-keeps-focus]')?.id
+  return () => {
+    if (document.activeElement !== document.body && document.activeElement !== null) return
+    const next = document.getElementById(focused.id) ?? (group ? document.querySelector(`#${group} button`) : null) ?? document.getElementById('main')
+    if (next instanceof HTMLElement) next.focus({ preventScroll: true })
+  }
+}

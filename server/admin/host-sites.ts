@@ -1,0 +1,139 @@
+import { setMaxListeners } from 'node:events'
+import { findApp, findName, notRunning, visibleNames, whyNotRunning, type Apps, type OpenedApp } from '../api/apps.ts'
+import { roleAllows, type Auth } from '../api/roles.ts'
+import { createSchemaPool } from '../api/schema-pool.ts'
+import { appRows } from '../dashboard/apps-page.ts'
+import { isVisit } from '../dashboard/page-router.ts'
+import { DeckError } from '../errors.ts'
+import { sendProblem } from '../problem.ts'
+import { createDeckSite } from './deck-site.ts'
+import { createHostSite } from './host-site.ts'
+import { locate, shortPlace } from './places.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Site, Timers } from './site.ts'
+import type { Deck } from '../deck.ts'
+import type { Access, AccessParts } from './access.ts'
+import type { Ask } from './mcp.ts'
+import type { Place } from './sites.ts'
+
+/**
+ * The sites of a host: one of its own, and one for each app from its first visit until the app closes. An app that nobody looks
+ * at costs nothing here.
+ */
+/** `ending`: ends its streams and waiting calls */
+type Opened = { site: Site, deck: Deck, ending: AbortController }
+
+export function createHostSites (parts: AccessParts & { apps: Apps, access: Access, ask: Ask, closing: AbortSignal, timers: Timers }) {
+  const { apps, access, basePath, closing } = parts
+  const { site: own, showError } = createHostSite(parts)
+  /** by name */
+  const opened: Map<string, Opened> = new Map()
+  const schemas = createSchemaPool()
+  const stopListening = apps.onChange(closeEnded)
+
+  return {
+    own,
+    locate,
+
+    /**
+     * Finds the site that answers, and gives the request the URL that this site knows.
+     * @param req which the guard has admitted
+     * @throws {import('../errors.ts').DeckError} not-found, app-not-running
+     */
+    find (place: Place, req: IncomingMessage) {
+      const { auth } = req
+      // A stranger comes no further than to the host, and does not learn which apps it has.
+      if (!auth) {
+        req.url = place.app === null ? place.goesTo : place.whole
+        return own
+      }
+      const mine = visibleNames(apps, auth)
+      const { app, goesTo } = mine.length === 1 ? shortPlace(place, mine[0]) : place
+      req.url = goesTo
+      return app === null ? own : siteOf(app, auth)
+    },
+
+    refuse (req: IncomingMessage, res: ServerResponse, error: unknown) {
+      if (isVisit(req) && req.auth) showError(req, res, error, { isHost: true, ...offerOf(error, req.auth) })
+      else sendProblem(res, error)
+    },
+
+    endOutsiders () {
+      own.endOutsiders()
+      for (const { site } of opened.values()) site.endOutsiders()
+    },
+
+    close () {
+      stopListening()
+      own.close()
+      for (const name of [...opened.keys()]) closeSite(name)
+    }
+  }
+
+  function siteOf (name: string, auth: Auth) {
+    findName(apps, name, auth)
+    const app = apps.opened(name)
+    const known = opened.get(name)
+    if (known && known.deck === app?.deck) return known.site
+    closeSite(name)
+    if (!app) throw notRunning(apps.view(name))
+    return openSite(name, app)
+  }
+
+  function openSite (name: string, { deck, history, run }: NonNullable<ReturnType<typeof apps.opened>>) {
+    if (closing.aborted) throw new DeckError('stopping', 'The host is stopping')
+    const path = `/apps/${name}`
+    const ending = new AbortController()
+    setMaxListeners(0, ending.signal)
+    const site = inScope(run, () => createDeckSite({
+      ...parts,
+      ask: (order, auth, limits) => parts.ask({ ...order, path: path + order.path }, auth, limits),
+      deck,
+      history,
+      schemas,
+      neighbours: (can) => appRows({ apps, can }),
+      basePath: basePath + path,
+      home: basePath,
+      hasSignIn: false,
+      urlFor: (req) => access.urlFor(req) + path,
+      closing: ending.signal
+    }))
+    opened.set(name, { site, deck, ending })
+    return site
+  }
+
+  /** Its streams, waiting calls and live pages end. */
+  function closeSite (name: string) {
+    const known = opened.get(name)
+    if (!known) return
+    opened.delete(name)
+    known.ending.abort()
+    known.site.close()
+  }
+
+  /** What the page of an app that does not run offers. */
+  function offerOf (error: unknown, auth: Auth) {
+    if (!(error instanceof DeckError) || error.code !== 'app-not-running') return {}
+    const app = findApp(apps, error.details.app, auth)
+    if (CHANGING.has(app.state)) return { ...whyNotRunning(app), refreshS: LOOK_AGAIN_S }
+    return { ...whyNotRunning(app), starts: auth.via === 'session' && roleAllows(auth.role, 'operator') ? app.name : null }
+  }
+
+  function closeEnded () {
+    for (const [name, { deck }] of opened) if (apps.opened(name)?.deck !== deck) closeSite(name)
+  }
+}
+
+/** Seconds after which a page looks again for an app that changes. */
+const LOOK_AGAIN_S = 2
+const CHANGING = new Set(['waiting', 'starting', 'running', 'stopping'])
+
+/** What a request begins in an app, and what a live page does there, is a part of that app. */
+function inScope (run: OpenedApp['run'], open: () => Site): Site {
+  const site = run(open)
+  return {
+    ...site,
+    request: (req, res) => run(() => site.request(req, res)),
+    upgrade: (req, socket, head) => run(() => site.upgrade(req, socket, head))
+  }
+}

@@ -1,0 +1,356 @@
+import { once, setMaxListeners } from 'node:events'
+import http from 'node:http'
+import https from 'node:https'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { cutEndlessBody, mayTakeTime } from '../api/body.ts'
+import { holderOf, type Auth } from '../api/roles.ts'
+import { DeckError } from '../errors.ts'
+import { expectOwner } from '../system/connection-owner.ts'
+import { tidySoon } from '../system/heap.ts'
+import { createConnections, roomWithin, type Room } from './connections.ts'
+import { createLinks } from './sign-in-links.ts'
+import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
+import type { Deck } from '../deck.ts'
+import type { Apps } from '../api/apps.ts'
+import type { EventStream } from '../events/stream.ts'
+import type { History } from '../../db/history.ts'
+import type { Certificate } from './certificate.ts'
+import type { Log } from '../system/log.ts'
+import type { Timers } from './site.ts'
+import type { Limits } from './access.ts'
+import type { Sites } from './sites.ts'
+import type { SocketHandle } from '../../workers/node-internals.d.ts'
+import type { Answer, InProcessRequest } from './in-process-transport.ts'
+
+const PACKAGES = ['express', 'socket.io', 'helmet', 'eta']
+
+/** Ends connections that send slowly or nothing. */
+const SERVER_OPTIONS: Readonly<http.ServerOptions> = Object.freeze({
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 10_000,
+  connectionsCheckingInterval: 5_000,
+  maxHeaderSize: 16 * 1024
+})
+/** Limits for the TLS handshake. */
+const TLS_OPTIONS: Readonly<https.ServerOptions> = Object.freeze({ handshakeTimeout: 5_000, minVersion: 'TLSv1.2' })
+/** The queue is long: a connection that does not fit in is accepted seconds later, if at all. */
+const BACKLOG = 4096
+const CLOSE_GRACE_MS = 1_000
+const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT'
+/** Answers to requests that are no valid HTTP. */
+const STATUS_OF: Readonly<Record<string, string>> = Object.freeze({
+  [TOO_SLOW]: '408 Request Timeout',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large'
+})
+const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
+
+const SILENT_LOG = { error () {}, warn () {} }
+const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
+
+/**
+ * Loads what is behind the port, which takes longer than the start of a worker: each module in its own turn of the event loop, as
+ * workers ask for their sockets meanwhile. All at once would also need as many descriptors, and what Node could not open
+ * once it never loads again.
+ */
+export async function loadSite () {
+  for (const module of PACKAGES) {
+    await nextTurn()
+    await import(module)
+  }
+  return await import('./sites.ts')
+}
+
+/**
+ * The admin port, of one deck or of a host with many apps. It is bound at once, so that a start fails if it cannot be bound.
+ * What is behind it is loaded later; earlier requests wait for that.
+ */
+export function createAdmin ({
+  deck,
+  apps,
+  events,
+  history,
+  token,
+  host = '127.0.0.1',
+  port = 0,
+  portsToTry = 1,
+  socket,
+  allowedHosts = [],
+  basePath = '',
+  publicUrl: configuredUrl,
+  certificate = null,
+  sessionTtlMs = DEFAULT_SESSION_TTL_MS,
+  now = Date.now,
+  log = SILENT_LOG,
+  timers = REAL_TIMERS,
+  randomBytes,
+  limits = {},
+  serverOptions = {},
+  maxConnections = roomWithin(Infinity),
+  load = loadSite,
+  loadAfter = Promise.resolve()
+}: {
+  deck?: Deck
+  /** of a host, in place of a deck */
+  apps?: Apps
+  /** of a host */
+  events?: EventStream
+  /** of the deck, or of the host */
+  history: History
+  token: string
+  host?: string
+  /** 0: any free one */
+  port?: number
+  /** this one and the next ones, where it is in use */
+  portsToTry?: number
+  /** a raw handle that is bound to them already */
+  socket?: object
+  allowedHosts?: readonly string[]
+  basePath?: string
+  publicUrl?: string
+  certificate?: Certificate | null
+  sessionTtlMs?: number
+  now?: () => number
+  log?: Log
+  timers?: Timers
+  randomBytes?: (size: number) => Buffer
+  limits?: Partial<Limits>
+  serverOptions?: http.ServerOptions
+  maxConnections?: Room
+  load?: typeof loadSite
+  /** or with the first request */
+  loadAfter?: Promise<unknown>
+}) {
+  const publicUrl = configuredUrl?.replace(/\/+$/, '') ?? null
+  const options = { ...SERVER_OPTIONS, ...serverOptions }
+  const outer = certificate ? https.createServer({ ...TLS_OPTIONS, ...options, ...certificate.pair }) : http.createServer(options)
+  const connections = createConnections(maxConnections)
+  const rawOf = followConnections(outer, (socket) => {
+    connections.admit(socket)
+    expectOwner(socket)
+  })
+  const links = createLinks({ now, randomBytes })
+  const closing = new AbortController()
+  const wanted = new AbortController()
+  setMaxListeners(0, closing.signal)
+  /** kept here, as the server does not track upgraded sockets */
+  const upgraded: Set<Duplex> = new Set()
+  /** Sockets with a request that is not answered yet. */
+  const asking: WeakSet<Socket> = new WeakSet()
+  let open: { url: string, publicUrl: string, loaded: Promise<void> } | null = null
+  let sites: Sites | null = null
+  let closed: Promise<void> | null = null
+
+  return {
+    /**
+     * @returns `url`: on this machine; `publicUrl`: for people; `socket`: the raw handle;
+     * `loaded`: resolves once what is behind the port answers
+     * @throws {DeckError} `port-in-use`, `listen-failed`
+     */
+    async listen (): Promise<{
+   url: string,
+   publicUrl: string,
+   host: string,
+   port: number,
+   socket: SocketHandle | null,
+   loaded: Promise<void>
+ }> {
+      const realPort = await bindOne(outer, { host, port, socket }, portsToTry)
+      outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
+      const url = `${certificate ? 'https' : 'http'}://${reachableName(host)}:${realPort}`
+      if (outer instanceof https.Server) certificate?.renewFor(outer)
+      open = { url, publicUrl: publicUrl ?? url + basePath, loaded: makeSites(realPort) }
+      outer.on('request', answerRequest)
+      outer.on('clientError', refuseSocket)
+      outer.on('upgrade', upgradeSocket)
+      return { url, publicUrl: open.publicUrl, host, port: realPort, socket: outer._handle, loaded: open.loaded }
+    },
+
+    /** @returns a one-time sign-in link */
+    signInLink (): string {
+      if (!open) throw new DeckError('listen-failed', 'The admin port is not open yet')
+      return `${open.publicUrl}/sign-in?code=${links.create().code}`
+    },
+
+    /** Signs everybody out, on this port and in the history. */
+    revokeSessions () { sites?.revokeSessions() },
+
+    /**
+     * Answers a request of another deck, for a person who is signed in there.
+     * @throws {DeckError} stopping, payload-too-large, and what `signal` is aborted with
+     */
+    async ask (order: InProcessRequest, auth: Auth, limits: { maxBytes: number, signal: AbortSignal }): Promise<Answer> {
+      wanted.abort()
+      await open?.loaded
+      if (!sites || closing.signal.aborted) throw new DeckError('stopping', 'The admin page of this master is not available')
+      return sites.ask(order, auth, limits)
+    },
+
+    /** Waits a moment for answers to end, then closes all connections. It may be called twice. */
+    close () {
+      closed ??= closePort()
+      return closed
+    }
+  }
+
+  async function closePort () {
+    if (!open) return
+    closing.abort()
+    wanted.abort()
+    certificate?.close()
+    const timer = timers.setTimeout(cutAll, CLOSE_GRACE_MS)
+    const answered = new Promise((resolve) => outer.close(resolve))
+    await open.loaded
+    await sites?.close()
+    await answered
+    timers.clearTimeout(timer)
+  }
+
+  async function makeSites (realPort: number) {
+    await Promise.race([loadAfter, once(wanted.signal, 'abort')])
+    if (closing.signal.aborted) return
+    try {
+      const { createSites } = await load()
+      sites = createSites({
+        deck,
+        apps,
+        events,
+        history,
+        token,
+        host,
+        port: realPort,
+        allowedHosts,
+        basePath,
+        publicUrl,
+        hasTls: certificate !== null,
+        sessionTtlMs,
+        links,
+        closing: closing.signal,
+        now,
+        log,
+        timers,
+        randomBytes,
+        limits
+      })
+      tidySoon()
+    } catch (error) {
+      // The workers run without it.
+      log.error({ err: error }, 'the admin page could not be loaded')
+    }
+  }
+
+  async function answerRequest (req: http.IncomingMessage, res: http.ServerResponse) {
+    const { socket } = req
+    // Pipelined requests are refused: no current client sends them, and node would begin all of them in one turn.
+    if (asking.has(socket)) return socket.destroy()
+    asking.add(socket)
+    res.once('prefinish', () => {
+      // Cut now, as node would read the rest of an unread body to its end.
+      if (!req.complete) cutEndlessBody(req).resume().read(0)
+    })
+    res.once('finish', () => {
+      asking.delete(socket)
+      endIfClosing(socket)
+    })
+    if (!sites) {
+      // The sender is not known yet, but the connection is not idle.
+      connections.heard(rawOf(req.socket), '')
+      wanted.abort()
+      await open?.loaded
+    }
+    if (sites) sites.request(req, res)
+    else res.writeHead(503).end()
+    connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
+  }
+
+  /** Refuses invalid HTTP as node does, but spares a body that may take longer. */
+  function refuseSocket (error: NodeJS.ErrnoException, socket: Duplex) {
+    if (error.code === TOO_SLOW && mayTakeTime(socket)) return
+    const isBegun = '_httpMessage' in socket && Object(socket._httpMessage).headersSent
+    if (socket.writable && !isBegun) socket.write(`HTTP/1.1 ${STATUS_OF[String(error.code)] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`)
+    socket.destroy(error)
+  }
+
+  async function upgradeSocket (req: http.IncomingMessage, socket: Duplex, head: Buffer) {
+    upgraded.add(socket)
+    socket.once('close', () => upgraded.delete(socket))
+    // ECONNRESET: no other listener exists until the site takes the socket.
+    const ignoreError = () => {}
+    socket.on('error', ignoreError)
+    wanted.abort()
+    if (!sites) await open?.loaded
+    socket.off('error', ignoreError)
+    if (sites) sites.upgrade(req, socket, head)
+    else socket.destroy()
+    connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
+  }
+
+  // close() ends idle connections only once; it would wait for those that become idle later.
+  function endIfClosing (socket: Socket) {
+    if (closing.signal.aborted) socket.end()
+  }
+
+  function cutAll () {
+    outer.closeAllConnections()
+    for (const socket of upgraded) socket.destroy()
+  }
+}
+
+/**
+ * With TLS, requests arrive on another socket than the accepted one, so the accepted one is looked up by its address.
+ * @returns finds the accepted socket
+ */
+function followConnections (server: http.Server, admit: (socket: Socket) => void): (socket: Socket) => Socket {
+  /** by the address of the client */
+  const raw: Map<string, Socket> = new Map()
+  const endOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
+  server.on('connection', (socket) => {
+    const end = endOf(socket)
+    raw.set(end, socket)
+    socket.once('close', () => { if (raw.get(end) === socket) raw.delete(end) })
+    admit(socket)
+  })
+  return (socket) => raw.get(endOf(socket)) ?? socket
+}
+
+/** @returns the real port */
+async function bindOne (server: http.Server, place: { host: string, port: number, socket?: object }, portsToTry: number): Promise<number> {
+  for (let n = 0; n < portsToTry - 1; n++) {
+    try {
+      return await bindServer(server, { ...place, port: place.port + n })
+    } catch (error) {
+      if (!(error instanceof DeckError) || error.code !== 'port-in-use') throw error
+    }
+  }
+  return await bindServer(server, { ...place, port: place.port + portsToTry - 1 })
+}
+
+/** @returns the real port */
+function bindServer (server: http.Server, { host, port, socket }: { host: string, port: number, socket?: object }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause) => reject(bindError(cause, { host, port })))
+    const onListening = () => {
+      server.removeAllListeners('error')
+      const address = server.address()
+      resolve(typeof address === 'string' ? port : address?.port ?? port)
+    }
+    if (socket) server.listen(socket, BACKLOG, onListening)
+    else server.listen({ host, port, exclusive: true, backlog: BACKLOG }, onListening)
+  })
+}
+
+function bindError (cause: NodeJS.ErrnoException, { host, port }: { host: string, port: number }) {
+  if (cause.code === 'EADDRINUSE') {
+    return new DeckError('port-in-use', `admin.port: expected a free port (option --admin-port, 0 takes any) on ${host}, but ${port} is in use`, { cause })
+  }
+  return new DeckError('listen-failed', `admin.host: expected an address to listen on, received ${host}:${port} (${cause.code})`, { cause })
+}
+
+/** An address to bind, such as 0.0.0.0, is not always one to visit. */
+function reachableName (host: string) {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}

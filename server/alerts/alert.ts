@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto'
+import { DEFAULT_MAIL_PORT } from '../config/alert-kinds.ts'
+import { DeckError } from '../errors.ts'
+import { ALERTS } from '../events/kinds.ts'
+import { createDeliveries, type Delivery } from './deliveries.ts'
+import { createSender, type Message, type Outcome, type Post } from './sender.ts'
+import { contentOf, createPost, type Deck } from './services.ts'
+import { shownUrl } from './shown-url.ts'
+import type { DeckEvent } from '../events/stream.ts'
+import type { Alert as Target } from '../config/alert.ts'
+
+const MAX_QUEUED_BY_OPERATORS = 10
+
+/**
+ * One alert with its deliveries. Tests and retries of an operator have a queue of their own and one try: they neither wait
+ * behind events that fail nor take their place.
+ */
+export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelivered, onFailed }: {
+  id: string
+  isPaused: boolean
+  deck: () => Deck
+  onDelivered: () => void
+  /** a message was given up */
+  onFailed: (reason: string) => void
+}, options: Partial<Parameters<typeof createSender>[1]> & Parameters<typeof createPost>[1]) {
+  let target = firstTarget
+  let post = createPost(target, options)
+  const deliveries = createDeliveries({ time: options.time ?? Date.now })
+  const eventSender = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome })
+  const operatorSender = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome, maxTries: 1, maxQueued: MAX_QUEUED_BY_OPERATORS })
+  let isClosing = false
+
+  return {
+    id,
+
+    get target () { return target },
+
+    get isPaused () { return isPaused },
+
+    view: () => ({ id, ...shownTarget(target), isPaused, waiting: eventSender.waiting + operatorSender.waiting, deliveries: deliveries.list() }),
+
+    /** Messages that wait go to the new receiver. */
+    change (changed: Target, pausedNow: boolean) {
+      target = changed
+      post = createPost(target, options)
+      isPaused = pausedNow
+    },
+
+    offer (event: DeckEvent) {
+      if (!isPaused && isWanted(event, target.events ?? ALERTS)) eventSender.push(messageOf(event))
+    },
+
+    /**
+     * Sends the event even if this alert is paused or does not want its type.
+     * @throws {DeckError} stopping
+     */
+    test (publish: () => DeckEvent): Delivery {
+      checkOpen()
+      return openDelivery(messageOf(publish()))
+    },
+
+    /** @throws {DeckError} stopping, not-found, delivery-not-failed */
+    retry (n: number, publish: () => void): Delivery {
+      checkOpen()
+      const known = deliveries.find(n)
+      if (!known) throw new DeckError('not-found', `Alert ${id} has no delivery ${n}, or it is no longer kept`)
+      const { message, delivery: { state } } = known
+      if (state !== 'failed') throw new DeckError('delivery-not-failed', `delivery ${n} of alert ${id}: expected state failed, received ${state}`)
+      publish()
+      return openDelivery(message)
+    },
+
+    async close (ms: number) {
+      isClosing = true
+      await Promise.all([eventSender.close(ms), operatorSender.close(ms)])
+    }
+  }
+
+  const postNow: Post = (message, how) => {
+    return post(message, how)
+  }
+
+  function messageOf (event: DeckEvent): Message {
+    return { id: `msg_${randomUUID()}`, content: contentOf(target.kind, event, deck()), event: { id: event.id, type: event.type } }
+  }
+
+  function checkOpen () {
+    if (isClosing) throw new DeckError('stopping', 'the master is stopping: it sends no more alerts')
+  }
+
+  function openDelivery (message: Message) {
+    const delivery = deliveries.open(message)
+    operatorSender.push(message)
+    return delivery
+  }
+
+  function onOutcome (message: Message, outcome: Outcome) {
+    const { state, error, attempt } = deliveries.end(message, outcome)
+    if (state === 'delivered') onDelivered()
+    if (state === 'failed') onFailed(`${message.event.type}: ${error}${attempt === 0 ? '' : `, given up after ${attempt} ${attempt === 1 ? 'try' : 'tries'}`}`)
+  }
+}
+
+/** Shows everything that is not secret. */
+function shownTarget ({ kind, name, dsn, url = dsn, secret, to, from, host, port = DEFAULT_MAIL_PORT, events }: Target) {
+  return {
+    kind,
+    name: name ?? null,
+    // In the address of a chat, all that follows the host is the key to its channel; in a DSN the key comes before it.
+    url: url === undefined ? null : kind === 'webhook' ? shownUrl(url) : `${new URL(url).origin}/…`,
+    isSigned: secret !== undefined,
+    mail: kind === 'mail' ? { host: String(host), port, from: String(from), to: to ?? [] } : null,
+    events: [...events ?? ALERTS],
+    isDefault: events === undefined
+  }
+}
+
+/**
+ * Finds each piece as early as possible: a regular expression would try all ways in which many `*` can share a text.
+ * @param pattern `*` stands for any text, also none
+ */
+export function matchesPattern (pattern: string, text: string) {
+  const [first, ...others] = pattern.split('*')
+  const last = others.pop()
+  if (last === undefined) return text === pattern
+  if (!text.startsWith(first)) return false
+  let at = first.length
+  for (const piece of others) {
+    const found = text.indexOf(piece, at)
+    if (found === -1) return false
+    at = found + piece.length
+  }
+  return text.length - last.length >= at && text.endsWith(last)
+}
+
+/** @param patterns `worker.exited`, `worker.*`, `worker.exited:hung`, `*` */
+function isWanted ({ type, cause }: DeckEvent, patterns: readonly string[]) {
+  return patterns.some((pattern) => matchesPattern(pattern, type) || (cause !== null && matchesPattern(pattern, `${type}:${cause}`)))
+}

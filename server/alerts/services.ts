@@ -1,0 +1,49 @@
+import { discordBody, mailBody, slackBody, teamsBody } from './forms.ts'
+import { createHttpPost } from './http-post.ts'
+import { createMailPost } from './mail-post.ts'
+import { createSentryPost } from './sentry-post.ts'
+import { sentryEvent, type Sender } from './sentry.ts'
+import { wordingOf } from './wording.ts'
+import type { Alert as Target } from '../config/alert.ts'
+import type { DeckEvent } from '../events/stream.ts'
+import type { Post } from './sender.ts'
+
+/** What each kind of alert sends, and how. */
+/** JSON, or a mail */
+export type Content = string | { subject: string, text: string }
+/** who sends it */
+export type Deck = Sender & { entry: string, pid: number }
+
+const MAX_TEXT = 16_384
+
+const CONTENTS: Readonly<Record<Target['kind'], (event: DeckEvent, deck: Deck) => Content>> = Object.freeze({
+  slack: (event, deck) => jsonOf(slackBody(wordingOf(event, deck))),
+  discord: (event, deck) => jsonOf(discordBody(wordingOf(event, deck))),
+  teams: (event, deck) => jsonOf(teamsBody(wordingOf(event, deck))),
+  mail: (event, deck) => mailBody(wordingOf(event, deck)),
+  sentry: (event, deck) => jsonOf(sentryEvent(event, deck)),
+  webhook: eventBody
+})
+
+export function contentOf (kind: Target['kind'], event: DeckEvent, deck: Deck): Content {
+  return CONTENTS[kind](event, deck)
+}
+
+export function createPost (target: Target, options: { fetch?: typeof globalThis.fetch }): Post {
+  if (target.kind === 'mail') return createMailPost(target as Parameters<typeof createMailPost>[0])
+  if (target.kind === 'sentry') return createSentryPost({ dsn: String(target.dsn) }, options)
+  return createHttpPost({ url: String(target.url), secret: target.secret }, options)
+}
+
+function eventBody (event: DeckEvent, { host, entry, pid, version }: Deck) {
+  const deck = { host, app: entry, pid, version }
+  const whole = jsonOf({ event, deck })
+  // The detail of a rollout can be long. The receiver can ask the API for the whole event by its id.
+  if (whole.length <= MAX_TEXT) return whole
+  return jsonOf({ event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null }, deck })
+}
+
+/** Strict parsers refuse a message with half of a surrogate pair, which an app may write, or which is left where a text was cut. */
+function jsonOf (body: object) {
+  return JSON.stringify(body, (_, value) => typeof value === 'string' ? value.replace(/\p{Cs}/gu, '\ufffd') : value)
+}

@@ -1,0 +1,252 @@
+import { z } from 'zod'
+import { CAUSES } from '../causes.ts'
+import { crashIssue } from '../crash-issue.ts'
+import { operation, type Operation, type Resource } from './endpoint.ts'
+import { ACTOR, COUNT, ID_PARAMETER, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
+import { CRASH_SORT, crashFilters, pagingFields } from './filters.ts'
+import { parseId, textParam } from './input.ts'
+import { checkMatch, doerOf, IF_MATCH, newestOf, tagOf, type Past } from './preconditions.ts'
+import { SAMPLE } from './vitals.ts'
+import type { Deck } from '../deck.ts'
+import type { CrashAction } from '../crashes/crashes.ts'
+
+const KIND = z.enum(['exception', 'unhandled-rejection', 'panic', 'exit-code', 'signal', 'heap-out-of-memory', 'kernel-out-of-memory', 'hung', 'boot-failure', 'not-started'])
+
+export const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
+
+export type CrashGroup = z.infer<typeof CRASH_GROUP>
+/** A crash group: crashes of the same fault. */
+const CRASH_GROUP = z.strictObject({
+  id: NUMBER,
+  fingerprint: z.string(),
+  state: z.enum(['open', 'resolved', 'muted']),
+  kind: KIND,
+  cause: z.enum(CAUSES).describe('the cause of its newest crash, as in the history'),
+  errorName: z.string().nullable(),
+  message: z.string().nullable().describe('the message of its newest crash'),
+  culprit: z.string().nullable().describe('the topmost function of the app with its file; only the file if the function has no name'),
+  firstSeenAt: TIME,
+  lastSeenAt: TIME,
+  count: COUNT.describe('how many crashes, including those that are no longer kept'),
+  firstRelease: RELEASE_NAME.nullable(),
+  lastRelease: RELEASE_NAME.nullable(),
+  lastCrash: COUNT.describe('the id of its newest crash'),
+  stateChangedAt: TIME.nullable(),
+  stateChangedBy: ACTOR.nullable(),
+  assignee: z.string().nullable().describe('the person who takes care of it; null: nobody'),
+  goneSince: RELEASE_NAME.nullable().describe('the first release without this crash; null: not known yet'),
+  returnedAt: TIME.nullable().describe('when it crashed again after it was resolved'),
+  isNewInRelease: z.boolean().describe('the running release is the first with this crash'),
+  hasReturned: z.boolean()
+}).meta({ id: 'CrashGroup' })
+
+const GROUP_RELEASE = z.strictObject({ release: RELEASE_NAME, count: COUNT, firstSeenAt: TIME, lastSeenAt: TIME })
+
+const OCCURRENCE = z.strictObject({
+  id: NUMBER,
+  at: TIME,
+  cause: z.enum(CAUSES),
+  code: z.int().nullable(),
+  signal: z.string().nullable(),
+  slot: NUMBER.nullable(),
+  worker: NUMBER.nullable(),
+  pid: NUMBER.nullable(),
+  release: RELEASE_NAME.nullable(),
+  rollout: NUMBER.nullable(),
+  uptimeMs: z.number().nullable(),
+  errorName: z.string().nullable(),
+  errorMessage: z.string().nullable()
+}).meta({ id: 'CrashOccurrence' })
+
+/** Lines of a file of the release. */
+export const SOURCE = z.array(z.strictObject({ number: NUMBER, text: z.string() })).nullable()
+
+const FRAME = z.strictObject({
+  function: z.string().nullable(),
+  file: z.string().nullable(),
+  line: z.int().nullable(),
+  column: z.int().nullable(),
+  isInApp: z.boolean().describe('a frame of the app: not of its language, its packages or clusterdeck'),
+  source: SOURCE.describe('the lines around it, of a frame of the app; null: its release has them no longer, or the file has changed since').optional()
+})
+
+type Crash = z.infer<typeof CRASH>
+const CRASH = OCCURRENCE.extend({
+  kind: KIND,
+  nodeVersion: z.string().nullable().describe('null: it was no Node.js program'),
+  stack: z.string().nullable().describe('the stack as the process reported it'),
+  frames: z.array(FRAME).describe('frames of that stack, innermost first, with source maps applied'),
+  causes: z.array(z.strictObject({ depth: COUNT, errorName: z.string(), errorMessage: z.string(), stack: z.string().nullable() })),
+  requests: z.array(z.strictObject({ method: z.string(), path: z.string(), ageMs: z.number() })).describe('requests that were not answered yet'),
+  memory: z.record(z.string(), z.number()).nullable().describe('memory at its end, in bytes'),
+  stderr: z.array(z.string()).describe('its last lines on stderr'),
+  vitals: z.array(SAMPLE).describe('vitals of its last minute'),
+  isCut: z.boolean().describe('the record was too large and is shortened').optional()
+}).meta({ id: 'Crash' })
+
+/** A group also lists the releases that it occurred in. */
+const KNOWN_CRASH_GROUP = CRASH_GROUP.extend({ releases: z.array(GROUP_RELEASE) }).meta({ id: 'KnownCrashGroup' })
+
+const NOTE = z.strictObject({ id: NUMBER, at: TIME, actor: ACTOR, text: z.string() }).meta({ id: 'CrashNote' })
+
+export type CrashGroupInFull = z.infer<typeof CRASH_GROUP_IN_FULL>
+const CRASH_GROUP_IN_FULL = KNOWN_CRASH_GROUP
+  .extend({ notes: z.array(NOTE).describe('oldest first'), occurrences: z.array(OCCURRENCE), latest: CRASH.nullable() })
+  .meta({ id: 'CrashGroupInFull' })
+
+/** Fields of forms, here and in the dashboard. */
+export const NOTE_TEXT = z.string()
+  .trim()
+  .min(1)
+  .max(2000)
+  .meta({ description: 'a text of 1 to 2000 characters', examples: ['the cart is empty after a timeout'] })
+export const ASSIGNEE = z.string().trim().min(1).max(100).meta({ description: 'a name of 1 to 100 characters', examples: ['ada'] })
+
+const ACTIONS = Object.freeze({
+  resolve: 'Marks a crash group as resolved; it opens again if it crashes again',
+  mute: 'Mutes a crash group: nobody is told of it any more',
+  reopen: 'Opens a crash group again'
+})
+
+export function crashResources ({ deck, history, now }: {
+  deck: Pick<Deck, 'crashes' | 'snapshot'>
+  history: Past
+  now: () => number
+}): Record<string, Resource> {
+  const listQuery = z.strictObject({
+    ...crashFilters(now),
+    fingerprint: textParam('the fingerprint of a group', FINGERPRINT),
+    sort: CRASH_SORT,
+    ...pagingFields(100)
+  })
+
+  return {
+    '/crashes': {
+      GET: operation({
+        name: 'listCrashes',
+        summary: 'Lists the crash groups, the last to crash first unless `sort` says otherwise',
+        role: 'viewer',
+        cli: 'clusterdeck crashes',
+        query: listQuery,
+        answer: pageOf(CRASH_GROUP),
+        handle: ({ query }) => ({ body: deck.crashes.page(query) })
+      })
+    },
+    '/crashes/:id': {
+      GET: operation({
+        name: 'getCrash',
+        summary: 'Returns one crash group with its newest crash and a summary of the others that are kept',
+        role: 'viewer',
+        cli: 'clusterdeck crashes 7',
+        problems: ['not-found'],
+        answer: CRASH_GROUP_IN_FULL,
+        handle ({ id }) {
+          const { latest, ...group } = deck.crashes.find(id)
+          return { body: { ...group, latest: latest && withSource(latest) } }
+        }
+      })
+    },
+    '/crashes/:id/occurrences/:n': {
+      GET: operation({
+        name: 'getCrashOccurrence',
+        summary: 'Returns one crash with all details',
+        role: 'viewer',
+        path: { n: ID_PARAMETER.describe('the id of a crash') },
+        problems: ['not-found'],
+        answer: CRASH,
+        handle: ({ id, req }) => ({ body: withSource(deck.crashes.occurrence(id, parseId(req.params.n))) })
+      })
+    },
+    '/crashes/:id/issue': {
+      GET: operation({
+        name: 'getCrashIssue',
+        summary: 'Returns a crash group with its newest crash as the text of an issue, in Markdown',
+        role: 'viewer',
+        cli: 'clusterdeck crashes 7 --issue',
+        problems: ['not-found'],
+        answer: z.strictObject({ title: z.string(), body: z.string().describe('Markdown') }),
+        handle: ({ id }) => ({ body: crashIssue(deck.crashes, id, deck.snapshot().app.name) })
+      })
+    },
+    '/crashes/:id/assignee': {
+      GET: operation({
+        name: 'getCrashAssignee',
+        summary: 'Returns who takes care of a crash group',
+        role: 'viewer',
+        hasTag: true,
+        problems: ['not-found'],
+        answer: z.strictObject({ assignee: KNOWN_CRASH_GROUP.shape.assignee }),
+        handle ({ id }) {
+          const { assignee } = deck.crashes.group(id)
+          return { headers: { ETag: tagOf(assigneeTag(assignee)) }, body: { assignee } }
+        }
+      }),
+      PUT: operation({
+        name: 'assignCrash',
+        summary: 'Assigns a crash group to a person, or to nobody',
+        role: 'operator',
+        headers: { 'If-Match': IF_MATCH.optional() },
+        problems: ['not-found', 'history-unavailable', 'precondition-failed'],
+        body: z.strictObject({ assignee: ASSIGNEE.nullable().describe('a name of 1 to 100 characters, or null') }),
+        answer: KNOWN_CRASH_GROUP,
+        handle ({ req, id, body, auth }) {
+          const { assignee } = deck.crashes.group(id)
+          checkMatch(req, assigneeTag(assignee), { isRequired: false, change: () => changeOfAssignee(history, id, assignee) })
+          return { body: deck.crashes.assign(id, body.assignee, auth.actor) }
+        }
+      })
+    },
+    '/crashes/:id/notes': {
+      POST: operation({
+        name: 'addCrashNote',
+        summary: 'Adds a note to a crash group',
+        role: 'operator',
+        status: 201,
+        problems: ['not-found', 'not-possible', 'history-unavailable'],
+        body: z.strictObject({ text: NOTE_TEXT }),
+        answer: NOTE,
+        handle: ({ id, body, auth }) => ({ body: deck.crashes.addNote(id, body.text, auth.actor) })
+      })
+    },
+    '/crashes/:id/notes/:n': {
+      DELETE: operation({
+        name: 'removeCrashNote',
+        summary: 'Removes a note from a crash group',
+        role: 'operator',
+        path: { n: ID_PARAMETER.describe('the id of a note') },
+        problems: ['not-found', 'history-unavailable'],
+        answer: NOTE,
+        handle: ({ id, req, auth }) => ({ body: deck.crashes.removeNote(id, parseId(req.params.n), auth.actor) })
+      })
+    },
+    '/crashes/:id/resolve': { POST: stateOperation('resolve') },
+    '/crashes/:id/mute': { POST: stateOperation('mute') },
+    '/crashes/:id/reopen': { POST: stateOperation('reopen') }
+  }
+
+  function withSource <T extends Parameters<typeof deck.crashes.sourceLines>[0]>(crash: T) {
+    const lines = deck.crashes.sourceLines(crash)
+    return { ...crash, frames: crash.frames.map((frame, index) => ({ ...frame, source: lines[index] })) }
+  }
+
+  function stateOperation (name: CrashAction): Operation {
+    return operation({
+      name: `${name}Crash`,
+      summary: ACTIONS[name],
+      role: 'operator',
+      problems: ['not-found', 'history-unavailable'],
+      answer: KNOWN_CRASH_GROUP,
+      handle: ({ id, auth }) => ({ body: deck.crashes.act(id, name, auth.actor) })
+    })
+  }
+}
+
+/** A name may have characters that an ETag may not. */
+function assigneeTag (assignee: string | null) {
+  return encodeURIComponent(assignee ?? '')
+}
+
+export function changeOfAssignee (history: Past, id: number, now: string | null) {
+  const event = newestOf(history, ['crash.group-assigned'], ({ detail }) => detail?.crashGroup === id)
+  return `${doerOf(event)} has ${now === null ? 'unassigned it' : `assigned it to ${now}`} since you opened this`
+}

@@ -1,0 +1,43 @@
+import { DeckError } from '../errors.ts'
+import { nextTurn } from './turn.ts'
+import type { DeckEvent } from '../events/stream.ts'
+import type { History } from '../../db/history.ts'
+import type { EventQuery } from '../../db/event-search.ts'
+
+const DEFAULT_LIMIT = 100
+// A search reads for at most so many turns of the event loop, a few milliseconds each.
+const MAX_TURNS = 50
+
+/**
+ * Reads as many events as requested. A page of the history ends early, to spare the event loop; this reads on in further
+ * turns, so that only a long search returns a short page.
+ */
+export async function fullPage (history: Pick<History, 'page'>, query: EventQuery): Promise<{ items: DeckEvent[], next: string | null }> {
+  const limit = query.limit ?? DEFAULT_LIMIT
+  let { items, next } = history.page(query)
+  for (let turn = 1; next !== null && items.length < limit && turn < MAX_TURNS; turn++) {
+    await nextTurn()
+    const page = pageAfter(history, { ...query, limit: limit - items.length, cursor: next })
+    items = [...items, ...page.items]
+    next = page.next
+  }
+  return { items, next }
+}
+
+/** Reads the next page of the same call; it is empty if those events are no longer kept. */
+export function pageAfter (history: Pick<History, 'page'>, query: EventQuery) {
+  return readAfter(() => history.page(query), { items: [], next: null })
+}
+
+/**
+ * Reads the next part of the same call.
+ * @param end where that is no longer kept since then
+ */
+export function readAfter <Part>(read: () => Part, end: Part): Part {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof DeckError && error.code === 'cursor-expired') return end
+    throw error
+  }
+}

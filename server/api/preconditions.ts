@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { OWNER } from '../config/actor-names.ts'
+import { DeckError } from '../errors.ts'
+import type { Request } from 'express'
+import type { DeckEvent } from '../events/stream.ts'
+import type { History } from '../../db/history.ts'
+
+/** If two people change the same thing, the second one is refused until they have seen the first change. */
+export type Past = Pick<History, 'page'>
+
+/** RFC 9110, 8.8.3: all tags here are strong. */
+const TAG = /(?:W\/)?"[\x21\x23-\x7e]*"/g
+
+export const IF_MATCH = z.string().describe('the `ETag` of the state that you have seen, or `*` for any')
+
+/**
+ * @param state of what is answered
+ * @returns its ETag
+ */
+export function tagOf (state: string | number): string {
+  return `"${state}"`
+}
+
+/**
+ * @param now the state of what there is
+ * @param how `change`: who has changed it, as a sentence without its point
+ * @throws {DeckError} precondition-required, precondition-failed
+ */
+export function checkMatch ({ headers }: Request, now: string | number, { isRequired, change }: { isRequired: boolean, change?: () => string }) {
+  const wanted = headers['if-match']
+  if (wanted === undefined && isRequired) throw new DeckError('precondition-required', 'If-Match: expected the ETag of a GET, received nothing')
+  if (wanted === undefined || wanted.trim() === '*' || wanted.match(TAG)?.includes(tagOf(now))) return
+  const why = change ? `${change()}. ` : ''
+  throw new DeckError('precondition-failed', `${why}If-Match: expected ${tagOf(now)}, received ${JSON.stringify(wanted.slice(0, 100))}; read the current state first`)
+}
+
+/**
+ * The same for a form, which sends the state that it has shown. It gets the state of now, to send it if its reader confirms.
+ * @param seen undefined: the form shows none
+ * @param change see checkMatch()
+ * @throws {DeckError} precondition-failed
+ */
+export function checkSeen (seen: unknown, now: string | number, change: () => string) {
+  if (seen === undefined || seen === String(now)) return
+  throw new DeckError('precondition-failed', change(), { details: { now: String(now) } })
+}
+
+/**
+ * @param types of events
+ * @returns the newest of them; null: the history has none, or is away
+ */
+export function lastOf (history: Past, types: readonly string[]): DeckEvent | null {
+  return newestOf(history, types, () => true, 1)
+}
+
+/**
+ * The same, of one thing among several.
+ * @returns null: it is not among the last of these types, or the history is away
+ */
+export function newestOf (history: Past, types: readonly string[], isAbout: (event: DeckEvent) => boolean, limit: number = 50): DeckEvent | null {
+  try {
+    return history.page({ type: [...types], limit }).items.find(isAbout) ?? null
+  } catch {
+    // The refusal is right without a name, too.
+    return null
+  }
+}
+
+/** @returns who did it, to begin a sentence */
+export function doerOf (event?: { actor: string | null } | null): string {
+  if (!event?.actor) return 'Somebody'
+  return event.actor === OWNER ? "The owner's token" : event.actor
+}

@@ -1,0 +1,52 @@
+import { OWNER } from '../config/actor-names.ts'
+
+/** Who sends a request, as far as the guard knows them. */
+export type Role = 'viewer' | 'operator' | 'admin'
+/**
+ * `name`: null for the holder of the admin token; `token`: the id of their token; `until`: when their sign-in ends, ms since the epoch;
+ * `apps`: the only apps of a host for which the role counts; null: it counts for all
+ */
+export type Person = {
+   name: string | null,
+   role: Role,
+   token: number | null,
+   until: number | null,
+   apps?: readonly string[] | null
+ }
+/** `actor`: their name in the history; `client`: their program; `from`: the member of the fleet that asks for them, or the address of their agent; `bound`: what limits their role */
+export type Auth = Person & {
+   actor: string,
+   via: 'session' | 'token' | 'fleet' | 'agent',
+   client: 'dashboard' | 'cli' | 'api' | 'agent',
+   from?: string,
+   bound?: string
+ }
+
+/** Each role may also do what the roles before it may. */
+export const ROLES: readonly Role[] = Object.freeze(['viewer', 'operator', 'admin'])
+/** How long a sign-in link can be opened. */
+export const LINK_TTL_MS = 15 * 60_000
+
+export function roleAllows (role: Role, needed: Role) {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed)
+}
+
+/** @returns whether the role of this person is for that app */
+export function mayUse ({ apps }: Pick<Person, 'apps'>, app: string): boolean {
+  return !apps || apps.includes(app)
+}
+
+/** @returns what the history calls them; default: the holder of the token of the data folder */
+export function actorOf ({ name }: Pick<Person, 'name'> = { name: null }): string {
+  return name ?? OWNER
+}
+
+/** @returns `operator`, or `operator of shop` */
+export function roleText ({ role, apps }: Pick<Person, 'role' | 'apps'>): string {
+  return apps ? `${role} of ${apps.join(', ')}` : role
+}
+
+/** Identifies a token, or all browsers of one person, so that limits count per holder. */
+export function holderOf ({ via, token, role, actor }: Pick<Auth, 'via' | 'token' | 'role' | 'actor'>) {
+  return `${via} ${token} ${role} ${actor}`
+}

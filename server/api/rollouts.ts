@@ -1,0 +1,380 @@
+import { z } from 'zod'
+import { DeckError, type ErrorCode } from '../errors.ts'
+import { COMMIT_ORDER, ROLLOUT_ORDER } from '../config/orders.ts'
+import { STEERING, type Steering } from '../config/steering.ts'
+import { operation, type Operation, type Resource } from './endpoint.ts'
+import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
+import { PAGE_QUERY } from './filters.ts'
+import { durationParam } from './input.ts'
+import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf, type Past } from './preconditions.ts'
+import { RELEASE } from './releases.ts'
+import { usualOf } from './usual-duration.ts'
+import type { ServerResponse } from 'node:http'
+import type { RolloutView } from '../lifecycle/rollout/record.ts'
+import type { Deck } from '../deck.ts'
+import type { History } from '../../db/history.ts'
+
+const MAX_WAIT_MS = 5 * 60_000
+
+const FIGURES = z.strictObject({ workers: COUNT, requests: COUNT, errorRate: z.number().nullable(), p99Ms: z.number().nullable() })
+
+const VERDICT = z.strictObject({
+  at: TIME,
+  passed: z.boolean().nullable().describe('null: too little traffic to judge'),
+  isFinal: z.boolean(),
+  message: z.string(),
+  canary: FIGURES.describe('figures of the new workers'),
+  baseline: FIGURES.describe('figures of the old workers')
+})
+
+const STEP = z.strictObject({
+  slot: NUMBER,
+  state: z.enum(['pending', 'stopping', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting', 'reverted']),
+  oldWorker: NUMBER.nullable(),
+  newWorker: NUMBER.nullable(),
+  from: RELEASE_NAME.describe('the release that this slot rolls back to'),
+  isCanary: z.boolean(),
+  startedAt: TIME.nullable(),
+  readyAt: TIME.nullable().describe('when its new worker was ready').optional(),
+  promotedAt: TIME.nullable().describe('when its new worker took the slot and the old one began to drain').optional(),
+  drainedAt: TIME.nullable().describe('when the old worker was gone, or was kept for nothing but its long-lived connections').optional(),
+  revertingAt: TIME.nullable().describe('when the slot began to roll back').optional(),
+  finishedAt: TIME.nullable()
+})
+
+const USED_STRATEGY = z.strictObject({
+  order: z.enum(['start-first', 'stop-first']).optional(),
+  surge: NUMBER,
+  minReadyMs: COUNT,
+  canary: z.strictObject({ workers: COUNT, durationMs: COUNT }).nullable(),
+  limits: z.strictObject({
+    crashes: COUNT,
+    errorRate: z.number(),
+    p99Ratio: z.number(),
+    slowerMs: COUNT.optional(),
+    warmupMs: COUNT.optional(),
+    minRequests: COUNT,
+    readyTimeoutMs: COUNT.optional()
+  }),
+  progressDeadlineMs: COUNT,
+  onFailure: z.enum(['rollback', 'hold']),
+  guardMs: COUNT.optional()
+})
+
+export type Rollout = z.infer<typeof ROLLOUT>
+/** One replacement of workers by new ones. */
+export const ROLLOUT = z.strictObject({
+  id: NUMBER,
+  kind: z.enum(['restart', 'deploy', 'rollback']),
+  state: z.enum(['preparing', 'canary', 'rolling', 'paused', 'held', 'rolling-back', 'succeeded', 'rolled-back', 'failed']),
+  pausedIn: z.enum(['preparing', 'canary', 'rolling']).nullable().describe('the state in which it was paused or held'),
+  done: z.boolean(),
+  from: RELEASE_NAME,
+  to: RELEASE_NAME.nullable().describe('null: the release is not prepared yet'),
+  actor: ACTOR,
+  client: z.enum(['dashboard', 'cli', 'api', 'agent']).nullable().describe('the program that started it; null: it was not started over the admin port').optional(),
+  note: z.string().nullable(),
+  strategy: USED_STRATEGY,
+  crashes: COUNT.describe('crashes of the new release'),
+  verdicts: z.array(VERDICT).describe('oldest first, the last 50'),
+  comparison: z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES }).nullable().describe('the last figures of both sides').optional(),
+  canaryEndsAt: TIME.nullable(),
+  pausedAt: TIME.nullable().describe('when it was paused or held').optional(),
+  startedAt: TIME,
+  finishedAt: TIME.nullable(),
+  waitingFor: z.array(z.string()).nullable().describe('apps of the same host that are rolled out first; null: it need not wait for its turn').optional(),
+  reason: z.string().nullable().describe('why it did not succeed'),
+  abortedBy: ACTOR.nullable().describe('who aborted it; null: nobody'),
+  warnings: z.array(z.string()),
+  hook: z.strictObject({
+    name: z.enum(['beforeDeploy']),
+    state: z.enum(['due', 'running', 'passed', 'failed', 'ended']).describe('due: it starts after the pause; ended: the deploy was aborted meanwhile'),
+    startedAt: TIME.nullable(),
+    finishedAt: TIME.nullable(),
+    output: z.string().nullable().describe('the end of its output, if it failed')
+  }).nullable().describe('the command that runs before the first step; null: none').optional(),
+  progress: z.strictObject({ total: COUNT, replaced: COUNT }),
+  steps: z.array(STEP)
+}).meta({ id: 'Rollout' })
+
+const MOMENT = z.strictObject({
+  at: TIME,
+  type: z.string().describe('the type of the event'),
+  actor: ACTOR.nullable().describe('who did it; null: nobody'),
+  message: z.string().nullable().describe('at most 500 characters'),
+  passed: z.boolean().nullable().describe('the result of a verdict; null: no verdict, or too little traffic to judge')
+}).meta({ examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada', passed: null }] })
+
+/** A rollout with all its details; null: not kept. */
+const ROLLOUT_STORY = z.strictObject({
+  ...ROLLOUT.shape,
+  timeline: z.array(MOMENT).nullable().describe('the story of the whole rollout: the last 100 entries, oldest first; `steps` has that of each slot'),
+  comparisons: z.array(z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES }))
+    .nullable()
+    .describe('figures of both sides over time, each since the start of the comparison: at most 60, oldest first'),
+  usual: z.strictObject({ tookMs: COUNT, count: NUMBER })
+    .nullable()
+    .describe('the median time of the last 20 successful rollouts of its kind, and how many these are; null: fewer than three')
+}).meta({ id: 'RolloutStory' })
+
+const COMMITS = z.strictObject({
+  items: z.array(z.strictObject({ commit: z.string(), at: TIME, author: z.string(), subject: z.string() })).describe('newest first'),
+  hasMore: z.boolean()
+})
+
+type Preview = z.infer<typeof PREVIEW>
+/** What a rollout would do. */
+const PREVIEW = z.strictObject({
+  kind: z.enum(['deploy', 'rollback']),
+  from: RELEASE_NAME.describe('the release that runs'),
+  release: z.strictObject({
+    ...RELEASE.pick({ mode: true, entry: true, path: true, cwd: true, source: true, package: true, git: true }).shape,
+    id: RELEASE_NAME,
+    isNew: z.boolean().describe('false: the release is known already'),
+    arguments: COUNT.describe('how many; they may hold secrets'),
+    nodeOptions: COUNT.describe('how many; they may hold secrets'),
+    hooks: z.array(z.enum(['beforeDeploy', 'afterDeploy'])).describe('commands that run with it')
+  }).nullable().describe('what would run; null: a refusal says why that is not known'),
+  build: z.strictObject({
+    text: z.string().describe('the commands, for people'),
+    isGuess: z.boolean().describe('true: hooks.build is not set'),
+    packages: z.enum(['kept', 'installed']).nullable().describe('kept: those of the same lock file are linked; null: the command decides, or it is not known')
+  }).nullable().describe('how a commit would be built; null: there is nothing to do, or it is not known'),
+  changed: RELEASE.shape.changed.unwrap(),
+  commits: z.strictObject({ added: COMMITS, removed: COMMITS }).nullable().describe('between both releases, at most 20 each; null: none, or unknown'),
+  files: z.strictObject({
+    added: COUNT,
+    changed: COUNT,
+    removed: COUNT,
+    items: z.array(z.strictObject({ name: z.string(), change: z.enum(['added', 'changed', 'removed']) })).describe('at most 20')
+  }).nullable().describe('the files of its folder that differ from those of the release that runs, without packages; of a commit, those of its repository; null: not known'),
+  options: z.array(z.strictObject({
+    name: z.string(),
+    from: z.unknown().describe('null: nothing was set, or the value is secret'),
+    to: z.unknown(),
+    takesEffect: z.enum(['now', 'deploy', 'start']).describe('deploy: with this one; now: once it is set by PATCH /config, else at the next start; start: at the next start')
+  })).describe('options whose configuration has changed since it was read'),
+  plan: z.strictObject({
+    workers: COUNT,
+    text: z.string(),
+    strategy: USED_STRATEGY.required({ order: true }),
+    extraWorkers: COUNT.describe('how many at most run beside those that are replaced'),
+    extraBytes: COUNT.nullable().describe('the memory that these take, each as much as the largest worker now; null: not known')
+  }).describe('how it replaces the workers; `text` says it in a sentence'),
+  last: z.array(z.strictObject({ rollout: NUMBER, state: ROLLOUT.shape.state, release: RELEASE_NAME.nullable(), startedAt: TIME, tookMs: COUNT }))
+    .describe('the last three of its kind and size, newest first'),
+  warnings: z.array(z.string()),
+  refusals: z.array(z.strictObject({ code: z.string(), message: z.string() })).describe('all reasons for which it would be refused; none: it would begin')
+}).meta({ id: 'Preview' })
+
+/** Errors that refuse a rollout. */
+export const ROLLOUT_PROBLEMS: readonly ErrorCode[] = Object.freeze(['rollout-running', 'upgrade-running', 'starting', 'stopping', 'drifted'])
+
+const ROLLOUT_BODY = z.strictObject({
+  kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
+  ...ROLLOUT_ORDER
+}).superRefine(refuseMisplaced).meta({
+  examples: [{ kind: 'deploy', note: 'faster totals' }],
+  allOf: [
+    onlyWith('release', 'rollback'),
+    onlyWith('path', 'deploy'),
+    { anyOf: [{ properties: { kind: { enum: ['deploy', 'rollback'] } } }, { properties: { strategy: false } }] }
+  ]
+})
+
+const PREVIEW_BODY = z.strictObject({
+  kind: z.enum(['deploy', 'rollback']).describe('"deploy" or "rollback"'),
+  ...ROLLOUT_ORDER,
+  git: COMMIT_ORDER.shape.git.optional(),
+  guess: COMMIT_ORDER.shape.guess
+}).superRefine(refuseMisplaced).meta({
+  examples: [{ kind: 'deploy' }, { kind: 'deploy', git: 'main' }],
+  allOf: [
+    ...[['release', 'rollback'], ['path', 'deploy'], ['git', 'deploy'], ['guess', 'deploy']].map(([field, kind]) => onlyWith(field, kind)),
+    { anyOf: [{ properties: { path: false } }, { properties: { git: false } }] }
+  ]
+})
+
+function refuseMisplaced ({ kind, release, path, git, guess, strategy }: Record<string, unknown>, context: z.core.$RefinementCtx) {
+  if (path !== undefined && git !== undefined) context.addIssue({ code: 'custom', path: ['git'], params: { expected: 'nothing with path' } })
+  const misplaced = {
+    git: git !== undefined && kind !== 'deploy',
+    guess: guess !== undefined && kind !== 'deploy',
+    release: release !== undefined && kind !== 'rollback',
+    path: path !== undefined && kind !== 'deploy',
+    strategy: strategy !== undefined && kind === 'restart'
+  }
+  for (const [key, isMisplaced] of Object.entries(misplaced)) {
+    if (isMisplaced) context.addIssue({ code: 'custom', path: [key], params: { expected: `nothing with kind "${kind}"` } })
+  }
+}
+
+/** Allows a field only with one kind, as JSON Schema. */
+function onlyWith (field: string, kind: string) {
+  return { anyOf: [{ properties: { kind: { const: kind } } }, { properties: { [field]: false } }] }
+}
+
+const STEERING_SUMMARIES: Readonly<Record<Steering, string>> = Object.freeze({
+  pause: 'Pauses a rollout: no further step starts until it is resumed',
+  resume: 'Resumes a paused rollout',
+  abort: 'Aborts a rollout and rolls back what it has replaced',
+  promote: 'Accepts the canary at once, without waiting for the judge',
+  retry: 'Retries the failed step of a held rollout'
+})
+
+const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
+
+export function rolloutResources ({ deck, history, timers, closing }: {
+  deck: Pick<Deck, 'snapshot' | 'dispatch' | 'deploy' | 'preview' | 'events'>
+  history: Pick<History, 'rollout' | 'rollouts' | 'rolloutDurations' | 'page'>
+  timers: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
+  /** aborted when the admin port closes */
+  closing: AbortSignal
+}): Record<string, Resource> {
+  return {
+    '/rollouts': {
+      GET: operation({
+        name: 'listRollouts',
+        summary: 'Lists the rollouts, newest first',
+        role: 'viewer',
+        query: PAGE_QUERY,
+        hasTag: true,
+        answer: pageOf(ROLLOUT),
+        handle ({ query }) {
+          const { items, next } = history.rollouts(query)
+          return { headers: { ETag: tagOf(lastRollout(deck, history)) }, body: { items: items.map(rolloutSummary), next } }
+        }
+      }),
+      POST: operation({
+        name: 'startRollout',
+        summary: 'Starts a restart of all workers, a deploy or a rollback',
+        description: '`release` is for a rollback, `path` for a deploy below `releases.root`. `strategy` replaces options of `rollout.*` for this rollout.',
+        role: 'operator',
+        cli: { restart: 'clusterdeck restart', deploy: 'clusterdeck deploy', rollback: 'clusterdeck rollback' },
+        headers: { 'If-Match': IF_MATCH.optional() },
+        body: ROLLOUT_BODY,
+        status: 202,
+        location: true,
+        problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'entry-not-found', 'path-refused', 'release-gone', 'not-found', 'invalid-config', 'secrets-failed'],
+        answer: ROLLOUT,
+        async handle ({ req, body, auth }) {
+          checkMatch(req, lastRollout(deck, history), { isRequired: false, change: () => changeOfRollouts(history) })
+          const command = { ...body, actor: auth.actor, client: auth.client }
+          const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', ...command })
+          return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rolloutSummary(rollout) }
+        }
+      })
+    },
+
+    '/rollouts/preview': {
+      POST: operation({
+        name: 'previewRollout',
+        summary: 'Returns what a deploy or a rollback would do, and changes nothing',
+        description: 'It takes what `POST /rollouts` takes, and for a commit `git` and `guess` as `POST /releases` does: git fetches it where it has to, nothing is built. All reasons for which that would be refused are in `refusals`.',
+        role: 'operator',
+        cli: { deploy: 'clusterdeck deploy --dry-run', rollback: 'clusterdeck rollback --dry-run' },
+        body: PREVIEW_BODY,
+        answer: PREVIEW,
+        handle: async ({ body: { note, guess, ...wanted }, auth }) => ({ body: await deck.preview({ ...wanted, isGuessAccepted: guess, actor: auth.actor }) })
+      })
+    },
+
+    ...Object.fromEntries(STEERING.map((type) => [`/rollouts/:id/${type}`, { POST: steeringOperation(type) }])),
+
+    '/rollouts/:id': {
+      GET: operation({
+        name: 'getRollout',
+        summary: 'Returns one rollout with its story; `wait` waits until it is done, or the time is up',
+        role: 'viewer',
+        query: ONE_QUERY,
+        problems: ['not-found'],
+        answer: ROLLOUT_STORY,
+        async handle ({ id, query, req, res }) {
+          const rollout = findRollout(id)
+          if (query.wait === undefined || req.method === 'HEAD' || !isRunning(id)) return { body: storyOf(rollout) }
+          return { body: storyOf(await untilDone(id, query.wait, res) ?? findRollout(id)) }
+        }
+      })
+    }
+  }
+
+  function steeringOperation (type: Steering): Operation {
+    return operation({
+      name: `${type}Rollout`,
+      summary: STEERING_SUMMARIES[type],
+      role: 'operator',
+      cli: `clusterdeck ${type}`,
+      problems: ['not-found', 'rollout-ended', 'rollout-state', 'stopping'],
+      answer: ROLLOUT,
+      handle ({ id, auth }) {
+        findRollout(id)
+        return { body: rolloutSummary(deck.dispatch({ type, rollout: id, actor: auth.actor }) ?? findRollout(id)) }
+      }
+    })
+  }
+
+  // A rollout that an earlier master left never ends, so there is nothing to wait for.
+  function isRunning (id: number) {
+    return deck.snapshot().rollout?.id === id
+  }
+
+  // The running one is read from the snapshot, which is complete even while the database fails.
+  function findRollout (id: number) {
+    const running = deck.snapshot().rollout
+    const rollout = running?.id === id ? running : history.rollout(id)
+    if (!rollout) throw new DeckError('not-found', `Rollout ${id} does not exist or is no longer kept`)
+    return rollout
+  }
+
+  function storyOf (rollout: RolloutView) {
+    return { ...rollout, timeline: rollout.timeline ?? null, comparisons: rollout.comparisons ?? null, usual: usualOf(history, rollout) }
+  }
+
+  /**
+   * Resolves when the rollout ends, the time is up, the caller disconnects or the port closes.
+   * @returns the finished rollout, as told by its last event
+   */
+  function untilDone (id: number, waitMs: number, res: ServerResponse): Promise<RolloutView | null> {
+    return new Promise((resolve) => {
+      const giveUp = () => settle(null)
+      const timer = timers.setTimeout(giveUp, waitMs)
+      const unsubscribe = deck.events.subscribe((event) => {
+        if (event.rollout === id && event.detail?.done === true) settle(event.detail as RolloutView)
+      })
+      res.once('close', giveUp)
+      closing.addEventListener('abort', giveUp)
+      if (closing.aborted || res.destroyed) giveUp()
+
+      function settle (rollout: RolloutView | null) {
+        timers.clearTimeout(timer)
+        unsubscribe()
+        res.off('close', giveUp)
+        closing.removeEventListener('abort', giveUp)
+        resolve(rollout)
+      }
+    })
+  }
+}
+
+/** Leaves out the details that only the page of one rollout needs. */
+export function rolloutSummary ({ timeline, comparisons, ...rollout }: RolloutView) {
+  return rollout
+}
+
+/** @returns the id of the newest rollout, whether it runs or is over; 0: none is known */
+export function lastRollout (deck: Pick<Deck, 'snapshot'>, history: Pick<History, 'rollouts'>): number {
+  const running = deck.snapshot().rollout
+  if (running) return running.id
+  try {
+    return history.rollouts({ limit: 1 }).items[0]?.id ?? 0
+  } catch {
+    // The cluster can be steered while the history is away.
+    return 0
+  }
+}
+
+export function changeOfRollouts (history: Past) {
+  const event = lastOf(history, ['rollout.started'])
+  const what = event?.detail?.kind === undefined ? 'rollout' : event.detail.kind
+  return `${doerOf(event)} has started a ${what}${event?.rollout ? ` (rollout ${event.rollout})` : ''} since you opened this`
+}

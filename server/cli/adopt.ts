@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { DeckError } from '../errors.ts'
+import { disableText, unitOf } from '../systemd/unit-of.ts'
+import { showApps } from './adopted-apps.ts'
+import { createApiClient, type ApiClient } from './api-client.ts'
+import { createTools } from './context.ts'
+import { findMasterAt, withoutPlace } from './deck-status.ts'
+import { timeoutOf } from './duration.ts'
+import { findMaster, type Master } from './find-master.ts'
+import { callHost } from './host.ts'
+import { ensureHost } from './host-start.ts'
+import { waitUntil } from './wait-until.ts'
+import type { Terminal } from './program.ts'
+import type { AdoptionView as Adoption } from '../api/host.ts'
+
+type AdoptOptions = { app?: string, name?: string, wait?: boolean, timeout?: string, workers?: string, grace?: string, json?: true }
+
+/**
+ * Moves a running deck into the host of this user, which is started if there is none.
+ * @param folder of the app, or its data folder; default: the working folder
+ * @throws {DeckError} usage, no-master, not-possible, name-taken, start-failed, timed-out; then the deck goes on as before
+ */
+export async function adoptCommand (folder: string | undefined, options: AdoptOptions, terminal: Terminal) {
+  const { env } = terminal
+  const other = (['workers', 'grace'] as const).find((name) => options[name] !== undefined)
+  if (other) throw new DeckError('usage', `--${other}: expected with --pm2, --port or --pid, received alone`)
+  const { timeoutMs } = timeoutOf(options, env)
+  const signal = AbortSignal.timeout(timeoutMs)
+  const master = await findDeck(path.resolve(terminal.cwd, folder ?? '.'), options, terminal)
+  // Once the deck has moved, its processes are gone, and nothing tells which unit they were of.
+  const { pid } = master.recipient?.processes.at(-1) ?? { pid: 0 }
+  const unit = unitOf(pid)
+  const deck = createApiClient(master, { timeoutMs, signal, findAgain: () => findMasterAt(master.dataDir, terminal) })
+  await deck.get('/status')
+  const { master: running } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal })
+  const host = callHost(running, { env, timeoutMs, signal })
+  const { id, name } = await send(deck, host, { name: options.name, signal, timeoutMs })
+  const { answer, tell } = createTools({ json: options.json }, terminal)
+  if (unit) tell(disableText(unit))
+  if (options.wait === false) return answer(await host.get(`/host/adoptions/${id}`), () => `${name} moves into the host`)
+  tell(`${name} moves into the host: its new workers start beside the old ones`)
+  await untilMoved(host, { id, signal, timeoutMs })
+  await showApps([name], { host, url: running.url, terminal, answer })
+}
+
+/**
+ * @returns of the deck
+ * @throws {DeckError} no-master, not-possible, invalid-config
+ */
+async function findDeck (folder: string, { app }: AdoptOptions, { env }: Terminal): Promise<Master> {
+  const isData = existsSync(path.join(folder, 'master.json'))
+  const master = await findMaster(isData ? { dataDir: folder } : { app }, { env: withoutPlace(env), cwd: folder })
+  if (master.app !== null) throw new DeckError('not-possible', `adopt: expected a deck of its own, received ${master.dataDir}, which ${master.app.name} of the host has`)
+  return master
+}
+
+/**
+ * Tells the host of the deck and the deck of the host, once the deck is not starting any more.
+ * @returns `name`: what the host calls the app
+ */
+async function send (deck: ApiClient, host: ApiClient, { name, signal, timeoutMs }: { name: string | undefined, signal: AbortSignal, timeoutMs: number }): Promise<{ id: number, name: string }> {
+  await waitUntil(async () => (await deck.get('/status')).state !== 'starting', signal, timeoutMs)
+  const { id, path: place, secret } = await host.post('/host/adoptions', { name })
+  return { id, ...await deck.post('/move', { path: place, secret }) }
+}
+
+/** @throws {DeckError} start-failed, timed-out */
+async function untilMoved (host: ApiClient, { id, signal, timeoutMs }: { id: number, signal: AbortSignal, timeoutMs: number }) {
+  await waitUntil(async () => {
+    const { state, reason } = await look(host, id)
+    if (state === 'failed') throw new DeckError('start-failed', `adopt: ${reason}; the deck goes on as before`)
+    return state === 'done'
+  }, signal, timeoutMs)
+}
+
+async function look (host: ApiClient, id: number): Promise<Pick<Adoption, 'state' | 'reason'>> {
+  try {
+    return await host.get(`/host/adoptions/${id}`)
+  } catch (error) {
+    if (!(error instanceof DeckError) || !['no-master', 'not-found'].includes(error.code)) throw error
+    // The next master of the host knows nothing of it.
+    return { state: 'failed', reason: 'the host has ended meanwhile' }
+  }
+}

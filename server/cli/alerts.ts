@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { formatExactDuration } from '../../public/format.ts'
+import { ALERT_ID } from '../config/alert.ts'
+import { ALERT_KINDS } from '../config/alert-kinds.ts'
+import { didYouMean } from '../config/nearest.ts'
+import { DeckError, errorReason } from '../errors.ts'
+import { timedOut } from './api-client.ts'
+import { checkedId } from './id.ts'
+import { namesIn } from './names.ts'
+import { formatTable, jsonText } from './output.ts'
+import type { Context } from './commands.ts'
+import type { Alert, Delivery } from '../api/alerts.ts'
+
+const POLL_MS = 100
+
+const ACTIONS: Readonly<Record<string, (context: Context, ...words: string[]) => Promise<void>>> = Object.freeze({
+  add: addAlert,
+  change: changeAlert,
+  pause: (context, id, ...surplus) => sendChange(context, 'pause', id, surplus, { isPaused: true }),
+  resume: (context, id, ...surplus) => sendChange(context, 'resume', id, surplus, { isPaused: false }),
+  delete: deleteAlert,
+  test: testAlerts,
+  retry: retryDelivery
+})
+
+export async function alertsCommand (context: Context, action?: string, words: string[] = []) {
+  if (action === undefined) return await listAlerts(context)
+  if (!Object.hasOwn(ACTIONS, action)) {
+    throw new DeckError('usage', `alerts: expected ${Object.keys(ACTIONS).join(', ')}, received ${JSON.stringify(action)}${didYouMean(action, Object.keys(ACTIONS))}`)
+  }
+  await ACTIONS[action](context, ...words)
+}
+
+async function listAlerts ({ api, options, print }: Context) {
+  const body: { items: Alert[] } = await api.get('/alerts')
+  print(options.json ? jsonText(body) : body.items.length === 0 ? 'no alerts are set: see clusterdeck alerts add --help' : listText(body.items))
+}
+
+async function addAlert (context: Context, kind?: string, to?: string, ...surplus: string[]) {
+  if (kind === undefined) throw new DeckError('usage', `alerts add: expected ${ALERT_KINDS.join(', ')}, received nothing`)
+  refuseSurplus('alerts add', surplus)
+  const { api, options, print } = context
+  const alert: Alert = await api.post('/alerts', { kind, ...fieldsOf(context, kind, to) })
+  print(options.json ? jsonText(alert) : `alert ${alert.id} added: ${receiverOf(alert)}`)
+}
+
+async function changeAlert (context: Context, id?: string, to?: string, ...surplus: string[]) {
+  const alert = checkedAlert('alerts change', id)
+  const known = (await readAlerts(context)).find((each) => each.id === alert)
+  const changes = fieldsOf(context, known?.kind ?? 'webhook', to)
+  if (Object.values(changes).every((value) => value === undefined)) throw new DeckError('usage', 'alerts change: expected a receiver or an option such as --events, received none')
+  await sendChange(context, 'change', id, surplus, changes)
+}
+
+async function sendChange ({ api, options, print }: Context, action: 'change' | 'pause' | 'resume', id: string | undefined, surplus: string[], changes: object) {
+  const alert = checkedAlert(`alerts ${action}`, id)
+  refuseSurplus(`alerts ${action}`, surplus)
+  const body: Alert = await api.patch(`/alerts/${alert}`, changes)
+  print(options.json ? jsonText(body) : `alert ${body.id} ${action === 'change' ? 'changed' : `${action}d`}`)
+}
+
+async function deleteAlert ({ api, options, print }: Context, id?: string, ...surplus: string[]) {
+  const alert = checkedAlert('alerts delete', id)
+  refuseSurplus('alerts delete', surplus)
+  const body = await api.delete(`/alerts/${alert}`)
+  print(options.json ? jsonText(body) : `alert ${alert} deleted`)
+}
+
+/**
+ * What the options and the receiver say.
+ * @param to an address, or several mail addresses
+ */
+function fieldsOf ({ options, cwd }: Context, kind: string, to?: string) {
+  const { server, from, user, title, events } = options
+  const [host, port] = server === undefined ? [] : [server.replace(/:\d+$/, ''), /:(\d+)$/.exec(server)?.[1]]
+  const read = (name: string, file: string | undefined) => file && textIn(name, path.resolve(cwd, file))
+  return {
+    ...(kind === 'mail' ? { to: to === undefined ? undefined : namesIn(to) } : { [kind === 'sentry' ? 'dsn' : 'url']: to ?? read('--url-file', options.urlFile) }),
+    name: title,
+    events: events === undefined ? undefined : namesIn(events),
+    secret: read('--secret-file', options.secretFile),
+    host,
+    port: port && Number(port),
+    from,
+    user,
+    password: read('--password-file', options.passwordFile)
+  }
+}
+
+/** @throws {DeckError} usage */
+function textIn (option: string, file: string) {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new DeckError('usage', `${option}: expected a file that can be read, received ${JSON.stringify(file)} (${errorReason(error)})`, { cause: error })
+  }
+}
+
+/** @throws {DeckError} usage */
+function refuseSurplus (name: string, [first]: string[]) {
+  if (first !== undefined) throw new DeckError('usage', `${name}: expected nothing more, received ${JSON.stringify(first)}`)
+}
+
+/** @throws {DeckError} usage */
+function checkedAlert (name: string, id: string | undefined): string {
+  if (id !== undefined && ALERT_ID.safeParse(id).success) return id
+  throw new DeckError('usage', `${name}: expected ${ALERT_ID.description}, received ${id === undefined ? 'nothing' : JSON.stringify(id)}`)
+}
+
+/** Tests one alert, or without an id all of them, one after the other. */
+async function testAlerts (context: Context, id?: string, surplus?: string) {
+  if (surplus !== undefined) throw new DeckError('usage', `alerts test: expected one id at the most, received ${JSON.stringify(surplus)} as well`)
+  const { api, options, print } = context
+  const wanted = id === undefined ? (await readAlerts(context)).map((each) => each.id) : [checkedAlert('alerts test', id)]
+  if (wanted.length === 0) throw new DeckError('not-found', 'no alerts are set')
+  const items = []
+  for (const alert of wanted) {
+    const delivery = await outcomeOf(alert, await api.post(`/alerts/${alert}/test`), context)
+    items.push({ alert, delivery })
+    if (!options.json && delivery.state === 'delivered') print(deliveredText(alert, delivery))
+  }
+  if (options.json) print(jsonText({ items }))
+  checkDelivered(items)
+}
+
+async function retryDelivery (context: Context, id?: string, delivery?: string, ...surplus: string[]) {
+  refuseSurplus('alerts retry', surplus)
+  const alert = checkedAlert('alerts retry', id)
+  const n = checkedId('alerts retry', delivery, 'a delivery')
+  const { api, options, print } = context
+  const ended = await outcomeOf(alert, await api.post(`/alerts/${alert}/deliveries/${n}/retry`), context)
+  if (options.json) print(jsonText(ended))
+  checkDelivered([{ alert, delivery: ended }])
+  if (!options.json) print(deliveredText(alert, ended))
+}
+
+async function readAlerts ({ api }: Context): Promise<Alert[]> {
+  return (await api.get('/alerts')).items
+}
+
+/** @returns the delivery once it has ended */
+async function outcomeOf (alert: string, delivery: Delivery, context: Context): Promise<Delivery> {
+  const { id } = delivery
+  while (delivery.state === 'pending') {
+    await wait(POLL_MS)
+    if (context.api.signal.aborted) throw timedOut(context.timeoutMs)
+    const { deliveries }: Alert = await context.api.get(`/alerts/${alert}`)
+    const found = deliveries.find((each) => each.id === id)
+    if (!found) throw new DeckError('not-found', `delivery ${id} of alert ${alert} is no longer kept`)
+    delivery = found
+  }
+  return delivery
+}
+
+/** @throws {DeckError} alert-failed */
+function checkDelivered (items: { alert: string, delivery: Delivery }[]) {
+  const failed = items.filter(({ delivery }) => delivery.state !== 'delivered')
+  if (failed.length > 0) throw new DeckError('alert-failed', failed.map(({ alert, delivery }) => `alert ${alert} failed: ${delivery.error}`).join('; '))
+}
+
+function deliveredText (alert: string, { event, status, durationMs }: Delivery) {
+  return `alert ${alert}: ${event.type} delivered in ${formatExactDuration(durationMs)} (${status})`
+}
+
+function listText (items: Alert[]) {
+  const targetRows = items.map((alert) => [alert.id, alert.kind, alert.name, alert.isPaused ? 'paused' : 'on', alert.waiting, receiverOf(alert), alert.isDefault ? 'problems' : alert.events.join(', ')])
+  const targets = formatTable(['ALERT', 'KIND', 'NAME', 'STATE', 'WAITING', 'TO', 'EVENTS'], targetRows, { right: [4] })
+  const rows = items.flatMap(({ id, deliveries }) => deliveries.map((delivery) => [id, ...cellsOf(delivery)]))
+  if (rows.length === 0) return `${targets}\n\nno deliveries yet`
+  const head = ['ALERT', 'DELIVERY', 'TIME', 'EVENT', 'STATE', 'TRIES', 'STATUS', 'TOOK', 'ERROR']
+  return `${targets}\n\n${formatTable(head, rows, { right: [1, 5, 6, 7] })}`
+}
+
+function receiverOf ({ url, mail }: Alert) {
+  return mail ? `${mail.to.join(', ')} by ${mail.host}:${mail.port}` : String(url)
+}
+
+function cellsOf ({ id, at, event, state, attempt, status, durationMs, error, nextAttemptAt }: Delivery) {
+  const took = durationMs === null ? null : formatExactDuration(durationMs)
+  return [id, at, event.type, state, attempt, status, took, nextAttemptAt === null ? error : `${error}, next try at ${nextAttemptAt}`]
+}

@@ -1,0 +1,115 @@
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { DECK_NAME } from '../config/apps.ts'
+import { DeckError, errorCode } from '../errors.ts'
+import { fallbackFolders } from '../system/fallback-folder.ts'
+import { isAlive } from '../system/process-identity.ts'
+import { SECRETS, whyFolderDistrusted } from '../system/trust.ts'
+import { userId } from '../system/user.ts'
+import type { Recipient } from '../system/recipient.ts'
+
+/** What a master has announced in a data folder. */
+export type Announced = {
+  url: string
+  /** of its certificate */
+  fingerprint: string | null
+  recipient: Recipient
+  /** where that is written */
+  folder: string
+  /** the folder of the host that the app is in, and the app's path there */
+  host: { folder: string, path: string } | null
+}
+/** of a data folder; `isNamed`: the user has named it; else it just lies in the working folder */
+export type Place = { folder: string, isNamed: boolean }
+
+const ROOT = 0
+
+/**
+ * Reads master.json. A master that cannot write to the folder has it in another one, and this one may name a dead master.
+ * @throws {DeckError} data-dir-unusable, unauthenticated
+ */
+export function readAnnounced ({ folder, isNamed }: Place, env: Record<string, string | undefined>): Announced | null {
+  checkFolder(folder, isNamed)
+  const masters = [folder, ...fallbackFolders(folder, env).filter(isOwnFolder)].map(readMaster).filter((master) => master !== null)
+  return masters.find(({ recipient: { processes: [master] } }) => isAlive(master)) ?? masters[0] ?? null
+}
+
+/**
+ * @param folders the first one with a token counts
+ * @throws {DeckError} unauthenticated
+ */
+export function readToken (folders: string[]) {
+  const files = folders.map((folder) => path.join(folder, 'admin.token'))
+  const file = files.find((each) => existsSync(each)) ?? files[0]
+  try {
+    return readOwn(file)
+  } catch (error) {
+    const received = `${errorCode(error)}; give it by --token-file or CLUSTERDECK_TOKEN`
+    throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${received}`, { cause: error })
+  }
+}
+
+/**
+ * Distrusts a folder that others could have planted, as a start does. A folder that the user has named may belong to
+ * another user: his token then goes to his processes alone.
+ * @throws {DeckError} data-dir-unusable, unauthenticated
+ */
+function checkFolder (folder: string, isNamed: boolean) {
+  try {
+    const found = statSync(folder, { throwIfNoEntry: false })
+    const reason = found ? whyFolderDistrusted(folder, SECRETS, isNamed ? { owner: found.uid } : {}) : null
+    if (reason !== null) {
+      const hint = isNamed ? '' : '; --data-dir names the folder of another deck'
+      throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}${hint}`)
+    }
+  } catch (error) {
+    if (errorCode(error) === 'EACCES') throw new DeckError('unauthenticated', `${folder}: belongs to another user`, { cause: error })
+    if (error instanceof DeckError) throw error
+    // ENOTDIR: none runs here.
+  }
+}
+
+/** Anybody can make a folder of that name first. */
+function isOwnFolder (folder: string) {
+  try {
+    return whyFolderDistrusted(folder, SECRETS) === null
+  } catch {
+    // ENOENT: the usual case.
+    return false
+  }
+}
+
+function readMaster (folder: string): Announced | null {
+  try {
+    const written = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
+    const { adminUrl, fingerprint = null, pid, startTime = null, keeper = null, pidNamespace = null, host = null } = written
+    const processes = [{ pid: Number(pid), startTime }, ...(keeper === null ? [] : [{ pid: Number(keeper.pid), startTime: keeper.startTime }])]
+    const { origin, pathname } = new URL(adminUrl)
+    return { url: origin, fingerprint, recipient: { owner: statSync(folder).uid, processes, pidNamespace }, folder, host: placeInHost(host, pathname) }
+  } catch {
+    // ENOENT: none runs here. Unreadable content counts as none.
+    return null
+  }
+}
+
+/** @throws {Error} */
+function placeInHost (folder: unknown, pathname: string): Announced['host'] {
+  if (folder === null) return null
+  const [, name = ''] = /^\/apps\/([^/]+)$/.exec(pathname) ?? []
+  if (typeof folder === 'string' && path.isAbsolute(folder) && DECK_NAME.test(name)) return { folder, path: pathname }
+  throw new Error('no app of a host')
+}
+
+/** In the folder of another user, the file may be a link to a secret that is not his. */
+function readOwn (file: string): string {
+  const { uid } = statSync(path.dirname(file))
+  if (uid === userId() || uid === ROOT) return readFileSync(file, 'utf8').trim()
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const found = fstatSync(descriptor)
+    if (found.uid !== uid || !found.isFile()) throw Object.assign(new Error('not his'), { code: 'what is not a file of the owner of its folder' })
+    return readFileSync(descriptor, 'utf8').trim()
+  } finally {
+    closeSync(descriptor)
+  }
+}

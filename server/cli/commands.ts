@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process'
+import { oneLine } from '../system/one-line.ts'
+import { withoutOwnVariables } from '../system/own-variables.ts'
+import { sendRequest } from '../system/http.ts'
+import { isAlive } from '../system/process-identity.ts'
+import { isInOtherNamespace } from '../system/recipient.ts'
+import { checkedCount } from './count.ts'
+import { checkedId } from './id.ts'
+import { namesIn } from './names.ts'
+import { jsonText, statusText } from './output.ts'
+import { waitUntil } from './wait-until.ts'
+import { watchStatus } from './watch.ts'
+import type { Master } from './find-master.ts'
+import type { ApiClient } from './api-client.ts'
+import type { Status } from '../api/cluster.ts'
+
+/** The flags of all commands, as they were given. */
+export type Options = Partial<Record<Switch, true> & Record<TextOption, string>>
+type Switch = 'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'noWait' | 'detach' | 'interactive' | 'host' | 'dryRun' | 'issue'
+export type TextOption = 'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member' | 'note' | 'path' | 'git' | 'branch' | 'surge' | 'minReady' | 'canary' |
+   'canaryTime' | 'onFailure' | 'push' | 'pushAlso' | 'batch' | 'pause' | 'deadline' | 'order' | 'only' | 'type' | 'limit' | 'worker' | 'kind' |
+   'duration' | 'output' | 'node' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q' | 'stream' | 'lines' | 'around' | 'level' | 'state' |
+   'as' | 'role' | 'ttl' | 'apps' | 'title' | 'events' | 'beforeSince' | 'beforeUntil' | 'beforeWorker' | 'beforeRelease' | 'urlFile' | 'secretFile' | 'server' | 'from' | 'user' | 'passwordFile' | 'sort' | 'compare'
+
+/**
+ * What the commands have to work with.
+ * `options`: the command's own; `findAgain`: finds the master that has followed; `cwd`: the folder that paths are relative to
+ *
+ * What they say it with.
+ */
+export type Context = Tools & { api: ApiClient, master: Master, options: Options, findAgain: () => Promise<Master>, cwd: string, timeoutMs: number }
+export type Tools = {
+  /** writes a result to stdout */
+  print: (text: string) => void
+  /** writes a result to stdout, as JSON where that is asked for */
+  answer: (value: unknown, textOf: () => string) => void
+  /** takes a result that is shown beside those of other apps; null: this is the only one */
+  keep: ((value: unknown) => void) | null
+  /** asks whoever sits at the terminal; null: nobody does */
+  confirm: (question: string) => Promise<boolean | null>
+  /** writes a part of a result, no faster than stdout takes it */
+  write: (text: string) => Promise<void>
+  /** writes a part of what a program has written to its stderr */
+  writeError: (text: string) => void
+  /** writes progress to stderr */
+  tell: (text: string) => void
+  stdout: NodeJS.WriteStream
+  /** stdout is one */
+  isTerminal: boolean
+  /** the terminal has a cursor that can be moved */
+  canDraw: boolean
+  /** somebody sits at the terminal */
+  isInteractive: boolean
+}
+
+/** What opens an address, by platform. */
+const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] }
+
+export async function statusCommand (context: Context) {
+  const { api, options, answer } = context
+  if (options.watch) return await watchStatus(context)
+  const body = await api.get('/status')
+  answer(body, () => statusText(body, Date.now()))
+}
+
+export async function acknowledgeCommand ({ api, options, print }: Context, notice: string) {
+  const body = await api.post(`/notices/${checkedId('acknowledge', notice, 'a notice')}/acknowledge`)
+  print(options.json ? jsonText(body) : `notice ${body.id} acknowledged: ${oneLine(body.message)}`)
+}
+
+export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: Context, count: string) {
+  const workers = checkedCount('scale', count, { max: 256 })
+  const { desiredWorkers } = await api.put('/scale', { workers })
+  if (options.wait) {
+    let told = ''
+    await waitUntil(async () => {
+      const { readyWorkers, finishedWorkers = 0, workers: rows }: Status = await api.get('/status')
+      const progress = `${Number(readyWorkers)} of ${workers} workers ready, ${rows.filter(({ pid, keptUntil }) => pid !== null && !keptUntil).length} alive`
+      if (progress !== told) tell(progress)
+      told = progress
+      return readyWorkers + finishedWorkers === workers && rows.filter(({ keptUntil }) => !keptUntil).length === workers
+    }, api.signal, timeoutMs)
+  }
+  const counted = desiredWorkers === 1 ? '1 worker' : `${desiredWorkers} workers`
+  const outcome = options.wait ? `${desiredWorkers === 1 ? 'is' : 'are'} ready` : 'wanted'
+  answer({ desiredWorkers }, () => oneLine(`${counted} ${outcome}`))
+}
+
+export async function openCommand ({ api, options, print, isInteractive }: Context) {
+  const link = await api.post('/sign-in-links', { name: options.as, role: options.role, ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
+  print(options.json ? jsonText(link) : link.url)
+  if (isInteractive && !options.json) openBrowser(link.url)
+}
+
+export async function stopCommand ({ api, master, answer, tell, timeoutMs }: Context) {
+  const body = await api.post('/stop')
+  tell('stopping: the workers finish their requests')
+  await waitUntil(() => isGone(master, api.signal), api.signal, timeoutMs)
+  answer({ ...body, state: 'stopped' }, () => 'stopped')
+}
+
+async function isGone ({ recipient, url, fingerprint }: Master, signal: AbortSignal) {
+  if (recipient && !isInOtherNamespace(recipient)) return !isAlive(recipient.processes[0])
+  try {
+    const response = await sendRequest(`${url}/healthz`, { signal, fingerprint, recipient: null, headers: {} })
+    response.resume()
+    return false
+  } catch {
+    return !signal.aborted
+  }
+}
+
+function openBrowser (url: string) {
+  const [command, ...args] = OPENERS[process.platform] ?? ['xdg-open']
+  // Where there is no browser, the printed link is enough.
+  spawn(command, [...args, url], { stdio: 'ignore', detached: true, env: withoutOwnVariables(process.env) }).on('error', () => {}).unref()
+}

@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import { createApiClient } from './api-client.ts'
+import { confirm } from './confirm.ts'
+import { timeoutOf } from './duration.ts'
+import { findMaster } from './find-master.ts'
+import { jsonText } from './output.ts'
+import { checkAnswers } from './reachable.ts'
+import type { Context, Options, Tools } from './commands.ts'
+import type { Terminal } from './program.ts'
+
+/**
+ * Finds the master that a command is for.
+ * @throws {import('../errors.ts').DeckError} as findMaster() and checkAnswers() do
+ */
+export async function createContext (options: Options, terminal: Terminal): Promise<Context> {
+  const { env, cwd } = terminal
+  const { timeoutMs } = timeoutOf(options, env)
+  const { member } = options
+  const master = { ...await findMaster(options, { env, cwd }), member }
+  if (!isPatient(options, env)) await checkAnswers(master, { env })
+  const findAgain = async () => ({ ...await findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, { env, cwd }), member })
+  return {
+    ...createTools(options, terminal),
+    api: createApiClient(master, { timeoutMs, findAgain }),
+    master,
+    findAgain,
+    options,
+    cwd,
+    timeoutMs
+  }
+}
+
+/** What a command says its result with. */
+export function createTools (options: Options, { stdin, stdout, stderr, env }: Pick<Terminal, 'stdin' | 'stdout' | 'stderr' | 'env'>): Tools {
+  const print = (text: string) => { stdout.write(`${text}\n`) }
+  return {
+    print,
+    answer: (value, textOf) => print(options.json ? jsonText(value) : textOf()),
+    keep: null,
+    confirm: (question) => confirm(question, { stdin, stderr }),
+    async write (text) {
+      if (stdout.write(text) === false) await once(stdout, 'drain')
+    },
+    writeError: (text) => { stderr.write(text) },
+    tell: (text) => { stderr.write(`${text}\n`) },
+    stdout,
+    isTerminal: Boolean(stdout.isTTY),
+    canDraw: Boolean(stdout.isTTY) && env.TERM !== 'dumb',
+    isInteractive: Boolean(stdout.isTTY && stderr.isTTY)
+  }
+}
+
+/** A command that waits anyway also waits while a master is being replaced. */
+function isPatient ({ wait, follow, watch, timeout }: Options, env: Terminal['env']) {
+  return Boolean(wait || follow || watch || timeout || env.CLUSTERDECK_TIMEOUT)
+}

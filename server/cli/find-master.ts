@@ -1,0 +1,169 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { pickApp, type ConfigFile } from '../config/apps.ts'
+import { readConfigFile } from '../config/file.ts'
+import { didYouMean } from '../config/nearest.ts'
+import { DeckError } from '../errors.ts'
+import { isAlive } from '../system/process-identity.ts'
+import { runningDecks } from '../system/running-decks.ts'
+import { asNamed, pinPath } from '../system/working-folder.ts'
+import { readAnnounced, readToken, type Announced, type Place } from './announced.ts'
+import { appsOfHost, isOpen, notRunning } from './host.ts'
+import { rememberedApps, withoutHost } from './remembered.ts'
+import { givenToken } from './token.ts'
+import type { Recipient } from '../system/recipient.ts'
+
+export type Master = {
+  url: string
+  token: string
+  /** of its certificate, where the data folder has it */
+  fingerprint: string | null
+  /** the processes that may get the token; null: any, as the user has named the address */
+  recipient: Recipient | null
+  dataDir: string
+  /** which app of a host it is; null: it is no app of a host, or the user has named the address */
+  app: { name: string, hostUrl: string } | null
+  /** the member of its fleet that is meant instead */
+  member?: string
+}
+type Running = Omit<Announced, 'host' | 'folder'> & Pick<Master, 'app'> & { tokenFolders: string[] }
+
+/**
+ * Finds the master and its token: as named by the user, else as the data folder says.
+ * @throws {DeckError} no-master, app-not-running, unauthenticated, usage, invalid-config, runtime-dir-unusable
+ */
+export async function findMaster (options: { url?: string, token?: string, tokenFile?: string, dataDir?: string, app?: string, name?: string }, { env, cwd }: { env: Record<string, string | undefined>, cwd: string }): Promise<Master> {
+  const byName = await findByName(options, env)
+  const place = byName === null ? await findDataDir(options, env, cwd) : { folder: byName, isNamed: true }
+  const dataDir = place.folder
+  const named = byName === null ? checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined)) : null
+  const running = readRunning(place, env)
+  const url = named ?? running?.url
+  if (url === undefined) throw await whyNone(place, env)
+  // The token of this folder is for its own master, so it is sent to no other address.
+  const own = named === null || named === running?.url ? running : null
+  const token = givenToken(options, { env, cwd }) ?? (own ? readToken(own.tokenFolders) : undefined)
+  if (token === undefined) {
+    const ways = 'or --token-file, CLUSTERDECK_TOKEN, CLUSTERDECK_TOKEN_FILE'
+    throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (${ways}), received none`)
+  }
+  return { url, token, fingerprint: own?.fingerprint ?? null, recipient: own?.recipient ?? null, dataDir, app: own?.app ?? null }
+}
+
+async function whyNone ({ folder, isNamed }: Place, env: Record<string, string | undefined>): Promise<DeckError> {
+  // A host that does not answer is another matter.
+  const apps = await appsOfHost(env).catch(() => [])
+  const app = apps.find((each) => each.dataDir === folder)
+  if (app && !isOpen(app)) return notRunning(app)
+  const remembered = rememberedApps(env).find((each) => each.dataDir === folder)
+  if (remembered) return withoutHost(remembered)
+  if (!isNamed && apps.length > 0 && !existsSync(folder)) {
+    return new DeckError('usage', `app: expected one of ${apps.map(({ name }) => name).join(', ')}, as this is the folder of none, received none`)
+  }
+  return new DeckError('no-master', `no master is running on ${folder}: it has no master.json (another folder: --data-dir; another machine: --url)`)
+}
+
+/** @returns the pid of the master that runs there; null: none, or another user's */
+export function findRunning (dataDir: string, env: Record<string, string | undefined>): number | null {
+  try {
+    const [master] = readAnnounced({ folder: dataDir, isNamed: true }, env)?.recipient.processes ?? []
+    return master && isAlive(master) ? master.pid : null
+  } catch {
+    // EACCES: another user's.
+    return null
+  }
+}
+
+/**
+ * Finds a deck of this user by its name, in whatever folder it is.
+ * @returns its data folder; null: no name is given
+ */
+async function findByName (options: { name?: string, url?: string, dataDir?: string, app?: string }, env: Record<string, string | undefined>): Promise<string | null> {
+  for (const [flag, value] of [['--data-dir', options.dataDir], ['--app', options.app], ['--url', options.url]]) {
+    if (options.name !== undefined && value !== undefined) throw new DeckError('usage', `--name: expected without ${flag}, received both`)
+  }
+  const isPlaced = [options.dataDir, options.app, options.url, env.CLUSTERDECK_DATA_DIR, env.CLUSTERDECK_APP, env.CLUSTERDECK_URL].some(Boolean)
+  const name = options.name ?? (isPlaced ? undefined : env.CLUSTERDECK_NAME || undefined)
+  if (name === undefined) return null
+  const decks = runningDecks(env)
+  const [deck, ...same] = decks.filter((each) => each.name === name)
+  if (same.length > 0) {
+    const folders = [deck, ...same].map(({ dataDir }) => dataDir).join(', ')
+    const received = `${JSON.stringify(name)}, which ${same.length + 1} decks have; choose one by --data-dir: ${folders}`
+    throw new DeckError('usage', `--name: expected the name of one deck, received ${received}`)
+  }
+  if (deck) return deck.dataDir
+  const apps = await appsOfHost(env)
+  const app = apps.find((each) => each.name === name)
+  // One that runs is not in the list where others could write that.
+  if (app && isOpen(app) && app.dataDir !== null) return app.dataDir
+  if (app) throw notRunning(app)
+  const remembered = rememberedApps(env).find((each) => each.name === name)
+  if (remembered) throw withoutHost(remembered)
+  const running = new Set(decks.map((each) => each.name))
+  const others = apps.map((each) => each.name).filter((each) => !running.has(each))
+  const known = [running.size === 0 ? 'none runs' : `running: ${[...running].join(', ')}`, ...(others.length === 0 ? [] : [`not running: ${others.join(', ')}`])]
+  throw new DeckError('no-master', `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, [...running, ...others])}; ${known.join('; ')}`)
+}
+
+async function findDataDir (options: { url?: string, dataDir?: string, app?: string }, env: Record<string, string | undefined>, cwd: string): Promise<Place> {
+  const named = options.dataDir ?? (env.CLUSTERDECK_DATA_DIR || undefined)
+  if (named !== undefined) return { folder: path.resolve(cwd, named), isNamed: true }
+  const file = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
+  const app = options.app ?? (env.CLUSTERDECK_APP || undefined)
+  // A deck that is named by its address need not be one of the apps.
+  const isElsewhere = app === undefined && (options.url ?? (env.CLUSTERDECK_URL || undefined)) !== undefined
+  const place = placeOf(isElsewhere ? { shared: file, own: null, dataDir: null } : pickApp(file, app, cwd), cwd)
+  if (app !== undefined || isElsewhere || readRunning(place, env) !== null) return place
+  const behind = dataDirBehindLink(cwd, env)
+  return behind === null ? place : { folder: behind, isNamed: true }
+}
+
+/**
+ * @returns absolute
+ * @throws {DeckError} invalid-config
+ */
+export function dataDirOfApp (file: ConfigFile | null, app: string | undefined, cwd: string): string {
+  return placeOf(pickApp(file, app, cwd), cwd).folder
+}
+
+function placeOf ({ shared, own, dataDir }: Pick<ReturnType<typeof pickApp>, 'shared' | 'own' | 'dataDir'>, cwd: string): Place {
+  const file = own ?? shared
+  const configured = own?.values.dataDir ?? shared?.values.dataDir
+  const said = dataDir
+    ? path.resolve(dataDir.folder, dataDir.value)
+    : file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : null
+  // The master resolves links only once, so its data folder stays where it was.
+  return { folder: pinPath(said ?? path.resolve(cwd, '.clusterdeck'), asNamed(cwd)), isNamed: said !== null }
+}
+
+/**
+ * Finds a deck that was started in this folder through a symbolic link that led elsewhere then.
+ * @returns its data folder; null: there is none, or more than one
+ */
+function dataDirBehindLink (cwd: string, env: Record<string, string | undefined>): string | null {
+  if (asNamed(cwd).real === cwd) return null
+  const [deck, ...others] = runningDecks(env).filter((each) => each.cwd === cwd)
+  return deck && others.length === 0 ? deck.dataDir : null
+}
+
+/**
+ * An app of a host is reached at its host, by what the folder of the host says of address, processes and token. What the
+ * folder of the app says may have come with its code, as out of a repository: it only tells which host, of the same user.
+ * @throws {DeckError} data-dir-unusable, unauthenticated
+ */
+function readRunning (place: Place, env: Record<string, string | undefined>): Running | null {
+  const announced = readAnnounced(place, env)
+  if (announced === null || announced.host === null) return announced && { ...announced, tokenFolders: [place.folder, announced.folder], app: null }
+  const { folder, path: below } = announced.host
+  const host = readAnnounced({ folder, isNamed: true }, env)
+  if (host === null || host.recipient.owner !== announced.recipient.owner) return null
+  return { ...host, url: `${host.url}${below}`, tokenFolders: [folder, host.folder], app: { name: path.basename(below), hostUrl: host.url } }
+}
+
+function checkedUrl (url: string | undefined): string | null {
+  if (url === undefined) return null
+  const { protocol, origin, pathname } = URL.canParse(url) ? new URL(url) : { protocol: '', origin: '', pathname: '' }
+  if (/^https?:$/.test(protocol)) return `${origin}${pathname.replace(/\/+$/, '')}`
+  throw new DeckError('usage', `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
+}

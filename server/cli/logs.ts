@@ -1,0 +1,123 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { DeckError } from '../errors.ts'
+import { oneLine } from '../system/one-line.ts'
+import { checkedCount } from './count.ts'
+import type { Context, Options, TextOption } from './commands.ts'
+import type { Outcome } from './each-app.ts'
+import type { Prefixed } from './prefixed.ts'
+
+/** How long `--follow` looks for the next master. */
+const RECONNECT_WITHIN_MS = 10_000
+const RECONNECT_EVERY_MS = 250
+const MAX_LINES = 1000
+
+/** The master checks the values of these options. */
+const FILTERS: readonly TextOption[] = ['q', 'level', 'since', 'until', 'around']
+const PLACES: typeof FILTERS = ['slot', 'stream']
+
+/** Stands for an unknown time, and is as wide as one. */
+export const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
+
+export type Entry = { slot: number, stream: string, text: string, arrivedAt?: string | null, place?: string }
+/** `seenAt`: for a line without a time of its own; null for an older line */
+type Show = (entry: Entry, seenAt: string | null) => void
+
+export async function logsCommand (context: Context) {
+  const { api, options, keep, tell } = context
+  if (options.follow && options.member !== undefined) {
+    throw new DeckError('usage', '--follow: expected without --member, received both: output does not stream from one deck to another')
+  }
+  const filter = FILTERS.find((name) => options[name] !== undefined)
+  if (options.follow && filter) throw new DeckError('usage', `--${filter}: expected without --follow, received both`)
+  const query = new URLSearchParams({ lines: String(checkedCount('--lines', options.lines ?? '', { min: options.follow ? 0 : 1, max: MAX_LINES })) })
+  for (const name of [...PLACES, ...FILTERS]) if (options[name] !== undefined) query.set(name, options[name])
+  const lineOf = createLine(context)
+  const show: Show = (entry, seenAt) => context.print(lineOf(entry, seenAt))
+  if (options.follow) return await followLogs(context, query, show)
+  const { items, next } = await api.get(`/logs?${query}`)
+  if (keep) keep(items)
+  else for (const entry of items) show(entry, null)
+  if (next !== null && filter && items.length < Number(options.lines)) tell('only the newest part was searched; continue with an earlier --until')
+  else if (items.length === 0 && filter) tell('no line matches')
+}
+
+/**
+ * Follows the output until it is interrupted, or no master comes any more. The next master continues after the last lines
+ * that this one has sent.
+ */
+async function followLogs ({ api, tell }: Context, query: URLSearchParams, show: Show) {
+  /** the id of the last message, from which the next master continues */
+  let place: string | undefined
+  /** null: a master answers */
+  let lostAt: number | null = -Infinity
+  for (;;) {
+    try {
+      for await (const { messages, id } of batchesOf(api.stream(`/logs/stream?${query}`, { lastEventId: place }))) {
+        lostAt = null
+        // The first lines of all were written before this command began.
+        const seenAt = place === undefined ? null : new Date().toISOString()
+        place = id
+        for (const message of messages) tellLine(message, seenAt)
+      }
+    } catch (error) {
+      const isLate = lostAt !== null && performance.now() - lostAt > RECONNECT_WITHIN_MS
+      if (!(error instanceof DeckError && error.code === 'no-master') || isLate) throw error
+    }
+    lostAt ??= performance.now()
+    await wait(RECONNECT_EVERY_MS)
+  }
+
+  function tellLine ({ event, data }: { event: string, data: any }, seenAt: string | null) {
+    if (event === 'message') show(data, seenAt)
+    if (event === 'dropped') tell(skippedText(data))
+  }
+}
+
+/** of a stream */
+export type Message = { event: string, data: any, id: string | undefined }
+
+/** Collects messages up to the id that they belong to. Where the stream ends in between, the next master sends them again. */
+export async function * batchesOf (stream: AsyncIterable<Message>): AsyncGenerator<{ messages: Message[], id: string }> {
+  let messages: Message[] = []
+  for await (const message of stream) {
+    if (message.data !== undefined) messages.push(message)
+    if (message.id === undefined) continue
+    yield { messages, id: message.id }
+    messages = []
+  }
+}
+
+export function skippedText ({ bytes, slot, stream }: { bytes: number, slot: number, stream: string }) {
+  return `${Number(bytes)} bytes of slot ${Number(slot)}, ${oneLine(String(stream))}, skipped: output is faster than the reader`
+}
+
+/**
+ * The lines of several apps, in the order in which they have arrived.
+ * @returns they are printed here
+ */
+export function printLogsOfAll (outcomes: Outcome[], { prefixed, options }: { prefixed: Prefixed, options: Options }): string {
+  const lineOf = createLine({ options, isTerminal: true })
+  const timed = outcomes.flatMap(({ target: { name }, result }) => {
+    // A line whose time is unknown stays behind those before it.
+    let at = ''
+    return (result ?? []).map((entry: Entry) => {
+      at = entry.arrivedAt ?? at
+      return { name, entry, at }
+    })
+  })
+  timed.sort((one, other) => one.at < other.at ? -1 : one.at > other.at ? 1 : 0)
+  for (const { name, entry } of timed) prefixed.print(name, lineOf(entry, null))
+  return ''
+}
+
+function createLine ({ options, isTerminal }: Pick<Context, 'options' | 'isTerminal'>): (...shown: Parameters<Show>) => string {
+  const { json, timestamps } = options
+  if (json) return ({ arrivedAt, ...entry }, seenAt) => JSON.stringify(timestamps ? { arrivedAt: arrivedAt ?? seenAt, ...entry } : entry)
+  const isOne = options.slot !== undefined && options.stream !== undefined
+  return ({ slot, stream, text, arrivedAt }, seenAt) => {
+    // A file or a pipe gets the bytes as the app has written them.
+    const shown = isTerminal ? oneLine(text) : text
+    const line = isOne ? shown : `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${shown}`
+    return timestamps ? `${oneLine(arrivedAt ?? seenAt ?? NO_TIME)} ${line}` : line
+  }
+}

@@ -1,0 +1,99 @@
+import { DeckError } from '../errors.ts'
+import { oneLine } from '../system/one-line.ts'
+import { optionalDuration } from './duration.ts'
+import { buildCommit, checkCommitOptions } from './git-deploy.ts'
+import { rolloutText } from './output.ts'
+import { previewRollout } from './preview.ts'
+import { createProgress } from './progress.ts'
+import type { Context, Options } from './commands.ts'
+import type { Steering } from '../config/steering.ts'
+import type { Rollout } from '../api/rollouts.ts'
+
+/** How long one call waits for the end of a rollout; short enough to show its progress. */
+const FOLLOW_WAIT = '250ms'
+/** How many lines of a failed hook are shown; the history has more. */
+const SHOWN_LINES = 20
+
+export function rolloutCommand (kind: 'restart' | 'deploy' | 'rollback') {
+  return async (context: Context, argument: string | undefined) => {
+    const { api, options, tell } = context
+    const { path, note, git, yes: guess } = options
+    checkCommitOptions(context)
+    const strategy = strategyFrom(options)
+    const release = kind === 'rollback' ? argument : undefined
+    const order = { kind, release, path, note, strategy }
+    if (options.dryRun) return await previewRollout(context, git === undefined ? order : { ...order, git, guess })
+    if (git !== undefined) {
+      const built = await buildCommit(context, strategy)
+      return await reportOn(built.rollout, built.context)
+    }
+    const started = await api.post('/rollouts', order)
+    if (options.wait) tell(oneLine(`rollout ${started.id} (${kind}) started`))
+    await reportOn(started, context)
+  }
+}
+
+/** Makes the command that pauses, resumes or otherwise steers the running rollout. */
+export function steerCommand (action: Steering) {
+  return async (context: Context) => {
+    const { rollout } = await context.api.get('/status')
+    if (!rollout) throw new DeckError('rollout-ended', 'no rollout is running')
+    const steered = await context.api.post(`/rollouts/${rollout.id}/${action}`)
+    // An abort succeeds where the rollout has not.
+    await reportOn(steered, context, action === 'abort' ? ['rolled-back', 'failed'] : ['succeeded'])
+  }
+}
+
+/**
+ * Names only what the flags say; the rest is as configured.
+ * @returns for the API, which checks the values
+ */
+function strategyFrom ({ surge, minReady, canary, canaryTime, onFailure }: Options): Record<string, unknown> | undefined {
+  const trial = { workers: countFrom(canary), durationMs: optionalDuration('--canary-time', canaryTime) }
+  const strategy = {
+    surge: countFrom(surge),
+    minReadyMs: optionalDuration('--min-ready', minReady),
+    canary: trial.workers === undefined && trial.durationMs === undefined ? undefined : trial,
+    onFailure
+  }
+  return Object.values(strategy).every((value) => value === undefined) ? undefined : strategy
+}
+
+/** @returns the API refuses what is no count */
+export function countFrom (text: string | undefined): number | string | undefined {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : text
+}
+
+/** @param good states that are a success */
+async function reportOn (rollout: Rollout, context: Context, good: string[] = ['succeeded']) {
+  const { options, answer, tell } = context
+  if (!options.wait) return answer(rollout, () => rolloutText(rollout))
+  const ended = await followRollout(rollout, context)
+  for (const warning of ended.warnings ?? []) tell(`warning: ${oneLine(warning)}`)
+  for (const line of outputOf(ended)) tell(`  | ${oneLine(line)}`)
+  if (options.json) answer(ended, () => rolloutText(ended))
+  if (ended.state === 'held') {
+    const ways = 'continue with "clusterdeck retry" or "resume", or roll back with "abort"'
+    throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; ${ways}`)
+  }
+  if (!good.includes(ended.state)) {
+    throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
+  }
+  if (!options.json) answer(ended, () => rolloutText(ended))
+}
+
+/** @returns the last lines of a hook that has made it fail */
+function outputOf ({ hook }: Rollout): string[] {
+  return (hook?.output ?? '').trimEnd().split('\n').filter(Boolean).slice(-SHOWN_LINES)
+}
+
+/** @returns the rollout once it is done or held */
+async function followRollout (rollout: Rollout, { api, tell }: Context): Promise<Rollout> {
+  const tellProgress = createProgress(rollout, tell)
+  tellProgress(rollout)
+  while (!rollout.done && rollout.state !== 'held') {
+    rollout = await api.get(`/rollouts/${rollout.id}?wait=${FOLLOW_WAIT}`)
+    tellProgress(rollout)
+  }
+  return rollout
+}

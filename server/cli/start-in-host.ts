@@ -1,0 +1,56 @@
+import { DeckError } from '../errors.ts'
+import { runForApps, type AppCommand } from './app-command.ts'
+import { orderOfStart } from './app-orders.ts'
+import { timeoutOf } from './duration.ts'
+import { fillHost } from './fill-host.ts'
+import { refuseOutside, startApp } from './host-apps.ts'
+import { ensureHost, splitFlags } from './host-start.ts'
+import { rememberedApps } from './remembered.ts'
+import type { Terminal } from './program.ts'
+import type { Options } from './commands.ts'
+
+type HostOptions = Pick<Options, 'all' | 'json' | 'noWait' | 'timeout'>
+
+const START: AppCommand = { name: 'start', run: refuseOutside, onHost: startApp, isMeant: () => true, needsName: true }
+
+/**
+ * Does what `start` does with the host of this user: runs an entry there, or starts apps of it again.
+ * @param how `flags`: of the app and the host
+ * @returns the exit code
+ * @throws {DeckError} usage, start-failed
+ */
+export async function startInHost (words: string[], { flags, given, isOfApps }: { flags: Record<string, any>, given: HostOptions & { detach?: true }, isOfApps: boolean }, terminal: Terminal): Promise<number> {
+  const { detach, ...options } = given
+  if (isOfApps) {
+    await bringBackHost(options, terminal)
+    return await runForApps(START, { words, options, terminal })
+  }
+  const [entry, second] = words
+  if (second !== undefined) throw new DeckError('usage', `too many arguments for "start": expected one entry, received ${JSON.stringify(second)} too. Arguments for the app go after --.`)
+  if (!detach) throw new DeckError('usage', `--${Object.keys(options)[0].replace('noWait', 'no-wait')}: expected with --detach or the name of an app of the host, received neither`)
+  if (options.all) throw new DeckError('usage', '--all: expected without --detach, received both')
+  const { flags: ofApp, ofHost } = await splitFlags(flags, terminal.cwd)
+  const order = orderOfStart({ ...ofApp, ...(entry !== undefined && { entry }) }, terminal)
+  await fillHost([{ label: null, order }], { command: 'start', waits: !options.noWait, json: options.json, timeout: options.timeout, ofHost }, terminal)
+  return 0
+}
+
+/** Starts a host that does not run and remembers apps. */
+async function bringBackHost ({ timeout }: HostOptions, terminal: Terminal) {
+  if (rememberedApps(terminal.env).length === 0) return
+  const { timeoutMs } = timeoutOf({ timeout }, terminal.env)
+  await ensureHost({ ofHost: [], signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+}
+
+/**
+ * Starts the host in the background, with the apps that it remembers, and prints where its page is.
+ * @param flags of the host
+ * @throws {DeckError} usage: it runs already, and the flags say how it should; start-failed, timed-out
+ */
+export async function detachHost (flags: Record<string, any>, terminal: Terminal) {
+  const { timeoutMs } = timeoutOf({}, terminal.env)
+  const { ofHost } = await splitFlags(flags, terminal.cwd)
+  const { master, child } = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+  if (child === null) terminal.stderr.write('clusterdeck: the host runs already\n')
+  terminal.stdout.write(`${master.url}\n`)
+}

@@ -1,0 +1,84 @@
+import { oneLine } from '../system/one-line.ts'
+import { excerpt } from './excerpt.ts'
+import { createUnanswered, isRecord } from './unanswered.ts'
+import type { PoolState } from '../lifecycle/state.ts'
+import type { EventStream } from '../events/stream.ts'
+
+const MAX_TOLD = 10
+const WINDOW_MS = 1000
+/** An endless flood is reported from time to time. */
+const MAX_WINDOWS = 60
+const MAX_TYPE_CHARS = 100
+
+/**
+ * The messages of one worker since it was last quiet.
+ * `told`: in this window; `leftOutBefore`: until this window began
+ */
+type Flow = { told: number, leftOut: number, leftOutBefore: number, windows: number, timer: NodeJS.Timeout | undefined }
+
+/**
+ * Messages of the app by `process.send({ type, data })` become events, up to a limit a second and worker. The others are
+ * only counted, and reported in one event when the flood is over. A message of another shape is meant for a primary of
+ * the app's own.
+ */
+export function createAppMessages ({ state, events }: {
+  state: () => Pick<PoolState, 'workers'>
+  events: Pick<EventStream, 'publish'>
+}) {
+  /** by worker */
+  const flows: Map<number, Flow> = new Map()
+  const isForPrimary = createUnanswered({ tell: (worker, message, detail) => publishForWorker('worker.unanswered', worker, message, detail) })
+
+  return {
+    hear (worker: number, message: unknown) {
+      if (!isRecord(message) || isForPrimary(worker, message) || typeof message.type !== 'string') return
+      const flow = flows.get(worker) ?? beginFlow(worker)
+      if (flow.told === MAX_TOLD) {
+        flow.leftOut++
+        return
+      }
+      flow.told++
+      const type = message.type.slice(0, MAX_TYPE_CHARS)
+      publishForWorker('worker.message', worker, oneLine(type), { type, data: excerpt(message.data ?? null) })
+    },
+
+    /** @param worker has ended */
+    left (worker: number) {
+      const flow = flows.get(worker)
+      if (flow) endFlow(worker, flow)
+    }
+  }
+
+  function beginFlow (worker: number) {
+    const flow: Flow = { told: 0, leftOut: 0, leftOutBefore: 0, windows: 0, timer: undefined }
+    flows.set(worker, flow)
+    openWindow(worker, flow)
+    return flow
+  }
+
+  function openWindow (worker: number, flow: Flow) {
+    flow.told = 0
+    flow.windows++
+    flow.leftOutBefore = flow.leftOut
+    flow.timer = setTimeout(closeWindow, WINDOW_MS, worker, flow)
+    flow.timer.unref()
+  }
+
+  function closeWindow (worker: number, flow: Flow) {
+    if (flow.leftOut > flow.leftOutBefore && flow.windows < MAX_WINDOWS) openWindow(worker, flow)
+    else endFlow(worker, flow)
+  }
+
+  function endFlow (worker: number, { leftOut, timer }: Flow) {
+    clearTimeout(timer)
+    flows.delete(worker)
+    if (leftOut === 0) return
+    const what = leftOut === 1 ? 'message was' : 'messages were'
+    publishForWorker('worker.message', worker, `${leftOut.toLocaleString('en-US')} more ${what} left out`, { leftOut })
+  }
+
+  function publishForWorker (type: 'worker.message' | 'worker.unanswered', worker: number, message: string, detail: Record<string, unknown>) {
+    const { slot = null, pid = null, release = null } = state().workers[worker] ?? {}
+    events.publish({ type, worker, slot, pid, release, message, detail })
+  }
+}

@@ -1,0 +1,59 @@
+import { namesIn, textIn } from '../system/proc.ts'
+import type { Boot } from '../lifecycle/boot-room.ts'
+
+export type Boots = ReturnType<typeof createBoots>
+/** What the threads of a process have had of the CPUs, and how long they have waited for one, in ms. */
+type CpuTime = { cpuMs: number, queuedMs: number }
+
+/** Measures how long starting workers have waited for a CPU: on a busy machine no worker is ended for time that others used. */
+export function createBoots ({ pidOf, now, measure = cpuTimeOf }: {
+  pidOf: (worker: number) => number | null | undefined
+  /** monotonic, ms */
+  now: () => number
+  measure?: typeof cpuTimeOf
+}) {
+  /** by worker; `first`: how long it had waited at its first deadline */
+  const begun: Map<number, { first: number, at: number, queuedMs: number }> = new Map()
+
+  return {
+    /** @param worker whose ready deadline is set */
+    begin (worker: number) {
+      const { queuedMs } = measure(pidOf(worker))
+      begun.set(worker, { first: begun.get(worker)?.first ?? queuedMs, at: now(), queuedMs })
+    },
+
+    /** @returns ms since `begin` in which it wanted a CPU and had none; 0 where the system does not tell */
+    starvedMs (worker: number): number {
+      const since = begun.get(worker)
+      if (!since) return 0
+      // Each waiting thread counts, so the sum may exceed the time that has passed.
+      return Math.round(Math.max(0, Math.min(now() - since.at, measure(pidOf(worker)).queuedMs - since.queuedMs)))
+    },
+
+    /**
+     * @param worker that is ready now
+     * @returns null where the system does not tell
+     */
+    costOf (worker: number): Boot | null {
+      const { cpuMs, queuedMs } = measure(pidOf(worker))
+      return cpuMs === 0 ? null : { cpuMs: Math.round(cpuMs), starvedMs: Math.round(Math.max(0, queuedMs - (begun.get(worker)?.first ?? 0))) }
+    },
+
+    left (worker: number) { begun.delete(worker) }
+  }
+}
+
+/**
+ * The sum over all threads of a process: /proc/<pid>/task/<tid>/schedstat, first and second field, in ns.
+ * @returns 0 where the system does not tell
+ */
+export function cpuTimeOf (pid: number | null | undefined): CpuTime {
+  const folder = `/proc/${pid}/task`
+  const sum = { cpuMs: 0, queuedMs: 0 }
+  for (const thread of namesIn(folder)) {
+    const [cpuNs, queuedNs] = textIn(`${folder}/${thread}/schedstat`).split(' ')
+    sum.cpuMs += Number(cpuNs) / 1e6 || 0
+    sum.queuedMs += Number(queuedNs) / 1e6 || 0
+  }
+  return sum
+}

@@ -1,0 +1,144 @@
+import { constants } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
+import { createConnectionCounts } from '../system/connection-counts.ts'
+import { oneLine } from '../system/one-line.ts'
+import { textIn } from '../system/proc.ts'
+import { isAlive, signalProcess, type ProcessIdentity } from '../system/process-identity.ts'
+import { treeOf, type TreeIdentity } from '../system/process-tree.ts'
+import { loadSocketDiagnostics } from '../system/socket-diagnostics.ts'
+import { pidsOf } from '../system/tree-usage.ts'
+import type { ToMaster } from '../../workers/protocol.ts'
+
+export type Stop = { signal: NodeJS.Signals, termGraceMs: number }
+
+/** How long a client may take to finish a handshake that has begun. */
+const HANDSHAKE_MS = 250
+/** A program that does not accept what waits for it is told to end after all. */
+const ACCEPTS_WITHIN_MS = 2000
+const LOOK_EVERY_MS = 10
+/** Counting takes longer, the more there are, so it slows down. */
+const COUNT_EVERY_MS = 20
+const COUNT_SLOWEST_MS = 400
+const REST_POLL_MS = 50
+
+/**
+ * Ends a program of another language, with all that it has started. Its main process is told first, as it knows best what
+ * the others have to do; those that it leaves behind get the signal then. A shell leaves all.
+ */
+export function createProgramEnd (main: TreeIdentity, { stop, queue = () => 0, countConnections = () => openConnections(main.pid), onMessage }: {
+  stop: Stop
+  /** how many connections wait for it alone */
+  queue?: () => number
+  /** begins to count those that are open */
+  countConnections?: () => () => number
+  /** `crashing`: its main process has failed, and others of it still run */
+  onMessage: (message: Extract<ToMaster, { type: 'draining' | 'crashing' }>) => void
+}) {
+  let isTold = false
+  let isKilled = false
+  /** those that belonged to it by the last look */
+  let known: ProcessIdentity[] = []
+
+  return {
+    /**
+     * By now the kernel sends it no new connection. It is told to end once it has accepted those that it was sent before, and
+     * they are closed: not every program finishes its requests then.
+     * @param how how long open connections are waited for
+     */
+    async drain ({ idleGraceMs }: { idleGraceMs: number }) {
+      onMessage({ type: 'draining' })
+      await setTimeout(HANDSHAKE_MS)
+      await waitWhile(() => queue() > 0, { atMostMs: ACCEPTS_WITHIN_MS, everyMs: LOOK_EVERY_MS })
+      const count = countConnections()
+      await waitWhile(() => isWaiting() && count() > 0, { atMostMs: idleGraceMs, everyMs: COUNT_EVERY_MS, slowestMs: COUNT_SLOWEST_MS })
+      if (isWaiting()) tell()
+    },
+
+    /** It has had its time. */
+    terminate () {
+      if (isTold) signalAll(stop.signal)
+      else tell()
+    },
+
+    kill () {
+      isKilled = true
+      signalAll('SIGKILL')
+    },
+
+    /**
+     * Its main process has ended.
+     * @returns once all others have
+     */
+    async ended ({ code, signal }: { code: number | null, signal: string | null }): Promise<{ isAsTold: boolean, hint?: string }> {
+      const isUnasked = !isTold && !isKilled
+      const [other] = look()
+      const name = other && textIn(`/proc/${other.pid}/comm`).trim()
+      if (other) {
+        if (isUnasked && code !== 0) onMessage({ type: 'crashing', errorName: 'Error', errorMessage: `${howEnded({ code, signal })}, and others that it had started still ran` })
+        await endRest()
+      }
+      const hint = other && isUnasked && code === 0 && `it has gone to the background, and left ${oneLine(name)} (pid ${other.pid}), which is ended: let it run in the foreground, without --daemon and the like (nginx: daemon off)`
+      return { ...(hint && { hint }), isAsTold: isTold && (signal === stop.signal || code === 128 + constants.signals[stop.signal]) }
+    }
+  }
+
+  /** @returns whether it has not been told to end, and has not ended by itself */
+  function isWaiting (): boolean {
+    return !isTold && !isKilled && isAlive(main)
+  }
+
+  function tell () {
+    isTold = true
+    // Whoever leaves the tree with a session of its own is found as long as its parent lives.
+    look()
+    signalProcess(main, stop.signal)
+  }
+
+  async function endRest () {
+    const killAt = performance.now() + stop.termGraceMs
+    // One that is draining has its time from the lifecycle.
+    const hasOwnTime = isTold
+    const told = new Set()
+    do {
+      const isLate = isKilled || (!hasOwnTime && performance.now() >= killAt)
+      for (const each of known) {
+        if (isLate) signalProcess(each, 'SIGKILL')
+        else if (!told.has(each.pid)) signalProcess(each, stop.signal)
+        told.add(each.pid)
+      }
+      await setTimeout(REST_POLL_MS)
+    } while (known.some(isAlive) || look().length > 0)
+  }
+
+  function look () {
+    known = treeOf(main, known)
+    return known
+  }
+
+  function signalAll (signal: NodeJS.Signals) {
+    for (const each of look()) signalProcess(each, signal)
+  }
+}
+
+/**
+ * @param pace `everyMs`: the first pause between
+ * two looks; the next ones are twice as long each, up to `slowestMs`
+ */
+async function waitWhile (isSo: () => boolean, { atMostMs, everyMs, slowestMs = everyMs }: { atMostMs: number, everyMs: number, slowestMs?: number }) {
+  for (let left = atMostMs, ms = everyMs; left > 0 && isSo(); left -= ms, ms = Math.min(2 * ms, slowestMs)) await setTimeout(Math.min(ms, left))
+}
+
+function howEnded ({ code, signal }: { code: number | null, signal: string | null }) {
+  return signal !== null ? `its main process was ended by ${signal}` : `its main process ended with code ${code}`
+}
+
+/** @returns how many connections it has open, and all that it has started */
+function openConnections (pid: number): () => number {
+  const diagnostics = loadSocketDiagnostics()
+  if (!diagnostics) return () => 0
+  const count = createConnectionCounts(diagnostics)
+  const look = () => count(new Map([[pid, pidsOf(pid)]])).get(pid) ?? 0
+  // The first look finds out on which ports it listens.
+  look()
+  return look
+}

@@ -1,0 +1,46 @@
+import { needsTurn } from '../lifecycle/rollout/turn.ts'
+import type { PlainInput, Rollout } from '../lifecycle/state.ts'
+
+/**
+ * Turns among the apps of a host, some of which start, or are rolled out, at a time. `take`: resolves once a turn has come, which ends with
+ * `over`; null: it has come at once. `taken`: the apps that have one.
+ */
+export type Turns = { take: (over: Promise<unknown>) => Promise<void> | null, taken: () => string[] }
+
+/** Takes a turn for each rollout of this app among those of the other apps of its host. */
+export function createRolloutTurn ({ turns, receive }: {
+  /** null: there is no other app */
+  turns: Turns | null
+  receive: (input: PlainInput) => void
+}) {
+  let last: { rollout: number, over: PromiseWithResolvers<void> } | null = null
+
+  return {
+    /** Whether rollouts need one. */
+    isNeeded: turns !== null,
+
+    take ({ rollout }: { rollout: number }) {
+      last = { rollout, over: Promise.withResolvers() }
+      const coming = turns?.take(last.over.promise) ?? null
+      const begin = () => receive({ type: 'rollout-turn-came', rollout })
+      if (coming === null) return begin()
+      receive({ type: 'rollout-waits', rollout, apps: turns?.taken() ?? [] })
+      coming.then(begin)
+    },
+
+    /** @param rollout as it is now */
+    look (rollout: Rollout | null) { if (last && !needsTurn(rollout, last.rollout)) this.leave() },
+
+    /** Another app may have the turn. */
+    leave () {
+      last?.over.resolve()
+      last = null
+    },
+
+    /**
+     * @param view of the running rollout
+     * @returns with those that it waits for by now
+     */
+    shown: <View extends { waitingFor?: string[] | null }>(view: View | null): View | null => view?.waitingFor ? { ...view, waitingFor: turns?.taken() ?? [] } : view
+  }
+}

@@ -1,0 +1,33 @@
+import { linkSync } from 'node:fs'
+import { lstatSocket, type SocketStat } from '../../workers/socket-file.ts'
+
+/**
+ * The two names of a Unix socket, as paths that lead to its folder and nowhere else.
+ * `dev`, `ino`: by which it is told from whatever else is there
+ */
+export type SocketNames = { name: string, hidden: string, dev: number, ino: number }
+
+/** @returns whether it is there, and no other file */
+export function isAt (file: string, { dev, ino }: { dev: number, ino: number }): boolean {
+  const there = lookAt(file)
+  return there?.ino === ino && there.dev === dev
+}
+
+export function lookAt (file: string): SocketStat | undefined {
+  try {
+    return lstatSocket(file)
+  } catch {
+    // EACCES: the folder has been closed to us.
+    return undefined
+  }
+}
+
+/** Gives it its own name again, where nothing else has that by now. */
+export function nameAgain ({ name, hidden, ...socket }: SocketNames) {
+  if (isAt(name, socket) || !isAt(hidden, socket)) return
+  try {
+    linkSync(hidden, name)
+  } catch {
+    // EEXIST: somebody was quicker, perhaps the master that takes over.
+  }
+}

@@ -1,0 +1,51 @@
+import type { PlainInput, PoolState } from '../lifecycle/state.ts'
+import type { ToWorker } from '../../workers/protocol.ts'
+
+export type Standbys = ReturnType<typeof createStandbys>
+
+/** Keeps standby workers waiting where they listen: their requests for sockets are answered once they have a slot. */
+export function createStandbys ({ state, tell, receive }: {
+  state: () => Pick<PoolState, 'workers'>
+  tell: (worker: number, message: ToWorker) => void
+  receive: (input: PlainInput) => void
+}) {
+  /** by worker */
+  const known: Map<number, { waiting: (() => void)[], rssBytes: number | null }> = new Map()
+
+  return {
+    /** @returns whether it has no slot yet */
+    has: (worker: number): boolean => state().workers[worker]?.slot === null,
+
+    /** @param answer what it asks for where it listens */
+    hold (worker: number, answer: () => void) {
+      standbyOf(worker).waiting.push(answer)
+      receive({ type: 'worker-held', worker })
+    },
+
+    /** @param hear what it says too early */
+    defer (worker: number, hear: () => void) { standbyOf(worker).waiting.push(hear) },
+
+    /** @param slot that it serves from now on */
+    promote (worker: number, slot: number) {
+      const { waiting } = standbyOf(worker)
+      known.delete(worker)
+      tell(worker, { type: 'promote', slot })
+      for (const each of waiting) each()
+    },
+
+    note (worker: number, { rssBytes }: { rssBytes?: unknown }) {
+      if (typeof rssBytes === 'number' && Number.isSafeInteger(rssBytes) && rssBytes >= 0) standbyOf(worker).rssBytes = rssBytes
+    },
+
+    /** @returns null: it has not said so yet */
+    rssBytesOf: (worker: number): number | null => known.get(worker)?.rssBytes ?? null,
+
+    left (worker: number) { known.delete(worker) }
+  }
+
+  function standbyOf (worker: number) {
+    const one = known.get(worker) ?? { waiting: [], rssBytes: null }
+    known.set(worker, one)
+    return one
+  }
+}

@@ -1,0 +1,123 @@
+import { durationText } from '../lifecycle/duration.ts'
+import { CAPTURE_MS } from '../lifecycle/hang.ts'
+import { nameOf } from '../lifecycle/worker.ts'
+import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.ts'
+import { lookInMiddleOfSecond } from '../../workers/look-together.ts'
+import { captureStack } from '../system/stuck-stack.ts'
+import type { CrashNote, PlainInput } from '../lifecycle/state.ts'
+import type { ToMaster } from '../../workers/protocol.ts'
+
+type Watchdog = ReturnType<typeof createWatchdog>
+/** 0: it does not watch, no limit */
+export type Limits = { watchdog: { timeoutMs: number, stack: 'on' | 'off' }, recycle: { maxRssBytes: number } }
+
+/** Samples, one a second: a short peak is no reason to recycle a worker. */
+const SAMPLES_OVER_LIMIT = 5
+/** It ends before the worker is killed, so that it can say why there is no stack. */
+const CAPTURE_WITHIN_MS = CAPTURE_MS - 500
+
+/** Checks that each worker reports once a second, and how much memory it reports. */
+export function createWatchdog ({ watchdog, recycle, listWatched, receive, closeInspector, now = () => performance.now(), capture = captureStack }: {
+  watchdog: Limits['watchdog']
+  recycle: Limits['recycle']
+  /** workers that have to report */
+  listWatched: () => { id: number, slot: number | null, pid: number | null }[]
+  /** takes inputs of the lifecycle */
+  receive: (input: PlainInput) => void
+  closeInspector: (worker: number) => void
+  /** monotonic, ms */
+  now?: () => number
+  capture?: typeof captureStack
+}) {
+  /** by worker: samples over the limit in a row */
+  const overLimit: Map<number, number> = new Map()
+  /** by worker: where it is stuck */
+  const notes: Map<number, CrashNote> = new Map()
+  const pids: Map<number, number> = new Map()
+  let { timeoutMs, stack } = watchdog
+  let { maxRssBytes } = recycle
+  const heartbeat = createHeartbeat({ timeoutMs, queuedMs: (worker) => queuedMs(pids.get(worker)) })
+  let stop = startTimer()
+
+  return {
+    configure (limits: Limits) {
+      ({ timeoutMs, stack } = limits.watchdog)
+      // A new limit too has to be exceeded for several samples.
+      if (maxRssBytes !== limits.recycle.maxRssBytes) overLimit.clear()
+      maxRssBytes = limits.recycle.maxRssBytes
+      heartbeat.setTimeoutMs(timeoutMs)
+      stop()
+      stop = startTimer()
+    },
+
+    /** @param message proves that the worker's event loop runs */
+    heard (worker: number, message: ToMaster) {
+      if (heartbeat.heard(worker)) {
+        notes.delete(worker)
+        receive({ type: 'worker-answered', worker })
+        closeInspector(worker)
+      }
+      if (message.type === 'inspected') heartbeat.excuse(worker, message.isInspected === true)
+      if (message.type === 'vitals') checkMemory(worker, message.rssBytes)
+      if (message.type === 'leaving') receive({ type: 'worker-due', worker, cause: 'app-request', message: `the app of worker ${worker} asked to be replaced` })
+      if (message.type === 'max-requests') {
+        const message = `worker ${worker} reached its maximum number of requests (option recycle.maxRequests)`
+        receive({ type: 'worker-due', worker, cause: 'max-requests', message })
+      }
+    },
+
+    /** It is known why this worker will not answer for a while. */
+    excuse: heartbeat.excuse,
+
+    /**
+     * Forgets a worker that has ended.
+     * @returns `error` of its exit, where it had hung
+     */
+    takeNote (worker: number): CrashNote | null {
+      const note = notes.get(worker) ?? null
+      for (const map of [notes, overLimit, pids]) map.delete(worker)
+      heartbeat.forget(worker)
+      return note
+    },
+
+    /** @param worker it is stuck: finds out where */
+    async capture (worker: number) {
+      // It is no Node program, and not watched here.
+      if (!pids.has(worker)) return receive({ type: 'stack-captured', worker })
+      const found = stack === 'on' ? await capture(pids.get(worker), { withinMs: CAPTURE_WITHIN_MS }) : { stack: null, reason: 'watchdog.stack is "off"' }
+      const note = notes.get(worker)
+      // It has answered or ended in between.
+      if (!note) return closeInspector(worker)
+      if (found.stack === null) note.errorMessage += `; no JavaScript stack: ${found.reason}`
+      else note.stack = `Unresponsive: ${note.errorMessage}\n${found.stack}`
+      receive({ type: 'stack-captured', worker })
+    },
+
+    stop: () => stop()
+  }
+
+  function startTimer () {
+    return timeoutMs > 0 ? lookInMiddleOfSecond(checkWorkers, tickFor(timeoutMs)) : () => {}
+  }
+
+  function checkWorkers () {
+    const watched = listWatched()
+    for (const { id, pid } of watched) if (pid !== null) pids.set(id, pid)
+    for (const { worker, silentMs } of heartbeat.tick(now(), watched.map(({ id }) => id))) {
+      const slot = watched.find(({ id }) => id === worker)?.slot ?? null
+      const what = `the event loop has not answered for ${durationText(silentMs)} (option watchdog.timeoutMs: ${timeoutMs})`
+      notes.set(worker, { errorName: 'Unresponsive', errorMessage: what, stack: null })
+      receive({ type: 'worker-silent', worker, message: `${nameOf({ id: worker, slot })}: ${what}` })
+    }
+  }
+
+  /** @param rssBytes what it says of itself */
+  function checkMemory (worker: number, rssBytes: unknown) {
+    if (maxRssBytes === 0 || typeof rssBytes !== 'number') return
+    const samples = rssBytes > maxRssBytes ? (overLimit.get(worker) ?? 0) + 1 : 0
+    overLimit.set(worker, samples)
+    if (samples !== SAMPLES_OVER_LIMIT) return
+    const message = `worker ${worker} uses ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})`
+    receive({ type: 'worker-due', worker, cause: 'memory-limit', rssBytes, message })
+  }
+}

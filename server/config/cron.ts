@@ -1,0 +1,45 @@
+import { Cron } from 'croner'
+
+/** Five fields begin with minutes, six with seconds. */
+const FIELDS = [5, 6]
+
+/** @returns whether it is a cron expression that fits some time in the future */
+export function isCron (text: string): boolean {
+  return FIELDS.includes(text.trim().split(/\s+/).length) && nextRun(text, new Date()) !== null
+}
+
+/**
+ * @param text a cron expression
+ * @param timeZone default: that of this process
+ * @returns null: never, also where it is no such expression
+ */
+export function nextRun (text: string, after: Date, timeZone?: string): Date | null {
+  try {
+    return new Cron(text, { paused: true, timezone: timeZone }).nextRun(after)
+  } catch {
+    // TypeError, RangeError: no such expression. The option says what is expected.
+    return null
+  }
+}
+
+/**
+ * @param env of the shell that an app is from
+ * @returns its time zone; undefined: it is that of this process, or a description in place of a name (tzset(3))
+ */
+export function timeZoneOf ({ TZ: name }: Record<string, string | undefined>): string | undefined {
+  return name && name !== process.env.TZ ? knownTimeZone(name) : undefined
+}
+
+export function isTimeZone (name: string): boolean {
+  return knownTimeZone(name) !== undefined
+}
+
+/** @returns as it is called today */
+function knownTimeZone (name: string): string | undefined {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
+  } catch {
+    // RangeError: no such name.
+    return undefined
+  }
+}

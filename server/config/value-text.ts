@@ -1,0 +1,13 @@
+/** Reads the value of an option as people type it: numbers, true, false and lists are JSON, anything else is a text. */
+export function valueFromText (text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Writes a value as people type it. */
+export function textOfValue (value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

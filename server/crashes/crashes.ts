@@ -1,0 +1,181 @@
+import { DeckError } from '../errors.ts'
+import { goneSince, type KnownRelease } from './gone-since.ts'
+import { createSourceLines } from './source-lines.ts'
+import type { CrashGroup, GroupQuery, GroupState } from '../../db/crash-groups.ts'
+import type { History } from '../../db/history.ts'
+import type { DeckEvent, EventStream } from '../events/stream.ts'
+import type { Frame } from '../../db/crashes.ts'
+
+export type CrashAction = 'resolve' | 'mute' | 'reopen'
+export type CrashService = ReturnType<typeof createCrashService>
+
+const STATES: Readonly<Record<CrashAction, GroupState>> = Object.freeze({ resolve: 'resolved', mute: 'muted', reopen: 'open' })
+const MAX_NOTES = 100
+const EVENTS = Object.freeze({ resolve: 'crash.group-resolved', mute: 'crash.group-muted', reopen: 'crash.group-reopened' })
+
+/** Lets an operator read crashes, and resolve, assign and comment them. */
+export function createCrashService ({ store, events, release, releases = () => [], now = Date.now }: {
+  store: History['crashes']
+  events: Pick<EventStream, 'publish'>
+  /** the one that runs */
+  release: () => string | null
+  releases?: () => KnownRelease[]
+  now?: () => number
+}) {
+  const sourceLines = createSourceLines()
+
+  return {
+    page (query: GroupQuery) {
+      const { items, next } = store.page(query)
+      return { items: withNews(items), next }
+    },
+
+    /** How many groups there are of each state. */
+    counts: () => store.counts(),
+
+    /**
+     * One group without its samples, which is cheap to read often.
+     * @throws {DeckError} not-found
+     */
+    group (id: number) {
+      const group = mustFind(id)
+      return withNews([group])[0]
+    },
+
+    /**
+     * One group with its samples, newest first, and the whole record of the newest.
+     * @throws {DeckError} not-found
+     */
+    find (id: number) {
+      const group = mustFind(id)
+      return { ...withNews([group])[0], notes: store.notes(id), occurrences: store.occurrences(id), latest: store.newest(id) }
+    },
+
+    /** @throws {DeckError} not-found */
+    occurrence (id: number, crash: number) {
+      mustFind(id)
+      const record = store.occurrence(id, crash)
+      if (!record) throw new DeckError('not-found', `Crash group ${id} has no occurrence ${crash}; a group keeps only some`)
+      return record
+    },
+
+    /**
+     * What is known of the crash that an event tells of.
+     * @param detail of the event
+     * @returns null: it tells of none, or of one that is no longer kept
+     */
+    evidence (detail: DeckEvent['detail']) {
+      if (!detail?.crashGroup || !detail.crash) return null
+      try {
+        const { fingerprint, culprit } = mustFind(detail.crashGroup)
+        const crash = this.occurrence(detail.crashGroup, detail.crash)
+        return { crash, lines: this.sourceLines(crash), fingerprint, culprit }
+      } catch {
+        // Whoever is told of the event is told without it.
+        return null
+      }
+    },
+
+    /**
+     * The crashes of each hour, oldest first, without hours that had none.
+     * @param since ms
+     */
+    hours: (id: number, since: number) => store.hours(id, since),
+
+    /** Oldest first. */
+    notes: (id: number) => store.notes(id),
+
+    /** The lines around the app's own frames, if its release still has them. */
+    sourceLines: (crash: { at: string, release: string | null, stack: string | null, frames: Frame[] }) => sourceLines(crash, releases().find(({ id }) => id === crash.release)?.path ?? null),
+
+    /** @throws {DeckError} not-found, history-unavailable */
+    act (id: number, action: CrashAction, actor: string) {
+      settleGroup(mustFind(id), action, actor)
+      return this.group(id)
+    },
+
+    /**
+     * Acts on all of them, or on none if one is missing.
+     * @throws {DeckError} not-found, history-unavailable
+     */
+    actOnAll (ids: number[], action: CrashAction, actor: string) {
+      for (const group of [...new Set(ids)].map(mustFind)) settleGroup(group, action, actor)
+    },
+
+    /**
+     * @param assignee null: nobody
+     * @throws {DeckError} not-found, history-unavailable
+     */
+    assign (id: number, assignee: string | null, actor: string) {
+      const group = mustFind(id)
+      if (group.assignee !== assignee) {
+        writeOrUnavailable(() => store.setAssignee(id, assignee))
+        const message = `crash group ${id} (${group.errorName ?? group.kind}) is ${assignee === null ? 'unassigned' : `assigned to ${assignee}`}`
+        events.publish({ type: 'crash.group-assigned', actor, message, detail: { crashGroup: id, from: group.assignee, to: assignee } })
+      }
+      return this.group(id)
+    },
+
+    /** @throws {DeckError} not-found, not-possible, history-unavailable */
+    addNote (id: number, text: string, actor: string) {
+      const group = mustFind(id)
+      if (store.notes(id).length >= MAX_NOTES) throw new DeckError('not-possible', `Crash group ${id} already has ${MAX_NOTES} notes: remove one first`)
+      const note = writeOrUnavailable(() => store.addNote(id, { atMs: now(), actor, text }))
+      const message = `crash group ${id} (${group.errorName ?? group.kind}) has a new note`
+      events.publish({ type: 'crash.note-added', actor, message, detail: { crashGroup: id, note } })
+      return noteOf(id, note)
+    },
+
+    /** @throws {DeckError} not-found, history-unavailable */
+    removeNote (id: number, note: number, actor: string) {
+      mustFind(id)
+      const removed = noteOf(id, note)
+      writeOrUnavailable(() => store.removeNote(id, note))
+      events.publish({ type: 'crash.note-removed', actor, message: `a note of ${removed.actor} on crash group ${id} was removed`, detail: { crashGroup: id, note } })
+      return removed
+    }
+  }
+
+  function mustFind (id: number) {
+    const group = store.find(id)
+    if (!group) throw notFound(id)
+    return group
+  }
+
+  function noteOf (id: number, note: number) {
+    const found = store.notes(id).find((each) => each.id === note)
+    if (!found) throw new DeckError('not-found', `Crash group ${id} has no note ${note}`)
+    return found
+  }
+
+  function settleGroup ({ id, state, errorName, kind }: CrashGroup, action: CrashAction, actor: string) {
+    const to = STATES[action]
+    if (state === to) return
+    writeOrUnavailable(() => store.setState(id, { state: to, atMs: now(), actor }))
+    const message = `crash group ${id} (${errorName ?? kind}) is ${to}`
+    events.publish({ type: EVENTS[action], actor, message, detail: { crashGroup: id, from: state, to } })
+  }
+
+  function withNews <T extends CrashGroup>(groups: T[]) {
+    const running = release()
+    const known = releases()
+    return groups.map(({ highestRelease, ...group }) => ({
+      ...group,
+      isNewInRelease: group.firstRelease !== null && group.firstRelease === running,
+      goneSince: goneSince({ ...group, highestRelease }, { running, releases: known, now: now() }),
+      hasReturned: group.returnedAt !== null
+    }))
+  }
+}
+
+function writeOrUnavailable <T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw new DeckError('history-unavailable', 'the history database cannot be written', { cause: error })
+  }
+}
+
+function notFound (id: number) {
+  return new DeckError('not-found', `Crash group ${id} does not exist or is no longer kept`)
+}

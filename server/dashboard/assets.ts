@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Router } from 'express'
+import { encodeContent, encodingFor, KEPT, type Encoding } from '../api/encoding.ts'
+import { bundleModules } from './bundle.ts'
+
+/**
+ * The files that a page needs beside its HTML: ours from public/, libraries from their packages. Nobody has to sign in
+ * for them, as the sign-in page needs them and they say nothing about the cluster.
+ * `encoded`: made at the first request for it
+ */
+type Asset = {
+   content: Buffer,
+   type: string,
+   hash: string,
+   encoded: Map<Encoding, Promise<Buffer>>
+ }
+
+const PUBLIC = fileURLToPath(new URL('../../public/', import.meta.url))
+const require = createRequire(import.meta.url)
+const UPLOT_DIST = join(dirname(require.resolve('uplot/package.json')), 'dist')
+const UPLOT_CSS = join(UPLOT_DIST, 'uPlot.min.css')
+const HTMX = join(dirname(require.resolve('htmx.org')), 'htmx.min.js')
+const SOCKET_IO = join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.esm.min.js')
+const UPLOT_JS = join(UPLOT_DIST, 'uPlot.iife.min.js')
+
+const TYPES: Readonly<Record<string, string>> = Object.freeze({
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml'
+})
+
+/** Files of ours and of packages, by their name in a URL. */
+const FILES = Object.freeze({
+  'access.css': [join(PUBLIC, 'access.css')],
+  'alerts.css': [join(PUBLIC, 'alerts.css')],
+  'app.css': [UPLOT_CSS, join(PUBLIC, 'app.css')],
+  'apps.css': [join(PUBLIC, 'apps.css')],
+  'checks.css': [join(PUBLIC, 'checks.css')],
+  'crashes.css': [join(PUBLIC, 'crashes.css')],
+  'docs.css': [join(PUBLIC, 'docs.css')],
+  'early.js': [join(PUBLIC, 'theme.js'), join(PUBLIC, 'waiting.js')],
+  'favicon-bad.svg': [join(PUBLIC, 'favicon-bad.svg')],
+  'favicon-lost.svg': [join(PUBLIC, 'favicon-lost.svg')],
+  'favicon-warn.svg': [join(PUBLIC, 'favicon-warn.svg')],
+  'favicon.svg': [join(PUBLIC, 'favicon.svg')],
+  'fleet.css': [join(PUBLIC, 'fleet.css')],
+  'history.css': [join(PUBLIC, 'history.css')],
+  'icons.svg': [join(PUBLIC, 'icons.svg')],
+  'jobs.css': [join(PUBLIC, 'jobs.css')],
+  'logs.css': [join(PUBLIC, 'logs.css')],
+  'routes.css': [join(PUBLIC, 'routes.css')],
+  'rollout.css': [join(PUBLIC, 'rollout.css')],
+  'settings.css': [join(PUBLIC, 'settings.css')],
+  'worker.css': [join(PUBLIC, 'worker.css')]
+})
+
+/** Runs in every page that has scripts, before all others. */
+const FIRST_MODULE = 'live.js'
+/** Each of these is bundled with the modules that it imports, as far as the first has not brought them. */
+const MODULES = Object.freeze([
+  'charts.js',
+  'worker.js',
+  'flame.js',
+  'history.js',
+  'logs.js',
+  'picks.js',
+  'access.js',
+  'settings.js',
+  'sign-in.js',
+  'palette.ts',
+  'commands.js',
+  'notifications.js'
+])
+/** Runs in a thread of its own, beside those of the page. */
+const THREAD = 'log-matcher.js'
+/** Imports that are not ours: their packages offer a minified file as a classic script alone. */
+const LIBRARIES = Object.freeze({ 'uplot.js': 'uPlot' })
+
+/** read once, so that a page and its files belong together even when an upgrade replaces them on disk */
+const ASSETS: Map<string, Asset> = new Map()
+for (const [name, files] of Object.entries(FILES)) ASSETS.set(name, toAsset(name, withoutComments(name, files.map(readAsset).join('\n'))))
+ASSETS.set('libraries.js', toAsset('libraries.js', `${readAsset(HTMX)}\n${toClassicScript(readAsset(SOCKET_IO), 'io')}`))
+const held = addModules(FIRST_MODULE)
+for (const name of MODULES) addModules(name, held)
+addModules(THREAD)
+
+/** Changes when any file does, so that a page that was loaded before an upgrade can tell that it is out of date. */
+export const ASSETS_VERSION = hashOf(Buffer.from([...ASSETS.values()].map(({ hash }) => hash).join()))
+
+/** @returns a URL that changes with the content, so that it may be cached for good */
+export function assetUrl (name: string): string {
+  const asset = ASSETS.get(name)
+  if (!asset) throw new Error(`no asset is called ${name}`)
+  return `/assets/${name}?v=${asset.hash}`
+}
+
+/** Answers GET /assets/<name>; a name that is not in the table goes on to the 404 of the app. */
+export function assetsRouter () {
+  const router = Router()
+  router.get('/assets/:name', async (req, res, next) => {
+    const asset = ASSETS.get(req.params.name)
+    if (!asset) return next()
+    const isPinned = req.query.v === asset.hash
+    res.set({
+      'Content-Type': asset.type,
+      // An asset that is opened by itself needs nothing; the policy of a page governs how that page uses it.
+      'Content-Security-Policy': "default-src 'none';frame-ancestors 'none'",
+      ETag: `"${asset.hash}"`,
+      'Cache-Control': isPinned ? 'public, max-age=31536000, immutable' : 'no-cache'
+    })
+    // An asset does not vary by the other headers that the rest of the app varies by.
+    res.set('Vary', 'Accept-Encoding')
+    const encoding = encodingFor(req)
+    if (encoding) res.set('Content-Encoding', encoding)
+    res.send(encoding ? await encodedOf(asset, encoding) : asset.content)
+  })
+  return router
+}
+
+/** @param held what the page has of its modules by then */
+function addModules (name: string, held?: ReadonlySet<string>) {
+  const { source, modules } = bundleModules(name, readModule, { libraries: LIBRARIES, held })
+  ASSETS.set(name, toAsset(name, source))
+  return modules
+}
+
+function toAsset (name: string, text: string): Asset {
+  const content = Buffer.from(text)
+  return { content, type: TYPES[extname(name)], hash: hashOf(content), encoded: new Map() }
+}
+
+function encodedOf ({ content, encoded }: Asset, encoding: Encoding) {
+  const known = encoded.get(encoding) ?? encodeContent(content, encoding, KEPT)
+  encoded.set(encoding, known)
+  return known
+}
+
+/** A browser needs no comments of a style sheet. */
+function withoutComments (name: string, text: string) {
+  return name.endsWith('.css') ? text.replace(/\/\*.*?\*\/\s*/gs, '').replace(/\n\s+/g, '\n') : text
+}
+
+/**
+ * The module of a package is smaller than its classic script, which is written for older browsers.
+ * @param module without imports
+ * @param name of an export, which becomes a global variable
+ */
+function toClassicScript (module: string, name: string) {
+  const exported = new RegExp(`\\bexport\\{.*?([\\w$]+) as ${name}\\b.*?\\};?`)
+  if (!exported.test(module)) throw new Error(`expected a module that exports ${name}`)
+  return `(() => {${module.replace(exported, (_all, local) => `globalThis.${name}=${local}`)}\n})()`
+}
+
+function readAsset (file: string) {
+  return readFileSync(file, 'utf8')
+}
+
+function readModule (name: string) {
+  return readAsset(name === 'uplot.js' ? UPLOT_JS : join(PUBLIC, name))
+}
+
+function hashOf (content: Buffer) {
+  return createHash('sha256').update(content).digest('base64url').slice(0, 12)
+}

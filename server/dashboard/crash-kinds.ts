@@ -1,0 +1,67 @@
+import { capitalised } from '../../public/format.ts'
+import type { CrashRecord } from '../../db/crashes.ts'
+
+/** Names of crashes, for people. */
+type Kind = CrashRecord['kind']
+
+/** `noStack`: why there is no stack */
+const VIEWS: Readonly<Record<Kind, { label: string, noStack: string }>> = Object.freeze({
+  exception: { label: 'Exception', noStack: 'The thrown value is not an Error, so it has no stack.' },
+  'unhandled-rejection': { label: 'Unhandled rejection', noStack: 'The rejection value is not an Error, so it has no stack.' },
+  panic: { label: 'Panic', noStack: 'The program wrote no stack. A Rust program writes one with RUST_BACKTRACE=1.' },
+  'exit-code': { label: 'Exit', noStack: 'The app called exit, which leaves no stack. See its last lines on stderr.' },
+  signal: { label: 'Signal', noStack: 'A signal ended the process, which leaves no stack.' },
+  'heap-out-of-memory': {
+    label: 'Heap out of memory',
+    noStack: 'The process ended without a stack. Of a Node.js app, a heap snapshot of a live worker shows what fills its heap.'
+  },
+  'kernel-out-of-memory': { label: 'Killed: out of memory', noStack: 'The kernel killed the process to free memory, which leaves no stack.' },
+  hung: { label: 'Hung', noStack: 'The stack of the blocked event loop could not be read.' },
+  'boot-failure': { label: 'Not ready in time', noStack: 'The worker was not ready in time; it threw no error.' },
+  'not-started': { label: 'Not started', noStack: 'The program could not be executed.' }
+})
+const KINDS = new Map(Object.entries(VIEWS))
+
+/** Node's type names of thrown values that are no errors. */
+const PRIMITIVES = Object.freeze(['string', 'number', 'boolean', 'undefined', 'null', 'object', 'symbol', 'bigint', 'function'])
+
+const ONE_WORKER = /^worker \d+ \(slot \d+\) (?:was )?/
+
+export const GROUP_STATES: Readonly<Record<string, { label: string, tone: string, icon: string }>> = Object.freeze({
+  open: { label: 'Open', tone: 'bad', icon: 'circle-alert' },
+  resolved: { label: 'Resolved', tone: 'ok', icon: 'circle-check' },
+  muted: { label: 'Muted', tone: 'idle', icon: 'bell-off' }
+})
+
+export function crashKindOf (kind: string) {
+  return KINDS.get(kind) ?? { label: kind, noStack: 'There is no stack.' }
+}
+
+/** @returns short labels of one or two words */
+export function crashLabels ({ kind, cause }: { kind: string, cause: string }): string[] {
+  const isBootOfAnotherKind = cause === 'boot-failure' && kind !== 'boot-failure'
+  return [crashKindOf(kind).label, ...(isBootOfAnotherKind ? ['While starting'] : [])]
+}
+
+/**
+ * @returns text of the app, not cut. `thrown string` names a thrown value that is no error;
+ * a crash without an error is described by how it ended, without the worker that it happened to last
+ */
+export function headlineOf ({ kind, errorName, message }: { kind: string, errorName: string | null, message: string | null }): { name: string | null, message: string } {
+  if (errorName !== null) return { name: nameOf(errorName), message: message ?? '' }
+  const manner = (message ?? '').replace(ONE_WORKER, '')
+  const name = kind.endsWith('out-of-memory') ? 'Out of memory' : null
+  if (manner === '') return { name: null, message: name ?? crashKindOf(kind).label }
+  return { name, message: name === null ? capitalised(manner) : manner }
+}
+
+export function nameOf (errorName: string) {
+  return PRIMITIVES.includes(errorName) ? `thrown ${errorName}` : errorName
+}
+
+/** @returns the page of the crash that the event reports */
+export function crashUrlOf ({ detail }: { detail?: Record<string, unknown> | null }): string | null {
+  const { crash, crashGroup } = detail ?? {}
+  if (!Number.isSafeInteger(crashGroup)) return null
+  return `/crashes/${crashGroup}${Number.isSafeInteger(crash) ? `?crash=${crash}` : ''}`
+}

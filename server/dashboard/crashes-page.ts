@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import { CRASH_SORT, CURSOR, crashFilters } from '../api/filters.ts'
+import { parseFields } from '../api/input.ts'
+import { frequencyOf } from './crash-frequency.ts'
+import { GROUP_STATES, crashLabels, headlineOf } from './crash-kinds.ts'
+import { givenFilters, toShownProblem, urlOf } from './history-filters.ts'
+import { NO_GAPS, type Gaps } from './history-gaps.ts'
+import { firstLine, readable } from './readable-text.ts'
+import type { Deck } from '../deck.ts'
+import type { GroupQuery } from '../../db/crash-groups.ts'
+
+/**
+ * The list of crash groups.
+ * defaults: `state` open, `sort` last
+ */
+type Filters = Partial<Record<'state' | 'q' | 'release' | 'sort', string>>
+type Crashes = Deck['crashes']
+
+const PAGE_SIZE = 50
+const MAX_MESSAGE_CHARS = 300
+// Without a state the page shows open groups; the API shows all.
+const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
+/** Columns that the list can be sorted by. */
+const SORTS = Object.freeze(['count', 'last', 'first'])
+/** The elements of the page that change, by id; each is the partial of the same name. */
+export const CRASHES_FRAGMENTS = Object.freeze(['history-gaps', 'crash-tabs', 'crash-groups'])
+
+/** @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything */
+export function crashesModel ({ crashes, params, now, gaps = NO_GAPS }: { crashes: Crashes, params: URLSearchParams, now: number, gaps?: Gaps }) {
+  try {
+    const { filters, query } = parseCrashFilters(params, now)
+    const { cursor } = query
+    const { items, next } = crashes.page({ ...query, limit: PAGE_SIZE })
+    const counts = crashes.counts()
+    return {
+      now,
+      gaps,
+      filters,
+      problem: null,
+      tabs: tabsOf(filters, { counts, linkTo }),
+      total: counts.open + counts.resolved + counts.muted,
+      isFirstPage: cursor === undefined,
+      isNarrowed: filters.q !== undefined || filters.release !== undefined,
+      sort: query.sort ?? 'last',
+      sorts: sortsOf(filters),
+      groups: items.map((group) => ({ ...toRow(group, filters), frequency: frequencyOf(crashes, group.id, { now, span: 'day' }) })),
+      links: {
+        more: next === null ? null : linkTo(filters, { cursor: next }),
+        newest: cursor === undefined ? null : linkTo(filters),
+        clear: linkTo(filters, { q: undefined, release: undefined }),
+        everywhere: linkTo(filters, { state: 'all' })
+      },
+      canonicalUrl: linkTo(filters, { cursor })
+    }
+  } catch (error) {
+    return { ...blankModel(params, now), problem: toShownProblem(error) }
+  }
+}
+
+/** @throws {import('../errors.ts').DeckError} `invalid-query` */
+function parseCrashFilters (params: URLSearchParams, now: number): { filters: Filters, query: { cursor?: string } & GroupQuery } {
+  const { q, release } = crashFilters(() => now)
+  const { texts: { cursor, ...filters }, values: { state, ...query } } = parseFields(z.object({
+    state: STATE,
+    q,
+    release,
+    sort: CRASH_SORT,
+    cursor: CURSOR
+  }), params)
+  if (state === 'open') delete filters.state
+  if (filters.sort === 'last') delete filters.sort
+  return { filters, query: { ...query, ...(state === 'all' ? {} : { state }) } }
+}
+
+function linkTo (filters: Filters, changes?: Record<string, string | undefined>) {
+  return urlOf('/crashes', { state: undefined, q: undefined, release: undefined, sort: undefined, ...filters }, changes)
+}
+
+export function tabsOf <F extends { state?: string }>(filters: F, { counts, linkTo }: { counts: Record<string, number> | null, linkTo: (filters: F, changes: { state: string | undefined }) => string }) {
+  const current = filters.state ?? 'open'
+  return [
+    ...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label, count: counts?.[state] ?? null })),
+    { state: 'all', label: 'All', count: null }
+  ].map((tab) => ({ ...tab, isCurrent: tab.state === current, url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) }))
+}
+
+/** @returns links by sort column */
+function sortsOf (filters: Filters): Record<string, string> {
+  return Object.fromEntries(SORTS.map((sort) => [sort, linkTo(filters, { sort: sort === 'last' ? undefined : sort })]))
+}
+
+function toRow (group: ReturnType<Crashes['page']>['items'][number], { state = 'open' }: Filters) {
+  return {
+    ...group,
+    ...textsOf(group),
+    releases: releasesOf(group),
+    badge: state === 'all' && group.state !== 'open' ? GROUP_STATES[group.state] : null
+  }
+}
+
+/** @returns what a row says of a crash */
+export function textsOf (group: Parameters<typeof headlineOf>[0] & { cause: string, culprit: string | null }) {
+  const { name, message } = headlineOf(group)
+  return {
+    name: name === null ? null : firstLine(name, 80),
+    message: firstLine(message, MAX_MESSAGE_CHARS),
+    culprit: group.culprit === null ? null : readable(group.culprit),
+    labels: crashLabels(group)
+  }
+}
+
+function releasesOf ({ firstRelease, lastRelease }: { firstRelease: string | null, lastRelease: string | null }) {
+  if (firstRelease === lastRelease || firstRelease === null) return lastRelease ?? '–'
+  return `${firstRelease} … ${lastRelease ?? '?'}`
+}
+
+function blankModel (params: URLSearchParams, now: number) {
+  return {
+    now,
+    gaps: NO_GAPS,
+    filters: givenFilters(params),
+    tabs: tabsOf({}, { counts: null, linkTo }),
+    total: 0,
+    isFirstPage: false,
+    isNarrowed: true,
+    sort: 'last',
+    sorts: sortsOf({}),
+    groups: [],
+    links: { more: null, newest: null, clear: '/crashes', everywhere: '/crashes?state=all' },
+    canonicalUrl: '/crashes'
+  }
+}

@@ -1,0 +1,39 @@
+import { PAGE_QUERY } from '../api/filters.ts'
+import { parseFields } from '../api/input.ts'
+import { lastRollout } from '../api/rollouts.ts'
+import { runsProgram, toRollout } from './overview.ts'
+import { readOr } from './read-or.ts'
+import { baseOf, pickerOf } from './release-page.ts'
+import { releaseRows } from './releases.ts'
+
+/** The page about deploys. */
+type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'crashes' | 'jobs'>
+type History = Pick<import('../../db/history.ts').History, 'rollouts' | 'page'>
+
+const PAGE_SIZE = 25
+const KNOWN = 100
+const LISTED = 20
+
+/** The elements of the page that change, by id; each is the partial of the same name. */
+export const DEPLOYS_FRAGMENTS = Object.freeze(['actions', 'build', 'rollout', 'verdicts', 'rollouts', 'releases'])
+
+export function deploysModel ({ deck, history, params, now, blocked }: { deck: Deck, history: History, params: URLSearchParams, now: number, blocked: string | null }) {
+  const snapshot = deck.snapshot()
+  const { cursor } = parseFields(PAGE_QUERY, params).values
+  const { items, next } = readOr(() => history.rollouts({ limit: PAGE_SIZE, cursor }), { items: [], next: null })
+  const releases = readOr(() => deck.releases.list({ limit: KNOWN }).items, [])
+  const past = items.filter(({ id }) => id !== snapshot.rollout?.id).map((rollout) => toRollout(rollout))
+  return {
+    now,
+    snapshot,
+    blocked,
+    lastRollout: lastRollout(deck, history),
+    build: deck.jobs.building(),
+    isFirstPage: cursor === undefined,
+    rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history, isProgram: runsProgram(snapshot) }) : null,
+    past,
+    releases: releaseRows(releases, snapshot).slice(0, LISTED),
+    picker: pickerOf(releases, { from: readOr(() => baseOf(deck, deck.releases.get(snapshot.release.id)), undefined), to: snapshot.release.id }),
+    links: { next: next === null ? null : `/deploys?cursor=${next}`, newest: cursor === undefined ? null : '/deploys' }
+  }
+}

@@ -1,0 +1,34 @@
+import os from 'node:os'
+import { countOpen, type Health } from '../health.ts'
+
+/** The frame around every page: the name of the app, and the current problems. */
+type Frame = ReturnType<typeof frameModel>
+type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'health'>
+
+/** The elements around every page that change, by id; each is the partial of the same name. */
+const FRAGMENTS = Object.freeze(['trouble', 'open-crashes'])
+/** Only in a fleet is there a place for the number of its silent hosts. */
+const FLEET_FRAGMENTS = Object.freeze([...FRAGMENTS, 'silent-count'])
+
+/** The frame of a page that is shown without a cluster. */
+export const NO_FRAME: Frame = { app: 'clusterdeck', host: '', trouble: { tone: 'ok', count: 0 } }
+
+/** What the parts around every page are made of. */
+export function frameParts (deck: Deck & Pick<import('../deck.ts').Deck, 'crashes' | 'fleet'>) {
+  return { openCrashes: countOpen(deck.crashes), silentHosts: deck.fleet?.silences().length, frame: frameModel({ deck }) }
+}
+
+export function frameFragments ({ fleet }: { fleet: object | null }) {
+  return fleet ? FLEET_FRAGMENTS : FRAGMENTS
+}
+
+export function frameModel ({ deck, host = os.hostname() }: { deck: Deck, host?: string }) {
+  const snapshot = deck.snapshot()
+  return { app: snapshot.app.name, host, trouble: troubleOf(deck.health(snapshot)) }
+}
+
+/** What the tab of the browser shows. */
+function troubleOf ({ tone, problems: count }: Health): { tone: 'ok' | 'warn' | 'bad', count: number } {
+  if (tone === 'bad') return { tone, count }
+  return { tone: count > 0 || tone === 'warn' ? 'warn' : 'ok', count }
+}

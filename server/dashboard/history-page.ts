@@ -1,0 +1,191 @@
+import { DeckError } from '../errors.ts'
+import { CAUSES } from '../causes.ts'
+import { formatDuration } from '../../public/format.ts'
+import { historyGaps, NO_GAPS, type Gaps } from './history-gaps.ts'
+import { foldEvents, readWholeFolds, toSingleRows, type Row } from './event-folds.ts'
+import { HOST_TYPE_GROUPS, HOST_TYPES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, rangeLinks, toShownProblem, urlOf } from './history-filters.ts'
+import { pageLinks, parsePlace } from './page-trail.ts'
+import { toShownEvent } from './shown-event.ts'
+import { countTimeline, type Timeline } from './timeline.ts'
+import type { Filters, Marks, Started } from './history-filters.ts'
+import type { Asked, Fragment } from './pages.ts'
+import type { Deck } from '../deck.ts'
+import type { EventQuery } from '../../db/event-search.ts'
+
+/** The history page. */
+type History = Pick<import('../../db/history.ts').History, 'page'>
+/** `isOfHost`: it is the host's own, where there are no slots and workers */
+export type HistoryAsked = Pick<Asked, 'history' | 'params' | 'now' | 'render' | 'can'> & { deck: Started & Parameters<typeof historyGaps>[0]['deck'] & { settings?: Pick<Deck['settings'], 'list'> }, isOfHost?: boolean }
+
+const PAGE_SIZE = 50
+/** A folded list fits more events. */
+const FOLDED_PAGE_SIZE = 100
+/** A list with one of these filters shows every event unfolded. */
+const UNFOLDING_FILTERS: readonly (keyof Filters)[] = Object.freeze(['q', 'type', 'cause', 'slot', 'worker', 'rollout'])
+
+/** Filters that the page offers to remove if nothing matches, by label. */
+const OPTIONAL: Readonly<Record<string, (keyof Filters)[]>> = Object.freeze({
+  'At any time': ['range', 'since', 'until', 'zone'],
+  'With any message': ['q'],
+  'Of any type': ['type'],
+  'Of any cause': ['cause'],
+  'In any slot': ['slot'],
+  'Of any worker': ['worker'],
+  'Of any release': ['release'],
+  'Of any rollout': ['rollout']
+})
+/** The live graph is counted at most 1/50 of the time. */
+const REST_PER_COUNT = 50
+const MIN_REST_MS = 2000
+
+/** The model of the page with its graph. */
+export async function historyPageModel (asked: HistoryAsked) {
+  const model = historyModel(toParts(asked))
+  return { ...model, timeline: await readTimeline(asked, model) }
+}
+
+/** Renders the list each time. The graph is counted in several turns of the event loop, so a later rendering shows it. */
+export function followHistory (asked: HistoryAsked): () => Fragment[] {
+  const { render, can } = asked
+  let timeline: Timeline | null = null
+  let nextCountAt = -Infinity
+  return () => {
+    const now = asked.now()
+    const model = historyModel(toParts(asked))
+    if (now >= nextCountAt && model.problem === null) {
+      nextCountAt = Infinity
+      // The list already shows an error, or the next rendering will.
+      readTimeline(asked, model).catch(() => null).then((newest) => {
+        timeline = newest ?? timeline
+        nextCountAt = asked.now() + Math.max(MIN_REST_MS, REST_PER_COUNT * (asked.now() - now))
+      })
+    }
+    return [
+      { id: 'history-gaps', html: render('partials/history-gaps', { can, ...model }) },
+      { id: 'events', html: render('partials/events', { can, ...model }) },
+      ...(timeline ? [{ id: 'timeline-graph', html: render('partials/timeline-graph', { can, timeline }) }] : [])
+    ]
+  }
+}
+
+function toParts ({ history, deck, params, now, isOfHost }: HistoryAsked) {
+  return { history, params, now: now(), marks: marksOf({ history, deck }), isOfHost, keptMs: () => keptMs(deck), gapsIn: (shown: { since?: string | number, until?: string | number }) => historyGaps({ history, deck }, shown) }
+}
+
+/** @returns how long events are kept */
+function keptMs ({ settings }: HistoryAsked['deck']): number {
+  return Number(settings?.list().find(({ name }) => name === 'history.maxAgeMs')?.value ?? Infinity)
+}
+
+/** @returns null: the list shows why */
+async function readTimeline ({ history }: Pick<HistoryAsked, 'history'>, { query, now }: ReturnType<typeof historyModel>): Promise<Timeline | null> {
+  if (query === null) return null
+  try {
+    return await countTimeline(history, query, now)
+  } catch (error) {
+    if (error instanceof DeckError) return null
+    throw error
+  }
+}
+
+/** @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything */
+export function historyModel ({ history, params, now, marks, isOfHost = false, keptMs = () => Infinity, gapsIn = () => NO_GAPS }: { history: History, params: URLSearchParams, now: number, marks?: Marks, isOfHost?: boolean, keptMs?: () => number, gapsIn?: (shown: { since?: string | number, until?: string | number }) => Gaps }) {
+  const choices = isOfHost ? { groups: HOST_TYPE_GROUPS, types: HOST_TYPES, causes: CAUSES } : { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
+  try {
+    const { filters, query } = parseFilters(params, now, marks)
+    const { cursor, trail } = parsePlace(params)
+    const isFolded = UNFOLDING_FILTERS.every((name) => filters[name] === undefined)
+    const { items, next, isShort } = isFolded ? readWholeFolds(history, { ...query, limit: FOLDED_PAGE_SIZE, cursor }) : readPage(history, { ...query, limit: PAGE_SIZE, cursor })
+    const events = items.map(toShownEvent)
+    const isNothing = items.length === 0 && next === null
+    return {
+      path: '/history',
+      now,
+      isOfHost,
+      choices,
+      filters,
+      query,
+      problem: null,
+      gaps: gapsIn(query),
+      isFirstPage: cursor === undefined,
+      // It gets no new events.
+      isPast: query.until !== undefined && new Date(query.until).getTime() <= now,
+      isFiltered: Object.keys(filters).length > 0,
+      rows: isFolded ? foldEvents(events).map(withLink) : toSingleRows(events),
+      tooOld: isNothing ? tooOldText(query, now, keptMs()) : null,
+      nearest: isNothing ? nearestTo(filters, { history, now, marks }) : [],
+      // The search has a time limit, so a page that is not full may still have a next one.
+      isCutShort: isShort,
+      ranges: rangeLinks('/history', filters, isOfHost ? ['deploy'] : []),
+      links: {
+        ...pageLinks('/history', filters, { cursor, trail, next }),
+        csv: urlOf('/history.csv', filters),
+        clear: '/history',
+        without: withoutLinks(filters)
+      },
+      canonicalUrl: urlOf('/history', filters, { cursor, trail: trail.join('.') || undefined })
+    }
+  } catch (error) {
+    return { ...blankModel(params, now), isOfHost, choices, problem: toShownProblem(error) }
+  }
+}
+
+function readPage (history: History, query: EventQuery & { limit: number }) {
+  const { items, next } = history.page(query)
+  return { items, next, isShort: next !== null && items.length < query.limit }
+}
+
+/** @returns `url`: of all events of a fold that lists only some */
+function withLink (row: Row): Row & { url?: string } {
+  if (row.id === null || row.count === row.events.length) return row
+  const until = new Date(Date.parse(row.newestAt) + 1).toISOString()
+  return { ...row, url: urlOf('/history', {}, { type: row.types.join(), since: row.oldestAt, until }) }
+}
+
+/** @returns null: what was there then would still be kept */
+function tooOldText ({ until }: { until?: string | number }, now: number, keptMs: number): string | null {
+  if (until === undefined || new Date(until).getTime() > now - keptMs) return null
+  return `Events are kept for ${formatDuration(keptMs).replace(/^(\d+) d .*/, '$1 days')}; this time is longer ago.`
+}
+
+/** The newest event without each of the filters. */
+function nearestTo (filters: Filters, { history, now, marks }: { history: History, now: number, marks?: Marks }): { label: string, url: string, at: string }[] {
+  const given = Object.entries(OPTIONAL).filter(([, names]) => names.some((name) => filters[name] !== undefined))
+  if (given.length < 2 && given[0]?.[0] !== 'At any time') return []
+  return given.flatMap(([label, names]) => {
+    const url = urlOf('/history', filters, Object.fromEntries(names.map((name) => [name, undefined])))
+    const [newest] = history.page({ ...parseFilters(new URL(url, 'http://localhost').searchParams, now, marks).query, limit: 1 }).items
+    return newest ? [{ label, url, at: newest.at }] : []
+  })
+}
+
+/** @throws {DeckError} `invalid-query` */
+export function exportQuery ({ history, deck, params, now }: Pick<HistoryAsked, 'history' | 'deck' | 'params'> & { now: number }) {
+  return parseFilters(params, now, marksOf({ history, deck })).query
+}
+
+/** Filters without a field in the form are shown as chips that can be removed. */
+function withoutLinks (filters: Filters) {
+  const chips: (keyof Filters)[] = ['release', 'rollout']
+  return chips.filter((name) => filters[name]).map((name) => ({ name, value: filters[name], url: urlOf('/history', filters, { [name]: undefined }) }))
+}
+
+function blankModel (params: URLSearchParams, now: number) {
+  return {
+    path: '/history',
+    now,
+    query: null,
+    filters: givenFilters(params),
+    gaps: NO_GAPS,
+    isFirstPage: false,
+    isPast: false,
+    isFiltered: true,
+    rows: [],
+    tooOld: null,
+    nearest: [],
+    isCutShort: false,
+    ranges: rangeLinks('/history', {}),
+    links: { older: null, newer: null, newest: null, csv: null, clear: '/history', without: [] },
+    canonicalUrl: '/history'
+  }
+}

@@ -1,0 +1,161 @@
+import os from 'node:os'
+import { HOST_PLACES } from '../../public/places.ts'
+import { refuseLimited } from '../api/endpoint.ts'
+import { accessModel, followAccess } from './access-page.ts'
+import { appRows, APPS_FRAGMENTS, appsModel, isSick } from './apps-page.ts'
+import { docsModel, operationsPageModel } from './docs-page.ts'
+import { eventModel } from './event-page.ts'
+import { followPage, type LivePage, type LivePages } from './follow-page.ts'
+import { followHistory, historyPageModel, type HistoryAsked } from './history-page.ts'
+import { HOST_FLEET_FRAGMENTS, hostFleetModel } from './host-fleet-page.ts'
+import { createErrorPage, type Page } from './page-router.ts'
+import { manualItems, OF_THE_BROWSER, toPage, type Item } from './palette.ts'
+import { silentForHost } from './silent-hosts.ts'
+import type { History } from '../../db/history.ts'
+import type { Views } from './views.ts'
+import type { Powers } from './powers.ts'
+import type { Sessions, TokenRegistry } from '../api/tokens.ts'
+import type { EventStream } from '../events/stream.ts'
+import type { Json } from '../api/openapi.ts'
+import type { Started } from './history-filters.ts'
+
+/** The pages of a host: the list of its apps, and what all of them have together. */
+export type Apps = Pick<import('../api/apps.ts').Apps, 'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet'>
+type Sources = { apps: Apps, history: History, now: () => number, render: Views['render'], can?: Powers, tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions }
+type HostPage = LivePage & Page
+
+/** The elements around every page that change, by id, as in frame.ts. */
+const FRAME_FRAGMENTS = Object.freeze(['trouble'])
+const FLEET_FRAME_FRAGMENTS = Object.freeze([...FRAME_FRAGMENTS, 'silent-count'])
+
+export const HOST_PAGES: readonly HostPage[] = Object.freeze([
+  { path: '/', view: 'apps', model: appsModel, fragments: APPS_FRAGMENTS, hasFilters: true },
+  { path: '/fleet', view: 'host-fleet', model: hostFleetModel, fragments: HOST_FLEET_FRAGMENTS },
+  { path: '/history', view: 'history', model: historyPage, follow: followOwnHistory, hasFilters: true },
+  { path: '/history/:id', view: 'event', model: eventPage },
+  { path: '/access', view: 'access', model: accessPage, follow: followAccess },
+  { path: '/docs/api/:id', view: 'docs', model: apiPage },
+  { path: '/docs{/:id}', view: 'docs', model: docsPage },
+  { path: '/palette', view: 'palette', model: palettePage },
+  { path: '/dialogs', view: 'host-dialogs', model: dialogsPage },
+  { path: '/switch', view: 'switch', model: switchPage }
+])
+
+export function hostFrame ({ apps, can }: { apps: Apps, can?: Powers }) {
+  // The sickest is the first.
+  const sick = appRows({ apps, can }).filter(isSick)
+  return { isHost: true, hasFleet: apps.joinsFleet, silentHosts: silentForHost(apps.fleet(), can).length, frame: { app: 'Apps', host: os.hostname(), trouble: { tone: sick[0]?.tone ?? 'ok', count: sick.length } } }
+}
+
+/** The pages of a host for the live connection. */
+export function liveHostPages ({ events, ...sources }: Omit<Sources, 'can'> & { events: Pick<EventStream, 'subscribe'> }): LivePages {
+  const apps = withOneList(sources.apps, BEAT_MS / 2)
+  return {
+    alarms: null,
+    chart: null,
+    beatMs: BEAT_MS,
+    onChange (handler) {
+      const ends = [events.subscribe(handler), sources.apps.onChange(onApps)]
+      return () => { for (const end of ends) end() }
+
+      function onApps () {
+        apps.forget()
+        handler()
+      }
+    },
+    follow: (can, url) => followPage(HOST_PAGES, {
+      sources: { ...sources, apps, can },
+      frame: { fragments: apps.joinsFleet ? FLEET_FRAME_FRAGMENTS : FRAME_FRAGMENTS, model: () => hostFrame({ apps, can }) }
+    }, url)
+  }
+}
+
+/** Workers report each second. */
+const BEAT_MS = 1000
+
+/**
+ * What is rendered together is made of one list, as each is read from the histories of all apps.
+ * @param keptMs how long the list counts; by default as long as what this returns is used
+ */
+export function withOneList (apps: Apps, keptMs: number = Infinity) {
+  let last: { items: ReturnType<Apps['list']>, at: number } | null = null
+  return {
+    ...apps,
+    forget () { last = null },
+    list () {
+      if (!last || performance.now() - last.at > keptMs) last = { items: apps.list(), at: performance.now() }
+      return last.items
+    }
+  }
+}
+
+function docsPage ({ id, now, describe }: { id: string, now: () => number, describe?: () => Json }) {
+  return docsModel({ name: id || undefined, now: now(), describe })
+}
+
+function apiPage ({ id, now, describe }: { id: string, now: () => number, describe?: () => Json }) {
+  return operationsPageModel({ group: id, now: now(), describe })
+}
+
+type Asked = Sources & { can: Powers, params: URLSearchParams }
+
+function historyPage (asked: Asked) {
+  return historyPageModel(historyOf(asked))
+}
+
+function followOwnHistory (asked: Asked) {
+  return followHistory(historyOf(asked))
+}
+
+function eventPage ({ history, can, id, now }: Pick<Asked, 'history' | 'can' | 'now'> & { id: string }) {
+  requireAllApps(can)
+  return eventModel({ history, id, now: now() })
+}
+
+/** The host's own history names all of its apps. */
+function historyOf ({ apps, can, ...asked }: Asked): HistoryAsked {
+  requireAllApps(can)
+  return { ...asked, can, deck: startOf(apps), isOfHost: true }
+}
+
+/** @throws {import('../errors.ts').DeckError} forbidden */
+export function requireAllApps ({ apps, name }: Powers) {
+  refuseLimited({ apps, actor: name ?? 'this token' }, 'sees the history of the host')
+}
+
+export function startOf (apps: Pick<Apps, 'about'>): Started {
+  return { snapshot: () => ({ master: apps.about() }) }
+}
+
+function accessPage ({ apps, tokens, sessions, can, now }: Asked) {
+  return accessModel({ tokens, sessions, can, now: now(), apps: apps.states().map(({ name }) => name) })
+}
+
+function palettePage ({ apps, can }: { apps: Apps, can: Powers }): { items: Item[] } {
+  return {
+    items: [
+      ...appRows({ apps, can }).map(({ name, text }) => ({ group: 'App', icon: 'package', label: name, hint: text, href: `/apps/${name}/` })),
+      ...placesFor({ apps, can }).map(toPage),
+      ...OF_THE_BROWSER,
+      ...manualItems()
+    ]
+  }
+}
+
+function dialogsPage ({ apps, can }: { apps: Apps, can: Powers }) {
+  return { places: placesFor({ apps, can }) }
+}
+
+export function createHostErrorPage ({ apps, ...parts }: Pick<Parameters<typeof createErrorPage>[0], 'views' | 'now' | 'log'> & { apps: Apps }) {
+  return createErrorPage({ ...parts, frame: ({ can }) => hostFrame({ apps, can }), places: ({ can }) => placesFor({ apps, can }) })
+}
+
+/** The pages that somebody may see. */
+function placesFor ({ apps, can }: { apps: Apps, can: Powers }) {
+  return HOST_PLACES.filter(({ needs }) => !needs || { administer: can.administer, allApps: !can.apps, fleet: apps.joinsFleet, jobs: false }[needs])
+}
+
+/** The apps, to go to from the pages of another. */
+function switchPage ({ apps, can, params }: { apps: Apps, can: Powers, params: URLSearchParams }) {
+  return { rows: appRows({ apps, can }), current: params.get('from') }
+}

@@ -1,0 +1,40 @@
+import { Router } from 'express'
+import { CSV_TYPE, sendExport } from '../api/export.ts'
+import { appActionsRouter } from './app-actions.ts'
+import { exportQuery } from './history-page.ts'
+import { createHostErrorPage, hostFrame, HOST_PAGES, requireAllApps, startOf, withOneList } from './host-pages.ts'
+import { pagesRouter, queryOf } from './page-router.ts'
+import { powersOf } from './powers.ts'
+import type { Apps } from './host-pages.ts'
+import type { History } from '../../db/history.ts'
+import type { Views } from './views.ts'
+import type { Sessions, TokenRegistry } from '../api/tokens.ts'
+import type { Json } from '../api/openapi.ts'
+import type { Log } from '../system/log.ts'
+
+/** The pages of a host. */
+export function hostRouter ({ apps, history, views, tokens, sessions, describe, now, log }: {
+  apps: Apps & import('./app-actions.ts').Apps
+  /** the host's own */
+  history: History
+  views: Views
+  tokens: TokenRegistry
+  sessions: Sessions
+  /** the API, as OpenAPI */
+  describe: () => Json
+  /** wall clock, ms since the epoch */
+  now: () => number
+  log: Log
+}) {
+  const router = Router()
+  const errors = createHostErrorPage({ views, apps, now, log })
+  router.use(pagesRouter(HOST_PAGES, { sources: () => ({ apps: withOneList(apps), history, tokens, sessions, describe }), frame: hostFrame, views, now }))
+  router.get('/history.csv', (req, res) => {
+    requireAllApps(powersOf(req.auth))
+    return sendExport({ history, query: exportQuery({ history, deck: startOf(apps), params: queryOf(req), now: now() }), type: CSV_TYPE, req, res, log })
+  })
+  router.use(appActionsRouter({ apps }))
+  router.use(errors.refuseUnknown)
+  router.use(errors.onError)
+  return router
+}

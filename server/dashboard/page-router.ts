@@ -1,0 +1,127 @@
+import { Router, type Request } from 'express'
+import { nearestName } from '../config/nearest.ts'
+import { DeckError } from '../errors.ts'
+import { toDeckError } from '../problem.ts'
+import { isAtLoopback } from './page-address.ts'
+import { powersOf, type Powers } from './powers.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Place } from '../../public/places.ts'
+import type { Model } from './pages.ts'
+import type { Log } from '../system/log.ts'
+
+/** What the pages of every site have in common: how they are asked for, and how their errors look. */
+type Views = Pick<import('./views.ts').Views, 'render'>
+export type Page = Pick<import('./pages.ts').Page, 'path' | 'view' | 'hasFilters'> & { model: (asked: any) => Model | Promise<Model> }
+
+export function pagesRouter (pages: readonly Page[], { sources, frame, views, now }: {
+  /** what the models of one request are made of */
+  sources: () => object
+  /** what stands around each, made of the same */
+  frame: (asked: any) => object
+  views: Views
+  now: () => number
+}) {
+  const router = Router()
+  for (const { path, view, model, hasFilters } of pages) {
+    router.get(path, async (req, res) => {
+      const can = powersOf(req.auth)
+      const asked = {
+        ...sources(),
+        now,
+        can,
+        isAtLoopback: isAtLoopback(req),
+        render: views.render,
+        params: queryOf(req),
+        id: String(req.params.id ?? req.params.name ?? '')
+      }
+      const shown = await model(asked)
+      if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
+      res
+        .status(shown.status ?? shown.problem?.status ?? 200)
+        .type('html')
+        .send(views.render(`pages/${view}`, { now: now(), ...frame(asked), can, ...shown }))
+    })
+  }
+  return router
+}
+
+/** A browser gets an error as a page; other clients get problem details from elsewhere. */
+export function createErrorPage ({ views, now, log, frame, places }: {
+  views: Views
+  now: () => number
+  log: Log
+  /** what stands around every page */
+  frame: (asked: { can: Powers }) => object
+  /** where somebody may want to go instead */
+  places: (asked: { can: Powers }) => readonly Place[]
+}) {
+  return {
+    refuseUnknown (req, _res, next) {
+      if (!isVisit(req)) return next()
+      throw new DeckError('not-found', `No such page: ${req.path.slice(0, 200)}`)
+    },
+
+    onError (error, req, res, next) {
+      if (!(isVisit(req) || isFormOfPage(req)) || res.headersSent) return next(error)
+      show(req, res, error)
+    },
+
+    show
+  }
+
+  function show (req: IncomingMessage, res: ServerResponse, error: unknown, more: object = {}) {
+    const { status, title, message, code } = toDeckError(error)
+    if (code === 'internal') log.error({ err: error }, 'a page of the dashboard failed')
+    const can = powersOf(req.auth)
+    const html = views.render('pages/error', { now: now(), status, title, message, can, ...around(req, can), ...more })
+    res.statusCode = status
+    res.setHeader('Content-Type', 'text/html; charset=utf-8')
+    res.setHeader('Content-Length', Buffer.byteLength(html))
+    res.end(html)
+  }
+
+  /** Whoever is signed in can go on from there; to others a page tells nothing of the site. */
+  function around (req: IncomingMessage, can: Powers) {
+    if (!req.auth) return {}
+    try {
+      return { ...frame({ can }), isInside: true, near: nearestPlace(String(req.url), places({ can })) }
+    } catch (error) {
+      log.warn({ err: error }, 'a page about an error is shown without what stands around it')
+      return {}
+    }
+  }
+}
+
+/** Shorter words are near to too many others. */
+const MIN_GUESSED_CHARS = 5
+/** Pages that no menu names, by how their addresses begin: the page that lists them. */
+const LISTS: Readonly<Record<string, string>> = Object.freeze({ releases: '/deploys', rollouts: '/deploys', compare: '/deploys', workers: '/' })
+
+/** The page that was most likely meant. */
+export function nearestPlace (path: string, places: readonly Place[]): Place | null {
+  const [, first = ''] = /^\/([\w-]{1,60})/.exec(path) ?? []
+  const names = new Map(places.flatMap((place) => [place.href.slice(1), place.label.toLowerCase()].map((name) => [name, place])))
+  if (first === '') return null
+  const known = Object.hasOwn(LISTS, first) ? LISTS[first].slice(1) : first
+  return names.get(known) ?? (known.length < MIN_GUESSED_CHARS ? null : names.get(String(nearestName(known, names.keys()))) ?? null)
+}
+
+export function isVisit ({ method, url, headers }: IncomingMessage) {
+  return method === 'GET' && !String(url).startsWith('/api/') && String(headers.accept).includes('text/html')
+}
+
+/** Whether a page has sent a form without its scripts. */
+export function isFormOfPage ({ method, url, headers }: IncomingMessage) {
+  return method === 'POST' && !String(url).startsWith('/api/') && !headers['hx-request'] && String(headers.accept).includes('text/html')
+}
+
+/** The page that has sent the form, as a path: never one of another site. */
+export function pageBefore ({ headers: { referer: from = '' } }: IncomingMessage): string {
+  const { pathname, search } = new URL(URL.canParse(from) ? from : 'http://localhost/')
+  return pathname.replace(/^\/+/, '/') + search
+}
+
+/** @param req the raw query: express may have been told to parse it in its own way */
+export function queryOf (req: Request) {
+  return new URL(req.originalUrl, 'http://localhost').searchParams
+}

@@ -1,0 +1,48 @@
+import { formatExactDuration } from '../../public/format.ts'
+import { DeckError } from '../errors.ts'
+import { previewFacts } from '../preview-facts.ts'
+import { commitOfForm, strategyOfForm } from './strategy-form.ts'
+import type { Deck } from '../deck.ts'
+import type { Powers } from './powers.ts'
+import type { Ref } from '../releases/git.ts'
+import type { Preview } from '../preview.ts'
+
+/**
+ * What the dialog of a deploy shows of it before it begins.
+ * @throws {DeckError} forbidden
+ */
+export async function previewModel ({ deck, params, can, now }: { deck: Pick<Deck, 'preview' | 'releases'>, params: URLSearchParams, can?: Powers, now: () => number }) {
+  if (!can?.operate) throw new DeckError('forbidden', 'Only whoever may deploy can see what a deploy would do')
+  const { wanted, refusals } = readWanted(params)
+  const [preview, refs] = await Promise.all([deck.preview({ kind: 'deploy', ...wanted, actor: 'dashboard' }), refsOf(deck)])
+  const isUnconfirmed = preview.refusals.some(({ code }) => code === 'build-unconfirmed')
+  return {
+    now: now(),
+    refs,
+    // The form asks for a confirmation in place of this refusal.
+    guess: preview.build?.isGuess && (isUnconfirmed || wanted.isGuessAccepted) ? { text: preview.build.text, isAccepted: !isUnconfirmed } : null,
+    preview: { ...preview, refusals: [...refusals, ...preview.refusals.filter(({ code }) => code !== 'build-unconfirmed')] },
+    facts: previewFacts(preview, formatExactDuration)
+  }
+}
+
+/** @returns null: the app is in no repository */
+async function refsOf (deck: Pick<Deck, 'releases'>): Promise<Ref[] | null> {
+  try {
+    return await deck.releases.refs()
+  } catch (error) {
+    if (!(error instanceof DeckError)) throw error
+    return null
+  }
+}
+
+/** @returns what is typed may be wrong yet */
+function readWanted (params: URLSearchParams): { wanted: ReturnType<typeof strategyOfForm> & Partial<ReturnType<typeof commitOfForm>>, refusals: Preview['refusals'] } {
+  const fields = Object.fromEntries(params)
+  try {
+    return { wanted: { ...commitOfForm(fields), ...strategyOfForm(fields) }, refusals: [] }
+  } catch (error) {
+    if (!(error instanceof DeckError)) throw error
+    return { wanted: {}, refusals: [error] }
+  }
+}

@@ -1,0 +1,63 @@
+import { Router } from 'express'
+import { CSV_TYPE, sendExport } from '../api/export.ts'
+import { actionsRouter } from './actions.ts'
+import { frameParts } from './frame.ts'
+import { exportQuery } from './history-page.ts'
+import { logsFile } from './logs-page.ts'
+import { createErrorPage, pagesRouter, queryOf } from './page-router.ts'
+import { PAGES } from './pages.ts'
+import { placesOf, type Neighbours } from './palette.ts'
+import type { History } from '../../db/history.ts'
+import type { Views } from './views.ts'
+import type { Sessions, TokenRegistry } from '../api/tokens.ts'
+import type { Json } from '../api/openapi.ts'
+import type { Log } from '../system/log.ts'
+import type { Powers } from './powers.ts'
+
+/** The pages of the dashboard of a deck, its downloads and its forms. */
+type Deck = import('./pages.ts').Deck & import('./actions.ts').Deck
+
+const SILENT_LOG = { warn () {}, error () {} }
+const LOG_FILES: readonly [string, 'text' | 'ndjson', string][] = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson', 'application/x-ndjson']]
+
+export function dashboardRouter ({ deck, history, views, tokens, sessions, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }: {
+  deck: Deck
+  history: History
+  views: Views
+  tokens: TokenRegistry
+  sessions: Sessions
+  /** the API, as OpenAPI */
+  describe: () => Json
+  /** in a host */
+  neighbours?: Neighbours
+  /** of its pages, in a host */
+  basePath?: string
+  /** wall clock, ms since the epoch */
+  now?: () => number
+  log?: Log
+}) {
+  const router = Router()
+  const errors = createErrorPage({ views, now, log, frame: layoutParts, places: ({ can }) => placesOf({ deck, can }) })
+  router.use(pagesRouter(PAGES, { sources: () => ({ deck, history, describe, tokens, sessions, neighbours }), frame: layoutParts, views, now }))
+
+  // A link cannot ask for a format as callers of the API do, by its Accept header.
+  router.get('/history.csv', (req, res) => {
+    return sendExport({ history, query: exportQuery({ history, deck, params: queryOf(req), now: now() }), type: CSV_TYPE, req, res, log })
+  })
+
+  for (const [path, type, mediaType] of LOG_FILES) {
+    router.get(path, async (req, res) => {
+      const text = await logsFile({ deck, params: queryOf(req), now, type })
+      res.set({ 'Content-Type': `${mediaType}; charset=utf-8`, 'Content-Disposition': `attachment; filename="clusterdeck-${path.slice(1)}"` }).end(text)
+    })
+  }
+
+  router.use(actionsRouter({ deck, history, basePath, now }))
+  router.use(errors.refuseUnknown)
+  router.use(errors.onError)
+  return router
+
+  function layoutParts ({ can: { switchDecks } }: { can: Powers }) {
+    return { ...frameParts(deck), isStopFirst: deck.isStopFirst(), hasFleet: deck.fleet !== null, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
+  }
+}

@@ -1,0 +1,26 @@
+import { kindOf } from '../events/kinds.ts'
+import { sentenceOf } from '../events/sentences.ts'
+import { crashUrlOf } from './crash-kinds.ts'
+import { workerUrlOf } from './worker-url.ts'
+import type { DeckEvent } from '../events/stream.ts'
+
+export type ShownEvent = ReturnType<typeof toShownEvent>
+
+/** Adds the texts and links that a page shows with an event. */
+export function toShownEvent (event: DeckEvent) {
+  const isEnd = event.type === 'worker.exited' || event.type.startsWith('crash.group-')
+  return {
+    ...event,
+    kind: kindOf(event),
+    sentence: sentenceOf(event),
+    crashUrl: crashUrlOf(event),
+    workerUrl: event.worker === null ? null : workerUrlOf(event.worker, event.at),
+    rolloutUrl: event.rollout === null ? null : `/rollouts/${event.rollout}`,
+    logsUrl: isEnd ? logsUrlOf(event) : null
+  }
+}
+
+/** @returns the logs of the slot around that time */
+export function logsUrlOf ({ slot, at }: { slot?: number | null, at: string }): string | null {
+  return slot ? `/logs?slot=${slot}&around=${encodeURIComponent(at)}` : null
+}

@@ -1,0 +1,116 @@
+import { DeckError } from '../errors.ts'
+import { sentenceOf } from './sentences.ts'
+import type { DeckEvent, EventStream } from './stream.ts'
+
+/** Keeps what has gone wrong until an operator acknowledges it. */
+export type Notices = ReturnType<typeof createNotices>
+/** newest first */
+export type Past = { page: (query: { type: string[] | string, cause?: string, limit: number }) => { items: DeckEvent[] } }
+type NoticeKind = typeof NOTICE_KINDS[number]
+/** there is one for all events of its kind */
+type Notice = {
+  /** of its newest event */
+  id: number
+  kind: NoticeKind
+  /** time of the newest event */
+  at: string
+  /** time of the first event that nobody has acknowledged */
+  firstAt: string
+  count: number
+  /** of the newest event, for people; may hold what an app has thrown */
+  message: string
+  /** when it ended by itself */
+  endedAt: string | null
+}
+
+export const NOTICE_KINDS = Object.freeze([
+  'master-lost', 'keeper-lost', 'rollout-failed', 'rolled-back', 'upgrade-failed', 'recycling-slowed', 'history-degraded'
+] as const)
+
+const ACKNOWLEDGED = 'notice.acknowledged'
+/** Each query at the start reads so many events. */
+const MAX_EVENTS = 100
+
+const KINDS: Readonly<Record<string, (event: DeckEvent) => NoticeKind | null>> = {
+  'master.stopped': ({ cause }) => cause === 'master-lost' ? 'master-lost' : null,
+  'keeper.lost': () => 'keeper-lost',
+  'rollout.failed': (event) => isAborted(event) ? null : 'rollout-failed',
+  'rollback.refused': () => 'rollout-failed',
+  'rollout.rolled-back': (event) => isAborted(event) ? null : 'rolled-back',
+  // The guard has rolled back a deploy that had succeeded.
+  'rollout.succeeded': ({ actor }) => actor === 'guard' ? 'rolled-back' : null,
+  'master.upgrade-failed': () => 'upgrade-failed',
+  'recycling.slowed': () => 'recycling-slowed',
+  'history.degraded': () => 'history-degraded'
+}
+
+/** The events that end a notice. */
+const ENDS: Readonly<Record<string, NoticeKind>> = Object.freeze({ 'history.recovered': 'history-degraded' })
+
+/** These types are frequent for other reasons, so they are queried by their cause. */
+const BY_CAUSE = [{ type: 'master.stopped', cause: 'master-lost' }, { type: 'rollout.succeeded', cause: 'rollback' }]
+const WHOLE_TYPES = [...Object.keys({ ...KINDS, ...ENDS }), ACKNOWLEDGED].filter((type) => !BY_CAUSE.some((each) => each.type === type))
+const QUERIES = Object.freeze([{ type: WHOLE_TYPES }, ...BY_CAUSE])
+
+export function createNotices ({ history, events }: {
+  history: Past
+  events: Pick<EventStream, 'subscribe' | 'publish'>
+}) {
+  const open: Map<NoticeKind, Notice> = new Map()
+  for (const event of readPast(history)) note(event)
+  events.subscribe(note)
+
+  return {
+    /** Newest first. */
+    list: () => Array.from(open.values()).sort((a, b) => b.id - a.id),
+
+    /**
+     * Only the newest id of a notice is accepted, so that nobody acknowledges an event that they have not seen.
+     * @throws {DeckError} not-found
+     */
+    acknowledge (id: number, actor: string): Notice {
+      const notice = Array.from(open.values()).find((each) => each.id === id)
+      if (!notice) throw new DeckError('not-found', `Notice ${id} does not exist, is already acknowledged, or has been replaced by a newer one`)
+      events.publish({ type: ACKNOWLEDGED, actor, message: notice.message, detail: { notice: id, kind: notice.kind, count: notice.count } })
+      return notice
+    }
+  }
+
+  function note (event: DeckEvent) {
+    if (event.type === ACKNOWLEDGED) return forget(event)
+    const ended = open.get(ENDS[event.type])
+    if (ended) open.set(ended.kind, { ...ended, endedAt: event.at })
+    const kind = noticeKindOf(event)
+    if (!kind) return
+    const before = open.get(kind)
+    const { id, at } = event
+    open.set(kind, { id, kind, at, firstAt: before?.firstAt ?? at, count: (before?.count ?? 0) + 1, message: sentenceOf(event), endedAt: null })
+  }
+
+  function forget ({ detail }: DeckEvent) {
+    const notice = open.get(detail?.kind)
+    if (notice && notice.id <= detail?.notice) open.delete(notice.kind)
+  }
+}
+
+export function noticeKindOf (event: DeckEvent): NoticeKind | null {
+  return Object.hasOwn(KINDS, event.type) ? KINDS[event.type](event) : null
+}
+
+/** @returns oldest first */
+function readPast (history: Past): DeckEvent[] {
+  try {
+    return QUERIES.flatMap((query) => history.page({ ...query, limit: MAX_EVENTS }).items).sort((a, b) => a.id - b.id)
+  } catch {
+    // The master starts without a history too.
+    return []
+  }
+}
+
+/**
+ * An operator who aborts a rollout needs no notice.
+ * @param event its detail is the rollout
+ */
+function isAborted ({ detail }: DeckEvent) {
+  return (detail?.abortedBy ?? null) !== null
+}

@@ -1,0 +1,244 @@
+import { errorCode, errorText } from '../errors.ts'
+import type { DeckEvent, EventStream } from './stream.ts'
+
+type Recorder = ReturnType<typeof createRecorder>
+/** Whether the history is written, and what it lacks until it is. */
+export type HistoryState = {
+  /** why it cannot be written at the moment; null: it can */
+  problem: string | null
+  /** when the first event was published that it lacks */
+  since: string | null
+  /** events that are kept in memory and written once it can be */
+  waiting: number
+  /** events that were too many to be kept */
+  lost: number
+}
+/** `events`: of an earlier process, oldest first */
+export type Spare = { events: readonly DeckEvent[], keep: (event: DeckEvent) => void, clear: () => void }
+
+const RETRY_MIN_MS = 250
+const RETRY_MAX_MS = 30_000
+// An hour of events of a busy cluster, a few tens of megabytes at most.
+const MAX_BUFFERED = 10_000
+// More would block the loop after a long outage.
+const WRITES_PER_TURN = 100
+
+const SWEEP_EVERY_MS = 60 * 60 * 1000
+const SWEEP_PAUSE_MS = 50
+
+const NOTHING_DROPPED = Object.freeze({ count: 0, from: null, to: null })
+export const WRITTEN: HistoryState = Object.freeze({ problem: null, since: null, waiting: 0, lost: 0 })
+
+const NO_SPARE: Spare = Object.freeze({ events: [], keep () {}, clear () {} })
+
+/**
+ * Writes every event to the history at once. If the database fails, no publisher notices: events wait in memory, in order, until
+ * it works again. It also sweeps the history now and then.
+ */
+export function createRecorder (
+  { history, events, spare = NO_SPARE }: {
+  history: { record: (event: DeckEvent) => void, sweep: () => { more: boolean }, reopen: () => void, retreat: (reason: string) => void, readonly away: string | null }
+  events: EventStream
+  /** keeps the waiting events if this process ends first */
+  spare?: Spare
+},
+  { setTimer = unrefTimer, clearTimer = clearTimeout, soon = (work) => { Promise.resolve().then(work) }, maxBuffered = MAX_BUFFERED }: {
+  setTimer?: (work: () => void, ms: number) => NodeJS.Timeout | number
+  clearTimer?: (timer: NodeJS.Timeout | number | undefined) => void
+  soon?: (work: () => void) => void
+  maxBuffered?: number
+} = {}
+) {
+  /** oldest first; only filled while the history is degraded */
+  let buffer: DeckEvent[] = [...spare.events]
+  /** When the first event was held back. */
+  let since: string | null = buffer[0]?.at ?? null
+  /** What was too much to be kept. */
+  let dropped: { count: number, from: string | null, to: string | null } = NOTHING_DROPPED
+  let isDegraded = buffer.length > 0 || history.away !== null
+  let reason = takeSpare()
+  let retryDelayMs = RETRY_MIN_MS
+  let retryTimer: NodeJS.Timeout | number | undefined
+  let sweepTimer = setTimer(sweep, SWEEP_PAUSE_MS)
+  const unsubscribe = events.subscribe(record)
+  if (history.away !== null) tellDegraded()
+  if (isDegraded) retryTimer = setTimer(retry, history.away === null ? 0 : retryDelayMs)
+
+  return {
+    get state () { return isDegraded ? { problem: reason, since, waiting: buffer.length, lost: dropped.count } : WRITTEN },
+
+    /** Tries once more to write what waits, and stops listening. The history stays open. */
+    async close () {
+      if (isDegraded) flushBuffer()
+      unsubscribe()
+      clearTimer(retryTimer)
+      clearTimer(sweepTimer)
+    }
+  }
+
+  /**
+   * The events of the earlier process have to be in the history before anybody reads it.
+   * @returns why it cannot be written
+   */
+  function takeSpare (): string | null {
+    if (history.away === null && buffer.length > 0) {
+      const error = tryToWrite(buffer.length)
+      if (error !== null) history.retreat(reasonOf(error))
+    }
+    if (history.away !== null) buffer.forEach(showMeanwhile)
+    return history.away
+  }
+
+  function record (event: DeckEvent) {
+    if (isDegraded) {
+      hold(event)
+      if (history.away !== null) showMeanwhile(event)
+      return
+    }
+    try {
+      history.record(event)
+    } catch (error) {
+      degrade(error, event)
+    }
+  }
+
+  function degrade (error: unknown, event: DeckEvent) {
+    isDegraded = true
+    reason = reasonOf(error)
+    hold(event)
+    tellDegraded()
+    retryLater()
+  }
+
+  function tellDegraded () {
+    // The other subscribers have to see the first event before this one.
+    soon(() => events.publish({
+      type: 'history.degraded',
+      actor: 'system',
+      message: `the history database failed: ${reason}; events are kept in memory until it works again`
+    }))
+  }
+
+  function showMeanwhile (event: DeckEvent) {
+    try {
+      history.record(event)
+    } catch {
+      // The event stays in the buffer.
+    }
+  }
+
+  function hold (event: DeckEvent) {
+    since ??= event.at
+    buffer.push(event)
+    spare.keep(event)
+    if (buffer.length > maxBuffered) dropOldest()
+  }
+
+  function dropOldest () {
+    const at = buffer.shift()?.at ?? null
+    dropped = { count: dropped.count + 1, from: dropped.from ?? at, to: at }
+  }
+
+  function retryLater () {
+    retryTimer = setTimer(retry, retryDelayMs)
+    retryDelayMs = Math.min(retryDelayMs * 2, RETRY_MAX_MS)
+  }
+
+  function retry () {
+    const error = writeToFile(WRITES_PER_TURN)
+    if (error !== null) {
+      reason = reasonOf(error)
+      repair(error)
+      retryLater()
+    } else if (buffer.length > 0) {
+      retryTimer = setTimer(retry, 0)
+    } else {
+      recover()
+    }
+  }
+
+  function flushBuffer () {
+    // The first try may find that the file has to be opened again.
+    for (let tries = 0; tries < 2; tries++) {
+      const error = writeToFile(buffer.length)
+      if (error === null) return recover()
+      repair(error)
+    }
+  }
+
+  /**
+   * Never writes to the copy in memory.
+   * @returns the error that ended it, null if there was none
+   */
+  function writeToFile (count: number): unknown {
+    if (history.away !== null) reopen()
+    return history.away ?? tryToWrite(count)
+  }
+
+  /** @returns the error that ended it, null if there was none */
+  function tryToWrite (count: number): unknown {
+    const batch = buffer.slice(0, count)
+    let written = 0
+    try {
+      for (const event of batch) {
+        history.record(event)
+        written++
+      }
+      return null
+    } catch (error) {
+      return error
+    } finally {
+      buffer = buffer.slice(written)
+    }
+  }
+
+  /** A full disk or a lock ends by itself, but a damaged or closed file has to be opened again. */
+  function repair (error: unknown) {
+    if (history.away !== null || /^SQLITE_(BUSY|LOCKED|FULL)/.test(String(errorCode(error)))) return
+    reopen()
+  }
+
+  function reopen () {
+    try {
+      history.reopen()
+    } catch {
+      // The next retry tries it again; the first reason was published.
+    }
+  }
+
+  function recover () {
+    const { count: lost, from, to } = dropped
+    const detail = { since, lost, ...(lost > 0 && { from, to }) }
+    isDegraded = false
+    since = null
+    dropped = NOTHING_DROPPED
+    retryDelayMs = RETRY_MIN_MS
+    spare.clear()
+    events.publish({
+      type: 'history.recovered',
+      actor: 'system',
+      message: `the history database works again, ${lost === 0 ? 'nothing was' : `${lost} events were`} lost`,
+      detail
+    })
+  }
+
+  function sweep () {
+    let more = false
+    try {
+      more = !isDegraded && history.sweep().more
+    } catch {
+      // The next event will fail too, and say why.
+    }
+    sweepTimer = setTimer(sweep, more ? SWEEP_PAUSE_MS : SWEEP_EVERY_MS)
+  }
+}
+
+/** A timer that does not keep the process alive. */
+function unrefTimer (work: () => void, ms: number) {
+  return setTimeout(work, ms).unref()
+}
+
+function reasonOf (error: unknown) {
+  const code = errorCode(error)
+  return code ? `${errorText(error)} (${code})` : errorText(error)
+}

@@ -1,0 +1,97 @@
+/** A fact about the cluster, past tense. Fields that do not apply are null. */
+export type DeckEvent = {
+  /** ascending without reuse, over all masters of one data folder */
+  id: number
+  /** wall time, ISO 8601 UTC */
+  at: string
+  /** for example `worker.exited` */
+  type: string
+  cause: string | null
+  slot: number | null
+  worker: number | null
+  pid: number | null
+  release: string | null
+  rollout: number | null
+  actor: string | null
+  code: number | null
+  signal: string | null
+  uptimeMs: number | null
+  /** one sentence for people */
+  message: string | null
+  detail: Record<string, any> | null
+}
+
+export type NewEvent = Partial<Omit<DeckEvent, 'id' | 'at'>> & { type: string }
+export type EventStream = ReturnType<typeof createEventStream>
+
+const BLANK = Object.freeze({
+  cause: null,
+  slot: null,
+  worker: null,
+  pid: null,
+  release: null,
+  rollout: null,
+  actor: null,
+  code: null,
+  signal: null,
+  uptimeMs: null,
+  message: null,
+  detail: null
+})
+
+/** Passes events to its subscribers, in order and at once. A subscriber that throws harms neither the others nor the publisher. */
+export function createEventStream ({ lastId = 0, relay = null, hide = (content) => content, now = Date.now, onError = () => {} }: {
+  /** the newest id used in this data folder */
+  lastId?: number
+  /**
+   * gets the events instead of the subscribers until
+   * `takeOver`, while another master gives out the ids
+   */
+  relay?: ((event: NewEvent & { at: string }) => void) | null
+  /** takes out of message and detail what nobody is to read */
+  hide?: <T>(content: T) => T
+  /** wall clock, ms since the epoch */
+  now?: () => number
+  onError?: (error: unknown, event: DeckEvent) => void
+} = {}) {
+  const subscribers: Set<(event: DeckEvent) => void> = new Set()
+
+  return {
+    get lastId () { return lastId },
+
+    /** @returns the event with its id and time; one that is relayed has the id 0 */
+    publish (told: NewEvent): DeckEvent {
+      const { message = null, detail = null } = told
+      const event = { ...told, message: hide(message), detail: hide(detail) }
+      const at = new Date(now()).toISOString()
+      if (relay) {
+        relay({ at, ...event })
+        return Object.freeze({ id: 0, at, ...BLANK, ...event })
+      }
+      const full = Object.freeze({ id: ++lastId, at, ...BLANK, ...event })
+      for (const subscriber of subscribers) {
+        try {
+          subscriber(full)
+        } catch (error) {
+          onError(error, full)
+        }
+      }
+      return full
+    },
+
+    /**
+     * From now on this stream gives out the ids.
+     * @param last the newest one that is used
+     */
+    takeOver (last: number) {
+      relay = null
+      lastId = last
+    },
+
+    /** @returns unsubscribe */
+    subscribe (subscriber: (event: DeckEvent) => void): () => void {
+      subscribers.add(subscriber)
+      return () => { subscribers.delete(subscriber) }
+    }
+  }
+}

@@ -1,0 +1,229 @@
+import { existsSync } from 'node:fs'
+import { readMemory, type DataDir } from '../system/data-dir.ts'
+import { identifyProcess, isAlive } from '../system/process-identity.ts'
+import type { Jobs, JobsMemory } from '../jobs/jobs.ts'
+import type { KeeperLink, Predecessor } from '../keeper/link.ts'
+import type { SavedWorker } from '../cluster/adoption.ts'
+import type { Finished, Release } from '../lifecycle/state.ts'
+import type { BootCost } from '../lifecycle/boot-room.ts'
+import type { Guard } from '../lifecycle/rollout/guard.ts'
+import type { Address } from '../lifecycle/addresses.ts'
+import type { RememberedChange, Settings } from '../config/settings.ts'
+import type { Hooks, LeftHook } from '../cluster/hooks.ts'
+import type { Config } from '../config/config.ts'
+import type { History } from '../../db/history.ts'
+import type { EventStream } from '../events/stream.ts'
+import type { Supervisor } from '../cluster/supervisor.ts'
+import type { Releases } from '../releases/registry.ts'
+
+/** A master reads no checkpoint of another one. */
+export const VERSION = 1
+
+export type Software = { version: string, nodeVersion: string }
+
+/** How a master begins. */
+export type Restored = {
+  /** the master that did not end as it should; null: there was none */
+  lost: Predecessor | null
+  /** it has left its workers to this one on purpose */
+  isHandedOver: boolean
+  /** what the master before was */
+  before: Software | null
+  /** its workers, whether they still live or not */
+  left: SavedWorker[]
+  /** the names of those that it had bound */
+  sockets: string[]
+  /** the event from which on its ids of workers are of one series, null: a new one begins */
+  since: number | null
+  /** null: it is to be made of what is configured */
+  release: Release | null
+  /** what its last worker has needed to get ready */
+  bootCost: BootCost | null
+  /** of that release, where it was deployed a short while ago */
+  guard: Guard | null
+  /** where its last ready workers have listened, by slot */
+  addresses: Record<number, Address[]>
+  /** slots whose program has come to its end, by number */
+  finished: Record<number, Finished>
+  /** how many are wanted */
+  workers: number
+  /** what an operator has changed of the configuration */
+  changes: RememberedChange[]
+  /** those that it had not seen ending */
+  hooks: LeftHook[]
+  /** runs that it had not seen ending, and when it would have run which job next */
+  jobs: JobsMemory
+  nextWorker: number
+  /** the first number that a master beside this one gives to its workers */
+  firstOfNext: number
+  /** the highest n of `r<n>` that is known to be given out */
+  lastRelease: number
+  /** the newest event, or one shortly before it */
+  lastEvent: number
+  lastRollout: number
+}
+
+/**
+ * Continues after a crash where the last master stopped: with the release that was deployed last with success, and the
+ * size that was asked for last. A changed configuration counts more.
+ * @param memory what the master before has left, null if it has ended as it should
+ * @param predecessor its end, where the keeper saw it
+ */
+export async function restoreCheckpoint (memory: any, { entry, workers }: Pick<Config, 'entry' | 'workers'>, predecessor: Predecessor | null): Promise<Restored> {
+  const data = await checkedMemory(memory)
+  if (data === null) return { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
+  const { master, configured, desiredWorkers, release, handedOver } = data
+  const keepsRelease = configured.entry === entry && existsSync(release.entry)
+  return {
+    lost: handedOver ? null : predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
+    isHandedOver: handedOver === true,
+    before: data.software ?? null,
+    left: data.workers.map((worker: any) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state, orphan: handedOver ? 'upgrade' : 'master-lost' })),
+    sockets: data.sockets,
+    since: data.since,
+    release: keepsRelease ? release : null,
+    bootCost: data.bootCost ?? null,
+    guard: data.guard ?? null,
+    addresses: data.addresses,
+    // Another program has to do its work again.
+    finished: keepsRelease ? data.finished : {},
+    workers: configured.workers === workers ? desiredWorkers : workers,
+    changes: data.changes as RememberedChange[],
+    hooks: data.hooks,
+    jobs: data.jobs as JobsMemory,
+    nextWorker: data.nextWorker,
+    firstOfNext: data.firstOfNext ?? data.nextWorker,
+    lastRelease: data.nextRelease - 1,
+    lastEvent: data.lastEvent,
+    lastRollout: data.nextRollout - 1
+  }
+}
+
+/**
+ * @param dataDir of an app that does not run here
+ * @returns whether workers of a master that has died serve it
+ */
+export function hasLeftWorkers (dataDir: string): boolean {
+  const memory = readMemory(dataDir) as any
+  return Array.isArray(memory?.workers) && memory.workers.some((worker: any) => Number.isSafeInteger(worker?.identity?.pid) && isAlive(worker.identity))
+}
+
+/**
+ * A damaged checkpoint is ignored: a wrong number in it could be any process's pid.
+ * @param memory null: there is none
+ */
+async function checkedMemory (memory: unknown) {
+  if (memory === null) return null
+  // Most starts have none, and need not wait for what checks it.
+  const { CHECKPOINT } = await import('./checkpoint-shape.ts')
+  return CHECKPOINT.safeParse(memory).data ?? null
+}
+
+/**
+ * Keeps the checkpoint in a file, which also outlasts the keeper, and with the keeper while the disk is full.
+ * @param places `isAway`: the next master may look for the file somewhere else
+ */
+export function createCheckpointStore ({ file, keeper, isAway = false }: { file: DataDir['memory'], keeper: KeeperLink['memory'], isAway?: boolean }): DataDir['memory'] {
+  return {
+    read: () => keeper.read() ?? file.read(),
+
+    write (content) {
+      try {
+        file.write(content)
+        keeper.write(isAway ? content : null)
+      } catch (error) {
+        if (!keeper.write(content)) throw error
+      }
+    },
+
+    clear () {
+      keeper.write(null)
+      file.clear()
+    }
+  }
+}
+
+/**
+ * A master may be killed between an event and the memory of it, so both are asked.
+ * @param own those of this master itself, in an upgrade
+ * @returns those whose end is not on record
+ */
+export function reconcileWorkers (left: SavedWorker[], { ended, open }: ReturnType<History['workerLives']>, own: { id: number }[]): SavedWorker[] {
+  const forgotten = open.filter(({ worker }) => ![...left, ...own].some(({ id }) => id === worker))
+  return [
+    ...left.filter(({ id }) => !ended.has(id)),
+    // It was just forked, and a worker that is not ready ends with its master.
+    ...forgotten.map(({ worker, ...life }) => ({ ...life, id: worker, state: 'starting' as const, readyAt: null, intent: null, orphan: 'master-lost' as const, identity: null }))
+  ]
+}
+
+/** Keeps what the next master needs up to date, from event to event. */
+export function rememberFor ({ memory, events, supervisor, settings, releases, hooks, jobs, software: { version, nodeVersion }, since }: {
+  memory: DataDir['memory']
+  events: EventStream
+  supervisor: Supervisor
+  settings: Pick<Settings, 'current' | 'memory'>
+  releases: Pick<Releases, 'configuredEntry' | 'lastNumber'>
+  hooks: Pick<Hooks, 'memory'>
+  jobs: Pick<Jobs, 'memory'>
+  software: Software
+  since: number
+}) {
+  const master = identifyProcess(process.pid)
+  let written = ''
+  const unsubscribe = events.subscribe(() => writeCheckpoint({ handedOver: false }))
+
+  return {
+    /** Removes the checkpoint: nothing is left to continue with. */
+    forget () {
+      unsubscribe()
+      memory.clear()
+    },
+
+    /** The next one goes on with what is written, as after a death. */
+    leave: unsubscribe,
+
+    /** Notes that the next master has the cluster. */
+    handOver () {
+      unsubscribe()
+      writeCheckpoint({ handedOver: true })
+    }
+  }
+
+  function writeCheckpoint ({ handedOver }: { handedOver: boolean }) {
+    const content = {
+      version: VERSION,
+      master,
+      software: { version, nodeVersion },
+      handedOver,
+      since,
+      configured: { entry: releases.configuredEntry(), workers: settings.current.workers },
+      changes: settings.memory(),
+      ...supervisor.memory(),
+      hooks: hooks.memory(),
+      jobs: jobs.memory(),
+      // A release whose rollout was refused has used up its number too.
+      nextRelease: releases.lastNumber() + 1
+    }
+    const text = JSON.stringify(content)
+    if (text === written) return
+    memory.write({ ...content, lastEvent: events.lastId })
+    written = text
+  }
+}
+
+/**
+ * Makes what another master has left this one's own, for the time until it has taken it over: if it ends hard too, the
+ * loss that the next one records is its own.
+ */
+export function signCheckpoint (memory: DataDir['memory']) {
+  const content = memory.read()
+  if (content) memory.write({ ...content, master: identifyProcess(process.pid), handedOver: false })
+}
+
+/** @returns what an upgrade has changed */
+export function describeChange (before: Software | null, now: Software): string {
+  const changes = [['clusterdeck', before?.version, now.version], ['Node', before?.nodeVersion, now.nodeVersion]].filter(([, from, to]) => from !== to)
+  if (changes.length === 0) return `clusterdeck ${now.version} on Node ${now.nodeVersion}, unchanged`
+  return changes.map(([what, from, to]) => `${what} ${from ?? '(unknown)'} → ${to}`).join(', ')
+}

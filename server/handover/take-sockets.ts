@@ -1,0 +1,22 @@
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * This is a program of its own. It takes sockets, whose kinds are its arguments, from its channel, which is a connection to another
+ * master. Then it lets another program send them through its descriptor 4, the channel of the process that has started this one.
+ */
+const CHANNEL_OF_PARENT = 4
+const HAND_ON = fileURLToPath(new URL('hand-on-sockets.ts', import.meta.url))
+
+const kinds = process.argv.slice(2)
+const sockets: any[] = []
+process.on('message', ({ index }: { index: number }, socket) => {
+  sockets[index] = socket
+  if (Object.keys(sockets).length < kinds.length) return
+  spawn(process.execPath, [HAND_ON, ...kinds], {
+    env: { ...process.env, NODE_CHANNEL_FD: '3' }, stdio: ['ignore', 'ignore', 'inherit', CHANNEL_OF_PARENT, ...sockets]
+  }).on('exit', (code) => {
+    process.exitCode = code ?? 1
+    if (process.connected) process.disconnect()
+  })
+})

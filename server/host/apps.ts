@@ -1,0 +1,394 @@
+import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { appName } from '../config/app-name.ts'
+import { didYouMean } from '../config/nearest.ts'
+import { DeckError, errorText } from '../errors.ts'
+import { hasLeftWorkers } from '../handover/checkpoint.ts'
+import { openTogether } from '../handover/joint-upgrade.ts'
+import { isReady } from '../health.ts'
+import { createHostedApp, type Arrival, type HostedApp } from './hosted-app.ts'
+import { viewOf } from './app-view.ts'
+import { readConfigOf, readFileOf } from './order-config.ts'
+import type { AppOrder, Entry, createAppList } from './app-list.ts'
+import type { AppView } from '../api/apps.ts'
+import type { ConfigFile } from '../config/apps.ts'
+import type { Lent } from './app-part.ts'
+import type { EventStream, NewEvent } from '../events/stream.ts'
+import type { Log } from '../system/log.ts'
+
+export type Apps = ReturnType<typeof createApps>
+/** an app of a deck that is to come */
+type Expected = { name: string, order: AppOrder, dataDir: string }
+
+/** Several apps are started side by side, in any order. */
+const OTHERS_START_WITHIN_MS = 1000
+/** How often an app that depends on others looks at them. */
+const LOOK_EVERY_MS = 500
+
+/** The apps of a host. */
+export function createApps ({ list, lent, forget, events, log, isBeside = false }: {
+  /** where they are remembered */
+  list: ReturnType<typeof createAppList>
+  lent: Lent
+  /** drops what the keeper has of an app */
+  forget: (name: string) => void
+  /** of the host */
+  events: EventStream
+  log: Log
+  /** another master has the list, until `takeOver` */
+  isBeside?: boolean
+}) {
+  const apps: Map<string, HostedApp> = new Map()
+  const watchers: Set<() => void> = new Set()
+  /** Those that are being removed. */
+  const leaving: Set<HostedApp> = new Set()
+  /** Those that come from a deck, until they serve here. */
+  const arriving: Map<HostedApp, Promise<unknown>> = new Map()
+  /** From then on the list is the next master's. */
+  let isHandedOver = false
+  for (const entry of list.read()) put(entry)
+
+  return {
+    /** @returns by name */
+    list: (): AppView[] => inOrder().map(viewOf),
+
+    /**
+     * Asks no history, as the rest of a view does.
+     * @returns by name
+     */
+    states: (): Pick<AppView, 'name' | 'state'>[] => inOrder().map(({ name, state }) => ({ name, state })),
+
+    /** @throws {DeckError} not-found */
+    view: (name: string): AppView => viewOf(find(name)),
+
+    identity (name: string): string | null {
+      const app = apps.get(name)
+      return app ? app.id ?? '' : null
+    },
+
+    /** @returns null: it does not run */
+    opened (name: string): ReturnType<import('../api/apps.ts').Apps['opened']> {
+      const app = apps.get(name)
+      return app?.part ? { deck: app.part.app.deck, history: app.part.app.history, run: app.part.run } : null
+    },
+
+    /** All of them, for those who look after the process. */
+    all: () => [...apps.values()],
+
+    /** Starts those that ran when the host was there last. */
+    startAll () {
+      for (const app of apps.values()) if (app.isKept) startInOrder(app, 'system')
+    },
+
+    /**
+     * In an upgrade: opens those that take part, and waits until the other master has gone.
+     * @param upgrading their names; null: all that are to run
+     * @returns to be called once the host is there, too
+     * @throws {DeckError} upgrade-failed
+     */
+    async openNext (lines: Parameters<typeof openTogether>[2], upgrading: readonly string[] | null): Promise<() => void> {
+      const names = upgrading ?? [...apps.values()].filter(({ isKept }) => isKept).map(({ name }) => name)
+      const { opened, failed } = await openTogether(names, async (name) => await find(name).openNext(), lines)
+      return () => {
+        for (const { begin } of opened.values()) begin()
+        for (const [name, error] of failed) find(name).fail(error)
+      }
+    },
+
+    /** From here on the list is this master's. The other one may have changed it since, but for the apps that take part in the upgrade. */
+    takeOver () {
+      isBeside = false
+      const entries = list.read()
+      const isIdle = (name: string) => ['stopped', undefined].includes(apps.get(name)?.state)
+      for (const name of [...apps.keys()]) if (isIdle(name) && !entries.some((entry) => entry.name === name)) apps.delete(name)
+      for (const entry of entries) {
+        if (isIdle(entry.name)) put(entry)
+        else apps.get(entry.name)?.changeOrder(entry.order)
+      }
+    },
+
+    /**
+     * Takes an app in, and starts it. It may be one that is here already, with another order: that one counts from its next start on.
+     * @param how `isIdle`: it is not started
+     * @throws {DeckError} invalid-config, unknown-option, entry-not-found, name-taken
+     */
+    async add (order: AppOrder, { actor, isIdle = false }: { actor: string, isIdle?: boolean }): Promise<AppView> {
+      const file = await readFileOf(order)
+      const { name, dataDir, entry, isNamed } = await readOrder(order, file)
+      const known = apps.get(name)
+      checkFolder(dataDir, known)
+      if (known && !isNamed) await checkEntry(entry, known)
+      if (known && known.dataDir !== dataDir) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
+      const app = known ?? put({ name, id: randomUUID(), order, dataDir, isStopped: isIdle })
+      if (!known) tell('app.added', app, { actor })
+      checkStays(app)
+      app.changeOrder(order)
+      tellChange()
+      if (!isIdle) startInOrder(app, actor, file)
+      return viewOf(app)
+    },
+
+    /**
+     * Looks whether an app of a deck could be one of this host's.
+     * @throws {DeckError} as `add`
+     */
+    async expect (order: AppOrder): Promise<Expected> {
+      const { name, dataDir } = await readOrder(order)
+      const expected = { name, dataDir, order }
+      checkNew(expected)
+      return expected
+    },
+
+    /**
+     * Goes on with an app that a deck has let go of. It is remembered only once its own workers serve.
+     * @throws {DeckError} name-taken, start-failed; then nothing of it is left here, and its old workers serve on
+     */
+    async adopt (expected: Expected, arrival: Arrival, { actor }: { actor: string }) {
+      await arrive(expected, arrival.sockets, (app) => app.adopt(arrival, actor))
+      tell('app.added', expected, { actor, message: `${expected.name} has moved into this host with its workers, from ${arrival.from}` })
+    },
+
+    /**
+     * Starts an app in the place of a program of no deck. It is remembered only once its workers serve.
+     * @throws {DeckError} name-taken, start-failed; then nothing of it is left here
+     */
+    async replace (expected: Expected, { sockets, from, abandoned }: Pick<Arrival, 'sockets' | 'from'> & { abandoned: Promise<string> }, { actor }: { actor: string }) {
+      await arrive(expected, sockets, (app) => app.replace({ from, abandoned }, actor))
+      tell('app.added', expected, { actor, message: `${expected.name} has moved into this host, from ${from}` })
+    },
+
+    /** @throws {DeckError} not-found */
+    async start (name: string, { actor }: { actor: string }): Promise<AppView> {
+      const app = find(name)
+      checkStays(app)
+      startInOrder(app, actor)
+      return viewOf(app)
+    },
+
+    /**
+     * @param how `atOnce`: its workers finish nothing
+     * @throws {DeckError} not-found
+     */
+    async stop (name: string, { actor, atOnce = false }: { actor: string, atOnce?: boolean }): Promise<AppView> {
+      const app = find(name)
+      if (atOnce) app.kill(actor)
+      else app.stop(actor)
+      return viewOf(app)
+    },
+
+    /**
+     * Takes an app off the list, once it has stopped.
+     * @param how `purge`: its data folder goes too
+     * @throws {DeckError} not-found
+     */
+    async remove (name: string, { actor, purge = false }: { actor: string, purge?: boolean }): Promise<AppView> {
+      const app = find(name)
+      checkStays(app)
+      leaving.add(app)
+      app.stop(actor)
+      app.closed.then(() => {
+        leaving.delete(app)
+        apps.delete(name)
+        forget(name)
+        tell('app.removed', app, { actor })
+        if (purge) removeFolder(app.dataDir)
+        tellChange()
+      })
+      return viewOf(app)
+    },
+
+    /**
+     * @param handler an app was added, opened, closed or removed
+     * @returns ends it
+     */
+    onChange (handler: () => void): () => void {
+      watchers.add(handler)
+      return () => watchers.delete(handler)
+    },
+
+    /**
+     * Lets all of them finish, side by side.
+     * @returns once nothing is left of them
+     */
+    async leave (actor: string): Promise<void> {
+      for (const app of apps.values()) app.leave(actor)
+      await Promise.all([...apps.values()].map((app) => app.closed))
+    },
+
+    /**
+     * Ends what is left of them.
+     * @param exitCode 1: without any grace
+     */
+    async end (exitCode: number) { await Promise.all([...apps.values()].map((app) => app.end(exitCode))) },
+
+    /** The next master of an upgrade has them. */
+    async handOver () {
+      isHandedOver = true
+      await Promise.all(arriving.values())
+      // What is about to end does so before the others are without a master.
+      await Promise.all([...apps.values()].filter(({ state }) => state === 'stopping').map(({ closed }) => closed))
+      await Promise.all([...apps.values()].map((app) => app.handOver()))
+    }
+  }
+
+  /** @throws {DeckError} name-taken, and what `begin` throws; then nothing of it is left here */
+  async function arrive (expected: Expected, sockets: Arrival['sockets'], begin: (app: HostedApp) => Promise<void>) {
+    const { name, order, dataDir } = expected
+    if (isHandedOver) throw new DeckError('stopping', 'the host is ending')
+    checkNew(expected)
+    lent.links.give(name, sockets)
+    const app = put({ name, id: randomUUID(), order, dataDir, isStopped: false })
+    const settled: PromiseWithResolvers<void> = Promise.withResolvers()
+    arriving.set(app, settled.promise)
+    try {
+      await begin(app)
+    } catch (error) {
+      apps.delete(name)
+      forget(name)
+      throw error
+    } finally {
+      arriving.delete(app)
+      settled.resolve()
+      tellChange()
+    }
+  }
+
+  /** @returns as its configuration says now; `isNamed`: by somebody */
+  async function readOrder (order: AppOrder, file?: ConfigFile | null): Promise<{ name: string, dataDir: string, entry: string, isNamed: boolean }> {
+    const config = await readConfigOf(order, { name: order.name, file })
+    const name = order.name ?? config.name
+    return { name: name ?? appName(config), dataDir: config.dataDir, entry: config.entry, isNamed: name !== undefined }
+  }
+
+  /**
+   * Two apps of one folder are called the same as long as nobody names them.
+   * @throws {DeckError} name-taken
+   */
+  async function checkEntry (entry: string, { name, order }: HostedApp) {
+    // What cannot be read any more is to be replaced.
+    const before = await readOrder(order).then((read) => read.entry, () => entry)
+    if (before !== entry) throw taken('name', name, `which runs ${before}; choose --name and --data-dir for another app, or --name ${name} to run ${entry} in its place from its next start on`)
+  }
+
+  /**
+   * @param own the one that has it already
+   * @throws {DeckError} name-taken
+   */
+  function checkFolder (dataDir: string, own?: HostedApp) {
+    const twin = [...apps.values()].find((each) => each.dataDir === dataDir && each !== own)
+    if (twin) throw taken('dataDir', dataDir, `the folder of ${twin.name}; choose one by --data-dir`)
+  }
+
+  /** @throws {DeckError} name-taken */
+  function checkNew ({ name, dataDir }: Expected) {
+    const known = apps.get(name)
+    if (known) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
+    checkFolder(dataDir)
+  }
+
+  function put (entry: Entry) {
+    const app = createHostedApp(entry, lent, { onChange: () => tellState(app) })
+    apps.set(entry.name, app)
+    return app
+  }
+
+  function inOrder () {
+    return [...apps.values()].sort((one, other) => one.name < other.name ? -1 : 1)
+  }
+
+  /** @throws {DeckError} not-found */
+  function find (name: string): HostedApp {
+    const app = apps.get(name)
+    if (app) return app
+    const known = apps.size === 0 ? 'it has none' : `it has ${[...apps.keys()].sort().join(', ')}`
+    throw new DeckError('not-found', `This host has no app ${JSON.stringify(name)}${didYouMean(name, apps.keys())}; ${known}`)
+  }
+
+  /** @throws {DeckError} stopping */
+  function checkStays (app: HostedApp) {
+    if (leaving.has(app)) throw new DeckError('stopping', `${app.name} is being removed`)
+  }
+
+  /**
+   * Once it has stopped, and those that it depends on are ready.
+   * @param file as it has just been read
+   */
+  function startInOrder (app: HostedApp, actor: string, file?: ConfigFile | null) {
+    if (app.state === 'stopping') {
+      app.closed.then(() => { if (!leaving.has(app)) startInOrder(app, actor) })
+      return
+    }
+    if (app.state !== 'stopped' && app.state !== 'failed') return
+    const { dependsOn } = app.order
+    tell('app.started', app, { actor })
+    // Workers that a dead master has left need this one now, whatever has become of the other apps.
+    app.start(dependsOn.length === 0 || hasLeftWorkers(app.dataDir) ? { file } : { untilReady: untilReady(dependsOn) })
+  }
+
+  function tell (type: string, { name }: { name: string }, more: Partial<NewEvent> = {}) {
+    events.publish({ type, actor: 'system', detail: { app: name }, ...more })
+  }
+
+  /** @returns why one of them does not get ready; null: all are */
+  function untilReady (names: string[]): Promise<string | null> {
+    const begunAt = performance.now()
+    return new Promise((resolve) => {
+      const timer = setInterval(look, LOOK_EVERY_MS)
+      watchers.add(look)
+      look()
+
+      function look () {
+        const missing = names.find((name) => !isUp(apps.get(name)))
+        const app = missing === undefined ? undefined : apps.get(missing)
+        const isIdle = app?.state === 'failed' || app?.state === 'stopped'
+        if (missing !== undefined && app && (!isIdle || performance.now() - begunAt < OTHERS_START_WITHIN_MS)) return
+        watchers.delete(look)
+        clearInterval(timer)
+        resolve(missing === undefined ? null : `it depends on ${missing}, which ${stateText(app)}`)
+      }
+    })
+  }
+
+  function tellState (app: HostedApp) {
+    if (app.state === 'stopped') tell('app.stopped', app)
+    if (app.state === 'failed') tell('app.failed', app, { message: app.reason })
+    tellChange()
+  }
+
+  function tellChange () {
+    remember()
+    for (const handler of watchers) handler()
+  }
+
+  /** A full disk keeps no app from running; the next change tries again. */
+  function remember () {
+    if (isBeside || isHandedOver) return
+    try {
+      list.write([...apps.values()].filter((app) => !arriving.has(app)).map(({ name, id, order, dataDir, isKept }) => ({ name, ...(id !== undefined && { id }), order, dataDir, isStopped: !isKept })))
+    } catch (error) {
+      log.error({ err: error }, 'the list of apps could not be written')
+    }
+  }
+
+  function removeFolder (folder: string) {
+    try {
+      rmSync(folder, { recursive: true, force: true })
+    } catch (error) {
+      log.error({ err: error }, `the data folder ${folder} could not be removed: ${errorText(error)}`)
+    }
+  }
+}
+
+function taken (option: 'name' | 'dataDir', received: string, whose: string) {
+  return new DeckError('name-taken', `${option}: expected one that no other app of this host has, received ${JSON.stringify(received)}, ${whose}`)
+}
+
+function stateText (app: HostedApp | undefined) {
+  if (!app) return 'this host does not have'
+  return app.state === 'failed' ? `failed (${app.reason})` : 'is stopped'
+}
+
+/** @returns whether it runs, with all of its workers ready or at their end */
+function isUp (app: HostedApp | undefined): boolean {
+  return Boolean(app?.part && app.state === 'running' && isReady(app.part.app.supervisor.snapshot()))
+}

@@ -1,0 +1,291 @@
+import { DeckError, errorText } from '../errors.ts'
+import { noteExit, type Exit, type KeptData, type Predecessor } from '../keeper/link.ts'
+import { openAppPart, type AppPart, type Lent } from './app-part.ts'
+import { readConfigOf } from './order-config.ts'
+import { createRecovery } from './recovery.ts'
+import { untilReplaced, untilServed } from './until-served.ts'
+import type { AppOrder, Entry } from './app-list.ts'
+import type { ConfigFile } from '../config/apps.ts'
+import type { AppState } from '../config/app-states.ts'
+import type { SocketHandle } from '../../workers/node-internals.d.ts'
+import type { Config } from '../config/config.ts'
+
+export type HostedApp = ReturnType<typeof createHostedApp>
+/** Who wants it to stop. `comesBack`: it is started again with the host. */
+type StopOrder = { actor: string, comesBack: boolean }
+
+/** What another master has left of an app. */
+export type Arrival = {
+  /** that master */
+  before: Predecessor
+  /** what it is, in words */
+  from: string
+  /** by the keeper's key */
+  sockets: ReadonlyMap<string, { handle: SocketHandle, data?: KeptData }>
+  /** is replaced by whoever wants to know how its workers end */
+  onExit: (exit: Exit) => void
+}
+
+/** An app of a host, which runs or does not. What there is of it in this process is its part; where that fails, it is made anew. */
+export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopped }: Entry, lent: Lent, { onChange }: { onChange: () => void }) {
+  let order = firstOrder
+  let isKept = !isStopped
+  let status: { state: AppState, reason: string | null } = { state: 'stopped', reason: null }
+  /** as it was read last */
+  let config: Config | null = null
+  /** The one that is here; after a fault, the one that has failed, until the next is made. */
+  let part: AppPart | null = null
+  /** Resolves once it is open, or cannot be. */
+  let opening: Promise<unknown> = Promise.resolve()
+  /** Resolves once nothing of it is left in this process. */
+  let closed: PromiseWithResolvers<void> = Promise.withResolvers()
+  closed.resolve()
+  let stopOrder: StopOrder | null = null
+  /** The next master has it, so nothing begins here any more. */
+  let isHandedOver = false
+  const recovery = createRecovery()
+  /** How those workers and runs of jobs have ended that a part has left. */
+  const exits: Exit[] = []
+
+  return {
+    name,
+    id,
+    dataDir,
+    get order () { return order },
+    get state () { return status.state },
+    get reason () { return status.reason },
+    get config () { return config },
+    /** Its part in this process, unless that is about to leave. */
+    get part () { return part?.isOpen ? part : null },
+    /** What this process has of it, also while that leaves. */
+    get present () { return part?.app ?? null },
+    /** Whether it is to run when the host starts. */
+    get isKept () { return isKept },
+    /** Whether it has failed for a while only: its part of this host is made anew. */
+    get isRetried () { return isBeingRecovered() && isKept },
+    get closed () { return closed.promise },
+
+    /** @param next counts from its next start on */
+    changeOrder (next: AppOrder) { order = next },
+
+    /**
+     * Starts it, unless it runs.
+     * @param how `untilReady`: resolves once the apps that it depends on are
+     * ready, with the reason why one is not; `file`: its config file, as it has just been read
+     */
+    async start ({ untilReady, file }: { untilReady?: Promise<string | null>, file?: ConfigFile | null } = {}) {
+      isKept = true
+      if (isBeingRecovered()) {
+        stopOrder = null
+        if (recovery.isPausing) await openAgain()
+        return
+      }
+      if (!isIn('stopped', 'failed')) return
+      if (untilReady) {
+        change('waiting')
+        const missing = await untilReady
+        // It may have been stopped meanwhile.
+        if (!isIn('waiting') || isHandedOver) return
+        if (missing !== null) return change('failed', missing)
+      }
+      await open({ file })
+    },
+
+    /**
+     * Goes on with what another master has left, and waits until its own workers have taken the place of those.
+     * @throws {DeckError} start-failed; then it is closed here, and those workers serve on
+     */
+    async adopt (arrival: Arrival, actor: string) {
+      arrival.onExit = keepExit
+      await open({ before: arrival.before })
+      const opened = part
+      if (!opened?.isOpen) throw new DeckError('start-failed', String(status.reason))
+      // If somebody stops it meanwhile, or its part here fails and is made anew, that is the host's matter already.
+      const missing = await Promise.race([untilServed(opened.app), Promise.race([opened.fault, closed.promise]).then(() => null)])
+      if (missing) {
+        await giveBack(opened, missing)
+        throw new DeckError('start-failed', missing)
+      }
+      opened.app.events.publish({ type: 'app.adopted', actor, message: `moved into the host as ${name}, from ${arrival.from}` })
+    },
+
+    /**
+     * Starts it in the place of a program of no deck, which serves on meanwhile, and waits until its workers serve where that one does.
+     * @param how `from`: that program, in words; `abandoned`: whoever wants it has gone
+     * @throws {DeckError} start-failed; then none of its workers is left
+     */
+    async replace ({ from, abandoned }: { from: string, abandoned: Promise<string> }, actor: string) {
+      await open({})
+      const opened = part
+      if (!opened?.isOpen) throw new DeckError('start-failed', String(status.reason))
+      const ended = closed.promise.then(() => status.reason ?? 'it was stopped')
+      const missing = await Promise.race([untilReplaced(opened.app), opened.fault.then(errorText), ended, abandoned])
+      if (missing === null) {
+        opened.app.events.publish({ type: 'app.adopted', actor, message: `started in this host as ${name}, in the place of ${from}` })
+        return
+      }
+      this.stop(actor)
+      await closed.promise
+      throw new DeckError('start-failed', missing)
+    },
+
+    /** Lets its workers finish. */
+    stop (actor: string) {
+      isKept = false
+      if (isIn('failed') && !isBeingRecovered()) return change('stopped')
+      drain({ actor, comesBack: false })
+    },
+
+    /** Ends it at once, where it is open. */
+    async kill (actor: string) {
+      this.stop(actor)
+      if (part?.isOpen) await endPart(part, { exitCode: 1 })
+    },
+
+    /** Lets its workers finish because the host ends: it is started again with the host. */
+    leave (actor: string) { drain({ actor, comesBack: true }) },
+
+    /**
+     * Ends what is left of it, as the host ends.
+     * @param exitCode 1: without any grace
+     */
+    async end (exitCode: number) {
+      if (isBeingRecovered()) close('stopped')
+      if (isIn('waiting')) change('stopped')
+      stopOrder ??= { actor: 'system', comesBack: true }
+      if (part?.isOpen) await endPart(part, { exitCode })
+    },
+
+    /**
+     * In an upgrade: starts its workers beside those of the other master, and waits until that one has gone.
+     * @returns `begin`: the host is there, too
+     * @throws {import('../errors.ts').DeckError} upgrade-failed, and what a start throws
+     */
+    async openNext (): Promise<{ begin: () => void }> {
+      const next = await openPart({})
+      return { begin: () => begin(next) }
+    },
+
+    /** It could not be opened in an upgrade that has succeeded without it. */
+    fail (error: unknown) { close('failed', errorText(error)) },
+
+    /** The next master of an upgrade has it. */
+    async handOver () {
+      isHandedOver = true
+      recovery.endPause()
+      await opening
+      if (isIn('stopping')) await closed.promise
+      await (part?.isOpen ? part.handOver() : part?.left)
+    }
+  }
+
+  function isIn (...states: AppState[]) {
+    return states.includes(status.state)
+  }
+
+  function change (state: AppState, reason: string | null = null) {
+    status = { state, reason }
+    // Whoever hears of it is no part of the app.
+    lent.scopes.outside(onChange)
+  }
+
+  /** Whether its part has failed, and the next one is yet to be opened. */
+  function isBeingRecovered () {
+    return isIn('failed') && (part !== null || recovery.isPausing)
+  }
+
+  function drain (wanted: StopOrder) {
+    if (isIn('waiting')) return change('stopped')
+    if (!isBeingRecovered() && !isIn('starting', 'running')) return
+    stopOrder = wanted
+    // Workers that a part has left can only be ended by another part, which is opened for that: at once, or as soon as the one before
+    // has let go of them.
+    if (!isBeingRecovered()) drainPart(wanted)
+    else if (recovery.isPausing) openAgain()
+  }
+
+  /** @param by a part that is not open yet is drained once it is */
+  function drainPart ({ actor }: StopOrder) {
+    if (part?.isOpen) part.app.deck.dispatch({ type: 'stop', actor })
+    change('stopping')
+  }
+
+  /** @param how `file`: as it has just been read; `before`: the master that it comes from */
+  async function open (how: { file?: ConfigFile | null, before?: Arrival['before'] | null }) {
+    opening = lent.scopes.outside(() => openPart(how)).then(begin).catch((error) => {
+      if (recovery.fault === null || stopOrder !== null) return close('failed', errorText(error))
+      change('failed', `its part of this host failed, and cannot be made anew: ${errorText(error)}`)
+      tryAgain()
+    })
+    await opening
+  }
+
+  async function openPart ({ file, before = null }: Parameters<typeof open>[0]): Promise<AppPart> {
+    const { fault } = recovery
+    if (part === null) closed = Promise.withResolvers()
+    change('starting')
+    config = await readConfigOf(order, { name, file })
+    return await openAppPart({ name, order, config, origin: { fault, exits, before } }, lent)
+  }
+
+  function begin (opened: AppPart) {
+    recovery.end()
+    part = opened
+    opened.begin({
+      state: () => status.state,
+      onRunning () { if (isIn('starting')) change('running') },
+      onBlocked: (reason) => endPart(opened, { exitCode: 1, state: 'failed', reason }),
+      onFinished: () => endPart(opened, { exitCode: 0 })
+    })
+    lent.scopes.outside(() => opened.fault.then((error) => onFault(opened, error)))
+    if (stopOrder !== null) drainPart(stopOrder)
+  }
+
+  /** Its workers serve on, and it is made anew. */
+  async function onFault (faulty: AppPart, error: unknown) {
+    // It is being closed anyway.
+    if (!faulty.isOpen) return
+    const { message } = recovery.begin(error)
+    const left = faulty.letGo(keepExit)
+    change('failed', `its part of this host failed, and is made anew; its workers serve on: ${message}`)
+    await left
+    // Else the host has ended it meanwhile.
+    if (part === faulty) tryAgain()
+  }
+
+  function tryAgain () {
+    if (stopOrder !== null) return openAgain()
+    if (!isHandedOver) lent.scopes.outside(() => recovery.later(openAgain))
+  }
+
+  async function openAgain () {
+    recovery.endPause()
+    if (!isHandedOver) await open({})
+  }
+
+  function keepExit (exit: Exit) {
+    noteExit(exits, exit)
+    if (part?.isOpen) part.reaped(exit)
+  }
+
+  /** Leaves it to another master, for which this one is as if it had never been. */
+  async function giveBack (current: AppPart, why: string) {
+    await current.move(`the app did not move into the host: ${why}`).catch((error) => lent.log.error({ err: error, app: name }, 'an app could not be given back as it should'))
+    close('failed', why)
+  }
+
+  async function endPart (current: AppPart, { exitCode, state = 'stopped', reason = null }: { exitCode: number, state?: 'stopped' | 'failed', reason?: string | null }) {
+    if (!current.isOpen) return
+    await current.stop(exitCode).catch((error) => { reason ??= errorText(error) })
+    if (state === 'stopped' && !stopOrder?.comesBack) isKept = false
+    close(state, reason)
+  }
+
+  function close (state: 'stopped' | 'failed', reason: string | null = null) {
+    recovery.endPause()
+    part = null
+    stopOrder = null
+    change(state, reason)
+    closed.resolve()
+  }
+}

@@ -1,0 +1,11 @@
+/**
+ * Reads something from the history, on which no job depends.
+ * @returns null: the history cannot be read
+ */
+export function orNone <T>(read: () => T): T | null {
+  try {
+    return read()
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,270 @@
+import type { Exit, Handlers, KeeperLink, KeptData, Predecessor, ToKeeper } from './link.ts'
+import type { SocketHandle } from '../../workers/node-internals.d.ts'
+
+/** of what the keeper says */
+type TypeForApps = 'reaped' | 'relay' | 'take-over' | 'upgrade-failed'
+type FromApp = Extract<ToKeeper, { type: 'watch' | 'upgrade' | 'cancel' | 'serving' | 'relay' }>
+
+/**
+ * What an app needs of a keeper. The whole line of a master with one app is one of these.
+ * `claim`: asks for a socket of the service manager, which may be another app's; where there is no other app, nobody asks
+ */
+export type AppLink = Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memory' | 'spare' | 'failUpgrade' | 'failure' | 'onLost' | 'offLost'> & {
+   send: (message: FromApp) => void,
+   on: <Type extends TypeForApps>(type: Type, handler: Handlers[Type]) => void,
+   claim?: (fd: number) => boolean
+ }
+
+export type AppLinks = ReturnType<typeof createAppLinks>
+
+/** What the keeper holds of an app of a host has this before its key, and the app's name, which has no blank in it. */
+const NAMED = /^of (\S+) (.*)$/s
+const FOR_APPS: readonly TypeForApps[] = Object.freeze(['reaped', 'relay', 'take-over', 'upgrade-failed'])
+
+function namedKey (name: string, key: string) {
+  return `of ${name} ${key}`
+}
+
+/**
+ * Divides the one line to the keeper among the apps of a host: each has its own sockets, its own checkpoint and its own
+ * events there, and sees those of no other.
+ * @param hooks what an app throws at what it is told
+ */
+export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf' | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'failNext'>, { onFault = rejectLater }: { onFault?: (error: unknown, name: string) => void } = {}) {
+  /** Those that are open, by the name of the app. */
+  const open: Map<string, ReturnType<typeof openLink>> = new Map()
+  const kept = takeNamed(keeper.held)
+  /** Who has which socket of the service manager, by its number. */
+  const claims: Map<number, string> = new Map()
+  for (const [name, sockets] of kept) for (const { data } of sockets.values()) if (data?.inherited !== undefined) claims.set(data.inherited, name)
+  /** Of a next master, those whose workers are all ready. */
+  const serving: Set<string> = new Set()
+  /** those that are waited for; null: that is not known yet */
+  let awaited: readonly string[] | null = null
+  let isLost = false
+  let { role, predecessor } = keeper
+  keeper.on('take-over', (message) => {
+    role = 'current'
+    predecessor = message.predecessor ?? predecessor
+  })
+  for (const type of FOR_APPS) keeper.on(type, (message: any) => tellApps(message.app, ({ hear }) => hear(type, message)))
+  keeper.onLost(() => {
+    isLost = true
+    tellApps(undefined, ({ lose }) => lose())
+  })
+
+  return {
+    /** Opens the line of an app, which gets the sockets that the master before has left to it, and closes them itself. */
+    of (name: string, how?: LinkOptions): AppLink {
+      closeLink(name)
+      takeLate()
+      const opened = openLink(name, how)
+      open.set(name, opened)
+      return opened.link
+    },
+
+    /** Gives an app that is not open yet the sockets that it had elsewhere. */
+    give (name: string, sockets: ReadonlyMap<string, { handle: SocketHandle, data?: KeptData }>) {
+      for (const [key, { handle, data }] of sockets) {
+        keeper.hold(namedKey(name, key), handle, data)
+        socketsOf(name).set(key, { handle, data })
+      }
+    },
+
+    /** In an upgrade: the other master hands over as soon as these serve. */
+    awaitServing (names: readonly string[]) {
+      awaited = names
+      tellServing()
+    },
+
+    /**
+     * The app is not in this master any more. What the keeper has of it stays there.
+     * @param how `keepsSockets`: they are still open, for the same app that is opened anew
+     */
+    close: closeLink,
+
+    /** The app is not known any more: nothing of it stays with the keeper. */
+    forget: forgetApp,
+
+    /** Forgets whatever belongs to none of these; in an upgrade, once this is the only master. */
+    dropUnknown (names: Iterable<string>) {
+      takeLate()
+      const known = new Set(names)
+      for (const name of new Set([...kept.keys(), ...keeper.rememberedApps()])) if (!known.has(name)) forgetApp(name)
+    }
+  }
+
+  /** @param name undefined: all */
+  function tellApps (name: string | undefined, tell: (opened: ReturnType<typeof openLink>) => void) {
+    for (const [its, opened] of [...open]) {
+      if (name !== undefined && name !== its) continue
+      try {
+        tell(opened)
+      } catch (error) {
+        onFault(error, its)
+      }
+    }
+  }
+
+  function tellServing () {
+    if (!awaited?.every((name) => serving.has(name))) return
+    awaited = null
+    keeper.send({ type: 'serving' })
+  }
+
+  function openLink (name: string, { call = (work) => work(), fault = null, exits = [], before = null }: LinkOptions = {}) {
+    const sockets = socketsOf(name)
+    const held = heldBy(sockets)
+    const handlers: Map<TypeForApps, ((message: any) => void)[]> = new Map()
+    const onLost: Set<() => void> = new Set()
+    let isOpen = true
+
+    const link: AppLink = {
+      get isKept () { return keeper.isKept },
+      role,
+      predecessor: fault ? { pid: process.pid, code: null, signal: null, fault } : before ?? predecessor,
+      get exits () { return [...keeper.exits, ...exits] },
+      // This process tells itself how those end that were its children, and another deck how those of its own do.
+      reaps: keeper.reaps || fault !== null || before !== null,
+      held,
+      memory: keeper.memoryOf(name),
+      spare: keeper.spareOf(name),
+
+      // A timer of an app that has gone may come late, when the app is here again.
+      hold (key, handle, data) {
+        if (!isOpen) return
+        sockets.set(key, { handle: null, own: handle, data })
+        return keeper.hold(namedKey(name, key), handle, data)
+      },
+
+      drop (key) {
+        if (!isOpen) return
+        sockets.get(key)?.handle?.close()
+        sockets.delete(key)
+        keeper.drop(namedKey(name, key))
+      },
+
+      claim (fd) {
+        if (!claims.has(fd)) claims.set(fd, name)
+        return claims.get(fd) === name
+      },
+
+      send (message) { if (isOpen) passOn(message.type, message) },
+
+      get failure () { return keeper.failure },
+      failUpgrade: (reason) => keeper.failUpgrade(`${name}: ${reason}`),
+
+      on (type, handler) { handlers.set(type, [...handlers.get(type) ?? [], handler]) },
+
+      onLost (handler) {
+        onLost.add(handler)
+        if (isLost) Promise.resolve().then(() => { if (isOpen && onLost.has(handler)) handler() })
+      },
+
+      offLost (handler) { onLost.delete(handler) }
+    }
+    const passed: { [Type in FromApp['type']]: (message: Extract<FromApp, { type: Type }>) => void } = {
+      // How long a master may be silent is said by the host, and when another one starts.
+      watch () {},
+      upgrade () {},
+      cancel ({ reason }) {
+        if (reason !== undefined) keeper.failNext(`${name}: ${reason}`)
+        keeper.send({ type: 'cancel' })
+      },
+      relay: (message) => keeper.send(message.failing === undefined ? { ...message, app: name } : message),
+      serving () {
+        serving.add(name)
+        tellServing()
+      }
+    }
+    return {
+      link,
+
+      hear (type: TypeForApps, message: any) { for (const handler of handlers.get(type) ?? []) call(() => handler(message)) },
+
+      lose () { for (const handler of [...onLost]) call(handler) },
+
+      end () { isOpen = false }
+    }
+
+    function passOn <Type extends FromApp['type']>(type: Type, message: Extract<FromApp, { type: Type }>) {
+      passed[type](message)
+    }
+  }
+
+  /** In an upgrade, the keeper gives at the end what the other master has held since. */
+  function takeLate () {
+    for (const [name, late] of takeNamed(keeper.held)) {
+      const sockets = socketsOf(name)
+      for (const [key, socket] of late) {
+        sockets.get(key)?.handle?.close()
+        sockets.set(key, socket)
+      }
+    }
+  }
+
+  function socketsOf (name: string) {
+    const sockets = kept.get(name) ?? new Map()
+    kept.set(name, sockets)
+    return sockets
+  }
+
+  /** The service manager's belong to all, see `claim`. */
+  function heldBy (sockets: Sockets): AppLink['held'] {
+    const held = new Map([...keeper.held].filter(([, { data }]) => data && 'fd' in data))
+    for (const [key, { handle, data }] of sockets) {
+      if (handle === null) continue
+      held.set(key, { handle, data })
+      sockets.set(key, { handle: null, own: handle, data })
+    }
+    return held
+  }
+
+  function closeLink (name: string, { keepsSockets = false }: { keepsSockets?: boolean } = {}) {
+    open.get(name)?.end()
+    open.delete(name)
+    for (const [key, { handle, own = null, data }] of kept.get(name) ?? []) kept.get(name)?.set(key, { handle: handle ?? (keepsSockets ? own : null), data })
+    const used = [...kept.get(name)?.values() ?? []].map(({ data }) => data?.inherited)
+    for (const [fd, its] of claims) if (its === name && !used.includes(fd)) claims.delete(fd)
+  }
+
+  function forgetApp (name: string) {
+    for (const [key, { handle }] of kept.get(name) ?? []) {
+      keeper.drop(namedKey(name, key))
+      handle?.close()
+    }
+    kept.delete(name)
+    closeLink(name)
+    keeper.memoryOf(name).write(null)
+    keeper.spareOf(name).clear()
+  }
+}
+
+/** It is nobody's to catch. */
+function rejectLater (error: unknown) {
+  Promise.reject(error)
+}
+
+/** by key; `handle`: null: the app has it, and closes it; `own`: that one */
+type Sockets = Map<string, { handle: SocketHandle | null, own?: SocketHandle, data?: KeptData }>
+export type Fault = NonNullable<Predecessor['fault']>
+/**
+ * `call`: calls the app, so that what it throws keeps nothing from the others; `fault`: by which it was closed here, without a word; `exits`: of the workers that it has left;
+ * `before`: the master of the deck that it comes from.
+ */
+export type LinkOptions = { call?: (work: () => void) => void, fault?: Fault | null, exits?: Exit[], before?: Predecessor | null }
+
+/**
+ * @param held what belongs to an app goes out of it
+ * @returns by the name of the app
+ */
+function takeNamed (held: KeeperLink['held']): Map<string, Sockets> {
+  const taken: ReturnType<typeof takeNamed> = new Map()
+  for (const [named, { handle, data }] of held) {
+    const [, name, key] = NAMED.exec(named) ?? []
+    if (name === undefined || (data && 'fd' in data)) continue
+    held.delete(named)
+    taken.set(name, (taken.get(name) ?? new Map()).set(key, { handle, data }))
+  }
+  return taken
+}

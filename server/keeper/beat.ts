@@ -1,0 +1,15 @@
+import { lookInMiddleOfSecond } from '../../workers/look-together.ts'
+import { closeInspector, isInspected, letInspectorTakeAnyPort } from '../../workers/inspector.ts'
+import type { KeeperLink } from './link.ts'
+
+const BEAT_MS = 1000
+
+/** Tells the keeper once a second that this master answers: one that does not is ended, and replaced. */
+export function startBeat (keeper: Pick<KeeperLink, 'isKept' | 'send' | 'on' | 'onLost'>) {
+  if (!keeper.isKept) return
+  letInspectorTakeAnyPort()
+  const sendBeat = () => keeper.send({ type: 'beat', isInspected: isInspected() })
+  keeper.onLost(lookInMiddleOfSecond(sendBeat, BEAT_MS))
+  keeper.on('close-inspector', closeInspector)
+  sendBeat()
+}

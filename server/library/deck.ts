@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { parseArgument } from '../api/input.ts'
+import { deepFreeze } from '../config/deep-freeze.ts'
+import { MESSAGE_ORDER, ROLLOUT_ORDER, SCALE_ORDER } from '../config/orders.ts'
+import { DeckError } from '../errors.ts'
+import { createDeckEvents } from './events.ts'
+import type { Deck, Rollout, Status } from './types.ts'
+import type { Master } from '../host/master.ts'
+import type { DeckEvent } from '../events/stream.ts'
+
+const { note, path, release, strategy } = ROLLOUT_ORDER
+const ORDERS = Object.freeze({
+  restart: z.strictObject({ note }).describe('an object'),
+  deploy: z.strictObject({ note, path, strategy }).describe('an object'),
+  rollback: z.strictObject({ note, release, strategy }).describe('an object'),
+  send: z.strictObject({ worker: z.int().min(1).optional().describe('the id of a worker') }).describe('an object')
+})
+
+const actor = 'program'
+
+/** What a program that has started a master can do with it. Each promise resolves at the end of what was asked for. */
+export function createLibraryDeck ({ admin, deck, stopped }: Master): Deck {
+  let stopping: Promise<void> | undefined
+
+  return Object.freeze({
+    adminUrl: admin.url,
+    // A getter keeps the token out of a log of the whole deck.
+    get token () { return admin.token },
+    signInLink: admin.signInLink,
+    events: createDeckEvents(deck.events),
+    stopped: stopped.then(() => {}),
+
+    snapshot: readStatus,
+
+    async restart (order = {}) {
+      const wanted = parseArgument(ORDERS.restart, order, 'restart')
+      return await untilDone(deck.dispatch({ ...wanted, type: 'rollout', kind: 'restart', actor }))
+    },
+
+    async deploy (order = {}) {
+      return await untilDone(await deck.deploy({ ...parseArgument(ORDERS.deploy, order, 'deploy'), actor }))
+    },
+
+    async rollback (order = {}) {
+      const wanted = parseArgument(ORDERS.rollback, order, 'rollback')
+      return await untilDone(deck.dispatch({ ...wanted, type: 'rollout', kind: 'rollback', actor }))
+    },
+
+    async scale (workers) {
+      parseArgument(SCALE_ORDER, { workers }, 'scale')
+      deck.dispatch({ type: 'scale', workers, actor })
+      return await untilScaled()
+    },
+
+    async send (type, data, order = {}) {
+      parseArgument(MESSAGE_ORDER, { type, data }, 'send')
+      const { worker } = parseArgument(ORDERS.send, order, 'send')
+      return deck.send({ type, data, worker, actor })
+    },
+
+    stop () {
+      stopping ??= stopDeck()
+      return stopping
+    }
+  })
+
+  function readStatus (): Status {
+    return deepFreeze(structuredClone(deck.status()))
+  }
+
+  function untilDone ({ id }: { id: number }): Promise<Rollout> {
+    return untilEvent(`rollout ${id} was done`, ({ rollout, detail }) => rollout === id && detail?.done === true ? deepFreeze(structuredClone(detail as Rollout)) : null)
+  }
+
+  async function untilScaled (): Promise<Status> {
+    return statusIfScaled() ?? await untilEvent('all workers were ready', statusIfScaled)
+  }
+
+  /** @returns null: not yet. Somebody else may scale it too, so it reads the wanted number each time. */
+  function statusIfScaled (): Status | null {
+    const status = readStatus()
+    const { desiredWorkers, readyWorkers, finishedWorkers, workers } = status
+    return readyWorkers + finishedWorkers === desiredWorkers && workers.length === desiredWorkers ? status : null
+  }
+
+  /** @param look null: not yet */
+  function untilEvent <T>(what: string, look: (event: DeckEvent) => T | null): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const unsubscribe = deck.events.subscribe((event) => {
+        const found = look(event)
+        if (found === null && event.type !== 'master.stopped') return
+        unsubscribe()
+        if (found === null) reject(new DeckError('stopping', `the deck has stopped before ${what}`))
+        else resolve(found)
+      })
+    })
+  }
+
+  async function stopDeck () {
+    if (deck.snapshot().state !== 'stopping') deck.dispatch({ type: 'stop', actor })
+    await stopped
+  }
+}

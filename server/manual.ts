@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+
+/** The manual: one set of Markdown pages for a code host, the terminal and the dashboard. Its index lists them in their order. */
+type Page = { name: string, title: string, about: string }
+
+const FOLDER = new URL('../views/docs/', import.meta.url)
+const INDEX = 'README'
+const LISTED = /^- \[(?<title>[^\]]+)\]\((?<name>[\w-]+)\.md\): (?<about>.+)$/gm
+/** Marks for those who edit a page, and for its tests. */
+const COMMENT_LINE = /^<!-- .* -->\n/gm
+
+/** Markdown by name */
+const texts: Map<string, string> = new Map()
+
+/** @returns in the order in which one reads them */
+export function manualPages (): Page[] {
+  return [...manualIndex().matchAll(LISTED)].map(({ groups }) => ({ ...groups } as Page))
+}
+
+/** @returns Markdown */
+export function manualIndex (): string {
+  return read(INDEX)
+}
+
+/** @returns Markdown; null: there is no such page */
+export function manualPage (name: string): string | null {
+  return manualPages().some((page) => page.name === name) ? read(name) : null
+}
+
+/** @returns the files belong to this version, and do not change under it */
+function read (name: string): string {
+  const text = texts.get(name) ?? readFileSync(new URL(`${name}.md`, FOLDER), 'utf8').replace(COMMENT_LINE, '')
+  texts.set(name, text)
+  return text
+}
+
+/**
+ * Ids of headings as code hosts make them, so that a link leads to the same place everywhere.
+ * @returns for the headings of one page, in their order
+ */
+export function createSlugs (): (heading: string) => string {
+  const seen: Map<string, number> = new Map()
+  return (heading) => {
+    const slug = heading.trim().toLowerCase().replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '').replaceAll(' ', '-')
+    const count = seen.get(slug) ?? 0
+    seen.set(slug, count + 1)
+    return count === 0 ? slug : `${slug}-${count}`
+  }
+}

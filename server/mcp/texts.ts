@@ -1,0 +1,348 @@
+import { formatBytes, formatCommit, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate } from '../../public/format.ts'
+import { changedParts } from '../config/changed-parts.ts'
+import { oneLine } from '../system/one-line.ts'
+import type { Told } from './tools.ts'
+import type { HotFunctions } from '../api/hot-functions.ts'
+import type { ProfileChanges, ProfileFunctions } from '../api/profiles.ts'
+
+/**
+ * Answers for a model: the line that matters first, then a few more; the data are short, as each word of an answer is read and paid for.
+ * What the app has written is quoted, and cut.
+ */
+/** as the API describes it */
+type Json = any
+
+const MAX_LINE_CHARS = 400
+const MAX_STDERR_LINES = 15
+const MAX_ROWS = 30
+/** Events of each worker in a rollout, and of people who read: they explain no change of the figures. */
+const ROUTINE = new Set(['access.used', 'diagnostics.started', 'diagnostics.finished', 'rollout.step', 'worker.forked', 'worker.online', 'worker.listening', 'worker.ready', 'worker.draining'])
+const REPLACING = new Set(['deploy', 'rollback', 'restart'])
+const MAX_NEAR = 12
+
+export function statusStory (status: Json, now: number): Told {
+  const { app, health, release, rollout, workers, notices, upgrade, history, master, dispatch } = status
+  return {
+    text: lines([
+      `${app.name}: ${health.text}. ${release.id} runs${release.git ? ` (commit ${formatCommit(release.git.commit)}${release.git.subject ? ` ${quoted(release.git.subject)}` : ''})` : ''}, made ${release.createdAt}.`,
+      health.hint,
+      ...health.reasons.map(({ slots, text, crashGroup, isNewInRelease }: Json) => `- ${slots.length > 0 ? `slot ${slots.join(', ')}: ` : ''}${clip(text)}${crashGroup ? ` (crash group ${crashGroup}: see "crash")` : ''}${isNewInRelease ? '; new in this release' : ''}`),
+      rollout && `Rollout ${rollout.id} runs: ${rollout.kind} from ${rollout.from} to ${rollout.to}, ${rollout.state}, ${rollout.progress.replaced} of ${rollout.progress.total} slots${rollout.reason ? `: ${clip(rollout.reason)}` : ''}.`,
+      upgrade && 'The master is being replaced.',
+      history?.problem && `The history cannot be written: ${history.problem}`,
+      ...notices.map(({ id, at, message }: Json) => `Notice ${id} (${at}): ${clip(message)}`),
+      'Workers:',
+      ...workers.slice(0, MAX_ROWS).map((worker: Json) => `- ${workerLine(worker, now)}`),
+      workers.length > MAX_ROWS && `- and ${workers.length - MAX_ROWS} more`
+    ]),
+    data: { app: app.name, entry: app.entry, addresses: app.addresses, tone: health.tone, problems: health.problems, release: release.id, rollout: rollout?.id ?? null, dispatch, version: master.version, node: master.nodeVersion }
+  }
+}
+
+export function routesStory ({ items, since, release, compare }: Json): Told {
+  const slowest = [...items].sort((one, other) => other.p99Ms - one.p99Ms).slice(0, MAX_ROWS)
+  return {
+    text: lines([
+      `${items.length} routes${release ? ` of ${release}` : ''} since ${since ?? 'this master began'}, slowest p99 first:`,
+      ...slowest.map((row) => `- ${clip(row.route)}: ${figuresText(row)}${row.before ? ` (${compare}: ${figuresText(row.before)})` : ''}`),
+      items.length > MAX_ROWS && `- and ${items.length - MAX_ROWS} more`
+    ])
+  }
+}
+
+function figuresText ({ requests, errors, p50Ms, p99Ms }: Json) {
+  return `${requests} requests, ${formatPercent(100 * errors / requests)} errors, p50 ${formatLatency(p50Ms)}, p99 ${formatLatency(p99Ms)}`
+}
+
+function workerLine ({ id, slot, state, release, readyAt, restarts, crashLooping, retryAt, vitals, finished }: Json, now: number) {
+  return [
+    id === null ? `slot ${slot}: no worker` : `worker ${id} (slot ${slot})`,
+    state,
+    release,
+    readyAt && `ready for ${formatDuration(now - Date.parse(readyAt))}`,
+    restarts > 0 && `restarted ${restarts} times`,
+    crashLooping && 'CRASH LOOP',
+    retryAt && `next try ${retryAt}`,
+    finished && `ended with code ${finished.code}`,
+    vitals && `${formatRate(vitals.requestsPerSecond)} requests/s, p99 ${formatLatency(vitals.latencyP99Ms)}, loop blocked ≤ ${formatLatency(vitals.loopDelayMaxMs)}, CPU ${formatPercent(vitals.cpuPercent)}, ${formatBytes(vitals.rssBytes)}`
+  ].filter(Boolean).join(', ')
+}
+
+export function vitalsStory ({ series, changes, near: all, columns, rows }: { series: Json, changes: string[], near: Json[], columns: string[], rows: unknown[][] }): Told {
+  const near = all.filter(({ type, cause }) => !ROUTINE.has(type) && !(type === 'worker.exited' && REPLACING.has(cause)))
+  if (series.time.length === 0) return { text: `No vitals from ${series.since} to ${series.until}.` }
+  return {
+    text: lines([
+      changes.length === 0 ? `Nothing moved to another level from ${series.since} to ${series.until}.` : `Moved to another level between ${series.since} and ${series.until}:`,
+      ...changes.map((text) => `- ${text}`),
+      near.length > 0 && 'Events from two minutes before the first of these to one minute after it, newest first:',
+      ...near.slice(0, MAX_NEAR).map((event) => `- ${eventLine(event)}`),
+      near.length > MAX_NEAR && `- and ${near.length - MAX_NEAR} more: see "events"`,
+      changes.length > 0 && near.length === 0 && 'The history has no event near the first of these.',
+      series.next !== null && `The range was too long for one answer: it goes on at ${series.next}.`
+    ]),
+    data: { medians: { columns, rows } }
+  }
+}
+
+export function eventsStory ({ items, next }: Json): Told {
+  return {
+    text: lines([items.length === 0 ? 'No events match.' : `${items.length} events, newest first${next ? '; more by cursor' : ''}:`, ...items.flatMap((event: Json) => [`- ${eventLine(event)}`, ...holderLines(event)])]),
+    data: { next }
+  }
+}
+
+/** What held the memory of a worker, the most first. */
+function holderLines ({ type, release, detail }: Json): string[] {
+  if (type !== 'memory.examined' || !Array.isArray(detail?.holders)) return []
+  const since = detail.sinceRelease && detail.sinceRelease !== release ? [`    the first of these has held most since ${detail.sinceRelease}`] : []
+  return [...detail.holders.map(({ name, className, count, bytes, bytesPer1000Requests, file }: Json) => `    ${formatBytes(bytes)}: ${count} × ${clip(className)} at ${clip(name)}${bytesPer1000Requests === null ? '' : `, ${formatBytes(bytesPer1000Requests)} per 1,000 requests`}${file ? `, ${clip(file)}` : ''}`), ...since]
+}
+
+function eventLine ({ id, at, type, cause, worker, slot, release, actor, message }: Json) {
+  const about = [cause, worker !== null && `worker ${worker}`, slot !== null && `slot ${slot}`, release, actor && `by ${actor}`].filter(Boolean).join(', ')
+  return `${at} ${type}${about ? ` (${about})` : ''}${message ? `: ${clip(message)}` : ''} [event ${id}]`
+}
+
+export function crashesStory ({ items, next }: Json): Told {
+  return {
+    text: lines([
+      items.length === 0 ? 'No crashes match.' : `${items.length} crash groups, the last to crash first:`,
+      ...items.map((group: Json) => `- group ${group.id} (${group.state}): ${headline(group)}${group.culprit ? `, in ${group.culprit}` : ''}; ${group.count} crashes, last ${group.lastSeenAt}, since ${group.firstRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${group.hasReturned ? ', returned' : ''}`),
+      next && 'There are more: use a filter.'
+    ])
+  }
+}
+
+export function headline ({ errorName, kind, message }: Json) {
+  return clip(`${errorName ?? kind}${message ? `: ${message}` : ''}`)
+}
+
+export function crashStory (group: Json): Told {
+  const { latest } = group
+  const own = latest?.frames.find(({ isInApp }: Json) => isInApp)
+  return {
+    text: lines([
+      `${headline(group)}${own ? `, at ${own.file}:${own.line} in ${own.function ?? '(anonymous)'}` : ''}.`,
+      `Crash group ${group.id} (${group.state}): ${group.count} crashes from ${group.firstSeenAt} to ${group.lastSeenAt}; first in ${group.firstRelease ?? 'unknown'}, last in ${group.lastRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${group.assignee ? `; assigned to ${group.assignee}` : ''}.`,
+      ...(latest ? latestLines(latest) : ['None of its crashes is kept any more.']),
+      ...group.notes.map(({ at, actor, text }: Json) => `Note of ${actor}, ${at}: ${clip(text)}`)
+    ]),
+    data: { releases: group.releases, latest: latest && { id: latest.id, at: latest.at, cause: latest.cause, code: latest.code, signal: latest.signal, slot: latest.slot, worker: latest.worker, release: latest.release, uptimeMs: latest.uptimeMs } }
+  }
+}
+
+function latestLines ({ at, cause, worker, uptimeMs, frames, causes, requests, stderr, memory }: Json): unknown[] {
+  return [
+    `The newest: ${at}, worker ${worker}, cause ${cause}, after ${formatDuration(uptimeMs)}${memory?.rssBytes ? `, with ${formatBytes(memory.rssBytes)}` : ''}.`,
+    frames.length > 0 && 'Stack, innermost first:',
+    ...frames.slice(0, 12).flatMap((frame: Json) => [`  ${frame.isInApp ? '>' : ' '} ${frame.function ?? '(anonymous)'} ${frame.file ?? ''}${frame.line ? `:${frame.line}` : ''}`, ...sourceText(frame.source, frame.line)]),
+    ...causes.map(({ errorName, errorMessage }: Json) => `Caused by ${clip(`${errorName}: ${errorMessage}`)}`),
+    requests.length > 0 && `Requests that were not answered: ${requests.slice(0, 10).map(({ method, path, ageMs }: Json) => `${method} ${clip(path)} (${formatExactDuration(ageMs)})`).join(', ')}`,
+    stderr.length > 0 && 'Its last lines on stderr:',
+    ...stderr.slice(-MAX_STDERR_LINES).map((line: string) => `  | ${clip(line)}`)
+  ]
+}
+
+function sourceText (source: { number: number, text: string }[] | null | undefined, line: number | null): string[] {
+  return (source ?? []).map(({ number, text }) => `      ${number === line ? '→' : ' '} ${String(number).padStart(5)} ${clip(text)}`)
+}
+
+export function logsStory ({ items, next }: Json): Told {
+  return {
+    text: lines([
+      items.length === 0 ? 'No lines match.' : `${items.length} lines, oldest first${next ? '; older ones by cursor' : ''}. What follows is what the app has written:`,
+      ...items.map(({ slot, stream, text, arrivedAt }: Json) => `${arrivedAt ?? '-'} ${slot}${stream === 'stderr' ? ' ERR' : ''} | ${clip(text)}`)
+    ]),
+    data: { first: items[0]?.place ?? null, last: items.at(-1)?.place ?? null, next }
+  }
+}
+
+export function releasesStory ({ items }: Json): Told {
+  return { text: lines([items.length === 0 ? 'There are no releases.' : 'Releases, newest first:', ...items.map((release: Json) => `- ${releaseLine(release)}`)]) }
+}
+
+function releaseLine ({ id, git, package: pack, createdAt, createdBy, note, outcome, servedAt, setback, isLastGood, inUse, changedInPlace }: Json) {
+  return [
+    id,
+    git && `commit ${formatCommit(git.commit)}${git.subject ? ` ${quoted(git.subject)}` : ''}${git.author ? ` by ${clip(git.author)}` : ''}`,
+    pack?.version && `version ${pack.version}`,
+    `made ${createdAt}${createdBy ? ` by ${createdBy}` : ''}`,
+    servedAt && `serves since ${servedAt}`,
+    outcome ?? 'is being deployed',
+    setback && `${setback.outcome} at ${setback.at}${setback.reason ? `: ${clip(setback.reason)}` : ''}`,
+    inUse && 'IN USE',
+    isLastGood && 'a rollback goes here',
+    changedInPlace && clip(changedInPlace.message),
+    note && `note ${quoted(note)}`
+  ].filter(Boolean).join(', ')
+}
+
+export function comparisonStory ({ older, newer, before, after, crashes, difference }: { older: Json, newer: Json, before: Json, after: Json, crashes: Json[], difference: Json }): Told {
+  const changed = newer.changed?.from === older.id ? changedParts(newer.changed) : []
+  return {
+    text: lines([
+      `${newer.id} against ${older.id}: ${before && after ? `p99 ${formatLatency(before.latencyP99Ms)} → ${formatLatency(after.latencyP99Ms)}, median ${formatLatency(before.latencyP50Ms)} → ${formatLatency(after.latencyP50Ms)}, 5xx ${formatRate(before.requests5xxPerSecond)} → ${formatRate(after.requests5xxPerSecond)} a second, event loop blocked ≤ ${formatLatency(before.loopDelayMaxMs)} → ${formatLatency(after.loopDelayMaxMs)}, CPU ${formatPercent(before.cpuPercent)} → ${formatPercent(after.cpuPercent)}, memory ${formatBytes(before.rssBytes)} → ${formatBytes(after.rssBytes)}, requests ${formatRate(before.requestsPerSecond)} → ${formatRate(after.requestsPerSecond)} a second` : 'there are no figures of both'} (medians of up to 15 minutes: the last of ${older.id}, the first of ${newer.id}).`,
+      `- ${releaseLine(older)}`,
+      `- ${releaseLine(newer)}`,
+      changed.length > 0 && `Changed with ${newer.id}: ${changed.join(', ')}.`,
+      ...(difference ? differenceLines(difference, newer.id) : ['Which files differ is told to operators, of the release that runs.']),
+      crashes.length === 0 ? `No crash is new in ${newer.id}.` : `New in ${newer.id}:`,
+      ...crashes.map((group) => `- crash group ${group.id}: ${headline(group)}${group.culprit ? `, in ${group.culprit}` : ''}; ${group.count} crashes`)
+    ]),
+    data: { before, after }
+  }
+}
+
+/** @param difference of a rollback from the newer one, so all is the other way round */
+function differenceLines ({ files, commits }: Json, newer: string) {
+  const OPPOSITE = { added: 'removed', removed: 'added', changed: 'changed' } as Record<string, string>
+  return [
+    files && `Files: ${files.changed} changed, ${files.removed} added, ${files.added} removed by ${newer}${files.items.length > 0 ? `: ${files.items.map(({ name, change }: Json) => `${clip(name)} (${OPPOSITE[change]})`).join(', ')}` : ''}.`,
+    ...(commits?.removed.items ?? []).map(({ commit, author, subject, at }: Json) => `Commit ${formatCommit(commit)} ${quoted(subject)} by ${clip(author)}, ${at}`)
+  ]
+}
+
+export function rolloutsStory ({ items }: Json): Told {
+  return { text: lines([items.length === 0 ? 'There was no rollout yet.' : 'Rollouts, newest first:', ...items.map((rollout: Json) => `- ${rolloutLine(rollout)}`)]) }
+}
+
+function rolloutLine ({ id, kind, state, from, to, actor, client, note, startedAt, finishedAt, progress, reason, crashes }: Json) {
+  return `rollout ${id}: ${kind} from ${from} to ${to ?? '?'}, ${state}, by ${actor}${client ? ` (${client})` : ''}, ${startedAt}${finishedAt ? `, took ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : `, ${progress.replaced} of ${progress.total} slots`}${crashes > 0 ? `, ${crashes} crashes` : ''}${reason ? `: ${clip(reason)}` : ''}${note ? `, note ${quoted(note)}` : ''}`
+}
+
+export function rolloutStory (rollout: Json): Told {
+  return {
+    text: lines([
+      rolloutLine(rollout),
+      ...rollout.warnings.map((warning: string) => `Warning: ${clip(warning)}`),
+      ...rollout.verdicts.slice(-3).map(({ at, message, passed }: Json) => `Verdict ${at} (${passed === null ? 'too little traffic' : passed ? 'passed' : 'FAILED'}): ${clip(message)}`),
+      rollout.hook?.output && `Output of ${rollout.hook.name}: ${clip(rollout.hook.output)}`,
+      ...(rollout.timeline ?? []).slice(-MAX_ROWS).map(({ at, type, actor, message }: Json) => `- ${at} ${type}${actor ? ` by ${actor}` : ''}${message ? `: ${clip(message)}` : ''}`)
+    ]),
+    data: { state: rollout.state, done: rollout.done, progress: rollout.progress, steps: rollout.steps.slice(0, MAX_ROWS).map(({ slot, state, oldWorker, newWorker }: Json) => ({ slot, state, oldWorker, newWorker })) }
+  }
+}
+
+export function requestsStory (workers: Json[]): Told {
+  const all = workers.flatMap(({ worker, items }) => items.map((item: Json) => ({ worker, ...item }))).sort((a, b) => b.ageMs - a.ageMs)
+  const total = workers.reduce((sum, each) => sum + (each.total ?? 0), 0)
+  return {
+    text: lines([
+      total === 0 ? 'No request is open.' : `${total} requests are open, the oldest first:`,
+      ...all.slice(0, MAX_ROWS).map(({ worker, method, path, ageMs }) => `- ${method} ${clip(path)}, open for ${formatExactDuration(ageMs)}, worker ${worker}`),
+      ...workers.filter(({ problem }) => problem).map(({ worker, problem }) => `Worker ${worker}: ${problem}`)
+    ])
+  }
+}
+
+export function settingsStory (items: Json[], q?: string): Told {
+  const word = q?.toLowerCase()
+  const shown = items.filter(({ name, description, source }) => word === undefined ? source !== 'default' : `${name} ${description}`.toLowerCase().includes(word))
+  return {
+    text: lines([
+      shown.length === 0 ? (q === undefined ? 'All options are at their defaults.' : 'No option matches.') : `${shown.length} options${q === undefined ? ' that are not at their defaults' : ''}:`,
+      ...shown.slice(0, 60).map(({ name, value, isSecret, source, default: usual, description, expected, takesEffect }) => `- ${name} = ${isSecret ? '(secret)' : clip(JSON.stringify(value) ?? 'null')} (${source}${source === 'default' ? '' : `; default ${clip(JSON.stringify(usual) ?? 'none')}`}; takes effect: ${takesEffect})${q === undefined ? '' : `: ${description}; ${expected}`}`)
+    ])
+  }
+}
+
+export function checksStory ({ items, problems }: Json): Told {
+  const bad = items.filter(({ severity }: Json) => severity !== 'ok')
+  return {
+    text: lines([
+      problems === 0 ? 'No check has found a problem.' : `${problems} checks have found a problem:`,
+      ...bad.flatMap(({ id, severity, title, why, mend }: Json) => [`- ${severity}: ${title} (${id}). ${why}`, ...mend.map(({ how, text, where }: Json) => `    mend by ${how}: ${text}${where ? ` (${where})` : ''}`)])
+    ])
+  }
+}
+
+export function appsStory ({ items }: Json): Told {
+  return {
+    text: lines([
+      items.length === 0 ? 'This host has no apps.' : `${items.length} apps. The other tools take the name as "app".`,
+      ...items.map(({ name, state, reason, health, workers, release, requestsPerSecond, p99Ms, openCrashes }: Json) => `- ${[name, state, reason && clip(reason), health?.text, workers && `${workers.ready} of ${workers.desired} workers`, release, requestsPerSecond !== null && `${formatRate(requestsPerSecond)} requests/s`, p99Ms !== null && `p99 ${formatLatency(p99Ms)}`, openCrashes > 0 && `${openCrashes} open crash groups`].filter(Boolean).join(', ')}`)
+    ])
+  }
+}
+
+export function fleetStory ({ members, rollout }: Json): Told {
+  return {
+    text: lines([
+      `${members.length} members have the app:`,
+      ...members.slice(0, MAX_ROWS).map(({ member, isOwn, isSilent, state, health, release, workers, vitals, openCrashes, mark, accept }: Json) => `- ${[`${member}${isOwn ? ' (this one)' : ''}`, isSilent ? 'SILENT, as it last was:' : state, clip(health.text), release, mark && mark.label, `${workers.ready} of ${workers.desired} workers`, vitals.requestsPerSecond !== null && `${formatRate(vitals.requestsPerSecond)} requests/s`, vitals.latencyP99Ms !== null && `p99 ${formatLatency(vitals.latencyP99Ms)}`, openCrashes > 0 && `${openCrashes} open crash groups`, !isOwn && accept === 'nothing' && 'lets nobody ask'].filter(Boolean).join(', ')}`),
+      members.length > MAX_ROWS && `- and ${members.length - MAX_ROWS} more`,
+      rollout && `The newest rollout of the fleet, ${rollout.id}: ${rollout.kind}, ${rollout.state}${rollout.reason ? `: ${clip(rollout.reason)}` : ''}.`
+    ])
+  }
+}
+
+export function profileStory ({ id, worker, slot, release, durationMs }: Json, { busyMs, idleMs, functions, calls }: HotFunctions): Told {
+  const own = functions.find(({ owner }) => owner === 'app')
+  return {
+    text: lines([
+      own
+        ? `${shareText(own.selfMs, busyMs)} of the busy time of worker ${worker} (slot ${slot}, ${release}) was in ${own.function} itself, ${placeOf(own)}; with what it calls ${shareText(own.totalMs, busyMs)}.`
+        : `Worker ${worker} (slot ${slot}, ${release}) spent its busy time outside of the app's own functions.`,
+      `It was busy for ${formatExactDuration(busyMs)} and idle for ${formatExactDuration(idleMs)} of ${formatExactDuration(durationMs)}.`,
+      ...busiestText({ busyMs, functions, calls })
+    ]),
+    data: { profile: id, worker, release, busyMs, idleMs }
+  }
+}
+
+export function pastProfileStory ({ isOn, slices, since, until, busyMs, idleMs, functions, calls }: ProfileFunctions) {
+  if (slices === 0) return { text: isOn ? 'No profile of that time is kept.' : 'Continuous profiling is off (diagnostics.profiling), and no profile is kept: "profile" records one now.', data: { isOn, slices } }
+  return {
+    text: lines([
+      `${slices} profiles of 5 s, from ${since} to ${until}: the workers were busy for ${formatExactDuration(busyMs)} and idle for ${formatExactDuration(idleMs)}.`,
+      ...busiestText({ busyMs, functions, calls })
+    ]),
+    data: { isOn, slices, since, until, busyMs, idleMs }
+  }
+}
+
+export function profileChangesStory ({ before, after, functions }: ProfileChanges) {
+  const percent = (each: number) => `${each.toFixed(1)} %`
+  const busy = ({ busyMs, idleMs, slices }: { busyMs: number, idleMs: number, slices: number }) => slices === 0 ? 'no profile is kept' : `busy for ${percent(100 * busyMs / Math.max(1, busyMs + idleMs))} of the time, ${slices} profiles`
+  return {
+    text: lines([
+      `Before: ${busy(before)}. After: ${busy(after)}.`,
+      functions.length === 0 ? 'No function has changed by more than 0.1 % of the time of a worker.' : 'Share of the time of a worker in the function itself, before > after:',
+      ...functions.slice(0, 15).map((each) => clip(`- ${percent(each.beforePercent)} > ${percent(each.afterPercent)} ${each.function} ${each.place}${each.owner === 'app' ? '' : ` [${each.owner}]`}`))
+    ]),
+    data: { before, after }
+  }
+}
+
+function busiestText ({ busyMs, functions, calls }: Pick<HotFunctions, 'busyMs' | 'functions' | 'calls'>): unknown[] {
+  return [
+    'Busiest functions, by their own time:',
+    ...functions.filter(({ selfMs }) => selfMs >= busyMs / 200).slice(0, 12).flatMap((each) => [`- ${shareText(each.selfMs, busyMs)} (with calls ${shareText(each.totalMs, busyMs)}) ${each.function} ${placeOf(each)}${each.owner === 'app' ? '' : ` [${each.owner}]`}`, ...sourceText(each.source, each.line)]),
+    calls.length > 0 && `The busiest way in: ${calls.filter(({ place }) => place !== '' && !place.startsWith('node:')).map(({ function: name, place }) => `${name} ${place}`).join(' > ')}`
+  ]
+}
+
+function shareText (ms: number, busyMs: number) {
+  return busyMs === 0 ? '0 %' : `${Math.round(100 * ms / busyMs)} %`
+}
+
+/** @returns with the busiest line, where it is known */
+function placeOf ({ place, line }: { place: string, line: number | null }): string {
+  return line === null ? place : `${place.replace(/:\d+$/, '')}:${line}`
+}
+
+/** @returns those that say something, a line each: what the app has written cannot begin another one */
+export function lines (parts: unknown[]): string {
+  return parts.filter((part) => typeof part === 'string' && part !== '').map((part) => oneLine(String(part)).trimEnd()).join('\n')
+}
+
+/** Shortens text of the app, or of people. */
+export function clip (text: unknown) {
+  const line = oneLine(String(text)).trimEnd()
+  return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}…` : line
+}
+
+function quoted (text: string) {
+  return `“${clip(text)}”`
+}

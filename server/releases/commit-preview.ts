@@ -1,0 +1,130 @@
+import { realpath } from 'node:fs/promises'
+import path from 'node:path'
+import { changesBetween } from './changes.ts'
+import { commitsBetween } from './commits.ts'
+import { describePackage } from './description.ts'
+import { refuseSubmodules, type Exec } from './git-export.ts'
+import { inRelease, limitOf } from './git-releases.ts'
+import { attempt, describe, DEPLOY_HOOKS, unknownPreview, type Preview, type Refuse } from './previews.ts'
+import { parsePackage } from './resolve.ts'
+import type { Release } from '../lifecycle/state.ts'
+import type { Build } from './build-commands.ts'
+import type { Look, Where, createCommitFinder } from './commit-finder.ts'
+import type { Catalogue, Item } from './catalogue.ts'
+import type { createReleaseFolders } from './release-folders.ts'
+import type { createModuleCache } from './module-cache.ts'
+import type { createMaker } from './maker.ts'
+import type { LaunchSpec } from './launch-spec.ts'
+
+/**
+ * Does in a run what takes its time.
+ * rejects as the work does
+ */
+type RunAside = (run: { name: string, option: string, timeoutMs: number }, work: (tools: { exec: Exec, tell: (line: string) => void }) => Promise<void>) => Promise<void>
+
+/** Tells what the deploy of a commit would do, from git alone: nothing is exported or built. Where the repository has an address, git may have to fetch. */
+export function createCommitPreview ({ catalogue, commits, folders, modules, maker, releaseFolder, inherited, latest, current }: {
+  catalogue: Pick<Catalogue, 'find' | 'nextNumber'>
+  commits: ReturnType<typeof createCommitFinder>
+  folders: Pick<ReturnType<typeof createReleaseFolders>, 'checkShared'>
+  modules: Pick<ReturnType<typeof createModuleCache>, 'nameOf' | 'has'>
+  maker: Pick<ReturnType<typeof createMaker>, 'checkLeftBehind' | 'startedWith'>
+  releaseFolder: string
+  /** by git */
+  inherited: Record<string, string | undefined>
+  /** of the last deploy */
+  latest: () => LaunchSpec
+  /** the id of the release that runs */
+  current: () => string | null
+}) {
+  /**
+   * @param wanted as for a deploy
+   * @param refuse takes each refusal of the deploy
+   */
+  return async function previewCommit ({ git, isGuessAccepted = false }: { git: string, isGuessAccepted?: boolean }, refuse: Refuse, runAside: RunAside): Promise<Preview> {
+    const where = await attempt(refuse, () => commits.where())
+    if (!where) return unknownPreview()
+    const { config, spec, home } = where
+    const compared = { now: config, deployed: latest().config }
+    await attempt(refuse, () => folders.checkShared({ shared: config.releases.shared, home }))
+    await attempt(refuse, () => maker.checkLeftBehind(spec, home))
+    const seen = await attempt(refuse, () => find(git, where, runAside))
+    if (!seen) return { ...unknownPreview(), config: compared }
+    const files = await seen.tree.files()
+    await attempt(refuse, async () => refuseSubmodules(files ?? []))
+    const how = await attempt(refuse, async () => ({ build: await commits.buildOf(seen, where) }))
+    const build = how?.build ?? null
+    await attempt(refuse, async () => commits.checkGuess(build, isGuessAccepted))
+    const same = how && await attempt(refuse, () => commits.findSame(commits.stampOf(seen, build, where)))
+    const next = same?.item.release ?? await draftOf(seen, build, where)
+    const running = catalogue.find(current() ?? '')
+    return {
+      release: {
+        id: next.id,
+        isNew: !same,
+        ...describe(next),
+        arguments: config.args.length,
+        nodeOptions: config.execArgv.length,
+        hooks: DEPLOY_HOOKS.filter((name) => config.hooks[name] !== undefined)
+      },
+      build: same || !build
+        ? null
+        : { text: buildText(build), isGuess: build.isGuess, packages: build.install && await packagesOf(build, seen, files?.map(({ name }) => name) ?? null) },
+      changed: running ? changesBetween(running, same?.item ?? { release: next, marks: { ...spec.marks, ...(config.secrets && secretMarks(running)) } }) : null,
+      commits: running ? await commitsBetween(running.release, next, inherited) : null,
+      files: running ? await filesSince(running.release, seen) : null,
+      config: compared,
+      warnings: []
+    }
+  }
+
+  async function find (git: string, where: Where, runAside: RunAside) {
+    const address = await commits.addressToFetch(git, where)
+    if (address !== null) await runAside({ name: `git fetch ${address}`, ...limitOf(where.spec) }, (tools) => commits.fetch(where, tools))
+    return await commits.find(git, where)
+  }
+
+  /** @returns as far as it is known before its build */
+  async function draftOf ({ gitDir, prefix, found, tree }: Look, build: Build | null, { config: { entry, cwd }, spec, home }: Where): Promise<Release> {
+    const id = `r${catalogue.nextNumber()}`
+    const top = path.join(await realpath(releaseFolder).catch(() => releaseFolder), id)
+    const within = inRelease({ top, home, prefix })
+    return {
+      id,
+      mode: 'folder',
+      entry: within(entry),
+      path: path.join(top, prefix).replace(/\/$/, ''),
+      cwd: within(cwd),
+      source: gitDir,
+      package: describePackage(parsePackage(await tree.file(`${prefix}package.json`))),
+      git: { ...found, isDirty: false },
+      lockFile: build?.lock?.digest ?? null,
+      createdAt: new Date().toISOString(),
+      ...maker.startedWith(spec)
+    }
+  }
+
+  /**
+   * @param names of all its files
+   * @returns null: not known
+   */
+  async function packagesOf (build: Build, { tree }: Look, names: string[] | null): Promise<'kept' | 'installed' | null> {
+    if (names === null) return null
+    return modules.has(await modules.nameOf(build, { names, read: tree.file })) ? 'kept' : 'installed'
+  }
+
+  /** Secrets are read in the folder of a release, once that is there: until then they count as they are. */
+  function secretMarks ({ marks, spec }: Item) {
+    const secret = Object.keys(spec?.secrets ?? latest().secrets)
+    return Object.fromEntries(Object.entries(marks).filter(([name]) => secret.includes(name)))
+  }
+}
+
+/** @returns null: not known, as the release that runs is not just a commit of the repository */
+async function filesSince ({ git }: Release, { tree }: Look): ReturnType<Look['tree']['since']> {
+  return git && git.isDirty === false ? await tree.since(git.commit) : null
+}
+
+function buildText ({ isGuess, text, command }: Build) {
+  return isGuess ? text : (command ?? []).join(' ')
+}

@@ -1,0 +1,34 @@
+import { DeckError } from '../errors.ts'
+import { withoutOwnVariables } from '../system/own-variables.ts'
+import { digestMarks, markVariables, readVariables, type Marks, type Variables } from './environment.ts'
+import { readSecrets } from './secrets.ts'
+import type { Config } from '../config/config.ts'
+
+/** The part of a configuration that concerns workers, which each deploy reads again. The values of variables stay in memory. */
+export type WorkerConfig = Pick<Config, 'entry' | 'args' | 'execArgv' | 'runtime' | 'cwd' | 'env' | 'envFile' | 'secrets' | 'hooks' | 'jobs' | 'releases'>
+/** `secrets`: those of the values that are secret */
+export type LaunchSpec = { config: WorkerConfig, values: Variables, secrets: Readonly<Record<string, string>>, marks: Marks, digest: string }
+
+/**
+ * @param place `key`: of the digests; `inherited`: by the workers;
+ * `cwd`: of the command that has the secrets
+ * @throws {DeckError} invalid-config, secrets-failed
+ */
+export async function readLaunchSpec (config: WorkerConfig, { key, inherited, cwd }: { key: string, inherited: Record<string, string | undefined>, cwd: string }): Promise<LaunchSpec> {
+  const variables = await readVariables(config)
+  const secrets = config.secrets ? await readSecrets(config.secrets, { cwd, env: withoutOwnVariables({ ...inherited, ...variables }) }) : {}
+  const values = { ...variables, ...secrets }
+  const marks = markVariables(values, key, inherited)
+  return { config, values, secrets, marks, digest: digestMarks(key, marks) }
+}
+
+/** @throws {DeckError} invalid-config */
+export async function reloadConfig (reload: () => Promise<WorkerConfig>): Promise<WorkerConfig> {
+  try {
+    return await reload()
+  } catch (error) {
+    // For a deploy, an unknown name in the file is as wrong as a wrong value.
+    if (error instanceof DeckError && error.code === 'unknown-option') throw new DeckError('invalid-config', error.message, { cause: error })
+    throw error
+  }
+}

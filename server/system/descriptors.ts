@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * How many descriptors a process may have open (getrlimit(2), RLIMIT_NOFILE).
+ * @param file see proc_pid_limits(5); without it, of this process
+ * @returns Infinity where nobody tells
+ */
+export function descriptorLimit (file: string = '/proc/self/limits'): number {
+  try {
+    return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(file, 'utf8'))?.[1] ?? Infinity)
+  } catch {
+    // ENOENT: not Linux.
+    return Infinity
+  }
+}

@@ -1,0 +1,23 @@
+import { createRequire } from 'node:module'
+
+/**
+ * Functions of the C library, by the optional package koffi, which is loaded with the first of them that is needed.
+ * @param bind null: not on this machine
+ * @returns null where they cannot be had: not Linux, or the package is absent
+ */
+export function bindOnce <T>(bind: (koffi: any) => T | null): () => T | null {
+  let bound: T | null | undefined
+  return () => {
+    if (bound === undefined) bound = load()
+    return bound
+  }
+
+  function load () {
+    try {
+      return process.platform === 'linux' ? bind(createRequire(import.meta.url)('koffi')) : null
+    } catch {
+      // No binary for this machine.
+      return null
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import { addSparse, BUCKETS, quantile, toSparse, totalOf } from '../../workers/histogram.ts'
+import { MAX_ROUTES, OTHER_ROUTES, type RouteReport } from '../../workers/protocol.ts'
+
+type Sum = { errors: number, latency: Float64Array }
+/** of one minute and release; `latency`: sparse */
+type Slice = { release: string, routes: Map<string, { errors: number, latency: readonly number[] }> }
+/** `totalMs`: about what its requests took together */
+type RouteFigures = { route: string, requests: number, errors: number, totalMs: number, p50Ms: number, p99Ms: number }
+
+const MINUTE_MS = 60_000
+/** The last hour is kept by the minute. */
+const KEPT_MINUTES = 60
+const MAX_RELEASES = 10
+
+/**
+ * What the workers have answered, by release and route, since this master began: in all, and each minute of the last hour.
+ * @param parts wall clock, ms
+ */
+export function createRoutes ({ now }: { now: () => number }) {
+  /** by release, the newest last */
+  const totals: Map<string, Map<string, Sum>> = new Map()
+  /** by release, of the minute that is not over */
+  let current: Map<string, Map<string, Sum>> = new Map()
+  let currentMinute = 0
+  /** oldest first */
+  const minutes: { minute: number, slices: Slice[] }[] = []
+
+  return {
+    /** @param reports checked */
+    add (release: string, reports: RouteReport[]) {
+      if (reports.length === 0) return
+      turnTo(minuteOf(now()))
+      for (const report of reports) {
+        addTo(sumsOf(totals, release), report)
+        addTo(sumsOf(current, release), report)
+      }
+      if (totals.size > MAX_RELEASES) totals.delete(totals.keys().next().value ?? '')
+    },
+
+    /**
+     * @param asked `release`: of this one alone; `sinceMs`: since the begin of that minute, within the last hour
+     * @returns those with the most time first
+     */
+    read ({ release, sinceMs }: { release?: string, sinceMs?: number } = {}): RouteFigures[] {
+      const sums: Map<string, Sum> = new Map()
+      const isMeant = (each: string) => release === undefined || each === release
+      const newest = sinceMs === undefined ? totals : currentMinute >= minuteOf(sinceMs) ? current : []
+      for (const [name, routes] of newest) if (isMeant(name)) addAll(sums, routes)
+      if (sinceMs !== undefined) {
+        for (const { minute, slices } of minutes) {
+          if (minute < minuteOf(sinceMs)) continue
+          for (const slice of slices) if (isMeant(slice.release)) for (const [route, sum] of slice.routes) addTo(sums, { route, ...sum })
+        }
+      }
+      return [...sums].map(([route, sum]) => figuresOf(route, sum)).sort((one, other) => other.totalMs - one.totalMs || one.route.localeCompare(other.route))
+    }
+  }
+
+  function turnTo (minute: number) {
+    if (minute === currentMinute) return
+    if (current.size > 0) minutes.push({ minute: currentMinute, slices: [...current].map(([release, routes]) => ({ release, routes: sparseOf(routes) })) })
+    current = new Map()
+    currentMinute = minute
+    while (minutes.length > 0 && minutes[0].minute < minute - KEPT_MINUTES) minutes.shift()
+  }
+}
+
+function sumsOf (all: Map<string, Map<string, Sum>>, release: string) {
+  let sums = all.get(release)
+  if (!sums) all.set(release, sums = new Map())
+  return sums
+}
+
+function addTo (sums: Map<string, Sum>, { route, errors, latency }: { route: string, errors: number, latency: readonly number[] }) {
+  const name = sums.has(route) || sums.size < MAX_ROUTES ? route : OTHER_ROUTES
+  let sum = sums.get(name)
+  if (!sum) sums.set(name, sum = { errors: 0, latency: new Float64Array(BUCKETS) })
+  sum.errors += errors
+  addSparse(sum.latency, latency)
+}
+
+function addAll (sums: Map<string, Sum>, more: Map<string, Sum>) {
+  for (const [route, { errors, latency }] of sparseOf(more)) addTo(sums, { route, errors, latency })
+}
+
+function sparseOf (sums: Map<string, Sum>): Slice['routes'] {
+  return new Map([...sums].map(([route, { errors, latency }]) => [route, { errors, latency: toSparse(latency) }]))
+}
+
+function figuresOf (route: string, { errors, latency }: Sum): RouteFigures {
+  return { route, requests: latency.reduce((all, count) => all + count, 0), errors, totalMs: roundMs(totalOf(latency)), p50Ms: roundMs(quantile(latency, 0.5)), p99Ms: roundMs(quantile(latency, 0.99)) }
+}
+
+function roundMs (ms: number) {
+  return Math.round(ms * 100) / 100
+}
+
+function minuteOf (ms: number) {
+  return Math.floor(ms / MINUTE_MS)
+}

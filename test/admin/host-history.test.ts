@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { rawRequest, startHostAdmin, TOKEN } from '../support/admin.ts'
+import { runCliHere } from '../support/cli-here.ts'
+
+const HTML = { accept: 'text/html' }
+
+async function startWithPast (t: TestContext) {
+  const host = await startHostAdmin(t)
+  host.events.publish({ type: 'app.added', actor: 'ada', detail: { app: 'shop' } })
+  host.events.publish({ type: 'app.failed', actor: 'system', message: 'its part of this host failed, and is made anew; its workers serve on: <b>boom</b>', detail: { app: 'shop' } })
+  host.events.publish({ type: 'token.revoked', actor: 'ada', message: 'Token of grace revoked' })
+  const [added, failed] = host.history.page({ type: ['app.added', 'app.failed'], limit: 2 }).items.reverse()
+  return { ...host, added, failed }
+}
+
+test('what has happened to the host itself is answered by its API, with the filters of the history of an app', async (t) => {
+  const { api, failed } = await startWithPast(t)
+  const { body } = await api('get', '/api/v1/host/events?type=app.*').expect(200)
+  assert.deepEqual(body.items.map(({ type, actor, detail }: any) => [type, actor, detail.app]), [['app.failed', 'system', 'shop'], ['app.added', 'ada', 'shop']])
+  assert.equal((await api('get', `/api/v1/host/events/${failed.id}`).expect(200)).body.type, 'app.failed')
+  await api('get', '/api/v1/host/events/9999').expect(404)
+  await api('get', '/api/v1/host/events?since=no-time').expect(400)
+  const { text } = await api('get', '/api/v1/host/events?type=problems').set('Accept', 'text/csv').expect(200)
+  assert.match(text, /app\.failed/)
+  assert.doesNotMatch(text, /app\.added/)
+})
+
+test('its page lists it, newest first, without what a host does not have, and an event has a page', async (t) => {
+  const host = await startWithPast(t)
+  const cookie = await host.signIn()
+  const get = async (path: string, status = 200) => {
+    const answer = await rawRequest(host, { path, headers: { ...HTML, cookie } })
+    assert.equal(answer.status, status, path)
+    return answer.text
+  }
+  for (const actor of ['bob', 'bob', 'ada', 'ada']) host.events.publish({ type: 'access.signed-in', actor, message: `${actor} signed in` })
+  const page = await get('/history')
+  assert.match(page, /<span>5 sign-ins by ada, bob and the owner.*<\/span> <span class="fine">5 events<\/span>/)
+  assert.match(page, /<a href="\/history" aria-current="page">History<\/a>/)
+  assert.ok(page.indexOf('App shop failed') < page.indexOf('App shop added'))
+  assert.ok(page.includes('&lt;b&gt;boom') && !page.includes('<b>boom'))
+  for (const none of ['filter-slot', 'filter-worker', '/alerts', '>Slot<', 'rollout.*', 'Since the last deploy']) assert.ok(!page.includes(none), none)
+  assert.match(await get('/history?type=app.added'), />App<\/th>[^]*App shop added[^]*href="\/apps\/shop\/">shop<\/a>/)
+  assert.match(await get(`/history/${host.failed.id}`), /App shop failed/)
+  await get('/history?since=no-time', 400)
+  await get('/history/9999', 404)
+  assert.match((await rawRequest(host, { path: '/history.csv?type=app.added', headers: { cookie } })).text, /app\.added/)
+})
+
+test('whoever has a role for some apps does not see it', async (t) => {
+  const host = await startWithPast(t)
+  const { body: { token } } = await host.api('post', '/api/v1/tokens').send({ name: 'bob', role: 'operator', apps: ['shop'] }).expect(201)
+  const asBob = (path: string) => rawRequest(host, { path, headers: { accept: path.startsWith('/api/') || path.endsWith('.csv') ? '*/*' : 'text/html', authorization: `Bearer ${token}` } })
+  for (const path of ['/api/v1/host/events', `/api/v1/host/events/${host.added.id}`, '/history', `/history/${host.added.id}`, '/history.csv']) {
+    const { status, text } = await asBob(path)
+    assert.deepEqual([status, /App shop added|app\.added/.test(text)], [403, false], path)
+  }
+  assert.doesNotMatch((await asBob('/')).text, /href="\/history"/)
+})
+
+test('the command line prints it, as that of an app', async (t) => {
+  const { url } = await startWithPast(t)
+  const cli = (...words: string[]) => runCliHere(['history', ...words, '--url', url, '--token', TOKEN])
+  const { stdout, stderr } = await cli('--host', '--type', 'app.*')
+  assert.equal(stderr, '')
+  assert.match(stdout, /app\.failed[^]*app\.added/)
+  assert.equal(JSON.parse((await cli('--host', '--json', '--limit', '1')).stdout).items.length, 1)
+  assert.match((await cli('--host', '--csv', '--type', 'app.added')).stdout, /app\.added/)
+  const named = await runCliHere(['history', 'shop', '--host'])
+  assert.deepEqual([named.code, named.stdout], [2, ''])
+  assert.match((await runCliHere(['history', '--host', '--data-dir', '/x'])).stderr, /history: expected either --host or --data-dir, received both/)
+})

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startAdmin, TOKEN, type Admin } from '../support/admin.ts'
+import { runCliHere } from '../support/cli-here.ts'
+
+/** @returns the page, as a person gets it */
+async function pageOf ({ api }: Admin, path: string): Promise<string> {
+  return (await api('get', path).set('Accept', 'text/html').expect(200)).text
+}
+
+test('jobs are listed with what runs next and how the last run ended, and never with their command', async (t) => {
+  const { api, deck } = await startAdmin(t)
+  const { body: begun, headers } = await api('post', '/api/v1/jobs/nightly/runs').expect(201)
+  assert.equal(headers.location, `/api/v1/jobs/runs/${begun.id}`)
+  await deck.jobs.commands[0].finish({ code: 3 })
+  const { body, text } = await api('get', '/api/v1/jobs').expect(200)
+  assert.deepEqual(body.items.map(({ name, nextAt, last }: any) => [name, nextAt === null, last?.state ?? null, last?.actor ?? null]), [['nightly', true, 'failed', "the owner's token"], ['reindex', true, null, null]])
+  assert.doesNotMatch(text, /report\.js|reindex\.js/)
+  assert.equal((await api('get', '/api/v1/jobs/nightly/runs')).body.items[0].reason, 'nightly exited with code 3')
+})
+
+test('a job that runs is not started again, and a run is ended once', async (t) => {
+  const { api, deck } = await startAdmin(t)
+  const { body: { id } } = await api('post', '/api/v1/jobs/nightly/runs').expect(201)
+  const { body: problem } = await api('post', '/api/v1/jobs/nightly/runs').expect(409)
+  assert.deepEqual([problem.code, problem.detail], ['job-running', `nightly is running (run ${id})`])
+  await api('post', `/api/v1/jobs/runs/${id}/end`).expect(202)
+  await deck.jobs.commands[0].finish({ code: null, signal: 'SIGTERM' })
+  assert.equal((await api('post', `/api/v1/jobs/runs/${id}/end`).expect(409)).body.code, 'run-ended')
+  assert.equal((await api('get', `/api/v1/jobs/runs/${id}`)).body.cause, 'operator')
+})
+
+test('an operator starts and pauses jobs, and only an admin runs any command', async (t) => {
+  const { api, deck } = await startAdmin(t)
+  const { body: { token } } = await api('post', '/api/v1/tokens').send({ name: 'bob', role: 'operator' })
+  const asBob = (path: string, body: object = {}) => api('post', `/api/v1/jobs/${path}`).set('Authorization', `Bearer ${token}`).send(body)
+  await asBob('runs', { command: ['id'] }).expect(403)
+  assert.equal((await asBob('nightly/pause').expect(200)).body.paused.actor, 'bob')
+  assert.equal((await asBob('nightly/resume').expect(200)).body.paused, null)
+  await asBob('reindex/runs').expect(201)
+  assert.equal(deck.jobs.commands.length, 1)
+})
+
+for (const body of [{}, { command: 'id' }, { command: [] }, { command: [''] }, { command: ['a\0b'] }, { command: ['id'], cwd: '/' }]) {
+  test(`${JSON.stringify(body)} is refused, and runs nothing`, async (t) => {
+    const { api, deck } = await startAdmin(t)
+    await api('post', '/api/v1/jobs/runs').send(body).expect(422)
+    assert.equal(deck.jobs.commands.length, 0)
+  })
+}
+
+test('output is streamed as it comes, and ends with the run', async (t) => {
+  const { api, deck } = await startAdmin(t)
+  const { body: { id } } = await api('post', '/api/v1/jobs/runs').send({ command: ['npm', 'run', 'migrate'] }).expect(201)
+  deck.jobs.commands[0].write('one\n')
+  deck.jobs.commands[0].write('two\n', 'stderr')
+  await deck.jobs.commands[0].finish()
+  const { text } = await api('get', `/api/v1/jobs/runs/${id}/stream`).set('Accept', 'text/event-stream').buffer(true).expect(200)
+  const said = text.split('\n\n').filter((block: string) => /^(data|event)/.test(block))
+  assert.deepEqual(said.slice(0, 2), ['data: {"stream":"stdout","text":"one\\n"}', 'data: {"stream":"stderr","text":"two\\n"}'])
+  assert.match(said[2], /^event: end\ndata: \{.*"state":"succeeded"/)
+})
+
+test('the command line pauses, resumes and explains what it expects', async (t) => {
+  const { url } = await startAdmin(t)
+  const cli = (...words: string[]) => runCliHere(['jobs', ...words, '--url', url, '--token', TOKEN])
+  assert.equal((await cli('pause', 'nightly')).stdout, 'nightly is paused\n')
+  assert.match((await cli('ls')).stdout, /^JOB .*\nnightly {2}paused by the owner's token {2}every day at 03:00 UTC \(0 3 \* \* \*\) /)
+  assert.equal((await cli('resume', 'nightly')).stdout, 'nightly is resumed\n')
+  assert.match((await cli('pause', 'nihgtly')).stderr, /There is no job "nihgtly" \(did you mean "nightly"\?\)/)
+  assert.equal((await cli('pause')).code, 2)
+  assert.equal((await cli('runs', 'a', 'b')).code, 2)
+})
+
+test('the page says what has failed first, and what a program has written is no HTML', async (t) => {
+  const admin = await startAdmin(t)
+  const { deck } = admin
+  await deck.jobs.runNow('reindex', { actor: 'ada' })
+  deck.jobs.commands[0].write('<b>why</b>')
+  await deck.jobs.commands[0].finish({ code: 1 })
+  const page = await pageOf(admin, '/jobs')
+  assert.ok(page.indexOf('job-reindex') < page.indexOf('job-nightly'))
+  assert.match(page, /<a href="\/jobs" aria-current="page">Jobs<\/a>/)
+  const [{ id }] = deck.jobs.runs('reindex', {}).items
+  const run = await pageOf(admin, `/jobs/runs/${id}`)
+  assert.ok(run.includes('&lt;b&gt;why') && !run.includes('<b>why'))
+  assert.match(run, /Failed/)
+  assert.match(page, /every day at 03:00 UTC <span class="mono">0 3 \* \* \*<\/span>/)
+  await deck.jobs.runNow('reindex', { actor: 'ada' })
+  await deck.jobs.commands[1].finish()
+  assert.match(await pageOf(admin, `/jobs/runs/${id}`), /Other runs of reindex[^]*Succeeded[^]*Run \d+</)
+})
+
+test('a job that fails is in the health of its app, on its pages and in the metrics, until it is acknowledged', async (t) => {
+  const admin = await startAdmin(t)
+  const { api, deck, url } = admin
+  const health = async () => (await api('get', '/api/v1/status').expect(200)).body.health
+  const calm = await health()
+  await deck.jobs.runNow('nightly', { actor: 'cron' })
+  await deck.jobs.commands[0].finish({ code: 3, reason: 'nightly exited with code 3 after 2 s: lost <connection>' })
+  const { tone, text, hint } = await health()
+  assert.deepEqual([tone, text, hint], ['warn', `${calm.text}; job nightly failed`, 'nightly exited with code 3 after 2 s: lost <connection>.'])
+  assert.match(await pageOf(admin, '/'), /<h1[^>]*>[^<]*; job nightly failed<\/h1>/)
+  assert.ok((await pageOf(admin, '/jobs')).includes('/actions/acknowledge-job'))
+  const { text: metrics } = await api('get', '/metrics')
+  assert.match(metrics, /^clusterdeck_job_runs_total\{job="nightly",result="failed"\} 1$/m)
+  assert.match(metrics, /^clusterdeck_job_runs_total\{job="reindex",result="succeeded"\} 0$/m)
+  assert.doesNotMatch(metrics, /^clusterdeck_job_last_success_timestamp_seconds\{/m)
+  const acknowledged = await runCliHere(['jobs', 'acknowledge', 'nightly', '--url', url, '--token', TOKEN])
+  assert.equal(acknowledged.stdout, 'the failure of nightly is acknowledged\n')
+  assert.deepEqual(await health(), calm)
+  await api('post', '/api/v1/jobs/nightly/acknowledge').expect(404)
+  assert.ok(!(await pageOf(admin, '/jobs')).includes('/actions/acknowledge-job'))
+  assert.equal((await api('get', '/api/v1/jobs/nightly/runs')).body.items[0].acknowledgedBy, "the owner's token")
+})

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, utimesSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { startAdmin, type Admin } from '../support/admin.ts'
+import { aCrash } from '../support/crash-record.ts'
+
+async function visit (admin: Admin, path: string): Promise<{ status: number, html: string }> {
+  const { status, text } = await admin.stranger().get(path).set('Cookie', await admin.signIn()).set('Accept', 'text/html')
+  return { status, html: text }
+}
+
+/** @param end how it ends, if it does */
+function live ({ deck, clock }: Admin, worker: Record<string, any>, end?: Record<string, any>) {
+  const at = () => new Date(clock.now()).toISOString()
+  const about = { slot: 1, pid: 4000 + worker.worker, release: 'r1', ...worker }
+  deck.events.publish({ at: at(), type: 'worker.forked', ...about } as any)
+  clock.advance(1000)
+  if (end) deck.events.publish({ at: at(), type: 'worker.exited', uptimeMs: 1000, ...about, ...end } as any)
+  clock.advance(1000)
+}
+
+test('a worker that has gone: how it ended, its crash, who was before it and who got its slot', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, { worker: 11 }, { cause: 'deploy', code: 0, message: 'worker 11 (slot 1) exited with code 0' })
+  live(admin, { worker: 12 }, { cause: 'crash', code: 1, message: 'worker 12 (slot 1) exited with code 1: <b>TypeError</b>\u202e', detail: { crash: 5, crashGroup: 3 } })
+  live(admin, { worker: 20, slot: 2 })
+  live(admin, { worker: 21 }, { cause: 'killed', code: null, signal: 'SIGKILL' })
+  const { status, html } = await visit(admin, '/workers/12')
+  assert.equal(status, 200)
+  assert.match(html, /Ended/)
+  assert.match(html, /exited with code 1: &lt;b&gt;TypeError&lt;\/b&gt;&lt;U\+202E&gt;/)
+  assert.match(html, /href="\/crashes\/3\?crash=5">See the crash/)
+  assert.match(html, /<a [^>]*href="\/workers\/21\?at=[^"]+">Worker 21<\/a> replaced it after 3\.0 s/)
+  assert.match(html, /href="\/workers\/11\?at=[^"]+">Worker 11</)
+  assert.doesNotMatch(html, />Worker 20<|id="worker-lives"[^]*>Worker 21</, 'those that came later are not its story')
+  assert.doesNotMatch(html, /data-dialog|id="charts"|Record CPU profile/)
+})
+
+test('a worker that has ended shows its last 200 lines and the place where it threw, and plainly that it wrote none or that none are kept', async (t) => {
+  const admin = await startAdmin(t)
+  const { deck, history } = admin
+  const start = Date.parse('2026-01-01T10:00:00.000Z')
+  const at = (second: number) => new Date(start + 1000 * second).toISOString()
+  const write = (text: string, second: number) => {
+    const file = path.join(deck.logs.folder, 'slot-1.stdout.log')
+    appendFileSync(file, text)
+    utimesSync(file, start / 1000 + second, start / 1000 + second)
+    deck.logs.open({ worker: 0, slot: 1 }).close()
+  }
+  const tell = (type: string, worker: number, second: number, more = {}) => deck.events.publish({ type, worker, slot: 1, pid: 4000 + worker, at: at(second), ...more } as any)
+  history.crashes.record('v1:sum', aCrash({ at: at(20), slot: 1, worker: 12 }), { culprit: 'sum (src/shop.js)' })
+
+  tell('worker.forked', 11, 0)
+  tell('worker.exited', 11, 5)
+  write('of the one before\n', 6)
+  tell('worker.forked', 12, 10)
+  write(Array.from({ length: 250 }, (_, index) => `line ${index + 1} <b>\n`).join(''), 20)
+  tell('worker.exited', 12, 20, { cause: 'crash', code: 1, uptimeMs: 10_000, detail: { crash: 1, crashGroup: 1 } })
+  tell('worker.forked', 13, 20.05)
+  write('of the next one\n', 21)
+  tell('worker.exited', 13, 22)
+  tell('worker.forked', 14, 23)
+  tell('worker.exited', 14, 25)
+
+  const { html } = await visit(admin, '/workers/12')
+  assert.match(html, /Its last 200 lines/)
+  assert.deepEqual(Array.from(html.matchAll(/line (\d+) &lt;b&gt;/g), ([, number]) => Number(number)), Array.from({ length: 200 }, (_, index) => index + 51))
+  assert.doesNotMatch(html, /of the one before|of the next one/)
+  assert.match(html, /href="\/crashes\/1\?crash=1">Thrown in <span class="mono"><bdi>sum<\/bdi><\/span> at <span class="mono"><bdi>src\/shop\.js:12:34</)
+  assert.match(html, /Worker 13<\/a> replaced it at once/)
+  assert.match((await visit(admin, '/workers/13')).html, /Its only line[^]*of the next one/)
+  assert.match((await visit(admin, '/workers/14')).html, /It wrote nothing to stdout and stderr/)
+  assert.match((await visit(admin, '/workers/11')).html, /Its output is no longer kept, or it wrote none/)
+})
+
+test('who was never followed is told so, and whose end nobody has seen too', async (t) => {
+  const admin = await startAdmin(t)
+  const { workers } = admin.deck.snapshot()
+  live(admin, { worker: 11 }, { cause: 'scale-down', code: 0 })
+  live(admin, { worker: 12, slot: 2 })
+  admin.deck.set({ workers: workers.filter(({ slot }) => slot !== 1) })
+  assert.match((await visit(admin, '/workers/11')).html, /Slot 1 has no next worker yet/)
+  assert.match((await visit(admin, '/workers/12')).html, /How it ended was not recorded/)
+})
+
+test('a new worker that failed in a rollout: the one that it was to replace has the slot', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, { worker: 11 }, { cause: 'boot-failure', code: 1 })
+  assert.match((await visit(admin, '/workers/11')).html, /href="\/workers\/1">Worker 1<\/a> has slot 1 now/)
+  assert.doesNotMatch((await visit(admin, '/workers/1')).html, /Before it:/, 'it came after the one that lives')
+  const at = new Date(admin.clock.now()).toISOString()
+  admin.deck.set({ workers: admin.deck.snapshot().workers.map((worker) => worker.id === 1 ? { ...worker, startedAt: at } : worker) })
+  assert.match((await visit(admin, '/workers/1')).html, /Before it: <a [^>]*href="\/workers\/11\?at=/, 'and here before it')
+})
+
+test('an id that a later cluster has used again means who lives, or who lived at a time', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, { worker: 1, pid: 3001 }, { cause: 'shutdown', code: 0, message: 'the first one' })
+  live(admin, { worker: 1, pid: 3002 }, { cause: 'crash', code: 7, message: 'the second one' })
+  live(admin, { worker: 1, pid: 4001 })
+  const { html } = await visit(admin, '/workers/1')
+  assert.match(html, /pid <span class="mono">4001<[^]*Record CPU profile/)
+  const [second, first] = Array.from(html.matchAll(/href="(\/workers\/1\?at=[^"]+)">Worker 1</g), ([, url]) => url)
+  assert.match((await visit(admin, first)).html, /pid <span class="mono">3001<[^]*<strong><bdi>The first one<[^]*<a [^>]*>Worker 1<\/a> replaced it after 1\.0 s/)
+  assert.match((await visit(admin, second)).html, /pid <span class="mono">3002<[^]*<strong><bdi>The second one</)
+})
+
+test('an event leads to the worker that it tells of, and an unknown one is not found', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, { worker: 11 }, { cause: 'crash', code: 1 })
+  const { html } = await visit(admin, '/history/2')
+  const [, url] = /href="([^"]+)">See the worker/.exec(html) as RegExpExecArray
+  assert.match((await visit(admin, url)).html, /<title>Worker 11/)
+  for (const [path, status] of [['/workers/99', 404], ['/workers/x', 404], ['/workers/11?at=yesterday', 400]]) assert.equal((await visit(admin, String(path))).status, status, String(path))
+})
+
+test('a history that cannot be read takes no page of a live worker down', async (t) => {
+  const admin = await startAdmin(t)
+  admin.history.page = () => { throw new Error('disk I/O error') }
+  const { status, html } = await visit(admin, '/workers/1')
+  assert.equal(status, 200)
+  assert.match(html, /Worker 1 <span class="badge tone-ok">[^]*history database cannot be read[^]*Record CPU profile/)
+})
+
+test('a worker of another program than Node shows what is known of it, also while the release that runs is a Node app', async (t) => {
+  const admin = await startAdmin(t)
+  const { snapshot } = admin.deck
+  admin.deck.snapshot = () => {
+    const status = snapshot()
+    return { ...status, workers: status.workers.map((worker) => worker.id === 2 ? { ...worker, runtime: 'other' as const } : worker) }
+  }
+  const program = await visit(admin, '/workers/2')
+  assert.match(program.html, /data-figure="processes"[^]*id="chart-descriptors"/)
+  assert.doesNotMatch(program.html, /Look inside|dialog-heap-snapshot|id="chart-requests"|data-figure="inFlight"/)
+  const node = await visit(admin, '/workers/1')
+  assert.match(node.html, /Look inside[^]*data-figure="inFlight"[^]*id="chart-requests"/)
+  assert.doesNotMatch(node.html, /data-figure="processes"|id="chart-descriptors"/)
+})
+
+test('an old worker tells what it keeps, and that the requests of its sessions still reach it; its connections can be ended until they are being closed', async (t) => {
+  const admin = await startAdmin(t)
+  const holds = { requests: 0, transfers: 0, webSockets: 3, eventStreams: 1, connections: 0, sessions: 9 }
+  const keep = (forMs: number) => {
+    const keptUntil = new Date(admin.clock.now() + forMs).toISOString()
+    admin.deck.set({ workers: admin.deck.snapshot().workers.map((worker) => worker.id === 1 ? { ...worker, state: 'draining', keptUntil, holds } : worker) })
+  }
+  keep(7_200_000)
+  const { html } = await visit(admin, '/workers/1')
+  assert.match(html, /takes nothing new but the requests of its sessions, and keeps <strong>3 WebSockets, 1 event stream and 9 sessions<\/strong>\. What is still open in <time[^>]*>2 h[^<]*<\/time> is closed then/)
+  assert.match(html, /data-dialog="dialog-end-connections"/)
+  keep(0)
+  const closing = (await visit(admin, '/workers/1')).html
+  assert.match(closing, /These are being closed now/)
+  assert.doesNotMatch(closing, /data-dialog="dialog-end-connections"/)
+})
+
+test('looking is for everybody, looking inside for operators, files for admins', async (t) => {
+  const admin = await startAdmin(t)
+  admin.deck.diagnostics.items.unshift({ ...admin.deck.diagnostics.items[0], id: 2, kind: 'cpu-profile', durationMs: 5000 })
+  const seenBy = async (role: string) => {
+    const { body } = await admin.api('post', '/api/v1/sign-in-links').send({ name: role, role })
+    const signedIn = await admin.stranger().get(new URL(body.url).pathname + new URL(body.url).search)
+    const cookie = String(signedIn.headers['set-cookie']?.[0]).split(';')[0]
+    const { text } = await admin.stranger().get('/workers/1?profile=2').set('Cookie', cookie).set('Accept', 'text/html')
+    const act = (name: string, body: object) => admin.stranger().post(`/actions/${name}`).set('Cookie', cookie).set('Origin', admin.origin).type('form').send(body)
+    return { text, act }
+  }
+  const viewer = await seenBy('viewer')
+  assert.doesNotMatch(viewer.text, /data-dialog|<form hx|id="flame"|\/file"/)
+  assert.equal((await viewer.act('kill-worker', { worker: 1 })).status, 403)
+  assert.equal((await viewer.act('diagnose', { worker: 1, kind: 'cpu-profile', seconds: 5 })).status, 403)
+  const operator = await seenBy('operator')
+  assert.match(operator.text, /id="worker-kill"[^]*Record CPU profile[^]*Only an admin can download the file/)
+  assert.doesNotMatch(operator.text, /id="flame"|\/file"/)
+  const administrator = await seenBy('admin')
+  assert.match(administrator.text, /id="flame"[^]*href="\/api\/v1\/diagnostics\/2\/file" download/)
+
+  assert.equal((await operator.act('diagnose', { worker: 1, kind: 'cpu-profile', seconds: '5' })).status, 204)
+  assert.equal((await operator.act('diagnose', { worker: 2, kind: 'heap-snapshot' })).status, 204)
+  assert.equal((await operator.act('kill-worker', { worker: 1 })).status, 204)
+  assert.deepEqual(admin.deck.dispatched.map(({ actor, ...order }) => order), [
+    { type: 'diagnose', worker: 1, kind: 'cpu-profile', durationMs: 5000 }, { type: 'diagnose', worker: 2, kind: 'heap-snapshot' }, { type: 'kill-worker', worker: 1 }
+  ])
+  for (const [body, message] of [
+    [{ worker: 1, kind: 'cpu-profile', seconds: '61' }, /seconds: expected an integer from 1 to 60, received "61"/], [{ worker: 1, kind: 'everything' }, /kind: expected cpu-profile or heap-snapshot, received "everything"/], [{ worker: 'x', kind: 'cpu-profile' }, /worker: expected the id of a worker/]
+  ] as const) {
+    const { status, text } = await operator.act('diagnose', body)
+    assert.equal(status, 422)
+    assert.match(JSON.parse(text).detail, message)
+  }
+})

@@ -1,0 +1,330 @@
+import assert from 'node:assert/strict'
+import { appendFileSync } from 'node:fs'
+import path from 'node:path'
+import { after, before, test } from 'node:test'
+import { openBrowser } from '../support/browser.ts'
+import { markPage, startDashboard } from '../support/dashboard.ts'
+import { rareTest } from '../support/rare.ts'
+
+let browser: Awaited<ReturnType<typeof openBrowser>>
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+test('shows a worker that changed, without a reload', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  const isSamePage = await markPage(page)
+  const row = page.locator('#worker-2-2')
+  await row.getByText('Ready').waitFor()
+
+  dashboard.setWorker(2, { state: 'draining' })
+  dashboard.deck.events.publish({ type: 'worker.draining', slot: 2, worker: 2, cause: 'restart' })
+  await row.getByText('Draining').waitFor()
+  dashboard.deck.events.publish({ type: 'worker.exited', slot: 2, worker: 2, cause: 'restart', code: 0 })
+  await page.locator('#recent').getByText('Worker 2 (slot 2) exited with code 0').waitFor()
+
+  assert.equal(await isSamePage(), true)
+  assert.deepEqual(page.problems, [])
+})
+
+rareTest('shows vitals that no event tells of', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  dashboard.setWorker(1, { vitals: { rssBytes: 200 * 1024 * 1024, cpuPercent: 91.5, at: new Date().toISOString() } })
+  await page.locator('#worker-1-1').getByText('91.5%').waitFor()
+  await page.locator('#worker-1-1').getByText('200 MB').waitFor()
+})
+
+test('says in one sentence how the cluster is, and counts down to the next try', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.getByRole('heading', { level: 1, name: 'All 2 workers are ready' }).waitFor()
+
+  dashboard.setWorker(2, { id: null, pid: null, state: 'backoff', vitals: null, restarts: 1, retryAt: new Date(Date.now() + 60_000).toISOString() })
+  await page.getByRole('heading', { level: 1, name: '1 of 2 workers is restarting' }).waitFor()
+  const countdown = page.locator('#worker-2-none .retry time')
+  const before = await countdown.textContent()
+  assert.match(String(before), /^(59 s|1 min 00 s)$/)
+  await page.waitForFunction((text) => document.querySelector('.retry time')?.textContent !== text, before)
+
+  dashboard.setWorker(2, { crashLooping: true })
+  await page.getByRole('heading', { level: 1, name: '1 of 2 workers serves; slot 2 keeps crashing' }).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+test('deploys by keyboard alone, and shows the progress while buttons wait with the reason', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.locator('#open-deploy').focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'Roll out a new release?' }).waitFor()
+  await page.keyboard.type('faster totals')
+  await page.keyboard.press('Enter')
+
+  await page.locator('#rollout').getByRole('heading', { name: 'Deploying r2' }).waitFor()
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'faster totals', actor: "the owner's token", client: 'dashboard' }])
+  assert.equal(await page.locator('#rollout-progress').getAttribute('value'), '0')
+  assert.equal(await page.locator('#open-restart').getAttribute('aria-disabled'), 'true')
+  await page.locator('#actions-reason').getByText('Rollout 1 is running').waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-deploy')
+
+  const { rollout } = dashboard.deck.snapshot() as any
+  dashboard.deck.set({ rollout: { ...rollout, progress: { total: 2, replaced: 1 }, steps: [{ ...rollout.steps[0], state: 'done', newWorker: 3 }, rollout.steps[1]] } })
+  await page.locator('#step-1-1').getByText('Replaced').waitFor()
+  assert.equal(await page.locator('#rollout-progress').getAttribute('value'), '1')
+  assert.deepEqual(page.problems, [])
+})
+
+rareTest('a refused button says why instead of opening its dialog', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  dashboard.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cli' })
+  await page.locator('#open-restart[aria-disabled=true]').waitFor()
+  await page.locator('#open-restart').press('Enter')
+  await page.getByRole('alert').getByText('Rollout 1 is running. Only one can run at a time.').waitFor()
+  assert.equal(await page.getByRole('dialog').count(), 0)
+})
+
+rareTest('the outcome of a rollout stays, with its reason, over a reload', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
+  await page.locator('#rollout-progress').waitFor()
+  dashboard.finishRollout('failed', 'worker 3 (slot 1) was not ready within 30 s')
+
+  await page.locator('#rollout').getByText('Deploy of r2 failed').waitFor()
+  await page.reload()
+  await page.locator('#rollout').getByText('worker 3 (slot 1) was not ready within 30 s').waitFor()
+  assert.equal(await page.locator('#open-deploy').getAttribute('aria-disabled'), null)
+
+  // What the viewer opened stays open while the page goes on changing.
+  await page.locator('#rollout summary').press('Enter')
+  await page.locator('#step-1-2').waitFor()
+  dashboard.setWorker(1, { restarts: 5 })
+  dashboard.deck.events.publish({ type: 'rollout.failed', rollout: 1, detail: { ...dashboard.history.rollout(1), reason: 'another reason' } })
+  await page.locator('#rollout').getByText('another reason').waitFor()
+  assert.equal(await page.locator('#step-1-2').isVisible(), true)
+})
+
+rareTest('Escape and Cancel close a dialog without effect and give the focus back', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  for (const close of [() => page.keyboard.press('Escape'), () => page.getByRole('dialog').getByText('Cancel').press('Enter')]) {
+    await page.locator('#open-restart').press('Enter')
+    await page.getByRole('dialog', { name: 'Restart all workers?' }).waitFor()
+    await close()
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-restart')
+  }
+  assert.deepEqual(dashboard.deck.dispatched, [])
+})
+
+rareTest('an open dialog keeps focus and text while the page changes beneath it', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.locator('#open-deploy').click()
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.type('half a no')
+  dashboard.setWorker(1, { state: 'unresponsive' })
+  await page.locator('#worker-1-1').getByText('Unresponsive').waitFor()
+  await page.keyboard.type('te')
+  assert.equal(await page.getByRole('dialog').getByLabel('Note').inputValue(), 'half a note')
+  await page.keyboard.press('Escape')
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-deploy')
+})
+
+rareTest('scales from the size that is wanted now, and refuses what is out of range', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.locator('#open-scale').click()
+  const field = page.getByRole('dialog').getByLabel('Workers')
+  assert.equal(await field.inputValue(), '2')
+  await field.fill('257')
+  await field.press('Enter')
+  assert.equal(await field.evaluate((input: HTMLInputElement) => input.validity.rangeOverflow), true)
+  await field.fill('6')
+  await field.press('Enter')
+  await page.locator('#facts').getByText('/ 6 ready').waitFor()
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'scale', workers: 6, actor: "the owner's token" }])
+})
+
+test('a dialog that was opened before somebody else has scaled says so, does nothing, and asks once more', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.getByRole('button', { name: 'Scale' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.locator('[name=workers]').fill('4')
+  dashboard.deck.dispatch({ type: 'scale', workers: 6, actor: 'bob' })
+  await dialog.getByRole('button', { name: 'Scale', exact: true }).click()
+  await dialog.getByRole('alert').getByText('bob has set it to 6 workers since you opened this; you were shown 2. Nothing was changed.').waitFor()
+  assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
+  assert.equal(dashboard.deck.snapshot().desiredWorkers, 6)
+  await dialog.getByRole('button', { name: 'Scale anyway' }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  assert.equal(dashboard.deck.snapshot().desiredWorkers, 4)
+  await page.getByRole('button', { name: 'Scale' }).click()
+  await dialog.getByRole('button', { name: 'Scale', exact: true }).waitFor()
+  assert.equal(await dialog.getByRole('alert').count(), 0)
+})
+
+rareTest('restarts the one worker whose row was clicked', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.getByRole('button', { name: 'Restart worker 2 in slot 2' }).click()
+  await page.getByRole('dialog', { name: 'Restart worker 2 in slot 2?' }).getByRole('button', { name: 'Restart worker' }).click()
+  await page.locator('#rollout-progress').waitFor()
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: "the owner's token", client: 'dashboard' }])
+})
+
+rareTest('sends a message to all workers, or to the one whose page it is', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/workers/2')
+  await page.locator('#worker-message').click()
+  await page.getByRole('dialog', { name: 'Send a message to worker 2 in slot 2' }).getByLabel('Type').fill('log-level')
+  await page.getByLabel('Data').fill('{"level": "debug"}')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  await page.goto(dashboard.url)
+  await page.locator('#open-message').click()
+  await page.getByRole('dialog', { name: 'Send a message to all workers' }).getByLabel('Type').fill('reload')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  assert.deepEqual(dashboard.deck.dispatched.map(({ order }) => order), [
+    { type: 'log-level', data: { level: 'debug' }, worker: 2, actor: "the owner's token" }, { type: 'reload', data: undefined, actor: "the owner's token" }
+  ])
+})
+
+rareTest('a message that is refused stays in its dialog, to be mended', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.locator('#open-message').click()
+  await page.getByLabel('Type').fill('reload')
+  await page.getByLabel('Data').fill('{level: 1}')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('alert').getByText('data: expected JSON, received "{level: 1}"').waitFor()
+  assert.equal(await page.getByLabel('Data').inputValue(), '{level: 1}')
+  await page.getByLabel('Data').fill('')
+  await page.getByLabel('Type').fill('shutdown')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('alert').getByText('not a reserved one: shutdown').waitFor()
+  assert.deepEqual(dashboard.deck.dispatched, [])
+})
+
+test('of 64 workers the sick come first, each is a click away, and what somebody sorts and searches stays while figures come', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  setManyWorkers(dashboard, (worker) => worker.slot === 41 ? { ...worker, ...LOOPING } : worker)
+  const page = await dashboard.visit()
+  const slots = () => page.locator('#workers tbody th').allInnerTexts()
+  assert.deepEqual((await slots()).map(Number), [41, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+  await page.getByText('12 of 64 workers').waitFor()
+  assert.equal(await page.getByRole('list', { name: 'Each worker, by slot' }).getByRole('link').count(), 64)
+
+  await page.locator('#restart-5').focus()
+  dashboard.setWorker(5, { state: 'unresponsive' })
+  await page.locator('#worker-5-5 + #worker-41-none').waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'restart-5')
+
+  await page.getByRole('link', { name: 'Memory', exact: true }).press('Enter')
+  await page.waitForURL('**/?sort=memory')
+  await page.locator('th[aria-sort=descending]').getByText('Memory').waitFor()
+  assert.deepEqual((await slots()).slice(0, 2), ['64', '63'])
+  dashboard.setWorker(62, { vitals: { at: STAYS_FRESH, rssBytes: 62 * 2 ** 20, cpuPercent: 91.5 } })
+  await page.locator('#worker-63-63 + #worker-62-62').getByText('91.5%').waitFor()
+
+  await page.locator('#workers-q').pressSequentially('41')
+  await page.waitForURL('**/?sort=memory&q=41')
+  dashboard.setWorker(5, { state: 'ready' })
+  await page.locator('#show-unresponsive').waitFor({ state: 'detached' })
+  assert.deepEqual(await slots(), ['41'])
+  assert.deepEqual(await page.locator('#workers-q').evaluate((field: HTMLInputElement) => [field.value, document.activeElement === field]), ['41', true])
+  await page.reload()
+  assert.deepEqual(await slots(), ['41'])
+  await page.getByRole('link', { name: 'Slot 17: worker 17, ready' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Worker 17' }).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+test('an action that fails is told in the words of the problem', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.locator('#open-restart').click()
+  await page.getByRole('dialog', { name: 'Restart all workers?' }).waitFor()
+  dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
+  await page.getByRole('dialog').getByRole('button', { name: 'Restart all' }).click()
+  await page.getByRole('alert').getByText('A rollout is running: cli has started a deploy (rollout 1) since you opened this').waitFor()
+  // Chromium reports every 4xx of a fetch.
+  assert.deepEqual(page.problems, ['Failed to load resource: the server responded with a status of 409 (Conflict)'])
+})
+
+rareTest('a notice goes once an operator acknowledges it, with who did in the history', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  dashboard.deck.events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master (pid 7) ended without stopping its workers' })
+  const notice = page.locator('#notice-master-lost')
+  await notice.getByText('The master (pid 7) ended').waitFor()
+  await page.locator('#health.tone-warn').waitFor()
+  await notice.getByRole('button', { name: 'Acknowledge' }).click()
+  await notice.waitFor({ state: 'detached' })
+  await page.locator('#health.tone-ok').waitFor()
+  assert.equal(dashboard.history.page({ type: 'notice.acknowledged' }).items[0].actor, "the owner's token")
+  assert.deepEqual(page.problems, [])
+})
+
+rareTest('however wide the window and however many slots loop, nothing is out of sight to the side', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  setManyWorkers(dashboard, (worker) => worker.slot % 2 ? worker : { ...worker, ...LOOPING, restarts: 1234, retryAt: new Date(Date.now() + 599_000).toISOString() })
+  const page = await dashboard.visit()
+  for (const width of [1440, 1024, 768, 390, 320]) {
+    await page.setViewportSize({ width, height: 900 })
+    // Charts follow the width a frame later.
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
+    const over = await page.evaluate(() => ['html', '#workers', '.slots'].filter((selector) => {
+      const { scrollWidth, clientWidth } = document.querySelector(selector) as HTMLElement
+      return scrollWidth > clientWidth
+    }))
+    assert.deepEqual(over, [], `at ${width}`)
+    const height = await page.evaluate(() => document.documentElement.scrollHeight)
+    assert.ok(height < 4000, `${height} at ${width}`)
+  }
+})
+
+rareTest('on a phone with 64 workers, one press shows what killed a worker and its last lines, three restart another one, and two scale', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { deck } = dashboard
+  setManyWorkers(dashboard, (worker) => worker.slot === 2 ? { ...worker, ...LOOPING } : worker)
+  appendFileSync(path.join(deck.logs.folder, 'slot-2.stderr.log'), 'TypeError: no such price\n    at priceOf\n')
+  deck.events.publish({ type: 'worker.forked', worker: 2, slot: 2, at: new Date(Date.now() - 60_000).toISOString() } as any)
+  deck.events.publish({ type: 'worker.exited', worker: 2, slot: 2, cause: 'crash', code: 1, message: 'worker 2 (slot 2) exited with code 1: TypeError: no such price' })
+  const page = await dashboard.visit('/', { width: 390, height: 844 })
+  await page.getByRole('link', { name: 'last #2' }).click()
+  await page.locator('#worker-head').getByText('exited with code 1: TypeError: no such price').waitFor()
+  await page.locator('#worker-output').getByText('at priceOf').waitFor()
+
+  await page.goto(dashboard.url)
+  await page.getByRole('link', { name: 'Slot 50: worker 50, ready' }).click()
+  await page.locator('#worker-restart').click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Restart worker' }).click()
+  await page.locator('#worker-reason').getByText('Rollout 1 is running').waitFor()
+  deck.set({ rollout: null })
+
+  await page.goto(dashboard.url)
+  await page.locator('#open-scale').click()
+  await page.getByRole('dialog').getByLabel('Workers').fill('65')
+  await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click()
+  await page.locator('#facts').getByText('/ 65 ready').waitFor()
+  assert.deepEqual(deck.dispatched.map(({ type, worker, workers }) => [type, worker ?? workers]), [['restart-worker', 50], ['scale', 65]])
+  assert.deepEqual(page.problems, [])
+})
+
+/** Figures that are older than some seconds are not shown. */
+const STAYS_FRESH = new Date(Date.now() + 3_600_000).toISOString()
+/** A slot without a worker. */
+const LOOPING = Object.freeze({ id: null, pid: null, state: 'backoff', crashLooping: true, vitals: null })
+
+/** 64 of them, the higher the slot the more memory. */
+function setManyWorkers ({ deck }: Awaited<ReturnType<typeof startDashboard>>, change: (worker: any) => any) {
+  const [worker] = deck.snapshot().workers
+  const workers = Array.from({ length: 64 }, (_, index) => change({ ...worker, id: index + 1, slot: index + 1, vitals: { at: STAYS_FRESH, rssBytes: (index + 1) * 2 ** 20, cpuPercent: 5 } }))
+  deck.set({ desiredWorkers: 64, readyWorkers: workers.filter(({ state }) => state === 'ready').length, workers })
+}

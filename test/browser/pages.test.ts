@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { after, before, test } from 'node:test'
+import { OWNER } from '../../server/config/actor-names.ts'
+import { openBrowser } from '../support/browser.ts'
+import { profileOf } from '../support/cpu-profile.ts'
+import { markPage, startDashboard } from '../support/dashboard.ts'
+import { tempFolder } from '../support/folder.ts'
+import { rareTest } from '../support/rare.ts'
+import type { Page } from 'playwright-core'
+
+let browser: Awaited<ReturnType<typeof openBrowser>>
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+rareTest('one reads from page to page, and a link to a heading leads below the top bar', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/')
+  await page.getByRole('link', { name: 'Manual' }).click()
+  await page.getByRole('navigation', { name: 'Manual' }).getByRole('link', { name: 'How it works' }).click()
+  await page.getByRole('heading', { level: 1, name: 'How it works' }).waitFor()
+  await page.getByRole('link', { name: 'Upgrade' }).click()
+  await page.waitForURL('**/docs/deploying#upgrade')
+  const [heading, bar] = await Promise.all([page.getByRole('heading', { name: 'Upgrade' }).boundingBox(), page.locator('.topbar').boundingBox()])
+  assert.ok(heading && bar && heading.y >= bar.height && heading.y < 900, `at ${heading?.y}`)
+  await page.getByRole('link', { name: 'Next: Releases' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Releases' }).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+rareTest('on a narrow screen a wide table scrolls by itself, also by the keyboard, and the index is one step away', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/docs/options', { width: 390 })
+  const table = page.getByRole('group', { name: 'Table' }).first()
+  await table.focus()
+  await page.keyboard.press('ArrowRight')
+  await page.waitForFunction(() => Number(document.querySelector('.doc-table')?.scrollLeft) > 0)
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
+  await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Manual' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Manual' }).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+function untilTitle (page: Page, start: string) {
+  return page.waitForFunction((expected) => document.title.startsWith(expected), start)
+}
+
+test('every page says whose it is, and its tab how much is wrong, or that nobody can tell', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/docs')
+  const icon = () => page.locator('#trouble').getAttribute('href')
+  assert.equal(await page.title(), `Manual · app on ${os.hostname()}`)
+  assert.match(await page.locator('.topbar .brand').innerText(), new RegExp(`app\\W+on\\W+${os.hostname()}`))
+  assert.match(String(await icon()), /favicon\.svg/)
+
+  dashboard.setWorker(1, { state: 'unresponsive' })
+  await untilTitle(page, '(1) Manual')
+  assert.match(String(await icon()), /favicon-bad\.svg/)
+  dashboard.setWorker(1, { state: 'ready' })
+  await untilTitle(page, 'Manual')
+  assert.match(String(await icon()), /favicon\.svg/)
+
+  await page.context().setOffline(true)
+  await page.evaluate(() => (window as any).dispatchEvent(new Event('offline')))
+  await untilTitle(page, '(no connection) Manual')
+  assert.match(String(await icon()), /favicon-lost\.svg/)
+  await page.context().setOffline(false)
+  await untilTitle(page, 'Manual')
+  assert.match(String(await icon()), /favicon\.svg/)
+})
+
+rareTest('times are those of the browser or UTC, as somebody has chosen last', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  dashboard.deck.events.publish({ type: 'scale.changed', detail: { to: 6 } })
+  const page = await dashboard.visit('/history', { timezoneId: 'Asia/Tokyo' })
+  const hours = async () => Number((await page.locator('time[data-clock]').last().innerText()).slice(-8, -6))
+  const local = await hours()
+  await page.getByRole('button', { name: 'Local time: switch to UTC' }).click()
+  await page.getByRole('button', { name: 'UTC: switch to local time' }).waitFor()
+  assert.equal((await hours() + 9) % 24, local)
+  await page.reload()
+  await page.getByRole('button', { name: 'UTC: switch to local time' }).waitFor()
+  assert.equal((await hours() + 9) % 24, local)
+  assert.deepEqual(page.problems, [])
+})
+
+test('a setting is changed by a click, and the page says where each value comes from', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/')
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.waitForURL('**/settings')
+  await page.locator('html[data-live=on]').waitFor()
+  const isSamePage = await markPage(page)
+  const row = page.locator('#setting-drain-deadlineMs')
+  assert.match(await row.innerText(), /drain\.deadlineMs[^]*30 s 30000[^]*default[^]*changes at once/)
+
+  await row.getByRole('button', { name: 'Change' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Change drain.deadlineMs' })
+  assert.match(await dialog.innerText(), /Expected: an integer from 0 to 2147483647/)
+  const value = dialog.getByLabel('Value')
+  assert.equal(await value.inputValue(), '30000')
+  await value.fill('soon')
+  await dialog.getByRole('button', { name: 'Change' }).click()
+  await page.getByText('drain.deadlineMs: expected an integer from 0 to 2147483647, received "soon"').waitFor()
+  await value.fill('90000')
+  await dialog.getByText('= 1 min 30 s').waitFor()
+  await value.fill('10000')
+  await dialog.getByRole('button', { name: 'Change' }).click()
+  await row.getByText('changed').waitFor()
+  assert.match(await row.innerText(), /10 s 10000[^]*changed by the owner's token[^]*Configured: 30 s, default/)
+  assert.equal(await dialog.isVisible(), false)
+
+  await page.getByRole('link', { name: 'Only changed 1' }).click()
+  await page.waitForURL('**/settings?show=changed')
+  assert.deepEqual(await page.locator('.setting-what .mono').allInnerTexts(), ['drain.deadlineMs'])
+  await page.getByRole('searchbox').fill('idle')
+  await page.getByText('No setting matches “idle”.').waitFor()
+  await page.getByRole('link', { name: 'Search all settings' }).click()
+  await page.locator('#setting-drain-idleGraceMs').waitFor()
+  assert.equal(await isSamePage(), false)
+  // Chromium reports the 422 that was asked for.
+  assert.deepEqual(page.problems.filter((problem) => !/status of 422/.test(problem)), [])
+})
+
+rareTest('a change that is based on what somebody else has changed meanwhile is refused, and said', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/settings')
+  await page.locator('html[data-live=on]').waitFor()
+  await page.locator('#setting-drain-deadlineMs').getByRole('button', { name: 'Change' }).click()
+  dashboard.deck.configure({ wanted: { 'drain.deadlineMs': 7000 }, actor: 'ben' })
+  await page.locator('#setting-drain-deadlineMs').getByText('7000').waitFor()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Value').fill('9000')
+  await dialog.getByRole('button', { name: 'Change' }).click()
+  await dialog.getByText(/you were shown .*Nothing was changed/).waitFor()
+  assert.equal(dashboard.deck.settings.list().find(({ name }) => name === 'drain.deadlineMs')?.value, 7000)
+})
+
+test('three clicks from the overview tell a channel of Slack, and the page says what it answered; a failure is sent again by another click', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  dashboard.deck.alerts.status = 404
+  const page = await dashboard.visit('/')
+  await page.getByRole('link', { name: 'Alerts' }).click()
+  await page.getByRole('link', { name: 'Slack' }).click()
+  await page.getByLabel('Webhook URL').fill('https://hooks.example.com/services/T0/B0/hidden-key')
+  await page.getByRole('button', { name: 'Add and send a test' }).click()
+  const alert = page.getByRole('region', { name: /^Slack/ })
+  await alert.getByText('answered 404').first().waitFor()
+  await page.locator('html[data-live=on]').waitFor()
+  assert.equal(new URL(page.url()).search, '')
+  assert.match(await alert.innerText(), /All problems[^]*added .+ by the owner's token[^]*Nobody has this address/)
+
+  const isSamePage = await markPage(page)
+  dashboard.deck.alerts.status = 204
+  await alert.getByText('1 last message, 1 not delivered').click()
+  await alert.getByRole('button', { name: 'Try again' }).click()
+  await alert.getByText('The receiver took the last message: status 204').waitFor()
+  assert.equal(await isSamePage(), true)
+  assert.doesNotMatch(await page.content(), /hidden-key/)
+  const { items } = dashboard.history.page({ type: ['alert.*'] })
+  assert.deepEqual(items.map(({ type, actor }: any) => [type, actor]), [['alert.retried', OWNER], ['alert.failed', 'system'], ['alert.tested', OWNER], ['alert.added', OWNER]])
+
+  await alert.getByRole('button', { name: 'Pause' }).click()
+  await alert.getByText('Paused').waitFor()
+  await alert.getByRole('link', { name: 'Change' }).click()
+  await page.getByLabel('Name').fill('night')
+  await page.getByLabel('A job failed').uncheck()
+  await page.getByRole('button', { name: 'Save' }).click()
+  const renamed = page.getByRole('region', { name: /^night/ })
+  await renamed.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog', { name: 'Delete night?' }).getByRole('button', { name: 'Delete' }).click()
+  await renamed.waitFor({ state: 'detached' })
+  assert.deepEqual(page.problems, [])
+})
+
+/**
+ * A profile of 100 ms in which `hot` took most, below `handler`.
+ * @returns its file
+ */
+function profileFile (): string {
+  const file = path.join(tempFolder(), '2.cpuprofile')
+  const profile = profileOf([
+    [1, '(root)', [2, 6, 7]], [2, 'handler', [3, 4]], [3, 'hot', [5]], [4, 'cold'], [5, '<img src=x onerror=alert(1)>\u202e'], [6, 'handler', [], { url: 'node:internal/other', lineNumber: 1 }], [7, '(idle)']
+  ], [[3, 60], [5, 10], [4, 20], [6, 10], [7, 900]])
+  writeFileSync(file, JSON.stringify(profile))
+  return file
+}
+
+rareTest('from the overview to what makes a worker hot: its page, a profile, and the flame graph', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { items } = dashboard.deck.diagnostics
+  const page = await dashboard.visit()
+  await page.getByRole('link', { name: 'Worker 1', exact: true }).click()
+  await page.locator('html[data-live=on]').waitFor()
+  await page.getByRole('button', { name: 'Record CPU profile' }).click()
+  await page.getByRole('progressbar', { name: 'Progress of CPU profile 2' }).waitFor()
+  assert.equal(await page.locator('#looks-heap').getAttribute('aria-disabled'), 'true')
+  items[0] = { ...items[0], state: 'done', bytes: 1000, finishedAt: new Date().toISOString(), file: profileFile() }
+  await page.getByRole('link', { name: 'Flame graph' }).click()
+
+  const frames = page.locator('.flame-frame')
+  await page.getByText('Busy for 100 ms of 1.0 s (10.0%)').waitFor()
+  const widths = new Map(await frames.evaluateAll((all) => all.map((one) => [String(one.querySelector('text')?.firstChild?.textContent), Number(one.querySelector('rect')?.getAttribute('width'))] as [string, number])))
+  const whole = Number(widths.get('All')) + 1
+  assert.ok(Math.abs((Number(widths.get('hot')) + 1) / whole - 0.7) < 0.01, 'as wide as its share of the busy time')
+
+  const rows = page.locator('#flame-functions tr')
+  assert.deepEqual((await rows.first().innerText()).split(/\s+/).slice(0, 6), ['hot', 'app.js:4', '60', 'ms', '70', 'ms'])
+  assert.match(await page.locator('#flame-functions').innerText(), /<img src=x onerror=alert\(1\)><U\+202E>/)
+
+  await frames.filter({ hasText: 'hot' }).click()
+  await page.locator('#flame-reset[aria-disabled=false]').waitFor()
+  assert.deepEqual(await frames.locator('text').allTextContents().then((texts) => texts.slice(0, 3)), ['All', 'handler  app.js:3', 'hot  app.js:4'])
+  assert.match(await page.locator('#flame-detail').innerText(), /^hot \/srv\/app\/app\.js:4\s+total 70 ms \(70\.0%\) · self 60 ms \(60\.0%\)/)
+  await page.locator('#flame-reset').click()
+  await frames.filter({ hasText: 'cold' }).waitFor()
+
+  await page.getByLabel('Find functions and files').fill('HANDLER')
+  await page.getByText('2 frames marked: 100 ms, 100% of the busy time.').waitFor()
+  await rows.first().getByRole('button').focus()
+  await page.keyboard.press('Enter')
+  await page.getByText('1 frame marked: 70 ms, 70.0% of the busy time.').waitFor()
+  assert.equal(await page.locator('.flame-frame.is-marked').textContent(), 'hot  app.js:4')
+  await page.locator('#flame-place').focus()
+  for (const key of ['Home', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'Enter']) await page.keyboard.press(key)
+  assert.match(await page.locator('#flame-detail').innerText(), /^cold \/srv\/app\/app\.js:5\s+total 20 ms/, 'by keys, too')
+  assert.deepEqual(await page.audit(), [])
+  assert.deepEqual(page.problems, [])
+})
+
+test('a file that is no profile is told, and the page goes on', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const file = path.join(tempFolder(), 'x')
+  writeFileSync(file, '{"nodes": []}')
+  dashboard.deck.diagnostics.items.unshift({ ...dashboard.deck.diagnostics.items[0], id: 2, kind: 'cpu-profile', file })
+  const page = await dashboard.visit('/workers/1?profile=2')
+  await page.getByText('The profile cannot be shown: This file is no CPU profile.').waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+test('the page shows live what is in flight and what the slot writes, as text, and tells the end', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { deck } = dashboard
+  const page = await dashboard.visit('/workers/1')
+  await page.getByText('No requests in flight.').waitFor()
+  deck.requests.push({ method: 'GET', path: '/<b>slow</b>\u202e', ageMs: 12_300 })
+  await page.locator('#worker-requests-rows tr').waitFor()
+  assert.deepEqual(await page.locator('#worker-requests-rows td').allInnerTexts(), ['GET', '/<b>slow</b><U+202E>', '12 s'])
+  appendFileSync(path.join(deck.logs.folder, 'slot-1.stdout.log'), 'a new line\n')
+  await page.locator('#worker-log-lines').getByText('a new line').waitFor()
+
+  await page.locator('#worker-kill').click()
+  await page.getByRole('button', { name: 'Kill worker' }).click()
+  await page.locator('dialog[open]').waitFor({ state: 'hidden' })
+  assert.deepEqual(deck.dispatched, [{ type: 'kill-worker', worker: 1, actor: deck.dispatched[0].actor }])
+  deck.events.publish({ type: 'worker.forked', worker: 1, slot: 1, pid: 4001, release: 'r1' })
+  deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, pid: 4001, release: 'r1', cause: 'killed', signal: 'SIGKILL', uptimeMs: 1000, message: 'worker 1 (slot 1) was ended by SIGKILL' })
+  deck.set({ workers: deck.snapshot().workers.filter(({ id }: any) => id !== 1) })
+  deck.events.publish({ type: 'worker.forked', worker: 3, slot: 1, pid: 4003, release: 'r1' })
+  await page.getByText('Worker 3 replaced it').waitFor()
+  assert.match(await page.locator('#worker-head').innerText(), /Worker 1 \(slot 1\) was ended by SIGKILL/)
+  assert.equal(await page.locator('#worker-kill').count(), 0)
+  // It may have asked what is in flight just when the worker had gone.
+  assert.deepEqual(page.problems.filter((problem) => !problem.includes('404 (Not Found)')), [])
+})

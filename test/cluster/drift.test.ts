@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { renameSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { runCliHere } from '../support/cli-here.ts'
+import { startDeckHere } from '../support/deck-here.ts'
+import { tempFolder } from '../support/folder.ts'
+import { rareTest } from '../support/rare.ts'
+import { createSources } from '../support/sources.ts'
+import type { DeckClient } from '../support/deck-client.ts'
+
+/** @param slot kills its worker, and waits for what has come of it */
+async function killWorker (deck: DeckClient, slot: number, isOutcome: (event: any) => boolean) {
+  const { workers, lastEventId } = await deck.status()
+  process.kill(workers.find((row: any) => row.slot === slot).pid, 'SIGKILL')
+  return await deck.untilEvent((event) => event.id > lastEventId && event.slot === slot && isOutcome(event), `what comes of slot ${slot}`)
+}
+
+/** @param file that was written once, after the deploy */
+function changeOf (file: string) {
+  const { mtimeMs, ctimeMs } = statSync(file)
+  return { kind: 'code', count: 1, files: [file], since: new Date(Math.min(mtimeMs, ctimeMs)).toISOString(), by: null }
+}
+
+const isReady = ({ type }: any) => type === 'worker.ready'
+const isHeld = ({ type }: any) => type === 'slot.held'
+
+describe('drift of a release that runs in its own folder', { concurrency: true }, () => {
+  test('a worker that is replaced after an edit in place is marked, in status, history and by event; a deploy makes it good', async (t) => {
+    const { app, write } = createSources()
+    const deck = await startDeckHere(t, app, { flags: ['--drain-idle-grace-ms', '100'] })
+    await deck.until({ ready: 2 })
+    const file = write('nested', 2)
+    const { worker } = await killWorker(deck, 1, isReady)
+    const status = await deck.status()
+    assert.deepEqual(status.workers.map((row: any) => [row.slot, row.drifted, row.release]), [[1, true, 'r1'], [2, false, 'r1']])
+    const [event, ...others] = await deck.history('type=worker.drifted')
+    assert.deepEqual([event.worker, event.slot, event.release, event.detail, others], [worker, 1, 'r1', changeOf(file), []])
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /r1 \+ changes/)
+
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    const after = await deck.status()
+    assert.deepEqual(after.workers.map((row: any) => [row.drifted, row.release]), [[false, 'r2'], [false, 'r2']])
+    await killWorker(deck, 2, isReady)
+    assert.equal((await deck.history('type=worker.drifted')).length, 1)
+  })
+
+  rareTest('behind a link: where that leads now is of no matter, but an edit of the pinned folder is marked', async (t) => {
+    const [one, two] = [createSources(), createSources()]
+    two.write('nested', 2)
+    const link = path.join(tempFolder(), 'current')
+    symlinkSync(one.folder, link)
+    const deck = await startDeckHere(t, path.join(link, 'app.js'))
+    await deck.until({ ready: 2 })
+    symlinkSync(two.folder, `${link}.next`)
+    renameSync(`${link}.next`, link)
+    await killWorker(deck, 1, isReady)
+    assert.deepEqual(await deck.history('type=worker.drifted'), [])
+
+    const file = one.write('nested', 3)
+    const { worker } = await killWorker(deck, 2, isReady)
+    const [event] = await deck.history('type=worker.drifted')
+    assert.deepEqual([event.worker, event.release, event.detail], [worker, 'r1', changeOf(file)])
+  })
+
+  rareTest('a touch is no drift', async (t) => {
+    const { app, folder } = createSources()
+    const deck = await startDeckHere(t, app)
+    await deck.until({ ready: 2 })
+    for (const name of ['app.js', 'lib/nested.js', 'lib/required.cjs']) utimesSync(path.join(folder, name), new Date(), new Date())
+    await killWorker(deck, 1, isReady)
+    assert.ok((await deck.status()).workers.every((row: any) => row.drifted === false))
+  })
+
+  rareTest('with hold the slot waits, until the files are back or something is deployed', async (t) => {
+    const { app, write } = createSources()
+    const deck = await startDeckHere(t, app, { flags: ['--releases-on-drift', 'hold', '--drain-idle-grace-ms', '100'] })
+    await deck.until({ ready: 2 })
+    const file = write('required', 2)
+    const held = await killWorker(deck, 1, isHeld)
+    assert.deepEqual([held.release, held.detail], ['r1', changeOf(file)])
+    const { workers: [row], readyWorkers } = await deck.status()
+    assert.deepEqual([row.state, row.drifted, row.pid, readyWorkers], ['held', true, null, 1])
+    const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'restart' }) })
+    assert.deepEqual([status, body.code], [409, 'drifted'])
+    assert.match(body.detail, /files of r1 changed/)
+
+    write('required', 1)
+    await deck.untilEvent(({ type }) => type === 'slot.resumed', 'the slot to go on')
+    await deck.until({ ready: 2 })
+
+    writeFileSync(file, 'exports.required = 3')
+    await killWorker(deck, 2, isHeld)
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    await deck.until({ ready: 2 })
+    const answers = await Promise.all(Array.from({ length: 8 }, async () => await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json() as any))
+    assert.ok(answers.every(({ required }) => required === 3))
+    assert.equal((await deck.history('type=worker.drifted')).length, 0)
+  })
+})

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { hostAppsHere, orderOf } from '../support/apps-here.ts'
+import { tempFolder } from '../support/folder.ts'
+import { get } from '../support/asking.ts'
+import { rareTest } from '../support/rare.ts'
+import { until } from '../support/until.ts'
+
+const BY = { actor: 'ada' }
+
+/** @returns a folder with it */
+function folderWith (code: string): string {
+  const folder = tempFolder()
+  writeFileSync(path.join(folder, 'app.js'), code)
+  return folder
+}
+
+const HELLO = 'require("node:http").createServer((_, response) => response.end(process.cwd())).listen(0)'
+const THROWS = 'throw new Error("not today")'
+
+describe('the apps of a host', { concurrency: 2 }, () => {
+  test('run side by side, each in its folder; one stops and starts while the others serve; what an operator has stopped is remembered', async (t) => {
+    const host = hostAppsHere(t)
+    const [one, other] = [folderWith(HELLO), folderWith(HELLO)]
+    const added = await host.add(orderOf('one', { cwd: one }), BY)
+    assert.deepEqual([added.name, added.state, added.path, added.dataDir], ['one', 'starting', '/apps/one', path.join(one, '.clusterdeck')])
+    await host.add(orderOf('other', { cwd: other }), BY)
+    const { addresses: [address], health } = await host.until('one', ({ state }) => state === 'running')
+    await host.until('other', ({ state }) => state === 'running')
+    assert.equal(health?.text, 'The worker is ready')
+    assert.equal(await get(address), one)
+    await host.stop('other', BY)
+    const stopped = await host.until('other', ({ state }) => state === 'stopped')
+    assert.deepEqual([stopped.workers, stopped.health, host.opened('other')], [null, null, null])
+    assert.equal(await get(address), one)
+    assert.deepEqual(host.list().map(({ name, state }) => [name, state]), [['one', 'running'], ['other', 'stopped']])
+    await host.leave('test')
+
+    const next = hostAppsHere(t, { folder: host.folder })
+    next.startAll()
+    await next.until('one', ({ state }) => state === 'running')
+    assert.equal(next.view('other').state, 'stopped')
+    await next.start('other', BY)
+    await next.until('other', ({ state }) => state === 'running')
+    assert.deepEqual(next.told, ['app.started one', 'app.started other'])
+  })
+
+  test('adding one runs its config file once, a later start runs it anew', async (t) => {
+    const host = hostAppsHere(t)
+    const cwd = folderWith(HELLO)
+    const runs = path.join(tempFolder(), 'runs')
+    writeFileSync(path.join(cwd, 'clusterdeck.config.mjs'), `import { appendFileSync } from 'node:fs'\nappendFileSync(${JSON.stringify(runs)}, 'x')\nexport default { workers: 1 }`)
+    await host.add(orderOf('shop', { cwd }), BY)
+    await host.until('shop', ({ state }) => state === 'running')
+    assert.equal(readFileSync(runs, 'utf8'), 'x')
+    await host.stop('shop', BY)
+    await host.until('shop', ({ state }) => state === 'stopped')
+    await host.start('shop', BY)
+    await host.until('shop', ({ state }) => state === 'running')
+    assert.equal(readFileSync(runs, 'utf8'), 'xx')
+  })
+
+  test('one that stops itself by its own page is remembered as stopped', async (t) => {
+    const host = hostAppsHere(t)
+    await host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY)
+    await host.until('shop', ({ state }) => state === 'running')
+    host.opened('shop')?.deck.dispatch({ type: 'stop', actor: 'ada' })
+    await host.until('shop', ({ state }) => state === 'stopped')
+    const next = hostAppsHere(t, { folder: host.folder })
+    next.startAll()
+    assert.equal(next.view('shop').state, 'stopped')
+  })
+
+  test('one waits for those that it depends on, and is not started where one of them fails; a program that throws, a folder that is a file and a port that is taken stay its own matter', async (t) => {
+    const host = hostAppsHere(t)
+    await host.add(orderOf('base', { cwd: folderWith(`setTimeout(() => { ${HELLO} }, 500)`) }), BY)
+    await host.add(orderOf('above', { cwd: folderWith(HELLO), dependsOn: ['base'] }), BY)
+    assert.equal(host.view('above').state, 'waiting')
+    await host.until('above', ({ state }) => state === 'running')
+    assert.equal(host.view('base').state, 'running')
+    // As by "stop --all" and "start --all": side by side, in the order of their names.
+    for (const name of ['above', 'base']) host.stop(name, BY)
+    for (const name of ['above', 'base']) await host.until(name, ({ state }) => state === 'stopped')
+    for (const name of ['above', 'base']) await host.start(name, BY)
+    await host.until('above', ({ state }) => state === 'running')
+
+    await host.add(orderOf('loop', { cwd: folderWith(THROWS) }), BY)
+    await host.until('loop', ({ health }) => health?.tone === 'bad')
+    const port = new URL(host.view('base').addresses[0]).port
+    await host.add(orderOf('thief', { cwd: folderWith(HELLO.replace('listen(0)', `listen(${port})`)) }), BY)
+    const { reason } = await host.until('thief', ({ state }) => state === 'failed')
+    assert.match(String(reason), new RegExp(`port ${port} is in use`))
+    await host.add(orderOf('heir', { cwd: folderWith(HELLO), dependsOn: ['thief'] }), BY)
+    assert.match(String((await host.until('heir', ({ state }) => state === 'failed')).reason), /^it depends on thief, which failed \(.*in use/)
+    assert.deepEqual(host.list().map(({ name, state }) => `${name} ${state}`), ['above running', 'base running', 'heir failed', 'loop starting', 'thief failed'])
+  })
+
+  rareTest('are rolled out in the order in which that is asked for, some at a time: who waits says for whom, can be aborted, and keeps no rollback', async (t) => {
+    const host = hostAppsHere(t, { rolloutsAtOnce: 1 })
+    const gate = path.join(tempFolder(), 'gate')
+    // With the gate its next worker is not ready.
+    const slow = `const { existsSync } = require('node:fs'); const timer = setInterval(() => { if (existsSync(${JSON.stringify(gate)})) return; clearInterval(timer); ${HELLO} }, 20)`
+    const names = ['first', 'second', 'third', 'fourth']
+    for (const name of names) await host.add(orderOf(name, { cwd: folderWith(name === 'first' ? slow : HELLO) }), BY)
+    for (const name of names) await host.until(name, ({ state }) => state === 'running')
+    const deckOf = (name: string) => (host.opened(name) as NonNullable<ReturnType<typeof host.opened>>).deck
+    const rolloutOf = (name: string) => deckOf(name).snapshot().rollout
+    const ends: string[] = []
+    for (const name of names) deckOf(name).events.subscribe(({ type, cause }) => { if (/^rollout\.(succeeded|rolled-back|failed)$/.test(type)) ends.push(`${name} ${cause} ${type.slice(8)}`) })
+    writeFileSync(gate, '')
+    for (const name of names) {
+      const begun = deckOf(name).dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
+      assert.deepEqual(begun.waitingFor, name === 'first' ? null : ['first'])
+    }
+    assert.equal(host.view('third').health?.text, 'Restart waits for its turn: first is being rolled out')
+    deckOf('third').dispatch({ type: 'abort', rollout: Number(rolloutOf('third')?.id), actor: 'ada' })
+    assert.deepEqual([rolloutOf('third'), ends], [null, ['third restart rolled-back']])
+    await deckOf('third').deploy({ actor: 'ada' })
+    assert.deepEqual(rolloutOf('third')?.waitingFor, ['first'])
+    rmSync(gate)
+    await until(() => names.every((name) => rolloutOf(name) === null), () => `all rollouts to end: ${ends.join(', ')}`)
+    assert.deepEqual(ends, ['third restart rolled-back', 'first restart succeeded', 'second restart succeeded', 'fourth restart succeeded', 'third deploy succeeded'])
+    writeFileSync(gate, '')
+    deckOf('first').dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
+    const back = deckOf('third').dispatch({ type: 'rollout', kind: 'rollback', actor: 'ada' })
+    assert.equal(back.waitingFor, null)
+    await until(() => rolloutOf('third') === null, 'the rollback')
+    assert.equal(rolloutOf('first')?.state, 'rolling')
+    rmSync(gate)
+    await until(() => rolloutOf('first') === null, 'the restart')
+  })
+
+  test('an order that is wrong changes nothing: a name or folder that another one has, an option that there is not, an entry that is not there', async (t) => {
+    const host = hostAppsHere(t)
+    const cwd = folderWith(HELLO)
+    await host.add(orderOf('shop', { cwd }), BY)
+    await assert.rejects(host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY), { code: 'name-taken', message: /^name: expected one that no other app of this host has, received "shop"/ })
+    await assert.rejects(host.add(orderOf('twin', { cwd }), BY), { code: 'name-taken', message: /^dataDir: .*the folder of shop; choose one by --data-dir$/ })
+    await assert.rejects(host.add(orderOf('new', { flags: { wrokers: '2' } }), BY), { code: 'unknown-option' })
+    await assert.rejects(host.add(orderOf('new', { flags: { entry: 'none.js' } }), BY), { code: 'entry-not-found' })
+    await assert.rejects(host.start('shpo', BY), { code: 'not-found', message: 'This host has no app "shpo" (did you mean "shop"?); it has shop' })
+    assert.deepEqual(host.list().map(({ name }) => name), ['shop'])
+    assert.equal((await host.add(orderOf('shop', { cwd }), BY)).name, 'shop')
+  })
+
+  test('two apps of one folder are not taken for the same where nobody has named them', async (t) => {
+    const host = hostAppsHere(t)
+    const cwd = folderWith(HELLO)
+    writeFileSync(path.join(cwd, 'web.js'), HELLO)
+    const { name } = await host.add({ ...orderOf('', { cwd }), name: undefined }, BY)
+    const web = orderOf('', { cwd, flags: { entry: 'web.js' } })
+    await assert.rejects(host.add({ ...web, name: undefined }, BY), { code: 'name-taken', message: new RegExp(`received "${name}", which runs .*app.js; choose --name and --data-dir for another app, or --name ${name} to run .*web.js in its place`) })
+    assert.equal((await host.add({ ...orderOf('', { cwd }), name: undefined }, BY)).name, name)
+    assert.equal((await host.add({ ...web, name }, BY)).name, name)
+    await host.add({ ...orderOf('web', { cwd, flags: { entry: 'web.js', dataDir: '.clusterdeck-web' } }) }, BY)
+    assert.deepEqual(host.list().map((each) => each.name), [name, 'web'].sort())
+  })
+
+  test('one that is removed leaves nothing but its folder, and by purge not even that', async (t) => {
+    const host = hostAppsHere(t)
+    for (const name of ['kept', 'gone']) await host.add(orderOf(name, { cwd: folderWith(HELLO) }), BY)
+    const folders = host.list().map(({ dataDir }) => String(dataDir))
+    await Promise.all(['kept', 'gone'].map((name) => host.until(name, ({ state }) => state === 'running')))
+    await host.remove('kept', BY)
+    await host.remove('gone', { ...BY, purge: true })
+    while (host.list().length > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    assert.deepEqual(folders.map((folder) => existsSync(folder)), [false, true])
+    assert.deepEqual(host.forgotten.toSorted(), ['gone', 'kept'])
+    assert.deepEqual(JSON.parse(readFileSync(path.join(host.folder, 'apps.json'), 'utf8')).apps, [])
+  })
+
+  test('one has the same identity in the next host, and the next one of its name has another', async (t) => {
+    const host = hostAppsHere(t)
+    const order = orderOf('shop', { cwd: folderWith(HELLO) })
+    await host.add(order, { ...BY, isIdle: true })
+    const first = String(host.identity('shop'))
+    assert.equal(hostAppsHere(t, { folder: host.folder }).identity('shop'), first)
+    await host.remove('shop', BY)
+    await until(() => host.identity('shop') === null, 'it to be removed')
+    await host.add(order, { ...BY, isIdle: true })
+    assert.notEqual(host.identity('shop'), first)
+  })
+
+  rareTest('one that is started and stopped again and again leaves nothing open; a start during its stop follows that; one that is being removed takes no order', async (t) => {
+    const host = hostAppsHere(t)
+    const cwd = folderWith(HELLO)
+    await host.add(orderOf('shop', { cwd }), BY)
+    await host.until('shop', ({ state }) => state === 'running')
+    const before = await cycle(3)
+    assert.deepEqual(await cycle(5), before)
+    await host.stop('shop', BY)
+    await host.start('shop', BY)
+    assert.equal(host.view('shop').state, 'stopping')
+    await host.until('shop', ({ state }) => state === 'running')
+    await host.remove('shop', BY)
+    await assert.rejects(host.start('shop', BY), { code: 'stopping', message: 'shop is being removed' })
+    await assert.rejects(host.add(orderOf('shop', { cwd }), BY), { code: 'stopping' })
+
+    /** @returns what is open then */
+    async function cycle (times: number): Promise<object> {
+      for (let n = 0; n < times; n++) {
+        await host.stop('shop', BY)
+        await host.until('shop', ({ state }) => state === 'stopped')
+        await host.start('shop', BY)
+        await host.until('shop', ({ state }) => state === 'running')
+      }
+      await host.stop('shop', BY)
+      await host.until('shop', ({ state }) => state === 'stopped')
+      // A descriptor is closed a moment after its file was given up.
+      await until(() => !openFiles().some((file) => file.startsWith(cwd)), 'all of its files to be closed')
+      await host.start('shop', BY)
+      await host.until('shop', ({ state }) => state === 'running')
+      return { listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0) }
+    }
+  })
+
+  test('a list that cannot be read is kept beside the new one; one app of it that cannot be read is left as it is', async (t) => {
+    const folder = tempFolder()
+    const file = path.join(folder, 'apps.json')
+    writeFileSync(file, '{ half')
+    assert.deepEqual(hostAppsHere(t, { folder }).list(), [])
+    const [kept] = readdirSync(folder).filter((name) => name.startsWith('apps.json.unreadable-'))
+    assert.equal(readFileSync(path.join(folder, kept), 'utf8'), '{ half')
+    const strange = { name: 'of a newer version', what: 1 }
+    writeFileSync(file, JSON.stringify({ version: 1, apps: [strange] }))
+    const host = hostAppsHere(t, { folder })
+    await host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY)
+    assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).apps.map(({ name }: { name: string }) => name), ['shop', 'of a newer version'])
+  })
+})
+
+/** @returns of this process */
+function openFiles (): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)]
+    } catch {
+      // ENOENT: it has been closed meanwhile.
+      return []
+    }
+  })
+}

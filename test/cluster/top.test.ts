@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { CLI, startDeck } from '../support/deck.ts'
+import { lacksPython, startInTerminal } from '../support/pseudo-terminal.ts'
+import { rareTest } from '../support/rare.ts'
+
+type Terminal = ReturnType<typeof startInTerminal>
+
+const TOP = [process.execPath, CLI, 'top']
+const USUAL = { isAlternate: false, isCursorShown: true, wraps: true, marksPaste: false }
+
+async function endsWell (terminal: Terminal, code: number) {
+  assert.deepEqual(await terminal.ended(), { code, isRestored: true })
+  assert.deepEqual(terminal.emulator.modes, USUAL)
+  assert.deepEqual(terminal.emulator.strange, [])
+}
+
+describe('clusterdeck top in a terminal', { skip: lacksPython && 'makes terminals with python3' }, () => {
+  test('shows the workers and the output of an app, restarts it after a question, and goes on over the death of its master', async (t) => {
+    const deck = await startDeck(t, 'talks-and-dies.js', { workers: 2 })
+    await deck.until({ ready: 2 })
+    const terminal = startInTerminal(t, [...TOP, '--data-dir', deck.folder])
+    await terminal.shows(/^>\S+ +2\/2 .* All 2 workers are ready/m)
+    await terminal.shows(new RegExp(`^ +1 +\\d+ +${(await deck.status()).workers[0].pid} ready`, 'm'))
+    const say = async (text: string) => await (await fetch(`${await deck.appUrl()}/say?text=${encodeURIComponent(text)}`)).text()
+    await say('hello \u001b[2Jthere')
+    await terminal.shows(/^\d stdout \| hello there$/m)
+    terminal.type('r')
+    await terminal.shows('restart all workers')
+    terminal.type('n')
+    await terminal.shows('nothing was done')
+    terminal.type('ry')
+    await terminal.shows(/rollout 1 \(restart\) succeeded.*: 2 of 2 workers replaced/)
+    const before = deck.masterPid
+    await deck.loseMaster()
+    await terminal.shows(`master ${deck.masterPid} has replaced master ${before}`)
+    await say('still here')
+    await terminal.shows('still here')
+    terminal.type('q')
+    await endsWell(terminal, 0)
+  })
+
+  rareTest('leaves the terminal as it was, however it ends', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    await deck.until({ ready: 1 })
+    const ends: [string, (terminal: Terminal) => void, number][] = [
+      ['ctrl-c', ({ type }) => type('\u0003'), 0],
+      ['SIGINT', ({ signal }) => signal('SIGINT'), 130],
+      ['SIGTERM', ({ signal }) => signal('SIGTERM'), 143],
+      ['SIGQUIT', ({ signal }) => signal('SIGQUIT'), 131],
+      ['SIGHUP', ({ signal }) => signal('SIGHUP'), 129]
+    ]
+    for (const [, end, code] of ends) {
+      const terminal = startInTerminal(t, [...TOP, '--data-dir', deck.folder])
+      await terminal.shows(/^>\S+ +1\/1/m)
+      assert.deepEqual(terminal.emulator.modes, { isAlternate: true, isCursorShown: false, wraps: false, marksPaste: true })
+      end(terminal)
+      await endsWell(terminal, code)
+    }
+    const closed = startInTerminal(t, [...TOP, '--data-dir', deck.folder])
+    await closed.shows(/^>\S+ +1\/1/m)
+    closed.hangUp()
+    assert.equal((await closed.ended()).code, -1, 'as SIGHUP ends a program')
+  })
+
+  rareTest('follows the size of the terminal, and gives it back while it is suspended', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    await deck.until({ ready: 1 })
+    const terminal = startInTerminal(t, ['sh', '-mc', '"$@"; kill -STOP $$; fg >/dev/null', 'sh', ...TOP, '--data-dir', deck.folder], { rows: 50, columns: 200 })
+    await terminal.shows(/^clusterdeck top {2}1 app: 1 running/m)
+    terminal.resize(12, 40)
+    await terminal.shows(/^1 app: 1 running/m)
+    assert.equal(terminal.emulator.lines().at(-1)?.startsWith('q quit'), true)
+    terminal.type('\u001a')
+    await terminal.stopped()
+    assert.deepEqual([terminal.told().isRestored, terminal.emulator.modes], [true, USUAL])
+    terminal.signal('SIGCONT')
+    await terminal.shows(/^1 app: 1 running/m)
+    terminal.type('q')
+    await endsWell(terminal, 0)
+  })
+})

@@ -1,0 +1,67 @@
+import { openApp, type AppSource } from '../../server/app/app.ts'
+import { recordPast, startWorkers } from '../../server/app/start.ts'
+import { connectKeeper } from '../../server/keeper/link.ts'
+import { createClosers } from '../../server/system/closers.ts'
+import { openDataDir } from '../../server/system/data-dir.ts'
+import type { TestOwner } from './deck.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
+
+const PATIENCE_MS = 90_000
+
+/** Runs an app in this very process as one of several, without a page: real workers, history and releases. It ends with the test. */
+export async function startAppHere (t: TestOwner, source: Omit<AppSource, 'dataDir'>) {
+  const closers = createClosers()
+  const said: string[] = []
+  const say = (text: unknown) => { said.push(String(text)) }
+  const host = {
+    keeper: await connectKeeper({}),
+    closers,
+    log: { error: (fields: any, text: string) => say(`${text}: ${fields.err?.stack}`), warn: say, fatal: say } as any,
+    terminal: { show () {}, line: say, fail: say, quote: say } as any,
+    streams: process,
+    software: { version: '0.0.0', nodeVersion: process.version },
+    others: { list: () => [] } as any,
+    fleet: () => null,
+    joinsFleet: false,
+    turns: null,
+    rolloutTurns: null
+  }
+  const app = await openApp({ ...source, dataDir: openDataDir(source.config.dataDir) }, host)
+  const { events, supervisor, deck } = app
+  const seen: DeckEvent[] = []
+  events.subscribe((event) => { seen.push(event) })
+  startWorkers(app, host, recordPast(app, host))
+  t.after(stop)
+
+  return {
+    ...app,
+    /** What the log and the terminal have got. */
+    said,
+    stop,
+    url: () => String(supervisor.addresses()[0]),
+
+    /** @returns the first one, from the start on */
+    untilEvent (isIt: (event: DeckEvent) => unknown): Promise<any> {
+      return new Promise((resolve, reject) => {
+        const found = seen.find(isIt)
+        if (found) return resolve(found)
+        const timer = setTimeout(() => settle(() => reject(new Error(`it did not happen; what did: ${seen.map(({ type, message }) => `${type}: ${message}`).join('\n')}`))), PATIENCE_MS)
+        const unsubscribe = events.subscribe((event) => { if (isIt(event)) settle(() => resolve(event)) })
+
+        function settle (then: () => void) {
+          clearTimeout(timer)
+          unsubscribe()
+          then()
+        }
+      })
+    }
+  }
+
+  async function stop () {
+    if (!['stopping', 'stopped'].includes(deck.snapshot().state)) deck.dispatch({ type: 'stop', actor: 'test' })
+    const timer = setTimeout(() => supervisor.killAll('the test is over'), PATIENCE_MS)
+    await supervisor.finished
+    clearTimeout(timer)
+    await closers.close()
+  }
+}

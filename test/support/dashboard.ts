@@ -1,0 +1,81 @@
+import { startAdmin, startHostAdmin } from './admin.ts'
+import type { BrowserContext, Page } from 'playwright-core'
+import type { TestOwner } from './deck.ts'
+import type { PageOptions, WatchedPage } from './browser.ts'
+
+/** The language of the browser tests: a dashboard over a deck without processes, by the real clock, and somebody who looks at it. */
+export type Dashboard = Awaited<ReturnType<typeof startDashboard>>
+
+const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
+
+export async function startDashboard (t: TestOwner, browser: { page: (options?: PageOptions) => Promise<WatchedPage> }, options: Parameters<typeof startAdmin>[1] = {}) {
+  const people = openPeople(t, browser)
+  const dashboard = await startAdmin(t, { now: Date.now, timers: REAL_TIMERS as any, ...options })
+  return {
+    ...dashboard,
+    ...people(dashboard),
+
+    /** @param changes to the worker of that slot; no event tells of it */
+    setWorker (slot: number, changes: any) {
+      const workers = dashboard.deck.snapshot().workers.map((worker: any) => worker.slot === slot ? { ...worker, ...changes } : worker)
+      dashboard.deck.set({ workers, readyWorkers: workers.filter(({ state }: any) => state === 'ready').length })
+    },
+
+    /** Ends the rollout that runs, as the reducer does. */
+    finishRollout (state: 'succeeded' | 'failed', reason: string | null = null) {
+      const { rollout } = dashboard.deck.snapshot() as any
+      const detail = { ...rollout, state, reason, done: true, finishedAt: new Date().toISOString() }
+      dashboard.deck.set({ rollout: null })
+      dashboard.deck.events.publish({ type: `rollout.${state}`, rollout: rollout.id, actor: rollout.actor, message: reason, detail })
+    }
+  }
+}
+
+/** The same of a host. */
+export async function startHostDashboard (t: TestOwner, browser: Parameters<typeof startDashboard>[1], options: Parameters<typeof startHostAdmin>[1] = {}) {
+  const people = openPeople(t, browser)
+  const host = await startHostAdmin(t, { now: Date.now, timers: REAL_TIMERS as any, ...options })
+  return { ...host, ...people(host) }
+}
+
+function openPeople (t: TestOwner, browser: Parameters<typeof startDashboard>[1]) {
+  const contexts: Set<BrowserContext> = new Set()
+  // Before the admin port closes, which would wait for their connections.
+  t.after(() => Promise.all(Array.from(contexts, (context) => context.close())))
+
+  return ({ url, admin }: { url: string, admin: { signInLink: () => string } }) => {
+    return {
+      /** Nobody has signed in there yet. */
+      openPage,
+
+      openSignedIn,
+
+      /** Signs in, goes to the page and waits until it is live: what is shown later came by itself. */
+      async visit (path: string = '/', options?: PageOptions) {
+        const page = await openSignedIn(options)
+        await page.goto(url + path)
+        await page.locator('html[data-live=on]').waitFor()
+        return page
+      }
+    }
+
+    /** Signs in by a link, without drawing the overview that it leads to. */
+    async function openSignedIn (options?: PageOptions) {
+      const page = await openPage(options)
+      await page.context().request.get(admin.signInLink(), { maxRedirects: 0 })
+      return page
+    }
+  }
+
+  async function openPage (options: PageOptions = {}) {
+    const page = await browser.page(options)
+    contexts.add(page.context())
+    return page
+  }
+}
+
+/** A mark that a reload wipes out. */
+export async function markPage (page: Page) {
+  await page.evaluate(() => { (window as any).wasNeverReloaded = true })
+  return () => page.evaluate(() => (window as any).wasNeverReloaded === true)
+}

@@ -1,0 +1,173 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fallbackFolders } from '../../server/system/fallback-folder.ts'
+import { createEventLog } from './event-log.ts'
+import './no-hang.ts'
+
+export const PATIENCE_MS = 90_000
+const LOOK_AGAIN_MS = 40
+
+type Output = { stdout: string, stderr: string }
+export type DeckClient = ReturnType<typeof createDeckClient>
+
+/**
+ * The language of the tests with a real master, however that was started. Everything is waited for by event: the deck's
+ * own event stream.
+ * @param master `before`: those
+ * that the folder told of before this one was started
+ */
+export function createDeckClient ({ folder, output, exited, before = [] }: { folder: string, output: Output, exited: Promise<unknown>, before?: { pid: number }[] }) {
+  /** Pids: one that was killed is still announced. */
+  const met = new Set(before.map(({ pid }) => pid))
+  const events = createEventLog()
+  /** Known once the master has announced itself. */
+  const access = { pid: 0, adminUrl: '', token: '', place: folder }
+  const inTime = <T>(promise: Promise<T>, what: string | (() => string)) => deadline(promise, what, output)
+
+  const client = {
+    folder,
+    output,
+    /** Of the newest master that has been waited for. */
+    get masterPid () { return access.pid },
+    get adminUrl () { return access.adminUrl },
+    get token () { return access.token },
+    /** The folder where its master is told of: another one where nothing can be written to its own. */
+    get place () { return access.place },
+
+    /** Waits for a master that is not known yet. */
+    async meetNext () {
+      const { pid, adminUrl, place } = await inTime(untilMaster(folder, (each) => !met.has(each), exited), 'the master to announce itself')
+      met.add(pid)
+      const token = await readFile(path.join(folder, 'admin.token'), 'utf8').catch(() => readFile(path.join(place, 'admin.token'), 'utf8'))
+      Object.assign(access, { pid, adminUrl, place, token: token.trim() })
+      events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
+    },
+
+    /** @param where path below /api/v1 */
+    async api (where: string, init: RequestInit = {}) {
+      // A kept connection may be one that a master which was killed has left.
+      const headers = { authorization: `Bearer ${access.token}`, connection: 'close', ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
+      const response = await fetch(`${access.adminUrl}/api/v1${where}`, { ...init, headers })
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, body: parsed(text, `${where} of the master with pid ${access.pid}: HTTP ${response.status}`) }
+    },
+
+    async status (): Promise<any> { return (await client.api('/status')).body },
+
+    /** @returns newest first */
+    async history (query: string = ''): Promise<any[]> { return (await client.api(`/events?${query}`)).body.items },
+
+    /**
+     * As history(), where what the test has waited for may come before the last of them.
+     * @param count of events, at least
+     */
+    async untilHistory (query: string, count: number) {
+      return await inTime((async () => {
+        for (;;) {
+          const seen = events.count()
+          const items = await client.history(query)
+          if (items.length >= count) return items
+          await events.untilMoreThan(seen)
+        }
+      })(), `${count} events of ${query}`)
+    },
+
+    /** The first address of the app. */
+    async appUrl () {
+      const { app: { addresses } } = await client.status()
+      return String(addresses[0])
+    },
+
+    /** As `clusterdeck open` prints it. */
+    async signInLink (): Promise<string> { return (await client.api('/sign-in-links', { method: 'POST' })).body.url },
+
+    /** @param what waits for an event that has come or is to come */
+    untilEvent: (matches: (event: any) => boolean, what: string) => inTime(events.until(matches), what),
+
+    /** Asks again after each event, until the status is as wanted. */
+    async untilStatus (isWanted: (status: any) => boolean, what: string) {
+      /** What it waits for at the moment. */
+      let step = ''
+      return await inTime((async () => {
+        for (;;) {
+          const seen = events.count()
+          step = `the answer to /status after ${seen} events`
+          const status = await client.status()
+          if (isWanted(status)) return status
+          step = `more than ${seen} events; the status: ${status.state}, ${status.readyWorkers} ready, ${JSON.stringify(status.workers?.map(stateOf))}`
+          await events.untilMoreThan(seen)
+        }
+      })(), () => `${what}, at last for ${step}`)
+    },
+
+    /** @param wanted that many ready workers, and no others */
+    until: ({ ready }: { ready: number }) => client.untilStatus(({ readyWorkers, workers: rows }) => readyWorkers === ready && rows.length === ready, `${ready} ready workers`),
+
+    /**
+     * Starts a rollout and waits for its end.
+     * @returns the rollout
+     */
+    async rollout (kind: 'restart' | 'deploy'): Promise<any> {
+      const { status, body } = await client.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind }) })
+      if (status !== 202) throw new Error(`expected 202, received ${status}: ${JSON.stringify(body)}`)
+      return await client.rolloutEnd(body)
+    },
+
+    /** @returns the rollout once it has ended; on a busy machine that takes minutes */
+    async rolloutEnd ({ id }: { id: number }): Promise<any> { return (await client.api(`/rollouts/${id}?wait=3m`)).body },
+
+    /** Listens no more. */
+    close: () => events.close()
+  }
+  return client
+}
+
+/** @returns those that have announced themselves, and may be dead */
+export async function readMasters (folder: string): Promise<{ pid: number, adminUrl: string, place: string }[]> {
+  const masters = []
+  for (const place of [folder, ...fallbackFolders(folder)]) {
+    // ENOENT: not yet, or not here.
+    const text = await readFile(path.join(place, 'master.json'), 'utf8').catch(() => null)
+    if (text !== null) masters.push({ ...JSON.parse(text), place })
+  }
+  return masters
+}
+
+/** `master.json` appears once the admin port listens; the folder is watched by looking, as file watchers lose renames. */
+async function untilMaster (folder: string, isMeant: (pid: number) => boolean, exited: Promise<unknown>) {
+  const ended = exited.then(() => { throw new Error('the master ended before it announced itself') })
+  ended.catch(() => {})
+  for (;;) {
+    const master = (await readMasters(folder)).find(({ pid }) => isMeant(pid))
+    if (master) return master
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
+  }
+}
+
+function stateOf ({ id, state }: { id: number, state: string }) {
+  return `${id} ${state}`
+}
+
+async function deadline <T>(promise: Promise<T>, what: string | (() => string), output: Output): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${PATIENCE_MS} ms for ${typeof what === 'function' ? what() : what}; output: ${output.stdout}${output.stderr}`)), PATIENCE_MS)
+  })
+  try {
+    return await Promise.race([promise, late]) as T
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * @param what it is the answer to
+ * @throws {Error} which shows the text
+ */
+function parsed (text: string, what: string): any {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Error(`${what}: expected JSON, received ${JSON.stringify(text)}`, { cause: error })
+  }
+}

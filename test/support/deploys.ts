@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { hammer, openFreshConnections } from './load.ts'
+import { until } from './until.ts'
+import type { DeckClient } from './deck-client.ts'
+import type { TestOwner } from './deck.ts'
+
+/** The language of the tests that deploy under load. */
+
+/** @param body what it answers a request with */
+export function app (body: string, atLoad: string = '') {
+  return `import http from 'node:http'
+${atLoad}
+http.createServer((request, response) => { ${body} }).listen(Number(process.env.PORT ?? 0))
+`
+}
+
+/** @param options `connections` that are kept, and fresh ones `perSecond` */
+export async function underLoad <T>(t: TestOwner, url: string, work: () => Promise<T>, { connections = 32, perSecond = 100 }: { connections?: number, perSecond?: number } = {}): Promise<{ ended: T, failures: string[], total: number }> {
+  const keptAlive = hammer(t, url, { connections })
+  const fresh = openFreshConnections(t, url, { perSecond })
+  await fresh.untilAnswered(20)
+  const ended = await work()
+  const [kept, opened] = await Promise.all([keptAlive.stop(), fresh.stop()])
+  return { ended, failures: [...kept.failures, ...opened.failures], total: kept.total + opened.total }
+}
+
+/** @returns ids of those that are ready */
+export async function serving (deck: DeckClient): Promise<number[]> {
+  return (await deck.status()).workers.filter(({ state }: any) => state === 'ready').map(({ id }: any) => id)
+}
+
+/** @returns what runs in workers that are ready */
+export async function releasesOf (deck: DeckClient): Promise<string[]> {
+  const ids = await serving(deck)
+  return [...new Set((await deck.status()).workers.filter(({ id }: any) => ids.includes(id)).map(({ release }: any) => release))]
+}
+
+export function deploy (deck: DeckClient, strategy?: any) {
+  return roll(deck, { kind: 'deploy', ...(strategy && { strategy }) })
+}
+
+export async function roll (deck: DeckClient, body: any) {
+  return end(deck, await start(deck, body))
+}
+
+export async function start (deck: DeckClient, body: any) {
+  const { status, body: started } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...body }) })
+  assert.equal(status, 202, JSON.stringify(started))
+  return started
+}
+
+export async function end (deck: DeckClient, rollout: { id: number }) {
+  return await deck.rolloutEnd(rollout)
+}
+
+export async function steer (deck: DeckClient, { id }: { id: number }, action: string) {
+  return (await deck.api(`/rollouts/${id}/${action}`, { method: 'POST' })).body
+}
+
+/** Waits until the files that a release had at its deploy are recorded. */
+export async function untilListed (deck: DeckClient, release: string) {
+  await until(() => existsSync(path.join(deck.folder, 'manifests', `${release}.stamps.gz`)), `the manifest of ${release}`)
+}
+
+export function pick ({ state, reason }: any) {
+  return [state, reason]
+}

@@ -1,0 +1,73 @@
+import http from 'node:http'
+
+/** Soon enough for a test, and seldom enough for a master that is busy with its end. */
+const RETRY_MS = 20
+
+/**
+ * Follows a deck's server-sent events from the first one on, as an EventSource does: a stream that is cut, as that of a
+ * slow reader is, goes on after the last event that came.
+ */
+export function createEventLog () {
+  const seen: any[] = []
+  const watchers: Set<() => void> = new Set()
+  let request: http.ClientRequest | undefined
+  let retry: NodeJS.Timeout | undefined
+
+  return {
+    count: () => seen.length,
+
+    follow (url: string, token: string) {
+      close()
+      connect(url, token)
+    },
+
+    close,
+
+    until: (matches: (event: any) => boolean): Promise<any> => watch(() => seen.find(matches)),
+
+    untilMoreThan: (count: number): Promise<any> => watch(() => seen.length > count)
+  }
+
+  function close () {
+    clearTimeout(retry)
+    const old = request
+    request = undefined
+    old?.destroy()
+  }
+
+  function connect (url: string, token: string) {
+    const own = http.get(url, { agent: false, headers: { authorization: `Bearer ${token}`, 'last-event-id': String(seen.at(-1)?.id ?? 0) } }, (response) => {
+      let rest = ''
+      response.setEncoding('utf8').on('error', () => {}).on('data', (text) => {
+        const blocks = (rest + text).split('\n\n')
+        rest = blocks.pop() ?? ''
+        for (const block of blocks) take(block)
+      })
+    })
+    request = own
+    // ECONNRESET, ECONNREFUSED: 'close' follows, and until the test is over a master is expected there, or the next one elsewhere.
+    own.on('error', () => {}).on('close', () => {
+      if (own === request) retry = setTimeout(() => connect(url, token), RETRY_MS)
+    })
+  }
+
+  function take (block: string) {
+    const data = block.split('\n').find((line) => line.startsWith('data:'))
+    if (!data) return
+    seen.push(JSON.parse(data.slice(5)))
+    for (const watcher of [...watchers]) watcher()
+  }
+
+  function watch (find: () => any) {
+    return new Promise((resolve) => {
+      const look = () => {
+        const found = find()
+        if (!found) return
+        watchers.delete(look)
+        resolve(found)
+      }
+      watchers.add(look)
+      look()
+    })
+  }
+}

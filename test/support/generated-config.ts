@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict'
+import { SCHEMA } from '../../server/config/options.ts'
+
+/** What the text of a config file exports, which is held against the schema. */
+export async function loadGenerated (text: string): Promise<any> {
+  const { default: config } = await import(`data:text/javascript,${encodeURIComponent(text)}`)
+  const { apps, ...rest } = config
+  if (apps !== undefined) assert.deepEqual(rest, {})
+  for (const app of Object.values(apps ?? { config })) {
+    const { success, error } = SCHEMA.safeParse(app)
+    assert.ok(success, `${error?.message}\n${text}`)
+  }
+  return config
+}

@@ -1,0 +1,87 @@
+import { closeSync, openSync } from 'node:fs'
+import path from 'node:path'
+import { createForker } from '../../server/cluster/forker.ts'
+import { createSupervisor } from '../../server/cluster/supervisor.ts'
+import { loadConfig } from '../../server/config/config.ts'
+import { createState } from '../../server/lifecycle/state.ts'
+import { tempFolder } from './folder.ts'
+import type { TestContext } from 'node:test'
+
+const FIXTURES = path.resolve(import.meta.dirname, '../fixtures')
+const PATIENCE_MS = 90_000
+const INHERITED = Object.freeze({ stdout: 'inherit', stderr: 'inherit', close () {} })
+
+/**
+ * Runs a fixture app below this very process: real forks and sockets, without history and admin page, and so on every
+ * version of Node.
+ * @param options `flags`: by key, as `readyPath`
+ */
+export async function supervised (t: TestContext, app: string, { workers = 1, flags = {}, args = [] }: { workers?: number, flags?: Record<string, unknown>, args?: string[] } = {}) {
+  const folder = tempFolder()
+  const entry = path.join(FIXTURES, app)
+  const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd: FIXTURES })
+  const events: any[] = []
+  const reports: any[] = []
+  const watchers: Set<() => void> = new Set()
+  const { ready, drain, stop, crash, restart, recycle } = config
+  const release = { id: 'r1', createdAt: '', entry, path: FIXTURES }
+  const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, release })
+  const logs = { open: () => config.ready.log === undefined ? INHERITED : inFile(path.join(folder, 'log')), ended () {} } as any
+  const deck = createSupervisor(state, {
+    fork: createForker({ current: config }, { crashFolder: folder, orderFolder: folder, outlives: () => false, logs }),
+    events: { publish: (event: any) => { note(event); return event } },
+    watch: { watchdog: { timeoutMs: 0, stack: 'off' }, recycle },
+    vitals: { accept: (_worker, _slot, body) => { reports.push(body) }, left () {}, latest: () => null }
+  })
+  t.after(async () => {
+    if (!['stopping', 'stopped'].includes(deck.snapshot().state)) deck.dispatch({ type: 'stop', actor: 'test' })
+    const timer = setTimeout(() => deck.killAll('the test is over'), PATIENCE_MS)
+    await deck.finished
+    clearTimeout(timer)
+  })
+  deck.start({ workers })
+
+  return {
+    deck,
+    events,
+    /** What the workers have said of how they feel. */
+    reports,
+    release,
+    url: () => String(deck.addresses()[0]),
+    count: (type: string) => events.filter((event) => event.type === type).length,
+    last: (type: string) => events.findLast((event) => event.type === type),
+
+    /**
+     * @param count of those, since the start
+     * @returns the last of them
+     */
+    until (type: string, count: number = 1): Promise<any> {
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          watchers.delete(look)
+          reject(new Error(`waited for ${count} × ${type}; came: ${events.map((event) => `${event.type}: ${event.message ?? ''}`).join('\n')}`))
+        }, PATIENCE_MS)
+        watchers.add(look)
+        look()
+
+        function look () {
+          const those = events.filter((event) => event.type === type)
+          if (those.length < count) return
+          clearTimeout(timer)
+          watchers.delete(look)
+          resolve(those[count - 1])
+        }
+      })
+    }
+  }
+
+  function note (event: any) {
+    events.push(event)
+    for (const watcher of [...watchers]) watcher()
+  }
+}
+
+function inFile (file: string) {
+  const stdout = openSync(file, 'a+')
+  return { stdout, stderr: 'inherit', close () { closeSync(stdout) } }
+}

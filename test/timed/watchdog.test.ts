@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { closeSync, openSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { startDeck } from '../support/deck.ts'
+import { tempFolder } from '../support/folder.ts'
+import { hang } from '../support/hang.ts'
+import { rareTest } from '../support/rare.ts'
+
+const WATCH = ['--watchdog-timeout-ms', '2000']
+
+/** How a worker may hang, and the function on top of the stack; null: there is no stack to be had. */
+const HANGS = [
+  ['loop', 'spinForever'],
+  ['regex', 'matchForever'],
+  ['wait', 'waitForever'],
+  ['native', null]
+] as [string, string | null][]
+
+describe('the watchdog', { concurrency: true }, () => {
+  test('ends whatever hangs, with the place where it is stuck, after its replacement has been started', async (t) => {
+    const folder = tempFolder()
+    const deck = await startDeck(t, 'hangs.js', { workers: 5, flags: WATCH, env: { FOLDER: folder } })
+    await deck.until({ ready: 5 })
+    const url = await deck.appUrl()
+    const pids = new Map()
+    for (const [how] of HANGS) pids.set(how, await hang(url, folder, how))
+    for (const [how, top] of HANGS) {
+      const pid = pids.get(how)
+      const exited = await deck.untilEvent(({ type, pid: its }) => type === 'worker.exited' && its === pid, `the end by ${how}`)
+      assert.deepEqual([exited.cause, exited.signal, exited.actor, exited.release, exited.detail.errorName], ['hung', 'SIGKILL', 'system', 'r1', 'Unresponsive'], how)
+      assert.match(exited.message, /has not answered for [\d.]+ m?s \(option watchdog\.timeoutMs: 2000\)/)
+      if (top) assert.match(exited.detail.stack.split('\n')[1], new RegExp(`^    at ${top} \\(.*hangs\\.js:\\d+:\\d+\\)$`), how)
+      else assert.deepEqual([exited.detail.stack, /no JavaScript stack: .*native code/.test(exited.message)], [null, true], exited.message)
+    }
+    await deck.until({ ready: 5 })
+    const events = (await deck.history('limit=200')).reverse()
+    assert.equal(events.filter(({ type }) => type === 'worker.exited').length, HANGS.length, 'nobody else is harmed')
+    for (const exited of events.filter(({ type }) => type === 'worker.exited')) {
+      const unresponsive = events.find(({ type, worker }) => type === 'worker.unresponsive' && worker === exited.worker)
+      const forked = events.find(({ type, slot, worker }) => type === 'worker.forked' && slot === exited.slot && worker > exited.worker)
+      assert.ok(unresponsive.id < forked.id && forked.id < exited.id, 'new before old')
+    }
+  })
+
+  rareTest('nobody is ended who is stopped together with the master, as by a machine that sleeps', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { flags: WATCH })
+    const { workers } = await deck.until({ ready: 2 })
+    const pids = [deck.masterPid, ...workers.map(({ pid }: any) => pid)]
+    for (const pid of pids) process.kill(pid, 'SIGSTOP')
+    await new Promise((resolve) => setTimeout(resolve, 4000))
+    for (const pid of pids.reverse()) process.kill(pid, 'SIGCONT')
+    await new Promise((resolve) => setTimeout(resolve, 2500))
+    assert.deepEqual(await deck.history('type=worker.unresponsive,worker.exited'), [])
+  })
+
+  rareTest('nobody is ended in whom a debugger may be attached', async (t) => {
+    const deck = await startDeck(t, 'hangs.js', { workers: 1, flags: [...WATCH, '--exec-argv=--inspect=127.0.0.1:0'] })
+    await deck.until({ ready: 1 })
+    const answer = await fetch(`${await deck.appUrl()}/busy?ms=4000`)
+    assert.equal(answer.status, 200)
+    assert.deepEqual(await deck.history('type=worker.unresponsive,worker.exited'), [])
+  })
+
+  rareTest('spares a worker that answers before it is killed: it serves until its replacement is ready', async (t) => {
+    const folder = tempFolder()
+    const deck = await startDeck(t, 'hangs.js', { workers: 1, flags: WATCH, env: { FOLDER: folder } })
+    await deck.until({ ready: 1 })
+    const pid = await hang(await deck.appUrl(), folder, 'native')
+    await deck.untilEvent(({ type }) => type === 'worker.unresponsive', 'the silence to be noticed')
+    closeSync(openSync(path.join(folder, 'fifo'), 'w'))
+    await deck.untilEvent(({ type, pid: its }) => type === 'worker.responsive' && its === pid, 'the answer')
+    const exited = await deck.untilEvent(({ type, pid: its }) => type === 'worker.exited' && its === pid, 'its end')
+    assert.deepEqual([exited.cause, exited.actor], ['hung', 'system'])
+    assert.match(exited.message, /its replacement is ready/)
+    await deck.until({ ready: 1 })
+  })
+})

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createAcceptFairness } from '../../../server/cluster/accept-fairness.ts'
+
+test('what one worker was woken for and will not take is for those who wait in turn', () => {
+  const { acceptFairness, told } = setUp([1, 2, 3, 4])
+  for (const worker of [1, 2, 3]) acceptFairness.heard(worker, true)
+  acceptFairness.heard(4, false)
+  acceptFairness.passOn(1)
+  assert.deepEqual(told.splice(0), [[2, 'accept-again', 1], [3, 'accept-again', 1]])
+  acceptFairness.left(2)
+  assert.deepEqual(told.splice(0), [[1, 'accept-again', 1], [3, 'accept-again', 1]])
+  acceptFairness.passOn(1)
+  assert.deepEqual(told, [[3, 'accept-again', 0]], 'nobody talks to who has gone')
+})
+
+test('workers that begin to wait in turn together are told once how many they are', () => {
+  const { acceptFairness, told, later } = setUp([1, 2, 3])
+  for (const worker of [1, 2, 3]) acceptFairness.heard(worker, true)
+  assert.deepEqual(told, [])
+  assert.equal(later.length, 1)
+  later[0]()
+  assert.deepEqual(told, [[1, 'accept-again', 2], [2, 'accept-again', 2], [3, 'accept-again', 2]])
+  acceptFairness.heard(3, true)
+  assert.equal(later.length, 2, 'and again')
+})
+
+test('is even where every worker says so, and not known before one does', () => {
+  const { acceptFairness } = setUp([1, 2])
+  assert.equal(acceptFairness.isEven(), null)
+  acceptFairness.heard(1, true)
+  assert.equal(acceptFairness.isEven(), true)
+  acceptFairness.heard(2, false)
+  assert.equal(acceptFairness.isEven(), false)
+  acceptFairness.left(2)
+  assert.equal(acceptFairness.isEven(), true)
+  acceptFairness.heard(9, false)
+  assert.equal(acceptFairness.isEven(), true, 'what comes of a worker that has gone does not count')
+})
+
+function setUp (workers: number[]) {
+  const told: [number, string, number][] = []
+  const later: (() => void)[] = []
+  const handles = new Map(workers.map((worker) => [worker, { tell: ({ type, others }: any) => { told.push([worker, type, others]) } }]))
+  return { acceptFairness: createAcceptFairness({ handles, later: (work) => later.push(work) }), told, later }
+}

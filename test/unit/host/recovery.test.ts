@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createRecovery, FIRST_PAUSE_MS, FORGOTTEN_AFTER_MS, MAX_PAUSE_MS } from '../../../server/host/recovery.ts'
+
+function setUp () {
+  let time = 0
+  const timers: { work: () => void, ms: number, isCleared: boolean }[] = []
+  const recovery = createRecovery({
+    now: () => time,
+    timers: {
+      setTimeout: (work: () => void, ms: number) => timers[timers.push({ work, ms, isCleared: false }) - 1],
+      clearTimeout: (timer: { isCleared: boolean }) => { timer.isCleared = true }
+    } as any
+  })
+  return { recovery, timers, pass: (ms: number) => { time += ms } }
+}
+
+test('the part that has failed is made anew after longer and longer pauses, up to a limit, until it has gone well for a while', () => {
+  const { recovery, timers, pass } = setUp()
+  let made = 0
+  const fail = () => {
+    recovery.begin(new Error('boom'))
+    recovery.later(() => { made++ })
+    const { ms, work } = timers[timers.length - 1]
+    assert.equal(recovery.isPausing, true)
+    work()
+    assert.equal(recovery.isPausing, false)
+    recovery.end()
+    return ms
+  }
+  assert.deepEqual([fail(), fail(), fail()], [FIRST_PAUSE_MS, 2 * FIRST_PAUSE_MS, 4 * FIRST_PAUSE_MS])
+  for (let times = 0; times < 10; times++) fail()
+  assert.equal(fail(), MAX_PAUSE_MS)
+  pass(FORGOTTEN_AFTER_MS)
+  assert.equal(fail(), MAX_PAUSE_MS)
+  pass(FORGOTTEN_AFTER_MS + 1)
+  assert.equal(fail(), FIRST_PAUSE_MS)
+  assert.equal(made, timers.length)
+})
+
+test('the fault is known until the next part is there, and nobody waits twice for that', () => {
+  const { recovery, timers } = setUp()
+  assert.equal(recovery.fault, null)
+  const fault = recovery.begin('no error at all')
+  assert.deepEqual([recovery.fault, fault.message], [fault, 'no error at all'])
+  recovery.later(() => {})
+  recovery.later(() => {})
+  assert.deepEqual(timers.map(({ isCleared }) => isCleared), [true, false])
+  recovery.endPause()
+  assert.deepEqual([timers[1].isCleared, recovery.isPausing, recovery.fault], [true, false, fault])
+  recovery.end()
+  assert.equal(recovery.fault, null)
+})

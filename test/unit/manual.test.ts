@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { marked } from 'marked'
+import { runCommandLine } from '../../server/command-line.ts'
+import { OPTIONS } from '../../server/config/options.ts'
+import { createSlugs, manualPages } from '../../server/manual.ts'
+import { libraryTables } from '../support/library-tables.ts'
+import { LIBRARY_TABLES, TABLES, withTable } from '../support/manual-tables.ts'
+
+const root = new URL('../../', import.meta.url)
+const folder = new URL('views/docs/', root)
+const files = readdirSync(folder).filter((name) => name.endsWith('.md'))
+
+test('the list of pages has every page once, by its own title', () => {
+  const pages = manualPages()
+  assert.deepEqual(pages.map(({ name }) => `${name}.md`).sort(), files.filter((name) => name !== 'README.md'))
+  for (const { name, title } of pages) assert.equal(textOf(new URL(`${name}.md`, folder)).split('\n')[0], `# ${title}`)
+})
+
+for (const file of ['README.md', 'CONTRIBUTING.md', 'server/WALKS.md', ...files.map((name) => `views/docs/${name}`)]) {
+  test(`every link of ${file} leads somewhere`, () => {
+    const url = new URL(file, root)
+    for (const href of linksOf(textOf(url)).filter((each) => !/^https?:/.test(each))) {
+      const target = new URL(href, url)
+      const hash = decodeURIComponent(target.hash.slice(1))
+      target.hash = ''
+      assert.ok(existsSync(target), `${href}: no such file`)
+      if (hash) assert.ok(headingsOf(textOf(target)).includes(hash), `${href}: no such heading`)
+    }
+  })
+}
+
+test('the pages hold no HTML, and link nothing outside of their folder, where nobody serves it', () => {
+  for (const name of files) {
+    const text = textOf(new URL(name, folder)).replace(/^<!-- \/?[a-z]+ -->\n/gm, '')
+    const html = tokensOf(text).filter(({ type }) => type === 'html')
+    assert.deepEqual(html, [], name)
+    for (const href of linksOf(text)) assert.match(href, /^(https?:\/\/|[\w-]+\.md(#|$)|#)/, name)
+  }
+})
+
+for (const { page, mark, table } of TABLES) {
+  test(`the table of ${mark} is that of the code`, () => {
+    const text = textOf(new URL(`${page}.md`, folder))
+    assert.ok(text.includes(`<!-- ${mark} -->\n`))
+    assert.equal(text, withTable(text, mark, table), 'node test/support/manual-tables.ts puts it in')
+  })
+}
+
+test('the types of the library are those of the options and events', () => {
+  assert.equal(textOf(LIBRARY_TABLES), libraryTables(), 'node test/support/manual-tables.ts puts them in')
+})
+
+test('every command and every flag is on the page of the command line', async () => {
+  const text = textOf(new URL('cli.md', folder))
+  const [, list] = (await helpOf()).match(/^Commands:\n(.*?)\n\n/ms) ?? []
+  const commands = [...list.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name)
+  assert.ok(commands.length > 20)
+  for (const command of commands) {
+    assert.match(text, new RegExp(`\`(clusterdeck )?${command}\\b`))
+    // What start and host take is on the page of options, and systemd takes that too.
+    const flags = new Set([...(await helpOf(command)).matchAll(/(?<=^ {2}(?:-\w, )?)--[a-z\d-]+/gm)].map(([flag]) => flag))
+    for (const { flag } of OPTIONS) if (['start', 'host', 'systemd', 'install', 'doctor'].includes(command)) flags.delete(flag)
+    for (const flag of flags) assert.match(text, new RegExp(`\`${flag}[ \`]`), `${command} ${flag}`)
+  }
+})
+
+function textOf (url: URL) {
+  return readFileSync(url, 'utf8')
+}
+
+function tokensOf (markdown: string): any[] {
+  const tokens: any[] = []
+  marked.walkTokens(marked.lexer(markdown), (token) => { tokens.push(token) })
+  return tokens
+}
+
+function linksOf (markdown: string): string[] {
+  return tokensOf(markdown).filter(({ type }) => type === 'link').map(({ href }) => href)
+}
+
+function headingsOf (markdown: string) {
+  return tokensOf(markdown).filter(({ type }) => type === 'heading').map(({ text }) => text).map(createSlugs())
+}
+
+async function helpOf (...topic: string[]) {
+  let text = ''
+  const stdout = { write: (part: string) => { text += part } } as any
+  assert.equal(await runCommandLine(['help', ...topic], { stdout, stderr: stdout, env: {}, cwd: '/' }), 0)
+  return text
+}

@@ -1,0 +1,102 @@
+import { inspect } from 'node:util'
+import { listRequests, type OpenRequest } from './request-list.ts'
+
+const MAX_TEXT_CHARS = 16_384
+const MAX_NAME_CHARS = 200
+const MAX_CAUSES = 8
+const MAX_CAUSE_STACK_CHARS = 4096
+
+/** The report of a dying worker on its end. All of it is bounded, whatever was thrown. */
+export type CrashNote = {
+  /** ms since the epoch */
+  at: number
+  kind: 'exception' | 'unhandled-rejection'
+  errorName: string
+  errorMessage: string
+  /** null: what was thrown is no error */
+  stack: string | null
+  /** outermost first, of an AggregateError its errors; `depth` 1 belongs to the error itself */
+  causes: ErrorLink[]
+  /** in flight, oldest first */
+  requests: OpenRequest[]
+  uptimeMs: number
+  nodeVersion: string
+  /** of process.memoryUsage(), in bytes */
+  memory: Record<string, number>
+}
+type ErrorLink = { depth: number, errorName: string, errorMessage: string, stack: string | null }
+
+/**
+ * @param error anything may be thrown, and its getters may throw again
+ * @param origin as Node tells it
+ */
+export function describeCrash (error: unknown, origin: string, requests: { method: string, path: string, ageMs: number }[]): CrashNote {
+  const { rss, heapTotal, heapUsed, external, arrayBuffers } = process.memoryUsage()
+  return {
+    at: Date.now(),
+    kind: origin === 'unhandledRejection' ? 'unhandled-rejection' : 'exception',
+    ...describeError(error, MAX_TEXT_CHARS),
+    causes: causesOf(error),
+    requests: listRequests(requests),
+    uptimeMs: Math.round(process.uptime() * 1000),
+    nodeVersion: process.version,
+    memory: { rssBytes: rss, heapTotalBytes: heapTotal, heapUsedBytes: heapUsed, externalBytes: external, arrayBuffersBytes: arrayBuffers }
+  }
+}
+
+function describeError (error: unknown, maxStackChars: number) {
+  try {
+    if (error instanceof Error) {
+      const stack = textOf(error, 'stack')
+      return {
+        errorName: clipText(textOf(error, 'name') ?? 'Error', MAX_NAME_CHARS),
+        errorMessage: clipText(textOf(error, 'message') ?? '(it cannot be read)', MAX_TEXT_CHARS),
+        stack: stack && clipText(stack, maxStackChars)
+      }
+    }
+    const text = typeof error === 'string' ? error : inspect(error, { depth: 2 })
+    return { errorName: error === null ? 'null' : typeof error, errorMessage: clipText(text, MAX_TEXT_CHARS), stack: null }
+  } catch {
+    return { errorName: 'unknown', errorMessage: 'the thrown value could not be read', stack: null }
+  }
+}
+
+/** @returns breadth first, each error once */
+function causesOf (error: unknown): ErrorLink[] {
+  const links: ErrorLink[] = []
+  const seen = new Set([error])
+  const waiting: { error: unknown, depth: number }[] = [{ error, depth: 0 }]
+  for (let next; links.length < MAX_CAUSES && (next = waiting.shift());) {
+    const { error: one, depth } = next
+    if (depth > 0) links.push({ depth, ...describeError(one, MAX_CAUSE_STACK_CHARS) })
+    for (const below of belowOf(one)) {
+      if (seen.has(below) || waiting.length >= MAX_CAUSES) continue
+      seen.add(below)
+      waiting.push({ error: below, depth: depth + 1 })
+    }
+  }
+  return links
+}
+
+function belowOf (error: unknown): unknown[] {
+  try {
+    if (!(error instanceof Error)) return []
+    const errors = 'errors' in error ? error.errors : []
+    return [...('cause' in error ? [error.cause] : []), ...(Array.isArray(errors) ? errors.slice(0, MAX_CAUSES) : [])]
+  } catch {
+    return []
+  }
+}
+
+/** @returns null: it is no text, or its getter throws */
+function textOf (error: Error, property: 'name' | 'message' | 'stack'): string | null {
+  try {
+    return typeof error[property] === 'string' ? error[property] : null
+  } catch {
+    return null
+  }
+}
+
+function clipText (text: unknown, maxChars: number) {
+  return String(text).slice(0, maxChars)
+}

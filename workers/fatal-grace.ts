@@ -1,0 +1,141 @@
+import { writeSync } from 'node:fs'
+import { setInterval, setTimeout } from 'node:timers'
+import { types } from 'node:util'
+import { fatalText } from './fatal-text.ts'
+import type { InFlight, Requests } from './requests.ts'
+import type { createDrain } from './drain.ts'
+import type { Channel } from './channel.ts'
+import type { CrashNote } from './crash-note.ts'
+
+const POLL_MS = 10
+/** Answers get this long to leave before the process ends. */
+const FLUSH_MS = 50
+/** Node's exit code for an uncaught exception. */
+const EXIT_CODE = 1
+
+/**
+ * Gives the open connections a moment when an exception is about to end this worker: it accepts nothing new, requests
+ * in flight and those that were just being sent get a moment to be answered, and what is left then gets a 500. The
+ * process ends as Node would end it. To end takes a process some time, in which a client that keeps its connection may
+ * send its next request, and would be reset.
+ *
+ * Nothing happens where Node would not end the process, or nobody can ask it. So an 'uncaughtException' listener
+ * exists only for the one turn in which it is called.
+ */
+export function createFatalGrace ({ graceMs, requests, drain, channel }: {
+  /** 0: never */
+  graceMs: () => number
+  requests: Requests
+  drain: Pick<ReturnType<typeof createDrain>, 'endWithin' | 'canBeAsked' | 'holdsLongLived'>
+  channel: Channel
+}) {
+  // The app may replace it.
+  const { exit } = process
+  /** ends the process; null: it lives */
+  let end: (() => void) | null = null
+  let isEnding = false
+
+  return {
+    isDying: () => end !== null,
+
+    /** Ends the process without a wait: a second exception has come. */
+    endNow () {
+      process.once('uncaughtException', () => end?.())
+    },
+
+    begin (error: unknown, origin: string, note: CrashNote | null) {
+      if (graceMs() === 0 || isHandled() || !isNeeded()) return
+      const text = laterText(error, origin)
+      if (text === null) return answerRest()
+      process.once('uncaughtException', () => lingerThenEnd(text, note))
+    }
+  }
+
+  function lingerThenEnd (text: string, note: CrashNote | null) {
+    end = () => {
+      if (isEnding) return
+      isEnding = true
+      answerRest()
+      setTimeout(() => exit.call(process, EXIT_CODE), FLUSH_MS)
+    }
+    let isTold = false
+    // Node tells what ended it after the app's 'exit' listeners, whoever ends the process by now.
+    process.once('exit', () => {
+      if (!isEnding) process.exitCode = EXIT_CODE
+      if (isTold) return
+      isTold = true
+      writeToStderr(text)
+    })
+    const { errorName = 'Error', errorMessage = '' } = note ?? {}
+    channel.send({ type: 'crashing', errorName, errorMessage: errorMessage.slice(0, 1000) })
+    const ms = graceMs()
+    drain.endWithin(ms)
+    const until = performance.now() + ms
+    setInterval(() => {
+      if (!isNeeded() || performance.now() >= until) end?.()
+    }, POLL_MS)
+  }
+
+  function isNeeded () {
+    return requests.inFlight().length > 0 || drain.canBeAsked() || drain.holdsLongLived()
+  }
+
+  function answerRest () {
+    for (const { response } of requests.inFlight()) answer500(response)
+  }
+}
+
+/** @returns whether the app handles such errors itself */
+function isHandled (): boolean {
+  return process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()
+}
+
+/**
+ * Node shows the line where something was thrown. For an ordinary error that text can be made now and written later; for
+ * a string, or an error that cannot be read, Node has to write it now. In the mode "strict" Node would report an
+ * unhandled rejection more than once.
+ * @returns what Node would write now; null: it has to do so itself
+ */
+function laterText (error: unknown, origin: string): string | null {
+  const flags = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ')
+  try {
+    if (!types.isNativeError(error) || /unhandled-rejections[= ]strict/.test(flags)) return null
+    const { name, message, stack } = error
+    const code = 'code' in error ? error.code : undefined
+    const isOrdinary = [name, message, stack].every((text) => typeof text === 'string') && code !== 'ERR_UNHANDLED_REJECTION'
+    return isOrdinary ? fatalText(error, origin) : null
+  } catch {
+    // Any of its getters may throw.
+    return null
+  }
+}
+
+/**
+ * Written at once: the socket's buffer takes it even where the process ends in this turn. What the app has put around
+ * its answers does not run. An answer that has begun is cut in a way that its client can tell from its end.
+ * @param response null: of HTTP/2
+ */
+function answer500 (response: InFlight['response']) {
+  try {
+    const socket = response?.socket
+    // A real one; node:http itself is left to the app to load, see activity.ts.
+    if (!response || typeof response.assignSocket !== 'function' || !socket || socket.destroyed) return
+    if (response.headersSent) return socket.resetAndDestroy()
+    response.req.resume()
+    socket.end('HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  } catch {
+    // A failure here must not keep the others from getting theirs.
+  }
+}
+
+function writeToStderr (text: string) {
+  let rest = Buffer.from(text)
+  for (let tries = 0; rest.length > 0 && tries < 1000; tries++) {
+    try {
+      rest = rest.subarray(writeSync(2, rest))
+    } catch (error) {
+      // EAGAIN: the reader is slow. EPIPE: there is no reader.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import inspector from 'node:inspector'
+
+/**
+ * The master sends SIGUSR1 to a process that hangs, which opens its inspector. On the default port only the first process
+ * could do that.
+ */
+export function letInspectorTakeAnyPort () {
+  if (!/--inspect/.test(`${process.execArgv.join(' ')} ${process.env.NODE_OPTIONS ?? ''}`)) process.debugPort = 0
+}
+
+/** @returns whether a debugger is attached, or can be */
+export function isInspected (): boolean {
+  return inspector.url() !== undefined
+}
+
+/** Closes an inspector that was opened while this process hung, so that nobody else finds it. */
+export function closeInspector () {
+  if (isInspected()) inspector.close()
+}

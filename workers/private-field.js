@@ -1,9 +1,0 @@
-/**
- * Reads what Node keeps under a symbol that it shows to nobody. The caller declares what that is.
- * @param {object} object @param {string} description  of the symbol
- * @returns undefined: this version of Node has no such symbol
- */
-export function privateField (object, description) {
-  const key = Object.getOwnPropertySymbols(object).find((symbol) => symbol.description === description)
-  return key && Reflect.get(object, key)
-}
