@@ -7,9 +7,11 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { transform } from 'rolldown/utils'
 import { optionListText } from './option-list.ts'
-import type { LoadResult, OutputChunk as Chunk, OutputOptions, Plugin, PluginContext } from 'rolldown'
+import type { LoadResult, OutputChunk, OutputOptions, Plugin, PluginContext } from 'rolldown'
 
+type Chunk = Pick<OutputChunk, 'fileName' | 'code'>
 /** what is known of each, by its id */
 type Modules = Pick<PluginContext, 'getModuleInfo'>
 
@@ -25,19 +27,23 @@ const OF_APPS = 'node20'
 const OF_OURS = 'node22.19'
 /** How a source names a file at its side, or elsewhere in the installation. */
 const FILE_BESIDE = /new URL\('([^']+)', import\.meta\.url\)/g
-/** A script that the command line names, and what nobody names by a URL. */
-const CLI = 'server/cli.js'
+/** Nobody names them by a URL. */
 const PRELOADS = ['workers/preload.cjs', 'workers/preload.ts']
 /** What the keeper loads, what a master loads until its first worker starts, and what commands do. */
 const PARTS = Object.freeze({
-  keeper: ['command-line.js', 'keeper/keeper.js'],
-  start: ['cli/program.js', 'config/config.js', 'host/master.js'],
-  client: ['cli/program.js', 'cli/apps-commands.js', 'cli/client-commands.js', 'cli/completion.js', 'cli/import.js', 'cli/top-command.js']
+  keeper: ['command-line.ts', 'keeper/keeper.ts'],
+  start: ['cli/program.ts', 'config/config.ts', 'host/master.ts'],
+  client: ['cli/program.ts', 'cli/apps-commands.ts', 'cli/client-commands.ts', 'cli/completion.ts', 'cli/import.ts', 'cli/top-command.ts']
 })
 /** Modules that say something else in a bundle. */
 const OTHERWISE: Readonly<Record<string, () => string>> = Object.freeze({
   'server/config/option-list.ts': optionListText,
-  'server/cluster/worker-code.ts': () => 'import { fileURLToPath } from \'node:url\'\nexport const SCRIPTS = new URL(\'..\', import.meta.url)\nexport const WORKER_CODE = fileURLToPath(new URL(\'worker.cjs\', import.meta.url))\n'
+  'server/system/built.ts': () => `
+    import { fileURLToPath } from 'node:url'
+    export const SCRIPTS = new URL('..', import.meta.url)
+    export const WORKER_CODE = fileURLToPath(new URL('worker.cjs', import.meta.url))
+    export const PAGE_CODE = fileURLToPath(new URL('public', import.meta.url))
+  `
 })
 
 await makeBundle()
@@ -57,9 +63,10 @@ async function makeBundle () {
   const scripts: Chunk[] = [...worker]
   for (const file of found) {
     const { name, ext } = path.parse(file)
-    scripts.push(...await generate({ [name]: file }, { format: ext === '.cjs' ? 'cjs' : 'esm', entryFileNames: `[name]${ext}`, codeSplitting: false }, './'))
+    scripts.push(...await generate({ [name]: file }, { format: ext === '.cjs' ? 'cjs' : 'esm', entryFileNames: ext === '.cjs' ? '[name].cjs' : '[name].js', codeSplitting: false }, './'))
   }
-  write({ chunks: [...server, ...worker], scripts }, [...modules].filter((module) => path.isAbsolute(module) && !isPackage(module)))
+  const pages = await Promise.all(readdirSync(fromTop('public')).filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts')).map((name) => pageFile(name, modules)))
+  write({ chunks: [...server, ...worker, ...pages], scripts }, [...modules].filter((module) => path.isAbsolute(module) && !isPackage(module)))
 
   /** @param toScripts from the files that are made */
   async function generate (input: Record<string, string>, output: OutputOptions & { format: 'esm' | 'cjs' }, toScripts: string): Promise<Chunk[]> {
@@ -75,6 +82,15 @@ async function makeBundle () {
     await build.close()
     return made as Chunk[]
   }
+}
+
+/** Pages join their modules themselves, see server/dashboard/bundle.ts. */
+async function pageFile (name: string, modules: Set<string>): Promise<Chunk> {
+  const file = fromTop(`public/${name}`)
+  modules.add(file)
+  const { code, errors } = await transform(file, await readFile(file, 'utf8'))
+  if (errors.length > 0) throw errors[0]
+  return { fileName: `public/${name.replace(/\.ts$/, '.js')}`, code: code.replace(/(from |import )"\.\/([\w-]+)\.ts"/g, '$1"./$2.js"') }
 }
 
 /** @returns the file that a module is put into; null: it is loaded later, with what needs it */
@@ -131,10 +147,9 @@ function placeOf (name: string, importer: string | undefined, { kind, isEntry }:
 /** @returns null: as it is on the disk */
 async function textOf (module: string, place: Place): Promise<LoadResult> {
   if (module.startsWith(BUILTIN)) return { code: `module.exports = require(${JSON.stringify(module.slice(BUILTIN.length))})`, moduleType: 'js' }
-  if (isPackage(module) || !/\.c?js$/.test(module)) return null
+  if (isPackage(module) || !/\.(ts|cjs)$/.test(module)) return null
   const file = path.relative(ROOT, module)
-  if (Object.hasOwn(OTHERWISE, file)) return OTHERWISE[file]()
-  return withPlaces(await readFile(module, 'utf8'), file, place)
+  return { code: Object.hasOwn(OTHERWISE, file) ? OTHERWISE[file]() : withPlaces(await readFile(module, 'utf8'), file, place), moduleType: module.endsWith('.ts') ? 'ts' : 'js' }
 }
 
 /**
@@ -145,9 +160,9 @@ function withPlaces (text: string, file: string, { format, toScripts, found }: P
   const here = format === 'esm' ? 'import.meta.url' : 'process.getBuiltinModule(\'node:url\').pathToFileURL(__filename).href'
   return text.replaceAll(FILE_BESIDE, (_, beside) => {
     const target = path.join(path.dirname(file), beside)
-    const isScript = /\.c?js$/.test(target) && target !== CLI
+    const isScript = target.endsWith('.ts')
     if (isScript) found.add(target)
-    return `new URL('${isScript ? toScripts + path.basename(target) : `${toScripts}../${target}`}', import.meta.url)`
+    return `new URL('${isScript ? `${toScripts}${path.basename(target, '.ts')}.js` : `${toScripts}../${target}`}', import.meta.url)`
   }).replaceAll('import.meta.url', here)
 }
 
@@ -186,7 +201,7 @@ function replaceFile (name: string, text: string) {
 
 function writeFolder (folder: string, chunks: Chunk[]) {
   const unfinished = `${folder}-${process.pid}`
-  mkdirSync(unfinished, { recursive: true })
+  mkdirSync(path.join(unfinished, 'public'), { recursive: true })
   for (const { fileName, code } of chunks) writeFileSync(path.join(unfinished, fileName), inAscii(code))
   try {
     renameSync(unfinished, folder)

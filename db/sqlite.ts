@@ -44,7 +44,7 @@ export function statementCache (db: Db) {
     const known = statements.get(sql)
     if (known) return known
     if (statements.size >= MAX_STATEMENTS) statements.clear()
-    const statement = db.prepare(sql)
+    const statement = db.prepare<Row>(sql)
     statements.set(sql, statement)
     return statement
   }

@@ -72,7 +72,7 @@ export const PROBLEMS = Object.freeze({
  * `details` is plain data that may be shown to API callers (for `rollout-running`: `{ rollout: <id> }`).
  */
 export class DeckError extends Error {
-  name: any
+  override name: string
   code: any
   details: any
   status: any

@@ -37,7 +37,7 @@ export function answerDiagnostics (channel: Channel) {
 async function writeSlice (file: string, durationMs: number) {
   const profile = await takeProfile(durationMs, SLICE_SAMPLE_US)
   const { gzip } = await import('node:zlib')
-  const content = await new Promise((resolve, reject) => { gzip(JSON.stringify(summed(profile)), (error, made) => { if (error) reject(error); else resolve(made) }) })
+  const content = await new Promise<Buffer>((resolve, reject) => { gzip(JSON.stringify(summed(profile)), (error, made) => { if (error) reject(error); else resolve(made) }) })
   try {
     await writeFile(`${file}.part`, content, { mode: 0o600 })
     await rename(`${file}.part`, file)

@@ -415,7 +415,7 @@ export function shutdownMessage (kind: ShutdownMessage) {
 
 export type Envelope<Message extends ToMaster | ToWorker> = { cmd: string, body: Message }
 
-export function wrapMessage <Message extends ToMaster | ToWorker, Message extends ToMaster | ToWorker>(message: Message): Envelope<Message> {
+export function wrapMessage <Message extends ToMaster | ToWorker>(message: Message): Envelope<Message> {
   return { cmd: COMMAND, body: message }
 }
 

@@ -76,7 +76,7 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
     }
   }
 
-  const postNow: Post = (message, how) => {
+  function postNow (...[message, how]: Parameters<Post>): ReturnType<Post> {
     return post(message, how)
   }
 

@@ -5,7 +5,7 @@ export class DeckCommand extends Command {
   examples: [want: string, line: string][] = []
 
   /** createCommand() makes them all. */
-  commands: readonly DeckCommand[] = []
+  override commands: readonly DeckCommand[] = []
 
   override createCommand (name?: string): DeckCommand {
     return new DeckCommand(name)

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { plugAndPlayFirst, plugAndPlayFirstOf } from '../launch/preloads.ts'
-import { SCRIPTS } from './worker-code.ts'
+import { SCRIPTS } from '../system/built.ts'
 
 const BY_REQUIRE = fileURLToPath(new URL('preload.cjs', SCRIPTS))
-const BY_IMPORT = new URL('preload.ts', SCRIPTS).href
+const BY_IMPORT = new URL('preload.js', SCRIPTS).href
 const IMPORTS = /(^|\s)--import(=|\s|$)/
 
 /**

@@ -76,7 +76,7 @@ export function createSockets ({
   for (const [key, members] of groupsOf(keeper.held)) {
     const kept = members.map(({ handle }) => handle)
     const [{ handle, data }] = members.flat()
-    const socket = { data: data?.data, query: placeOfKept(key, handle), users: new Set() }
+    const socket = { data: data?.data, query: placeOfKept(key, handle), users: new Set<number>() }
     if (own) held.set(key, { ...socket, handle, kept, group: own.adopt(key, kept.flat()), isEstablished: true })
     else held.set(key, { ...socket, handle: ungroupSockets(key, kept), isEstablished: false })
   }

@@ -116,7 +116,7 @@ async function runBinder (way: string[], descriptors: [number, number | 'ignore'
   const child = spawn(command, rest, { env: { PATH: process.env.PATH }, stdio: ['ignore', 'pipe', 'pipe', ...descriptors], timeout: BIND_WITHIN_MS, killSignal: 'SIGKILL' })
   const said: Record<'stdout' | 'stderr', string> = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) child[name]?.on('data', (text) => { said[name] += text })
-  const ended = await new Promise((resolve) => {
+  const ended = await new Promise<{ error?: NodeJS.ErrnoException, signal?: NodeJS.Signals | null }>((resolve) => {
     child.once('error', (error) => resolve({ error }))
     child.once('close', (_, signal) => resolve({ signal }))
   })

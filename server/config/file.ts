@@ -86,7 +86,7 @@ async function loadGuarded <T>(loading: Promise<T>, file: string, patienceMs: nu
   const workerData = { file, patienceMs, keeper: isKept ? { pid: ppid, fd: channel.fd } : null }
   const guard = new Worker(GUARD, { workerData, env: SHARE_ENV, execArgv: [] })
   try {
-    return await Promise.race([loading, new Promise((_resolve, reject) => {
+    return await Promise.race([loading, new Promise<never>((_resolve, reject) => {
       guard.once('message', () => reject(new Error(`nothing within ${durationText(patienceMs)}`)))
       // ENOMEM, EAGAIN: the file is loaded without a guard.
       guard.once('error', () => {})

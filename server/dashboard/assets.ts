@@ -5,6 +5,7 @@ import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Router } from 'express'
 import { encodeContent, encodingFor, KEPT, type Encoding } from '../api/encoding.ts'
+import { PAGE_CODE } from '../system/built.ts'
 import { bundleModules } from './bundle.ts'
 
 /**
@@ -42,7 +43,7 @@ const FILES = Object.freeze({
   'checks.css': [join(PUBLIC, 'checks.css')],
   'crashes.css': [join(PUBLIC, 'crashes.css')],
   'docs.css': [join(PUBLIC, 'docs.css')],
-  'early.js': [join(PUBLIC, 'theme.js'), join(PUBLIC, 'waiting.js')],
+  'early.js': [join(PAGE_CODE, 'theme.js'), join(PAGE_CODE, 'waiting.js')],
   'favicon-bad.svg': [join(PUBLIC, 'favicon-bad.svg')],
   'favicon-lost.svg': [join(PUBLIC, 'favicon-lost.svg')],
   'favicon-warn.svg': [join(PUBLIC, 'favicon-warn.svg')],
@@ -71,7 +72,7 @@ const MODULES = Object.freeze([
   'access.js',
   'settings.js',
   'sign-in.js',
-  'palette.ts',
+  'palette.js',
   'commands.js',
   'notifications.js'
 ])
@@ -160,7 +161,7 @@ function readAsset (file: string) {
 }
 
 function readModule (name: string) {
-  return readAsset(name === 'uplot.js' ? UPLOT_JS : join(PUBLIC, name))
+  return readAsset(name === 'uplot.js' ? UPLOT_JS : join(PAGE_CODE, name))
 }
 
 function hashOf (content: Buffer) {

@@ -4,7 +4,7 @@
  * are understood: by name, each at the beginning of a line.
  */
 
-const IMPORT = /^import (?:(?:(\w+)|\{([^}]*)\}) from )?'\.\/([\w.-]+)'$/gm
+const IMPORT = /^import (?:(?:(\w+)|\{([^}]*)\}) from )?["']\.\/([\w.-]+)["'];?$/gm
 const EXPORT = /^export (?=(?:async )?(?:function|const|class) (\w+))/gm
 const NOT_BUNDLED = /^(?:import|export)\b.*/m
 /** Types and comments, which a browser does not need. */

@@ -74,7 +74,7 @@ export function followFleet ({ deck: { fleet }, params, now, can, render }: Aske
 /** @returns null: it failed, or took longer */
 async function resultWithin <T>(work: Promise<T>, ms: number): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise((resolve) => { timer = setTimeout(resolve, ms, null) })
+  const timeout = new Promise<null>((resolve) => { timer = setTimeout(resolve, ms, null) })
   try {
     return await Promise.race([work.catch(() => null), timeout])
   } finally {

@@ -21,7 +21,7 @@ const TYPES: Readonly<Record<string, string>> = Object.freeze({
 /** @param document of OpenAPI */
 export async function operationsModel (document: Json, toHtml: (markdown: string) => Promise<string>) {
   const { tags, paths, components } = document
-  const all = await Promise.all(Object.entries(paths).flatMap(([path, item]) => {
+  const all = await Promise.all(Object.entries<Json>(paths).flatMap(([path, item]) => {
     const methods = METHODS.filter((method) => item[method])
     return methods.map((method) => describeOperation(item[method], { path, method, components, toHtml }))
   }))
@@ -32,7 +32,7 @@ export async function operationsModel (document: Json, toHtml: (markdown: string
       about: description,
       operations: all.filter((operation) => operation.group === name)
     })) as Group[],
-    shapes: Object.entries(components.schemas).map(([name, schema]) => ({ name, about: schema.description ?? '', fields: fieldsOf(schema) }))
+    shapes: Object.entries<Json>(components.schemas).map(([name, schema]) => ({ name, about: schema.description ?? '', fields: fieldsOf(schema) }))
   }
 }
 
@@ -70,15 +70,15 @@ async function describeOperation (operation: Json, { path, method, components, t
       ...typeOf(each.schema)
     })),
     body: body ? fieldsOf(body) : null,
-    answers: Object.entries(responses)
+    answers: Object.entries<Json>(responses)
       .filter(([, { content }]) => content)
-      .flatMap(([status, { content }]) => Object.entries(content).map(([mediaType, { schema }]) => {
+      .flatMap(([status, { content }]) => Object.entries<Json>(content).map(([mediaType, { schema }]) => {
         return { status, mediaType, ...typeOf(schema), fields: fieldsOf(schema) }
       })),
-    problems: Object.entries(responses)
+    problems: Object.entries<Json>(responses)
       .filter(([, { $ref }]) => $ref)
       .map(([status, { $ref }]) => ({ status, ...components.responses[lastPart($ref)] }))
-      .map(({ status, content }) => ({ status, codes: Object.values(content)[0].schema.properties.code.enum }))
+      .map(({ status, content }) => ({ status, codes: Object.values<Json>(content)[0].schema.properties.code.enum }))
   }
 }
 
@@ -101,7 +101,7 @@ function toCurl ({ path, method, parameters, body, fileType, isPublic }: { path:
  * @returns fields of nested objects have dots in their names
  */
 function fieldsOf (schema: Json, prefix: string = ''): Field[] {
-  return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
+  return Object.entries<Json>(schema.properties ?? {}).flatMap(([key, field]) => {
     const name = `${prefix}${key}`
     const own = { name, isRequired: schema.required?.includes(key) ?? false, about: field.description ?? '', ...typeOf(field) }
     const inner = [field, ...(field.anyOf ?? [])].find((each) => each.properties)

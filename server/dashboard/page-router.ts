@@ -1,4 +1,4 @@
-import { Router, type Request } from 'express'
+import { Router, type NextFunction, type Request, type Response } from 'express'
 import { nearestName } from '../config/nearest.ts'
 import { DeckError } from '../errors.ts'
 import { toDeckError } from '../problem.ts'
@@ -56,12 +56,12 @@ export function createErrorPage ({ views, now, log, frame, places }: {
   places: (asked: { can: Powers }) => readonly Place[]
 }) {
   return {
-    refuseUnknown (req, _res, next) {
+    refuseUnknown (req: Request, _res: Response, next: NextFunction) {
       if (!isVisit(req)) return next()
       throw new DeckError('not-found', `No such page: ${req.path.slice(0, 200)}`)
     },
 
-    onError (error, req, res, next) {
+    onError (error: unknown, req: Request, res: Response, next: NextFunction) {
       if (!(isVisit(req) || isFormOfPage(req)) || res.headersSent) return next(error)
       show(req, res, error)
     },

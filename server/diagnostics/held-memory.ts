@@ -139,7 +139,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     const child = spawn(process.execPath, [`--max-old-space-size=${Math.round(maxBytes / 1024 ** 2)}`, LOOK, file, String(maxBytes)], { stdio: ['ignore', 'pipe', 'pipe'], timeout: LOOK_MS, killSignal: 'SIGKILL', env: {} })
     looking = child
     if (child.pid !== undefined) attempt(() => os.setPriority(Number(child.pid), NICE))
-    const exited = new Promise((resolve, reject) => child.once('error', reject).once('close', (code, signal) => resolve({ code, signal })))
+    const exited = new Promise<{ code: number | null, signal: NodeJS.Signals | null }>((resolve, reject) => child.once('error', reject).once('close', (code, signal) => resolve({ code, signal })))
     const [found, said, { code, signal }] = await Promise.all([text(child.stdout), text(child.stderr), exited])
     if (code !== 0) throw new Error(/^Error: (.*)$/m.exec(said)?.[1] ?? `the process that looked at the heap ended by ${signal ?? `code ${code}`}`)
     return found

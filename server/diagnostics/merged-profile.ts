@@ -20,7 +20,7 @@ export function createMergedProfile () {
     add (profile: unknown, { from, to }: { from: string | null, to: string | null }) {
       const { nodes, samples, timeDeltas, endTime } = Object(profile)
       if (![nodes, samples, timeDeltas].every(Array.isArray) || nodes.length === 0) return
-      const known = new Map(nodes.map((node: unknown) => [Object(node).id, Object(node)]))
+      const known = new Map<unknown, any>(nodes.map((node: unknown) => [Object(node).id, Object(node)]))
       const times = timesOf(samples, timeDeltas, endTime)
       const first = Object(nodes[0]).id
       const seen = new Set([first])

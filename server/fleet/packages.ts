@@ -177,7 +177,7 @@ async function unpackInThread ({ signal, ...where }: Parameters<Unpack>[0]): Ret
   const thread = new Worker(THREAD, { execArgv: [], env: {}, workerData: where, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
   let timer
   try {
-    const { problem } = await new Promise((resolve, reject) => {
+    const { problem } = await new Promise<{ problem: string | null }>((resolve, reject) => {
       timer = setTimeout(() => reject(new Error(`it takes more than ${formatExactDuration(UNPACK_MS)}`)), UNPACK_MS)
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
       thread.once('message', resolve)

@@ -119,7 +119,7 @@ export function otherProgram (command: Command, entry: string, args: string[], i
 /** The variables in files that Node would have read. What is set already counts more, and of two files the last. */
 function variablesFor ({ execArgv, cwd }: Command, inherited: Environment): Record<string, string> {
   const files = execArgv.flatMap((option) => option.startsWith(ENV_FILE) ? [path.resolve(cwd, option.slice(ENV_FILE.length))] : [])
-  const values = Object.assign({}, ...files.map((file) => parseEnv(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))))
+  const values: Record<string, string> = Object.assign({}, ...files.map((file) => parseEnv(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))))
   return Object.fromEntries(Object.entries(values).filter(([name]) => inherited[name] === undefined))
 }
 

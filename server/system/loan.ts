@@ -36,7 +36,7 @@ export async function lend (content: string, { below, takenWithinMs = TAKEN_WITH
     close()
   })
   const timer = setTimeout(close, takenWithinMs).unref()
-  const over = new Promise((resolve) => { server.once('close', () => resolve(undefined)) })
+  const over = new Promise<void>((resolve) => { server.once('close', () => resolve()) })
   await new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(file, () => resolve(undefined))

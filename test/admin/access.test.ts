@@ -281,7 +281,7 @@ type Route = { method: string, path: string, role: Role | null, body?: string, h
 /** @returns all that the document, the pages and the forms name */
 async function routesOf (admin: Admin): Promise<Route[]> {
   const { body: document } = await admin.api('get', '/api/v1/openapi.json')
-  const operations = Object.entries(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({
+  const operations = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({
     method: method.toUpperCase(),
     // What does not exist: whoever is let in changes nothing.
     path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999'),

@@ -55,7 +55,7 @@ test('every operation of the host answers as its document says, when all goes we
     ['stop', 'shop', "the owner's token"], ['start', 'shop', "the owner's token"], ['add', 'queue', "the owner's token"], ['add', 'queue', "the owner's token"], ['remove', 'queue', "the owner's token"], ['remove', 'mail', "the owner's token"], ['upgrade-host', '', "the owner's token"], ['adopt', 'blog', "the owner's token"], ['stop-host', '', "the owner's token"]
   ])
   assert.deepEqual(host.apps.orders.filter(({ type }) => type === 'remove').map(({ more }) => more), [{ purge: false }, { purge: true }])
-  const own = Object.entries(document.paths).filter(([path]) => !path.startsWith('/api/v1/apps/{app}/')).flatMap(([, item]) => Object.values(item).map(({ operationId }) => operationId))
+  const own = Object.entries<Record<string, { operationId: string }>>(document.paths).filter(([path]) => !path.startsWith('/api/v1/apps/{app}/')).flatMap(([, item]) => Object.values(item).map(({ operationId }) => operationId))
   assert.deepEqual(own.filter((name) => !contract.seen.has(name)), [])
   assert.equal(new Set(contract.names).size, contract.names.length)
 })

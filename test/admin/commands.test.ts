@@ -73,7 +73,7 @@ test('every command is one that the API names for its operation', async (t) => {
   for (const { operation, method, path, cli } of Object.values(CALLS)) {
     const described = paths[path.replace('/fleet/members/{member}/api', '').replace(/\{(worker|rollout)\}/, '{id}')][method.toLowerCase()]
     assert.equal(described.operationId, operation)
-    const known = [described['x-cli'] ?? []].flatMap((each) => typeof each === 'string' ? [each] : Object.values(each)).map((each) => each.split(' ')[1])
+    const known = [described['x-cli'] ?? []].flatMap((each) => typeof each === 'string' ? [each] : Object.values<string>(each)).map((each) => each.split(' ')[1])
     assert.equal(cli ? known.includes(cli[0]) : known.length === 0, true, `${operation}: ${cli}`)
   }
 })

@@ -14,7 +14,7 @@ function asker (changes?: Partial<Auth>): Auth {
 test('every operation answers whoever asks by another deck as it answers the holder of a token with that role', async (t) => {
   const { admin, api, stranger } = await startAdmin(t, { limits: { requests: 1e6 } })
   const { body: document } = await api('get', '/api/v1/openapi.json')
-  const operations = Object.entries(document.paths).flatMap(([path, item]) => Object.keys(item).map((method) => ({ method: method.toUpperCase(), path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999') })))
+  const operations = Object.entries<object>(document.paths).flatMap(([path, item]) => Object.keys(item).map((method) => ({ method: method.toUpperCase(), path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999') })))
     .filter(({ path }) => path.startsWith('/api/v1') && !path.endsWith('/stream'))
   assert.ok(operations.length > 60)
   let refused = 0

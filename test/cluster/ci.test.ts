@@ -41,7 +41,7 @@ function isThere (program: string) {
  */
 async function runAction (given: Record<string, string>, more: Record<string, string> = {}): Promise<{ code: number, outputs: Record<string, string>, summary: string, log: string }> {
   const folder = tempFolder()
-  const inputs = Object.fromEntries(Object.entries(ACTION.inputs).map(([name, { default: fallback = '' }]) => [`inputs.${name}`, given[name] ?? resolve(fallback, CONTEXT)]))
+  const inputs = Object.fromEntries(Object.entries<{ default?: string }>(ACTION.inputs).map(([name, { default: fallback = '' }]) => [`inputs.${name}`, given[name] ?? resolve(fallback, CONTEXT)]))
   for (const name of Object.keys(given)) assert.ok(name in ACTION.inputs, name)
   const results: Record<string, string> = {}
   let [code, log, summary] = [0, '', '']
@@ -51,7 +51,7 @@ async function runAction (given: Record<string, string>, more: Record<string, st
     writeFileSync(file('script'), step.run)
     for (const name of ['output', 'summary']) writeFileSync(file(name), '')
     const [program, ...words] = step.shell.split(' ').map((word: string) => word.replace('{0}', file('script')))
-    const env = Object.fromEntries(Object.entries(step.env).map(([name, value]) => [name, resolve(value, inputs)]))
+    const env = Object.fromEntries(Object.entries<string>(step.env).map(([name, value]) => [name, resolve(value, inputs)]))
     const child = spawn(program, words, {
       cwd: folder,
       env: { PATH: process.env.PATH, TMPDIR: folder, GITHUB_ACTION_PATH: ROOT, GITHUB_OUTPUT: file('output'), GITHUB_STEP_SUMMARY: file('summary'), ...env, ...more }
@@ -68,7 +68,7 @@ async function runAction (given: Record<string, string>, more: Record<string, st
   }
   const left = readdirSync(folder).filter((name) => !/^\d+-(script|output|summary)$/.test(name))
   assert.deepEqual(left, [], 'a key or a token may be in it')
-  const outputs = Object.fromEntries(Object.entries(ACTION.outputs).map(([name, { value }]) => [name, resolve(value, results)]))
+  const outputs = Object.fromEntries(Object.entries<{ value: string }>(ACTION.outputs).map(([name, { value }]) => [name, resolve(value, results)]))
   return { code, outputs, summary, log }
 }
 

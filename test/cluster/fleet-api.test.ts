@@ -77,5 +77,5 @@ test('a deck that is in no fleet says so, and what to set', async (t) => {
 
 /** Those of members and crashes are held to it in fleet-members.test.ts. */
 function ofFleet ({ paths }: any): string[] {
-  return Object.entries(paths).filter(([path]) => /^\/api\/v1\/fleet(?!\/(members|crashes)\b)/.test(path)).flatMap(([, operations]) => Object.values(operations as any).map(({ operationId }) => operationId))
+  return Object.entries(paths).filter(([path]) => /^\/api\/v1\/fleet(?!\/(members|crashes)\b)/.test(path)).flatMap(([, operations]) => Object.values(operations as Record<string, { operationId: string }>).map(({ operationId }) => operationId))
 }

@@ -140,7 +140,7 @@ test('no message changes anything that is not a question of a member, and none h
   const { members: [{ home }] } = await one.fleet()
   const good = { home, app: 'shop', method: 'PUT', path: '/scale', headers: {}, body: { workers: 2 }, actor: 'eve', role: 'operator', client: 'api', from: 'web-9' }
   const subject = 'clusterdeck.test.web-1.api'
-  const ask = async (data: any) => (await connection.request(subject, typeof data === 'string' || data instanceof Uint8Array ? data : JSON.stringify(data), { timeout: 40_000 })).json()
+  const ask = async (data: any) => (await connection.request(subject, typeof data === 'string' || data instanceof Uint8Array ? data : JSON.stringify(data), { timeout: 40_000 })).json<{ status: number, body: string }>()
   const before = await one.status()
 
   const path = (path: string) => ({ ...good, path })
@@ -186,7 +186,7 @@ test('no message changes anything that is not a question of a member, and none h
   connection.publish(subject, JSON.stringify(good), { reply: '$KV.clusterdeck_test_state.rollout.shop' })
   await connection.flush()
   const stopped = connection.requestMany(subject, JSON.stringify({ ...path('/status'), method: 'GET', body: undefined }), { strategy: 'count', maxMessages: 1, maxWait: 40_000 })
-  for await (const message of await stopped) assert.equal(message.json().status, 200)
+  for await (const message of await stopped) assert.equal(message.json<{ status: number }>().status, 200)
 
   const after = await one.status()
   assert.deepEqual([after.desiredWorkers, after.state, after.master.pid], [before.desiredWorkers, 'running', before.master.pid])

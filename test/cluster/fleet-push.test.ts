@@ -219,7 +219,7 @@ const BUCKET = 'clusterdeck_test_releases'
 function piecesIn (url: string): Promise<number> {
   return withEngine(url, async ({ manager }) => {
     const { state } = await manager.streams.info(`OBJ_${BUCKET}`, { subjects_filter: `$O.${BUCKET}.C.>` }).catch(() => ({ state: {} } as any))
-    return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + Number(count), 0)
+    return Object.values<number>(state.subjects ?? {}).reduce((sum, count) => sum + count, 0)
   })
 }
 

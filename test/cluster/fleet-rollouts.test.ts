@@ -19,7 +19,7 @@ function cli (member: Member, words: string): Promise<{ code: number, stdout: st
 }
 
 function statesOf ({ turns }: any): Record<string, string> {
-  return Object.fromEntries(Object.entries(turns).map(([name, { state }]) => [name, state]))
+  return Object.fromEntries(Object.entries<{ state: string }>(turns).map(([name, { state }]) => [name, state]))
 }
 
 function storyOf ({ timeline }: any): string[] {

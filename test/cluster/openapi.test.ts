@@ -178,7 +178,7 @@ test('every operation answers as the document says, when all goes well and when 
   await deck.untilStatus(({ readyWorkers, upgrade }) => readyWorkers === 3 && upgrade === null, 'the next master')
   await ask('POST', '/stop')
   // A deck that moves is in adopt.test.ts. Those of the fleet, in which this deck is not, are called in fleet-api.test.ts.
-  const ofFleet = Object.entries(document.paths).filter(([path]) => path.startsWith('/api/v1/fleet')).flatMap(([, operations]) => Object.values(operations).map(({ operationId }) => operationId))
+  const ofFleet = Object.entries<Record<string, { operationId: string }>>(document.paths).filter(([path]) => path.startsWith('/api/v1/fleet')).flatMap(([, operations]) => Object.values(operations).map(({ operationId }) => operationId))
   assert.deepEqual(contract.names.filter((name) => !contract.seen.has(name) && name !== 'moveToHost' && !ofFleet.includes(name)), [])
 
   /** @param state of the one delivery that there is */
@@ -218,5 +218,5 @@ test('every problem code and every type of event is in the document, and its exa
   assert.deepEqual(components.schemas.Problem.properties.code.enum, Object.keys(PROBLEMS))
   assert.deepEqual(components.schemas.Event.properties.type.enum, EVENT_TYPES)
   const contract = createContract(document)
-  for (const [name, { examples }] of Object.entries(components.schemas)) contract.checkShape(name, examples[0])
+  for (const [name, { examples }] of Object.entries<{ examples: unknown[] }>(components.schemas)) contract.checkShape(name, examples[0])
 })

@@ -139,7 +139,7 @@ async function untilOver (operators: ReturnType<typeof createOperators>): Promis
   const until = performance.now() + OVER_WITHIN_MS
   for (;;) {
     const { nats, rollout } = (await site.hosts[0].deck.api('/fleet')).body
-    const isAtRest = !Object.values(rollout?.turns ?? {}).some(({ state }) => state === 'running' || state === 'reverting')
+    const isAtRest = !Object.values<{ state: string }>(rollout?.turns ?? {}).some(({ state }) => state === 'running' || state === 'reverting')
     const isOver = rollout === null || OVER.includes(rollout.state)
     // Nobody ends a turn that NATS has forgotten half of: a person has to.
     const isStuck = rollout?.state === 'held' && performance.now() > until - OVER_WITHIN_MS / 2

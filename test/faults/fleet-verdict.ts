@@ -38,7 +38,7 @@ function findBesideEachOther ({ own, begun, silenced, ordersAt }: Happened) {
 }
 
 function findFalseTurns ({ own, rollout }: Happened) {
-  return Object.entries(rollout?.turns ?? {}).flatMap(([name, turn]) => {
+  return Object.entries<{ state: string, reason: string }>(rollout?.turns ?? {}).flatMap(([name, turn]) => {
     const last = own.findLast((each) => each.name === name && each.fleet === rollout.id)
     const isToldGood = turn.state === 'succeeded'
     const isGood = last !== undefined && last.state === 'succeeded' && last.kind !== 'rollback'

@@ -11,7 +11,7 @@ export function createContract (document: any) {
   // @ts-expect-error its types know only the default export of CommonJS
   addFormats(ajv)
   ajv.addSchema({ $id: 'document', ...document })
-  const operations = Object.entries(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => {
+  const operations = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => {
     return { pattern: patternOf(path), path, method: method.toUpperCase(), operation: operation as any }
   }))
   const seen: Set<string> = new Set()
@@ -37,7 +37,7 @@ export function createContract (document: any) {
       assert.ok(answer, `not in the document: ${where}`)
       const type = String(headers['content-type']).split(';')[0]
       assert.ok(answer.content[type], `${type} is not in the document: ${where}`)
-      for (const [name, { required }] of Object.entries(answer.headers ?? {})) if (required) assert.ok(headers[name.toLowerCase()], `no ${name}: ${where}`)
+      for (const [name, { required }] of Object.entries<{ required?: boolean }>(answer.headers ?? {})) if (required) assert.ok(headers[name.toLowerCase()], `no ${name}: ${where}`)
       if (type.endsWith('json')) {
         const schema = inDocument(answer.content[type].schema)
         assert.ok(ajv.validate(schema, body), `${ajv.errorsText(ajv.errors?.slice(0, 5))}: ${where}`)

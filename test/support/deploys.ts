@@ -34,7 +34,7 @@ export async function serving (deck: DeckClient): Promise<number[]> {
 /** @returns what runs in workers that are ready */
 export async function releasesOf (deck: DeckClient): Promise<string[]> {
   const ids = await serving(deck)
-  return [...new Set((await deck.status()).workers.filter(({ id }: any) => ids.includes(id)).map(({ release }: any) => release))]
+  return [...new Set<string>((await deck.status()).workers.filter(({ id }: any) => ids.includes(id)).map(({ release }: any) => release))]
 }
 
 export function deploy (deck: DeckClient, strategy?: any) {

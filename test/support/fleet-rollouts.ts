@@ -26,7 +26,7 @@ export async function untilOver (member: Member) {
 }
 
 export function statesOf ({ turns }: any): string[] {
-  return Object.entries(turns).map(([name, { state }]) => `${name} ${state}`)
+  return Object.entries<{ state: string }>(turns).map(([name, { state }]) => `${name} ${state}`)
 }
 
 /**

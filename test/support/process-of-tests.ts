@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { isMainThread } from 'node:worker_threads'
-import type { Surroundings, leftNow } from './left.ts'
+import type { Surroundings } from './left.ts'
 
 // What test/run.ts has each of its processes load first. A lane looks around for each of its files by itself.
 
@@ -11,7 +11,7 @@ if (isMainThread) {
   if (!isLane) nameAtEnd(leftNow, lookAround())
 }
 
-function nameAtEnd (leftNow: typeof leftNow, before: Surroundings) {
+function nameAtEnd (leftNow: typeof import('./left.ts').leftNow, before: Surroundings) {
   process.once('exit', () => {
     const left = leftNow(before)
     if (left.length === 0) return

@@ -39,7 +39,7 @@ export function openHttp ({ port, isKept, isTls = false, path = '/', uploadBytes
         if (socket.connecting) socket.once('connect', know)
         else know()
       })
-      const answer = new Promise((resolve, reject) => request.on('response', resolve).on('error', reject))
+      const answer = new Promise<http.IncomingMessage>((resolve, reject) => request.on('response', resolve).on('error', reject))
       // The answer fails too, and says why.
       send(request, uploadBytes, bytesPerMs).catch(() => {})
       const response = await answer

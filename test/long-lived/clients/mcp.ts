@@ -12,7 +12,7 @@ export async function openMcpSession ({ port, folder, number, onLost }: Joining)
   return {
     async ask () {
       try {
-        const { content: [{ text }] } = await soon(client.callTool({ name: 'echo', arguments: { message: `hello ${number}` } }), 'answer')
+        const { content: [{ text }] } = await soon<any>(client.callTool({ name: 'echo', arguments: { message: `hello ${number}` } }), 'answer')
         if (!text.includes(`hello ${number}`)) throw new Error(`answered ${text}`)
       } catch (error: any) {
         if (/session/i.test(error.message)) onLost(error.message)

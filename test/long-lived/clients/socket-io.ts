@@ -9,7 +9,7 @@ export async function openSocketIo ({ port, folder, number, onLost }: Joining, t
   socket.on('disconnect', onLost)
   return {
     async ask () {
-      const answer = await soon(socket.emitWithAck('ask', `client ${number}`), 'answer')
+      const answer = await soon<string>(socket.emitWithAck('ask', `client ${number}`), 'answer')
       if (!answer.includes(`client ${number}`)) throw new Error(`answered ${answer}`)
     },
     close () {

@@ -54,7 +54,7 @@ async function watch (kind: string, { port }: How, options: http.RequestOptions,
   const begunAt = performance.now()
   let [heardAt, longestSilenceMs, isOver] = [0, 0, false]
   const request = http.request({ host: '127.0.0.1', port, agent: false, ...options })
-  const answered: Promise<{ text: string } | { error: string }> = new Promise((resolve) => {
+  const answered = new Promise<{ text: string } | { error: string }>((resolve) => {
     request.on('error', (error: any) => resolve({ error: error.code ?? error.message }))
     request.on('response', (response) => {
       let text = ''

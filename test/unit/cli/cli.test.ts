@@ -398,7 +398,7 @@ test('without a master every command ends with 5', async (t) => {
 
 test('a master that died without cleaning up is no master', async (t) => {
   const gone = http.createServer()
-  const { port } = await new Promise((resolve) => gone.listen(0, '127.0.0.1', () => resolve(gone.address() as any)))
+  const { port } = await new Promise<net.AddressInfo>((resolve) => gone.listen(0, '127.0.0.1', () => resolve(gone.address() as net.AddressInfo)))
   await new Promise((resolve) => gone.close(resolve))
   const { code, stderr } = await dataFolder(t, { adminUrl: `http://127.0.0.1:${port}` })('status')
   assert.equal(code, 5)

@@ -29,7 +29,7 @@ function openProject () {
 test('import --pm2 and up --detach leave the list of pm2 ls: names, counts, states, places, arguments and variables', async (t) => {
   const { cwd, env, processes } = openProject()
   assert.equal((await runCliHere(['import', '--pm2'], { cwd, env })).code, 0)
-  const names = [...new Set(processes.map(({ name }: any) => name))]
+  const names = [...new Set<string>(processes.map(({ name }: any) => name))]
   assert.deepEqual(names.toSorted(), ['api', 'hand', 'idle', 'mailer', 'nightly', 'once', 'web'])
   for (const name of names) {
     const ofApp = processes.filter((each: any) => each.name === name)

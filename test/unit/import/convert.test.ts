@@ -99,7 +99,7 @@ test('cron_restart with autostart: false is a job of any program, and each expla
   const conversion = convertEcosystem(given.map((app) => ({ ...app, ...common })), { folder: '/srv', target: '/srv', look: (file, cwd) => ({ file: file.startsWith('npm') ? null : path.resolve(cwd, file.replace('jobs/', '')), runs: 'node' }) })
   const text = configText(conversion, { source: 'a file' })
   const { apps } = await loadGenerated(text)
-  assert.deepEqual(Object.values(apps).map((app) => Object.entries(app.jobs).map(([name, { cron, command }]) => [name, cron, command])), [
+  assert.deepEqual(Object.values<{ jobs: Record<string, { cron: string, command: string[] }> }>(apps).map((app) => Object.entries(app.jobs).map(([name, { cron, command }]) => [name, cron, command])), [
     [['runs-job', '0 0 * * *', ['node', 'jobs/a.js']]], [['py', '0 0 * * *', ['python3', 'x.py']]], [['ts', '0 0 * * *', ['npx', '--no', 'tsx', 'x.ts']]], [['npm', '0 0 * * *', ['npm', 'run', 'x']]]
   ])
   for (const words of [/what is not\s+(\/\/\s+)?kept running is a job/g, /prints all workers together/g, /it is for workers/g]) assert.equal(text.match(words)?.length, words.source.includes('workers,') ? 2 : 1, text)
@@ -184,7 +184,7 @@ test('no text ends the comment that it stands in', async () => {
   const apps = [{ script: 'a.js' }, ...['\u2028', '\u2029', '\n', '\ud800'].map((end) => ({ name: end, script: 'b.py', args: [`${end}process.exit(1)`], env: { A: `${end}process.exit(1)` }, [`${end}process.exit(1)`]: 1 }))]
   const conversion = convertEcosystem(apps, { folder: '/srv', target: '/srv', look: nothing })
   const loaded = await loadGenerated(configText(conversion, { source: '\u2028process.exit(1)' }))
-  assert.deepEqual(Object.values(loaded.apps).map(({ entry }) => entry), ['a.js', 'python3', 'python3', 'python3', 'python3'])
+  assert.deepEqual(Object.values<{ entry: string }>(loaded.apps).map(({ entry }) => entry), ['a.js', 'python3', 'python3', 'python3', 'python3'])
 })
 
 test('a port for each instance keeps the shared one too', () => {

@@ -45,7 +45,7 @@ async function die (app: string, url: string, { isPlain = false, graceMs = 40, f
 
 async function request (port: number, url: string, child: ChildProcess): Promise<string> {
   for (;;) {
-    const answer = await new Promise((resolve) => {
+    const answer = await new Promise<string>((resolve) => {
       http.get({ port, path: url, agent: false }, (response) => {
         response.resume().on('end', () => resolve(`${response.statusCode} ${response.headers.connection}`)).on('error', (error: any) => resolve(error.code))
       }).on('error', (error: any) => resolve(error.code))
