@@ -105,7 +105,7 @@ async function freshLink (deck: Deck): Promise<string> {
 /** All that the document, the pages and the forms name, with ids of what there is. */
 async function planOf (deck: Deck): Promise<Omit<Plan, 'target' | 'link'>> {
   const { body: document } = await deck.api('/openapi.json')
-  const operations = Object.entries(document.paths).flatMap(([path, item]) => Object.keys(item).map((method) => ({
+  const operations = Object.entries<object>(document.paths).flatMap(([path, item]) => Object.keys(item).map((method) => ({
     method: method.toUpperCase(),
     path: path.replace('{release}', 'r1').replace(/\{\w+\}/g, '1')
   })))

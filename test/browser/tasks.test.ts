@@ -52,7 +52,7 @@ type Presses = ReturnType<typeof countPresses>
 function countPresses (most: number, press: Press) {
   let count = 0
   return {
-    press (wanted) {
+    press (wanted: Parameters<Press>[0]) {
       count++
       return press(wanted)
     },
