@@ -18,13 +18,13 @@ import { shuffled } from './support/random.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const ROOT = path.dirname(HERE)
-const LANE = path.join(HERE, 'support', 'lane.js')
+const LANE = path.join(HERE, 'support', 'lane.ts')
 /** Tests wait as often as they work. */
 const LANES = 5
 const INSIDE_APPS = path.join(HERE, 'unit', 'workers')
 const isAlone = (file: string) => file.startsWith(INSIDE_APPS + path.sep)
 /** Of what measures time: those that count CPU time, or wait for most of theirs. They do not disturb each other. */
-const PATIENT = ['crash-grace', 'crashes', 'deaths', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.js`)
+const PATIENT = ['crash-grace', 'crashes', 'deaths', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.ts`)
 const isPatient = (file: string) => PATIENT.includes(path.basename(file))
 /** What takes long comes first in the lanes, so that at the end none of them is left alone. */
 const STAGES = [
@@ -88,7 +88,7 @@ function spread (few: string[], many: string[]): string[] {
 
 function filesOf (folder: string): string[] {
   return readdirSync(path.join(HERE, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.js')).sort().map((name) => path.join(HERE, folder, name))
+    .filter((name) => name.endsWith('.test.ts')).sort().map((name) => path.join(HERE, folder, name))
 }
 
 async function runFiles (files: string[], lanes: number) {

@@ -89,7 +89,7 @@ describe('test/run.ts', { concurrency: true }, () => {
       const { child, folder, mark, ended } = run(t, IN_THE_WAY, ['npm', 'test', '--'])
       await new Promise((resolve) => child.stdout.on('data', (chunk) => { if (String(chunk).includes('it runs')) resolve(null) }))
       const commands = findProcesses(mark).map(({ command }) => command).join('\n')
-      for (const part of ['lane.js', 'chromium', 'cli.js start', 'hello.js']) assert.ok(commands.includes(part), `${part} in ${commands}`)
+      for (const part of ['lane.ts', 'chromium', 'cli.js start', 'hello.js']) assert.ok(commands.includes(part), `${part} in ${commands}`)
       child.kill(signal)
       await ended
       await until(() => findProcesses(mark).length === 0, () => `the end of ${findProcesses(mark).map(({ command }) => command)}`)
