@@ -24,27 +24,22 @@ const TYPES: Record<string, (def: any, path: string) => string> = {
 export function libraryTables () {
   return `// Made from the tables of options and events by \`node test/support/manual-tables.ts\`.
 
-/**
-${inLines(`@typedef {${EVENT_TYPES.map(quoted).join(' | ')}} EventType`).join('\n')}
- */
+export type EventType =
+${inLines(EVENT_TYPES.map(quoted).join(' | ')).map((line) => `  ${line}`).join('\n')}
 
-/**
- * What a config file can say.
- * @typedef {object} DeckOptions
-${propertiesOf(SCHEMA, []).join('\n')}
- */
-
-export {}
+/** What a config file can say. */
+export type DeckOptions = {
+${fieldsOf(SCHEMA, []).map((line) => `  ${line}`).join('\n')}
+}
 `
 }
 
-function propertiesOf (schema: any, above: string[]): string[] {
+function fieldsOf (schema: any, above: string[]): string[] {
   return Object.entries(schema.shape).flatMap(([key, field]) => {
     const name = [...above, key].join('.')
-    const inner = unwrapped(field)
     const option = OPTIONS.find((each) => each.name === name)
-    if (!option) return [` * @property {object} [${name}]`, ...propertiesOf(inner, [...above, key])]
-    return inLines(`@property {${ALSO_TAKEN[name] ?? typeOf(field, name)}} [${name}]  ${aboutOf(option)}`)
+    if (!option) return [`${key}?: {`, ...fieldsOf(unwrapped(field), [...above, key]).map((line) => `  ${line}`), '}']
+    return [`/** ${aboutOf(option)} */`, `${key}?: ${ALSO_TAKEN[name] ?? typeOf(field, name)}`]
   })
 }
 
@@ -60,9 +55,8 @@ function aboutOf ({ description, fallback }: Option) {
   return isShown ? `${about}; default: \`${[fallback].flat().join(' ')}\`` : about
 }
 
-/** @returns lines of a comment */
 function inLines (text: string): string[] {
-  return text.match(/.{1,150}(?= |$)/g)?.map((line, index) => ` * ${index === 0 ? line : ` ${line}`}`) ?? []
+  return text.match(/.{1,115}(?= |$)/g)?.map((line) => line.trim()) ?? []
 }
 
 function unwrapped (field: any): any {

@@ -17,7 +17,7 @@ test('every file of a walk is there, and every function that a step names is in 
   for (const step of steps) {
     if (step.startsWith('1. ')) texts = []
     const names = Array.from(step.matchAll(/`([^`]+)`/g), ([, name]) => name)
-    for (const name of names.filter((each) => /^[\w/.-]+\.(js|cjs|eta)$/.test(each))) {
+    for (const name of names.filter((each) => /^[\w/.-]+\.(ts|js|cjs|eta)$/.test(each))) {
       assert.ok(existsSync(fileOf(name)), `${name}: no such file (${step})`)
       texts.push(readFileSync(fileOf(name), 'utf8'))
     }

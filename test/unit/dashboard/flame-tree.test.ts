@@ -87,7 +87,7 @@ test('a real profile tells which function was hot', async () => {
   const { functions, root } = toFlameTree(profile)
   const hot = functions.find(({ name }) => name === 'burnTime')
   assert.ok(hot && hot.totalMs > 20 && hot.totalMs <= root.totalMs, JSON.stringify(functions.slice(0, 5)))
-  assert.match(hot.place, /flame-tree\.test\.js:\d+$/)
+  assert.match(hot.place, /flame-tree\.test\.ts:\d+$/)
 })
 
 /**

@@ -12,7 +12,7 @@ const PUBLISHED = /\b(?:publish\(\{\s*type: |tell(?:Of)?\(|tellRollout\(\w+, )([
 const IS_TYPE = /^[a-z]+\.[a-z-]+$|^unexpected$/
 
 const sources = readdirSync(SERVER, { recursive: true }).map(String)
-  .filter((name) => name.endsWith('.js') && name !== 'events/kinds.js')
+  .filter((name) => name.endsWith('.ts') && name !== 'events/kinds.ts')
   .map((name) => readFileSync(SERVER + name, 'utf8'))
 const types = sources.flatMap((source) => Array.from(source.matchAll(PUBLISHED), ([, , type]) => type)).filter((type) => IS_TYPE.test(type))
 

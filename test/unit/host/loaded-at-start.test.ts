@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 /** Imports that are made before the first line of a module runs. */
-const STATIC = /^(?:import|export)\s(?:[^'"]*?\sfrom\s+)?'([^']+)'$/gm
+const STATIC = /^(?:import|export)\s(?!type\b)(?:[^'"]*?\sfrom\s+)?'([^']+)'$/gm
 
 for (const [entry, allowed] of [
   ['server/host/master.ts', ['croner', 'zod']],
