@@ -27,8 +27,25 @@ const OF_APPS = 'node20'
 const OF_OURS = 'node22.19'
 /** How a source names a file at its side, or elsewhere in the installation. */
 const FILE_BESIDE = /new URL\('([^']+)', import\.meta\.url\)/g
-/** Nobody names them by a URL. */
-const PRELOADS = ['workers/preload.cjs', 'workers/preload.ts']
+/** What processes and threads of their own run. */
+const SCRIPTS = [
+  'workers/preload.cjs',
+  'workers/preload.ts',
+  'server/cluster/name-keeping-thread.ts',
+  'server/cluster/unix-binder.ts',
+  'server/config/file-loader.ts',
+  'server/config/loading-guard.ts',
+  'server/diagnostics/heap-look.ts',
+  'server/fleet/unpack-thread.ts',
+  'server/handover/hand-on-sockets.ts',
+  'server/handover/take-sockets.ts',
+  'server/import/ecosystem-process.ts',
+  'server/logs/archiver.ts',
+  'server/logs/search-thread.ts',
+  'server/programs/as-user.ts',
+  'server/programs/call-helper.ts',
+  'server/programs/launcher.ts'
+]
 /** What the keeper loads, what a master loads until its first worker starts, and what commands do. */
 const PARTS = Object.freeze({
   keeper: ['command-line.ts', 'keeper/keeper.ts'],
@@ -36,11 +53,11 @@ const PARTS = Object.freeze({
   client: ['cli/program.ts', 'cli/apps-commands.ts', 'cli/client-commands.ts', 'cli/completion.ts', 'cli/import.ts', 'cli/top-command.ts']
 })
 /** Modules that say something else in a bundle. */
-const OTHERWISE: Readonly<Record<string, () => string>> = Object.freeze({
+const OTHERWISE: Readonly<Record<string, (place: Place) => string>> = Object.freeze({
   'server/config/option-list.ts': optionListText,
-  'server/system/built.ts': () => `
+  'server/system/built.ts': ({ toScripts }) => `
     import { fileURLToPath } from 'node:url'
-    export const SCRIPTS = new URL('..', import.meta.url)
+    export const scriptPath = (file) => fileURLToPath(new URL('${toScripts}' + file, import.meta.url))
     export const WORKER_CODE = fileURLToPath(new URL('worker.cjs', import.meta.url))
     export const PAGE_CODE = fileURLToPath(new URL('public', import.meta.url))
   `
@@ -57,11 +74,10 @@ async function makeBundle () {
     priority: length - index,
     name: (module: string, known: Modules) => (partOf ??= partsOf(known))(module) === part ? part : null
   }))
-  const found = new Set(PRELOADS)
   const server = await generate({ 'command-line': 'server/command-line.ts', index: 'server/index.ts', 'not-loaded': 'server/not-loaded.ts' }, { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', codeSplitting: { groups } }, '../')
   const worker = await generate({ worker: 'workers/boot.ts' }, { format: 'cjs', entryFileNames: '[name].cjs', codeSplitting: false }, '../')
   const scripts: Chunk[] = [...worker]
-  for (const file of found) {
+  for (const file of SCRIPTS) {
     const { name, ext } = path.parse(file)
     scripts.push(...await generate({ [name]: file }, { format: ext === '.cjs' ? 'cjs' : 'esm', entryFileNames: ext === '.cjs' ? '[name].cjs' : '[name].js', codeSplitting: false }, './'))
   }
@@ -76,7 +92,7 @@ async function makeBundle () {
       platform: 'node',
       cwd: ROOT,
       transform: { target: isOfApps ? OF_APPS : OF_OURS },
-      plugins: [ownPlugin({ format: output.format, toScripts, found, modules })]
+      plugins: [ownPlugin({ format: output.format, toScripts, modules })]
     })
     const { output: made } = await build.generate({ ...output, comments: false })
     await build.close()
@@ -117,8 +133,6 @@ type Place = {
   format: 'esm' | 'cjs'
   /** from that file */
   toScripts: string
-  /** gets the scripts that are named, from the top */
-  found: Set<string>
   /** gets all that are read */
   modules: Set<string>
 }
@@ -149,21 +163,17 @@ async function textOf (module: string, place: Place): Promise<LoadResult> {
   if (module.startsWith(BUILTIN)) return { code: `module.exports = require(${JSON.stringify(module.slice(BUILTIN.length))})`, moduleType: 'js' }
   if (isPackage(module) || !/\.(ts|cjs)$/.test(module)) return null
   const file = path.relative(ROOT, module)
-  return { code: Object.hasOwn(OTHERWISE, file) ? OTHERWISE[file]() : withPlaces(await readFile(module, 'utf8'), file, place), moduleType: module.endsWith('.ts') ? 'ts' : 'js' }
+  return { code: Object.hasOwn(OTHERWISE, file) ? OTHERWISE[file](place) : withPlaces(await readFile(module, 'utf8'), file, place), moduleType: module.endsWith('.ts') ? 'ts' : 'js' }
 }
 
 /**
- * A script that a module starts is beside the bundle; other files are where they are in each installation.
+ * What a module reads is where it is in each installation.
  * @param file from the top
  */
-function withPlaces (text: string, file: string, { format, toScripts, found }: Place) {
+function withPlaces (text: string, file: string, { format, toScripts }: Place) {
   const here = format === 'esm' ? 'import.meta.url' : 'process.getBuiltinModule(\'node:url\').pathToFileURL(__filename).href'
-  return text.replaceAll(FILE_BESIDE, (_, beside) => {
-    const target = path.join(path.dirname(file), beside)
-    const isScript = target.endsWith('.ts')
-    if (isScript) found.add(target)
-    return `new URL('${isScript ? `${toScripts}${path.basename(target, '.ts')}.js` : `${toScripts}../${target}`}', import.meta.url)`
-  }).replaceAll('import.meta.url', here)
+  return text.replaceAll(FILE_BESIDE, (_, beside) => `new URL('${toScripts}../${path.join(path.dirname(file), beside)}', import.meta.url)`)
+    .replaceAll('import.meta.url', here)
 }
 
 /** V8 keeps a source with any character beyond Latin-1 in twice as many bytes. Only texts and regular expressions have such characters here, and may have them escaped. */

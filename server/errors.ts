@@ -72,16 +72,15 @@ export const PROBLEMS = Object.freeze({
  * `details` is plain data that may be shown to API callers (for `rollout-running`: `{ rollout: <id> }`).
  */
 export class DeckError extends Error {
-  override name: string
-  code: any
-  details: any
-  status: any
-  exitCode: any
-  title: any
+  override name = 'DeckError'
+  code: ErrorCode
+  details: Record<string, unknown>
+  status: number
+  exitCode: number
+  title: string
 
   constructor (code: ErrorCode, message: string, { cause, details = {} }: { cause?: unknown, details?: Record<string, unknown> } = {}) {
     super(message, cause === undefined ? undefined : { cause })
-    this.name = 'DeckError'
     this.code = code
     this.details = details
     const { status, exitCode, title } = PROBLEMS[code]

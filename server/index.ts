@@ -8,6 +8,7 @@ import type { Deck, DeckEvent, DeckEvents, Release, Rollout, RolloutStep, StartO
 import type { DeckOptions, EventType } from './library/tables.ts'
 
 export { DeckError }
+export type { Deck, DeckEvent, DeckEvents, DeckOptions, ErrorCode, EventType, Release, Rollout, RolloutStep, StartOptions, Status, Strategy, WorkerStatus }
 
 /**
  * Runs an app as a cluster whose master is in this process. No config file and no variable is read that was not asked for,

@@ -103,9 +103,8 @@ class MemorySocket extends Socket {
 
 /** Shows what a server knows of a connection after its handshake. */
 class MemoryTlsSocket extends MemorySocket {
-  alpnProtocol: any
-  authorized: any
-
+  alpnProtocol: Handshake['alpnProtocol']
+  authorized: boolean
   encrypted = true
   authorizationError = null
   servername = false

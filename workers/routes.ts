@@ -139,8 +139,7 @@ function onFastify (message: unknown) {
 
 /** What has been answered of one route since the last report. */
 class Route {
-  name: any
-
+  name: string
   /** It has answered something since. */
   isActive = false
   errors = 0

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { DeckError } from '../errors.ts'
 import { locatePm2 } from '../import/running-pm2.ts'
 import { factsOf } from '../programs/holder.ts'
@@ -11,11 +10,12 @@ import { ownerOfProcess } from '../system/process-owner.ts'
 import { userId } from '../system/user.ts'
 import { stopUnit, unitAround } from '../systemd/unit-of.ts'
 import { processOf } from './adoptable.ts'
+import { scriptPath } from '../system/built.ts'
 import type { Readable } from 'node:stream'
 import type { Options } from './adopt-program.ts'
 import type { Terminal } from './program.ts'
 
-const AS_USER = fileURLToPath(new URL('../programs/as-user.ts', import.meta.url))
+const AS_USER = scriptPath('as-user.js')
 /** Root's variables that are for everybody; the rest may be secret. */
 const PASSED = /^(PATH|TERM|TZ|LANG|LANGUAGE|LC_\w+|CLUSTERDECK_(?!TOKEN|URL)\w+)$/
 

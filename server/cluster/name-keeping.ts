@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads'
+import { scriptPath } from '../system/built.ts'
 import type { SocketNames } from './socket-names.ts'
 
-const THREAD = new URL('name-keeping-thread.ts', import.meta.url)
+const THREAD = scriptPath('name-keeping-thread.js')
 const MAX_HEAP_MB = 8
 
 let thread: Worker | null = null

@@ -1,9 +1,9 @@
-import { fileURLToPath } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { plugAndPlayFirst, plugAndPlayFirstOf } from '../launch/preloads.ts'
-import { SCRIPTS } from '../system/built.ts'
+import { scriptPath } from '../system/built.ts'
 
-const BY_REQUIRE = fileURLToPath(new URL('preload.cjs', SCRIPTS))
-const BY_IMPORT = new URL('preload.js', SCRIPTS).href
+const BY_REQUIRE = scriptPath('preload.cjs')
+const BY_IMPORT = pathToFileURL(scriptPath('preload.js')).href
 const IMPORTS = /(^|\s)--import(=|\s|$)/
 
 /**

@@ -3,12 +3,12 @@ import { chmodSync, closeSync, linkSync, readdirSync, rmdirSync, unlinkSync } fr
 import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { getSystemErrorName } from 'node:util'
 import { toError } from '../errors.ts'
 import { loadPosix, type Posix } from '../system/posix.ts'
 import { lookAt } from './socket-names.ts'
 import { adoptSocket, hiddenName, isJustMade, makeStage, openFolder, openSocket, removeName, stagePrefix, tryTo } from './unix-path.ts'
+import { scriptPath } from '../system/built.ts'
 import type { SocketQuery } from '../../workers/protocol.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 import type { Folder, Stage, UnixPath } from './unix-path.ts'
@@ -17,7 +17,7 @@ export type Staged = { handle: SocketHandle, path: UnixPath, errno?: undefined }
 /** `errno`: 0: only a path that is free can be bound here */
 type NotStaged = { handle?: undefined, errno: number }
 
-const BINDER = fileURLToPath(new URL('unix-binder.ts', import.meta.url))
+const BINDER = scriptPath('unix-binder.js')
 const BIND_WITHIN_MS = 10_000
 const CONNECT_WITHIN_MS = 2000
 const { EADDRINUSE, EIO, ETIMEDOUT } = constants.errno

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { SHARE_ENV, Worker } from 'node:worker_threads'
 import { DeckError, errorText } from '../errors.ts'
 import { durationText } from '../lifecycle/duration.ts'
@@ -9,10 +9,11 @@ import { whyPathDistrusted } from '../system/trust.ts'
 import { existingFolder } from '../system/working-folder.ts'
 import { invalid } from './invalid.ts'
 import { isObject } from './is-object.ts'
+import { scriptPath } from '../system/built.ts'
 import type { EventEmitter } from 'node:events'
 
-const LOADER = new URL('./file-loader.ts', import.meta.url)
-const GUARD = new URL('./loading-guard.ts', import.meta.url)
+const LOADER = scriptPath('file-loader.js')
+const GUARD = scriptPath('loading-guard.js')
 type Environment = Record<string, string | undefined>
 type Place = { env: Environment, cwd: string }
 
@@ -112,7 +113,7 @@ async function loadInThread (file: string, patienceMs: number) {
 
 /** A thread has the working folder of its process. */
 async function loadInProcess (file: string, { env, cwd }: Place, patienceMs: number) {
-  const child = fork(fileURLToPath(LOADER), [pathToFileURL(file).href], {
+  const child = fork(LOADER, [pathToFileURL(file).href], {
     cwd: existingFolder(cwd),
     env,
     // Where the variables ask for an inspector, its port may be in use by the app.

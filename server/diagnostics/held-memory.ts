@@ -3,15 +3,15 @@ import { mkdirSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { freeMemory } from '../../workers/free-memory.ts'
 import { errorText } from '../errors.ts'
+import { scriptPath } from '../system/built.ts'
 import type { Holder } from './heap-holders.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 
-const LOOK = fileURLToPath(new URL('./heap-look.ts', import.meta.url))
+const LOOK = scriptPath('heap-look.js')
 const LOOK_MS = 10 * 60_000
 /** A leak is the same an hour later, and to look for it costs the machine some seconds. */
 const APART_MS = 60 * 60_000

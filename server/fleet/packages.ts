@@ -2,13 +2,13 @@ import { createHash, randomUUID } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync, renameSync, utimesSync } from 'node:fs'
 import { mkdir, open, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { formatExactDuration } from '../../public/format.ts'
 import { DeckError, errorCode, errorText } from '../errors.ts'
 import { ARCHIVE } from '../system/archive.ts'
 import { whyDistrusted } from '../system/trust.ts'
 import { appKey } from './app-key.ts'
+import { scriptPath } from '../system/built.ts'
 import type { Store } from './store.ts'
 import type { OwnDeck } from './deck-adapter.ts'
 
@@ -19,7 +19,7 @@ import type { OwnDeck } from './deck-adapter.ts'
 export type Packages = ReturnType<typeof createPackages>
 export type Unpack = (where: { file: string, folder: string, signal: AbortSignal }) => Promise<void>
 
-const THREAD = fileURLToPath(new URL('./unpack-thread.ts', import.meta.url))
+const THREAD = scriptPath('unpack-thread.js')
 const MAX_HEAP_MB = 256
 const UNPACK_MS = 15 * 60_000
 /** The names of folders that are not whole yet, or are about to be removed, begin with it. */

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { DeckError } from '../errors.ts'
+import { scriptPath } from '../system/built.ts'
 import type { Socket } from 'node:net'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
@@ -15,8 +15,8 @@ export type Kind = 'stream' | 'datagram'
 /** a handle, or a descriptor of this process */
 export type Passable = SocketHandle | number
 
-const HAND_ON = fileURLToPath(new URL('hand-on-sockets.ts', import.meta.url))
-const TAKE = fileURLToPath(new URL('take-sockets.ts', import.meta.url))
+const HAND_ON = scriptPath('hand-on-sockets.js')
+const TAKE = scriptPath('take-sockets.js')
 /** A channel that Node opens itself has its own descriptor in the environment, which only the shell can change on the way. */
 const WITH_OTHER_CHANNEL = ['-c', 'export NODE_CHANNEL_FD=3; exec "$@"', 'sh']
 const WITHIN_MS = 10_000

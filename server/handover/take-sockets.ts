@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { scriptPath } from '../system/built.ts'
 
 /**
  * This is a program of its own. It takes sockets, whose kinds are its arguments, from its channel, which is a connection to another
  * master. Then it lets another program send them through its descriptor 4, the channel of the process that has started this one.
  */
 const CHANNEL_OF_PARENT = 4
-const HAND_ON = fileURLToPath(new URL('hand-on-sockets.ts', import.meta.url))
+const HAND_ON = scriptPath('hand-on-sockets.js')
 
 const kinds = process.argv.slice(2)
 const sockets: any[] = []

@@ -2,7 +2,6 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { isObject } from '../config/is-object.ts'
 import { DeckError, errorText } from '../errors.ts'
 import { durationText } from '../lifecycle/duration.ts'
@@ -10,8 +9,9 @@ import { oneLine } from '../system/one-line.ts'
 import { whyPathDistrusted } from '../system/trust.ts'
 import { withoutOwnVariables } from '../system/own-variables.ts'
 import { toPlain } from './plain.ts'
+import { scriptPath } from '../system/built.ts'
 
-const LOADER = fileURLToPath(new URL('./ecosystem-process.ts', import.meta.url))
+const LOADER = scriptPath('ecosystem-process.js')
 const PATIENCE_MS = 10_000
 const MAX_STDERR = 16 * 1024
 /** Names that PM2 looks for, and others that are common. */

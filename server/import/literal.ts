@@ -5,8 +5,8 @@ export const SPREAD = '...'
 
 /** A value that is computed where the app runs, such as its number of CPUs. `needs`: a module of Node that it uses. */
 export class Expression {
-  code: any
-  needs: any
+  code: string
+  needs: string | undefined
 
   constructor (code: string, needs?: string) {
     this.code = code

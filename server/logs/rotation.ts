@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { listLogs, liveFile, sizeOf, type Log } from './log-files.ts'
+import { scriptPath } from '../system/built.ts'
 import type { Socket } from 'node:net'
 import type { Order, Report } from './archiver.ts'
 
-const ARCHIVER = fileURLToPath(new URL('./archiver.ts', import.meta.url))
+const ARCHIVER = scriptPath('archiver.js')
 /** What an archiver before has left unfinished waits until the workers have started, which need the CPUs. */
 const FINISH_AFTER_MS = 5000
 /** After a failure, as on a full disk. */

@@ -1,8 +1,8 @@
-import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { isPattern } from '../../public/log-query.ts'
 import { DeckError } from '../errors.ts'
 import { createSemaphore } from '../system/semaphore.ts'
+import { scriptPath } from '../system/built.ts'
 import type { Log } from './log-files.ts'
 import type { Level } from '../../public/log-levels.ts'
 
@@ -30,7 +30,7 @@ export type Wanted = {
 /** `items`: oldest first; `next`: where to look further; null: all has been looked at */
 export type Found = { items: Line[], next: Place[] | null }
 
-const THREAD = fileURLToPath(new URL('./search-thread.ts', import.meta.url))
+const THREAD = scriptPath('search-thread.js')
 const BUDGET_MS = 4000
 /** How much longer a search may take on a disk that answers slowly. */
 const PATIENCE_MS = 10_000

@@ -39,9 +39,9 @@ const UNSUPPORTED_VERSION = -32022
 
 /** An error of the protocol, which is not for the model. */
 class ProtocolError extends Error {
-  code: any
-  status: any
-  data: any
+  code: number
+  status: number
+  data: unknown
 
   /** @param how `status`: of HTTP */
   constructor (code: number, message: string, { status = 400, data }: { status?: number, data?: unknown } = {}) {

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { readSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { loadHelperCalls, type HelperCalls } from './helper-calls.ts'
 import { loadSystemCalls, type SystemCalls } from './system-calls.ts'
+import { scriptPath } from '../system/built.ts'
 import type { Socket } from 'node:net'
 import type { Order, Report } from './call-helper.ts'
 import type { Answer, Asked, SocketFile } from './heard-program.ts'
@@ -30,7 +30,7 @@ export type Hooks = {
 
 export type HelperProgram = ReturnType<ReturnType<typeof createHelperLink>['add']>
 
-const HELPER = fileURLToPath(new URL('call-helper.ts', import.meta.url))
+const HELPER = scriptPath('call-helper.js')
 /** A program that has had the helper wait for it so often is not answered any more. */
 const MAX_STRIKES = 3
 const MAX_FILES = 300

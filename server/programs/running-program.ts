@@ -1,14 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { SHELL_VARIABLE } from '../system/own-variables.ts'
 import { limitAsShell, startAsShell } from '../system/shell-limits.ts'
 import { loadSystemCalls } from './system-calls.ts'
+import { scriptPath } from '../system/built.ts'
 import type { Socket } from 'node:net'
 import type { HelperProgram } from './helper-link.ts'
 
 export type Output = { stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }
 
-const LAUNCHER = fileURLToPath(new URL('launcher.ts', import.meta.url))
+const LAUNCHER = scriptPath('launcher.js')
 const UNAVAILABLE = 'it takes Linux on x86-64 or arm64, and the optional package koffi'
 
 /** @returns why the system lets no program be heard here; null: it does */

@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-// Workers and browsers run built files alone, as neither the Node of an app nor a browser need know TypeScript.
-// build/bundle.ts writes this module anew, as it is beside them then.
-const { name } = JSON.parse(readFileSync(new URL('../../dist/bundle.json', import.meta.url), 'utf8'))
+// What other processes and threads run is built, in development too: the Node of an app need not know TypeScript, and what
+// a thread may take of memory is not enough to learn it. build/bundle.ts writes this module anew, as it is in a bundle then.
+const DIST = new URL('../../dist/', import.meta.url)
+const { name } = JSON.parse(readFileSync(new URL('bundle.json', DIST), 'utf8'))
 
-/** What is beside the bundles, at the same place in each version. */
-export const SCRIPTS = new URL('../../dist/', import.meta.url)
-export const WORKER_CODE = fileURLToPath(new URL(`${name}/worker.cjs`, SCRIPTS))
-export const PAGE_CODE = fileURLToPath(new URL(`${name}/public`, SCRIPTS))
+export const WORKER_CODE = fileURLToPath(new URL(`${name}/worker.cjs`, DIST))
+export const PAGE_CODE = fileURLToPath(new URL(`${name}/public`, DIST))
+
+/** @param file that is beside the bundles, at the same place in each version */
+export function scriptPath (file: string): string {
+  return fileURLToPath(new URL(file, DIST))
+}

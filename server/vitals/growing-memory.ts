@@ -105,9 +105,8 @@ const CONNECTIONS = indexOf('openConnections')
 
 /** The memory of one worker. */
 class Member {
-  worker: any
-  release: any
-
+  worker: number
+  release: string
   growth: Growth | null = null
   /** How often in a row it was found to grow. */
   times = 0

@@ -204,8 +204,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, onSlow =
 
 /** The reports of one worker. */
 class Member {
-  slot: any
-
+  slot: number
   /** The reports since the last turn. */
   report = new Blend('over')
   isAlive = true
