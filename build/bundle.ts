@@ -106,7 +106,7 @@ async function pageFile (name: string, modules: Set<string>): Promise<Chunk> {
   modules.add(file)
   const { code, errors } = await transform(file, await readFile(file, 'utf8'))
   if (errors.length > 0) throw errors[0]
-  return { fileName: `public/${name.replace(/\.ts$/, '.js')}`, code: code.replace(/(from |import )"\.\/([\w-]+)\.ts"/g, '$1"./$2.js"') }
+  return { fileName: `public/${name.replace(/\.ts$/, '.js')}`, code: code.replace(/((?:from |import[ (])"\.\/[\w-]+)\.ts"/g, '$1.js"') }
 }
 
 /** @returns the file that a module is put into; null: it is loaded later, with what needs it */
