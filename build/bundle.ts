@@ -66,7 +66,7 @@ const OTHERWISE: Readonly<Record<string, (place: Place) => string>> = Object.fre
 await makeBundle()
 
 async function makeBundle () {
-  const modules: Set<string> = new Set()
+  const modules = new Set(['build/bundle.ts', 'build/option-list.ts'].map(fromTop))
   let partOf: ReturnType<typeof partsOf> | undefined
   // What a module of the first ones imports goes with it.
   const groups = ['keeper', 'both', 'start', 'shared', 'client'].map((part, index, { length }) => ({
