@@ -27,7 +27,7 @@ const OF_OURS = 'node22.19'
 const FILE_BESIDE = /new URL\('([^']+)', import\.meta\.url\)/g
 /** A script that the command line names, and what nobody names by a URL. */
 const CLI = 'server/cli.js'
-const PRELOADS = ['workers/preload.cjs', 'workers/preload.ts']
+const PRELOADS = ['workers/preload.cjs', 'workers/preload.ts', 'workers/old-node.cjs']
 /** What the keeper loads, what a master loads until its first worker starts, and what commands do. */
 const PARTS = Object.freeze({
   keeper: ['command-line.js', 'keeper/keeper.js'],

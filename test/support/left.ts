@@ -12,6 +12,8 @@ const PATIENCE_MS = 5000
 const OF_BROWSER = /chromium|playwright/
 /** Node listens from the first fork of a process on; and at its end nobody is left to be disturbed. */
 const OF_THE_PROCESS: (string | symbol)[] = ['internalMessage', 'exit']
+/** npm has Node keep there what it has compiled. */
+const OF_NPM = 'node-compile-cache'
 const TEMPORARY_FOLDER = /^t-\w{6}$/
 /** What a clone gets from tools that run beside the tests. */
 const OF_TOOLS = /^(node_modules|dist|types|coverage)$|\.log$/
@@ -45,7 +47,7 @@ export function leftNow ({ env, cwd, listeners, servers: known, files }: Surroun
     ...process.eventNames().filter((name) => !OF_THE_PROCESS.includes(name) && process.listenerCount(name) > (listeners.get(name) ?? 0)).map((name) => `a listener of the process for ${String(name)}`),
     ...[...listeningSockets().keys()].filter((inode) => !known.has(inode)).map((inode) => `a server at ${addressOf(inode)}`),
     ...startedIn(place).map(({ pid, command }) => `the process ${pid}, ${command}`),
-    ...readdirSync(place).filter((name) => !TEMPORARY_FOLDER.test(name) && !PLACES.includes(name) && !OF_BROWSER.test(name)).map((name) => `the file ${path.join(place, name)}`),
+    ...readdirSync(place).filter((name) => !TEMPORARY_FOLDER.test(name) && !PLACES.includes(name) && name !== OF_NPM && !OF_BROWSER.test(name)).map((name) => `the file ${path.join(place, name)}`),
     ...filesOfProject().filter((name) => !files.has(name)).map((name) => `the file ${name}`)
   ]
 }
