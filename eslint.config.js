@@ -30,7 +30,7 @@ const ROOMS = {
   jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.ts', 'lifecycle/duration.ts', 'system/'], never: OF_THE_CLUSTER },
   keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.ts', '../workers/look-together.ts', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.ts'] },
-  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.ts', 'launch/node-options.ts', 'lifecycle/', 'system/own-variables.ts', 'system/process-group.ts', 'system/without-url-secrets.ts', 'vitals/', '../db/cursor.ts', '../public/format.ts', '../workers/'] },
+  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.ts', 'launch/node-options.ts', 'lifecycle/', 'system/app-node.ts', 'system/own-variables.ts', 'system/process-group.ts', 'system/without-url-secrets.ts', 'vitals/', '../db/cursor.ts', '../public/format.ts', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/', '../public/log-levels.ts', '../public/log-query.ts'] },
@@ -39,10 +39,10 @@ const ROOMS = {
   alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert-kinds.ts', 'system/closing.ts', 'system/loopback.ts'] },
   telemetry: { because: 'collectors are told what the rooms hand over', may: ['events/', 'system/', '../public/log-levels.ts', '../workers/protocol.ts'], never: OF_THE_CLUSTER },
   events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.ts'] },
-  config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.ts', 'lifecycle/ready-line.ts', 'system/loopback.ts', 'system/trust.ts', 'system/without-url-secrets.ts', 'system/working-folder.ts'] },
+  config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.ts', 'lifecycle/ready-line.ts', 'system/app-node.ts', 'system/loopback.ts', 'system/trust.ts', 'system/without-url-secrets.ts', 'system/working-folder.ts'] },
   launch: { because: 'what would run is told by the files alone', may: [], never: ['^(?!node:|\\.)'] },
-  system: { because: 'the system below knows nobody above', may: ['../db/lock.ts'] },
-  systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.ts', '../workers/socket-file.ts'] },
+  system: { because: 'the system below knows nobody above', may: ['run-on.js', '../db/lock.ts'] },
+  systemd: { because: 'the service manager is told what the rooms hand over', may: ['run-on.js', 'system/', 'health.ts', '../workers/socket-file.ts'] },
   admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.ts', 'mcp/', 'system/connection-owner.ts', 'system/heap.ts', 'telemetry/'], never: OF_THE_CLUSTER },
   mcp: { because: 'agents ask by the API alone', may: ['api/', 'config/', 'manual.ts', 'preview-facts.ts', 'system/one-line.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'crash-issue.ts', 'doctor/finding.ts', 'events/kinds.ts', 'events/notices.ts', 'vitals/columns.ts', '../public/flame-tree.ts', '../public/log-levels.ts', '../public/log-query.ts'], never: OF_THE_CLUSTER },
@@ -50,7 +50,7 @@ const ROOMS = {
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.ts', 'config/app-states.ts', 'config/line-place.ts', 'config/member-name.ts', 'health.ts', 'last-known.ts', 'system/', '../public/format.ts'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master', may: ['config/', 'launch/packages.ts', 'lifecycle/duration.ts', 'system/home-folder.ts', 'system/one-line.ts', 'system/own-variables.ts', 'system/process-owner.ts', 'system/trust.ts', 'system/user.ts'], never: OF_THE_CLUSTER },
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.ts', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/', 'events/kinds.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/', 'manual.ts', 'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts', 'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts', 'system/own-variables.ts', 'system/place-text.ts', 'system/process-identity.ts', 'system/process-owner.ts', 'system/process-tree.ts', 'system/recipient.ts', 'system/running-decks.ts', 'system/shell-limits.ts', 'system/start-trace.ts', 'system/trust.ts', 'system/user.ts', 'system/wait-at-most.ts', 'system/working-folder.ts', '../public/format.ts'], never: OF_THE_CLUSTER }
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['run-on.js', 'keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/', 'events/kinds.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/', 'manual.ts', 'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts', 'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts', 'system/own-variables.ts', 'system/place-text.ts', 'system/process-identity.ts', 'system/process-owner.ts', 'system/process-tree.ts', 'system/recipient.ts', 'system/running-decks.ts', 'system/shell-limits.ts', 'system/start-trace.ts', 'system/trust.ts', 'system/user.ts', 'system/wait-at-most.ts', 'system/working-folder.ts', '../public/format.ts'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */
@@ -93,7 +93,7 @@ const LAYERS = [
  * either. A folder stands for all that is in it.
  */
 const ORDER = [
-  'server/errors.ts', 'server/causes.ts', 'server/problem.ts', 'server/cron-words.ts', 'server/held-words.ts', 'public/format.ts', 'public/log-levels.ts', 'public/log-query.ts', 'public/readable-text.ts', 'public/flame-tree.ts', 'server/launch', 'server/events', 'server/lifecycle',
+  'server/node-needed.js', 'server/run-on.js', 'server/errors.ts', 'server/causes.ts', 'server/problem.ts', 'server/cron-words.ts', 'server/held-words.ts', 'public/format.ts', 'public/log-levels.ts', 'public/log-query.ts', 'public/readable-text.ts', 'public/flame-tree.ts', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-issue.ts', 'server/crash-reasons.ts', 'server/health.ts', 'server/logs',
   'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.ts', 'server/fleet', 'server/preview.ts', 'server/preview-facts.ts', 'server/deck.ts',
   'server/api', 'public', 'server/manual.ts', 'server/dashboard', 'server/mcp', 'server/admin', 'server/handover', 'server/terminal.ts', 'server/app', 'server/import',

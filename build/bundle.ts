@@ -29,6 +29,7 @@ const OF_OURS = 'node22.19'
 const FILE_BESIDE = /new URL\('([^']+)', import\.meta\.url\)/g
 /** What processes and threads of their own run. */
 const SCRIPTS = [
+  'workers/old-node.cjs',
   'workers/preload.cjs',
   'workers/preload.ts',
   'server/cluster/name-keeping-thread.ts',

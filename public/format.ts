@@ -71,6 +71,14 @@ export function formatPercent (percent: number | null | undefined): string {
   return `${percent >= 100 ? Math.round(percent) : percent.toFixed(1)}%`
 }
 
+/** What has asked for the Node of an app, by what `release.node.by` says. */
+const ASKS_FOR_NODE: Readonly<Record<string, string>> = { option: 'by the option node', volta: 'by volta in package.json', command: 'by which the command was typed', clusterdeck: 'that of clusterdeck' }
+
+/** @param node of an app */
+export function formatNode ({ version, file, by, instead }: { version: string, file: string, by: string, instead?: string }) {
+  return [version, file, ASKS_FOR_NODE[by] ?? `by ${by}`, ...instead === undefined ? [] : [instead]].join(', ')
+}
+
 /** @returns how connections reach the workers, as "shared, even" */
 export function formatDispatch ({ dispatch, stickyBy = null, isEven, app: { ownSockets } = { ownSockets: null } }: { dispatch: string, stickyBy?: string | null, isEven: boolean | null, app?: { ownSockets: string | null } }): string {
   if (ownSockets !== null) return `none: only one worker can have the program's sockets here (${ownSockets})`

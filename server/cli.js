@@ -4,4 +4,7 @@ import { fileURLToPath } from 'url'
 import { isNewEnough } from './node-needed.js'
 
 if (isNewEnough(process.versions.node)) await import('./run-here.js')
-else (await import('./run-on.js')).runOnNewNode(fileURLToPath(import.meta.url), process.argv.slice(2))
+else {
+  const { runOnNewNode, TYPED_VARIABLE } = await import('./run-on.js')
+  runOnNewNode(fileURLToPath(import.meta.url), process.argv.slice(2), { [TYPED_VARIABLE]: process.execPath })
+}

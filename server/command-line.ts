@@ -7,6 +7,7 @@ import { errorText, MIN_FILES, tooFewFiles } from './errors.ts'
 import { leaveLean } from './keeper/lean.ts'
 import { FOLDER_VARIABLE, KEPT_VARIABLE } from './keeper/link.ts'
 import { tellNotLoaded } from './not-loaded.ts'
+import { TYPED_VARIABLE, typedNode } from './run-on.js'
 import { descriptorLimit } from './system/descriptors.ts'
 import { SHELL_VARIABLE } from './system/own-variables.ts'
 import { describeShell } from './system/shell-limits.ts'
@@ -127,7 +128,7 @@ export async function runProcess () {
   await beWithoutPreloads({ isKeeper })
   const command = String(commandOf(args))
   // Once, as the next masters have another parent.
-  if (becomesMaster && command === 'start' && !process.env[KEPT_VARIABLE]) Object.assign(process.env, { [SHELL_VARIABLE]: describeShell() ?? '' })
+  if (becomesMaster && command === 'start' && !process.env[KEPT_VARIABLE]) Object.assign(process.env, { [SHELL_VARIABLE]: describeShell() ?? '', [TYPED_VARIABLE]: typedNode(process.env) })
   // These run until they are stopped.
   const isLasting = becomesMaster || command === 'up'
   // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.

@@ -41,6 +41,11 @@ export function runOnNewNode (file, args, more) {
   runAsChild(found, words, env)
 }
 
+/** @param {Record<string, string | undefined>} env @returns {string} the file of the Node with which the command was typed, which may have handed over to this one */
+export function typedNode (env) {
+  return env[TYPED_VARIABLE] || process.execPath
+}
+
 /**
  * Finds a Node that is new enough: the one of this installation, the one that a variable names, or the newest of what managers of versions have installed.
  * @param {Record<string, string | undefined>} env
@@ -88,7 +93,7 @@ function namesIn (folder) {
 }
 
 /** @param {string} file */
-function isProgram (file) {
+export function isProgram (file) {
   try {
     accessSync(file, constants.X_OK)
     return statSync(file).isFile()

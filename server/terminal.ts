@@ -2,6 +2,7 @@ import { styleText } from 'node:util'
 import { isInTerminal, kindOf, type Tone } from './events/kinds.ts'
 import { sentenceOf } from './events/sentences.ts'
 import { oneLine } from './system/one-line.ts'
+import type { Config } from './config/config.ts'
 import type { DeckEvent } from './events/stream.ts'
 
 type Style = 'red' | 'yellow' | 'green' | 'cyan' | 'gray' | 'magenta' | 'bold'
@@ -53,9 +54,9 @@ function linesTo ({ stdout, stderr, prefix = '' }: { stdout: NodeJS.WritableStre
     quote (text: string) { writeLine(colourText('gray', oneLine(text))) },
 
     /** Tells how a start has understood its entry. */
-    resolved ({ said, notes }: { said: string | null, notes: string[] }) {
+    resolved ({ launch: { said, notes } = { said: null, notes: [] }, appNode }: Pick<Config, 'launch' | 'appNode'>) {
       if (said !== null) writeLine(oneLine(said))
-      for (const note of notes) writeLine(colourText('gray', oneLine(`  ${note}`)))
+      for (const note of [...notes, ...appNode?.instead === undefined ? [] : [appNode.instead]]) writeLine(colourText('gray', oneLine(`  ${note}`)))
     },
 
     /** Only a terminal gets a link that signs in: files and pipes may have other readers. */

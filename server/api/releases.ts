@@ -33,6 +33,12 @@ export const RELEASE = z.strictObject({
     .optional(),
   lockFile: DIGEST.nullable().optional(),
   runtime: z.enum(['node', 'other']).optional().describe('what runs the entry; other: it is a program itself'),
+  node: z.strictObject({
+    file: z.string().describe('its absolute path'),
+    version: z.string(),
+    by: z.enum(['option', '.nvmrc', '.node-version', 'volta', 'command', 'clusterdeck']).describe('what has asked for it; command: it is the one with which the command was typed; clusterdeck: it is that of clusterdeck'),
+    instead: z.string().optional().describe('why it is not the one that a file of the app asks for')
+  }).optional().describe('the Node of its workers, hooks, builds and jobs'),
   environment: z.strictObject({ digest: DIGEST, names: z.array(z.string()) })
     .describe('names of the variables that the configuration sets, without their values')
     .optional(),
@@ -44,6 +50,7 @@ export const RELEASE = z.strictObject({
     package: z.boolean(),
     commit: z.boolean(),
     lockFile: z.boolean(),
+    node: z.boolean().optional(),
     mode: z.boolean(),
     folder: z.boolean(),
     entry: z.boolean()

@@ -11,6 +11,7 @@ import { findPm2, type RunningPm2 } from '../import/running-pm2.ts'
 import { clusterAppsOf, factsOf, firstOf, holdersOfPort, namesInPm2, pm2DaemonAt, processText } from '../programs/holder.ts'
 import { whyElsewhere } from '../programs/takeover.ts'
 import { oneLine } from '../system/one-line.ts'
+import { TYPED_VARIABLE } from '../run-on.js'
 import { SHELL_VARIABLE } from '../system/own-variables.ts'
 import { identifyProcess, signalProcess, type ProcessIdentity } from '../system/process-identity.ts'
 import { ownerOfProcess } from '../system/process-owner.ts'
@@ -211,7 +212,7 @@ function refuseOthers (facts: ProcessFacts, { processes, port }: { processes: re
 /** A config file in its folder counts, as for `clusterdeck start` there; else its command line. */
 async function orderOfProcess (facts: ProcessFacts, { workers, name, isGiven }: { workers: string, name?: string, isGiven: boolean }): Promise<AppOrder> {
   const { cwd } = facts
-  const env: Record<string, string | undefined> = { ...variablesOfProcess(facts), [SHELL_VARIABLE]: describeShell(facts.pid) }
+  const env: Record<string, string | undefined> = { ...variablesOfProcess(facts), [SHELL_VARIABLE]: describeShell(facts.pid), [TYPED_VARIABLE]: path.basename(facts.file) === 'node' ? facts.file : undefined }
   const named = name === undefined ? {} : { name }
   if (await findConfigFile({ env, cwd, isApart: true })) return orderOfStart({ ...named, ...(isGiven && { workers }) }, { env, cwd })
   const look = (script: string, folder: string) => lookUpScript(script, folder, env.PATH)

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { TYPED_VARIABLE, typedNode } from '../run-on.js'
 import { SHELL_VARIABLE } from '../system/own-variables.ts'
 import { describeShell } from '../system/shell-limits.ts'
 import type { App } from './apps.ts'
@@ -45,6 +46,6 @@ export function keptSecretsText (orders: readonly AppOrder[]): string | null {
 /** @param others that are left out too */
 function variablesOf (env: Record<string, string | undefined>, others?: RegExp): Record<string, string> {
   const variables: Record<string, string> = {}
-  for (const [name, value] of Object.entries({ [SHELL_VARIABLE]: describeShell(), ...env })) if (value !== undefined && !OF_COMMANDS.test(name) && !OF_SESSION.test(name) && !others?.test(name)) variables[name] = value
+  for (const [name, value] of Object.entries({ [SHELL_VARIABLE]: describeShell(), ...env, [TYPED_VARIABLE]: typedNode(env) })) if (value !== undefined && !OF_COMMANDS.test(name) && !OF_SESSION.test(name) && !others?.test(name)) variables[name] = value
   return variables
 }

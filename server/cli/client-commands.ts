@@ -194,11 +194,11 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
     onlyHere: 'a master is upgraded on its own machine',
     prepare: (options) => upgradeHost(options, terminal)
   })
-    .option('--node <path>', 'node binary of the next master and its workers (default: the current one)')
+    .option('--node <path>', 'node binary of the next master (default: the current one)')
     .option('--wait', 'wait for the end; fail if the upgrade fails')
     .option('--note <text>', 'why, for the history')
     .example('to the version that was just installed', 'clusterdeck upgrade --wait')
-    .example('to another node', 'clusterdeck upgrade --node /opt/node-24/bin/node --wait')
+    .example('to another node; apps stay on theirs', 'clusterdeck upgrade --node /opt/node-24/bin/node --wait')
   addCommand('history [app...]', 'print events, newest first', historyCommand, { prepare: (options) => historyOfHost(options, terminal) })
     .option('--host', 'those of the host itself: apps added, stopped, failed, removed; tokens, sign-ins, masters')
     .option('--csv', 'print all that match as CSV')

@@ -1,7 +1,7 @@
 import { heldWords } from '../held-words.ts'
 import { waitingText } from '../health.ts'
 import { oneLine } from '../system/one-line.ts'
-import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatLimits, formatPercent, formatRate } from '../../public/format.ts'
+import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatLimits, formatNode, formatPercent, formatRate } from '../../public/format.ts'
 import type { Status, Worker } from '../api/cluster.ts'
 import type { Rollout } from '../api/rollouts.ts'
 import type { Event } from '../api/events.ts'
@@ -106,6 +106,7 @@ function factsText (status: Status, now: number) {
     ['app', app.program ?? app.entry],
     ...app.addresses.flatMap((address) => optionalFact('', address)),
     ['release', status.release?.id ?? '-'],
+    ...optionalFact('node', status.release?.node && formatNode(status.release.node)),
     ['workers', status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],
     ...textsOf(status.workers, ({ statusText }) => statusText ? [statusText] : []).map(([text, slots]) => ['says', `${text} (${slotsText(slots)})`] as [string, string]),
     ...optionalFact('restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`),

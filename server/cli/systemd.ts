@@ -4,6 +4,7 @@ import { packageName } from '../config/app-name.ts'
 import { appsOf, DECK_NAME } from '../config/apps.ts'
 import { readConfigFile } from '../config/file.ts'
 import { DeckError } from '../errors.ts'
+import { TYPED_VARIABLE, typedNode } from '../run-on.js'
 import { userId, userName } from '../system/user.ts'
 import { joinUnits, unitFiles, type Scope, type UnitFile } from '../systemd/unit.ts'
 import { flagOf } from './flags.ts'
@@ -32,8 +33,8 @@ const SCOPES: readonly Scope[] = ['system', 'user']
 /** Where systemd makes the folders of services: StateDirectory= in systemd.exec(5). */
 const STATE_FOLDER = '/var/lib'
 
-export async function printUnits (options: UnitOptions, { stdout, cwd, script }: Terminal) {
-  const { files } = await systemdService(options, { cwd, script })
+export async function printUnits (options: UnitOptions, { stdout, env, cwd, script }: Terminal) {
+  const { files } = await systemdService(options, { env, cwd, script })
   stdout.write(joinUnits(files))
 }
 
@@ -42,12 +43,13 @@ export async function printUnits (options: UnitOptions, { stdout, cwd, script }:
  * @param where `script`: the file of this program
  * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found
  */
-export async function systemdService (options: UnitOptions, { cwd, script }: { cwd: string, script: string }): Promise<Service> {
+export async function systemdService (options: UnitOptions, { env, cwd, script }: { env: Record<string, string | undefined>, cwd: string, script: string }): Promise<Service> {
   const { keeper, name: givenName, user, scope: givenScope = 'system', socket: sockets = [], notifyReload = false, entry, args, ...flags } = options
   const scope = checkedScope(givenScope)
   const [{ loadConfig, originOf }, { OPTIONS }] = await Promise.all([import('../config/config.ts'), import('../config/option-list.ts')])
+  const typed = typedNode(env)
   // The service will not have the environment of this shell.
-  const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd })
+  const config = await loadConfig({ flags: { entry, args, ...flags }, env: { [TYPED_VARIABLE]: typed }, cwd })
   const { config: configFile, app, dataDir, ...rest } = flags
   const name = serviceName(givenName ?? app, config)
   // The data folder of a system service is below /var/lib, that of a user's own service beside the app.
@@ -56,6 +58,7 @@ export async function systemdService (options: UnitOptions, { cwd, script }: { c
     scope,
     name,
     node: process.execPath,
+    typedNode: typed === process.execPath ? null : typed,
     script,
     // An entry that is looked up at each start and deploy is kept as it was given.
     entry: config.launch ? entry ?? null : config.entry,

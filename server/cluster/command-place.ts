@@ -1,4 +1,5 @@
-import { delimiter, dirname } from 'node:path'
+import { dirname } from 'node:path'
+import { pathWithNode } from '../system/app-node.ts'
 import { SHELL_VARIABLE, withoutOwnVariables } from '../system/own-variables.ts'
 import { isFolder } from '../system/working-folder.ts'
 import type { Release } from '../lifecycle/state.ts'
@@ -17,15 +18,9 @@ export function placeOfRelease (release: Release, { own, inherited, cwd }: {
     cwd: isFolder(folder) ? folder : dirname(release.entry),
     env: {
       ...withoutOwnVariables({ ...inherited, ...own }),
-      ...withNode(own.PATH ?? inherited.PATH),
+      PATH: pathWithNode(release.node, own.PATH ?? inherited.PATH),
       [SHELL_VARIABLE]: inherited[SHELL_VARIABLE],
       CLUSTERDECK_RELEASE: release.id
     }
   }
-}
-
-/** Adds the folder of node, where npm is: the PATH of a service manager is often short. */
-function withNode (path?: string) {
-  const own = dirname(process.execPath)
-  return { PATH: path ? `${path}${delimiter}${own}` : own }
 }

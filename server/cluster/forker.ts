@@ -9,12 +9,14 @@ import { requestLimit } from '../lifecycle/recycling.ts'
 import { STANDBY_LOG } from '../lifecycle/snapshot.ts'
 import { mayChange } from '../releases/resolve.ts'
 import { controlGroups, type ControlGroups } from '../system/control-groups.ts'
+import { isOldNode, isProgram, pathWithNode } from '../system/app-node.ts'
 import { SHELL_VARIABLE, withoutOwnVariables } from '../system/own-variables.ts'
 import { limitAsShell, startAsShell } from '../system/shell-limits.ts'
-import { WORKER_CODE } from '../system/built.ts'
+import { scriptPath, WORKER_CODE } from '../system/built.ts'
 import { isFolder } from '../system/working-folder.ts'
 import { boundCompileCache } from './compile-cache.ts'
 import { createInspectPorts } from './inspect-ports.ts'
+import { OLD_NODE_VARIABLE } from './program-end.ts'
 import { createProgramHandle } from './program-handle.ts'
 import { awaitReadyLine } from './ready-output.ts'
 import { withPreload } from './preload.ts'
@@ -30,6 +32,7 @@ export type Forker = ReturnType<typeof createForker>
 
 /** The ports are the machine's, and several apps may be in this process: what tells a worker from all others is its crash file. */
 const inspectPorts = createInspectPorts()
+const OLD_NODE = scriptPath('old-node.cjs')
 const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
 
 /** Python keeps lines back where nobody is a terminal, and loses them at SIGKILL. */
@@ -95,6 +98,7 @@ export function createForker (settings: { readonly current: Pick<Config, 'args' 
     const limited = attempt(() => groups.open(limits))
     const env = {
       ...variables,
+      ...(release.node && { PATH: pathWithNode(release.node, variables.PATH) }),
       ...slotVariables(slot, slotVariableNames),
       CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id
     }
@@ -108,12 +112,16 @@ export function createForker (settings: { readonly current: Pick<Config, 'args' 
     }
 
     function forkProgram () {
-      const handle = createProgramHandle({ file: release.entry, args, env: { ...FOR_PROGRAMS, ...env, [SHELL_VARIABLE]: shell }, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
+      const isOnOldNode = release.node?.file === release.entry && isOldNode(release.node.version)
+      const [ownArgs, ownVariables] = isOnOldNode ? [['--require', OLD_NODE, ...args], { [OLD_NODE_VARIABLE]: String(drain.idleGraceMs) }] : [args, {}]
+      const handle = createProgramHandle({ file: release.entry, args: ownArgs, env: { ...FOR_PROGRAMS, ...env, ...ownVariables, [SHELL_VARIABLE]: shell }, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
       enter(handle.identity?.pid)
       return handle
     }
 
     function forkNode () {
+      const { file: node, version } = release.node ?? { file: process.execPath, version: process.versions.node }
+      if (!isProgram(node)) throw new Error(`release ${release.id} cannot run: its Node ${node} is gone; install Node ${version} again, or deploy`)
       const preloaded = withPreload({ execArgv, nodeOptions })
       const inspectPort = inspectPorts.take(crashFile, [...execArgv, nodeOptions ?? ''])
       // node:cluster looks into the NODE_OPTIONS of this process alone.
@@ -143,7 +151,7 @@ export function createForker (settings: { readonly current: Pick<Config, 'args' 
         calledAs: release.calledAs ?? null,
         orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
       }
-      const worker = startAsShell(shell, () => forkInto(output, { crashFile, args }, {
+      const worker = startAsShell(shell, () => forkInto(output, { crashFile, args, node }, {
         // node:cluster merges it into the environment of this process, which may be that of another shell.
         ...withoutValues(process.env),
         ...env,
@@ -225,13 +233,17 @@ export function createForker (settings: { readonly current: Pick<Config, 'args' 
     }
   }
 
-  function forkInto (output: Output, { crashFile, args }: { crashFile: string, args: string[] }, env: Record<string, unknown>) {
+  function forkInto (output: Output, { crashFile, args, node }: { crashFile: string, args: string[], node: string }, env: Record<string, unknown>) {
+    const { execPath } = process
     try {
+      // node:cluster has no option for it.
+      process.execPath = node
       return cluster.fork(env)
     } catch (error) {
       inspectPorts.left(crashFile, {})
       throw tooLarge(error, args, env) ?? error
     } finally {
+      process.execPath = execPath
       output.close()
     }
   }

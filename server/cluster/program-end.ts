@@ -13,6 +13,9 @@ export type Stop = { signal: NodeJS.Signals, termGraceMs: number }
 
 /** How long a client may take to finish a handshake that has begun. */
 const HANDSHAKE_MS = 250
+/** With it, an old Node has loaded workers/old-node.cjs. */
+export const OLD_NODE_VARIABLE = 'CLUSTERDECK_IDLE_GRACE_MS'
+const OF_OLD_NODE = new RegExp(`(^|\\0)${OLD_NODE_VARIABLE}=`)
 /** A program that does not accept what waits for it is told to end after all. */
 const ACCEPTS_WITHIN_MS = 2000
 const LOOK_EVERY_MS = 10
@@ -50,7 +53,10 @@ export function createProgramEnd (main: TreeIdentity, { stop, queue = () => 0, c
       await setTimeout(HANDSHAKE_MS)
       await waitWhile(() => queue() > 0, { atMostMs: ACCEPTS_WITHIN_MS, everyMs: LOOK_EVERY_MS })
       const count = countConnections()
-      await waitWhile(() => isWaiting() && count() > 0, { atMostMs: idleGraceMs, everyMs: COUNT_EVERY_MS, slowestMs: COUNT_SLOWEST_MS })
+      const hearsIt = OF_OLD_NODE.test(textIn(`/proc/${main.pid}/environ`))
+      if (hearsIt && isWaiting()) signalProcess(main, 'SIGURG')
+      // Once it has heard that, it has the time of the lifecycle.
+      await waitWhile(() => isWaiting() && count() > 0, { atMostMs: hearsIt ? Infinity : idleGraceMs, everyMs: COUNT_EVERY_MS, slowestMs: COUNT_SLOWEST_MS })
       if (isWaiting()) tell()
     },
 

@@ -8,6 +8,7 @@ import { releasesInUse, snapshotOf } from '../lifecycle/snapshot.ts'
 import { reduce } from '../lifecycle/pool.ts'
 import { runtimeOf } from '../lifecycle/state.ts'
 import { keepSocketFiles } from '../programs/helper-link.ts'
+import { nativeModuleHint } from '../crashes/native-module.ts'
 import { crlfHint } from '../programs/not-executed.ts'
 import { createIpcValidation } from '../system/ipc-validation.ts'
 import { createAdoption, type SavedWorker } from './adoption.ts'
@@ -151,12 +152,13 @@ export function createSupervisor (initialState: PoolState, {
   })
   const exitEvidence = createExitEvidence(crashes, {
     isProgram: (release) => runtimeOf(state, release) === 'other',
-    hintFor: ({ id, release }, why) => crlfHintOf(state.releases[release]) ?? bindHint(why, {
+    hintFor: ({ id, release }, why) => crlfHintOf(state.releases[release]) ?? nativeModuleHint(why, nodeOf(state.releases[release])) ?? bindHint(why, {
       refused: sockets.refused(id, state.releases[release]?.entry),
       note: state.workers[id]?.socketNotes?.[0] ?? null,
       hasOthers: Object.values(state.workers).some((other) => other.id !== id && other.readyAt !== null)
     })
   })
+  const nodeOf = (release: Release | undefined) => release?.node ?? { file: process.execPath, version: process.versions.node }
   const crlfHintOf = (release: Release | undefined) => release?.runtime === 'other' ? crlfHint([release.entry, ...release.args ?? []], release.cwd ?? '/') : null
   const adopt = createAdoption({
     keeper,

@@ -8,6 +8,7 @@ const PARTS: readonly [Exclude<keyof Changed, 'from' | 'environment'>, string][]
   ['commit', 'commit'],
   ['package', 'package.json'],
   ['lockFile', 'lock file'],
+  ['node', 'Node'],
   ['arguments', 'arguments'],
   ['mode', 'mode'],
   ['folder', 'folder'],

@@ -5,7 +5,7 @@ import { cpuCount } from './cpu-count.ts'
 import { checkExposure } from './exposure.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import { DeckError } from '../errors.ts'
-import { movedTo, resolveLaunch, type Runtime, type Wish } from '../launch/launch.ts'
+import { folderOfWish, movedTo, resolveLaunch, type AppNode, type Runtime, type Wish } from '../launch/launch.ts'
 import { invalid } from './invalid.ts'
 import { checkRuntime } from './runtime-options.ts'
 import { isObject } from './is-object.ts'
@@ -15,6 +15,7 @@ import { MAX_WORKERS } from './max-workers.ts'
 import { DEFAULTS, OPTIONS, type Option } from './option-list.ts'
 import { LOADED } from './loaded-schema.ts'
 import { isPlain } from './plain-values.ts'
+import { chooseNode, isOldNode, stripsTypes } from '../system/app-node.ts'
 import { asNamed, pinPath } from '../system/working-folder.ts'
 import { withoutUrlSecrets } from '../system/without-url-secrets.ts'
 import { valueIn } from './value-in.ts'
@@ -30,10 +31,10 @@ export type Origin = { source: 'file' | 'environment' | 'flag' | 'program', from
 type Given = { value: unknown, source: string, folder: string, origin?: Origin }
 /** by the name of the option; what comes later counts */
 type Sources = [string, Given][]
-/** `entry`, `args`, `execArgv`, `env`, `cwd`: what is to be run, by Node unless `runtime` is `other`, whatever was asked for; `launch`: what was made of that. */
+/** `entry`, `args`, `execArgv`, `env`, `cwd`: what is to be run, by Node unless `runtime` is `other`, whatever was asked for; `launch`: what was made of that; `appNode`: what its `node` has come to. */
 export type Values = z.infer<typeof SCHEMA>
 export type Config = Readonly<Omit<Values, 'entry' | 'cwd' | 'workers'> & Resolved>
-type Resolved = { entry: string, cwd: string, workers: number, runtime?: Runtime, launch?: { said: string | null, notes: string[] } }
+type Resolved = { entry: string, cwd: string, workers: number, runtime?: Runtime, appNode?: AppNode, launch?: { said: string | null, notes: string[] } }
 export type HostConfig = Readonly<Pick<Values, 'admin' | 'fleet' | 'keeper' | 'watchdog' | 'history' | 'dataDir'>>
 
 const ENV_PREFIX = 'CLUSTERDECK_'
@@ -46,7 +47,7 @@ const ORIGINS: WeakMap<object, Map<string, Origin | undefined>> = new WeakMap()
 /** Variables that are no options: workers and hooks get them, or commands that talk to a running master read them. */
 const OTHER_ENV = [
   'SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'KEPT_FOLDER', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
-  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'JOB', 'RUN', 'RUNTIME_DIR', 'HOST_DIR', 'TRACE_START'
+  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'JOB', 'RUN', 'RUNTIME_DIR', 'HOST_DIR', 'TRACE_START', 'NODE', 'TYPED_NODE'
 ].map((name) => ENV_PREFIX + name)
 
 /** Reads what a master runs with: flags over environment over config file over defaults. */
@@ -128,12 +129,17 @@ async function toConfig (sources: Sources, { env: inherited, cwd, home, countCpu
   checkTogether(values, (name) => given.get(name)?.source ?? name)
   checkExposure(values.admin)
   checkFleet(values.fleet)
-  const { said, notes, env, ...launch } = launchOf(wishOf(values, given, cwd), { env: inherited, launchIn })
-  checkRuntime({ ...values, runtime: launch.runtime }, (name) => given.get(name)?.source ?? name)
+  const wish = wishOf(values, given, cwd)
+  const appNode = await chooseNode({ wanted: values.node, source: given.get('node')?.source, folder: launchIn ?? folderOfWish(wish), env: inherited })
+  const { said, notes, env, ...launch } = launchOf(wish, { env: inherited, launchIn, appNode })
+  // Those of an old Node are among its arguments.
+  const execArgv = launch.entry === appNode.file ? launch.execArgv : values.execArgv
+  checkRuntime({ ...values, execArgv, entry: launch.entry, runtime: launch.runtime, appNode }, (name) => given.get(name)?.source ?? name)
   const config = deepFreeze({
     ...values,
     ...launch,
-    ...(said !== null && { launch: { said, notes } }),
+    appNode,
+    ...((said !== null || notes.length > 0) && { launch: { said, notes } }),
     env: { ...env, ...values.env },
     admin: checkedAdmin(values.admin),
     dataDir: pinPath(path.resolve(cwd, values.dataDir), home === undefined ? asNamed(cwd) : { named: cwd, real: home }),
@@ -157,9 +163,10 @@ function oneOf (one: string, other: string, sources: Sources): Map<string, Given
   return given
 }
 
-function launchOf (wish: Wish, { env, launchIn }: { env: Environment, launchIn?: string }): ReturnType<typeof resolveLaunch> {
-  const launch = resolveLaunch(wish, { env })
-  return launchIn === undefined || launch.said === null ? launch : resolveLaunch(movedTo(launchIn, wish), { env })
+function launchOf (wish: Wish, { env, launchIn, appNode: { file: node, version } }: { env: Environment, launchIn?: string, appNode: AppNode }): ReturnType<typeof resolveLaunch> {
+  const surroundings = { env, node, isOldNode: isOldNode(version), stripsTypes: stripsTypes(version) }
+  const launch = resolveLaunch(wish, surroundings)
+  return launchIn === undefined || launch.said === null ? launch : resolveLaunch(movedTo(launchIn, wish), surroundings)
 }
 
 function wishOf ({ script, args, execArgv, cwd: own }: Values, given: Map<string, Given>, cwd: string): Wish {
@@ -257,8 +264,8 @@ export function withValues (config: Config, wanted: Record<string, unknown>): Co
     const value = Object.hasOwn(wanted, name) ? wanted[name] : valueOf(config, option)
     if (value !== undefined) given.set(name, { value, source: name, folder: config.cwd })
   }
-  const { entry, cwd, workers, runtime, launch } = config
-  const next = deepFreeze({ ...plainValues(given) ?? valuesBySchema(given), entry, cwd, workers, ...(runtime && { runtime }), ...(launch && { launch }) })
+  const { entry, cwd, workers, runtime, appNode, launch } = config
+  const next = deepFreeze({ ...plainValues(given) ?? valuesBySchema(given), entry, cwd, workers, ...(runtime && { runtime }), ...(appNode && { appNode }), ...(launch && { launch }) })
   checkTogether(next)
   checkRuntime(next)
   return next

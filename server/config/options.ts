@@ -30,6 +30,8 @@ type About = {
   pathIn?: string
   /** of its flag and its variable, where these are not those of its name */
   words?: string[]
+  /** the name of its variable behind CLUSTERDECK_, where that is another one */
+  variable?: string
 }
 
 const ABOUT: z.core.$ZodRegistry<About> = z.registry()
@@ -50,7 +52,7 @@ const LIVE = Object.freeze([
 ])
 
 /** Options that each deploy reads again. The others count from a start on. */
-const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'cwd', 'env', 'envFile', 'secrets', 'hooks', 'jobs', 'releases.git', 'releases.shared', 'releases.exclude'])
+const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'node', 'cwd', 'env', 'envFile', 'secrets', 'hooks', 'jobs', 'releases.git', 'releases.shared', 'releases.exclude'])
 
 /** Options that are never shown, as they may hold a secret. */
 const SECRET = Object.freeze([
@@ -121,6 +123,13 @@ export const SCHEMA = z.strictObject({
   script: textOption('a script of package.json to start instead of an entry').optional(),
   args: listOption('arguments for the app', ' '),
   execArgv: listOption('Node options for every worker, such as --max-old-space-size=512', ' '),
+  node: z.union([z.int().min(0).max(999), z.string().regex(/^(\/[^\0]+|v?\d+(\.\d+){0,2})$/)]).optional().register(ABOUT, {
+    kind: 'text',
+    hint: 'path|version',
+    expected: 'an absolute path such as "/opt/node20/bin/node", or a version such as "20" or "20.11"',
+    description: 'the Node of the app: its path, or a version that nvm, fnm, volta, mise or asdf has installed, or that is the node of PATH; default: that of .nvmrc, .node-version or volta, if it is installed, else the one with which the command was typed',
+    variable: 'APP_NODE'
+  }),
   cwd: pathOption('the folder in which the app runs; default: the working folder').optional(),
   env: z.record(z.string().regex(/^[^=\0]+$/), z.union([z.string().regex(/^[^\0]*$/), z.null()])).default({}).register(ABOUT, {
     kind: 'file',
@@ -467,7 +476,7 @@ function toOption (path: string[], field: z.ZodType, about: About): Option {
     path,
     key: words[0] + words.slice(1).map((word) => word[0].toUpperCase() + word.slice(1)).join(''),
     flag: `--${words.join('-')}`,
-    env: `CLUSTERDECK_${words.join('_').toUpperCase()}`,
+    env: `CLUSTERDECK_${about.variable ?? words.join('_').toUpperCase()}`,
     fallback: field.safeParse(undefined).data,
     takesEffect: isListed(AT_DEPLOY) ? 'deploy' : isListed(LIVE) ? 'now' : 'start',
     isSecret: SECRET.includes(name),

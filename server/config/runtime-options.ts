@@ -1,7 +1,8 @@
 import { invalid } from './invalid.ts'
 import { OPTIONS, type Option } from './option-list.ts'
+import { isOldNode } from '../system/app-node.ts'
 import { valueIn } from './value-in.ts'
-import type { Runtime } from '../launch/launch.ts'
+import type { AppNode, Runtime } from '../launch/launch.ts'
 import type { Values } from './config.ts'
 
 type Rule = { expected: string, isFine: (value: any, option: Option) => boolean }
@@ -37,11 +38,12 @@ const NEEDS_OTHER: Readonly<Record<string, Rule>> = Object.freeze({
  * Refuses what means nothing for the program that is run.
  * @throws {import('../errors.ts').DeckError} invalid-config
  */
-export function checkRuntime ({ runtime = 'node', ...values }: { runtime?: Runtime } & Partial<Values>, sourceOf: (name: string) => string = (name) => name) {
+export function checkRuntime ({ runtime = 'node', appNode, ...values }: { runtime?: Runtime, appNode?: AppNode } & Partial<Values>, sourceOf: (name: string) => string = (name) => name) {
+  const isOnOldNode = appNode !== undefined && values.entry === appNode.file && isOldNode(appNode.version)
   for (const option of OPTIONS) {
     const value = valueIn(values, option.path)
     const expected = expectedInstead(runtime, option, value)
-    if (expected !== null) throw invalid(sourceOf(option.name), expected, option.isSecret ? 'some' : typeof value === 'string' ? JSON.stringify(value) : String(value))
+    if (expected !== null) throw invalid(sourceOf(option.name), isOnOldNode ? expected.replace(OF_NODE, `for an app on Node ${appNode.version}, which is run as programs of other languages are (workers need Node 20.19, 22.12 or later)`) : expected, option.isSecret ? 'some' : typeof value === 'string' ? JSON.stringify(value) : String(value))
   }
 }
 

@@ -22,7 +22,7 @@ const VIEWS: Readonly<Record<string, { label: string, isShown: (setting: Setting
 
 /** Which options stand together, by the first part of their names. */
 const GROUPS: readonly { id: string, title: string, parts: readonly string[] }[] = Object.freeze([
-  { id: 'app', title: 'App', parts: ['name', 'entry', 'script', 'args', 'execArgv', 'cwd', 'env', 'envFile', 'secrets', 'dataDir', 'watch'] },
+  { id: 'app', title: 'App', parts: ['name', 'entry', 'script', 'args', 'execArgv', 'node', 'cwd', 'env', 'envFile', 'secrets', 'dataDir', 'watch'] },
   { id: 'workers', title: 'Workers and connections', parts: ['workers', 'standby', 'dispatch', 'sticky', 'rebalance', 'instanceVariable', 'compileCache', 'portPerSlot', 'orphanMs'] },
   { id: 'ready', title: 'Start and readiness', parts: ['start', 'ready'] },
   { id: 'end', title: 'End of a worker', parts: ['drain', 'stop', 'crash'] },

@@ -7,6 +7,7 @@ import {
   formatCommit,
   formatDispatch,
   formatLimits,
+  formatNode,
   formatDuration,
   formatExactDuration,
   formatLatency,
@@ -106,6 +107,7 @@ const helpers = Object.freeze({
     commit: formatCommit,
     dispatch: formatDispatch,
     limits: formatLimits,
+    node: formatNode,
     percent: formatPercent,
     rate: formatRate,
     latency: formatLatency

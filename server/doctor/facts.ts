@@ -113,7 +113,7 @@ export async function gatherFacts ({ env, known, pids = [], nodeVersion, now = D
     files,
     package: { dependencies: Object.keys(Object(manifest?.dependencies)), engines: textOrNull(Object(manifest?.engines).node) },
     ownNodeVersion: process.version,
-    nodeVersion: nodeVersion === undefined ? appNodeVersion({ release: config, master: { nodeVersion: process.version } }) : nodeVersion,
+    nodeVersion: nodeVersion === undefined ? appNodeVersion({ release: { runtime: config.runtime, node: config.appNode && (config.runtime !== 'other' || config.entry === config.appNode.file) ? config.appNode : undefined }, master: { nodeVersion: process.version } }) : nodeVersion,
     hasNvm,
     machine: { ...machine, descriptors: (worker ? descriptorsOf(worker) : null) ?? machine.descriptors },
     disk,

@@ -30,8 +30,8 @@ const NODE_LINES: Table = lines
 const CLUSTERDECK = 'clusterdeck'
 
 /** @returns the version on which the app runs; null: another program runs it */
-export function appNodeVersion ({ release, master }: { release: { runtime?: string }, master: { nodeVersion: string } }): string | null {
-  return release.runtime === 'other' ? null : master.nodeVersion
+export function appNodeVersion ({ release, master }: { release: { runtime?: string, node?: { version: string } }, master: { nodeVersion: string } }): string | null {
+  return release.node ? `v${release.node.version}` : release.runtime === 'other' ? null : master.nodeVersion
 }
 
 /**

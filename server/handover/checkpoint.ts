@@ -69,11 +69,13 @@ export type Restored = {
  * @param memory what the master before has left, null if it has ended as it should
  * @param predecessor its end, where the keeper saw it
  */
-export async function restoreCheckpoint (memory: any, { entry, workers }: Pick<Config, 'entry' | 'workers'>, predecessor: Predecessor | null): Promise<Restored> {
+export async function restoreCheckpoint (memory: any, { entry, workers, appNode }: Pick<Config, 'entry' | 'workers' | 'appNode'>, predecessor: Predecessor | null): Promise<Restored> {
   const data = await checkedMemory(memory)
   if (data === null) return { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
-  const keepsRelease = configured.entry === entry && existsSync(release.entry)
+  // Another Node is no other app; an old one is what runs, and has the file among its arguments.
+  const isOfOtherNode = entry === appNode?.file || configured.entry === (release as Release).node?.file
+  const keepsRelease = (configured.entry === entry || isOfOtherNode) && existsSync(release.entry)
   return {
     lost: handedOver ? null : predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
     isHandedOver: handedOver === true,

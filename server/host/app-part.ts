@@ -130,7 +130,7 @@ export async function openAppPart ({ name, order, config, origin }: { name: stri
       publicUrl: () => lent.addressOf(name).publicUrl,
       isMove: origin.before !== null
     }
-    if (config.launch) services.terminal.resolved(config.launch)
+    services.terminal.resolved(config)
     if (dataDir.away) services.terminal.fail(dataDir.away)
     return { services, app: await openApp({ config, reload: (launchIn) => readConfigOf(order, { name, launchIn }), dataDir, environment: order.env }, services) }
   }

@@ -30,7 +30,7 @@ export async function startMaster (config: Config, surroundings: Surroundings = 
     takePolicy(config.dispatch, surroundings)
     const host = await openHost(config, surroundings, closers)
     traceStep('what the process has once')
-    if (config.launch) host.terminal.resolved(config.launch)
+    host.terminal.resolved(config)
     // What would fail later is to fail now, while there is another master.
     if (host.keeper.role === 'next') await loadSite()
     failWhenToldToStop(host.keeper)

@@ -87,12 +87,12 @@ export const KEYS: Readonly<Record<string, Row>> = {
   exec_interpreter: {
     also: ['interpreter', 'execInterpreter'],
     fate: 'replaced',
-    becomes: '`entry`, or the Node that runs clusterdeck',
-    about: '`python3`, `bun`, `bash` and the like, or `tsx` and `ts-node`, become the entry. The options of the interpreter and the script become its first arguments. All Node apps run on the Node of clusterdeck.',
+    becomes: '`node`, or `entry`',
+    about: 'The path of a Node, or a version such as `node@20`, becomes `node`. `python3`, `bun`, `bash` and the like, or `tsx` and `ts-node`, become the entry. The options of the interpreter and the script become its first arguments.',
     usual: ['node', 'none', 'nodejs'],
-    read (_value, { program: { notes } }) {
+    read (_value, { program: { notes, node } }) {
       const note = notes.find((each) => each.startsWith('exec_interpreter:'))
-      return { set: {}, note: note?.replace(/^exec_interpreter: /, '') }
+      return { set: node === undefined ? {} : { node }, note: note?.replace(/^exec_interpreter: /, '') }
     }
   },
   cwd: {

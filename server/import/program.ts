@@ -11,6 +11,8 @@ export type Program = {
   args: string[]
   /** options of node */
   execArgv: string[]
+  /** the Node of PM2: its path or its version */
+  node?: string
   /** variables before the command */
   env: Record<string, string>
   notes: string[]
@@ -52,11 +54,17 @@ export function programOf (app: Record<string, unknown>, { cwd, look }: { cwd: s
   const interpreter = typeof app.exec_interpreter === 'string' && !['', 'none'].includes(app.exec_interpreter) ? app.exec_interpreter : null
   if (interpreter !== null && !isNode(interpreter)) return runBy(interpreter, { script, args, execArgv, cwd })
   if (app.exec_interpreter === 'none' && look(script, cwd).runs === 'other') return otherProgram(path.resolve(cwd, script), args)
-  const remark = `exec_interpreter: ${interpreter}. Workers run on the Node that runs clusterdeck, here ${process.version}.`
-  const notes = interpreter !== null && interpreter !== 'node' ? [remark] : []
+  const node = interpreter === null ? null : nodeOf(interpreter)
+  const notes = interpreter !== null && !['node', 'nodejs'].includes(interpreter) && node === null ? [`exec_interpreter: ${interpreter}. Name its path by the option node; without it, the app runs on the Node with which clusterdeck is called.`] : []
   const line = lineOf(script, args, look(script, cwd))
-  if (line !== null) return lineWords(line, { execArgv, notes, cwd, look })
-  return programOfWords({ command: script, args, execArgv, env: {}, notes, cwd, look })
+  const program = line !== null ? lineWords(line, { execArgv, notes, cwd, look }) : programOfWords({ command: script, args, execArgv, env: {}, notes, cwd, look })
+  return node === null || 'reason' in program ? program : { ...program, node }
+}
+
+/** @returns for the option `node`; null: only PATH tells */
+function nodeOf (interpreter: string): string | null {
+  const [, version] = /^node@v?(\d+(?:\.\d+){0,2})$/.exec(interpreter) ?? []
+  return version ?? (path.isAbsolute(interpreter) ? interpreter : null)
 }
 
 function isNode (interpreter: string) {

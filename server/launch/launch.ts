@@ -28,9 +28,12 @@ export type Wish = {
 }
 /**
  * What runs an entry; `other`: it is a program itself.
- * What is to run for it.
+ * The Node of an app. `by`: what has asked for it; `command`: it is the one with which the command was typed, `clusterdeck`: nothing has, so it is
+ * the one of clusterdeck; `instead`: why it is not the one that a file of the app asks for.
  */
 export type Runtime = 'node' | 'other'
+/** What is to run for it. */
+export type AppNode = { file: string, version: string, by: 'option' | '.nvmrc' | '.node-version' | 'volta' | 'command' | 'clusterdeck', instead?: string }
 type Launch = {
   runtime: Runtime
   /** absolute; links stay */
@@ -52,27 +55,31 @@ const FOREIGN_FILE = /\.(py|rb|php|pl|sh|bash|zsh|jar|exe|go|rs|lua)$/
 /** What may be the name of a program. */
 const IS_WORD = /^(?!.*\.[cm]?[jt]sx?$)[^/\\]+$/s
 const IS_JAVASCRIPT = /\.[cm]?js$/
+const OLD_NODE_NOTE = 'its Node is too old for workers, which need 20.19, 22.12 or later: it is run as a program of another language is'
 const LAUNCHER_NOTE = 'it starts its server as another process, so it is run as a program of another language is, with all that it starts'
 /** They say where they come from themselves. */
 const OF_A_SCRIPT = /^(npm_.*|PATH|NODE_PATH)$/
 
 /**
  * What would run in the end, read from the disk as it is now.
- * @param surroundings `stripsTypes`: whether the workers' Node runs TypeScript unasked
+ * @param surroundings `node`: the file of the workers'
+ * Node; `isOldNode`: it can run no workers, and is run as another program; `stripsTypes`: whether it runs TypeScript unasked
  * @throws {DeckError} entry-not-found, invalid-config; with `details: { reason }` where it is no Node program
  */
-export function resolveLaunch (wish: Wish, { env = process.env, stripsTypes = (process.features as any).typescript }: { env?: Environment, stripsTypes?: unknown } = {}): Launch {
+export function resolveLaunch (wish: Wish, { env = process.env, node = process.execPath, isOldNode = false, stripsTypes = (process.features as any).typescript }: { env?: Environment, node?: string, isOldNode?: boolean, stripsTypes?: unknown } = {}): Launch {
   const { cwd, execArgv = [], source = wish.script === undefined ? 'entry' : 'script' } = wish
   const received = receivedOf(wish)
   const command: Command = { words: [], cwd, env: {}, execArgv: [], notes: [], source, received }
   const found = findProgram(wish, command, env)
-  const program = found.runtime === 'node' && isLauncher(found.entry) ? byNode(found, execArgv) : found
+  const program = found.runtime === 'node' && isLauncher(found.entry) ? byNode(found, execArgv, node, LAUNCHER_NOTE) : found
   const given = [...program.execArgv, ...execArgv]
   const all = [...plugAndPlay(program.entry, [...given, program.env.NODE_OPTIONS, env.NODE_OPTIONS]), ...given]
   if (program.runtime === 'other') return { ...program, said: isAsSaid(wish, program) ? null : `${received} → ${shownWords([program.entry, ...program.args])}${folderText(program.cwd, cwd)}` }
   const more = typeScriptOptions({ ...program, execArgv: all }, stripsTypes)
   if (more === null) throw launchRefusal('typescript', { source, received: received === program.entry ? received : `${received} → ${program.entry}` })
   const launch = { ...program, execArgv: [...more, ...all] }
+  // A copy of the app has the file at the same place below the folder that it runs in.
+  if (isOldNode) return { ...byNode({ ...launch, entry: shownFile(launch.entry, launch.cwd) }, [], node, OLD_NODE_NOTE), said: null }
   const isAsItWas = 'isPlain' in program && more.length === 0 && all.length === given.length
   return { runtime: 'node', entry: launch.entry, args: launch.args, execArgv: launch.execArgv, env: launch.env, cwd: launch.cwd, notes: launch.notes, said: isAsItWas ? null : launchSentence(wish, launch, received) }
 }
@@ -81,8 +88,8 @@ export function resolveLaunch (wish: Wish, { env = process.env, stripsTypes = (p
  * @param given options of node
  * @returns which is Node itself
  */
-function byNode ({ entry, args, execArgv, env, cwd, notes }: Program, given: string[]): Program {
-  return { runtime: 'other', entry: process.execPath, args: [...execArgv, ...given, entry, ...args], execArgv: [], env, cwd, notes: [...notes, LAUNCHER_NOTE] }
+function byNode ({ entry, args, execArgv, env, cwd, notes }: Program, given: string[], node: string, note: string): Program {
+  return { runtime: 'other', entry: node, args: [...execArgv, ...given, entry, ...args], execArgv: [], env, cwd, notes: [...notes, note] }
 }
 
 /**
@@ -101,6 +108,13 @@ function plugAndPlay (entry: string, given: (string | undefined)[]): string[] {
 function isOwn (file: string): boolean {
   const { uid, mode } = statSync(file)
   return [0, process.getuid?.()].includes(uid) && (mode & 0o002) === 0
+}
+
+/** @returns the folder of the code, as far as the wish tells */
+export function folderOfWish ({ entry, cwd, folder = cwd }: Wish): string {
+  const place = path.resolve(folder, entry ?? '.')
+  if (isDirectory(place)) return place
+  return isFile(place) && !place.includes(`${path.sep}node_modules${path.sep}`) ? path.dirname(place) : cwd
 }
 
 /** The same wish for another copy of the app. */

@@ -2,7 +2,7 @@ import { blankPace, type RecyclePace, type Recycling } from './recycling.ts'
 import { createStandby } from './promotion.ts'
 import { blankRecord, type RestartPolicy, type RestartRecord } from './restart-policy.ts'
 import type { Limits, Strategy, StrategyWish } from './rollout/strategy.ts'
-import type { Runtime } from '../launch/launch.ts'
+import type { AppNode, Runtime } from '../launch/launch.ts'
 import type { WorkerState } from './worker-state.ts'
 import type { Address } from './addresses.ts'
 import type { Stage } from './rollout/stages.ts'
@@ -62,13 +62,15 @@ export type Release = {
   args?: string[]
   execArgv?: string[]
   runtime?: Runtime
+  /** not known of releases of older versions, and of programs that are not run by it */
+  node?: AppNode
   package?: { name: string | null, version: string | null } | null
   git?: { commit: string, branch: string | null, isDirty: boolean | null, author?: string | null, subject?: string | null } | null
   lockFile?: string | null
   /** of the variables that the configuration sets */
   environment?: { digest: string, names: string[] }
   arguments?: { digest: string }
-  changed?: { from: string, environment: string[], arguments: boolean, package: boolean, commit: boolean, lockFile: boolean, mode: boolean, folder: boolean, entry: boolean } | null
+  changed?: { from: string, environment: string[], arguments: boolean, package: boolean, commit: boolean, lockFile: boolean, node?: boolean, mode: boolean, folder: boolean, entry: boolean } | null
   createdBy?: string
   note?: string | null
   /** its workers get other variables than when it was deployed */

@@ -11,6 +11,8 @@ export function changesBetween ({ release: before, marks }: { release: Release, 
     package: !isSame(before, after, 'package'),
     commit: (before.git?.commit ?? null) !== (after.git?.commit ?? null),
     lockFile: !isSame(before, after, 'lockFile'),
+    // Releases of older versions of clusterdeck do not tell.
+    node: before.node !== undefined && !isSameNode(before, after),
     mode: before.mode !== after.mode,
     // A copy is always in another folder.
     folder: (before.source ?? before.path) !== (after.source ?? after.path),
@@ -28,7 +30,7 @@ export function isTheSame (release: Release, found: Omit<Release, 'id' | 'create
   /** a copy is known by the folder that it was made of */
   const places: (keyof Release)[] = found.mode === 'folder' ? ['source'] : ['entry', 'path']
   const names: (keyof Release)[] = ['package', 'lockFile', 'arguments', ...places]
-  return isSameCheckout(release.git, found.git) && names.every((name) => isSame(release, found, name))
+  return isSameCheckout(release.git, found.git) && isSameNode(release, found) && names.every((name) => isSame(release, found, name))
 }
 
 /** In a copy it is another folder at the same place. */
@@ -38,6 +40,10 @@ function isSameCwd (one: Pick<Release, 'path' | 'cwd'>, other: Pick<Release, 'pa
 
 function isSame (one: Partial<Release>, other: Partial<Release>, name: keyof Release) {
   return JSON.stringify(one[name] ?? null) === JSON.stringify(other[name] ?? null)
+}
+
+function isSameNode ({ node: one }: Pick<Release, 'node'>, { node: other }: Pick<Release, 'node'>) {
+  return one?.file === other?.file && one?.version === other?.version
 }
 
 /** @param other what is told beside these follows from them */

@@ -104,8 +104,8 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
     },
 
     /** @returns the same for releases that are made in the same way of the same commit */
-    stampOf ({ found: { commit }, prefix }: Look, build: Build | null, { spec: { config: { hooks, releases, entry, cwd, args, execArgv, runtime } } }: Where): string {
-      return `git ${digestOf([commit, prefix, build?.text, hooks.build?.command, build?.install?.key, process.version, releases.shared, entry, cwd, args, execArgv, runtime])}`
+    stampOf ({ found: { commit }, prefix }: Look, build: Build | null, { spec: { config: { hooks, releases, entry, cwd, args, execArgv, runtime, appNode } } }: Where): string {
+      return `git ${digestOf([commit, prefix, build?.text, hooks.build?.command, build?.install?.key, appNode?.version ?? process.versions.node, appNode?.file, releases.shared, entry, cwd, args, execArgv, runtime])}`
     },
 
     /** @returns the newest release of the same commit that has the variables and arguments of now */

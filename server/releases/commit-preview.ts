@@ -69,7 +69,7 @@ export function createCommitPreview ({ catalogue, commits, folders, modules, mak
       },
       build: same || !build
         ? null
-        : { text: buildText(build), isGuess: build.isGuess, packages: build.install && await packagesOf(build, seen, files?.map(({ name }) => name) ?? null) },
+        : { text: buildText(build), isGuess: build.isGuess, packages: build.install && await packagesOf(build, seen, { names: files?.map(({ name }) => name) ?? null, nodeVersion: config.appNode?.version ?? process.versions.node }) },
       changed: running ? changesBetween(running, same?.item ?? { release: next, marks: { ...spec.marks, ...(config.secrets && secretMarks(running)) } }) : null,
       commits: running ? await commitsBetween(running.release, next, inherited) : null,
       files: running ? await filesSince(running.release, seen) : null,
@@ -105,12 +105,12 @@ export function createCommitPreview ({ catalogue, commits, folders, modules, mak
   }
 
   /**
-   * @param names of all its files
+   * @param about `names`: of all its files
    * @returns null: not known
    */
-  async function packagesOf (build: Build, { tree }: Look, names: string[] | null): Promise<'kept' | 'installed' | null> {
+  async function packagesOf (build: Build, { tree }: Look, { names, nodeVersion }: { names: string[] | null, nodeVersion: string }): Promise<'kept' | 'installed' | null> {
     if (names === null) return null
-    return modules.has(await modules.nameOf(build, { names, read: tree.file })) ? 'kept' : 'installed'
+    return modules.has(await modules.nameOf(build, { names, nodeVersion, read: tree.file })) ? 'kept' : 'installed'
   }
 
   /** Secrets are read in the folder of a release, once that is there: until then they count as they are. */

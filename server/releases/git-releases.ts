@@ -2,6 +2,7 @@ import { readFile, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { formatCommit } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
+import { chooseNode, pathWithNode } from '../system/app-node.ts'
 import { SHELL_VARIABLE, withoutOwnVariables } from '../system/own-variables.ts'
 import { durationText } from '../lifecycle/duration.ts'
 import { exportCommit, withoutGitVariables, type Exec } from './git-export.ts'
@@ -137,9 +138,12 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
   /** @returns the name of the packages that are to be kept */
   async function buildRelease (build: Build | null, { id, top, folder, names, spec }: { id: string, top: string, folder: string, names: string[], spec: LaunchSpec }, { exec, tell, check }: StepTools): Promise<string | null> {
     if (!build) return null
-    const env = { ...withoutGitVariables(withoutOwnVariables({ ...inherited, ...spec.values })), ...withOwnNode(spec.values.PATH ?? inherited.PATH), [SHELL_VARIABLE]: inherited[SHELL_VARIABLE], CLUSTERDECK_HOOK: 'build', CLUSTERDECK_RELEASE: id }
+    const node = await chooseNode({ wanted: spec.config.node, folder, env: inherited })
+    // Addons are made for the Node of the workers.
+    const PATH = pathWithNode(node, spec.values.PATH ?? inherited.PATH)
+    const env = { ...withoutGitVariables(withoutOwnVariables({ ...inherited, ...spec.values })), PATH, [SHELL_VARIABLE]: inherited[SHELL_VARIABLE], CLUSTERDECK_HOOK: 'build', CLUSTERDECK_RELEASE: id }
     const { install, command, lock } = build
-    const name = await modules.nameOf(build, { names, read: (file) => readFile(path.join(top, file), 'utf8').catch(() => null) })
+    const name = await modules.nameOf(build, { names, nodeVersion: node.version, read: (file) => readFile(path.join(top, file), 'utf8').catch(() => null) })
     const startedAt = performance.now()
     const filled = name === null ? null : await modules.fill(name, top)
     let digest = filled?.digest
@@ -189,10 +193,4 @@ export function inRelease ({ top, home, prefix }: { top: string, home: string, p
     if (file === top || isBelow(file, top)) return file
     return file === tree || isBelow(file, tree) ? path.join(top, path.relative(tree, file)) : file
   }
-}
-
-/** The Node of the workers comes first: addons are made for it. */
-function withOwnNode (path_?: string) {
-  const own = path.dirname(process.execPath)
-  return { PATH: path_ ? `${own}${path.delimiter}${path_}` : own }
 }

@@ -5,7 +5,7 @@ import { readSecrets } from './secrets.ts'
 import type { Config } from '../config/config.ts'
 
 /** The part of a configuration that concerns workers, which each deploy reads again. The values of variables stay in memory. */
-export type WorkerConfig = Pick<Config, 'entry' | 'args' | 'execArgv' | 'runtime' | 'cwd' | 'env' | 'envFile' | 'secrets' | 'hooks' | 'jobs' | 'releases'>
+export type WorkerConfig = Pick<Config, 'entry' | 'args' | 'execArgv' | 'runtime' | 'node' | 'appNode' | 'cwd' | 'env' | 'envFile' | 'secrets' | 'hooks' | 'jobs' | 'releases'>
 /** `secrets`: those of the values that are secret */
 export type LaunchSpec = { config: WorkerConfig, values: Variables, secrets: Readonly<Record<string, string>>, marks: Marks, digest: string }
 

@@ -3,6 +3,7 @@ import { changesBetween, isTheSame } from './changes.ts'
 import { describeFolder } from './description.ts'
 import { keyedDigest } from './environment.ts'
 import { partsLeftOut } from './file-differences.ts'
+import { isAskedFor } from '../system/app-node.ts'
 import { pinOptions, resolveConfigured, resolvePath, type Place } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { Item, createCatalogue } from './catalogue.ts'
@@ -110,13 +111,14 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
   }
 
   /** @returns what of a release is of its options alone */
-  function startedWith ({ config: { args, execArgv, runtime }, values, digest: environment }: LaunchSpec) {
+  function startedWith ({ config: { args, execArgv, runtime, entry, appNode }, values, digest: environment }: LaunchSpec) {
     return {
       environment: { digest: environment, names: Object.keys(values).sort() },
       arguments: { digest: keyedDigest(key, [args, execArgv]) },
       args,
       execArgv,
-      runtime
+      runtime,
+      ...(appNode && (runtime !== 'other' || entry === appNode.file || isAskedFor(appNode)) && { node: appNode })
     }
   }
 

@@ -22,13 +22,13 @@ export function createModuleCache ({ releaseFolder, onError }: { releaseFolder: 
   return {
     /**
      * @param files of the commit
-     * @returns of what it installs, with this Node on this machine; null: more than the lock file decides that
+     * @returns of what it installs, with that Node on this machine; null: more than the lock file decides that
      */
-    async nameOf (build: Build | null, { names, read }: { names: string[], read: (name: string) => Promise<string | null> }): Promise<string | null> {
+    async nameOf (build: Build | null, { names, read, nodeVersion }: { names: string[], read: (name: string) => Promise<string | null>, nodeVersion: string }): Promise<string | null> {
       const { install, lock } = build ?? {}
       if (!install?.key || !lock || names.some((name) => IN_MODULES.test(name))) return null
       for (const name of names.filter((each) => PACKAGE.test(each))) if (hasInstallScript(await read(name) ?? '')) return null
-      const key = createHash('sha256').update(JSON.stringify([install.key, process.version, process.platform, process.arch])).digest('hex')
+      const key = createHash('sha256').update(JSON.stringify([install.key, `v${nodeVersion}`, process.platform, process.arch])).digest('hex')
       return `${KEPT}${shorten(lock.digest)}-${key.slice(0, DIGITS)}`
     },
 

@@ -4,6 +4,7 @@ import { releaseNumber } from '../config/release-id.ts'
 import { DeckError } from '../errors.ts'
 import { caveatText, changeText } from '../lifecycle/drift.ts'
 import { shownRelease, type Release } from '../lifecycle/state.ts'
+import { isOldNode, isProgram } from '../system/app-node.ts'
 import { createCatalogue, type Item } from './catalogue.ts'
 import { changesBetween } from './changes.ts'
 import { createCommitFinder } from './commit-finder.ts'
@@ -32,7 +33,7 @@ import type { Variables } from './environment.ts'
 const LOOK_AGAIN_MS = 2000
 
 export type Releases = Awaited<ReturnType<typeof openReleases>>
-type Cluster = { releasesInUse: () => string[], snapshot: () => { release: { id: string } } }
+type Cluster = { releasesInUse: () => string[], addresses?: () => string[], snapshot: () => { release: { id: string } } }
 
 /**
  * Makes releases of the code on the disk, keeps the last ones, and knows how their workers are started. It keeps the values of
@@ -359,8 +360,21 @@ export async function openReleases ({
    * @returns for the app in that folder
    * @throws {DeckError} invalid-config
    */
-  function readConfig (folder?: string): Promise<LaunchSpec['config']> {
-    return reloadConfig(() => reload(folder))
+  async function readConfig (folder?: string): Promise<LaunchSpec['config']> {
+    const next = await reloadConfig(() => reload(folder))
+    checkKind(next, next.appNode)
+    return next
+  }
+
+  /**
+   * Node shares its sockets by node:cluster, and other programs share theirs by the kernel: nobody can do both at once.
+   * @throws {DeckError} invalid-config
+   */
+  function checkKind ({ runtime = 'node', entry }: Pick<Release, 'runtime' | 'entry'>, node: Release['node']) {
+    const { runtime: own = 'node' } = first ?? config
+    if (runtime === own || !cluster()?.addresses?.().length) return
+    const kinds = { node: 'by Node 20.19, 22.12 or later', other: node?.file === entry ? `by Node ${node.version}` : 'as a program of another language' }
+    throw new DeckError('invalid-config', `node: expected an app that is still run ${own === 'node' ? kinds.node : 'by an older Node, or as a program of another language'}, as its workers share their sockets in another way, received one that is run ${kinds[runtime]}. Stop the app, and start it again`)
   }
 
   /** @param folder in which a command runs that has the secrets */
@@ -408,7 +422,9 @@ export async function openReleases ({
    * so these are read anew.
    */
   function adoptRelease (release: Release): Release {
-    const { environmentChanged: _, ...before } = { args: config.args, execArgv: config.execArgv, runtime: config.runtime, ...release }
+    // Where an old Node runs the app, its file is among the arguments.
+    const { args, execArgv } = (release.runtime !== config.runtime || release.entry === release.node?.file ? catalogue.find(release.id)?.release : undefined) ?? config
+    const { environmentChanged: _, ...before } = { args, execArgv, runtime: config.runtime, ...release, ...nodeOf(release) }
     const isOther = missing === null && before.environment !== undefined && before.environment.digest !== latest.digest
     const adopted = isOther ? { ...before, environmentChanged: true } : before
     const number = releaseNumber(release.id)
@@ -419,6 +435,13 @@ export async function openReleases ({
     return adopted
   }
 
+  /** The Node that it had, if it is still there: its version may be another one by now. */
+  function nodeOf ({ node, runtime = 'node' }: Release): Pick<Release, 'node'> {
+    const { appNode } = config
+    if (!appNode || (runtime === 'node' ? isOldNode(appNode.version) : !node)) return {}
+    return !node || node.file === appNode.file || !isProgram(node.file) ? { node: { ...appNode, ...(node?.file === appNode.file && { by: node.by }) } } : {}
+  }
+
   /**
    * Finds a release to roll back to, with its arguments and variables. A release that this master has not started itself gets the
    * variables that were read last, since a rollback must work whatever the configuration looks like by then.
@@ -426,6 +449,7 @@ export async function openReleases ({
    */
   async function loadRelease (id: string): Promise<Release> {
     const item = catalogue.mustFind(id)
+    checkKind(item.release, item.release.node)
     await checkThere(item.release)
     if (item.spec === null) {
       item.spec = latestSpec()
@@ -436,10 +460,12 @@ export async function openReleases ({
   }
 
   /** @throws {DeckError} release-gone */
-  async function checkThere ({ id, entry }: Release) {
-    await access(entry).catch((error) => {
-      throw new DeckError('release-gone', `release ${id} cannot run: ${entry} is gone`, { cause: error })
-    })
+  async function checkThere ({ id, entry, node }: Release) {
+    for (const file of [entry, ...node ? [node.file] : []]) {
+      await access(file).catch((error) => {
+        throw new DeckError('release-gone', `release ${id} cannot run: ${file} is gone`, { cause: error })
+      })
+    }
   }
 
   /** @throws {DeckError} not-found, drifted */

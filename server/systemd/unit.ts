@@ -1,5 +1,7 @@
+import { TYPED_VARIABLE } from '../run-on.js'
 import { asNamed } from '../system/working-folder.ts'
 import { listedPath, quotedProgram, quotedWord, wholeLine } from './unit-quoting.ts'
+import type { AppNode } from '../launch/launch.ts'
 
 /** Unit files for systemd, as systemd.service(5), systemd.exec(5) and systemd.socket(5) have them. */
 
@@ -23,6 +25,8 @@ type UnitFacts = {
   node: string
   /** the command line's own file */
   script: string
+  /** the Node on which the app runs unless it asks for another; null: `node` */
+  typedNode?: string | null
   /** null: the options or the config file say what to start */
   entry: string | null
   /** of `start` */
@@ -39,7 +43,7 @@ type UnitFacts = {
   /** other services that are to be started first */
   dependsOn?: readonly string[]
   notifyReload: boolean
-  config: { ready: { timeoutMs: number }, drain: { deadlineMs: number }, stop: { termGraceMs: number } }
+  config: { ready: { timeoutMs: number }, drain: { deadlineMs: number }, stop: { termGraceMs: number }, appNode?: AppNode }
 }
 
 /**
@@ -56,7 +60,7 @@ export function joinUnits (files: UnitFile[]): string {
   return files.length === 1 ? files[0].text : files.map(({ file, text }) => `# ${file}\n${text}`).join('\n')
 }
 
-function serviceUnit ({ scope, name, node, script, entry, options, args, cwd, user, dataDir, sockets, dependsOn = [], notifyReload, config: { ready, drain, stop } }: UnitFacts) {
+function serviceUnit ({ scope, name, node, typedNode = null, script, entry, options, args, cwd, user, dataDir, sockets, dependsOn = [], notifyReload, config: { ready, drain, stop, appNode } }: UnitFacts) {
   const stopSeconds = Math.ceil((drain.deadlineMs + stop.termGraceMs) / 1000) + STOP_SLACK_S
   const startSeconds = Math.max(LEAST_START_S, Math.ceil(ready.timeoutMs / 1000) + START_SLACK_S)
   const words = [
@@ -77,7 +81,7 @@ ${notifyReload
 NotifyAccess=all
 ExecStart=${words.join(' ')}
 WorkingDirectory=${wholeLine('the working folder', cwd)}
-${asNamed(cwd).real === cwd ? '' : `# By a link, which each deploy follows anew.\nEnvironment=${quotedProgram(`PWD=${cwd}`)}\n`}${scope === 'system' ? ownershipLines({ name, user, dataDir }) : ''}WatchdogSec=${WATCHDOG_SECONDS}
+${asNamed(cwd).real === cwd ? '' : `# By a link, which each deploy follows anew.\nEnvironment=${quotedProgram(`PWD=${cwd}`)}\n`}${scope === 'system' ? ownershipLines({ name, user, dataDir }) : ''}${typedNode === null ? '' : `# The Node of the app, unless it asks for another one.\nEnvironment=${quotedProgram(`${TYPED_VARIABLE}=${typedNode}`)}\n`}WatchdogSec=${WATCHDOG_SECONDS}
 TimeoutStartSec=${startSeconds}
 # drain.deadlineMs and stop.termGraceMs, and what is left to do then.
 TimeoutStopSec=${stopSeconds}
@@ -94,7 +98,7 @@ Delegate=yes
 LimitNOFILE=524288
 
 NoNewPrivileges=yes
-${scope === 'system' ? sandboxLines([node, script, entry ?? '', cwd, dataDir ?? '']) : '# What needs more than a user may do, such as ProtectSystem=, is for services of the system.\n'}# AF_NETLINK: os.networkInterfaces() asks the kernel by it.
+${scope === 'system' ? sandboxLines([node, appNode?.file ?? '', script, entry ?? '', cwd, dataDir ?? '']) : '# What needs more than a user may do, such as ProtectSystem=, is for services of the system.\n'}# AF_NETLINK: os.networkInterfaces() asks the kernel by it.
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
 RestrictNamespaces=yes
 RestrictRealtime=yes

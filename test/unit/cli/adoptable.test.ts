@@ -25,7 +25,7 @@ async function runProgram (t: TestContext, env: Record<string, string> = {}) {
 test('what listens on a port is told to the host as it was started, with its variables, and is asked to end by SIGTERM', { skip }, async (t) => {
   const { cwd, child, pid, port } = await runProgram(t, { LEVEL: 'high' })
   const { order, processes, listening, isAlone, stop, stopText, afterwards } = await programAt({ port: String(port) })
-  const { CLUSTERDECK_SHELL: shell, ...env } = order.env ?? {}
+  const { CLUSTERDECK_SHELL: shell, CLUSTERDECK_TYPED_NODE: node, ...env } = order.env ?? {}
   assert.deepEqual({ ...order, env }, { cwd, flags: { entry: path.join(cwd, 'app.cjs'), args: ['--level', '3'], execArgv: ['--no-warnings'], workers: '1' }, env: { PATH: process.env.PATH, LEVEL: 'high' } })
   assert.equal(parseInt(JSON.parse(shell).umask, 8), process.umask())
   assert.deepEqual([processes.map((each) => each.pid), listening, isAlone, stopText, afterwards], [[pid], [pid], true, `kill -TERM ${pid}`, []])

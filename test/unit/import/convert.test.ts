@@ -70,7 +70,7 @@ const BECOMES: Record<string, any> = {
       next: { entry: '/srv/front/node_modules/next/dist/bin/next', args: ['start', '-p', '3000'], cwd: '/srv/front', workers: 1 },
       bin: { entry: 'next', args: ['start'], workers: 1 },
       line: { entry: 'dist/main.js', args: ['--port', '80'], execArgv: ['--enable-source-maps', '-r', 'dotenv/config'], env: { NODE_ENV: 'production' }, workers: 1 },
-      old: { entry: 'dist/main.js', workers: 1 },
+      old: { entry: 'dist/main.js', node: '18.20.4', workers: 1 },
       yarn: { entry: 'yarn', args: ['start'], workers: 1 }
     }
   },
@@ -232,6 +232,7 @@ for (const [given, expected] of [
   [{ filter_env: 'SECRET' }, { env: { SECRET: null } }],
   [{ sourceMapSupport: true }, { execArgv: ['--enable-source-maps'] }],
   [{ interpreter: 'node', interpreterArgs: '--inspect' }, { execArgv: ['--inspect'] }],
+  [{ interpreter: '/opt/node20/bin/node' }, { node: '/opt/node20/bin/node' }],
   [{ cwd: '/srv/a', script: 'b/c.js' }, { cwd: 'a', entry: 'a/b/c.js' }],
   [{ cwd: '/opt/a/b/c/d', script: 'e.js' }, { cwd: '../opt/a/b/c/d', entry: '../opt/a/b/c/d/e.js' }],
   [{ cwd: null, exec_mode: 'fork_mode' }, {}]

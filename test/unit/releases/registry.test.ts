@@ -508,7 +508,7 @@ describe('what is known of a release', () => {
     write({ 'app.env': 'TOKEN=hunter3\nSAME=s\n', 'v1/package.json': '{ "version": "1.1.0" }', 'v1/package-lock.json': '2' }, folder)
     configure({ env: { LEVEL: 'info', HOME: null, NEW: 'n' }, args: ['--secret=swordfish'] })
     const second = await releases.prepare(ACTOR)
-    assert.deepEqual(second.changed, { from: 'r1', environment: ['GONE', 'NEW', 'TOKEN'], arguments: true, package: true, commit: false, lockFile: true, mode: false, folder: false, entry: false })
+    assert.deepEqual(second.changed, { from: 'r1', environment: ['GONE', 'NEW', 'TOKEN'], arguments: true, package: true, commit: false, lockFile: true, node: false, mode: false, folder: false, entry: false })
     assert.deepEqual(second.args, ['--secret=swordfish'])
     assert.equal(releases.environment('r1').TOKEN, 'hunter2', 'its workers come back with what they were started with')
     assert.equal(releases.environment('r2').TOKEN, 'hunter3')
