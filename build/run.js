@@ -1,5 +1,5 @@
 // Runs a script of ours by a Node that is new enough: node build/run.js SCRIPT …
-import path from 'path'
+import path from 'node:path'
 import { isNewEnough } from '../server/node-needed.js'
 import { runOnNewNode } from '../server/run-on.js'
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Old versions of Node read this file too, from 14 on: see run-on.js.
-import { fileURLToPath } from 'url'
+import { fileURLToPath } from 'node:url'
 import { isNewEnough } from './node-needed.js'
 
 if (isNewEnough(process.versions.node)) await import('./run-here.js')

@@ -1,10 +1,10 @@
 // Runs a file of clusterdeck on a Node that is new enough. Any Node from 14 on reads this file, so nothing newer is in it, and nothing is imported that has more.
-import { spawn } from 'child_process'
-import { accessSync, constants, existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'fs'
-import { createRequire } from 'module'
-import os from 'os'
-import path from 'path'
-import { fileURLToPath } from 'url'
+import { spawn } from 'node:child_process'
+import { accessSync, constants, existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { isNewEnough, NEEDED } from './node-needed.js'
 
 /** The Node with which the command was typed, on which its apps run, where no other one is asked for. */
