@@ -63,7 +63,7 @@ export type GroupQuery = Filters & { limit?: number, cursor?: string | null }
 type Recorded = { crash: number, group: number, isNew: boolean, hasReturned: boolean, isMuted: boolean, count: number }
 
 /** Counts every crash in its group and keeps a few samples. Its size is limited, however many crashes there are. */
-export function createCrashGroups <Row>(db: Db, { random = Math.random, limits = { maxGroups: MAX_GROUPS, maxBytes: MAX_BYTES } }: { random?: () => number, limits?: { maxGroups: number, maxBytes: number } } = {}) {
+export function createCrashGroups (db: Db, { random = Math.random, limits = { maxGroups: MAX_GROUPS, maxBytes: MAX_BYTES } }: { random?: () => number, limits?: { maxGroups: number, maxBytes: number } } = {}) {
   const crashes = createCrashes(db, { random })
   const hours = createCrashHours(db)
   const notes = createCrashNotes(db)

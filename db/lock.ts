@@ -21,7 +21,7 @@ export function takeLock (file: string): { release: () => void } | null {
     return { release: releaseLock }
   } catch (error) {
     db.close()
-    if (/^SQLITE_BUSY/.test(String(errorCode(error)))) return null
+    if (String(errorCode(error)).startsWith('SQLITE_BUSY')) return null
     throw error
   }
 

@@ -14,7 +14,6 @@ type Request = { method: Method, path: string, headers: Record<string, string>, 
 
 const FIELD = /\{(\w+)(?::(json|option))?\}/g
 const PLAIN = /^[\w@%+=:,./-]+$/
-// eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**

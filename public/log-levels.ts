@@ -33,7 +33,6 @@ const NAMES: Readonly<Record<string, Level>> = Object.freeze({
 
 /** A level stands at the beginning; what it costs to find must not depend on who wrote the line. */
 const HEAD_CHARS = 400
-// eslint-disable-next-line no-control-regex
 const COLOURS = /\u001b\[[\d;]{0,20}m/g
 /** The names that seldom stand in a line for something else. */
 const WORDS = 'fatal|panic|emerg|alert|critical|crit|error|err|warning|warn|notice|info|verbose|debug|trace'

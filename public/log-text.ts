@@ -20,12 +20,9 @@ const MAX_PARTS = 200
 
 // ECMA-48: control sequences (colours among them), strings such as titles and links that have an end, and escapes of a
 // few characters. What begins one of them is in no other, so a line of nothing but beginnings takes no longer than others.
-// eslint-disable-next-line no-control-regex
 const ESCAPES = /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u0090-\u009f]*(?:\u0007|\u001b\\|\u009c)|\u001b[ -/]*[0-~]/g
-// eslint-disable-next-line no-control-regex
 const COLOURS = /^(?:\u001b\[|\u009b)([\d;:]*)m$/
 // Control characters, and those that turn round the direction in which what follows is read.
-// eslint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 const NAMES = Object.freeze(['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'])

@@ -1,6 +1,5 @@
 import { withoutEscapes } from './log-text.ts'
 
-// eslint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g
 /** They change the order in which a line is shown, have no width, or end a line where none ends. */
 const TRICKSTERS = /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g

@@ -55,7 +55,7 @@ async function isMaster (argv: string[], env: Record<string, string | undefined>
   const command = commandOf(argv)
   if (command !== 'start' && command !== 'host') return false
   if (env[KEPT_VARIABLE]) return true
-  if (beforeSeparator(argv).some((word) => word === '--detach' || /^-d/.test(word))) return false
+  if (beforeSeparator(argv).some((word) => word === '--detach' || word.startsWith('-d'))) return false
   return command === 'host' || !await startsApps(argv, { env, cwd: workingFolder().named })
 }
 

@@ -11,7 +11,7 @@ type Handlers = { [Type in keyof Messages]?: (message: Messages[Type], handle: H
 type HandleOf<Type extends keyof Messages> = Type extends 'socket' ? SocketHandle | DatagramHandle : SocketHandle
 
 /** Opens the worker's channel to its master, beside the app's own messages. */
-export function openChannel <Type extends keyof Messages>() {
+export function openChannel () {
   const handlers: Handlers = {}
 
   process.on('internalMessage', (message: Envelope<ToWorker>, handle: SocketHandle & DatagramHandle) => {

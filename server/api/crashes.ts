@@ -70,7 +70,6 @@ const FRAME = z.strictObject({
   source: SOURCE.describe('the lines around it, of a frame of the app; null: its release has them no longer, or the file has changed since').optional()
 })
 
-type Crash = z.infer<typeof CRASH>
 const CRASH = OCCURRENCE.extend({
   kind: KIND,
   nodeVersion: z.string().nullable().describe('null: it was no Node.js program'),

@@ -13,7 +13,6 @@ import type { Auth, Person, Role } from './roles.ts'
 const MIN_TTL_MS = 1000
 const MAX_TTL_MS = 30 * 24 * 60 * 60_000
 
-// eslint-disable-next-line no-control-regex
 const ONE_LINE = /^[^\u0000-\u001f\u007f-\u009f]{1,200}$/u
 
 const LINK_BODY = z.strictObject({

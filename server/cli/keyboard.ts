@@ -8,7 +8,6 @@ type Key = { name?: string, sequence?: string, ctrl?: boolean, meta?: boolean }
 /** `name`: such as q, G, up, ctrl+c; `text`: what was typed, where it is text */
 type OnKey = (key: { name: string, text: string }) => void
 
-// eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**

@@ -21,7 +21,6 @@ const MARK = '# Made by "clusterdeck setup-git-push", which writes it anew.'
 /** Builds take their time, and nobody waits for a rollout longer than this. */
 const TIMEOUT = '1h'
 const CLI = fileURLToPath(new URL('../cli.js', import.meta.url))
-// eslint-disable-next-line no-control-regex
 const BRANCH = /^(?!-|.*(\.\.|\/\/|@\{|\.lock(\/|$)|\.(\/|$)|\/\.))[^\s~^:?*[\\'\u0000-\u001f\u007f]{1,200}$/
 
 /**

@@ -526,7 +526,6 @@ function isReadyLine (text: string): boolean {
 
 /** A command (`ext::`), an option of git or a password is refused. */
 function isRepository (text: string) {
-  // eslint-disable-next-line no-control-regex
   if (/^-|[\u0000-\u001f\u007f]/.test(text) || /^[^/]*::/.test(text)) return false
   if (!isAddress(text)) return true
   return /^\w+:\/\//.test(text) ? /^(https?|ssh|git|file):\/\/(?![^/]*:[^/]*@)(?<!^git:\/\/(?=[^/]*@))[^?#]*$/.test(text) : /^[\w.~-]+(@[\w.-]+)?:(?![^/]*@)[^-]/.test(text)

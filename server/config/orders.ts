@@ -9,7 +9,6 @@ const MAX_TEXT = 100_000
 const ABSOLUTE = z.string().max(4096).refine(path.isAbsolute)
 const MAX_DATA_BYTES = 64 * 1024
 /** `shutdown` tells the app to stop, and `NODE_` belongs to Node. */
-// eslint-disable-next-line no-control-regex
 const MESSAGE_TYPE = /^(?!shutdown$|NODE_)[^\u0000-\u001f\u007f-\u009f\u2028\u2029]{1,100}$/
 
 /** The fields of a rollout that is asked for; each kind takes some of them. */
@@ -22,7 +21,6 @@ export const ROLLOUT_ORDER = Object.freeze({
 
 /** A commit that is to be deployed. */
 export const COMMIT_ORDER = z.strictObject({
-  // eslint-disable-next-line no-control-regex
   git: z.string().max(250).regex(/^[^-\s\u0000-\u001f\u007f][^\u0000-\u001f\u007f]*$/).describe('a branch, a tag or a commit of the repository, such as "main"'),
   guess: z.boolean().optional().describe('true: where hooks.build is not set, it is built as the lock file and package.json suggest'),
   note: ROLLOUT_ORDER.note,

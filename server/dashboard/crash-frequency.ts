@@ -1,8 +1,7 @@
 import { HOUR_MS, barsOf, endOfHour } from './bars.ts'
 import type { Deck } from '../deck.ts'
 
-/** Draws how often a group crashed. */
-type Frequency = ReturnType<typeof frequencyOf>
+// Draws how often a group crashed.
 
 const DAY_MS = 24 * HOUR_MS
 

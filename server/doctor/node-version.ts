@@ -9,7 +9,7 @@ const SEVERITIES: Readonly<Record<Verdict['state'], Severity>> = Object.freeze({
 export const checkNode: Check = (facts) => {
   const { nodeVersion, ownNodeVersion, now, package: { engines } } = facts
   const fits = (version: number[]) => engines === null || satisfies(version, engines) === true
-  const found = judgeNodes(nodesInUse(ownNodeVersion, nodeVersion, fits), { now }).map(({ state, who, title, why, take }, index) =>
+  const found = judgeNodes(nodesInUse(ownNodeVersion, nodeVersion, fits), { now }).map(({ state, title, why, take }, index) =>
     finding(index === 0 ? 'node' : 'app-node', SEVERITIES[state], title, why, take === null ? [] : [mendOf(facts, take, index === 0)]))
   if (nodeVersion === null || engines === null) return found
   const take = lineToTake(now, fits)

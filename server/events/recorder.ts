@@ -1,7 +1,6 @@
 import { errorCode, errorText } from '../errors.ts'
 import type { DeckEvent, EventStream } from './stream.ts'
 
-type Recorder = ReturnType<typeof createRecorder>
 /** Whether the history is written, and what it lacks until it is. */
 export type HistoryState = {
   /** why it cannot be written at the moment; null: it can */

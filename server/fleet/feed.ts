@@ -3,12 +3,10 @@ import { messageOf, subjectsOf, typeOf, type Message } from './event-stream.ts'
 import type { ConsumerConfig, JsMsg } from '@nats-io/jetstream'
 import type { Connection, Open } from './nats-connection.ts'
 
-/**
- * Reads the events of the fleet from the stream, newest first, those of members that are gone too. NATS reads a stream oldest
- * first, so a page is searched in windows from its end; the share of matches so far decides how long the next window is. The
- * work of one call is limited, so a page may have fewer items than were asked for.
- */
-type Feed = ReturnType<typeof createFeed>
+// Reads the events of the fleet from the stream, newest first, those of members that are gone too. NATS reads a stream oldest
+// first, so a page is searched in windows from its end; the share of matches so far decides how long the next window is. The
+// work of one call is limited, so a page may have fewer items than were asked for.
+
 /** `at`: when it came, by the clock of NATS */
 export type Item = { seq: number, at: string } & Pick<Message, 'member' | 'app' | 'host' | 'event'>
 /** `next`: where the page after it begins, null: this is the last one */

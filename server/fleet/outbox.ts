@@ -6,11 +6,9 @@ import type { DeckEvent, EventStream } from '../events/stream.ts'
 import type { Connection, Open } from './nats-connection.ts'
 import type { OutboxRow } from '../../db/outbox.ts'
 
-/**
- * Sends the events of an app to the fleet, each once and in order. It reads them from the history, so none is lost while NATS
- * is out of reach. It asks the stream what was sent, so none is sent twice.
- */
-type FleetOutbox = ReturnType<typeof createOutbox>
+// Sends the events of an app to the fleet, each once and in order. It reads them from the history, so none is lost while NATS
+// is out of reach. It asks the stream what was sent, so none is sent twice.
+
 type History = Pick<import('../../db/history.ts').History, 'outbox' | 'event' | 'lastEventId' | 'away'>
 type Teller = { member: string, app: string, host: string }
 /** `waiting`: events that the fleet does not have yet, null: unknown */

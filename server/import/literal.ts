@@ -17,7 +17,6 @@ export class Expression {
 const LINE_WIDTH = 110
 const NAME = /^[A-Za-z_$][\w$]*$/
 // Control characters, line ends of JavaScript, half characters, and characters that show a line in another order.
-// eslint-disable-next-line no-control-regex
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]|\p{Surrogate}/gu
 
 /**

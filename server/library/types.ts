@@ -244,5 +244,3 @@ export type RolloutStep = {
   startedAt: string | null
   finishedAt: string | null
 }
-
-export {}

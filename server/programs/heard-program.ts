@@ -118,7 +118,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     const copy = calls.descriptorOf(place.pid, place.fd)
     try {
       const query = socketQuery(name, { protocol, isV6Only: () => copy < 0 ? hasBoundV4(name) : loadPosix()?.isV6Only(copy) === true }, () => readlinkSync(`/proc/${place.pid}/cwd`))
-      const why = query && whyOwn(query, { thread, pid: place.pid, copy })
+      const why = query && whyOwn(query, { thread, copy })
       if (why) note(why)
       if (query === null || why || isInOwnFolder(query)) return calls.goOn(listener, id)
       if (copy < 0) note(`what it has set on its sockets before bind(2) is lost (pidfd_getfd: ${helper.errorText(-copy)}): ${ADD_RIGHT}`)
@@ -134,7 +134,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
   }
 
   /** @returns why the master cannot bind it for the program; null: it can */
-  function whyOwn ({ port, address }: SocketQuery, { thread, pid, copy }: { thread: number, pid: number, copy: number }): string | null {
+  function whyOwn ({ port, address }: SocketQuery, { thread, copy }: { thread: number, copy: number }): string | null {
     if (bound.size >= MAX_ADDRESSES) return `it binds more than ${MAX_ADDRESSES} addresses: its workers share the first ones alone`
     if (port === -1) return isInOurFiles(thread) ? null : `it sees other files than clusterdeck (chroot, mount namespace), so its socket ${address} is its own, and restarts fail clients there`
     return isInOurNetwork(thread, copy) ? null : `it is in another network than clusterdeck (network namespace), so port ${port} is its own there, and restarts fail clients`

@@ -37,7 +37,6 @@ const CODE = /\.([cm]?[jt]s|[jt]sx)$/
 const SQLITE = Buffer.from('SQLite format 3\0')
 const HEALTH_PATH = /['"`](\/(?:api\/)?_?(?:healthz?|health-?check|readyz?|livez))['"`]/g
 /** Names that can be written into an option and onto a terminal. */
-// eslint-disable-next-line no-control-regex
 const USABLE = /^[^\u0000-\u001f\u007f-\u009f\\]+$/
 
 /**

@@ -17,7 +17,6 @@ const KEPT = 0o755
 const USUAL = Object.freeze({ folder: 0o755, file: 0o644 })
 /** Whoever unpacks has to read, to change and to remove. */
 const OWNERS = Object.freeze({ folder: 0o700, file: 0o600 })
-// eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f]/
 
 /**

@@ -43,7 +43,6 @@ function escapedSpecifiers (text: string) {
 }
 
 function mustBePrintable (what: string, text: string) {
-  // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u001f\u007f]/.test(text)) throw unitRefusal(what, 'no line breaks and no other control characters', text)
   return text
 }

@@ -71,7 +71,6 @@ test('the command line prints groups and one of them, without what would move th
   assert.match(list.stdout, /^ID {2}STATE .*\n 3 {2}open .*handler2 \(app\.js\)\n/)
   const one = await cli('crashes 2')
   for (const part of ['group     2, open (new)', 'handler1 (/srv/app.js:1:1)', 'caused by TypeError: inner', 'GET /pay for 12 ms', '  last words']) assert.ok(one.stdout.includes(part), `${part} in ${one.stdout}`)
-  // eslint-disable-next-line no-control-regex
   assert.doesNotMatch(list.stdout + one.stdout, /\u001b/)
   assert.equal(JSON.parse((await cli('crashes --json --state open')).stdout).items.length, 3)
   assert.equal((await cli('crashes --q nothing')).stdout, 'no crashes\n')

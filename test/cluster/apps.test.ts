@@ -34,7 +34,7 @@ describe('several apps', { concurrency: 3 }, () => {
     await until(() => apps.deck('shop')?.master.pid !== master.pid, 'the next master')
     await until(async () => (await apps.run('status -n shop', tempFolder())).code === 0, 'an answer of the next master')
     // For a moment the other apps start.
-    await until(async () => /^rollout 1 \(restart\) succeeded/.test((await apps.run('restart mail --wait')).stdout), 'a restart under the next master')
+    await until(async () => (await apps.run('restart mail --wait')).stdout.startsWith('rollout 1 (restart) succeeded'), 'a restart under the next master')
     await up.says(/^mail {2}\| .*rollout\.succeeded/m)
     assert.equal((await apps.run('stop -n loop', tempFolder())).code, 0)
     await up.says(/^loop {2}\| stopped$/m)

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { createContract } from '../support/api-contract.ts'
-import { startFleet, startMember, type Member } from '../support/fleet.ts'
+import { startFleet, startMember } from '../support/fleet.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
 
 const skip = withoutNats

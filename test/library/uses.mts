@@ -48,7 +48,7 @@ const pid: number | null | undefined = worker?.pid
 const rss: number | undefined = worker?.vitals?.rssBytes
 const [url]: string[] = status.app.addresses
 // @ts-expect-error
-status.workers.at(0).pid
+void status.workers.at(0).pid
 // @ts-expect-error
 if (status.state === 'stopped') console.log(address, link, token, opened, phase, release.id, pid, rss, url)
 

@@ -4,7 +4,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { toTable } from '../apps/report.ts'
-import { startDeck, type Deck } from '../support/deck.ts'
+import { startDeck } from '../support/deck.ts'
 import { createOwner } from '../support/owner.ts'
 import { freePort } from '../support/ports.ts'
 import { pssMegabytes } from '../support/process-figures.ts'
@@ -23,8 +23,6 @@ const OLD_WORKERS = 8
 const SETTLE_MS = 3000
 /** Close codes that say what happens: RFC 6455 and the registry of IANA. */
 const PROPER = [1000, 1001, 1012]
-
-type Sockets = ReturnType<typeof createWebSockets>
 
 const port = await freePort()
 const deck = await startDeck(createOwner(), new URL('programs/echo.ts', import.meta.url).pathname, { workers: 2, env: { PORT: String(port) }, flags: [`--drain-max-old-workers=${OLD_WORKERS}`, ...flag] })

@@ -11,8 +11,6 @@ import { tempFolder } from './folder.ts'
 import { until } from './until.ts'
 import type { TestContext } from 'node:test'
 
-type AppsFolder = ReturnType<typeof openApps>
-
 /**
  * A folder with several apps in its config file, and a list of running decks of its own.
  * @param t its decks end with it, however that ends

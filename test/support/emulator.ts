@@ -34,9 +34,9 @@ export function createEmulator ({ rows, columns }: { rows: number, columns: numb
   }
 
   function write (text: string) {
-    const [whole, cut = ''] = /^(.*?)(\u001b(?:\[[\d;?]*)?)?$/s.exec(rest + text)?.slice(1) ?? [''] // eslint-disable-line no-control-regex
+    const [whole, cut = ''] = /^(.*?)(\u001b(?:\[[\d;?]*)?)?$/s.exec(rest + text)?.slice(1) ?? ['']
     rest = cut
-    for (const [, sequence, control, plain] of whole.matchAll(/(\u001b\[[\d;?]*[A-Za-z])|([\u0000-\u001f\u007f-\u009f])|([^\u0000-\u001f\u007f-\u009f]+)/g)) { // eslint-disable-line no-control-regex
+    for (const [, sequence, control, plain] of whole.matchAll(/(\u001b\[[\d;?]*[A-Za-z])|([\u0000-\u001f\u007f-\u009f])|([^\u0000-\u001f\u007f-\u009f]+)/g)) {
       if (!modes.isAlternate && sequence === undefined) usual += control ?? plain
       else if (sequence !== undefined) obey(sequence)
       else if (control !== undefined) move(control)
@@ -74,7 +74,7 @@ export function createEmulator ({ rows, columns }: { rows: number, columns: numb
   }
 
   function obey (sequence: string) {
-    const [, mark, numbers, command] = /^\u001b\[(\??)([\d;]*)([A-Za-z])$/.exec(sequence) ?? [] // eslint-disable-line no-control-regex
+    const [, mark, numbers, command] = /^\u001b\[(\??)([\d;]*)([A-Za-z])$/.exec(sequence) ?? []
     const values = numbers?.split(';').map(Number) ?? []
     if (mark === '?' && (command === 'h' || command === 'l')) setMode(values[0], command === 'h')
     else if (command === 'H') [y, x] = [Math.min(rows, values[0] || 1) - 1, Math.min(columns, values[1] || 1) - 1]

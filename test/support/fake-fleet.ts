@@ -5,8 +5,7 @@ import type { AppFleet as Fleet, FleetStatus } from '../../server/fleet/app-flee
 import type { Host, Member } from '../../server/fleet/presence.ts'
 import type { Presence } from '../../server/fleet/nats-connection.ts'
 
-/** A fleet without a NATS server, for tests of the admin side: it is what the test says, and its rollout is a real document. */
-type FakeFleet = ReturnType<typeof createFakeFleet>
+// A fleet without a NATS server, for tests of the admin side: it is what the test says, and its rollout is a real document.
 
 const AT = '2026-01-01T12:00:00.000Z'
 const CODE = Object.freeze({ version: '1.4.2', commit: '4be1a4be1a' })

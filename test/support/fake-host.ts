@@ -63,7 +63,7 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
     },
     add: addApp,
     view: (name: string) => known.get(name)?.view,
-    deck: (name: string) => (known.get(name)?.admin as Admin).deck,
+    deck: (name: string) => known.get(name)!.admin!.deck,
     whenStarted: (name: string, start: Start) => starts.set(name, start),
     change,
     /** @param next what it says of itself from now on, one after the other */

@@ -52,11 +52,11 @@ function check (type: string, value: any, where: string) {
   const fields = messages.get(type)
   if (fields) return checkMessage(fields, value, where)
   if (enums.has(type)) return assert.ok(enums.get(type)?.includes(value), `${where}: no ${type}: ${value}`)
-  if (/64$/.test(type)) return assert.match(String(value), /^-?\d+$/, where)
+  if (type.endsWith('64')) return assert.match(String(value), /^-?\d+$/, where)
   if (type === 'bytes') return assert.match(value, /^([0-9a-f]{16}|[0-9a-f]{32})$/, where)
   const expected = type === 'bool' ? 'boolean' : type === 'string' ? 'string' : 'number'
   assert.equal(typeof value, expected, where)
-  if (/32$/.test(type)) assert.ok(Number.isInteger(value), where)
+  if (type.endsWith('32')) assert.ok(Number.isInteger(value), where)
 }
 
 function checkMessage (fields: Field[], value: any, where: string) {
@@ -89,7 +89,7 @@ export function decode (type: string, bytes: Buffer): Record<string, any> {
   function readValues ({ type: of }: Field, wireType: number): any[] {
     if (wireType === 0) {
       const value = readVarint()
-      return [of === 'bool' ? value === 1n : /64$/.test(of) ? String(value) : Number(value)]
+      return [of === 'bool' ? value === 1n : of.endsWith('64') ? String(value) : Number(value)]
     }
     if (wireType === 1) return [read64(of)]
     assert.equal(wireType, 2)

@@ -697,7 +697,6 @@ test('what another member answers is told in a line, whatever it is, and reaches
   const cli = dataFolder(t, { adminUrl: await serve(t, (_req, res) => json(res, 200, evil)) })
   for (const command of ['restart', 'deploy', 'rollback', 'restart --wait', 'scale 2']) {
     const { stdout, stderr } = await cli(`${command} --member web-2`)
-    // eslint-disable-next-line no-control-regex
     assert.doesNotMatch(stdout + stderr, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/, command)
   }
 })
@@ -735,7 +734,6 @@ test('no command shows a terminal what could steer it, whatever apps, commits an
     const [stdout, stderr] = [stream(true), stream(words[0] !== 'open')]
     await runCommandLine(words, { stdout, stderr, stdin: {} as any, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN, CLUSTERDECK_TIMEOUT: '1s', HOME: cwd }, cwd })
     if (shown.includes('evil')) shownCount++
-    // eslint-disable-next-line no-control-regex
     assert.doesNotMatch(shown, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/, words.join(' '))
   }
   assert.ok(shownCount > 20, `${shownCount} of ${lines.length}`)

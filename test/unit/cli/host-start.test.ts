@@ -44,7 +44,7 @@ test('a host that does not run is started in its own folder and session, without
   assert.deepEqual([command, flags, cwd], ['host', ['--admin-port', '9801'], folder])
   assert.deepEqual(['NODE_OPTIONS', 'PORT', 'NODE_ENV', 'CLUSTERDECK_WORKERS', 'CLUSTERDECK_TOKEN'].filter((name) => own[name] !== undefined), [])
   assert.deepEqual([own.CLUSTERDECK_ADMIN_PORT, own.CLUSTERDECK_HOST_DIR, own.CLUSTERDECK_RUNTIME_DIR, own.PWD, own.SECRET_OF_SHELL], ['9800', folder, env.CLUSTERDECK_RUNTIME_DIR, folder, 'kept'])
-  const { pid } = host.recipient?.processes[0] as any
+  const { pid } = host.recipient!.processes[0]
   assert.equal(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[3], String(pid), 'it leads a session')
   assert.equal(child?.pid, pid)
   assert.deepEqual(await ensure(), { master: host, child: null })

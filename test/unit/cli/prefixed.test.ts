@@ -23,7 +23,6 @@ test('each line has the name of its program in front, and moves no cursor', asyn
 })
 
 test('names have a colour each on a terminal, unless somebody wants none', async () => {
-  // eslint-disable-next-line no-control-regex
   const colours = (text: string) => text.match(/\u001b\[\d+m/g)
   const { output, say } = open({ isTTY: true, env: { TERM: 'xterm' } })
   say('shop', 'a')

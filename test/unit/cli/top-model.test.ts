@@ -137,7 +137,7 @@ test('it fits each terminal, and shows no control character of anybody', () => {
         assert.equal(text.length, rows)
         for (const line of text) {
           assert.ok(widthOf(line) <= columns, `${columns}: ${line}`)
-          assert.doesNotMatch(line, /[\u0000-\u001f\u007f-\u009f\u202e]/) // eslint-disable-line no-control-regex
+          assert.doesNotMatch(line, /[\u0000-\u001f\u007f-\u009f\u202e]/)
         }
       }
     }

@@ -9,7 +9,7 @@ import { startAdmin, TOKEN } from '../../support/admin.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
 
-const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/ // eslint-disable-line no-control-regex
+const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/
 const OPEN = '\u001b[?1049h\u001b[?25l\u001b[?7l'
 const CLOSE = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 

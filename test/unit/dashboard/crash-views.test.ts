@@ -17,7 +17,6 @@ const NOW = Date.parse('2026-01-01T00:01:00.000Z')
 const MARKUP = '<x-evil onload="1">\'"&</title></pre>'
 const HOSTILE = `${MARKUP}\u202e\u0000\u001b[31m\u001b]0;title\u0007\r\n\u2028\u0085`
 const INJECTED = /<x-evil|" onload="|'"&<\/title>/
-// eslint-disable-next-line no-control-regex
 const DANGEROUS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028]/
 const views = createViews()
 

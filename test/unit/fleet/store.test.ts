@@ -15,7 +15,7 @@ const BY: { actor: string, named: string[] } = { actor: 'ada', named: [] }
 
 let nats: Nats
 const ends: (() => unknown)[] = []
-before(async (t) => {
+before(async () => {
   if (!skip) nats = await startNats({ after: (end: () => unknown) => ends.push(end) } as any)
 })
 test.after(async () => { for (const end of ends) await end() })

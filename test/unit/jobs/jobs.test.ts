@@ -354,7 +354,7 @@ describe('what is kept', () => {
     commands[0].write('def', 'stderr')
     assert.deepEqual(output?.since(2), { parts: [{ stream: 'stdout', text: 'c' }, { stream: 'stderr', text: 'def' }], place: 6, missed: 0 })
     commands[0].write('x'.repeat(65_536 - 2))
-    const { parts, missed, place } = output?.since(0) as any
+    const { parts, missed, place } = output!.since(0)!
     assert.deepEqual([parts[0].text, missed, place], ['ef', 4, 65_540])
   })
 })

@@ -27,7 +27,7 @@ describe('workers on standby', () => {
     const { standby, workers, readyWorkers } = snapshotOf(pool.state)
     assert.deepEqual([standby.wanted, standby.ready, standby.problem, readyWorkers], [2, 2, null, 2])
     assert.deepEqual(workers.map(({ id }) => id), [1, 2], 'they are none of the slots')
-    assert.deepEqual([...pool.deadlines.keys()].filter((key) => /^ready:/.test(key)), [], 'nobody is in a hurry any more')
+    assert.deepEqual([...pool.deadlines.keys()].filter((key) => key.startsWith('ready:')), [], 'nobody is in a hurry any more')
   })
 
   test('are none unless they are wanted', () => {

@@ -292,7 +292,6 @@ test('mirrors whole lines on a terminal, with the slot in front and nothing that
   await logs.close()
   const lines = terminal.text().split('\n')
   assert.equal(lines.length, 4)
-  // eslint-disable-next-line no-control-regex
   assert.deepEqual(lines.slice(0, 3).map((line) => line.replace(/\u001b\[3\dm|\u001b\[39m/g, '')), ['1 │ half red over', '1 │ and more', '1 │ no end'])
 })
 
