@@ -35,7 +35,7 @@ const ROOMS: Record<string, Room> = {
   jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.ts', 'lifecycle/duration.ts', 'system/'], never: OF_THE_CLUSTER },
   keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.ts', '../workers/look-together.ts', 'lifecycle/', 'system/', 'systemd/'], never: PACKAGES },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.ts'] },
-  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.ts', 'launch/node-options.ts', 'lifecycle/', 'system/own-variables.ts', 'system/process-group.ts', 'system/without-url-secrets.ts', 'vitals/', '../db/cursor.ts', '../public/format.ts', '../workers/'] },
+  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.ts', 'launch/node-options.ts', 'lifecycle/', 'system/app-node.ts', 'system/own-variables.ts', 'system/process-group.ts', 'system/without-url-secrets.ts', 'vitals/', '../db/cursor.ts', '../public/format.ts', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/', '../public/log-levels.ts', '../public/log-query.ts'] },
@@ -44,10 +44,10 @@ const ROOMS: Record<string, Room> = {
   alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert-kinds.ts', 'system/closing.ts', 'system/loopback.ts'] },
   telemetry: { because: 'collectors are told what the rooms hand over', may: ['events/', 'system/', '../public/log-levels.ts', '../workers/protocol.ts'], never: OF_THE_CLUSTER },
   events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.ts'] },
-  config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.ts', 'lifecycle/ready-line.ts', 'system/built.ts', 'system/loopback.ts', 'system/trust.ts', 'system/without-url-secrets.ts', 'system/working-folder.ts'] },
+  config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.ts', 'lifecycle/ready-line.ts', 'system/app-node.ts', 'system/built.ts', 'system/loopback.ts', 'system/trust.ts', 'system/without-url-secrets.ts', 'system/working-folder.ts'] },
   launch: { because: 'what would run is told by the files alone', may: [], never: PACKAGES },
-  system: { because: 'the system below knows nobody above', may: ['../db/lock.ts'] },
-  systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.ts', '../workers/socket-file.ts'] },
+  system: { because: 'the system below knows nobody above', may: ['run-on.js', '../db/lock.ts'] },
+  systemd: { because: 'the service manager is told what the rooms hand over', may: ['run-on.js', 'system/', 'health.ts', '../workers/socket-file.ts'] },
   admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.ts', 'mcp/', 'system/connection-owner.ts', 'system/heap.ts', 'telemetry/'], never: OF_THE_CLUSTER },
   mcp: { because: 'agents ask by the API alone', may: ['api/', 'config/', 'manual.ts', 'preview-facts.ts', 'system/one-line.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'crash-issue.ts', 'doctor/finding.ts', 'events/kinds.ts', 'events/notices.ts', 'vitals/columns.ts', '../public/flame-tree.ts', '../public/log-levels.ts', '../public/log-query.ts'], never: OF_THE_CLUSTER },
@@ -55,7 +55,7 @@ const ROOMS: Record<string, Room> = {
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.ts', 'config/app-states.ts', 'config/line-place.ts', 'config/member-name.ts', 'health.ts', 'last-known.ts', 'system/', '../public/format.ts'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master', may: ['config/', 'launch/packages.ts', 'lifecycle/duration.ts', 'system/built.ts', 'system/home-folder.ts', 'system/one-line.ts', 'system/own-variables.ts', 'system/process-owner.ts', 'system/trust.ts', 'system/user.ts'], never: OF_THE_CLUSTER },
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.ts', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/', 'events/kinds.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/', 'manual.ts', 'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/built.ts', 'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts', 'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts', 'system/own-variables.ts', 'system/place-text.ts', 'system/process-identity.ts', 'system/process-owner.ts', 'system/process-tree.ts', 'system/recipient.ts', 'system/running-decks.ts', 'system/shell-limits.ts', 'system/start-trace.ts', 'system/trust.ts', 'system/user.ts', 'system/wait-at-most.ts', 'system/working-folder.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['run-on.js', 'keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/', 'events/kinds.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/', 'manual.ts', 'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/built.ts', 'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts', 'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts', 'system/own-variables.ts', 'system/place-text.ts', 'system/process-identity.ts', 'system/process-owner.ts', 'system/process-tree.ts', 'system/recipient.ts', 'system/running-decks.ts', 'system/shell-limits.ts', 'system/start-trace.ts', 'system/trust.ts', 'system/user.ts', 'system/wait-at-most.ts', 'system/working-folder.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
   'cli/start.ts': { because: 'the command that becomes a master loads it, and asks nothing else of it', may: ['cli/', 'config/', 'host/host-master.ts', 'host/master.ts', 'keeper/link.ts', 'system/'], never: OF_THE_CLUSTER },
   '../workers': { because: 'workers run inside the app: they import node and their siblings alone', may: [], never: PACKAGES },
   '../workers/demo': { because: 'the demo runs inside the app: it imports node and its siblings alone', may: [], never: PACKAGES },
@@ -68,11 +68,11 @@ const ROOMS: Record<string, Room> = {
  * above it alone, so there is no circle among types either; so may a value, where the file that imports it is in no room.
  */
 const ORDER = [
-  'errors.ts', 'causes.ts', 'problem.ts', 'cron-words.ts', 'held-words.ts', '../public/format.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/log-text.ts', '../public/readable-text.ts', '../public/flame-tree.ts', 'launch', 'events', 'lifecycle',
+  'node-needed.js', 'run-on.js', 'errors.ts', 'causes.ts', 'problem.ts', 'cron-words.ts', 'held-words.ts', '../public/format.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/log-text.ts', '../public/readable-text.ts', '../public/flame-tree.ts', 'launch', 'events', 'lifecycle',
   '../db', 'system', 'config', '../workers', 'systemd', 'programs', 'vitals', 'crashes', 'crash-issue.ts', 'crash-reasons.ts', 'health.ts', 'logs',
   'releases', 'keeper', 'cluster', 'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet', 'preview.ts', 'preview-facts.ts', 'deck.ts',
   'api', '../public', 'manual.ts', 'dashboard', 'mcp', 'admin', 'handover', 'terminal.ts', 'app', 'import',
-  'host', 'library', 'index.ts', 'not-loaded.ts', 'cli', 'command-line.ts', 'compile-cache.js', 'own-code.js', 'run-here.js', 'node-needed.js', 'run-on.js', 'cli.js'
+  'host', 'library', 'index.ts', 'not-loaded.ts', 'cli', 'command-line.ts', 'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js'
 ]
 
 /** @param file from the top @param text what it holds @returns a sentence for each import that is not as the tables have it */
