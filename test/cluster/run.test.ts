@@ -14,7 +14,7 @@ import { findProcesses } from '../support/leftovers.ts'
 import { until } from '../support/until.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const support = (name: string) => new URL(`../support/${name}.js`, import.meta.url).href
+const support = (name: string) => new URL(`../support/${name}.ts`, import.meta.url).href
 
 /** What the next file would meet, or the machine would keep. */
 const LEAVES = `
@@ -87,7 +87,7 @@ describe('test/run.ts', { concurrency: true }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`leaves no lane, no browser, no deck and no file behind when npm test is ended by ${signal}`, async (t) => {
       const { child, folder, mark, ended } = run(t, IN_THE_WAY, ['npm', 'test', '--'])
-      await new Promise((resolve) => child.stdout.on('data', (chunk) => { if (String(chunk).includes('it runs')) resolve(null) }))
+      await Promise.race([ended.then(({ stdout }) => assert.fail(stdout)), new Promise((resolve) => child.stdout.on('data', (chunk) => { if (String(chunk).includes('it runs')) resolve(null) }))])
       const commands = findProcesses(mark).map(({ command }) => command).join('\n')
       for (const part of ['lane.ts', 'chromium', 'cli.js start', 'hello.js']) assert.ok(commands.includes(part), `${part} in ${commands}`)
       child.kill(signal)
