@@ -40,10 +40,7 @@ export type DeckOptions = {
   args?: string[]
   /** Node options for every worker, such as --max-old-space-size=512 */
   execArgv?: string[]
-  /**
-   * the Node of the app: its path, or a version that nvm, fnm, volta, mise or asdf has installed, or that is the node
-   * of PATH; default: that of .nvmrc, .node-version or volta, if it is installed, else the one with which the command was typed
-   */
+  /** the Node of the app: its path, or a version that nvm, fnm, volta, mise or asdf has installed, or that is the node of PATH; default: that of .nvmrc, .node-version or volta, if it is installed, else the one with which the command was typed */
   node?: number | string
   /** the folder in which the app runs; default: the working folder */
   cwd?: string

@@ -1,3 +1,4 @@
+import { StringDecoder } from 'node:string_decoder'
 import { errorText } from '../errors.ts'
 import type { ChildProcess } from 'node:child_process'
 import type { EventEmitter } from 'node:events'
@@ -64,12 +65,18 @@ function isAnswer (cmd: unknown) {
 function guardReading (child: ChildProcess, onInvalidMessage: (reason: string) => void) {
   const channel = bySymbol(child, 'kChannelHandle')?.value
   const onread = channel?.onread
-  const rest = channel && bySymbol(channel, 'kJSONBuffer')?.key
+  const [rest, decoder] = ['kJSONBuffer', 'kStringDecoder'].map((name) => channel && bySymbol(channel, name)?.key)
   // One of the internals that are used here is another one in this version of Node.
-  if (typeof onread !== 'function' || rest === undefined) return
+  if (typeof onread !== 'function' || rest === undefined || decoder === undefined) return
 
-  channel.onread = function (chunk: ArrayBuffer | undefined) {
+  // Node alone knows how much of a buffer it has read: what is behind that, from 24 on, is of an earlier message.
+  const ours = new StringDecoder()
+  let text = ''
+  channel[decoder] = { write: (bytes: Buffer) => (text = ours.write(bytes)) }
+
+  channel.onread = function () {
     const before = channel[rest]
+    text = ''
     try {
       onread.apply(channel, arguments)
       if (channel[rest].length <= MAX_LINE_CHARS) return
@@ -77,7 +84,7 @@ function guardReading (child: ChildProcess, onInvalidMessage: (reason: string) =
       channel[rest] = ''
     } catch (error) {
       onInvalidMessage(`a message that is no JSON: ${errorText(error)}`)
-      channel[rest] = readBehind(before + Buffer.from(chunk ?? new ArrayBuffer(0)).toString())
+      channel[rest] = readBehind(before + text)
     }
   }
 
