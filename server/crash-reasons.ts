@@ -47,9 +47,8 @@ export function crashReasons (slots: number[], sources: Sources): Reason[] {
 function lastReason (slot: number, { history, crashes }: Sources): Reason | null {
   const exit = history.page({ type: 'worker.exited', slot, limit: MAX_EXITS }).items.find(({ cause }) => isOneOf(FAULTS, cause))
   if (!exit) return null
-  const crashGroup = exit.detail?.crashGroup ?? null
+  const { crashGroup = null, hint } = exit.detail ?? {}
   const group = crashGroup === null ? null : attempt(() => crashes.group(crashGroup))
-  const { hint } = exit.detail ?? {}
   const why = group ? nameOf(group) : exit.message ?? String(exit.cause)
   // It is ours, and is shown as a whole.
   const text = hint ? `${toLine(why.replace(`; ${hint}`, ''))}; ${hint}` : toLine(why)

@@ -332,5 +332,5 @@ export function changeOfScale (history: Past, now: number) {
   const event = lastOf(history, ['scale.changed'])
   const workers = now === 1 ? '1 worker' : `${now} workers`
   // The history may not have who it was, or nobody was it: a script can send any number.
-  return event?.detail?.to === now ? `${doerOf(event)} has set it to ${workers} since you opened this` : `It is set to ${workers} now`
+  return Number(event?.detail?.to) === now ? `${doerOf(event)} has set it to ${workers} since you opened this` : `It is set to ${workers} now`
 }

@@ -298,7 +298,5 @@ function unlessKnown (error: unknown) {
 }
 
 function createOutcome (): { promise: Promise<number>, resolve: (exitCode: number) => void, reject: (error: unknown) => void } {
-  const outcome: any = {}
-  outcome.promise = new Promise((resolve, reject) => Object.assign(outcome, { resolve, reject }))
-  return outcome
+  return Promise.withResolvers()
 }

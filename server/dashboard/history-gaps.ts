@@ -61,6 +61,7 @@ function toMs (time: string | number) {
 /** @returns newest first */
 function lossesOf (history: Pick<History, 'page'>, type: string): Gap[] {
   return history.page({ type, limit: MAX_OUTAGES }).items.flatMap(({ at, detail }) => {
-    return detail?.lost > 0 && detail?.from ? [{ at, since: detail.since ?? null, lost: detail.lost, from: detail.from, to: detail.to }] : []
+    const { lost = 0, from, since = null, to = at } = detail ?? {}
+    return lost > 0 && from ? [{ at, since, lost, from, to }] : []
   })
 }

@@ -88,8 +88,8 @@ export function createNotices ({ history, events }: {
   }
 
   function forget ({ detail }: DeckEvent) {
-    const notice = open.get(detail?.kind)
-    if (notice && notice.id <= detail?.notice) open.delete(notice.kind)
+    const notice = open.get(detail?.kind as NoticeKind)
+    if (notice && notice.id <= Number(detail?.notice)) open.delete(notice.kind)
   }
 }
 

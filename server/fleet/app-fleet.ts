@@ -110,7 +110,7 @@ export type Scope = {
   run: <T>(work: () => T) => T
   call: (work: () => unknown) => void
   /** What a fleet has to know of an app. */
-  bind: <A extends any[]>(handler: (...args: A) => unknown) => (...args: A) => void
+  bind: <A extends unknown[]>(handler: (...args: A) => unknown) => (...args: A) => void
 }
 export type AppPart = {
   /** its name */

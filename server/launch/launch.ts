@@ -61,7 +61,7 @@ const OF_A_SCRIPT = /^(npm_.*|PATH|NODE_PATH)$/
  * @param surroundings `stripsTypes`: whether the workers' Node runs TypeScript unasked
  * @throws {DeckError} entry-not-found, invalid-config; with `details: { reason }` where it is no Node program
  */
-export function resolveLaunch (wish: Wish, { env = process.env, stripsTypes = (process.features as any).typescript }: { env?: Environment, stripsTypes?: unknown } = {}): Launch {
+export function resolveLaunch (wish: Wish, { env = process.env, stripsTypes = process.features.typescript }: { env?: Environment, stripsTypes?: unknown } = {}): Launch {
   const { cwd, execArgv = [], source = wish.script === undefined ? 'entry' : 'script' } = wish
   const received = receivedOf(wish)
   const command: Command = { words: [], cwd, env: {}, execArgv: [], notes: [], source, received }

@@ -12,6 +12,7 @@ import type { Guard } from './rollout/guard.ts'
 import type { Standby } from './standby.ts'
 import type { Boot, BootCost } from './boot-room.ts'
 import type { Exit } from './loss.ts'
+import type { NewEvent } from '../events/stream.ts'
 
 /** durations in ms */
 export type LifecycleOptions = {
@@ -400,8 +401,7 @@ export type Command = { type: 'fork', worker: number, slot: number | null, relea
    | { type: 'cancel-next', reason: string }
    | { type: 'finish' }
 
-/** an event without id and time, see server/events/stream.ts */
-export type Fact = { type: string } & Record<string, any>
+export type Fact = NewEvent
 
 export type Refusal = { code: 'rollout-running' | 'rollout-ended' | 'rollout-state' | 'upgrade-running' | 'drifted' | 'not-possible' | 'starting' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }
 

@@ -125,7 +125,7 @@ function answerCalls (calls: SystemCalls, waits: HelperCalls) {
     programs.set(order.program, program)
     lookAnew()
     noteWork(program, 0n)
-    orders[order.type](program, order as any, message.descriptor)
+    orders[order.type](program, order as never, message.descriptor)
     return true
   }
 

@@ -170,7 +170,7 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
 
   function restoreRow ({ number, outcome, deployedMs, body, arguments: words, marks }: ReleaseRow) {
     lastNumber = Math.max(lastNumber, number)
-    const { stamp = null, rollout = null, setback = null, rewritten = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body
+    const { stamp = null, rollout = null, setback = null, rewritten = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body as Partial<Item>
     const ours = known.get(number)
     // One that this master has adopted already keeps the spec that it goes on with; its marks are those of its deploy.
     if (ours) return Object.assign(ours, { stamp, marks, rollout, setback, rewritten, servedMs: servedMs ?? ours.servedMs })

@@ -47,7 +47,7 @@ export function toProtobuf (request: object): Buffer {
   return encodeMessage(REQUEST, request)
 }
 
-function encodeMessage (fields: Fields, message: Record<string, any>): Buffer {
+function encodeMessage (fields: Fields, message: object): Buffer {
   const parts = []
   for (const [name, value] of Object.entries(message)) {
     const [number, type] = fields[name]
