@@ -237,14 +237,16 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     }
   }
 
-  function toOrder (command: DeckCommand): any {
+  function toOrder (command: DeckCommand) {
     if (command.type === 'upgrade') return checkedUpgrade(command, { config, isKept: isKept() })
-    return command.type === 'rollout' && command.kind === 'rollback' ? toRollback(command) : command
+    return command.type === 'rollout' ? withSource(command) : command
   }
 
-  function toRollback ({ release = releases.before(supervisor.snapshot().release.id), ...command }: { release?: string }) {
-    releases.checkReturn(release)
-    return { ...command, source: { release } }
+  function withSource ({ release, ...order }: Extract<DeckCommand, { type: 'rollout' }>) {
+    if (order.kind !== 'rollback') return order
+    const source = { release: release ?? releases.before(supervisor.snapshot().release.id) }
+    releases.checkReturn(source.release)
+    return { ...order, source }
   }
 }
 

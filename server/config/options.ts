@@ -492,7 +492,7 @@ function shapeOf (field: z.ZodType): Record<string, z.ZodType> | undefined {
 }
 
 /** @returns what its default wraps */
-function innerOf ({ def }: z.ZodType): z.ZodType | undefined {
+export function innerOf ({ def }: z.ZodType): z.ZodType | undefined {
   return 'innerType' in def && def.innerType instanceof z.ZodType ? def.innerType : undefined
 }
 

@@ -22,7 +22,8 @@ import type { Started } from './history-filters.ts'
 /** The pages of a host: the list of its apps, and what all of them have together. */
 export type Apps = Pick<import('../api/apps.ts').Apps, 'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet'>
 type Sources = { apps: Apps, history: History, now: () => number, render: Views['render'], can?: Powers, tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions }
-type HostPage = LivePage & Page
+type Asked = Sources & { can: Powers, params: URLSearchParams, id: string, describe?: () => Json, isAtLoopback?: boolean }
+type HostPage = LivePage<Asked> & Page<Asked>
 
 /** The elements around every page that change, by id, as in frame.ts. */
 const FRAME_FRAGMENTS = Object.freeze(['trouble'])
@@ -96,8 +97,6 @@ function docsPage ({ id, now, describe }: { id: string, now: () => number, descr
 function apiPage ({ id, now, describe }: { id: string, now: () => number, describe?: () => Json }) {
   return operationsPageModel({ group: id, now: now(), describe })
 }
-
-type Asked = Sources & { can: Powers, params: URLSearchParams }
 
 function historyPage (asked: Asked) {
   return historyPageModel(historyOf(asked))

@@ -16,7 +16,7 @@ export type Exit = { pid: number, code: number | null, signal: string | null }
 /** `hang`: why the keeper has ended it; `fault`: it goes on, and only its part for this app has ended, by an exception. */
 export type Predecessor = Exit & { hang?: Hang | null, fault?: { message: string, stack: string | null } }
 /** by type */
-type MessagesOfKeeper = { [Message in FromKeeper as Message['type']]: Message }
+export type MessagesOfKeeper = { [Message in FromKeeper as Message['type']]: Message }
 export type Handlers = { [Type in keyof MessagesOfKeeper]: (message: MessagesOfKeeper[Type]) => void }
 
 /**
