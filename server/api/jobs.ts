@@ -59,6 +59,7 @@ const ORDER = z.strictObject({
   process: z.strictObject({ pid: NUMBER, startTime: z.string().max(100) }).optional()
     .describe('a process of this machine in which it runs already, in a terminal of its own: nothing is started')
 })
+export type Place = z.infer<typeof PLACE>
 const PLACE = z.strictObject({
   release: RELEASE_NAME,
   cwd: z.string(),

@@ -74,7 +74,7 @@ export function lastingHost (first: Master, env: Env): Pick<ApiClient, 'get' | '
  */
 export async function appsOfHost (env: Env): Promise<AppView[]> {
   const host = findHost(env)
-  return host === null ? [] : (await callHost(host, { env }).get('/apps')).items
+  return host === null ? [] : (await callHost(host, { env }).get<{ items: AppView[] }>('/apps')).items
 }
 
 /** @returns whether it has stopped its apps, where it has ended; null: it runs */
