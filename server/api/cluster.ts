@@ -67,6 +67,7 @@ const STANDBY = z.strictObject({
   }))
 }).meta({ id: 'Standby' })
 
+export type OpenRequests = z.infer<typeof REQUESTS>
 const REQUESTS = z.strictObject({
   items: z.array(z.strictObject({
     method: z.string(),

@@ -28,7 +28,7 @@ export const EVENT = z.strictObject({
   signal: z.string().nullable(),
   uptimeMs: COUNT.nullable(),
   message: z.string().nullable().describe('one sentence for people'),
-  detail: z.record(z.string(), z.any()).nullable()
+  detail: z.record(z.string(), z.unknown()).nullable()
 }).meta({ id: 'Event' })
 
 type Parts = {

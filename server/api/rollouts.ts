@@ -106,6 +106,7 @@ const MOMENT = z.strictObject({
 }).meta({ examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada', passed: null }] })
 
 /** A rollout with all its details; null: not kept. */
+export type RolloutInFull = z.infer<typeof ROLLOUT_STORY>
 const ROLLOUT_STORY = z.strictObject({
   ...ROLLOUT.shape,
   timeline: z.array(MOMENT).nullable().describe('the story of the whole rollout: the last 100 entries, oldest first; `steps` has that of each slot'),
