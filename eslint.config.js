@@ -93,7 +93,7 @@ const LAYERS = [
  * either. A folder stands for all that is in it.
  */
 const ORDER = [
-  'server/errors.ts', 'server/causes.ts', 'server/problem.ts', 'server/cron-words.ts', 'server/held-words.ts', 'public/format.ts', 'public/log-levels.ts', 'public/log-query.ts', 'public/readable-text.ts', 'public/flame-tree.ts', 'server/launch', 'server/events', 'server/lifecycle',
+  'server/api/shapes.ts', 'server/errors.ts', 'server/causes.ts', 'server/problem.ts', 'server/cron-words.ts', 'server/held-words.ts', 'public/format.ts', 'public/log-levels.ts', 'public/log-query.ts', 'public/readable-text.ts', 'public/flame-tree.ts', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-issue.ts', 'server/crash-reasons.ts', 'server/health.ts', 'server/logs',
   'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.ts', 'server/fleet', 'server/preview.ts', 'server/preview-facts.ts', 'server/deck.ts',
   'server/api', 'public', 'server/manual.ts', 'server/dashboard', 'server/mcp', 'server/admin', 'server/handover', 'server/terminal.ts', 'server/app', 'server/import',

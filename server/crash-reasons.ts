@@ -1,19 +1,10 @@
 import { FAULTS, isOneOf } from './causes.ts'
 import type { History } from '../db/history.ts'
 import type { CrashService } from './crashes/crashes.ts'
+import type { Reason } from './api/shapes.ts'
 
 /** What the workers of slots have died of last, or a crash that nobody has resolved or muted. */
-export type Reason = {
-  /** that have died of it; none: all of them serve again */
-  slots: number[]
-  /** one line: hostile, as an app has thrown it */
-  text: string
-  /** of the newest exit, in the history; null: not looked up */
-  event: number | null
-  crashGroup: number | null
-  /** whether no release before the one that runs has crashed so */
-  isNewInRelease: boolean
-}
+export type { Reason }
 export type Sources = { history: Pick<History, 'page'>, crashes: Pick<CrashService, 'group'> }
 
 /**

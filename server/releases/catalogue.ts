@@ -6,11 +6,11 @@ import type { Marks } from './environment.ts'
 import type { LaunchSpec } from './launch-spec.ts'
 import type { History } from '../../db/history.ts'
 import type { ReleaseRow } from '../../db/releases.ts'
+import type { Setback } from '../api/shapes.ts'
 
 export type Catalogue = ReturnType<typeof createCatalogue>
 export type Outcome = 'succeeded' | 'failed' | 'rolled-back'
-/** What went wrong with a release after it had served: a rollback replaced it, or a later rollout to it did not succeed. `at`: wall time, ISO 8601. */
-export type Setback = { outcome: 'rolled-back' | 'failed', at: string, rollout: number, actor: string, reason: string | null }
+export type { Setback }
 /**
  * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`: wall
  * time since which it has served, as far as is known; `spec`: how its workers are started, null where another master has started it;
