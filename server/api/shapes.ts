@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CAUSES } from '../causes.ts'
 import { SEVERITIES } from '../doctor/finding.ts'
 import { NOTICE_KINDS } from '../events/notices.ts'
 import { ACTOR, COUNT, NUMBER, RELEASE_NAME, TIME } from './fields.ts'
@@ -234,3 +235,68 @@ export const REPORT = z.strictObject({
   problems: COUNT.describe('how many checks are errors or warnings'),
   items: z.array(CHECK).describe('the worst first')
 }).meta({ id: 'Checks' })
+
+const CRASH_KIND = z.enum(['exception', 'unhandled-rejection', 'panic', 'exit-code', 'signal', 'heap-out-of-memory', 'kernel-out-of-memory', 'hung', 'boot-failure', 'not-started'])
+
+export type CrashGroup = z.infer<typeof CRASH_GROUP>
+/** A crash group: crashes of the same fault. */
+export const CRASH_GROUP = z.strictObject({
+  id: NUMBER,
+  fingerprint: z.string(),
+  state: z.enum(['open', 'resolved', 'muted']),
+  kind: CRASH_KIND,
+  cause: z.enum(CAUSES).describe('the cause of its newest crash, as in the history'),
+  errorName: z.string().nullable(),
+  message: z.string().nullable().describe('the message of its newest crash'),
+  culprit: z.string().nullable().describe('the topmost function of the app with its file; only the file if the function has no name'),
+  firstSeenAt: TIME,
+  lastSeenAt: TIME,
+  count: COUNT.describe('how many crashes, including those that are no longer kept'),
+  firstRelease: RELEASE_NAME.nullable(),
+  lastRelease: RELEASE_NAME.nullable(),
+  lastCrash: COUNT.describe('the id of its newest crash'),
+  stateChangedAt: TIME.nullable(),
+  stateChangedBy: ACTOR.nullable(),
+  assignee: z.string().nullable().describe('the person who takes care of it; null: nobody'),
+  goneSince: RELEASE_NAME.nullable().describe('the first release without this crash; null: not known yet'),
+  returnedAt: TIME.nullable().describe('when it crashed again after it was resolved'),
+  isNewInRelease: z.boolean().describe('the running release is the first with this crash'),
+  hasReturned: z.boolean()
+}).meta({ id: 'CrashGroup' })
+
+export const OCCURRENCE = z.strictObject({
+  id: NUMBER,
+  at: TIME,
+  cause: z.enum(CAUSES),
+  code: z.int().nullable(),
+  signal: z.string().nullable(),
+  slot: NUMBER.nullable(),
+  worker: NUMBER.nullable(),
+  pid: NUMBER.nullable(),
+  release: RELEASE_NAME.nullable(),
+  rollout: NUMBER.nullable(),
+  uptimeMs: z.number().nullable(),
+  errorName: z.string().nullable(),
+  errorMessage: z.string().nullable()
+}).meta({ id: 'CrashOccurrence' })
+
+export type Frame = z.infer<typeof FRAME>
+export const FRAME = z.strictObject({
+  function: z.string().nullable(),
+  file: z.string().nullable().describe('an absolute path, relative to the release if it is below it, or `node:…`'),
+  line: z.int().nullable(),
+  column: z.int().nullable(),
+  isInApp: z.boolean().describe('a frame of the app: not of its language, its packages or clusterdeck')
+})
+
+export type Crash = z.infer<typeof CRASH_RECORD>
+export const CRASH_RECORD = OCCURRENCE.extend({
+  kind: CRASH_KIND,
+  nodeVersion: z.string().nullable().describe('null: it was no Node.js program'),
+  stack: z.string().nullable().describe('the stack as the process reported it'),
+  frames: z.array(FRAME),
+  causes: z.array(z.strictObject({ depth: COUNT, errorName: z.string(), errorMessage: z.string(), stack: z.string().nullable() })),
+  requests: z.array(z.strictObject({ method: z.string(), path: z.string(), ageMs: z.number() })).describe('requests that were not answered yet'),
+  memory: z.record(z.string(), z.number()).nullable().describe('memory at its end, in bytes'),
+  stderr: z.array(z.string()).describe('its last lines on stderr')
+})
