@@ -4,7 +4,6 @@ import type { DeckEvent } from '../server/events/stream.ts'
 import type { Db, Rows } from './sqlite.ts'
 
 /** Keeps which events were published to the fleet. */
-type Outbox = ReturnType<typeof createOutbox>
 /** see the table in 001-schema.sql */
 export type OutboxRow = { source: string, since: number, published: number, place: number | null }
 

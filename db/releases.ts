@@ -11,7 +11,6 @@ export type ReleaseRow = {
   marks: Record<string, string>
 }
 
-type ReleaseRows = ReturnType<typeof createReleaseRows>
 /** JSON */
 type Stored = { number: number, outcome: string | null, deployedMs: number | null, body: string, arguments: string, marks: string }
 

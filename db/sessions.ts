@@ -19,7 +19,6 @@ export type Session = {
   /** the only apps of a host for which the role counts; null: it counts for all */
   apps?: readonly string[] | null
 }
-type Sessions = ReturnType<typeof createSessions>
 
 export function createSessions (db: Db) {
   const insert = db.prepare(`

@@ -103,7 +103,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
   const clientsStayBy = stickyBy(config)
   const limitsOf = createLimitsView()
   const crashes = createCrashService({
-    store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => releases.list({ limit: MAX_RELEASES }).items as ReleaseView[]
+    store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => releases.list({ limit: MAX_RELEASES }).items
   })
 
   return {
@@ -115,7 +115,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     profiling,
     logs,
     releases: 
-      { get: releases.get, list: releases.list, before: releases.before, compare: releases.compare, refs: releases.refs } as { get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null }, before: (id: string) => string, compare: typeof releases.compare, refs: typeof releases.refs },
+      { get: releases.get, list: releases.list, before: releases.before, compare: releases.compare, refs: releases.refs },
     alerts,
     jobs,
     crashes,

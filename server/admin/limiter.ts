@@ -8,7 +8,6 @@ const MAX_SENDERS = 10_000
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
 /** Counts what each sender has sent in a window of time, which begins for all of them at once. */
-type Window = ReturnType<typeof createWindow>
 export function createWindow ({ windowMs, now }: { windowMs: number, now: () => number }) {
   const counts: Map<string, number> = new Map()
   let endsAt = now() + windowMs

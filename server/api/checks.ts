@@ -1,12 +1,8 @@
-import { z } from 'zod'
-import { SEVERITIES } from '../doctor/finding.ts'
 import { operation, type Resource } from './endpoint.ts'
-import { COUNT, TIME } from './fields.ts'
 import { REPORT } from './shapes.ts'
 import type { Deck } from '../deck.ts'
 
 export type { Report } from './shapes.ts'
-
 
 /** What could drop a request or lose a release. */
 export function checkResources ({ deck }: { deck: Pick<Deck, 'examine'> }): Record<string, Resource> {

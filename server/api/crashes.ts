@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { CAUSES } from '../causes.ts'
 import { crashIssue } from '../crash-issue.ts'
 import { operation, type Operation, type Resource } from './endpoint.ts'
 import { ACTOR, COUNT, ID_PARAMETER, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
@@ -23,7 +22,6 @@ const SHOWN_FRAME = FRAME.extend({
   source: SOURCE.describe('the lines around it, of a frame of the app; null: its release has them no longer, or the file has changed since').optional()
 })
 
-type Crash = z.infer<typeof CRASH>
 const CRASH = CRASH_RECORD.extend({
   frames: z.array(SHOWN_FRAME).describe('frames of that stack, innermost first, with source maps applied'),
   vitals: z.array(SAMPLE).describe('vitals of its last minute'),

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { DeckError } from '../errors.ts'
 import { operation, type Resource } from './endpoint.ts'
 import { HOT_FUNCTIONS, hotFunctions } from './hot-functions.ts'
-import { ACTOR, COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.ts'
+import { listOf } from './fields.ts'
 import { DIAGNOSTICS_KIND, DIAGNOSTICS } from './shapes.ts'
 import type { Deck } from '../deck.ts'
 

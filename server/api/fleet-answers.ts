@@ -7,7 +7,6 @@ import { ACTOR, COUNT, NUMBER, TIME } from './fields.ts'
 const NAME = z.string().meta({ description: 'of a member', examples: ['web-1'] })
 const RELEASE = z.string().describe('as its host calls it')
 
-type FleetMember = z.infer<typeof MEMBER>
 export const MEMBER = z.strictObject({
   member: NAME,
   home: z.string().describe('the id of the data folder of its host: it tells two members of the same name apart'),

@@ -14,7 +14,6 @@ const DEFAULT_LIMIT = 50
 const PLACE = /^\d{1,15}$/
 
 const EVENT = z.object({ id: NUMBER, at: TIME, type: z.string(), message: z.string().nullable() }).loose().describe('the event as in the history of its deck')
-type FleetEvent = z.infer<typeof ITEM>
 const ITEM = z.strictObject({
   seq: COUNT.describe('a number that ascends over the whole fleet'),
   at: TIME.describe('when it arrived, by the clock of NATS'),

@@ -4,7 +4,6 @@ import { FLEET, FLEET_ROLLOUT_SUMMARY, MEMBER } from './fleet-answers.ts'
 import { groupsOf, marksOf } from './fleet-builds.ts'
 import { fleetOf, forgetOperation, summaryOf } from './fleet.ts'
 import { mayUse, type Person } from './roles.ts'
-import type { Host, Member } from '../fleet/presence.ts'
 import type { Fleet, HostsStatus } from '../fleet/fleet.ts'
 
 /** The fleet as a host sees it: all hosts, and the apps of each. Calls about one app are below the path of that app. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operation, type Call, type Resource } from './endpoint.ts'
-import { ACTOR, COUNT, listOf, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
+import { ACTOR, listOf, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
 import { PAGE_QUERY } from './filters.ts'
 import { admitStream, EVENT_STREAM, openStream, serverSentEvent, type StreamParts } from './server-sent-events.ts'
 import { JOB_NAME, RUN } from './shapes.ts'

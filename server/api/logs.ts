@@ -23,7 +23,7 @@ import {
 import { admitStream, EVENT_STREAM, openStream, serverSentEvent, type StreamParts } from './server-sent-events.ts'
 import { nextTurn } from './turn.ts'
 import type { Request } from 'express'
-import type { Deck, Entry, Log, Page, Selection } from './log-lines.ts'
+import type { Deck, Entry, Log, Page } from './log-lines.ts'
 
 /** Output of the workers on stdout and stderr. The text is hostile input, as users of the app can make it log something. */
 

@@ -1,7 +1,5 @@
-import { z } from 'zod'
-import { NOTICE_KINDS } from '../events/notices.ts'
 import { operation, type Resource } from './endpoint.ts'
-import { COUNT, listOf, NUMBER, TIME } from './fields.ts'
+import { listOf } from './fields.ts'
 import { NOTICE } from './shapes.ts'
 import type { Deck } from '../deck.ts'
 

@@ -14,7 +14,6 @@ type Deck = Pick<import('../deck.ts').Deck, 'profiling' | 'crashes' | 'releases'
 const BINARY = 'application/octet-stream'
 const MS = z.number().min(0)
 
-type ProfileSlice = z.infer<typeof SLICE>
 const SLICE = z.strictObject({ at: TIME, worker: NUMBER, slot: NUMBER, release: RELEASE_NAME }).meta({ id: 'ProfileSlice' })
 
 const SPAN = {

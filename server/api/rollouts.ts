@@ -83,7 +83,6 @@ const COMMITS = z.strictObject({
   hasMore: z.boolean()
 })
 
-type Preview = z.infer<typeof PREVIEW>
 /** What a rollout would do. */
 const PREVIEW = z.strictObject({
   kind: z.enum(['deploy', 'rollback']),

@@ -13,7 +13,6 @@ export type StreamParts = {
   /** aborted when the admin port closes */
   closing: AbortSignal
 }
-type Stream = ReturnType<typeof openStream>
 
 const HEARTBEAT_MS = 15_000
 /** Streams of one holder for each app, as each costs work for every line and event and nobody should use up those of others. */

@@ -93,7 +93,7 @@ export async function untilStopped (name: string, { host, env, signal, timeoutMs
   let last: AppView | null = null
   await waitUntil(async () => {
     try {
-      last = await host.get(`/apps/${name}`) as AppView
+      last = await host.get<AppView>(`/apps/${name}`)
       return last.state === 'stopped'
     } catch (error) {
       const hasStopped = error instanceof DeckError && error.code === 'no-master' ? hasHostStopped(env) : false

@@ -25,8 +25,6 @@ const COLOURS = ['red', 'yellow', 'green', 'cyan']
 const IN_ASCII: Readonly<Record<string, string>> = Object.freeze({ '…': '.', '–': '-' })
 const BLANK: Line = Object.freeze({ cells: [], styles: [], key: '', isPlain: true })
 
-type Screen = ReturnType<typeof createScreen>
-
 export function createScreen ({ stdout: given, env }: { stdout: NodeJS.WriteStream, env: Record<string, string | undefined> }) {
   const stdout = drawnStream(given)
   const hasColours = !env.NO_COLOR

@@ -4,7 +4,7 @@ import { cellsOf, clipText, fitText, isPlain, widthOf } from './cells.ts'
 import { isOpen } from './host.ts'
 import { areRequestsCounted, rolloutText } from './output.ts'
 import { chosenApp, healthOf, visibleApps, visibleLines, type Action, type App, type State } from './top-model.ts'
-import type { Region, Row, Span, Style } from './screen.ts'
+import type { Region, Row, Style } from './screen.ts'
 import type { Worker } from '../api/cluster.ts'
 
 /** Draws what `clusterdeck top` shows: apps above, the workers and the output of the chosen one below. */

@@ -7,7 +7,6 @@ import { captureStack } from '../system/stuck-stack.ts'
 import type { CrashNote, PlainInput } from '../lifecycle/state.ts'
 import type { ToMaster } from '../../workers/protocol.ts'
 
-type Watchdog = ReturnType<typeof createWatchdog>
 /** 0: it does not watch, no limit */
 export type Limits = { watchdog: { timeoutMs: number, stack: 'on' | 'off' }, recycle: { maxRssBytes: number } }
 

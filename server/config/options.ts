@@ -565,7 +565,7 @@ function millisecondsOption (description: string) {
 /** @param values the first is the default */
 function choiceOption <const T extends string>(values: readonly [T, ...T[]], description: string) {
   const expected = `one of ${values.map((value) => `"${value}"`).join(', ')}`
-  return z.enum(values).default(values[0] as z.output<z.ZodEnum<{ [Key in T]: Key }>>).register(ABOUT, { kind: 'choice', hint: values.join('|'), expected, description })
+  return z.enum(values).default(values[0]).register(ABOUT, { kind: 'choice', hint: values.join('|'), expected, description })
 }
 
 function onOrOff (description: string) {

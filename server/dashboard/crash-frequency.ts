@@ -2,7 +2,6 @@ import { HOUR_MS, barsOf, endOfHour } from './bars.ts'
 import type { Deck } from '../deck.ts'
 
 /** Draws how often a group crashed. */
-type Frequency = ReturnType<typeof frequencyOf>
 
 const DAY_MS = 24 * HOUR_MS
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fleetOf, type FleetDeck } from '../api/fleet.ts'
-import { previewFleetRollout, type PreviewedHost } from '../api/fleet-preview.ts'
+import { previewFleetRollout } from '../api/fleet-preview.ts'
 import { actorOf } from '../api/roles.ts'
 import { DeckError } from '../errors.ts'
 import { count } from '../health.ts'

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { Fragment } from './pages.ts'
 
 /** A part of a page that changes, and the changes that a viewer still needs. */
 /** `still`: without ticking times and figures, so that it stays equal until something else changes */

@@ -73,7 +73,7 @@ function toCell (host: FleetHostMember, app: FleetHostApp | undefined, { name, i
     app: name,
     isThere: true as const,
     urgency: isSilent ? SICK_FIRST.length : Math.min(SICK_FIRST.indexOf(health.tone), mark?.isBehind ? SICK_FIRST.indexOf('warn') : SICK_FIRST.length),
-    tone: (isSilent ? 'idle' : health.tone) as Tone,
+    tone: isSilent ? 'idle' : health.tone,
     text: health.text,
     isSick,
     release,

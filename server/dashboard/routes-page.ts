@@ -5,7 +5,6 @@ import { toShownProblem, urlOf } from './history-filters.ts'
 import type { Deck } from '../deck.ts'
 
 /** The page of the routes: which of them is slow, fails, or got worse by a release. */
-type Filters = { release?: string, compare?: string, since?: string, sort?: string }
 
 const SPANS = Object.freeze([{ value: '5m', label: 'Last 5 minutes' }, { value: '15m', label: 'Last 15 minutes' }, { value: '60m', label: 'Last hour' }, { value: 'all', label: 'Since the start' }])
 const DEFAULT_SPAN = '15m'

@@ -2,7 +2,6 @@ import { errorCode, errorText } from '../errors.ts'
 import type { DeckEvent, EventStream } from './stream.ts'
 import type { HistoryState } from '../api/shapes.ts'
 
-type Recorder = ReturnType<typeof createRecorder>
 export type { HistoryState }
 /** `events`: of an earlier process, oldest first */
 export type Spare = { events: readonly DeckEvent[], keep: (event: DeckEvent) => void, clear: () => void }

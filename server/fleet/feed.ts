@@ -8,7 +8,6 @@ import type { Connection, Open } from './nats-connection.ts'
  * first, so a page is searched in windows from its end; the share of matches so far decides how long the next window is. The
  * work of one call is limited, so a page may have fewer items than were asked for.
  */
-type Feed = ReturnType<typeof createFeed>
 /** `at`: when it came, by the clock of NATS */
 export type Item = { seq: number, at: string } & Pick<Message, 'member' | 'app' | 'host' | 'event'>
 /** `next`: where the page after it begins, null: this is the last one */

@@ -10,7 +10,6 @@ import type { OutboxRow } from '../../db/outbox.ts'
  * Sends the events of an app to the fleet, each once and in order. It reads them from the history, so none is lost while NATS
  * is out of reach. It asks the stream what was sent, so none is sent twice.
  */
-type FleetOutbox = ReturnType<typeof createOutbox>
 type History = Pick<import('../../db/history.ts').History, 'outbox' | 'event' | 'lastEventId' | 'away'>
 type Teller = { member: string, app: string, host: string }
 /** `waiting`: events that the fleet does not have yet, null: unknown */

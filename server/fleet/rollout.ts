@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.ts'
-import { nextState, STATES, type FleetState, type Move } from './states.ts'
+import { nextState, STATES, type Move } from './states.ts'
 import type { z } from 'zod'
 import type { DOCUMENT } from './document.ts'
 

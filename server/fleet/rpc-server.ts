@@ -4,7 +4,7 @@ import { formatExactDuration } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
 import { MAX_RESPONSE_BYTES, parseRequest, roleFor, encodeResponse } from './rpc-protocol.ts'
 import type { Msg } from '@nats-io/transport-node'
-import type { Accept, Answer, Question, Role } from './rpc-protocol.ts'
+import type { Accept, Question, Role } from './rpc-protocol.ts'
 import type { Connection, Open } from './nats-connection.ts'
 
 /** Answers calls of other members by the API of the app that they mean, which checks them as any other call. */

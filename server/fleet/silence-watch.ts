@@ -5,7 +5,6 @@ import type { Connection } from './nats-connection.ts'
  * Decides which hosts of the fleet are silent, for the histories. Each host decides by itself, by the reports that come here, and says
  * nothing while it cannot know: without NATS, after it has just connected, and after it was stopped or asleep itself.
  */
-type SilenceWatch = ReturnType<typeof createSilenceWatch>
 /**
  * `host`: as it was last heard, and `heardAt`: when; `steadyFrom`:
  * since when it reports again; both monotonic, ms

@@ -88,9 +88,9 @@ export async function restoreCheckpoint (memory: unknown, { entry, workers }: Pi
     // Another program has to do its work again.
     finished: keepsRelease ? data.finished : {},
     workers: configured.workers === workers ? desiredWorkers : workers,
-    changes: data.changes as RememberedChange[],
+    changes: data.changes,
     hooks: data.hooks,
-    jobs: data.jobs as JobsMemory,
+    jobs: data.jobs,
     nextWorker: data.nextWorker,
     firstOfNext: data.firstOfNext ?? data.nextWorker,
     lastRelease: data.nextRelease - 1,

@@ -4,7 +4,6 @@ import { registerDeck, withdrawDeck } from '../system/running-decks.ts'
 import type { App, HostServices } from '../app/app.ts'
 import type { KeeperLink } from '../keeper/link.ts'
 
-type Announcement = ReturnType<typeof createAnnouncement>
 /**
  * `adminUrl`: on this machine, `publicUrl`: for people, null if it is the same; `fingerprint`: of the certificate;
  * `host`: the folder of the host, which has the token, null where the master has this one app.

@@ -27,9 +27,6 @@ import { createTurns, ROLLOUT_TURN_MS, TURN_MS } from './turns.ts'
 import type { HostConfig } from '../config/config.ts'
 import type { Deck } from '../deck.ts'
 
-/** a host, as its admin page sees it */
-type HostDeck = ReturnType<typeof createHostDeck>
-
 /**
  * Starts a host: a master with the apps of its list.
  * @throws {import('../errors.ts').DeckError} invalid-config, data-dir-unusable, master-running, port-in-use, listen-failed, not-possible, upgrade-failed;

@@ -1,8 +1,6 @@
 import { toError } from '../errors.ts'
 import type { Fault } from '../keeper/app-links.ts'
 
-type Recovery = ReturnType<typeof createRecovery>
-
 /** Where something is thrown in an app's part of this host, that part is made anew after this time, then after twice that, and so on. */
 export const FIRST_PAUSE_MS = 100
 export const MAX_PAUSE_MS = 30_000

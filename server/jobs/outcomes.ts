@@ -1,10 +1,8 @@
 import { orNone } from './or-none.ts'
-import type { Run } from '../../db/job-runs.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 
 /** How the jobs have gone: which of them has failed since its last good run, how often each has ended how, and when it has succeeded last. */
-type Outcomes = ReturnType<typeof createOutcomes>
 type Result = typeof RESULTS[number]
 /** `at`: when that run ended; `reason`: may hold what the job has written */
 type Failure = { job: string, run: number, at: string, reason: string }

@@ -2,14 +2,13 @@ import { EventEmitter } from 'node:events'
 import { deepFreeze } from '../config/deep-freeze.ts'
 import type { DeckEvent, DeckEvents } from './types.ts'
 import type { EventStream } from '../events/stream.ts'
-import type { EventType } from './tables.ts'
 
 /**
  * Makes the emitter of events for the program that has started a deck. It emits them once the master has finished its present work:
  * so an error of a listener is the program's, as with any emitter, and the listener may call the deck.
  */
 export function createDeckEvents (stream: Pick<EventStream, 'subscribe'>): DeckEvents {
-  const emitter = new EventEmitter() as DeckEvents
+  const emitter: DeckEvents = new EventEmitter()
   stream.subscribe((event) => process.nextTick(emitEvent, deepFreeze(structuredClone(event))))
   return emitter
 

@@ -1,4 +1,4 @@
-import type { PoolState, Rollout, Worker } from './state.ts'
+import type { PoolState, Rollout } from './state.ts'
 
 /**
  * A copy of the state for one transition, which writes to it. The state is copied for each input, so with many workers its cost is

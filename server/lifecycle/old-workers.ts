@@ -6,7 +6,7 @@ import { oldWorkerGone } from './rollout/rollout.ts'
 import { stopsFirst } from './vacancy.ts'
 import { nameOf, terminateWorker } from './worker.ts'
 import type { Transition } from './transition.ts'
-import type { Holds, PoolState, Worker } from './state.ts'
+import type { Holds, Worker } from './state.ts'
 
 /** A worker that reports every 2 s is silent after this long; one that is kept is watched by the watchdog too, which knows how busy the machine is. */
 const SILENT_AFTER_MS = 5000

@@ -1,8 +1,6 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { liveFile, sizeOf, type Log } from './log-files.ts'
 
-type Growth = ReturnType<typeof createGrowth>
-
 /** How much a log may grow unseen. */
 const LOOK_EVERY_MS = 200
 /** Without anything new for so long a log is left to the system, which tells of the next line. */

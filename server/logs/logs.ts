@@ -188,7 +188,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }: {
 
   function forgetOne () {
     const [worker] = [...marks].find(([, { to }]) => to) ?? [...marks.keys()]
-    marks.delete(worker as number)
+    marks.delete(worker)
   }
 }
 

@@ -39,8 +39,8 @@ const CHANGES: Readonly<Record<string, Change>> = Object.freeze({
   'restart-worker': { role: 'operator', needs: ['worker'], takes: [], preview: (api, { worker }) => previewWorker(api, Number(worker), { action: 'restart', does: 'is replaced: its next one is ready before it drains' }) },
   'kill-worker': { role: 'operator', needs: ['worker'], takes: [], preview: (api, { worker }) => previewWorker(api, Number(worker), { action: 'kill', does: 'is killed by SIGKILL: its open requests are lost, the next one starts at once' }) },
   scale: { role: 'operator', needs: ['workers'], takes: [], preview: previewScale },
-  ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, { role: 'operator', needs: ['rollout'], takes: [], preview: (api, { rollout }) => previewSteering(api, type, Number(rollout)) } as Change])),
-  ...Object.fromEntries(CRASH_ACTIONS.map((action) => [`${action}-crash`, { role: 'operator', needs: ['crash'], takes: [], preview: (api, { crash }) => previewCrash(api, action, Number(crash)) } as Change])),
+  ...Object.fromEntries(STEERING.map((type): [string, Change] => [`${type}-rollout`, { role: 'operator', needs: ['rollout'], takes: [], preview: (api, { rollout }) => previewSteering(api, type, Number(rollout)) }])),
+  ...Object.fromEntries(CRASH_ACTIONS.map((action): [string, Change] => [`${action}-crash`, { role: 'operator', needs: ['crash'], takes: [], preview: (api, { crash }) => previewCrash(api, action, Number(crash)) }])),
   'note-crash': { role: 'operator', needs: ['crash', 'note'], takes: [], preview: previewNote },
   'acknowledge-notice': { role: 'operator', needs: ['notice'], takes: [], preview: previewNotice },
   'set-options': { role: 'admin', needs: ['options'], takes: [], preview: previewOptions }

@@ -47,7 +47,7 @@ export function openDataDir (wanted: string) {
     releaseFolder: fileOf('releases'),
     folder,
     /** Why this folder takes the place of the one that was wanted; null: it is that one. */
-    away: away as string | null,
+    away,
 
     /**
      * From here on no other master runs on this folder, until this one lets go of it or ends.

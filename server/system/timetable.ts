@@ -3,7 +3,6 @@ const MAX_WAIT_MS = 60_000
 /** A clock that is only slowed down, or set by less, is none that was set back. */
 const MIN_JUMP_MS = 1000
 
-type Timetable = ReturnType<typeof createTimetable>
 /** when something is due; without `cron` never */
 export type Times = { cron?: string, timeZone?: string }
 /** `at`: ISO 8601 */

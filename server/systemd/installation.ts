@@ -6,7 +6,6 @@ import { makeFolders } from '../system/make-folders.ts'
 import type { Scope, UnitFile } from './unit.ts'
 import type { Systemctl } from './systemctl.ts'
 
-type Installation = ReturnType<typeof createInstallation>
 type Outcome = 'installed' | 'replaced' | 'unchanged'
 
 const MARK = '# Written by "clusterdeck install"; "clusterdeck uninstall" takes it back.\n'
