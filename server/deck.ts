@@ -187,7 +187,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
 
     /** @throws {import('./errors.ts').DeckError} */
     dispatch <T extends DeckCommand['type']>(command: Extract<DeckCommand, { type: T }>): ReturnType<typeof RESULTS[T]> {
-      const wanted = command as DeckCommand
+      const wanted: DeckCommand = command
       const order = toOrder(wanted)
       if (order.type === 'upgrade') upgrade(order)
       else supervisor.dispatch(order)

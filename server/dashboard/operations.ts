@@ -5,7 +5,6 @@ import type { Components, Described, Document, Parameter, Schema } from '../api/
 type Field = { name: string, type: string, shape: string | null, isRequired: boolean, about: string }
 type Shape = { name: string, about: string, fields: Field[] }
 type Operation = Awaited<ReturnType<typeof describeOperation>>
-type Group = { name: string, slug: string, about: string, operations: Operation[] }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const JSON_TYPE = 'application/json'
@@ -31,7 +30,7 @@ export async function operationsModel (document: Document, toHtml: (markdown: st
       slug: name.toLowerCase().replaceAll(' ', '-'),
       about: description,
       operations: all.filter((operation) => operation.group === name)
-    })) as Group[],
+    })),
     shapes: Object.entries(components.schemas).map(([name, schema]) => ({ name, about: schema.description ?? '', fields: fieldsOf(schema) }))
   }
 }

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import { deepFreeze } from '../config/deep-freeze.ts'
 import type { DeckEvent, DeckEvents } from './types.ts'
 import type { EventStream } from '../events/stream.ts'
+import type { EventType } from './tables.ts'
 
 /**
  * Makes the emitter of events for the program that has started a deck. It emits them once the master has finished its present work:
