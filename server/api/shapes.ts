@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CAUSES } from '../causes.ts'
 import { SEVERITIES } from '../doctor/finding.ts'
+import { EVENT_TYPES } from '../events/kinds.ts'
 import { NOTICE_KINDS } from '../events/notices.ts'
 import { ACTOR, COUNT, NUMBER, RELEASE_NAME, TIME } from './fields.ts'
 
@@ -300,3 +301,23 @@ export const CRASH_RECORD = OCCURRENCE.extend({
   memory: z.record(z.string(), z.number()).nullable().describe('memory at its end, in bytes'),
   stderr: z.array(z.string()).describe('its last lines on stderr')
 })
+
+export type Event = z.infer<typeof EVENT>
+/** One event of the history. */
+export const EVENT = z.strictObject({
+  id: NUMBER.describe('ascending, never used again in this data folder'),
+  at: TIME,
+  type: z.enum(EVENT_TYPES),
+  cause: z.enum(CAUSES).nullable(),
+  slot: NUMBER.nullable(),
+  worker: NUMBER.nullable(),
+  pid: NUMBER.nullable(),
+  release: RELEASE_NAME.nullable(),
+  rollout: NUMBER.nullable(),
+  actor: ACTOR.nullable(),
+  code: z.int().nullable(),
+  signal: z.string().nullable(),
+  uptimeMs: COUNT.nullable(),
+  message: z.string().nullable().describe('one sentence for people'),
+  detail: z.record(z.string(), z.unknown()).nullable()
+}).meta({ id: 'Event' })

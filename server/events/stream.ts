@@ -1,25 +1,7 @@
+import type { Event } from '../api/shapes.ts'
+
 /** A fact about the cluster, past tense. Fields that do not apply are null. */
-export type DeckEvent = {
-  /** ascending without reuse, over all masters of one data folder */
-  id: number
-  /** wall time, ISO 8601 UTC */
-  at: string
-  /** for example `worker.exited` */
-  type: string
-  cause: string | null
-  slot: number | null
-  worker: number | null
-  pid: number | null
-  release: string | null
-  rollout: number | null
-  actor: string | null
-  code: number | null
-  signal: string | null
-  uptimeMs: number | null
-  /** one sentence for people */
-  message: string | null
-  detail: Detail | null
-}
+export type DeckEvent = Omit<Event, 'cause' | 'detail'> & { cause: string | null, detail: Detail | null }
 
 /** What events of some types add, where somebody reads it. */
 export type Detail = {
