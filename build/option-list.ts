@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { fieldAt, OPTIONS, SCHEMA } from '../server/config/options.ts'
+import { fieldAt, innerOf, OPTIONS, SCHEMA } from '../server/config/options.ts'
 import type { Option, Plain } from '../server/config/option-list.ts'
 
 /** What JSON Schema says of a field in full; others have a refinement or a transformation. */
@@ -17,26 +17,26 @@ export function plainOptions (): Option[] {
 
 /** @returns undefined: only the field itself knows what it takes */
 function plainOf (field: z.ZodType): Plain | undefined {
-  const inner = (field as any).def.innerType
+  const inner = innerOf(field)
   if (inner) return plainOf(inner)
   return isSaid(field) ? withoutName(z.toJSONSchema(field)) : undefined
 }
 
 /** @returns whether JSON Schema says all of it */
-function isSaid ({ def }: any): boolean {
-  const { type, checks = [], options = [], element } = def
-  if (!['array', 'boolean', 'enum', 'literal', 'number', 'string', 'union'].includes(type)) return false
-  if (!checks.every((check: any) => isSaidOf(check._zod.def))) return false
-  return [...options, ...element ? [element] : []].every(isSaid)
+function isSaid (field: z.core.$ZodType): boolean {
+  const { def } = (field as z.core.$ZodTypes)._zod
+  if (!(def.checks ?? []).every((check) => isSaidOf(check as z.core.$ZodChecks))) return false
+  if (def.type === 'array') return isSaid(def.element)
+  return def.type === 'union' ? def.options.every(isSaid) : ['boolean', 'enum', 'literal', 'number', 'string'].includes(def.type)
 }
 
 /** A pattern has no flags there. */
-function isSaidOf ({ check, format, pattern }: any) {
-  return CHECKS.includes(check) && (check !== 'string_format' || (format === 'regex' && pattern.flags === ''))
+function isSaidOf ({ _zod: { def } }: z.core.$ZodChecks) {
+  return CHECKS.includes(def.check) && (def.check !== 'string_format' || (def.format === 'regex' && def.pattern?.flags === ''))
 }
 
-function withoutName ({ $schema, ...schema }: Record<string, any>): any {
+function withoutName ({ $schema, ...schema }: z.core.JSONSchema.BaseSchema) {
   const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.has(keyword))
   if (unknown !== undefined) throw new Error(`server/config/plain-values.ts does not know ${unknown}`)
-  return schema
+  return schema as Plain
 }

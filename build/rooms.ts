@@ -68,7 +68,7 @@ const ROOMS: Record<string, Room> = {
  * above it alone, so there is no circle among types either; so may a value, where the file that imports it is in no room.
  */
 const ORDER = [
-  'node-needed.js', 'run-on.js', 'errors.ts', 'causes.ts', 'problem.ts', 'cron-words.ts', 'held-words.ts', '../public/format.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/log-text.ts', '../public/readable-text.ts', '../public/flame-tree.ts', 'launch', 'events', 'lifecycle',
+  'node-needed.js', 'run-on.js', 'api/shapes.ts', 'errors.ts', 'causes.ts', 'problem.ts', 'cron-words.ts', 'held-words.ts', '../public/format.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/log-text.ts', '../public/readable-text.ts', '../public/flame-tree.ts', 'launch', 'events', 'lifecycle',
   '../db', 'system', 'config', '../workers', 'systemd', 'programs', 'vitals', 'crashes', 'crash-issue.ts', 'crash-reasons.ts', 'health.ts', 'logs',
   'releases', 'keeper', 'cluster', 'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet', 'preview.ts', 'preview-facts.ts', 'deck.ts',
   'api', '../public', 'manual.ts', 'dashboard', 'mcp', 'admin', 'handover', 'terminal.ts', 'app', 'import',

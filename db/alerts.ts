@@ -7,7 +7,7 @@ import type { Db, Rows } from './sqlite.ts'
 type StoredAlert = {
   id: number
   /** see server/config/alert.ts */
-  settings: Record<string, any>
+  settings: Record<string, unknown>
   pausedAt: number | null
   createdAt: number
   createdBy: string

@@ -3,6 +3,7 @@ import { createCrashHours } from './crash-hours.ts'
 import { createCrashNotes } from './crash-notes.ts'
 import { createCrashes, toExpression, type CrashRecord } from './crashes.ts'
 import { statementCache, type Db } from './sqlite.ts'
+import type { CrashGroup as ShownCrashGroup } from '../server/api/shapes.ts'
 
 /** The orders of a list, all with the highest first. `kind`: of its cursors; `column`: what it is sorted by; `rankOf`: the value of that. */
 const SORTS = Object.freeze({
@@ -20,38 +21,16 @@ const COLUMNS = `id, fingerprint, state, kind, cause, error_name AS errorName, m
   returned_ms AS returnedMs, assignee,
   (SELECT max(CAST(substr(release, 2) AS INTEGER)) FROM crash_releases WHERE crash_group = crash_groups.id) AS highestRelease`
 
-export type GroupState = 'open' | 'resolved' | 'muted'
+export type GroupState = CrashGroup['state']
 export type GroupSort = keyof typeof SORTS
 type Rows<Row> = import('./sqlite.ts').Rows<Row>
 
 /** Crashes with the same cause and stack. */
-export type CrashGroup = {
-  id: number
-  fingerprint: string
-  state: GroupState
+export type CrashGroup = Omit<ShownCrashGroup, 'kind' | 'cause' | 'goneSince' | 'isNewInRelease' | 'hasReturned'> & {
   kind: string
-  /** of its newest crash, as in the history */
   cause: string
-  errorName: string | null
-  /** of its newest crash */
-  message: string | null
-  /** the topmost function of the app, `handler (src/app.js)` */
-  culprit: string | null
-  firstSeenAt: string
-  lastSeenAt: string
-  /** all crashes, also those without a sample */
-  count: number
-  firstRelease: string | null
-  lastRelease: string | null
-  /** id of its newest crash */
-  lastCrash: number
-  stateChangedAt: string | null
-  stateChangedBy: string | null
-  assignee: string | null
   /** the n of the highest release `r<n>` that crashed so */
   highestRelease: number | null
-  /** when it crashed again after it was resolved; null: it has not */
-  returnedAt: string | null
 }
 
 type PlainColumns = Omit<CrashGroup, 'firstSeenAt' | 'lastSeenAt' | 'stateChangedAt' | 'returnedAt'>

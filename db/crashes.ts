@@ -1,4 +1,5 @@
 import type { Db, Rows } from './sqlite.ts'
+import type { Crash, Frame } from '../server/api/shapes.ts'
 
 /** So many samples of a group are kept beside the first and the newest. */
 export const RANDOM_SAMPLES = 10
@@ -13,44 +14,13 @@ const MAX_BODY_CHARS = 200_000
 const MAX_TEXT_CHARS = 8000
 
 /** One crash as plain data. */
-export type CrashRecord = {
-  at: string
+export type CrashRecord = Omit<Crash, 'id' | 'cause'> & {
   /** as in the history */
   cause: string
-  kind: 'exception' | 'unhandled-rejection' | 'panic' | 'exit-code' | 'signal' | 'heap-out-of-memory' | 'kernel-out-of-memory' | 'hung' | 'boot-failure' | 'not-started'
-  code: number | null
-  signal: string | null
-  slot: number | null
-  worker: number | null
-  pid: number | null
-  release: string | null
-  rollout: number | null
-  /** since its fork */
-  uptimeMs: number | null
-  /** null: it was no Node program */
-  nodeVersion: string | null
-  errorName: string | null
-  errorMessage: string | null
-  /** as the process had it */
-  stack: string | null
-  /** of that stack, innermost first, with source maps applied */
-  frames: Frame[]
-  causes: { depth: number, errorName: string, errorMessage: string, stack: string | null }[]
-  /** in flight at its end */
-  requests: { method: string, path: string, ageMs: number }[]
-  /** in bytes, at its end */
-  memory: Record<string, number> | null
-  /** its last lines */
-  stderr: string[]
-  /**
-   * of its last minute
-   *
-   * One line of a stack. `file`: an absolute path, relative to the release if it is below it, or `node:…`; `isInApp`: it is neither of
-   * Node or another language, nor of a package, nor of clusterdeck.
-   */
+  /** of its last minute */
   vitals: unknown[]
 }
-export type Frame = { function: string | null, file: string | null, line: number | null, column: number | null, isInApp: boolean }
+export type { Frame }
 /** `isCut`: it was too long, and has no lists */
 export type Sample = CrashRecord & { id: number, isCut?: true }
 /** without its long parts */

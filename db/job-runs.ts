@@ -1,6 +1,7 @@
 import { checkKept, decodeCursor, encodeCursor } from './cursor.ts'
 import type { DeckEvent } from '../server/events/stream.ts'
 import type { Db, Rows } from './sqlite.ts'
+import type { Run } from '../server/api/shapes.ts'
 
 const CURSOR_KIND = 'j'
 const MAX_LIMIT = 100
@@ -9,39 +10,9 @@ const KEPT_OUTPUTS = 20
 /** So many runs of each job are kept. */
 const KEPT_RUNS = 1000
 
-type RunState = 'running' | 'succeeded' | 'failed' | 'interrupted'
-/** One run of a job, or of a command. */
-export type Run = {
-  id: number
-  /** null: a command that somebody has typed */
-  job: string | null
-  /** null: it is that of the job, which may hold a secret */
-  command: string | null
-  state: RunState
-  /** why it has failed or was interrupted, where that is known */
-  cause: string | null
-  actor: string
-  /** in which it runs, or which it has made */
-  release: string | null
-  /** that it has started */
-  rollout: number | null
-  pid: number | null
-  /** when the job was to run; null: somebody has asked for it */
-  dueAt: string | null
-  startedAt: string
-  finishedAt: string | null
-  durationMs: number | null
-  code: number | null
-  signal: string | null
-  /** why it has not succeeded */
-  reason: string | null
-  /** who knows that it has not succeeded */
-  acknowledgedBy: string | null
-  /** it runs in a terminal of whoever has started it, so its output is not kept */
-  hasTerminal: boolean
-}
+export type { Run }
 
-const ENDS: Readonly<Record<string, RunState>> = Object.freeze({ 'job.succeeded': 'succeeded', 'job.failed': 'failed', 'job.command-failed': 'failed', 'job.interrupted': 'interrupted' })
+const ENDS: Readonly<Record<string, Run['state']>> = Object.freeze({ 'job.succeeded': 'succeeded', 'job.failed': 'failed', 'job.command-failed': 'failed', 'job.interrupted': 'interrupted' })
 
 /** Keeps the runs of jobs, and which jobs are paused, from the `job.*` events. */
 export function createJobRuns (db: Db) {

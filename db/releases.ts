@@ -6,7 +6,7 @@ export type ReleaseRow = {
   outcome: string | null
   /** wall time of its newest outcome */
   deployedMs: number | null
-  body: Record<string, any>
+  body: Record<string, unknown>
   arguments: { args: string[], execArgv: string[] }
   marks: Record<string, string>
 }

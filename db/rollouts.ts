@@ -30,7 +30,7 @@ export function createRollouts (db: Db, { clock }: { clock: () => number }) {
   const below: Rows<{ id: number, body: string }> = db.prepare('SELECT id, body FROM rollouts WHERE id < ? ORDER BY id DESC LIMIT ?')
 
   return {
-    store (rollout: Record<string, any> & { id: number }, atMs: number) {
+    store (rollout: { id: number, kind?: string, state?: string }, atMs: number) {
       upsert.run(rollout.id, String(rollout.kind ?? ''), String(rollout.state ?? ''), atMs, JSON.stringify(rollout))
     },
 

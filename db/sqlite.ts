@@ -37,12 +37,12 @@ function whyUnloadable (error: unknown): string | null {
 
 /** Prepares each statement once, for SQL that is put together from what a query asks for. */
 export function statementCache (db: Db) {
-  const statements: Map<string, Rows<any>> = new Map()
+  const statements: Map<string, unknown> = new Map()
   return prepare
 
   function prepare <Row>(sql: string): Rows<Row> {
     const known = statements.get(sql)
-    if (known) return known
+    if (known) return known as Rows<Row>
     if (statements.size >= MAX_STATEMENTS) statements.clear()
     const statement = db.prepare<Row>(sql)
     statements.set(sql, statement)

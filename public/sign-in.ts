@@ -64,7 +64,7 @@ function closer (dialog: HTMLDialogElement) {
 }
 
 async function signIn (dialog: HTMLDialogElement, form: HTMLFormElement) {
-  const body = new URLSearchParams(new FormData(form) as any)
+  const body = new URLSearchParams([...new FormData(form)].map(([name, value]) => [name, String(value)]))
   const answer = await ask({ method: 'POST', body }).catch(() => null)
   if (answer?.viewer) return leaveWith(dialog, answer.viewer)
   showToast(answer ? noticeOf(answer.page) ?? 'You could not be signed in.' : 'The master did not answer.')

@@ -1,19 +1,10 @@
 import { FAULTS, isOneOf } from './causes.ts'
 import type { History } from '../db/history.ts'
 import type { CrashService } from './crashes/crashes.ts'
+import type { Reason } from './api/shapes.ts'
 
 /** What the workers of slots have died of last, or a crash that nobody has resolved or muted. */
-export type Reason = {
-  /** that have died of it; none: all of them serve again */
-  slots: number[]
-  /** one line: hostile, as an app has thrown it */
-  text: string
-  /** of the newest exit, in the history; null: not looked up */
-  event: number | null
-  crashGroup: number | null
-  /** whether no release before the one that runs has crashed so */
-  isNewInRelease: boolean
-}
+export type { Reason }
 export type Sources = { history: Pick<History, 'page'>, crashes: Pick<CrashService, 'group'> }
 
 /**
@@ -47,9 +38,8 @@ export function crashReasons (slots: number[], sources: Sources): Reason[] {
 function lastReason (slot: number, { history, crashes }: Sources): Reason | null {
   const exit = history.page({ type: 'worker.exited', slot, limit: MAX_EXITS }).items.find(({ cause }) => isOneOf(FAULTS, cause))
   if (!exit) return null
-  const crashGroup = exit.detail?.crashGroup ?? null
+  const { crashGroup = null, hint } = exit.detail ?? {}
   const group = crashGroup === null ? null : attempt(() => crashes.group(crashGroup))
-  const { hint } = exit.detail ?? {}
   const why = group ? nameOf(group) : exit.message ?? String(exit.cause)
   // It is ours, and is shown as a whole.
   const text = hint ? `${toLine(why.replace(`; ${hint}`, ''))}; ${hint}` : toLine(why)

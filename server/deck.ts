@@ -103,7 +103,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
   const clientsStayBy = stickyBy(config)
   const limitsOf = createLimitsView()
   const crashes = createCrashService({
-    store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => releases.list({ limit: MAX_RELEASES }).items as ReleaseView[]
+    store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => releases.list({ limit: MAX_RELEASES }).items
   })
 
   return {
@@ -115,7 +115,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     profiling,
     logs,
     releases: 
-      { get: releases.get, list: releases.list, before: releases.before, compare: releases.compare, refs: releases.refs } as { get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null }, before: (id: string) => string, compare: typeof releases.compare, refs: typeof releases.refs },
+      { get: releases.get, list: releases.list, before: releases.before, compare: releases.compare, refs: releases.refs },
     alerts,
     jobs,
     crashes,
@@ -187,7 +187,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
 
     /** @throws {import('./errors.ts').DeckError} */
     dispatch <T extends DeckCommand['type']>(command: Extract<DeckCommand, { type: T }>): ReturnType<typeof RESULTS[T]> {
-      const wanted = command as DeckCommand
+      const wanted: DeckCommand = command
       const order = toOrder(wanted)
       if (order.type === 'upgrade') upgrade(order)
       else supervisor.dispatch(order)
@@ -237,14 +237,16 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     }
   }
 
-  function toOrder (command: DeckCommand): any {
+  function toOrder (command: DeckCommand) {
     if (command.type === 'upgrade') return checkedUpgrade(command, { config, isKept: isKept() })
-    return command.type === 'rollout' && command.kind === 'rollback' ? toRollback(command) : command
+    return command.type === 'rollout' ? withSource(command) : command
   }
 
-  function toRollback ({ release = releases.before(supervisor.snapshot().release.id), ...command }: { release?: string }) {
-    releases.checkReturn(release)
-    return { ...command, source: { release } }
+  function withSource ({ release, ...order }: Extract<DeckCommand, { type: 'rollout' }>) {
+    if (order.kind !== 'rollback') return order
+    const source = { release: release ?? releases.before(supervisor.snapshot().release.id) }
+    releases.checkReturn(source.release)
+    return { ...order, source }
   }
 }
 

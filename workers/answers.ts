@@ -10,7 +10,7 @@ export function watchAnswers ({ onHead, onBody }: {
   // Whoever has a server has loaded it; an app without one does not have to.
   const { ServerResponse: { prototype } } = createRequire(import.meta.url)('node:http') as typeof import('node:http')
   const { writeHead } = prototype
-  prototype.writeHead = function (...args: any[]) {
+  prototype.writeHead = function (...args: unknown[]) {
     const result = Reflect.apply(writeHead, this, args)
     const { _header: head } = this as Response
     if (typeof head === 'string') onHead(this, head)
@@ -20,7 +20,7 @@ export function watchAnswers ({ onHead, onBody }: {
   const seen: WeakSet<Response> = new WeakSet()
   for (const name of ['write', 'end'] as const) {
     const send = prototype[name]
-    prototype[name] = function (...args: any[]) {
+    prototype[name] = function (...args: unknown[]) {
       const [chunk] = args
       if (!seen.has(this) && (typeof chunk === 'string' || chunk instanceof Uint8Array)) {
         seen.add(this)

@@ -57,8 +57,7 @@ export function createBusyConnections ({ requests, isDraining, onEnd, wait = wai
       diagnostics.subscribe(STARTS, onStart)
       if (wanted === 0) finish()
 
-      function onStart (message: any) {
-        const { server, response, socket } = message as RequestStart
+      function onStart ({ server, response, socket }: RequestStart) {
         if (!chosen.has(socket) || !isTurnOf(socket)) return
         lastAnswers.end(server, response, () => {
           chosen.delete(socket)
@@ -86,7 +85,7 @@ export function createBusyConnections ({ requests, isDraining, onEnd, wait = wai
 /** @returns of each connection that was asked by then */
 async function countRequests (looked: Promise<unknown>): Promise<Map<Socket, number>> {
   const counts: Map<Socket, number> = new Map()
-  const count = ({ socket }: any) => { counts.set(socket, (counts.get(socket) ?? 0) + 1) }
+  const count = ({ socket }: RequestStart) => { counts.set(socket, (counts.get(socket) ?? 0) + 1) }
   diagnostics.subscribe(STARTS, count)
   await looked
   diagnostics.unsubscribe(STARTS, count)

@@ -43,7 +43,7 @@ export function loadConnectionCalls (): ConnectionCalls | null {
 }
 
 /** The calls of the system by which a connection is looked at, and goes from one worker to another. */
-function bindCalls (koffi: any) {
+function bindCalls (koffi: typeof import('koffi')) {
   const libc = koffi.load(null)
   const recv = libc.func('long recv(int fd, void *bytes, size_t size, int flags)')
   const sendmsg = libc.func('long sendmsg(int fd, const void *message, int flags)')

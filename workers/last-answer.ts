@@ -3,7 +3,7 @@ import { clearTimeout, setTimeout } from 'node:timers'
 import { ASKED } from './asked-connection.ts'
 import { createTurns } from './turns.ts'
 import type { Server, Socket } from 'node:net'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage as Request, ServerResponse } from 'node:http'
 import type { EventEmitter } from 'node:events'
 import type { Requests } from './requests.ts'
 
@@ -68,9 +68,10 @@ export function createLastAnswers ({ requests, turns = createTurns() }: {
       else Reflect.deleteProperty(server, 'emit')
     }
 
-    function emitUnlessEnding (this: EventEmitter, name: string | symbol, ...args: any[]) {
-      if (!ASKED.has(name) || !ending.has(args[0]?.socket)) return emit.call(this, name, ...args)
-      args[0].resume()
+    function emitUnlessEnding (this: EventEmitter, name: string | symbol, ...args: [request?: Request]) {
+      const [request] = args
+      if (!request || !ASKED.has(name) || !ending.has(request.socket)) return emit.call(this, name, ...args)
+      request.resume()
       return true
     }
   }

@@ -98,8 +98,8 @@ export function watchDatagramServers (latePorts: LatePorts, { onBound, onClosed 
 }) {
   const nodeBind = dgram.Socket.prototype.bind
 
-  dgram.Socket.prototype.bind = function bind (...args: any[]) {
-    const [order] = args
+  dgram.Socket.prototype.bind = function bind (...args: unknown[]) {
+    const [order] = args as ListenOrder[]
     if (isOptions(order) && (isDescriptor(order) || 'recvStart' in order)) return Reflect.apply(nodeBind, this, args)
     if (isAnyPort(order)) {
       keepToProcess(args, 'address')
@@ -157,8 +157,8 @@ function isAnyPort (order: unknown) {
  * @param args of `listen`, or of `bind`
  * @param name of its host there
  */
-function keepToProcess (args: any[], name: 'host' | 'address') {
-  const [order, host] = args
+function keepToProcess (args: unknown[], name: 'host' | 'address') {
+  const [order, host] = args as ListenOrder[]
   if (typeof order === 'function') args.unshift({ port: 0, exclusive: true })
   else if (isOptions(order)) args[0] = Object.create(order, { exclusive: { value: true, enumerable: true } })
   else args[0] = { port: 0, exclusive: true, ...(typeof host === 'string' && { [name]: host }) }

@@ -102,6 +102,10 @@ declare module 'net' {
     _handle: SocketHandle | null
   }
 
+  interface SocketConstructorOpts {
+    handle?: SocketHandle
+  }
+
   interface ListenOptions {
     fd?: number
     handle?: object

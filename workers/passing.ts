@@ -107,7 +107,7 @@ export function createPassing ({ folder, worker, calls, onPassed, onProblem }: {
   }
 
   function readPassed (handle: PassingHandle) {
-    const peer = new net.Socket({ handle } as net.SocketConstructorOpts)
+    const peer = new net.Socket({ handle })
     const handles: SocketHandle[] = []
     let bytes = NOTHING
     incoming.add(peer)

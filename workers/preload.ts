@@ -4,6 +4,6 @@ import { isMainThread } from 'node:worker_threads'
 const at = process.execArgv.findIndex((word, index) => word === '--import' && process.execArgv[index + 1] === import.meta.url)
 if (at >= 0) process.execArgv.splice(at, 2)
 if (isMainThread) {
-  const { [Symbol.for('clusterdeck.endPreloads')]: endPreloads } = globalThis as any
-  endPreloads?.()
+  const endPreloads: unknown = Reflect.get(globalThis, Symbol.for('clusterdeck.endPreloads'))
+  if (typeof endPreloads === 'function') endPreloads()
 }

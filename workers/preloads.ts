@@ -18,7 +18,7 @@ export function beginPreloads ({ hasImports }: { hasImports: boolean }) {
 
 function endPreloads () {
   state = 'over'
-  delete (globalThis as any)[END]
+  Reflect.deleteProperty(globalThis, END)
 }
 
 /** @returns whether only preloads run yet, and nothing of the app */

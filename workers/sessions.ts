@@ -11,6 +11,9 @@ import type { AnyResponse, AnyServer, SocketHandle } from './node-internals.d.ts
 import type { SessionSettings } from './protocol.ts'
 import type { Requests } from './requests.ts'
 
+/** Node marks those that change the protocol. */
+type AskedFor = Request & { upgrade?: boolean }
+
 /** How many a worker knows by name. */
 const MAX_OWN = 100_000
 /** The file of all owners is told this often that a session is still in use. */
@@ -141,12 +144,12 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
     handle.onconnection = function (error, client) {
       if (error || !passNew(key, client, () => onconnection.call(handle, 0, client))) onconnection.call(handle, error, client)
     }
-    server.emit = function (...event: any[]) {
-      const [name, ...args] = event
+    server.emit = function (...event: unknown[]) {
+      const [name, ...args] = event as [name: string, AskedFor, AnyResponse, Buffer]
       const goOn = () => Reflect.apply(emit, this, event)
       if (ASKED.has(name) && passAsked(key, args, goOn)) return true
       const isHeard = goOn()
-      if (name === 'connection' && passed) takeOver(args[0], passed)
+      if (name === 'connection' && passed) takeOver(event[1] as Socket, passed)
       return isHeard
     }
     servers.add(server)
@@ -175,7 +178,7 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
    * @param args of the event
    * @returns as of passNew
    */
-  function passAsked (key: string, [request, response, head]: any[], keep: () => void): boolean {
+  function passAsked (key: string, [request, response, head]: [AskedFor, AnyResponse, Buffer], keep: () => void): boolean {
     const one = { request, head: request.upgrade ? head : null }
     // Whatever a client asks behind such a request is the other worker's too: nobody could answer it here.
     if (leaving.get(request.socket)?.push(one)) return true

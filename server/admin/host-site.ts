@@ -82,7 +82,7 @@ export function hostOperations ({ apps, history, access, ask, now, log }: Pick<P
 
 /** What each app answers below its path, as the document has it. */
 function appOperations (): Mount[] {
-  const [{ groups }] = operationsOf({ deck: {}, access: { sessions: {} }, now: Date.now } as any, () => ({}))
+  const [{ groups }] = operationsOf({ deck: {}, access: { sessions: {} }, now: Date.now } as Parameters<typeof operationsOf>[0], () => ({}))
   const { '/stop': _, ...cluster } = groups.Cluster.resources
   const own = Object.entries({ ...groups, Cluster: { ...groups.Cluster, resources: cluster } }).filter(([name]) => !OF_HOST.includes(name))
   return [{ base: '/api/v1/apps/:app', path: { app: APP_NAME }, problems: ['not-found', 'app-not-running'], groups: Object.fromEntries(own) }]

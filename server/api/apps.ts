@@ -10,15 +10,14 @@ import { COUNT, listOf, TIME } from './fields.ts'
 import { mayUse, type Auth } from './roles.ts'
 import type { Deck } from '../deck.ts'
 import type { History } from '../../db/history.ts'
-import type { AdoptionView } from './host.ts'
+import type { AdoptionView, Host } from './host.ts'
 import type { Fleet } from '../fleet/fleet.ts'
+import type { Upgrade } from './upgrade.ts'
 
 /** The apps of a host. */
 export type AppView = z.infer<typeof APP>
 export type AppOrder = z.infer<typeof APP_ORDER>
 type By = { actor: string }
-type About = { pid: number, keeperPid: number | null, version: string, nodeVersion: string, startedAt: string, folder: string, apps: number, upgrade: UpgradeView | null, upgradeFailure: { at: string, message: string } | null }
-type UpgradeView = { startedAt: string, actor: string, note: string | null }
 /** `run`: does work as a part of the app */
 export type OpenedApp = { deck: Deck, history: History, run: <T>(work: () => T) => T }
 /** see host/apps.js */
@@ -41,11 +40,11 @@ export type Apps = {
   remove: (name: string, how: By & { purge: boolean }) => Promise<AppView>
   /** an app was added, opened, closed or removed */
   onChange: (handler: () => void) => () => void
-  upgradeHost: (order: By & { execPath: string | null, note: string | null }) => UpgradeView
+  upgradeHost: (order: By & { execPath: string | null, note: string | null }) => Upgrade
   stopHost: (by: By) => void
   /** of decks; `view` throws not-found */
   adoptions: { begin: (how: By & { name?: string }) => Promise<{ view: AdoptionView, path: string, secret: string }>, view: (id: number) => AdoptionView }
-  about: () => About
+  about: () => Host
   /** hosts on other machines; null: it is alone, or has not joined them yet */
   fleet: () => Fleet | null
   /** whether it is to be in a fleet */

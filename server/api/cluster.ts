@@ -3,12 +3,11 @@ import { SCALE_ORDER } from '../config/orders.ts'
 import { DeckError } from '../errors.ts'
 import { operation, refuseLimited, type Resource } from './endpoint.ts'
 import { COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.ts'
-import { NOTICE } from './notices.ts'
 import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf, type Past } from './preconditions.ts'
-import { RELEASE } from './releases.ts'
 import { ROLLOUT, ROLLOUT_PROBLEMS, rolloutSummary } from './rollouts.ts'
 import { UPGRADE, upgradeOperation } from './upgrade.ts'
 import { SAMPLE } from './vitals.ts'
+import { RELEASE, NOTICE, HOLDS, FINISHED, REASON, HISTORY_STATE } from './shapes.ts'
 import type { Deck } from '../deck.ts'
 
 export type Worker = z.infer<typeof WORKER>
@@ -31,25 +30,9 @@ export const WORKER = z.strictObject({
   restarts: COUNT.describe('how often its slot was restarted after a worker died'),
   crashLooping: z.boolean(),
   retryAt: TIME.nullable().describe('when a slot without a worker gets its next one'),
-  holds: z.strictObject({
-    requests: COUNT.describe('requests that are not answered yet, without the transfers'),
-    transfers: COUNT.describe('requests whose bytes move, up or down'),
-    webSockets: COUNT,
-    eventStreams: COUNT,
-    connections: COUNT.describe('other long-lived connections, such as those of a TCP server'),
-    sessions: COUNT.describe('sessions of sticky.by that are in its memory: their requests go on to reach it')
-  }).nullable().describe('what a draining worker still has; null: it does not drain, or has not told yet'),
+  holds: HOLDS.nullable().describe('what a draining worker still has; null: it does not drain, or has not told yet'),
   keptUntil: TIME.nullable().describe('a replaced worker that has nothing but long-lived connections, transfers and sessions keeps them at most until then; null: nothing is kept'),
-  finished: z.strictObject({
-    at: TIME,
-    worker: NUMBER,
-    release: RELEASE_NAME,
-    cause: z.string(),
-    code: z.int().nullable(),
-    succeeded: z
-      .boolean()
-      .describe('its exit code was 0')
-  }).nullable().describe('how the program ended, if it is not started again by itself; else null'),
+  finished: FINISHED.nullable().describe('how the program ended, if it is not started again by itself; else null'),
   vitals: SAMPLE.extend({ requestsPerSecond: z.number().nullable() }).meta({ id: 'Vitals' }).nullable()
 }).meta({ id: 'Worker' })
 
@@ -67,6 +50,7 @@ const STANDBY = z.strictObject({
   }))
 }).meta({ id: 'Standby' })
 
+export type OpenRequests = z.infer<typeof REQUESTS>
 const REQUESTS = z.strictObject({
   items: z.array(z.strictObject({
     method: z.string(),
@@ -81,15 +65,7 @@ export const HEALTH = z.strictObject({
   text: z.string().meta({ description: 'how many workers serve, and what is wrong', examples: ['3 of 4 workers serve; slot 2 keeps crashing'] }),
   hint: z.string(),
   about: z.enum(['crashes']).nullable().describe('what the hint is about, where that is a list of things to be looked at'),
-  reasons: z.array(z.strictObject({
-    slots: z.array(NUMBER),
-    text: z
-      .string()
-      .meta({ description: 'text of the app: escape it', examples: ['TypeError: price is not a function, in total (price.js)'] }),
-    event: NUMBER.nullable().describe('the newest of these exits, in the history; null: not looked up'),
-    crashGroup: NUMBER.nullable(),
-    isNewInRelease: z.boolean().describe('whether no release before the one that runs has crashed so')
-  })).describe('why workers died, as far as it matters now; with no `slots`: open crashes of the release that runs, whose slots serve again'),
+  reasons: z.array(REASON).describe('why workers died, as far as it matters now; with no `slots`: open crashes of the release that runs, whose slots serve again'),
   problems: COUNT.describe('how many things somebody should look at: slots in trouble, open crashes of the release that runs, notices, failing jobs, a held rollout, a history that cannot be written')
 }).meta({ id: 'Health' })
 
@@ -128,12 +104,7 @@ export const STATUS = z.strictObject({
     cpus: z.number().describe('limits.cpus; 0: no limit'),
     problem: z.string().nullable().describe('why workers run without these on this machine; null: they are kept, or there are none')
   }),
-  history: z.strictObject({
-    problem: z.string().nullable().describe('why the history cannot be written now; null: it can'),
-    since: TIME.nullable().describe('the first event that it lacks'),
-    waiting: COUNT.describe('events that are kept in memory and written once it can be'),
-    lost: COUNT.describe('events that were too many to be kept')
-  }),
+  history: HISTORY_STATE,
   secrets: z.strictObject({ problem: z.string().nullable().describe('why no worker can be started: the secrets of the app could not be read; null: it can') }),
   lastEventId: COUNT,
   health: HEALTH,
@@ -332,5 +303,5 @@ export function changeOfScale (history: Past, now: number) {
   const event = lastOf(history, ['scale.changed'])
   const workers = now === 1 ? '1 worker' : `${now} workers`
   // The history may not have who it was, or nobody was it: a script can send any number.
-  return event?.detail?.to === now ? `${doerOf(event)} has set it to ${workers} since you opened this` : `It is set to ${workers} now`
+  return Number(event?.detail?.to) === now ? `${doerOf(event)} has set it to ${workers} since you opened this` : `It is set to ${workers} now`
 }

@@ -1,84 +1,29 @@
 import { z } from 'zod'
-import { CAUSES } from '../causes.ts'
 import { crashIssue } from '../crash-issue.ts'
 import { operation, type Operation, type Resource } from './endpoint.ts'
 import { ACTOR, COUNT, ID_PARAMETER, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
 import { CRASH_SORT, crashFilters, pagingFields } from './filters.ts'
 import { parseId, textParam } from './input.ts'
 import { checkMatch, doerOf, IF_MATCH, newestOf, tagOf, type Past } from './preconditions.ts'
+import { CRASH_GROUP, CRASH_RECORD, FRAME, OCCURRENCE } from './shapes.ts'
 import { SAMPLE } from './vitals.ts'
 import type { Deck } from '../deck.ts'
 import type { CrashAction } from '../crashes/crashes.ts'
 
-const KIND = z.enum(['exception', 'unhandled-rejection', 'panic', 'exit-code', 'signal', 'heap-out-of-memory', 'kernel-out-of-memory', 'hung', 'boot-failure', 'not-started'])
-
 export const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 
-export type CrashGroup = z.infer<typeof CRASH_GROUP>
-/** A crash group: crashes of the same fault. */
-const CRASH_GROUP = z.strictObject({
-  id: NUMBER,
-  fingerprint: z.string(),
-  state: z.enum(['open', 'resolved', 'muted']),
-  kind: KIND,
-  cause: z.enum(CAUSES).describe('the cause of its newest crash, as in the history'),
-  errorName: z.string().nullable(),
-  message: z.string().nullable().describe('the message of its newest crash'),
-  culprit: z.string().nullable().describe('the topmost function of the app with its file; only the file if the function has no name'),
-  firstSeenAt: TIME,
-  lastSeenAt: TIME,
-  count: COUNT.describe('how many crashes, including those that are no longer kept'),
-  firstRelease: RELEASE_NAME.nullable(),
-  lastRelease: RELEASE_NAME.nullable(),
-  lastCrash: COUNT.describe('the id of its newest crash'),
-  stateChangedAt: TIME.nullable(),
-  stateChangedBy: ACTOR.nullable(),
-  assignee: z.string().nullable().describe('the person who takes care of it; null: nobody'),
-  goneSince: RELEASE_NAME.nullable().describe('the first release without this crash; null: not known yet'),
-  returnedAt: TIME.nullable().describe('when it crashed again after it was resolved'),
-  isNewInRelease: z.boolean().describe('the running release is the first with this crash'),
-  hasReturned: z.boolean()
-}).meta({ id: 'CrashGroup' })
-
+export type { CrashGroup } from './shapes.ts'
 const GROUP_RELEASE = z.strictObject({ release: RELEASE_NAME, count: COUNT, firstSeenAt: TIME, lastSeenAt: TIME })
-
-const OCCURRENCE = z.strictObject({
-  id: NUMBER,
-  at: TIME,
-  cause: z.enum(CAUSES),
-  code: z.int().nullable(),
-  signal: z.string().nullable(),
-  slot: NUMBER.nullable(),
-  worker: NUMBER.nullable(),
-  pid: NUMBER.nullable(),
-  release: RELEASE_NAME.nullable(),
-  rollout: NUMBER.nullable(),
-  uptimeMs: z.number().nullable(),
-  errorName: z.string().nullable(),
-  errorMessage: z.string().nullable()
-}).meta({ id: 'CrashOccurrence' })
 
 /** Lines of a file of the release. */
 export const SOURCE = z.array(z.strictObject({ number: NUMBER, text: z.string() })).nullable()
 
-const FRAME = z.strictObject({
-  function: z.string().nullable(),
-  file: z.string().nullable(),
-  line: z.int().nullable(),
-  column: z.int().nullable(),
-  isInApp: z.boolean().describe('a frame of the app: not of its language, its packages or clusterdeck'),
+const SHOWN_FRAME = FRAME.extend({
   source: SOURCE.describe('the lines around it, of a frame of the app; null: its release has them no longer, or the file has changed since').optional()
 })
 
-const CRASH = OCCURRENCE.extend({
-  kind: KIND,
-  nodeVersion: z.string().nullable().describe('null: it was no Node.js program'),
-  stack: z.string().nullable().describe('the stack as the process reported it'),
-  frames: z.array(FRAME).describe('frames of that stack, innermost first, with source maps applied'),
-  causes: z.array(z.strictObject({ depth: COUNT, errorName: z.string(), errorMessage: z.string(), stack: z.string().nullable() })),
-  requests: z.array(z.strictObject({ method: z.string(), path: z.string(), ageMs: z.number() })).describe('requests that were not answered yet'),
-  memory: z.record(z.string(), z.number()).nullable().describe('memory at its end, in bytes'),
-  stderr: z.array(z.string()).describe('its last lines on stderr'),
+const CRASH = CRASH_RECORD.extend({
+  frames: z.array(SHOWN_FRAME).describe('frames of that stack, innermost first, with source maps applied'),
   vitals: z.array(SAMPLE).describe('vitals of its last minute'),
   isCut: z.boolean().describe('the record was too large and is shortened').optional()
 }).meta({ id: 'Crash' })

@@ -5,7 +5,8 @@ import { z } from 'zod'
 import { DeckError } from '../errors.ts'
 import { operation, type Resource } from './endpoint.ts'
 import { HOT_FUNCTIONS, hotFunctions } from './hot-functions.ts'
-import { ACTOR, COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.ts'
+import { listOf } from './fields.ts'
+import { DIAGNOSTICS_KIND, DIAGNOSTICS } from './shapes.ts'
 import type { Deck } from '../deck.ts'
 
 const MAX_PROFILE_MS = 60_000
@@ -13,28 +14,10 @@ const MAX_PROFILE_MS = 60_000
 const MAX_READ_BYTES = 32 * 1024 * 1024
 const BINARY = 'application/octet-stream'
 
-const KIND = z.enum(['cpu-profile', 'heap-snapshot', 'heap-statistics', 'report'])
-
-export type Diagnostics = z.infer<typeof DIAGNOSTICS>
-const DIAGNOSTICS = z.strictObject({
-  id: NUMBER,
-  kind: KIND,
-  worker: NUMBER,
-  slot: NUMBER,
-  pid: NUMBER,
-  release: RELEASE_NAME,
-  state: z.enum(['running', 'done', 'failed']),
-  durationMs: COUNT.nullable().describe('the length of a CPU profile'),
-  actor: ACTOR,
-  startedAt: TIME,
-  finishedAt: TIME.nullable(),
-  bytes: COUNT.nullable().describe('the size of its file'),
-  error: z.string().nullable(),
-  warning: z.string().nullable().describe('what secrets its file may hold')
-}).meta({ id: 'Diagnostics' })
+export type { Diagnostic as Diagnostics } from './shapes.ts'
 
 const START_BODY = z.strictObject({
-  kind: KIND.describe('"cpu-profile", "heap-snapshot", "heap-statistics" or "report"'),
+  kind: DIAGNOSTICS_KIND.describe('"cpu-profile", "heap-snapshot", "heap-statistics" or "report"'),
   durationMs: z.int().min(100).max(MAX_PROFILE_MS).optional().describe(`an integer from 100 to ${MAX_PROFILE_MS}: how long to profile`)
 }).meta({ examples: [{ kind: 'cpu-profile', durationMs: 10_000 }] })
 

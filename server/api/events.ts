@@ -1,35 +1,16 @@
 import { z } from 'zod'
-import { CAUSES } from '../causes.ts'
-import { EVENT_TYPES } from '../events/kinds.ts'
 import { DeckError } from '../errors.ts'
 import { operation, refuseLimited, type Resource } from './endpoint.ts'
-import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
+import { pageOf } from './fields.ts'
 import { CSV_TYPE, NDJSON_TYPE, sendExport } from './export.ts'
 import { eventFilters, pagingFields } from './filters.ts'
 import { fullPage } from './full-page.ts'
+import { EVENT } from './shapes.ts'
 import type { History } from '../../db/history.ts'
 import type { Log } from '../system/log.ts'
 import type { Auth } from './roles.ts'
 
-export type Event = z.infer<typeof EVENT>
-/** One event of the history. */
-export const EVENT = z.strictObject({
-  id: NUMBER.describe('ascending, never used again in this data folder'),
-  at: TIME,
-  type: z.enum(EVENT_TYPES),
-  cause: z.enum(CAUSES).nullable(),
-  slot: NUMBER.nullable(),
-  worker: NUMBER.nullable(),
-  pid: NUMBER.nullable(),
-  release: RELEASE_NAME.nullable(),
-  rollout: NUMBER.nullable(),
-  actor: ACTOR.nullable(),
-  code: z.int().nullable(),
-  signal: z.string().nullable(),
-  uptimeMs: COUNT.nullable(),
-  message: z.string().nullable().describe('one sentence for people'),
-  detail: z.record(z.string(), z.any()).nullable()
-}).meta({ id: 'Event' })
+export type { Event } from './shapes.ts'
 
 type Parts = {
   history: Pick<History, 'page' | 'event'>

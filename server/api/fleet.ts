@@ -46,9 +46,7 @@ export const WANTED = z.strictObject({
   only: z.record(z.string(), z.string().describe('the value of a label, a text')).optional().describe('labels')
 })
 
-export type Summary = Omit<FleetRollout, 'turns' | 'batches' | 'timeline'> & {
-   progress: { total: number, done: number, failed: number }
- }
+export type Summary = z.infer<typeof FLEET_ROLLOUT_SUMMARY>
 
 /** Leaves out what a list does not need: a rollout may have hundreds of members. */
 export function summaryOf ({ turns, batches, timeline, ...rollout }: FleetRollout): Summary {

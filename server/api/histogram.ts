@@ -11,7 +11,7 @@ import type { EventQuery } from '../../db/event-search.ts'
 /** Counts events over time, problems separately. */
 export type History = Pick<import('../../db/history.ts').History, 'count' | 'times'>
 export type Query = Omit<EventQuery, 'limit' | 'cursor'>
-export type Histogram = { from: string, to: string, stepMs: number, countedSince: string | null, items: { at: string, count: number, problems: number }[] }
+export type Histogram = z.infer<typeof HISTOGRAM>
 
 const [SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS] = [1000, 60_000, 3_600_000, 86_400_000]
 /** Round lengths, so that most steps begin at a round time. */

@@ -4,6 +4,7 @@ import { operation, refuseLimited, type Resource } from './endpoint.ts'
 import { COUNT, NUMBER, TIME } from './fields.ts'
 import { UPGRADE, upgradeOperation } from './upgrade.ts'
 
+export type Host = z.infer<typeof HOST>
 const HOST = z.strictObject({
   pid: NUMBER,
   keeperPid: NUMBER.nullable().describe('null: it runs without a keeper'),
@@ -25,6 +26,9 @@ const ADOPTION = z.strictObject({
   reason: z.string().nullable()
 }).meta({ id: 'Adoption' })
 const WAY = { path: z.string().describe('of a Unix socket on this machine'), secret: z.string().describe('valid for one deck') }
+
+export type NewAdoption = z.infer<typeof NEW_ADOPTION>
+const NEW_ADOPTION = ADOPTION.extend(WAY).meta({ id: 'NewAdoption' })
 
 /** The host itself: one master with many apps. */
 export function hostResources ({ apps }: { apps: Apps }): Record<string, Resource> {
@@ -61,7 +65,7 @@ export function hostResources ({ apps }: { apps: Apps }): Record<string, Resourc
         location: true,
         isSecret: true,
         problems: ['not-possible'],
-        answer: ADOPTION.extend(WAY).meta({ id: 'NewAdoption' }),
+        answer: NEW_ADOPTION,
         async handle ({ body: { name }, auth }) {
           refuseLimited(auth, 'adds apps')
           const { view, path, secret } = await apps.adoptions.begin({ name, actor: auth.actor })

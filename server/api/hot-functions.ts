@@ -40,7 +40,7 @@ export function hotFunctions (text: string, item: Diagnostic, deck: { crashes: P
 
 export function functionsOf (profile: unknown, item: Pick<Diagnostic, 'release' | 'startedAt'>, deck: Parameters<typeof hotFunctions>[2]): HotFunctions {
   const { root, idleMs, functions } = treeOf(profile, folderOf(deck, item.release))
-  const lines = hottestLines(profile)
+  const lines = hottestLines(Object(profile))
   const busiest = functions.filter(({ selfMs }) => selfMs > 0).slice(0, MAX_FUNCTIONS).map((each) => ({ ...each, line: lines.get(each.key) ?? null }))
   const sources = sourcesOf(busiest, item, deck)
   return {
@@ -86,7 +86,7 @@ export function folderOf ({ releases }: Pick<Parameters<typeof hotFunctions>[2],
  * @param profile that is one
  * @returns by the key of a function
  */
-export function hottestLines (profile: any): Map<string, number> {
+export function hottestLines (profile: { nodes: unknown[] }): Map<string, number> {
   const ticks: Map<string, Map<number, number>> = new Map()
   for (const node of profile.nodes) {
     const { callFrame, positionTicks } = Object(node)

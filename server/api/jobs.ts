@@ -1,38 +1,17 @@
 import { z } from 'zod'
 import { operation, type Call, type Resource } from './endpoint.ts'
-import { ACTOR, COUNT, listOf, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
+import { ACTOR, listOf, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
 import { PAGE_QUERY } from './filters.ts'
 import { admitStream, EVENT_STREAM, openStream, serverSentEvent, type StreamParts } from './server-sent-events.ts'
+import { JOB_NAME, RUN } from './shapes.ts'
 
-export type Run = z.infer<typeof RUN>
+export type { Run } from './shapes.ts'
 export type KeptRun = z.infer<typeof KEPT_RUN>
 export type Job = z.infer<typeof JOB>
 type Deck = Pick<import('../deck.ts').Deck, 'jobs'>
 
 const FOLLOW_EVERY_MS = 50
 const MAX_UNSENT_BYTES = 256 * 1024
-const JOB_NAME = z.string().meta({ examples: ['nightly'] })
-
-export const RUN = z.strictObject({
-  id: NUMBER.describe('that of the event with which it began'),
-  job: JOB_NAME.nullable().describe('null: a command that somebody has typed'),
-  command: z.string().nullable().describe('what was typed; null: the command of the job, which is never shown'),
-  state: z.enum(['running', 'succeeded', 'failed', 'interrupted']),
-  cause: z.string().nullable().describe('timed-out; of an interrupted one operator, replaced, stopping, upgrade or master-lost; of a deploy of a commit that has failed, the code of its error; else null'),
-  actor: ACTOR.describe('who started it; cron: its time had come'),
-  release: RELEASE_NAME.nullable().describe('in which it runs; of a deploy of a commit, the one that it has made'),
-  rollout: NUMBER.nullable().describe('of a deploy of a commit: the rollout that it has started'),
-  pid: NUMBER.nullable().describe('null: it could not be started'),
-  dueAt: TIME.nullable().describe('when it was to start; null: somebody has started it'),
-  startedAt: TIME,
-  finishedAt: TIME.nullable(),
-  durationMs: COUNT.nullable().describe('null: it runs, or nobody knows how long it ran'),
-  code: z.int().nullable(),
-  signal: z.string().nullable(),
-  reason: z.string().nullable().describe('why it did not succeed'),
-  acknowledgedBy: ACTOR.nullable().describe('who has acknowledged that it did not succeed'),
-  hasTerminal: z.boolean().describe('whether it runs in a terminal of whoever started it, so that its output is not kept')
-}).meta({ id: 'JobRun' })
 
 const KEPT_RUN = z.strictObject({
   ...RUN.shape,
@@ -59,6 +38,7 @@ const ORDER = z.strictObject({
   process: z.strictObject({ pid: NUMBER, startTime: z.string().max(100) }).optional()
     .describe('a process of this machine in which it runs already, in a terminal of its own: nothing is started')
 })
+export type Place = z.infer<typeof PLACE>
 const PLACE = z.strictObject({
   release: RELEASE_NAME,
   cwd: z.string(),

@@ -1,22 +1,10 @@
-import { z } from 'zod'
-import { NOTICE_KINDS } from '../events/notices.ts'
 import { operation, type Resource } from './endpoint.ts'
-import { COUNT, listOf, NUMBER, TIME } from './fields.ts'
+import { listOf } from './fields.ts'
+import { NOTICE } from './shapes.ts'
 import type { Deck } from '../deck.ts'
 
-export type Notice = z.infer<typeof NOTICE>
-export const NOTICE = z.strictObject({
-  id: NUMBER.describe('the id of its newest event'),
-  kind: z.enum(NOTICE_KINDS),
-  at: TIME,
-  firstAt: TIME.describe('when the first unacknowledged one of its kind happened'),
-  count: COUNT,
-  message: z
-    .string()
-    .meta({ description: 'one sentence for people', examples: ['Deploy of r5 was rolled back: worker 9 (slot 1) was not ready within 30 s'] }),
-  endedAt: TIME.nullable().describe('when the problem ended by itself; null: it has not')
-}).meta({ id: 'Notice' })
-
+export type { Notice } from './shapes.ts'
+ 
 /** Problems that an operator should know. */
 export function noticeResources ({ deck }: { deck: Pick<Deck, 'notices'> }): Record<string, Resource> {
   return {

@@ -6,7 +6,37 @@ import { ID_PARAMETER } from './fields.ts'
 import { IDEMPOTENCY_KEY } from './idempotency.ts'
 
 /** The API as an OpenAPI 3.1 document, made from the operations themselves. */
-export type Json = Record<string, any>
+export type Schema = {
+  [key: string]: unknown
+  $ref?: string
+  type?: string
+  format?: string
+  description?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+  enum?: unknown[]
+  minimum?: number
+  maximum?: number
+  examples?: unknown[]
+}
+type Content = Record<string, { schema: Schema }>
+export type Parameter = { name: string, in: string, required: boolean, description?: string, schema: Schema }
+export type Described = {
+  operationId: string
+  tags: string[]
+  summary: string
+  description?: string
+  security?: object[]
+  'x-role': string
+  'x-cli'?: string | object
+  parameters: Parameter[]
+  requestBody?: { required: boolean, content: Record<string, { schema?: Schema }> }
+  responses: Record<string, { $ref?: string, content?: Content }>
+}
+export type Components = { securitySchemes: object, schemas: Record<string, Schema>, responses: Record<string, { description: string, headers?: object, content: Content }> }
+export type Document = { openapi: string, info: object, servers: object[], security: object[], tags: { name: string, description: string }[], paths: Record<string, Record<string, Described>>, components: Components }
 type Group = { about: string, resources: Record<string, Resource> }
 export type Mount = {
   base: string
@@ -52,7 +82,7 @@ const PROBLEM = z.looseObject({
   }]
 })
 
-export function openapiResources (describe: () => Json): Record<string, Resource> {
+export function openapiResources (describe: () => object): Record<string, Resource> {
   return {
     '/openapi.json': {
       GET: operation({
@@ -66,8 +96,8 @@ export function openapiResources (describe: () => Json): Record<string, Resource
   }
 }
 
-export function describeApi (mounts: readonly Mount[], { version, url = '/' }: { version: string, url?: string }): Json {
-  const schemas: Json = {}
+export function describeApi (mounts: readonly Mount[], { version, url = '/' }: { version: string, url?: string }): Document {
+  const schemas: Record<string, Schema> = {}
   const toSchema = createConverter(schemas)
   const toProblems = createProblems(toSchema)
   const tagged = mounts.flatMap(({ base, path: parameters = {}, problems = [], groups }) => {
@@ -111,7 +141,7 @@ function describeOperation (operation: Operation, { path, method, tag, toSchema,
    tag: string,
    toSchema: ReturnType<typeof createConverter>,
    toProblems: ReturnType<typeof createProblems>['refer']
- }) {
+ }): Described {
   const {
     name,
     summary,
@@ -181,12 +211,12 @@ function contentOf (answer: Operation['answer'], toSchema: ReturnType<typeof cre
 function createProblems (toSchema: ReturnType<typeof createConverter>) {
   const problem = toSchema(PROBLEM, 'output')
   /** by the codes that they may have */
-  const described: Json = {}
+  const described: Components['responses'] = {}
 
   return {
     described,
 
-    refer (codes: readonly ErrorCode[]): Json {
+    refer (codes: readonly ErrorCode[]): Described['responses'] {
       const byStatus: Map<number, ErrorCode[]> = new Map()
       for (const code of new Set(codes)) {
         const { status } = PROBLEMS[code]
@@ -216,7 +246,7 @@ function toParameter (name: string, place: 'path' | 'query' | 'header', schema: 
  * @param schema of arguments
  * @returns as JSON Schema, whole
  */
-export function argumentsSchemaOf (schema: z.ZodObject): Json {
+export function argumentsSchemaOf (schema: z.ZodObject): Schema {
   return createConverter({})(schema, 'input')
 }
 
@@ -224,20 +254,20 @@ export function argumentsSchemaOf (schema: z.ZodObject): Json {
  * Describes a named schema once, among the components.
  * @param components filled by the way
  */
-function createConverter (components: Json) {
-  return (schema: z.ZodType, io: 'input' | 'output'): Json => {
+function createConverter (components: Record<string, Schema>) {
+  return (schema: z.ZodType, io: 'input' | 'output'): Schema => {
     const { $schema: _, $defs = {}, ...converted } = inComponents(z.toJSONSchema(schema, { io, unrepresentable: 'any', override: simplifySchema }))
     Object.assign(components, $defs)
     return converted
   }
 }
 
-function inComponents (schema: Json) {
+function inComponents (schema: object) {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/'))
 }
 
 /** A parameter is text; `as` describes the value that it is read as. */
-function simplifySchema ({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType, jsonSchema: Json }) {
+function simplifySchema ({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType, jsonSchema: z.core.JSONSchema.BaseSchema }) {
   const as = z.globalRegistry.get(zodSchema)?.as
   if (as) {
     for (const key of Object.keys(jsonSchema)) if (key !== 'description') delete jsonSchema[key]

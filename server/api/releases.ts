@@ -3,62 +3,10 @@ import { RELEASE_ID } from '../config/release-id.ts'
 import { DeckError } from '../errors.ts'
 import { COMMIT_ORDER } from '../config/orders.ts'
 import { operation, type Resource } from './endpoint.ts'
-import { ACTOR, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
+import { NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
 import { PAGE_QUERY } from './filters.ts'
-import { RUN } from './jobs.ts'
+import { RUN, RELEASE, SETBACK } from './shapes.ts'
 import type { Deck } from '../deck.ts'
-
-const DIGEST = z.string().describe('sha256:…')
-
-/** A release, as the status shows it. */
-export const RELEASE = z.strictObject({
-  id: RELEASE_NAME,
-  entry: z.string().describe('the absolute path of the main file'),
-  path: z.string().describe('the folder of the code'),
-  createdAt: TIME,
-  mode: z.enum(['live', 'symlink', 'path', 'folder']).describe('how the code is pinned').optional(),
-  cwd: z.string().optional(),
-  calledAs: z.string().describe('the entry as its workers see it, if it is a symbolic link').optional(),
-  source: z.string().nullable().describe('the folder that was copied, or the repository of its commit').optional(),
-  build: z.string().nullable().describe('of a release of a commit: what has built it, "hooks.build" or the commands; null: nothing').optional(),
-  package: z.strictObject({ name: z.string().nullable(), version: z.string().nullable() }).nullable().optional(),
-  git: z.strictObject({
-    commit: z.string(),
-    branch: z.string().nullable(),
-    isDirty: z.boolean().nullable(),
-    author: z.string().nullable().optional(),
-    subject: z.string().nullable().describe('the first line of the message').optional()
-  })
-    .nullable()
-    .optional(),
-  lockFile: DIGEST.nullable().optional(),
-  runtime: z.enum(['node', 'other']).optional().describe('what runs the entry; other: it is a program itself'),
-  node: z.strictObject({
-    file: z.string().describe('its absolute path'),
-    version: z.string(),
-    by: z.enum(['option', '.nvmrc', '.node-version', 'volta', 'command', 'clusterdeck']).describe('what has asked for it; command: it is the one with which the command was typed; clusterdeck: it is that of clusterdeck'),
-    instead: z.string().optional().describe('why it is not the one that a file of the app asks for')
-  }).optional().describe('the Node of its workers, hooks, builds and jobs'),
-  environment: z.strictObject({ digest: DIGEST, names: z.array(z.string()) })
-    .describe('names of the variables that the configuration sets, without their values')
-    .optional(),
-  arguments: z.strictObject({ digest: DIGEST }).optional(),
-  changed: z.strictObject({
-    from: RELEASE_NAME,
-    environment: z.array(z.string()).describe('names of variables'),
-    arguments: z.boolean(),
-    package: z.boolean(),
-    commit: z.boolean(),
-    lockFile: z.boolean(),
-    node: z.boolean().optional(),
-    mode: z.boolean(),
-    folder: z.boolean(),
-    entry: z.boolean()
-  }).nullable().describe('the differences from the release before').optional(),
-  createdBy: ACTOR.optional(),
-  note: z.string().nullable().optional(),
-  environmentChanged: z.boolean().describe('its workers get other variables than at its deploy').optional()
-}).meta({ id: 'Release' })
 
 export type KeptRelease = z.infer<typeof KEPT_RELEASE>
 const KEPT_RELEASE = RELEASE.extend({
@@ -68,13 +16,7 @@ const KEPT_RELEASE = RELEASE.extend({
   rollout: NUMBER.nullable().describe('the rollout that deployed it'),
   deployedAt: TIME.nullable(),
   servedAt: TIME.nullable().describe('when it last became the running release; null: never'),
-  setback: z.strictObject({
-    outcome: z.enum(['rolled-back', 'failed']).describe('rolled-back: a rollback replaced it; failed: a later rollout to it did not succeed'),
-    at: TIME,
-    rollout: NUMBER,
-    actor: ACTOR,
-    reason: z.string().nullable()
-  }).nullable().describe('what went wrong with it after it served; null: nothing'),
+  setback: SETBACK.nullable().describe('what went wrong with it after it served; null: nothing'),
   isLastGood: z.boolean().describe('the release that a rollback goes to by default'),
   inUse: z.boolean().describe('a worker runs it, or would restart with it'),
   changedInPlace: z.strictObject({

@@ -7,40 +7,14 @@ import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.ts'
 import { PAGE_QUERY } from './filters.ts'
 import { durationParam } from './input.ts'
 import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf, type Past } from './preconditions.ts'
-import { RELEASE } from './releases.ts'
 import { usualOf } from './usual-duration.ts'
+import { RELEASE, VERDICT, STEP, MOMENT, HOOK, COMPARISON } from './shapes.ts'
 import type { ServerResponse } from 'node:http'
 import type { RolloutView } from '../lifecycle/rollout/record.ts'
 import type { Deck } from '../deck.ts'
 import type { History } from '../../db/history.ts'
 
 const MAX_WAIT_MS = 5 * 60_000
-
-const FIGURES = z.strictObject({ workers: COUNT, requests: COUNT, errorRate: z.number().nullable(), p99Ms: z.number().nullable() })
-
-const VERDICT = z.strictObject({
-  at: TIME,
-  passed: z.boolean().nullable().describe('null: too little traffic to judge'),
-  isFinal: z.boolean(),
-  message: z.string(),
-  canary: FIGURES.describe('figures of the new workers'),
-  baseline: FIGURES.describe('figures of the old workers')
-})
-
-const STEP = z.strictObject({
-  slot: NUMBER,
-  state: z.enum(['pending', 'stopping', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting', 'reverted']),
-  oldWorker: NUMBER.nullable(),
-  newWorker: NUMBER.nullable(),
-  from: RELEASE_NAME.describe('the release that this slot rolls back to'),
-  isCanary: z.boolean(),
-  startedAt: TIME.nullable(),
-  readyAt: TIME.nullable().describe('when its new worker was ready').optional(),
-  promotedAt: TIME.nullable().describe('when its new worker took the slot and the old one began to drain').optional(),
-  drainedAt: TIME.nullable().describe('when the old worker was gone, or was kept for nothing but its long-lived connections').optional(),
-  revertingAt: TIME.nullable().describe('when the slot began to roll back').optional(),
-  finishedAt: TIME.nullable()
-})
 
 const USED_STRATEGY = z.strictObject({
   order: z.enum(['start-first', 'stop-first']).optional(),
@@ -77,7 +51,7 @@ export const ROLLOUT = z.strictObject({
   strategy: USED_STRATEGY,
   crashes: COUNT.describe('crashes of the new release'),
   verdicts: z.array(VERDICT).describe('oldest first, the last 50'),
-  comparison: z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES }).nullable().describe('the last figures of both sides').optional(),
+  comparison: COMPARISON.nullable().describe('the last figures of both sides').optional(),
   canaryEndsAt: TIME.nullable(),
   pausedAt: TIME.nullable().describe('when it was paused or held').optional(),
   startedAt: TIME,
@@ -86,30 +60,17 @@ export const ROLLOUT = z.strictObject({
   reason: z.string().nullable().describe('why it did not succeed'),
   abortedBy: ACTOR.nullable().describe('who aborted it; null: nobody'),
   warnings: z.array(z.string()),
-  hook: z.strictObject({
-    name: z.enum(['beforeDeploy']),
-    state: z.enum(['due', 'running', 'passed', 'failed', 'ended']).describe('due: it starts after the pause; ended: the deploy was aborted meanwhile'),
-    startedAt: TIME.nullable(),
-    finishedAt: TIME.nullable(),
-    output: z.string().nullable().describe('the end of its output, if it failed')
-  }).nullable().describe('the command that runs before the first step; null: none').optional(),
+  hook: HOOK.nullable().describe('the command that runs before the first step; null: none').optional(),
   progress: z.strictObject({ total: COUNT, replaced: COUNT }),
   steps: z.array(STEP)
 }).meta({ id: 'Rollout' })
 
-const MOMENT = z.strictObject({
-  at: TIME,
-  type: z.string().describe('the type of the event'),
-  actor: ACTOR.nullable().describe('who did it; null: nobody'),
-  message: z.string().nullable().describe('at most 500 characters'),
-  passed: z.boolean().nullable().describe('the result of a verdict; null: no verdict, or too little traffic to judge')
-}).meta({ examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada', passed: null }] })
-
 /** A rollout with all its details; null: not kept. */
+export type RolloutInFull = z.infer<typeof ROLLOUT_STORY>
 const ROLLOUT_STORY = z.strictObject({
   ...ROLLOUT.shape,
   timeline: z.array(MOMENT).nullable().describe('the story of the whole rollout: the last 100 entries, oldest first; `steps` has that of each slot'),
-  comparisons: z.array(z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES }))
+  comparisons: z.array(COMPARISON)
     .nullable()
     .describe('figures of both sides over time, each since the start of the comparison: at most 60, oldest first'),
   usual: z.strictObject({ tookMs: COUNT, count: NUMBER })

@@ -3,6 +3,7 @@ import { operation, refuseLimited, type Operation } from './endpoint.ts'
 import { ACTOR, TIME } from './fields.ts'
 import { ROLLOUT_PROBLEMS } from './rollouts.ts'
 
+export type Upgrade = z.infer<typeof UPGRADE>
 export const UPGRADE = z.strictObject({ startedAt: TIME, actor: ACTOR, note: z.string().nullable() })
 
 const BODY = z.strictObject({

@@ -90,9 +90,9 @@ export function createChecks ({ config, settings, environment, deck, history, vi
   }
 
   function findCutOff (startedAt: string): Running['cutOff'] {
-    const [changed] = history.page({ type: ['config.changed'], since: startedAt, limit: MAX_EVENTS }).items.filter(({ detail }) => detail?.changes?.some(({ name }: { name: string }) => name === 'drain.deadlineMs'))
+    const [changed] = history.page({ type: ['config.changed'], since: startedAt, limit: MAX_EVENTS }).items.filter(({ detail }) => detail?.changes?.some(({ name }) => name === 'drain.deadlineMs'))
     const exits = history.page({ type: ['worker.exited'], since: changed?.at ?? startedAt, limit: MAX_EVENTS }).items
-    const cut = exits.filter(({ cause, detail }) => DRAINED.includes(cause ?? '') && detail?.endedRequests > 0)
+    const cut = exits.filter(({ cause, detail }) => DRAINED.includes(cause ?? '') && Number(detail?.endedRequests) > 0)
     return cut.length === 0 ? null : { at: cut[0].at, requests: Number(cut[0].detail?.endedRequests), count: cut.length }
   }
 

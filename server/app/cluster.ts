@@ -115,7 +115,7 @@ function pastOf (history: History): { hasListened: boolean, hasBeenReady: boolea
     return {
       hasListened: newest('worker.listening').length > 0,
       hasBeenReady: lastReady !== undefined || history.releases.all().some(({ outcome }) => outcome === 'succeeded'),
-      bootCost: lastReady?.detail?.boot ?? null
+      bootCost: (lastReady?.detail?.boot ?? null) as BootCost | null
     }
   } catch {
     return { hasListened: false, hasBeenReady: true, bootCost: null }

@@ -3,6 +3,7 @@ import { describeChange, reconcileWorkers, rememberFor, signCheckpoint } from '.
 import { untilSecrets } from './missing-secrets.ts'
 import { startInTurn } from './turn.ts'
 import { endUnfinished } from '../handover/unfinished.ts'
+import { errorText } from '../errors.ts'
 import type { App, HostServices } from './app.ts'
 import type { SavedWorker } from '../cluster/adoption.ts'
 
@@ -74,8 +75,8 @@ export function watchDataDir ({ dataDir, history, events }: App, { terminal, clo
       dataDir.restore()
       history.reopen()
       events.publish({ type: 'unexpected', actor: 'system', message: `the data folder ${dataDir.folder} was removed; it is made anew, and the history begins anew there` })
-    } catch (error: any) {
-      if (!isTold) terminal.fail(`the data folder ${dataDir.folder} was removed, and cannot be made anew: ${error.message}`)
+    } catch (error) {
+      if (!isTold) terminal.fail(`the data folder ${dataDir.folder} was removed, and cannot be made anew: ${errorText(error)}`)
       isTold = true
     }
   }, LOOK_FOR_DATA_EVERY_MS)

@@ -16,6 +16,7 @@ import { callHost } from './host.ts'
 import { ensureHost } from './host-start.ts'
 import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
+import type { NewAdoption } from '../api/host.ts'
 
 export type Options = { pm2?: true | string[], pid?: string, port?: string, workers?: string, name?: string, grace?: string, timeout?: string, json?: true, app?: string, wait?: boolean }
 type Move = { program: Adoptable, takeover: Takeover }
@@ -129,7 +130,7 @@ async function moveIn ({ program, takeover }: Move, { graceMs, tell, ...how }: H
  * @returns what the host calls it
  */
 async function startBeside ({ program: { text, order, isAlone }, takeover }: Move, { host, name, late, tell }: Omit<How, 'meet' | 'root' | 'graceMs'> & { host: ApiClient }): Promise<string> {
-  const { path, secret } = await host.post('/host/adoptions', { name })
+  const { path, secret } = await host.post<NewAdoption>('/host/adoptions', { name })
   const line = await openLine(path)
   try {
     line.send({ type: 'program', secret, from: text, order })

@@ -12,7 +12,8 @@ import { callHost } from './host.ts'
 import { ensureHost } from './host-start.ts'
 import { waitUntil } from './wait-until.ts'
 import type { Terminal } from './program.ts'
-import type { AdoptionView as Adoption } from '../api/host.ts'
+import type { AdoptionView as Adoption, NewAdoption } from '../api/host.ts'
+import type { Status } from '../api/cluster.ts'
 
 type AdoptOptions = { app?: string, name?: string, wait?: boolean, timeout?: string, workers?: string, grace?: string, json?: true }
 
@@ -60,9 +61,9 @@ async function findDeck (folder: string, { app }: AdoptOptions, { env }: Termina
  * @returns `name`: what the host calls the app
  */
 async function send (deck: ApiClient, host: ApiClient, { name, signal, timeoutMs }: { name: string | undefined, signal: AbortSignal, timeoutMs: number }): Promise<{ id: number, name: string }> {
-  await waitUntil(async () => (await deck.get('/status')).state !== 'starting', signal, timeoutMs)
-  const { id, path: place, secret } = await host.post('/host/adoptions', { name })
-  return { id, ...await deck.post('/move', { path: place, secret }) }
+  await waitUntil(async () => (await deck.get<Status>('/status')).state !== 'starting', signal, timeoutMs)
+  const { id, path: place, secret } = await host.post<NewAdoption>('/host/adoptions', { name })
+  return { id, ...await deck.post<{ name: string }>('/move', { path: place, secret }) }
 }
 
 /** @throws {DeckError} start-failed, timed-out */

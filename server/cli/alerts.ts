@@ -137,7 +137,7 @@ async function retryDelivery (context: Context, id?: string, delivery?: string, 
 }
 
 async function readAlerts ({ api }: Context): Promise<Alert[]> {
-  return (await api.get('/alerts')).items
+  return (await api.get<{ items: Alert[] }>('/alerts')).items
 }
 
 /** @returns the delivery once it has ended */

@@ -7,6 +7,8 @@ import type { Agent, IncomingMessage as Response } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Master } from './find-master.ts'
 
+/** of a stream */
+export type Message = { event: string, data: unknown, id: string | undefined }
 export type ApiClient = ReturnType<typeof createApiClient>
 type What = Pick<Parameters<typeof sendRequest>[1], 'method' | 'headers' | 'body' | 'signal'>
 /** `agent`: keeps connections to it */
@@ -32,29 +34,29 @@ export function createApiClient (master: Addressee, { timeoutMs, signal = AbortS
   return {
     signal,
     /** @param path below /api/v1 */
-    get: (path: string) => callApi('GET', path),
-    post: (path: string, body?: unknown) => callApi('POST', path, body),
+    get: <Answer>(path: string) => callApi<Answer>('GET', path),
+    post: <Answer>(path: string, body?: unknown) => callApi<Answer>('POST', path, body),
     upload: uploadBody,
-    put: (path: string, body: unknown) => callApi('PUT', path, body),
-    delete: (path: string) => callApi('DELETE', path),
+    put: <Answer>(path: string, body: unknown) => callApi<Answer>('PUT', path, body),
+    delete: <Answer>(path: string) => callApi<Answer>('DELETE', path),
     /** Changes whatever the current version is. */
-    patch: (path: string, body: unknown) => callApi('PATCH', path, body, { 'if-match': '*' }),
+    patch: <Answer>(path: string, body: unknown) => callApi<Answer>('PATCH', path, body, { 'if-match': '*' }),
     download: openDownload,
     readText,
     stream: streamEvents
   }
 
   /** @param path below /api/v1 */
-  async function callApi (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  async function callApi <Answer>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     if (body === undefined) return await readAnswer(path, { method, headers: {} })
     return await readAnswer(path, { method, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) })
   }
 
   /**
    * @param path below /api/v1
-   * @returns JSON, as the API describes it
+   * @returns JSON, as the API describes it: nothing checks that but the path
    */
-  async function readAnswer (path: string, what: Omit<What, 'signal'>): Promise<any> {
+  async function readAnswer <Answer>(path: string, what: Omit<What, 'signal'>): Promise<Answer> {
     try {
       return await readBody(await sendToMaster(path, { ...what, signal }))
     } catch (error) {
@@ -101,7 +103,7 @@ export function createApiClient (master: Addressee, { timeoutMs, signal = AbortS
    * @param from `lastEventId`: continues after this event
    * @returns `data`: undefined where only an id has come
    */
-  async function * streamEvents (path: string, { lastEventId, until }: { lastEventId?: string, until?: AbortSignal } = {}): AsyncGenerator<{ event: string, data: any, id: string | undefined }> {
+  async function * streamEvents (path: string, { lastEventId, until }: { lastEventId?: string, until?: AbortSignal } = {}): AsyncGenerator<Message> {
     const resume: Record<string, string> = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
     try {
       const response = await sendToMaster(path, { headers: { accept: 'text/event-stream', ...resume }, signal: until })

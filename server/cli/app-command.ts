@@ -21,7 +21,7 @@ export type HostContext = Tools & { host: ApiClient, hostUrl: string, env: Termi
 export type AppCommand = {
   name: string
   /** at the master of the app; the exit code, if not 0 */
-  run: (context: Context, argument?: any) => Promise<number | void>
+  run (context: Context, argument?: string | string[]): Promise<number | void>
   /** run where the app of this folder does not run, or something else is meant */
   withoutMaster?: { isMeant: (argument: string | undefined, options: Options) => boolean, run: (argument: string | undefined, options: Options, terminal: Terminal) => Promise<number> }
   /** it cannot be for several apps */

@@ -17,13 +17,13 @@ const LOOKS_SECRET = /(PASS(WORD|WD|PHRASE)?|SECRET|TOKEN|CREDENTIALS?|(API|ACCE
 const OF_ONE_APP = /^CLUSTERDECK_(APP|NAME|CONFIG)$/
 
 /** @param flags of `start`, without those of the host */
-export function orderOfStart ({ config, app, ...flags }: Record<string, any>, { env, cwd }: { env: Record<string, string | undefined>, cwd: string }): AppOrder {
+export function orderOfStart ({ config, app, ...flags }: Record<string, unknown>, { env, cwd }: { env: Record<string, string | undefined>, cwd: string }): AppOrder {
   return {
-    ...(flags.name !== undefined && { name: flags.name }),
-    ...(config !== undefined && { config: path.resolve(cwd, config) }),
-    ...(app !== undefined && { app }),
+    ...(flags.name !== undefined && { name: String(flags.name) }),
+    ...(config !== undefined && { config: path.resolve(cwd, String(config)) }),
+    ...(app !== undefined && { app: String(app) }),
     cwd,
-    flags,
+    flags: flags as AppOrder['flags'],
     env: variablesOf(env)
   }
 }

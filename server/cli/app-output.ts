@@ -2,9 +2,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { isInTerminal } from '../events/kinds.ts'
 import { eventLine } from '../terminal.ts'
-import { batchesOf, skippedText, type Message } from './logs.ts'
-import type { ApiClient } from './api-client.ts'
+import { batchesOf, skippedText } from './logs.ts'
+import type { ApiClient, Message } from './api-client.ts'
 import type { Stream } from './prefixed.ts'
+import type { Event } from '../api/events.ts'
+import type { AppView } from '../api/apps.ts'
 
 const RETRY_MS = 100
 /** Of an app that has just been started: more than this before its output is followed is left out. */
@@ -52,28 +54,29 @@ export async function showOutput (name: string, { host, fromStart, isOver, until
 
   async function openEvents (place: string | undefined) {
     if (place !== undefined || !fromStart) return host.stream(`${path}/events/stream`, { lastEventId: place, until })
-    const { items } = await host.get(`${path}/events?since=${await startOf()}&limit=${FIRST_EVENTS}`)
+    const { items } = await host.get<{ items: Event[] }>(`${path}/events?since=${await startOf()}&limit=${FIRST_EVENTS}`)
     const events = items.reverse()
-    await showEvents(events.map((data: any) => ({ data })))
+    await showEvents(events.map((data) => ({ data })))
     return host.stream(`${path}/events/stream`, { lastEventId: events.at(-1)?.id?.toString(), until })
   }
 
   /** @throws {DeckError} app-not-running */
   async function startOf (): Promise<string> {
-    const { startedAt } = await host.get(path)
+    const { startedAt } = await host.get<AppView>(path)
     if (startedAt === null) throw new DeckError('app-not-running', `${name} is not open yet`)
     return startedAt
   }
 
   async function showLines (messages: Message[]) {
     for (const { event, data } of messages) {
-      if (event === 'dropped') await show('stderr', [skippedText(data)])
-      else await show(data.stream === 'stderr' ? 'stderr' : 'stdout', [String(data.text)])
+      const { stream, text } = Object(data)
+      if (event === 'dropped') await show('stderr', [skippedText(Object(data))])
+      else await show(stream === 'stderr' ? 'stderr' : 'stdout', [String(text)])
     }
   }
 
   async function showEvents (messages: Pick<Message, 'data'>[]) {
-    const lines = messages.map(({ data }) => data).filter(isInTerminal).map((event) => eventLine(event))
+    const lines = messages.map(({ data }) => data as Event).filter(isInTerminal).map((event) => eventLine(event))
     if (lines.length > 0) await show('stdout', lines)
   }
 }
@@ -82,7 +85,7 @@ export async function showOutput (name: string, { host, fromStart, isOver, until
 async function * sinceStart (messages: AsyncIterable<Message>, startedAt: string) {
   let isPast = true
   for await (const message of messages) {
-    const isOld = isPast && message.event === 'message' && message.data !== undefined && !(message.data.arrivedAt >= startedAt)
+    const isOld = isPast && message.event === 'message' && message.data !== undefined && !(Object(message.data).arrivedAt >= startedAt)
     // The first id stands behind all lines that were there.
     if (message.id !== undefined) isPast = false
     yield isOld ? { ...message, data: undefined } : message

@@ -57,7 +57,7 @@ export async function runAttached (wanted: readonly Wanted[], { apps, timeout }:
 /** Stops those that a new host has brought back, as they are to run as they are ordered now. */
 async function stopBroughtBack (wanted: readonly Wanted[], { host, env, timeoutMs }: { host: LastingHost, env: Terminal['env'], timeoutMs: number }) {
   const folders = wanted.map(({ dataDir }) => dataDir)
-  const views: AppView[] = (await host.get('/apps')).items
+  const views = (await host.get<{ items: AppView[] }>('/apps')).items
   await Promise.all(views.filter((view) => view.dataDir !== null && folders.includes(view.dataDir) && isWanted(view)).map(async ({ name }) => {
     await host.post(`/apps/${name}/stop`)
     await untilStopped(name, { host, env, signal: AbortSignal.timeout(timeoutMs), timeoutMs })
@@ -66,7 +66,7 @@ async function stopBroughtBack (wanted: readonly Wanted[], { host, env, timeoutM
 
 /** @returns the names of those that run, or are about to */
 async function wantedApps (host: LastingHost): Promise<string[]> {
-  return (await host.get('/apps')).items.filter(isWanted).map(({ name }: AppView) => name)
+  return (await host.get<{ items: AppView[] }>('/apps')).items.filter(isWanted).map(({ name }) => name)
 }
 
 /** @returns what has become of its apps; null: it runs */

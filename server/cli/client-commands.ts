@@ -33,11 +33,12 @@ import type { DeckCommand } from './deck-command.ts'
 import type { Terminal } from './program.ts'
 import type { Steering } from '../config/steering.ts'
 import type { Outcome } from './each-app.ts'
+import type { Status } from '../api/cluster.ts'
 
 type Options = commands.Options
 
 /** Commander hands over a text for each argument, or a list for the last one. */
-type Run = (context: commands.Context, ...args: any[]) => Promise<number | void>
+type Run = { run (context: commands.Context, ...args: (string | string[] | undefined)[]): Promise<number | void> }['run']
 /** what is special about a command */
 type How = Partial<Omit<AppCommand, 'name' | 'run'>> & OwnHow
 type OwnHow = {
@@ -400,7 +401,7 @@ function statusesText (outcomes: Outcome[], { env }: { env: Terminal['env'] }) {
     name,
     dataDir,
     adminUrl: runningDeckAt(dataDir ?? '', env)?.adminUrl ?? null,
-    answer: result === null ? null : { status: result, problem: null },
+    answer: result === null ? null : { status: result as Status, problem: null },
     state: view?.state ?? 'not running',
     reason: error === null ? null : view?.reason ?? null
   }))

@@ -13,6 +13,7 @@ import { watchStatus } from './watch.ts'
 import type { Master } from './find-master.ts'
 import type { ApiClient } from './api-client.ts'
 import type { Status } from '../api/cluster.ts'
+import type { Notice } from '../api/notices.ts'
 
 /** The flags of all commands, as they were given. */
 export type Options = Partial<Record<Switch, true> & Record<TextOption, string>>
@@ -59,18 +60,18 @@ const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = { darwin: ['open'], 
 export async function statusCommand (context: Context) {
   const { api, options, answer } = context
   if (options.watch) return await watchStatus(context)
-  const body = await api.get('/status')
+  const body = await api.get<Status>('/status')
   answer(body, () => statusText(body, Date.now()))
 }
 
 export async function acknowledgeCommand ({ api, options, print }: Context, notice: string) {
-  const body = await api.post(`/notices/${checkedId('acknowledge', notice, 'a notice')}/acknowledge`)
+  const body = await api.post<Notice>(`/notices/${checkedId('acknowledge', notice, 'a notice')}/acknowledge`)
   print(options.json ? jsonText(body) : `notice ${body.id} acknowledged: ${oneLine(body.message)}`)
 }
 
 export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: Context, count: string) {
   const workers = checkedCount('scale', count, { max: 256 })
-  const { desiredWorkers } = await api.put('/scale', { workers })
+  const { desiredWorkers } = await api.put<{ desiredWorkers: number }>('/scale', { workers })
   if (options.wait) {
     let told = ''
     await waitUntil(async () => {
@@ -87,13 +88,13 @@ export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: C
 }
 
 export async function openCommand ({ api, options, print, isInteractive }: Context) {
-  const link = await api.post('/sign-in-links', { name: options.as, role: options.role, ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
+  const link = await api.post<{ url: string }>('/sign-in-links', { name: options.as, role: options.role, ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
   print(options.json ? jsonText(link) : link.url)
   if (isInteractive && !options.json) openBrowser(link.url)
 }
 
 export async function stopCommand ({ api, master, answer, tell, timeoutMs }: Context) {
-  const body = await api.post('/stop')
+  const body = await api.post<object>('/stop')
   tell('stopping: the workers finish their requests')
   await waitUntil(() => isGone(master, api.signal), api.signal, timeoutMs)
   answer({ ...body, state: 'stopped' }, () => 'stopped')

@@ -10,10 +10,10 @@ import type { Context } from './commands.ts'
  */
 export async function configCommand ({ api, options, print }: Context, action?: string, given: string[] = []) {
   if (action !== undefined && action !== 'set') throw new DeckError('usage', `config: expected "set" or nothing, received ${JSON.stringify(action)}`)
-  if (action === undefined) return printSettings(await api.get('/config'))
+  if (action === undefined) return printSettings(await api.get<{ items: Setting[] }>('/config'))
   const wanted = readChanges(given)
-  const body = await api.patch('/config', wanted)
-  printSettings({ items: body.items.filter(({ name }: Setting) => Object.hasOwn(wanted, name)) })
+  const body = await api.patch<{ items: Setting[] }>('/config', wanted)
+  printSettings({ items: body.items.filter(({ name }) => Object.hasOwn(wanted, name)) })
 
   function printSettings (body: { items: Setting[] }) {
     print(options.json ? jsonText(body) : settingsText(body.items))

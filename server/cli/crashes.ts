@@ -18,16 +18,16 @@ export async function crashesCommand ({ api, options, answer }: Context, id?: st
   }
   if (options.issue) {
     if (id === undefined) throw new DeckError('usage', '--issue: expected the id of a group, received none')
-    const issue = await api.get(`/crashes/${id}/issue`)
+    const issue = await api.get<{ title: string, body: string }>(`/crashes/${id}/issue`)
     return answer(issue, () => `# ${issue.title}\n\n${issue.body}`)
   }
   if (id !== undefined) {
-    const group = await api.get(`/crashes/${id}`)
+    const group = await api.get<CrashGroupInFull>(`/crashes/${id}`)
     return answer(group, () => groupText(group))
   }
   const query = new URLSearchParams({ limit: String(PAGE_LIMIT) })
   for (const name of FILTERS) if (options[name] !== undefined) query.set(name, options[name])
-  const page = await api.get(`/crashes?${query}`)
+  const page = await api.get<{ items: CrashGroup[] }>(`/crashes?${query}`)
   answer(page, () => page.items.length === 0 ? 'no crashes' : groupsText(page.items))
 }
 

@@ -48,7 +48,7 @@ async function endHost (names: string[], { config, json }: { config?: string, js
   const master = expectHost(env)
   const signal = AbortSignal.timeout(timeoutMs)
   const host = callHost(master, { env, timeoutMs, signal })
-  const apps = (await host.get('/apps')).items.filter(isOpen).map(({ name }: AppView) => name)
+  const apps = (await host.get<{ items: AppView[] }>('/apps')).items.filter(isOpen).map(({ name }) => name)
   await host.post('/host/stop')
   await waitUntil(() => findHost(env) === null && !master.recipient?.processes.some(isAlive), signal, timeoutMs)
   const text = apps.length === 0 ? 'the host has ended' : `the host has ended, with ${apps.join(', ')}`

@@ -7,7 +7,7 @@ import type { Target } from './targets.ts'
 import type { Terminal } from './program.ts'
 
 /** What a command has come to for one of several apps; `text`: of its result; `code`: its exit code. */
-export type Outcome = { target: Target, result: any, text: string | null, error: DeckError | null, code: number }
+export type Outcome = { target: Target, result: unknown, text: string | null, error: DeckError | null, code: number }
 export type How = {
   options: Options
   terminal: Terminal

@@ -44,7 +44,7 @@ export async function fillHost (wanted: readonly Wanted[], { command, waits, jso
   async function showOutcome () {
     const missing = [...apps].filter(([, { isIdle }]) => !isIdle).filter(([, { state }]) => waits ? state !== 'ready' : state === 'failed' || state === 'not started')
     for (const [label, { name, state }] of missing) if (state === 'starting') for (const line of await lastLines(host, name)) prefixed.say(label, line)
-    const views = new Map<string, AppView>((await host.get('/apps')).items.map((view: AppView) => [view.name, view]))
+    const views = new Map((await host.get<{ items: AppView[] }>('/apps')).items.map((view) => [view.name, view]))
     if (json) stdout.write(`${jsonText([...apps.values()].map(({ name }) => views.get(name) ?? null))}\n`)
     else stdout.write(`${decksTable([...apps].map(([label, app]) => rowOf(label, app, views.get(app.name))), { now: Date.now() })}\n`)
     checkNoneFailed(missing, command)
@@ -70,7 +70,7 @@ export async function fillHost (wanted: readonly Wanted[], { command, waits, jso
  * @throws {DeckError} where the host does not answer, or refuses an app without a label
  */
 export async function orderApps (wanted: readonly Wanted[], { host, prefixed, stop }: { host: Pick<ApiClient, 'get' | 'post'>, prefixed: Prefixed, stop?: AbortSignal }): Promise<Map<string, Ordered>> {
-  const before = new Map<string, AppView>((await host.get('/apps')).items.map((view: AppView) => [view.name, view]))
+  const before = new Map((await host.get<{ items: AppView[] }>('/apps')).items.map((view) => [view.name, view]))
   const apps: Map<string, Ordered> = new Map()
   for (const { label, order, isIdle = false } of wanted) {
     if (stop?.aborted) break
@@ -85,7 +85,7 @@ export async function orderApps (wanted: readonly Wanted[], { host, prefixed, st
     const missing = others.find(({ state }) => state === 'failed' || state === 'not started')
     if (missing && label !== null && !isIdle) return leftOut(label, missing)
     try {
-      const view = await host.post(`/apps${isIdle ? '?start=false' : ''}`, { ...order, ...(needs.length > 0 && { dependsOn: needs }) })
+      const view = await host.post<AppView>(`/apps${isIdle ? '?start=false' : ''}`, { ...order, ...(needs.length > 0 && { dependsOn: needs }) })
       const known = before.get(view.name)
       const app = { ...toFollowed(view, needs), isInHost: true, ranBefore: known !== undefined && isWanted(known), isIdle: isIdle && !isWanted(view) }
       if (app.isIdle) return staysStopped(label ?? view.name, app)

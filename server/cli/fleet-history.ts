@@ -16,7 +16,7 @@ export async function fleetHistory ({ api, options, print }: Context, member?: s
   do {
     const limit = String(Math.min(wanted - items.length, PAGE_LIMIT))
     const query = new URLSearchParams({ ...filters, limit, ...(next === null ? {} : { cursor: next }) })
-    const page = await api.get(`/fleet/events?${query}`)
+    const page = await api.get<{ items: typeof items, next: string | null }>(`/fleet/events?${query}`)
     items.push(...page.items)
     next = page.next
   } while (next !== null && items.length < wanted)

@@ -81,7 +81,7 @@ function actionsWith (option: string) {
 }
 
 async function printFleet ({ api, options, print }: Context) {
-  const found = await api.get('/fleet')
+  const found = await api.get<Fleet>('/fleet')
   print(options.json ? jsonText(found) : statusText(found))
 }
 
@@ -113,7 +113,7 @@ async function startRollout (kind: 'restart' | 'deploy' | 'rollback', context: C
     only: only && labelsOf(only)
   }
   if (context.options.dryRun) return await printPreview(wanted, context)
-  const rollout = await context.api.post('/fleet/rollout', wanted)
+  const rollout = await context.api.post<FleetRollout>('/fleet/rollout', wanted)
   if (rollout.absent.length > 0) context.tell(`skipped (offline): ${rollout.absent.join(', ')}`)
   await reportOn(rollout, context)
 }

@@ -31,7 +31,7 @@ async function printEvents (context: Printing, path: string) {
   let next: string | null = null
   do {
     const query = new URLSearchParams({ limit: String(wanted - items.length), ...filtersOf(options), ...(next === null ? {} : { cursor: next }) })
-    const page = await api.get(`${path}?${query}`)
+    const page = await api.get<{ items: Event[], next: string | null }>(`${path}?${query}`)
     items.push(...page.items)
     next = page.next
   } while (next !== null && items.length < wanted)

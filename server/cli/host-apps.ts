@@ -18,7 +18,7 @@ const NOT_READY: Readonly<Partial<Record<Followed['state'], string>>> = Object.f
  * @throws {DeckError} start-failed
  */
 export async function startApp ({ host, app: { name }, options, answer, tell, timeoutMs }: HostContext) {
-  const view = await host.post(`/apps/${name}/start`)
+  const view = await host.post<AppView>(`/apps/${name}/start`)
   if (options.noWait) return answer(view, () => view.state)
   const app = toFollowed(view)
   await followApps([app], { host, signal: AbortSignal.timeout(timeoutMs), tell: (_, text) => { if (/^(still )?waits/.test(text)) tell(text) } })

@@ -31,13 +31,13 @@ const OF_HOST = /^CLUSTERDECK_(HOST_DIR|RUNTIME_DIR|(ADMIN|FLEET|KEEPER)(_.*)?)$
  * Splits the flags of a start into those of the app and those of the host, as words of its command line.
  * @param flags by the key of the option; `keeper`: false for --no-keeper
  */
-export async function splitFlags ({ keeper, ...flags }: Record<string, any>, cwd: string): Promise<{ flags: Record<string, any>, ofHost: string[] }> {
+export async function splitFlags ({ keeper, ...flags }: Record<string, unknown>, cwd: string): Promise<{ flags: Record<string, unknown>, ofHost: string[] }> {
   const [{ isOfHost }, { OPTIONS }] = await Promise.all([import('../config/config.ts'), import('../config/option-list.ts')])
   const ofHost = OPTIONS.filter(({ name, key }) => isOfHost(name) && flags[key] !== undefined)
   const keys = new Set(ofHost.map(({ key }) => key))
   return {
     flags: Object.fromEntries(Object.entries(flags).filter(([key, value]) => value !== undefined && !keys.has(key))),
-    ofHost: [...ofHost.flatMap((option) => flagOf(option, flags[option.key], cwd)), ...(keeper === false ? ['--no-keeper'] : [])]
+    ofHost: [...ofHost.flatMap((option) => flagOf(option, String(flags[option.key]), cwd)), ...(keeper === false ? ['--no-keeper'] : [])]
   }
 }
 

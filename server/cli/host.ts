@@ -74,7 +74,7 @@ export function lastingHost (first: Master, env: Env): Pick<ApiClient, 'get' | '
  */
 export async function appsOfHost (env: Env): Promise<AppView[]> {
   const host = findHost(env)
-  return host === null ? [] : (await callHost(host, { env }).get('/apps')).items
+  return host === null ? [] : (await callHost(host, { env }).get<{ items: AppView[] }>('/apps')).items
 }
 
 /** @returns whether it has stopped its apps, where it has ended; null: it runs */
@@ -93,7 +93,7 @@ export async function untilStopped (name: string, { host, env, signal, timeoutMs
   let last: AppView | null = null
   await waitUntil(async () => {
     try {
-      last = await host.get(`/apps/${name}`) as AppView
+      last = await host.get<AppView>(`/apps/${name}`)
       return last.state === 'stopped'
     } catch (error) {
       const hasStopped = error instanceof DeckError && error.code === 'no-master' ? hasHostStopped(env) : false

@@ -31,13 +31,15 @@ export function addImportCommand (program: DeckCommand, terminal: Terminal) {
     })
 }
 
+type Reported = Omit<Terminal, 'stdout'> & { stdout: Pick<Terminal['stderr'], 'write'> }
+
 /**
  * Writes what a running PM2 runs as a config file, whose comments say what became of each key.
  * @returns the file
  * @throws {DeckError} usage, not-possible
  */
 export async function writePm2Config (terminal: Terminal): Promise<string> {
-  const nowhere = { write: () => true } as any
+  const nowhere = { write: () => true }
   const written = await importEcosystem(undefined, { pm2: true }, { ...terminal, stdout: nowhere })
   terminal.stderr.write(`${written?.output} is written: it says how each app of PM2 is run here\n`)
   return String(written?.output)
@@ -47,7 +49,7 @@ export async function writePm2Config (terminal: Terminal): Promise<string> {
  * @returns `next`: the command that starts it; null: it was printed
  * @throws {DeckError} usage, invalid-config, not-possible
  */
-async function importEcosystem (file: string | undefined, options: ImportOptions, terminal: Terminal): Promise<{ output: string, next: string } | null> {
+async function importEcosystem (file: string | undefined, options: ImportOptions, terminal: Reported): Promise<{ output: string, next: string } | null> {
   const output = checkedOutput(options, terminal.cwd)
   const [{ convertEcosystem, isAlone }, { configText, foreignText }, { lookUpScript }] =
     await Promise.all([import('../import/convert.ts'), import('../import/config-text.ts'), import('../import/look.ts')])
@@ -70,7 +72,7 @@ async function importEcosystem (file: string | undefined, options: ImportOptions
   return { output, next: nextCommand(conversion, { isAlone: isAlone(conversion), output, cwd: terminal.cwd }) }
 }
 
-async function ofFile (named: string | undefined, { env, cwd }: Terminal) {
+async function ofFile (named: string | undefined, { env, cwd }: Reported) {
   const { findEcosystem, readEcosystem } = await import('../import/ecosystem-file.ts')
   const file = findEcosystem(named, cwd)
   const { value, dropped } = await readEcosystem(file, { env })
@@ -78,7 +80,7 @@ async function ofFile (named: string | undefined, { env, cwd }: Terminal) {
   return { ecosystem: value, folder: path.dirname(file), source: path.basename(file), remarks, mode: statSync(file).mode & 0o666 }
 }
 
-async function ofPm2 (file: string | undefined, { env: envName }: ImportOptions, { env, cwd }: Terminal) {
+async function ofPm2 (file: string | undefined, { env: envName }: ImportOptions, { env, cwd }: Reported) {
   if (file !== undefined) throw new DeckError('usage', `--pm2: expected without a file, received ${file}`)
   if (envName !== undefined) throw new DeckError('usage', '--env: expected without --pm2, whose processes have their variables already')
   const [{ findPm2 }, { appsOfList }] = await Promise.all([import('../import/running-pm2.ts'), import('../import/process-list.ts')])

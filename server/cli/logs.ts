@@ -5,6 +5,7 @@ import { checkedCount } from './count.ts'
 import type { Context, Options, TextOption } from './commands.ts'
 import type { Outcome } from './each-app.ts'
 import type { Prefixed } from './prefixed.ts'
+import type { Message } from './api-client.ts'
 
 /** How long `--follow` looks for the next master. */
 const RECONNECT_WITHIN_MS = 10_000
@@ -34,7 +35,7 @@ export async function logsCommand (context: Context) {
   const lineOf = createLine(context)
   const show: Show = (entry, seenAt) => context.print(lineOf(entry, seenAt))
   if (options.follow) return await followLogs(context, query, show)
-  const { items, next } = await api.get(`/logs?${query}`)
+  const { items, next } = await api.get<{ items: Entry[], next: string | null }>(`/logs?${query}`)
   if (keep) keep(items)
   else for (const entry of items) show(entry, null)
   if (next !== null && filter && items.length < Number(options.lines)) tell('only the newest part was searched; continue with an earlier --until')
@@ -67,14 +68,11 @@ async function followLogs ({ api, tell }: Context, query: URLSearchParams, show:
     await wait(RECONNECT_EVERY_MS)
   }
 
-  function tellLine ({ event, data }: { event: string, data: any }, seenAt: string | null) {
-    if (event === 'message') show(data, seenAt)
-    if (event === 'dropped') tell(skippedText(data))
+  function tellLine ({ event, data }: Message, seenAt: string | null) {
+    if (event === 'message') show(data as Entry, seenAt)
+    if (event === 'dropped') tell(skippedText(Object(data)))
   }
 }
-
-/** of a stream */
-export type Message = { event: string, data: any, id: string | undefined }
 
 /** Collects messages up to the id that they belong to. Where the stream ends in between, the next master sends them again. */
 export async function * batchesOf (stream: AsyncIterable<Message>): AsyncGenerator<{ messages: Message[], id: string }> {
@@ -100,7 +98,7 @@ export function printLogsOfAll (outcomes: Outcome[], { prefixed, options }: { pr
   const timed = outcomes.flatMap(({ target: { name }, result }) => {
     // A line whose time is unknown stays behind those before it.
     let at = ''
-    return (result ?? []).map((entry: Entry) => {
+    return (result as Entry[] ?? []).map((entry) => {
       at = entry.arrivedAt ?? at
       return { name, entry, at }
     })

@@ -59,6 +59,9 @@ export async function serveMcp ({ role = ROLES[0], host, ...options }: Options, 
   }
 }
 
+/** A message of the agent, or what has come as one. */
+type Sent = { id?: unknown, method?: unknown, params?: { name?: unknown, _meta?: Record<string, unknown> }, jsonrpc?: unknown, detail?: unknown }
+
 function createSender ({ role, find }: { role: string, find: () => Promise<Addressee> }) {
   /** found with the first message, and again once it has ended */
   let master: Addressee | null = null
@@ -67,7 +70,7 @@ function createSender ({ role, find }: { role: string, find: () => Promise<Addre
    * @param body the same
    * @returns a line; null: there is no answer
    */
-  return async function sendMessage (message: any, body: string, signal: AbortSignal): Promise<string | null> {
+  return async function sendMessage (message: Sent, body: string, signal: AbortSignal): Promise<string | null> {
     if (master?.recipient && !isAlive(master.recipient.processes[0])) master = null
     master ??= await find()
     const { url, token, fingerprint, recipient } = master
@@ -90,10 +93,10 @@ function createSender ({ role, find }: { role: string, find: () => Promise<Addre
 }
 
 /** What HTTP says beside the body. */
-function headersOf ({ method, params }: any): Record<string, string> {
+function headersOf ({ method, params }: Sent): Record<string, string> {
   const version = params?._meta?.[VERSION]
   if (typeof version !== 'string') return {}
-  return { 'mcp-protocol-version': version, 'mcp-method': String(method), ...(typeof params.name === 'string' && /^[ -~]*$/.test(params.name) && { 'mcp-name': params.name }) }
+  return { 'mcp-protocol-version': version, 'mcp-method': String(method), ...(typeof params?.name === 'string' && /^[ -~]*$/.test(params.name) && { 'mcp-name': params.name }) }
 }
 
 /** @throws {DeckError} what the master refuses by HTTP */
@@ -105,7 +108,7 @@ function lineOf (body: string, status: number): string | null {
 }
 
 /** @returns null: it is no JSON */
-function parseLine (line: string): any {
+function parseLine (line: string): Sent | null {
   try {
     return JSON.parse(line)
   } catch {

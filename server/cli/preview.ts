@@ -1,5 +1,5 @@
 import { formatCommit, formatExactDuration } from '../../public/format.ts'
-import { DeckError, type ErrorCode } from '../errors.ts'
+import { DeckError } from '../errors.ts'
 import { previewFacts } from '../preview-facts.ts'
 import { oneLine } from '../system/one-line.ts'
 import type { Preview } from '../preview.ts'
@@ -16,7 +16,7 @@ export async function previewRollout ({ api, answer }: Context, order: Record<st
   answer(preview, () => previewText(preview))
   const [first] = preview.refusals
   if (!first) return
-  throw new DeckError(first.code as ErrorCode, `the ${preview.kind} would be refused: ${preview.refusals.map(({ message }) => message).join('; ')}`)
+  throw new DeckError(first.code, `the ${preview.kind} would be refused: ${preview.refusals.map(({ message }) => message).join('; ')}`)
 }
 
 function previewText (preview: Preview) {

@@ -18,10 +18,10 @@ export async function profileCommand ({ api, options, cwd, answer, tell }: Conte
     tell(`written: ${file}`)
   }
   if (BEFORE.some((name) => options[name] !== undefined)) {
-    const changes = await api.get(`/profiles/changes?${queryOf([...WINDOW, ...BEFORE])}`)
+    const changes = await api.get<ProfileChanges>(`/profiles/changes?${queryOf([...WINDOW, ...BEFORE])}`)
     return answer(changes, () => changesText(changes))
   }
-  const found = await api.get(`/profiles/functions?${queryOf(WINDOW)}`)
+  const found = await api.get<ProfileFunctions>(`/profiles/functions?${queryOf(WINDOW)}`)
   answer(found, () => functionsText(found))
 }
 

@@ -13,7 +13,7 @@ const MAX_NAMED = 10
  */
 export async function pushFolder (folder: string, { api, cwd, tell, options }: Pick<Context, 'api' | 'cwd' | 'tell' | 'options'>): Promise<string> {
   // Asked first, so that a missing permission is told before anything is packed.
-  const { items } = await api.get('/fleet/releases')
+  const { items } = await api.get<{ items: { digest: string }[] }>('/fleet/releases')
   tell(`packing ${folder}`)
   const archive = await packFolder(path.resolve(cwd, folder), { also: namesIn(options.pushAlso) })
   const { digest, bytes, entries, unpackedBytes, leftOut } = archive

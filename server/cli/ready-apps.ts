@@ -66,11 +66,11 @@ type Tell = (app: Followed, text: string) => void
 
 /** @param apps that are looked at */
 async function lookAtApps (apps: readonly Followed[], all: readonly Followed[], { host, tell, howHostEnded }: { host: Pick<ApiClient, 'get'>, tell: Tell, howHostEnded: () => Pick<Followed, 'state' | 'reason'> | null }) {
-  const views = await answerOf(host, '/apps')
+  const views = await answerOf<{ items: AppView[] }>(host, '/apps')
   const end = views === null ? howHostEnded() : null
   if (end) for (const app of apps) endWith(app, end.state, end.reason, { tell })
   if (views === null) return
-  const byName: Map<string, AppView> = new Map(views.items.map((view: AppView) => [view.name, view]))
+  const byName = new Map(views.items.map((view) => [view.name, view]))
   await Promise.all(apps.map((app) => lookAt(app, byName, { host, tell })))
   // Only now is it known what has become of those that they wait for.
   for (const app of apps) if (app.state === 'waiting') waitOrGiveUp(app, all, { tell })
@@ -133,12 +133,12 @@ function textOf ({ status, reason }: Followed): string {
 
 /** @returns the last lines that its workers have written */
 export async function lastLines (host: Pick<ApiClient, 'get'>, name: string): Promise<string[]> {
-  const answer = await answerOf(host, `/apps/${name}/logs?lines=${SHOWN_LINES}`)
-  return (answer?.items ?? []).slice(-SHOWN_LINES).map(({ text }: { text: string }) => text)
+  const answer = await answerOf<{ items: { text: string }[] }>(host, `/apps/${name}/logs?lines=${SHOWN_LINES}`)
+  return (answer?.items ?? []).slice(-SHOWN_LINES).map(({ text }) => text)
 }
 
 /** @returns null: it cannot say that at the moment */
-async function answerOf (host: Pick<ApiClient, 'get'>, path: string): Promise<any> {
+async function answerOf <Answer>(host: Pick<ApiClient, 'get'>, path: string): Promise<Answer | null> {
   try {
     return await host.get(path)
   } catch (error) {

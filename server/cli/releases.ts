@@ -12,10 +12,10 @@ const PAGE_LIMIT = 100
 export async function releasesCommand ({ api, answer }: Context, id?: string) {
   if (id !== undefined && !RELEASE_ID.test(id)) throw new DeckError('usage', `releases: expected an id such as r12, received ${JSON.stringify(id)}`)
   if (id !== undefined) {
-    const release = await api.get(`/releases/${id}`)
+    const release = await api.get<KeptRelease>(`/releases/${id}`)
     return answer(release, () => releaseText(release))
   }
-  const page = await api.get(`/releases?limit=${PAGE_LIMIT}`)
+  const page = await api.get<{ items: KeptRelease[] }>(`/releases?limit=${PAGE_LIMIT}`)
   answer(page, () => releasesText(page.items))
 }
 

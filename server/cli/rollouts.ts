@@ -8,6 +8,7 @@ import { createProgress } from './progress.ts'
 import type { Context, Options } from './commands.ts'
 import type { Steering } from '../config/steering.ts'
 import type { Rollout } from '../api/rollouts.ts'
+import type { Status } from '../api/cluster.ts'
 
 /** How long one call waits for the end of a rollout; short enough to show its progress. */
 const FOLLOW_WAIT = '250ms'
@@ -27,7 +28,7 @@ export function rolloutCommand (kind: 'restart' | 'deploy' | 'rollback') {
       const built = await buildCommit(context, strategy)
       return await reportOn(built.rollout, built.context)
     }
-    const started = await api.post('/rollouts', order)
+    const started = await api.post<Rollout>('/rollouts', order)
     if (options.wait) tell(oneLine(`rollout ${started.id} (${kind}) started`))
     await reportOn(started, context)
   }
@@ -36,9 +37,9 @@ export function rolloutCommand (kind: 'restart' | 'deploy' | 'rollback') {
 /** Makes the command that pauses, resumes or otherwise steers the running rollout. */
 export function steerCommand (action: Steering) {
   return async (context: Context) => {
-    const { rollout } = await context.api.get('/status')
+    const { rollout } = await context.api.get<Status>('/status')
     if (!rollout) throw new DeckError('rollout-ended', 'no rollout is running')
-    const steered = await context.api.post(`/rollouts/${rollout.id}/${action}`)
+    const steered = await context.api.post<Rollout>(`/rollouts/${rollout.id}/${action}`)
     // An abort succeeds where the rollout has not.
     await reportOn(steered, context, action === 'abort' ? ['rolled-back', 'failed'] : ['succeeded'])
   }

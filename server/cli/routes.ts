@@ -14,9 +14,9 @@ export async function routesCommand ({ api, options, answer }: Context) {
   if (sort !== undefined && !Object.hasOwn(SORTS, sort)) throw new DeckError('usage', `--sort: expected one of ${Object.keys(SORTS).join(', ')}, received ${JSON.stringify(sort)}`)
   const query = new URLSearchParams()
   for (const name of FILTERS) if (options[name] !== undefined) query.set(name, options[name])
-  const list = await api.get(`/routes?${query}`)
+  const list = await api.get<RouteList>(`/routes?${query}`)
   const valueOf = sort === undefined ? () => 0 : SORTS[sort]
-  list.items.sort((one: RouteRow, other: RouteRow) => valueOf(other) - valueOf(one))
+  list.items.sort((one, other) => valueOf(other) - valueOf(one))
   answer(list, () => list.items.length === 0 ? 'no requests' : routesText(list))
 }
 

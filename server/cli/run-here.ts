@@ -8,6 +8,7 @@ import { identifyProcess } from '../system/process-identity.ts'
 import { createApiClient } from './api-client.ts'
 import type { Writable } from 'node:stream'
 import type { Context } from './commands.ts'
+import type { Place, Run } from '../api/jobs.ts'
 
 /** Waits with the command until its run is known, and knows its number. Without a line the command has no run, and does not begin. */
 const SCRIPT = 'read -r CLUSTERDECK_RUN <&3 || exit 1; export CLUSTERDECK_RUN; exec 3<&-; exec "$@"'
@@ -23,7 +24,7 @@ const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP']
 export async function runHere (context: Context, command: string[]): Promise<number> {
   checkPlace(context)
   const { api } = context
-  const { cwd, variables } = await api.post('/jobs/place')
+  const { cwd, variables } = await api.post<Place>('/jobs/place')
   const env = JSON.parse(await take(variables))
   const { TERM } = process.env
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...command], { cwd, env: { ...env, ...(TERM && { TERM }) }, stdio: ['inherit', 'inherit', 'inherit', 'pipe'] })
@@ -33,7 +34,7 @@ export async function runHere (context: Context, command: string[]): Promise<num
   // EPIPE: it has ended meanwhile.
   gate.on('error', () => {})
   try {
-    const run = await api.post('/jobs/runs', { command, process: identifyProcess(Number(child.pid)) })
+    const run = await api.post<Run>('/jobs/runs', { command, process: identifyProcess(Number(child.pid)) })
     gate.end(`${run.id}\n`)
     const [code, signal] = await exited
     await tellEnd(context, run.id, { code, signal })

@@ -19,7 +19,7 @@ const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
 export async function runCommand (context: Context, command: string[]): Promise<number> {
   if (command.length === 0) throw new DeckError('usage', 'run: expected a command after --, received none')
   if (context.options.interactive) return await runHere(context, command)
-  const run = await context.api.post('/jobs/runs', { command })
+  const run = await context.api.post<Run>('/jobs/runs', { command })
   if (!context.options.detach) return await followRun(context, run)
   context.answer(run, () => `run ${run.id} has started; "clusterdeck jobs runs ${run.id}" prints its output`)
   return 0
@@ -67,7 +67,7 @@ async function untilEnd (context: Context, id: number): Promise<Run> {
       for await (const { event, data, id: next } of context.api.stream(`/jobs/runs/${id}/stream`, { lastEventId: place })) {
         lostAt = null
         place = next ?? place
-        if (event === 'end') return data
+        if (event === 'end') return data as Run
         if (data !== undefined) await show(context, event, data)
       }
     } catch (error) {
@@ -79,10 +79,11 @@ async function untilEnd (context: Context, id: number): Promise<Run> {
   }
 }
 
-async function show ({ options, write, writeError, tell }: Context, event: string, data: any) {
-  if (event === 'dropped') return tell(`${Number(data.chars)} characters skipped: output is faster than the reader`)
-  if (data.stream === 'stderr' || options.json) writeError(data.text)
-  else await write(data.text)
+async function show ({ options, write, writeError, tell }: Context, event: string, data: unknown) {
+  const { chars, stream, text } = Object(data)
+  if (event === 'dropped') return tell(`${Number(chars)} characters skipped: output is faster than the reader`)
+  if (stream === 'stderr' || options.json) writeError(text)
+  else await write(text)
 }
 
 function exitCodeOf ({ code, signal, state }: Run) {

@@ -8,7 +8,7 @@ const SHOWN_CHARS = 30
 export async function sendCommand ({ api, options, print }: Context, type: string, text?: string) {
   const message = { type, ...(text !== undefined && { data: parsedData(text) }) }
   const path = options.worker === undefined ? '/messages' : `/workers/${checkedId('--worker', options.worker)}/messages`
-  const sent = await api.post(path, message)
+  const sent = await api.post<{ workers: number[] }>(path, message)
   if (sent.workers.length === 0) throw new DeckError('not-possible', 'send: no worker is ready')
   const ids = sent.workers.map(Number).join(', ')
   print(options.json ? jsonText(sent) : `sent to ${sent.workers.length === 1 ? 'worker' : 'workers'} ${ids}`)

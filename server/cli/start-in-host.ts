@@ -19,7 +19,7 @@ const START: AppCommand = { name: 'start', run: refuseOutside, onHost: startApp,
  * @returns the exit code
  * @throws {DeckError} usage, start-failed
  */
-export async function startInHost (words: string[], { flags, given, isOfApps }: { flags: Record<string, any>, given: HostOptions & { detach?: true }, isOfApps: boolean }, terminal: Terminal): Promise<number> {
+export async function startInHost (words: string[], { flags, given, isOfApps }: { flags: Record<string, unknown>, given: HostOptions & { detach?: true }, isOfApps: boolean }, terminal: Terminal): Promise<number> {
   const { detach, ...options } = given
   if (isOfApps) {
     await bringBackHost(options, terminal)
@@ -47,7 +47,7 @@ async function bringBackHost ({ timeout }: HostOptions, terminal: Terminal) {
  * @param flags of the host
  * @throws {DeckError} usage: it runs already, and the flags say how it should; start-failed, timed-out
  */
-export async function detachHost (flags: Record<string, any>, terminal: Terminal) {
+export async function detachHost (flags: Record<string, unknown>, terminal: Terminal) {
   const { timeoutMs } = timeoutOf({}, terminal.env)
   const { ofHost } = await splitFlags(flags, terminal.cwd)
   const { master, child } = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })

@@ -27,7 +27,7 @@ type OwnOptions = {
   app?: string
   dataDir?: string
 }
-export type UnitOptions = OwnOptions & Record<string, any>
+export type UnitOptions = OwnOptions & Record<string, unknown>
 
 const SCOPES: readonly Scope[] = ['system', 'user']
 /** Where systemd makes the folders of services: StateDirectory= in systemd.exec(5). */
@@ -69,7 +69,7 @@ export async function systemdService (options: UnitOptions, { env, cwd, script }
       ...(givenName !== undefined && app === undefined && DECK_NAME.test(givenName) ? ['--name', givenName] : []),
       ...Object.entries(rest).flatMap(([key, value]) => {
         const option = OPTIONS.find((each) => each.key === key)
-        return option ? flagOf(option, value, cwd) : []
+        return option ? flagOf(option, String(value), cwd) : []
       }),
       ...(keeper === false ? ['--no-keeper'] : []),
       // The journal collects the output of the workers, unless logs.mirror is set.

@@ -32,14 +32,14 @@ function roleOf ({ role, apps }: Pick<Token, 'role' | 'apps'>) {
 async function createToken ({ api, options, print, tell }: Context, name?: string) {
   if (name === undefined) throw new DeckError('usage', 'tokens create: expected a name, received none')
   if (options.role === undefined) throw new DeckError('usage', '--role: expected viewer, operator or admin, received none')
-  const made = await api.post('/tokens', { name, role: options.role, ...(options.ttl !== undefined && { ttl: options.ttl }), ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
+  const made = await api.post<Token & { token: string }>('/tokens', { name, role: options.role, ...(options.ttl !== undefined && { ttl: options.ttl }), ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
   if (options.json) return print(jsonText(made))
   tell(`token ${made.id} of ${made.name} (${roleOf(made)}), valid until ${made.expiresAt}; copy it now, it is not shown again`)
   print(made.token)
 }
 
 async function revokeToken ({ api, options, print }: Context, id?: string) {
-  const revoked = await api.delete(`/tokens/${checkedId('tokens revoke', id, 'a token')}`)
+  const revoked = await api.delete<Token & { alsoEnded: number[] }>(`/tokens/${checkedId('tokens revoke', id, 'a token')}`)
   const others = revoked.alsoEnded?.length > 0 ? `, and the tokens that it created: ${revoked.alsoEnded.join(', ')}` : ''
   print(options.json ? jsonText(revoked) : `token ${revoked.id} of ${revoked.name} is revoked${others}`)
 }

@@ -148,11 +148,15 @@ export function createState (fields?: Partial<State>): State {
 }
 
 export function update (state: State, input: Input): Next {
-  const next = EFFECTS[input.type](state, input as any)
+  const next = effectOf(input.type, state, input)
   return withChoice(state, next)
 }
 
-const EFFECTS: Readonly<Record<Input['type'], (state: State, input: any) => Next>> = {
+function effectOf <Type extends Input['type']>(type: Type, state: State, input: Extract<Input, { type: Type }>): Next {
+  return EFFECTS[type](state, input)
+}
+
+const EFFECTS: { readonly [Type in Input['type']]: (state: State, input: Extract<Input, { type: Type }>) => Next } = {
   key: pressKey,
   pasted: (state, { text }) => stay(state.prompt?.kind === 'filter' ? typeText(state, text) : state),
   resized: (state, { rows, columns }) => stay({ ...state, size: { rows, columns } }),

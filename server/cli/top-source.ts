@@ -79,12 +79,12 @@ export function createSource ({ name: source, master: first, findAgain, isHost, 
   }
 
   async function readHost () {
-    const { items } = await call().get('/apps')
-    return { apps: items.filter(isMeant).map((view: AppView) => appOfHost(view, source)), status: null }
+    const { items } = await call().get<{ items: AppView[] }>('/apps')
+    return { apps: items.filter(isMeant).map((view) => appOfHost(view, source)), status: null }
   }
 
   async function readDeck () {
-    const status = await call().get('/status')
+    const status = await call().get<Status>('/status')
     return { apps: [appOfDeck(status, source)], status }
   }
 

@@ -12,6 +12,7 @@ import type { Entry } from './logs.ts'
 import type { Source } from './top-source.ts'
 import type { Options } from './commands.ts'
 import type { Terminal } from './program.ts'
+import type { Rollout } from '../api/rollouts.ts'
 
 /** The page of apps in a terminal: it draws what the model says, and does what the model asks for. */
 
@@ -229,7 +230,7 @@ async function showTop ({ first, chosen, findMore }: Sources, { stdin, stdout, e
       try {
         let entries: Entry[] = []
         for await (const { event, data, id } of source.streamLogs(app, { lines: place === undefined ? FIRST_LINES : 0, place, until })) {
-          if (data !== undefined) entries.push(event === 'message' ? data : { ...data, text: `(${Number(data.bytes)} bytes skipped: output is faster than this page)` })
+          if (data !== undefined) entries.push(event === 'message' ? data as Entry : { ...data as Entry, text: `(${Number(Object(data).bytes)} bytes skipped: output is faster than this page)` })
           // Lines come before the id that they belong to. Where the stream ends in between, the next one sends them again.
           if (id === undefined) continue
           place = id
@@ -280,7 +281,7 @@ const ACTIONS: Readonly<Record<Action, (app: App, means: Means) => Promise<void>
 async function rollOut (kind: 'restart' | 'deploy', app: App, { source, say, ended }: Means) {
   const path = source.pathOf(app)
   // A deploy first copies the code.
-  let rollout = await source.call(AbortSignal.timeout(ACTION_WITHIN_MS)).post(`${path}/rollouts`, { kind })
+  let rollout = await source.call(AbortSignal.timeout(ACTION_WITHIN_MS)).post<Rollout>(`${path}/rollouts`, { kind })
   let told = ''
   while (!rollout.done && rollout.state !== 'held' && !ended.aborted) {
     const text = rolloutText(rollout)
@@ -298,7 +299,5 @@ function unlessKnown (error: unknown) {
 }
 
 function createOutcome (): { promise: Promise<number>, resolve: (exitCode: number) => void, reject: (error: unknown) => void } {
-  const outcome: any = {}
-  outcome.promise = new Promise((resolve, reject) => Object.assign(outcome, { resolve, reject }))
-  return outcome
+  return Promise.withResolvers()
 }

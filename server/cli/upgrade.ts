@@ -11,6 +11,8 @@ import { waitUntil } from './wait-until.ts'
 import type { Context, Options, Tools } from './commands.ts'
 import type { Terminal } from './program.ts'
 import type { Event } from '../api/events.ts'
+import type { Status } from '../api/cluster.ts'
+import type { Host } from '../api/host.ts'
 
 /** of a master */
 type Software = { pid: number, version: string, nodeVersion: string }
@@ -34,9 +36,9 @@ export async function upgradeCommand (context: Context) {
     api,
     path: '/upgrade',
     async look () {
-      const { master, upgrade } = await api.get('/status')
-      const { items: [newest] } = await api.get('/events?type=master.upgrade-failed&limit=1').catch(noneIfUnreadable)
-      return { master, isRunning: upgrade !== null, failure: newest ? { key: newest.id, message: newest.message } : null }
+      const { master, upgrade } = await api.get<Status>('/status')
+      const { items: [newest] } = await api.get<{ items: Event[] }>('/events?type=master.upgrade-failed&limit=1').catch(noneIfUnreadable)
+      return { master, isRunning: upgrade !== null, failure: newest ? { key: newest.id, message: String(newest.message) } : null }
     }
   }, context)
 }
@@ -55,7 +57,7 @@ export async function upgradeHost (options: Options, terminal: Terminal): Promis
     api,
     path: '/host/upgrade',
     async look () {
-      const { upgrade, upgradeFailure, ...software } = await api.get('/host')
+      const { upgrade, upgradeFailure, ...software } = await api.get<Host>('/host')
       return { master: software, isRunning: upgrade !== null, failure: upgradeFailure && { key: upgradeFailure.at, message: upgradeFailure.message } }
     }
   }, { ...createTools(options, terminal), options, timeoutMs })

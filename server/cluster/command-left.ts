@@ -54,5 +54,5 @@ function createLeftChild ({ identity, handles, findExit }: Left): LeftChild {
 }
 
 function openHandle (handle: SocketHandle) {
-  return new net.Socket({ handle, readable: true, writable: false } as any)
+  return new net.Socket({ handle, readable: true, writable: false })
 }

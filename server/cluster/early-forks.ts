@@ -12,7 +12,7 @@ export function createEarlyForks ({ start }: {
   start: (order: Order, isWanted: () => boolean) => Handle
 }) {
   /** by worker */
-  const started: Map<number, { order: Order, handle: Handle, isWanted: boolean }> = new Map()
+  const started: Map<number, { order: Order, handle: Handle, wish: { isWanted: boolean } }> = new Map()
 
   return {
     /** @param commands what would be done if nothing more were known */
@@ -34,17 +34,16 @@ export function createEarlyForks ({ start }: {
     drop () {
       for (const [worker, one] of started) {
         started.delete(worker)
-        one.isWanted = false
+        one.wish.isWanted = false
         one.handle.kill()
       }
     }
   }
 
   function startOne (order: Order) {
-    const one: { order: Order, handle: Handle, isWanted: boolean } = { order, isWanted: true, handle: null as any }
+    const wish = { isWanted: true }
     try {
-      one.handle = start(order, () => one.isWanted)
-      started.set(order.worker, one)
+      started.set(order.worker, { order, wish, handle: start(order, () => wish.isWanted) })
     } catch {
       // It is tried again where it has been decided, and then told of.
     }

@@ -29,8 +29,9 @@ export function createExitEvidence (crashes: Pick<CrashRecorder, 'examine' | 're
      * @returns with its crash if there was one
      */
     record (event: Fact, root: string | null): Fact {
-      const found = findings.get(event.worker)
-      findings.delete(event.worker)
+      const worker = Number(event.worker)
+      const found = findings.get(worker)
+      findings.delete(worker)
       return found ? crashes.record(event, { ...found, root }) : event
     }
   }

@@ -98,7 +98,7 @@ export function createHooks ({ configured, release: findRelease, environment, in
 
   function onEvent ({ type, cause, rollout, release, slot, detail }: DeckEvent) {
     if (isClosed) return
-    if (type === 'rollout.succeeded' && detail?.kind === 'deploy') return runAfterDeploy(detail.id, detail.from, detail.to)
+    if (type === 'rollout.succeeded' && detail?.kind === 'deploy') return runAfterDeploy(Number(detail.id), String(detail.from), String(detail.to))
     if (type !== 'worker.exited' || !isOneOf(CRASH_CAUSES, cause) || !configured().onCrash) return
     crashes.offer({ release: String(release), rollout, slot, cause: String(cause), crash: detail?.crash ?? null, group: detail?.crashGroup ?? null })
   }

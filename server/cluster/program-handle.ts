@@ -15,6 +15,7 @@ import { createProgramWatchdog } from './program-watchdog.ts'
 import { createUnheardSockets } from './unheard-sockets.ts'
 import type { Handle, WorkerFiles, WorkerHandle, createWorkerHandle } from './worker-handle.ts'
 import type { ToMaster, ToWorker } from '../../workers/protocol.ts'
+import type { ToldExit } from '../lifecycle/loss.ts'
 
 /**
  * A worker that is another program than Node, with the methods of a worker handle. It has no channel: what it binds is
@@ -96,14 +97,14 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
     }
   }
 
-  function leave ({ error, ...exit }: { code: number | null, signal: string | null, isAsTold?: boolean, hint?: string, error?: object }) {
+  function leave ({ error, ...exit }: { code: number | null, signal: string | null, isAsTold?: boolean, hint?: string, error?: ToldExit['error'] }) {
     if (isGone || isLetGo) return
     isGone = true
     readiness.stop()
     watchdog.stop()
     notify.remove()
     closeSockets()
-    onExit({ ...exit, error: error ?? failure, unfinished: null, left: [] } as any)
+    onExit({ ...exit, error: error ?? failure, unfinished: null, left: [] })
   }
 
   function hear (message: ToMaster) {

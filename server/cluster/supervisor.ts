@@ -417,7 +417,7 @@ export function createSupervisor (initialState: PoolState, {
     state = result.state
     noteDeploy(nextWorker)
     for (const event of result.events) {
-      events.publish(event.type === 'worker.exited' ? exitEvidence.record(event, state.releases[event.release]?.path ?? null) : event)
+      events.publish(event.type === 'worker.exited' ? exitEvidence.record(event, state.releases[String(event.release)]?.path ?? null) : event)
     }
     for (const command of result.commands) doCommand(command)
     earlyForks.drop()

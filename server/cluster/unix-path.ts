@@ -92,7 +92,7 @@ export function adoptSocket ({ file, folder, socket: { dev, ino, place, close },
   const keep = () => { letGo ??= keepName({ ...socket, name, hidden, place }) }
 
   return {
-    memory: { file, dev, ino, ...(stage && { stage: stage.name }) } as Memory,
+    memory: { file, dev, ino, ...(stage && { stage: stage.name }) },
 
     /** It leads there whatever the other one does. */
     hidden,

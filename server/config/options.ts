@@ -501,12 +501,12 @@ function shapeOf (field: z.ZodType): Record<string, z.ZodType> | undefined {
 }
 
 /** @returns what its default wraps */
-function innerOf ({ def }: z.ZodType): z.ZodType | undefined {
+export function innerOf ({ def }: z.ZodType): z.ZodType | undefined {
   return 'innerType' in def && def.innerType instanceof z.ZodType ? def.innerType : undefined
 }
 
 function groupOf <T extends ZodRawShape>(shape: T) {
-  return z.strictObject(shape).prefault({} as any)
+  return z.strictObject(shape).prefault({} as z.input<z.ZodObject<T>>)
 }
 
 /** An address has no user and password: these are options of their own. */
@@ -573,7 +573,7 @@ function millisecondsOption (description: string) {
 /** @param values the first is the default */
 function choiceOption <const T extends string>(values: readonly [T, ...T[]], description: string) {
   const expected = `one of ${values.map((value) => `"${value}"`).join(', ')}`
-  return z.enum(values).default(values[0] as any).register(ABOUT, { kind: 'choice', hint: values.join('|'), expected, description })
+  return z.enum(values).default(values[0]).register(ABOUT, { kind: 'choice', hint: values.join('|'), expected, description })
 }
 
 function onOrOff (description: string) {

@@ -5,13 +5,13 @@ import { valueIn } from './value-in.ts'
 import type { AppNode, Runtime } from '../launch/launch.ts'
 import type { Values } from './config.ts'
 
-type Rule = { expected: string, isFine: (value: any, option: Option) => boolean }
+type Rule = { expected: string, isFine: (value: unknown, option: Option) => boolean }
 
 const OF_NODE = 'for a program that is not run by Node.js'
 
 /** Options that need a Node.js process, and which of their values another program can have. */
 const NEEDS_NODE: Readonly<Record<string, Rule>> = Object.freeze({
-  execArgv: { expected: `no options of Node ${OF_NODE}; its own go into "args"`, isFine: (words) => words.length === 0 },
+  execArgv: { expected: `no options of Node ${OF_NODE}; its own go into "args"`, isFine: (words) => Array.isArray(words) && words.length === 0 },
   standby: { expected: `0 ${OF_NODE}, as it cannot load the app and wait`, isFine: (number) => number === 0 },
   dispatch: { expected: `"shared" ${OF_NODE}`, isFine: (way) => way === 'shared' },
   portPerSlot: { expected: `0 ${OF_NODE}, as it listens on nothing that it has not bound itself`, isFine: (port) => port === 0 },

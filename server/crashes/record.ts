@@ -2,6 +2,7 @@ import { parseStack, placedIn } from './stack-frames.ts'
 import type { CrashRecord, Frame } from '../../db/crashes.ts'
 import type { CrashNote } from '../../workers/crash-note.ts'
 import type { Place } from './traces/trace.ts'
+import type { NewEvent, Detail } from '../events/stream.ts'
 
 const MAX_STDERR_LINE_CHARS = 2000
 /** The code of a shell that may not execute a command. */
@@ -11,7 +12,7 @@ const NOT_EXECUTABLE = 126
 export type ExitNote = Pick<CrashNote, 'errorName' | 'errorMessage' | 'stack'> & Partial<Omit<CrashNote, 'kind'>> & { kind?: CrashRecord['kind'], places?: Place[] | null }
 
 /** A `worker.exited` that is about to be published. */
-export type Exit = Record<string, any>
+export type Exit = NewEvent
 
 export function toRecord (event: Exit, { note, memoryKind, root, stderr, vitals, isProgram = false, at, original }: {
   note: ExitNote | null
@@ -25,10 +26,10 @@ export function toRecord (event: Exit, { note, memoryKind, root, stderr, vitals,
   at: number
   original: (frames: Frame[], root: string | null) => Frame[]
 }): CrashRecord {
-  const stack = note?.stack ?? (event.cause === 'hung' ? event.detail?.stack ?? null : null)
+  const stack = note?.stack ?? (event.cause === 'hung' ? (event.detail as Detail)?.stack ?? null : null)
   return {
     at: new Date(at).toISOString(),
-    cause: event.cause,
+    cause: String(event.cause),
     kind: kindOf(event, note, memoryKind),
     code: event.code ?? null,
     signal: event.signal ?? null,

@@ -80,7 +80,7 @@ export function createCrashRecorder ({
     record <T extends Exit>(event: T, evidence: Evidence): T {
       if (!isOneOf(CRASH_CAUSES, event.cause)) return event
       const told = event.cause === 'boot-failure' ? withLastLines(event) : event
-      const vitalSigns = attemptOr(() => vitals.lastMinute(event.worker), [])
+      const vitalSigns = attemptOr(() => vitals.lastMinute(Number(event.worker)), [])
       const record = attemptOr(() => hide(toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original })), null)
       const stored = record && storeCrash({ record, fingerprint: fingerprintOf({ ...record, said: evidence.said }) })
       if (!stored) return told
@@ -149,7 +149,7 @@ export function createCrashRecorder ({
 
   /** Adds the last lines of an app that does not start, which usually say why. */
   function withLastLines <T extends Exit>(event: T): T {
-    const lastLines = endOf(event.slot ?? null, event.worker)
+    const lastLines = endOf(event.slot ?? null, Number(event.worker))
     return lastLines.length === 0 ? event : { ...event, detail: { ...event.detail, lastLines } }
   }
 

@@ -27,14 +27,14 @@ export function accessModel (parts: Parts) {
 }
 
 /** Whoever may not see the list gets no updates of it. */
-export function followAccess ({ now, render, ...parts }: Omit<Parts, 'now'> & { now: () => number, render: Views['render'] }) {
+export function followAccess ({ now, render, ...parts }: Omit<Parts, 'now' | 'apps'> & { now: () => number, render: Views['render'] }) {
   return () => parts.can?.administer
     ? [{ id: ACCESS_FRAGMENT, html: render(`partials/${ACCESS_FRAGMENT}`, { can: parts.can, ...listOf({ ...parts, now: now() }) }) }]
     : []
 }
 
 /** @throws {DeckError} forbidden */
-function listOf ({ tokens, sessions, can, now }: Parts) {
+function listOf ({ tokens, sessions, can, now }: Omit<Parts, 'apps'>) {
   if (!can?.administer || !tokens || !sessions) throw new DeckError('forbidden', 'Only an admin can see who has access')
   const mine = tokensOf(can, tokens.list())
   const known = { now, sessions: sessions.countByToken() }

@@ -224,7 +224,7 @@ function checkRollouts (deck: Deck, history: History, seen: unknown) {
 
 function changeOfSetting (history: Asker['history'], option: string) {
   const event = lastOf(history, ['config.changed'])
-  const change = event?.detail?.changes?.find(({ name }: { name: string }) => name === option)
+  const change = event?.detail?.changes?.find(({ name }) => name === option)
   return change ? `${doerOf(event)} has set it to ${textOfValue(change.to)} since you opened this` : 'Somebody has changed it since you opened this'
 }
 

@@ -23,7 +23,7 @@ export function toAlarm (event: DeckEvent): Alarm | null {
 
 /** @returns the page of the host that it is about */
 function memberUrlOf ({ type, detail }: Pick<DeckEvent, 'type' | 'detail'>): string | null {
-  return type === 'fleet.host-silent' ? `/fleet/members/${encodeURIComponent(detail?.member)}` : null
+  return type === 'fleet.host-silent' ? `/fleet/members/${encodeURIComponent(String(detail?.member))}` : null
 }
 
 /**

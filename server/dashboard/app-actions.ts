@@ -20,7 +20,7 @@ const ACTIONS: Readonly<Record<string, (apps: Apps, name: string, actor: string)
   start: (apps, name, actor) => apps.start(name, { actor }),
   stop: (apps, name, actor) => apps.stop(name, { actor })
 })
-const ACTION = z.enum(Object.keys(ACTIONS) as [string, ...string[]])
+const ACTION = z.enum(Object.keys(ACTIONS))
 
 export function appActionsRouter ({ apps }: { apps: Apps }) {
   const router = Router()

@@ -2,7 +2,7 @@ import { DeckError } from '../errors.ts'
 import { createSlugs, manualIndex, manualPage, manualPages } from '../manual.ts'
 import { operationsModel, usedShapes } from './operations.ts'
 import { escapeHtml } from './html.ts'
-import type { Json } from '../api/openapi.ts'
+import type { Document } from '../api/openapi.ts'
 
 const INDEX_TITLE = 'Manual'
 /** This page of the manual ends with a list of all operations of the API; each group of them has a page below it. */
@@ -20,7 +20,7 @@ const rendered: Map<string, string> = new Map()
  * One page of the manual, or its index.
  * @throws {DeckError} not-found
  */
-export async function docsModel ({ name, now, describe }: { name?: string, now: number, describe?: () => Json }) {
+export async function docsModel ({ name, now, describe }: { name?: string, now: number, describe?: () => Document }) {
   const pages = manualPages()
   const markdown = name === undefined ? manualIndex() : manualPage(name)
   if (markdown === null) throw new DeckError('not-found', 'The manual has no such page')
@@ -42,7 +42,7 @@ export async function docsModel ({ name, now, describe }: { name?: string, now: 
  * A group of the operations of the API, with the shapes of what they take and answer.
  * @throws {DeckError} not-found
  */
-export async function operationsPageModel ({ group: slug, now, describe }: { group: string, now: number, describe?: () => Json }) {
+export async function operationsPageModel ({ group: slug, now, describe }: { group: string, now: number, describe?: () => Document }) {
   if (!describe) throw new DeckError('not-found', 'The API is not described here')
   const { groups, shapes } = await operationsModel(describe(), toHtml)
   const place = groups.findIndex((group) => group.slug === slug)

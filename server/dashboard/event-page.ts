@@ -75,7 +75,7 @@ async function ranModel (event: DeckEvent, { deck, can, history }: Pick<Paramete
 function spellOf ({ id, at, detail }: DeckEvent, history: Pick<History, 'page'>) {
   const ends = detail?.until ? [] : readOr(() => history.page({ type: 'route.recovered', since: Date.parse(at), until: Date.parse(at) + MAX_SPELL_MS, limit: MAX_ENDS }).items, [])
   const end = ends.filter((each) => each.id > id).at(-1)
-  return { since: Date.parse(detail?.since), at: String(detail?.until ?? end?.detail?.until ?? new Date(Date.parse(at) + MAX_SPELL_MS).toISOString()) }
+  return { since: Date.parse(String(detail?.since)), at: String(detail?.until ?? end?.detail?.until ?? new Date(Date.parse(at) + MAX_SPELL_MS).toISOString()) }
 }
 
 /** Of a crash loop somebody wants to know the last crash. */

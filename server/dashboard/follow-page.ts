@@ -21,16 +21,16 @@ export type LivePages = {
 }
 
 /** what is live of a page, see pages.ts */
-export type LivePage = {
+export type LivePage<Asked> = {
   path: string
-  model: (asked: any) => object
+  model: (asked: Asked) => object
   fragments?: readonly string[]
-  follow?: (asked: any) => () => Fragment[]
-  chartOf?: (asked: any) => number | null
+  follow?: (asked: Asked) => () => Fragment[]
+  chartOf?: (asked: Asked) => number | null
 }
 
 /** @param site `frame`: what stands around every page */
-export function followPage <Sources extends { render: Views['render'], can?: Powers }>(pages: readonly LivePage[], { sources, frame }: { sources: Sources, frame: { fragments: readonly string[], model: () => object } }, { pathname, searchParams: params }: URL): Followed {
+export function followPage <Sources extends { render: Views['render'], can?: Powers }>(pages: readonly LivePage<Sources & { params: URLSearchParams, id: string }>[], { sources, frame }: { sources: Sources, frame: { fragments: readonly string[], model: () => object } }, { pathname, searchParams: params }: URL): Followed {
   const { renderPage, chart } = findPage()
   return { render: () => [...renderPage(), ...renderAll(frame.fragments, frame.model())], chart }
 

@@ -94,7 +94,7 @@ export function parseWithRange <F extends ZodRawShape>(fields: F, params: URLSea
   const { range, zone = 'UTC', ...query } = values as { range?: string, zone?: string }
   // A zone only matters for a range of days.
   if (range === undefined || !RANGES[range].isDaily) delete texts.zone
-  return { filters: texts, query: (range === undefined ? query : { ...RANGES[range].times({ now, zone, marks }), ...query }) as any }
+  return { filters: texts, query: (range === undefined ? query : { ...RANGES[range].times({ now, zone, marks }), ...query }) as z.infer<ZodObject<F>> & { since?: number, until?: number } }
 }
 
 /** @param without names of ranges */

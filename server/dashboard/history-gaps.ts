@@ -1,11 +1,12 @@
 import { readOr } from './read-or.ts'
 import type { History } from '../../db/history.ts'
+import type { Status } from '../api/cluster.ts'
 
 /**
  * Where the history is incomplete: what waits until it can be written again, and what was lost. What has only waited is in the
  * history by now, and needs no word.
  */
-type State = { problem: string | null, since: string | null, waiting: number, lost: number }
+type State = Status['history']
 /** `since`…`at`: while the history could not be written; `from`…`to`: the times of what is lost */
 export type Gap = { at: string, since: string | null, lost: number, from: string, to: string }
 /** the times that a page shows, in ms since the epoch */
@@ -61,6 +62,7 @@ function toMs (time: string | number) {
 /** @returns newest first */
 function lossesOf (history: Pick<History, 'page'>, type: string): Gap[] {
   return history.page({ type, limit: MAX_OUTAGES }).items.flatMap(({ at, detail }) => {
-    return detail?.lost > 0 && detail?.from ? [{ at, since: detail.since ?? null, lost: detail.lost, from: detail.from, to: detail.to }] : []
+    const { lost = 0, from, since = null, to = at } = detail ?? {}
+    return lost > 0 && from ? [{ at, since, lost, from, to }] : []
   })
 }

@@ -6,7 +6,6 @@ import { lastKnownText } from '../last-known.ts'
 import { isSick as isSickTone, SICK_FIRST } from './apps-page.ts'
 import { isSilent as isSilentHost, usualVersionOf } from './fleet-members.ts'
 import { ROLLOUT_STATES } from './fleet-rollout.ts'
-import type { Tone } from '../events/kinds.ts'
 import type { FleetHost, FleetHostApp, FleetHostMember, HostFleet } from '../api/host-fleet.ts'
 import type { Apps } from '../api/apps.ts'
 import type { Powers } from './powers.ts'
@@ -59,21 +58,21 @@ function toHostRow (host: FleetHostMember, { names, open, isAway }: { names: str
     isAway,
     ageMs: host.ageMs,
     lastKnown: isSilent ? lastKnownText(host.apps) : null,
-    tone: (isSilent ? isAway ? 'idle' : 'bad' : 'ok') as Tone,
+    tone: isSilent ? isAway ? 'idle' : 'bad' : 'ok',
     cells,
     urgency: isSilent && !isAway ? -1 : Math.min(...cells.map(({ urgency }) => urgency), SICK_FIRST.length)
   }
 }
 
 function toCell (host: FleetHostMember, app: FleetHostApp | undefined, { name, isSilent, isOpen }: { name: string, isSilent: boolean, isOpen: boolean }) {
-  if (!app) return { app: name, isThere: false as const, urgency: SICK_FIRST.length, tone: 'idle' as Tone }
+  if (!app) return { app: name, isThere: false as const, urgency: SICK_FIRST.length, tone: 'idle' }
   const { health, release, code, workers, openCrashes, mark, rollout } = app
   const isSick = !isSilent && isSickTone(health)
   return {
     app: name,
     isThere: true as const,
     urgency: isSilent ? SICK_FIRST.length : Math.min(SICK_FIRST.indexOf(health.tone), mark?.isBehind ? SICK_FIRST.indexOf('warn') : SICK_FIRST.length),
-    tone: (isSilent ? 'idle' : health.tone) as Tone,
+    tone: isSilent ? 'idle' : health.tone,
     text: health.text,
     isSick,
     release,
@@ -123,7 +122,7 @@ function healthOf (hosts: ReturnType<typeof toHostRow>[], { nats, name, member }
   ]
   const more = named.length - MOST_NAMED
   return {
-    tone: (silent.length > 0 || sick.some(({ tone }) => tone === 'bad') ? 'bad' : parts.length > 0 ? 'warn' : 'ok') as Tone,
+    tone: silent.length > 0 || sick.some(({ tone }) => tone === 'bad') ? 'bad' : parts.length > 0 ? 'warn' : 'ok',
     text: parts.length === 0 ? `${hosts.length === 1 ? 'The only host is' : `All ${hosts.length} hosts are`} well` : parts.join(', '),
     hint: [...(more > 0 ? [`${more} more below`] : []), about].join('. '),
     reasons: named.slice(0, MOST_NAMED)

@@ -16,13 +16,14 @@ import type { Views } from './views.ts'
 import type { Powers } from './powers.ts'
 import type { Sessions, TokenRegistry } from '../api/tokens.ts'
 import type { EventStream } from '../events/stream.ts'
-import type { Json } from '../api/openapi.ts'
+import type { Document } from '../api/openapi.ts'
 import type { Started } from './history-filters.ts'
 
 /** The pages of a host: the list of its apps, and what all of them have together. */
 export type Apps = Pick<import('../api/apps.ts').Apps, 'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet'>
 type Sources = { apps: Apps, history: History, now: () => number, render: Views['render'], can?: Powers, tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions }
-type HostPage = LivePage & Page
+type Asked = Sources & { can: Powers, params: URLSearchParams, id: string, describe?: () => Document, isAtLoopback?: boolean }
+type HostPage = LivePage<Asked> & Page<Asked>
 
 /** The elements around every page that change, by id, as in frame.ts. */
 const FRAME_FRAGMENTS = Object.freeze(['trouble'])
@@ -89,15 +90,13 @@ export function withOneList (apps: Apps, keptMs: number = Infinity) {
   }
 }
 
-function docsPage ({ id, now, describe }: { id: string, now: () => number, describe?: () => Json }) {
+function docsPage ({ id, now, describe }: { id: string, now: () => number, describe?: () => Document }) {
   return docsModel({ name: id || undefined, now: now(), describe })
 }
 
-function apiPage ({ id, now, describe }: { id: string, now: () => number, describe?: () => Json }) {
+function apiPage ({ id, now, describe }: { id: string, now: () => number, describe?: () => Document }) {
   return operationsPageModel({ group: id, now: now(), describe })
 }
-
-type Asked = Sources & { can: Powers, params: URLSearchParams }
 
 function historyPage (asked: Asked) {
   return historyPageModel(historyOf(asked))

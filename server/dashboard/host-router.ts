@@ -9,7 +9,7 @@ import type { Apps } from './host-pages.ts'
 import type { History } from '../../db/history.ts'
 import type { Views } from './views.ts'
 import type { Sessions, TokenRegistry } from '../api/tokens.ts'
-import type { Json } from '../api/openapi.ts'
+import type { Document } from '../api/openapi.ts'
 import type { Log } from '../system/log.ts'
 
 /** The pages of a host. */
@@ -21,7 +21,7 @@ export function hostRouter ({ apps, history, views, tokens, sessions, describe, 
   tokens: TokenRegistry
   sessions: Sessions
   /** the API, as OpenAPI */
-  describe: () => Json
+  describe: () => Document
   /** wall clock, ms since the epoch */
   now: () => number
   log: Log

@@ -1,11 +1,10 @@
-import type { Json } from '../api/openapi.ts'
+import type { Components, Described, Document, Parameter, Schema } from '../api/openapi.ts'
 
 /** The operations of the API for people: what each takes and returns, and how to call it. */
 /** `shape`: the name of a type that is described separately */
 type Field = { name: string, type: string, shape: string | null, isRequired: boolean, about: string }
 type Shape = { name: string, about: string, fields: Field[] }
 type Operation = Awaited<ReturnType<typeof describeOperation>>
-type Group = { name: string, slug: string, about: string, operations: Operation[] }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const JSON_TYPE = 'application/json'
@@ -19,20 +18,20 @@ const TYPES: Readonly<Record<string, string>> = Object.freeze({
 })
 
 /** @param document of OpenAPI */
-export async function operationsModel (document: Json, toHtml: (markdown: string) => Promise<string>) {
+export async function operationsModel (document: Document, toHtml: (markdown: string) => Promise<string>) {
   const { tags, paths, components } = document
-  const all = await Promise.all(Object.entries<Json>(paths).flatMap(([path, item]) => {
+  const all = await Promise.all(Object.entries(paths).flatMap(([path, item]) => {
     const methods = METHODS.filter((method) => item[method])
     return methods.map((method) => describeOperation(item[method], { path, method, components, toHtml }))
   }))
   return {
-    groups: tags.map(({ name, description }: Json) => ({
+    groups: tags.map(({ name, description }) => ({
       name,
       slug: name.toLowerCase().replaceAll(' ', '-'),
       about: description,
       operations: all.filter((operation) => operation.group === name)
-    })) as Group[],
-    shapes: Object.entries<Json>(components.schemas).map(([name, schema]) => ({ name, about: schema.description ?? '', fields: fieldsOf(schema) }))
+    })),
+    shapes: Object.entries(components.schemas).map(([name, schema]) => ({ name, about: schema.description ?? '', fields: fieldsOf(schema) }))
   }
 }
 
@@ -47,7 +46,7 @@ export function usedShapes (operations: readonly Operation[], shapes: readonly S
   return shapes.filter(({ name }) => names.has(name))
 }
 
-async function describeOperation (operation: Json, { path, method, components, toHtml }: { path: string, method: string, components: Json, toHtml: (markdown: string) => Promise<string> }) {
+async function describeOperation (operation: Described, { path, method, components, toHtml }: { path: string, method: string, components: Components, toHtml: (markdown: string) => Promise<string> }) {
   const { operationId, tags, summary, description, parameters, requestBody, responses, security } = operation
   const body = requestBody?.content[JSON_TYPE]?.schema
   const [fileType] = body || !requestBody ? [] : Object.keys(requestBody.content)
@@ -62,7 +61,7 @@ async function describeOperation (operation: Json, { path, method, components, t
     role: operation['x-role'],
     curl: toCurl({ path, method, parameters, body, fileType, isPublic: security?.length === 0 }),
     cli: typeof cli === 'string' ? [cli] : Object.values(cli),
-    parameters: parameters.map((each: Json) => ({
+    parameters: parameters.map((each) => ({
       name: each.name,
       isRequired: each.required,
       place: each.in,
@@ -70,15 +69,12 @@ async function describeOperation (operation: Json, { path, method, components, t
       ...typeOf(each.schema)
     })),
     body: body ? fieldsOf(body) : null,
-    answers: Object.entries<Json>(responses)
-      .filter(([, { content }]) => content)
-      .flatMap(([status, { content }]) => Object.entries<Json>(content).map(([mediaType, { schema }]) => {
+    answers: Object.entries(responses)
+      .flatMap(([status, { content = {} }]) => Object.entries(content).map(([mediaType, { schema }]) => {
         return { status, mediaType, ...typeOf(schema), fields: fieldsOf(schema) }
       })),
-    problems: Object.entries<Json>(responses)
-      .filter(([, { $ref }]) => $ref)
-      .map(([status, { $ref }]) => ({ status, ...components.responses[lastPart($ref)] }))
-      .map(({ status, content }) => ({ status, codes: Object.values<Json>(content)[0].schema.properties.code.enum }))
+    problems: Object.entries(responses)
+      .flatMap(([status, { $ref }]) => $ref ? [{ status, codes: Object.values(components.responses[lastPart($ref)].content)[0].schema.properties?.code.enum }] : [])
   }
 }
 
@@ -86,7 +82,7 @@ async function describeOperation (operation: Json, { path, method, components, t
  * A command to paste into a shell. Examples need no more than single quotes.
  * @param request `fileType`: the media type of a body that is a file
  */
-function toCurl ({ path, method, parameters, body, fileType, isPublic }: { path: string, method: string, parameters: Json[], body?: Json, fileType?: string, isPublic: boolean }) {
+function toCurl ({ path, method, parameters, body, fileType, isPublic }: { path: string, method: string, parameters: Parameter[], body?: Schema, fileType?: string, isPublic: boolean }) {
   const filled = path.replace(/\{(\w+)\}/g, (_, name) => String(parameters.find((each) => each.name === name)?.schema.examples?.[0] ?? 1))
   const words = ['curl']
   if (!isPublic) words.push('-H "Authorization: Bearer $CLUSTERDECK_TOKEN"')
@@ -100,35 +96,35 @@ function toCurl ({ path, method, parameters, body, fileType, isPublic }: { path:
  * @param schema of an object
  * @returns fields of nested objects have dots in their names
  */
-function fieldsOf (schema: Json, prefix: string = ''): Field[] {
-  return Object.entries<Json>(schema.properties ?? {}).flatMap(([key, field]) => {
+function fieldsOf (schema: Schema, prefix: string = ''): Field[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
     const name = `${prefix}${key}`
     const own = { name, isRequired: schema.required?.includes(key) ?? false, about: field.description ?? '', ...typeOf(field) }
     const inner = [field, ...(field.anyOf ?? [])].find((each) => each.properties)
-    const item = [field, ...(field.anyOf ?? [])].find((each) => each.items?.properties)
-    return [own, ...(inner ? fieldsOf(inner, `${name}.`) : item ? fieldsOf(item.items, `${name}[].`) : [])]
+    const items = [field, ...(field.anyOf ?? [])].map((each) => each.items).find((each) => each?.properties)
+    return [own, ...(inner ? fieldsOf(inner, `${name}.`) : items ? fieldsOf(items, `${name}[].`) : [])]
   })
 }
 
-function typeOf (schema: Json): { type: string, shape: string | null } {
+function typeOf (schema: Schema): { type: string, shape: string | null } {
   const { $ref, anyOf, type, items, enum: values, const: value, format, minimum, maximum } = schema
   if ($ref) return { type: lastPart($ref), shape: lastPart($ref) }
   if (anyOf) {
-    const types: ReturnType<typeof typeOf>[] = anyOf.map((each: Json) => typeOf({ type, ...each }))
+    const types: ReturnType<typeof typeOf>[] = anyOf.map((each) => typeOf({ type, ...each }))
     return {
       type: [...new Set(types.map((each) => each.type))].join(' or '),
       shape: types.find((each) => each.shape)?.shape ?? null
     }
   }
-  if (type === 'array') return { ...typeOf(items), type: `list of ${typeOf(items).type}` }
+  if (type === 'array') return { ...typeOf(items ?? {}), type: `list of ${typeOf(items ?? {}).type}` }
   if (values) {
-    const listed = values.map((each: unknown) => JSON.stringify(each)).join(', ')
+    const listed = values.map((each) => JSON.stringify(each)).join(', ')
     return { type: values.length > 12 ? 'one of many names' : listed, shape: null }
   }
   if (value !== undefined) return { type: JSON.stringify(value), shape: null }
   if (format === 'date-time') return { type: 'time', shape: null }
   const range = maximum !== undefined ? ` from ${minimum} to ${maximum}` : minimum ? ` from ${minimum}` : ''
-  return { type: `${TYPES[type] ?? 'anything'}${range}`, shape: null }
+  return { type: `${TYPES[type ?? ''] ?? 'anything'}${range}`, shape: null }
 }
 
 function lastPart (reference: string) {

@@ -11,13 +11,14 @@ import type { Log } from '../system/log.ts'
 
 /** What the pages of every site have in common: how they are asked for, and how their errors look. */
 type Views = Pick<import('./views.ts').Views, 'render'>
-export type Page = Pick<import('./pages.ts').Page, 'path' | 'view' | 'hasFilters'> & { model: (asked: any) => Model | Promise<Model> }
+export type Page<Asked> = Pick<import('./pages.ts').Page, 'path' | 'view' | 'hasFilters'> & { model: (asked: Asked) => Model | Promise<Model> }
+type Visit = { now: () => number, can: Powers, isAtLoopback: boolean, render: Views['render'], params: URLSearchParams, id: string }
 
-export function pagesRouter (pages: readonly Page[], { sources, frame, views, now }: {
+export function pagesRouter <Sources extends object>(pages: readonly Page<Sources & Visit>[], { sources, frame, views, now }: {
   /** what the models of one request are made of */
-  sources: () => object
+  sources: () => Sources
   /** what stands around each, made of the same */
-  frame: (asked: any) => object
+  frame: (asked: Sources & Visit) => object
   views: Views
   now: () => number
 }) {

@@ -36,7 +36,7 @@ import type { History } from '../../db/history.ts'
 import type { Views } from './views.ts'
 import type { Sessions, TokenRegistry } from '../api/tokens.ts'
 import type { Powers } from './powers.ts'
-import type { Json } from '../api/openapi.ts'
+import type { Document } from '../api/openapi.ts'
 
 /** The pages of the dashboard: the path of each, its model, and its live parts. */
 export type Deck = Pick<
@@ -58,7 +58,7 @@ export type Sources = {
 export type Asked = Sources & {
    params: URLSearchParams,
    id: string,
-   describe?: () => Json,
+   describe?: () => Document,
    neighbours?: Neighbours,
    isAtLoopback?: boolean
  }

@@ -102,8 +102,8 @@ function rolloutsOf (history: History, id: string) {
 /** What held the memory of its workers, by the last look that found it. */
 function memoryOf (history: History, id: string) {
   const looks = history.page({ type: 'memory.examined', release: id, limit: SEARCHED_LOOKS }).items
-  const last = looks.find(({ detail }) => detail?.holders?.length > 0)
-  return last ? { id: last.id, at: last.at, holders: last.detail?.holders.slice(0, SHOWN_HOLDERS), sinceRelease: last.detail?.sinceRelease } : null
+  const last = looks.find(({ detail }) => detail?.holders?.length)
+  return last ? { id: last.id, at: last.at, holders: last.detail?.holders?.slice(0, SHOWN_HOLDERS), sinceRelease: last.detail?.sinceRelease } : null
 }
 
 /**

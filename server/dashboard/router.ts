@@ -10,7 +10,7 @@ import { placesOf, type Neighbours } from './palette.ts'
 import type { History } from '../../db/history.ts'
 import type { Views } from './views.ts'
 import type { Sessions, TokenRegistry } from '../api/tokens.ts'
-import type { Json } from '../api/openapi.ts'
+import type { Document } from '../api/openapi.ts'
 import type { Log } from '../system/log.ts'
 import type { Powers } from './powers.ts'
 
@@ -27,7 +27,7 @@ export function dashboardRouter ({ deck, history, views, tokens, sessions, descr
   tokens: TokenRegistry
   sessions: Sessions
   /** the API, as OpenAPI */
-  describe: () => Json
+  describe: () => Document
   /** in a host */
   neighbours?: Neighbours
   /** of its pages, in a host */

@@ -128,7 +128,7 @@ function originText ({ source, from }: Origin): { text: string, from: string | n
 function changersIn (history: History): Map<string, { id: number, at: string, actor: string | null }> {
   try {
     const events = history.page({ type: ['config.changed'], limit: MAX_CHANGES }).items.toReversed()
-    return new Map(events.flatMap((event) => (event.detail?.changes ?? []).map(({ name }: { name: string }) => [name, event])))
+    return new Map(events.flatMap((event) => (event.detail?.changes ?? []).map(({ name }) => [name, event])))
   } catch {
     // Who has changed it is not known without the history.
     return new Map()

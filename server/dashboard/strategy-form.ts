@@ -15,7 +15,7 @@ const COUNT = /^\d{1,9}$/
 export function strategyOfForm ({ surge, canary, canaryMs, onFailure }: Record<string, unknown>): { strategy?: StrategyWish } {
   const trial = withoutEmpty({ workers: valueOf(canary), durationMs: valueOf(canaryMs) })
   const strategy = withoutEmpty({ surge: valueOf(surge), canary: trial, onFailure: valueOf(onFailure) })
-  return strategy ? (parseBody(ORDER, { strategy }) as { strategy: StrategyWish }) : {}
+  return strategy ? parseBody(ORDER, { strategy }) : {}
 }
 
 /**

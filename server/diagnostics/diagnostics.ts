@@ -4,33 +4,17 @@ import type { Supervisor } from '../cluster/supervisor.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { Store } from './store.ts'
 import type { Places } from './original-places.ts'
+import type { Diagnostic } from '../api/shapes.ts'
 
 export type Diagnostics = ReturnType<typeof createDiagnostics>
 
-type DiagnosticKind = 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report'
-export type Diagnostic = {
-  id: number
-  kind: DiagnosticKind
-  worker: number
-  slot: number
-  pid: number
-  release: string
-  state: 'running' | 'done' | 'failed'
-  /** null unless it is a CPU profile */
-  durationMs: number | null
-  actor: string
-  startedAt: string
-  finishedAt: string | null
-  bytes: number | null
-  error: string | null
-  warning: string | null
-}
+export type { Diagnostic }
 
 const QUICK_MS = 30_000
 const SNAPSHOT_MS = 10 * 60_000
 const DEFAULT_PROFILE_MS = 10_000
 
-const WARNINGS: Readonly<Partial<Record<DiagnosticKind, string>>> = Object.freeze({
+const WARNINGS: Readonly<Partial<Record<Diagnostic['kind'], string>>> = Object.freeze({
   'heap-snapshot': 'The worker stops until the snapshot is written and needs about twice its memory. ' +
     'The file holds everything the app has in memory: passwords, keys, personal data.',
   report: 'Environment variables are left out, the command line is not.'
@@ -79,7 +63,7 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
      * @param order `durationMs`: of a CPU profile
      * @throws {DeckError} not-found, not-possible, diagnostics-running, data-dir-unusable
      */
-    start ({ worker: id, kind, durationMs = DEFAULT_PROFILE_MS, actor }: { worker: number, kind: DiagnosticKind, durationMs?: number, actor: string }): Diagnostic {
+    start ({ worker: id, kind, durationMs = DEFAULT_PROFILE_MS, actor }: { worker: number, kind: Diagnostic['kind'], durationMs?: number, actor: string }): Diagnostic {
       const worker = supervisor.snapshot().workers.find((row) => row.id === id)
       if (!worker || worker.pid === null) throw new DeckError('not-found', `No worker ${id} is alive`)
       if (worker.runtime === 'other') throw new DeckError('not-possible', `worker ${id} is no Node.js process, so clusterdeck cannot take a ${kind}`)

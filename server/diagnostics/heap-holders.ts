@@ -206,6 +206,6 @@ function partsOf ({ below }: Way, least: number) {
 
 function pathOf (way: Way): string[] {
   const path = []
-  for (let at = way as Way | null; at?.parent && path.length < MAX_PATH; at = at.parent) path.unshift(at.label)
+  for (let at = way; at?.parent && path.length < MAX_PATH; at = at.parent) path.unshift(at.label)
   return path
 }

@@ -8,7 +8,7 @@ import { errorText } from '../errors.ts'
 import { scriptPath } from '../system/built.ts'
 import type { Holder } from './heap-holders.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
-import type { EventStream } from '../events/stream.ts'
+import type { EventStream, NewEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 
 const LOOK = scriptPath('heap-look.js')
@@ -125,7 +125,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
       if (error !== null) throw new Error(error)
       const { bytes, holders } = readFound(await run(fileOf(kept.worker)))
       tell(kept, { bytes, holders })
-    } catch (problem: any) {
+    } catch (problem) {
       if (!isClosed) tellNotKnown(kept, errorText(problem))
     } finally {
       looking = null
@@ -166,7 +166,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     }
   }
 
-  function publish ({ worker, slot, release }: { worker: number, slot: number | null, release: string }, message: string, detail: object) {
+  function publish ({ worker, slot, release }: { worker: number, slot: number | null, release: string }, message: string, detail: NewEvent['detail']) {
     events.publish({ type: 'memory.examined', worker, slot, release, actor: 'system', message, detail })
   }
 

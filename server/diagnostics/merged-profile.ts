@@ -20,7 +20,7 @@ export function createMergedProfile () {
     add (profile: unknown, { from, to }: { from: string | null, to: string | null }) {
       const { nodes, samples, timeDeltas, endTime } = Object(profile)
       if (![nodes, samples, timeDeltas].every(Array.isArray) || nodes.length === 0) return
-      const known = new Map<unknown, any>(nodes.map((node: unknown) => [Object(node).id, Object(node)]))
+      const known = new Map<unknown, Record<string, unknown>>(nodes.map((node: unknown) => [Object(node).id, Object(node)]))
       const times = timesOf(samples, timeDeltas, endTime)
       const first = Object(nodes[0]).id
       const seen = new Set([first])
@@ -31,9 +31,10 @@ export function createMergedProfile () {
         into.us += times.get(id) ?? 0
         addTicks(into.ticks, node?.positionTicks)
         for (const child of Array.isArray(node?.children) ? node.children : []) {
-          if (seen.has(child) || !known.has(child)) continue
+          const below = known.get(child)
+          if (seen.has(child) || !below) continue
           seen.add(child)
-          waiting.push({ id: child, into: depth < MAX_DEPTH ? childOf(into, frameOf(known.get(child).callFrame, from, to)) : into, depth: depth + 1 })
+          waiting.push({ id: child, into: depth < MAX_DEPTH ? childOf(into, frameOf(below.callFrame, from, to)) : into, depth: depth + 1 })
         }
       }
     },

@@ -3,7 +3,7 @@ import { checkDescriptors } from './descriptors.ts'
 import { checkDisk } from './disk.ts'
 import { checkDrain } from './drain.ts'
 import { gatherFacts, type Facts } from './facts.ts'
-import { PROBLEMS, SEVERITIES, type Check, type Finding } from './finding.ts'
+import { PROBLEMS, SEVERITIES, type Check } from './finding.ts'
 import { checkMaster } from './master.ts'
 import { checkMemory } from './memory.ts'
 import { checkNode } from './node-version.ts'
@@ -12,12 +12,9 @@ import { checkReadiness } from './readiness.ts'
 import { checkReleaseLayout } from './release-layout.ts'
 import { checkService } from './service.ts'
 import { checkSharedState } from './shared-state.ts'
+import type { Report } from '../api/shapes.ts'
 
-/**
- * What could drop a request or lose a release.
- * `problems`: how many are errors or warnings; `items`: the worst first
- */
-export type Report = { checkedAt: string, isRunning: boolean, problems: number, items: Finding[] }
+export type { Report }
 
 const CHECKS: readonly Check[] = Object.freeze([
   checkMaster, checkReleaseLayout, checkReadiness, checkSharedState, checkDrain, checkMemory, checkDescriptors, checkDisk, checkService, checkClock, checkNode, checkPorts

@@ -1,23 +1,8 @@
 import type { Facts } from './facts.ts'
+import type { Finding, Mend } from '../api/shapes.ts'
 
-/**
- * What a check has found. `ok`: nothing is wrong; `unknown`: it cannot be known here.
- * A line that mends it. `command`: for a shell; `option`: for the config file; `flags`: for the command that starts the app; `code`: for
- * the app itself, in words.
- */
 export type Severity = typeof SEVERITIES[number]
-export type Mend = { how: 'command' | 'option' | 'flags' | 'code', text: string, where: string | null }
-export type Finding = {
-  /** of the check */
-  id: string
-  severity: Severity
-  /** what it is */
-  title: string
-  /** it matters, in one sentence */
-  why: string
-  /** the lines to paste, in this order; none where nothing has to be done */
-  mend: Mend[]
-}
+export type { Finding, Mend }
 export type Check = (facts: Facts) => Finding[]
 
 /** The worst comes first. */

@@ -35,14 +35,16 @@ function flagsOf (wanted: Record<string, unknown>): string | null {
 function linesOf (settings: readonly Setting[], wanted: Record<string, unknown>, isJson: boolean) {
   const groups = new Set(Object.keys(wanted).map((name) => name.split('.')[0]))
   const kept = settings.filter(({ name, source, isSecret }) => groups.has(name.split('.')[0]) && source === 'file' && !isSecret)
-  const nested: Record<string, unknown> = {}
+  const nested: Nested = {}
   for (const [name, value] of [...kept.map((each) => [each.name, each.value] as const), ...Object.entries(wanted)]) setAt(nested, name.split('.'), value)
   return Object.entries(nested).map(([key, value]) => isJson ? `${JSON.stringify(key)}: ${JSON.stringify(value)}` : `${key}: ${codeOf(value)}`).join(', ')
 }
 
-function setAt (group: Record<string, any>, [key, ...below]: string[], value: unknown) {
+type Nested = { [key: string]: unknown }
+
+function setAt (group: Nested, [key, ...below]: string[], value: unknown) {
   if (below.length === 0) group[key] = value
-  else setAt(group[key] ??= {}, below, value)
+  else setAt((group[key] ??= {}) as Nested, below, value)
 }
 
 /** @returns JavaScript, as people write it */

@@ -194,8 +194,8 @@ function isFault ({ cause }: DeckEvent) {
 }
 
 function isEndOfStep ({ slot, detail }: DeckEvent) {
-  const step = detail?.steps?.find((each: { slot: number, state: string }) => each.slot === slot)
-  return ['done', 'failed', 'reverted'].includes(step?.state)
+  const step = detail?.steps?.find((each) => each.slot === slot)
+  return ['done', 'failed', 'reverted'].includes(String(step?.state))
 }
 
 function ofWeight (kinds: Readonly<Record<string, Partial<EventKind>>>, ...weights: Weight[]) {

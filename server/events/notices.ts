@@ -1,27 +1,13 @@
 import { DeckError } from '../errors.ts'
 import { sentenceOf } from './sentences.ts'
 import type { DeckEvent, EventStream } from './stream.ts'
+import type { Notice } from '../api/shapes.ts'
 
 /** Keeps what has gone wrong until an operator acknowledges it. */
 export type Notices = ReturnType<typeof createNotices>
 /** newest first */
 export type Past = { page: (query: { type: string[] | string, cause?: string, limit: number }) => { items: DeckEvent[] } }
-type NoticeKind = typeof NOTICE_KINDS[number]
-/** there is one for all events of its kind */
-type Notice = {
-  /** of its newest event */
-  id: number
-  kind: NoticeKind
-  /** time of the newest event */
-  at: string
-  /** time of the first event that nobody has acknowledged */
-  firstAt: string
-  count: number
-  /** of the newest event, for people; may hold what an app has thrown */
-  message: string
-  /** when it ended by itself */
-  endedAt: string | null
-}
+type NoticeKind = Notice['kind']
 
 export const NOTICE_KINDS = Object.freeze([
   'master-lost', 'keeper-lost', 'rollout-failed', 'rolled-back', 'upgrade-failed', 'recycling-slowed', 'history-degraded'
@@ -88,8 +74,8 @@ export function createNotices ({ history, events }: {
   }
 
   function forget ({ detail }: DeckEvent) {
-    const notice = open.get(detail?.kind)
-    if (notice && notice.id <= detail?.notice) open.delete(notice.kind)
+    const notice = open.get(detail?.kind as NoticeKind)
+    if (notice && notice.id <= Number(detail?.notice)) open.delete(notice.kind)
   }
 }
 

@@ -1,17 +1,8 @@
 import { errorCode, errorText } from '../errors.ts'
 import type { DeckEvent, EventStream } from './stream.ts'
+import type { HistoryState } from '../api/shapes.ts'
 
-/** Whether the history is written, and what it lacks until it is. */
-export type HistoryState = {
-  /** why it cannot be written at the moment; null: it can */
-  problem: string | null
-  /** when the first event was published that it lacks */
-  since: string | null
-  /** events that are kept in memory and written once it can be */
-  waiting: number
-  /** events that were too many to be kept */
-  lost: number
-}
+export type { HistoryState }
 /** `events`: of an earlier process, oldest first */
 export type Spare = { events: readonly DeckEvent[], keep: (event: DeckEvent) => void, clear: () => void }
 

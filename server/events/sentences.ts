@@ -92,7 +92,7 @@ function whichJob ({ message, detail }: DeckEvent) {
 }
 
 function alsoMissed ({ detail }: DeckEvent) {
-  return detail?.missed > 0 ? `, and ${detail?.missed === 1 ? 'another time has' : `${detail?.missed} other times have`} passed since; this one run stands for all of them` : ''
+  return detail?.missed ? `, and ${detail?.missed === 1 ? 'another time has' : `${detail?.missed} other times have`} passed since; this one run stands for all of them` : ''
 }
 
 function rolloutName ({ rollout, detail }: DeckEvent) {

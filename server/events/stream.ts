@@ -1,27 +1,43 @@
+import type { Event } from '../api/shapes.ts'
+
 /** A fact about the cluster, past tense. Fields that do not apply are null. */
-export type DeckEvent = {
-  /** ascending without reuse, over all masters of one data folder */
-  id: number
-  /** wall time, ISO 8601 UTC */
-  at: string
-  /** for example `worker.exited` */
-  type: string
-  cause: string | null
-  slot: number | null
-  worker: number | null
-  pid: number | null
-  release: string | null
-  rollout: number | null
-  actor: string | null
-  code: number | null
-  signal: string | null
-  uptimeMs: number | null
-  /** one sentence for people */
-  message: string | null
-  detail: Record<string, any> | null
+export type DeckEvent = Omit<Event, 'cause' | 'detail'> & { cause: string | null, detail: Detail | null }
+
+/** What events of some types add, where somebody reads it. */
+export type Detail = {
+  [name: string]: unknown
+  id?: number
+  kind?: string
+  from?: string
+  to?: string
+  steps?: { slot: number, state: string }[]
+  changes?: { name: string, to: unknown }[]
+  holders?: { name: string }[]
+  crash?: number
+  crashGroup?: number
+  errorName?: string
+  hint?: string
+  stack?: string
+  lastLines?: string[]
+  endedRequests?: number
+  endedConnections?: number
+  stalledRequests?: number
+  library?: string
+  job?: string | null
+  command?: string | null
+  dueAt?: string | null
+  hasTerminal?: boolean
+  missed?: number
+  lateMs?: number
+  delayMs?: number
+  backMs?: number
+  since?: string
+  lost?: number
+  notice?: number
+  member?: string
 }
 
-export type NewEvent = Partial<Omit<DeckEvent, 'id' | 'at'>> & { type: string }
+export type NewEvent = Partial<Omit<DeckEvent, 'id' | 'at' | 'detail'>> & { type: string, detail?: object | null }
 export type EventStream = ReturnType<typeof createEventStream>
 
 const BLANK = Object.freeze({
@@ -62,7 +78,7 @@ export function createEventStream ({ lastId = 0, relay = null, hide = (content) 
     /** @returns the event with its id and time; one that is relayed has the id 0 */
     publish (told: NewEvent): DeckEvent {
       const { message = null, detail = null } = told
-      const event = { ...told, message: hide(message), detail: hide(detail) }
+      const event = { ...told, message: hide(message), detail: hide(detail as Detail | null) }
       const at = new Date(now()).toISOString()
       if (relay) {
         relay({ at, ...event })

@@ -10,7 +10,7 @@ import { createMemberRuntime } from './member-runtime.ts'
 import { createFleetCrashes } from './crashes.ts'
 import { createFleetLogs } from './logs.ts'
 import { membersUnknown, valueOrThrow, type Connection, type Presence } from './nats-connection.ts'
-import { createDeckAdapter, resultOf, type OwnDeck, type OwnStatus } from './deck-adapter.ts'
+import { createDeckAdapter, resultOf, type OwnDeck, type OwnStatus, type WorkerRow } from './deck-adapter.ts'
 import { createRolloutStore } from './rollout-store.ts'
 import { NO_MEMORY, type Memory } from './member.ts'
 import { createOutbox, type OutboxState } from './outbox.ts'
@@ -78,7 +78,7 @@ export type AppFleet = {
   /** calls the API of the app on one member for somebody who is signed in here */
   ask: (member: string, order: Order, person: Person, how?: { withinMs?: number }) => Promise<Answer>
   /** the same, where a refusal is an error */
-  obtain: (member: string, order: Omit<Order, 'headers'> & { headers?: Order['headers'] }, person: Person, how?: { withinMs?: number }) => Promise<any>
+  obtain: (member: string, order: Omit<Order, 'headers'> & { headers?: Order['headers'] }, person: Person, how?: { withinMs?: number }) => Promise<unknown>
   /** of all members */
   crashes: ReturnType<typeof createFleetCrashes>['list']
   /** on all members */
@@ -110,7 +110,7 @@ export type Scope = {
   run: <T>(work: () => T) => T
   call: (work: () => unknown) => void
   /** What a fleet has to know of an app. */
-  bind: <A extends any[]>(handler: (...args: A) => unknown) => (...args: A) => void
+  bind: <A extends unknown[]>(handler: (...args: A) => unknown) => (...args: A) => void
 }
 export type AppPart = {
   /** its name */
@@ -470,7 +470,7 @@ function unwrittenOf ({ history: { problem, since } }: OwnStatus): AppStatus['un
 }
 
 /** @returns null: no worker has reported it */
-function figureOf (workers: OwnStatus['workers'], name: 'requestsPerSecond' | 'latencyP99Ms', fold: (values: number[]) => number): number | null {
+function figureOf (workers: WorkerRow[], name: 'requestsPerSecond' | 'latencyP99Ms', fold: (values: number[]) => number): number | null {
   const known = workers.map(({ vitals }) => vitals?.[name] ?? NaN).filter(Number.isFinite)
   return known.length === 0 ? null : fold(known)
 }

@@ -12,13 +12,13 @@ import type { Result } from './member.ts'
 
 /** Runs the rollouts of this deck that a rollout of the fleet asks for; the history of the deck names who started the fleet's. */
 type Snapshot = ReturnType<typeof snapshotOf>
-type WorkerRow = { vitals: { requestsPerSecond?: number | null, latencyP99Ms?: number | null } | null }
+export type WorkerRow = { vitals: { requestsPerSecond?: number | null, latencyP99Ms?: number | null } | null }
 /** What a fleet needs of the deck that it runs in, see server/deck.ts. */
-export type OwnStatus = Omit<Snapshot, 'workers'> & { app: { name: string }, workers: WorkerRow[], history: { problem: string | null, since: string | null } }
+export type OwnStatus = Snapshot & { app: { name: string }, workers: WorkerRow[], history: { problem: string | null, since: string | null } }
 export type OwnDeck = {
   snapshot: () => OwnStatus
-  health: (status: any) => { tone: Health['tone'], text: string }
-  dispatch: (command: any) => any
+  health: (status: OwnStatus) => { tone: Health['tone'], text: string }
+  dispatch: ((command: { type: 'abort', rollout: number, actor: string }) => unknown) & ((command: { type: 'rollout', kind: 'restart' | 'rollback', actor: string, note: string, release?: string }) => { id: number })
   deploy: (wanted: { actor: string, note: string, path?: string, mode?: 'folder' }) => Promise<{ id: number }>
   events: EventStream
   history: History

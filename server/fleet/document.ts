@@ -16,6 +16,7 @@ export const MAX_MEMBERS = 2000
 const time = textUpTo(40)
 const member = z.string().regex(MEMBER_NAME)
 
+/** What one member does in it: `boot`: the master that took it; `rollout`: its own; times by its own clock; `isLate`: it ended after the others had given it up. */
 const TURN = z.object({
   state: z.enum(['pending', 'running', 'succeeded', 'failed', 'reverting', 'reverted', 'skipped']),
   boot: textUpTo(64).nullable(),
@@ -36,7 +37,11 @@ const MOMENT = z.object({
   message: textUpTo(500).nullable()
 })
 
-const DOCUMENT = z.object({
+/**
+ * `uid` is never used twice, while a NATS server that loses data may give an id twice. `batches`: in the order of their turns; the members of one are in
+ * theirs at the same time. `deadlineMs`: of a turn; `absent`: were silent when it began; `timeline`: oldest first.
+ */
+export const DOCUMENT = z.object({
   id: z.int().min(1).max(MAX_ID),
   uid: textUpTo(64),
   app: textUpTo(200),

@@ -1,7 +1,7 @@
 import { finishTurn, holdRollout, isUnderWay, restoreTurn, takeTurn, undoTurn } from './rollout.ts'
 import { STATES } from './states.ts'
 import { nextTurn } from './turn.ts'
-import type { FleetRollout, TurnState } from './rollout.ts'
+import type { FleetRollout } from './rollout.ts'
 
 /**
  * Decides what one member does about the rollouts of its fleet: state and input in, state and commands out. It changes the
@@ -188,7 +188,7 @@ function restoreOwnTurn ({ member, boot, known: { document }, memory: { task } }
 }
 
 /** How far a turn has come: its state changes to a higher place alone. */
-const PLACES: Readonly<Record<TurnState, number>> = Object.freeze({ pending: 0, skipped: 0, running: 1, succeeded: 2, reverting: 3, failed: 4, reverted: 4 })
+const PLACES: Readonly<Record<FleetRollout['turns'][string]['state'], number>> = Object.freeze({ pending: 0, skipped: 0, running: 1, succeeded: 2, reverting: 3, failed: 4, reverted: 4 })
 const STATE_OF_TASK: Readonly<Record<Task['way'], 'running' | 'reverting'>> = Object.freeze({ forward: 'running', back: 'reverting' })
 const PLACE_OF_RESULT = Object.freeze({ forward: PLACES.succeeded, back: PLACES.reverted })
 

@@ -1,61 +1,16 @@
 import { DeckError } from '../errors.ts'
-import { nextState, STATES, type FleetState, type Move } from './states.ts'
+import { nextState, STATES, type Move } from './states.ts'
+import type { z } from 'zod'
+import type { DOCUMENT } from './document.ts'
 
 /**
  * A rollout of one app over hosts is one document, changed by compare-and-set alone. Each change here is a function from a document to
  * the next one; it throws if the change is not possible, and then nothing is written.
  */
-export type Kind = 'restart' | 'deploy' | 'rollback'
-/** What one member does in it. */
-export type TurnState = 'pending' | 'running' | 'succeeded' | 'failed' | 'reverting' | 'reverted' | 'skipped'
-export type Turn = {
-  state: TurnState
-  /** the master that took it */
-  boot: string | null
-  /** its own */
-  rollout: number | null
-  /** the release that it rolls back to */
-  from: string | null
-  to: string | null
-  /** by the member's clock */
-  startedAt: string | null
-  /** by the member's clock */
-  finishedAt: string | null
-  /** why it failed */
-  reason: string | null
-  /** it ended after the others had given it up */
-  isLate: boolean
-}
-export type FleetRollout = {
-  id: number
-  /** never used twice, while a NATS server that loses data may give an id twice */
-  uid: string
-  app: string
-  kind: Kind
-  /** what each member deploys */
-  source: { path?: string, digest?: string, release?: string }
-  /** members, in the order of their turns: those of one batch are in their turns at the same time */
-  batches: string[][]
-  /** between two batches */
-  pauseMs: number
-  /** how long a turn may take */
-  deadlineMs: number
-  onFailure: 'hold' | 'rollback'
-  state: FleetState
-  /** by member */
-  turns: Record<string, Turn>
-  /** members that were silent when it began */
-  absent: string[]
-  actor: string
-  note: string | null
-  /** why it was held, or failed */
-  reason: string | null
-  startedAt: string
-  finishedAt: string | null
-  /** oldest first, the last 200 */
-  timeline: Moment[]
-}
-type Moment = { at: string, type: string, member: string | null, actor: string | null, message: string | null }
+export type FleetRollout = z.infer<typeof DOCUMENT>
+export type Kind = FleetRollout['kind']
+export type Turn = FleetRollout['turns'][string]
+type Moment = FleetRollout['timeline'][number]
 /** `at`: by the clock of the member that writes, ISO 8601 */
 type Operator = { at: string, actor: string }
 
@@ -178,7 +133,7 @@ function settleRollout (rollout: FleetRollout, at: string): FleetRollout {
 }
 
 /** @returns null: no turn is in this state */
-function membersText ({ turns }: FleetRollout, state: TurnState, word: string): string | null {
+function membersText ({ turns }: FleetRollout, state: Turn['state'], word: string): string | null {
   const all = Object.keys(turns)
   const members = all.filter((member) => turns[member].state === state)
   return members.length === 0 ? null : `${members.length} of ${all.length} ${word}: ${members.join(', ')}`

@@ -69,7 +69,7 @@ export type Restored = {
  * @param memory what the master before has left, null if it has ended as it should
  * @param predecessor its end, where the keeper saw it
  */
-export async function restoreCheckpoint (memory: any, { entry, workers, appNode }: Pick<Config, 'entry' | 'workers' | 'appNode'>, predecessor: Predecessor | null): Promise<Restored> {
+export async function restoreCheckpoint (memory: unknown, { entry, workers, appNode }: Pick<Config, 'entry' | 'workers' | 'appNode'>, predecessor: Predecessor | null): Promise<Restored> {
   const data = await checkedMemory(memory)
   if (data === null) return { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
@@ -80,7 +80,7 @@ export async function restoreCheckpoint (memory: any, { entry, workers, appNode 
     lost: handedOver ? null : predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
     isHandedOver: handedOver === true,
     before: data.software ?? null,
-    left: data.workers.map((worker: any) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state, orphan: handedOver ? 'upgrade' : 'master-lost' })),
+    left: data.workers.map((worker) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state, orphan: handedOver ? 'upgrade' : 'master-lost' })) as SavedWorker[],
     sockets: data.sockets,
     since: data.since,
     release: keepsRelease ? release : null,
@@ -90,9 +90,9 @@ export async function restoreCheckpoint (memory: any, { entry, workers, appNode 
     // Another program has to do its work again.
     finished: keepsRelease ? data.finished : {},
     workers: configured.workers === workers ? desiredWorkers : workers,
-    changes: data.changes as RememberedChange[],
+    changes: data.changes,
     hooks: data.hooks,
-    jobs: data.jobs as JobsMemory,
+    jobs: data.jobs,
     nextWorker: data.nextWorker,
     firstOfNext: data.firstOfNext ?? data.nextWorker,
     lastRelease: data.nextRelease - 1,
@@ -106,8 +106,8 @@ export async function restoreCheckpoint (memory: any, { entry, workers, appNode 
  * @returns whether workers of a master that has died serve it
  */
 export function hasLeftWorkers (dataDir: string): boolean {
-  const memory = readMemory(dataDir) as any
-  return Array.isArray(memory?.workers) && memory.workers.some((worker: any) => Number.isSafeInteger(worker?.identity?.pid) && isAlive(worker.identity))
+  const { workers } = Object(readMemory(dataDir))
+  return Array.isArray(workers) && workers.some((worker) => Number.isSafeInteger(worker?.identity?.pid) && isAlive(worker.identity))
 }
 
 /**

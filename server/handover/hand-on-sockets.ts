@@ -19,7 +19,7 @@ function noteFailure (error: Error | null) {
   if (error) process.exitCode = 1
 }
 
-function open (kind: string, fd: number): any {
+function open (kind: string, fd: number) {
   const handle = kind === 'datagram' ? openDatagrams(fd) : openAsItIs(fd) ?? net._createServerHandle(null, null, null, fd)
   if (typeof handle === 'number') throw new Error(`descriptor ${fd} is no socket of the kind ${kind} (${handle})`)
   return handle
@@ -38,6 +38,6 @@ function openAsItIs (fd: number) {
 
 /** A socket of node:dgram that is bound would receive, so only its handle is used. */
 function openDatagrams (fd: number) {
-  const handle = handleOf(dgram.createSocket('udp4')) as any
+  const handle = handleOf(dgram.createSocket('udp4'))
   return handle.open(fd) || handle
 }

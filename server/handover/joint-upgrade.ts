@@ -2,11 +2,11 @@ import { DeckError, errorCode, errorText, toError } from '../errors.ts'
 import type { OperatorInput } from '../lifecycle/state.ts'
 import type { KeeperLink } from '../keeper/link.ts'
 import type { EventStream } from '../events/stream.ts'
+import type { Upgrade as Running } from '../api/upgrade.ts'
 import type { AppLinks } from '../keeper/app-links.ts'
 
 export type JointUpgrade = ReturnType<typeof createJointUpgrade>
 type Order = Extract<OperatorInput, { type: 'upgrade' }>
-type Running = { startedAt: string, actor: string, note: string | null }
 
 /** A next master that has no app to wait for may take this long. */
 const EMPTY_WITHIN_MS = 30_000

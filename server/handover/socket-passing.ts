@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { DeckError } from '../errors.ts'
 import { scriptPath } from '../system/built.ts'
@@ -32,7 +32,7 @@ export function kindOf (handle: SocketHandle): Kind {
  */
 export async function sendSockets (connection: Socket, sockets: readonly { socket: Passable, kind: Kind }[]) {
   const stdio = ['ignore', 'ignore', 'inherit', connection, ...sockets.map(({ socket }) => socket)]
-  const child = spawn(process.execPath, [HAND_ON, ...sockets.map(({ kind }) => kind)], { env: environment({ NODE_CHANNEL_FD: '3' }), stdio: stdio as any })
+  const child = spawn(process.execPath, [HAND_ON, ...sockets.map(({ kind }) => kind)], { env: environment({ NODE_CHANNEL_FD: '3' }), stdio: stdio as StdioOptions })
   connection.destroy()
   await untilDone(child)
 }
@@ -44,11 +44,11 @@ export async function sendSockets (connection: Socket, sockets: readonly { socke
  */
 export async function receiveSockets (connection: Socket, kinds: readonly Kind[]): Promise<SocketHandle[]> {
   const stdio = ['ignore', 'ignore', 'inherit', connection, 'ipc']
-  const child = spawn('/bin/sh', [...WITH_OTHER_CHANNEL, process.execPath, TAKE, ...kinds], { env: environment({}), stdio: stdio as any })
+  const child = spawn('/bin/sh', [...WITH_OTHER_CHANNEL, process.execPath, TAKE, ...kinds], { env: environment({}), stdio: stdio as StdioOptions })
   connection.destroy()
   const handles: SocketHandle[] = []
-  child.on('message', ({ index }: { index: number }, handle) => {
-    handles[index] = handle as any
+  child.on('message', ({ index }: { index: number }, handle: unknown) => {
+    handles[index] = handle as SocketHandle
     if (Object.keys(handles).length === kinds.length) child.disconnect()
   })
   try {

@@ -36,7 +36,7 @@ export function createAppScopes ({ onFatal = () => {}, onLateFault }: { onFatal?
         },
 
         /** @returns calls it in this scope, as `call` does */
-        bind <Arguments extends any[]>(handler: (...args: Arguments) => unknown): (...args: Arguments) => void {
+        bind <Arguments extends unknown[]>(handler: (...args: Arguments) => unknown): (...args: Arguments) => void {
           return (...args) => this.call(() => handler(...args))
         },
 

@@ -9,7 +9,7 @@ import type { Closers } from '../system/closers.ts'
 export type FleetMembership = ReturnType<typeof createFleetMembership>
 
 /** Of a process with one app: its part is the whole. */
-export const WHOLE_PROCESS: Readonly<Scope> = Object.freeze({ run: (work) => work(), call: (work) => { work() }, bind: (handler: any) => handler })
+export const WHOLE_PROCESS: Readonly<Scope> = Object.freeze({ run: (work) => work(), call: (work) => { work() }, bind: (handler) => handler })
 
 /**
  * A host's place among hosts on other machines, which is empty until it has joined them. Nothing here depends on it and no app

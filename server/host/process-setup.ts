@@ -4,6 +4,7 @@ import { startBeat } from '../keeper/beat.ts'
 import { createReaper } from '../keeper/reaper.ts'
 import { listenForSignals } from '../system/signals.ts'
 import { tellServiceManager } from '../systemd/service-manager.ts'
+import { errorText } from '../errors.ts'
 import type { App } from '../app/app.ts'
 import type { Host } from './host.ts'
 import type { Shutdown } from './shutdown.ts'
@@ -46,8 +47,8 @@ function listenToSignals ({ deck }: App, { terminal, keeper }: Host, shutdown: S
     if (shutdown.hasBegun) return
     try {
       await work()
-    } catch (error: any) {
-      terminal.line(`refused: ${error.message}`)
+    } catch (error) {
+      terminal.line(`refused: ${errorText(error)}`)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../errors.ts'
+import { errorCode, errorText } from '../errors.ts'
 
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
 
@@ -78,8 +78,8 @@ export function createJobLogs ({ folder, limits, onError = () => {} }: {
   function attempt <T>(work: () => T): T | undefined {
     try {
       return work()
-    } catch (error: any) {
-      onError(`the output of a job could not be kept: ${error.message}`)
+    } catch (error) {
+      onError(`the output of a job could not be kept: ${errorText(error)}`)
       return undefined
     }
   }

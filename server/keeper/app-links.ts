@@ -1,4 +1,4 @@
-import type { Exit, Handlers, KeeperLink, KeptData, Predecessor, ToKeeper } from './link.ts'
+import type { Exit, Handlers, KeeperLink, KeptData, Predecessor, ToKeeper, MessagesOfKeeper } from './link.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
 /** of what the keeper says */
@@ -47,7 +47,7 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
     role = 'current'
     predecessor = message.predecessor ?? predecessor
   })
-  for (const type of FOR_APPS) keeper.on(type, (message: any) => tellApps(message.app, ({ hear }) => hear(type, message)))
+  FOR_APPS.forEach(passToApps)
   keeper.onLost(() => {
     isLost = true
     tellApps(undefined, ({ lose }) => lose())
@@ -106,6 +106,11 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
     }
   }
 
+  function passToApps <Type extends TypeForApps>(type: Type) {
+    const pass = (message: MessagesOfKeeper[Type]) => tellApps('app' in message ? message.app : undefined, ({ hear }) => hear(type, message))
+    keeper.on(type, pass as Handlers[Type])
+  }
+
   function tellServing () {
     if (!awaited?.every((name) => serving.has(name))) return
     awaited = null
@@ -115,7 +120,7 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
   function openLink (name: string, { call = (work) => work(), fault = null, exits = [], before = null }: LinkOptions = {}) {
     const sockets = socketsOf(name)
     const held = heldBy(sockets)
-    const handlers: Map<TypeForApps, ((message: any) => void)[]> = new Map()
+    const handlers: { [Type in TypeForApps]?: Handlers[Type][] } = {}
     const onLost: Set<() => void> = new Set()
     let isOpen = true
 
@@ -154,7 +159,7 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
       get failure () { return keeper.failure },
       failUpgrade: (reason) => keeper.failUpgrade(`${name}: ${reason}`),
 
-      on (type, handler) { handlers.set(type, [...handlers.get(type) ?? [], handler]) },
+      on (type, handler) { handlers[type] = [...handlers[type] ?? [], handler] as typeof handlers[typeof type] },
 
       onLost (handler) {
         onLost.add(handler)
@@ -180,7 +185,7 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
     return {
       link,
 
-      hear (type: TypeForApps, message: any) { for (const handler of handlers.get(type) ?? []) call(() => handler(message)) },
+      hear <Type extends TypeForApps>(type: Type, message: MessagesOfKeeper[Type]) { for (const handler of handlers[type] ?? []) call(() => handler(message)) },
 
       lose () { for (const handler of [...onLost]) call(handler) },
 

@@ -16,7 +16,7 @@ export type Exit = { pid: number, code: number | null, signal: string | null }
 /** `hang`: why the keeper has ended it; `fault`: it goes on, and only its part for this app has ended, by an exception. */
 export type Predecessor = Exit & { hang?: Hang | null, fault?: { message: string, stack: string | null } }
 /** by type */
-type MessagesOfKeeper = { [Message in FromKeeper as Message['type']]: Message }
+export type MessagesOfKeeper = { [Message in FromKeeper as Message['type']]: Message }
 export type Handlers = { [Type in keyof MessagesOfKeeper]: (message: MessagesOfKeeper[Type]) => void }
 
 /**
@@ -156,11 +156,11 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
   return {
     get isKept () { return isKept && process.connected },
     /** `next`: to take over from a master that runs, in an upgrade */
-    role: role as 'current' | 'next',
+    role,
     /** how the master before this one ended, where the keeper saw it */
-    predecessor: predecessor as Predecessor | null,
+    predecessor,
     /** of processes that a master before has left behind, up to now */
-    exits: exits as Exit[],
+    exits,
     /** Whether the keeper reports every orphan's exit. An older version does not say. */
     reaps,
     /** The apps of a host that change to this master, in an upgrade; null: all that there are. */

@@ -66,7 +66,7 @@ const OF_A_SCRIPT = /^(npm_.*|PATH|NODE_PATH)$/
  * Node; `isOldNode`: it can run no workers, and is run as another program; `stripsTypes`: whether it runs TypeScript unasked
  * @throws {DeckError} entry-not-found, invalid-config; with `details: { reason }` where it is no Node program
  */
-export function resolveLaunch (wish: Wish, { env = process.env, node = process.execPath, isOldNode = false, stripsTypes = (process.features as any).typescript }: { env?: Environment, node?: string, isOldNode?: boolean, stripsTypes?: unknown } = {}): Launch {
+export function resolveLaunch (wish: Wish, { env = process.env, node = process.execPath, isOldNode = false, stripsTypes = process.features.typescript }: { env?: Environment, node?: string, isOldNode?: boolean, stripsTypes?: unknown } = {}): Launch {
   const { cwd, execArgv = [], source = wish.script === undefined ? 'entry' : 'script' } = wish
   const received = receivedOf(wish)
   const command: Command = { words: [], cwd, env: {}, execArgv: [], notes: [], source, received }

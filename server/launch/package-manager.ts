@@ -98,7 +98,7 @@ export function parseManagerWords (called: string, words: string[]): Parsed {
   return kind === 'command' ? { kind, name: withoutVersion(what), args, ...where } : scriptErrand(kind, what, args, where, manager)
 }
 
-function parseInner (called: string, words: string[]): any {
+function parseInner (called: string, words: string[]) {
   return parseManagerWords(called, words)
 }
 

@@ -5,7 +5,9 @@ const MAX_PACKAGE_BYTES = 1024 * 1024
 const HEAD_BYTES = 64 * 1024
 const EXTENSIONS = ['', '.js', '.mjs', '.cjs']
 
-export type Package = { folder: string, content: Record<string, any> }
+/** Of others: the rest may be anything. */
+export type PackageJson = { [key: string]: unknown, bin?: string | Record<string, unknown>, scripts?: Record<string, unknown>, dependencies?: object, devDependencies?: object }
+export type Package = { folder: string, content: PackageJson }
 
 export function isFile (file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false

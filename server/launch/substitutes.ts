@@ -56,12 +56,14 @@ function builtByNuxt (args: string[], cwd: string): Substitute {
 
 const NEST_NOTE = 'it would build first; run "nest build" before the start and before each deploy'
 
+type Nest = { sourceRoot?: string, entryFile?: string }
+
 /** It builds, and starts another Node with what it has built. */
 function builtByNest (words: string[], cwd: string): Substitute {
   const end = words.includes('--') ? words.indexOf('--') : words.length
   const project = words[0]?.startsWith('-') || end === 0 ? undefined : words[0]
   const { sourceRoot = 'src', entryFile = 'main', projects = {} } = readJson(path.join(cwd, 'nest-cli.json'))
-  const own = (project !== undefined && projects[project]) || {}
+  const own = projects[project ?? ''] ?? {}
   const outDir = outDirOf(cwd)
   const [root, file] = [own.sourceRoot ?? sourceRoot, own.entryFile ?? entryFile]
   const places = [path.join(outDir, root, `${file}.js`), ...(project === undefined ? [] : [path.join(outDir, 'apps', project, `${file}.js`)]), path.join(outDir, `${file}.js`)]
@@ -79,7 +81,7 @@ function outDirOf (cwd: string): string {
   return 'dist'
 }
 
-function readJson (file: string): any {
+function readJson (file: string): Nest & { projects?: Record<string, Nest> } {
   try {
     return JSON.parse(readText(file))
   } catch {

@@ -9,7 +9,7 @@ import type { EventType } from './tables.ts'
  * so an error of a listener is the program's, as with any emitter, and the listener may call the deck.
  */
 export function createDeckEvents (stream: Pick<EventStream, 'subscribe'>): DeckEvents {
-  const emitter = new EventEmitter() as DeckEvents
+  const emitter: DeckEvents = new EventEmitter()
   stream.subscribe((event) => process.nextTick(emitEvent, deepFreeze(structuredClone(event))))
   return emitter
 

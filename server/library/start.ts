@@ -5,7 +5,7 @@ import type { StartOptions } from './types.ts'
 import type { Surroundings } from '../host/host.ts'
 
 /** The options of start() that no config file has. */
-const SURROUNDINGS: Readonly<Record<string, { expected: string, isFine: (value: any) => boolean }>> = Object.freeze({
+const SURROUNDINGS: Readonly<Record<string, { expected: string, isFine: (value: unknown) => boolean }>> = Object.freeze({
   configFile: { expected: 'a path', isFine: (value) => typeof value === 'string' && value !== '' },
   stdout: { expected: 'a stream that can be written', isFine: isWritable },
   stderr: { expected: 'a stream that can be written', isFine: isWritable },
@@ -53,8 +53,8 @@ function passOn (stream: (NodeJS.WritableStream & { isTTY?: boolean }) | undefin
   return Object.assign(through, { isTTY: stream?.isTTY === true })
 }
 
-function isWritable (value: any) {
-  return typeof value?.write === 'function'
+function isWritable (value: unknown) {
+  return typeof Object(value).write === 'function'
 }
 
 function kindOf (value: unknown) {

@@ -75,7 +75,7 @@ export type DeckEvent = {
   signal: string | null
   uptimeMs: number | null
   message: string | null
-  detail: Record<string, any> | null
+  detail: Record<string, unknown> | null
 }
 
 /** How a deploy replaces workers: what is not given is as the options say. */
@@ -184,7 +184,7 @@ export type WorkerStatus = {
   /** another master has left it behind */
   orphan: boolean
   /** of its last second */
-  vitals: Record<string, any> & { at: string, rssBytes: number, cpuPercent: number } | null
+  vitals: Record<string, unknown> & { at: string, rssBytes: number, cpuPercent: number } | null
 }
 
 /** Workers that have loaded the app and wait to replace one that dies. */

@@ -72,8 +72,8 @@ function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasSt
     restarts: slot?.restarts ?? 0,
     crashLooping: slot?.record.crashLooping ?? false,
     retryAt: null as string | null,
-    holds: (holds && state === 'draining' ? countsOf(holds) : null) as Holds | null,
-    keptUntil: ((state === 'draining' && keptUntil) || null) as string | null,
+    holds: holds && state === 'draining' ? countsOf(holds) : null,
+    keptUntil: (state === 'draining' && keptUntil) || null,
     finished: null as Finished | null
   }
 }

@@ -2,7 +2,7 @@ import { blankPace, type RecyclePace, type Recycling } from './recycling.ts'
 import { createStandby } from './promotion.ts'
 import { blankRecord, type RestartPolicy, type RestartRecord } from './restart-policy.ts'
 import type { Limits, Strategy, StrategyWish } from './rollout/strategy.ts'
-import type { AppNode, Runtime } from '../launch/launch.ts'
+import type { Runtime } from '../launch/launch.ts'
 import type { WorkerState } from './worker-state.ts'
 import type { Address } from './addresses.ts'
 import type { Stage } from './rollout/stages.ts'
@@ -12,6 +12,10 @@ import type { Guard } from './rollout/guard.ts'
 import type { Standby } from './standby.ts'
 import type { Boot, BootCost } from './boot-room.ts'
 import type { Exit } from './loss.ts'
+import type { NewEvent } from '../events/stream.ts'
+import type { Comparison, Figures, Finished, Holds, Moment, RolloutStep, ShownRelease, Verdict } from '../api/shapes.ts'
+
+export type { Comparison, Figures, Finished, Holds, Moment, RolloutStep, Verdict }
 
 /** durations in ms */
 export type LifecycleOptions = {
@@ -40,41 +44,13 @@ export type DrainLimits = { idleGraceMs: number, deadlineMs: number, stalledMs: 
  * The drain itself. `since`: when it began, wall time, ISO 8601; `at`: the same in monotonic ms; `isOver`: the worker was told to end its long-lived
  * connections; `isDoubted`: it says nothing of them any more.
  */
-export type Holds = { requests: number, transfers: number, webSockets: number, eventStreams: number, connections: number, sessions: number }
 type Drain = { since: string, at: number, limits: DrainLimits, isOver?: boolean, isDoubted?: boolean }
 
 /** What is deployed: see server/releases/. The lifecycle hands it to each fork as it is, and needs no more of it than the id. */
-export type Release = {
-  /** `r<n>` */
-  id: string
-  entry: string
-  path: string
-  createdAt: string
-  mode?: 'live' | 'symlink' | 'path' | 'folder'
-  cwd?: string
-  /** what its workers see as their entry, where that is a link */
-  calledAs?: string
-  /** of a copy: the folder that was copied, or the repository that has its commit */
-  source?: string | null
-  /** of a release of a commit: what has built it; null: nothing */
-  build?: string | null
+export type Release = ShownRelease & {
   /** not for the eyes of others, as `execArgv` */
   args?: string[]
   execArgv?: string[]
-  runtime?: Runtime
-  /** not known of releases of older versions, and of programs that are not run by it */
-  node?: AppNode
-  package?: { name: string | null, version: string | null } | null
-  git?: { commit: string, branch: string | null, isDirty: boolean | null, author?: string | null, subject?: string | null } | null
-  lockFile?: string | null
-  /** of the variables that the configuration sets */
-  environment?: { digest: string, names: string[] }
-  arguments?: { digest: string }
-  changed?: { from: string, environment: string[], arguments: boolean, package: boolean, commit: boolean, lockFile: boolean, node?: boolean, mode: boolean, folder: boolean, entry: boolean } | null
-  createdBy?: string
-  note?: string | null
-  /** its workers get other variables than when it was deployed */
-  environmentChanged?: boolean
 }
 
 /**
@@ -153,12 +129,6 @@ export type OrphanCause = 'master-lost' | 'upgrade'
 export type Orphan = Pick<Worker, 'id' | 'slot' | 'hasStoodBy' | 'pid' | 'release' | 'startedAt' | 'readyAt' | 'intent' | 'drain' | 'holds' | 'keptUntil'> & { addresses?: Address[], orphan: OrphanCause, state: 'starting' | 'ready' | 'draining' | 'stopping', exit: { code: number | null, signal: string | null, error?: CrashNote | null } | null }
 
 /**
- * The program of a slot has come to its end, and is not started again by itself (restart.policy).
- * `at`: wall time, ISO 8601; `code`: null where it has none, or none yet; `succeeded`: it has done its work, by its exit code
- */
-export type Finished = { at: string, worker: number, release: string, cause: string, code: number | null, succeeded: boolean }
-
-/**
  * A slot is stable, its worker changes. `serving` holds the slot (and is replaced when it dies); `candidate` is to take
  * it over in a rollout. Workers that drain belong to no slot any more.
  */
@@ -185,29 +155,6 @@ export type Slot = {
  * id that is the next one's to give; `limitMs`: how long it may take; `reason`: why it will fail.
  */
 type Upgrade = { startedAt: string, actor: string, note: string | null, execPath: string | null, readyWithinMs: number, firstWorker: number, limitMs: number, reason: string | null }
-
-type StepState = 'pending' | 'stopping' | 'starting' | 'soaking' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'
-
-export type RolloutStep = {
-  slot: number
-  state: StepState
-  oldWorker: number | null
-  newWorker: number | null
-  /** the release to which this slot goes back */
-  from: string
-  /** is replaced first, and on trial */
-  isCanary: boolean
-  startedAt: string | null
-  /** its new worker was ready */
-  readyAt?: string | null
-  /** its new worker took the slot over, and the old one began to drain */
-  promotedAt?: string | null
-  /** the old worker was gone, or had nothing but long-lived connections */
-  drainedAt?: string | null
-  /** since when the slot goes back */
-  revertingAt?: string | null
-  finishedAt: string | null
-}
 
 export type Rollout = {
   id: number
@@ -260,17 +207,8 @@ export type Rollout = {
   waitingFor?: string[] | null
 }
 
-/** How the new workers did beside the old ones. `passed`: null where there is too little to say. */
-export type Verdict = { at: string, passed: boolean | null, isFinal: boolean, message: string, canary: Figures, baseline: Figures }
-export type Comparison = { at: string, canary: Figures, baseline: Figures }
-/**
- * `type`: of its event; `actor`: null where nobody did it;
- * `passed`: of a verdict, null: it is no verdict, or there was too little to say
- */
-export type Moment = { at: string, type: string, actor: string | null, message: string | null, passed: boolean | null }
 /** by what somebody asked for it */
 export type Client = 'dashboard' | 'cli' | 'api' | 'agent'
-export type Figures = { workers: number, requests: number, errorRate: number | null, p99Ms: number | null }
 
 export type PoolState = {
   phase: 'idle' | 'starting' | 'running' | 'stopping' | 'stopped'
@@ -402,8 +340,7 @@ export type Command = { type: 'fork', worker: number, slot: number | null, relea
    | { type: 'cancel-next', reason: string }
    | { type: 'finish' }
 
-/** an event without id and time, see server/events/stream.ts */
-export type Fact = { type: string } & Record<string, any>
+export type Fact = NewEvent
 
 export type Refusal = { code: 'rollout-running' | 'rollout-ended' | 'rollout-state' | 'upgrade-running' | 'drifted' | 'not-possible' | 'starting' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }
 

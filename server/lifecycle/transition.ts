@@ -21,9 +21,9 @@ export function beginTransition (state: PoolState, stamp: Stamp) {
 
     command (command: Command) { commands.push(command) },
 
-    emit (type: string, fields: Record<string, any> = {}) { events.push({ type, ...fields }) },
+    emit (type: string, fields: Omit<Fact, 'type'> = {}) { events.push({ type, ...fields }) },
 
-    emitForWorker (type: string, worker: Worker, fields: Record<string, any> = {}) {
+    emitForWorker (type: string, worker: Worker, fields: Omit<Fact, 'type'> = {}) {
       const { id, slot, pid, release } = worker
       events.push({ type, worker: id, slot, pid, release, rollout: draft.rollout?.id ?? null, ...fields })
     },

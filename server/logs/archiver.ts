@@ -11,6 +11,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { loadPosix } from '../system/posix.ts'
 import { digitsOf, firstLine, headOf, listLogs, listParts, liveFile, partFile, previousFile, sizeOf, startsFile, startsOf } from './log-files.ts'
+import { errorCode, errorText } from '../errors.ts'
 import type { Log } from './log-files.ts'
 
 export type Order = { folder: string, maxBytes: number, maxFiles: number }
@@ -104,9 +105,9 @@ async function withError (one: One, work: () => Promise<void>) {
   }
 }
 
-function failLog (one: One, error: any) {
+function failLog (one: One, error: unknown) {
   one.isDone = true
-  one.error = String(error.message)
+  one.error = errorText(error)
 }
 
 function openLive (log: Log) {
@@ -223,8 +224,8 @@ async function storePart (one: One, fd: number, end: number): Promise<boolean> {
     // Not renamed: what is there already is whole, and must not be replaced.
     if (isWhole) linkSync(unfinished, file)
     return isWhole
-  } catch (error: any) {
-    if (error.code === 'EEXIST') return false
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false
     throw error
   } finally {
     rmSync(unfinished, { force: true })

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { errorCode } from '../errors.ts'
 
 /**
  * Where the output of the workers lies, and how it is told apart.
@@ -101,9 +102,9 @@ function liveRange (folder: string, log: Log): { base: number, start: number, en
     } finally {
       closeSync(fd)
     }
-  } catch (error: any) {
+  } catch (error) {
     // EMFILE: it is as it was. ENOENT: it begins anew.
-    const { base, start } = error.code === 'ENOENT' ? NO_HEAD : heads.get(file) ?? NO_HEAD
+    const { base, start } = errorCode(error) === 'ENOENT' ? NO_HEAD : heads.get(file) ?? NO_HEAD
     return { base, start, end: base + (sizeOf(file) ?? 0) }
   }
 }
@@ -144,8 +145,8 @@ export function listParts (folder: string, { slot, stream }: Log): Part[] {
 function namesIn (folder: string) {
   try {
     return readdirSync(folder)
-  } catch (error: any) {
-    if (error.code !== 'ENOENT') throw error
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error
     return []
   }
 }

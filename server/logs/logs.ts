@@ -7,6 +7,7 @@ import { createCursor, readTail, tailSync } from './reader.ts'
 import { createRotation } from './rotation.ts'
 import { createSearch, type Found, type Wanted } from './search.ts'
 import { createStamps } from './stamps.ts'
+import { errorText } from '../errors.ts'
 import type { Config } from '../config/config.ts'
 
 export type Logs = ReturnType<typeof createLogs>
@@ -108,8 +109,8 @@ export function createLogs ({ folder, options, streams, onError = () => {} }: {
       const to = mark?.to?.[stream] ?? endOf(slot)[stream]
       try {
         return tailSync(folder, { slot, stream }, { lines, from: mark ? startOf(mark, stream, to) : 0, to, maxBytes: MAX_TAIL_BYTES })
-      } catch (error: any) {
-        onError(`the log of slot ${slot} could not be read: ${error.message}`)
+      } catch (error) {
+        onError(`the log of slot ${slot} could not be read: ${errorText(error)}`)
         return []
       }
     },
@@ -187,7 +188,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }: {
 
   function forgetOne () {
     const [worker] = [...marks].find(([, { to }]) => to) ?? [...marks.keys()]
-    marks.delete(worker as number)
+    marks.delete(worker)
   }
 }
 

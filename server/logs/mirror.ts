@@ -3,6 +3,7 @@ import path from 'node:path'
 import { styleText } from 'node:util'
 import { oneLine } from '../system/one-line.ts'
 import { STREAMS, type Stream } from './log-files.ts'
+import { errorCode } from '../errors.ts'
 import type { createCursor } from './reader.ts'
 
 type Cursor = ReturnType<typeof createCursor>
@@ -83,9 +84,9 @@ export function createMirror ({ folder, streams, cursor, slots }: {
     try {
       const { lines, lost } = await cursor.read(READ_BYTES)
       return lost === 0 ? lines : [`[${lost} bytes were removed before they could be shown]`, ...lines]
-    } catch (error: any) {
+    } catch (error) {
       cursor.skipTo(0)
-      return [`[the log cannot be read: ${error.code}]`]
+      return [`[the log cannot be read: ${errorCode(error)}]`]
     }
   }
 

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { endOf, headOf, locateRange, type Log } from './log-files.ts'
+import { errorCode } from '../errors.ts'
 
 const LINE_END = 10
 /** A read that falls into what has just been cut off, or into a hole that has just come, is repeated, from the file that holds the bytes now. */
@@ -194,9 +195,9 @@ function checkPiece (folder: string, log: Log, { isLive, start }: ReturnType<typ
   return isLive && headOf(folder, log, fd).base !== start ? Buffer.alloc(1) : piece
 }
 
-function passOver (error: any) {
+function passOver (error: unknown) {
   // It was the oldest one, and is gone.
-  if (error.code === 'ENOENT') return Buffer.alloc(0)
+  if (errorCode(error) === 'ENOENT') return Buffer.alloc(0)
   throw error
 }
 

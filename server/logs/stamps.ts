@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { endOf, listParts, liveFile, stampsFile, type Log } from './log-files.ts'
+import { errorCode } from '../errors.ts'
 
 /**
  * When the bytes of a log have arrived: workers write without a time, so the master notes now and then how long a log
@@ -155,8 +156,8 @@ function timesOf (records: ArrayLike<number>) {
 function readRecords (file: string): Float64Array | null {
   try {
     return toNumbers(readFileSync(file))
-  } catch (error: any) {
-    if (error.code === 'ENOENT') return null
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return null
     throw error
   }
 }

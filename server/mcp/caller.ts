@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 /** Calls the API of this port, or of one app or one member behind it, for whoever asks a tool: what the API checks and refuses is so here. */
 export type Caller = ReturnType<typeof createCaller>
 export type Ask = (order: { method: string, path: string, headers: Record<string, string | undefined>, body?: unknown }) => Promise<{ status: number, headers: IncomingHttpHeaders, body: string }>
-type Query = Record<string, string | number | undefined>
+type Query = Record<string, unknown>
 
 /** @param base below /api/v1, such as /apps/shop */
 export function createCaller (ask: Ask, base: string) {
@@ -12,15 +12,15 @@ export function createCaller (ask: Ask, base: string) {
     base,
 
     /**
-     * @returns JSON, as the API describes it
+     * @returns JSON, as the API describes it: nothing checks that but the path
      * @throws {DeckError} as the API answers
      */
-    get: async (path: string, query?: Query): Promise<any> => (await call('GET', path + queryText(query))).body,
+    get: async <Answer>(path: string, query?: Query): Promise<Answer> => (await call('GET', path + queryText(query))).body,
 
     /** @returns the ETag of what there is now */
     tag: async (path: string): Promise<string> => (await call('GET', path)).tag,
 
-    change: async ({ method, path, body, headers }: { method: string, path: string, body?: unknown, headers?: Record<string, string> }): Promise<any> => (await call(method, path, body, headers)).body
+    change: async <Answer>({ method, path, body, headers }: { method: string, path: string, body?: unknown, headers?: Record<string, string> }): Promise<Answer> => (await call(method, path, body, headers)).body
   }
 
   async function call (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {

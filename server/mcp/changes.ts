@@ -11,6 +11,11 @@ import type { Caller } from './caller.ts'
 import type { Confirmations, Order } from './confirmations.ts'
 import type { Tool } from './tools.ts'
 import type { Preview } from '../preview.ts'
+import type { Status, Worker } from '../api/cluster.ts'
+import type { Rollout } from '../api/rollouts.ts'
+import type { CrashGroup } from '../api/crashes.ts'
+import type { Notice } from '../api/notices.ts'
+import type { Setting } from '../api/config.ts'
 
 /** Changes of an agent, in two calls: the first says what would be done and changes nothing, the second does exactly that, if nothing has moved meanwhile. */
 /** `facts`: what would be done, a line each */
@@ -21,7 +26,7 @@ type Change = {
   /** arguments */
   takes: readonly string[]
   /** throws a DeckError where it would be refused */
-  preview: (api: Caller, given: Record<string, any>) => Promise<Seen>
+  preview: (api: Caller, given: Given) => Promise<Seen>
 }
 
 const ID = z.int().min(1).max(MAX_ID)
@@ -31,11 +36,11 @@ const CHANGES: Readonly<Record<string, Change>> = Object.freeze({
   deploy: { role: 'operator', needs: [], takes: ['git', 'path', 'guess', 'note'], preview: (api, given) => previewRollout(api, 'deploy', given) },
   rollback: { role: 'operator', needs: [], takes: ['release', 'note'], preview: (api, given) => previewRollout(api, 'rollback', given) },
   restart: { role: 'operator', needs: [], takes: ['note'], preview: previewRestart },
-  'restart-worker': { role: 'operator', needs: ['worker'], takes: [], preview: (api, { worker }) => previewWorker(api, worker, { action: 'restart', does: 'is replaced: its next one is ready before it drains' }) },
-  'kill-worker': { role: 'operator', needs: ['worker'], takes: [], preview: (api, { worker }) => previewWorker(api, worker, { action: 'kill', does: 'is killed by SIGKILL: its open requests are lost, the next one starts at once' }) },
+  'restart-worker': { role: 'operator', needs: ['worker'], takes: [], preview: (api, { worker }) => previewWorker(api, Number(worker), { action: 'restart', does: 'is replaced: its next one is ready before it drains' }) },
+  'kill-worker': { role: 'operator', needs: ['worker'], takes: [], preview: (api, { worker }) => previewWorker(api, Number(worker), { action: 'kill', does: 'is killed by SIGKILL: its open requests are lost, the next one starts at once' }) },
   scale: { role: 'operator', needs: ['workers'], takes: [], preview: previewScale },
-  ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, { role: 'operator', needs: ['rollout'], takes: [], preview: (api, { rollout }) => previewSteering(api, type, rollout) } as Change])),
-  ...Object.fromEntries(CRASH_ACTIONS.map((action) => [`${action}-crash`, { role: 'operator', needs: ['crash'], takes: [], preview: (api, { crash }) => previewCrash(api, action, crash) } as Change])),
+  ...Object.fromEntries(STEERING.map((type): [string, Change] => [`${type}-rollout`, { role: 'operator', needs: ['rollout'], takes: [], preview: (api, { rollout }) => previewSteering(api, type, Number(rollout)) }])),
+  ...Object.fromEntries(CRASH_ACTIONS.map((action): [string, Change] => [`${action}-crash`, { role: 'operator', needs: ['crash'], takes: [], preview: (api, { crash }) => previewCrash(api, action, Number(crash)) }])),
   'note-crash': { role: 'operator', needs: ['crash', 'note'], takes: [], preview: previewNote },
   'acknowledge-notice': { role: 'operator', needs: ['notice'], takes: [], preview: previewNotice },
   'set-options': { role: 'admin', needs: ['options'], takes: [], preview: previewOptions }
@@ -55,6 +60,8 @@ const FIELDS = {
   note: ROLLOUT_ORDER.note.describe('why, for the history')
 }
 
+type Given = z.infer<z.ZodObject<typeof FIELDS>>
+
 export function changeTools (confirmations: Confirmations, role: Role): Record<string, Tool> {
   const allowed = Object.keys(CHANGES).filter((name) => roleAllows(role, CHANGES[name].role))
   const minutes = Math.round(confirmations.validMs / 60_000)
@@ -66,8 +73,7 @@ export function changeTools (confirmations: Confirmations, role: Role): Record<s
       role: 'operator',
       takesJson: true,
       input: z.strictObject({ change: z.enum(allowed.length > 0 ? allowed : ['none']), ...FIELDS }),
-      async run (api, given, auth) {
-        const { change, ...rest } = given
+      async run (api, { change, ...rest }: Given & { change: string }, auth) {
         checkFields(change, rest)
         const { order, facts, data } = await CHANGES[change].preview(api, rest)
         const confirmation = confirmations.keep({ order, holder: holderOf(auth), base: api.base })
@@ -85,12 +91,12 @@ export function changeTools (confirmations: Confirmations, role: Role): Record<s
       isChange: true,
       isOfPort: true,
       input: z.strictObject({ confirmation: z.string().max(100).describe('as preview_change has returned it') }),
-      async run (api, { confirmation }, auth) {
+      async run (api, { confirmation }: { confirmation: string }, auth) {
         const found = confirmations.find(confirmation, holderOf(auth))
         if (!found) throw new DeckError('not-possible', 'confirmation: expected one that preview_change has returned to you in the last minutes, received another: preview the change again')
         const isFirst = found.done === null
         const { what, path, seen, ...order } = found.order
-        if (isFirst && seen && fixedOf(await api.change({ method: 'POST', path: `${found.base}/rollouts/preview`, body: seen.body })) !== seen.fixed) {
+        if (isFirst && seen && fixedOf(await api.change<Preview>({ method: 'POST', path: `${found.base}/rollouts/preview`, body: seen.body })) !== seen.fixed) {
           throw new DeckError('precondition-failed', `${what}: expected code, configuration and running release as preview_change has shown them, received others: preview the change again`)
         }
         found.done ??= api.change({ ...order, path: found.base + path })
@@ -110,20 +116,20 @@ function checkFields (change: string, given: Record<string, unknown>) {
   if (misplaced) throw new DeckError('invalid-argument', `${misplaced}: expected nothing with the change ${change}${[...needs, ...takes].length > 0 ? `, which takes ${[...needs, ...takes].join(', ')}` : ''}`)
 }
 
-function followText (body: any) {
-  if (body?.progress && body.id) return `It is rollout ${body.id}: follow it by the tool rollouts with id ${body.id}.`
-  return ''
+function followText (body: unknown) {
+  const { progress, id } = Object(body)
+  return progress && id ? `It is rollout ${id}: follow it by the tool rollouts with id ${id}.` : ''
 }
 
 /** @returns without what other tools tell */
-function shortBody (body: any): unknown {
+function shortBody (body: unknown): unknown {
   const { steps, verdicts, strategy, releases, items, ...rest } = Object(body)
   return Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null))
 }
 
-async function previewRollout (api: Caller, kind: 'deploy' | 'rollback', { note, ...wanted }: Record<string, any>): Promise<Seen> {
+async function previewRollout (api: Caller, kind: 'deploy' | 'rollback', { note, ...wanted }: Given): Promise<Seen> {
   const tag = await api.tag('/rollouts')
-  const seen: Preview = await api.change({ method: 'POST', path: '/rollouts/preview', body: { kind, ...wanted } })
+  const seen = await api.change<Preview>({ method: 'POST', path: '/rollouts/preview', body: { kind, ...wanted } })
   if (seen.refusals.length > 0) throw new DeckError('not-possible', `This ${kind} would be refused: ${seen.refusals.map(({ message }) => message).join('; ')}`)
   const { git: named, guess, ...rest } = wanted
   // A branch may lead to another commit by then: what is confirmed is the one that was shown.
@@ -141,9 +147,9 @@ function fixedOf ({ from, release, build, changed, files, options }: Preview): s
   return JSON.stringify([from, release && { ...release, git: release.git && { ...release.git, branch: null } }, build, changed, files, options])
 }
 
-async function previewRestart (api: Caller, { note }: Record<string, any>): Promise<Seen> {
+async function previewRestart (api: Caller, { note }: Given): Promise<Seen> {
   const tag = await api.tag('/rollouts')
-  const { release, desiredWorkers, rollout } = await api.get('/status')
+  const { release, desiredWorkers, rollout } = await api.get<Status>('/status')
   if (rollout) throw new DeckError('rollout-running', `rollout ${rollout.id} (${rollout.kind}) is running`)
   return {
     order: { what: `a restart of all workers of ${release.id}`, method: 'POST', path: '/rollouts', body: { kind: 'restart', ...(note !== undefined && { note }) }, headers: { 'if-match': tag } },
@@ -152,18 +158,18 @@ async function previewRestart (api: Caller, { note }: Record<string, any>): Prom
 }
 
 async function previewWorker (api: Caller, id: number, { action, does }: { action: string, does: string }): Promise<Seen> {
-  const { slot, state, release, pid } = await api.get(`/workers/${id}`)
+  const { slot, state, release, pid } = await api.get<Worker>(`/workers/${id}`)
   return { order: { what: `${action} of worker ${id}`, method: 'POST', path: `/workers/${id}/${action}`, headers: {} }, facts: [`Worker ${id} (slot ${slot}, ${state}, ${release}, pid ${pid}) ${does}.`] }
 }
 
-async function previewScale (api: Caller, { workers }: Record<string, any>): Promise<Seen> {
+async function previewScale (api: Caller, { workers }: Given): Promise<Seen> {
   const tag = await api.tag('/scale')
-  const { desiredWorkers } = await api.get('/scale')
+  const { desiredWorkers } = await api.get<{ desiredWorkers: number }>('/scale')
   return { order: { what: `scaling to ${workers} workers`, method: 'PUT', path: '/scale', body: { workers }, headers: { 'if-match': tag } }, facts: [`From ${desiredWorkers} to ${workers} workers; those that are too many drain first.`] }
 }
 
 async function previewSteering (api: Caller, type: Steering, id: number): Promise<Seen> {
-  const { kind, state, from, to, progress, done } = await api.get(`/rollouts/${id}`)
+  const { kind, state, from, to, progress, done } = await api.get<Rollout>(`/rollouts/${id}`)
   if (done) throw new DeckError('rollout-ended', `Rollout ${id} has ended: ${state}`)
   return { order: { what: `${type} of rollout ${id}`, method: 'POST', path: `/rollouts/${id}/${type}`, headers: {} }, facts: [`Rollout ${id}: ${kind} from ${from} to ${to ?? 'a release that is being prepared'}, ${state}, ${progress.replaced} of ${progress.total} slots replaced.`] }
 }
@@ -172,27 +178,27 @@ async function previewCrash (api: Caller, action: string, id: number): Promise<S
   return { order: { what: `${action} of crash group ${id}`, method: 'POST', path: `/crashes/${id}/${action}`, headers: {} }, facts: [await crashLine(api, id)] }
 }
 
-async function previewNote (api: Caller, { crash, note }: Record<string, any>): Promise<Seen> {
-  return { order: { what: `a note on crash group ${crash}`, method: 'POST', path: `/crashes/${crash}/notes`, body: { text: note }, headers: {} }, facts: [await crashLine(api, crash), `Note: ${note}`] }
+async function previewNote (api: Caller, { crash, note }: Given): Promise<Seen> {
+  return { order: { what: `a note on crash group ${crash}`, method: 'POST', path: `/crashes/${crash}/notes`, body: { text: note }, headers: {} }, facts: [await crashLine(api, Number(crash)), `Note: ${note}`] }
 }
 
 async function crashLine (api: Caller, id: number) {
-  const group = await api.get(`/crashes/${id}`)
+  const group = await api.get<CrashGroup>(`/crashes/${id}`)
   return `Crash group ${id} (${group.state}, ${group.count} crashes): ${headline(group)}`
 }
 
-async function previewNotice (api: Caller, { notice }: Record<string, any>): Promise<Seen> {
-  const { items } = await api.get('/notices')
-  const found = items.find(({ id }: any) => id === notice)
+async function previewNotice (api: Caller, { notice }: Given): Promise<Seen> {
+  const { items } = await api.get<{ items: Notice[] }>('/notices')
+  const found = items.find(({ id }) => id === notice)
   if (!found) throw new DeckError('not-found', `Notice ${notice} does not exist, or is acknowledged already`)
   return { order: { what: `acknowledging notice ${notice}`, method: 'POST', path: `/notices/${notice}/acknowledge`, headers: {} }, facts: [clip(found.message)] }
 }
 
-async function previewOptions (api: Caller, { options }: Record<string, any>): Promise<Seen> {
+async function previewOptions (api: Caller, { options = {} }: Given): Promise<Seen> {
   const tag = await api.tag('/config')
-  const { items } = await api.get('/config')
+  const { items } = await api.get<{ items: Setting[] }>('/config')
   const facts = Object.entries(options).map(([name, value]) => {
-    const known = items.find((each: any) => each.name === name)
+    const known = items.find((each) => each.name === name)
     if (!known) throw new DeckError('unknown-option', `There is no option ${JSON.stringify(name.slice(0, 80))}: see the tool settings`)
     if (known.takesEffect !== 'now') throw new DeckError('not-possible', `${name} takes effect at the next ${known.takesEffect}: it is changed in the config file`)
     return `${name}: ${known.isSecret ? 'a secret' : JSON.stringify(known.value)} → ${known.isSecret ? 'another one' : JSON.stringify(value)} (${known.expected})`

@@ -6,7 +6,8 @@ import type { IncomingHttpHeaders as Headers } from 'node:http'
  * Revision 2026-07-28 says with each request which version it speaks; earlier ones begin with `initialize`. Both are answered.
  */
 type Message = { jsonrpc: '2.0', id?: string | number, result?: Record<string, unknown>, error?: { code: number, message: string, data?: unknown } }
-type Asked = { id?: string | number, method?: string, params?: Record<string, any> }
+type Asked = { id?: string | number, method?: string, params?: Params }
+type Params = { _meta?: Record<string, unknown>, name?: unknown, arguments?: unknown, protocolVersion?: unknown }
 /** `status`: of HTTP; `message`: null where there is nothing to say */
 type Answer = { status: number, message: Message | null }
 export type ShownTool = { name: string, title: string, description: string, inputSchema: Record<string, unknown>, annotations: Record<string, boolean> }
@@ -72,7 +73,7 @@ export async function answerMessage (message: Asked, headers: Headers, tools: To
  * @returns whether each of its requests says which version it speaks
  * @throws {ProtocolError}
  */
-function checkVersion ({ method, params }: { method: string, params: any }, headers: Headers): boolean {
+function checkVersion ({ method, params }: { method: string, params: Params }, headers: Headers): boolean {
   const meta = Object(params._meta)
   const given = headers['mcp-protocol-version']
   const version = meta[VERSION] ?? given
@@ -87,7 +88,7 @@ function checkVersion ({ method, params }: { method: string, params: any }, head
   return true
 }
 
-async function answerModern (method: string, params: any, tools: Tools): Promise<Record<string, unknown>> {
+async function answerModern (method: string, params: Params, tools: Tools): Promise<Record<string, unknown>> {
   const _meta = { [SERVER]: serverInfo(tools) }
   switch (method) {
     case 'server/discover': return { resultType: 'complete', supportedVersions: [...MODERN, ...LEGACY], capabilities: { tools: {} }, instructions: tools.instructions, ...CACHING, _meta }
@@ -97,7 +98,7 @@ async function answerModern (method: string, params: any, tools: Tools): Promise
   throw new ProtocolError(METHOD_NOT_FOUND, 'Method not found', { status: 404 })
 }
 
-async function answerLegacy (method: string, params: any, tools: Tools): Promise<Record<string, unknown>> {
+async function answerLegacy (method: string, params: Params, tools: Tools): Promise<Record<string, unknown>> {
   switch (method) {
     case 'initialize': {
       const protocolVersion = LEGACY.find((each) => each === params.protocolVersion) ?? LEGACY[0]
@@ -123,11 +124,11 @@ function serverInfo ({ version }: Tools) {
  * What has gone wrong with a tool is for the model, which can mend it; see "Error Handling" of the specification. The data are a text of
  * their own, not `structuredContent`: of a result that has that, many clients show the model nothing else.
  */
-async function callTool ({ name, arguments: input = {} }: any, tools: Tools) {
+async function callTool ({ name, arguments: input = {} }: Params, tools: Tools) {
   if (typeof name !== 'string' || !tools.has(name)) throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${shown(name)}`, { status: 200 })
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ProtocolError(INVALID_PARAMS, 'arguments: expected an object', { status: 200 })
   try {
-    const { text, data } = await tools.call(name, input)
+    const { text, data } = await tools.call(name, { ...input })
     return { content: [text, ...(data === undefined ? [] : [JSON.stringify(data)])].map((each) => ({ type: 'text', text: each })), isError: false }
   } catch (error) {
     const { code, message } = toDeckError(error)

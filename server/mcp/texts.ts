@@ -2,15 +2,29 @@ import { formatBytes, formatCommit, formatDuration, formatExactDuration, formatL
 import { changedParts } from '../config/changed-parts.ts'
 import { oneLine } from '../system/one-line.ts'
 import type { Told } from './tools.ts'
+import type { AppView } from '../api/apps.ts'
+import type { Report } from '../api/checks.ts'
+import type { OpenRequests, Status, Worker } from '../api/cluster.ts'
+import type { Setting } from '../api/config.ts'
+import type { CrashGroup, CrashGroupInFull } from '../api/crashes.ts'
+import type { Diagnostics } from '../api/diagnostics.ts'
+import type { Event } from '../api/events.ts'
+import type { Fleet } from '../api/fleet-answers.ts'
 import type { HotFunctions } from '../api/hot-functions.ts'
+import type { Entry } from '../api/log-lines.ts'
+import type { KeptRelease } from '../api/releases.ts'
+import type { Rollout, RolloutInFull } from '../api/rollouts.ts'
+import type { RouteList, RouteRow } from '../api/routes.ts'
+import type { Series } from '../api/vitals.ts'
+import type { Preview } from '../preview.ts'
+import type { Levels } from './vitals-story.ts'
 import type { ProfileChanges, ProfileFunctions } from '../api/profiles.ts'
 
 /**
  * Answers for a model: the line that matters first, then a few more; the data are short, as each word of an answer is read and paid for.
  * What the app has written is quoted, and cut.
  */
-/** as the API describes it */
-type Json = any
+type Page<Item> = { items: Item[], next: string | null }
 
 const MAX_LINE_CHARS = 400
 const MAX_STDERR_LINES = 15
@@ -20,26 +34,26 @@ const ROUTINE = new Set(['access.used', 'diagnostics.started', 'diagnostics.fini
 const REPLACING = new Set(['deploy', 'rollback', 'restart'])
 const MAX_NEAR = 12
 
-export function statusStory (status: Json, now: number): Told {
+export function statusStory (status: Status, now: number): Told {
   const { app, health, release, rollout, workers, notices, upgrade, history, master, dispatch } = status
   return {
     text: lines([
       `${app.name}: ${health.text}. ${release.id} runs${release.git ? ` (commit ${formatCommit(release.git.commit)}${release.git.subject ? ` ${quoted(release.git.subject)}` : ''})` : ''}, made ${release.createdAt}.`,
       health.hint,
-      ...health.reasons.map(({ slots, text, crashGroup, isNewInRelease }: Json) => `- ${slots.length > 0 ? `slot ${slots.join(', ')}: ` : ''}${clip(text)}${crashGroup ? ` (crash group ${crashGroup}: see "crash")` : ''}${isNewInRelease ? '; new in this release' : ''}`),
+      ...health.reasons.map(({ slots, text, crashGroup, isNewInRelease }) => `- ${slots.length > 0 ? `slot ${slots.join(', ')}: ` : ''}${clip(text)}${crashGroup ? ` (crash group ${crashGroup}: see "crash")` : ''}${isNewInRelease ? '; new in this release' : ''}`),
       rollout && `Rollout ${rollout.id} runs: ${rollout.kind} from ${rollout.from} to ${rollout.to}, ${rollout.state}, ${rollout.progress.replaced} of ${rollout.progress.total} slots${rollout.reason ? `: ${clip(rollout.reason)}` : ''}.`,
       upgrade && 'The master is being replaced.',
       history?.problem && `The history cannot be written: ${history.problem}`,
-      ...notices.map(({ id, at, message }: Json) => `Notice ${id} (${at}): ${clip(message)}`),
+      ...notices.map(({ id, at, message }) => `Notice ${id} (${at}): ${clip(message)}`),
       'Workers:',
-      ...workers.slice(0, MAX_ROWS).map((worker: Json) => `- ${workerLine(worker, now)}`),
+      ...workers.slice(0, MAX_ROWS).map((worker) => `- ${workerLine(worker, now)}`),
       workers.length > MAX_ROWS && `- and ${workers.length - MAX_ROWS} more`
     ]),
     data: { app: app.name, entry: app.entry, addresses: app.addresses, tone: health.tone, problems: health.problems, release: release.id, rollout: rollout?.id ?? null, dispatch, version: master.version, node: master.nodeVersion }
   }
 }
 
-export function routesStory ({ items, since, release, compare }: Json): Told {
+export function routesStory ({ items, since, release, compare }: RouteList): Told {
   const slowest = [...items].sort((one, other) => other.p99Ms - one.p99Ms).slice(0, MAX_ROWS)
   return {
     text: lines([
@@ -50,11 +64,11 @@ export function routesStory ({ items, since, release, compare }: Json): Told {
   }
 }
 
-function figuresText ({ requests, errors, p50Ms, p99Ms }: Json) {
+function figuresText ({ requests, errors, p50Ms, p99Ms }: Omit<RouteRow, 'route' | 'before'>) {
   return `${requests} requests, ${formatPercent(100 * errors / requests)} errors, p50 ${formatLatency(p50Ms)}, p99 ${formatLatency(p99Ms)}`
 }
 
-function workerLine ({ id, slot, state, release, readyAt, restarts, crashLooping, retryAt, vitals, finished }: Json, now: number) {
+function workerLine ({ id, slot, state, release, readyAt, restarts, crashLooping, retryAt, vitals, finished }: Worker, now: number) {
   return [
     id === null ? `slot ${slot}: no worker` : `worker ${id} (slot ${slot})`,
     state,
@@ -68,8 +82,8 @@ function workerLine ({ id, slot, state, release, readyAt, restarts, crashLooping
   ].filter(Boolean).join(', ')
 }
 
-export function vitalsStory ({ series, changes, near: all, columns, rows }: { series: Json, changes: string[], near: Json[], columns: string[], rows: unknown[][] }): Told {
-  const near = all.filter(({ type, cause }) => !ROUTINE.has(type) && !(type === 'worker.exited' && REPLACING.has(cause)))
+export function vitalsStory ({ series, changes, near: all, columns, rows }: { series: Series, changes: string[], near: Event[], columns: string[], rows: unknown[][] }): Told {
+  const near = all.filter(({ type, cause }) => !ROUTINE.has(type) && !(type === 'worker.exited' && REPLACING.has(String(cause))))
   if (series.time.length === 0) return { text: `No vitals from ${series.since} to ${series.until}.` }
   return {
     text: lines([
@@ -85,62 +99,62 @@ export function vitalsStory ({ series, changes, near: all, columns, rows }: { se
   }
 }
 
-export function eventsStory ({ items, next }: Json): Told {
+export function eventsStory ({ items, next }: Page<Event>): Told {
   return {
-    text: lines([items.length === 0 ? 'No events match.' : `${items.length} events, newest first${next ? '; more by cursor' : ''}:`, ...items.flatMap((event: Json) => [`- ${eventLine(event)}`, ...holderLines(event)])]),
+    text: lines([items.length === 0 ? 'No events match.' : `${items.length} events, newest first${next ? '; more by cursor' : ''}:`, ...items.flatMap((event) => [`- ${eventLine(event)}`, ...holderLines(event)])]),
     data: { next }
   }
 }
 
 /** What held the memory of a worker, the most first. */
-function holderLines ({ type, release, detail }: Json): string[] {
+function holderLines ({ type, release, detail }: Event): string[] {
   if (type !== 'memory.examined' || !Array.isArray(detail?.holders)) return []
   const since = detail.sinceRelease && detail.sinceRelease !== release ? [`    the first of these has held most since ${detail.sinceRelease}`] : []
-  return [...detail.holders.map(({ name, className, count, bytes, bytesPer1000Requests, file }: Json) => `    ${formatBytes(bytes)}: ${count} × ${clip(className)} at ${clip(name)}${bytesPer1000Requests === null ? '' : `, ${formatBytes(bytesPer1000Requests)} per 1,000 requests`}${file ? `, ${clip(file)}` : ''}`), ...since]
+  return [...detail.holders.map(({ name, className, count, bytes, bytesPer1000Requests, file }) => `    ${formatBytes(bytes)}: ${count} × ${clip(className)} at ${clip(name)}${bytesPer1000Requests === null ? '' : `, ${formatBytes(bytesPer1000Requests)} per 1,000 requests`}${file ? `, ${clip(file)}` : ''}`), ...since]
 }
 
-function eventLine ({ id, at, type, cause, worker, slot, release, actor, message }: Json) {
+function eventLine ({ id, at, type, cause, worker, slot, release, actor, message }: Event) {
   const about = [cause, worker !== null && `worker ${worker}`, slot !== null && `slot ${slot}`, release, actor && `by ${actor}`].filter(Boolean).join(', ')
   return `${at} ${type}${about ? ` (${about})` : ''}${message ? `: ${clip(message)}` : ''} [event ${id}]`
 }
 
-export function crashesStory ({ items, next }: Json): Told {
+export function crashesStory ({ items, next }: Page<CrashGroup>): Told {
   return {
     text: lines([
       items.length === 0 ? 'No crashes match.' : `${items.length} crash groups, the last to crash first:`,
-      ...items.map((group: Json) => `- group ${group.id} (${group.state}): ${headline(group)}${group.culprit ? `, in ${group.culprit}` : ''}; ${group.count} crashes, last ${group.lastSeenAt}, since ${group.firstRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${group.hasReturned ? ', returned' : ''}`),
+      ...items.map((group) => `- group ${group.id} (${group.state}): ${headline(group)}${group.culprit ? `, in ${group.culprit}` : ''}; ${group.count} crashes, last ${group.lastSeenAt}, since ${group.firstRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${group.hasReturned ? ', returned' : ''}`),
       next && 'There are more: use a filter.'
     ])
   }
 }
 
-export function headline ({ errorName, kind, message }: Json) {
+export function headline ({ errorName, kind, message }: Pick<CrashGroup, 'errorName' | 'kind' | 'message'>) {
   return clip(`${errorName ?? kind}${message ? `: ${message}` : ''}`)
 }
 
-export function crashStory (group: Json): Told {
+export function crashStory (group: CrashGroupInFull): Told {
   const { latest } = group
-  const own = latest?.frames.find(({ isInApp }: Json) => isInApp)
+  const own = latest?.frames.find(({ isInApp }) => isInApp)
   return {
     text: lines([
       `${headline(group)}${own ? `, at ${own.file}:${own.line} in ${own.function ?? '(anonymous)'}` : ''}.`,
       `Crash group ${group.id} (${group.state}): ${group.count} crashes from ${group.firstSeenAt} to ${group.lastSeenAt}; first in ${group.firstRelease ?? 'unknown'}, last in ${group.lastRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${group.assignee ? `; assigned to ${group.assignee}` : ''}.`,
       ...(latest ? latestLines(latest) : ['None of its crashes is kept any more.']),
-      ...group.notes.map(({ at, actor, text }: Json) => `Note of ${actor}, ${at}: ${clip(text)}`)
+      ...group.notes.map(({ at, actor, text }) => `Note of ${actor}, ${at}: ${clip(text)}`)
     ]),
     data: { releases: group.releases, latest: latest && { id: latest.id, at: latest.at, cause: latest.cause, code: latest.code, signal: latest.signal, slot: latest.slot, worker: latest.worker, release: latest.release, uptimeMs: latest.uptimeMs } }
   }
 }
 
-function latestLines ({ at, cause, worker, uptimeMs, frames, causes, requests, stderr, memory }: Json): unknown[] {
+function latestLines ({ at, cause, worker, uptimeMs, frames, causes, requests, stderr, memory }: NonNullable<CrashGroupInFull['latest']>): unknown[] {
   return [
     `The newest: ${at}, worker ${worker}, cause ${cause}, after ${formatDuration(uptimeMs)}${memory?.rssBytes ? `, with ${formatBytes(memory.rssBytes)}` : ''}.`,
     frames.length > 0 && 'Stack, innermost first:',
-    ...frames.slice(0, 12).flatMap((frame: Json) => [`  ${frame.isInApp ? '>' : ' '} ${frame.function ?? '(anonymous)'} ${frame.file ?? ''}${frame.line ? `:${frame.line}` : ''}`, ...sourceText(frame.source, frame.line)]),
-    ...causes.map(({ errorName, errorMessage }: Json) => `Caused by ${clip(`${errorName}: ${errorMessage}`)}`),
-    requests.length > 0 && `Requests that were not answered: ${requests.slice(0, 10).map(({ method, path, ageMs }: Json) => `${method} ${clip(path)} (${formatExactDuration(ageMs)})`).join(', ')}`,
+    ...frames.slice(0, 12).flatMap((frame) => [`  ${frame.isInApp ? '>' : ' '} ${frame.function ?? '(anonymous)'} ${frame.file ?? ''}${frame.line ? `:${frame.line}` : ''}`, ...sourceText(frame.source, frame.line)]),
+    ...causes.map(({ errorName, errorMessage }) => `Caused by ${clip(`${errorName}: ${errorMessage}`)}`),
+    requests.length > 0 && `Requests that were not answered: ${requests.slice(0, 10).map(({ method, path, ageMs }) => `${method} ${clip(path)} (${formatExactDuration(ageMs)})`).join(', ')}`,
     stderr.length > 0 && 'Its last lines on stderr:',
-    ...stderr.slice(-MAX_STDERR_LINES).map((line: string) => `  | ${clip(line)}`)
+    ...stderr.slice(-MAX_STDERR_LINES).map((line) => `  | ${clip(line)}`)
   ]
 }
 
@@ -148,21 +162,21 @@ function sourceText (source: { number: number, text: string }[] | null | undefin
   return (source ?? []).map(({ number, text }) => `      ${number === line ? '→' : ' '} ${String(number).padStart(5)} ${clip(text)}`)
 }
 
-export function logsStory ({ items, next }: Json): Told {
+export function logsStory ({ items, next }: Page<Entry>): Told {
   return {
     text: lines([
       items.length === 0 ? 'No lines match.' : `${items.length} lines, oldest first${next ? '; older ones by cursor' : ''}. What follows is what the app has written:`,
-      ...items.map(({ slot, stream, text, arrivedAt }: Json) => `${arrivedAt ?? '-'} ${slot}${stream === 'stderr' ? ' ERR' : ''} | ${clip(text)}`)
+      ...items.map(({ slot, stream, text, arrivedAt }) => `${arrivedAt ?? '-'} ${slot}${stream === 'stderr' ? ' ERR' : ''} | ${clip(text)}`)
     ]),
     data: { first: items[0]?.place ?? null, last: items.at(-1)?.place ?? null, next }
   }
 }
 
-export function releasesStory ({ items }: Json): Told {
-  return { text: lines([items.length === 0 ? 'There are no releases.' : 'Releases, newest first:', ...items.map((release: Json) => `- ${releaseLine(release)}`)]) }
+export function releasesStory ({ items }: { items: KeptRelease[] }): Told {
+  return { text: lines([items.length === 0 ? 'There are no releases.' : 'Releases, newest first:', ...items.map((release) => `- ${releaseLine(release)}`)]) }
 }
 
-function releaseLine ({ id, git, package: pack, createdAt, createdBy, note, outcome, servedAt, setback, isLastGood, inUse, changedInPlace }: Json) {
+function releaseLine ({ id, git, package: pack, createdAt, createdBy, note, outcome, servedAt, setback, isLastGood, inUse, changedInPlace }: KeptRelease) {
   return [
     id,
     git && `commit ${formatCommit(git.commit)}${git.subject ? ` ${quoted(git.subject)}` : ''}${git.author ? ` by ${clip(git.author)}` : ''}`,
@@ -178,7 +192,7 @@ function releaseLine ({ id, git, package: pack, createdAt, createdBy, note, outc
   ].filter(Boolean).join(', ')
 }
 
-export function comparisonStory ({ older, newer, before, after, crashes, difference }: { older: Json, newer: Json, before: Json, after: Json, crashes: Json[], difference: Json }): Told {
+export function comparisonStory ({ older, newer, before, after, crashes, difference }: { older: KeptRelease, newer: KeptRelease, before: Levels | null, after: Levels | null, crashes: CrashGroup[], difference: Preview | null }): Told {
   const changed = newer.changed?.from === older.id ? changedParts(newer.changed) : []
   return {
     text: lines([
@@ -195,37 +209,37 @@ export function comparisonStory ({ older, newer, before, after, crashes, differe
 }
 
 /** @param difference of a rollback from the newer one, so all is the other way round */
-function differenceLines ({ files, commits }: Json, newer: string) {
+function differenceLines ({ files, commits }: Preview, newer: string) {
   const OPPOSITE = { added: 'removed', removed: 'added', changed: 'changed' } as Record<string, string>
   return [
-    files && `Files: ${files.changed} changed, ${files.removed} added, ${files.added} removed by ${newer}${files.items.length > 0 ? `: ${files.items.map(({ name, change }: Json) => `${clip(name)} (${OPPOSITE[change]})`).join(', ')}` : ''}.`,
-    ...(commits?.removed.items ?? []).map(({ commit, author, subject, at }: Json) => `Commit ${formatCommit(commit)} ${quoted(subject)} by ${clip(author)}, ${at}`)
+    files && `Files: ${files.changed} changed, ${files.removed} added, ${files.added} removed by ${newer}${files.items.length > 0 ? `: ${files.items.map(({ name, change }) => `${clip(name)} (${OPPOSITE[change]})`).join(', ')}` : ''}.`,
+    ...(commits?.removed.items ?? []).map(({ commit, author, subject, at }) => `Commit ${formatCommit(commit)} ${quoted(subject)} by ${clip(author)}, ${at}`)
   ]
 }
 
-export function rolloutsStory ({ items }: Json): Told {
-  return { text: lines([items.length === 0 ? 'There was no rollout yet.' : 'Rollouts, newest first:', ...items.map((rollout: Json) => `- ${rolloutLine(rollout)}`)]) }
+export function rolloutsStory ({ items }: { items: Rollout[] }): Told {
+  return { text: lines([items.length === 0 ? 'There was no rollout yet.' : 'Rollouts, newest first:', ...items.map((rollout) => `- ${rolloutLine(rollout)}`)]) }
 }
 
-function rolloutLine ({ id, kind, state, from, to, actor, client, note, startedAt, finishedAt, progress, reason, crashes }: Json) {
+function rolloutLine ({ id, kind, state, from, to, actor, client, note, startedAt, finishedAt, progress, reason, crashes }: Rollout) {
   return `rollout ${id}: ${kind} from ${from} to ${to ?? '?'}, ${state}, by ${actor}${client ? ` (${client})` : ''}, ${startedAt}${finishedAt ? `, took ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : `, ${progress.replaced} of ${progress.total} slots`}${crashes > 0 ? `, ${crashes} crashes` : ''}${reason ? `: ${clip(reason)}` : ''}${note ? `, note ${quoted(note)}` : ''}`
 }
 
-export function rolloutStory (rollout: Json): Told {
+export function rolloutStory (rollout: RolloutInFull): Told {
   return {
     text: lines([
       rolloutLine(rollout),
-      ...rollout.warnings.map((warning: string) => `Warning: ${clip(warning)}`),
-      ...rollout.verdicts.slice(-3).map(({ at, message, passed }: Json) => `Verdict ${at} (${passed === null ? 'too little traffic' : passed ? 'passed' : 'FAILED'}): ${clip(message)}`),
+      ...rollout.warnings.map((warning) => `Warning: ${clip(warning)}`),
+      ...rollout.verdicts.slice(-3).map(({ at, message, passed }) => `Verdict ${at} (${passed === null ? 'too little traffic' : passed ? 'passed' : 'FAILED'}): ${clip(message)}`),
       rollout.hook?.output && `Output of ${rollout.hook.name}: ${clip(rollout.hook.output)}`,
-      ...(rollout.timeline ?? []).slice(-MAX_ROWS).map(({ at, type, actor, message }: Json) => `- ${at} ${type}${actor ? ` by ${actor}` : ''}${message ? `: ${clip(message)}` : ''}`)
+      ...(rollout.timeline ?? []).slice(-MAX_ROWS).map(({ at, type, actor, message }) => `- ${at} ${type}${actor ? ` by ${actor}` : ''}${message ? `: ${clip(message)}` : ''}`)
     ]),
-    data: { state: rollout.state, done: rollout.done, progress: rollout.progress, steps: rollout.steps.slice(0, MAX_ROWS).map(({ slot, state, oldWorker, newWorker }: Json) => ({ slot, state, oldWorker, newWorker })) }
+    data: { state: rollout.state, done: rollout.done, progress: rollout.progress, steps: rollout.steps.slice(0, MAX_ROWS).map(({ slot, state, oldWorker, newWorker }) => ({ slot, state, oldWorker, newWorker })) }
   }
 }
 
-export function requestsStory (workers: Json[]): Told {
-  const all = workers.flatMap(({ worker, items }) => items.map((item: Json) => ({ worker, ...item }))).sort((a, b) => b.ageMs - a.ageMs)
+export function requestsStory (workers: { worker: number | null, items: OpenRequests['items'], total: number | null, problem?: string }[]): Told {
+  const all = workers.flatMap(({ worker, items }) => items.map((item) => ({ worker, ...item }))).sort((a, b) => b.ageMs - a.ageMs)
   const total = workers.reduce((sum, each) => sum + (each.total ?? 0), 0)
   return {
     text: lines([
@@ -236,7 +250,7 @@ export function requestsStory (workers: Json[]): Told {
   }
 }
 
-export function settingsStory (items: Json[], q?: string): Told {
+export function settingsStory (items: Setting[], q?: string): Told {
   const word = q?.toLowerCase()
   const shown = items.filter(({ name, description, source }) => word === undefined ? source !== 'default' : `${name} ${description}`.toLowerCase().includes(word))
   return {
@@ -247,37 +261,37 @@ export function settingsStory (items: Json[], q?: string): Told {
   }
 }
 
-export function checksStory ({ items, problems }: Json): Told {
-  const bad = items.filter(({ severity }: Json) => severity !== 'ok')
+export function checksStory ({ items, problems }: Report): Told {
+  const bad = items.filter(({ severity }) => severity !== 'ok')
   return {
     text: lines([
       problems === 0 ? 'No check has found a problem.' : `${problems} checks have found a problem:`,
-      ...bad.flatMap(({ id, severity, title, why, mend }: Json) => [`- ${severity}: ${title} (${id}). ${why}`, ...mend.map(({ how, text, where }: Json) => `    mend by ${how}: ${text}${where ? ` (${where})` : ''}`)])
+      ...bad.flatMap(({ id, severity, title, why, mend }) => [`- ${severity}: ${title} (${id}). ${why}`, ...mend.map(({ how, text, where }) => `    mend by ${how}: ${text}${where ? ` (${where})` : ''}`)])
     ])
   }
 }
 
-export function appsStory ({ items }: Json): Told {
+export function appsStory ({ items }: { items: AppView[] }): Told {
   return {
     text: lines([
       items.length === 0 ? 'This host has no apps.' : `${items.length} apps. The other tools take the name as "app".`,
-      ...items.map(({ name, state, reason, health, workers, release, requestsPerSecond, p99Ms, openCrashes }: Json) => `- ${[name, state, reason && clip(reason), health?.text, workers && `${workers.ready} of ${workers.desired} workers`, release, requestsPerSecond !== null && `${formatRate(requestsPerSecond)} requests/s`, p99Ms !== null && `p99 ${formatLatency(p99Ms)}`, openCrashes > 0 && `${openCrashes} open crash groups`].filter(Boolean).join(', ')}`)
+      ...items.map(({ name, state, reason, health, workers, release, requestsPerSecond, p99Ms, openCrashes }) => `- ${[name, state, reason && clip(reason), health?.text, workers && `${workers.ready} of ${workers.desired} workers`, release, requestsPerSecond !== null && `${formatRate(requestsPerSecond)} requests/s`, p99Ms !== null && `p99 ${formatLatency(p99Ms)}`, Number(openCrashes) > 0 && `${openCrashes} open crash groups`].filter(Boolean).join(', ')}`)
     ])
   }
 }
 
-export function fleetStory ({ members, rollout }: Json): Told {
+export function fleetStory ({ members, rollout }: Fleet): Told {
   return {
     text: lines([
       `${members.length} members have the app:`,
-      ...members.slice(0, MAX_ROWS).map(({ member, isOwn, isSilent, state, health, release, workers, vitals, openCrashes, mark, accept }: Json) => `- ${[`${member}${isOwn ? ' (this one)' : ''}`, isSilent ? 'SILENT, as it last was:' : state, clip(health.text), release, mark && mark.label, `${workers.ready} of ${workers.desired} workers`, vitals.requestsPerSecond !== null && `${formatRate(vitals.requestsPerSecond)} requests/s`, vitals.latencyP99Ms !== null && `p99 ${formatLatency(vitals.latencyP99Ms)}`, openCrashes > 0 && `${openCrashes} open crash groups`, !isOwn && accept === 'nothing' && 'lets nobody ask'].filter(Boolean).join(', ')}`),
+      ...members.slice(0, MAX_ROWS).map(({ member, isOwn, isSilent, state, health, release, workers, vitals, openCrashes, mark, accept }) => `- ${[`${member}${isOwn ? ' (this one)' : ''}`, isSilent ? 'SILENT, as it last was:' : state, clip(health.text), release, mark && mark.label, `${workers.ready} of ${workers.desired} workers`, vitals.requestsPerSecond !== null && `${formatRate(vitals.requestsPerSecond)} requests/s`, vitals.latencyP99Ms !== null && `p99 ${formatLatency(vitals.latencyP99Ms)}`, Number(openCrashes) > 0 && `${openCrashes} open crash groups`, !isOwn && accept === 'nothing' && 'lets nobody ask'].filter(Boolean).join(', ')}`),
       members.length > MAX_ROWS && `- and ${members.length - MAX_ROWS} more`,
       rollout && `The newest rollout of the fleet, ${rollout.id}: ${rollout.kind}, ${rollout.state}${rollout.reason ? `: ${clip(rollout.reason)}` : ''}.`
     ])
   }
 }
 
-export function profileStory ({ id, worker, slot, release, durationMs }: Json, { busyMs, idleMs, functions, calls }: HotFunctions): Told {
+export function profileStory ({ id, worker, slot, release, durationMs }: Diagnostics, { busyMs, idleMs, functions, calls }: HotFunctions): Told {
   const own = functions.find(({ owner }) => owner === 'app')
   return {
     text: lines([

@@ -14,9 +14,17 @@ import { manualIndex, manualPage, manualPages } from '../manual.ts'
 import { createCaller, type Ask, type Caller } from './caller.ts'
 import { changeTools } from './changes.ts'
 import * as texts from './texts.ts'
-import { changesOf, changeText, COLUMNS, levelsOf, tableOf } from './vitals-story.ts'
+import { changesOf, changeText, COLUMNS, levelsOf, tableOf, type Levels } from './vitals-story.ts'
 import type { Confirmations } from './confirmations.ts'
 import type { ShownTool, Tools } from './protocol.ts'
+import type { OpenRequests, Status } from '../api/cluster.ts'
+import type { Setting } from '../api/config.ts'
+import type { CrashGroup } from '../api/crashes.ts'
+import type { Diagnostics } from '../api/diagnostics.ts'
+import type { Event } from '../api/events.ts'
+import type { KeptRelease } from '../api/releases.ts'
+import type { Series } from '../api/vitals.ts'
+import type { Preview } from '../preview.ts'
 
 /**
  * What an agent may ask and do. A tool is made of operations of the API, with their names, checks and roles; what it adds is an answer that a
@@ -24,7 +32,7 @@ import type { ShownTool, Tools } from './protocol.ts'
  */
 export type Told = { text: string, data?: unknown }
 /** the arguments, as the API takes them in a query */
-type Given = Record<string, any>
+type Given = Record<string, unknown>
 export type Tool = {
   title: string
   description: string
@@ -37,7 +45,7 @@ export type Tool = {
   takesJson?: boolean
   /** whether it takes no app and no member */
   isOfPort?: boolean
-  run: (api: Caller, given: Given, auth: Auth) => Promise<Told>
+  run (api: Caller, given: Given, auth: Auth): Promise<Told>
 }
 /** `isHost`: many apps are behind it; `hasFleet`: the app is also on other machines */
 type Place = { isHost: boolean, hasFleet: boolean }
@@ -112,7 +120,7 @@ function describeTool (name: string, { title, description, input, isChange = fal
 }
 
 /** What the API refuses anyway is left out, as a model reads the schemas of all tools with each question. */
-function briefly (schema: any) {
+function briefly (schema: object) {
   return JSON.parse(JSON.stringify(schema, (key, value) => CHECKED_BY_API.has(key) || (key === 'maximum' && value >= MAX_ID) ? undefined : value))
 }
 
@@ -163,7 +171,7 @@ function readTools (now: () => number): Record<string, Tool> {
         const series = await readSeries(api, { since, until })
         const changes = changesOf(series)
         const moment = changes[0]?.at
-        const near = moment === undefined ? [] : (await api.get('/events', { since: isoOf(Date.parse(moment) - 2 * MINUTE_MS), until: isoOf(Date.parse(moment) + MINUTE_MS), limit: 50 })).items
+        const near = moment === undefined ? [] : (await api.get<{ items: Event[] }>('/events', { since: isoOf(Date.parse(moment) - 2 * MINUTE_MS), until: isoOf(Date.parse(moment) + MINUTE_MS), limit: 50 })).items
         return texts.vitalsStory({ series, changes: changes.map(changeText), near, ...tableOf(series) })
       }
     },
@@ -238,7 +246,7 @@ function readTools (now: () => number): Record<string, Tool> {
       description: 'Which HTTP requests are not answered yet, oldest first: of one worker, or of all. Shows what hangs now.',
       role: 'viewer',
       input: z.strictObject({ worker: ID }),
-      run: async (api, { worker }) => texts.requestsStory(await openRequests(api, worker))
+      run: async (api, { worker }: { worker?: string }) => texts.requestsStory(await openRequests(api, worker))
     },
 
     settings: {
@@ -246,7 +254,7 @@ function readTools (now: () => number): Record<string, Tool> {
       description: 'Options that are not at their defaults, or with `q` those whose name or description has it. Secrets are not shown.',
       role: 'viewer',
       input: z.strictObject({ q: z.string().min(1).max(100).optional().describe('a part of a name such as drain, or a word of the description') }),
-      run: async (api, { q }) => texts.settingsStory((await api.get('/config')).items, q)
+      run: async (api, { q }: { q?: string }) => texts.settingsStory((await api.get<{ items: Setting[] }>('/config')).items, q)
     },
 
     checks: {
@@ -263,7 +271,7 @@ function readTools (now: () => number): Record<string, Tool> {
       role: 'viewer',
       isOfPort: true,
       input: z.strictObject({ page: z.string().max(60).optional().describe('a name such as rollouts, options, crashes') }),
-      run: async (_, { page }) => ({ text: page === undefined ? manualIndex() : knownPage(page) })
+      run: async (_, { page }: { page?: string }) => ({ text: page === undefined ? manualIndex() : knownPage(page) })
     },
 
     profile: {
@@ -288,9 +296,9 @@ function readTools (now: () => number): Record<string, Tool> {
 
 /** Reads again from the first known moment on, where that is later and so allows finer steps. */
 async function readSeries (api: Caller, { since, until }: Given) {
-  const known = await api.get('/vitals', { since, until, slots: 'none', columns: COLUMNS })
+  const known = await api.get<Series>('/vitals', { since, until, slots: 'none', columns: COLUMNS })
   if (known.step === '1s' || known.time.length === 0 || known.time.length >= FEW_STEPS) return known
-  return await api.get('/vitals', { since: isoOf(1000 * known.time[0]), until, slots: 'none', columns: COLUMNS })
+  return await api.get<Series>('/vitals', { since: isoOf(1000 * known.time[0]), until, slots: 'none', columns: COLUMNS })
 }
 
 /** @throws {DeckError} not-found */
@@ -300,49 +308,49 @@ function knownPage (name: string): string {
   return text
 }
 
-async function compareReleases (api: Caller, { from, to }: Given, now: () => number) {
-  const { items } = await api.get('/releases', { limit: 50 })
-  const served = items.filter(({ servedAt }: any) => servedAt !== null).sort((a: any, b: any) => a.servedAt < b.servedAt ? 1 : -1)
+async function compareReleases (api: Caller, { from, to }: { from?: string, to?: string }, now: () => number) {
+  const { items } = await api.get<{ items: KeptRelease[] }>('/releases', { limit: 50 })
+  const served = items.flatMap(({ servedAt, ...release }) => servedAt === null ? [] : [{ ...release, servedAt }]).sort((a, b) => a.servedAt < b.servedAt ? 1 : -1)
   const newer = await releaseOf(to, served[0], 'No release has served yet: name one as "to"')
-  const older = await releaseOf(from, served.find(({ id, servedAt }: any) => id !== newer.id && servedAt < newer.servedAt), `No release that is known has served before ${newer.id}: name one as "from"`)
+  const older = await releaseOf(from, served.find(({ id, servedAt }) => id !== newer.id && newer.servedAt !== null && servedAt < newer.servedAt), `No release that is known has served before ${newer.id}: name one as "from"`)
   const [before, after] = [await figuresOf(older, { atEnd: true }), await figuresOf(newer, { atEnd: false })]
-  const { items: crashes } = await api.get('/crashes', { release: newer.id, limit: 20 })
-  const difference = await api.change({ method: 'POST', path: '/rollouts/preview', body: { kind: 'rollback', release: older.id } }).catch(() => null)
-  return texts.comparisonStory({ older, newer, before, after, crashes: crashes.filter(({ firstRelease }: any) => firstRelease === newer.id), difference: difference?.from === newer.id ? difference : null })
+  const { items: crashes } = await api.get<{ items: CrashGroup[] }>('/crashes', { release: newer.id, limit: 20 })
+  const difference = await api.change<Preview>({ method: 'POST', path: '/rollouts/preview', body: { kind: 'rollback', release: older.id } }).catch(() => null)
+  return texts.comparisonStory({ older, newer, before, after, crashes: crashes.filter(({ firstRelease }) => firstRelease === newer.id), difference: difference?.from === newer.id ? difference : null })
 
   /** @param problem where there is none */
-  async function releaseOf (id: string | undefined, usual: any, problem: string) {
-    if (id !== undefined) return await api.get(`/releases/${id}`)
+  async function releaseOf (id: string | undefined, usual: KeptRelease | undefined, problem: string) {
+    if (id !== undefined) return await api.get<KeptRelease>(`/releases/${id}`)
     if (!usual) throw new DeckError('not-possible', problem)
     return usual
   }
 
   /** @returns of its last 15 minutes, or of its first ones */
-  async function figuresOf ({ servedAt }: any, { atEnd }: { atEnd: boolean }): Promise<Record<string, number | null> | null> {
+  async function figuresOf ({ servedAt }: KeptRelease, { atEnd }: { atEnd: boolean }): Promise<Levels | null> {
     if (servedAt === null) return null
-    const next = served.findLast((each: any) => each.servedAt > servedAt)
+    const next = served.findLast((each) => each.servedAt > servedAt)
     const end = next ? Date.parse(next.servedAt) : now()
     const start = Date.parse(servedAt)
     const warm = start + Math.min(WARM_UP_MS, (end - start) / 4)
     const [since, until] = atEnd && next ? [Math.max(warm, end - COMPARED_MS), end] : [warm, Math.min(end, warm + COMPARED_MS)]
-    const series = await api.get('/vitals', { since: isoOf(since), until: isoOf(until), slots: 'none', columns: COLUMNS }).catch(() => null)
+    const series = await api.get<Series>('/vitals', { since: isoOf(since), until: isoOf(until), slots: 'none', columns: COLUMNS }).catch(() => null)
     return series && series.time.length > 0 ? levelsOf(series) : null
   }
 }
 
 async function openRequests (api: Caller, worker?: string) {
-  const { workers } = await api.get('/status')
-  const asked = workers.filter(({ id, pid, runtime }: any) => worker === undefined ? pid !== null && runtime !== 'other' : String(id) === worker)
+  const { workers } = await api.get<Status>('/status')
+  const asked = workers.filter(({ id, pid, runtime }) => worker === undefined ? pid !== null && runtime !== 'other' : String(id) === worker)
   if (asked.length === 0) throw new DeckError('not-found', worker === undefined ? 'No worker of Node.js is alive' : `No worker ${worker} is alive`)
-  return await Promise.all(asked.map(async ({ id, slot, state }: any) => ({ worker: id, slot, state, ...await api.get(`/workers/${id}/requests`).catch((error) => ({ items: [], total: null, problem: error.message })) })))
+  return await Promise.all(asked.map(async ({ id, slot, state }) => ({ worker: id, slot, state, ...await api.get<OpenRequests>(`/workers/${id}/requests`).catch((error) => ({ items: [], total: null, problem: error.message })) })))
 }
 
-async function profileWorker (api: Caller, { worker, seconds = '5' }: Given) {
-  const { workers } = await api.get('/status')
-  const [busiest] = workers.filter(({ state, runtime }: any) => state === 'ready' && runtime !== 'other').sort((a: any, b: any) => (b.vitals?.cpuPercent ?? 0) - (a.vitals?.cpuPercent ?? 0))
+async function profileWorker (api: Caller, { worker, seconds = '5' }: { worker?: string, seconds?: string }) {
+  const { workers } = await api.get<Status>('/status')
+  const [busiest] = workers.filter(({ state, runtime }) => state === 'ready' && runtime !== 'other').sort((a, b) => (b.vitals?.cpuPercent ?? 0) - (a.vitals?.cpuPercent ?? 0))
   const id = worker ?? busiest?.id
   if (id === undefined) throw new DeckError('not-found', 'No worker of Node.js is ready')
-  let item = await api.change({ method: 'POST', path: `/workers/${id}/diagnostics`, body: { kind: 'cpu-profile', durationMs: 1000 * Number(seconds) } })
+  let item = await api.change<Diagnostics>({ method: 'POST', path: `/workers/${id}/diagnostics`, body: { kind: 'cpu-profile', durationMs: 1000 * Number(seconds) } })
   while (item.state === 'running') {
     await sleep(POLL_MS)
     item = await api.get(`/diagnostics/${item.id}`)

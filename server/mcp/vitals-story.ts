@@ -4,6 +4,7 @@ import type { Series } from '../api/vitals.ts'
 /** What a model can read of vitals over time: where they changed, and a few rows, in place of a thousand numbers. */
 /** `small`: changes below it mean nothing */
 type Figure = { name: string, label: string, format: (value: number | null | undefined) => string, small: number }
+export type Levels = Record<string, number | null>
 type Change = { figure: string, at: string, before: number, after: number, times: number }
 
 /** what clients feel comes first */
@@ -53,11 +54,11 @@ export function tableOf ({ time, cluster }: Pick<Series, 'time' | 'cluster'>): {
   return { columns: ['at', ...FIGURES.map(({ name }) => name)], rows }
 }
 
-export function levelsOf ({ time, cluster }: Pick<Series, 'time' | 'cluster'>): Record<string, number | null> {
+export function levelsOf ({ time, cluster }: Pick<Series, 'time' | 'cluster'>): Levels {
   return mediansOf(cluster, 0, time.length)
 }
 
-function mediansOf (cluster: Series['cluster'], from: number, to: number): Record<string, number | null> {
+function mediansOf (cluster: Series['cluster'], from: number, to: number): Levels {
   return Object.fromEntries(FIGURES.map(({ name }) => [name, shortNumber(median((cluster[name] ?? []).slice(from, to)))]))
 }
 

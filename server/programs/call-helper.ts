@@ -13,8 +13,10 @@ import { loadSystemCalls, type SystemCalls } from './system-calls.ts'
  * does; `answer`: with a socket of the master, or none; `look`: tell what it has closed. `files`: of all sockets of an app, whose paths no program removes.
  * `heard`: its calls are answered from now on; `unheard`: nobody answers them, and why; `started`: the program has taken the place of its launcher.
  */
-export type Order = { program: number } & ({ type: 'launch' } | { type: 'identity', identity: TreeIdentity } | { type: 'find', received?: string } | { type: 'notify' }
-   | { type: 'answer', answer: Answer } | { type: 'look', look: number } | { type: 'forget' }) | { type: 'files', app: string, files: SocketFile[] }
+export type Ordered = { type: 'launch' } | { type: 'identity', identity: TreeIdentity } | { type: 'find', received?: string } | { type: 'notify' }
+   | { type: 'answer', answer: Answer } | { type: 'look', look: number } | { type: 'forget' }
+type ToProgram = { program: number } & Ordered
+export type Order = ToProgram | { type: 'files', app: string, files: SocketFile[] }
 export type Report = { program: number } & (Told | { type: 'heard' } | { type: 'unheard', reason: string } | { type: 'started' } | { type: 'failed', reason: string }
    | { type: 'looked', look: number } | { type: 'said', said: Said })
 
@@ -44,7 +46,7 @@ function answerCalls (calls: SystemCalls, waits: HelperCalls) {
   let noted = { number: 0, received: 0n }
   const current = Buffer.alloc(16)
 
-  const orders: { [Type in Exclude<Order['type'], 'files'>]: (program: Program, order: Extract<Order, { type: Type }>, fd: number | null) => void } = {
+  const orders: { [Type in ToProgram['type']]: (program: Program, order: Extract<ToProgram, { type: Type }>, fd: number | null) => void } = {
     launch (program, _order, fd) { program.launcher = fd },
     identity (program, { identity }) { program.identity = identity },
     find (program, { received }) {
@@ -125,8 +127,12 @@ function answerCalls (calls: SystemCalls, waits: HelperCalls) {
     programs.set(order.program, program)
     lookAnew()
     noteWork(program, 0n)
-    orders[order.type](program, order as any, message.descriptor)
+    follow(program, order.type, order, message.descriptor)
     return true
+  }
+
+  function follow <Type extends ToProgram['type']>(program: Program, type: Type, order: Extract<ToProgram, { type: Type }>, fd: number | null) {
+    orders[type](program, order, fd)
   }
 
   function hearLauncher (program: Program, channel: number) {

@@ -5,7 +5,7 @@ import { loadHelperCalls, type HelperCalls } from './helper-calls.ts'
 import { loadSystemCalls, type SystemCalls } from './system-calls.ts'
 import { scriptPath } from '../system/built.ts'
 import type { Socket } from 'node:net'
-import type { Order, Report } from './call-helper.ts'
+import type { Order, Ordered, Report } from './call-helper.ts'
 import type { Answer, Asked, SocketFile } from './heard-program.ts'
 import type { TreeIdentity } from '../system/process-tree.ts'
 import type { Said } from './notify-socket.ts'
@@ -101,7 +101,7 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
       const program: Program = { hooks, identity: null, notify: null, launching: null, isHeard: false, strikes: 0, answers: new Map(), looks: new Map() }
       programs.set(number, program)
       // Once it is closed, nobody starts a helper for it.
-      const order = (what: any, fd: number | undefined = undefined) => { if (programs.has(number)) send({ program: number, ...what }, fd) }
+      const order = (what: Ordered, fd?: number) => { if (programs.has(number)) send({ program: number, ...what }, fd) }
 
       return {
         /** @param channel a socket to the launcher of the program, which is closed in the end */
@@ -224,7 +224,11 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
   function hear (line: string) {
     const report: Report = JSON.parse(line)
     const program = programs.get(report.program)
-    if (program) reports[report.type](program, report as any)
+    if (program) take(program, report.type, report)
+  }
+
+  function take <Type extends Report['type']>(program: Program, type: Type, report: Extract<Report, { type: Type }>) {
+    reports[type](program, report)
   }
 }
 

@@ -4,6 +4,7 @@ import { removeSocket } from '../../workers/socket-file.ts'
 import { makeSocketFolder } from '../system/loan.ts'
 import { loadNotifyCalls, type Close, type Datagram } from './notify-calls.ts'
 import { loadSystemCalls } from './system-calls.ts'
+import { errorText } from '../errors.ts'
 
 /**
  * What a program says of itself. sd_notify(3) knows more: MAINPID means nothing here, as the process that was started is the main one;
@@ -25,9 +26,9 @@ export function openNotifySocket (folder: string): NotifySocket {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     return openNotifySocketAt(path.join(makeSocketFolder(folder, 'notify-', SOCKET), SOCKET))
-  } catch ({ message }: any) {
+  } catch (error) {
     // ENOSPC, EROFS and the like.
-    return { file: null, fd: null, reason: message, close () {}, remove () {} }
+    return { file: null, fd: null, reason: errorText(error), close () {}, remove () {} }
   }
 }
 

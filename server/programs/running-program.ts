@@ -49,7 +49,7 @@ export function runProgram ({ file, args, env: { [SHELL_VARIABLE]: shell, ...env
 
   function runUnheard (reason: string) {
     try {
-      const child = startAsShell(shell, () => spawn(file, args, { cwd, env: env as any, stdio: ['inherit', output.stdout, output.stderr], detached: true }))
+      const child = startAsShell(shell, () => spawn(file, args, { cwd, env, stdio: ['inherit', output.stdout, output.stderr], detached: true }))
       limitAsShell(shell, child.pid)
       child.once('spawn', () => {
         onUnheard(reason)

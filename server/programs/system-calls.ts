@@ -1,5 +1,5 @@
 import { constants, release } from 'node:os'
-import { bindOnce } from '../system/native.ts'
+import { bindOnce, type Koffi } from '../system/native.ts'
 import { loadPosix, toFilter, type Instruction } from '../system/posix.ts'
 import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.ts'
 
@@ -82,7 +82,7 @@ export const loadSystemCalls = bindOnce((koffi) => {
   return numbers === undefined ? null : bindCalls(koffi, numbers)
 })
 
-function bindCalls (koffi: any, numbers: (typeof NUMBERS)['x64'] | (typeof NUMBERS)['arm64']) {
+function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUMBERS)['arm64']) {
   const libc = koffi.load(null)
   const prctl = libc.func('int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)')
   const syscall = libc.func('long syscall(long number, ...)')

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { DeckError } from '../errors.ts'
 import { parsePackage } from './resolve.ts'
 import type { readCommit } from './git.ts'
+import type { PackageJson } from '../launch/packages.ts'
 
 /** How the code of a commit is installed and built. */
 export type Build = {
@@ -20,7 +21,7 @@ export type Build = {
 }
 type BuildHook = { command: readonly string[], timeoutMs: number }
 type Manager = { lock: string, install: (about: About) => string[], run: string }
-type About = { names: string[], package: Record<string, any> }
+type About = { names: string[], package: PackageJson }
 
 /** They are told apart by their lock files. The likeliest comes first. */
 const MANAGERS = Object.freeze([
@@ -80,7 +81,10 @@ export async function buildOf ({ tree, prefix, hook }: {
  */
 export function hasInstallScript (text: string): boolean {
   const scripts = parsePackage(text)?.scripts ?? {}
-  return INSTALL_SCRIPTS.some((name) => typeof scripts[name] === 'string' && !HARMLESS_SCRIPT.test(scripts[name].trim()))
+  return INSTALL_SCRIPTS.some((name) => {
+    const script = scripts[name]
+    return typeof script === 'string' && !HARMLESS_SCRIPT.test(script.trim())
+  })
 }
 
 /** @param prefix the nearest lock file, from there to the top */

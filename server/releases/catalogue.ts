@@ -6,11 +6,11 @@ import type { Marks } from './environment.ts'
 import type { LaunchSpec } from './launch-spec.ts'
 import type { History } from '../../db/history.ts'
 import type { ReleaseRow } from '../../db/releases.ts'
+import type { Setback } from '../api/shapes.ts'
 
 export type Catalogue = ReturnType<typeof createCatalogue>
 export type Outcome = 'succeeded' | 'failed' | 'rolled-back'
-/** What went wrong with a release after it had served: a rollback replaced it, or a later rollout to it did not succeed. `at`: wall time, ISO 8601. */
-export type Setback = { outcome: 'rolled-back' | 'failed', at: string, rollout: number, actor: string, reason: string | null }
+export type { Setback }
 /**
  * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`: wall
  * time since which it has served, as far as is known; `spec`: how its workers are started, null where another master has started it;
@@ -170,7 +170,7 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
 
   function restoreRow ({ number, outcome, deployedMs, body, arguments: words, marks }: ReleaseRow) {
     lastNumber = Math.max(lastNumber, number)
-    const { stamp = null, rollout = null, setback = null, rewritten = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body
+    const { stamp = null, rollout = null, setback = null, rewritten = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body as Partial<Item>
     const ours = known.get(number)
     // One that this master has adopted already keeps the spec that it goes on with; its marks are those of its deploy.
     if (ours) return Object.assign(ours, { stamp, marks, rollout, setback, rewritten, servedMs: servedMs ?? ours.servedMs })

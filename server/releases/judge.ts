@@ -11,7 +11,6 @@ import type { Figures, Verdict } from '../lifecycle/state.ts'
 import type { Limits } from '../lifecycle/rollout/strategy.ts'
 
 type Report = import('./latencies.ts').Report & import('./usage.ts').Report & { failed: number, routes: RouteReport[] }
-
 const FAILED = STATUS_CLASSES.indexOf('5xx')
 const LOOP_UTILIZATION = indexOf('eventLoopUtilization')
 const CPU_PERCENT = indexOf('cpuPercent')

@@ -185,7 +185,7 @@ export async function openReleases ({
     prepare: prepareRelease,
 
     /** Says how a release of a commit is made. */
-    planGit: git.plan as typeof git.plan,
+    planGit: git.plan,
 
     /** The branches and tags that can be deployed. */
     refs: (() => commits.refs()) as typeof commits.refs,
@@ -230,7 +230,7 @@ export async function openReleases ({
     },
 
     /** Which of these releases a new worker would not find as they were. */
-    changedInPlace: inPlace.look as typeof inPlace.look,
+    changedInPlace: inPlace.look,
 
     /**
      * Refuses a rollback that would start other code than the release has served with.

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { DeckError } from '../errors.ts'
 import { splitOption } from '../launch/node-options.ts'
 import type { Runtime } from '../launch/launch.ts'
+import type { PackageJson } from '../launch/packages.ts'
 
 /** @returns whether its files may change under its workers: only a copy is a folder of our own */
 export function mayChange ({ mode }: { mode?: string }): boolean {
@@ -212,7 +213,7 @@ async function builderOf (folder: string, within: string | null): Promise<string
 }
 
 /** @returns null: there is none that can be read */
-export async function readPackage (folder: string): Promise<Record<string, unknown> | null> {
+export async function readPackage (folder: string): Promise<PackageJson | null> {
   const file = path.join(folder, 'package.json')
   try {
     const { size } = await stat(file)
@@ -228,7 +229,7 @@ export async function readPackage (folder: string): Promise<Record<string, unkno
  * @param text of a package.json
  * @returns null: it is none
  */
-export function parsePackage (text: string | null): Record<string, any> | null {
+export function parsePackage (text: string | null): PackageJson | null {
   try {
     const content = JSON.parse(String(text).replace(/^\uFEFF/, ''))
     return typeof content === 'object' ? content : null

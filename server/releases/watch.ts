@@ -243,8 +243,9 @@ function isOwn (file: string) {
 
 /** If a source cannot be parsed, only stderr names the place. */
 function firstLines ({ detail }: DeckEvent, stderr: string[]) {
-  if (!detail?.errorName) return []
-  const at = stderr.findLastIndex((line) => line.startsWith(detail.errorName))
-  const lines = at === -1 ? String(detail.stack ?? '').split('\n') : stderr.slice(Math.max(0, at - 4), at + 2)
+  const { errorName, stack = '' } = detail ?? {}
+  if (!errorName) return []
+  const at = stderr.findLastIndex((line) => line.startsWith(errorName))
+  const lines = at === -1 ? stack.split('\n') : stderr.slice(Math.max(0, at - 4), at + 2)
   return lines.filter((line) => line.trim() !== '').slice(0, MAX_ERROR_LINES).map((line) => line.slice(0, MAX_LINE_CHARS))
 }

@@ -28,10 +28,10 @@ export function guardChannel (child: ChildProcess, { isExpected, isHandleExpecte
   const { emit }: EventEmitter = child
   guardReading(child, onInvalidMessage)
 
-  child.emit = function (...args: [string | symbol, ...any]) {
+  child.emit = function (...args: [name: unknown, ...unknown[]]) {
     if (args[0] !== 'internalMessage') return Reflect.apply(emit, child, args)
     try {
-      return takeMessage(args[1], args[2])
+      return takeMessage(args[1] as InternalMessage, args[2] as Handle)
     } catch (error) {
       onInvalidMessage(`a message that Node cannot take: ${errorText(error)}`)
       return true

@@ -47,7 +47,7 @@ export function openDataDir (wanted: string) {
     releaseFolder: fileOf('releases'),
     folder,
     /** Why this folder takes the place of the one that was wanted; null: it is that one. */
-    away: away as string | null,
+    away,
 
     /**
      * From here on no other master runs on this folder, until this one lets go of it or ends.
@@ -112,7 +112,7 @@ export function openDataDir (wanted: string) {
 
     memory: {
       /** @returns what the last master has left, wherever that was; null if it has ended as it should */
-      read: (): any => readJson(newestOf(fileOf('memory.json'), path.join(wanted, 'memory.json'))),
+      read: (): unknown => readJson(newestOf(fileOf('memory.json'), path.join(wanted, 'memory.json'))),
       /** @param content what the next master has to know if this one cannot end as it should */
       write (content: unknown) {
         remembered = content
@@ -154,7 +154,7 @@ export function openDataDir (wanted: string) {
  * @param folder a data folder that is not opened
  * @returns as `memory.read`
  */
-export function readMemory (folder: string): any {
+export function readMemory (folder: string): unknown {
   return readJson(path.join(folder, 'memory.json'))
 }
 

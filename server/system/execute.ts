@@ -10,7 +10,7 @@ export function executeAgain (): boolean {
   if (process.connected) return false
   const { LISTEN_PID, LISTEN_FDS = '0' } = process.env
   const passed = Number(LISTEN_PID) === process.pid ? Number(LISTEN_FDS) : 0
-  const { execve } = process as { execve?: (file: string, args: string[], env: NodeJS.ProcessEnv) => void }
+  const { execve } = process
   const args = [process.argv0, ...process.execArgv, ...process.argv.slice(1)]
   if (execve && passed === 0) execve.call(process, process.execPath, args, process.env)
   loadPosix()?.execute(process.execPath, args, Object.entries(process.env).map((each) => each.join('=')), FIRST_PASSED + passed)

@@ -34,7 +34,7 @@ export function isOnLoopback ({ adminUrl }: Pick<RunningDeck, 'adminUrl'>) {
  * @returns as `GET /api/v1/status` has it
  * @throws {DeckError} no-master
  */
-export function askStatus (deck: RunningDeck, options: { timeoutMs: number, env?: Record<string, string | undefined> }): Promise<any> {
+export function askStatus (deck: RunningDeck, options: { timeoutMs: number, env?: Record<string, string | undefined> }): Promise<unknown> {
   return askDeck(deck, '/api/v1/status', { method: 'GET', ...options })
 }
 
@@ -53,7 +53,7 @@ export async function askSignInLink (deck: RunningDeck, { ttlMs, from }: { ttlMs
   return { code, url }
 }
 
-async function askDeck (deck: RunningDeck, where: string, { method, body, timeoutMs, env = process.env }: { method: 'GET' | 'POST', body?: string, timeoutMs: number, env?: Record<string, string | undefined> }): Promise<any> {
+async function askDeck (deck: RunningDeck, where: string, { method, body, timeoutMs, env = process.env }: { method: 'GET' | 'POST', body?: string, timeoutMs: number, env?: Record<string, string | undefined> }) {
   const reason = whyUnasked(deck)
   if (reason) throw new DeckError('no-master', `${deck.name} is not asked: ${reason}`)
   const token = await tokenOf(deck, env)

@@ -8,7 +8,7 @@ export type OtherDecks = ReturnType<typeof createOtherDecks>
 /** `silent`: its master lives and does not answer; `restarting`: its keeper lives alone; `elsewhere`: its admin page is not on loopback, so it was not asked */
 export type Presence = 'answers' | 'silent' | 'restarting' | 'elsewhere'
 /** `publicUrl`: for people, where that is another one; `status`: null unless it answers */
-export type OtherDeck = { id: string, name: string, cwd: string, adminUrl: string, publicUrl: string | null, presence: Presence, status: any }
+export type OtherDeck = { id: string, name: string, cwd: string, adminUrl: string, publicUrl: string | null, presence: Presence, status: unknown }
 
 const LOOK_EVERY_MS = 2000
 const ASK_WITHIN_MS = 1000
@@ -63,7 +63,7 @@ export function createOtherDecks ({ isOwn, list = runningDecks, ask = { status: 
   }
 
   async function lookAtDeck (deck: RunningDeck): Promise<OtherDeck> {
-    const toOtherDeck = (presence: Presence, status = null) => ({ ...addressOf(deck), cwd: deck.cwd, presence, status })
+    const toOtherDeck = (presence: Presence, status: unknown = null) => ({ ...addressOf(deck), cwd: deck.cwd, presence, status })
     if (!isAlive(deck.master)) return toOtherDeck('restarting')
     if (!isOnLoopback(deck)) return toOtherDeck('elsewhere')
     try {

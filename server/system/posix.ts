@@ -1,5 +1,5 @@
 import { constants, endianness } from 'node:os'
-import { bindOnce } from './native.ts'
+import { bindOnce, type Koffi } from './native.ts'
 
 export type Posix = ReturnType<typeof bindLibc>
 /** `prepare`: sets what has to be set before bind(2) */
@@ -57,7 +57,7 @@ const FILTER_HEAD_BYTES = 16
 /** The few calls of the system that Node has no function for; null where they cannot be had. */
 export const loadPosix = bindOnce(bindLibc)
 
-function bindLibc (koffi: any) {
+function bindLibc (koffi: Koffi) {
   const libc = koffi.load(null)
   const prctl = libc.func('int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)')
   const waitpid = libc.func('int waitpid(int pid, _Out_ int *status, int options)')
@@ -324,7 +324,7 @@ function bindLibc (koffi: any) {
 }
 
 /** @returns a struct sock_fprog, linux/filter.h, and in the same memory what it points to */
-export function toFilter (koffi: any, program: Instruction[]): Buffer {
+export function toFilter (koffi: Koffi, program: Instruction[]): Buffer {
   const whole = Buffer.alloc(FILTER_HEAD_BYTES + 8 * program.length)
   const view = new DataView(whole.buffer, whole.byteOffset)
   view.setUint16(0, program.length, IS_LITTLE)

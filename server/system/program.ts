@@ -1,5 +1,5 @@
 import { accessSync, constants, realpathSync } from 'node:fs'
-import { DeckError } from '../errors.ts'
+import { DeckError, errorReason } from '../errors.ts'
 import { whyProgramDistrusted } from './trust.ts'
 
 /**
@@ -15,7 +15,7 @@ export function checkedProgram (program: string): string {
     const reason = whyProgramDistrusted(real)
     if (reason) throw refused(reason)
     return real
-  } catch (error: any) {
-    throw error instanceof DeckError ? error : refused(error.code)
+  } catch (error) {
+    throw error instanceof DeckError ? error : refused(errorReason(error))
   }
 }

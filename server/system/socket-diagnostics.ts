@@ -1,5 +1,5 @@
 import { endianness } from 'node:os'
-import { bindOnce } from './native.ts'
+import { bindOnce, type Koffi } from './native.ts'
 
 export type SocketDiagnostics = NonNullable<ReturnType<typeof loadSocketDiagnostics>>
 /** `port`: only those with this local port */
@@ -32,7 +32,7 @@ const ANSWER_BYTES = 32 * 1024
 /** What the kernel knows of the TCP sockets of this network namespace: sock_diag(7); null where it does not tell. */
 export const loadSocketDiagnostics = bindOnce((koffi) => endianness() === 'LE' ? bindCalls(koffi) : null)
 
-function bindCalls (koffi: any) {
+function bindCalls (koffi: Koffi) {
   const libc = koffi.load(null)
   const socket = libc.func('int socket(int domain, int type, int protocol)')
   const send = libc.func('long send(int fd, const void *data, size_t size, int flags)')

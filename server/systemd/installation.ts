@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { DeckError } from '../errors.ts'
+import { DeckError, errorCode, toError } from '../errors.ts'
 import { homeFolder } from '../system/home-folder.ts'
 import { makeFolders } from '../system/make-folders.ts'
 import type { Scope, UnitFile } from './unit.ts'
@@ -104,8 +104,8 @@ export function createInstallation ({ folder, systemctl, ofOthers = folder === S
   function readUnit (file: string) {
     try {
       return readFileSync(placeOf(file), 'utf8')
-    } catch (error: any) {
-      if (error.code === 'ENOENT') return null
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') return null
       throw fileRefusal(error)
     }
   }
@@ -160,7 +160,7 @@ async function tryStep (work: () => unknown) {
 
 /** @param error of a file */
 function fileRefusal (error: unknown) {
-  const { code, path: place } = error as any
+  const { code, path: place } = toError(error)
   return new DeckError('not-possible', `${place}: expected a place for unit files, received ${code}`, { cause: error })
 }
 

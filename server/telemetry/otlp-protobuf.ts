@@ -47,7 +47,7 @@ export function toProtobuf (request: object): Buffer {
   return encodeMessage(REQUEST, request)
 }
 
-function encodeMessage (fields: Fields, message: Record<string, any>): Buffer {
+function encodeMessage (fields: Fields, message: object): Buffer {
   const parts = []
   for (const [name, value] of Object.entries(message)) {
     const [number, type] = fields[name]
@@ -57,15 +57,15 @@ function encodeMessage (fields: Fields, message: Record<string, any>): Buffer {
   return Buffer.concat(parts)
 }
 
-function encodeScalar (number: number, type: Scalar, value: any): Buffer[] {
+function encodeScalar (number: number, type: Scalar, value: unknown): Buffer[] {
   switch (type) {
-    case 'string': return withLength(number, Buffer.from(value))
-    case 'hex': return withLength(number, Buffer.from(value, 'hex'))
-    case 'double': return [tag(number, I64), double(value)]
-    case 'fixed64': return [tag(number, I64), fixed64(value)]
-    case 'varint': return [tag(number, VARINT), varint(BigInt(value))]
-    case 'doubles': return withLength(number, Buffer.concat(value.map(double)))
-    case 'fixed64s': return withLength(number, Buffer.concat(value.map(fixed64)))
+    case 'string': return withLength(number, Buffer.from(String(value)))
+    case 'hex': return withLength(number, Buffer.from(String(value), 'hex'))
+    case 'double': return [tag(number, I64), double(Number(value))]
+    case 'fixed64': return [tag(number, I64), fixed64(String(value))]
+    case 'varint': return [tag(number, VARINT), varint(BigInt(Number(value)))]
+    case 'doubles': return withLength(number, Buffer.concat((value as number[]).map(double)))
+    case 'fixed64s': return withLength(number, Buffer.concat((value as string[]).map(fixed64)))
   }
 }
 

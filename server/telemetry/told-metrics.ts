@@ -56,7 +56,7 @@ function keyOf (labels: Record<string, string>) {
   return JSON.stringify(Object.entries(labels))
 }
 
-function listOf (value: unknown): any[] {
+function listOf (value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
 }
 

@@ -12,6 +12,7 @@ import { FIXTURES } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
 import type { Deck, StartOptions } from '../../server/library/types.ts'
+import type { Detail } from '../../server/events/stream.ts'
 
 const APP = path.join(FIXTURES, 'answers-with-pid.js')
 const MESSAGE_TYPE = '1 to 100 characters without control characters, and not a reserved one: shutdown, NODE_…'
@@ -120,7 +121,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     const exited = once(deck.events, 'worker.exited')
     deck.events.on('rollout.started', (event) => {
       assert.throws(() => { (event as any).type = 'other' }, TypeError)
-      assert.throws(() => event.detail?.steps.pop(), TypeError)
+      assert.throws(() => (event.detail as Detail).steps?.pop(), TypeError)
       // In the middle of what the master does, this would be answered by chance.
       assert.rejects(deck.restart(), { code: 'rollout-running' })
     })

@@ -1,11 +1,12 @@
 import type { Transition } from '../transition.ts'
 import type { Rollout } from '../state.ts'
+import type { RolloutHook } from '../../api/shapes.ts'
 
 /**
  * A command that a deploy runs once its release is prepared, before anything is replaced. `due`: it waits for the end of a
  * pause; `ended`: the deploy was cancelled meanwhile; `output`: its last output, if it failed.
  */
-export type RolloutHook = { name: 'beforeDeploy', state: 'due' | 'running' | 'passed' | 'failed' | 'ended', startedAt: string | null, finishedAt: string | null, output: string | null }
+export type { RolloutHook }
 
 export function dueHook (): RolloutHook {
   return { name: 'beforeDeploy', state: 'due', startedAt: null, finishedAt: null, output: null }

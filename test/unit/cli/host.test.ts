@@ -35,9 +35,9 @@ function waitFor (answers: ({ state: string } | ErrorCode)[]) {
     signal: AbortSignal.timeout(TIMEOUT_MS),
     timeoutMs: TIMEOUT_MS,
     host: {
-      async get () {
+      async get <Answer>() {
         const next = left.shift()
-        if (typeof next === 'object') return next
+        if (typeof next === 'object') return next as Answer
         throw new DeckError(next as ErrorCode, 'as wanted')
       }
     }

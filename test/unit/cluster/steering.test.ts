@@ -10,7 +10,7 @@ import { loadPosix } from '../../../server/system/posix.ts'
 const { shutdown, dup } = bindOnce((koffi) => {
   const libc = koffi.load(null)
   return { shutdown: libc.func('int shutdown(int fd, int how)'), dup: libc.func('int dup(int fd)') }
-})() ?? {}
+})() ?? { shutdown () {}, dup: Number }
 const calls = loadPosix()
 const skip = calls === null && 'it takes Linux and koffi'
 const ANY = { '0.0.0.0': '127.0.0.1', '127.0.0.1': '127.0.0.1', '::': '::1', '::1': '::1' }

@@ -251,7 +251,7 @@ test('a fault of another language has one group, whatever its lines, addresses a
 
 /** @param text of a program whose release is in /srv/r1 */
 function recordOf (text: string) {
-  return toRecord({ cause: 'crash', code: 1, signal: null }, { note: noteFrom(text.split('\n')), memoryKind: null, root: '/srv/r1', stderr: [], vitals: [], isProgram: true, at: 0, original: (frames) => frames })
+  return toRecord({ type: 'worker.exited', cause: 'crash', code: 1, signal: null }, { note: noteFrom(text.split('\n')), memoryKind: null, root: '/srv/r1', stderr: [], vitals: [], isProgram: true, at: 0, original: (frames) => frames })
 }
 
 test('a logged error is among the last lines however long its stack is, with its first place', () => {

@@ -158,13 +158,13 @@ describe('what is remembered', () => {
 
     size = 5
     events.publish({ type: 'scale.changed' })
-    assert.equal(memory.read().desiredWorkers, 5)
+    assert.equal(Object(memory.read()).desiredWorkers, 5)
     size = 6
     remembering.handOver()
-    assert.deepEqual([memory.read().desiredWorkers, memory.read().handedOver], [6, true])
+    assert.deepEqual([Object(memory.read()).desiredWorkers, Object(memory.read()).handedOver], [6, true])
     size = 7
     events.publish({ type: 'scale.changed' })
-    assert.equal(memory.read().desiredWorkers, 6, 'the cluster is another master\'s now')
+    assert.equal(Object(memory.read()).desiredWorkers, 6, 'the cluster is another master\'s now')
   })
 
   test('is forgotten for good where nothing is left to go on with', () => {
@@ -185,7 +185,7 @@ describe('what is remembered', () => {
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })
-    assert.equal(memory.read().desiredWorkers, 2)
+    assert.equal(Object(memory.read()).desiredWorkers, 2)
   })
 
   test('can be restored as it was written', async () => {

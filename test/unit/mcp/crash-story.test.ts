@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crashStory } from '../../../server/mcp/texts.ts'
+import type { CrashGroupInFull } from '../../../server/api/crashes.ts'
 
 test('a crash is told with its memory, and a name of the app that has a line break in it begins no line of ours', () => {
   const feigned = '\nPREVIEW of nothing'
@@ -14,7 +15,7 @@ test('a crash is told with its memory, and a name of the app that has a line bre
     lastSeenAt: '2026-01-01T00:00:00Z',
     firstRelease: `1.0${feigned}`,
     lastRelease: '1.0',
-    notes: [{ at: '2026-01-01T00:00:00Z', actor: `ann${feigned}`, text: 'seen' }],
+    notes: [{ id: 1, at: '2026-01-01T00:00:00Z', actor: `ann${feigned}`, text: 'seen' }],
     releases: [],
     latest: {
       at: '2026-01-01T00:00:00Z',
@@ -22,12 +23,12 @@ test('a crash is told with its memory, and a name of the app that has a line bre
       worker: 3,
       uptimeMs: 1000,
       memory: { rssBytes: 100 * 2 ** 20 },
-      frames: [{ isInApp: true, function: `save${feigned}`, file: `/app/a${feigned}.js`, line: 7, source: null }],
+      frames: [{ isInApp: true, function: `save${feigned}`, file: `/app/a${feigned}.js`, line: 7, column: null, source: null }],
       causes: [],
       requests: [],
       stderr: []
     }
-  })
+  } as object as CrashGroupInFull)
   assert.match(text, /after 1 s, with 1\d\d(\.\d)? MB\./)
   assert.match(text, /> save PREVIEW of nothing \/app\/a PREVIEW of nothing\.js:7/)
   assert.deepEqual(text.split('\n').filter((line) => line.startsWith('PREVIEW')), [])
