@@ -1,6 +1,8 @@
-// Builds what runs: few files, which start much sooner than the sources: `npm run bundle`; `npm ci`, `npm pack` and a start from changed sources do it by themselves.
-// dist/<name>/ has the code of the command, of masters and of workers; dist/bundle.json says its name, and of which sources it is, as server/own-code.js reads it.
-// Beside them is what processes and threads of their own run, at the same place in each version, as a master that has run for long may start them.
+// Builds what runs: few files, which start much sooner than the sources: `npm run bundle`; `npm ci`, `npm pack` and a
+// start from changed sources do it by themselves. dist/<name>/ has the code of the command, of masters and of workers;
+// dist/bundle.json says its name, and of which sources it is, as server/own-code.js reads it. Beside them is what
+// processes and threads of their own run, at the same place in each version, as a master that has run for long may
+// start them.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -28,31 +30,17 @@ const OF_OURS = 'node22.19'
 /** How a source names a file at its side, or elsewhere in the installation. */
 const FILE_BESIDE = /new URL\('([^']+)', import\.meta\.url\)/g
 /** What processes and threads of their own run. */
-const SCRIPTS = [
-  'workers/old-node.cjs',
-  'workers/preload.cjs',
-  'workers/preload.ts',
-  'server/cluster/name-keeping-thread.ts',
-  'server/cluster/unix-binder.ts',
-  'server/config/file-loader.ts',
-  'server/config/loading-guard.ts',
-  'server/diagnostics/heap-look.ts',
-  'server/fleet/unpack-thread.ts',
-  'server/handover/hand-on-sockets.ts',
-  'server/handover/take-sockets.ts',
-  'server/import/ecosystem-process.ts',
-  'server/logs/archiver.ts',
-  'server/logs/search-thread.ts',
-  'server/programs/as-user.ts',
-  'server/programs/call-helper.ts',
-  'server/programs/launcher.ts'
-]
+const SCRIPTS = ['workers/old-node.cjs', 'workers/preload.cjs', 'workers/preload.ts',
+  'server/cluster/name-keeping-thread.ts', 'server/cluster/unix-binder.ts', 'server/config/file-loader.ts',
+  'server/config/loading-guard.ts', 'server/diagnostics/heap-look.ts', 'server/fleet/unpack-thread.ts',
+  'server/handover/hand-on-sockets.ts', 'server/handover/take-sockets.ts', 'server/import/ecosystem-process.ts',
+  'server/logs/archiver.ts', 'server/logs/search-thread.ts', 'server/programs/as-user.ts',
+  'server/programs/call-helper.ts', 'server/programs/launcher.ts']
 /** What the keeper loads, what a master loads until its first worker starts, and what commands do. */
-const PARTS = Object.freeze({
-  keeper: ['command-line.ts', 'keeper/keeper.ts'],
+const PARTS = Object.freeze({ keeper: ['command-line.ts', 'keeper/keeper.ts'],
   start: ['cli/program.ts', 'config/config.ts', 'host/master.ts'],
-  client: ['cli/program.ts', 'cli/apps-commands.ts', 'cli/client-commands.ts', 'cli/completion.ts', 'cli/import.ts', 'cli/top-command.ts']
-})
+  client: ['cli/program.ts', 'cli/apps-commands.ts', 'cli/client-commands.ts', 'cli/completion.ts', 'cli/import.ts',
+    'cli/top-command.ts'] })
 /** Modules that say something else in a bundle. */
 const OTHERWISE: Readonly<Record<string, (place: Place) => string>> = Object.freeze({
   'server/config/option-list.ts': optionListText,
@@ -68,25 +56,39 @@ await makeBundle()
 
 async function makeBundle () {
   const modules = new Set(['build/bundle.ts', 'build/option-list.ts'].map(fromTop))
-  let partOf: ReturnType<typeof partsOf> | undefined
+  let partOf:
+    | ReturnType<typeof partsOf>
+    | undefined
   // What a module of the first ones imports goes with it.
-  const groups = ['keeper', 'both', 'start', 'shared', 'client'].map((part, index, { length }) => ({
-    debugName: part,
+  const groups = ['keeper', 'both', 'start', 'shared', 'client'].map((part, index, { length }) => ({ debugName: part,
     priority: length - index,
-    name: (module: string, known: Modules) => (partOf ??= partsOf(known))(module) === part ? part : null
-  }))
-  const server = await generate({ 'command-line': 'server/command-line.ts', index: 'server/index.ts', 'not-loaded': 'server/not-loaded.ts' }, { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', codeSplitting: { groups } }, '../')
-  const worker = await generate({ worker: 'workers/boot.ts' }, { format: 'cjs', entryFileNames: '[name].cjs', codeSplitting: false }, '../')
+    name: (module: string, known: Modules) => (partOf ??= partsOf(known))(module) === part ? part : null })
+  )
+  const server = await generate({ 'command-line': 'server/command-line.ts', index: 'server/index.ts',
+    'not-loaded': 'server/not-loaded.ts' }, { format: 'esm', entryFileNames: '[name].js',
+    chunkFileNames: '[name]-[hash].js', codeSplitting: { groups } }, '../')
+  const worker = await generate({ worker: 'workers/boot.ts' }, { format: 'cjs', entryFileNames: '[name].cjs',
+    codeSplitting: false }, '../')
   const scripts: Chunk[] = [...worker]
   for (const file of SCRIPTS) {
     const { name, ext } = path.parse(file)
-    scripts.push(...await generate({ [name]: file }, { format: ext === '.cjs' ? 'cjs' : 'esm', entryFileNames: ext === '.cjs' ? '[name].cjs' : '[name].js', codeSplitting: false }, './'))
+    scripts.push(
+      ...await generate({ [name]: file }, { format: ext === '.cjs' ? 'cjs' : 'esm',
+        entryFileNames: ext === '.cjs' ? '[name].cjs' : '[name].js', codeSplitting: false }, './')
+    )
   }
-  const pages = await Promise.all(readdirSync(fromTop('public')).filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts')).map((name) => pageFile(name, modules)))
-  write({ chunks: [...server, ...worker, ...pages], scripts }, [...modules].filter((module) => path.isAbsolute(module) && !isPackage(module)))
+  const pages = await Promise.all(
+    readdirSync(fromTop('public')).filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts')).map((name) =>
+      pageFile(name, modules)
+    )
+  )
+  write({ chunks: [...server, ...worker, ...pages], scripts },
+    [...modules].filter((module) => path.isAbsolute(module) && !isPackage(module)))
 
-  /** @param toScripts from the files that are made */
-  async function generate (input: Record<string, string>, output: OutputOptions & { format: 'esm' | 'cjs' }, toScripts: string): Promise<Chunk[]> {
+  /** `toScripts`: from the files that are made */
+  async function generate (input: Record<string, string>, output: OutputOptions & { format: 'esm' | 'cjs' },
+    toScripts: string): Promise<Chunk[]>
+  {
     const isOfApps = Object.values(input).every((file) => file.startsWith('workers/'))
     const build = await rolldown({
       input: Object.fromEntries(Object.entries(input).map(([name, file]) => [name, fromTop(file)])),
@@ -107,12 +109,17 @@ async function pageFile (name: string, modules: Set<string>): Promise<Chunk> {
   modules.add(file)
   const { code, errors } = await transform(file, await readFile(file, 'utf8'))
   if (errors.length > 0) throw errors[0]
-  return { fileName: `public/${name.replace(/\.ts$/, '.js')}`, code: code.replace(/((?:from |import[ (])"\.\/[\w-]+)\.ts"/g, '$1.js"') }
+  return { fileName: `public/${name.replace(/\.ts$/, '.js')}`,
+    code: code.replace(/((?:from |import[ (])"\.\/[\w-]+)\.ts"/g, '$1.js"') }
 }
 
 /** @returns the file that a module is put into; null: it is loaded later, with what needs it */
 function partsOf (known: Modules): (module: string) => string | null {
-  const { keeper, start, client } = Object.fromEntries(Object.entries(PARTS).map(([name, files]) => [name, reachedFrom(files.map((file) => fromTop(`server/${file}`)), known)]))
+  const { keeper, start, client } = Object.fromEntries(
+    Object.entries(PARTS).map(([name, files]) => [name, reachedFrom(files.map((file) =>
+      fromTop(`server/${file}`)
+    ), known)])
+  )
   return (module) => {
     if (keeper.has(module)) return 'keeper'
     if (start.has(module)) return client.has(module) ? 'both' : 'start'
@@ -131,53 +138,64 @@ function reachedFrom (modules: string[], known: Modules): Set<string> {
 
 type Place = {
   /** of the file that is made */
-  format: 'esm' | 'cjs'
+  format:
+    | 'esm'
+    | 'cjs',
   /** from that file */
-  toScripts: string
+  toScripts: string,
   /** gets all that are read */
   modules: Set<string>
 }
 
 function ownPlugin (place: Place): Plugin {
-  return {
-    name: 'own',
-    resolveId: placeOf,
-    load: (module) => textOf(module, place),
-    generateBundle () {
-      for (const module of this.getModuleIds()) place.modules.add(module)
-    }
-  }
+  return { name: 'own', resolveId: placeOf, load: (module) => textOf(module, place), generateBundle () {
+    for (const module of this.getModuleIds()) place.modules.add(module)
+  } }
 }
 
 /**
- * Parts of Node are required: where an ES module imports one, Node reads all that it exports, and so loads what nobody has asked for.
- * For node:http that is Node's own client for fetch and WebSocket, as large as all of ours.
+ * Parts of Node are required: where an ES module imports one, Node reads all that it exports, and so loads what nobody
+ * has asked for. For node:http that is Node's own client for fetch and WebSocket, as large as all of ours.
  */
 function placeOf (name: string, importer: string | undefined, { kind, isEntry }: { kind: string, isEntry: boolean }) {
-  if (name.startsWith('node:')) return kind === 'import-statement' && path.isAbsolute(importer ?? '') ? { id: BUILTIN + name } : { id: name, external: true }
+  if (name.startsWith('node:'))
+    return kind === 'import-statement' && path.isAbsolute(importer ?? '')
+      ? { id: BUILTIN + name }
+      : { id: name, external: true }
   const isOurs = isEntry || /^[./\0]/.test(name) || INSIDE.includes(name) || isPackage(importer ?? '')
   return isOurs ? null : { id: name, external: true }
 }
 
 /** @returns null: as it is on the disk */
 async function textOf (module: string, place: Place): Promise<LoadResult> {
-  if (module.startsWith(BUILTIN)) return { code: `module.exports = require(${JSON.stringify(module.slice(BUILTIN.length))})`, moduleType: 'js' }
+  if (module.startsWith(BUILTIN))
+    return { code: `module.exports = require(${JSON.stringify(module.slice(BUILTIN.length))})`, moduleType: 'js' }
   if (isPackage(module) || !/\.(ts|cjs)$/.test(module)) return null
   const file = path.relative(ROOT, module)
-  return { code: Object.hasOwn(OTHERWISE, file) ? OTHERWISE[file](place) : withPlaces(await readFile(module, 'utf8'), file, place), moduleType: module.endsWith('.ts') ? 'ts' : 'js' }
+  return {
+    code: Object.hasOwn(OTHERWISE, file)
+      ? OTHERWISE[file](place)
+      : withPlaces(await readFile(module, 'utf8'), file, place),
+    moduleType: module.endsWith('.ts') ? 'ts' : 'js'
+  }
+}
+
+/** What a module reads is where it is in each installation. `file`: from the top. */
+function withPlaces (text: string, file: string, { format, toScripts }: Place) {
+  const here = format === 'esm'
+    ? 'import.meta.url'
+    : 'process.getBuiltinModule(\'node:url\').pathToFileURL(__filename).href'
+  return text.replaceAll(FILE_BESIDE,
+    (_, beside) => `new URL('${toScripts}../${path.join(path.dirname(file), beside)}', import.meta.url)`).replaceAll(
+      'import.meta.url',
+      here
+    )
 }
 
 /**
- * What a module reads is where it is in each installation.
- * @param file from the top
+ * V8 keeps a source with any character beyond Latin-1 in twice as many bytes. Only texts and regular expressions have
+ * such characters here, and may have them escaped.
  */
-function withPlaces (text: string, file: string, { format, toScripts }: Place) {
-  const here = format === 'esm' ? 'import.meta.url' : 'process.getBuiltinModule(\'node:url\').pathToFileURL(__filename).href'
-  return text.replaceAll(FILE_BESIDE, (_, beside) => `new URL('${toScripts}../${path.join(path.dirname(file), beside)}', import.meta.url)`)
-    .replaceAll('import.meta.url', here)
-}
-
-/** V8 keeps a source with any character beyond Latin-1 in twice as many bytes. Only texts and regular expressions have such characters here, and may have them escaped. */
 function inAscii (code: string) {
   return code.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
@@ -190,17 +208,24 @@ function isPackage (file: string) {
   return file.includes(`${path.sep}node_modules${path.sep}`)
 }
 
-/** @param sources absolute */
+/** `sources`: absolute */
 function write ({ chunks, scripts }: { chunks: Chunk[], scripts: Chunk[] }, sources: string[]) {
-  const name = createHash('sha256').update(chunks.map(({ fileName, code }) => `${fileName}\n${code}`).sort().join('\n')).digest('hex').slice(0, 12)
+  const name = createHash('sha256').update(chunks.map(({ fileName, code }) => `${fileName}\n${code}`).sort().join('\n'))
+    .digest('hex').slice(0, 12)
   const folder = path.join(DIST, name)
   // What is there may be in use.
   if (!existsSync(folder)) writeFolder(folder, chunks)
   for (const { fileName, code } of scripts) replaceFile(fileName, inAscii(code))
   replaceFile('index.js', `export * from './${name}/index.js'\n`)
-  replaceFile('bundle.json', JSON.stringify({ name, sources: Object.fromEntries(sources.sort().map((file) => [path.relative(ROOT, file), statSync(file).size])) }))
-  const others = readdirSync(DIST, { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== name).map((entry) => path.join(DIST, entry.name))
-  const newestFirst = others.map((each) => ({ each, at: statSync(each).mtimeMs })).sort((one, other) => other.at - one.at)
+  replaceFile('bundle.json',
+    JSON.stringify({ name,
+      sources: Object.fromEntries(sources.sort().map((file) => [path.relative(ROOT, file), statSync(file).size])) }))
+  const others = readdirSync(DIST, { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory() && entry.name !== name
+  ).map((entry) => path.join(DIST, entry.name))
+  const newestFirst = others.map((each) => ({ each, at: statSync(each).mtimeMs })).sort((one, other) =>
+    other.at - one.at
+  )
   for (const { each } of newestFirst.slice(KEPT - 1)) rmSync(each, { recursive: true, force: true })
 }
 

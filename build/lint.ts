@@ -2,6 +2,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { complaintsAbout } from './rooms.ts'
 
-const complaints = globSync('{server,db,workers,public}/**/*.{ts,js,cjs}').flatMap((file) => complaintsAbout(file, readFileSync(file, 'utf8')))
+const complaints = globSync('{server,db,workers,public}/**/*.{ts,js,cjs}').flatMap((file) =>
+  complaintsAbout(file, readFileSync(file, 'utf8'))
+)
 for (const complaint of complaints) console.error(complaint)
 if (complaints.length) process.exitCode = 1

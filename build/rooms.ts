@@ -11,71 +11,130 @@ const ALL = /^/
 const TABLES = ['errors.ts', 'causes.ts', 'problem.ts']
 
 /**
- * The rooms, and what each may import besides node, packages, its own files and TABLES. An arrow that is not here does not exist;
- * there is no circle among them. Paths are from server/; where two match a file, the later one holds. `may`: beginnings of paths;
+ * The rooms, and what each may import besides node, packages, its own files and TABLES. An arrow that is not here does
+ * not exist; there is no circle among them. Paths are from server/; where two match a file, the later one holds. `may`:
+ * beginnings of paths;
  * `never`: modules of node and packages.
  */
 const ROOMS: Record<string, Room> = {
   host: {
     because: 'what a process has once meets its apps here, and nobody reaches for it but those who start a master',
-    may: ['admin/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'fleet/', 'handover/', 'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
+    may: ['admin/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'fleet/', 'handover/',
+      'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
   },
-  app: {
-    because: 'an app has of the process what it is lent, and nothing global',
-    may: ['cluster/', 'config/', 'crashes/', 'deck.ts', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'telemetry/', 'vitals/', 'alerts/', '../db/', '../workers/free-memory.ts', '../workers/look-together.ts'],
-    never: OF_THE_CLUSTER
+  app: { because: 'an app has of the process what it is lent, and nothing global',
+    may: ['cluster/', 'config/', 'crashes/', 'deck.ts', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/',
+      'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'telemetry/', 'vitals/', 'alerts/', '../db/',
+      '../workers/free-memory.ts', '../workers/look-together.ts'], never: OF_THE_CLUSTER },
+  lifecycle: {
+    because:
+      'the lifecycle is pure: it imports its own files, words and the tables of errors, causes and problems alone',
+    may: ['held-words.ts'],
+    never: ALL
   },
-  lifecycle: { because: 'the lifecycle is pure: it imports its own files, words and the tables of errors, causes and problems alone', may: ['held-words.ts'], never: ALL },
-  cluster: {
-    because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',
-    may: ['lifecycle/', 'crashes/', 'launch/preloads.ts', 'programs/', 'releases/', 'system/', 'systemd/', '../workers/'],
-    never: /^(express|socket\.io|better-sqlite3)/
-  },
-  programs: { because: 'a program is heard by its system calls, whoever wants to know', may: ['system/', 'systemd/unit-of.ts', '../workers/protocol.ts', '../workers/socket-file.ts'] },
-  jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.ts', 'lifecycle/duration.ts', 'system/'], never: OF_THE_CLUSTER },
-  keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.ts', '../workers/look-together.ts', 'lifecycle/', 'system/', 'systemd/'], never: PACKAGES },
-  handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.ts'] },
-  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.ts', 'launch/node-options.ts', 'lifecycle/', 'system/app-node.ts', 'system/own-variables.ts', 'system/process-group.ts', 'system/without-url-secrets.ts', 'vitals/', '../db/cursor.ts', '../public/format.ts', '../workers/'] },
+  cluster: { because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',
+    may: ['lifecycle/', 'crashes/', 'launch/preloads.ts', 'programs/', 'releases/', 'system/', 'systemd/',
+      '../workers/'], never: /^(express|socket\.io|better-sqlite3)/ },
+  programs: { because: 'a program is heard by its system calls, whoever wants to know',
+    may: ['system/', 'systemd/unit-of.ts', '../workers/protocol.ts', '../workers/socket-file.ts'] },
+  jobs: { because: 'jobs run beside the workers, and know nothing of these',
+    may: ['cluster/command-', 'config/nearest.ts', 'lifecycle/duration.ts', 'system/'], never: OF_THE_CLUSTER },
+  keeper: { because: 'the keeper only starts masters',
+    may: ['../workers/inspector.ts', '../workers/look-together.ts', 'lifecycle/', 'system/', 'systemd/'],
+    never: PACKAGES },
+  handover: { because: 'a hand-over knows masters and what they remember',
+    may: ['keeper/', 'system/', '../db/', '../workers/descriptor.ts'] },
+  releases: { because: 'releases know nothing of the cluster that runs them',
+    may: ['config/release-id.ts', 'launch/node-options.ts', 'lifecycle/', 'system/app-node.ts',
+      'system/own-variables.ts', 'system/process-group.ts', 'system/without-url-secrets.ts', 'vitals/',
+      '../db/cursor.ts', '../public/format.ts', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
-  logs: { because: 'logs are kept without knowing who reads them', may: ['system/', '../public/log-levels.ts', '../public/log-query.ts'] },
-  diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/built.ts', 'system/json-file.ts', '../workers/free-memory.ts'] },
-  doctor: { because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed', may: ['config/', 'lifecycle/rollout/strategy.ts', 'releases/', 'system/', 'systemd/', '../public/command-text.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
-  alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert-kinds.ts', 'system/closing.ts', 'system/loopback.ts'] },
-  telemetry: { because: 'collectors are told what the rooms hand over', may: ['events/', 'system/', '../public/log-levels.ts', '../workers/protocol.ts'], never: OF_THE_CLUSTER },
+  logs: { because: 'logs are kept without knowing who reads them',
+    may: ['system/', '../public/log-levels.ts', '../public/log-query.ts'] },
+  diagnostics: { because: 'diagnostics reach the workers through what they are handed',
+    may: ['system/built.ts', 'system/json-file.ts', '../workers/free-memory.ts'] },
+  doctor: {
+    because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed',
+    may: ['config/', 'lifecycle/rollout/strategy.ts', 'releases/', 'system/', 'systemd/', '../public/command-text.ts',
+      '../public/format.ts'],
+    never: OF_THE_CLUSTER
+  },
+  alerts: { because: 'alerts hear the events alone',
+    may: ['events/', 'config/alert-kinds.ts', 'system/closing.ts', 'system/loopback.ts'] },
+  telemetry: { because: 'collectors are told what the rooms hand over',
+    may: ['events/', 'system/', '../public/log-levels.ts', '../workers/protocol.ts'], never: OF_THE_CLUSTER },
   events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.ts'] },
-  config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.ts', 'lifecycle/ready-line.ts', 'system/app-node.ts', 'system/built.ts', 'system/loopback.ts', 'system/trust.ts', 'system/without-url-secrets.ts', 'system/working-folder.ts'] },
+  config: { because: 'the configuration knows nobody whom it configures',
+    may: ['launch/', 'lifecycle/duration.ts', 'lifecycle/ready-line.ts', 'system/app-node.ts', 'system/built.ts',
+      'system/loopback.ts', 'system/trust.ts', 'system/without-url-secrets.ts', 'system/working-folder.ts'] },
   launch: { because: 'what would run is told by the files alone', may: [], never: PACKAGES },
   system: { because: 'the system below knows nobody above', may: ['run-on.js', '../db/lock.ts'] },
-  systemd: { because: 'the service manager is told what the rooms hand over', may: ['run-on.js', 'system/', 'health.ts', '../workers/socket-file.ts'] },
-  admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.ts', 'mcp/', 'system/connection-owner.ts', 'system/heap.ts', 'telemetry/'], never: OF_THE_CLUSTER },
-  mcp: { because: 'agents ask by the API alone', may: ['api/', 'config/', 'manual.ts', 'preview-facts.ts', 'system/one-line.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
-  api: { because: ADMIN, may: ['config/', 'crash-issue.ts', 'doctor/finding.ts', 'events/kinds.ts', 'events/notices.ts', 'vitals/columns.ts', '../public/flame-tree.ts', '../public/log-levels.ts', '../public/log-query.ts'], never: OF_THE_CLUSTER },
-  dashboard: { because: ADMIN, may: ['api/', 'config/', 'crash-issue.ts', 'cron-words.ts', 'doctor/finding.ts', 'doctor/node-lines.ts', 'events/', 'held-words.ts', 'health.ts', 'last-known.ts', 'manual.ts', 'preview-facts.ts', 'system/built.ts', 'system/loopback.ts', '../public/'], never: OF_THE_CLUSTER },
-  fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.ts', 'config/app-states.ts', 'config/line-place.ts', 'config/member-name.ts', 'health.ts', 'last-known.ts', 'system/', '../public/format.ts'], never: OF_THE_CLUSTER },
-  import: { because: 'what PM2 was told is read without a master', may: ['config/', 'launch/packages.ts', 'lifecycle/duration.ts', 'system/built.ts', 'system/home-folder.ts', 'system/one-line.ts', 'system/own-variables.ts', 'system/process-owner.ts', 'system/trust.ts', 'system/user.ts'], never: OF_THE_CLUSTER },
-  library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.ts', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['run-on.js', 'keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/', 'events/kinds.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/', 'manual.ts', 'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/built.ts', 'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts', 'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts', 'system/own-variables.ts', 'system/place-text.ts', 'system/process-identity.ts', 'system/process-owner.ts', 'system/process-tree.ts', 'system/recipient.ts', 'system/running-decks.ts', 'system/shell-limits.ts', 'system/start-trace.ts', 'system/trust.ts', 'system/user.ts', 'system/wait-at-most.ts', 'system/working-folder.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
-  'cli/start.ts': { because: 'the command that becomes a master loads it, and asks nothing else of it', may: ['cli/', 'config/', 'host/host-master.ts', 'host/master.ts', 'keeper/link.ts', 'system/'], never: OF_THE_CLUSTER },
-  '../workers': { because: 'workers run inside the app: they import node and their siblings alone', may: [], never: PACKAGES },
-  '../workers/demo': { because: 'the demo runs inside the app: it imports node and its siblings alone', may: [], never: PACKAGES },
+  systemd: { because: 'the service manager is told what the rooms hand over',
+    may: ['run-on.js', 'system/', 'health.ts', '../workers/socket-file.ts'] },
+  admin: { because: ADMIN,
+    may: ['api/', 'dashboard/', 'health.ts', 'mcp/', 'system/connection-owner.ts', 'system/heap.ts', 'telemetry/'],
+    never: OF_THE_CLUSTER },
+  mcp: { because: 'agents ask by the API alone',
+    may: ['api/', 'config/', 'manual.ts', 'preview-facts.ts', 'system/one-line.ts', '../public/format.ts'],
+    never: OF_THE_CLUSTER },
+  api: { because: ADMIN,
+    may: ['config/', 'crash-issue.ts', 'doctor/finding.ts', 'events/kinds.ts', 'events/notices.ts', 'vitals/columns.ts',
+      '../public/flame-tree.ts', '../public/log-levels.ts', '../public/log-query.ts'], never: OF_THE_CLUSTER },
+  dashboard: { because: ADMIN,
+    may: ['api/', 'config/', 'crash-issue.ts', 'cron-words.ts', 'doctor/finding.ts', 'doctor/node-lines.ts', 'events/',
+      'held-words.ts', 'health.ts', 'last-known.ts', 'manual.ts', 'preview-facts.ts', 'system/built.ts',
+      'system/loopback.ts', '../public/'], never: OF_THE_CLUSTER },
+  fleet: { because: 'a fleet knows its deck, and nobody who asks it',
+    may: ['config/actor-names.ts', 'config/app-states.ts', 'config/line-place.ts', 'config/member-name.ts', 'health.ts',
+      'last-known.ts', 'system/', '../public/format.ts'], never: OF_THE_CLUSTER },
+  import: { because: 'what PM2 was told is read without a master',
+    may: ['config/', 'launch/packages.ts', 'lifecycle/duration.ts', 'system/built.ts', 'system/home-folder.ts',
+      'system/one-line.ts', 'system/own-variables.ts', 'system/process-owner.ts', 'system/trust.ts', 'system/user.ts'],
+    never: OF_THE_CLUSTER },
+  library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.ts', 'config/'],
+    never: OF_THE_CLUSTER },
+  cli: { because: 'the commands talk to a master through its admin API alone',
+    may: ['run-on.js', 'keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/',
+      'events/kinds.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/', 'manual.ts',
+      'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/built.ts',
+      'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts',
+      'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts',
+      'system/own-variables.ts', 'system/place-text.ts', 'system/process-identity.ts', 'system/process-owner.ts',
+      'system/process-tree.ts', 'system/recipient.ts', 'system/running-decks.ts', 'system/shell-limits.ts',
+      'system/start-trace.ts', 'system/trust.ts', 'system/user.ts', 'system/wait-at-most.ts',
+      'system/working-folder.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
+  'cli/start.ts': { because: 'the command that becomes a master loads it, and asks nothing else of it',
+    may: ['cli/', 'config/', 'host/host-master.ts', 'host/master.ts', 'keeper/link.ts', 'system/'],
+    never: OF_THE_CLUSTER },
+  '../workers': { because: 'workers run inside the app: they import node and their siblings alone', may: [],
+    never: PACKAGES },
+  '../workers/demo': { because: 'the demo runs inside the app: it imports node and its siblings alone', may: [],
+    never: PACKAGES },
   '../workers/protocol.ts': { because: 'both sides import the protocol, so it imports nothing', may: [], never: ALL },
-  '../db': { because: 'the database knows no HTTP and no cluster, only the error table', may: ['errors.ts'], never: /^((node:)?(https?|http2|net|cluster|child_process)$|express|socket\.io)/ }
+  '../db': { because: 'the database knows no HTTP and no cluster, only the error table', may: ['errors.ts'],
+    never: /^((node:)?(https?|http2|net|cluster|child_process)$|express|socket\.io)/ }
 }
 
 /**
- * Everything of ours from the bottom up, by paths from server/; a folder stands for all that is in it. A type may be known to those
- * above it alone, so there is no circle among types either; so may a value, where the file that imports it is in no room.
+ * Everything of ours from the bottom up, by paths from server/; a folder stands for all that is in it. A type may be
+ * known to those above it alone, so there is no circle among types either; so may a value, where the file that imports
+ * it is in no room.
  */
-const ORDER = [
-  'node-needed.js', 'run-on.js', 'api/shapes.ts', 'errors.ts', 'causes.ts', 'problem.ts', 'cron-words.ts', 'held-words.ts', '../public/format.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/log-text.ts', '../public/readable-text.ts', '../public/flame-tree.ts', 'launch', 'events', 'lifecycle',
-  '../db', 'system', 'config', '../workers', 'systemd', 'programs', 'vitals', 'crashes', 'crash-issue.ts', 'crash-reasons.ts', 'health.ts', 'logs',
-  'releases', 'keeper', 'cluster', 'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet', 'preview.ts', 'preview-facts.ts', 'deck.ts',
-  'api', '../public', 'manual.ts', 'dashboard', 'mcp', 'admin', 'handover', 'terminal.ts', 'app', 'import',
-  'host', 'library', 'index.ts', 'not-loaded.ts', 'cli', 'command-line.ts', 'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js'
-]
+const ORDER = ['node-needed.js', 'run-on.js', 'api/shapes.ts', 'errors.ts', 'causes.ts', 'problem.ts', 'cron-words.ts',
+  'held-words.ts', '../public/format.ts', '../public/log-levels.ts', '../public/log-query.ts', '../public/log-text.ts',
+  '../public/readable-text.ts', '../public/flame-tree.ts', 'launch', 'events', 'lifecycle', '../db', 'system', 'config',
+  '../workers', 'systemd', 'programs', 'vitals', 'crashes', 'crash-issue.ts', 'crash-reasons.ts', 'health.ts', 'logs',
+  'releases', 'keeper', 'cluster', 'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet',
+  'preview.ts', 'preview-facts.ts', 'deck.ts', 'api', '../public', 'manual.ts', 'dashboard', 'mcp', 'admin', 'handover',
+  'terminal.ts', 'app', 'import', 'host', 'library', 'index.ts', 'not-loaded.ts', 'cli', 'command-line.ts',
+  'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js']
 
-/** @param file from the top @param text what it holds @returns a sentence for each import that is not as the tables have it */
+/**
+ * @param file from the top
+ * @param text what it holds
+ * @returns a sentence for each import that is not as the tables have it
+ */
 export function complaintsAbout (file: string, text: string): string[] {
   const from = fromServer(file)
   const own = placeOf(from)
@@ -83,7 +142,8 @@ export function complaintsAbout (file: string, text: string): string[] {
   const room = Object.keys(ROOMS).findLast((name) => isIn(from, name))
   return importsOf(file, text).flatMap(({ specifier, isType }) => {
     const to = specifier.startsWith('.') ? fromServer(path.posix.join(path.posix.dirname(file), specifier)) : null
-    if (room && !isType) return isAllowed(room, to, specifier) ? [] : [`${file} may not import ${specifier}: ${ROOMS[room].because}`]
+    if (room && !isType)
+      return isAllowed(room, to, specifier) ? [] : [`${file} may not import ${specifier}: ${ROOMS[room].because}`]
     const place = to === null ? -1 : placeOf(to)
     return place > own ? [`${file} may not know ${specifier}: ${ORDER[place]} is above ${ORDER[own]} in ORDER`] : []
   })
@@ -99,10 +159,15 @@ function importsOf (file: string, text: string): { specifier: string, isType: bo
   const { staticImports, staticExports, dynamicImports } = parseSync(file, text).module
   const values = new Set(dynamicImports.map(({ start }) => start))
   return [
-    ...staticImports.map(({ moduleRequest, entries }) => ({ specifier: moduleRequest.value, isType: entries.length > 0 && entries.every(({ isType }) => isType) })),
-    ...staticExports.flatMap(({ entries }) => entries).flatMap(({ moduleRequest, isType }) => moduleRequest ? { specifier: moduleRequest.value, isType } : []),
+    ...staticImports.map(({ moduleRequest, entries }) => ({ specifier: moduleRequest.value,
+      isType: entries.length > 0 && entries.every(({ isType }) => isType) })
+    ),
+    ...staticExports.flatMap(({ entries }) => entries).flatMap(({ moduleRequest, isType }) =>
+      moduleRequest ? { specifier: moduleRequest.value, isType } : []
+    ),
     // The parser lists no import('…') of a type.
-    ...Array.from(text.matchAll(/\bimport\('([^']+)'\)/g), ({ index, 1: specifier }) => ({ specifier, isType: !values.has(index) }))
+    ...Array.from(text.matchAll(/\bimport\('([^']+)'\)/g),
+      ({ index, 1: specifier }) => ({ specifier, isType: !values.has(index) }))
   ]
 }
 

@@ -10,9 +10,13 @@ type KeptAnswer = { key: string, request: string, answer: string, at: number }
 export type Answers = ReturnType<typeof createAnswers>
 
 export function createAnswers (db: Db) {
-  const insert = db.prepare('INSERT OR REPLACE INTO answers (key, request, answer, at_ms) VALUES (@key, @request, @answer, @at)')
+  const insert = db.prepare(
+    'INSERT OR REPLACE INTO answers (key, request, answer, at_ms) VALUES (@key, @request, @answer, @at)'
+  )
   const byKey: Rows<KeptAnswer> = db.prepare('SELECT key, request, answer, at_ms AS at FROM answers WHERE key = ?')
-  const removeSurplus = db.prepare('DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY at_ms DESC LIMIT -1 OFFSET ?)')
+  const removeSurplus = db.prepare(
+    'DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY at_ms DESC LIMIT -1 OFFSET ?)'
+  )
   const removeOld = db.prepare('DELETE FROM answers WHERE at_ms < ?')
 
   const keep = db.transaction((answer: KeptAnswer, oldest: number) => {
@@ -23,8 +27,12 @@ export function createAnswers (db: Db) {
 
   return {
     /** Removes answers that are older than `oldest`. */
-    keep (answer: KeptAnswer, { oldest }: { oldest: number }) { keep(answer, oldest) },
+    keep (answer: KeptAnswer, { oldest }: { oldest: number }) {
+      keep(answer, oldest)
+    },
 
-    find (key: string): KeptAnswer | null { return byKey.get(key) ?? null }
+    find (key: string): KeptAnswer | null {
+      return byKey.get(key) ?? null
+    }
   }
 }

@@ -3,12 +3,9 @@ const QUERY_MS = 4
 
 /**
  * Limits the time of a query. SQLite runs in this thread, so a query whose time is spent stops and returns a cursor.
- * @param clock monotonic ms
+ * `clock`: monotonic ms.
  */
 export function startBudget (clock: () => number, ms: number = QUERY_MS) {
   const startedAt = clock()
-  return {
-    elapsedMs: () => clock() - startedAt,
-    isSpent: () => clock() - startedAt >= ms
-  }
+  return { elapsedMs: () => clock() - startedAt, isSpent: () => clock() - startedAt >= ms }
 }

@@ -5,18 +5,21 @@ import { createCrashes, toExpression, type CrashRecord } from './crashes.ts'
 import { statementCache, type Db } from './sqlite.ts'
 import type { CrashGroup as ShownCrashGroup } from '../server/api/shapes.ts'
 
-/** The orders of a list, all with the highest first. `kind`: of its cursors; `column`: what it is sorted by; `rankOf`: the value of that. */
-const SORTS = Object.freeze({
-  last: { kind: 'c', column: 'last_crash', rankOf: ({ lastCrash }: GroupRow) => lastCrash },
+/**
+ * The orders of a list, all with the highest first. `kind`: of its cursors; `column`: what it is sorted by; `rankOf`:
+ * the value of that.
+ */
+const SORTS = Object.freeze({ last: { kind: 'c', column: 'last_crash', rankOf: ({ lastCrash }: GroupRow) => lastCrash },
   count: { kind: 'n', column: 'count', rankOf: ({ count }: GroupRow) => count },
-  first: { kind: 'f', column: 'id', rankOf: ({ id }: GroupRow) => id }
-})
+  first: { kind: 'f', column: 'id', rankOf: ({ id }: GroupRow) => id } })
 const MAX_GROUPS = 1000
 const MAX_RELEASES = 50
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_MESSAGE_CHARS = 2000
-const NO_CRASHES: Readonly<Pick<GroupRow, 'state' | 'returnedMs' | 'count'>> = Object.freeze({ state: 'open', returnedMs: null, count: 0 })
-const COLUMNS = `id, fingerprint, state, kind, cause, error_name AS errorName, message, culprit, first_ms AS firstMs, last_ms AS lastMs, count,
+const NO_CRASHES: Readonly<Pick<GroupRow, 'state' | 'returnedMs' | 'count'>> = Object.freeze({ state: 'open',
+  returnedMs: null, count: 0 })
+const COLUMNS =
+  `id, fingerprint, state, kind, cause, error_name AS errorName, message, culprit, first_ms AS firstMs, last_ms AS lastMs, count,
   first_release AS firstRelease, last_release AS lastRelease, last_crash AS lastCrash, state_ms AS stateMs, state_actor AS stateChangedBy,
   returned_ms AS returnedMs, assignee,
   (SELECT max(CAST(substr(release, 2) AS INTEGER)) FROM crash_releases WHERE crash_group = crash_groups.id) AS highestRelease`
@@ -27,8 +30,8 @@ type Rows<Row> = import('./sqlite.ts').Rows<Row>
 
 /** Crashes with the same cause and stack. */
 export type CrashGroup = Omit<ShownCrashGroup, 'kind' | 'cause' | 'goneSince' | 'isNewInRelease' | 'hasReturned'> & {
-  kind: string
-  cause: string
+  kind: string,
+  cause: string,
   /** the n of the highest release `r<n>` that crashed so */
   highestRelease: number | null
 }
@@ -36,13 +39,19 @@ export type CrashGroup = Omit<ShownCrashGroup, 'kind' | 'cause' | 'goneSince' | 
 type PlainColumns = Omit<CrashGroup, 'firstSeenAt' | 'lastSeenAt' | 'stateChangedAt' | 'returnedAt'>
 type GroupRow = PlainColumns & { firstMs: number, lastMs: number, stateMs: number | null, returnedMs: number | null }
 type ReleaseRow = { release: string, count: number, firstMs: number, lastMs: number }
-type Filters = { state?: GroupState, fingerprint?: string, q?: string, release?: string, since?: number, sort?: GroupSort }
-export type GroupQuery = Filters & { limit?: number, cursor?: string | null }
+type Filters = { state?: GroupState, fingerprint?: string, q?: string, release?: string, since?: number,
+  sort?: GroupSort }
+export type GroupQuery =
+  & Filters
+  & { limit?: number, cursor?: string | null }
 /** `crash`: its id */
 type Recorded = { crash: number, group: number, isNew: boolean, hasReturned: boolean, isMuted: boolean, count: number }
 
 /** Counts every crash in its group and keeps a few samples. Its size is limited, however many crashes there are. */
-export function createCrashGroups (db: Db, { random = Math.random, limits = { maxGroups: MAX_GROUPS, maxBytes: MAX_BYTES } }: { random?: () => number, limits?: { maxGroups: number, maxBytes: number } } = {}) {
+export function createCrashGroups (db: Db,
+  { random = Math.random, limits = { maxGroups: MAX_GROUPS, maxBytes: MAX_BYTES } }: { random?: () => number,
+    limits?: { maxGroups: number, maxBytes: number } } = {})
+{
   const crashes = createCrashes(db, { random })
   const hours = createCrashHours(db)
   const notes = createCrashNotes(db)
@@ -61,14 +70,22 @@ export function createCrashGroups (db: Db, { random = Math.random, limits = { ma
   const trimReleases = db.prepare(`
     DELETE FROM crash_releases WHERE crash_group = @id AND release NOT IN
       (SELECT release FROM crash_releases WHERE crash_group = @id ORDER BY last_ms DESC LIMIT ${MAX_RELEASES})`)
-  const releasesOf: Rows<ReleaseRow> = db.prepare('SELECT release, count, first_ms AS firstMs, last_ms AS lastMs FROM crash_releases WHERE crash_group = ? ORDER BY last_ms DESC')
-  const setState = db.prepare('UPDATE crash_groups SET state = @state, state_ms = @atMs, state_actor = @actor, returned_ms = NULL WHERE id = @id')
+  const releasesOf: Rows<ReleaseRow> = db.prepare(
+    'SELECT release, count, first_ms AS firstMs, last_ms AS lastMs FROM crash_releases WHERE crash_group = ? ORDER BY last_ms DESC'
+  )
+  const setState = db.prepare(
+    'UPDATE crash_groups SET state = @state, state_ms = @atMs, state_actor = @actor, returned_ms = NULL WHERE id = @id'
+  )
   const setAssignee = db.prepare('UPDATE crash_groups SET assignee = @assignee WHERE id = @id')
-  const countByState: Rows<{ state: GroupState, count: number }> = db.prepare('SELECT state, count(*) AS count FROM crash_groups GROUP BY state')
+  const countByState: Rows<{ state: GroupState, count: number }> = db.prepare(
+    'SELECT state, count(*) AS count FROM crash_groups GROUP BY state'
+  )
   const groupCount = db.prepare('SELECT count(*) FROM crash_groups').pluck()
   const oldest = db.prepare('SELECT id FROM crash_groups ORDER BY last_crash LIMIT 1').pluck()
   const oldestThick = db.prepare('SELECT crash_group FROM crashes WHERE place > 1 ORDER BY id LIMIT 1').pluck()
-  const expired: Rows<{ id: number }> = db.prepare('SELECT id FROM crash_groups WHERE last_ms < ? ORDER BY last_crash LIMIT ?')
+  const expired: Rows<{ id: number }> = db.prepare(
+    'SELECT id FROM crash_groups WHERE last_ms < ? ORDER BY last_crash LIMIT ?'
+  )
   const remove = db.prepare('DELETE FROM crash_groups WHERE id = ?')
   const prepare = statementCache(db)
   const store = db.transaction(storeCrash)
@@ -92,37 +109,44 @@ export function createCrashGroups (db: Db, { random = Math.random, limits = { ma
     removeNote: notes.remove,
 
     /**
-     * @param query `q`: words of a message or a stack; `release`: crashed in it; `since`: crashed since then, ms
+     * `query`: `q`: words of a message or a stack; `release`: crashed in it; `since`: crashed since then, ms.
      * @throws {import('../server/errors.ts').DeckError} invalid-query
      */
-    page ({ state, fingerprint, q, release, since, sort = 'last', limit = 50, cursor }: GroupQuery = {}): { items: CrashGroup[], next: string | null } {
+    page (
+      { state, fingerprint, q, release, since, sort = 'last', limit = 50, cursor }: GroupQuery = {}
+    ): { items: CrashGroup[], next: string | null } {
       const { kind, column, rankOf } = SORTS[sort]
       const before = decodeRankCursor(kind, cursor)
       const place = `(${column} < @rank OR (${column} = @rank AND id < @id))`
       if (before) checkMore(place, before)
       const expression = q === undefined ? undefined : toExpression(q)
       if (expression === null) return { items: [], next: null }
-      const conditions = [
-        ...(before === null ? [] : [place]),
-        ...(state === undefined ? [] : ['state = @state']),
+      const conditions = [...(before === null ? [] : [place]), ...(state === undefined ? [] : ['state = @state']),
         ...(fingerprint === undefined ? [] : ['fingerprint = @fingerprint']),
-        ...(release === undefined ? [] : ['EXISTS (SELECT 1 FROM crash_releases WHERE crash_group = crash_groups.id AND release = @release)']),
+        ...(release === undefined
+          ? []
+          : ['EXISTS (SELECT 1 FROM crash_releases WHERE crash_group = crash_groups.id AND release = @release)']),
         ...(since === undefined ? [] : ['last_ms >= @since']),
-        ...(expression === undefined ? [] : ['id IN (SELECT value FROM json_each(@ids))'])
-      ]
+        ...(expression === undefined ? [] : ['id IN (SELECT value FROM json_each(@ids))'])]
       const ids = expression === undefined ? undefined : JSON.stringify(crashes.search(expression))
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `
-      const groups: Rows<GroupRow> = prepare(`SELECT ${COLUMNS} FROM crash_groups ${where}ORDER BY crash_groups.${column} DESC, id DESC LIMIT @limit`)
-      const rows = groups.all({ limit: limit + 1, ...before, ...givenValues({ state, fingerprint, release, since, ids }) })
+      const groups: Rows<GroupRow> = prepare(
+        `SELECT ${COLUMNS} FROM crash_groups ${where}ORDER BY crash_groups.${column} DESC, id DESC LIMIT @limit`
+      )
+      const rows = groups.all({ limit: limit + 1, ...before,
+        ...givenValues({ state, fingerprint, release, since, ids }) })
       const last = rows.length > limit ? rows[limit - 1] : null
-      return { items: rows.slice(0, limit).map(toGroup), next: last && encodeRankCursor(kind, { rank: rankOf(last), id: last.id }) }
+      return { items: rows.slice(0, limit).map(toGroup),
+        next: last && encodeRankCursor(kind, { rank: rankOf(last), id: last.id }) }
     },
 
     /** @returns how many groups there are of each state */
-    counts: (): Record<GroupState, number> => ({ open: 0, resolved: 0, muted: 0, ...Object.fromEntries(countByState.all().map(({ state, count }) => [state, count])) }),
+    counts: (): Record<GroupState, number> => ({ open: 0, resolved: 0, muted: 0,
+      ...Object.fromEntries(countByState.all().map(({ state, count }) => [state, count])) }),
 
     /** @returns whether there is such a group */
-    setState: (id: number, { state, atMs, actor }: { state: GroupState, atMs: number, actor: string }): boolean => setState.run({ id, state, atMs, actor }).changes === 1,
+    setState: (id: number, { state, atMs, actor }: { state: GroupState, atMs: number, actor: string }): boolean =>
+      setState.run({ id, state, atMs, actor }).changes === 1,
 
     /** @returns whether there is such a group */
     setAssignee: (id: number, assignee: string | null): boolean => setAssignee.run({ id, assignee }).changes === 1,
@@ -133,9 +157,11 @@ export function createCrashGroups (db: Db, { random = Math.random, limits = { ma
   function storeCrash (fingerprint: string, record: CrashRecord, { culprit }: { culprit: string | null }): Recorded {
     const { at, kind, cause, errorName, release } = record
     const atMs = Date.parse(at)
-    const facts = { fingerprint, kind, cause, errorName, message: clipText(record.errorMessage), culprit, release, atMs }
+    const facts = { fingerprint, kind, cause, errorName, message: clipText(record.errorMessage), culprit, release,
+      atMs }
     const known = byFingerprint.get(fingerprint)
-    const { id, state, returnedMs, count: before } = known ?? { ...NO_CRASHES, id: Number(insert.run(facts).lastInsertRowid) }
+    const { id, state, returnedMs, count: before } = known ??
+      { ...NO_CRASHES, id: Number(insert.run(facts).lastInsertRowid) }
     const hasReturned = state === 'resolved'
     const crash = crashes.store(id, before + 1, record)
     count.run({ ...facts, id, crash, state: hasReturned ? 'open' : state, returnedMs: hasReturned ? atMs : returnedMs })
@@ -148,10 +174,7 @@ export function createCrashGroups (db: Db, { random = Math.random, limits = { ma
     return { crash, group: id, isNew: !known, hasReturned, isMuted: state === 'muted', count: before + 1 }
   }
 
-  /**
-   * Forgets groups that have not crashed since `before`.
-   * @returns how many
-   */
+  /** Forgets groups that have not crashed since `before`. Returns how many. */
   function forgetExpired ({ before, rows }: { before: number, rows: number }): number {
     const groups = expired.all(before, rows)
     for (const { id } of groups) forgetGroup(id)
@@ -180,13 +203,9 @@ export function createCrashGroups (db: Db, { random = Math.random, limits = { ma
 }
 
 function toGroup ({ firstMs, lastMs, stateMs, returnedMs, ...group }: GroupRow): CrashGroup {
-  return {
-    ...group,
-    firstSeenAt: toIso(firstMs),
-    lastSeenAt: toIso(lastMs),
+  return { ...group, firstSeenAt: toIso(firstMs), lastSeenAt: toIso(lastMs),
     stateChangedAt: stateMs === null ? null : toIso(stateMs),
-    returnedAt: returnedMs === null ? null : toIso(returnedMs)
-  }
+    returnedAt: returnedMs === null ? null : toIso(returnedMs) }
 }
 
 function toRelease ({ release, count, firstMs, lastMs }: ReleaseRow) {

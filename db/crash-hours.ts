@@ -9,7 +9,9 @@ export function createCrashHours (db: Db) {
     INSERT INTO crash_hours (crash_group, hour, count) VALUES (@group, @hour, 1)
     ON CONFLICT (crash_group, hour) DO UPDATE SET count = count + 1`)
   const trim = db.prepare('DELETE FROM crash_hours WHERE crash_group = ? AND hour <= ?')
-  const since: Rows<{ hour: number, count: number }> = db.prepare('SELECT hour, count FROM crash_hours WHERE crash_group = ? AND hour >= ? ORDER BY hour')
+  const since: Rows<{ hour: number, count: number }> = db.prepare(
+    'SELECT hour, count FROM crash_hours WHERE crash_group = ? AND hour >= ? ORDER BY hour'
+  )
 
   return {
     count (group: number, atMs: number) {
@@ -20,7 +22,10 @@ export function createCrashHours (db: Db) {
 
     /** @returns oldest first, without hours that had none */
     list (group: number, sinceMs: number): { at: string, count: number }[] {
-      return since.all(group, Math.floor(sinceMs / HOUR_MS)).map(({ hour, count }) => ({ at: new Date(hour * HOUR_MS).toISOString(), count }))
+      return since.all(group, Math.floor(sinceMs / HOUR_MS)).map(({ hour, count }) => ({
+        at: new Date(hour * HOUR_MS).toISOString(),
+        count
+      }))
     }
   }
 }

@@ -2,17 +2,13 @@ import { DeckError } from '../server/errors.ts'
 
 /**
  * Encodes a place in a list that is read newest first. `kind` keeps a cursor of one list from being used on another.
- * @param kind one lower-case letter
- * @param beforeId the next page begins below this id
+ * `kind`: one lower-case letter; `beforeId`: the next page begins below this id.
  */
 export function encodeCursor (kind: string, beforeId: number) {
   return encodeNumbers(kind, [beforeId])
 }
 
-/**
- * @returns the page begins below this id; Infinity without a cursor
- * @throws {DeckError} `invalid-query`
- */
+/** Returns the page begins below this id; Infinity without a cursor @throws {DeckError} `invalid-query` */
 export function decodeCursor (kind: string, cursor: string | null | undefined): number {
   return decodeNumbers(kind, cursor, 1)?.[0] ?? Infinity
 }
@@ -22,11 +18,10 @@ export function encodeRankCursor (kind: string, { rank, id }: { rank: number, id
   return encodeNumbers(kind, [rank, id])
 }
 
-/**
- * @returns null without a cursor
- * @throws {DeckError} `invalid-query`
- */
-export function decodeRankCursor (kind: string, cursor: string | null | undefined): { rank: number, id: number } | null {
+/** Returns null without a cursor @throws {DeckError} `invalid-query` */
+export function decodeRankCursor (kind: string, cursor: string | null | undefined): { rank: number, id: number }
+  | null
+{
   const numbers = decodeNumbers(kind, cursor, 2)
   return numbers && { rank: numbers[0], id: numbers[1] }
 }
@@ -43,15 +38,15 @@ function decodeNumbers (kind: string, cursor: string | null | undefined, length:
   const numbers = parts.every((part) => /^\d{1,15}$/.test(part)) ? parts.map(Number) : []
   // Decoding ignores stray characters, so only a cursor that encodes back to itself is a real one.
   if (numbers.length !== length || encodeNumbers(kind, numbers) !== cursor) {
-    throw new DeckError('invalid-query', `cursor: expected the "next" of an earlier page, received ${JSON.stringify(String(cursor).slice(0, 60))}`)
+    throw new DeckError('invalid-query',
+      `cursor: expected the "next" of an earlier page, received ${JSON.stringify(String(cursor).slice(0, 60))}`)
   }
   return numbers
 }
 
 /**
- * Every cursor had a next page when it was made. If that page is gone, an empty answer would look like the end of the list.
- * @param before of decodeCursor
- * @param hasMore whether there is anything below it
+ * Every cursor had a next page when it was made. If that page is gone, an empty answer would look like the end of the
+ * list. `before`: of decodeCursor; `hasMore`: whether there is anything below it.
  * @throws {DeckError} `cursor-expired`
  */
 export function checkKept (before: number, hasMore: () => unknown) {

@@ -9,9 +9,8 @@ const MAX_LIMIT = 1000
 const FREE_ROWS = 96
 
 /**
- * Reads the history newest first, page by page, within the time that one call may hold the loop. When that is spent, the page
- * has fewer items than asked for and a cursor.
- * @param parts `clock`: monotonic ms
+ * Reads the history newest first, page by page, within the time that one call may hold the loop. When that is spent,
+ * the page has fewer items than asked for and a cursor. `parts`: `clock`: monotonic ms.
  */
 export function createEventPages (search: EventSearch, { clock }: { clock: () => number }) {
   return { page: readPage }
@@ -48,5 +47,6 @@ export function createEventPages (search: EventSearch, { clock }: { clock: () =>
 
 function checkedLimit (limit: number | undefined = 100) {
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit
-  throw new DeckError('invalid-query', `limit: expected an integer from 1 to ${MAX_LIMIT}, received ${JSON.stringify(limit)}`)
+  throw new DeckError('invalid-query',
+    `limit: expected an integer from 1 to ${MAX_LIMIT}, received ${JSON.stringify(limit)}`)
 }

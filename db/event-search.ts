@@ -7,20 +7,24 @@ import type { CountWithEnds } from './event-counts.ts'
 /** All filters given must hold. */
 export type EventQuery = {
   /** a type, several of them, one with a cause such as `worker.exited:crash`, or a family such as `worker.*` */
-  type?: string | string[]
-  cause?: string
-  slot?: number
-  worker?: number
-  release?: string
-  rollout?: number
+  type?: string | string[],
+  cause?: string,
+  slot?: number,
+  worker?: number,
+  release?: string,
+  rollout?: number,
   /** ISO 8601 or ms since the epoch; events at that time or later */
-  since?: string | number
+  since?:
+    | string
+    | number,
   /** events before that time */
-  until?: string | number
+  until?:
+    | string
+    | number,
   /** part of a message, type or cause; the case of ASCII letters does not matter */
-  q?: string
+  q?: string,
   /** 1…1000, default 100 */
-  limit?: number
+  limit?: number,
   /** the `next` of the page before */
   cursor?: string | null
 }
@@ -39,11 +43,12 @@ export type Search = { query: EventQuery, filters: Filter[], times: Times, range
 const CURSOR_KIND = 'e'
 const MAX_TYPES = 128
 const MAX_Q_CHARS = 100
-const FILTER_COLUMNS: readonly ('rollout' | 'worker' | 'cause' | 'release' | 'slot')[] = ['rollout', 'worker', 'cause', 'release', 'slot']
+const FILTER_COLUMNS: readonly ('rollout' | 'worker' | 'cause' | 'release' | 'slot')[] = ['rollout', 'worker', 'cause',
+  'release', 'slot']
 const NO_TIMES: Times = Object.freeze({ since: null, until: null })
 
-// One statement reads a chunk of index entries, and its time decides how long the next chunk is. The first is small, because
-// every row of it may have to come from the disk.
+// One statement reads a chunk of index entries, and its time decides how long the next chunk is. The first is small,
+// because every row of it may have to come from the disk.
 export const FIRST_CHUNK = 32
 const MIN_CHUNK = 16
 const MAX_CHUNK = 1024
@@ -51,13 +56,15 @@ const MAX_CHUNK = 1024
 /**
  * Turns a query into SQL: the ids it may concern, the conditions on their rows, and the index to read a chunk by.
  *
- * SQLite cannot be interrupted from its own thread, so everything is read in chunks. Each chunk is read by the filter whose
- * next few hundred matches reach furthest back; the other filters are checked on those rows alone.
+ * SQLite cannot be interrupted from its own thread, so everything is read in chunks. Each chunk is read by the filter
+ * whose next few hundred matches reach furthest back; the other filters are checked on those rows alone.
  */
 export function createEventSearch (db: Db) {
   const prepare = statementCache(db)
   // SQLite looks up a lone max() or min(), but would scan the table for both in one query.
-  const bounds: Rows<{ newest: number | null, oldest: number | null }> = db.prepare('SELECT (SELECT max(id) FROM events) AS newest, (SELECT min(id) FROM events) AS oldest')
+  const bounds: Rows<{ newest: number | null, oldest: number | null }> = db.prepare(
+    'SELECT (SELECT max(id) FROM events) AS newest, (SELECT min(id) FROM events) AS oldest'
+  )
   const newestSpan = db.prepare('SELECT max(span) FROM spans WHERE oldest_ms < ?').pluck()
   const oldestSpan = db.prepare('SELECT min(span) FROM spans WHERE newest_ms >= ?').pluck()
   // It steps from one type to the next through the index, since there are far fewer types than events.
@@ -79,26 +86,32 @@ export function createEventSearch (db: Db) {
   }
 
   /** @returns `filter` has at most `chunk` matches from `oldest` to the newest */
-  function leadingFilter (filters: Filter[], { newest, oldest }: IdRange, chunk: number): { filter: Filter | null, oldest: number } {
+  function leadingFilter (filters: Filter[], { newest, oldest }: IdRange,
+    chunk: number): { filter: Filter | null, oldest: number }
+  {
     let best: { filter: Filter | null, oldest: number } = { filter: null, oldest: Math.max(oldest, newest - chunk + 1) }
     for (const filter of filters) {
-      const sql = unionOf(filter, (condition) => `SELECT id FROM events INDEXED BY ${filter.index} WHERE ${condition} AND id BETWEEN @oldest AND @newest`)
+      const sql = unionOf(filter, (condition) =>
+        `SELECT id FROM events INDEXED BY ${filter.index} WHERE ${condition} AND id BETWEEN @oldest AND @newest`)
       const nth: Rows<{ id: number }> = prepare(`${sql} ORDER BY id DESC LIMIT 1 OFFSET @chunk`)
       const reached = nth.get({ ...branchValues(filter), newest, oldest, chunk: chunk - 1 })
       const candidate = { filter, oldest: reached?.id ?? oldest }
-      if (best.filter === null || candidate.oldest < best.oldest) best = candidate
+      if (best.filter === null || candidate.oldest < best.oldest)
+        best = candidate
     }
     return best
   }
 
-  /** @param conditions newest first */
+  /** `conditions`: newest first */
   function selectRows (lead: { filter: Filter | null }, range: IdRange, conditions: Conditions) {
     const rows: Rows<EventRow> = prepare(`${selectionOf(lead, conditions, COLUMNS)} ORDER BY id DESC`)
     return rows.iterate(valuesOf(lead, range, conditions))
   }
 
   /** Counts rows by type, cause and step of time. */
-  function selectGroups (lead: { filter: Filter | null }, range: IdRange, conditions: Conditions, stepMs: number): CountWithEnds[] {
+  function selectGroups (lead: { filter: Filter | null }, range: IdRange, conditions: Conditions,
+    stepMs: number): CountWithEnds[]
+  {
     const selection = selectionOf(lead, conditions, 'at_ms, type, cause, id')
     const groups: Rows<CountWithEnds> = prepare(`
       SELECT at_ms / @stepMs AS step, type, cause, count(*) AS count, min(at_ms) AS firstMs, max(at_ms) AS lastMs, max(id) AS lastId
@@ -110,7 +123,8 @@ export function createEventSearch (db: Db) {
     const within = `id BETWEEN @oldest AND @newest${conditions.sql}`
     return filter === null
       ? `SELECT ${columns} FROM events NOT INDEXED WHERE ${within}`
-      : unionOf(filter, (condition) => `SELECT ${columns} FROM events INDEXED BY ${filter.index} WHERE ${condition} AND ${within}`)
+      : unionOf(filter,
+        (condition) => `SELECT ${columns} FROM events INDEXED BY ${filter.index} WHERE ${condition} AND ${within}`)
   }
 
   function valuesOf ({ filter }: { filter: Filter | null }, range: IdRange, conditions: Conditions) {
@@ -156,9 +170,12 @@ export function createEventSearch (db: Db) {
 
   function expandTypes (given: string | string[]) {
     const patterns = new Set(Array.isArray(given) ? given : [given])
-    if (patterns.size > MAX_TYPES) throw new DeckError('invalid-query', `type: expected at most ${MAX_TYPES} types, received ${patterns.size}`)
+    if (patterns.size > MAX_TYPES)
+      throw new DeckError('invalid-query', `type: expected at most ${MAX_TYPES} types, received ${patterns.size}`)
     const families = [...patterns].filter((pattern) => pattern.endsWith('*'))
-    const known = patterns.size > 1 || families.length > 0 ? knownTypes.all().map(({ type }) => type) : [...patterns].map(typeOf)
+    const known = patterns.size > 1 || families.length > 0
+      ? knownTypes.all().map(({ type }) => type)
+      : [...patterns].map(typeOf)
     // Each type costs a SELECT of its own, and of a hundred that pages ask for, a history knows few.
     const exact = [...patterns].filter((pattern) => !pattern.endsWith('*') && known.includes(typeOf(pattern)))
     const members = known.filter((type) => families.some((family) => type.startsWith(family.slice(0, -1))))
@@ -172,15 +189,12 @@ function filterOf (column: string, wanted: Pick<Filter, 'values' | 'causes'>): F
   return { column: `"${column}"`, index: `events_by_${column}`, ...wanted }
 }
 
-/** @param pattern a type, or `type:cause` */
+/** `pattern`: a type, or `type:cause` */
 function typeOf (pattern: string) {
   return pattern.split(':', 1)[0]
 }
 
-/**
- * @param patterns `type:cause`
- * @param plain types of which every cause is wanted
- */
+/** `patterns`: `type:cause`; `plain`: types of which every cause is wanted */
 function causesByType (patterns: string[], plain: Set<string>) {
   const causes: Map<string, string[]> = new Map()
   for (const pattern of patterns) {
@@ -214,13 +228,16 @@ export function toConditions (query: EventQuery, filters: Filter[], { since, unt
     const prefix = column.slice(1, -1)
     const plain = conditionIn(column, prefix, wanted.filter((value) => !causes.has(value)))
     const withCause = [...causes].map(([type, names], index) => {
-      return `(${conditionIn(column, `${prefix}_${index}_`, [type])} AND ${conditionIn('cause', `${prefix}_cause_${index}_`, names)})`
+      return `(${conditionIn(column, `${prefix}_${index}_`, [type])} AND ${
+        conditionIn('cause', `${prefix}_cause_${index}_`, names)
+      })`
     })
     return withCause.length === 0 ? plain : `(${[plain, ...withCause].join(' OR ')})`
   })
   if (since !== null) parts.push('at_ms >= @since')
   if (until !== null) parts.push('at_ms < @until')
-  if (query.q) parts.push("(message LIKE @q ESCAPE '\\' OR type LIKE @q ESCAPE '\\' OR cause LIKE @q ESCAPE '\\')")
+  if (query.q)
+    parts.push('(message LIKE @q ESCAPE \'\\\' OR type LIKE @q ESCAPE \'\\\' OR cause LIKE @q ESCAPE \'\\\')')
   if (since !== null) values.since = since
   if (until !== null) values.until = until
   if (query.q) values.q = toPattern(query.q)
@@ -228,7 +245,8 @@ export function toConditions (query: EventQuery, filters: Filter[], { since, unt
 }
 
 function toPattern (q: string) {
-  if (q.length > MAX_Q_CHARS) throw new DeckError('invalid-query', `q: expected at most ${MAX_Q_CHARS} characters, received ${q.length}`)
+  if (q.length > MAX_Q_CHARS)
+    throw new DeckError('invalid-query', `q: expected at most ${MAX_Q_CHARS} characters, received ${q.length}`)
   return `%${q.replace(/[\\%_]/g, '\\$&')}%`
 }
 
@@ -236,7 +254,8 @@ function toMs (name: string, value: string | number | null | undefined): number 
   if (value === undefined || value === null || value === '') return null
   const ms = typeof value === 'number' ? value : Date.parse(value)
   if (Number.isFinite(ms)) return ms
-  throw new DeckError('invalid-query', `${name}: expected an ISO 8601 time, received ${JSON.stringify(String(value).slice(0, 60))}`)
+  throw new DeckError('invalid-query',
+    `${name}: expected an ISO 8601 time, received ${JSON.stringify(String(value).slice(0, 60))}`)
 }
 
 /** A chunk should take half a millisecond to one: short enough to stop in time, long enough to be worth a statement. */
@@ -245,7 +264,7 @@ export function resizeChunk (chunk: number, tookMs: number) {
   return tookMs > 1 ? Math.max(chunk >> 1, MIN_CHUNK) : chunk
 }
 
-/** @param before the next page begins below this id */
+/** `before`: the next page begins below this id */
 export function cursorAt (before: number) {
   return encodeCursor(CURSOR_KIND, before)
 }

@@ -5,8 +5,11 @@ import type { Db, Rows } from './sqlite.ts'
 export const SPAN_SIZE = 1024
 
 /** The columns of an event, in the order of its fields. */
-export const COLUMNS = 'id, at_ms, type, cause, slot, worker, pid, "release", rollout, actor, code, signal, uptime_ms, message, detail'
-export type EventRow = Omit<DeckEvent, 'at' | 'uptimeMs' | 'detail'> & { at_ms: number, uptime_ms: number | null, detail: string | null }
+export const COLUMNS =
+  'id, at_ms, type, cause, slot, worker, pid, "release", rollout, actor, code, signal, uptime_ms, message, detail'
+export type EventRow =
+  & Omit<DeckEvent, 'at' | 'uptimeMs' | 'detail'>
+  & { at_ms: number, uptime_ms: number | null, detail: string | null }
 
 // Crash texts come from the app and can have any length.
 const MAX_NAME_CHARS = 200
@@ -29,66 +32,36 @@ export function createEvents (db: Db) {
     ON CONFLICT (span, type, cause) DO UPDATE SET count = count + 1`)
   const byId: Rows<EventRow> = db.prepare(`SELECT ${COLUMNS} FROM events WHERE id = ?`)
 
-  return {
-    insert (event: DeckEvent) {
-      const row = toRow(event)
-      const span = Math.floor(row.id / SPAN_SIZE)
-      if (insert.run(row).changes === 0) return
-      widenSpan.run({ span, atMs: row.atMs })
-      countInSpan.run({ span, type: row.type, cause: row.cause ?? '' })
-    },
-
-    find (id: number): DeckEvent | null {
-      const row = byId.get(id)
-      return row === undefined ? null : toEvent(row)
-    }
-  }
+  return { insert (event: DeckEvent) {
+    const row = toRow(event)
+    const span = Math.floor(row.id / SPAN_SIZE)
+    if (insert.run(row).changes === 0) return
+    widenSpan.run({ span, atMs: row.atMs })
+    countInSpan.run({ span, type: row.type, cause: row.cause ?? '' })
+  }, find (id: number): DeckEvent | null {
+    const row = byId.get(id)
+    return row === undefined ? null : toEvent(row)
+  } }
 }
 
 export function toEvent ({ at_ms: atMs, uptime_ms: uptimeMs, detail, message, ...rest }: EventRow): DeckEvent {
   const { id, type, cause, slot, worker, pid, release, rollout, actor, code, signal } = rest
-  return {
-    id,
-    at: new Date(atMs).toISOString(),
-    type,
-    cause,
-    slot,
-    worker,
-    pid,
-    release,
-    rollout,
-    actor,
-    code,
-    signal,
-    uptimeMs,
-    message,
-    detail: detail === null ? null : JSON.parse(detail)
-  }
+  return { id, at: new Date(atMs).toISOString(), type, cause, slot, worker, pid, release, rollout, actor, code, signal,
+    uptimeMs, message, detail: detail === null ? null : JSON.parse(detail) }
 }
 
 function toRow (event: DeckEvent) {
-  return {
-    id: event.id,
-    atMs: Date.parse(event.at),
-    type: textOf(event.type, MAX_NAME_CHARS) ?? '',
-    cause: textOf(event.cause, MAX_NAME_CHARS),
-    slot: integerOf(event.slot),
-    worker: integerOf(event.worker),
-    pid: integerOf(event.pid),
-    release: textOf(event.release, MAX_NAME_CHARS),
-    rollout: integerOf(event.rollout),
-    actor: textOf(event.actor, MAX_NAME_CHARS),
-    code: integerOf(event.code),
-    signal: textOf(event.signal, MAX_NAME_CHARS),
-    uptimeMs: integerOf(event.uptimeMs),
-    message: textOf(event.message, MAX_MESSAGE_CHARS),
-    detail: jsonOf(withoutStory(event))
-  }
+  return { id: event.id, atMs: Date.parse(event.at), type: textOf(event.type, MAX_NAME_CHARS) ?? '',
+    cause: textOf(event.cause, MAX_NAME_CHARS), slot: integerOf(event.slot), worker: integerOf(event.worker),
+    pid: integerOf(event.pid), release: textOf(event.release, MAX_NAME_CHARS), rollout: integerOf(event.rollout),
+    actor: textOf(event.actor, MAX_NAME_CHARS), code: integerOf(event.code),
+    signal: textOf(event.signal, MAX_NAME_CHARS), uptimeMs: integerOf(event.uptimeMs),
+    message: textOf(event.message, MAX_MESSAGE_CHARS), detail: jsonOf(withoutStory(event)) }
 }
 
 /**
- * A rollout's event carries the whole rollout. What grows with the rollout is stored once, with the rollout itself, and not
- * again with each of its events.
+ * A rollout's event carries the whole rollout. What grows with the rollout is stored once, with the rollout itself, and
+ * not again with each of its events.
  */
 function withoutStory ({ type, detail }: DeckEvent) {
   if (!type.startsWith('rollout.') || !detail) return detail
@@ -114,7 +87,8 @@ function jsonOf (value: unknown): string | null {
   try {
     const whole = JSON.stringify(value)
     if (whole.length <= MAX_DETAIL_CHARS) return whole
-    const cut = JSON.stringify(value, (_key, part) => typeof part === 'string' ? textOf(part, MAX_DETAIL_STRING_CHARS) : part)
+    const cut = JSON.stringify(value, (_key, part) =>
+      typeof part === 'string' ? textOf(part, MAX_DETAIL_STRING_CHARS) : part)
     return cut.length <= MAX_DETAIL_CHARS ? cut : JSON.stringify({ truncated: true, chars: whole.length })
   } catch (error) {
     // A cycle, a BigInt or a toJSON that throws is no fault of the database.

@@ -1,10 +1,13 @@
 import type { Db, Rows } from './sqlite.ts'
 
-type Name = 'event' | 'rollout' | 'release'
+type Name =
+  | 'event'
+  | 'rollout'
+  | 'release'
 
 /**
- * Keeps the highest number that was ever used for each name, so that no id is used twice after retention has deleted rows. It
- * keeps them in memory too, for the case that the database breaks.
+ * Keeps the highest number that was ever used for each name, so that no id is used twice after retention has deleted
+ * rows. It keeps them in memory too, for the case that the database breaks.
  */
 export function createHighWater (db: Db) {
   const raiseStored = db.prepare(`
@@ -22,7 +25,9 @@ export function createHighWater (db: Db) {
     },
 
     /** @returns 0 if none was used yet */
-    read (name: Name): number { return highest.get(name) ?? 0 },
+    read (name: Name): number {
+      return highest.get(name) ?? 0
+    },
 
     adopt (other: { highest: ReadonlyMap<Name, number> }) {
       for (const [name, value] of other.highest) this.raise(name, value)

@@ -31,45 +31,62 @@ const WRITES = new Set(['record', 'write', 'setState', 'setAssignee', 'addNote',
 export const DEFAULT_RETENTION = Object.freeze({ maxAgeMs: 30 * DAY_MS, maxEvents: 1_000_000 })
 
 /**
- * What this data folder remembers. Every call is synchronous and bounded in time. If the database cannot be opened for a while,
- * as on a full disk, it uses a copy in memory: no app waits for its history.
+ * What this data folder remembers. Every call is synchronous and bounded in time. If the database cannot be opened for
+ * a while, as on a full disk, it uses a copy in memory: no app waits for its history.
  * Reads throw DeckError `history-unavailable` when the database fails; the rest throws what SQLite says.
  * @throws {DeckError} see openDatabase
  */
 export function openHistory ({ file, owner = null, now = Date.now, clock = () => performance.now(), retention = {} }: {
   /** the database, made if it is missing; `:memory:` for none */
-  file: string
+  file: string,
   /** who has the file until `takeOver`; null: nobody. Until then reads find nothing, and writes are lost */
-  owner?: string | null
+  owner?:
+    | string
+    | null,
   /** wall clock, ms since the epoch */
-  now?: () => number
+  now?: () => number,
   /** monotonic clock, ms */
-  clock?: () => number
+  clock?: () => number,
   retention?: Partial<Retention>
 }) {
   const options = { file, now, clock, retention: { ...DEFAULT_RETENTION, ...retention } }
-  let { tables, away } = owner === null ? openOrCopy(options) : { tables: openTables({ ...options, file: ':memory:' }), away: owner }
+  let { tables, away } = owner === null
+    ? openOrCopy(options)
+    : { tables: openTables({ ...options, file: ':memory:' }), away: owner }
 
   return {
     ...followTables(() => tables.reads, readOrUnavailable),
-    crashes: followTables(() => away === null ? tables.crashes : { ...tables.crashes, record: refuseToWrite }, readOrUnavailable),
+    crashes: followTables(() => away === null ? tables.crashes : { ...tables.crashes, record: refuseToWrite },
+      readOrUnavailable),
     outbox: followTables(() => tables.outbox, readOrUnavailable),
     vitals: followTables(() => tables.vitals, readOrUnavailable),
     jobRuns: followTables(() => tables.jobRuns, readOrUnavailable),
     releases: followTables(() => tables.releases),
     sessions: followTables(() => tables.sessions),
     tokens: followTables(() => tables.tokens),
-    alerts: followTables(() => away === null ? tables.alerts : { ...tables.alerts, add: refuseToWrite, change: refuseToWrite, remove: refuseToWrite }, readOrUnavailable),
+    alerts: followTables(
+      () =>
+        away === null
+          ? tables.alerts
+          : { ...tables.alerts, add: refuseToWrite, change: refuseToWrite, remove: refuseToWrite },
+      readOrUnavailable
+    ),
     answers: followTables(() => tables.answers),
 
     /** Why the database cannot be opened, so that everything is in memory alone; null: it is open. */
-    get away () { return away },
+    get away () {
+      return away
+    },
 
     /** Where a damaged database was moved when a new one took its place, else null. */
-    get movedAside () { return tables.movedAside },
+    get movedAside () {
+      return tables.movedAside
+    },
 
     /** Stores one event before it returns. Storing the same event again changes nothing. */
-    record (event: DeckEvent) { tables.write(event) },
+    record (event: DeckEvent) {
+      tables.write(event)
+    },
 
     /** @returns the highest event id ever stored, 0 if none */
     lastEventId: (): number => tables.highWater.read('event'),
@@ -112,10 +129,15 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
     },
 
     /** It may be closed twice. */
-    close () { tables.close() }
+    close () {
+      tables.close()
+    }
   }
 
-  /** What is written to the copy is lost once the database is back, and its ids would lead to something else, or to nothing. */
+  /**
+   * What is written to the copy is lost once the database is back, and its ids would lead to something else, or to
+   * nothing.
+   */
   function refuseToWrite (): never {
     throw new DeckError('history-unavailable', String(away))
   }
@@ -132,7 +154,7 @@ function openOrCopy (options: Options) {
   }
 }
 
-/** @param before of the database that this one replaces */
+/** `before`: of the database that this one replaces */
 function openTables (options: Options, before?: ReturnType<typeof createHighWater>) {
   return makeTables(openDatabase(options.file, options), options, before)
 }
@@ -141,7 +163,9 @@ function copyTables (options: Options, before?: ReturnType<typeof createHighWate
   return makeTables({ db: openCopy(options.file), movedAside: null }, options, before)
 }
 
-function makeTables ({ db, movedAside }: ReturnType<typeof openDatabase>, { now, clock, retention }: Options, before?: ReturnType<typeof createHighWater>) {
+function makeTables ({ db, movedAside }: ReturnType<typeof openDatabase>, { now, clock, retention }: Options,
+  before?: ReturnType<typeof createHighWater>)
+{
   const events = createEvents(db)
   const search = createEventSearch(db)
   const rollouts = createRollouts(db, { clock })
@@ -162,39 +186,19 @@ function makeTables ({ db, movedAside }: ReturnType<typeof openDatabase>, { now,
     if (event.type === 'release.created') highWater.raise('release', releaseNumber(event))
   })
 
-  return {
-    movedAside,
-    reads: {
-      ...createEventPages(search, { clock }),
-      ...createEventCounts(db, search, { clock }),
-      event: events.find,
-      rollout: rollouts.find,
-      rollouts: rollouts.page,
-      rolloutDurations: rollouts.durations,
-      lastRollouts: rollouts.lastOf,
-      unfinishedRollouts: rollouts.unfinished,
-      workerLives: createWorkerLives(db)
-    },
-    crashes,
-    jobRuns,
-    highWater,
-    releases: {
-      all: releases.all,
-      replace (rows: ReleaseRow[]) {
-        releases.replace(rows)
-        highWater.raise('release', Math.max(0, ...rows.map(({ number }) => number)))
-      }
-    },
-    write: (event: DeckEvent) => write.immediate(event),
-    sessions: createSessions(db),
-    tokens: createTokens(db),
-    alerts: createAlertRows(db),
-    answers: createAnswers(db),
-    outbox: createOutbox(db, { clock }),
+  return { movedAside,
+    reads: { ...createEventPages(search, { clock }), ...createEventCounts(db, search, { clock }), event: events.find,
+      rollout: rollouts.find, rollouts: rollouts.page, rolloutDurations: rollouts.durations,
+      lastRollouts: rollouts.lastOf, unfinishedRollouts: rollouts.unfinished, workerLives: createWorkerLives(db) },
+    crashes, jobRuns, highWater, releases: { all: releases.all, replace (rows: ReleaseRow[]) {
+      releases.replace(rows)
+      highWater.raise('release', Math.max(0, ...rows.map(({ number }) => number)))
+    } }, write: (event: DeckEvent) => write.immediate(event), sessions: createSessions(db), tokens: createTokens(db),
+    alerts: createAlertRows(db), answers: createAnswers(db), outbox: createOutbox(db, { clock }),
     vitals: createVitalsStore(db),
-    sweep: createRetention(db, { retention, now, clock, sweepCrashes: crashes.sweep }).sweep,
-    close: () => { db.close() }
-  }
+    sweep: createRetention(db, { retention, now, clock, sweepCrashes: crashes.sweep }).sweep, close: () => {
+      db.close()
+    } }
 }
 
 function releaseNumber ({ release }: DeckEvent) {
@@ -202,7 +206,9 @@ function releaseNumber ({ release }: DeckEvent) {
 }
 
 /** Makes a module whose calls go to the tables that are open at the time. `through` runs them all but the WRITES. */
-function followTables <Module extends object>(current: () => Module, through: <T>(call: () => T) => T = (call) => call()): Module {
+function followTables<Module extends object> (current: () => Module,
+  through: <T>(call: () => T) => T = (call) => call()): Module
+{
   const module = { ...current() }
   for (const name of Object.keys(module)) {
     const call = (...values: unknown[]) => Object(current())[name](...values)
@@ -211,7 +217,7 @@ function followTables <Module extends object>(current: () => Module, through: <T
   return module
 }
 
-function readOrUnavailable <T>(call: () => T): T {
+function readOrUnavailable<T> (call: () => T): T {
   try {
     return call()
   } catch (error) {

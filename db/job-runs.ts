@@ -12,11 +12,14 @@ const KEPT_RUNS = 1000
 
 export type { Run }
 
-const ENDS: Readonly<Record<string, Run['state']>> = Object.freeze({ 'job.succeeded': 'succeeded', 'job.failed': 'failed', 'job.command-failed': 'failed', 'job.interrupted': 'interrupted' })
+const ENDS: Readonly<Record<string, Run['state']>> = Object.freeze({ 'job.succeeded': 'succeeded',
+  'job.failed': 'failed', 'job.command-failed': 'failed', 'job.interrupted': 'interrupted' })
 
 /** Keeps the runs of jobs, and which jobs are paused, from the `job.*` events. */
 export function createJobRuns (db: Db) {
-  const insert = db.prepare("INSERT OR IGNORE INTO job_runs (id, job, state, at_ms, body) VALUES (?, ?, 'running', ?, ?)")
+  const insert = db.prepare(
+    'INSERT OR IGNORE INTO job_runs (id, job, state, at_ms, body) VALUES (?, ?, \'running\', ?, ?)'
+  )
   const update = db.prepare('UPDATE job_runs SET state = ?, body = ? WHERE id = ?')
   const setOutput = db.prepare('UPDATE job_runs SET output = ? WHERE id = ?')
   const forgetOutputs = db.prepare(`
@@ -24,18 +27,32 @@ export function createJobRuns (db: Db) {
       SELECT id FROM job_runs WHERE job = @job ORDER BY id DESC LIMIT 1 OFFSET ${KEPT_OUTPUTS})`)
   const forgetRuns = db.prepare(`
     DELETE FROM job_runs WHERE job = @job AND state != 'running' AND id <= (SELECT id FROM job_runs WHERE job = @job ORDER BY id DESC LIMIT 1 OFFSET ${KEPT_RUNS})`)
-  const byId: Rows<{ id: number, body: string, output: string | null }> = db.prepare('SELECT id, body, output FROM job_runs WHERE id = ?')
-  const unfinished: Rows<{ id: number, body: string }> = db.prepare("SELECT id, body FROM job_runs WHERE state = 'running' ORDER BY id")
-  const below: Rows<{ id: number, body: string }> = db.prepare('SELECT id, body FROM job_runs WHERE id < @before ORDER BY id DESC LIMIT @limit')
-  const belowOfJob: Rows<{ id: number, body: string }> = db.prepare('SELECT id, body FROM job_runs WHERE job = @job AND id < @before ORDER BY id DESC LIMIT @limit')
-  const endedOfJob: Rows<{ id: number, body: string }> = db.prepare("SELECT id, body FROM job_runs WHERE job = ? AND state != 'running' ORDER BY id DESC LIMIT 50")
-  const lastSucceeded: Rows<{ id: number, body: string }> = db.prepare("SELECT id, body FROM job_runs WHERE job = ? AND state = 'succeeded' ORDER BY id DESC LIMIT 1")
+  const byId: Rows<{ id: number, body: string, output: string | null }> = db.prepare(
+    'SELECT id, body, output FROM job_runs WHERE id = ?'
+  )
+  const unfinished: Rows<{ id: number, body: string }> = db.prepare(
+    'SELECT id, body FROM job_runs WHERE state = \'running\' ORDER BY id'
+  )
+  const below: Rows<{ id: number, body: string }> = db.prepare(
+    'SELECT id, body FROM job_runs WHERE id < @before ORDER BY id DESC LIMIT @limit'
+  )
+  const belowOfJob: Rows<{ id: number, body: string }> = db.prepare(
+    'SELECT id, body FROM job_runs WHERE job = @job AND id < @before ORDER BY id DESC LIMIT @limit'
+  )
+  const endedOfJob: Rows<{ id: number, body: string }> = db.prepare(
+    'SELECT id, body FROM job_runs WHERE job = ? AND state != \'running\' ORDER BY id DESC LIMIT 50'
+  )
+  const lastSucceeded: Rows<{ id: number, body: string }> = db.prepare(
+    'SELECT id, body FROM job_runs WHERE job = ? AND state = \'succeeded\' ORDER BY id DESC LIMIT 1'
+  )
   const pause = db.prepare('INSERT OR REPLACE INTO paused_jobs (job, at_ms, actor) VALUES (?, ?, ?)')
   const resume = db.prepare('DELETE FROM paused_jobs WHERE job = ?')
-  const paused: Rows<{ job: string, atMs: number, actor: string }> = db.prepare('SELECT job, at_ms AS atMs, actor FROM paused_jobs')
+  const paused: Rows<{ job: string, atMs: number, actor: string }> = db.prepare(
+    'SELECT job, at_ms AS atMs, actor FROM paused_jobs'
+  )
 
   return {
-    /** @param event `job.*` */
+    /** `event`: `job.*` */
     store (event: DeckEvent) {
       const { type, id, at, actor, detail } = event
       if (!detail) return
@@ -50,10 +67,7 @@ export function createJobRuns (db: Db) {
       if (type === 'job.resumed') resume.run(job)
     },
 
-    /**
-     * @param id of a run
-     * @param output the last part of it
-     */
+    /** `id`: of a run; `output`: the last part of it */
     keepOutput (id: number, job: string | null, output: string) {
       setOutput.run(output, id)
       forgetOutputs.run({ job: job ?? '' })
@@ -68,11 +82,9 @@ export function createJobRuns (db: Db) {
     /** @returns those whose master has ended before they did, oldest first */
     unfinished: (): Run[] => unfinished.all().map(toRun),
 
-    /**
-     * @param meant causes of an end that says nothing about the job
-     * @returns its newest run that does
-     */
-    lastOutcome: (job: string, meant: readonly string[]): Run | null => endedOfJob.all(job).map(toRun).find(({ cause }) => !meant.includes(String(cause))) ?? null,
+    /** `meant`: causes of an end that says nothing about the job. Returns its newest run that does. */
+    lastOutcome: (job: string, meant: readonly string[]): Run | null =>
+      endedOfJob.all(job).map(toRun).find(({ cause }) => !meant.includes(String(cause))) ?? null,
 
     /** @returns when it has succeeded last; null: never, as far as the runs are kept */
     lastSuccessAt (job: string): string | null {
@@ -80,13 +92,13 @@ export function createJobRuns (db: Db) {
       return row === undefined ? null : toRun(row).finishedAt
     },
 
-    paused: (): { job: string, at: string, actor: string }[] => paused.all().map(({ job, atMs, actor }) => ({ job, at: new Date(atMs).toISOString(), actor })),
+    paused: (): { job: string, at: string, actor: string }[] =>
+      paused.all().map(({ job, atMs, actor }) => ({ job, at: new Date(atMs).toISOString(), actor })),
 
-    /**
-     * Newest first.
-     * @param query `job`: undefined: all runs, null: those of no job
-     */
-    page ({ job, limit = 50, cursor }: { job?: string | null, limit?: number, cursor?: string | null } = {}): { items: Run[], next: string | null } {
+    /** Newest first. `query`: `job`: undefined: all runs, null: those of no job. */
+    page (
+      { job, limit = 50, cursor }: { job?: string | null, limit?: number, cursor?: string | null } = {}
+    ): { items: Run[], next: string | null } {
       const wanted = Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_LIMIT)
       const before = decodeCursor(CURSOR_KIND, cursor)
       const read = (count: number) => {
@@ -104,7 +116,9 @@ export function createJobRuns (db: Db) {
     const row = byId.get(detail?.run)
     if (row === undefined) return
     const state = ENDS[type]
-    const run = { ...JSON.parse(row.body), state, cause, ...(release !== null && { release }), rollout: detail?.rollout ?? null, code, signal, finishedAt: at, durationMs: detail?.durationMs ?? null, reason: state === 'succeeded' ? null : message }
+    const run = { ...JSON.parse(row.body), state, cause, ...(release !== null && { release }),
+      rollout: detail?.rollout ?? null, code, signal, finishedAt: at, durationMs: detail?.durationMs ?? null,
+      reason: state === 'succeeded' ? null : message }
     update.run(state, JSON.stringify(run), row.id)
   }
   function acknowledge ({ actor, detail }: DeckEvent) {
@@ -116,25 +130,10 @@ export function createJobRuns (db: Db) {
 }
 
 function begunRun ({ at, actor, release, pid, detail }: DeckEvent): Omit<Run, 'id'> {
-  return {
-    job: detail?.job ?? null,
-    command: detail?.command ?? null,
-    state: 'running',
-    cause: null,
-    actor: String(actor),
-    release,
-    rollout: null,
-    pid,
-    dueAt: detail?.dueAt ?? null,
-    startedAt: at,
-    finishedAt: null,
-    durationMs: null,
-    code: null,
-    signal: null,
-    reason: null,
-    acknowledgedBy: null,
-    hasTerminal: detail?.hasTerminal ?? false
-  }
+  return { job: detail?.job ?? null, command: detail?.command ?? null, state: 'running', cause: null,
+    actor: String(actor), release, rollout: null, pid, dueAt: detail?.dueAt ?? null, startedAt: at, finishedAt: null,
+    durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null,
+    hasTerminal: detail?.hasTerminal ?? false }
 }
 
 function toRun ({ id, body }: { id: number, body: string }): Run {

@@ -5,10 +5,9 @@ import { openSqlite } from './sqlite.ts'
 const held = new Set()
 
 /**
- * Takes a file for this process alone, or fails at once. SQLite uses a lock of the operating system, which ends with the
- * process and so is never stale.
- * @param file made if it is missing; nothing is written to it
- * @returns null: another process has it
+ * Takes a file for this process alone, or fails at once. SQLite uses a lock of the operating system, which ends with
+ * the process and so is never stale. `file`: made if it is missing; nothing is written to it. Returns null: another
+ * process has it.
  * @throws what SQLite says if the file cannot be opened
  */
 export function takeLock (file: string): { release: () => void } | null {

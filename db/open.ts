@@ -14,12 +14,13 @@ const WRITE_VERSION_AT = 18
 const READ_VERSION_AT = 19
 
 /**
- * Opens a database file and brings its schema up to date. A damaged file is moved aside and a new one is begun: a broken
- * history must not keep an app from serving.
- * @returns `movedAside`: where the damaged file is now
+ * Opens a database file and brings its schema up to date. A damaged file is moved aside and a new one is begun: a
+ * broken history must not keep an app from serving. Returns `movedAside`: where the damaged file is now.
  * @throws {DeckError} `data-dir-unusable`: not writable, or written by a newer version; `history-unavailable`: locked
  */
-export function openDatabase (file: string, { now = Date.now }: { now?: () => number } = {}): { db: Db, movedAside: string | null } {
+export function openDatabase (file: string,
+  { now = Date.now }: { now?: () => number } = {}): { db: Db, movedAside: string | null }
+{
   try {
     return { db: openAndMigrate(file), movedAside: null }
   } catch (error) {
@@ -30,8 +31,8 @@ export function openDatabase (file: string, { now = Date.now }: { now?: () => nu
 }
 
 /**
- * Opens a copy of a database in memory, for the time in which the file cannot be written. If SQLite cannot read the file either,
- * the copy has the content of its last checkpoint.
+ * Opens a copy of a database in memory, for the time in which the file cannot be written. If SQLite cannot read the
+ * file either, the copy has the content of its last checkpoint.
  * @param file the copy is empty if this is missing, too large or unreadable
  */
 export function openCopy (file: string): Db {
@@ -45,7 +46,8 @@ export function openCopy (file: string): Db {
 function contentOf (file: string): Buffer {
   if (statSync(file).size > MAX_COPY_BYTES) throw new RangeError('too large for a copy')
   const content = snapshotOf(file) ?? readFileSync(file)
-  // A database in memory cannot be in WAL mode, so the header has to say that it is not: sqlite.org/fileformat2.html, 1.3.
+  // A database in memory cannot be in WAL mode, so the header has to say that it is not: sqlite.org/fileformat2.html,
+  // 1.3.
   content[WRITE_VERSION_AT] = content[READ_VERSION_AT] = 1
   return content
 }
@@ -66,13 +68,14 @@ function snapshotOf (file: string): Buffer | null {
 }
 
 /**
- * Checks that openDatabase can open this file, and does not change it: another master still uses it.
- * @param file which may be missing
+ * Checks that openDatabase can open this file, and does not change it: another master still uses it. `file`: which may
+ * be missing.
  * @throws {DeckError} as openDatabase
  */
 export function checkDatabase (file: string) {
   try {
-    const db = openSqlite(existsSync(file) ? file : ':memory:', { readonly: existsSync(file), timeout: BUSY_TIMEOUT_MS })
+    const db = openSqlite(existsSync(file) ? file : ':memory:', { readonly: existsSync(file),
+      timeout: BUSY_TIMEOUT_MS })
     pendingMigrations(db)
     db.close()
   } catch (error) {
@@ -85,8 +88,8 @@ function openAndMigrate (file: string | Buffer): Db {
   try {
     // Errors of apps can hold secrets. The other files that SQLite makes get the same mode.
     if (typeof file === 'string' && !db.memory) chmodSync(file, 0o600)
-    // In WAL mode with NORMAL the operating system has each commit, so it outlives this process. A power cut can lose the newest
-    // commits, but never damages the file.
+    // In WAL mode with NORMAL the operating system has each commit, so it outlives this process. A power cut can lose
+    // the newest commits, but never damages the file.
     db.pragma('journal_mode = WAL')
     db.pragma('synchronous = NORMAL')
     db.pragma('foreign_keys = ON')
@@ -100,8 +103,8 @@ function openAndMigrate (file: string | Buffer): Db {
 }
 
 /**
- * Runs the migrations that this file has not seen, each in a transaction of its own with its `user_version`.
- * @param folder numbered files `NNN-name.sql`, append-only
+ * Runs the migrations that this file has not seen, each in a transaction of its own with its `user_version`. `folder`:
+ * numbered files `NNN-name.sql`, append-only.
  */
 export function migrateDatabase (db: Db, folder: URL = MIGRATIONS) {
   for (const { name, version } of pendingMigrations(db, folder)) {
@@ -118,7 +121,8 @@ function pendingMigrations (db: Db, folder: URL = MIGRATIONS): { name: string, v
   const steps = readdirSync(folder).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort()
   const current = Number(db.pragma('user_version', { simple: true }))
   if (current > steps.length) {
-    throw new DeckError('data-dir-unusable', `${db.name}: expected schema version ${steps.length} or older, received ${current}, from a newer clusterdeck`)
+    throw new DeckError('data-dir-unusable',
+      `${db.name}: expected schema version ${steps.length} or older, received ${current}, from a newer clusterdeck`)
   }
   return steps.map((name, index) => ({ name, version: index + 1 })).slice(current)
 }
@@ -133,8 +137,8 @@ const OUT_OF_REACH = /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY|PERM|BUSY|LOCKED|NOM
 const NO_ACCESS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'ENFILE'])
 
 /**
- * Whether the database may open later: the disk is full or read-only, it is locked, or the process has too many files open.
- * @param error as openDatabase throws it
+ * Whether the database may open later: the disk is full or read-only, it is locked, or the process has too many files
+ * open. `error`: as openDatabase throws it.
  */
 export function isOutOfReach (error: unknown): error is DeckError {
   const code = error instanceof DeckError ? sqliteCode(error.cause) : ''
@@ -158,7 +162,8 @@ function moveAside (file: string, at: number) {
 function explainError (error: unknown, file: string) {
   if (error instanceof DeckError) return error
   const code = /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error)) ? 'history-unavailable' : 'data-dir-unusable'
-  return new DeckError(code, `${file}: expected a database that can be read and written, received: ${errorText(error)}`, { cause: error })
+  return new DeckError(code, `${file}: expected a database that can be read and written, received: ${errorText(error)}`,
+    { cause: error })
 }
 
 function sqliteCode (error: unknown) {

@@ -2,21 +2,26 @@ import type { Db, Rows } from './sqlite.ts'
 
 export type ReleaseRow = {
   /** the n of `r<n>` */
-  number: number
-  outcome: string | null
+  number: number,
+  outcome:
+    | string
+    | null,
   /** wall time of its newest outcome */
-  deployedMs: number | null
-  body: Record<string, unknown>
-  arguments: { args: string[], execArgv: string[] }
+  deployedMs: number | null,
+  body: Record<string, unknown>,
+  arguments: { args: string[], execArgv: string[] },
   marks: Record<string, string>
 }
 
 /** JSON */
-type Stored = { number: number, outcome: string | null, deployedMs: number | null, body: string, arguments: string, marks: string }
+type Stored = { number: number, outcome: string | null, deployedMs: number | null, body: string, arguments: string,
+  marks: string }
 
 /** Keeps the releases, some dozens at most. */
 export function createReleaseRows (db: Db) {
-  const all: Rows<Stored> = db.prepare('SELECT number, outcome, deployed_ms AS deployedMs, body, arguments, marks FROM releases ORDER BY number')
+  const all: Rows<Stored> = db.prepare(
+    'SELECT number, outcome, deployed_ms AS deployedMs, body, arguments, marks FROM releases ORDER BY number'
+  )
   const upsert = db.prepare(`
     INSERT INTO releases (number, outcome, deployed_ms, body, arguments, marks) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (number) DO UPDATE SET outcome = excluded.outcome, deployed_ms = excluded.deployed_ms, body = excluded.body,
@@ -31,11 +36,14 @@ export function createReleaseRows (db: Db) {
 
   return {
     /** @returns oldest first */
-    all: (): ReleaseRow[] => all.all().map(({ body, arguments: words, marks, ...row }) => {
-      return { ...row, body: JSON.parse(body), arguments: JSON.parse(words), marks: JSON.parse(marks) }
-    }),
+    all: (): ReleaseRow[] =>
+      all.all().map(({ body, arguments: words, marks, ...row }) => {
+        return { ...row, body: JSON.parse(body), arguments: JSON.parse(words), marks: JSON.parse(marks) }
+      }),
 
     /** Makes the table hold these and no others. */
-    replace: (rows: ReleaseRow[]) => { replace.immediate(rows) }
+    replace: (rows: ReleaseRow[]) => {
+      replace.immediate(rows)
+    }
   }
 }

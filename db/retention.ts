@@ -7,16 +7,19 @@ export type Retention = { maxAgeMs: number, maxEvents: number }
 
 // So many rows with their index entries are deleted before the clock is read again.
 const ROWS_PER_STATEMENT = 50
-/** An app can cause these events without limit. So each has a limit of its own, a tenth of `maxEvents`, and displaces no others. */
+/**
+ * An app can cause these events without limit. So each has a limit of its own, a tenth of `maxEvents`, and displaces no
+ * others.
+ */
 const OF_APPS = ['worker.message', 'worker.listening']
 const SHARE_OF_APPS = 0.1
 
 /** Deletes what is too old or too much, oldest first, a slice at a time. */
 export function createRetention (db: Db, { retention, now, clock, sweepCrashes }: {
-  retention: Retention
-  now: () => number
+  retention: Retention,
+  now: () => number,
   /** monotonic ms */
-  clock: () => number
+  clock: () => number,
   sweepCrashes: (what: { before: number, rows: number }) => number
 }) {
   const totalOfType = db.prepare('SELECT count FROM event_totals WHERE type = ?').pluck()
@@ -28,7 +31,9 @@ export function createRetention (db: Db, { retention, now, clock, sweepCrashes }
   const deleteSurplus = db.prepare(`
     DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT @rows) AND id <= coalesce(
       (SELECT id FROM (SELECT id, type FROM events ORDER BY id LIMIT @rows) WHERE ${isOther} LIMIT 1 OFFSET @surplus - 1), 9e15)`)
-  const deleteOldestOfType = db.prepare('DELETE FROM events WHERE id IN (SELECT id FROM events WHERE type = @type ORDER BY id LIMIT @rows)')
+  const deleteOldestOfType = db.prepare(
+    'DELETE FROM events WHERE id IN (SELECT id FROM events WHERE type = @type ORDER BY id LIMIT @rows)'
+  )
   const deleteSpans = db.prepare('DELETE FROM spans WHERE span < ?')
   const deleteRollouts = db.prepare(`
     DELETE FROM rollouts WHERE id IN (SELECT id FROM rollouts ORDER BY id LIMIT @rows) AND at_ms < @before`)
@@ -43,22 +48,17 @@ export function createRetention (db: Db, { retention, now, clock, sweepCrashes }
     sweep ({ sliceRows = 500 }: { sliceRows?: number } = {}): { deleted: number, more: boolean } {
       const budget = startBudget(clock)
       const before = now() - retention.maxAgeMs
-      const kinds = [
-        ...deleteVitals,
-        (rows: number) => deleteSessions.run({ now: now(), rows }).changes,
+      const kinds = [...deleteVitals, (rows: number) => deleteSessions.run({ now: now(), rows }).changes,
         (rows: number) => sweepCrashes({ before, rows }),
         (rows: number) => deleteRollouts.run({ before, rows }).changes,
         (rows: number) => deleteJobRuns.run({ before, rows }).changes,
-        (rows: number) => deleteOld.run({ before, rows }).changes,
-        ...OF_APPS.map((type) => (rows: number) => {
+        (rows: number) => deleteOld.run({ before, rows }).changes, ...OF_APPS.map((type) => (rows: number) => {
           const surplus = Math.ceil(Number(totalOfType.get(type) ?? 0) - retention.maxEvents * SHARE_OF_APPS)
           return surplus > 0 ? deleteOldestOfType.run({ type, rows: Math.min(rows, surplus) }).changes : 0
-        }),
-        (rows: number) => {
-          const surplus = Number(totalOfOthers.get() ?? 0) - retention.maxEvents
-          return surplus > 0 ? deleteSurplus.run({ rows, surplus }).changes : 0
-        }
-      ]
+        }), (rows: number) => {
+        const surplus = Number(totalOfOthers.get() ?? 0) - retention.maxEvents
+        return surplus > 0 ? deleteSurplus.run({ rows, surplus }).changes : 0
+      }]
       let deleted = 0
       for (const deleteSome of kinds) {
         for (;;) {

@@ -11,14 +11,15 @@ const MAX_SEARCHED = 100
 const FREE_CHARS = 128 * 1024
 
 /**
- * Keeps the newest state of every rollout, with its steps, from the `rollout.*` events.
- * @param parts `clock`: monotonic ms
+ * Keeps the newest state of every rollout, with its steps, from the `rollout.*` events. `parts`: `clock`: monotonic ms.
  */
 export function createRollouts (db: Db, { clock }: { clock: () => number }) {
   const upsert = db.prepare(`
     INSERT INTO rollouts (id, kind, state, at_ms, body) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, state = excluded.state, at_ms = excluded.at_ms, body = excluded.body`)
-  const unfinished: Rows<{ body: string }> = db.prepare("SELECT body FROM rollouts WHERE state NOT IN ('succeeded', 'failed', 'rolled-back') ORDER BY id")
+  const unfinished: Rows<{ body: string }> = db.prepare(
+    'SELECT body FROM rollouts WHERE state NOT IN (\'succeeded\', \'failed\', \'rolled-back\') ORDER BY id'
+  )
   const byId: Rows<{ body: string }> = db.prepare('SELECT body FROM rollouts WHERE id = ?')
   const spans: Rows<{ startedAt: string, finishedAt: string }> = db.prepare(`
     SELECT json_extract(body, '$.startedAt') AS startedAt, json_extract(body, '$.finishedAt') AS finishedAt
@@ -27,7 +28,9 @@ export function createRollouts (db: Db, { clock }: { clock: () => number }) {
   const lastEnded: Rows<{ body: string }> = db.prepare(`
     SELECT body FROM (SELECT id, body FROM rollouts WHERE kind = @kind AND state IN ('succeeded', 'failed', 'rolled-back') ORDER BY id DESC LIMIT ${MAX_SEARCHED})
     WHERE json_array_length(body, '$.steps') = @slots ORDER BY id DESC LIMIT @limit`)
-  const below: Rows<{ id: number, body: string }> = db.prepare('SELECT id, body FROM rollouts WHERE id < ? ORDER BY id DESC LIMIT ?')
+  const below: Rows<{ id: number, body: string }> = db.prepare(
+    'SELECT id, body FROM rollouts WHERE id < ? ORDER BY id DESC LIMIT ?'
+  )
 
   return {
     store (rollout: { id: number, kind?: string, state?: string }, atMs: number) {
@@ -40,29 +43,30 @@ export function createRollouts (db: Db, { clock }: { clock: () => number }) {
     },
 
     /**
-     * How long the last successful rollouts took. One slot and all slots do not compare.
-     * @param which `before`: a rollout's id
-     * @returns ms, newest first
+     * How long the last successful rollouts took. One slot and all slots do not compare. `which`: `before`: a rollout's
+     * id. Returns ms, newest first.
      */
     durations ({ kind, before, isOfOneSlot }: { kind: string, before: number, isOfOneSlot: boolean }): number[] {
       const times = spans.all({ kind, before, isOfOneSlot: Number(isOfOneSlot) })
-      return times.map(({ startedAt, finishedAt }) => Date.parse(finishedAt) - Date.parse(startedAt)).filter((ms) => ms >= 0)
+      return times.map(({ startedAt, finishedAt }) => Date.parse(finishedAt) - Date.parse(startedAt)).filter((ms) =>
+        ms >= 0
+      )
     },
 
-    /**
-     * @param which `slots`: how many they replaced
-     * @returns that have ended, newest first
-     */
-    lastOf: (which: { kind: string, slots: number, limit: number }): RolloutView[] => lastEnded.all(which).map(({ body }) => JSON.parse(body)),
+    /** `which`: `slots`: how many they replaced. Returns that have ended, newest first. */
+    lastOf: (which: { kind: string, slots: number, limit: number }): RolloutView[] =>
+      lastEnded.all(which).map(({ body }) => JSON.parse(body)),
 
     /** @returns those whose master ended before they did, oldest first; never more than a few */
     unfinished: (): RolloutView[] => unfinished.all().map(({ body }) => JSON.parse(body)),
 
     /**
      * Newest first. If the rollouts are so large that the time of one call is spent, it returns fewer and a cursor.
-     * @param query `limit` 1…100
+     * `query`: `limit` 1…100.
      */
-    page ({ limit = 50, cursor }: { limit?: number, cursor?: string | null } = {}): { items: RolloutView[], next: string | null } {
+    page (
+      { limit = 50, cursor }: { limit?: number, cursor?: string | null } = {}
+    ): { items: RolloutView[], next: string | null } {
       const wanted = Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_LIMIT)
       const wantedBefore = decodeCursor(CURSOR_KIND, cursor)
       checkKept(wantedBefore, () => below.get(wantedBefore, 1))

@@ -2,20 +2,27 @@ import { withAppNames, withAppsText } from './app-names.ts'
 import type { Db, Rows } from './sqlite.ts'
 
 /**
- * Keeps who is signed in. It stores only the hash of a session's secret, so that the file lets nobody sign in. Times are ms since
- * the epoch.
+ * Keeps who is signed in. It stores only the hash of a session's secret, so that the file lets nobody sign in. Times
+ * are ms since the epoch.
  */
 export type Session = {
-  hash: string
-  createdAt: number
-  expiresAt: number
+  hash: string,
+  createdAt: number,
+  expiresAt: number,
   /** null: of the admin token */
-  name: string | null
-  role: 'viewer' | 'operator' | 'admin'
+  name: string | null,
+  role:
+    | 'viewer'
+    | 'operator'
+    | 'admin',
   /** the session ends with it */
-  token: number | null
+  token:
+    | number
+    | null,
   /** the user id of a browser of this machine */
-  owner: number | null
+  owner:
+    | number
+    | null,
   /** the only apps of a host for which the role counts; null: it counts for all */
   apps?: readonly string[] | null
 }
@@ -24,14 +31,20 @@ export function createSessions (db: Db) {
   const insert = db.prepare(`
     INSERT INTO sessions (hash, created_ms, expires_ms, name, role, token, owner, apps)
     VALUES (@hash, @createdAt, @expiresAt, @name, @role, @token, @owner, @apps)`)
-  const byHash: Rows<Omit<Session, 'apps'> & { apps: string | null }> = db.prepare('SELECT hash, created_ms AS createdAt, expires_ms AS expiresAt, name, role, token, owner, apps FROM sessions WHERE hash = ?')
+  const byHash: Rows<Omit<Session, 'apps'> & { apps: string | null }> = db.prepare(
+    'SELECT hash, created_ms AS createdAt, expires_ms AS expiresAt, name, role, token, owner, apps FROM sessions WHERE hash = ?'
+  )
   const extend = db.prepare('UPDATE sessions SET expires_ms = ? WHERE hash = ?')
   const remove = db.prepare('DELETE FROM sessions WHERE hash = ?')
-  const byToken: Rows<{ token: number, count: number }> = db.prepare('SELECT token, count(*) AS count FROM sessions WHERE expires_ms > ? AND token IS NOT NULL GROUP BY token')
+  const byToken: Rows<{ token: number, count: number }> = db.prepare(
+    'SELECT token, count(*) AS count FROM sessions WHERE expires_ms > ? AND token IS NOT NULL GROUP BY token'
+  )
   const removeAll = db.prepare('DELETE FROM sessions')
 
   return {
-    create (session: Session) { insert.run(withAppsText(session)) },
+    create (session: Session) {
+      insert.run(withAppsText(session))
+    },
 
     /** @returns which may have expired */
     find (hash: string): Session | null {
@@ -39,15 +52,23 @@ export function createSessions (db: Db) {
       return row === undefined ? null : withAppNames(row)
     },
 
-    touch (hash: string, expiresAt: number) { extend.run(expiresAt, hash) },
+    touch (hash: string, expiresAt: number) {
+      extend.run(expiresAt, hash)
+    },
 
     /** @returns whether there was one */
-    revoke (hash: string): boolean { return remove.run(hash).changes === 1 },
+    revoke (hash: string): boolean {
+      return remove.run(hash).changes === 1
+    },
 
     /** @returns how many are open, by the token with which they end */
-    countByToken (now: number): Map<number, number> { return new Map(byToken.all(now).map(({ token, count }) => [token, count])) },
+    countByToken (now: number): Map<number, number> {
+      return new Map(byToken.all(now).map(({ token, count }) => [token, count]))
+    },
 
     /** @returns how many there were */
-    revokeAll (): number { return removeAll.run().changes }
+    revokeAll (): number {
+      return removeAll.run().changes
+    }
   }
 }

@@ -4,7 +4,9 @@ import type { Database, Options, Statement } from 'better-sqlite3'
 
 /** A statement whose rows have this type: nothing checks that but the SQL beside it. */
 export type Rows<Row> = Statement<unknown[], Row>
-export type Db = Omit<Database, 'prepare'> & { prepare: <Row>(sql: string) => Rows<Row> }
+export type Db =
+  & Omit<Database, 'prepare'>
+  & { prepare: <Row>(sql: string) => Rows<Row> }
 
 /** The module to require. */
 export const SQLITE = 'better-sqlite3'
@@ -22,7 +24,10 @@ export function openSqlite (file: string | Buffer, options: Options = {}): Db {
   } catch (error) {
     const reason = whyUnloadable(error)
     if (reason === null) throw error
-    throw new DeckError('bad-install', `Node ${process.version} cannot load better-sqlite3 (with this Node ${HOW_TO_INSTALL}): ${reason}`, { cause: error })
+    throw new DeckError('bad-install',
+      `Node ${process.version} cannot load better-sqlite3 (with this Node ${HOW_TO_INSTALL}): ${reason}`, {
+      cause: error
+    })
   }
 }
 
@@ -40,7 +45,7 @@ export function statementCache (db: Db) {
   const statements: Map<string, unknown> = new Map()
   return prepare
 
-  function prepare <Row>(sql: string): Rows<Row> {
+  function prepare<Row> (sql: string): Rows<Row> {
     const known = statements.get(sql)
     if (known) return known as Rows<Row>
     if (statements.size >= MAX_STATEMENTS) statements.clear()

@@ -4,7 +4,9 @@ import type { Db, Rows } from './sqlite.ts'
 const MAX_ROWS = 4000
 
 type WorkerLife = { worker: number, slot: number, pid: number | null, release: string, startedAt: string }
-type Row = Omit<WorkerLife, 'startedAt'> & { type: 'worker.forked' | 'worker.exited', atMs: number }
+type Row =
+  & Omit<WorkerLife, 'startedAt'>
+  & { type: 'worker.forked' | 'worker.exited', atMs: number }
 
 /** Reads from the events which workers have begun and ended. */
 export function createWorkerLives (db: Db) {

@@ -1,4 +1,5 @@
-// Gives access and takes it away. The secret of a new token and the address of a new link are shown once, as no later answer has them.
+// Gives access and takes it away. The secret of a new token and the address of a new link are shown once, as no later
+// answer has them.
 import { BASE } from './base.ts'
 import { findElement } from './elements.ts'
 import { warnOfChange } from './changed.ts'
@@ -9,12 +10,16 @@ type Problem = { detail: string, now?: string }
 
 onSubmit('new-link', async (fields) => {
   const { name, role } = Object.fromEntries(fields)
-  const made: { url: string, until: string } | null = await sendRequest('POST', '/api/v1/sign-in-links', { ...personOf(fields), ttl: fields.get('ttl') }, tokenIn(fields))
+  const made: { url: string, until: string } | null = await sendRequest('POST', '/api/v1/sign-in-links', {
+    ...personOf(fields),
+    ttl: fields.get('ttl')
+  }, tokenIn(fields))
   if (made) showMade('made-link', { name, role: `${role}`, secret: made.url, until: made.until })
 })
 
 onSubmit('new-token', async (fields) => {
-  const made: { token: string } | null = await sendRequest('POST', '/api/v1/tokens', { ...personOf(fields), ttl: `${fields.get('days')}d` }, tokenIn(fields))
+  const made: { token: string } | null = await sendRequest('POST', '/api/v1/tokens', { ...personOf(fields),
+    ttl: `${fields.get('days')}d` }, tokenIn(fields))
   if (made) showMade('made-token', { name: fields.get('name'), secret: made.token })
 })
 
@@ -32,7 +37,8 @@ onSubmit('revoke', async (fields, form) => {
 // Links for operators and admins need a token: sessions that could make such links would renew themselves for ever.
 document.querySelector('#new-link [name=role]')?.addEventListener('change', ({ target }) => {
   const needsToken = (target as HTMLSelectElement).value !== 'viewer'
-  for (const part of document.querySelectorAll('#new-link [data-needs-token]')) (part as HTMLElement).hidden = !needsToken
+  for (const part of document.querySelectorAll('#new-link [data-needs-token]'))
+    (part as HTMLElement).hidden = !needsToken
   findElement('#new-link [name=token]', HTMLInputElement).disabled = !needsToken
 })
 
@@ -40,7 +46,8 @@ document.addEventListener('click', ({ target }) => {
   const opener = target instanceof Element && target.closest('[data-dialog=dialog-revoke]')
   if (!opener) return
   const own = document.querySelector('[data-own]')?.getAttribute('data-own')
-  findElement('#revoke-own', HTMLElement).hidden = !own || !opener.getAttribute('data-fill-ends')?.split(' ').includes(own)
+  findElement('#revoke-own', HTMLElement).hidden = !own ||
+    !opener.getAttribute('data-fill-ends')?.split(' ').includes(own)
 })
 
 function onSubmit (id: string, send: (fields: FormData, form: HTMLFormElement) => Promise<void>) {
@@ -61,9 +68,12 @@ function tokenIn (fields: FormData): string | undefined {
   return fields.get('token')?.toString().trim()
 }
 
-function showMade (id: string, { name, role = '', secret, until }: { name: unknown, role?: string, secret: string, until?: string }) {
+function showMade (id: string,
+  { name, role = '', secret, until }: { name: unknown, role?: string, secret: string, until?: string })
+{
   const place = findElement(`#${id}`, HTMLElement)
-  for (const part of place.querySelectorAll('[data-made]')) part.textContent = part.getAttribute('data-made') === 'name' ? String(name) : role
+  for (const part of place.querySelectorAll('[data-made]'))
+    part.textContent = part.getAttribute('data-made') === 'name' ? String(name) : role
   findElement('code', HTMLElement, place).textContent = secret
   place.querySelector('time')?.setAttribute('datetime', until ?? '')
   localiseTimes(place)
@@ -71,11 +81,10 @@ function showMade (id: string, { name, role = '', secret, until }: { name: unkno
   findElement('[data-copy]', HTMLElement, place).focus()
 }
 
-/**
- * @param token instead of the session
- * @returns null: refused; the page shows why
- */
-async function sendRequest <Answer>(method: string, path: string, body: object, token?: string): Promise<Answer | null> {
+/** `token`: instead of the session. Returns null: refused; the page shows why. */
+async function sendRequest<Answer> (method: string, path: string, body: object,
+  token?: string): Promise<Answer | null>
+{
   const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
   const response = await ask(method, path, { headers, body: JSON.stringify(body) })
   const answer = await response.json()
@@ -85,5 +94,6 @@ async function sendRequest <Answer>(method: string, path: string, body: object, 
 }
 
 function ask (method: string, path: string, { headers, body }: { headers: Record<string, string>, body?: string }) {
-  return fetch(BASE + path, { method, headers: { accept: 'application/json, application/problem+json', ...headers }, body })
+  return fetch(BASE + path, { method, headers: { accept: 'application/json, application/problem+json', ...headers },
+    body })
 }

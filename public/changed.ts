@@ -1,13 +1,15 @@
 /**
  * A form that was opened before somebody else changed the thing: it says so, and sends only if its reader confirms.
- * @param problem `now`: the state that there is
- * @param field which holds the state that the form has shown
+ * `problem`: `now`: the state that there is; `field`: which holds the state that the form has shown.
  */
-export function warnOfChange (form: HTMLFormElement, { detail, now }: { detail: string, now?: string }, field: string = 'seen') {
+export function warnOfChange (form: HTMLFormElement, { detail, now }: { detail: string, now?: string },
+  field: string = 'seen')
+{
   const seen = form.elements.namedItem(field)
   if (seen instanceof HTMLInputElement && now !== undefined) seen.value = now
   const submit = form.querySelector('[type=submit]') as HTMLButtonElement | null
-  const notice = form.querySelector('[data-changed]') ?? form.insertBefore(createNotice(), submit?.closest('.button-row') ?? null)
+  const notice = form.querySelector('[data-changed]') ??
+    form.insertBefore(createNotice(), submit?.closest('.button-row') ?? null)
   notice.textContent = `${detail}. Nothing was changed.`
   if (submit) holdBack(submit)
   // The preview in the dialog is from before the change, too.
@@ -21,7 +23,9 @@ function holdBack (submit: HTMLButtonElement) {
   submit.dataset.label ??= submit.textContent ?? ''
   submit.textContent = `${submit.dataset.label} anyway`
   submit.disabled = true
-  setTimeout(() => { submit.disabled = false }, HELD_MS)
+  setTimeout(() => {
+    submit.disabled = false
+  }, HELD_MS)
 }
 
 function createNotice () {
@@ -36,6 +40,7 @@ function createNotice () {
 export function forgetChange (dialog: HTMLElement) {
   dialog.querySelector('[data-changed]')?.remove()
   for (const submit of dialog.querySelectorAll('[data-label]')) {
-    if (submit instanceof HTMLButtonElement && submit.dataset.label !== undefined) submit.textContent = submit.dataset.label
+    if (submit instanceof HTMLButtonElement && submit.dataset.label !== undefined)
+      submit.textContent = submit.dataset.label
   }
 }

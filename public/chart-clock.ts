@@ -6,11 +6,7 @@ type Zone = { timeZone?: string }
 const DAY_S = 24 * 60 * 60
 const MINUTE_S = 60
 
-/**
- * @param seconds of an axis
- * @param stepS between them
- * @returns `14:05`, where a day begins `22 Nov`
- */
+/** `seconds`: of an axis; `stepS`: between them. Returns `14:05`, where a day begins `22 Nov`. */
 export function axisTexts (seconds: readonly number[], stepS: number, zone: Zone): string[] {
   return seconds.map((second) => {
     const { date, clock, minutes } = partsOf(second, zone)
@@ -19,10 +15,7 @@ export function axisTexts (seconds: readonly number[], stepS: number, zone: Zone
   })
 }
 
-/**
- * @param options `stepS`: what the moment stands for
- * @returns `14:05:10`, on another day `22 Nov 14:05:10`
- */
+/** `options`: `stepS`: what the moment stands for. Returns `14:05:10`, on another day `22 Nov 14:05:10`. */
 export function momentText (second: number, { stepS, nowS, timeZone }: Zone & { stepS: number, nowS: number }): string {
   const { date, clock, minutes } = partsOf(second, { timeZone })
   const text = stepS < MINUTE_S ? clock : minutes

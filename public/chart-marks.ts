@@ -6,8 +6,8 @@ import { serverTime } from './ticks.ts'
 import type { EventCount, EventCounts } from '../server/api/event-counts.ts'
 
 /**
- * Marks the deploys on the charts, and the workers that ended without being asked to. The server counts them, so that an
- * answer stays short however many there were.
+ * Marks the deploys on the charts, and the workers that ended without being asked to. The server counts them, so that
+ * an answer stays short however many there were.
  */
 
 /** Marks are loaded this often at most, as a crash loop causes many events a second. */
@@ -16,16 +16,20 @@ const MAX_PARTS = 50
 
 export function createMarks ({ news, faults, slot = null, onChange }: {
   /** whose `data-event` the server keeps up to date */
-  news: HTMLElement
+  news: HTMLElement,
   /** causes of exits that nobody asked for */
-  faults: readonly string[]
+  faults: readonly string[],
   /** whose exits alone are meant */
-  slot?: number | null
+  slot?:
+    | number
+    | null,
   /** ascending */
   onChange: (marks: Mark[]) => void
 }) {
   const exits = exitTypes(faults)
-  const queries: Record<string, string>[] = slot === null ? [{ type: [...exits, ...DEPLOY_TYPES].join() }] : [{ type: exits.join(), slot: String(slot) }, { type: DEPLOY_TYPES.join() }]
+  const queries: Record<string, string>[] = slot === null
+    ? [{ type: [...exits, ...DEPLOY_TYPES].join() }]
+    : [{ type: exits.join(), slot: String(slot) }, { type: DEPLOY_TYPES.join() }]
   let range: ChosenRange = liveRange('')
   let counts: EventCount[] = []
   /** Counts from this time on are loaded again. */
@@ -37,16 +41,14 @@ export function createMarks ({ news, faults, slot = null, onChange }: {
   new MutationObserver(onNews).observe(news, { attributeFilter: ['data-event'] })
   document.addEventListener('visibilitychange', lookSoon)
 
-  return {
-    show (chosen: ChosenRange) {
-      range = chosen
-      counts = []
-      staleMs = isLive(range) ? serverTime() - range.ms : 0
-      lookedAt = -Infinity
-      generation++
-      onNews()
-    }
-  }
+  return { show (chosen: ChosenRange) {
+    range = chosen
+    counts = []
+    staleMs = isLive(range) ? serverTime() - range.ms : 0
+    lookedAt = -Infinity
+    generation++
+    onNews()
+  } }
 
   function onNews () {
     isStale = true
@@ -63,13 +65,19 @@ export function createMarks ({ news, faults, slot = null, onChange }: {
     isStale = false
     lookedAt = performance.now()
     try {
-      const parts = await Promise.all(queries.map((query) => readEvents({
-        ...query,
-        ...(isLive(range) ? { since: new Date(staleMs).toISOString(), step: range.marksStep } : spanParams(range))
-      })))
-      if (mine !== generation) return
+      const parts = await Promise.all(
+        queries.map((query) =>
+          readEvents({ ...query, ...(isLive(range)
+            ? { since: new Date(staleMs).toISOString(), step: range.marksStep }
+            : spanParams(range)) })
+        )
+      )
+      if (mine !== generation)
+        return
       const stepMs = parts[0].stepMs
-      counts = [...counts.filter(({ at }) => Date.parse(at) < staleMs), ...parts.flatMap(({ items }) => items)]
+      counts = [...counts.filter(({ at }) =>
+        Date.parse(at) < staleMs
+      ), ...parts.flatMap(({ items }) => items)]
       // The current step is not complete, and events that are written late belong to the step before it.
       if (isLive(range)) staleMs = (Math.floor(serverTime() / stepMs) - 1) * stepMs
       onChange(counts.map(toMark).sort((a, b) => a.firstS - b.firstS))
@@ -102,10 +110,6 @@ function toMark ({ type, cause, count, firstAt, lastAt, lastId }: EventCount): M
   const times = { count, lastId, firstS: Date.parse(firstAt) / 1000, lastS: Date.parse(lastAt) / 1000 }
   if (type === 'worker.exited') return { lane: 'exits', tone: 'bad', label: causeText(String(cause)), ...times }
   const outcome = type.slice('rollout.'.length)
-  return {
-    lane: 'deploys',
-    tone: outcome === 'succeeded' ? 'ok' : outcome === 'started' ? 'info' : 'bad',
-    label: `${cause ?? 'rollout'} ${outcome.replace('-', ' ')}`,
-    ...times
-  }
+  return { lane: 'deploys', tone: outcome === 'succeeded' ? 'ok' : outcome === 'started' ? 'info' : 'bad',
+    label: `${cause ?? 'rollout'} ${outcome.replace('-', ' ')}`, ...times }
 }

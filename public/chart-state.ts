@@ -1,15 +1,15 @@
 /** Says whether the charts are live, and why they are empty where they are. */
 type Situation = {
   /** the range ends now */
-  isLive: boolean
-  isConnected: boolean
+  isLive: boolean,
+  isConnected: boolean,
   /** nothing was measured in the range */
-  isEmpty: boolean
+  isEmpty: boolean,
   /** the last request was not answered */
-  hasFailed: boolean
+  hasFailed: boolean,
   /** the end of the range */
-  untilMs: number
-  nowMs: number
+  untilMs: number,
+  nowMs: number,
   /** null: all of them */
   slot: number | null
 }
@@ -29,10 +29,14 @@ export function emptyText ({ isLive, isEmpty, hasFailed, untilMs, nowMs, slot }:
   if (hasFailed) return 'The figures could not be loaded. The page tries again.'
   if (untilMs < nowMs - KEPT_MS) return `Figures are kept for ${KEPT_DAYS} days; this range is older.`
   const where = slot === null ? '' : ` in slot ${slot}`
-  return isLive ? `No worker${where} has reported figures in this time yet.` : `No worker ran${where} in this time, or no master was there to measure it.`
+  return isLive
+    ? `No worker${where} has reported figures in this time yet.`
+    : `No worker ran${where} in this time, or no master was there to measure it.`
 }
 
-/** @param length of time */
+/** `length`: of time */
 export function pointText (length: string): string {
-  return length === '1 s' ? 'Each point is one second.' : `Each point is ${length}: the line is the average, the band goes from the lowest to the highest.`
+  return length === '1 s'
+    ? 'Each point is one second.'
+    : `Each point is ${length}: the line is the average, the band goes from the lowest to the highest.`
 }

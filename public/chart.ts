@@ -24,20 +24,23 @@ const LANE_PX = 16
 const CAP_PX = 4
 const COUNT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
 const REACH_PX = 6
-const MOUSE_EVENTS = Object.freeze({ pointerdown: 'mousedown', pointermove: 'mousemove', pointerup: 'mouseup', pointercancel: 'mouseup' })
+const MOUSE_EVENTS = Object.freeze({ pointerdown: 'mousedown', pointermove: 'mousemove', pointerup: 'mouseup',
+  pointercancel: 'mouseup' })
 
 export function createChart ({ place, lines, format, increments, timeZone, onPoint, onSelect, onOpen }: {
-  place: HTMLElement
-  lines: readonly Line[]
+  place: HTMLElement,
+  lines: readonly Line[],
   /** of a value with its unit */
-  format: (value: number | null | undefined) => string
+  format: (value: number | null | undefined) => string,
   /** between lines of the grid; default: round decimal numbers */
-  increments?: number[]
-  timeZone: () => string | undefined
+  increments?: number[],
+  timeZone: () =>
+    | string
+    | undefined,
   /** `index`: null without a pointer; returns the text for the flag */
-  onPoint: (index: number | null, second: number) => string
+  onPoint: (index: number | null, second: number) => string,
   /** a range was selected by dragging */
-  onSelect: (fromS: number, toS: number) => void
+  onSelect: (fromS: number, toS: number) => void,
   onOpen: (cluster: Cluster) => void
 }) {
   let clusters: readonly Cluster[] = []
@@ -54,7 +57,10 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     show (vitals: Vitals, { fromS, toS }: { fromS: number, toS: number }) {
       const isAllZero = (column: string) => vitals.high[column].every((value) => !value)
       // Without failures there is no line of them: along the bottom it would look like a few.
-      const valuesOf = (kind: 'mean' | 'low' | 'high') => lines.map(({ column, isRare }) => isRare && isAllZero(column) ? vitals.time.map(() => null) : vitals[kind][column])
+      const valuesOf = (kind: 'mean' | 'low' | 'high') =>
+        lines.map(({ column, isRare }) =>
+          isRare && isAllZero(column) ? vitals.time.map(() => null) : vitals[kind][column]
+        )
       data = [vitals.time, ...valuesOf('high'), ...valuesOf('low'), ...valuesOf('mean')]
       scale = { min: fromS, max: toS }
       plot.setData(data, false)
@@ -72,13 +78,19 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     },
 
     /** Shows the newest values while there is no pointer. */
-    rest: () => { if (Number(plot.cursor.left) < 0) followCursor(plot) },
+    rest: () => {
+      if (Number(plot.cursor.left) < 0) followCursor(plot)
+    },
 
     /** The time that one pixel covers. */
-    get secondsPerPx () { return (scale.max - scale.min) / plotWidth() },
+    get secondsPerPx () {
+      return (scale.max - scale.min) / plotWidth()
+    },
 
     /** How many points there is room for. */
-    get room () { return Math.floor(plotWidth() / POINT_PX) },
+    get room () {
+      return Math.floor(plotWidth() / POINT_PX)
+    },
 
     at: (second: number) => clustersAt(second),
 
@@ -92,51 +104,27 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
   function createPlot () {
     const colour = coloursOf(place)
     const zone = timeZone()
-    const axis = { stroke: colour('--text-faint'), font: `${AXIS_FONT_PX}px ${colour('--sans')}`, grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
-    const made = new UPlot({
-      ...chartSize(),
-      legend: { show: false },
-      cursor: {
-        sync: { key: SYNC.key },
-        drag: { x: true, y: false, setScale: false, dist: MIN_DRAG_PX },
-        bind: { dblclick: () => null },
-        points: { size: (_plot, index) => index > bandCount ? 6 : 0 },
-        y: false
-      },
+    const axis = { stroke: colour('--text-faint'), font: `${AXIS_FONT_PX}px ${colour('--sans')}`,
+      grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
+    const made = new UPlot({ ...chartSize(), legend: { show: false },
+      cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false, setScale: false, dist: MIN_DRAG_PX },
+        bind: { dblclick: () => null }, points: { size: (_plot, index) => index > bandCount ? 6 : 0 }, y: false },
       padding: [LANE_PX, PADDING_RIGHT_PX, 0, 0],
-      scales: { x: { time: true, ...scale }, y: { range: (_plot, _min, max) => [0, Number.isFinite(max) && max > 0 ? max * 1.15 : 1] } },
+      scales: { x: { time: true, ...scale },
+        y: { range: (_plot, _min, max) => [0, Number.isFinite(max) && max > 0 ? max * 1.15 : 1] } },
       ...(zone && { tzDate: (second) => UPlot.tzDate(new Date(second * 1000), zone) }),
-      axes: [
-        {
-          ...axis,
-          grid: { show: false },
-          size: 26,
-          space: 80,
-          values: (_plot, seconds, _axis, _space, stepS) => axisTexts(seconds, stepS, { timeZone: zone })
-        },
-        {
-          ...axis,
-          size: widestText,
-          space: 26,
-          ...(increments && { incrs: increments }),
-          values: (_plot, values) => values.map((value) => value === null ? '' : shortText(format(value)))
-        }
-      ],
-      bands: lines.map(({ tone }, index) => ({ series: [1 + index, 1 + lines.length + index], fill: faded(colour(tone), 24) })),
-      series: [{}, ...Array.from({ length: bandCount }, () => ({ width: 0, points: { show: false } })), ...lines.map(({ tone, isFilled }) => ({
-        stroke: colour(tone),
-        width: 1.5,
-        spanGaps: false,
-        points: {
-          show: true,
-          size: 3,
-          fill: colour(tone),
-          filter: lonePoints
-        },
-        ...(isFilled && { fill: faded(colour(tone), 8) })
-      }))],
-      hooks: { drawAxes: [drawMarks], setCursor: [followCursor], setSelect: [selectRange] }
-    }, data, place)
+      axes: [{ ...axis, grid: { show: false }, size: 26, space: 80,
+        values: (_plot, seconds, _axis, _space, stepS) => axisTexts(seconds, stepS, { timeZone: zone }) }, { ...axis,
+        size: widestText, space: 26, ...(increments && { incrs: increments }),
+        values: (_plot, values) => values.map((value) => value === null ? '' : shortText(format(value))) }],
+      bands: lines.map(({ tone }, index) => ({ series: [1 + index, 1 + lines.length + index],
+        fill: faded(colour(tone), 24) })
+      ),
+      series: [{}, ...Array.from({ length: bandCount }, () => ({ width: 0, points: { show: false } })),
+        ...lines.map(({ tone, isFilled }) => ({ stroke: colour(tone), width: 1.5, spanGaps: false,
+          points: { show: true, size: 3, fill: colour(tone), filter: lonePoints },
+          ...(isFilled && { fill: faded(colour(tone), 8) }) })
+        )], hooks: { drawAxes: [drawMarks], setCursor: [followCursor], setSelect: [selectRange] } }, data, place)
     made.over.append(flag)
     followFinger(made.over)
     made.over.addEventListener('click', () => {
@@ -162,7 +150,9 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     flag.textContent = onPoint(isSomewhere ? Number(cursor.idx) : null, second)
     flag.hidden = !isSomewhere
     if (!isSomewhere) return
-    flag.style.left = `${Math.min(Math.max(0, left - flag.offsetWidth / 2), Math.max(0, over.clientWidth - flag.offsetWidth))}px`
+    flag.style.left = `${
+      Math.min(Math.max(0, left - flag.offsetWidth / 2), Math.max(0, over.clientWidth - flag.offsetWidth))
+    }px`
     over.style.cursor = clustersAt(second).length > 0 ? 'pointer' : ''
   }
 
@@ -223,10 +213,7 @@ function followFinger (over: HTMLElement) {
   }
 }
 
-/**
- * @param texts of an axis
- * @returns the room that they take, so that none is cut
- */
+/** `texts`: of an axis. Returns the room that they take, so that none is cut. */
 function widestText ({ ctx }: import('uplot'), texts: readonly string[] | null): number {
   ctx.save()
   ctx.font = `${AXIS_FONT_PX * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`
@@ -235,10 +222,7 @@ function widestText ({ ctx }: import('uplot'), texts: readonly string[] | null):
   return Math.max(MIN_AXIS_PX, Math.ceil(Math.max(0, ...widths)) + 12)
 }
 
-/**
- * @param text with its unit
- * @returns round numbers without their zeros: `50.0 MB` is `50 MB`, `0.0%` is `0`
- */
+/** `text`: with its unit. Returns round numbers without their zeros: `50.0 MB` is `50 MB`, `0.0%` is `0`. */
 function shortText (text: string): string {
   return text.replace(/\.0+(?=\D|$)/, '').replace(/^0[^\d.].*$/, '0')
 }
@@ -254,7 +238,9 @@ function drawLine (ctx: CanvasRenderingContext2D, x: number, { top, height }: BB
   ctx.stroke()
 }
 
-function drawBar (ctx: CanvasRenderingContext2D, { left, right, px }: { left: number, right: number, px: number }, { top, height }: BBox) {
+function drawBar (ctx: CanvasRenderingContext2D, { left, right, px }: { left: number, right: number, px: number },
+  { top, height }: BBox)
+{
   ctx.fillRect(left - px, top - CAP_PX * px, right - left + 3 * px, CAP_PX * px)
   ctx.globalAlpha = 0.1
   ctx.fillRect(left, top, right - left, height)

@@ -18,37 +18,42 @@ import type { Range, Vitals } from './vitals-series.ts'
 type Chart = { id: string, format: (value: number | null | undefined) => string, lines: Line[], increments?: number[] }
 type DrawnChart = Chart & { figure: HTMLElement, place: HTMLElement, plot: ReturnType<typeof createChart> }
 
-const WHOLE_MEGABYTES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024, 2048, 5120, 10_240, 51_200, 102_400].map((megabytes) => megabytes * 1024 ** 2)
+const WHOLE_MEGABYTES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024, 2048, 5120, 10_240, 51_200, 102_400].map((
+  megabytes
+) => megabytes * 1024 ** 2)
 /** There is no half of a thread. */
 const WHOLE_NUMBERS = Array.from({ length: 6 }, (_, zeros) => [1, 2, 5].map((digit) => digit * 10 ** zeros)).flat()
 /** Marks that are closer than this become one with a count. */
 const CLUSTER_PX = 26
 /** How far a key moves, as a part of the range. */
-const STRIDES: Readonly<Record<string, number>> = Object.freeze({ ArrowLeft: -0.01, ArrowRight: 0.01, PageDown: -0.1, PageUp: 0.1, Home: -1, End: 1 })
+const STRIDES: Readonly<Record<string, number>> = Object.freeze({ ArrowLeft: -0.01, ArrowRight: 0.01, PageDown: -0.1,
+  PageUp: 0.1, Home: -1, End: 1 })
 const ZOOMS: Readonly<Record<string, number>> = Object.freeze({ '+': 0.5, '=': 0.5, '-': 2 })
 
 /** Those that the page has a place for. */
-const CHARTS: readonly Chart[] = ([
-  {
-    id: 'requests',
-    format: (value) => value === null || value === undefined ? '–' : `${formatRate(value)}/s`,
-    lines: [{ column: 'requestsPerSecond', label: 'all', tone: '--info', isFilled: true }, { column: 'requests5xxPerSecond', label: '5xx', tone: '--bad', isRare: true }]
-  },
-  {
-    id: 'latency',
+const CHARTS: readonly Chart[] =
+  ([{ id: 'requests', format: (value) => value === null || value === undefined ? '–' : `${formatRate(value)}/s`,
+    lines: [{ column: 'requestsPerSecond', label: 'all', tone: '--info', isFilled: true }, {
+      column: 'requests5xxPerSecond',
+      label: '5xx',
+      tone: '--bad',
+      isRare: true
+    }] }, { id: 'latency', format: formatLatency,
+    lines: [{ column: 'latencyP99Ms', label: 'p99', tone: '--drain' }, { column: 'latencyP50Ms', label: 'p50',
+      tone: '--info' }] }, { id: 'cpu', format: formatPercent,
+    lines: [{ column: 'cpuPercent', label: '', tone: '--info', isFilled: true }] }, { id: 'memory', format: formatBytes,
+    increments: WHOLE_MEGABYTES, lines: [{ column: 'rssBytes', label: '', tone: '--info', isFilled: true }] }, {
+    id: 'loop',
     format: formatLatency,
-    lines: [{ column: 'latencyP99Ms', label: 'p99', tone: '--drain' }, { column: 'latencyP50Ms', label: 'p50', tone: '--info' }]
+    lines: [{ column: 'loopDelayP99Ms', label: '', tone: '--warn', isFilled: true }]
   },
-  { id: 'cpu', format: formatPercent, lines: [{ column: 'cpuPercent', label: '', tone: '--info', isFilled: true }] },
-  { id: 'memory', format: formatBytes, increments: WHOLE_MEGABYTES, lines: [{ column: 'rssBytes', label: '', tone: '--info', isFilled: true }] },
-  { id: 'loop', format: formatLatency, lines: [{ column: 'loopDelayP99Ms', label: '', tone: '--warn', isFilled: true }] },
-  ...[['connections', 'openConnections'], ['threads', 'threads'], ['descriptors', 'descriptors']].map(([id, column]) => ({
-    id,
-    format: (value: number | null | undefined) => value === null || value === undefined ? '–' : String(Math.round(value)),
-    increments: WHOLE_NUMBERS,
-    lines: [{ column, label: '', tone: '--info', isFilled: true }]
-  }))
-] as Chart[]).filter(({ id }) => document.getElementById(`chart-${id}`))
+    ...[['connections', 'openConnections'], ['threads', 'threads'], ['descriptors', 'descriptors']].map((
+      [id, column]
+    ) => ({ id,
+      format: (value: number | null | undefined) =>
+        value === null || value === undefined ? '–' : String(Math.round(value)), increments: WHOLE_NUMBERS,
+      lines: [{ column, label: '', tone: '--info', isFilled: true }] })
+    )] as Chart[]).filter(({ id }) => document.getElementById(`chart-${id}`))
 
 const section = byId('charts')
 const list = byId('charts-marks')
@@ -68,16 +73,8 @@ let listed = ''
 const charts = CHARTS.map((chart) => {
   const figure = byId(`chart-${chart.id}`)
   const place = findElement('.chart-place', HTMLElement, figure)
-  const plot = createChart({
-    place,
-    lines: chart.lines,
-    format: chart.format,
-    increments: chart.increments,
-    timeZone,
-    onPoint: (index, second) => readAt(chart, figure, index, second),
-    onSelect: zoomTo,
-    onOpen: openCluster
-  })
+  const plot = createChart({ place, lines: chart.lines, format: chart.format, increments: chart.increments, timeZone,
+    onPoint: (index, second) => readAt(chart, figure, index, second), onSelect: zoomTo, onOpen: openCluster })
   const known = { ...chart, figure, place, plot }
   place.addEventListener('keydown', (event) => onKey(event, known))
   place.addEventListener('focus', () => describeChart(known))
@@ -85,7 +82,8 @@ const charts = CHARTS.map((chart) => {
   return known
 })
 const [reference] = charts
-const feed = createFeed({ slot, columns: CHARTS.flatMap(({ lines }) => lines.map(({ column }) => column)), room: () => reference.plot.room, onChange: showValues })
+const feed = createFeed({ slot, columns: CHARTS.flatMap(({ lines }) => lines.map(({ column }) => column)),
+  room: () => reference.plot.room, onChange: showValues })
 const events = createMarks({ slot, news: byId('chart-news'), faults, onChange: setMarks })
 
 followNow()
@@ -98,7 +96,8 @@ document.addEventListener('clusterdeck:preference', redrawCharts)
 new MutationObserver(redrawCharts).observe(document.documentElement, { attributeFilter: ['data-theme'] })
 new MutationObserver(showState).observe(document.documentElement, { attributeFilter: ['data-live'] })
 new ResizeObserver(feed.refresh).observe(section)
-for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) matchMedia(query).addEventListener('change', redrawCharts)
+for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)'])
+  matchMedia(query).addEventListener('change', redrawCharts)
 
 function showRange (range: ChosenRange) {
   chosen = range
@@ -143,15 +142,8 @@ function showState () {
   if (!vitals || feedState === 'loading') return
   const { mean, pointS } = vitals
   const isEmpty = CHARTS.every(({ lines: [{ column }] }) => mean[column].every((value) => value === null))
-  const situation = {
-    isLive: isLive(chosen),
-    isConnected: document.documentElement.dataset.live !== 'off',
-    isEmpty,
-    hasFailed: feedState === 'failed',
-    untilMs: shown.toS * 1000,
-    nowMs: serverTime(),
-    slot
-  }
+  const situation = { isLive: isLive(chosen), isConnected: document.documentElement.dataset.live !== 'off', isEmpty,
+    hasFailed: feedState === 'failed', untilMs: shown.toS * 1000, nowMs: serverTime(), slot }
   const { text, tone } = liveText(situation)
   const why = emptyText(situation)
   section.dataset.state = !isEmpty ? 'shown' : situation.isLive ? 'empty' : 'empty-past'
@@ -204,10 +196,7 @@ function redrawCharts () {
   updateClusters()
 }
 
-/**
- * The values at the pointer, or the newest.
- * @returns when that is, and what happened then
- */
+/** The values at the pointer, or the newest. Returns when that is, and what happened then. */
 function readAt ({ lines, format }: Chart, figure: HTMLElement, index: number | null, second: number): string {
   for (const { column } of lines) {
     setText(figure.querySelector(`[data-column="${column}"]`), format(valueAt(column, index)))
@@ -216,7 +205,9 @@ function readAt ({ lines, format }: Chart, figure: HTMLElement, index: number | 
   // The flags of the other charts would cover what is below them.
   const isHere = figure.querySelector('.chart-place:is(:hover, :focus)') !== null
   const more = isHere ? [bandText(lines, format, index), ...reference.plot.at(second).map(clusterText)] : []
-  return [momentText(measuredAt(index, second), { stepS: pointS(), ...viewerTime() }), ...more].filter(Boolean).join('\n')
+  return [momentText(measuredAt(index, second), { stepS: pointS(), ...viewerTime() }), ...more].filter(Boolean).join(
+    '\n'
+  )
 }
 
 /** @returns from the lowest to the highest value of a point, empty if it has only one */
@@ -254,7 +245,9 @@ function onKey (event: KeyboardEvent, chart: DrawnChart) {
   const from = moment ?? toS
   if (event.key in STRIDES) {
     const stride = STRIDES[event.key]
-    const by = event.shiftKey ? Math.sign(stride) * stepS : Math.sign(stride) * Math.max(stepS, Math.abs(stride) * (toS - fromS))
+    const by = event.shiftKey
+      ? Math.sign(stride) * stepS
+      : Math.sign(stride) * Math.max(stepS, Math.abs(stride) * (toS - fromS))
     movePoint(chart, Math.min(toS, Math.max(fromS, from + by)))
   } else if (event.key in ZOOMS) {
     const half = (toS - fromS) * ZOOMS[event.key] / 2
@@ -280,8 +273,11 @@ function movePoint (chart: DrawnChart, second: number | null) {
 
 /** Describes a chart for screen readers. */
 function describeChart ({ place, figure, plot }: DrawnChart) {
-  const values = Array.from(figure.querySelectorAll('.chart-value'), (value) => String(value.textContent).trim().replace(/\s+/g, ' '))
-  const at = moment === null ? ['now'] : [momentText(moment, { stepS: pointS(), ...viewerTime() }), ...plot.at(moment).map(clusterText)]
+  const values = Array.from(figure.querySelectorAll('.chart-value'),
+    (value) => String(value.textContent).trim().replace(/\s+/g, ' '))
+  const at = moment === null
+    ? ['now']
+    : [momentText(moment, { stepS: pointS(), ...viewerTime() }), ...plot.at(moment).map(clusterText)]
   const part = moment === null ? 1 : (moment - shown.fromS) / (shown.toS - shown.fromS)
   place.setAttribute('aria-valuenow', String(Math.round(part * 100)))
   place.setAttribute('aria-valuetext', [...at, ...values].join(', '))
@@ -295,11 +291,13 @@ function openCluster (cluster: Cluster) {
 function clusterUrl ({ lane, count, firstS, lastS, lastId }: Cluster): string {
   if (count === 1) return `${BASE}/history/${lastId}`
   const type = (lane === 'exits' ? exitTypes(faults) : DEPLOY_TYPES).join()
-  return urlOf('history', { type, ...spanParams({ sinceMs: firstS * 1000, untilMs: lastS * 1000 + 1 }) }, lane === 'exits')
+  return urlOf('history', { type, ...spanParams({ sinceMs: firstS * 1000, untilMs: lastS * 1000 + 1 }) },
+    lane === 'exits')
 }
 
 function urlOf (page: string, filters: Record<string, string>, isOfSlot: boolean = true) {
-  return `${BASE}/${page}?${new URLSearchParams({ ...filters, ...(slot !== null && isOfSlot && { slot: String(slot) }) })}`
+  return `${BASE}/${page}?${new URLSearchParams({ ...filters,
+    ...(slot !== null && isOfSlot && { slot: String(slot) }) })}`
 }
 
 function viewerTime () {

@@ -1,11 +1,13 @@
 import type { Method } from '../server/api/endpoint.ts'
 
 /**
- * Says what a form is about to do, as text for a shell. `{note}` in a call stands for a field of the form, `{workers:json}` for
- * what it says as JSON, `{value:option}` for a text where that is no JSON. What is empty is left out, with the flag before it.
+ * Says what a form is about to do, as text for a shell. `{note}` in a call stands for a field of the form,
+ * `{workers:json}` for what it says as JSON, `{value:option}` for a text where that is no JSON. What is empty is left
+ * out, with the flag before it.
  */
 /** `needs`: fields without which the call is not meant */
-export type Call = { method: Method, path: string, headers?: Record<string, string>, body?: Template, cli?: string[], needs?: string[] }
+export type Call = { method: Method, path: string, headers?: Record<string, string>, body?: Template, cli?: string[],
+  needs?: string[] }
 /** a group of which all is empty is left out as a whole */
 type Template = { [name: string]: string | Template }
 /** of the fields, by name */
@@ -17,11 +19,13 @@ const PLAIN = /^[\w@%+=:,./-]+$/
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * @param calls the first one is taken whose fields are filled in: those that its path names, and those that it needs
- * @returns of a field that is no JSON: a comment that says so
+ * `calls`: the first one is taken whose fields are filled in: those that its path names, and those that it needs.
+ * Returns of a field that is no JSON: a comment that says so.
  */
 export function commandTexts (calls: Call[], values: Values): { curl: string, cli: string | null } {
-  const [call] = calls.filter(({ path, needs = [] }) => [...fieldsOf(path), ...needs].every((name) => values[name]?.trim()))
+  const [call] = calls.filter(({ path, needs = [] }) =>
+    [...fieldsOf(path), ...needs].every((name) => values[name]?.trim())
+  )
   try {
     return { curl: toCurl(requestOf(call, values)), cli: call.cli ? toCli(call.cli, values) : null }
   } catch (error) {
@@ -32,37 +36,33 @@ export function commandTexts (calls: Call[], values: Values): { curl: string, cl
 
 /** @throws {SyntaxError} a field is no JSON */
 export function requestOf ({ method, path, headers = {}, body }: Call, values: Values): Request {
-  return {
-    method,
-    path: fillIn(path, values, encodeURIComponent),
+  return { method, path: fillIn(path, values, encodeURIComponent),
     headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, fillIn(text, values)])),
-    body: body ? bodyOf(body, values) : null
-  }
+    body: body ? bodyOf(body, values) : null }
 }
 
 function bodyOf (template: Template, values: Values): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(template)
-    .filter(([, part]) => !isEmpty(part, values))
-    .map(([name, part]) => [fillIn(name, values), typeof part === 'string' ? valueOf(part, values) : bodyOf(part, values)]))
+  return Object.fromEntries(
+    Object.entries(template).filter(([, part]) => !isEmpty(part, values)).map((
+      [name, part]
+    ) => [fillIn(name, values), typeof part === 'string' ? valueOf(part, values) : bodyOf(part, values)])
+  )
 }
 
 /** @returns with the address and the token in variables, as in the manual */
 function toCurl ({ method, path, headers, body }: Request): string {
-  return [
-    'curl',
-    ...(method === 'POST' && body ? [] : ['-X', method]),
-    '-H "Authorization: Bearer $CLUSTERDECK_TOKEN"',
+  return ['curl', ...(method === 'POST' && body ? [] : ['-X', method]), '-H "Authorization: Bearer $CLUSTERDECK_TOKEN"',
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', quoteWord(`${name}: ${value}`)]),
     ...(body ? ['-H', quoteWord('Content-Type: application/json'), '-d', quoteWord(JSON.stringify(body))] : []),
-    `"$CLUSTERDECK_URL"${quoteWord(path)}`
-  ].join(' ')
+    `"$CLUSTERDECK_URL"${quoteWord(path)}`].join(' ')
 }
 
 function toCli (words: string[], values: Values) {
   const isLeftOut = (word: string | undefined) => word !== undefined && isEmpty(word, values)
-  return ['clusterdeck', ...words
-    .filter((word, index) => !isLeftOut(word) && !(word.startsWith('--') && isLeftOut(words[index + 1])))
-    .map((word) => quoteWord(fillIn(word, values)))].join(' ')
+  return ['clusterdeck',
+    ...words.filter((word, index) => !isLeftOut(word) && !(word.startsWith('--') && isLeftOut(words[index + 1]))).map((
+      word
+    ) => quoteWord(fillIn(word, values)))].join(' ')
 }
 
 function fieldsOf (text: string) {
@@ -90,12 +90,15 @@ function fillIn (text: string, values: Values, encode: (value: string) => string
   return text.replace(FIELD, (_, name) => encode(values[name] ?? ''))
 }
 
-/** One word of bash and zsh. A control character is spelled out, so that a terminal that it is pasted into never obeys it. */
+/**
+ * One word of bash and zsh. A control character is spelled out, so that a terminal that it is pasted into never obeys
+ * it.
+ */
 export function quoteWord (text: string) {
   if (PLAIN.test(text)) return text
-  if (!CONTROL.test(text)) return `'${text.replaceAll("'", String.raw`'\''`)}'`
+  if (!CONTROL.test(text)) return `'${text.replaceAll('\'', String.raw`'\''`)}'`
   const spelled = Array.from(text, (character) => {
-    if (character === "'" || character === '\\') return `\\${character}`
+    if (character === '\'' || character === '\\') return `\\${character}`
     return CONTROL.test(character) ? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}` : character
   })
   return `$'${spelled.join('')}'`

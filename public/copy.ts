@@ -9,7 +9,8 @@ export function startCopying () {
 }
 
 async function copyBeside (button: Element) {
-  if (await copyText(button.parentElement?.querySelector('code')?.textContent ?? '')) return showToast('Copied.', 'info')
+  if (await copyText(button.parentElement?.querySelector('code')?.textContent ?? ''))
+    return showToast('Copied.', 'info')
   selectText(button.parentElement?.querySelector('code'))
   showToast('The browser does not let this page copy. The text is selected instead.', 'info')
 }

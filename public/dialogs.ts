@@ -8,8 +8,8 @@ import { showToast } from './toasts.ts'
  * Confirmations. Forms live in native dialogs, so focus, Escape and the return of focus are the browser's business.
  *
  * <button data-dialog="dialog-scale" data-fill-workers="4" data-subject="…"> opens, fills the field `workers`
- * <div data-load-here></div><template>…</template>                           shows that until what the opener asks for by htmx has come,
- * or what it asks for itself on `clusterdeck:open`
+ * <div data-load-here></div><template>…</template>                           shows that until what the opener asks for
+ * by htmx has come, or what it asks for itself on `clusterdeck:open`
  * <button data-close>                                                        closes the dialog around it
  */
 export function startDialogs () {
@@ -52,7 +52,8 @@ function renewForm (form: HTMLFormElement) {
 function showRefusal (refused: { text?: string, response?: { status: number }, sourceElement: Element }) {
   const { sourceElement: form, response } = refused
   if (response?.status === 401) return signInAgain()
-  if (response?.status === 412 && form instanceof HTMLFormElement && form.elements.namedItem('seen')) return warnOfChange(form, JSON.parse(refused.text ?? '{}'))
+  if (response?.status === 412 && form instanceof HTMLFormElement && form.elements.namedItem('seen'))
+    return warnOfChange(form, JSON.parse(refused.text ?? '{}'))
   showToast(problemOf(refused))
 }
 
@@ -63,7 +64,7 @@ function openFor (opener: HTMLElement) {
   showToast(reason?.textContent ?? 'This is not possible now.')
 }
 
-/** @param opener its data attributes fill the dialog */
+/** `opener`: its data attributes fill the dialog */
 export async function openDialog (id: string, opener?: HTMLElement) {
   const dialog = await dialogOf(id).catch(sayUnavailable)
   if (!dialog || dialog.open) return

@@ -1,11 +1,7 @@
 /** Elements that the page has to have, by kind. */
 
-/**
- * @param type such as `HTMLInputElement`
- * @returns the first
- * @throws {TypeError} there is none, or one of another kind
- */
-export function findElement <E extends Element>(selector: string, type: new () => E, root: ParentNode = document): E {
+/** `type`: such as `HTMLInputElement`. Returns the first. @throws {TypeError} there is none, or one of another kind */
+export function findElement<E extends Element> (selector: string, type: new() => E, root: ParentNode = document): E {
   const found = root.querySelector(selector)
   if (found instanceof type) return found
   throw new TypeError(`expected an ${type.name} at ${selector}, received ${found}`)

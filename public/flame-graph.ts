@@ -1,6 +1,9 @@
 import type { Frame } from './flame-tree.ts'
 
-/** Draws a tree of calls: as wide as its time, callers above. A click on a frame, or Enter, shows it alone, with its callers. */
+/**
+ * Draws a tree of calls: as wide as its time, callers above. A click on a frame, or Enter, shows it alone, with its
+ * callers.
+ */
 
 const ROW_PX = 24
 /** Rows of a profile that has few of them grow up to this, to fill their place. */
@@ -12,10 +15,10 @@ const PADDING_PX = 5
 const SVG = 'http://www.w3.org/2000/svg'
 
 export function createFlameGraph ({ place, root, onPoint, onFocus }: {
-  place: HTMLElement
-  root: Frame
+  place: HTMLElement,
+  root: Frame,
   /** what the pointer or the keys are on */
-  onPoint: (frame: Frame | null) => void
+  onPoint: (frame: Frame | null) => void,
   /** what is shown alone */
   onFocus: (frame: Frame) => void
 }) {
@@ -39,9 +42,13 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }: {
   svg.addEventListener('pointerover', ({ target }) => onPoint(frameAt(target)))
   svg.addEventListener('pointerleave', () => onPoint(chosen))
   place.addEventListener('keydown', onKey)
-  place.addEventListener('focus', () => { if (chosen === null && place.matches(':focus-visible')) chooseFrame(focus) })
+  place.addEventListener('focus', () => {
+    if (chosen === null && place.matches(':focus-visible')) chooseFrame(focus)
+  })
   let width = 0
-  new ResizeObserver(() => { if (place.clientWidth !== width) drawFrames() }).observe(place)
+  new ResizeObserver(() => {
+    if (place.clientWidth !== width) drawFrames()
+  }).observe(place)
   drawFrames()
 
   return {
@@ -118,16 +125,14 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }: {
 
   function toElement ({ frame, x, width, row, isCaller }: Box, index: number) {
     const group = document.createElementNS(SVG, 'g')
-    group.setAttribute('class', `flame-frame owner-${frame.owner}${isCaller ? ' is-caller' : ''}${isMarked(frame) ? ' is-marked' : ''}${frame === chosen ? ' is-chosen' : ''}`)
+    group.setAttribute('class',
+      `flame-frame owner-${frame.owner}${isCaller ? ' is-caller' : ''}${isMarked(frame) ? ' is-marked' : ''}${
+        frame === chosen ? ' is-chosen' : ''
+      }`)
     group.dataset.index = String(index)
     const rectangle = document.createElementNS(SVG, 'rect')
-    for (const [name, value] of Object.entries({
-      x,
-      y: row * rowPx,
-      width: Math.max(MIN_PX, width - 1),
-      height: rowPx - 1,
-      rx: 2
-    })) rectangle.setAttribute(name, String(value))
+    for (const [name, value] of Object.entries({ x, y: row * rowPx, width: Math.max(MIN_PX, width - 1),
+      height: rowPx - 1, rx: 2 })) rectangle.setAttribute(name, String(value))
     group.append(rectangle)
     const chars = Math.floor((width - 2 * PADDING_PX) / charPx)
     if (chars >= 3) {
@@ -143,7 +148,7 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }: {
   }
 }
 
-/** @param file with its line */
+/** `file`: with its line */
 function placeOf (file: string) {
   const made = document.createElementNS(SVG, 'tspan')
   made.setAttribute('class', 'flame-frame-place')
@@ -151,7 +156,7 @@ function placeOf (file: string) {
   return made
 }
 
-/** @param row is scrolled into it */
+/** `row`: is scrolled into it */
 function showRow (place: HTMLElement, row: number, rowPx: number) {
   const top = row * rowPx
   if (top < place.scrollTop) place.scrollTop = top
@@ -162,8 +167,11 @@ type Box = { frame: Frame, x: number, width: number, row: number, isCaller: bool
 
 function layOut (focus: Frame, width: number): Box[] {
   const boxes: Box[] = []
-  for (let caller = focus.parent; caller; caller = caller.parent) boxes.unshift({ frame: caller, x: 0, width, row: 0, isCaller: true })
-  boxes.forEach((box, row) => { box.row = row })
+  for (let caller = focus.parent; caller; caller = caller.parent)
+    boxes.unshift({ frame: caller, x: 0, width, row: 0, isCaller: true })
+  boxes.forEach((box, row) => {
+    box.row = row
+  })
   const waiting = [{ frame: focus, x: 0, width, row: boxes.length, isCaller: false }]
   for (let box = waiting.pop(); box; box = waiting.pop()) {
     boxes.push(box)

@@ -1,34 +1,40 @@
 import { readable } from './readable-text.ts'
 
 /**
- * Shows where the time of a CPU profile went, as a tree of calls. The profiled process wrote it, so nothing in it is believed:
- * names may be anything, and the nodes need not be a tree.
+ * Shows where the time of a CPU profile went, as a tree of calls. The profiled process wrote it, so nothing in it is
+ * believed: names may be anything, and the nodes need not be a tree.
  * a function as it was called from its parent
  */
 export type Frame = {
   /** of the function, the same wherever it was called */
-  key: string
-  name: string
+  key: string,
+  name: string,
   /** file and line; empty for what is of V8 itself */
-  place: string
+  place: string,
   /** the same with the folder of the app */
-  path: string
-  owner: 'app' | 'package' | 'node' | 'engine'
+  path: string,
+  owner:
+    | 'app'
+    | 'package'
+    | 'node'
+    | 'engine',
   /** in the function itself */
-  selfMs: number
+  selfMs: number,
   /** with all that it called */
-  totalMs: number
-  parent: Frame | null
+  totalMs: number,
+  parent:
+    | Frame
+    | null,
   /** by time, most first */
   children: Frame[]
 }
 export type HotFunction = Pick<Frame, 'key' | 'name' | 'place' | 'path' | 'owner' | 'selfMs' | 'totalMs'>
 export type FlameTree = {
-  root: Frame
+  root: Frame,
   /** in which nothing ran */
-  idleMs: number
+  idleMs: number,
   /** by their own time, most first */
-  functions: HotFunction[]
+  functions: HotFunction[],
   /** frames that were too short to see */
   leftOut: number
 }
@@ -43,11 +49,12 @@ const IDLE = '(idle)'
 const PACKAGE = /[\\/]node_modules[\\/]/
 
 /**
- * @param profile as V8 writes it (.cpuprofile)
- * @param options `folder`: of the app, which is left out of the places
+ * `profile`: as V8 writes it (.cpuprofile); `options`: `folder`: of the app, which is left out of the places.
  * @throws {TypeError} it is no CPU profile
  */
-export function toFlameTree (profile: unknown, { folder = '', minShare = MIN_SHARE }: { folder?: string, minShare?: number } = {}): FlameTree {
+export function toFlameTree (profile: unknown,
+  { folder = '', minShare = MIN_SHARE }: { folder?: string, minShare?: number } = {}): FlameTree
+{
   if (!isProfile(profile)) throw new TypeError('This file is no CPU profile.')
   const { nodes, root: start } = readNodes(profile)
   const selfUs = timesOf(profile)
@@ -67,7 +74,8 @@ export function toFlameTree (profile: unknown, { folder = '', minShare = MIN_SHA
       if (!node || seen.has(child)) continue
       seen.add(child)
       if (node.callFrame.functionName === IDLE) idleUs += selfUs.get(child) ?? 0
-      else waiting.push({ id: child, frame: depth >= MAX_DEPTH ? frame : frameBelow(frame, node.callFrame), depth: depth + 1 })
+      else waiting.push({ id: child, frame: depth >= MAX_DEPTH ? frame : frameBelow(frame, node.callFrame),
+          depth: depth + 1 })
     }
   }
   addUp()
@@ -115,17 +123,15 @@ function readNodes (profile: Profile): { nodes: Map<unknown, Node>, root: unknow
     const { id, callFrame, children } = Object(node)
     const { functionName, url, lineNumber, columnNumber } = Object(callFrame)
     nodes.set(id, {
-      callFrame: { functionName: String(functionName ?? ''), url: String(url ?? ''), lineNumber: Number(lineNumber), columnNumber: Number(columnNumber) },
+      callFrame: { functionName: String(functionName ?? ''), url: String(url ?? ''), lineNumber: Number(lineNumber),
+        columnNumber: Number(columnNumber) },
       children: Array.isArray(children) ? children : []
     })
   }
   return { nodes, root: Object(profile.nodes[0]).id }
 }
 
-/**
- * A sample holds until the next one.
- * @returns µs by node
- */
+/** A sample holds until the next one. Returns µs by node. */
 function timesOf ({ samples, timeDeltas, startTime, endTime }: Profile): Map<unknown, number> {
   const deltas = Array.isArray(timeDeltas) ? timeDeltas : []
   const times: Map<unknown, number> = new Map()
@@ -152,13 +158,16 @@ function keyOf ({ functionName, url, lineNumber, columnNumber }: CallFrame) {
   return JSON.stringify([functionName, url, lineNumber, columnNumber])
 }
 
-function describeFrame ({ functionName, url, lineNumber }: CallFrame, folder: string): Pick<Frame, 'name' | 'place' | 'path' | 'owner'> {
+function describeFrame ({ functionName, url, lineNumber }: CallFrame,
+  folder: string): Pick<Frame, 'name' | 'place' | 'path' | 'owner'>
+{
   const file = url.startsWith('file://') ? decodePath(url.slice('file://'.length)) : url
   // V8 counts from 0.
   const path = file === '' || !(lineNumber >= 0) ? file : `${file}:${lineNumber + 1}`
   const place = folder !== '' && path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path
   const name = readable(functionName.slice(0, MAX_NAME_CHARS)) || '(anonymous)'
-  return { name, place: readable(place.slice(-MAX_PLACE_CHARS)), path: readable(path.slice(-MAX_PLACE_CHARS)), owner: ownerOf(url) }
+  return { name, place: readable(place.slice(-MAX_PLACE_CHARS)), path: readable(path.slice(-MAX_PLACE_CHARS)),
+    owner: ownerOf(url) }
 }
 
 function decodePath (path: string) {
@@ -175,7 +184,7 @@ function ownerOf (url: string): Frame['owner'] {
   return PACKAGE.test(url) ? 'package' : 'app'
 }
 
-/** @param frames the root first */
+/** `frames`: the root first */
 function functionsOf (frames: Frame[]): HotFunction[] {
   const functions: Map<string, HotFunction> = new Map()
   for (const { key, name, place, path, owner, selfMs, totalMs, parent } of frames.slice(1)) {

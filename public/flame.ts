@@ -12,27 +12,36 @@ const MAX_BYTES = 200 * 1024 * 1024
 
 const section = byId('flame')
 
-startFlame().catch((error) => setText(byId('flame-status'), error instanceof TypeError || error instanceof SyntaxError
-  ? `The profile cannot be shown: ${error.message}`
-  : error.message))
+startFlame().catch((error) =>
+  setText(byId('flame-status'), error instanceof TypeError || error instanceof SyntaxError
+    ? `The profile cannot be shown: ${error.message}`
+    : error.message)
+)
 
 async function startFlame () {
   const tree = toFlameTree(await loadProfile(), { folder: section.dataset.folder })
   const { root, functions, idleMs, leftOut } = tree
-  if (root.totalMs === 0) return setText(byId('flame-status'), `Nothing ran: the worker was idle for ${formatExactDuration(idleMs)}.`)
+  if (root.totalMs === 0)
+    return setText(byId('flame-status'), `Nothing ran: the worker was idle for ${formatExactDuration(idleMs)}.`)
   const allMs = root.totalMs + idleMs
-  const busy = `Busy for ${milliseconds(root.totalMs)} of ${milliseconds(allMs)} (${formatPercent(100 * root.totalMs / allMs)}).`
+  const busy = `Busy for ${milliseconds(root.totalMs)} of ${milliseconds(allMs)} (${
+    formatPercent(100 * root.totalMs / allMs)
+  }).`
   const hidden = leftOut > 0 ? ` ${leftOut} frames too short to see are left out.` : ''
-  const summary = `${busy} Width is time, callers are above. Click a frame to zoom into it; the arrow keys, Enter and Escape do the same.${hidden}`
+  const summary =
+    `${busy} Width is time, callers are above. Click a frame to zoom into it; the arrow keys, Enter and Escape do the same.${hidden}`
   for (const id of ['flame-bar', 'flame-columns']) byId(id).hidden = false
   setText(byId('flame-status'), summary)
   const search = findElement('#flame-search', HTMLInputElement)
   const reset = byId('flame-reset')
-  const graph = createFlameGraph({ place: byId('flame-place'), root, onPoint: (frame) => showDetail(frame ?? shown), onFocus: focusFrame })
+  const graph = createFlameGraph({ place: byId('flame-place'), root, onPoint: (frame) => showDetail(frame ?? shown),
+    onFocus: focusFrame })
   let shown = root
   showDetail(root)
 
-  byId('flame-functions').replaceChildren(...functions.slice(0, MAX_FUNCTIONS).map((each) => toRow(each, () => pickFunction(each.key))))
+  byId('flame-functions').replaceChildren(
+    ...functions.slice(0, MAX_FUNCTIONS).map((each) => toRow(each, () => pickFunction(each.key)))
+  )
   search.addEventListener('input', () => {
     pressButton(null)
     const wanted = search.value.trim().toLowerCase()
@@ -54,7 +63,7 @@ async function startFlame () {
     showDetail(frame)
   }
 
-  /** @param key of the function that was clicked in the table */
+  /** `key`: of the function that was clicked in the table */
   function pickFunction (key: string) {
     const isChosen = pressButton(key)
     search.value = ''
@@ -74,24 +83,30 @@ async function startFlame () {
       if (isHit && !next.isCounted) ms += next.frame.totalMs
       for (const frame of next.frame.children) waiting.push({ frame, isCounted: next.isCounted || isHit })
     }
-    setText(
-      byId('flame-status'),
-      `${count} ${count === 1 ? 'frame' : 'frames'} marked: ${milliseconds(ms)}, ${formatPercent(100 * ms / root.totalMs)} of the busy time.`
-    )
+    setText(byId('flame-status'),
+      `${count} ${count === 1 ? 'frame' : 'frames'} marked: ${milliseconds(ms)}, ${
+        formatPercent(100 * ms / root.totalMs)
+      } of the busy time.`)
   }
 
   function showDetail ({ name, path, selfMs, totalMs, parent }: Frame) {
     const shareOf = (ms: number) => `${milliseconds(ms)} (${formatPercent(100 * ms / root.totalMs)})`
     setText(byId('flame-name'), name)
     setText(byId('flame-path'), path)
-    setText(byId('flame-times'), `total ${shareOf(totalMs)} · self ${shareOf(selfMs)}${parent && parent !== root ? ` · called by ${parent.name}` : ''}`)
+    setText(byId('flame-times'),
+      `total ${shareOf(totalMs)} · self ${shareOf(selfMs)}${
+        parent && parent !== root ? ` · called by ${parent.name}` : ''
+      }`)
   }
 }
 
 async function loadProfile (): Promise<unknown> {
-  const response = await fetch(BASE + section.dataset.file, { headers: { Accept: 'application/octet-stream, application/problem+json' } })
+  const response = await fetch(BASE + section.dataset.file, {
+    headers: { Accept: 'application/octet-stream, application/problem+json' }
+  })
   if (!response.ok) throw new Error((await response.json()).detail)
-  if (Number(response.headers.get('Content-Length')) > MAX_BYTES) throw new Error('The profile is too large to be shown here: download it.')
+  if (Number(response.headers.get('Content-Length')) > MAX_BYTES)
+    throw new Error('The profile is too large to be shown here: download it.')
   return await response.json()
 }
 
@@ -117,7 +132,7 @@ function toRow ({ key, name, place, path, owner, selfMs, totalMs }: HotFunction,
   return row
 }
 
-/** @param text the app's */
+/** `text`: the app's */
 function lineOf (className: string, text: string) {
   const made = document.createElement('bdi')
   made.className = className

@@ -1,10 +1,12 @@
 import type { Entry, State } from './log-tail.ts'
 
 /**
- * Follows the output on all hosts of the fleet, which do not stream to each other: it asks again and again for what came since.
- * The clocks of the hosts differ, so it asks for a little more, and leaves out what it has had.
+ * Follows the output on all hosts of the fleet, which do not stream to each other: it asks again and again for what
+ * came since. The clocks of the hosts differ, so it asks for a little more, and leaves out what it has had.
  */
-type FleetEntry = Entry & { member: string }
+type FleetEntry =
+  & Entry
+  & { member: string }
 /** `at`: when this host has answered, by its clock, in ms since the epoch */
 type Answer = { items: FleetEntry[], silent: string[], at: number }
 
@@ -13,14 +15,14 @@ const OVERLAP_MS = 5000
 
 export function createFleetTail ({ url, since, seen, onEntries, onState, ask = askJson, timers = globalThis }: {
   /** of the API, to which a parameter can be added */
-  url: string
+  url: string,
   /** when the newest line was written that is shown */
-  since: string
+  since: string,
   /** the lines that are shown, see `nameOf` */
-  seen: string[]
-  onEntries: (entries: (FleetEntry | { note: string })[]) => void
-  onState: (state: State) => void
-  ask?: (url: string) => Promise<Answer>
+  seen: string[],
+  onEntries: (entries: (FleetEntry | { note: string })[]) => void,
+  onState: (state: State) => void,
+  ask?: (url: string) => Promise<Answer>,
   timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
 }) {
   let known = new Set(seen)
@@ -28,19 +30,15 @@ export function createFleetTail ({ url, since, seen, onEntries, onState, ask = a
   let timer: ReturnType<typeof setTimeout> | undefined
   let turn = 0
 
-  return {
-    start () {
-      if (timer === undefined) askAgain(++turn)
-    },
+  return { start () {
+    if (timer === undefined) askAgain(++turn)
+  }, stop () {
+    turn++
+    timers.clearTimeout(timer)
+    timer = undefined
+  } }
 
-    stop () {
-      turn++
-      timers.clearTimeout(timer)
-      timer = undefined
-    }
-  }
-
-  /** @param own the turn that asks: it ends as soon as there is a later one */
+  /** `own`: the turn that asks: it ends as soon as there is a later one */
   async function askAgain (own: number) {
     timer = timers.setTimeout(() => askAgain(own), EVERY_MS)
     try {
@@ -60,7 +58,9 @@ export function createFleetTail ({ url, since, seen, onEntries, onState, ask = a
     if (items.length > 0) known = new Set(items.map(nameOf))
     // A host whose clock is ahead must not hide what the others write until then.
     const latest = new Date(at).toISOString()
-    for (const { arrivedAt } of items) if (arrivedAt && arrivedAt > since) since = arrivedAt < latest ? arrivedAt : latest
+    for (const { arrivedAt } of items)
+      if (arrivedAt && arrivedAt > since)
+        since = arrivedAt < latest ? arrivedAt : latest
     onEntries([...fresh, ...missing.map((member) => ({ note: `${member} does not answer, its lines are left out` }))])
   }
 }

@@ -1,4 +1,7 @@
-/** Formats numbers for people. Used by the server for the first paint and by the browser for what ticks, so that both agree. */
+/**
+ * Formats numbers for people. Used by the server for the first paint and by the browser for what ticks, so that both
+ * agree.
+ */
 
 /** @returns two units at most: `12 s`, `3 min 12 s`, `2 h 05 min`, `3 d 04 h` */
 export function formatDuration (ms: number | null | undefined): string {
@@ -18,10 +21,7 @@ export function formatExactDuration (ms: number | null | undefined): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`
 }
 
-/**
- * @param ms since it happened
- * @returns one unit: `now`, `12 s ago`, `3 min ago`, `2 h ago`, `3 d ago`
- */
+/** `ms`: since it happened. Returns one unit: `now`, `12 s ago`, `3 min ago`, `2 h ago`, `3 d ago`. */
 export function formatAgo (ms: number): string {
   if (ms < 1000) return 'now'
   return `${formatDuration(ms).split(' ', 2).join(' ')} ago`
@@ -32,10 +32,7 @@ export function formatCommit (commit: string): string {
   return commit.slice(0, 10)
 }
 
-/**
- * @param name with which it may begin
- * @returns as a sentence begins; a name and that of a release stay as they are
- */
+/** `name`: with which it may begin. Returns as a sentence begins; a name and that of a release stay as they are. */
 export function capitalised (text: string, name: string = ''): string {
   if (/^r\d/.test(text) || (name !== '' && text.startsWith(`${name} `))) return text
   return text.charAt(0).toUpperCase() + text.slice(1)
@@ -72,15 +69,21 @@ export function formatPercent (percent: number | null | undefined): string {
 }
 
 /** What has asked for the Node of an app, by what `release.node.by` says. */
-const ASKS_FOR_NODE: Readonly<Record<string, string>> = { option: 'by the option node', volta: 'by volta in package.json', command: 'by which the command was typed', clusterdeck: 'that of clusterdeck' }
+const ASKS_FOR_NODE: Readonly<Record<string, string>> = { option: 'by the option node',
+  volta: 'by volta in package.json', command: 'by which the command was typed', clusterdeck: 'that of clusterdeck' }
 
-/** @param node of an app */
-export function formatNode ({ version, file, by, instead }: { version: string, file: string, by: string, instead?: string }) {
+/** `node`: of an app */
+export function formatNode (
+  { version, file, by, instead }: { version: string, file: string, by: string, instead?: string }
+) {
   return [version, file, ASKS_FOR_NODE[by] ?? `by ${by}`, ...instead === undefined ? [] : [instead]].join(', ')
 }
 
 /** @returns how connections reach the workers, as "shared, even" */
-export function formatDispatch ({ dispatch, stickyBy = null, isEven, app: { ownSockets } = { ownSockets: null } }: { dispatch: string, stickyBy?: string | null, isEven: boolean | null, app?: { ownSockets: string | null } }): string {
+export function formatDispatch (
+  { dispatch, stickyBy = null, isEven, app: { ownSockets } = { ownSockets: null } }: { dispatch: string,
+    stickyBy?: string | null, isEven: boolean | null, app?: { ownSockets: string | null } }
+): string {
   if (ownSockets !== null) return `none: only one worker can have the program's sockets here (${ownSockets})`
   if (stickyBy !== null) return `${dispatch}, by ${stickyBy}`
   if (isEven === null) return dispatch
@@ -88,32 +91,34 @@ export function formatDispatch ({ dispatch, stickyBy = null, isEven, app: { ownS
 }
 
 /** @returns `512 MB and 1.5 CPUs for each worker`; empty: there are none */
-export function formatLimits ({ memoryBytes, cpus, problem }: { memoryBytes: number, cpus: number, problem: string | null }): string {
-  const parts = [...memoryBytes > 0 ? [formatBytes(memoryBytes)] : [], ...cpus > 0 ? [`${cpus} ${cpus === 1 ? 'CPU' : 'CPUs'}`] : []]
-  return parts.length === 0 ? '' : `${parts.join(' and ')} for each worker${problem === null ? '' : `, not kept here: ${problem}`}`
+export function formatLimits (
+  { memoryBytes, cpus, problem }: { memoryBytes: number, cpus: number, problem: string | null }
+): string {
+  const parts = [...memoryBytes > 0 ? [formatBytes(memoryBytes)] : [],
+    ...cpus > 0 ? [`${cpus} ${cpus === 1 ? 'CPU' : 'CPUs'}`] : []]
+  return parts.length === 0
+    ? ''
+    : `${parts.join(' and ')} for each worker${problem === null ? '' : `, not kept here: ${problem}`}`
 }
 
-/**
- * @param names all, or at least the first five
- * @param total how many there are
- * @returns `a, b, c, d, e and 3 more`
- */
+/** `names`: all, or at least the first five; `total`: how many there are. Returns `a, b, c, d, e and 3 more`. */
 export function formatNames (names: readonly string[], total: number = names.length): string {
   const named = names.slice(0, 5)
   return `${named.join(', ')}${total > named.length ? ` and ${total - named.length} more` : ''}`
 }
 
-/**
- * @param options `timeZone`: the viewer's by default
- * @returns `20 Nov 21:04:09`, long: `Thu 20 Nov 2025, 21:04:09.123`
- */
-export function formatTime (iso: string, { timeZone, isLong = false }: { timeZone?: string, isLong?: boolean } = {}): string {
+/** `options`: `timeZone`: the viewer's by default. Returns `20 Nov 21:04:09`, long: `Thu 20 Nov 2025, 21:04:09.123`. */
+export function formatTime (iso: string,
+  { timeZone, isLong = false }: { timeZone?: string, isLong?: boolean } = {}): string
+{
   const date = new Date(iso)
   if (Number.isNaN(date.getTime())) return String(iso)
   const part = Object.fromEntries(clockOf(timeZone).formatToParts(date).map(({ type, value }) => [type, value]))
   const time = `${part.hour}:${part.minute}:${part.second}`
   if (!isLong) return `${part.day} ${part.month} ${time}`
-  return `${part.weekday} ${part.day} ${part.month} ${part.year}, ${time}.${String(date.getUTCMilliseconds()).padStart(3, '0')}`
+  return `${part.weekday} ${part.day} ${part.month} ${part.year}, ${time}.${
+    String(date.getUTCMilliseconds()).padStart(3, '0')
+  }`
 }
 
 /** a formatter costs far more to make than to use */
@@ -122,9 +127,8 @@ const clocks: Map<string | undefined, Intl.DateTimeFormat> = new Map()
 function clockOf (timeZone: string | undefined) {
   const known = clocks.get(timeZone)
   if (known) return known
-  const made = new Intl.DateTimeFormat('en-GB', {
-    timeZone, weekday: 'short', day: '2-digit', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23'
-  })
+  const made = new Intl.DateTimeFormat('en-GB', { timeZone, weekday: 'short', day: '2-digit', month: 'short',
+    year: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
   clocks.set(timeZone, made)
   return made
 }

@@ -15,7 +15,7 @@ export function completeRows (html: string): string | null {
   return template.innerHTML
 }
 
-/** @param figures by key: a text, the width of a bar, or the points of a line */
+/** `figures`: by key: a text, the width of a bar, or the points of a line */
 export function showFigures (figures: Record<string, string>) {
   for (const element of document.querySelectorAll('[data-figure]')) {
     const figure = figures[element.getAttribute('data-figure') ?? '']
@@ -27,9 +27,8 @@ export function showFigures (figures: Record<string, string>) {
 }
 
 /**
- * Moves the focus to the button that replaces the focused one, so that it does not go to the top of the page.
- * @param target what is about to change
- * @returns for afterwards
+ * Moves the focus to the button that replaces the focused one, so that it does not go to the top of the page. `target`:
+ * what is about to change. Returns for afterwards.
  */
 export function keepFocus (target: Element): () => void {
   const focused = document.activeElement
@@ -37,7 +36,8 @@ export function keepFocus (target: Element): () => void {
   const group = focused.closest('[data-keeps-focus]')?.id
   return () => {
     if (document.activeElement !== document.body && document.activeElement !== null) return
-    const next = document.getElementById(focused.id) ?? (group ? document.querySelector(`#${group} button`) : null) ?? document.getElementById('main')
+    const next = document.getElementById(focused.id) ?? (group ? document.querySelector(`#${group} button`) : null) ??
+      document.getElementById('main')
     if (next instanceof HTMLElement) next.focus({ preventScroll: true })
   }
 }

@@ -4,7 +4,9 @@ import { openFolds } from './open-folds.ts'
 import { showSavedFilters } from './saved-filters.ts'
 import { timeZone } from './times.ts'
 
-/** Chooses times of the history: by dragging over the graph, by two fields, or by days in the time zone of the viewer. */
+/**
+ * Chooses times of the history: by dragging over the graph, by two fields, or by days in the time zone of the viewer.
+ */
 type Graph = { from: number, stepMs: number, counts: { count: number, problems: number }[] }
 
 /** steps of the graph that are dragged over */
@@ -17,8 +19,12 @@ document.addEventListener('pointerdown', startSelection)
 document.addEventListener('pointermove', moveSelection)
 document.addEventListener('pointerup', finishSelection)
 document.addEventListener('pointercancel', dropSelection)
-document.addEventListener('pointerout', ({ target }) => { if (!dragged && plotOf(target)) describePart(null) })
-document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && dragged) dropSelection() })
+document.addEventListener('pointerout', ({ target }) => {
+  if (!dragged && plotOf(target)) describePart(null)
+})
+document.addEventListener('keydown', ({ key }) => {
+  if (key === 'Escape' && dragged) dropSelection()
+})
 document.addEventListener('change', ({ target }) => {
   if (target instanceof HTMLInputElement && ['time-since', 'time-until'].includes(target.id)) {
     chooseRange({ since: instantOf(fieldOf('time-since')), until: instantOf(fieldOf('time-until')) })
@@ -88,7 +94,8 @@ function finishSelection () {
   const { since, until, isToEnd } = times
   dropSelection()
   // A part that reaches to the end of the graph keeps its open end, so that new events are in it.
-  chooseRange({ since: new Date(since).toISOString(), until: isToEnd ? fieldOf('filter-until').value : new Date(until).toISOString() })
+  chooseRange({ since: new Date(since).toISOString(),
+    until: isToEnd ? fieldOf('filter-until').value : new Date(until).toISOString() })
 }
 
 function dropSelection () {
@@ -96,9 +103,10 @@ function dropSelection () {
   showSelection()
 }
 
-/** @param times empty: open */
+/** `times`: empty: open */
 function chooseRange ({ since, until }: { since: string, until: string }) {
-  for (const [name, value] of [['since', since], ['until', until], ['range', ''], ['zone', '']]) fieldOf(`filter-${name}`).value = value
+  for (const [name, value] of [['since', since], ['until', until], ['range', ''], ['zone', '']])
+    fieldOf(`filter-${name}`).value = value
   findElement('#filters', HTMLFormElement).requestSubmit()
 }
 
@@ -106,7 +114,9 @@ function showSelection () {
   const graph = readGraph()
   const chosen = document.getElementById('timeline-chosen')
   if (!graph || !chosen) return
-  const [first, last] = dragged ? [Math.min(dragged.first, dragged.last), Math.max(dragged.first, dragged.last) + 1] : [0, 0]
+  const [first, last] = dragged
+    ? [Math.min(dragged.first, dragged.last), Math.max(dragged.first, dragged.last) + 1]
+    : [0, 0]
   chosen.setAttribute('x', String(first / graph.counts.length))
   chosen.setAttribute('width', String((last - first) / graph.counts.length))
   describePart(dragged)
@@ -119,8 +129,11 @@ function describePart (part: { first: number, last: number } | null) {
   if (!output) return
   if (!times) return output.replaceChildren()
   const isBad = times.problems === times.count && times.count > 0
-  const numbers = [...(isBad ? [] : [countText(times.count, 'event')]), ...(times.problems === 0 ? [] : [countText(times.problems, 'problem')])].join(', ')
-  const [from, to] = [times.since, times.until].map((ms) => formatTime(new Date(ms).toISOString(), { timeZone: timeZone() }))
+  const numbers = [...(isBad ? [] : [countText(times.count, 'event')]),
+    ...(times.problems === 0 ? [] : [countText(times.problems, 'problem')])].join(', ')
+  const [from, to] = [times.since, times.until].map((ms) =>
+    formatTime(new Date(ms).toISOString(), { timeZone: timeZone() })
+  )
   setText(output, `${from} – ${to}: ${numbers}`)
 }
 
@@ -130,20 +143,17 @@ function timesOf (part: { first: number, last: number }) {
   const [first, last] = [Math.min(part.first, part.last), Math.max(part.first, part.last)]
   const steps = graph.counts.slice(first, last + 1)
   const sumOf = (name: 'count' | 'problems') => steps.reduce((total, step) => total + step[name], 0)
-  return {
-    since: graph.from + first * graph.stepMs,
-    until: graph.from + (last + 1) * graph.stepMs,
-    isToEnd: last === graph.counts.length - 1,
-    count: sumOf('count'),
-    problems: sumOf('problems')
-  }
+  return { since: graph.from + first * graph.stepMs, until: graph.from + (last + 1) * graph.stepMs,
+    isToEnd: last === graph.counts.length - 1, count: sumOf('count'), problems: sumOf('problems') }
 }
 
 /** It is replaced while somebody looks. */
 function readGraph (): Graph | null {
   const element = document.getElementById('timeline-graph')
   if (!element) return null
-  const counts = String(element.dataset.counts).split(' ').map((text) => text.split(',').map(Number)).map(([count, problems]) => ({ count, problems }))
+  const counts = String(element.dataset.counts).split(' ').map((text) => text.split(',').map(Number)).map((
+    [count, problems]
+  ) => ({ count, problems }))
   return { from: Date.parse(String(element.dataset.from)), stepMs: Number(element.dataset.step), counts }
 }
 
@@ -166,7 +176,9 @@ function localOf (at: number): string {
 /** @returns empty: none, or the one that was only shown */
 function instantOf (input: HTMLInputElement): string {
   const shown = input.classList.contains('is-open') && document.activeElement !== input
-  return shown || input.value === '' ? '' : new Date(timeZone() === 'UTC' ? `${input.value}Z` : input.value).toISOString()
+  return shown || input.value === ''
+    ? ''
+    : new Date(timeZone() === 'UTC' ? `${input.value}Z` : input.value).toISOString()
 }
 
 function countText (number: number, noun: string) {

@@ -13,7 +13,8 @@ export function startLateScripts () {
 }
 
 const seen = new IntersectionObserver((entries) => {
-  for (const { isIntersecting, target } of entries) if (isIntersecting && target instanceof HTMLElement) loadScript(target)
+  for (const { isIntersecting, target } of entries)
+    if (isIntersecting && target instanceof HTMLElement) loadScript(target)
 })
 
 async function loadScript (part: HTMLElement) {

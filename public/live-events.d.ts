@@ -14,7 +14,10 @@ export interface Update {
   vitals?: ChartValues | null
 }
 
-/** Vitals for the charts. `time`: seconds since the epoch, ascending; a column for each of CHART_COLUMNS, null: nothing is known. */
+/**
+ * Vitals for the charts. `time`: seconds since the epoch, ascending; a column for each of CHART_COLUMNS, null: nothing
+ * is known.
+ */
 export interface ChartValues {
   time: number[]
   columns: ((number | null)[] | null)[]
@@ -32,7 +35,8 @@ export interface ServerEvents {
 /** What a browser asks for. The server cannot rely on it. */
 export interface BrowserEvents {
   /** `known`: hashes of what the page shows, by id */
-  watch: (url: string, known: Record<string, string>, reply: (state: { version: string, software: string }) => void) => void
+  watch: (url: string, known: Record<string, string>,
+    reply: (state: { version: string, software: string }) => void) => void
   /** `after`: the newest event that the browser knows of */
   notify: (wish: { kinds: string[], after: number | null }, reply: (state: { last: number }) => void) => void
 }

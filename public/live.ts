@@ -25,7 +25,8 @@ const BLOCKED_AFTER = 3
 document.documentElement.dataset.scripts = 'on'
 const offline = byId('offline')
 /** Elements that send a request to the master, on the page or in an open dialog. */
-const ORDERS = 'main [data-dialog], main [hx-post], main form:is([method=post], [data-scripted]), #decks-open, #decks form, dialog [hx-post] [type=submit]'
+const ORDERS =
+  'main [data-dialog], main [hx-post], main form:is([method=post], [data-scripted]), #decks-open, #decks form, dialog [hx-post] [type=submit]'
 /** If more rows are new at once, none flashes. */
 const MAX_FLASHES = 12
 const hasCalmMotion = matchMedia('(prefers-reduced-motion: reduce)')
@@ -41,13 +42,8 @@ showKeptNotice()
 // htmx starts in a later turn, so this waits for it.
 setTimeout(searchForEarlyWords)
 
-const socket: LiveSocket = io({
-  path: `${BASE}/socket.io/`,
-  transports: ['websocket', 'polling'],
-  tryAllTransports: true,
-  reconnectionDelay: 300,
-  reconnectionDelayMax: 2000
-})
+const socket: LiveSocket = io({ path: `${BASE}/socket.io/`, transports: ['websocket', 'polling'],
+  tryAllTransports: true, reconnectionDelay: 300, reconnectionDelayMax: 2000 })
 /** When the master was heard last, by its own clock. */
 let heardAt = serverTime()
 socket.on('connect', watchPage)
@@ -57,7 +53,9 @@ socket.on('signed-out', leave)
 // When the viewer signs out here, the form already leads to the next page.
 document.querySelector('form[action$="/sign-out"]')?.addEventListener('submit', () => socket.off('signed-out'))
 socket.on('disconnect', () => setLive(false))
-setTimeout(() => { if (!socket.connected) setLive(false) }, CONNECTS_WITHIN_MS)
+setTimeout(() => {
+  if (!socket.connected) setLive(false)
+}, CONNECTS_WITHIN_MS)
 socket.on('connect_error', async () => {
   setLive(false)
   const status = await statusOfApi()
@@ -76,15 +74,21 @@ document.addEventListener('htmx:after:swap', () => {
   shown = {}
   watchPage()
 })
-document.addEventListener('visibilitychange', () => { if (socket.connected) watchPage() })
+document.addEventListener('visibilitychange', () => {
+  if (socket.connected) watchPage()
+})
 document.addEventListener('clusterdeck:signed-in', comeBack)
 findElement('[data-sign-in]', HTMLElement, offline).addEventListener('click', () => signInAgain())
 
 // The range of the charts changes the address, too.
-document.addEventListener('clusterdeck:address', () => { if (location.href !== watched) watchPage() })
+document.addEventListener('clusterdeck:address', () => {
+  if (location.href !== watched) watchPage()
+})
 
 /** the address that the server knows of */
-let watched: string | undefined
+let watched:
+  | string
+  | undefined
 
 /** How often in a row the master answered, but not the live connection. */
 let blocked = 0
@@ -182,7 +186,9 @@ function showFragment ({ id, html, hash }: Update['fragments'][number]) {
 function flashRows (elements: Element[]) {
   if (hasCalmMotion.matches || elements.length > MAX_FLASHES) return
   const colour = getComputedStyle(document.documentElement).getPropertyValue('--flash')
-  for (const element of elements) element.animate([{ backgroundColor: colour }, { backgroundColor: 'transparent' }], { duration: 1600, easing: 'ease-out' })
+  for (const element of elements)
+    element.animate([{ backgroundColor: colour }, { backgroundColor: 'transparent' }], { duration: 1600,
+      easing: 'ease-out' })
 }
 
 /** Searches for words that were typed before htmx listened. */

@@ -1,11 +1,13 @@
 /** Keeps the newest items until they are shown, and no more than a page can take, however fast they come. */
-export function createBacklog <T>(max: number) {
+export function createBacklog<T> (max: number) {
   let items: T[] = []
   let count = 0
 
   return {
     /** @returns how many came since they were last taken, those that were left out included */
-    get count (): number { return count },
+    get count (): number {
+      return count
+    },
 
     push (more: T[]) {
       count += more.length

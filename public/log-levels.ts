@@ -1,35 +1,24 @@
 /**
- * How much a line of the workers' output matters, by what it says itself. The search in the files and the browser use the
- * same, so a line that comes live is shown where a search would find it.
+ * How much a line of the workers' output matters, by what it says itself. The search in the files and the browser use
+ * the same, so a line that comes live is shown where a search would find it.
  */
-export type Level = 'error' | 'warn' | 'info' | 'debug' | 'none'
+export type Level =
+  | 'error'
+  | 'warn'
+  | 'info'
+  | 'debug'
+  | 'none'
 
 /** The most important first. */
 export const LEVELS: readonly Level[] = Object.freeze(['error', 'warn', 'info', 'debug', 'none'])
 
 /** pino and bunyan write numbers. */
-const NUMBERS: Readonly<Record<string, string>> = Object.freeze({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' })
-const NAMES: Readonly<Record<string, Level>> = Object.freeze({
-  fatal: 'error',
-  panic: 'error',
-  emergency: 'error',
-  emerg: 'error',
-  alert: 'error',
-  critical: 'error',
-  crit: 'error',
-  error: 'error',
-  err: 'error',
-  warning: 'warn',
-  warn: 'warn',
-  notice: 'info',
-  information: 'info',
-  info: 'info',
-  http: 'info',
-  verbose: 'debug',
-  debug: 'debug',
-  trace: 'debug',
-  silly: 'debug'
-})
+const NUMBERS: Readonly<Record<string, string>> = Object.freeze({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn',
+  50: 'error', 60: 'fatal' })
+const NAMES: Readonly<Record<string, Level>> = Object.freeze({ fatal: 'error', panic: 'error', emergency: 'error',
+  emerg: 'error', alert: 'error', critical: 'error', crit: 'error', error: 'error', err: 'error', warning: 'warn',
+  warn: 'warn', notice: 'info', information: 'info', info: 'info', http: 'info', verbose: 'debug', debug: 'debug',
+  trace: 'debug', silly: 'debug' })
 
 /** A level stands at the beginning; what it costs to find must not depend on who wrote the line. */
 const HEAD_CHARS = 400
@@ -43,10 +32,7 @@ const UPPER = new RegExp(String.raw`(?:^|[\s|[(<])(${WORDS.toUpperCase()})(?=[\s
 const LOWER = new RegExp(String.raw`(?:^|\s)(?:[[(<](${WORDS})[\])>]|(${WORDS}):)`, 'i')
 const THROWN = /^(?:Uncaught )?\w{0,40}(?:Error|Exception)\b/
 
-/**
- * @param text a line as it was written
- * @returns what says none is an error on stderr, as a stack trace
- */
+/** `text`: a line as it was written. Returns what says none is an error on stderr, as a stack trace. */
 export function levelOf (text: string, stream: 'stdout' | 'stderr'): Level {
   const head = text.slice(0, HEAD_CHARS).replace(COLOURS, '')
   for (const pattern of [FIELD, UPPER, LOWER]) {
@@ -63,7 +49,7 @@ export function levelNamed (name: string): Level | null {
   return Object.hasOwn(NAMES, known) ? NAMES[known] : null
 }
 
-/** @param text a name or a number */
+/** `text`: a name or a number */
 export function levelName (text: string): string {
   return Object.hasOwn(NUMBERS, text) ? NUMBERS[text] : text.toLowerCase()
 }

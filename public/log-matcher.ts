@@ -6,6 +6,8 @@ import type { Asked } from './log-matching.ts'
 addEventListener('message', ({ data: { wanted, lines } }) => {
   const findIn = createLineFilter(wanted)
   const findHits = createHits(wanted.q)
-  globalThis.postMessage(lines.map(({ text, stream, shown }: Asked) => stream !== null && findIn(text, stream) < 0 ? null : findHits(shown)))
+  globalThis.postMessage(
+    lines.map(({ text, stream, shown }: Asked) => stream !== null && findIn(text, stream) < 0 ? null : findHits(shown))
+  )
 })
 globalThis.postMessage('ready')

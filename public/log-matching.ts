@@ -1,26 +1,34 @@
 import type { Wanted } from './log-query.ts'
 
 /**
- * Looks for a regular expression in lines. How long that takes depends on who wrote both: a link with `/(a+)+$/` could hang the page
- * for ever. So it runs in a thread of its own, which is ended when it has had its time.
+ * Looks for a regular expression in lines. How long that takes depends on who wrote both: a link with `/(a+)+$/` could
+ * hang the page for ever. So it runs in a thread of its own, which is ended when it has had its time.
  * `stream`: null: the line is wanted anyway; `shown`: the
  * text in which hits are marked
  */
 export type Asked = { text: string, stream: 'stdout' | 'stderr' | null, shown: string }
 /** null: the line is not wanted */
-type Hits = [number, number][] | null
+type Hits =
+  | [number, number][]
+  | null
 /** a text: why there is none, for the user to read */
 type Answer = Hits[] | string
 
 const PATIENCE_MS = 5000
-const TOO_SLOW = 'This regular expression takes too long: its matches are not marked, and new lines are left out. Try a simpler one.'
-const NO_THREAD = 'The script that looks for regular expressions could not be loaded: matches are not marked, and new lines are left out. Load this page again.'
+const TOO_SLOW =
+  'This regular expression takes too long: its matches are not marked, and new lines are left out. Try a simpler one.'
+const NO_THREAD =
+  'The script that looks for regular expressions could not be loaded: matches are not marked, and new lines are left out. Load this page again.'
 
-/** @param url of log-matcher.ts */
+/** `url`: of log-matcher.ts */
 export function createMatching (url: string, wanted: Wanted) {
   const thread = new Worker(url)
-  const isReady = new Promise((resolve) => { thread.onmessage = resolve })
-  const failure: Promise<string> = new Promise((resolve) => { thread.onerror = () => resolve(NO_THREAD) })
+  const isReady = new Promise((resolve) => {
+    thread.onmessage = resolve
+  })
+  const failure: Promise<string> = new Promise((resolve) => {
+    thread.onerror = () => resolve(NO_THREAD)
+  })
   let last: Promise<Answer> = Promise.resolve([])
 
   return {

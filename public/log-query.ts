@@ -1,8 +1,8 @@
 import { levelOf, type Level } from './log-levels.ts'
 
 /**
- * What somebody looks for in the logs: `timeout` or a request id as text, in upper or lower case; `/time(d )?out/` as a regular
- * expression, `/…/i` in upper or lower case; `"/orders/"` as text all the same.
+ * What somebody looks for in the logs: `timeout` or a request id as text, in upper or lower case; `/time(d )?out/` as a
+ * regular expression, `/…/i` in upper or lower case; `"/orders/"` as text all the same.
  */
 export type Wanted = { q?: string, level?: readonly Level[] }
 /** where each begins and ends */
@@ -41,5 +41,8 @@ export function createLineFilter ({ q, level }: Wanted): (text: string, stream: 
 export function createHits (q: string | undefined): FindHits {
   if (q === undefined) return () => []
   const pattern = toPattern(q)
-  return (text) => Array.from(text.matchAll(pattern)).filter(([hit]) => hit !== '').slice(0, MAX_HITS).map(({ 0: hit, index }) => [index, index + hit.length])
+  return (text) =>
+    Array.from(text.matchAll(pattern)).filter(([hit]) => hit !== '').slice(0, MAX_HITS).map((
+      { 0: hit, index }
+    ) => [index, index + hit.length])
 }

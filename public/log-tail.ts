@@ -4,22 +4,27 @@
  * batch counts once its end has come, and what has come of it before a connection breaks will come again.
  * `bytes`: so many were left out
  */
-export type Entry = { slot: number, stream: 'stdout' | 'stderr', text?: string, arrivedAt?: string | null, place?: string, member?: string, bytes?: number }
+export type Entry = { slot: number, stream: 'stdout' | 'stderr', text?: string, arrivedAt?: string | null,
+  place?: string, member?: string, bytes?: number }
 export type State = 'live' | 'lost'
-type Source = Pick<EventSource, 'readyState' | 'close'> & { addEventListener(type: string, listener: (message: MessageEvent) => void): void }
+type Source = Pick<EventSource, 'readyState' | 'close'> & {
+  addEventListener(type: string, listener: (message: MessageEvent) => void): void
+}
 
 const RETRY_MS = 3000
 
-export function createTail ({ url, places, onEntries, onState, open = (address) => new EventSource(address), timers = globalThis }: {
-  /** of the stream, to which a parameter can be added */
-  url: string
-  /** where to begin, as the server has said; empty: with whatever comes */
-  places: string
-  onEntries: (entries: Entry[]) => void
-  onState: (state: State) => void
-  open?: (url: string) => Source
-  timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
-}) {
+export function createTail (
+  { url, places, onEntries, onState, open = (address) => new EventSource(address), timers = globalThis }: {
+    /** of the stream, to which a parameter can be added */
+    url: string,
+    /** where to begin, as the server has said; empty: with whatever comes */
+    places: string,
+    onEntries: (entries: Entry[]) => void,
+    onState: (state: State) => void,
+    open?: (url: string) => Source,
+    timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
+  }
+) {
   let source: Source | null = null
   /** of a batch whose end is still to come */
   let staged: Entry[] = []

@@ -8,8 +8,8 @@ import { levelName, levelOf, type Level } from './log-levels.ts'
  */
 export type Part = { text: string, style: string }
 /**
- * `text`: that of all parts; `raw`: as it was written, without what a terminal would obey; `tone`: class name of its level,
- * empty where it says none; `cutChars`: how many characters of the line were left out at its end
+ * `text`: that of all parts; `raw`: as it was written, without what a terminal would obey; `tone`: class name of its
+ * level, empty where it says none; `cutChars`: how many characters of the line were left out at its end
  */
 type ShownLine = { text: string, raw: string, parts: Part[], tone: string, cutChars: number }
 
@@ -19,32 +19,36 @@ export const MAX_SHOWN_CHARS = 4000
 const MAX_PARTS = 200
 
 // ECMA-48: control sequences (colours among them), strings such as titles and links that have an end, and escapes of a
-// few characters. What begins one of them is in no other, so a line of nothing but beginnings takes no longer than others.
-const ESCAPES = /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u0090-\u009f]*(?:\u0007|\u001b\\|\u009c)|\u001b[ -/]*[0-~]/g
+// few characters. What begins one of them is in no other, so a line of nothing but beginnings takes no longer than
+// others.
+const ESCAPES =
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u0090-\u009f]*(?:\u0007|\u001b\\|\u009c)|\u001b[ -/]*[0-~]/g
 const COLOURS = /^(?:\u001b\[|\u009b)([\d;:]*)m$/
 // Control characters, and those that turn round the direction in which what follows is read.
 const CONTROLS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 const NAMES = Object.freeze(['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'])
-const ATTRIBUTES: Readonly<Record<number, 'bold' | 'dim' | 'italic' | 'underline'>> = Object.freeze({ 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underline' })
+const ATTRIBUTES: Readonly<Record<number, 'bold' | 'dim' | 'italic' | 'underline'>> = Object.freeze({ 1: 'bold',
+  2: 'dim', 3: 'italic', 4: 'underline' })
 
-const TONES: Readonly<Record<Level, string>> = Object.freeze({ error: 'tone-bad', warn: 'tone-warn', info: 'tone-info', debug: 'tone-idle', none: '' })
+const TONES: Readonly<Record<Level, string>> = Object.freeze({ error: 'tone-bad', warn: 'tone-warn', info: 'tone-info',
+  debug: 'tone-idle', none: '' })
 const LEVEL_FIELDS = Object.freeze(['level', 'severity', 'lvl'])
 const MESSAGE_FIELDS = Object.freeze(['msg', 'message'])
 /** Each line has the time of its arrival in front. */
 const TIME_FIELDS = Object.freeze(['time', 'timestamp', '@timestamp', 'ts'])
 
 /**
- * @param text a line as it was written
- * @returns without escape sequences, a space for each other control character but tabs; a JSON object as its
- * level, its message and its other fields
+ * `text`: a line as it was written. Returns without escape sequences, a space for each other control character but
+ * tabs; a JSON object as its level, its message and its other fields.
  */
 export function shownLine (text: string): ShownLine {
   // Cut before it is looked at: what it costs to show a line must not depend on who wrote it.
   const part = text.length > MAX_SHOWN_CHARS ? wholeCharacters(text.slice(0, MAX_SHOWN_CHARS)) : text
   const cutChars = text.length - part.length
   const parts = (cutChars === 0 && jsonParts(part)) || toColoured(part)
-  return { text: parts.map(({ text: each }) => each).join(''), raw: part.replace(ESCAPES, '').replace(CONTROLS, ' '), parts, tone: TONES[levelOf(part, 'stdout')], cutChars }
+  return { text: parts.map(({ text: each }) => each).join(''), raw: part.replace(ESCAPES, '').replace(CONTROLS, ' '),
+    parts, tone: TONES[levelOf(part, 'stdout')], cutChars }
 }
 
 /**
@@ -60,7 +64,8 @@ export function markHits (parts: readonly Part[], hits: readonly [number, number
     const edges = hits.flat().filter((edge) => edge > begin && edge < end)
     return [begin, ...edges].map((from, index) => {
       const isHit = hits.some((hit) => from >= hit[0] && from < hit[1])
-      return { text: text.slice(from - begin, (edges[index] ?? end) - begin), style: isHit ? `${style} line-hit`.trim() : style }
+      return { text: text.slice(from - begin, (edges[index] ?? end) - begin),
+        style: isHit ? `${style} line-hit`.trim() : style }
     })
   })
 }
@@ -74,10 +79,7 @@ export function formatCount (n: number): string {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ',')
 }
 
-/**
- * @param text a line
- * @returns null: it is no JSON object that says something
- */
+/** `text`: a line. Returns null: it is no JSON object that says something. */
 function jsonParts (text: string): Part[] | null {
   const fields = objectOf(text)
   if (!fields) return null
@@ -85,14 +87,17 @@ function jsonParts (text: string): Part[] | null {
   const messageField = MESSAGE_FIELDS.find((name) => typeof fields[name] === 'string')
   if (levelField === undefined && messageField === undefined) return null
   const level = levelField === undefined ? '' : levelName(String(fields[levelField]))
-  const rest = Object.entries(fields).filter(([name]) => name !== levelField && name !== messageField && !TIME_FIELDS.includes(name))
-  return [
-    { text: level && `${cleanText(level).slice(0, 12).toUpperCase().padEnd(5)} `, style: 'line-level' },
-    { text: messageField === undefined ? '' : cleanText(String(fields[messageField])), style: 'line-message' },
-    ...rest
-      .slice(0, MAX_PARTS / 2)
-      .flatMap(([name, value]) => [{ text: ` ${cleanText(name)}=`, style: 'line-field' }, { text: cleanText(textOf(value)), style: '' }])
-  ].filter(({ text: each }) => each !== '')
+  const rest = Object.entries(fields).filter(([name]) =>
+    name !== levelField && name !== messageField && !TIME_FIELDS.includes(name)
+  )
+  return [{ text: level && `${cleanText(level).slice(0, 12).toUpperCase().padEnd(5)} `, style: 'line-level' }, {
+    text: messageField === undefined ? '' : cleanText(String(fields[messageField])),
+    style: 'line-message'
+  },
+    ...rest.slice(0, MAX_PARTS / 2).flatMap((
+      [name, value]
+    ) => [{ text: ` ${cleanText(name)}=`, style: 'line-field' }, { text: cleanText(textOf(value)), style: '' }])]
+    .filter(({ text: each }) => each !== '')
 }
 
 function objectOf (text: string): Record<string, unknown> | null {
@@ -137,7 +142,7 @@ type State = { colour: string, bold: boolean, dim: boolean, italic: boolean, und
 
 const PLAIN: Readonly<State> = Object.freeze({ colour: '', bold: false, dim: false, italic: false, underline: false })
 
-/** @param codes of an SGR sequence */
+/** `codes`: of an SGR sequence */
 function changeStyle (state: State, codes: string): State {
   const numbers = codes.split(/[;:]/, 32).map(Number)
   let next = state
@@ -146,7 +151,8 @@ function changeStyle (state: State, codes: string): State {
     if (code === 38 || code === 48) {
       const kind = numbers[index + 1]
       const values = numbers.slice(index + 2, index + (kind === 2 ? 5 : 3))
-      if (code === 38 && values.length > 0) next = { ...next, colour: kind === 2 ? nearestColour(values) : ofPalette(values[0]) }
+      if (code === 38 && values.length > 0)
+        next = { ...next, colour: kind === 2 ? nearestColour(values) : ofPalette(values[0]) }
       index += 1 + values.length
     } else next = changedBy(next, code)
   }
@@ -173,7 +179,7 @@ function ofPalette (index: number) {
   return nearestColour([Math.floor(place / 36), Math.floor(place / 6) % 6, place % 6].map((step) => step * 51))
 }
 
-/** @param channels red, green and blue, up to 255 */
+/** `channels`: red, green and blue, up to 255 */
 function nearestColour (channels: number[]): string {
   const strongest = Math.max(...channels)
   const bits = channels.map((channel) => Number(channel > 64 && channel > strongest * 0.6))
@@ -181,7 +187,8 @@ function nearestColour (channels: number[]): string {
 }
 
 function styleOf ({ colour, ...attributes }: State) {
-  return [colour && `ansi-${colour}`, ...Object.entries(attributes).map(([name, isOn]) => isOn ? `ansi-${name}` : '')].filter(Boolean).join(' ')
+  return [colour && `ansi-${colour}`, ...Object.entries(attributes).map(([name, isOn]) => isOn ? `ansi-${name}` : '')]
+    .filter(Boolean).join(' ')
 }
 
 /** Half a surrogate pair at the end is no character. */

@@ -12,7 +12,9 @@ import type { createMatching } from './log-matching.ts'
  * `hits`: where a regular expression has matched
  */
 type Entry = import('./log-tail.ts').Entry & { hits?: [number, number][] }
-export type Item = Entry | { note: string }
+export type Item =
+  | Entry
+  | { note: string }
 /** `waiting`: lines that came since somebody scrolled up */
 export type ViewState = { isFollowing: boolean, waiting: number, shown: number }
 
@@ -25,7 +27,10 @@ const END_PX = 8
  * @param options `mark`: what is to be seen first; the end, unless said otherwise;
  * `wanted`: the lines that are searched for; no others are added; `matching`: looks for a regular expression
  */
-export function createView (list: HTMLElement, onChange: (state: ViewState) => void, { mark = null, wanted = {}, matching = null }: { mark?: HTMLElement | null, wanted?: Wanted, matching?: ReturnType<typeof createMatching> | null } = {}) {
+export function createView (list: HTMLElement, onChange: (state: ViewState) => void,
+  { mark = null, wanted = {}, matching = null }: { mark?: HTMLElement | null, wanted?: Wanted,
+    matching?: ReturnType<typeof createMatching> | null } = {})
+{
   const backlog: ReturnType<typeof createBacklog<Item>> = createBacklog(MAX_LINES)
   let isFollowing = mark === null
   const findIn = createLineFilter(wanted)
@@ -40,39 +45,28 @@ export function createView (list: HTMLElement, onChange: (state: ViewState) => v
   list.addEventListener('scroll', onScroll)
   const resizes = new ResizeObserver(settleScroll)
   resizes.observe(list)
-  if (mark) list.scrollTop += mark.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2
+  if (mark)
+    list.scrollTop += mark.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2
   else toEnd()
 
-  return {
-    add (items: Item[]) {
-      if (matching) addMatching(items)
-      else addItems(items.filter((item) => !isLine(item) || findIn(item.text, item.stream) >= 0))
-    },
-
-    follow (isOn: boolean) {
-      isFollowing = isOn
-      if (isOn) showLines()
-      else reportCount()
-    },
-
-    clear () {
-      backlog.take()
-      list.replaceChildren()
-      isFollowing = true
-      reportCount()
-    },
-
-    settle: settleScroll,
-
-    report: reportCount,
-
-    end () {
-      cancelAnimationFrame(frame)
-      list.removeEventListener('scroll', onScroll)
-      resizes.disconnect()
-      matching?.end()
-    }
-  }
+  return { add (items: Item[]) {
+    if (matching) addMatching(items)
+    else addItems(items.filter((item) => !isLine(item) || findIn(item.text, item.stream) >= 0))
+  }, follow (isOn: boolean) {
+    isFollowing = isOn
+    if (isOn) showLines()
+    else reportCount()
+  }, clear () {
+    backlog.take()
+    list.replaceChildren()
+    isFollowing = true
+    reportCount()
+  }, settle: settleScroll, report: reportCount, end () {
+    cancelAnimationFrame(frame)
+    list.removeEventListener('scroll', onScroll)
+    resizes.disconnect()
+    matching?.end()
+  } }
 
   function addItems (items: Item[]) {
     backlog.push(items)
@@ -101,11 +95,12 @@ export function createView (list: HTMLElement, onChange: (state: ViewState) => v
     for (const [index, { line, parts }] of lines.entries()) {
       const cut = line.querySelector('.line-cut')
       const hits = found[index] ?? []
-      if (hits.length > 0) line.querySelector('.line-text')?.replaceChildren(...toNodes(markHits(parts, hits)), ...(cut ? [cut] : []))
+      if (hits.length > 0)
+        line.querySelector('.line-text')?.replaceChildren(...toNodes(markHits(parts, hits)), ...(cut ? [cut] : []))
     }
   }
 
-  /** @param note why there are no more matches */
+  /** `note`: why there are no more matches */
   function giveUp (note: string = '') {
     if (!hasGivenUp) addItems([{ note }])
     hasGivenUp = true
@@ -116,7 +111,10 @@ export function createView (list: HTMLElement, onChange: (state: ViewState) => v
     frame = 0
     const { items, leftOut } = backlog.take()
     const fragment = document.createDocumentFragment()
-    if (leftOut > 0) fragment.append(noteElement(`… ${formatCount(leftOut)} lines left out; the page keeps the last ${formatCount(MAX_LINES)}`))
+    if (leftOut > 0)
+      fragment.append(
+        noteElement(`… ${formatCount(leftOut)} lines left out; the page keeps the last ${formatCount(MAX_LINES)}`)
+      )
     for (const item of items) fragment.append(toElement(item))
     const surplus = list.childElementCount + fragment.childElementCount - MAX_LINES
     for (let left = surplus; left > 0 && list.firstChild; left--) list.firstElementChild?.remove()
@@ -161,7 +159,9 @@ export function countLevels (list: ParentNode): { level: string, count: number }
 
 /** @returns as it was written, without what a terminal would obey */
 export function rawOf (line: Element): string {
-  return line instanceof HTMLElement && line.dataset.raw !== undefined ? line.dataset.raw : partsOf(line).map(({ text }) => text).join('')
+  return line instanceof HTMLElement && line.dataset.raw !== undefined
+    ? line.dataset.raw
+    : partsOf(line).map(({ text }) => text).join('')
 }
 
 function partsOf (line: Element): Part[] {
@@ -177,21 +177,29 @@ function isLine (item: Item): item is Entry & { text: string } {
 
 function elementMaker ({ q, level }: Wanted): (item: Item) => HTMLElement {
   const findHits = createHits(q !== undefined && isPattern(q) ? undefined : q)
-  const others = new URLSearchParams({ ...(q !== undefined && { q }), ...(level && { level: level.join() }) }).toString()
+  const others = new URLSearchParams({ ...(q !== undefined && { q }), ...(level && { level: level.join() }) })
+    .toString()
   return (item) => {
     if ('note' in item) return noteElement(item.note)
     const { slot, stream, text, bytes, arrivedAt, place, member, hits } = item
-    if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`)
+    if (text === undefined)
+      return noteElement(
+        `… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`
+      )
     const shown = shownLine(text)
-    const line = elementOf('div', `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
+    const line = elementOf('div',
+      `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
     line.dataset.level = levelOf(text, stream)
     if (shown.raw !== shown.text) line.dataset.raw = shown.raw
     const body = elementOf('span', 'line-text')
     body.append(...toNodes(markHits(shown.parts, hits ?? findHits(shown.text))))
     const streamName = elementOf('span', 'line-stream', stream === 'stderr' ? 'err' : '')
-    const around = new URLSearchParams(member === undefined ? { around: String(place) } : { around: String(arrivedAt), line: `${member}:${place}` })
+    const around = new URLSearchParams(
+      member === undefined ? { around: String(place) } : { around: String(arrivedAt), line: `${member}:${place}` }
+    )
     const url = `${BASE}/${member === undefined ? '' : 'fleet/'}logs?${others}${others && '&'}${around}#log-mark`
-    line.append(timeElement(arrivedAt, url), ...(member === undefined ? [] : [elementOf('bdi', 'line-member', member)]), elementOf('span', 'line-slot', String(Number(slot))), streamName, body)
+    line.append(timeElement(arrivedAt, url), ...(member === undefined ? [] : [elementOf('bdi', 'line-member', member)]),
+      elementOf('span', 'line-slot', String(Number(slot))), streamName, body)
     if (shown.cutChars > 0) body.append(elementOf('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
     return line
   }
@@ -205,7 +213,7 @@ function noteElement (text: string) {
   return elementOf('div', 'line-note', text)
 }
 
-/** @param url of what is around the line */
+/** `url`: of what is around the line */
 function timeElement (iso: string | null | undefined, url: string) {
   const place = document.createElement('a')
   place.className = 'line-time'

@@ -12,7 +12,8 @@ import type { Level } from './log-levels.ts'
 
 /** The page of the logs: its switches, the lines, and the tail that brings them unless older ones were asked for. */
 
-const STATES: Readonly<Record<string, string>> = Object.freeze({ connecting: 'Connecting', live: 'Live', paused: 'Paused', lost: 'Connection lost, reconnecting' })
+const STATES: Readonly<Record<string, string>> = Object.freeze({ connecting: 'Connecting', live: 'Live',
+  paused: 'Paused', lost: 'Connection lost, reconnecting' })
 const WRAP = 'clusterdeck-logs-wrap'
 /** A second click within this time selects a word, and leads nowhere. */
 const DOUBLE_CLICK_MS = 250
@@ -36,7 +37,9 @@ function attachLogs () {
   current = panel && document.getElementById('log-lines') ? openPanel(panel) : null
   // Hides tools that do nothing without lines, or without live lines.
   const isLive = isFollowed(panel)
-  for (const [id, isOf] of Object.entries({ 'log-tools': current !== null, 'log-follow': isLive, 'log-clear': isLive })) {
+  for (const [id, isOf] of Object.entries({ 'log-tools': current !== null, 'log-follow': isLive,
+    'log-clear': isLive }))
+  {
     const tool = document.getElementById(id)
     if (tool) tool.hidden = !isOf
   }
@@ -47,7 +50,9 @@ function isFollowed (panel: HTMLElement | null) {
   return Boolean(panel?.dataset.stream ?? panel?.dataset.poll)
 }
 
-function tailOf ({ dataset: { stream, places, poll, since } }: HTMLElement, list: HTMLElement, handlers: { onEntries: (entries: Item[]) => void, onState: (state: State) => void }) {
+function tailOf ({ dataset: { stream, places, poll, since } }: HTMLElement, list: HTMLElement,
+  handlers: { onEntries: (entries: Item[]) => void, onState: (state: State) => void })
+{
   if (poll === undefined) return createTail({ url: `${BASE}${stream}`, places: String(places), ...handlers })
   const links: NodeListOf<HTMLAnchorElement> = list.querySelectorAll('a.line-time')
   const seen = Array.from(links, ({ href }) => String(new URL(href).searchParams.get('line')))
@@ -56,16 +61,22 @@ function tailOf ({ dataset: { stream, places, poll, since } }: HTMLElement, list
 
 /** Takes a time in the viewer's time zone for a form that sends UTC. */
 function beginJump () {
-  const [time, around, search] = ['log-time', 'log-around', 'log-search'].map((id) => findElement(`#${id}`, HTMLInputElement))
+  const [time, around, search] = ['log-time', 'log-around', 'log-search'].map((id) =>
+    findElement(`#${id}`, HTMLInputElement)
+  )
   byId('log-jump-to').hidden = false
   const at = Date.parse(around.value)
-  if (Number.isFinite(at)) time.value = new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+  if (Number.isFinite(at))
+    time.value = new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
   time.addEventListener('change', () => {
     around.value = time.value === '' ? '' : new Date(time.value).toISOString()
     search.value = ''
   })
   // Who searches, or chooses a level, no longer looks around one place.
-  for (const field of [search, byId('log-levels')]) field.addEventListener('input', () => { around.value = time.value = '' })
+  for (const field of [search, byId('log-levels')])
+    field.addEventListener('input', () => {
+      around.value = time.value = ''
+    })
 }
 
 /** Stops the tail while the page is hidden; it continues from the same place. */
@@ -83,7 +94,9 @@ function openPanel (panel: HTMLElement) {
   let connection: State | 'connecting' = 'connecting'
   let isCleared = false
   const wanted = wantedOf(panel)
-  const matching = wanted.q !== undefined && isPattern(wanted.q) ? createMatching(String(panel.dataset.matcher), wanted) : null
+  const matching = wanted.q !== undefined && isPattern(wanted.q)
+    ? createMatching(String(panel.dataset.matcher), wanted)
+    : null
   const view = createView(list, showState, { mark: document.getElementById('log-mark'), wanted, matching })
   const tail = isLive ? tailOf(panel, list, { onEntries: (entries) => view.add(entries), onState }) : null
 
@@ -107,16 +120,11 @@ function openPanel (panel: HTMLElement) {
   wrapLines(readWrap() !== 'off')
   view.report()
 
-  return {
-    panel,
-    start: () => tail?.start(),
-    stop: () => tail?.stop(),
-    end () {
-      stopped.abort()
-      tail?.stop()
-      view.end()
-    }
-  }
+  return { panel, start: () => tail?.start(), stop: () => tail?.stop(), end () {
+    stopped.abort()
+    tail?.stop()
+    view.end()
+  } }
 
   function onState (state: State) {
     if (state === connection) return
@@ -127,7 +135,8 @@ function openPanel (panel: HTMLElement) {
   }
 
   function showState ({ isFollowing, waiting, shown }: ViewState) {
-    for (const { level, count } of countLevels(list)) setText(document.querySelector(`[data-count=${level}]`), formatCount(count))
+    for (const { level, count } of countLevels(list))
+      setText(document.querySelector(`[data-count=${level}]`), formatCount(count))
     byId('log-empty').hidden = list.childElementCount > 0
     if (!jump) return
     setPressed(follow, isFollowing)
@@ -137,7 +146,8 @@ function openPanel (panel: HTMLElement) {
     panel.dataset.state = connection === 'live' && !isFollowing ? 'paused' : connection
     setText(byId('log-state'), STATES[panel.dataset.state])
     const kind = wanted.q === undefined && !wanted.level ? '' : 'matching '
-    setText(byId('log-count'), `${formatCount(shown)} ${kind}${shown === 1 ? 'line' : 'lines'}, ${formatCount(MAX_LINES)} at most`)
+    setText(byId('log-count'),
+      `${formatCount(shown)} ${kind}${shown === 1 ? 'line' : 'lines'}, ${formatCount(MAX_LINES)} at most`)
   }
 
   function wrapLines (isOn: boolean) {
@@ -160,7 +170,9 @@ function openLines (list: HTMLElement, signal: AbortSignal) {
     if (!(event.target instanceof Element) || event.target.closest('a, button')) return
     const link = event.target.closest('.line')?.querySelector('a.line-time')
     if (!link || event.detail > 1) return
-    opening = setTimeout(() => { if (String(getSelection()) === '') link.dispatchEvent(new MouseEvent('click', event)) }, DOUBLE_CLICK_MS)
+    opening = setTimeout(() => {
+      if (String(getSelection()) === '') link.dispatchEvent(new MouseEvent('click', event))
+    }, DOUBLE_CLICK_MS)
   }, { signal })
   list.addEventListener('pointerover', ({ target, pointerType }) => {
     const line = target instanceof Element && pointerType === 'mouse' ? target.closest('.line') : null
@@ -174,7 +186,9 @@ function openLines (list: HTMLElement, signal: AbortSignal) {
     if (step === undefined) return
     event.preventDefault()
     const links: HTMLElement[] = Array.from(list.querySelectorAll('a.line-time'))
-    const place = event.target === list ? links.findLastIndex((link) => link.offsetTop < list.scrollTop + list.clientHeight) : links.findIndex((link) => link === event.target)
+    const place = event.target === list
+      ? links.findLastIndex((link) => link.offsetTop < list.scrollTop + list.clientHeight)
+      : links.findIndex((link) => link === event.target)
     links[place + step]?.focus()
   }, { signal })
   copyLine.onclick = () => copyLines([copyLine.closest('.line')])
@@ -197,11 +211,17 @@ function tellCopied (isCopied: boolean, what: string) {
 
 // Storage may be forbidden; the choice then lasts as long as the page.
 function readWrap () {
-  try { return localStorage.getItem(WRAP) } catch { return null }
+  try {
+    return localStorage.getItem(WRAP)
+  } catch {
+    return null
+  }
 }
 
 function writeWrap (value: string) {
-  try { localStorage.setItem(WRAP, value) } catch {}
+  try {
+    localStorage.setItem(WRAP, value)
+  } catch {}
 }
 
 function isPressed (button: HTMLElement) {

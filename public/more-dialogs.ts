@@ -16,7 +16,9 @@ async function loadDialogs () {
   try {
     const template = document.createElement('template')
     template.innerHTML = await fetchHtml('/dialogs')
-    if (/^(Mac|iP)/.test(navigator.platform)) for (const key of template.content.querySelectorAll('[data-control]')) key.textContent = '⌘'
+    if (/^(Mac|iP)/.test(navigator.platform)) {
+      for (const key of template.content.querySelectorAll('[data-control]')) key.textContent = '⌘'
+    }
     for (const dialog of template.content.querySelectorAll('dialog')) {
       if (document.getElementById(dialog.id)) continue
       document.body.append(dialog)
@@ -28,7 +30,9 @@ async function loadDialogs () {
   }
 }
 
-export type Refusal = Error & { cause?: { status?: number } }
+export type Refusal =
+  & Error
+  & { cause?: { status?: number } }
 
 /** @throws {Refusal} */
 export async function fetchHtml (path: string): Promise<string> {

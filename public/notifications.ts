@@ -18,11 +18,13 @@ const GAP_MS = 5000
 const SILENCE_MS = 15_000
 
 let socket: Socket | null = null
-let silence: ReturnType<typeof setTimeout> | undefined
+let silence:
+  | ReturnType<typeof setTimeout>
+  | undefined
 /** Alarms since the first one of the gap, by kind. */
 const waiting: Map<string, { newest: Alarm | null, count: number }> = new Map()
 
-/** @param connection of this page */
+/** `connection`: of this page */
 export function startNotifications (connection: Socket) {
   if (socket) return showPermission()
   socket = connection
@@ -45,7 +47,7 @@ export function startNotifications (connection: Socket) {
   showPermission()
 }
 
-/** @param after the newest event that this browser knows of */
+/** `after`: the newest event that this browser knows of */
 function askForAlarms (after: number | null) {
   clearTimeout(silence)
   if (!socket?.connected) return
@@ -74,7 +76,8 @@ function sayRest (kind: string) {
 
 function saySilence (since: string) {
   if (choicesOf('notify').includes('master-lost')) {
-    showAlarm({ id: 0, kind: 'master-lost', title: 'No connection', text: `The master has not answered since ${since}.`, url: '' })
+    showAlarm({ id: 0, kind: 'master-lost', title: 'No connection', text: `The master has not answered since ${since}.`,
+      url: '' })
   }
 }
 
@@ -86,7 +89,8 @@ function showAlarm (alarm: Alarm) {
 /** @throws {TypeError} where only apps may notify, as on phones */
 function showNotification ({ kind, title, text, url }: Pick<Alarm, 'title' | 'text' | 'url'> & { kind: string }) {
   if (whyRefused()) return
-  const notification = new Notification(`${title} · ${document.getElementById('whose')?.title}`, { body: text, tag: `clusterdeck-${kind}` })
+  const notification = new Notification(`${title} · ${document.getElementById('whose')?.title}`, { body: text,
+    tag: `clusterdeck-${kind}` })
   notification.onclick = () => {
     window.focus()
     notification.close()
@@ -96,15 +100,18 @@ function showNotification ({ kind, title, text, url }: Pick<Alarm, 'title' | 'te
 
 /** @returns why this browser shows none */
 function whyRefused (): string | null {
-  if (!('Notification' in window)) return 'This browser shows notifications only for https pages or pages of this machine.'
-  if (Notification.permission === 'denied') return 'Notifications of this address are blocked in the settings of the browser.'
+  if (!('Notification' in window))
+    return 'This browser shows notifications only for https pages or pages of this machine.'
+  if (Notification.permission === 'denied')
+    return 'Notifications of this address are blocked in the settings of the browser.'
   return Notification.permission === 'default' ? 'The browser will ask for permission when you choose something.' : null
 }
 
 function showPermission () {
   const place: HTMLElement | null = document.querySelector('#dialog-notifications [data-refused]')
   if (!place) return
-  const isWaiting = 'Notification' in window && Notification.permission === 'default' && choicesOf('notify').length === 0
+  const isWaiting = 'Notification' in window && Notification.permission === 'default' &&
+    choicesOf('notify').length === 0
   const text = isWaiting ? null : whyRefused()
   place.hidden = text === null
   place.textContent = text
@@ -126,7 +133,8 @@ async function tryOut () {
   const reason = whyRefused()
   if (reason) return showToast(reason)
   try {
-    showNotification({ kind: 'try', title: 'Test notification', text: 'A notification names the problem. Click it to open the page.', url: '' })
+    showNotification({ kind: 'try', title: 'Test notification',
+      text: 'A notification names the problem. Click it to open the page.', url: '' })
   } catch {
     showToast('This browser allows notifications only for installed apps.')
   }

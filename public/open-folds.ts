@@ -1,4 +1,6 @@
-/** Keeps the folds of a list open that somebody has opened: over pages, and back again, for as long as the tab is open. */
+/**
+ * Keeps the folds of a list open that somebody has opened: over pages, and back again, for as long as the tab is open.
+ */
 
 const KEY = 'clusterdeck-open-folds'
 const MAX_KEPT = 100

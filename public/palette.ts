@@ -62,10 +62,7 @@ function findItems () {
   if (items.length > 0) state.textContent = found.length > 0 ? '' : `No match for “${words}”.`
 }
 
-/**
- * Whatever was typed may be a request id.
- * @returns none where there are no logs
- */
+/** Whatever was typed may be a request id. Returns none where there are no logs. */
 function logSearch (words: string): HTMLElement[] {
   const item = items.find((each) => each.getAttribute('href') === `${BASE}/logs`)?.cloneNode(true)
   if (!(item instanceof HTMLAnchorElement)) return []
@@ -84,11 +81,9 @@ function itemsIn (place: ParentNode) {
 }
 
 function rankItems (words: string) {
-  return items
-    .map((item) => ({ item, score: scoreOf(words, item) }))
-    .filter(({ score }) => score !== null)
-    .sort((a, b) => Number(b.score) - Number(a.score))
-    .map(({ item }) => item)
+  return items.map((item) => ({ item, score: scoreOf(words, item) })).filter(({ score }) => score !== null).sort((a,
+    b) => Number(b.score) - Number(a.score)
+  ).map(({ item }) => item)
 }
 
 /** A match in the label counts more than one in the hint. */

@@ -42,7 +42,7 @@ export function choicesOf (name: Preference): string[] {
   return preference(name).split(' ').filter((choice) => choice !== 'off')
 }
 
-/** @param element with fields for preferences */
+/** `element`: with fields for preferences */
 export function showPreferences (element: Element) {
   const fields: NodeListOf<HTMLInputElement> = element.querySelectorAll('[data-preference]')
   for (const field of fields) {

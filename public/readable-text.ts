@@ -8,15 +8,14 @@ const CONTROL_PICTURES = 0x2400
 const DELETE_PICTURE = '\u2421'
 
 /**
- * Text of an app as it can be read and copied without surprises: what a terminal would obey is gone, and what could hide
- * or reorder the rest is shown by its name.
- * @returns still to be escaped for HTML
+ * Text of an app as it can be read and copied without surprises: what a terminal would obey is gone, and what could
+ * hide or reorder the rest is shown by its name. Returns still to be escaped for HTML.
  */
 export function readable (text: unknown): string {
   const given = String(text ?? '')
   if (ORDINARY.test(given)) return given
-  return withoutEscapes(given)
-    .replaceAll('\r\n', '\n')
-    .replace(CONTROLS, (character) => character === '\u007f' ? DELETE_PICTURE : String.fromCharCode(CONTROL_PICTURES + character.charCodeAt(0)))
+  return withoutEscapes(given).replaceAll('\r\n', '\n').replace(CONTROLS,
+    (character) =>
+      character === '\u007f' ? DELETE_PICTURE : String.fromCharCode(CONTROL_PICTURES + character.charCodeAt(0)))
     .replace(TRICKSTERS, (character) => `<U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}>`)
 }

@@ -21,12 +21,18 @@ document.addEventListener('submit', (event) => {
   event.preventDefault()
   const name = nameField().value.trim().slice(0, MAX_NAME_CHARS)
   if (name === '') return
-  writeSaved([...readSaved().filter((saved) => saved.name !== name), { name, query: queryOf(location.search) }].slice(-MAX_SAVED))
+  writeSaved(
+    [...readSaved().filter((saved) => saved.name !== name), { name, query: queryOf(location.search) }].slice(-MAX_SAVED)
+  )
   openForm(false)
 })
-document.addEventListener('keydown', ({ key, target }) => { if (key === 'Escape' && target === nameField()) openForm(false) })
+document.addEventListener('keydown', ({ key, target }) => {
+  if (key === 'Escape' && target === nameField()) openForm(false)
+})
 // Another tab has changed the saved filters.
-addEventListener('storage', ({ key }) => { if (key === KEY) showSavedFilters() })
+addEventListener('storage', ({ key }) => {
+  if (key === KEY) showSavedFilters()
+})
 
 /** Shows a link for each saved filter, and the button that saves the current ones. */
 export function showSavedFilters () {
@@ -84,7 +90,9 @@ function isSaved ({ name, query }: { name?: unknown, query?: unknown }) {
 }
 
 function writeSaved (saved: Saved[]) {
-  try { localStorage.setItem(KEY, JSON.stringify(saved)) } catch {}
+  try {
+    localStorage.setItem(KEY, JSON.stringify(saved))
+  } catch {}
 }
 
 function queryOf (search: string) {

@@ -13,6 +13,8 @@ dialog.addEventListener('focusin', sayValue)
 
 function sayValue () {
   const text = field.value.trim()
-  const said = /^\d+$/.test(text) && (unit.value === 'ms' || unit.value === 'bytes') ? saidValue(Number(text), unit.value) : null
+  const said = /^\d+$/.test(text) && (unit.value === 'ms' || unit.value === 'bytes')
+    ? saidValue(Number(text), unit.value)
+    : null
   setText(dialog.querySelector('#dialog-setting-said'), said === null ? '' : `= ${said}`)
 }

@@ -10,14 +10,11 @@ import { showToast } from './toasts.ts'
 const SEQUENCE_MS = 1500
 const FIELDS = 'input, textarea, select, [contenteditable], [role=application]'
 /** Elements that `j` and `k` go through, in the order of the page. */
-const ROWS = 'main :is(.row-link, .feed-text, .rollout-row > summary, .release-what a, .setting-action button, .alert-table a, .access-list button, .logs a.line-time)'
+const ROWS =
+  'main :is(.row-link, .feed-text, .rollout-row > summary, .release-what a, .setting-action button, .alert-table a, .access-list button, .logs a.line-time)'
 
-const KEYS: Readonly<Record<string, () => unknown>> = Object.freeze({
-  '?': () => openDialog('dialog-shortcuts'),
-  '/': focusSearch,
-  j: () => goOn(1),
-  k: () => goOn(-1)
-})
+const KEYS: Readonly<Record<string, () => unknown>> = Object.freeze({ '?': () => openDialog('dialog-shortcuts'),
+  '/': focusSearch, j: () => goOn(1), k: () => goOn(-1) })
 
 /** The time at which `g` was pressed. */
 let leaderAt = -Infinity
@@ -36,7 +33,8 @@ function onKey (event: KeyboardEvent) {
     return openPalette()
   }
   if (event.key === 'Escape') leaveSearch(event)
-  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || document.querySelector('dialog[open]')) return
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || document.querySelector('dialog[open]'))
+    return
   if (preference('keys') === 'off') return
   const isSecond = event.timeStamp - leaderAt < SEQUENCE_MS
   leaderAt = event.key === 'g' && !isSecond ? event.timeStamp : -Infinity
@@ -57,7 +55,7 @@ function isTyping ({ target }: KeyboardEvent) {
   return target instanceof Element && target.closest(FIELDS) !== null
 }
 
-/** @param key after `g` */
+/** `key`: after `g` */
 function wayTo (key: string) {
   // On the pages of an app, this key leads to the list of all apps.
   if (key === 'a' && HOME !== BASE) return () => location.assign(`${HOME}/`)

@@ -7,10 +7,7 @@ type Viewer = { name: string | null, role: string, apps: string[] | null }
 
 const TITLE = 'Your session has ended'
 
-/**
- * @returns when the dialog is gone
- * @throws {Error} the master does not answer
- */
+/** Returns when the dialog is gone @throws {Error} the master does not answer */
 export async function askToSignIn (why: string | null): Promise<void> {
   const { viewer, page } = await ask()
   if (viewer) return goOn(viewer)
@@ -27,10 +24,12 @@ export async function askToSignIn (why: string | null): Promise<void> {
 
 /** @returns `viewer`: who is signed in; null: `page` has the form */
 async function ask (request?: RequestInit): Promise<{ viewer: Viewer | null, page: Document }> {
-  const response = await fetch(`${HOME}/sign-in`, { ...request, headers: { accept: 'text/html', 'hx-request': 'true' } })
+  const response = await fetch(`${HOME}/sign-in`, { ...request,
+    headers: { accept: 'text/html', 'hx-request': 'true' } })
   const text = await response.text()
   const isIn = Boolean(response.headers.get('content-type')?.startsWith('application/json'))
-  return { viewer: isIn ? JSON.parse(text) : null, page: new DOMParser().parseFromString(isIn ? '' : text, 'text/html') }
+  return { viewer: isIn ? JSON.parse(text) : null,
+    page: new DOMParser().parseFromString(isIn ? '' : text, 'text/html') }
 }
 
 function createDialog (page: Document, why: string | null) {
@@ -46,7 +45,11 @@ function createDialog (page: Document, why: string | null) {
   submit.replaceWith(row)
   row.append(closer(dialog), submit)
   const reason = why ?? noticeOf(page) ?? ''
-  form.prepend(title, elementOf('p', `${reason === `${TITLE}.` ? '' : reason} Nothing was changed. Sign in again to go on here: what you have typed is kept.`.trim()))
+  form.prepend(title,
+    elementOf('p',
+      `${
+        reason === `${TITLE}.` ? '' : reason
+      } Nothing was changed. Sign in again to go on here: what you have typed is kept.`.trim()))
   form.append(elementOf('p', 'If you get a sign-in link, open it in another tab, and come back to this one.', 'fine'))
   form.addEventListener('submit', (event) => {
     event.preventDefault()

@@ -28,7 +28,9 @@ function pointsOf (vitals: Vitals, column: string, { fromS, toS }: Range): strin
   }
   if (peaks.size < LEAST_POINTS) return ''
   const most = Math.max(...peaks.values()) || 1
-  return Array
-    .from(peaks, ([part, value]) => `${(part + 1) * WIDTH / POINTS},${(HEIGHT - PADDING - (HEIGHT - 2 * PADDING) * value / most).toFixed(1)}`)
-    .join(' ')
+  return Array.from(peaks,
+    ([part, value]) =>
+      `${(part + 1) * WIDTH / POINTS},${(HEIGHT - PADDING - (HEIGHT - 2 * PADDING) * value / most).toFixed(1)}`).join(
+      ' '
+    )
 }

@@ -1,6 +1,4 @@
-'use strict'
-
-// Runs before the first paint, hence a classic script in the head: no flash of the other theme.
+'use strict' // Runs before the first paint, hence a classic script in the head: no flash of the other theme.
 ;(() => {
   const KEY = 'clusterdeck-theme'
   const LABELS: Record<string, string> = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' }
@@ -22,15 +20,22 @@
   }
 
   function labelButton () {
-    for (const toggle of document.querySelectorAll('[data-theme-toggle]')) toggle.setAttribute('aria-label', LABELS[choice])
+    for (const toggle of document.querySelectorAll('[data-theme-toggle]'))
+      toggle.setAttribute('aria-label', LABELS[choice])
   }
 
   // Storage may be forbidden; the theme then lasts as long as the page.
   function readTheme () {
-    try { return localStorage.getItem(KEY) } catch { return null }
+    try {
+      return localStorage.getItem(KEY)
+    } catch {
+      return null
+    }
   }
 
   function writeTheme () {
-    try { localStorage.setItem(KEY, choice) } catch {}
+    try {
+      localStorage.setItem(KEY, choice)
+    } catch {}
   }
 })()

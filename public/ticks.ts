@@ -5,11 +5,8 @@ import { timeZone } from './times.ts'
 /** Updates times between two messages of the server: uptimes, countdowns, and clocks in the viewer's time zone. */
 
 /** `ms` since the moment, negative before it */
-const TEXTS: Readonly<Record<string, (ms: number) => string>> = Object.freeze({
-  since: formatDuration,
-  until: (ms) => formatDuration(Math.max(0, -ms)),
-  ago: formatAgo
-})
+const TEXTS: Readonly<Record<string, (ms: number) => string>> = Object.freeze({ since: formatDuration,
+  until: (ms) => formatDuration(Math.max(0, -ms)), ago: formatAgo })
 
 /** Server time minus ours. */
 let offsetMs = 0
@@ -19,7 +16,7 @@ export function serverTime (): number {
   return Date.now() + offsetMs
 }
 
-/** @param now the server's clock, ms since the epoch; ours may be wrong by hours */
+/** `now`: the server's clock, ms since the epoch; ours may be wrong by hours */
 export function setServerTime (now: number) {
   offsetMs = now - Date.now()
 }

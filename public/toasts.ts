@@ -2,7 +2,7 @@ import { byId } from './elements.ts'
 
 const LIFETIME_MS = 8000
 
-/** @param text what went wrong, or what else has to be said, as text: it may quote anything */
+/** `text`: what went wrong, or what else has to be said, as text: it may quote anything */
 export function showToast (text: string, tone: 'bad' | 'info' = 'bad') {
   const toast = document.createElement('div')
   toast.className = `toast tone-${tone}`
@@ -21,7 +21,7 @@ export function showToast (text: string, tone: 'bad' | 'info' = 'bad') {
 
 const KEPT = 'clusterdeck-notice'
 
-/** @param text to be said once the page has been loaded anew */
+/** `text`: to be said once the page has been loaded anew */
 export function keepNotice (text: string) {
   sessionStorage.setItem(KEPT, text)
 }

@@ -4,7 +4,7 @@ import { HOME } from './base.ts'
 
 const ownTitle = document.title
 
-/** @param isLost whether the master does not answer */
+/** `isLost`: whether the master does not answer */
 export function showTrouble (isLost: boolean) {
   const icon = document.getElementById('trouble')
   if (!icon) return

@@ -12,7 +12,9 @@ import type { Series } from '../server/api/vitals.ts'
  */
 type Query = { since: string, until?: string, step?: string, pointMs?: string }
 /** `failed`: the last request was not answered */
-export type FeedState = 'known' | 'failed'
+export type FeedState =
+  | 'known'
+  | 'failed'
 
 /** Values that the server pushes are requested if none came for this long. */
 const SILENCE_MS = 5000
@@ -22,11 +24,13 @@ const STEPS_S: Readonly<Record<string, number>> = Object.freeze({ '1s': 1, '10s'
 const POLLS_PER_STEP = 5
 
 export function createFeed ({ columns, slot = null, room, onChange }: {
-  columns: readonly string[]
+  columns: readonly string[],
   /** null: the cluster */
-  slot?: number | null
+  slot?:
+    | number
+    | null,
   /** for how many points */
-  room: () => number
+  room: () => number,
   /** also without new values, as the range moves with time */
   onChange: (vitals: Vitals, range: Range, state: FeedState) => void
 }) {
@@ -36,7 +40,9 @@ export function createFeed ({ columns, slot = null, room, onChange }: {
   let isComplete = false
   let state: FeedState = 'known'
   let generation = 0
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let timer:
+    | ReturnType<typeof setTimeout>
+    | undefined
   /** How many requests are running. */
   let asking = 0
   document.addEventListener('visibilitychange', pollVitals)
@@ -90,16 +96,20 @@ export function createFeed ({ columns, slot = null, room, onChange }: {
       pollVitals()
       return
     }
-    series.append({ time, stepMs: 1000, values: Object.fromEntries(CHART_COLUMNS.map((name, index) => [name, values[index] ?? []])) })
+    series.append({ time, stepMs: 1000,
+      values: Object.fromEntries(CHART_COLUMNS.map((name, index) => [name, values[index] ?? []])) })
     showSeries()
     waitAndPoll()
   }
 
   async function loadRange (mine: number) {
     const isFirst = series.knownUntil === null
-    const { steps, ...query } = await readVitals(isLive(range)
-      ? { since: toIso(Math.max(startMs(), (series.knownUntil ?? 0) * 1000)), step: range.step, pointMs: String(pointMs()) }
-      : spanParams(range))
+    const { steps, ...query } = await readVitals(
+      isLive(range)
+        ? { since: toIso(Math.max(startMs(), (series.knownUntil ?? 0) * 1000)), step: range.step,
+          pointMs: String(pointMs()) }
+        : spanParams(range)
+    )
     const rest = isFirst ? await loadBefore(steps, query) : []
     if (mine !== generation) return
     stepMs = steps[steps.length - 1].stepMs
@@ -107,12 +117,18 @@ export function createFeed ({ columns, slot = null, room, onChange }: {
     isComplete = !isLive(range)
   }
 
-  /** Loads what is older than the master: it has steps of a second only since its start, and the disk has longer ones. */
-  async function loadBefore (steps: Steps[], { since, until = toIso(serverTime()) }: { since: string, until?: string }) {
+  /**
+   * Loads what is older than the master: it has steps of a second only since its start, and the disk has longer ones.
+   */
+  async function loadBefore (steps: Steps[],
+    { since, until = toIso(serverTime()) }: { since: string, until?: string })
+  {
     if (steps[steps.length - 1].stepMs > 1000) return []
     const first = steps.find(({ time }) => time.length > 0)?.time[0]
     const end = first === undefined ? until : toIso(first * 1000)
-    return Date.parse(end) - Date.parse(since) > 1000 ? (await readVitals({ since, until: end, step: '10s' })).steps : []
+    return Date.parse(end) - Date.parse(since) > 1000
+      ? (await readVitals({ since, until: end, step: '10s' })).steps
+      : []
   }
 
   /** @returns all parts of the answer */
@@ -134,12 +150,15 @@ export function createFeed ({ columns, slot = null, room, onChange }: {
   function stepsOf ({ time, stepMs, cluster, slots, points }: Series): Steps[] {
     const steps = { time, stepMs, values: slot === null ? cluster : slots[0]?.columns ?? {} }
     const joined = slot === null ? points?.cluster : points?.slots[0]
-    return points && joined ? [{ time: points.time, stepMs: points.pointMs, values: joined.mean, low: joined.low, high: joined.high }, steps] : [steps]
+    return points && joined
+      ? [{ time: points.time, stepMs: points.pointMs, values: joined.mean, low: joined.low, high: joined.high }, steps]
+      : [steps]
   }
 
   async function askForVitals (query: Query) {
     const response = await fetch(
-      `${BASE}/api/v1/vitals?${new URLSearchParams({ ...query, slots: slot === null ? 'none' : String(slot), columns: columns.join() })}`,
+      `${BASE}/api/v1/vitals?${new URLSearchParams({ ...query, slots: slot === null ? 'none' : String(slot),
+        columns: columns.join() })}`,
       { headers: { Accept: 'application/json' } }
     )
     if (!response.ok) throw new Error(String(response.status))
@@ -156,7 +175,8 @@ export function createFeed ({ columns, slot = null, room, onChange }: {
 
   /** How long a point stands for: the server joins steps as the chart would. */
   function pointMs () {
-    return pointLength({ fromS: startMs() / 1000, toS: Math.floor(serverTime() / 1000), stepS: isLive(range) ? STEPS_S[range.step] : 1 }, room()) * 1000
+    return pointLength({ fromS: startMs() / 1000, toS: Math.floor(serverTime() / 1000),
+      stepS: isLive(range) ? STEPS_S[range.step] : 1 }, room()) * 1000
   }
 
   function startMs () {

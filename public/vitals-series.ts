@@ -2,8 +2,12 @@
 export type Range = { fromS: number, toS: number, stepS: number }
 /** null where nothing was measured */
 type Columns = Record<string, (number | null)[]>
-/** `time`: seconds since the epoch, ascending; `pointS`: how long a point stands for; `newest`: null if no value is of now */
-export type Vitals = { time: number[], pointS: number, mean: Columns, low: Columns, high: Columns, newest: Record<string, number | null> }
+/**
+ * `time`: seconds since the epoch, ascending; `pointS`: how long a point stands for; `newest`: null if no value is of
+ * now
+ */
+export type Vitals = { time: number[], pointS: number, mean: Columns, low: Columns, high: Columns,
+  newest: Record<string, number | null> }
 /** `low`, `high`: if a step is more than one value */
 export type Steps = { time: number[], stepMs: number, values: Columns, low?: Columns, high?: Columns }
 /** by column */
@@ -11,7 +15,8 @@ type Row = (number | null)[]
 type Point = { second: number, stepS: number, mean: Row, low: Row, high: Row }
 
 /** How many seconds a point may stand for: times that people count in. */
-const POINTS_S = Object.freeze([1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400])
+const POINTS_S = Object.freeze([1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200,
+  86_400])
 /** How old the newest value may be to count as current, in seconds and in steps. */
 const FRESH_S = 5
 const FRESH_STEPS = 3
@@ -34,21 +39,21 @@ export function createSeries (columns: readonly string[]) {
       for (const [index, second] of time.entries()) {
         if (second <= (points.at(-1)?.second ?? -Infinity)) continue
         // A point whose first seconds nobody measured begins late, and ends where the next one begins.
-        points.push({ second, stepS: stepS - second % stepS, mean: rowAt(values, index), low: rowAt(low, index), high: rowAt(high, index) })
+        points.push({ second, stepS: stepS - second % stepS, mean: rowAt(values, index), low: rowAt(low, index),
+          high: rowAt(high, index) })
       }
     },
 
-    /** @param second earlier points are removed */
+    /** `second`: earlier points are removed */
     trim (second: number) {
       const kept = points.findIndex((point) => point.second >= second)
       points = kept < 0 ? [] : points.slice(kept)
     },
 
     /**
-     * Values that share a point of the chart become their mean, with the lowest and the highest beside it, as noise would fill
-     * the chart and a mean alone would hide the peaks. Nulls are put around each gap, so that no line crosses it and the flag
-     * shows no value there.
-     * @param room for how many points
+     * Values that share a point of the chart become their mean, with the lowest and the highest beside it, as noise
+     * would fill the chart and a mean alone would hide the peaks. Nulls are put around each gap, so that no line
+     * crosses it and the flag shows no value there. `room`: for how many points.
      */
     within (range: Range, room: number): Vitals {
       const { fromS, toS, stepS } = range
@@ -60,7 +65,8 @@ export function createSeries (columns: readonly string[]) {
         const isAfterGap = point.second - knownUntil >= gapS(point.stepS, pointS)
         if (isAfterGap) groups.push(...emptyGroups(knownUntil, point.second - point.stepS / 2))
         const last = groups.at(-1)
-        if (!isAfterGap && last && Math.floor(last.second / pointS) === Math.floor(point.second / pointS)) last.points.push(point)
+        if (!isAfterGap && last && Math.floor(last.second / pointS) === Math.floor(point.second / pointS))
+          last.points.push(point)
         else groups.push({ second: point.second, points: [point] })
         knownUntil = point.second + point.stepS
       }
@@ -70,15 +76,14 @@ export function createSeries (columns: readonly string[]) {
   }
 
   function summaryOf (groups: readonly Group[]) {
-    const columnsOf = (join: (points: Point[], index: number) => number) => Object.fromEntries(columns.map((name, index) => [name, groups.map((group) => {
-      const known = group.points.filter(({ mean }) => mean[index] !== null)
-      return known.length === 0 ? null : join(known, index)
-    })]))
-    return {
-      mean: columnsOf(meanOf),
+    const columnsOf = (join: (points: Point[], index: number) => number) =>
+      Object.fromEntries(columns.map((name, index) => [name, groups.map((group) => {
+        const known = group.points.filter(({ mean }) => mean[index] !== null)
+        return known.length === 0 ? null : join(known, index)
+      })]))
+    return { mean: columnsOf(meanOf),
       low: columnsOf((known, index) => Math.min(...known.map(({ low }) => Number(low[index])))),
-      high: columnsOf((known, index) => Math.max(...known.map(({ high }) => Number(high[index]))))
-    }
+      high: columnsOf((known, index) => Math.max(...known.map(({ high }) => Number(high[index])))) }
   }
 
   function newestValues ({ toS, stepS }: Range): Record<string, number | null> {
@@ -92,10 +97,7 @@ export function createSeries (columns: readonly string[]) {
 /** `points`: none where nothing was measured */
 type Group = { second: number, points: Point[] }
 
-/**
- * Longer ones weigh more.
- * @param index of a column
- */
+/** Longer ones weigh more. `index`: of a column. */
 function meanOf (points: readonly Point[], index: number) {
   const sum = points.reduce((total, { mean, stepS }) => total + Number(mean[index]) * stepS, 0)
   return sum / points.reduce((total, { stepS }) => total + stepS, 0)
@@ -103,7 +105,8 @@ function meanOf (points: readonly Point[], index: number) {
 
 /** @returns how many seconds a point stands for */
 export function pointLength ({ fromS, toS, stepS }: Range, room: number): number {
-  return POINTS_S.find((pointS) => pointS % stepS === 0 && (toS - fromS) / pointS <= room) ?? POINTS_S[POINTS_S.length - 1]
+  return POINTS_S.find((pointS) => pointS % stepS === 0 && (toS - fromS) / pointS <= room) ??
+    POINTS_S[POINTS_S.length - 1]
 }
 
 function emptyGroups (from: number, to: number): Group[] {

@@ -1,10 +1,9 @@
-'use strict'
-
-// Until the scripts of a page have come, what needs them does nothing. The page says so after a while, and at once to anyone who tries.
-// A classic script in the head, as it must not be late itself.
+'use strict' // Until the scripts of a page have come, what needs them does nothing. The page says so after a while, and at once to
+ // anyone who tries. A classic script in the head, as it must not be late itself.
 ;(() => {
   const PATIENCE_MS = 2000
-  const NEEDS = '[data-dialog], [data-palette], [data-times-toggle], [data-copy], [data-scripted], #decks-open, [hx-post]:not([action]), [hx-confirm]'
+  const NEEDS =
+    '[data-dialog], [data-palette], [data-times-toggle], [data-copy], [data-scripted], #decks-open, [hx-post]:not([action]), [hx-confirm]'
   const page = document.documentElement
 
   setTimeout(sayWaiting, PATIENCE_MS)

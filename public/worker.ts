@@ -14,7 +14,9 @@ const requests = document.getElementById('worker-requests')
 let timer: ReturnType<typeof setTimeout> | undefined
 
 askWorker()
-document.addEventListener('visibilitychange', () => { if (!document.hidden) askWorker() })
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) askWorker()
+})
 followLog()
 
 /** Asks again and again while the page is visible. */
@@ -22,7 +24,9 @@ async function askWorker () {
   clearTimeout(timer)
   if (requests === null) return
   try {
-    const response = await fetch(BASE + requests.dataset.url, { headers: { Accept: 'application/json, application/problem+json' } })
+    const response = await fetch(BASE + requests.dataset.url, {
+      headers: { Accept: 'application/json, application/problem+json' }
+    })
     const body = await response.json()
     if (!requests.isConnected) return
     if (response.ok) showRequests(body)
@@ -43,12 +47,13 @@ function showRequests ({ items, total }: { items: { method: string, path: string
     row.append(cellOf('mono', method), cellOf('mono request-path', path), cellOf('num', formatExactDuration(ageMs)))
     return row
   }))
-  setText(byId('worker-requests-count'), total > items.length ? `the oldest ${items.length} of ${total}` : `${total}, oldest first`)
+  setText(byId('worker-requests-count'),
+    total > items.length ? `the oldest ${items.length} of ${total}` : `${total}, oldest first`)
   byId('worker-requests-empty').hidden = true
   byId('worker-requests-list').hidden = false
 }
 
-/** @param text why there is no list */
+/** `text`: why there is no list */
 function showReason (text: string) {
   setText(byId('worker-requests-empty'), text)
   setText(byId('worker-requests-count'), '')
@@ -56,7 +61,7 @@ function showReason (text: string) {
   byId('worker-requests-list').hidden = true
 }
 
-/** @param text a client's */
+/** `text`: a client's */
 function cellOf (className: string, text: string) {
   const made = document.createElement('td')
   made.className = className
@@ -69,8 +74,11 @@ function cellOf (className: string, text: string) {
 function followLog () {
   const panel = document.getElementById('worker-log')
   if (!panel) return
-  const view = createView(byId('worker-log-lines'), ({ shown }) => { byId('worker-log-empty').hidden = shown > 0 })
-  const tail = createTail({ url: BASE + panel.dataset.stream, places: String(panel.dataset.places), onEntries: view.add, onState () {} })
+  const view = createView(byId('worker-log-lines'), ({ shown }) => {
+    byId('worker-log-empty').hidden = shown > 0
+  })
+  const tail = createTail({ url: BASE + panel.dataset.stream, places: String(panel.dataset.places), onEntries: view.add,
+    onState () {} })
   const toggleTail = () => document.hidden ? tail.stop() : tail.start()
   document.addEventListener('visibilitychange', toggleTail)
   addEventListener('pagehide', tail.stop)

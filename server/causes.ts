@@ -8,15 +8,14 @@ export const BLAMED_CAUSES = Object.freeze(CRASH_CAUSES.filter((cause) => cause 
 export const FAULTS = frozen(...CRASH_CAUSES, 'memory-limit')
 
 /** Ends that somebody or an option has asked for. */
-export const PLANNED_CAUSES = frozen(
-  'max-age', 'max-requests', 'app-request', 'finished', 'deploy', 'rollback', 'restart', 'scale-down', 'shutdown', 'upgrade'
-)
+export const PLANNED_CAUSES = frozen('max-age', 'max-requests', 'app-request', 'finished', 'deploy', 'rollback',
+  'restart', 'scale-down', 'shutdown', 'upgrade')
 
 /** Why a worker, a slot or a master has ended: every `cause` that an event may have. */
 export const CAUSES = frozen(...FAULTS, ...PLANNED_CAUSES, 'operator', 'master-lost')
 
 /** Keeps the type of each word. */
-function frozen <const T extends string, const All extends readonly T[]>(...words: All): Readonly<All> {
+function frozen<const T extends string, const All extends readonly T[]> (...words: All): Readonly<All> {
   return Object.freeze(words)
 }
 

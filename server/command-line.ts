@@ -18,11 +18,7 @@ import type { Terminal } from './cli/program.ts'
 
 const CLI = fileURLToPath(new URL('cli.js', import.meta.url))
 
-/**
- * Runs one command line.
- * @param argv without node and script
- * @returns the exit code
- */
+/** Runs one command line. `argv`: without node and script. Returns the exit code. */
 export async function runCommandLine (argv: string[], terminal: Omit<Terminal, 'script'>): Promise<number> {
   const { runProgram } = await import('./cli/program.ts')
   return await runProgram(argv, { ...terminal, script: ownScript() })
@@ -86,10 +82,7 @@ async function beWithoutPreloads ({ isKeeper }: { isKeeper: boolean }) {
   if (!isKeeper) restoreNodeOptions(env)
 }
 
-/**
- * Begins the trace that `--trace-start` asks for.
- * @returns false: its file cannot be written, which is told
- */
+/** Begins the trace that `--trace-start` asks for. Returns false: its file cannot be written, which is told. */
 function beginWantedTrace (argv: string[]): boolean {
   const words = beforeSeparator(argv)
   const at = words.findIndex((word) => word === '--trace-start' || word.startsWith('--trace-start='))
@@ -128,12 +121,14 @@ export async function runProcess () {
   await beWithoutPreloads({ isKeeper })
   const command = String(commandOf(args))
   // Once, as the next masters have another parent.
-  if (becomesMaster && command === 'start' && !process.env[KEPT_VARIABLE]) Object.assign(process.env, { [SHELL_VARIABLE]: describeShell() ?? '', [TYPED_VARIABLE]: typedNode(process.env) })
+  if (becomesMaster && command === 'start' && !process.env[KEPT_VARIABLE])
+    Object.assign(process.env, { [SHELL_VARIABLE]: describeShell() ?? '', [TYPED_VARIABLE]: typedNode(process.env) })
   // These run until they are stopped.
   const isLasting = becomesMaster || command === 'up'
   // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
   if (OUTLIVES_READER.includes(command)) {
-    // The reader may have ended by the same Ctrl-C, or be a terminal that was closed. Something is still to be done then.
+    // The reader may have ended by the same Ctrl-C, or be a terminal that was closed. Something is still to be done
+    // then.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   } else if (!isLasting) {
     process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
@@ -143,7 +138,9 @@ export async function runProcess () {
   standOn(folder.named)
   const hadTerminal = hasControllingTerminal()
   const { stdout, stderr, env } = process
-  const work = isKeeper ? beKeeper(args, folder) : runCommandLine(args, { stdout, stderr, env, cwd: folder.named, home: folder.real })
+  const work = isKeeper
+    ? beKeeper(args, folder)
+    : runCommandLine(args, { stdout, stderr, env, cwd: folder.named, home: folder.real })
   const exitCode = await work.catch(tellNotLoaded)
   // Where the terminal has gone, Node aborts at its exit. So this ends by SIGHUP, as without a handler.
   if (hadTerminal && !hasControllingTerminal()) {
@@ -151,6 +148,7 @@ export async function runProcess () {
     process.kill(process.pid, 'SIGHUP')
   }
   // An exit would cut off output that is still on its way into a pipe. A master does not wait for its readers.
-  if (!isLasting) await Promise.all([stdout, stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
+  if (!isLasting)
+    await Promise.all([stdout, stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
   process.exit(exitCode)
 }

@@ -9,12 +9,13 @@ const OTHERS_WRITE = 0o022
 const FLUSH_AFTER_MS = 5000
 
 /**
- * Has Node keep what it has compiled of our own code in a folder of this user, so that the next process compiles nothing. From
- * Node 22.1 on.
+ * Has Node keep what it has compiled of our own code in a folder of this user, so that the next process compiles
+ * nothing. From Node 22.1 on.
  * @param {string} name of what is compiled @param {Record<string, string | undefined>} [env]
  */
 export function enableCompileCache (name, env = process.env) {
-  const { enableCompileCache: enable, flushCompileCache: flush } = /** @type {{ enableCompileCache?: (folder: string) => void, flushCompileCache?: () => void }} */ (module)
+  const { enableCompileCache: enable, flushCompileCache: flush } =
+    /** @type {{ enableCompileCache?: (folder: string) => void, flushCompileCache?: () => void }} */ (module)
   if (!enable || env.NODE_COMPILE_CACHE) return
   const folder = cacheFolder(name, env)
   if (folder === null) return
@@ -28,7 +29,11 @@ export function enableCompileCache (name, env = process.env) {
  * @returns {string | null} null: this user has no folder that nobody else can write to
  */
 export function cacheFolder (name, { XDG_CACHE_HOME: cache, HOME: home }) {
-  const above = cache && path.isAbsolute(cache) ? cache : home && path.isAbsolute(home) ? path.join(home, '.cache') : null
+  const above = cache && path.isAbsolute(cache)
+    ? cache
+    : home && path.isAbsolute(home)
+    ? path.join(home, '.cache')
+    : null
   if (above === null) return null
   const own = path.join(above, 'clusterdeck')
   const all = path.join(own, 'code')
@@ -36,7 +41,8 @@ export function cacheFolder (name, { XDG_CACHE_HOME: cache, HOME: home }) {
   try {
     // With sudo the home may be another user's.
     if (home && statSync(home).uid !== process.getuid?.()) return null
-    // Where the system makes no folders, as below /proc, Node never returns from mkdir with `recursive`, nor from enabling a cache.
+    // Where the system makes no folders, as below /proc, Node never returns from mkdir with `recursive`, nor from
+    // enabling a cache.
     const missing = [above, own, all, folder].filter((each) => !existsSync(each))
     for (const each of missing) mkdirSync(each, { mode: 0o700 })
     if (![own, all, folder].every(isOurs)) return null
@@ -57,6 +63,8 @@ function isOurs (folder) {
 /** @param {string} folder @param {string} name */
 function forgetOthers (folder, name) {
   const others = readdirSync(folder).filter((each) => each !== name).map((each) => path.join(folder, each))
-  const newestFirst = others.map((each) => ({ each, at: lstatSync(each).mtimeMs })).sort((one, other) => other.at - one.at)
+  const newestFirst = others.map((each) => ({ each, at: lstatSync(each).mtimeMs })).sort((one, other) =>
+    other.at - one.at
+  )
   for (const { each } of newestFirst.slice(KEPT)) rmSync(each, { recursive: true, force: true })
 }

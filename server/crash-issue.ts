@@ -7,10 +7,12 @@ import type { CrashGroup } from '../db/crash-groups.ts'
 import type { CrashService } from './crashes/crashes.ts'
 
 /**
- * A crash group as the text of an issue, for GitHub, GitLab, Gitea and others that read Markdown. What an app has thrown is hostile: it is in
- * blocks and spans of code, where it mentions nobody, links nowhere and shows no picture.
+ * A crash group as the text of an issue, for GitHub, GitLab, Gitea and others that read Markdown. What an app has
+ * thrown is hostile: it is in blocks and spans of code, where it mentions nobody, links nowhere and shows no picture.
  */
-type Group = Pick<CrashGroup, 'id' | 'kind' | 'cause' | 'errorName' | 'message' | 'culprit' | 'count' | 'firstSeenAt' | 'lastSeenAt' | 'firstRelease' | 'lastRelease'>
+type Group = Pick<CrashGroup,
+  'id' | 'kind' | 'cause' | 'errorName' | 'message' | 'culprit' | 'count' | 'firstSeenAt' | 'lastSeenAt'
+    | 'firstRelease' | 'lastRelease'>
 type Issue = { title: string, body: string }
 
 const MAX_TITLE = 120
@@ -19,27 +21,23 @@ const MAX_BLOCK = 8000
 const MAX_LINES = 20
 
 /**
- * @param id of a group
- * @param chosen one of its crashes; without it the newest
+ * `id`: of a group; `chosen`: one of its crashes; without it the newest.
  * @throws {import('./errors.ts').DeckError} not-found
  */
-export function crashIssue (crashes: Pick<CrashService, 'find' | 'sourceLines'>, id: number, app: string, chosen?: Crash | null): Issue {
+export function crashIssue (crashes: Pick<CrashService, 'find' | 'sourceLines'>, id: number, app: string,
+  chosen?: Crash | null): Issue
+{
   const group = crashes.find(id)
   const crash = chosen ?? group.latest
   return issueOf(group, crash, { lines: crash ? crashes.sourceLines(crash) : [], host: os.hostname(), app })
 }
 
-/**
- * @param crash one of its crashes; null: none is kept
- * @param about `lines`: around each frame
- */
-export function issueOf (group: Group, crash: Crash | null, { lines, host, app }: { lines: (Lines | null)[], host: string, app: string }): Issue {
-  const sections = [
-    block('', titleOf(group, 2000)),
-    seenText(group),
-    ...(crash ? [sourceOf(crash, lines), ...evidenceOf(crash)] : []),
-    factsOf(group, crash, { host, app })
-  ]
+/** `crash`: one of its crashes; null: none is kept; `about`: `lines`: around each frame */
+export function issueOf (group: Group, crash: Crash | null,
+  { lines, host, app }: { lines: (Lines | null)[], host: string, app: string }): Issue
+{
+  const sections = [block('', titleOf(group, 2000)), seenText(group),
+    ...(crash ? [sourceOf(crash, lines), ...evidenceOf(crash)] : []), factsOf(group, crash, { host, app })]
   return { title: titleOf(group, MAX_TITLE), body: `${sections.filter((section) => section !== '').join('\n\n')}\n` }
 }
 
@@ -51,7 +49,9 @@ function titleOf ({ errorName, message, kind, culprit }: Group, maxChars: number
 
 function seenText ({ count, firstSeenAt, lastSeenAt, firstRelease, lastRelease }: Group) {
   if (count === 1) return `Seen once, at ${firstSeenAt}${inRelease(firstRelease)}.`
-  return `Seen ${count} times, first at ${firstSeenAt}${inRelease(firstRelease)}, last at ${lastSeenAt}${inRelease(lastRelease)}.`
+  return `Seen ${count} times, first at ${firstSeenAt}${inRelease(firstRelease)}, last at ${lastSeenAt}${
+    inRelease(lastRelease)
+  }.`
 }
 
 function inRelease (release: string | null) {
@@ -63,32 +63,29 @@ function sourceOf ({ frames }: Crash, lines: (Lines | null)[]) {
   const index = frames.findIndex(({ isInApp }, at) => isInApp && lines[at])
   if (index === -1) return ''
   const { function: name, file, line } = frames[index]
-  const shown = (lines[index] ?? []).map(({ number, text }) => `${number === line ? '>' : ' '} ${String(number).padStart(5)}  ${text}`)
+  const shown = (lines[index] ?? []).map(({ number, text }) =>
+    `${number === line ? '>' : ' '} ${String(number).padStart(5)}  ${text}`
+  )
   return block(`${span(`${file}:${line}`)}${name === null ? '' : ` in ${span(name)}`}`, shown.join('\n'))
 }
 
 function evidenceOf ({ stack, causes, requests, stderr }: Crash) {
-  return [
-    block('### Stack', stack),
-    ...causes.map(({ errorName, errorMessage, stack }) => block('### Caused by', stack ?? `${errorName}: ${errorMessage}`)),
-    block('### Requests in flight', requests.map(({ method, path, ageMs }) => `${method} ${path} for ${formatExactDuration(ageMs)}`).join('\n')),
-    block('### Last lines of stderr', stderr.slice(-MAX_LINES).join('\n'))
-  ]
+  return [block('### Stack', stack),
+    ...causes.map(({ errorName, errorMessage, stack }) =>
+      block('### Caused by', stack ?? `${errorName}: ${errorMessage}`)
+    ),
+    block('### Requests in flight',
+      requests.map(({ method, path, ageMs }) => `${method} ${path} for ${formatExactDuration(ageMs)}`).join('\n')),
+    block('### Last lines of stderr', stderr.slice(-MAX_LINES).join('\n'))]
 }
 
 function factsOf ({ id, kind, cause }: Group, crash: Crash | null, { host, app }: { host: string, app: string }) {
   const { release, nodeVersion, uptimeMs = null, code, signal, memory } = crash ?? {}
-  const rows: [string, string | null | undefined][] = [
-    ['Cause', cause === kind ? cause : `${cause}, ${kind}`],
-    ['App', app],
-    ['Host', host],
-    ['Release', release],
-    ['Node.js', nodeVersion],
-    ['Lived for', uptimeMs === null ? null : formatExactDuration(uptimeMs)],
-    ['Exit', signal ?? (code == null ? null : `code ${code}`)],
-    ['Memory', memory?.rssBytes ? formatBytes(memory.rssBytes) : null],
-    ['Crash group', `${id} of clusterdeck`]
-  ]
+  const rows: [string, string | null | undefined][] = [['Cause', cause === kind ? cause : `${cause}, ${kind}`], ['App',
+    app], ['Host', host], ['Release', release], ['Node.js', nodeVersion], ['Lived for',
+    uptimeMs === null ? null : formatExactDuration(uptimeMs)], ['Exit',
+    signal ?? (code == null ? null : `code ${code}`)], ['Memory',
+    memory?.rssBytes ? formatBytes(memory.rssBytes) : null], ['Crash group', `${id} of clusterdeck`]]
   return ['### Facts', '', ...rows.flatMap(([name, value]) => value ? [`- ${name}: ${span(value)}`] : [])].join('\n')
 }
 

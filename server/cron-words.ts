@@ -5,7 +5,9 @@ const SHORT_DAYS = DAYS.map((day) => day.slice(0, 3).toUpperCase())
 const MAX_TIMES = 4
 
 /** `values`: in their order, none is given twice */
-type Field = { step: number } | { values: number[] }
+type Field =
+  | { step: number }
+  | { values: number[] }
 
 /** @returns null: that would take too many words */
 export function cronWords (text: string): string | null {
@@ -23,9 +25,14 @@ export function cronWords (text: string): string | null {
 function timesText (minute: string, hour: string): { text: string, isOften: boolean } | null {
   const [minutes, hours] = [fieldOf(minute, 60), fieldOf(hour, 24)]
   if (!minutes || !hours) return null
-  if ('step' in minutes) return 'step' in hours && hours.step === 1 ? { text: everyText(minutes.step, 'minute'), isOften: true } : null
+  if ('step' in minutes)
+    return 'step' in hours && hours.step === 1 ? { text: everyText(minutes.step, 'minute'), isOften: true } : null
   if (minutes.values.length !== 1 && 'step' in hours) return null
-  if ('step' in hours) return { text: `${everyText(hours.step, 'hour')}${minutes.values[0] === 0 ? '' : ` at minute ${minutes.values[0]}`}`, isOften: true }
+  if ('step' in hours)
+    return {
+      text: `${everyText(hours.step, 'hour')}${minutes.values[0] === 0 ? '' : ` at minute ${minutes.values[0]}`}`,
+      isOften: true
+    }
   const times = hours.values.flatMap((each) => minutes.values.map((past) => `${two(each)}:${two(past)}`))
   return times.length > MAX_TIMES ? null : { text: listed(times), isOften: false }
 }
@@ -44,14 +51,16 @@ function dayName (text: string): string | null {
   return DAYS[SHORT_DAYS.indexOf(text.toUpperCase())] ?? null
 }
 
-/** @param size of its range, from 0 */
+/** `size`: of its range, from 0 */
 function fieldOf (text: string, size: number): Field | null {
   if (text === '*') return { step: 1 }
   const [, step] = /^\*\/([1-9]\d?)$/.exec(text) ?? []
   // Steps that do not fit into the range are uneven: every 7 minutes ends with one of 4.
   if (step !== undefined) return size % Number(step) === 0 ? { step: Number(step) } : null
   const values = text.split(',').map((each) => (/^\d{1,2}$/.test(each) ? Number(each) : NaN))
-  return values.every((value) => value < size) ? { values: [...new Set(values)].sort((one, other) => one - other) } : null
+  return values.every((value) => value < size)
+    ? { values: [...new Set(values)].sort((one, other) => one - other) }
+    : null
 }
 
 function everyText (step: number, unit: string) {

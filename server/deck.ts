@@ -38,73 +38,87 @@ import type { StepTools } from './jobs/steps-run.ts'
 export type Deck = ReturnType<typeof createDeck>
 export type Status = ReturnType<Deck['snapshot']>
 export type WorkerRow = Status['workers'][number]
-export type ReleaseView = ReturnType<typeof shownRelease> & { outcome: Outcome | null, rollout: number | null, deployedAt: string | null, servedAt: string | null, setback: Setback | null, isLastGood: boolean, inUse: boolean, changedInPlace: Drift & { message: string } | null }
+export type ReleaseView =
+  & ReturnType<typeof shownRelease>
+  & { outcome: Outcome | null, rollout: number | null, deployedAt: string | null, servedAt: string | null,
+    setback: Setback | null, isLastGood: boolean, inUse: boolean, changedInPlace: Drift & { message: string } | null }
 /**
  * `path`, `secret`: where a host waits; `name`: what it calls the app
  *
  * What an operator wants; `release` of a rollback: the one before, unless it is said.
  */
 export type Move = (to: { path: string, secret: string, actor: string }) => Promise<{ name: string }>
-type DeckCommand = { actor: string } & (
-   { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: string, note?: string, strategy?: StrategyWish, source?: Record<string, unknown>, client?: Client }
-   | { [S in Steering]: { type: S, rollout: number } }[Steering]
-   | { type: 'restart-worker', worker: number, client?: Client }
-   | { type: 'kill-worker', worker: number }
-   | { type: 'end-connections', worker: number }
-   | { type: 'scale', workers: number }
-   | { type: 'upgrade', execPath: string | null, note: string | null }
-   | { type: 'stop' })
+type DeckCommand = { actor: string }
+  & ({ type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: string, note?: string,
+    strategy?: StrategyWish, source?: Record<string, unknown>, client?: Client } | {
+    [S in Steering]: { type: S, rollout: number }
+  }[Steering] | { type: 'restart-worker', worker: number, client?: Client } | { type: 'kill-worker', worker: number }
+    | { type: 'end-connections', worker: number } | { type: 'scale', workers: number } | { type: 'upgrade',
+    execPath: string | null, note: string | null } | { type: 'stop' })
 
 const MAX_RELEASES = 100
 const TRY_AGAIN_MS = 100
 
 /** The one facade between the admin side and the cluster. */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, appMetrics, master, diagnostics, profiling, logs, releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }: {
-  settings: Settings
-  /** makes what has changed count everywhere, or throws before anything has */
-  configure: (config: Config) => void
-  supervisor: Supervisor
-  events: EventStream
-  history: History
-  vitals: Pick<Vitals, 'series' | 'lastMinute' | 'metrics' | 'routes'>
-  /** what the app counts itself */
-  appMetrics: { read: () => Promise<{ metrics: Metric[], leftOut: number }> }
-  /** `isShared`: it has other apps as well */
-  master: { pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean }
-  diagnostics: Diagnostics
-  profiling: Pick<Profiling, 'isOn' | 'list' | 'read'>
-  logs: Logs
-  releases: Pick<Releases, 'check' | 'checkReturn' | 'before' | 'planGit' | 'refs' | 'get' | 'list' | 'compare' | 'preview' | 'configurations'>
-  alerts: Pick<Alerts, 'list' | 'add' | 'change' | 'delete' | 'test' | 'digest' | 'retry' | 'preview'>
-  jobs: Pick<Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'building' | 'runSteps' | 'runToEnd' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>
-  notices: Notices
-  others: OtherDecks
-  /** the app on other machines, once its host has joined them */
-  fleet?: () => AppFleet | null
-  joinsFleet?: boolean
-  /** by restart.cron */
-  nextRestartAt?: () => string | null
-  /** by a keeper, which alone can change masters */
-  isKept: () => boolean
-  historyState?: () => HistoryState
-  /** why no worker can be started */
-  secretsProblem?: () => string | null
-  /** where other apps change masters with this one */
-  upgrade?: (order: Extract<OperatorInput, { type: 'upgrade' }>) => void
-  /** into a host */
-  move?: Move
-  /** the app and the machine */
-  examine: () => Promise<Report>
-}) {
+export function createDeck (
+  { settings, configure, supervisor, events, history, vitals, appMetrics, master, diagnostics, profiling, logs,
+    releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null,
+    historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove,
+    examine }: {
+      settings: Settings,
+      /** makes what has changed count everywhere, or throws before anything has */
+      configure: (config: Config) => void,
+      supervisor: Supervisor,
+      events: EventStream,
+      history: History,
+      vitals: Pick<Vitals, 'series' | 'lastMinute' | 'metrics' | 'routes'>,
+      /** what the app counts itself */
+      appMetrics: { read: () => Promise<{ metrics: Metric[], leftOut: number }> },
+      /** `isShared`: it has other apps as well */
+      master: { pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean },
+      diagnostics: Diagnostics,
+      profiling: Pick<Profiling, 'isOn' | 'list' | 'read'>,
+      logs: Logs,
+      releases: Pick<Releases,
+        'check' | 'checkReturn' | 'before' | 'planGit' | 'refs' | 'get' | 'list' | 'compare' | 'preview'
+          | 'configurations'>,
+      alerts: Pick<Alerts, 'list' | 'add' | 'change' | 'delete' | 'test' | 'digest' | 'retry' | 'preview'>,
+      jobs: Pick<Jobs,
+        'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow'
+          | 'runCommand' | 'building' | 'runSteps' | 'runToEnd' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>,
+      notices: Notices,
+      others: OtherDecks,
+      /** the app on other machines, once its host has joined them */
+      fleet?: () => AppFleet | null,
+      joinsFleet?: boolean,
+      /** by restart.cron */
+      nextRestartAt?: () =>
+        | string
+        | null,
+      /** by a keeper, which alone can change masters */
+      isKept: () => boolean,
+      historyState?: () => HistoryState,
+      /** why no worker can be started */
+      secretsProblem?: () =>
+        | string
+        | null,
+      /** where other apps change masters with this one */
+      upgrade?: (order: Extract<OperatorInput, { type: 'upgrade' }>) => void,
+      /** into a host */
+      move?: Move,
+      /** the app and the machine */
+      examine: () => Promise<Report>
+    }
+) {
   const config = settings.current
   const isOther = config.runtime === 'other'
   const program = isOther ? programName(config) : null
   const ownSockets = isOther ? whyUnheard() : null
   const clientsStayBy = stickyBy(config)
   const limitsOf = createLimitsView()
-  const crashes = createCrashService({
-    store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => releases.list({ limit: MAX_RELEASES }).items
-  })
+  const crashes = createCrashService({ store: history.crashes, events,
+    release: () => supervisor.snapshot().release?.id ?? null,
+    releases: () => releases.list({ limit: MAX_RELEASES }).items })
 
   return {
     events,
@@ -114,8 +128,8 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     diagnostics,
     profiling,
     logs,
-    releases: 
-      { get: releases.get, list: releases.list, before: releases.before, compare: releases.compare, refs: releases.refs },
+    releases: { get: releases.get, list: releases.list, before: releases.before, compare: releases.compare,
+      refs: releases.refs },
     alerts,
     jobs,
     crashes,
@@ -124,7 +138,9 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     others,
 
     /** The app on other machines; null: its host is alone, or has not joined them yet. */
-    get fleet () { return fleet() },
+    get fleet () {
+      return fleet()
+    },
 
     /** Whether its host is to be in one: what that needs is loaded after the app has been started. */
     joinsFleet,
@@ -154,7 +170,8 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
       return {
         ...snapshot,
         master: { ...master, rssBytes: process.memoryUsage.rss() },
-        app: { name: deckName(config, snapshot.release), entry: config.entry, program, cwd: config.cwd, addresses: supervisor.addresses(), ownSockets },
+        app: { name: deckName(config, snapshot.release), entry: config.entry, program, cwd: config.cwd,
+          addresses: supervisor.addresses(), ownSockets },
         nextRestartAt: nextRestartAt(),
         dispatch: config.dispatch,
         stickyBy: clientsStayBy,
@@ -186,7 +203,9 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     openRequests: supervisor.openRequests,
 
     /** @throws {import('./errors.ts').DeckError} */
-    dispatch <T extends DeckCommand['type']>(command: Extract<DeckCommand, { type: T }>): ReturnType<typeof RESULTS[T]> {
+    dispatch<T extends DeckCommand['type']> (
+      command: Extract<DeckCommand, { type: T }>
+    ): ReturnType<typeof RESULTS[T]> {
       const wanted: DeckCommand = command
       const order = toOrder(wanted)
       if (order.type === 'upgrade') upgrade(order)
@@ -195,8 +214,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     },
 
     /**
-     * Changes options while the cluster runs, all or none of them.
-     * @param order `wanted`: by the name of the option
+     * Changes options while the cluster runs, all or none of them. `order`: `wanted`: by the name of the option.
      * @throws {import('./errors.ts').DeckError} unknown-option, not-possible, invalid-config, and what dispatch throws
      */
     configure ({ wanted, actor }: { wanted: Record<string, unknown>, actor: string }) {
@@ -204,36 +222,44 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
       if (changes.length === 0) return
       configure(next)
       settings.adopt(next)
-      events.publish({ type: 'config.changed', actor, message: changes.map(describeChange).join(', '), detail: { changes } })
+      events.publish({ type: 'config.changed', actor, message: changes.map(describeChange).join(', '),
+        detail: { changes } })
     },
 
     /**
      * Rolls out what is on the disk now. What is wrong with it for certain is refused at once; making the release of it
-     * may take a while, and is the rollout's own first step.
-     * @param wanted `mode`: in place of releases.mode
+     * may take a while, and is the rollout's own first step. `wanted`: `mode`: in place of releases.mode.
      * @throws {import('./errors.ts').DeckError} entry-not-found, path-refused, and what dispatch throws
      */
-    async deploy ({ path, mode, ...command }: { path?: string, mode?: 'folder', note?: string, strategy?: StrategyWish, actor: string, client?: Client }): Promise<RolloutView> {
+    async deploy (
+      { path, mode, ...command }: { path?: string, mode?: 'folder', note?: string, strategy?: StrategyWish,
+        actor: string, client?: Client }
+    ): Promise<RolloutView> {
       const spec = await releases.check({ path })
       return this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { path, mode, spec } })
     },
 
     /**
-     * Makes a release of a commit and rolls it out. That may take minutes: it is a run, whose end names the release and the rollout.
+     * Makes a release of a commit and rolls it out. That may take minutes: it is a run, whose end names the release and
+     * the rollout.
      * @returns once it has begun
-     * @throws {import('./errors.ts').DeckError} not-found, build-unconfirmed, unshared-files, invalid-config, stopping, upgrade-running, secrets-failed
+     * @throws {import('./errors.ts').DeckError} not-found, build-unconfirmed, unshared-files, invalid-config, stopping,
+     * upgrade-running, secrets-failed
      */
-    async deployCommit ({ git, isGuessAccepted, ...command }: { git: string, isGuessAccepted?: boolean, note?: string, strategy?: StrategyWish, actor: string, client?: Client }): Promise<Run> {
-      const { make, ...run } = await releases.planGit({ git, isGuessAccepted, actor: command.actor, note: command.note ?? null })
-      return jobs.runSteps({
-        ...run,
-        actor: command.actor,
-        steps: async (tools) => {
-          const { id } = await make(tools)
-          const rollout = await whenFree(() => this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { release: id } }), tools)
-          return { release: id, rollout: rollout.id }
-        }
-      })
+    async deployCommit (
+      { git, isGuessAccepted, ...command }: { git: string, isGuessAccepted?: boolean, note?: string,
+        strategy?: StrategyWish, actor: string, client?: Client }
+    ): Promise<Run> {
+      const { make, ...run } = await releases.planGit({ git, isGuessAccepted, actor: command.actor,
+        note: command.note ?? null })
+      return jobs.runSteps({ ...run, actor: command.actor, steps: async (tools) => {
+        const { id } = await make(tools)
+        const rollout = await whenFree(
+          () => this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { release: id } }),
+          tools
+        )
+        return { release: id, rollout: rollout.id }
+      } })
     }
   }
 
@@ -251,8 +277,8 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
 }
 
 /** Waits while another rollout runs. */
-async function whenFree <T>(begin: () => T, { tell, pause }: StepTools): Promise<T> {
-  for (let isTold = false; ; isTold = true) {
+async function whenFree<T> (begin: () => T, { tell, pause }: StepTools): Promise<T> {
+  for (let isTold = false;; isTold = true) {
     try {
       return begin()
     } catch (error) {
@@ -268,11 +294,16 @@ async function refuseMove (): Promise<never> {
 }
 
 /** As somebody has called it, or as its package, or else as its folder is called. */
-export function deckName ({ name, entry, cwd }: Pick<Config, 'name' | 'entry' | 'cwd'>, release: { package?: { name: string | null } | null } | null) {
+export function deckName ({ name, entry, cwd }: Pick<Config, 'name' | 'entry' | 'cwd'>,
+  release: { package?: { name: string | null } | null } | null)
+{
   return name ?? (release?.package?.name || path.basename(cwd) || path.basename(entry))
 }
 
-/** Each snapshot says whether the limits can be kept. That changes with the limits alone, so the machine is looked at once for them. */
+/**
+ * Each snapshot says whether the limits can be kept. That changes with the limits alone, so the machine is looked at
+ * once for them.
+ */
 function createLimitsView () {
   let known: { limits: Limits, problem: string | null } | null = null
 
@@ -287,20 +318,10 @@ function describeChange ({ name, from, to }: Change) {
 }
 
 /** What a command answers with, once it has been accepted. */
-const RESULTS = {
-  rollout: started,
-  'restart-worker': started,
-  'kill-worker': () => ({}),
-  'end-connections': () => ({}),
-  scale: (supervisor: Supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }),
-  pause: running,
-  resume: running,
-  abort: running,
-  promote: running,
-  retry: running,
-  upgrade: (supervisor: Supervisor) => supervisor.snapshot().upgrade,
-  stop: () => ({ state: 'stopping' })
-}
+const RESULTS = { rollout: started, 'restart-worker': started, 'kill-worker': () => ({}), 'end-connections': () => ({}),
+  scale: (supervisor: Supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }), pause: running,
+  resume: running, abort: running, promote: running, retry: running,
+  upgrade: (supervisor: Supervisor) => supervisor.snapshot().upgrade, stop: () => ({ state: 'stopping' }) }
 
 function started (supervisor: Supervisor): RolloutView {
   return supervisor.snapshot().rollout as RolloutView
@@ -312,10 +333,15 @@ function running (supervisor: Supervisor): RolloutView | null {
 }
 
 /** @returns with the program itself: a link that leads to it may lead elsewhere by the next start */
-export function checkedUpgrade <T extends { execPath: string | null }>(command: T, { config, isKept }: { config: Config, isKept: boolean }): T {
-  if (!isKept) throw new DeckError('not-possible', 'an upgrade in place needs the keeper, and this master runs without one: restart it instead')
+export function checkedUpgrade<T extends { execPath: string | null }> (command: T,
+  { config, isKept }: { config: Config, isKept: boolean }): T
+{
+  if (!isKept)
+    throw new DeckError('not-possible',
+      'an upgrade in place needs the keeper, and this master runs without one: restart it instead')
   if (config.dispatch === 'round-robin') {
-    throw new DeckError('not-possible', 'an upgrade in place needs sockets that two masters can share: dispatch is "round-robin", expected "shared"')
+    throw new DeckError('not-possible',
+      'an upgrade in place needs sockets that two masters can share: dispatch is "round-robin", expected "shared"')
   }
   return command.execPath === null ? command : { ...command, execPath: checkedProgram(command.execPath) }
 }

@@ -1,8 +1,7 @@
 export type ErrorCode = keyof typeof PROBLEMS
 
 /** What can go wrong: one table of stable codes with their HTTP status and the exit code of the command line. */
-export const PROBLEMS = Object.freeze({
-  'invalid-config': { status: 422, exitCode: 2, title: 'Invalid configuration' },
+export const PROBLEMS = Object.freeze({ 'invalid-config': { status: 422, exitCode: 2, title: 'Invalid configuration' },
   usage: { status: 400, exitCode: 2, title: 'Wrong usage of the command line' },
   'unknown-option': { status: 400, exitCode: 2, title: 'Unknown option' },
   'entry-not-found': { status: 422, exitCode: 2, title: 'The app entry does not exist' },
@@ -22,7 +21,8 @@ export const PROBLEMS = Object.freeze({
   'git-failed': { status: 500, exitCode: 1, title: 'git could not fetch or export the commit' },
   'build-failed': { status: 500, exitCode: 1, title: 'The build failed' },
   'build-unconfirmed': { status: 409, exitCode: 2, title: 'Nobody has said how the app is built' },
-  'unshared-files': { status: 409, exitCode: 4, title: 'The next release would not find files that the app has written' },
+  'unshared-files': { status: 409, exitCode: 4,
+    title: 'The next release would not find files that the app has written' },
   'rollout-running': { status: 409, exitCode: 4, title: 'A rollout is running' },
   'rollout-ended': { status: 409, exitCode: 4, title: 'The rollout has ended' },
   'rollout-state': { status: 409, exitCode: 4, title: 'Not possible at this step of the rollout' },
@@ -64,8 +64,7 @@ export const PROBLEMS = Object.freeze({
   'diagnostics-failed': { status: 500, exitCode: 1, title: 'The diagnostics failed' },
   'alert-failed': { status: 500, exitCode: 1, title: 'The alert was not delivered' },
   'rollout-failed': { status: 500, exitCode: 1, title: 'The rollout failed' },
-  'timed-out': { status: 504, exitCode: 124, title: 'Timed out' }
-})
+  'timed-out': { status: 504, exitCode: 124, title: 'Timed out' } })
 
 /**
  * An error that its reader can act on. The message says option, expected and received where there is one.
@@ -79,7 +78,9 @@ export class DeckError extends Error {
   exitCode: number
   title: string
 
-  constructor (code: ErrorCode, message: string, { cause, details = {} }: { cause?: unknown, details?: Record<string, unknown> } = {}) {
+  constructor (code: ErrorCode, message: string,
+    { cause, details = {} }: { cause?: unknown, details?: Record<string, unknown> } = {})
+  {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code
     this.details = details
@@ -98,37 +99,32 @@ export function toError (thrown: unknown): NodeJS.ErrnoException {
 /** Where this program's own files are. */
 const OWN_FOLDER = decodeURIComponent(new URL('..', import.meta.url).pathname)
 /** What a package manager has unpacked has no lock file. */
-export const HOW_TO_INSTALL = OWN_FOLDER.includes('/node_modules/') ? 'install clusterdeck again' : `run "npm ci" in ${OWN_FOLDER}`
+export const HOW_TO_INSTALL = OWN_FOLDER.includes('/node_modules/')
+  ? 'install clusterdeck again'
+  : `run "npm ci" in ${OWN_FOLDER}`
 
 export function isErrorCode (code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(PROBLEMS, code)
 }
 
-/**
- * @param error what was thrown
- * @returns such as ENOENT
- */
+/** `error`: what was thrown. Returns such as ENOENT. */
 export function errorCode (error: unknown): string | undefined {
-  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : undefined
 }
 
-/** @param error what was thrown, by an app perhaps: anything can be */
+/** `error`: what was thrown, by an app perhaps: anything can be */
 export function errorText (error: unknown): string {
   return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error)
 }
 
-/**
- * @param error what was thrown
- * @returns its code, such as ENOENT; else what it says
- */
+/** `error`: what was thrown. Returns its code, such as ENOENT; else what it says. */
 export function errorReason (error: unknown): string {
   return errorCode(error) ?? errorText(error)
 }
 
-/**
- * Why our own code could not be loaded.
- * @returns null: it is no such error
- */
+/** Why our own code could not be loaded. Returns null: it is no such error. */
 export function loadFailure (error: unknown): DeckError | null {
   return failureOfFiles(error) ?? notInstalled(error)
 }
@@ -152,6 +148,7 @@ function failureOfFiles (error: unknown) {
 function notInstalled (error: unknown) {
   const pattern = /^Cannot find (?:package|module) '([^']+)'(?: imported from |\nRequire stack:\n- )([^\n]+)/
   const [, name, importer] = pattern.exec(errorText(error)) ?? []
-  if (!['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(errorCode(error) ?? '') || !importer?.startsWith(OWN_FOLDER)) return null
+  if (!['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(errorCode(error) ?? '') ||
+    !importer?.startsWith(OWN_FOLDER)) return null
   return new DeckError('bad-install', `the package ${name} is not installed: ${HOW_TO_INSTALL}`, { cause: error })
 }

@@ -4,16 +4,17 @@ import { createLibraryDeck } from './library/deck.ts'
 import { readStart } from './library/start.ts'
 import { startMaster, type Master } from './host/master.ts'
 import { oneLine } from './system/one-line.ts'
-import type { Deck, DeckEvent, DeckEvents, Release, Rollout, RolloutStep, StartOptions, Status, Strategy, WorkerStatus } from './library/types.ts'
+import type { Deck, DeckEvent, DeckEvents, Release, Rollout, RolloutStep, StartOptions, Status, Strategy,
+  WorkerStatus } from './library/types.ts'
 import type { DeckOptions, EventType } from './library/tables.ts'
 
 export { DeckError }
-export type { Deck, DeckEvent, DeckEvents, DeckOptions, ErrorCode, EventType, Release, Rollout, RolloutStep, StartOptions, Status, Strategy, WorkerStatus }
+export type { Deck, DeckEvent, DeckEvents, DeckOptions, ErrorCode, EventType, Release, Rollout, RolloutStep,
+  StartOptions, Status, Strategy, WorkerStatus }
 
 /**
- * Runs an app as a cluster whose master is in this process. No config file and no variable is read that was not asked for,
- * no signal is listened to, and nothing is printed.
- * @returns once every worker is ready
+ * Runs an app as a cluster whose master is in this process. No config file and no variable is read that was not asked
+ * for, no signal is listened to, and nothing is printed. Returns once every worker is ready.
  * @throws {DeckError} then nothing is left of it
  */
 export async function start (options: StartOptions = {}): Promise<Deck> {
@@ -27,18 +28,20 @@ export async function start (options: StartOptions = {}): Promise<Deck> {
   throw problem
 }
 
-async function whyNotRunning ({ deck, running, startBlocked, stopped, waitingFor }: Master, signal: AbortSignal | undefined): Promise<DeckError | null> {
+async function whyNotRunning ({ deck, running, startBlocked, stopped, waitingFor }: Master,
+  signal: AbortSignal | undefined): Promise<DeckError | null>
+{
   let lastExit = ''
-  const unsubscribe = deck.events.subscribe((event) => { if (event.type === 'worker.exited') lastExit = oneLine(sentenceOf(event)) })
+  const unsubscribe = deck.events.subscribe((event) => {
+    if (event.type === 'worker.exited') lastExit = oneLine(sentenceOf(event))
+  })
   const aborted: PromiseWithResolvers<void> = Promise.withResolvers()
   signal?.addEventListener('abort', () => aborted.resolve(), { once: true })
   if (signal?.aborted) aborted.resolve()
-  const problem = await Promise.race([
-    running.then(() => null),
+  const problem = await Promise.race([running.then(() => null),
     startBlocked.then(({ message }) => new DeckError('start-failed', message)),
     stopped.then(() => new DeckError('start-failed', 'the deck was stopped before all of its workers were ready')),
-    aborted.promise.then(() => gaveUp(signal as AbortSignal, [lastExit, waitingFor()]))
-  ])
+    aborted.promise.then(() => gaveUp(signal as AbortSignal, [lastExit, waitingFor()]))])
   unsubscribe()
   return problem
 }

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** The manual: one set of Markdown pages for a code host, the terminal and the dashboard. Its index lists them in their order. */
+/**
+ * The manual: one set of Markdown pages for a code host, the terminal and the dashboard. Its index lists them in their
+ * order.
+ */
 type Page = { name: string, title: string, about: string }
 
 const FOLDER = new URL('../views/docs/', import.meta.url)

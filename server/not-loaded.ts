@@ -1,10 +1,7 @@
 import { loadFailure } from './errors.ts'
 import { KEPT_VARIABLE, tellFailure } from './keeper/link.ts'
 
-/**
- * Tells that our own code could not be loaded.
- * @returns the exit code
- */
+/** Tells that our own code could not be loaded. Returns the exit code. */
 export function tellNotLoaded (error: unknown): number {
   const told = loadFailure(error)
   if (told === null) throw error

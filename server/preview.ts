@@ -10,25 +10,35 @@ import type { Jobs } from './jobs/jobs.ts'
 import type { Differences } from './releases/file-differences.ts'
 
 export type Preview = {
-  kind: 'deploy' | 'rollback'
+  kind:
+    | 'deploy'
+    | 'rollback',
   /** the release that runs */
-  from: string
+  from: string,
   /** null: a refusal says why it cannot be told */
-  release: Drafted | null
+  release:
+    | Drafted
+    | null,
   /** of a commit; null: unknown, or there is nothing to do */
-  build: import('./releases/previews.ts').Preview['build']
-  changed: Release['changed']
+  build: import('./releases/previews.ts').Preview['build'],
+  changed: Release['changed'],
   /** null: unknown, or none */
-  commits: import('./releases/previews.ts').Preview['commits']
+  commits: import('./releases/previews.ts').Preview['commits'],
   /** `items`: the first; null: not known */
-  files: { added: number, changed: number, removed: number, items: { name: string, change: 'added' | 'changed' | 'removed' }[] } | null
+  files:
+    | { added: number, changed: number, removed: number,
+      items: { name: string, change: 'added' | 'changed' | 'removed' }[] }
+    | null,
   /** that were configured anew since they were read */
-  options: NewChange[]
-  /** `extraWorkers`: how many at most run beside those that are replaced; `extraBytes`: the memory that these take, if as much as the largest one now; null: not known */
-  plan: { workers: number, text: string, strategy: Strategy, extraWorkers: number, extraBytes: number | null }
+  options: NewChange[],
+  /**
+   * `extraWorkers`: how many at most run beside those that are replaced; `extraBytes`: the memory that these take, if
+   * as much as the largest one now; null: not known
+   */
+  plan: { workers: number, text: string, strategy: Strategy, extraWorkers: number, extraBytes: number | null },
   /** rollouts of its kind and size, newest first */
-  last: { rollout: number, state: string, release: string | null, startedAt: string, tookMs: number }[]
-  warnings: string[]
+  last: { rollout: number, state: string, release: string | null, startedAt: string, tookMs: number }[],
+  warnings: string[],
   /** for which it would be refused; none: it would begin */
   refusals: { code: ErrorCode, message: string }[]
 }
@@ -43,39 +53,40 @@ export function isBusy (error: unknown): boolean {
   return BUSY.includes(errorCode(error) ?? '')
 }
 
-/** Tells what a rollout would do before anybody asks for it: by the drafts of the registry, the refusals of the cluster and its strategy. */
-export function createPreview ({ supervisor, releases, history, settings, jobs }: {
-  supervisor: Pick<Supervisor, 'refusal' | 'snapshot'>
-  releases: Pick<Releases, 'preview' | 'before'>
-  history: Pick<History, 'lastRollouts'>
-  settings: Pick<Settings, 'current' | 'changesIn'>
-  jobs: Pick<Jobs, 'runToEnd'>
-}) {
-  return async function preview ({ kind, release, path, git, isGuessAccepted, strategy: wish, actor }: { kind: 'deploy' | 'rollback', release?: string, path?: string, git?: string, isGuessAccepted?: boolean, strategy?: StrategyWish, actor: string }): Promise<Preview> {
+/**
+ * Tells what a rollout would do before anybody asks for it: by the drafts of the registry, the refusals of the cluster
+ * and its strategy.
+ */
+export function createPreview (
+  { supervisor, releases, history, settings, jobs }: { supervisor: Pick<Supervisor, 'refusal' | 'snapshot'>,
+    releases: Pick<Releases, 'preview' | 'before'>, history: Pick<History, 'lastRollouts'>,
+    settings: Pick<Settings, 'current' | 'changesIn'>, jobs: Pick<Jobs, 'runToEnd'> }
+) {
+  return async function preview (
+    { kind, release, path, git, isGuessAccepted, strategy: wish, actor }: { kind: 'deploy' | 'rollback',
+      release?: string, path?: string, git?: string, isGuessAccepted?: boolean, strategy?: StrategyWish, actor: string }
+  ): Promise<Preview> {
     const refusals: Preview['refusals'] = []
-    const refuse = ({ code, message }: Preview['refusals'][number]) => { refusals.push({ code, message }) }
-    const { release: { id: from }, desiredWorkers: workers, workers: rows } = supervisor.snapshot()
-    const drafts = {
-      deploy: () => releases.preview.ofDeploy({ path }, refuse),
-      commit: () => releases.preview.ofCommit({ git: String(git), isGuessAccepted }, refuse, (run, work) => jobs.runToEnd({ ...run, actor, steps: work })),
-      rollback: () => releases.preview.ofRollback(release ?? lastGood(from, refuse), refuse)
+    const refuse = ({ code, message }: Preview['refusals'][number]) => {
+      refusals.push({ code, message })
     }
+    const { release: { id: from }, desiredWorkers: workers, workers: rows } = supervisor.snapshot()
+    const drafts = { deploy: () => releases.preview.ofDeploy({ path }, refuse),
+      commit: () =>
+        releases.preview.ofCommit({ git: String(git), isGuessAccepted }, refuse, (run, work) =>
+          jobs.runToEnd({ ...run, actor, steps: work })),
+      rollback: () => releases.preview.ofRollback(release ?? lastGood(from, refuse), refuse) }
     const refusal = supervisor.refusal({ type: 'rollout', kind, strategy: wish, actor })
     const isToWait = git !== undefined && isBusy(refusal)
     if (refusal && !isToWait) refuse(refusal)
-    const { config, files, warnings, ...drafted } = await drafts[kind === 'deploy' && git !== undefined ? 'commit' : kind]()
+    const { config, files, warnings, ...drafted } = await drafts
+      [kind === 'deploy' && git !== undefined ? 'commit' : kind]()
     const strategy = strategyOf(kind, workers, settings.current.rollout, wish)
-    return {
-      kind,
-      from,
-      ...drafted,
-      files: files && shownFiles(files),
+    return { kind, from, ...drafted, files: files && shownFiles(files),
       warnings: isToWait ? [...warnings, `once it is built, the deploy waits: ${refusal?.message}`] : warnings,
       options: config ? settings.changesIn(config.now, config.deployed) : [],
       plan: { workers, text: strategyText(strategy, workers), strategy, ...extraOf(strategy, { workers, rows }) },
-      last: lastOf({ kind, slots: workers }),
-      refusals
-    }
+      last: lastOf({ kind, slots: workers }), refusals }
   }
 
   function lastGood (from: string, refuse: (error: DeckError) => void) {
@@ -91,7 +102,11 @@ export function createPreview ({ supervisor, releases, history, settings, jobs }
   function lastOf (which: { kind: 'deploy' | 'rollback', slots: number }): Preview['last'] {
     try {
       return history.lastRollouts({ ...which, limit: MAX_LAST }).map(({ id, state, to, startedAt, finishedAt }) => ({
-        rollout: id, state, release: to, startedAt, tookMs: Math.max(0, Date.parse(finishedAt ?? startedAt) - Date.parse(startedAt))
+        rollout: id,
+        state,
+        release: to,
+        startedAt,
+        tookMs: Math.max(0, Date.parse(finishedAt ?? startedAt) - Date.parse(startedAt))
       }))
     } catch {
       // The rest can be told without the history.
@@ -100,7 +115,9 @@ export function createPreview ({ supervisor, releases, history, settings, jobs }
   }
 }
 
-function extraOf ({ order, surge, canary }: Strategy, { workers, rows }: { workers: number, rows: { vitals: { rssBytes: number } | null }[] }) {
+function extraOf ({ order, surge, canary }: Strategy,
+  { workers, rows }: { workers: number, rows: { vitals: { rssBytes: number } | null }[] })
+{
   // A canary serves beside all old workers, whatever the order of the others.
   const extraWorkers = Math.max(canary?.workers ?? 0, order === 'start-first' ? Math.min(surge, workers) : 0)
   const sizes = rows.flatMap(({ vitals }) => vitals?.rssBytes ?? [])
@@ -108,11 +125,8 @@ function extraOf ({ order, surge, canary }: Strategy, { workers, rows }: { worke
 }
 
 function shownFiles ({ added, changed, removed }: Differences): Preview['files'] {
-  const named = (names: string[], change: 'added' | 'changed' | 'removed') => names.slice(0, MAX_FILES).map((name) => ({ name, change }))
-  return {
-    added: added.length,
-    changed: changed.length,
-    removed: removed.length,
-    items: [...named(changed, 'changed'), ...named(added, 'added'), ...named(removed, 'removed')].slice(0, MAX_FILES)
-  }
+  const named = (names: string[], change: 'added' | 'changed' | 'removed') =>
+    names.slice(0, MAX_FILES).map((name) => ({ name, change }))
+  return { added: added.length, changed: changed.length, removed: removed.length,
+    items: [...named(changed, 'changed'), ...named(added, 'added'), ...named(removed, 'removed')].slice(0, MAX_FILES) }
 }

@@ -2,7 +2,9 @@ import { DeckError, type ErrorCode } from './errors.ts'
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** Errors as RFC 9457 problem details. Works on a bare ServerResponse, since the guard refuses before express exists. */
+/**
+ * Errors as RFC 9457 problem details. Works on a bare ServerResponse, since the guard refuses before express exists.
+ */
 type Problem = { type: string, title: string, status: number, detail: string, code: string } & Record<string, unknown>
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
@@ -22,8 +24,8 @@ const FOREIGN_TYPES: Readonly<Record<string, [ErrorCode, string]>> = Object.free
 })
 
 /**
- * Turns any error into one of the table. An unknown error becomes `internal` without its text, which may hold paths, SQL
- * or secrets.
+ * Turns any error into one of the table. An unknown error becomes `internal` without its text, which may hold paths,
+ * SQL or secrets.
  */
 export function toDeckError (error: unknown): DeckError {
   if (error instanceof DeckError) return error
@@ -58,14 +60,8 @@ export function sendProblem (res: ServerResponse, error: unknown) {
 export function refuseUpgrade (socket: Duplex, error: unknown) {
   const deckError = toDeckError(error)
   const body = JSON.stringify(toProblem(deckError))
-  const headers = {
-    ...headersOf(deckError),
-    'Content-Type': PROBLEM_TYPE,
-    'Content-Length': Buffer.byteLength(body),
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    Connection: 'close'
-  }
+  const headers = { ...headersOf(deckError), 'Content-Type': PROBLEM_TYPE, 'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', Connection: 'close' }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   // A client that resets during its refusal needs no handling.
   socket.on('error', () => socket.destroy())

@@ -11,12 +11,14 @@ else await run(own)
 async function run ({ folder, name }) {
   enableCompileCache(name)
   try {
-    const { runProcess } = /** @type {typeof import('./command-line.ts')} */ (await import(new URL('command-line.js', folder).href))
+    const { runProcess } =
+      /** @type {typeof import('./command-line.ts')} */ (await import(new URL('command-line.js', folder).href))
     await runProcess()
   } catch (error) {
     // Where too many files are open, those that are being read are closed first.
     await new Promise((resolve) => setTimeout(resolve, CLOSED_WITHIN_MS))
-    const { tellNotLoaded } = /** @type {typeof import('./not-loaded.ts')} */ (await import(new URL('not-loaded.js', folder).href))
+    const { tellNotLoaded } =
+      /** @type {typeof import('./not-loaded.ts')} */ (await import(new URL('not-loaded.js', folder).href))
     process.exitCode = tellNotLoaded(error)
   }
 }

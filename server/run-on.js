@@ -1,4 +1,5 @@
-// Runs a file of clusterdeck on a Node that is new enough. Any Node from 14 on reads this file, so nothing newer is in it, and nothing is imported that has more.
+// Runs a file of clusterdeck on a Node that is new enough. Any Node from 14 on reads this file, so nothing newer is in
+// it, and nothing is imported that has more.
 import { spawn } from 'node:child_process'
 import { accessSync, constants, existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -13,7 +14,9 @@ const CHOSEN_VARIABLE = 'CLUSTERDECK_NODE'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PINNED = `${ROOT}build/node/node_modules/node-${process.platform}-${process.arch}/bin/node`
 /** Only a clone has the folder. */
-const HOW_TO_GET = existsSync(`${ROOT}build/node`) ? `In ${ROOT} run "npm ci && npm install --global .", which installs one for clusterdeck alone.` : `Install a newer one, by nvm or as your system does, or name it by ${CHOSEN_VARIABLE}.`
+const HOW_TO_GET = existsSync(`${ROOT}build/node`)
+  ? `In ${ROOT} run "npm ci && npm install --global .", which installs one for clusterdeck alone.`
+  : `Install a newer one, by nvm or as your system does, or name it by ${CHOSEN_VARIABLE}.`
 /** As of a shell, for a program that is not there. */
 const NOT_FOUND = 127
 /** @type {NodeJS.Signals[]} */
@@ -31,7 +34,11 @@ const F_SETFD = 2
 export function runOnNewNode (file, args, more) {
   const found = findNode(process.env)
   if (found === null) {
-    process.stderr.write(`clusterdeck: it needs Node ${NEEDED.join('.')} or later, and this is ${process.version}, which gets no fixes any more. ${HOW_TO_GET} Your apps may stay on theirs.\n`)
+    process.stderr.write(
+      `clusterdeck: it needs Node ${
+        NEEDED.join('.')
+      } or later, and this is ${process.version}, which gets no fixes any more. ${HOW_TO_GET} Your apps may stay on theirs.\n`
+    )
     process.exitCode = NOT_FOUND
     return
   }
@@ -41,13 +48,17 @@ export function runOnNewNode (file, args, more) {
   runAsChild(found, words, env)
 }
 
-/** @param {Record<string, string | undefined>} env @returns {string} the file of the Node with which the command was typed, which may have handed over to this one */
+/**
+ * @param {Record<string, string | undefined>} env
+ * @returns {string} the file of the Node with which the command was typed, which may have handed over to this one
+ */
 export function typedNode (env) {
   return env[TYPED_VARIABLE] || process.execPath
 }
 
 /**
- * Finds a Node that is new enough: the one of this installation, the one that a variable names, or the newest of what managers of versions have installed.
+ * Finds a Node that is new enough: the one of this installation, the one that a variable names, or the newest of what
+ * managers of versions have installed.
  * @param {Record<string, string | undefined>} env
  * @param {string} [pinned]
  * @returns {string | null} null: there is none
@@ -68,18 +79,20 @@ export function findNode (env, pinned = PINNED) {
 export function installedNodes (env) {
   const home = env.HOME || os.homedir()
   const share = env.XDG_DATA_HOME || path.join(home, '.local/share')
-  const places = [
-    [path.join(env.NVM_DIR || path.join(home, '.nvm'), 'versions/node'), 'bin/node'],
-    [path.join(env.FNM_DIR || path.join(share, 'fnm'), 'node-versions'), 'installation/bin/node'],
-    [path.join(env.VOLTA_HOME || path.join(home, '.volta'), 'tools/image/node'), 'bin/node'],
-    [path.join(env.MISE_DATA_DIR || path.join(share, 'mise'), 'installs/node'), 'bin/node'],
-    [path.join(env.ASDF_DATA_DIR || path.join(home, '.asdf'), 'installs/nodejs'), 'bin/node']
-  ]
-  return places.flatMap(([folder, inside]) => namesIn(folder).flatMap((name) => {
-    const [, version] = /^v?(\d+\.\d+\.\d+)$/.exec(name) || []
-    const file = path.join(folder, name, inside)
-    return version !== undefined && isProgram(file) && isTrusted(file) ? [{ version, file }] : []
-  })).sort((one, other) => other.version.localeCompare(one.version, undefined, { numeric: true }))
+  const places = [[path.join(env.NVM_DIR || path.join(home, '.nvm'), 'versions/node'), 'bin/node'], [
+    path.join(env.FNM_DIR || path.join(share, 'fnm'), 'node-versions'),
+    'installation/bin/node'
+  ], [path.join(env.VOLTA_HOME || path.join(home, '.volta'), 'tools/image/node'), 'bin/node'], [
+    path.join(env.MISE_DATA_DIR || path.join(share, 'mise'), 'installs/node'),
+    'bin/node'
+  ], [path.join(env.ASDF_DATA_DIR || path.join(home, '.asdf'), 'installs/nodejs'), 'bin/node']]
+  return places.flatMap(([folder, inside]) =>
+    namesIn(folder).flatMap((name) => {
+      const [, version] = /^v?(\d+\.\d+\.\d+)$/.exec(name) || []
+      const file = path.join(folder, name, inside)
+      return version !== undefined && isProgram(file) && isTrusted(file) ? [{ version, file }] : []
+    })
+  ).sort((one, other) => other.version.localeCompare(one.version, undefined, { numeric: true }))
 }
 
 /** @param {string} folder @returns {string[]} */
@@ -107,7 +120,7 @@ export function isProgram (file) {
  * @param {string} file that is there
  */
 function isTrusted (file) {
-  for (let place = realpathSync(file); ; place = path.dirname(place)) {
+  for (let place = realpathSync(file);; place = path.dirname(place)) {
     const { uid, mode } = lstatSync(place)
     const isShared = (mode & 0o1000) !== 0 && place !== file
     if ((uid !== 0 && uid !== process.geteuid?.()) || (mode & OTHERS_WRITE && !isShared)) return false
@@ -127,7 +140,10 @@ function replaceProcess (file, words, env) {
     libc.func('void *signal(int signal, void *handler)')(SIGPIPE, null)
     const fcntl = libc.func('int fcntl(int fd, int command, ...)')
     for (const fd of [0, 1, 2]) fcntl(fd, F_SETFD, 'int', 0)
-    libc.func('int execve(const char *file, const char **args, const char **env)')(file, [file, ...words, null], [...Object.entries(env).map(([name, value]) => `${name}=${value}`), null])
+    libc.func('int execve(const char *file, const char **args, const char **env)')(file, [file, ...words, null], [
+      ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
+      null
+    ])
   } catch (_error) {
     // It is not installed, or not for this Node.
   }
@@ -135,9 +151,15 @@ function replaceProcess (file, words, env) {
 
 /** @param {string} file @param {string[]} words @param {Record<string, string | undefined>} env */
 function runAsChild (file, words, env) {
-  const child = spawn(file, words, { stdio: process.connected ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit', env })
-  for (const signal of PASSED_ON) process.on(signal, () => { child.kill(signal) })
-  child.on('error', (error) => { throw error })
+  const child = spawn(file, words, { stdio: process.connected ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
+    env })
+  for (const signal of PASSED_ON)
+    process.on(signal, () => {
+      child.kill(signal)
+    })
+  child.on('error', (error) => {
+    throw error
+  })
   child.on('exit', (code, signal) => {
     if (signal === null) return process.exit(code ?? 1)
     const name = /** @type {NodeJS.Signals} */ (signal)

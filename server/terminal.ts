@@ -7,7 +7,8 @@ import type { DeckEvent } from './events/stream.ts'
 
 type Style = 'red' | 'yellow' | 'green' | 'cyan' | 'gray' | 'magenta' | 'bold'
 
-const COLOURS: Readonly<Record<Tone, Style>> = Object.freeze({ ok: 'green', info: 'cyan', drain: 'magenta', warn: 'yellow', bad: 'red', idle: 'gray' })
+const COLOURS: Readonly<Record<Tone, Style>> = Object.freeze({ ok: 'green', info: 'cyan', drain: 'magenta',
+  warn: 'yellow', bad: 'red', idle: 'gray' })
 
 /** what is told of one app */
 export type Lines = ReturnType<typeof linesTo>
@@ -16,7 +17,9 @@ export type Lines = ReturnType<typeof linesTo>
 export const prefixOf = (name: string) => `${name} | `
 
 /** Prints what the master tells the person who started it. */
-export function createTerminal ({ stdout, stderr }: { stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream }) {
+export function createTerminal (
+  { stdout, stderr }: { stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream }
+) {
   // EPIPE: nobody reads any more. The master runs on.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   return {
@@ -27,7 +30,10 @@ export function createTerminal ({ stdout, stderr }: { stdout: NodeJS.WritableStr
   }
 }
 
-function linesTo ({ stdout, stderr, prefix = '' }: { stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream, prefix?: string }) {
+function linesTo (
+  { stdout, stderr, prefix = '' }: { stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream,
+    prefix?: string }
+) {
   let lastShown = ''
 
   const colourText = (style: Style, text: string) => stdout.isTTY ? styleText(style, text) : text
@@ -47,24 +53,39 @@ function linesTo ({ stdout, stderr, prefix = '' }: { stdout: NodeJS.WritableStre
   return {
     line: writeLine,
 
-    /** @param text why this master ends, or does less than it should */
-    fail (text: string) { stderr.write(`clusterdeck: ${prefix}${oneLine(text)}\n`) },
+    /** `text`: why this master ends, or does less than it should */
+    fail (text: string) {
+      stderr.write(`clusterdeck: ${prefix}${oneLine(text)}\n`)
+    },
 
-    /** @param text from the app */
-    quote (text: string) { writeLine(colourText('gray', oneLine(text))) },
+    /** `text`: from the app */
+    quote (text: string) {
+      writeLine(colourText('gray', oneLine(text)))
+    },
 
     /** Tells how a start has understood its entry. */
     resolved ({ launch: { said, notes } = { said: null, notes: [] }, appNode }: Pick<Config, 'launch' | 'appNode'>) {
       if (said !== null) writeLine(oneLine(said))
-      for (const note of [...notes, ...appNode?.instead === undefined ? [] : [appNode.instead]]) writeLine(colourText('gray', oneLine(`  ${note}`)))
+      for (const note of [...notes, ...appNode?.instead === undefined ? [] : [appNode.instead]])
+        writeLine(colourText('gray', oneLine(`  ${note}`)))
     },
 
     /** Only a terminal gets a link that signs in: files and pipes may have other readers. */
-    started ({ version, entry, workers, addresses, admin, bootMs }: { version: string, entry: string, workers: number, addresses: string[], admin: { publicUrl: string, signInLink: () => string }, bootMs: number }) {
-      writeLine(colourText('bold', `clusterdeck ${version}`) + `  ${workers} ${workers === 1 ? 'worker' : 'workers'} ready in ${bootMs} ms  ${oneLine(entry)}`)
+    started (
+      { version, entry, workers, addresses, admin, bootMs }: { version: string, entry: string, workers: number,
+        addresses: string[], admin: { publicUrl: string, signInLink: () => string }, bootMs: number }
+    ) {
+      writeLine(
+        colourText('bold', `clusterdeck ${version}`) +
+          `  ${workers} ${workers === 1 ? 'worker' : 'workers'} ready in ${bootMs} ms  ${oneLine(entry)}`
+      )
       for (const address of addresses) writeLine(`  app    ${colourText('cyan', oneLine(address))}`)
       writeLine(`  admin  ${colourText('cyan', stdout.isTTY ? admin.signInLink() : admin.publicUrl)}`)
-      writeLine(colourText('gray', stdout.isTTY ? '         (one-time link; `clusterdeck open` prints another)' : '         (`clusterdeck open` prints a link that signs in)'))
+      writeLine(
+        colourText('gray', stdout.isTTY
+          ? '         (one-time link; `clusterdeck open` prints another)'
+          : '         (`clusterdeck open` prints a link that signs in)')
+      )
     },
 
     show (event: DeckEvent) {
@@ -76,5 +97,7 @@ function linesTo ({ stdout, stderr, prefix = '' }: { stdout: NodeJS.WritableStre
 }
 
 export function eventLine (event: DeckEvent, colourText: (style: Style, text: string) => string = (_, text) => text) {
-  return `${colourText('gray', event.at.slice(11, 19))} ${colourText(COLOURS[kindOf(event).tone], event.type)} ${oneLine(sentenceOf(event))}`
+  return `${colourText('gray', event.at.slice(11, 19))} ${colourText(COLOURS[kindOf(event).tone], event.type)} ${
+    oneLine(sentenceOf(event))
+  }`
 }

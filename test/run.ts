@@ -11,10 +11,11 @@ import { endProcessesOf } from './support/leftovers.ts'
 import { runFolder } from './support/run-folder.ts'
 import { shuffled } from './support/random.ts'
 
-// Runs test files in a few processes, which take one file after the other: a process for each file would load the same modules
-// again and again, and open a browser of its own. Those of what runs inside apps have a process each: it changes Node's own modules.
-// Without arguments it runs all that `npm test` promises, and with TEST_ALL what is rare as well. `--seed` gives the files another
-// order, `--load` runs that many busy processes beside them, except beside what measures time; `--record` names a file for what failed.
+// Runs test files in a few processes, which take one file after the other: a process for each file would load the same
+// modules again and again, and open a browser of its own. Those of what runs inside apps have a process each: it
+// changes Node's own modules. Without arguments it runs all that `npm test` promises, and with TEST_ALL what is rare as
+// well. `--seed` gives the files another order, `--load` runs that many busy processes beside them, except beside what
+// measures time; `--record` names a file for what failed.
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const ROOT = path.dirname(HERE)
@@ -24,21 +25,25 @@ const LANES = 5
 const INSIDE_APPS = path.join(HERE, 'unit', 'workers')
 const isAlone = (file: string) => file.startsWith(INSIDE_APPS + path.sep)
 /** Of what measures time: those that count CPU time, or wait for most of theirs. They do not disturb each other. */
-const PATIENT = ['crash-grace', 'crashes', 'deaths', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.ts`)
+const PATIENT = ['crash-grace', 'crashes', 'deaths', 'deploys', 'keeper', 'request-path', 'service-manager',
+  'slow-start', 'watchdog'].map((name) => `${name}.test.ts`)
 const isPatient = (file: string) => PATIENT.includes(path.basename(file))
 /** What takes long comes first in the lanes, so that at the end none of them is left alone. */
-const STAGES = [
-  { files: [...spread(filesOf('browser'), filesOf('cluster')), ...filesOf('admin'), ...filesOf('unit')], lanes: LANES, takesLoad: true },
-  { files: filesOf('timed').filter(isPatient), lanes: 3 },
-  { files: filesOf('timed').filter((file) => !isPatient(file)), lanes: 1 }
-]
+const STAGES = [{ files: [...spread(filesOf('browser'), filesOf('cluster')), ...filesOf('admin'), ...filesOf('unit')],
+  lanes: LANES, takesLoad: true }, { files: filesOf('timed').filter(isPatient), lanes: 3 }, {
+  files: filesOf('timed').filter((file) => !isPatient(file)),
+  lanes: 1
+}]
 const LOADED_FIRST = new URL('support/process-of-tests.ts', import.meta.url).href
 const SLOW_MS = 30_000
-/** A process that takes this long hangs where no limit of its tests can end it, as in a loop. A lane runs for a part of it. */
+/**
+ * A process that takes this long hangs where no limit of its tests can end it, as in a loop. A lane runs for a part of
+ * it.
+ */
 const PROCESS_TIMEOUT_MS = 3_600_000
 
-// Each process reads the extra certificates of the machine when it starts, which takes longer than the rest of a start; and a
-// run starts a thousand. Here nobody but npm meets a stranger: test/cluster/install.test.ts gives it them back.
+// Each process reads the extra certificates of the machine when it starts, which takes longer than the rest of a start;
+// and a run starts a thousand. Here nobody but npm meets a stranger: test/cluster/install.test.ts gives it them back.
 const { NODE_EXTRA_CA_CERTS } = process.env
 if (NODE_EXTRA_CA_CERTS !== undefined) process.env.TEST_EXTRA_CA_CERTS = NODE_EXTRA_CA_CERTS
 delete process.env.NODE_EXTRA_CA_CERTS
@@ -48,7 +53,9 @@ if (ownCode() === null) process.exit(1)
 
 if (process.env.TEST_ALL === undefined) process.env.TEST_WITHOUT_RARE = '1'
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { lanes: { type: 'string' }, seed: { type: 'string' }, load: { type: 'string', default: '0' }, record: { type: 'string' } } })
+const { values, positionals } = parseArgs({ allowPositionals: true,
+  options: { lanes: { type: 'string' }, seed: { type: 'string' }, load: { type: 'string', default: '0' },
+    record: { type: 'string' } } })
 const stages = positionals.length > 0
   ? [{ files: positionals.map((file) => path.resolve(file)), lanes: LANES, takesLoad: true }]
   : STAGES
@@ -61,12 +68,15 @@ process.env.TEST_RUN = folder
 delete process.env.TEST_PLACE
 delete process.env.NODE_TEST_CONTEXT
 process.execArgv.push(`--import=${LOADED_FIRST}`)
-for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.once(signal, () => end(128 + os.constants.signals[signal]))
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => end(128 + os.constants.signals[signal]))
 
 for (const { files, lanes, takesLoad } of stages) {
   if (process.exitCode && values.record === undefined) break
-  const load = Array.from({ length: takesLoad ? Number(values.load) : 0 }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }))
-  await runFiles(values.seed === undefined ? files : shuffled(files, Number(values.seed)), Number(values.lanes ?? lanes))
+  const load = Array.from({ length: takesLoad ? Number(values.load) : 0 }, () =>
+    spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }))
+  await runFiles(values.seed === undefined ? files : shuffled(files, Number(values.seed)),
+    Number(values.lanes ?? lanes))
   for (const each of load) each.kill('SIGKILL')
 }
 if (values.record !== undefined) writeFileSync(values.record, JSON.stringify(failures))
@@ -75,7 +85,8 @@ end(Number(process.exitCode ?? 0))
 /** Leaves nothing that runs: a lane that is told to end would leave its decks and its browser. */
 function end (code: number) {
   endProcessesOf(folder)
-  for (const [, place] of readFileSync('/proc/mounts', 'utf8').matchAll(/^\S+ (\S+)/gm)) if (place.startsWith(folder)) spawnSync('umount', ['-l', place])
+  for (const [, place] of readFileSync('/proc/mounts', 'utf8').matchAll(/^\S+ (\S+)/gm))
+    if (place.startsWith(folder)) spawnSync('umount', ['-l', place])
   rmSync(folder, { recursive: true, force: true })
   process.exit(code)
 }
@@ -87,8 +98,9 @@ function spread (few: string[], many: string[]): string[] {
 }
 
 function filesOf (folder: string): string[] {
-  return readdirSync(path.join(HERE, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.ts')).sort().map((name) => path.join(HERE, folder, name))
+  return readdirSync(path.join(HERE, folder), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.test.ts')
+  ).sort().map((name) => path.join(HERE, folder, name))
 }
 
 async function runFiles (files: string[], lanes: number) {
@@ -99,7 +111,8 @@ async function runFiles (files: string[], lanes: number) {
   // The lanes inherit it.
   process.env.TEST_LANE = JSON.stringify({ files: shared, claims })
   const slow: string[] = []
-  const tests = run({ files: [...own, ...Array(Math.min(lanes, shared.length)).fill(LANE)], concurrency: lanes, timeout: PROCESS_TIMEOUT_MS })
+  const tests = run({ files: [...own, ...Array(Math.min(lanes, shared.length)).fill(LANE)], concurrency: lanes,
+    timeout: PROCESS_TIMEOUT_MS })
   const missing = new Set(shared.map((file) => path.relative(ROOT, file)))
   /** Of a file whose end has not been told yet. */
   let failed: { test: string, error: string }[] = []
@@ -107,14 +120,16 @@ async function runFiles (files: string[], lanes: number) {
     process.exitCode = 1
     missing.delete(name)
     const { failureType, cause } = error as any
-    if (failureType !== 'subtestsFailed') failed.push({ test: name, error: String(cause?.message ?? cause ?? error.message) })
+    if (failureType !== 'subtestsFailed')
+      failed.push({ test: name, error: String(cause?.message ?? cause ?? error.message) })
     if (nesting > 0) return
     failures.push(...failed.map((each) => ({ file: name, ...each })))
     failed = []
   })
   tests.on('test:pass', ({ name, details }) => {
     missing.delete(name)
-    if (details.type !== 'suite' && details.duration_ms > SLOW_MS) slow.push(`${name} (${Math.round(details.duration_ms / 1000)} s)`)
+    if (details.type !== 'suite' && details.duration_ms > SLOW_MS)
+      slow.push(`${name} (${Math.round(details.duration_ms / 1000)} s)`)
   })
   const output = tests.compose(new SpecReporter())
   output.pipe(process.stdout)

@@ -22,7 +22,7 @@ export function acceptAlso ({ channel }: { channel: Pick<Channel, 'on'> }) {
   channel.on('accept-no-more', ({ key, name }) => closeOther(key, name))
 
   return {
-    /** @param own a server's socket, before Node listens on it */
+    /** `own`: a server's socket, before Node listens on it */
     take (key: string, own: SocketHandle) {
       const others: Map<number | 'port', SocketHandle> = new Map()
       const { close } = own

@@ -14,24 +14,30 @@ const SERVERS = ['NativeModule _http_server', 'NativeModule internal/http2/core'
 
 /**
  * Tells what keeps this process running for as long as it does not listen: an app that is no server, a bot say, has
- * timers, connections or children all the same. `isIdle`: it has done nothing but wait for a while, and holds no code of
- * an HTTP server, so it is not one that is slow to start.
+ * timers, connections or children all the same. `isIdle`: it has done nothing but wait for a while, and holds no code
+ * of an HTTP server, so it is not one that is slow to start.
  * @param how `onIdle`: it has bound a port of UDP, and nothing comes after that
  */
-export function tellActivity (channel: Channel, threads: { areHolding: () => boolean }, { servesDatagrams, onIdle }: { servesDatagrams: () => boolean, onIdle: () => void }) {
+export function tellActivity (channel: Channel, threads: { areHolding: () => boolean },
+  { servesDatagrams, onIdle }: { servesDatagrams: () => boolean, onIdle: () => void })
+{
   let told = ''
   let before = performance.eventLoopUtilization()
   let idleSince = performance.now()
   let timer = setTimeout(lookAtResources, FIRST_LOOK_MS).unref()
 
-  return { stop () { clearTimeout(timer) } }
+  return { stop () {
+    clearTimeout(timer)
+  } }
 
   function lookAtResources () {
     const now = performance.eventLoopUtilization()
     // Node would wait for these. Each kind is named once.
-    const resources = [...new Set([...process.getActiveResourcesInfo(), ...(threads.areHolding() ? ['Thread'] : [])])].sort()
+    const resources = [...new Set([...process.getActiveResourcesInfo(), ...(threads.areHolding() ? ['Thread'] : [])])]
+      .sort()
     const { utilization } = performance.eventLoopUtilization(now, before)
-    if (utilization > IDLE_UTILIZATION || resources.some((each) => STARTS.test(each)) || (holdsServer() && !servesDatagrams())) idleSince = performance.now()
+    if (utilization > IDLE_UTILIZATION || resources.some((each) => STARTS.test(each)) ||
+      (holdsServer() && !servesDatagrams())) idleSince = performance.now()
     const isIdle = performance.now() - idleSince >= IDLE_MS
     if (isIdle && servesDatagrams()) return onIdle()
     const text = `${resources} ${isIdle}`

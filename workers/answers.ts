@@ -3,7 +3,7 @@ import type { AnyResponse as Response } from './node-internals.d.ts'
 
 /** Shows the beginning of each answer of HTTP/1 of this process, before a byte of it is sent. */
 export function watchAnswers ({ onHead, onBody }: {
-  onHead: (response: Response, head: string) => void
+  onHead: (response: Response, head: string) => void,
   /** how its first part begins; null: nobody asks */
   onBody: ((response: Response, body: string) => void) | null
 }) {

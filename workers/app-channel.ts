@@ -7,8 +7,8 @@ const GONE = ['EPIPE', 'ECONNRESET', 'ERR_IPC_CHANNEL_CLOSED']
 type Sent = (error: (Error & { code?: string }) | null) => void
 
 /**
- * The app does not notice the death of its master: what it sends is lost until the next master has replaced this worker,
- * and nothing is thrown. It hears no 'disconnect', at which many apps end, and finds itself connected.
+ * The app does not notice the death of its master: what it sends is lost until the next master has replaced this
+ * worker, and nothing is thrown. It hears no 'disconnect', at which many apps end, and finds itself connected.
  * Call this before the app runs, when all listeners that are to hear of it have been added.
  * @param parts one that is still starting ends with its master
  */
@@ -34,13 +34,10 @@ export function keepAppChannel ({ isOfUse }: { isOfUse: () => boolean }) {
   }
 
   return {
-    /**
-     * The master is gone.
-     * @param disconnect Node's own, by which this process learns of it
-     */
+    /** The master is gone. `disconnect`: Node's own, by which this process learns of it. */
     lose (disconnect: () => void) {
       isLost = isOfUse()
-      if (isLost) for (const emitter of [process, cluster.worker]) hideFromApp(emitter)
+      if (isLost) { for (const emitter of [process, cluster.worker]) hideFromApp(emitter) }
       disconnect()
       if (isLost) process.connected = true
     }
@@ -48,6 +45,7 @@ export function keepAppChannel ({ isOfUse }: { isOfUse: () => boolean }) {
 
   function hideFromApp (emitter: EventEmitter | undefined) {
     if (!emitter) return
-    for (const each of emitter.rawListeners('disconnect')) if (!own.has(each)) emitter.removeListener('disconnect', each as () => void)
+    for (const each of emitter.rawListeners('disconnect'))
+      if (!own.has(each)) emitter.removeListener('disconnect', each as () => void)
   }
 }

@@ -11,8 +11,9 @@ const REPORT_MS = 5000
 const REST_FACTOR = 1000
 
 /**
- * Tells the master what the app counts by prom-client: all of it when the master asks, and now and then what only grows, so that
- * little is lost with a process that is killed. The app's own copy of prom-client is found once the app listens; none is loaded.
+ * Tells the master what the app counts by prom-client: all of it when the master asks, and now and then what only
+ * grows, so that little is lost with a process that is killed. The app's own copy of prom-client is found once the app
+ * listens; none is loaded.
  */
 export function tellAppMetrics (channel: Channel) {
   /** What the master knows, by name, as JSON. */
@@ -25,7 +26,11 @@ export function tellAppMetrics (channel: Channel) {
   const asked: Map<number, (text: string) => void> = new Map()
 
   channel.on('read-app-metrics', ({ id }) => {
-    readAll(registries()).then(({ metrics, leftOut }) => channel.send({ type: 'app-metrics', id, metrics: news(metrics), gone: takeGone(metrics), leftOut }), () => {})
+    readAll(registries()).then(
+      ({ metrics, leftOut }) =>
+        channel.send({ type: 'app-metrics', id, metrics: news(metrics), gone: takeGone(metrics), leftOut }),
+      () => {}
+    )
   })
   channel.on('app-metrics-text', ({ id, text }) => {
     asked.get(id)?.(text)
@@ -63,7 +68,8 @@ export function tellAppMetrics (channel: Channel) {
     try {
       const { metrics, leftOut } = readGrowing(registries())
       const changed = news(metrics)
-      if (changed.length > 0 || !hasReported) channel.send({ type: 'app-metrics', id: null, metrics: changed, gone: [], leftOut })
+      if (changed.length > 0 || !hasReported)
+        channel.send({ type: 'app-metrics', id: null, metrics: changed, gone: [], leftOut })
       hasReported = true
     } catch {
       // The app may have replaced what is used here.
@@ -84,10 +90,7 @@ export function tellAppMetrics (channel: Channel) {
     })
   }
 
-  /**
-   * @param metrics all that there are
-   * @returns names of those that the app has removed
-   */
+  /** `metrics`: all that there are. Returns names of those that the app has removed. */
   function takeGone (metrics: AppMetric[]): string[] {
     const names = new Set(metrics.map(({ name }) => name))
     const gone = [...told.keys()].filter((name) => !names.has(name))

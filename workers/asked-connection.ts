@@ -3,7 +3,8 @@ import type { IncomingMessage as Request } from 'node:http'
 import type { Readable } from 'node:stream'
 
 /** The events by which a server passes on what a client asks for; the request comes first. */
-export const ASKED: ReadonlySet<string | symbol> = new Set(['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect'])
+export const ASKED: ReadonlySet<string | symbol> = new Set(['request', 'checkContinue', 'checkExpectation', 'upgrade',
+  'connect'])
 
 /** A body that comes in parts of unknown length is kept until it is whole; one that is longer than this is not. */
 const MAX_BODY = 1024 * 1024
@@ -12,11 +13,10 @@ const MAX_BODY = 1024 * 1024
 export type Asked = { request: Request, head: Buffer | null }
 
 /**
- * What a client has asked on a connection, as the bytes that it has sent, so that another process can be asked the same on
- * that connection. Nothing more is read from it here.
- * @param asked whose headers have just been read, and which nobody has yet. What is asked meanwhile is added to it
- * @param then what has been read of all; the rest is to be read from the connection
- * @param otherwise the newest is too long; nothing of it is lost
+ * What a client has asked on a connection, as the bytes that it has sent, so that another process can be asked the same
+ * on that connection. Nothing more is read from it here. `asked`: whose headers have just been read, and which nobody
+ * has yet. What is asked meanwhile is added to it; `then`: what has been read of all; the rest is to be read from the
+ * connection; `otherwise`: the newest is too long; nothing of it is lost.
  */
 export function takeBack (asked: Asked[], then: (bytes: Buffer) => void, otherwise: () => void) {
   /** Bodies in parts that had to be waited for. */
@@ -24,7 +24,9 @@ export function takeBack (asked: Asked[], then: (bytes: Buffer) => void, otherwi
   takeLater()
 
   /** Not by nextTick(), which comes between two requests that were read at once if the first has a body. */
-  function takeLater () { setImmediate(takeAll) }
+  function takeLater () {
+    setImmediate(takeAll)
+  }
 
   function takeAll () {
     const { request } = asked[asked.length - 1]
@@ -51,7 +53,8 @@ export function takeBack (asked: Asked[], then: (bytes: Buffer) => void, otherwi
   function bytesOf ({ request, head }: Asked): Buffer[] {
     const chunks = waitedFor.get(request) ?? readAll(request)
     // Behind a request that changes the protocol nothing is parsed.
-    return [headOf(request), ...isInParts(request) ? inParts(chunks, request.rawTrailers) : chunks, ...head ? [head, ...readAll(request.socket)] : []]
+    return [headOf(request), ...isInParts(request) ? inParts(chunks, request.rawTrailers) : chunks,
+      ...head ? [head, ...readAll(request.socket)] : []]
   }
 }
 
@@ -60,7 +63,7 @@ function headOf ({ method, url, httpVersion, rawHeaders }: Request): Buffer {
   return fieldsOf(`${method} ${url} HTTP/${httpVersion}`, rawHeaders)
 }
 
-/** @param raw names and values in turn */
+/** `raw`: names and values in turn */
 function fieldsOf (first: string, raw: string[]) {
   const lines = [first]
   for (let at = 0; at < raw.length; at += 2) lines.push(`${raw[at]}: ${raw[at + 1]}`)
@@ -77,12 +80,10 @@ function readAll (request: Readable): Buffer[] {
   return chunks
 }
 
-/**
- * @param chunks a whole body
- * @returns as RFC 9112, section 7.1, has it
- */
+/** `chunks`: a whole body. Returns as RFC 9112, section 7.1, has it. */
 function inParts (chunks: Buffer[], trailers: string[]): Buffer[] {
-  return [...chunks.flatMap((chunk) => [Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, LINE_END]), fieldsOf('0', trailers)]
+  return [...chunks.flatMap((chunk) => [Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, LINE_END]),
+    fieldsOf('0', trailers)]
 }
 
 const LINE_END = Buffer.from('\r\n')

@@ -21,21 +21,21 @@ type RequestStart = ChannelMessages['http.server.request.start']
 
 /**
  * Lets go of HTTP/1 connections of a worker that gets more requests than the others. Those that are asked are looked at
- * for a moment; the next answer of some says `Connection: close`. Never one that has more requests than are too many: it
- * would be too busy wherever it goes. Costs nothing per request unless connections are to go.
+ * for a moment; the next answer of some says `Connection: close`. Never one that has more requests than are too many:
+ * it would be too busy wherever it goes. Costs nothing per request unless connections are to go.
  */
 export function createBusyConnections ({ requests, isDraining, onEnd, wait = waitAside }: {
-  requests: Requests
-  isDraining: () => boolean
+  requests: Requests,
+  isDraining: () => boolean,
   /** how many have been let go, after each call */
-  onEnd: (connections: number) => void
+  onEnd: (connections: number) => void,
   wait?: (ms: number) => Promise<unknown>
 }) {
   const lastAnswers = createLastAnswers({ requests })
   let isAtIt = false
 
   return {
-    /** @param surplus `connections`: the most that may go */
+    /** `surplus`: `connections`: the most that may go */
     async letGo ({ requestsPerSecond, connections }: { requestsPerSecond: number, connections: number }) {
       if (isAtIt || isDraining()) return
       isAtIt = true
@@ -85,7 +85,9 @@ export function createBusyConnections ({ requests, isDraining, onEnd, wait = wai
 /** @returns of each connection that was asked by then */
 async function countRequests (looked: Promise<unknown>): Promise<Map<Socket, number>> {
   const counts: Map<Socket, number> = new Map()
-  const count = ({ socket }: RequestStart) => { counts.set(socket, (counts.get(socket) ?? 0) + 1) }
+  const count = ({ socket }: RequestStart) => {
+    counts.set(socket, (counts.get(socket) ?? 0) + 1)
+  }
   diagnostics.subscribe(STARTS, count)
   await looked
   diagnostics.unsubscribe(STARTS, count)
@@ -97,7 +99,7 @@ function waitAside (ms: number): Promise<unknown> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref())
 }
 
-/** @param surplus requests of the same time */
+/** `surplus`: requests of the same time */
 function chooseSockets (counts: Map<Socket, number>, surplus: number, atMost: number) {
   const chosen: Set<Socket> = new Set()
   let left = surplus

@@ -29,10 +29,14 @@ export function openChannel () {
     /** @returns false: its master is gone */
     isOpen: (): boolean => Boolean(process.channel),
 
-    on <Type extends keyof Messages>(type: Type, handler: NonNullable<Handlers[Type]>) { handlers[type] = handler }
+    on<Type extends keyof Messages> (type: Type, handler: NonNullable<Handlers[Type]>) {
+      handlers[type] = handler
+    }
   }
 
-  function deliver <Type extends keyof Messages>(type: Type, message: Messages[Type], handle: SocketHandle & DatagramHandle) {
+  function deliver<Type extends keyof Messages> (type: Type, message: Messages[Type],
+    handle: SocketHandle & DatagramHandle)
+  {
     handlers[type]?.(message, handle)
   }
 }

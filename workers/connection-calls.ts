@@ -34,7 +34,8 @@ export type ConnectionCalls = ReturnType<typeof bindCalls>
 
 /** @returns null: not Linux with 64 bits, the optional package is absent, or the app may load no such */
 export function loadConnectionCalls (): ConnectionCalls | null {
-  if (process.platform !== 'linux' || ['arm', 'ia32', 'mips', 'mipsel', 'ppc', 's390'].includes(process.arch)) return null
+  if (process.platform !== 'linux' || ['arm', 'ia32', 'mips', 'mipsel', 'ppc', 's390'].includes(process.arch))
+    return null
   try {
     return bindCalls(createRequire(import.meta.url)('koffi'))
   } catch {
@@ -68,35 +69,25 @@ function bindCalls (koffi: typeof import('koffi')) {
   controlNumbers.set([SOL_SOCKET, SCM_RIGHTS], 2)
 
   return {
-    /**
-     * @param fd of a connection
-     * @returns its first bytes, which stay to be read; empty: none have come yet
-     */
+    /** `fd`: of a connection. Returns its first bytes, which stay to be read; empty: none have come yet. */
     peek (fd: number): string {
       const length = Number(recv(fd, head, HEAD, MSG_PEEK | MSG_DONTWAIT))
       return length > 0 ? head.toString('latin1', 0, length) : ''
     },
 
-    /**
-     * Connections are accepted once their first bytes are there, or after a second without: tcp(7).
-     * @param fd listens
-     */
-    waitForBytes (fd: number) { setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, Buffer.from(Int32Array.of(1).buffer), 4) },
+    /** Connections are accepted once their first bytes are there, or after a second without: tcp(7). `fd`: listens. */
+    waitForBytes (fd: number) {
+      setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, Buffer.from(Int32Array.of(1).buffer), 4)
+    },
 
-    /**
-     * @param fd of a connection
-     * @returns how long ago its last bytes went and came; null: it is not of TCP
-     */
+    /** `fd`: of a connection. Returns how long ago its last bytes went and came; null: it is not of TCP. */
     agesOf (fd: number): { sentMs: number, heardMs: number } | null {
       const info = new Uint32Array(TCP_INFO_NUMBERS)
       if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, Uint32Array.of(info.byteLength)) !== 0) return null
       return { sentMs: info[11], heardMs: info[13] }
     },
 
-    /**
-     * @param path of a Unix socket
-     * @returns null: nobody listens there
-     */
+    /** `path`: of a Unix socket. Returns null: nobody listens there. */
     connect (path: string): number | null {
       const fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
       if (fd < 0) return null
@@ -107,9 +98,8 @@ function bindCalls (koffi: typeof import('koffi')) {
     },
 
     /**
-     * @param to a connection of a Unix socket
-     * @param fd goes along
-     * @returns how many bytes it took; 0: none at the moment; -1: it is closed
+     * `to`: a connection of a Unix socket; `fd`: goes along. Returns how many bytes it took; 0: none at the moment; -1:
+     * it is closed.
      */
     sendAlong (to: number, bytes: Buffer, fd: number): number {
       vector[0] = koffi.address(bytes)
@@ -121,20 +111,23 @@ function bindCalls (koffi: typeof import('koffi')) {
     /** @returns as of sendAlong */
     send: (to: number, bytes: Buffer): number => countSent(send(to, bytes, bytes.length, MSG_DONTWAIT | MSG_NOSIGNAL)),
 
-    close (fd: number) { close(fd) },
+    close (fd: number) {
+      close(fd)
+    },
 
     /** Whoever sends to it learns from now on that it is closed; what was sent before can be read. */
-    takeNoMore (fd: number) { shutdown(fd, SHUT_RD) },
+    takeNoMore (fd: number) {
+      shutdown(fd, SHUT_RD)
+    },
 
     duplicate: (fd: number): number => fcntl(fd, F_DUPFD_CLOEXEC, 'int', 0),
 
-    /**
-     * @param fd of a Unix socket
-     * @returns the user whose process has made the other end
-     */
+    /** `fd`: of a Unix socket. Returns the user whose process has made the other end. */
     userOf (fd: number): number | null {
       const credentials = new Uint32Array(CREDENTIALS / 4)
-      return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, Uint32Array.of(CREDENTIALS)) === 0 ? credentials[1] : null
+      return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, Uint32Array.of(CREDENTIALS)) === 0
+        ? credentials[1]
+        : null
     }
   }
 

@@ -9,53 +9,48 @@ const MAX_CAUSE_STACK_CHARS = 4096
 /** The report of a dying worker on its end. All of it is bounded, whatever was thrown. */
 export type CrashNote = {
   /** ms since the epoch */
-  at: number
-  kind: 'exception' | 'unhandled-rejection'
-  errorName: string
-  errorMessage: string
+  at: number,
+  kind: 'exception' | 'unhandled-rejection',
+  errorName: string,
+  errorMessage: string,
   /** null: what was thrown is no error */
-  stack: string | null
+  stack:
+    | string
+    | null,
   /** outermost first, of an AggregateError its errors; `depth` 1 belongs to the error itself */
-  causes: ErrorLink[]
+  causes: ErrorLink[],
   /** in flight, oldest first */
-  requests: OpenRequest[]
-  uptimeMs: number
-  nodeVersion: string
+  requests: OpenRequest[],
+  uptimeMs: number,
+  nodeVersion: string,
   /** of process.memoryUsage(), in bytes */
   memory: Record<string, number>
 }
 type ErrorLink = { depth: number, errorName: string, errorMessage: string, stack: string | null }
 
-/**
- * @param error anything may be thrown, and its getters may throw again
- * @param origin as Node tells it
- */
-export function describeCrash (error: unknown, origin: string, requests: { method: string, path: string, ageMs: number }[]): CrashNote {
+/** `error`: anything may be thrown, and its getters may throw again; `origin`: as Node tells it */
+export function describeCrash (error: unknown, origin: string,
+  requests: { method: string, path: string, ageMs: number }[]): CrashNote
+{
   const { rss, heapTotal, heapUsed, external, arrayBuffers } = process.memoryUsage()
-  return {
-    at: Date.now(),
-    kind: origin === 'unhandledRejection' ? 'unhandled-rejection' : 'exception',
-    ...describeError(error, MAX_TEXT_CHARS),
-    causes: causesOf(error),
-    requests: listRequests(requests),
-    uptimeMs: Math.round(process.uptime() * 1000),
-    nodeVersion: process.version,
-    memory: { rssBytes: rss, heapTotalBytes: heapTotal, heapUsedBytes: heapUsed, externalBytes: external, arrayBuffersBytes: arrayBuffers }
-  }
+  return { at: Date.now(), kind: origin === 'unhandledRejection' ? 'unhandled-rejection' : 'exception',
+    ...describeError(error, MAX_TEXT_CHARS), causes: causesOf(error), requests: listRequests(requests),
+    uptimeMs: Math.round(process.uptime() * 1000), nodeVersion: process.version,
+    memory: { rssBytes: rss, heapTotalBytes: heapTotal, heapUsedBytes: heapUsed, externalBytes: external,
+      arrayBuffersBytes: arrayBuffers } }
 }
 
 function describeError (error: unknown, maxStackChars: number) {
   try {
     if (error instanceof Error) {
       const stack = textOf(error, 'stack')
-      return {
-        errorName: clipText(textOf(error, 'name') ?? 'Error', MAX_NAME_CHARS),
+      return { errorName: clipText(textOf(error, 'name') ?? 'Error', MAX_NAME_CHARS),
         errorMessage: clipText(textOf(error, 'message') ?? '(it cannot be read)', MAX_TEXT_CHARS),
-        stack: stack && clipText(stack, maxStackChars)
-      }
+        stack: stack && clipText(stack, maxStackChars) }
     }
     const text = typeof error === 'string' ? error : inspect(error, { depth: 2 })
-    return { errorName: error === null ? 'null' : typeof error, errorMessage: clipText(text, MAX_TEXT_CHARS), stack: null }
+    return { errorName: error === null ? 'null' : typeof error, errorMessage: clipText(text, MAX_TEXT_CHARS),
+      stack: null }
   } catch {
     return { errorName: 'unknown', errorMessage: 'the thrown value could not be read', stack: null }
   }

@@ -9,11 +9,10 @@ import type { createFatalGrace } from './fatal-grace.ts'
  * over IPC can be lost with it, so that is the way only where there is no other. The 'uncaughtExceptionMonitor' changes
  * nothing of Node's own handling; an app with a handler of its own may live on, so the record says when it was written.
  */
-export function recordCrashes (file: string, { channel, requests, fatalGrace }: {
-  channel: Channel
-  requests: Requests
-  fatalGrace: ReturnType<typeof createFatalGrace>
-}) {
+export function recordCrashes (file: string,
+  { channel, requests, fatalGrace }: { channel: Channel, requests: Requests,
+    fatalGrace: ReturnType<typeof createFatalGrace> })
+{
   process.on('uncaughtExceptionMonitor', (error, origin) => {
     // Only the first error ended the process; others may follow from it.
     if (fatalGrace.isDying()) return fatalGrace.endNow()
@@ -26,7 +25,8 @@ export function recordCrashes (file: string, { channel, requests, fatalGrace }: 
     try {
       return describeCrash(error, origin, requests.inFlight())
     } catch {
-      // The app may have replaced what is used here. The error still reaches stderr, and the exit code reaches the master.
+      // The app may have replaced what is used here. The error still reaches stderr, and the exit code reaches the
+      // master.
       return null
     }
   }

@@ -18,7 +18,7 @@ export function createAcceptDeferral () {
   return {
     isOver: () => isOver,
 
-    /** @param handle a listening socket's, before Node has it */
+    /** `handle`: a listening socket's, before Node has it */
     take (server: Server, handle: SocketHandle) {
       if (isOver) return
       const { listen, close } = handle
@@ -47,8 +47,8 @@ export function createAcceptDeferral () {
 }
 
 /**
- * Keeps datagrams from a worker that is not ready: they go to the others, or wait in the kernel's buffer. What sends by its
- * socket before that waits for answers to get ready, and receives at once.
+ * Keeps datagrams from a worker that is not ready: they go to the others, or wait in the kernel's buffer. What sends by
+ * its socket before that waits for answers to get ready, and receives at once.
  * @param parts keeps the process running, as a socket that receives does
  */
 export function createReceiveDeferral ({ hold }: { hold: () => () => void }) {
@@ -56,7 +56,7 @@ export function createReceiveDeferral ({ hold }: { hold: () => () => void }) {
   let isOver = false
 
   return {
-    /** @param handle of a shared socket, before Node has it */
+    /** `handle`: of a shared socket, before Node has it */
     take (handle: DatagramHandle) {
       if (isOver) return
       const { recvStart, close } = handle

@@ -8,7 +8,10 @@ import type { Channel } from './channel.ts'
 type Order = Extract<ToWorker, { type: 'diagnose' }>
 type Profile = Profiler.Profile
 
-/** Continuous profiling takes a sample this often: each costs the process time, and a function that takes much time is in many of them all the same. */
+/**
+ * Continuous profiling takes a sample this often: each costs the process time, and a function that takes much time is
+ * in many of them all the same.
+ */
 const SLICE_SAMPLE_US = 10_000
 
 /** Writes what the master asks for into a file of the master's choice, and says when it is there. */
@@ -37,7 +40,12 @@ export function answerDiagnostics (channel: Channel) {
 async function writeSlice (file: string, durationMs: number) {
   const profile = await takeProfile(durationMs, SLICE_SAMPLE_US)
   const { gzip } = await import('node:zlib')
-  const content = await new Promise<Buffer>((resolve, reject) => { gzip(JSON.stringify(summed(profile)), (error, made) => { if (error) reject(error); else resolve(made) }) })
+  const content = await new Promise<Buffer>((resolve, reject) => {
+    gzip(JSON.stringify(summed(profile)), (error, made) => {
+      if (error) reject(error)
+      else resolve(made)
+    })
+  })
   try {
     await writeFile(`${file}.part`, content, { mode: 0o600 })
     await rename(`${file}.part`, file)
@@ -48,8 +56,8 @@ async function writeSlice (file: string, durationMs: number) {
 }
 
 /**
- * Makes one sample of the many of each function, as nobody asks a slice for their order. The result is a profile still, without the
- * time that taking it has cost.
+ * Makes one sample of the many of each function, as nobody asks a slice for their order. The result is a profile still,
+ * without the time that taking it has cost.
  */
 function summed ({ nodes, samples = [], timeDeltas = [], startTime, endTime }: Profile): Profile {
   const own = belowProfiler(nodes)
@@ -62,14 +70,18 @@ function summed ({ nodes, samples = [], timeDeltas = [], startTime, endTime }: P
     if (!own.has(node)) times.set(node, (times.get(node) ?? 0) + lasted)
   })
   const lasted = [...times.values()]
-  return { nodes, samples: [...times.keys()], timeDeltas: [0, ...lasted.slice(0, -1)], startTime: 0, endTime: lasted.reduce((sum, each) => sum + each, 0) }
+  return { nodes, samples: [...times.keys()], timeDeltas: [0, ...lasted.slice(0, -1)], startTime: 0,
+    endTime: lasted.reduce((sum, each) => sum + each, 0) }
 }
 
 /** @returns the function that takes the profile, and all that it calls */
 function belowProfiler (nodes: Profile['nodes']): Set<number> {
-  const found = new Set(nodes.filter(({ callFrame }) => callFrame.functionName === takeProfile.name && callFrame.url === import.meta.url).map(({ id }) => id))
+  const found = new Set(
+    nodes.filter(({ callFrame }) => callFrame.functionName === takeProfile.name && callFrame.url === import.meta.url)
+      .map(({ id }) => id)
+  )
   // Parents come before their children.
-  for (const { id, children = [] } of nodes) if (found.has(id)) for (const child of children) found.add(child)
+  for (const { id, children = [] } of nodes) if (found.has(id)) { for (const child of children) found.add(child) }
   return found
 }
 
@@ -82,7 +94,9 @@ async function takeProfile (durationMs: number, sampleUs?: number): Promise<Prof
     if (sampleUs !== undefined) await session.post('Profiler.setSamplingInterval', { interval: sampleUs })
     await session.post('Profiler.start')
     // A profile must not keep a process running that would end.
-    await new Promise((resolve) => { setTimeout(resolve, durationMs).unref() })
+    await new Promise((resolve) => {
+      setTimeout(resolve, durationMs).unref()
+    })
     return (await session.post('Profiler.stop')).profile
   } finally {
     session.disconnect()
@@ -90,45 +104,31 @@ async function takeProfile (durationMs: number, sampleUs?: number): Promise<Prof
 }
 
 /** Each writer loads what it needs on demand, as most workers are never asked. */
-const WRITERS: Record<Order['kind'], (order: Order) => Promise<void>> = {
-  async 'cpu-profile' ({ file, durationMs }) {
-    writeJson(file, await takeProfile(durationMs))
-  },
-
-  async 'heap-snapshot' ({ file }) {
-    const { writeHeapSnapshot } = await import('node:v8')
-    writeHeapSnapshot(file)
-    chmodSync(file, 0o600)
-  },
-
-  async 'heap-statistics' ({ file }) {
-    const v8 = await import('node:v8')
-    writeJson(file, {
-      at: new Date().toISOString(),
-      pid: process.pid,
-      memoryUsage: process.memoryUsage(),
-      heapStatistics: v8.getHeapStatistics(),
-      heapSpaces: v8.getHeapSpaceStatistics(),
-      heapCode: v8.getHeapCodeStatistics(),
-      resourceUsage: process.resourceUsage()
-    })
-  },
-
-  async report ({ file }) {
-    const { report } = process
-    const before = report.excludeNetwork
-    // Names are looked up for every open connection, which stops the process; Node before 20.13 cannot leave that out.
-    if (before !== undefined) report.excludeNetwork = true
-    try {
-      const content: { environmentVariables?: unknown, header?: { networkInterfaces?: unknown } } = report.getReport()
-      delete content.environmentVariables
-      delete content.header?.networkInterfaces
-      writeJson(file, content)
-    } finally {
-      if (before !== undefined) report.excludeNetwork = before
-    }
+const WRITERS: Record<Order['kind'], (order: Order) => Promise<void>> = { async 'cpu-profile' ({ file, durationMs }) {
+  writeJson(file, await takeProfile(durationMs))
+}, async 'heap-snapshot' ({ file }) {
+  const { writeHeapSnapshot } = await import('node:v8')
+  writeHeapSnapshot(file)
+  chmodSync(file, 0o600)
+}, async 'heap-statistics' ({ file }) {
+  const v8 = await import('node:v8')
+  writeJson(file, { at: new Date().toISOString(), pid: process.pid, memoryUsage: process.memoryUsage(),
+    heapStatistics: v8.getHeapStatistics(), heapSpaces: v8.getHeapSpaceStatistics(),
+    heapCode: v8.getHeapCodeStatistics(), resourceUsage: process.resourceUsage() })
+}, async report ({ file }) {
+  const { report } = process
+  const before = report.excludeNetwork
+  // Names are looked up for every open connection, which stops the process; Node before 20.13 cannot leave that out.
+  if (before !== undefined) report.excludeNetwork = true
+  try {
+    const content: { environmentVariables?: unknown, header?: { networkInterfaces?: unknown } } = report.getReport()
+    delete content.environmentVariables
+    delete content.header?.networkInterfaces
+    writeJson(file, content)
+  } finally {
+    if (before !== undefined) report.excludeNetwork = before
   }
-}
+} }
 
 function writeJson (file: string, content: unknown) {
   writeFileSync(file, JSON.stringify(content), { mode: 0o600 })

@@ -6,15 +6,18 @@ import type { createOpenWork } from './open-work.ts'
 const TELL_EVERY_MS = 1000
 const TELL_AGAIN_MS = 2000
 
-/** Holds a draining worker to its limits: requests go on until the deadline, transfers and long-lived connections for longer. */
+/**
+ * Holds a draining worker to its limits: requests go on until the deadline, transfers and long-lived connections for
+ * longer.
+ */
 export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, now = () => performance.now() }: {
-  limits: DrainLimits
-  work: Pick<ReturnType<typeof createOpenWork>, 'look' | 'cutIdle' | 'cutRequests' | 'cutConnections' | 'longLived'>
+  limits: DrainLimits,
+  work: Pick<ReturnType<typeof createOpenWork>, 'look' | 'cutIdle' | 'cutRequests' | 'cutConnections' | 'longLived'>,
   /** the time of sessions is over */
-  onEnd: () => void
-  onHolds: (holds: Holds) => void
+  onEnd: () => void,
+  onHolds: (holds: Holds) => void,
   /** called again and again: the deadline has passed, and nothing that is left may stay */
-  onOverdue: () => void
+  onOverdue: () => void,
   now?: () => number
 }) {
   const { longLived } = work
@@ -23,12 +26,17 @@ export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, no
   // What may not stay ends by itself in half of the time, if it can: an answer can come as a stream of events too.
   const endsAfterMs = areKept || isLast ? longLivedMs : deadlineMs / 2
   // The last of their clients is to have time to answer before the deadline.
-  const spreadMs = areKept ? limits.spreadMs : Math.min(limits.spreadMs, deadlineMs - endsAfterMs - Math.min(CLOSE_MS, deadlineMs / 5))
+  const spreadMs = areKept
+    ? limits.spreadMs
+    : Math.min(limits.spreadMs, deadlineMs - endsAfterMs - Math.min(CLOSE_MS, deadlineMs / 5))
   const beganAt = now()
   let isEnding = false
   let haveSessionsEnded = false
   let transfersUntilMs = Infinity
-  /** Something could stay at the deadline, so from then on what may not is cut on its own, and the worker is never overdue. */
+  /**
+   * Something could stay at the deadline, so from then on what may not is cut on its own, and the worker is never
+   * overdue.
+   */
   let hasKept = false
   let told = ''
   let toldAt = -Infinity
@@ -36,10 +44,7 @@ export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, no
   return {
     endLongLived,
 
-    /**
-     * Called again and again.
-     * @param sessions of this worker, which still gets their connections
-     */
+    /** Called again and again. `sessions`: of this worker, which still gets their connections. */
     look (sessions: number) {
       const found = work.look()
       if (now() - beganAt >= longLivedMs) endSessions()

@@ -5,7 +5,8 @@ import type { DrainLimits } from './protocol.ts'
 const draining = channel('clusterdeck:draining')
 
 /**
- * Tells the app that this worker drains: it has the time of its drain to stop timers and consumers, and to close what it has.
+ * Tells the app that this worker drains: it has the time of its drain to stop timers and consumers, and to close what
+ * it has.
  * @param onProblem a listener of the app has thrown, which must not end the requests of a worker
  */
 export function tellDraining ({ deadlineMs, longLivedMs, isLast }: DrainLimits, onProblem: (problem: string) => void) {

@@ -21,18 +21,19 @@ const SWEEP_EVERY = 1024
 
 /**
  * Drains this worker: it accepts nothing new, answers what it has, says `Connection: close` with every answer and cuts
- * idle connections only after a grace period, because a client may be sending just then. Long-lived connections and what
- * still moves stay for longer; at the end of their time they end in their own way. Costs nothing per request until the drain begins.
+ * idle connections only after a grace period, because a client may be sending just then. Long-lived connections and
+ * what still moves stay for longer; at the end of their time they end in their own way. Costs nothing per request until
+ * the drain begins.
  */
 export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, onOverdue, onDrained }: {
-  requests: Requests
-  sessions: Pick<Sessions, 'begin' | 'count' | 'has' | 'end'>
-  latePorts: LatePorts
-  onStart: (limits: Limits) => void
+  requests: Requests,
+  sessions: Pick<Sessions, 'begin' | 'count' | 'has' | 'end'>,
+  latePorts: LatePorts,
+  onStart: (limits: Limits) => void,
   /** called now and then */
-  onHolds: (holds: Holds) => void
+  onHolds: (holds: Holds) => void,
   /** the deadline has passed, and nothing may stay that is left */
-  onOverdue: () => void
+  onOverdue: () => void,
   /** called once, when no connection is left */
   onDrained: () => void
 }) {
@@ -52,7 +53,9 @@ export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, 
   /** null: it serves */
   let work: ReturnType<typeof createOpenWork> | null = null
   let drainLimits: ReturnType<typeof createDrainLimits> | null = null
-  let looking: NodeJS.Timeout | undefined
+  let looking:
+    | NodeJS.Timeout
+    | undefined
   /** By the last look. */
   let sessionCount = 0
   let ownPortGraceMs = 0
@@ -85,7 +88,8 @@ export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, 
     watched.add(server)
     server.on('connection', (socket) => keepConnection(server, socket))
     // The request of a TLS connection is kept at the outer socket.
-    if (typeof server.setSecureContext === 'function') server.on('secureConnection', (socket) => keepConnection(server, socket))
+    if (typeof server.setSecureContext === 'function')
+      server.on('secureConnection', (socket) => keepConnection(server, socket))
     if (typeof server.updateSettings === 'function') http2Sessions.watch(server)
     if (server.closeIdleConnections || server.updateSettings) upgrades.watch(server)
     server.on('close', () => servers.delete(server))
@@ -138,12 +142,17 @@ export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, 
   function unfinished (): Unfinished | null {
     if (!work) return null
     const { cut, longLived: { closed } } = work
-    const open = state === 'drained' ? { requests: 0, connections: 0 } : { requests: requests.count(), connections: countConnections() }
-    const all = { requests: cut.requests + open.requests, connections: cut.connections + open.connections, stalled: cut.stalled, closed }
-    return all.requests + all.connections + closed.webSockets + closed.eventStreams + closed.connections > 0 ? all : null
+    const open = state === 'drained'
+      ? { requests: 0, connections: 0 }
+      : { requests: requests.count(), connections: countConnections() }
+    const all = { requests: cut.requests + open.requests, connections: cut.connections + open.connections,
+      stalled: cut.stalled, closed }
+    return all.requests + all.connections + closed.webSockets + closed.eventStreams + closed.connections > 0
+      ? all
+      : null
   }
 
-  /** @param how `hurries`: its clients leave with their next answer */
+  /** `how`: `hurries`: its clients leave with their next answer */
   function beginDrain (limits: Limits, { hurries = limits.isLast }: { hurries?: boolean } = {}) {
     if (state !== 'serving') return
     state = 'draining'
@@ -173,11 +182,17 @@ export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, 
 
   /** This process ends soon, whether it drains already or not. */
   function endWithin (ms: number) {
-    if (state === 'serving') beginDrain({ idleGraceMs: ms, deadlineMs: ms, stalledMs: 0, longLivedMs: 0, spreadMs: ms, isLast: false }, { hurries: true })
+    if (state === 'serving')
+      beginDrain({ idleGraceMs: ms, deadlineMs: ms, stalledMs: 0, longLivedMs: 0, spreadMs: ms, isLast: false }, {
+        hurries: true
+      })
     else drainLimits?.endLongLived({ spreadMs: ms / 2, isLast: false })
   }
 
-  /** An app that closes what it has at SIGTERM ends by itself, as it would without a master: nothing here keeps it running. */
+  /**
+   * An app that closes what it has at SIGTERM ends by itself, as it would without a master: nothing here keeps it
+   * running.
+   */
   function letGo () {
     looking?.unref()
     process.channel?.unref()

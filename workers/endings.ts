@@ -16,8 +16,8 @@ const CLOSE_FRAME = Object.freeze([0x88, 2])
 const SHORTEST_ANSWER = 6
 
 /**
- * Closes a WebSocket as its protocol says: by the object of the package "ws" that holds it, otherwise by a frame of our own.
- * @param how `isOpen`: the app has agreed to the upgrade
+ * Closes a WebSocket as its protocol says: by the object of the package "ws" that holds it, otherwise by a frame of our
+ * own. `how`: `isOpen`: the app has agreed to the upgrade.
  */
 export function endWebSocket (socket: Socket, { code, isOpen }: { code: number, isOpen: boolean }) {
   const webSocket = webSocketOf(socket)
@@ -49,7 +49,7 @@ export function endEventStream ({ socket, chunkedEncoding }: Response) {
   endConnection(socket)
 }
 
-/** @param stream of HTTP/2 */
+/** `stream`: of HTTP/2 */
 export function endStream (stream: Stream) {
   silence(stream)
   stream.end()
@@ -64,10 +64,7 @@ export function endConnection (socket: Socket) {
   destroyOnceStill(socket, sentBytes(socket))
 }
 
-/**
- * @param socket that was ended
- * @param sent Its peer may still read what was written before.
- */
+/** `socket`: that was ended; `sent`: Its peer may still read what was written before */
 function destroyOnceStill (socket: Socket, sent: string) {
   setTimeout(() => {
     const now = sentBytes(socket)
@@ -81,10 +78,11 @@ function sendClose (socket: Socket, code: number) {
   silence(socket)
   write.call(socket, Buffer.from([...CLOSE_FRAME, code >> 8, code & 0xff]))
   const until = performance.now() + CLOSE_MS
-  lookUntil(() => socket.bytesRead - bytesRead >= SHORTEST_ANSWER || performance.now() >= until, () => endConnection(socket))
+  lookUntil(() => socket.bytesRead - bytesRead >= SHORTEST_ANSWER || performance.now() >= until,
+    () => endConnection(socket))
 }
 
-/** @param then called once no frame is half written; if there is no such moment, the connection just ends */
+/** `then`: called once no frame is half written; if there is no such moment, the connection just ends */
 function whenQuiet (socket: Socket, then: () => void) {
   const until = performance.now() + CLOSE_MS
   let written = socket.bytesWritten

@@ -23,7 +23,9 @@ const [WAITING_AT, MAY_WAIT_AT, INFO_BYTES] = [24, 28, 32]
 
 /** Connections that come closer together than this are a burst. */
 const BURST_MS = 20
-/** After each of its first connections in a burst a worker pauses just long enough for every other one to be scheduled. */
+/**
+ * After each of its first connections in a burst a worker pauses just long enough for every other one to be scheduled.
+ */
 const TURNS = 32
 const TURN_MS = 0.4
 const MAX_PAUSE_MS = 5
@@ -31,10 +33,8 @@ const MAX_PAUSE_MS = 5
 const LONG_QUEUE = 1 / 2
 
 /** of the C library; they return 0, or -1 */
-export type Calls = {
-  control: (epoll: number, operation: number, fd: number, event: Buffer) => number
-  option: (fd: number, level: number, name: number, value: Buffer, bytes: Buffer) => number
-}
+export type Calls = { control: (epoll: number, operation: number, fd: number, event: Buffer) => number,
+  option: (fd: number, level: number, name: number, value: Buffer, bytes: Buffer) => number }
 export type EvenAccept = ReturnType<typeof createEvenAccept>
 
 /**
@@ -44,11 +44,12 @@ export type EvenAccept = ReturnType<typeof createEvenAccept>
  * A worker that runs JavaScript does not wait, and is passed over; nor does one that has just accepted, before it has
  * read what that connection had to say.
  *
- * A wake-up that went to a worker which ends before it accepts is lost, so all wait anew then; that looks at the queue too.
+ * A wake-up that went to a worker which ends before it accepts is lost, so all wait anew then; that looks at the queue
+ * too.
  */
 export function createEvenAccept ({ onKnown, load = loadCalls }: {
   /** once it is known whether that can be done here */
-  onKnown: (isEven: boolean) => void
+  onKnown: (isEven: boolean) => void,
   /** null: where it cannot be had, everything is as libuv does it */
   load?: () => Calls | null
 }) {
@@ -59,7 +60,7 @@ export function createEvenAccept ({ onKnown, load = loadCalls }: {
   let others = 0
 
   return {
-    /** @param handle a listening socket's, before Node listens on it */
+    /** `handle`: a listening socket's, before Node listens on it */
     take (server: Server, handle: SocketHandle) {
       const { listen, close } = handle
       let looking: NodeJS.Immediate | undefined
@@ -92,7 +93,9 @@ export function createEvenAccept ({ onKnown, load = loadCalls }: {
     },
 
     /** Loads the native calls before the first connections come, which would have to wait for that. */
-    prepare () { if (calls === undefined) calls = load() },
+    prepare () {
+      if (calls === undefined) calls = load()
+    },
 
     again: waitAgain
   }
@@ -148,8 +151,8 @@ export function createEvenAccept ({ onKnown, load = loadCalls }: {
     }
 
     /**
-     * In a burst, others have been woken for what is in the queue too, and the one that is scheduled more often would take
-     * more of it. That matters only where connections stay: otherwise there are soon no more at once than before.
+     * In a burst, others have been woken for what is in the queue too, and the one that is scheduled more often would
+     * take more of it. That matters only where connections stay: otherwise there are soon no more at once than before.
      */
     function isOneOfMany () {
       const at = performance.now()
@@ -168,7 +171,9 @@ function isQueueShort (fd: number, option: Calls['option']): boolean {
   const info = Buffer.alloc(INFO_BYTES)
   const bytes = Buffer.from(Uint32Array.of(INFO_BYTES).buffer)
   if (option(fd, IPPROTO_TCP, TCP_INFO, info, bytes) !== 0) return false
-  const [waiting, most] = [WAITING_AT, MAY_WAIT_AT].map((at) => endianness() === 'LE' ? info.readUInt32LE(at) : info.readUInt32BE(at))
+  const [waiting, most] = [WAITING_AT, MAY_WAIT_AT].map((at) =>
+    endianness() === 'LE' ? info.readUInt32LE(at) : info.readUInt32BE(at)
+  )
   return waiting < most * LONG_QUEUE
 }
 
@@ -205,10 +210,8 @@ function loadCalls (): Calls | null {
   if (process.platform !== 'linux') return null
   try {
     const libc = createRequire(import.meta.url)('koffi').load(null)
-    return {
-      control: libc.func('int epoll_ctl(int epoll, int operation, int fd, void *event)'),
-      option: libc.func('int getsockopt(int fd, int level, int name, void *value, void *bytes)')
-    }
+    return { control: libc.func('int epoll_ctl(int epoll, int operation, int fd, void *event)'),
+      option: libc.func('int getsockopt(int fd, int level, int name, void *value, void *bytes)') }
   } catch {
     // No binary for this machine, or an app that may load none (--permission).
     return null

@@ -24,9 +24,9 @@ const EXIT_CODE = 1
  */
 export function createFatalGrace ({ graceMs, requests, drain, channel }: {
   /** 0: never */
-  graceMs: () => number
-  requests: Requests
-  drain: Pick<ReturnType<typeof createDrain>, 'endWithin' | 'canBeAsked' | 'holdsLongLived'>
+  graceMs: () => number,
+  requests: Requests,
+  drain: Pick<ReturnType<typeof createDrain>, 'endWithin' | 'canBeAsked' | 'holdsLongLived'>,
   channel: Channel
 }) {
   // The app may replace it.
@@ -91,10 +91,9 @@ function isHandled (): boolean {
 }
 
 /**
- * Node shows the line where something was thrown. For an ordinary error that text can be made now and written later; for
- * a string, or an error that cannot be read, Node has to write it now. In the mode "strict" Node would report an
- * unhandled rejection more than once.
- * @returns what Node would write now; null: it has to do so itself
+ * Node shows the line where something was thrown. For an ordinary error that text can be made now and written later;
+ * for a string, or an error that cannot be read, Node has to write it now. In the mode "strict" Node would report an
+ * unhandled rejection more than once. Returns what Node would write now; null: it has to do so itself.
  */
 function laterText (error: unknown, origin: string): string | null {
   const flags = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ')
@@ -102,7 +101,8 @@ function laterText (error: unknown, origin: string): string | null {
     if (!types.isNativeError(error) || /unhandled-rejections[= ]strict/.test(flags)) return null
     const { name, message, stack } = error
     const code = 'code' in error ? error.code : undefined
-    const isOrdinary = [name, message, stack].every((text) => typeof text === 'string') && code !== 'ERR_UNHANDLED_REJECTION'
+    const isOrdinary = [name, message, stack].every((text) => typeof text === 'string') &&
+      code !== 'ERR_UNHANDLED_REJECTION'
     return isOrdinary ? fatalText(error, origin) : null
   } catch {
     // Any of its getters may throw.
@@ -112,8 +112,8 @@ function laterText (error: unknown, origin: string): string | null {
 
 /**
  * Written at once: the socket's buffer takes it even where the process ends in this turn. What the app has put around
- * its answers does not run. An answer that has begun is cut in a way that its client can tell from its end.
- * @param response null: of HTTP/2
+ * its answers does not run. An answer that has begun is cut in a way that its client can tell from its end. `response`:
+ * null: of HTTP/2.
  */
 function answer500 (response: InFlight['response']) {
   try {

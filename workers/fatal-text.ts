@@ -26,7 +26,8 @@ function shownError (error: Error) {
 
 function sourceExcerpt (error: Error, origin: string) {
   try {
-    const [, file, line, column] = /\n {4}at (?:.*? \()?((?:file:\/\/)?\/[^()\n]*):(\d+):(\d+)\)?(?:\n|$)/.exec(firstFrame(error)) ?? []
+    const [, file, line, column] =
+      /\n {4}at (?:.*? \()?((?:file:\/\/)?\/[^()\n]*):(\d+):(\d+)\)?(?:\n|$)/.exec(firstFrame(error)) ?? []
     if (file === undefined) return ''
     const path = file.startsWith('file:') ? fileURLToPath(file) : file
     if (statSync(path).size > MAX_FILE_BYTES) return ''

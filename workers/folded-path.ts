@@ -1,4 +1,7 @@
-/** The path of a request without what differs from request to request, for apps whose framework names no route. This file imports nothing. */
+/**
+ * The path of a request without what differs from request to request, for apps whose framework names no route. This
+ * file imports nothing.
+ */
 
 /** What stands in place of an id, as in the templates of Express and others. */
 const ID = ':id'
@@ -21,21 +24,23 @@ const ID_CODE = 0x10000
 const REST_CODE = 0x10001
 
 /**
- * Replaces each segment that looks like an id: a number, a UUID, a hash, a token, an address of mail.
- * @param url the target of a request, with or without a query
+ * Replaces each segment that looks like an id: a number, a UUID, a hash, a token, an address of mail. `url`: the target
+ * of a request, with or without a query.
  */
 export function foldPath (url: string): string {
   const path = withoutQuery(url)
   if (path.charCodeAt(0) !== SLASH) return NO_PATH
   const segments = path.split('/').slice(1)
-  const folded = segments.slice(0, MAX_SEGMENTS).map((segment) => isId(segment.length, digitsOf(segment)) ? ID : segment)
+  const folded = segments.slice(0, MAX_SEGMENTS).map((segment) =>
+    isId(segment.length, digitsOf(segment)) ? ID : segment
+  )
   if (segments.length > MAX_SEGMENTS) folded.push('*')
   return `/${folded.join('/')}`
 }
 
 /**
- * A number for the folded path: each request is found by it, and makes no string (FNV-1a, of 31 bits).
- * @returns the same for urls that foldPath makes the same
+ * A number for the folded path: each request is found by it, and makes no string (FNV-1a, of 31 bits). Returns the same
+ * for urls that foldPath makes the same.
  */
 export function foldedHash (url: string): number {
   if (url.charCodeAt(0) !== SLASH) return 0

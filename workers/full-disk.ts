@@ -5,8 +5,8 @@ const FULL = new Set(['ENOSPC', 'EDQUOT'])
 const OUTPUTS = new Set([1, 2])
 
 /**
- * The output of a worker goes to files, where without a master it went to a terminal or a pipe: on a full disk what does
- * not fit is dropped there. Otherwise the app's next line would end it, by an exception or by a stream's 'error'.
+ * The output of a worker goes to files, where without a master it went to a terminal or a pipe: on a full disk what
+ * does not fit is dropped there. Otherwise the app's next line would end it, by an exception or by a stream's 'error'.
  */
 export function outliveFullDisk () {
   const { writeSync } = fs
@@ -27,15 +27,12 @@ export function outliveFullDisk () {
 function whenUsed (name: 'stdout' | 'stderr', prepare: (stream: NodeJS.WriteStream) => void) {
   const descriptor = Object.getOwnPropertyDescriptor(process, name)
   if (!descriptor?.get) return
-  Object.defineProperty(process, name, {
-    ...descriptor,
-    get () {
-      Object.defineProperty(process, name, descriptor)
-      const stream = process[name]
-      prepare(stream)
-      return stream
-    }
-  })
+  Object.defineProperty(process, name, { ...descriptor, get () {
+    Object.defineProperty(process, name, descriptor)
+    const stream = process[name]
+    prepare(stream)
+    return stream
+  } })
 }
 
 function dropWhatDoesNotFit (stream: NodeJS.WriteStream & { _type?: string }) {

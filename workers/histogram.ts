@@ -1,21 +1,23 @@
 /**
  * Workers and master count latencies alike: in buckets whose bounds grow by about 6 %, so that histograms of
- * many workers or seconds add up to the histogram of them all, and its quantiles are those of all requests within 3.6 %.
- * This file imports nothing: both sides read it.
+ * many workers or seconds add up to the histogram of them all, and its quantiles are those of all requests within 3.6
+ * %. This file imports nothing: both sides read it.
  *
- * The bounds are the preferred numbers R40 of ISO 3. They are nearly geometric and hold the round ones (1, 2.5, 5, 7.5 …)
- * by which people set their objectives, so cumulative counts at those are exact.
+ * The bounds are the preferred numbers R40 of ISO 3. They are nearly geometric and hold the round ones (1, 2.5, 5, 7.5
+ * …) by which people set their objectives, so cumulative counts at those are exact.
  */
-const R40 = [
-  100, 106, 112, 118, 125, 132, 140, 150, 160, 170, 180, 190, 200, 212, 224, 236, 250, 265, 280, 300,
-  315, 335, 355, 375, 400, 425, 450, 475, 500, 530, 560, 600, 630, 670, 710, 750, 800, 850, 900, 950
-]
+const R40 = [100, 106, 112, 118, 125, 132, 140, 150, 160, 170, 180, 190, 200, 212, 224, 236, 250, 265, 280, 300, 315,
+  335, 355, 375, 400, 425, 450, 475, 500, 530, 560, 600, 630, 670, 710, 750, 800, 850, 900, 950]
 const LOWEST_DECADE = -2
 const DECADES = 7
 
-/** Ascending, in ms, from 0.01 to 100,000. Bucket i holds what is at most BOUNDS_MS[i] and more than the bound before; one more holds the rest. */
+/**
+ * Ascending, in ms, from 0.01 to 100,000. Bucket i holds what is at most BOUNDS_MS[i] and more than the bound before;
+ * one more holds the rest.
+ */
 export const BOUNDS_MS = Float64Array.from([
-  ...Array.from({ length: DECADES }, (_, decade) => R40.map((number) => scaleNumber(number, decade + LOWEST_DECADE))).flat(),
+  ...Array.from({ length: DECADES }, (_, decade) => R40.map((number) => scaleNumber(number, decade + LOWEST_DECADE)))
+    .flat(),
   scaleNumber(100, DECADES + LOWEST_DECADE)
 ])
 
@@ -40,10 +42,7 @@ const HIGH_WORD = new Uint8Array(Uint16Array.of(1).buffer)[0]
 const FIRST_CELL = cellOf(BOUNDS_MS[0])
 const BUCKET_OF_CELL = startBuckets()
 
-/**
- * @param ms not negative
- * @returns the index of its bucket
- */
+/** `ms`: not negative. Returns the index of its bucket. */
 export function bucketOf (ms: number): number {
   if (ms <= BOUNDS_MS[0]) return 0
   if (ms > BOUNDS_MS[BUCKETS - 2]) return BUCKETS - 1
@@ -70,9 +69,8 @@ function startBuckets (): Uint16Array {
 }
 
 /**
- * @param counts by bucket
- * @param share 0…1, as 0.99
- * @returns ms: an estimate of the smallest latency that at least this share of them does not exceed; NaN without any
+ * `counts`: by bucket; `share`: 0…1, as 0.99. Returns ms: an estimate of the smallest latency that at least this share
+ * of them does not exceed; NaN without any.
  */
 export function quantile (counts: ArrayLike<number>, share: number): number {
   let total = 0
@@ -84,10 +82,7 @@ export function quantile (counts: ArrayLike<number>, share: number): number {
   return MIDDLES_MS[index]
 }
 
-/**
- * @param counts by bucket
- * @returns ms: about how long all of them took together
- */
+/** `counts`: by bucket. Returns ms: about how long all of them took together. */
 export function totalOf (counts: ArrayLike<number>): number {
   let total = 0
   for (let index = 0; index < BUCKETS; index++) total += counts[index] * MIDDLES_MS[index]
@@ -103,10 +98,7 @@ export function toSparse (counts: ArrayLike<number>): number[] {
   return sparse
 }
 
-/**
- * @param counts what is added to
- * @param sparse see toSparse
- */
+/** `counts`: what is added to; `sparse`: see toSparse */
 export function addSparse (counts: Float64Array, sparse: readonly number[]) {
   for (let n = 0; n < sparse.length; n += 2) counts[sparse[n]] += sparse[n + 1]
 }

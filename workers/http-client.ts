@@ -19,34 +19,28 @@ export function askOverHttp1 ({ connect, host, timeoutMs }: Line): ProbeClient {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   Object.assign(agent, { createConnection: () => connect('http/1.1') })
 
-  return {
-    ask: (path) => settleWithin(timeoutMs, (done) => {
+  return { ask: (path) =>
+    settleWithin(timeoutMs, (done) => {
       const request = http.request({ agent, path, headers: { host, 'user-agent': USER_AGENT, accept: '*/*' } })
       request.on('response', (response) => readAnswer(response, Number(response.statusCode), done))
       request.on('error', done.fail)
       request.end()
       return (error) => request.destroy(error)
-    }),
-    close: () => agent.destroy()
-  }
+    }), close: () => agent.destroy() }
 }
 
 type Done = { status: number | null, answer: (answer: Answer) => void, fail: (error: Error) => void }
 
-/** @param begin returns how to give up */
+/** `begin`: returns how to give up */
 export function settleWithin (timeoutMs: number, begin: (done: Done) => (error: Error) => void): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const done: Done = {
-      status: null,
-      answer (answer) {
-        clearTimeout(timer)
-        resolve(answer)
-      },
-      fail (error) {
-        clearTimeout(timer)
-        reject(error)
-      }
-    }
+    const done: Done = { status: null, answer (answer) {
+      clearTimeout(timer)
+      resolve(answer)
+    }, fail (error) {
+      clearTimeout(timer)
+      reject(error)
+    } }
     const timer = setTimeout(() => {
       const what = done.status === null ? 'no answer' : `answered ${done.status}, but not to its end`
       const error = new Error(`${what} within ${timeoutMs} ms`)
@@ -61,13 +55,15 @@ export function readAnswer (body: Readable, status: number, done: Done) {
   done.status = status
   let excerpt = ''
   body.setEncoding('utf8')
-  body.on('data', (text) => { if (excerpt.length < EXCERPT_CHARS) excerpt += text })
+  body.on('data', (text) => {
+    if (excerpt.length < EXCERPT_CHARS) excerpt += text
+  })
   body.on('end', () => done.answer({ status, excerpt: oneLine(excerpt) }))
   body.on('error', done.fail)
   body.on('close', () => done.fail(new Error(`answered ${status}, but its connection was closed before the end`)))
 }
 
-/** @param text whatever the app says */
+/** `text`: whatever the app says */
 function oneLine (text: string) {
   return text.slice(0, EXCERPT_CHARS).replace(/[\s\p{Cc}]+/gu, ' ').trim()
 }

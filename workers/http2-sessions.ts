@@ -7,30 +7,30 @@ import type { createTurns } from './turns.ts'
 import type { createIdleClock } from './idle-clock.ts'
 
 /**
- * How long streams may be held back. Beyond it, one that crosses the GOAWAY is refused, which tells its client to ask again. A client
- * that is far away, or too busy to acknowledge a PING, waits no longer than it makes wait itself.
+ * How long streams may be held back. Beyond it, one that crosses the GOAWAY is refused, which tells its client to ask
+ * again. A client that is far away, or too busy to acknowledge a PING, waits no longer than it makes wait itself.
  */
 const HOLD_MS = 5000
 /** One quiet round is not enough: an acknowledgement overtakes requests that the client has queued. */
 const QUIET_ROUNDS = 4
 
 /**
- * Ends the HTTP/2 sessions of a server whose time has come, so that no stream is lost.
- *
- * Node can send a GOAWAY, but not the one that only announces the end (RFC 9113, section 6.8): from then on nghttp2
- * ignores whatever stream comes next, and an idle session is not even read any more. So a GOAWAY must go out while no
- * request is on the wire and no answer is that would cause one. It therefore waits for the session's next stream, which
- * its handler does not get yet, as it could answer; once PINGs show that all that the client has sent is here, the
- * session says GOAWAY, and the streams that were held back get their handlers.
- * @param parts a session takes streams until its turn comes
+ * Ends the HTTP/2 sessions of a server whose time has come, so that no stream is lost.  Node can send a GOAWAY, but not
+ * the one that only announces the end (RFC 9113, section 6.8): from then on nghttp2 ignores whatever stream comes next,
+ * and an idle session is not even read any more. So a GOAWAY must go out while no request is on the wire and no answer
+ * is that would cause one. It therefore waits for the session's next stream, which its handler does not get yet, as it
+ * could answer; once PINGs show that all that the client has sent is here, the session says GOAWAY, and the streams
+ * that were held back get their handlers. `parts`: a session takes streams until its turn comes.
  */
 export function createHttp2Sessions ({ turns }: { turns: ReturnType<typeof createTurns> }) {
   const sessions: Set<Session> = new Set()
   let isLeaving = false
 
   return {
-    /** @param server of HTTP/2 */
-    watch (server: Server) { server.on('session', addSession) },
+    /** `server`: of HTTP/2 */
+    watch (server: Server) {
+      server.on('session', addSession)
+    },
 
     count: () => sessions.size,
 
@@ -86,8 +86,8 @@ function endWithNextStream (session: Session, turns: Pick<ReturnType<typeof crea
 }
 
 /**
- * @param countArrived how many streams have come
- * @param onQuiet called once: neither requests nor answers are on their way, or it was not to be waited for any longer
+ * `countArrived`: how many streams have come; `onQuiet`: called once: neither requests nor answers are on their way, or
+ * it was not to be waited for any longer.
  */
 function untilQuiet (session: Session, countArrived: () => number, onQuiet: () => void) {
   const until = performance.now() + HOLD_MS
@@ -98,7 +98,8 @@ function untilQuiet (session: Session, countArrived: () => number, onQuiet: () =
   function waitRound (quiet: number, before: string) {
     const now = `${countArrived()} ${unansweredIds(session).join()}`
     const rounds = now === before ? quiet + 1 : 0
-    if (rounds === QUIET_ROUNDS || performance.now() > until || !pingSession(session, () => waitRound(rounds, now))) finishWait()
+    if (rounds === QUIET_ROUNDS || performance.now() > until || !pingSession(session, () => waitRound(rounds, now)))
+      finishWait()
   }
 
   function finishWait () {
@@ -111,7 +112,9 @@ function untilQuiet (session: Session, countArrived: () => number, onQuiet: () =
 
 /** @returns whether one could be sent */
 function pingSession (session: Session, onAcknowledged: () => void): boolean {
-  return !session.destroyed && !session.closed && session.ping((error) => { if (!error) onAcknowledged() })
+  return !session.destroyed && !session.closed && session.ping((error) => {
+    if (!error) onAcknowledged()
+  })
 }
 
 /** @returns the ids of its streams that are not answered to their end */

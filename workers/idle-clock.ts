@@ -4,10 +4,7 @@ export function createIdleClock (graceMs: number) {
   const idle: WeakMap<object, { since: number, bytesRead: number }> = new WeakMap()
 
   return {
-    /**
-     * The caller asks again and again.
-     * @returns whether it has been idle for the whole grace period
-     */
+    /** The caller asks again and again. Returns whether it has been idle for the whole grace period. */
     isOver (connection: object, { isAnswering, bytesRead }: { isAnswering: boolean, bytesRead: number }): boolean {
       if (isAnswering) {
         idle.delete(connection)

@@ -1,8 +1,8 @@
 import inspector from 'node:inspector'
 
 /**
- * The master sends SIGUSR1 to a process that hangs, which opens its inspector. On the default port only the first process
- * could do that.
+ * The master sends SIGUSR1 to a process that hangs, which opens its inspector. On the default port only the first
+ * process could do that.
  */
 export function letInspectorTakeAnyPort () {
   if (!/--inspect/.test(`${process.execArgv.join(' ')} ${process.env.NODE_OPTIONS ?? ''}`)) process.debugPort = 0

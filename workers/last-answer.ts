@@ -12,11 +12,12 @@ const LINGER_MS = 1000
 
 /**
  * Ends HTTP/1 connections with an answer that says `Connection: close`, and loses nothing to a client that pipelines
- * (RFC 9112, sections 9.3.2 and 9.6): the newest of the requests that are here says it, what follows is left to be asked
- * again elsewhere, and is read nevertheless, as unread bytes would make the kernel reset the connection, answers included.
+ * (RFC 9112, sections 9.3.2 and 9.6): the newest of the requests that are here says it, what follows is left to be
+ * asked again elsewhere, and is read nevertheless, as unread bytes would make the kernel reset the connection, answers
+ * included.
  */
 export function createLastAnswers ({ requests, turns = createTurns() }: {
-  requests: Pick<Requests, 'inFlight' | 'isNewest'>
+  requests: Pick<Requests, 'inFlight' | 'isNewest'>,
   /** a connection may be asked until its turn comes */
   turns?: Pick<ReturnType<typeof createTurns>, 'hasCome'>
 }) {
@@ -34,8 +35,8 @@ export function createLastAnswers ({ requests, turns = createTurns() }: {
     },
 
     /**
-     * Ends one connection with the answer to this request, unless a newer one comes before that: then that is to be told too.
-     * @param response in progress
+     * Ends one connection with the answer to this request, unless a newer one comes before that: then that is to be
+     * told too. `response`: in progress.
      */
     end (server: Server, response: ServerResponse, onSaid: () => void) {
       endAfter(response, () => {
@@ -76,7 +77,7 @@ export function createLastAnswers ({ requests, turns = createTurns() }: {
     }
   }
 
-  /** @param response in progress */
+  /** `response`: in progress */
   function endAfter (response: ServerResponse, onSaid: () => void = () => {}) {
     if (response.headersSent) return
     const { writeHead } = response
@@ -104,7 +105,7 @@ function lingerOnEnd (socket: Socket) {
   }
 }
 
-/** @param headers as `writeHead` takes them: an object, a flat list or a list of pairs; or another of its arguments */
+/** `headers`: as `writeHead` takes them: an object, a flat list or a list of pairs; or another of its arguments */
 function withoutKeepAlive (headers: unknown) {
   if (typeof headers !== 'object' || headers === null) return headers
   if (!Array.isArray(headers)) return Object.fromEntries(Object.entries(headers).map(closedPair))
@@ -114,7 +115,7 @@ function withoutKeepAlive (headers: unknown) {
   })
 }
 
-/** @param pair name and value of a header */
+/** `pair`: name and value of a header */
 function closedPair ([name, value]: unknown[]) {
   return [name, isOfConnection(name) && isKeepAlive(value) ? 'close' : value]
 }
@@ -123,7 +124,7 @@ function isOfConnection (name: unknown) {
   return String(name).toLowerCase() === 'connection'
 }
 
-/** @param value of the header Connection */
+/** `value`: of the header Connection */
 function isKeepAlive (value: unknown) {
   return /keep-alive/i.test(String(value))
 }

@@ -14,21 +14,25 @@ const MAX_CLOSED = 3
 export type LatePorts = ReturnType<typeof createLatePorts>
 
 /**
- * Whose is a port that an app opens when its worker serves already? It is shared as any other, unless it is opened for a
- * client: a passive transfer of FTP, a tunnel, a call. Node does not tell for whom code runs, at least not for free. But a
- * client that waits for a port gets no answer as long as the app waits for it, while all others do; and whoever opens ports
- * for clients reckons with one that is taken, and listens for the error.
+ * Whose is a port that an app opens when its worker serves already? It is shared as any other, unless it is opened for
+ * a client: a passive transfer of FTP, a tunnel, a call. Node does not tell for whom code runs, at least not for free.
+ * But a client that waits for a port gets no answer as long as the app waits for it, while all others do; and whoever
+ * opens ports for clients reckons with one that is taken, and listens for the error.
  * All this is looked at when a server begins to listen late, so that requests cost nothing more.
  */
-export function createLatePorts ({ isLate, connections, loadCalls = loadConnectionCalls, now = () => performance.now() }: {
-  /** whether this worker serves already */
-  isLate: () => boolean
-  /** that are open */
-  connections: () => Iterable<[AnySocket, AnyServer]>
-  loadCalls?: () => Pick<ConnectionCalls, 'agesOf'> | null
-  /** monotonic, ms */
-  now?: () => number
-}) {
+export function createLatePorts (
+  { isLate, connections, loadCalls = loadConnectionCalls, now = () => performance.now() }: {
+    /** whether this worker serves already */
+    isLate: () => boolean,
+    /** that are open */
+    connections: () => Iterable<[AnySocket, AnyServer]>,
+    loadCalls?: () =>
+      | Pick<ConnectionCalls, 'agesOf'>
+      | null,
+    /** monotonic, ms */
+    now?: () => number
+  }
+) {
   /** When those were opened that are this worker's own. */
   const own: WeakMap<object, number> = new WeakMap()
   let calls: ReturnType<typeof loadCalls> | undefined
@@ -38,14 +42,18 @@ export function createLatePorts ({ isLate, connections, loadCalls = loadConnecti
   return {
     isLate,
 
-    /** @param server of this worker alone */
-    keep (server: object) { own.set(server, now()) },
+    /** `server`: of this worker alone */
+    keep (server: object) {
+      own.set(server, now())
+    },
 
-    /** @param withinMs it was opened no longer ago */
+    /** `withinMs`: it was opened no longer ago */
     isOwn: (server: object, withinMs: number = Infinity): boolean => now() - (own.get(server) ?? -Infinity) < withinMs,
 
     /** A late server was closed. */
-    closed () { opensForClients ||= ++closed >= MAX_CLOSED },
+    closed () {
+      opensForClients ||= ++closed >= MAX_CLOSED
+    },
 
     /** @returns whether the late servers of this app come and go */
     areForClients: (): boolean => opensForClients,
@@ -55,9 +63,9 @@ export function createLatePorts ({ isLate, connections, loadCalls = loadConnecti
      * @param ways one of the first two is called, sooner or later
      */
     judge (server: Asker, { share, open, join }: {
-      share: () => void
+      share: () => void,
       /** in this process alone */
-      open: () => void
+      open: () => void,
       /** shares it if others do already */
       join: (otherwise: () => void) => void
     }) {
@@ -86,10 +94,15 @@ export function createLatePorts ({ isLate, connections, loadCalls = loadConnecti
     const { _httpMessage: answer } = socket
     const bytes = socket.bytesWritten
     if (answer) return answer._header ? [] : [() => !answer._header && !socket.destroyed]
-    return isRaw(socket, server) && hasSpokenLast(socket, server) ? [() => socket.bytesWritten === bytes && !socket.destroyed] : []
+    return isRaw(socket, server) && hasSpokenLast(socket, server)
+      ? [() => socket.bytesWritten === bytes && !socket.destroyed]
+      : []
   }
 
-  /** @returns whether the last bytes were the client's. Question and answer of one tick are those of a WebSocket, or unanswered */
+  /**
+   * @returns whether the last bytes were the client's. Question and answer of one tick are those of a WebSocket, or
+   * unanswered
+   */
   function hasSpokenLast ({ _handle }: AnySocket, server: AnyServer): boolean {
     calls ??= loadCalls()
     const ages = _handle && _handle.fd >= 0 ? calls?.agesOf(_handle.fd) : null

@@ -19,26 +19,31 @@ import type { Sessions } from './sessions.ts'
 
 type SocketReply = Messages['socket']
 /** the first argument of `listen` */
-type ListenOrder = net.ListenOptions | string | number | null | undefined
+type ListenOrder =
+  | net.ListenOptions
+  | string
+  | number
+  | null
+  | undefined
 
 /** How each server was asked to listen: node:cluster forgets what it does not know. */
 const orders: WeakMap<object, ListenOrder> = new WeakMap()
 
 /**
- * Reports every server of this process: when it is asked to listen, when it listens, and when it closes. A late server on
- * any free port is this worker's own, and nothing is told of it.
- * The one prototype, beside that of UDP, that clusterdeck patches; the call itself is Node's own.
- * @returns whether any is still about to listen
+ * Reports every server of this process: when it is asked to listen, when it listens, and when it closes. A late server
+ * on any free port is this worker's own, and nothing is told of it. The one prototype, beside that of UDP, that
+ * clusterdeck patches; the call itself is Node's own. Returns whether any is still about to listen.
  */
 export function watchServers (latePorts: LatePorts, { onListen, onListening, onClosed, onSettled }: {
   /** whether it is told of any further */
-  onListen: (server: net.Server) => boolean
+  onListen: (server: net.Server) => boolean,
   /**
    * one turn after it began, if it goes on: whoever
-   * looks for a free port closes its server at once. `address`: a URL such as `http://localhost:3000`, `tcp://127.0.0.1:7000` or `unix:/run/app.sock`
+   * looks for a free port closes its server at once. `address`: a URL such as `http://localhost:3000`,
+   * `tcp://127.0.0.1:7000` or `unix:/run/app.sock`
    */
-  onListening: (server: net.Server, address: string, isFixed: boolean) => void
-  onClosed: (address: string) => void
+  onListening: (server: net.Server, address: string, isFixed: boolean) => void,
+  onClosed: (address: string) => void,
   /** a server that was asked to listen does so, or does not */
   onSettled: () => void
 }): { isOpening: () => boolean } {
@@ -63,7 +68,10 @@ export function watchServers (latePorts: LatePorts, { onListen, onListening, onC
   function watchListening (server: net.Server, { isFixed, isLate }: { isFixed: boolean, isLate: boolean }) {
     // Somebody who listens for 'error' itself would take it from the app.
     const emitter: EventEmitter = server
-    const turns: [string | symbol, () => void][] = [['listening', tellListening], ['close', stopWatching], [errorMonitor, stopWatching]]
+    const turns: [string | symbol, () => void][] = [['listening', tellListening], ['close', stopWatching], [
+      errorMonitor,
+      stopWatching
+    ]]
     opening.add(server)
     for (const [name, listener] of turns) emitter.once(name, listener)
 
@@ -88,12 +96,12 @@ export function watchServers (latePorts: LatePorts, { onListen, onListening, onC
 }
 
 /**
- * Reports every UDP socket that is bound to a port of the app's choice. On any free port it is a client's, whose answers
- * no other worker may get.
+ * Reports every UDP socket that is bound to a port of the app's choice. On any free port it is a client's, whose
+ * answers no other worker may get.
  */
 export function watchDatagramServers (latePorts: LatePorts, { onBound, onClosed }: {
   /** `isAlone`: nobody else is to bind that port */
-  onBound: (address: string, isAlone: boolean) => void
+  onBound: (address: string, isAlone: boolean) => void,
   onClosed: (address: string) => void
 }) {
   const nodeBind = dgram.Socket.prototype.bind
@@ -123,8 +131,8 @@ export function watchDatagramServers (latePorts: LatePorts, { onBound, onClosed 
 }
 
 /**
- * Calls back once a server that listens can also serve: one that nobody listens to for connections only looks whether an
- * address is free.
+ * Calls back once a server that listens can also serve: one that nobody listens to for connections only looks whether
+ * an address is free.
  */
 export function whenServing (server: net.Server, then: () => void) {
   if (server.listenerCount('connection') > 0) return then()
@@ -136,15 +144,17 @@ export function whenServing (server: net.Server, then: () => void) {
 }
 
 /**
- * With reusePort each worker would have a queue of its own that ends with it, and with exclusive the first one would have the
- * port for itself. The shared socket looks the same to the app.
+ * With reusePort each worker would have a queue of its own that ends with it, and with exclusive the first one would
+ * have the port for itself. The shared socket looks the same to the app.
  */
-function toShared <Order extends ListenOrder>(order: Order): Order {
-  if (!isOptions(order) || !(order.reusePort || (order.exclusive && isFixed(order) && !isDescriptor(order)))) return order
-  return Object.create(order, { reusePort: { value: false, enumerable: true }, exclusive: { value: order.exclusive && !isFixed(order), enumerable: true } })
+function toShared<Order extends ListenOrder> (order: Order): Order {
+  if (!isOptions(order) || !(order.reusePort || (order.exclusive && isFixed(order) && !isDescriptor(order))))
+    return order
+  return Object.create(order, { reusePort: { value: false, enumerable: true },
+    exclusive: { value: order.exclusive && !isFixed(order), enumerable: true } })
 }
 
-/** @param order the first argument of `listen`, or of `bind` */
+/** `order`: the first argument of `listen`, or of `bind` */
 function isAnyPort (order: unknown) {
   if (typeof order === 'function') return true
   if (!isOptions(order as ListenOrder)) return Number(order ?? 0) === 0
@@ -152,11 +162,7 @@ function isAnyPort (order: unknown) {
   return [path, fd, handle, _handle].every((each) => each === undefined) && Number(port ?? 0) === 0
 }
 
-/**
- * Makes it a port of this process alone.
- * @param args of `listen`, or of `bind`
- * @param name of its host there
- */
+/** Makes it a port of this process alone. `args`: of `listen`, or of `bind`; `name`: of its host there. */
 function keepToProcess (args: unknown[], name: 'host' | 'address') {
   const [order, host] = args as ListenOrder[]
   if (typeof order === 'function') args.unshift({ port: 0, exclusive: true })
@@ -181,15 +187,12 @@ function isFixed (order: ListenOrder): boolean {
  * cluster (`cluster._getServer`, Node 20 to 26), so look-ups, `exclusive`, file descriptors and errors stay Node's own.
  * UDP sockets come the same way.
  */
-export function shareSockets ({ channel, drain, latePorts, deferral, receiveDeferral, evenAccept, sessions }: {
-  channel: Channel
-  drain: Pick<ReturnType<typeof createDrain>, 'isDraining' | 'watchDatagrams'>
-  latePorts: LatePorts
-  deferral: AcceptDeferral | null
-  receiveDeferral: ReceiveDeferral
-  evenAccept: Pick<EvenAccept, 'take'>
-  sessions: Pick<Sessions, 'take'>
-}) {
+export function shareSockets (
+  { channel, drain, latePorts, deferral, receiveDeferral, evenAccept, sessions }: { channel: Channel,
+    drain: Pick<ReturnType<typeof createDrain>, 'isDraining' | 'watchDatagrams'>, latePorts: LatePorts,
+    deferral: AcceptDeferral | null, receiveDeferral: ReceiveDeferral, evenAccept: Pick<EvenAccept, 'take'>,
+    sessions: Pick<Sessions, 'take'> }
+) {
   const indexes = createIndexes()
   const waiting: Map<number, (reply: SocketReply, handle: SocketHandle | DatagramHandle) => void> = new Map()
   let seq = 0
@@ -203,7 +206,9 @@ export function shareSockets ({ channel, drain, latePorts, deferral, receiveDefe
 
   cluster._getServer = function (server, order, callback) {
     if (isDescriptor(order) || !latePorts.isLate()) return share()
-    latePorts.judge(server, { share, join, open: () => openOwn(server, order, callback, { latePorts, ifTaken: () => join(() => callback(EADDRINUSE, NONE)) }) })
+    latePorts.judge(server, { share, join,
+      open: () =>
+        openOwn(server, order, callback, { latePorts, ifTaken: () => join(() => callback(EADDRINUSE, NONE)) }) })
 
     /** A lame duck takes no new work: the listen stays pending until the process ends. */
     function share () {
@@ -216,10 +221,11 @@ export function shareSockets ({ channel, drain, latePorts, deferral, receiveDefe
     }
   }
 
-  /** @param ifNotHeld in place of binding it */
+  /** `ifNotHeld`: in place of binding it */
   function askMaster (server: Asker, order: ClusterQuery, callback: TakeHandle, ifNotHeld?: () => void) {
     // The service manager's are the master's, and only TCP and Unix sockets are among them.
-    if (isDescriptor(order) && !(server instanceof net.Server)) return openDatagrams(server, order, callback, drain.watchDatagrams)
+    if (isDescriptor(order) && !(server instanceof net.Server))
+      return openDatagrams(server, order, callback, drain.watchDatagrams)
     const query = toQuery(order, indexes)
     const listening = server._listeningId
     if (query.port === -1) query.mode = socketMode(orders.get(server))
@@ -251,17 +257,23 @@ export function shareSockets ({ channel, drain, latePorts, deferral, receiveDefe
       callback(0, handle)
     })
     // TLS servers share their session ticket keys this way, so that a session resumes on any worker.
-    channel.send({ type: 'socket', seq, query, data: server._getServerData?.(), ...(ifNotHeld && { isOnlyIfHeld: true }) })
+    channel.send({ type: 'socket', seq, query, data: server._getServerData?.(),
+      ...(ifNotHeld && { isOnlyIfHeld: true }) })
   }
 
-  function refuseListen (server: Asker, query: SocketQuery, { seq, errno = 0, awaitMaster }: SocketReply, callback: TakeHandle) {
+  function refuseListen (server: Asker, query: SocketQuery, { seq, errno = 0, awaitMaster }: SocketReply,
+    callback: TakeHandle)
+  {
     indexes.free(query)
     if (!awaitMaster || server.listenerCount('error') > 0) return callback(errno, NONE)
     waiting.set(seq, (reply) => callback(reply.errno ?? 0, NONE))
     channel.send({ type: 'bind-failed', seq, errno, query })
   }
 
-  /** Whoever looks for a free port closes its server in the turn in which it listens. One that stays would not be served. */
+  /**
+   * Whoever looks for a free port closes its server in the turn in which it listens. One that stays would not be
+   * served.
+   */
   function takePlaceholder (server: Asker, query: SocketQuery, callback: TakeHandle) {
     const handle = createPlaceholderHandle(query, () => indexes.free(query))
     server.once('listening', () => setImmediate(() => handle.isOpen() && failListen(server, 'EADDRINUSE', query)))
@@ -284,8 +296,12 @@ export function shareSockets ({ channel, drain, latePorts, deferral, receiveDefe
 const NONE = Object.freeze({ close () {} })
 
 /** Listens in this process alone, as if there were no cluster. */
-function openOwn (server: Asker, order: ClusterQuery, callback: TakeHandle, { latePorts, ifTaken }: { latePorts: LatePorts, ifTaken: () => void }) {
-  const handle = server instanceof net.Server ? bindHandle(order) : bindDatagrams({ ...order, addressType: server.type })
+function openOwn (server: Asker, order: ClusterQuery, callback: TakeHandle,
+  { latePorts, ifTaken }: { latePorts: LatePorts, ifTaken: () => void })
+{
+  const handle = server instanceof net.Server
+    ? bindHandle(order)
+    : bindDatagrams({ ...order, addressType: server.type })
   if (handle === EADDRINUSE) return ifTaken()
   if (typeof handle === 'number') return callback(handle, NONE)
   latePorts.keep(server)
@@ -293,8 +309,8 @@ function openOwn (server: Asker, order: ClusterQuery, callback: TakeHandle, { la
 }
 
 /**
- * With round-robin the primary of node:cluster listens, but for what is of this process: descriptors, which it would take for
- * its own, and what an app opens for its clients.
+ * With round-robin the primary of node:cluster listens, but for what is of this process: descriptors, which it would
+ * take for its own, and what an app opens for its clients.
  */
 export function openOwnSockets (latePorts: LatePorts) {
   const ask = cluster._getServer
@@ -302,13 +318,16 @@ export function openOwnSockets (latePorts: LatePorts) {
     const share = () => ask.call(this, server, query, callback)
     if (!isDescriptor(query)) {
       if (!latePorts.isLate()) return share()
-      latePorts.judge(server, { share, open: () => openOwn(server, query, callback, { latePorts, ifTaken: share }), join: (otherwise) => otherwise() })
+      latePorts.judge(server, { share, open: () => openOwn(server, query, callback, { latePorts, ifTaken: share }),
+        join: (otherwise) => otherwise() })
     } else if (server instanceof net.Server) openServer(server, query, callback)
     else openDatagrams(server, query, callback)
   }
 }
 
-function toQuery ({ address, port, addressType, fd, flags }: ClusterQuery, indexes: ReturnType<typeof createIndexes>): SocketQuery {
+function toQuery ({ address, port, addressType, fd, flags }: ClusterQuery,
+  indexes: ReturnType<typeof createIndexes>): SocketQuery
+{
   // The worker's working folder may differ from the master's.
   const isPath = port < 0 && typeof address === 'string' && !isAbstract(address) && process.platform !== 'win32'
   const query = { address: isPath ? path.resolve(address) : address, port, addressType, fd, flags, index: 0 }
@@ -325,7 +344,7 @@ function socketMode (order: ListenOrder) {
   return (0o777 & ~mask) | (readableAll ? 0o444 : 0) | (writableAll ? 0o222 : 0)
 }
 
-/** @param address of a Unix socket, which has no path then: unix(7) */
+/** `address`: of a Unix socket, which has no path then: unix(7) */
 function isAbstract (address: string) {
   return address.startsWith('\0')
 }
@@ -333,15 +352,14 @@ function isAbstract (address: string) {
 /** Numbers the servers of this process that share one address, lowest free number first. */
 function createIndexes () {
   const taken: Set<string> = new Set()
-  return {
-    take (query: SocketQuery) {
-      let index = 0
-      while (taken.has(socketKey({ ...query, index }))) index++
-      taken.add(socketKey({ ...query, index }))
-      return index
-    },
-    free (query: SocketQuery) { taken.delete(socketKey(query)) }
-  }
+  return { take (query: SocketQuery) {
+    let index = 0
+    while (taken.has(socketKey({ ...query, index }))) index++
+    taken.add(socketKey({ ...query, index }))
+    return index
+  }, free (query: SocketQuery) {
+    taken.delete(socketKey(query))
+  } }
 }
 
 function addressOf (server: net.Server) {
@@ -362,7 +380,7 @@ export function isHttp (server: AnyServer) {
   return typeof (server.closeIdleConnections ?? server.updateSettings) === 'function'
 }
 
-/** @param address a host that a person can open: any-address reads as localhost */
+/** `address`: a host that a person can open: any-address reads as localhost */
 function hostOf ({ address, family }: net.AddressInfo) {
   if (address === '::' || address === '0.0.0.0') return 'localhost'
   return family === 'IPv6' ? `[${address}]` : address

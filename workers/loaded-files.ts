@@ -9,7 +9,8 @@ import type { Channel } from './channel.ts'
 const MAX_FILES = 10_000
 /**
  * Times from one look to the next; the last one repeats. Files that load late do so with the first requests, or hardly
- * ever. A look at 1,000 ES modules takes about 50 ms the first time and a third of that later, so only few are worth it.
+ * ever. A look at 1,000 ES modules takes about 50 ms the first time and a third of that later, so only few are worth
+ * it.
  */
 const LOOKS_MS = { rarely: [10_000, 60_000, 600_000], often: [2000] }
 /** It is read here, as worker.ts then sets it to the name that the user gave. */
@@ -17,30 +18,29 @@ const ENTRY = process.argv[1]
 const OWN_FOLDER = fileURLToPath(new URL('../dist/', import.meta.url))
 
 /**
- * Tells the master which files this process has loaded, and later what has come to them.
- * @param pace how soon files that are loaded late become known
- * @returns `begin`: call it once the app listens. It looks for the first time in the next turn, before
- * a connection can be accepted, so no request waits for it. If the main module is CommonJS, that first look is at
- * CommonJS alone, as a whole one would take a fifth of the start
+ * Tells the master which files this process has loaded, and later what has come to them. `pace`: how soon files that
+ * are loaded late become known. Returns `begin`: call it once the app listens. It looks for the first time in the next
+ * turn, before a connection can be accepted, so no request waits for it. If the main module is CommonJS, that first
+ * look is at CommonJS alone, as a whole one would take a fifth of the start.
  */
 export function tellLoadedFiles (channel: Channel, pace: 'off' | 'rarely' | 'often'): { begin: () => void } {
   const told: Set<string> = new Set()
   let hasBegun = false
 
-  return {
-    begin () {
-      if (hasBegun || pace === 'off') return
-      hasBegun = true
-      setImmediate(lookForFiles, 0, LOOKS_MS[pace])
-    }
-  }
+  return { begin () {
+    if (hasBegun || pace === 'off') return
+    hasBegun = true
+    setImmediate(lookForFiles, 0, LOOKS_MS[pace])
+  } }
 
   function lookForFiles (round: number, looks: number[]) {
     const isBrief = round === 0 && pace === 'rarely' && hasCommonJsMain()
-    const files = boundedFiles((isBrief ? listRequiredFiles() : listLoadedFiles()).filter((file) => !told.has(file)), MAX_FILES - told.size)
+    const files = boundedFiles((isBrief ? listRequiredFiles() : listLoadedFiles()).filter((file) => !told.has(file)),
+      MAX_FILES - told.size)
     for (const file of files) told.add(file)
     if (files.length > 0) channel.send({ type: 'files', files })
-    if (told.size < MAX_FILES) setTimeout(lookForFiles, looks[Math.min(round, looks.length - 1)], round + 1, looks).unref()
+    if (told.size < MAX_FILES)
+      setTimeout(lookForFiles, looks[Math.min(round, looks.length - 1)], round + 1, looks).unref()
   }
 }
 
@@ -48,13 +48,14 @@ export function tellLoadedFiles (channel: Channel, pace: 'off' | 'rarely' | 'oft
  * Every file that this process has loaded as code: CommonJS, JSON and addons from the cache of `require`, ES modules
  * from the debugger's list of scripts, which V8 keeps anyway. No loader hook sees ES modules on every version from 20
  * on without a price for each import. The debugger is on for this one synchronous call alone: no `debugger` statement
- * can stop anything, and optimised code stays as it is.
- * It does not see what worker threads load, and what an app reads by itself.
- * @returns absolute paths
+ * can stop anything, and optimised code stays as it is. It does not see what worker threads load, and what an app reads
+ * by itself. Returns absolute paths.
  */
 export function listLoadedFiles (): string[] {
   const imported = listScripts().flatMap((url) => toPath(url) ?? [])
-  return [...new Set([...listRequiredFiles(), ...imported])].filter((file) => path.isAbsolute(file) && !file.startsWith(OWN_FOLDER))
+  return [...new Set([...listRequiredFiles(), ...imported])].filter((file) =>
+    path.isAbsolute(file) && !file.startsWith(OWN_FOLDER)
+  )
 }
 
 /** @returns absolute paths */

@@ -8,7 +8,10 @@ const GOING_AWAY = 1001
 const SERVICE_RESTART = 1012
 
 type Carrier = AnySocket | ServerHttp2Stream
-type Kind = 'webSockets' | 'eventStreams' | 'connections'
+type Kind =
+  | 'webSockets'
+  | 'eventStreams'
+  | 'connections'
 /** `code`: for a WebSocket */
 type End = (code: number) => void
 
@@ -41,7 +44,7 @@ export function createLongLived () {
       if (code !== null) endAtLast(carrier)
     },
 
-    /** @param carrier that is closed, or that nothing long-lived uses any longer */
+    /** `carrier`: that is closed, or that nothing long-lived uses any longer */
     remove (carrier: Carrier) {
       const one = held.get(carrier)
       if (one) counts[one.kind]--

@@ -7,19 +7,23 @@ const NS_PER_MS = 1e6
 const RESTS_BELOW_MS = RESOLUTION_MS
 const RESTS_AFTER = 3
 
-/** How late timers are. A loop that rests is not looked at: no timer was later there than the loop was busy in all, if the process had its CPU. */
-export function createLoopDelay (monitor: (options: { resolution: number }) => IntervalHistogram = monitorEventLoopDelay) {
+/**
+ * How late timers are. A loop that rests is not looked at: no timer was later there than the loop was busy in all, if
+ * the process had its CPU.
+ */
+export function createLoopDelay (
+  monitor: (options: { resolution: number }) => IntervalHistogram = monitorEventLoopDelay
+) {
   const looks = monitor({ resolution: RESOLUTION_MS })
   let isLooking = looks.enable()
   let reportsAtRest = 0
 
   return {
-    /**
-     * @param busyMs of the loop, since it was asked the last time
-     * @returns since then
-     */
+    /** `busyMs`: of the loop, since it was asked the last time. Returns since then. */
     take (busyMs: number): { loopDelayP50Ms: number, loopDelayP99Ms: number, loopDelayMaxMs: number } {
-      const [p50, p99, max] = isLooking ? [looks.percentile(50), looks.percentile(99), looks.max].map(latenessMs) : [0, busyMs, busyMs].map(toMicroseconds)
+      const [p50, p99, max] = isLooking
+        ? [looks.percentile(50), looks.percentile(99), looks.max].map(latenessMs)
+        : [0, busyMs, busyMs].map(toMicroseconds)
       reportsAtRest = busyMs < RESTS_BELOW_MS ? reportsAtRest + 1 : 0
       isLooking = reportsAtRest < RESTS_AFTER
       if (isLooking) looks.enable()

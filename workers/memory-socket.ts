@@ -4,19 +4,24 @@ import type { Duplex } from 'node:stream'
 import type { X509Certificate } from 'node:crypto'
 
 const LOOPBACK = '127.0.0.1'
-type Base = Duplex & { destroySoon (): void }
+type Base =
+  & Duplex
+  & { destroySoon(): void }
 /** Node's types take for properties what is replaced below, and are accessors. */
-const Socket: new (options: net.SocketConstructorOpts) => Base = net.Socket
+const Socket: new(options: net.SocketConstructorOpts) => Base = net.Socket
 
 /**
  * A connection inside this process, for a server that has not begun to accept: what one end writes, the other reads.
  * Both ends are sockets in all but the system's handle, so that servers and frameworks find what they look for.
- * @param options `port`: the one on which the server seems to listen; `tls`: the server end has
- * finished this handshake
+ * `options`: `port`: the one on which the server seems to listen; `tls`: the server end has finished this handshake.
  */
-export function connectInMemory ({ port = 0, tls = null }: { port?: number, tls?: Handshake | null } = {}): { client: MemorySocket, server: MemorySocket } {
+export function connectInMemory (
+  { port = 0, tls = null }: { port?: number, tls?: Handshake | null } = {}
+): { client: MemorySocket, server: MemorySocket } {
   const client = new MemorySocket({ localPort: 0, remotePort: port })
-  const server = tls ? new MemoryTlsSocket({ localPort: port, remotePort: 0 }, tls) : new MemorySocket({ localPort: port, remotePort: 0 })
+  const server = tls
+    ? new MemoryTlsSocket({ localPort: port, remotePort: 0 }, tls)
+    : new MemorySocket({ localPort: port, remotePort: 0 })
   client.other = server
   server.other = client
   return { client, server }
@@ -39,19 +44,43 @@ class MemorySocket extends Socket {
     this.#ports = ports
   }
 
-  get remoteAddress () { return LOOPBACK }
-  get remoteFamily () { return 'IPv4' }
-  get remotePort () { return this.#ports.remotePort }
-  get localAddress () { return LOOPBACK }
-  get localFamily () { return 'IPv4' }
-  get localPort () { return this.#ports.localPort }
-  get pending () { return false }
-  get bytesRead () { return this.#bytesRead }
-  get bytesWritten () { return this.#bytesWritten }
+  get remoteAddress () {
+    return LOOPBACK
+  }
+  get remoteFamily () {
+    return 'IPv4'
+  }
+  get remotePort () {
+    return this.#ports.remotePort
+  }
+  get localAddress () {
+    return LOOPBACK
+  }
+  get localFamily () {
+    return 'IPv4'
+  }
+  get localPort () {
+    return this.#ports.localPort
+  }
+  get pending () {
+    return false
+  }
+  get bytesRead () {
+    return this.#bytesRead
+  }
+  get bytesWritten () {
+    return this.#bytesWritten
+  }
   // It has no handle that would keep this process alive.
-  ref () { return this }
-  unref () { return this }
-  address () { return { address: LOOPBACK, family: 'IPv4', port: this.#ports.localPort } }
+  ref () {
+    return this
+  }
+  unref () {
+    return this
+  }
+  address () {
+    return { address: LOOPBACK, family: 'IPv4', port: this.#ports.localPort }
+  }
 
   override _read () {
     const takeMore = this.#takeMore
@@ -68,8 +97,16 @@ class MemorySocket extends Socket {
     setImmediate(() => other.receive(bytes, callback))
   }
 
-  override _writev (parts: { chunk: string | Buffer, encoding: BufferEncoding }[], callback: (error?: Error | null) => void) {
-    this._write(Buffer.concat(parts.map(({ chunk, encoding }) => typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk)), 'utf8', callback)
+  override _writev (parts: { chunk: string | Buffer, encoding: BufferEncoding }[],
+    callback: (error?: Error | null) => void)
+  {
+    this._write(
+      Buffer.concat(
+        parts.map(({ chunk, encoding }) => typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk)
+      ),
+      'utf8',
+      callback
+    )
   }
 
   override _final (callback: (error?: Error | null) => void) {
@@ -118,14 +155,30 @@ class MemoryTlsSocket extends MemorySocket {
     this.#certificate = certificate
   }
 
-  getProtocol () { return 'TLSv1.3' }
-  getCipher () { return { name: 'TLS_AES_256_GCM_SHA384', standardName: 'TLS_AES_256_GCM_SHA384', version: 'TLSv1.3' } }
-  getPeerCertificate () { return this.#certificate?.toLegacyObject() ?? {} }
-  getPeerX509Certificate () { return this.#certificate ?? undefined }
-  getCertificate () { return {} }
-  getX509Certificate () { return undefined }
-  getSession () { return undefined }
-  isSessionReused () { return false }
+  getProtocol () {
+    return 'TLSv1.3'
+  }
+  getCipher () {
+    return { name: 'TLS_AES_256_GCM_SHA384', standardName: 'TLS_AES_256_GCM_SHA384', version: 'TLSv1.3' }
+  }
+  getPeerCertificate () {
+    return this.#certificate?.toLegacyObject() ?? {}
+  }
+  getPeerX509Certificate () {
+    return this.#certificate ?? undefined
+  }
+  getCertificate () {
+    return {}
+  }
+  getX509Certificate () {
+    return undefined
+  }
+  getSession () {
+    return undefined
+  }
+  isSessionReused () {
+    return false
+  }
 }
 
 function otherEndGone () {

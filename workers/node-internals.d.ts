@@ -10,30 +10,30 @@ import type { Server as NetServer, Socket as NetSocket } from 'node:net'
 /** A socket as libuv holds it (TCP or Pipe). Calls return 0, or an error number below 0. */
 export interface SocketHandle {
   readonly fd: number
-  onconnection (error: number, client: SocketHandle): void
-  listen (backlog: number): number
-  close (callback?: () => void): void
-  ref (): void
-  unref (): void
-  hasRef (): boolean
+  onconnection(error: number, client: SocketHandle): void
+  listen(backlog: number): number
+  close(callback?: () => void): void
+  ref(): void
+  unref(): void
+  hasRef(): boolean
   /** Of a stream: whether it is read, and the end of that. */
   reading?: boolean
-  readStop? (): number
+  readStop?(): number
   /** How many bytes wait to be written. */
   readonly writeQueueSize?: number
   /** A pipe has neither. */
-  getsockname? (out: { address?: string, port?: number, family?: string }): number
-  getpeername? (out: { address?: string, port?: number, family?: string }): number
+  getsockname?(out: { address?: string, port?: number, family?: string }): number
+  getpeername?(out: { address?: string, port?: number, family?: string }): number
 }
 
 /** The socket of node:dgram below its Socket. */
 export interface DatagramHandle {
-  bind (address: string | null, port: number, flags: number): number
-  open (fd: number): number
-  recvStart (): number
-  recvStop (): number
-  send (...args: unknown[]): number
-  close (callback?: () => void): void
+  bind(address: string | null, port: number, flags: number): number
+  open(fd: number): number
+  recvStart(): number
+  recvStop(): number
+  send(...args: unknown[]): number
+  close(callback?: () => void): void
 }
 
 /** What a server of node:net or a socket of node:dgram asks of node:cluster: lib/internal/cluster/child.js. */
@@ -47,7 +47,9 @@ export interface ClusterQuery {
 }
 
 /** Who asks node:cluster for a socket. */
-export type Asker = NetServer | DatagramSocket
+export type Asker =
+  | NetServer
+  | DatagramSocket
 
 /** What the asker does with the answer; `errno`: 0, or an error number below 0. */
 export type TakeHandle = (errno: number, handle: Pick<SocketHandle, 'close'> | DatagramHandle) => void
@@ -68,11 +70,16 @@ export interface AnyServer extends NetServer {
 export interface AnySocket extends NetSocket {
   /** TLS. */
   encrypted?: boolean
-  alpnProtocol?: string | false | null
+  alpnProtocol?:
+    | string
+    | false
+    | null
   /** Requests of HTTP/1 are read from it. */
   parser?: unknown
   /** The answer of HTTP/1 that is being written. */
-  _httpMessage?: AnyResponse | null
+  _httpMessage?:
+    | AnyResponse
+    | null
   /** Of TLS: the socket below. */
   _parent?: AnySocket
 }
@@ -85,14 +92,16 @@ export interface AnyResponse extends ServerResponse {
 }
 
 declare module 'net' {
-  function _createServerHandle (address: string | null, port: number | null, addressType: number | string | null, fd?: number, flags?: number): SocketHandle | number
+  function _createServerHandle (address: string | null, port: number | null, addressType: number | string | null,
+    fd?: number, flags?: number): SocketHandle | number
 
   interface Server {
     _handle: SocketHandle | null
     _connections: number
-    _emitCloseIfDrained? (): void
+    _emitCloseIfDrained?(): void
     _listeningId?: number
-    _listen2 (address: null, port: null, addressType: null, backlog: number | undefined, fd: number, flags: number | undefined): void
+    _listen2(address: null, port: null, addressType: null, backlog: number | undefined, fd: number,
+      flags: number | undefined): void
     /** Only a server of TLS has these two, for its ticket keys. */
     _getServerData?: () => unknown
     _setServerData?: (data: unknown) => void
@@ -116,7 +125,7 @@ declare module 'net' {
 
 declare module 'cluster' {
   interface Cluster {
-    _getServer (server: Asker, query: ClusterQuery, take: TakeHandle): void
+    _getServer(server: Asker, query: ClusterQuery, take: TakeHandle): void
   }
 }
 
@@ -125,7 +134,7 @@ export type StreamArguments = [ServerHttp2Stream, IncomingHttpHeaders, number, s
 
 declare module 'http2' {
   interface ServerHttp2Session {
-    rawListeners (name: 'stream'): ((...args: StreamArguments) => void)[]
+    rawListeners(name: 'stream'): ((...args: StreamArguments) => void)[]
   }
 }
 
@@ -161,21 +170,26 @@ export interface ChannelMessages {
 }
 
 declare module 'diagnostics_channel' {
-  function subscribe<Name extends keyof ChannelMessages> (name: Name, listener: (message: ChannelMessages[Name], name: string | symbol) => void): void
-  function unsubscribe<Name extends keyof ChannelMessages> (name: Name, listener: (message: ChannelMessages[Name], name: string | symbol) => void): boolean
+  function subscribe<Name extends keyof ChannelMessages> (name: Name,
+    listener: (message: ChannelMessages[Name], name: string | symbol) => void): void
+  function unsubscribe<Name extends keyof ChannelMessages> (name: Name,
+    listener: (message: ChannelMessages[Name], name: string | symbol) => void): boolean
 }
 
 declare module 'child_process' {
   /** The channel to whoever has started this process: it keeps the process running while somebody needs it. */
   interface Control {
-    refCounted? (): void
-    unrefCounted? (): void
+    refCounted?(): void
+    unrefCounted?(): void
   }
   interface ChildProcess {
     /** What waits for the acknowledgement of a handle; null: nothing. */
-    _handleQueue?: unknown[] | null
+    _handleQueue?:
+      | unknown[]
+      | null
     /** Node sends such a handle as it is. */
-    send (message: object | string, handle: SocketHandle | DatagramHandle | undefined, options?: undefined, callback?: (error: Error | null) => void): boolean
+    send(message: object | string, handle: SocketHandle | DatagramHandle | undefined, options?: undefined,
+      callback?: (error: Error | null) => void): boolean
   }
 }
 
@@ -184,7 +198,8 @@ declare global {
     interface Process {
       /** The names of Node's own modules that are loaded. */
       moduleLoadList?: string[]
-      send? (message: object, handle: SocketHandle | DatagramHandle | undefined, options?: undefined, callback?: (error: Error | null) => void): boolean
+      send?(message: object, handle: SocketHandle | DatagramHandle | undefined, options?: undefined,
+        callback?: (error: Error | null) => void): boolean
     }
     interface ProcessReport {
       excludeNetwork?: boolean

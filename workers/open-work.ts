@@ -12,19 +12,23 @@ import type { Sessions } from './sessions.ts'
 const CANCEL = 8
 
 /** that is in progress, of HTTP/1 or HTTP/2 */
-type Request = { request: Response, carrier: Socket } | { request: Stream, carrier: Stream }
+type Request =
+  | { request: Response, carrier: Socket }
+  | { request: Stream, carrier: Stream }
 
 /**
- * What a draining worker has open: requests, some of which are transfers, and long-lived connections. The app may turn one
- * into the other at any time, so it is looked at again and again.
+ * What a draining worker has open: requests, some of which are transfers, and long-lived connections. The app may turn
+ * one into the other at any time, so it is looked at again and again.
  */
-export function createOpenWork ({ limits, upgrades, http2Sessions, sessions, now = () => performance.now() }: {
-  limits: { idleGraceMs: number, stalledMs: number }
-  upgrades: ReturnType<typeof createUpgrades>
-  http2Sessions: ReturnType<typeof createHttp2Sessions>
-  sessions: Pick<Sessions, 'has'>
-  now?: () => number
-}) {
+export function createOpenWork (
+  { limits, upgrades, http2Sessions, sessions, now = () => performance.now() }: {
+    limits: { idleGraceMs: number, stalledMs: number },
+    upgrades: ReturnType<typeof createUpgrades>,
+    http2Sessions: ReturnType<typeof createHttp2Sessions>,
+    sessions: Pick<Sessions, 'has'>,
+    now?: () => number
+  }
+) {
   /** Those of HTTP/1, as long as nothing on them is long-lived, and those that are about to begin TLS. */
   const brief: Map<Socket, { server: Server, since: number }> = new Map()
   const longLived = createLongLived()
@@ -52,21 +56,21 @@ export function createOpenWork ({ limits, upgrades, http2Sessions, sessions, now
     look (): { waiting: Request[], transfers: Request[] } {
       for (const [socket, { server }] of brief) sortOut(socket, server)
       const found: { waiting: Request[], transfers: Request[] } = { waiting: [], transfers: [] }
-      for (const each of requestsInProgress()) found[progress.look(each.request, each.carrier) ? 'transfers' : 'waiting'].push(each)
+      for (const each of requestsInProgress())
+        found[progress.look(each.request, each.carrier) ? 'transfers' : 'waiting'].push(each)
       return found
     },
 
     cutIdle () {
       http2Sessions.closeIdle(idleClock)
       for (const [socket, { server }] of brief) {
-        if (isOfHttp(socket, server) && idleClock.isOver(socket, { isAnswering: Boolean(socket._httpMessage), bytesRead: socket.bytesRead })) socket.destroy()
+        if (isOfHttp(socket, server) &&
+          idleClock.isOver(socket, { isAnswering: Boolean(socket._httpMessage), bytesRead: socket.bytesRead }))
+          socket.destroy()
       }
     },
 
-    /**
-     * Ends requests without an answer.
-     * @param ageMs those that are so old
-     */
+    /** Ends requests without an answer. `ageMs`: those that are so old. */
     cutRequests (requests: Request[], ageMs: number, { areMoving = false }: { areMoving?: boolean } = {}) {
       for (const { request, carrier } of requests) {
         // A long poll that is cut ends its session for some clients.
@@ -78,10 +82,7 @@ export function createOpenWork ({ limits, upgrades, http2Sessions, sessions, now
       }
     },
 
-    /**
-     * Ends connections on which nothing is asked, or not completely.
-     * @param ageMs those that are so old
-     */
+    /** Ends connections on which nothing is asked, or not completely. `ageMs`: those that are so old. */
     cutConnections (ageMs: number) {
       for (const [socket, { since }] of brief) if (!socket._httpMessage && now() - since >= ageMs) cutConnection(socket)
     }
@@ -89,8 +90,10 @@ export function createOpenWork ({ limits, upgrades, http2Sessions, sessions, now
 
   function requestsInProgress (): Request[] {
     const requests: Request[] = []
-    for (const carrier of brief.keys()) if (carrier._httpMessage) requests.push({ request: carrier._httpMessage, carrier })
-    for (const stream of http2Sessions.streams()) if (!keepIfEvents(stream)) requests.push({ request: stream, carrier: stream })
+    for (const carrier of brief.keys())
+      if (carrier._httpMessage) requests.push({ request: carrier._httpMessage, carrier })
+    for (const stream of http2Sessions.streams())
+      if (!keepIfEvents(stream)) requests.push({ request: stream, carrier: stream })
     return requests
   }
 
@@ -100,11 +103,14 @@ export function createOpenWork ({ limits, upgrades, http2Sessions, sessions, now
   }
 
   function sortOut (socket: Socket, server: Server) {
-    if (isOfHttp(socket, server)) return socket._httpMessage && isEventStream(socket._httpMessage) && keepEvents(socket, server, socket._httpMessage)
+    if (isOfHttp(socket, server))
+      return socket._httpMessage && isEventStream(socket._httpMessage) &&
+        keepEvents(socket, server, socket._httpMessage)
     if (isBelowTls(socket, server)) return
     brief.delete(socket)
     if (isOfSession(socket, server)) return
-    if (upgrades.isWebSocket(socket) || webSocketOf(socket)) longLived.add(socket, 'webSockets', (code) => endWebSocket(socket, { code, isOpen: upgrades.isOpen(socket) }))
+    if (upgrades.isWebSocket(socket) || webSocketOf(socket))
+      longLived.add(socket, 'webSockets', (code) => endWebSocket(socket, { code, isOpen: upgrades.isOpen(socket) }))
     else longLived.add(socket, 'connections', () => endConnection(socket))
   }
 
@@ -128,7 +134,10 @@ export function createOpenWork ({ limits, upgrades, http2Sessions, sessions, now
   }
 }
 
-/** @returns whether neither HTTP nor TLS of its server reads it: it was upgraded, it is a tunnel, or its server is of another protocol */
+/**
+ * @returns whether neither HTTP nor TLS of its server reads it: it was upgraded, it is a tunnel, or its server is of
+ * another protocol
+ */
 export function isRaw (socket: Socket, server: Server): boolean {
   return !isOfHttp(socket, server) && !isBelowTls(socket, server) && !isOfSession(socket, server)
 }

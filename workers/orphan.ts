@@ -17,9 +17,9 @@ const PARENT_POLL_MS = 5
  * Without it node:cluster ends a worker at once when its primary is gone.
  */
 export function outliveMaster (settings: OrphanSettings, { drain, isOfUse, hasSockets }: {
-  drain: ReturnType<typeof createDrain>
+  drain: ReturnType<typeof createDrain>,
   /** one that is still starting ends with its master */
-  isOfUse: () => boolean
+  isOfUse: () => boolean,
   /** false: its connections came through the master */
   hasSockets: boolean
 }) {
@@ -41,10 +41,14 @@ export function outliveMaster (settings: OrphanSettings, { drain, isOfUse, hasSo
   })
 
   return {
-    outlive () { outlives = true },
+    outlive () {
+      outlives = true
+    },
 
     /** The channel ends next, although the process of the master goes on. */
-    expectEnd () { isLetGo = true },
+    expectEnd () {
+      isLetGo = true
+    },
 
     /** @returns whether there is no master that would end this process now */
     endAlone (): boolean {
@@ -52,10 +56,7 @@ export function outliveMaster (settings: OrphanSettings, { drain, isOfUse, hasSo
       return isOrphan
     },
 
-    /**
-     * Writes down what it holds, as nobody hears it.
-     * @returns false: its master does
-     */
+    /** Writes down what it holds, as nobody hears it. Returns false: its master does. */
     note (holds: Holds): boolean {
       if (isOrphan) writeHolds(holdsFileOf(settings.orderFile), { pid: process.pid, ...holds })
       return isOrphan
@@ -64,10 +65,7 @@ export function outliveMaster (settings: OrphanSettings, { drain, isOfUse, hasSo
     /** @returns whether a SIGTERM that comes is its own */
     isEnding: (): boolean => isEnding,
 
-    /**
-     * Drains this worker and ends it.
-     * @returns false: its master does that
-     */
+    /** Drains this worker and ends it. Returns false: its master does that. */
     leave (): boolean {
       if (isOrphan) leaveDraining()
       return isOrphan
@@ -103,7 +101,7 @@ export function outliveMaster (settings: OrphanSettings, { drain, isOfUse, hasSo
     })
   }
 
-  /** @param look called until it drains */
+  /** `look`: called until it drains */
   function waitFor (look: () => void) {
     if (isEnding) return
     waiting = setInterval(() => {

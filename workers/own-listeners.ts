@@ -1,5 +1,6 @@
 /** By these a worker hears its master and reports its end, and Node knows that somebody listens for a signal. */
-const OWN: (string | symbol)[] = ['internalMessage', 'disconnect', 'uncaughtExceptionMonitor', 'newListener', 'removeListener']
+const OWN: (string | symbol)[] = ['internalMessage', 'disconnect', 'uncaughtExceptionMonitor', 'newListener',
+  'removeListener']
 
 /**
  * An app may remove every listener of the process, as some test tools and shutdown helpers do: it means its own. Call
@@ -12,7 +13,8 @@ export function keepOwnListeners () {
   process.removeAllListeners = function (name) {
     for (const each of name === undefined ? this.eventNames() : [name]) {
       if (!OWN.includes(each)) removeAllListeners.call(this, each)
-      else for (const listener of this.rawListeners(each)) if (!own.has(listener)) Reflect.apply(this.removeListener, this, [each, listener])
+      else for (const listener of this.rawListeners(each))
+          if (!own.has(listener)) Reflect.apply(this.removeListener, this, [each, listener])
     }
     return this
   }

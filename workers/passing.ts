@@ -19,17 +19,18 @@ export type Passing = ReturnType<typeof createPassing>
 type Peer = { fd: number, rest: Buffer | null, timer?: NodeJS.Timeout }
 
 /**
- * Passes connections from worker to worker, as descriptors over a Unix socket that each worker has in a folder of this deck.
- * Nobody else stands between, and no byte of what the client says is lost: what this worker has read already goes along.
+ * Passes connections from worker to worker, as descriptors over a Unix socket that each worker has in a folder of this
+ * deck. Nobody else stands between, and no byte of what the client says is lost: what this worker has read already goes
+ * along.
  */
 export function createPassing ({ folder, worker, calls, onPassed, onProblem }: {
   /** that others cannot enter */
-  folder: string
+  folder: string,
   /** this one */
-  worker: number
-  calls: ConnectionCalls
+  worker: number,
+  calls: ConnectionCalls,
   /** `key`: of the listening socket that the client has connected to */
-  onPassed: (passed: { key: string, bytes: Buffer, handle: SocketHandle }) => void
+  onPassed: (passed: { key: string, bytes: Buffer, handle: SocketHandle }) => void,
   /** no worker can pass any to this one */
   onProblem: (error: Error) => void
 }) {
@@ -43,12 +44,10 @@ export function createPassing ({ folder, worker, calls, onPassed, onProblem }: {
   listenAlone(server, pathOf(worker))
 
   return {
-    /**
-     * @param to a worker
-     * @param connection stays open here
-     * @returns `busy`: it may take it a little later
-     */
-    pass (to: number, { key, bytes = NOTHING, fd }: { key: string, bytes?: Buffer, fd: number }): 'passed' | 'busy' | 'gone' {
+    /** `to`: a worker; `connection`: stays open here. Returns `busy`: it may take it a little later. */
+    pass (to: number, { key, bytes = NOTHING, fd }: { key: string, bytes?: Buffer, fd: number }): 'passed' | 'busy'
+      | 'gone'
+    {
       const peer = peers.get(to) ?? reach(to)
       if (!peer) return 'gone'
       if (peer.rest) return 'busy'
@@ -95,7 +94,7 @@ export function createPassing ({ folder, worker, calls, onPassed, onProblem }: {
     peers.delete(to)
   }
 
-  /** @param socket of another worker */
+  /** `socket`: of another worker */
   function takePeer (socket: net.Socket) {
     const fd = socket._handle?.fd ?? -1
     const user = calls.userOf(fd)
@@ -131,7 +130,7 @@ export function createPassing ({ folder, worker, calls, onPassed, onProblem }: {
   }
 }
 
-type PassingHandle = SocketHandle & { open (fd: number): number, pendingHandle?: SocketHandle }
+type PassingHandle = SocketHandle & { open(fd: number): number, pendingHandle?: SocketHandle }
 
 const NOTHING = Buffer.alloc(0)
 
@@ -150,12 +149,14 @@ function decode (message: Buffer): { key: string, bytes: Buffer, length: number 
   if (message.length < HEAD) return null
   const start = HEAD + message.readUInt32BE(0)
   const length = start + message.readUInt32BE(4)
-  return message.length < length ? null : { key: message.toString('utf8', HEAD, start), bytes: message.subarray(start, length), length }
+  return message.length < length
+    ? null
+    : { key: message.toString('utf8', HEAD, start), bytes: message.subarray(start, length), length }
 }
 
-/** @param server of Unix sockets */
+/** `server`: of Unix sockets */
 function openPipe (server: net.Server, fd: number): PassingHandle | null {
-  const Pipe = (server._handle as unknown as { constructor: new (type: number) => PassingHandle }).constructor
+  const Pipe = (server._handle as unknown as { constructor: new(type: number) => PassingHandle }).constructor
   const handle = new Pipe(WITH_DESCRIPTORS)
   if (handle.open(fd) === 0) return handle
   closeSync(fd)

@@ -6,8 +6,7 @@ const END = Symbol.for('clusterdeck.endPreloads')
 
 /**
  * Code of the user's runs before the app, by `--require` or `--import`. A server that it opens, as for metrics, says
- * nothing of the app, which may take long until it listens.
- * @param options whether preload.ts will end it
+ * nothing of the app, which may take long until it listens. `options`: whether preload.ts will end it.
  */
 export function beginPreloads ({ hasImports }: { hasImports: boolean }) {
   state = hasImports ? 'importing' : 'requiring'

@@ -1,7 +1,6 @@
 /**
- * Reads what Node keeps under a symbol that it shows to nobody. The caller declares what that is.
- * @param description of the symbol
- * @returns undefined: this version of Node has no such symbol
+ * Reads what Node keeps under a symbol that it shows to nobody. The caller declares what that is. `description`: of the
+ * symbol. Returns undefined: this version of Node has no such symbol.
  */
 export function privateField (object: object, description: string) {
   const key = Object.getOwnPropertySymbols(object).find((symbol) => symbol.description === description)

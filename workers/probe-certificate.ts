@@ -14,8 +14,9 @@ fXvTwmFgLOQS6EsgFJdp3GW1kg==
 -----END CERTIFICATE-----`
 
 /**
- * A probe shows it to a server that takes only clients with a certificate: its handlers look into it. It is self-signed,
- * and nobody has its key. It is made when it is asked for: node:crypto takes each worker several milliseconds to load.
+ * A probe shows it to a server that takes only clients with a certificate: its handlers look into it. It is
+ * self-signed, and nobody has its key. It is made when it is asked for: node:crypto takes each worker several
+ * milliseconds to load.
  */
 export function probeCertificate (): X509Certificate {
   const { X509Certificate }: typeof import('node:crypto') = createRequire(import.meta.url)('node:crypto')

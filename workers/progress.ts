@@ -31,7 +31,7 @@ function bytesOfSocket (socket: Socket) {
   return `${socket.bytesRead},${sentBytes(socket)}`
 }
 
-/** @param socket A large piece counts as written once all of it is with the system; what waits below gets less meanwhile. */
+/** `socket`: A large piece counts as written once all of it is with the system; what waits below gets less meanwhile */
 export function sentBytes (socket: Socket) {
   const below = socket._parent ?? socket
   return `${socket.bytesWritten - socket.writableLength},${below._handle?.writeQueueSize}`

@@ -4,12 +4,13 @@ import { setTimeout } from 'node:timers'
 import { MAX_APP_SERIES, type AppMetric } from './protocol.ts'
 
 /**
- * What is used of prom-client, versions 11 to 15. The maps of counters and histograms are read by themselves too, as a process that
- * ends cannot wait for `get`.
+ * What is used of prom-client, versions 11 to 15. The maps of counters and histograms are read by themselves too, as a
+ * process that ends cannot wait for `get`.
  */
 type Labels = Record<string, unknown>
 type Entry = { labels?: Labels, value: number, sum: number, count: number, bucketValues?: Record<string, number> }
-type Metric = { name: string, help: string, type: string, aggregator?: string, get: () => Promise<{ values?: Entry[] }>, hashMap?: Record<string, Entry>, upperBounds?: number[] }
+type Metric = { name: string, help: string, type: string, aggregator?: string, get: () => Promise<{ values?: Entry[] }>,
+  hashMap?: Record<string, Entry>, upperBounds?: number[] }
 /** whose values only grow */
 type Growing = Metric & { hashMap: Record<string, Entry> }
 type Registry = { getMetricsAsArray: () => Metric[], getMetricsAsJSON: () => Promise<unknown>, _defaultLabels?: Labels }
@@ -30,16 +31,20 @@ export function findClients (): Client[] {
     const Registry = cache[file]?.exports
     const Aggregator = cache[path.join(path.dirname(file), AGGREGATOR_FILE)]?.exports
     const registry = Registry?.globalRegistry
-    return typeof registry?.getMetricsAsArray === 'function' ? [{ registry, Registry, Aggregator: Aggregator?.prototype?.clusterMetrics ? Aggregator : null }] : []
+    return typeof registry?.getMetricsAsArray === 'function'
+      ? [{ registry, Registry, Aggregator: Aggregator?.prototype?.clusterMetrics ? Aggregator : null }]
+      : []
   })
 }
 
 /**
- * The default registry, or those that the app has given to `AggregatorRegistry.setRegistries`. Only the listener of prom-client knows
- * these: it asks each of them for its metrics when a primary wants them.
+ * The default registry, or those that the app has given to `AggregatorRegistry.setRegistries`. Only the listener of
+ * prom-client knows these: it asks each of them for its metrics when a primary wants them.
  */
 export function registriesOf ({ registry, Registry: { prototype } }: Client): Registry[] {
-  const answer = process.listeners('message').find((listener) => Function.prototype.toString.call(listener).includes('GET_METRICS_REQ'))
+  const answer = process.listeners('message').find((listener) =>
+    Function.prototype.toString.call(listener).includes('GET_METRICS_REQ')
+  )
   if (!answer) return [registry]
   const chosen: Set<Registry> = new Set()
   const { getMetricsAsJSON } = prototype
@@ -59,7 +64,11 @@ export function registriesOf ({ registry, Registry: { prototype } }: Client): Re
 
 /** What only grows, as it is now. */
 export function readGrowing (registries: Registry[]) {
-  return bounded(registries.flatMap((registry) => metricsOf(registry).flatMap((metric) => isGrowing(metric) ? [toGrowing(metric, registry)] : [])))
+  return bounded(
+    registries.flatMap((registry) =>
+      metricsOf(registry).flatMap((metric) => isGrowing(metric) ? [toGrowing(metric, registry)] : [])
+    )
+  )
 }
 
 /** All that the registries have. The app may collect it first. */
@@ -68,7 +77,11 @@ export async function readAll (registries: Registry[]) {
   const late: Promise<Entry[]> = new Promise((resolve) => setTimeout(resolve, COLLECTED_WITHIN_MS, []).unref())
   const answers = await Promise.all(all.map(({ metric }) => Promise.race([collect(metric), late])))
   // All at the same moment: what came in while others were collected counts everywhere.
-  return bounded(all.flatMap(({ metric, registry }, index) => isGrowing(metric) ? [toGrowing(metric, registry)] : toGauge(metric, registry, answers[index])))
+  return bounded(
+    all.flatMap(({ metric, registry }, index) =>
+      isGrowing(metric) ? [toGrowing(metric, registry)] : toGauge(metric, registry, answers[index])
+    )
+  )
 }
 
 function metricsOf (registry: Registry): Metric[] {
@@ -91,12 +104,16 @@ async function collect (metric: Metric): Promise<Entry[]> {
 function toGrowing ({ hashMap, upperBounds = [], ...metric }: Growing, registry: Registry): AppMetric {
   return describe(metric, Object.values(hashMap).map(({ labels, value, sum, count, bucketValues }) => {
     const own = { ...registry._defaultLabels, ...labels }
-    return metric.type === 'counter' ? [own, value] : [own, sum, count, bucketValues ? cumulative(upperBounds, bucketValues) : []]
+    return metric.type === 'counter'
+      ? [own, value]
+      : [own, sum, count, bucketValues ? cumulative(upperBounds, bucketValues) : []]
   }))
 }
 
 function toGauge (metric: Metric, registry: Registry, values: Entry[]): AppMetric[] {
-  return hasOneValue(metric) ? [describe(metric, values.map(({ labels, value }) => [{ ...registry._defaultLabels, ...labels }, value]))] : []
+  return hasOneValue(metric)
+    ? [describe(metric, values.map(({ labels, value }) => [{ ...registry._defaultLabels, ...labels }, value]))]
+    : []
 }
 
 /** A counter that is none of prom-client's own has no map. */
@@ -104,7 +121,9 @@ function hasOneValue ({ type }: Metric) {
   return type !== 'histogram' && type !== 'summary'
 }
 
-function describe ({ name, help, type, aggregator = 'sum' }: Pick<Metric, 'name' | 'help' | 'type' | 'aggregator'>, rows: AppMetric['rows']): AppMetric {
+function describe ({ name, help, type, aggregator = 'sum' }: Pick<Metric, 'name' | 'help' | 'type' | 'aggregator'>,
+  rows: AppMetric['rows']): AppMetric
+{
   return { name, help, type, aggregator, rows }
 }
 

@@ -11,12 +11,14 @@ const TELL_EVERY_MS = 250
  * Asks the app over HTTP until it answers as it should, then warms it up, before it gets one connection of others.
  * The first of its HTTP servers that listens is asked.
  */
-export function createReadiness <Server extends { listening: boolean }>(settings: ProbeSettings, { createClient, onSeen, onReady }: {
-  createClient: (server: Server, line: { address: string, timeoutMs: number }) => ProbeClient
-  /** why it is not ready yet, each time that changes */
-  onSeen: (text: string) => void
-  onReady: (report: { probe: string, warmupFailed: string | null }) => void
-}) {
+export function createReadiness<Server extends { listening: boolean }> (settings: ProbeSettings,
+  { createClient, onSeen, onReady }: {
+    createClient: (server: Server, line: { address: string, timeoutMs: number }) => ProbeClient,
+    /** why it is not ready yet, each time that changes */
+    onSeen: (text: string) => void,
+    onReady: (report: { probe: string, warmupFailed: string | null }) => void
+  })
+{
   const { path, status, intervalMs, timeoutMs, warmup, warmupRounds } = settings
   /** the URLs of those that have listened, in their order */
   const servers: Map<Server, string> = new Map()
@@ -30,10 +32,7 @@ export function createReadiness <Server extends { listening: boolean }>(settings
   let timer: NodeJS.Timeout | undefined
 
   return {
-    /**
-     * @param server of HTTP
-     * @param address it listens, or believes so
-     */
+    /** `server`: of HTTP; `address`: it listens, or believes so */
     listening (server: Server, address: string) {
       servers.set(server, address)
       runProbes()
@@ -59,17 +58,14 @@ export function createReadiness <Server extends { listening: boolean }>(settings
     else probePath(path, 1, intervalMs)
   }
 
-  /**
-   * @param what a path
-   * @param number of this try
-   * @param delayMs before the next one
-   */
+  /** `what`: a path; `number`: of this try; `delayMs`: before the next one */
   async function probePath (what: string, number: number, delayMs: number) {
     const { isWanted, text } = await tryOnce(what, status)
     if (isStopped) return
     if (isWanted) return warmUp([number > 1 ? `${text.head} at try ${number}` : text.head])
     tellSeen(text.whole)
-    timer = setTimeout(probePath, delayMs, what, number + 1, Math.min(delayMs * 2, Math.max(intervalMs, MAX_INTERVAL_MS)))
+    timer = setTimeout(probePath, delayMs, what, number + 1,
+      Math.min(delayMs * 2, Math.max(intervalMs, MAX_INTERVAL_MS)))
   }
 
   async function warmUp (done: string[]) {
@@ -88,19 +84,23 @@ export function createReadiness <Server extends { listening: boolean }>(settings
       if (!isWanted) failures.push(text.whole)
     }
     endProbes()
-    if (total > 0) done.push(`${total} warm-up request${total === 1 ? '' : 's'} took ${Math.round(performance.now() - startedAt)} ms`)
-    onReady({
-      probe: done.join('; '),
-      warmupFailed: failures.length === 0 ? null : `${failures.length} of ${total} warm-up requests failed: ${shortenFailures(failures).join('; ')}`
-    })
+    if (total > 0)
+      done.push(
+        `${total} warm-up request${total === 1 ? '' : 's'} took ${Math.round(performance.now() - startedAt)} ms`
+      )
+    onReady({ probe: done.join('; '),
+      warmupFailed: failures.length === 0
+        ? null
+        : `${failures.length} of ${total} warm-up requests failed: ${shortenFailures(failures).join('; ')}` })
   }
 
-  /** @param what a path */
+  /** `what`: a path */
   async function tryOnce (what: string, wanted: string[]) {
     try {
       const answer = await mustFindClient().ask(what)
       const head = `GET ${what} answered ${answer.status}`
-      return { isWanted: isWithin(answer.status, wanted), text: { head, whole: answer.excerpt ? `${head} (${answer.excerpt})` : head } }
+      return { isWanted: isWithin(answer.status, wanted),
+        text: { head, whole: answer.excerpt ? `${head} (${answer.excerpt})` : head } }
     } catch (error) {
       const whole = `GET ${what}: ${error instanceof Error ? error.message : error}`
       return { isWanted: false, text: { head: whole, whole } }
@@ -133,7 +133,7 @@ export function createReadiness <Server extends { listening: boolean }>(settings
   }
 }
 
-/** @param ranges such as `200` and `200-399` */
+/** `ranges`: such as `200` and `200-399` */
 function isWithin (status: number, ranges: string[]) {
   return ranges.some((range) => {
     const [from, to = from] = range.split('-').map(Number)
@@ -141,7 +141,7 @@ function isWithin (status: number, ranges: string[]) {
   })
 }
 
-/** @param failures each one once */
+/** `failures`: each one once */
 function shortenFailures (failures: string[]) {
   return [...new Set(failures)].slice(0, MAX_FAILURES_TOLD)
 }

@@ -8,16 +8,11 @@ const MAX_PATH_CHARS = 500
 /** `path`: without the query */
 export type OpenRequest = { method: string, path: string, ageMs: number }
 
-/**
- * Cuts the list of requests in flight for the master, whatever a client has sent.
- * @param requests oldest first
- */
+/** Cuts the list of requests in flight for the master, whatever a client has sent. `requests`: oldest first. */
 export function listRequests (requests: { method: string, path: string, ageMs: number }[]): OpenRequest[] {
-  return requests.slice(0, MAX_REQUESTS).map(({ method, path, ageMs }) => ({
-    method: method.slice(0, MAX_METHOD_CHARS),
-    path: path.slice(0, MAX_PATH_CHARS),
-    ageMs: Math.round(ageMs)
-  }))
+  return requests.slice(0, MAX_REQUESTS).map(({ method, path, ageMs }) => ({ method: method.slice(0, MAX_METHOD_CHARS),
+    path: path.slice(0, MAX_PATH_CHARS), ageMs: Math.round(ageMs) })
+  )
 }
 
 /** Tells the master what is in flight whenever it asks. */

@@ -13,21 +13,23 @@ export const UNCOUNTED = Symbol('clusterdeck.uncounted')
 
 /** what this module and the probe write on objects of Node */
 export type Marks = { [CONNECTION]?: Connection, [UNCOUNTED]?: boolean }
-type MarkedSocket = Socket & Marks
+type MarkedSocket =
+  & Socket
+  & Marks
 /** `response`: null for HTTP/2 */
 export type InFlight = { method: string, path: string, ageMs: number, response: ServerResponse | null }
 export type Requests = ReturnType<typeof watchRequests>
 
 /**
  * Counts every HTTP request of this process, and knows those that are not answered yet. What it keeps hangs on the
- * connection, so an answered request costs no allocation here. Node's own diagnostics channels tell of the first request;
- * from then on the answers themselves do, without an object for each, and the channel only of what comes before the last answer is out.
- * HTTP/2 is counted where Node has channels for it (24 on).
+ * connection, so an answered request costs no allocation here. Node's own diagnostics channels tell of the first
+ * request; from then on the answers themselves do, without an object for each, and the channel only of what comes
+ * before the last answer is out. HTTP/2 is counted where Node has channels for it (24 on).
  * A latency runs from the moment the headers are read until the last byte of the answer is handed to the system.
  */
 export function watchRequests ({ now = () => performance.now(), routes = null }: {
   /** monotonic clock, ms */
-  now?: () => number
+  now?: () => number,
   /** count them by route too */
   routes?: Routes | null
 } = {}) {
@@ -72,7 +74,7 @@ export function watchRequests ({ now = () => performance.now(), routes = null }:
 
     /**
      * Tells once as many have begun since the start, at once if they have; in place of what was to be told before.
-     * @param count 0: never
+     * `count`: 0: never.
      */
     whenBegun (count: number, listener: () => void) {
       limit = count
@@ -80,17 +82,14 @@ export function watchRequests ({ now = () => performance.now(), routes = null }:
       if (limit > 0 && begun >= limit) onLimit()
     },
 
-    /**
-     * @param response in progress
-     * @returns whether nothing else is in progress on its connection
-     */
+    /** `response`: in progress. Returns whether nothing else is in progress on its connection. */
     isAlone (response: ServerResponse): boolean {
       const socket: MarkedSocket = response.req.socket
       const connection = socket[CONNECTION]
       return !connection || (connection.response === response && !connection.later?.length)
     },
 
-    /** @param socket another worker answers what was asked on it */
+    /** `socket`: another worker answers what was asked on it */
     passOn (socket: MarkedSocket) {
       const connection = socket[CONNECTION]
       while (connection?.response) {
@@ -99,10 +98,7 @@ export function watchRequests ({ now = () => performance.now(), routes = null }:
       }
     },
 
-    /**
-     * @param response in progress
-     * @returns whether nothing has been asked after it on its connection
-     */
+    /** `response`: in progress. Returns whether nothing has been asked after it on its connection. */
     isNewest (response: ServerResponse): boolean {
       const socket: MarkedSocket = response.req.socket
       const connection = socket[CONNECTION]
@@ -110,12 +106,12 @@ export function watchRequests ({ now = () => performance.now(), routes = null }:
     },
 
     /**
-     * Returns what has ended since the last call.
-     * @returns `statuses`: counts by STATUS_CLASSES;
-     * `latency`: a sparse histogram of those that were answered
+     * Returns what has ended since the last call. Returns `statuses`: counts by STATUS_CLASSES; `latency`: a sparse
+     * histogram of those that were answered.
      */
     take (): { statuses: number[], latency: number[], latencySumMs: number, routes?: RouteReport[] } {
-      const taken = { statuses: Array.from(statuses), latency: toSparse(latency), latencySumMs: latencySumMs[0], ...(routes && { routes: routes.take() }) }
+      const taken = { statuses: Array.from(statuses), latency: toSparse(latency), latencySumMs: latencySumMs[0],
+        ...(routes && { routes: routes.take() }) }
       statuses.fill(0)
       latency.fill(0)
       latencySumMs.fill(0)
@@ -140,8 +136,8 @@ export function watchRequests ({ now = () => performance.now(), routes = null }:
     hasTriedHooks = true
     if (connection === null) return
     if (connection.response === null) return begin(connection, response)
-    countBegun();
-    (connection.later ??= []).push({ response, startedAt: now() })
+    countBegun()
+    ;(connection.later ??= []).push({ response, startedAt: now() })
   }
 
   function onResponseFinish ({ response, socket }: { response: ServerResponse, socket: MarkedSocket }) {
@@ -183,7 +179,9 @@ export function watchRequests ({ now = () => performance.now(), routes = null }:
   }
 
   /** Counts an HTTP/2 stream, which is one request and always closes. */
-  function startStream ({ stream, headers }: ChannelMessages['http2.server.stream.start'] & { stream: Marks & { session?: Marks } }) {
+  function startStream (
+    { stream, headers }: ChannelMessages['http2.server.stream.start'] & { stream: Marks & { session?: Marks } }
+  ) {
     if (stream.session?.[UNCOUNTED]) return
     const connection = new Connection()
     connection.target = targetOf(headers[':method'], headers[':path'])

@@ -27,8 +27,9 @@ const NOT_FOUND = 404
 const FIRST_ERROR = 500
 
 /**
- * Counts what was answered by route: the method, and the template that the app's framework has matched, else the path with its ids
- * folded. A name has no query. Answers of one route are found by what they share, so that counting one makes no string.
+ * Counts what was answered by route: the method, and the template that the app's framework has matched, else the path
+ * with its ids folded. A name has no query. Answers of one route are found by what they share, so that counting one
+ * makes no string.
  */
 export function createRoutes () {
   /** By method, and by template or by foldedHash of the path. */
@@ -52,15 +53,12 @@ export function createRoutes () {
       markContextsOfKoa()
     },
 
-    /**
-     * @param response that has been sent
-     * @param bucket of its latency
-     */
+    /** `response`: that has been sent; `bucket`: of its latency */
     count (response: Response, bucket: number) {
       add(routeOf(response), response.statusCode, bucket)
     },
 
-    /** @param target of a stream of HTTP/2 */
+    /** `target`: of a stream of HTTP/2 */
     countStream ({ method, path }: { method: string, path: string }, status: number, bucket: number) {
       add(routeByPath(method, path, status), status, bucket)
     },
@@ -145,7 +143,9 @@ class Route {
   errors = 0
   latency = new Uint32Array(BUCKETS)
 
-  constructor (name: string) { this.name = name }
+  constructor (name: string) {
+    this.name = name
+  }
 
   take (): RouteReport {
     const taken = { route: this.name, errors: this.errors, latency: toSparse(this.latency) }
@@ -156,7 +156,9 @@ class Route {
   }
 }
 
-function markReply (request: Parameters<FastifyHook>[0], { raw }: Parameters<FastifyHook>[1], done: Parameters<FastifyHook>[2]): ReturnType<FastifyHook> {
+function markReply (request: Parameters<FastifyHook>[0], { raw }: Parameters<FastifyHook>[1],
+  done: Parameters<FastifyHook>[2]): ReturnType<FastifyHook>
+{
   // Undefined where no route has matched.
   raw[TEMPLATE] = request.routeOptions?.url
   done()
@@ -178,16 +180,18 @@ function markContextsOfKoa () {
 }
 
 /**
- * An error leaves the router in which it happened, and `baseUrl` is that of the app again when its answer is sent. What comes before
- * the route's own part of the path is read from the path then.
- * @param own template of the route
- * @returns `isExact`: it is the same for each request of this route and `baseUrl`
+ * An error leaves the router in which it happened, and `baseUrl` is that of the app again when its answer is sent. What
+ * comes before the route's own part of the path is read from the path then. `own`: template of the route. Returns
+ * `isExact`: it is the same for each request of this route and `baseUrl`.
  */
 function templateOf (request: Request, own: string): { path: string, isExact: boolean } {
   const url = withoutQuery(urlOf(request))
-  if (typeof request.baseUrl === 'string' && request.baseUrl !== '') return { path: joined(foldPath(request.baseUrl), own), isExact: true }
+  if (typeof request.baseUrl === 'string' && request.baseUrl !== '')
+    return { path: joined(foldPath(request.baseUrl), own), isExact: true }
   const hidden = NOT_COUNTED.test(own) ? 0 : segmentsOf(url).length - segmentsOf(own).length
-  return hidden > 0 ? { path: joined(foldPath(`/${segmentsOf(url).slice(0, hidden).join('/')}`), own), isExact: false } : { path: joined('', own), isExact: true }
+  return hidden > 0
+    ? { path: joined(foldPath(`/${segmentsOf(url).slice(0, hidden).join('/')}`), own), isExact: false }
+    : { path: joined('', own), isExact: true }
 }
 
 function isTemplate (path: unknown): path is string {

@@ -5,10 +5,14 @@ const MAX_LENGTH = 1024
 
 /** By what a request or an answer tells its session: the first of these that it has counts. */
 export type SessionBy = {
-  header: string | null
-  cookie: string | null
+  header: string | null,
+  cookie:
+    | string
+    | null,
   /** a parameter of the URL */
-  query: string | null
+  query:
+    | string
+    | null,
   /** of the URL, such as `/sockjs/:server/:session`: its client makes the name */
   path: string | null
 }
@@ -23,16 +27,20 @@ export function createSessionNames ({ header, cookie, query, path }: SessionBy) 
   const cookieLine = cookie && new RegExp(`\\ncookie:(?:[^\\r\\n]*?;)??[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`, 'i')
   const setCookieLine = cookie && new RegExp(`\\n[sS]et-[cC]ookie:[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`)
   const parameter = query && new RegExp(`[?&]${escapeText(query)}=([^&#\\s]*)`)
-  const inPath = path && new RegExp(`^${path.split('/').map((part) => part === ':session' ? '([^/?#]+)' : part.startsWith(':') ? '[^/?#]+' : escapeText(part)).join('/')}(?=[/?#]|$)`)
+  const inPath = path &&
+    new RegExp(
+      `^${
+        path.split('/').map((part) =>
+          part === ':session' ? '([^/?#]+)' : part.startsWith(':') ? '[^/?#]+' : escapeText(part)
+        ).join('/')
+      }(?=[/?#]|$)`
+    )
   // As part of a URL, or of JSON.
   const textInBody = query && new RegExp(`\\b${escapeText(query)}(?:=|":[ ]*")([^"&#\\s]*)`)
   const cookiePair = cookie && new RegExp(`(?:^|;)[ \\t]*${escapeText(cookie)}=([^;]*)`)
 
   return {
-    /**
-     * @param head the first bytes of a connection
-     * @returns null: none, or they do not say it yet
-     */
+    /** `head`: the first bytes of a connection. Returns null: none, or they do not say it yet. */
     inHead (head: string): string | null {
       const end = head.indexOf('\r\n\r\n')
       if (end === -1) return null
@@ -42,27 +50,28 @@ export function createSessionNames ({ header, cookie, query, path }: SessionBy) 
     },
 
     inRequest ({ rawHeaders, url = '' }: IncomingMessage): string | null {
-      return (headerName && usable(valueOf(rawHeaders, headerName))) || (cookiePair && find(cookiePair, valueOf(rawHeaders, 'cookie') ?? '')) || find(parameter, url) || find(inPath, url)
+      return (headerName && usable(valueOf(rawHeaders, headerName))) ||
+        (cookiePair && find(cookiePair, valueOf(rawHeaders, 'cookie') ?? '')) || find(parameter, url) ||
+        find(inPath, url)
     },
 
     /** @returns the name that its client has made */
     inPath: ({ url = '' }: { url?: string }): string | null => find(inPath, url),
 
-    /** @param head of an answer */
+    /** `head`: of an answer */
     inAnswer: (head: string): string | null => find(headerLine, head) ?? find(setCookieLine, head),
 
     /** Whether the beginning of what an answer says may tell one. */
     isInBody: Boolean(query),
 
-    /** @param text the beginning of a body: it tells a new session there, if at all */
+    /** `text`: the beginning of a body: it tells a new session there, if at all */
     inBody: (text: string): string | null => find(textInBody, text)
   }
 }
 
 /**
- * Looks into what Node has read, as it makes an object of it only for who asks.
- * @param headers names and values
- * @param name in lower case
+ * Looks into what Node has read, as it makes an object of it only for who asks. `headers`: names and values; `name`: in
+ * lower case.
  */
 function valueOf (headers: string[], name: string) {
   for (let at = 0; at < headers.length; at += 2) {

@@ -22,10 +22,9 @@ export function makeSessionOwners (folder: string) {
 }
 
 /**
- * Which worker has which session, in a file that all workers read and write: what one has written, every other one knows
- * before the answer is on its way that tells the session to its client. It has room for 131,072 sessions; the one that
- * was used longest ago gives way.
- * @param options wall clock, ms
+ * Which worker has which session, in a file that all workers read and write: what one has written, every other one
+ * knows before the answer is on its way that tells the session to its client. It has room for 131,072 sessions; the one
+ * that was used longest ago gives way. `options`: wall clock, ms.
  */
 export function openSessionOwners (folder: string, { now = Date.now }: { now?: () => number } = {}) {
   const fd = openSync(path.join(folder, FILE), 'r+')
@@ -38,7 +37,7 @@ export function openSessionOwners (folder: string, { now = Date.now }: { now?: (
       return at.isKnown ? bucket[at.index + 2] : null
     },
 
-    /** @param worker has it from now on */
+    /** `worker`: has it from now on */
     claim (session: string, worker: number) {
       for (let time = 0; time < TRIES; time++) {
         const at = locate(session)
@@ -48,7 +47,9 @@ export function openSessionOwners (folder: string, { now = Date.now }: { now?: (
       }
     },
 
-    close () { closeSync(fd) }
+    close () {
+      closeSync(fd)
+    }
   }
 
   /** Reads the bucket of a session, and finds its entry, or the one that gives way to it. */
@@ -58,7 +59,8 @@ export function openSessionOwners (folder: string, { now = Date.now }: { now?: (
     readSync(fd, bytes, 0, BUCKET, offset)
     let oldest = 0
     for (let index = 0; index < bucket.length; index += 4) {
-      if (bucket[index] === hashes[0] && bucket[index + 1] === hashes[1] && bucket[index + 2] !== 0) return { isKnown: true, index, hashes, offset }
+      if (bucket[index] === hashes[0] && bucket[index + 1] === hashes[1] && bucket[index + 2] !== 0)
+        return { isKnown: true, index, hashes, offset }
       if (bucket[index + 3] < bucket[oldest + 3]) oldest = index
     }
     return { isKnown: false, index: oldest, hashes, offset }

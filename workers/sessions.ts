@@ -12,7 +12,9 @@ import type { SessionSettings } from './protocol.ts'
 import type { Requests } from './requests.ts'
 
 /** Node marks those that change the protocol. */
-type AskedFor = Request & { upgrade?: boolean }
+type AskedFor =
+  & Request
+  & { upgrade?: boolean }
 
 /** How many a worker knows by name. */
 const MAX_OWN = 100_000
@@ -28,21 +30,24 @@ const ENDED_BY_DELETE = 'mcp-session-id'
 export type Sessions = ReturnType<typeof createSessions>
 
 /** Where no session has an owner. */
-export const NO_SESSIONS: Sessions = Object.freeze({ take () {}, begin () {}, count: () => 0, has: () => false, end () {} })
+export const NO_SESSIONS: Sessions = Object.freeze({ take () {}, begin () {}, count: () => 0, has: () => false,
+  end () {} })
 
 /**
- * Keeps the sessions of an app that has them in memory with the worker that has made them. The answer that tells a client
- * its session tells it here too. A connection that another worker gets for this session is passed to its owner: a new one
- * before anything is read from it, and one that was used before together with the request that names the session. A
- * draining worker still gets those of its sessions, until these are over.
+ * Keeps the sessions of an app that has them in memory with the worker that has made them. The answer that tells a
+ * client its session tells it here too. A connection that another worker gets for this session is passed to its owner:
+ * a new one before anything is read from it, and one that was used before together with the request that names the
+ * session. A draining worker still gets those of its sessions, until these are over.
  */
-export function createSessions ({ folder, by, idleMs }: SessionSettings, { worker, requests, onProblem, now = () => performance.now() }: {
-  worker: number
-  requests: Pick<Requests, 'inFlight' | 'isAlone' | 'passOn'>
-  onProblem: (message: string) => void
-  /** monotonic clock, ms */
-  now?: () => number
-}) {
+export function createSessions ({ folder, by, idleMs }: SessionSettings,
+  { worker, requests, onProblem, now = () => performance.now() }: {
+    worker: number,
+    requests: Pick<Requests, 'inFlight' | 'isAlone' | 'passOn'>,
+    onProblem: (message: string) => void,
+    /** monotonic clock, ms */
+    now?: () => number
+  })
+{
   const names = createSessionNames(by)
   /** Its own sessions, in the order in which they were claimed. */
   const own: Map<string, { usedAt: number, claimedAt: number }> = new Map()
@@ -54,14 +59,17 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
   /** Connections that are about to be passed, with all that was asked on them since. */
   const leaving: WeakMap<object, Asked[]> = new WeakMap()
   /** null: there are none here */
-  let tools: ReturnType<typeof openTools> | null | undefined
+  let tools:
+    | ReturnType<typeof openTools>
+    | null
+    | undefined
   /** How many connections wait until another worker can take them. */
   let waiting = 0
   let [counted, countedAt] = [0, 0]
   let state: 'serving' | 'draining' | 'ended' = 'serving'
 
   return {
-    /** @param handle its listening socket, before Node has it */
+    /** `handle`: its listening socket, before Node has it */
     take (server: AnyServer, key: string, handle: SocketHandle) {
       if (!isPlainHttp(server) || !prepare()) return
       const { listen } = handle
@@ -73,7 +81,10 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
       }
     },
 
-    /** It drains, and its servers are about to close. Apps may end what they need as soon as these say 'close', so that has to wait. */
+    /**
+     * It drains, and its servers are about to close. Apps may end what they need as soon as these say 'close', so that
+     * has to wait.
+     */
     begin () {
       if (state !== 'serving') return
       state = 'draining'
@@ -100,7 +111,7 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
 
     /** Its sessions are over: others serve what still comes for them. */
     end () {
-      if (state === 'draining') for (const server of servers) letClose(server)
+      if (state === 'draining') { for (const server of servers) letClose(server) }
       state = 'ended'
       own.clear()
       tools?.passing.close()
@@ -125,13 +136,9 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
     const calls = loadConnectionCalls()
     if (!calls) throw new Error('the package koffi cannot be loaded')
     const owners = openSessionOwners(folder)
-    const passing = createPassing({
-      folder,
-      worker,
-      calls,
+    const passing = createPassing({ folder, worker, calls,
       onPassed: ({ key, bytes, handle }) => (places.get(key) ?? closeHandle)(handle, bytes),
-      onProblem: ({ message }) => onProblem(`no worker can pass connections to this one (sticky.by): ${message}`)
-    })
+      onProblem: ({ message }) => onProblem(`no worker can pass connections to this one (sticky.by): ${message}`) })
     return { calls, owners, passing }
   }
 
@@ -142,7 +149,8 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
     let passed: Buffer | null = null
 
     handle.onconnection = function (error, client) {
-      if (error || !passNew(key, client, () => onconnection.call(handle, 0, client))) onconnection.call(handle, error, client)
+      if (error || !passNew(key, client, () => onconnection.call(handle, 0, client)))
+        onconnection.call(handle, error, client)
     }
     server.emit = function (...event: unknown[]) {
       const [name, ...args] = event as [name: string, AskedFor, AnyResponse, Buffer]
@@ -174,11 +182,10 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
     return true
   }
 
-  /**
-   * @param args of the event
-   * @returns as of passNew
-   */
-  function passAsked (key: string, [request, response, head]: [AskedFor, AnyResponse, Buffer], keep: () => void): boolean {
+  /** `args`: of the event. Returns as of passNew. */
+  function passAsked (key: string, [request, response, head]: [AskedFor, AnyResponse, Buffer],
+    keep: () => void): boolean
+  {
     const one = { request, head: request.upgrade ? head : null }
     // Whatever a client asks behind such a request is the other worker's too: nobody could answer it here.
     if (leaving.get(request.socket)?.push(one)) return true
@@ -204,7 +211,7 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
     return true
   }
 
-  /** @param bytes that were read from it */
+  /** `bytes`: that were read from it */
   function passUsed (to: number, key: string, socket: Socket, bytes: Buffer) {
     // Its client has gone meanwhile.
     if (!socket._handle) return
@@ -225,10 +232,7 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
     }, AGAIN_MS)
   }
 
-  /**
-   * @param session that this worker does not know
-   * @returns the worker that has it; null: no other that lives
-   */
+  /** `session`: that this worker does not know. Returns the worker that has it; null: no other that lives. */
   function ownerElsewhere (session: string): number | null {
     const owner = tools?.owners.find(session) ?? null
     return owner === null || owner === worker || !tools?.passing.isThere(owner) ? null : owner
@@ -251,7 +255,9 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings, { worke
   }
 
   function learnFromHead ({ req, statusCode }: AnyResponse, head: string) {
-    const ended = by.header === ENDED_BY_DELETE && req.method === 'DELETE' && statusCode < 300 ? names.inRequest(req) : null
+    const ended = by.header === ENDED_BY_DELETE && req.method === 'DELETE' && statusCode < 300
+      ? names.inRequest(req)
+      : null
     if (ended) own.delete(ended)
     else learn(names.inAnswer(head) ?? (statusCode < 400 ? names.inPath(req) : null))
   }
@@ -276,4 +282,6 @@ function letClose (server: AnyServer) {
   server._emitCloseIfDrained?.()
 }
 
-function closeHandle (handle: SocketHandle) { handle.close() }
+function closeHandle (handle: SocketHandle) {
+  handle.close()
+}

@@ -2,11 +2,8 @@ import { clearInterval, setInterval } from 'node:timers'
 
 const TICK_MS = 20
 
-/**
- * Calls back for each of many within `ms`, evenly and in no order.
- * @returns what it waits by
- */
-export function spreadOver <Item>(items: Item[], ms: number, each: (item: Item) => void): NodeJS.Timeout | undefined {
+/** Calls back for each of many within `ms`, evenly and in no order. Returns what it waits by. */
+export function spreadOver<Item> (items: Item[], ms: number, each: (item: Item) => void): NodeJS.Timeout | undefined {
   const order = shuffle(items)
   const moments = evenMoments(items.length, ms)
   // What a busy machine has delayed is made up for slowly.
@@ -28,19 +25,16 @@ export function spreadOver <Item>(items: Item[], ms: number, each: (item: Item) 
   }
 }
 
-/**
- * Each has a part of the time of its own, as long as any other's, and a random moment in it.
- * @returns ascending, ms
- */
+/** Each has a part of the time of its own, as long as any other's, and a random moment in it. Returns ascending, ms. */
 export function evenMoments (count: number, ms: number): number[] {
   return Array.from({ length: count }, (_, index) => (index + Math.random()) / count * ms)
 }
 
-function shuffle <Item>(items: Item[]) {
+function shuffle<Item> (items: Item[]) {
   const order = [...items]
   for (let last = order.length - 1; last > 0; last--) {
-    const other = Math.floor(Math.random() * (last + 1));
-    [order[last], order[other]] = [order[other], order[last]]
+    const other = Math.floor(Math.random() * (last + 1))
+    ;[order[last], order[other]] = [order[other], order[last]]
   }
   return order
 }

@@ -6,9 +6,9 @@ import type { Channel } from './channel.ts'
 const LOADING_MS = 1000
 
 /**
- * A worker without a slot: its app loads, and waits where it listens. It gets the variables of its slot when it gets the
- * slot; an app that asks for them before would take itself for another one than it will be, so the master is told.
- * @param names of what tells the app its slot
+ * A worker without a slot: its app loads, and waits where it listens. It gets the variables of its slot when it gets
+ * the slot; an app that asks for them before would take itself for another one than it will be, so the master is told.
+ * `names`: of what tells the app its slot.
  */
 export function standBy (channel: Pick<Channel, 'send' | 'on'>, names: string[]) {
   const { env } = process
@@ -30,11 +30,15 @@ export function standBy (channel: Pick<Channel, 'send' | 'on'>, names: string[])
   return {
     isWaiting: () => isWaiting,
 
-    /** @param then what is for a worker that has a slot */
-    whenPromoted (then: () => void) { waiting.push(then) },
+    /** `then`: what is for a worker that has a slot */
+    whenPromoted (then: () => void) {
+      waiting.push(then)
+    },
 
     /** The app begins to listen. */
-    listens () { setTimeout(endWatch, LOADING_MS).unref() }
+    listens () {
+      setTimeout(endWatch, LOADING_MS).unref()
+    }
   }
 
   function endWatch () {
@@ -43,7 +47,9 @@ export function standBy (channel: Pick<Channel, 'send' | 'on'>, names: string[])
   }
 }
 
-function watchedEnv (env: NodeJS.ProcessEnv, names: readonly string[], onRead: (name: string) => void): NodeJS.ProcessEnv {
+function watchedEnv (env: NodeJS.ProcessEnv, names: readonly string[],
+  onRead: (name: string) => void): NodeJS.ProcessEnv
+{
   const noteRead = (name: string | symbol) => {
     if (names.some((each) => each === name)) onRead(String(name))
   }
@@ -63,6 +69,8 @@ function watchedEnv (env: NodeJS.ProcessEnv, names: readonly string[], onRead: (
 
 /** @returns the line of the app, or of a package of it */
 function placeOf ({ stack = '' }: Error): string | null {
-  const line = stack.split('\n').slice(1).find((each) => !each.includes(import.meta.url) && !/\bnode:|\bReflect\.|Object\.(get|has)\b/.test(each))
+  const line = stack.split('\n').slice(1).find((each) =>
+    !each.includes(import.meta.url) && !/\bnode:|\bReflect\.|Object\.(get|has)\b/.test(each)
+  )
   return line?.trim().replace(/^at /, '').slice(0, 500) ?? null
 }

@@ -10,16 +10,16 @@ const MASTER_REACTS_WITHIN_MS = 2000
 const SHUTDOWN_MESSAGE_GRACE_MS = 1000
 
 /**
- * The signals that end a worker. Ctrl-C, and whoever ends a whole process group or control group, reaches every process,
- * and would end the workers in the middle of their requests while the master drains them. So SIGINT and SIGTERM wait for
- * the master's word, and have their usual effect if none comes because they were meant for this worker alone. An app with
- * a handler of its own keeps it.
+ * The signals that end a worker. Ctrl-C, and whoever ends a whole process group or control group, reaches every
+ * process, and would end the workers in the middle of their requests while the master drains them. So SIGINT and
+ * SIGTERM wait for the master's word, and have their usual effect if none comes because they were meant for this worker
+ * alone. An app with a handler of its own keeps it.
  */
-export function createTermination ({ channel, drain, orphan }: {
-  channel: Channel
-  drain: Pick<ReturnType<typeof createDrain>, 'isDraining' | 'isDrained' | 'letGo'>
-  orphan: Pick<ReturnType<typeof outliveMaster>, 'leave' | 'isEnding'>
-}) {
+export function createTermination (
+  { channel, drain, orphan }: { channel: Channel,
+    drain: Pick<ReturnType<typeof createDrain>, 'isDraining' | 'isDrained' | 'letGo'>,
+    orphan: Pick<ReturnType<typeof outliveMaster>, 'leave' | 'isEnding'> }
+) {
   const ownMessageListeners = messageListeners()
   let hearsMessages = false
   /** The master has told this worker to end. */

@@ -15,7 +15,8 @@ export function watchThreads (channel: Channel) {
     thread.once('exit', () => threads.delete(thread))
     // This listener changes nothing about whether the app handles the error.
     thread.on(errorMonitor, (error) => {
-      if (error?.code === 'EADDRINUSE' && error.syscall === 'listen') channel.send({ type: 'thread-port-taken', message: String(error.message) })
+      if (error?.code === 'EADDRINUSE' && error.syscall === 'listen')
+        channel.send({ type: 'thread-port-taken', message: String(error.message) })
     })
   })
 
@@ -25,10 +26,7 @@ export function watchThreads (channel: Channel) {
   }
 }
 
-/**
- * Node has no public name for it.
- * @returns true where it cannot be known
- */
+/** Node has no public name for it. Returns true where it cannot be known. */
 function isHolding (thread: Thread): boolean {
   const handle: { hasRef?: () => boolean } | null | undefined = privateField(thread, 'kHandle')
   // It has ended.

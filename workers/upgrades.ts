@@ -11,14 +11,16 @@ export function createUpgrades () {
   const webSockets: WeakMap<Socket, number> = new WeakMap()
 
   return {
-    /** @param server of HTTP/1 */
+    /** `server`: of HTTP/1 */
     watch (server: EventEmitter) {
       if (server.listenerCount('upgrade') > 0) server.prependListener('upgrade', noteWebSocket)
       server.on('newListener', (name, listener) => {
-        if (name === 'upgrade' && listener !== noteWebSocket && server.listenerCount(name) === 0) server.on(name, noteWebSocket)
+        if (name === 'upgrade' && listener !== noteWebSocket && server.listenerCount(name) === 0)
+          server.on(name, noteWebSocket)
       })
       server.on('removeListener', (name, listener) => {
-        if (name === 'upgrade' && listener !== noteWebSocket && server.listenerCount(name) === 1) server.off(name, noteWebSocket)
+        if (name === 'upgrade' && listener !== noteWebSocket && server.listenerCount(name) === 1)
+          server.off(name, noteWebSocket)
       })
     },
 
@@ -29,6 +31,7 @@ export function createUpgrades () {
   }
 
   function noteWebSocket ({ headers }: IncomingMessage, socket: Socket) {
-    if (headers.upgrade?.toLowerCase() === 'websocket' && headers['sec-websocket-key']) webSockets.set(socket, socket.bytesWritten)
+    if (headers.upgrade?.toLowerCase() === 'websocket' && headers['sec-websocket-key'])
+      webSockets.set(socket, socket.bytesWritten)
   }
 }

@@ -8,8 +8,8 @@ import type { watchRequests } from './requests.ts'
  * reports cover the same time.
  */
 export function sendVitals ({ channel, requests, servers }: {
-  channel: Channel
-  requests: ReturnType<typeof watchRequests>
+  channel: Channel,
+  requests: ReturnType<typeof watchRequests>,
   /** those that listen */
   servers: () => Iterable<{ getConnections: (callback: (error: Error | null, count: number) => void) => unknown }>
 }) {
@@ -47,27 +47,18 @@ export function sendVitals ({ channel, requests, servers }: {
     if (intervalMs <= 0) return
     const memory = process.memoryUsage()
     const { active, utilization } = performance.eventLoopUtilization(loop, lastLoop)
-    channel.send({
-      type: 'vitals',
-      intervalMs: roundTo(intervalMs, 10),
-      rssBytes: memory.rss,
-      heapUsedBytes: memory.heapUsed,
-      heapTotalBytes: memory.heapTotal,
-      externalBytes: memory.external,
+    channel.send({ type: 'vitals', intervalMs: roundTo(intervalMs, 10), rssBytes: memory.rss,
+      heapUsedBytes: memory.heapUsed, heapTotalBytes: memory.heapTotal, externalBytes: memory.external,
       cpuPercent: roundTo((cpu.user + cpu.system - lastCpu.user - lastCpu.system) / 10 / intervalMs, 10),
-      eventLoopUtilization: roundTo(utilization, 1000),
-      ...loopDelay.take(active),
-      ...requests.take(),
-      inFlight: requests.count(),
-      openConnections
-    })
+      eventLoopUtilization: roundTo(utilization, 1000), ...loopDelay.take(active), ...requests.take(),
+      inFlight: requests.count(), openConnections })
     lastCpu = cpu
     lastLoop = loop
     lastAt = at
   }
 }
 
-/** @param parts of a whole */
+/** `parts`: of a whole */
 function roundTo (value: number, parts: number) {
   return Math.round(value * parts) / parts
 }

@@ -40,27 +40,28 @@ const WAITS_FOR_LISTEN = ['auto', 'listening']
 
 /** Starts all that runs inside a worker beside the app. */
 export function startWorker (settings: BootSettings) {
-  const { worker, standsBy, slotVariableNames, dispatch, readySignal, crashFile, crash, maxRequests, files, probe, calledAs } = settings
+  const { worker, standsBy, slotVariableNames, dispatch, readySignal, crashFile, crash, maxRequests, files, probe,
+    calledAs } = settings
   const channel = openChannel()
   const standby = standsBy ? standBy(channel, slotVariableNames) : null
   const routes = settings.countsRoutes ? createRoutes() : null
   const requests = watchRequests({ routes })
-  const sessions = settings.sessions ? createSessions(settings.sessions, { worker, requests, onProblem: (message) => channel.send({ type: 'problem', message }) }) : NO_SESSIONS
-  const latePorts = createLatePorts({ isLate: () => ((isReady || countsAsReady) && (hasListened || hasBound)) || drain.isDraining() || !channel.isOpen(), connections: () => drain.connections() })
-  const drain = createDrain({
-    requests,
-    sessions,
-    latePorts,
-    onStart (limits) {
-      naturalEnd?.hold()
-      termination.prepare()
-      tellDraining(limits, (message) => channel.send({ type: 'problem', message }))
-    },
-    onHolds: (holds) => orphan.note(holds) || channel.send({ type: 'holds', ...holds }),
-    onOverdue: () => orphan.endAlone(),
-    onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained()
+  const sessions = settings.sessions
+    ? createSessions(settings.sessions, { worker, requests, onProblem: (message) =>
+      channel.send({ type: 'problem', message }) })
+    : NO_SESSIONS
+  const latePorts = createLatePorts({
+    isLate: () => ((isReady || countsAsReady) && (hasListened || hasBound)) || drain.isDraining() || !channel.isOpen(),
+    connections: () => drain.connections()
   })
-  const busyConnections = createBusyConnections({ requests, isDraining: drain.isDraining, onEnd: (connections) => channel.send({ type: 'let-go-done', connections }) })
+  const drain = createDrain({ requests, sessions, latePorts, onStart (limits) {
+    naturalEnd?.hold()
+    termination.prepare()
+    tellDraining(limits, (message) => channel.send({ type: 'problem', message }))
+  }, onHolds: (holds) => orphan.note(holds) || channel.send({ type: 'holds', ...holds }),
+    onOverdue: () => orphan.endAlone(), onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained() })
+  const busyConnections = createBusyConnections({ requests, isDraining: drain.isDraining,
+    onEnd: (connections) => channel.send({ type: 'let-go-done', connections }) })
   const hasSockets = dispatch !== 'round-robin'
   let { graceMs } = crash
   const fatalGrace = createFatalGrace({ graceMs: () => graceMs, requests, drain, channel })
@@ -76,7 +77,9 @@ export function startWorker (settings: BootSettings) {
   let countsAsReady = false
   const deferral = probe && createAcceptDeferral()
   const receiveDeferral = createReceiveDeferral({ hold: () => naturalEnd?.hold() ?? (() => {}) })
-  const readiness = probe && createReadiness(probe, { createClient: createProbeClient, onSeen: (text) => channel.send({ type: 'probed', text }), onReady: acceptReady })
+  const readiness = probe &&
+    createReadiness(probe, { createClient: createProbeClient, onSeen: (text) => channel.send({ type: 'probed', text }),
+      onReady: acceptReady })
   const orphan = outliveMaster(settings.orphan, { drain, hasSockets, isOfUse })
 
   outliveFullDisk()
@@ -85,12 +88,8 @@ export function startWorker (settings: BootSettings) {
   recordCrashes(crashFile, { channel, requests, fatalGrace })
   const termination = createTermination({ channel, drain, orphan })
   const onClosed = (address: string) => channel.send({ type: 'closed', address })
-  const servers = watchServers(latePorts, {
-    onListen,
-    onListening: announceServer,
-    onClosed,
-    onSettled: beReadyIfServing
-  })
+  const servers = watchServers(latePorts, { onListen, onListening: announceServer, onClosed,
+    onSettled: beReadyIfServing })
   const evenAccept = createEvenAccept({ onKnown: (isEven) => channel.send({ type: 'spread', isEven }) })
   watchDatagramServers(latePorts, { onBound: announceDatagrams, onClosed })
   if (hasSockets) shareSockets({ channel, drain, latePorts, deferral, receiveDeferral, evenAccept, sessions })
@@ -133,15 +132,12 @@ export function startWorker (settings: BootSettings) {
     graceMs = limits.graceMs
     limitRequests(limits.maxRequests)
   })
-  const activity = tellActivity(channel, watchThreads(channel), { servesDatagrams: () => mayServeDatagrams, onIdle: serve })
-  replaceBeforeLeaving({
-    ask () {
-      naturalEnd?.hold()
-      channel.send({ type: 'leaving' })
-    },
-    isServing: () => isReady && !drain.isDraining(),
-    ...keepAppChannel({ isOfUse })
-  })
+  const activity = tellActivity(channel, watchThreads(channel), { servesDatagrams: () => mayServeDatagrams,
+    onIdle: serve })
+  replaceBeforeLeaving({ ask () {
+    naturalEnd?.hold()
+    channel.send({ type: 'leaving' })
+  }, isServing: () => isReady && !drain.isDraining(), ...keepAppChannel({ isOfUse }) })
   answerDiagnostics(channel)
   answerRequestLists(channel, requests)
   // The main module of a CommonJS app has run by the first turn after this.
@@ -177,7 +173,10 @@ export function startWorker (settings: BootSettings) {
     whenServing(server, serve)
   }
 
-  /** What is bound to a port of UDP is a server, unless one of HTTP is still to come, which has announced something to its network before. */
+  /**
+   * What is bound to a port of UDP is a server, unless one of HTTP is still to come, which has announced something to
+   * its network before.
+   */
   function announceDatagrams (address: string, isAlone: boolean) {
     if (arePreloading()) return
     hasBound = true

@@ -19,79 +19,57 @@ export type Access = ReturnType<typeof createAccess>
 
 /** How many requests are answered in a window of time. */
 export type Limits = {
-  windowMs: number
+  windowMs: number,
   /** with a wrong token, from one address */
-  signInAttempts: number
+  signInAttempts: number,
   /** of one holder who is signed in */
-  requests: number
+  requests: number,
   /** to other decks, of one holder who is signed in: each makes a link there */
-  switches: number
+  switches: number,
   /** without a sign-in, from one address, for paths that are not public */
   strangerRequests: number
 }
 
-export const LIMITS: Readonly<Limits> = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, switches: 30, strangerRequests: 600 })
+export const LIMITS: Readonly<Limits> = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000,
+  switches: 30, strangerRequests: 600 })
 
 export type AccessParts = {
   /** of a host, where a role may be for some of them */
-  apps?: Apps | null
+  apps?:
+    | Apps
+    | null,
   /** hears of sign-ins and tokens */
-  events: EventStream
+  events: EventStream,
   /** keeps sessions and tokens */
-  history: History
+  history: History,
   /** of the owner */
-  token: string
-  host: string
+  token: string,
+  host: string,
   /** the real one: it names the cookie, since cookies ignore ports */
-  port: number
-  allowedHosts: readonly string[]
-  basePath: string
-  publicUrl: string | null
-  hasTls: boolean
-  sessionTtlMs: number
-  links: Links
-  now: () => number
-  log: Log
-  randomBytes?: (size: number) => Buffer
+  port: number,
+  allowedHosts: readonly string[],
+  basePath: string,
+  publicUrl: string | null,
+  hasTls: boolean,
+  sessionTtlMs: number,
+  links: Links,
+  now: () => number,
+  log: Log,
+  randomBytes?: (size: number) => Buffer,
   /** in place of those of LIMITS */
   limits: Partial<Limits>
 }
 
-export function createAccess ({
-  apps = null,
-  events,
-  history,
-  token,
-  host,
-  port,
-  allowedHosts,
-  basePath,
-  publicUrl,
-  hasTls,
-  sessionTtlMs,
-  links,
-  now,
-  log,
-  randomBytes,
-  limits: wanted
-}: AccessParts) {
+export function createAccess (
+  { apps = null, events, history, token, host, port, allowedHosts, basePath, publicUrl, hasTls, sessionTtlMs, links,
+    now, log, randomBytes, limits: wanted }: AccessParts
+) {
   const { windowMs, requests, switches, signInAttempts, strangerRequests } = { ...LIMITS, ...wanted }
   const schemeOf = createSchemeOf(publicUrl)
   const identities = createAppIdentities(apps)
   const tokens = createTokens({ store: history.tokens, owner: token, identities, now, randomBytes })
-  const sessions = createSessions({
-    store: history.sessions,
-    tokens,
-    identities,
-    token,
-    ttlMs: sessionTtlMs,
-    cookieName: `clusterdeck_${port}`,
-    cookiePath: basePath || '/',
-    schemeOf,
-    now,
-    randomBytes,
-    log
-  })
+  const sessions = createSessions({ store: history.sessions, tokens, identities, token, ttlMs: sessionTtlMs,
+    cookieName: `clusterdeck_${port}`, cookiePath: basePath || '/', schemeOf, now, randomBytes, log })
   const { authenticate } = sessions
 
   return {
@@ -99,20 +77,15 @@ export function createAccess ({
     events,
     tokens,
     sessions,
-    links: {
-      create: (person, from) => links.create(person && identities.kept(person), from),
-      redeem (code) {
-        const { person, ...found } = links.redeem(code)
-        return { ...found, ...(person && { person: identities.named(person) }) }
-      }
-    } as Pick<Links, 'create' | 'redeem'>,
+    links: { create: (person, from) => links.create(person && identities.kept(person), from), redeem (code) {
+      const { person, ...found } = links.redeem(code)
+      return { ...found, ...(person && { person: identities.named(person) }) }
+    } } as Pick<Links, 'create' | 'redeem'>,
     guard: createGuard({ authenticate, host, port, allowedHosts, publicUrl, scheme: hasTls ? 'https' : 'http' }),
     strangers: createAnonymousLimiter({ windowMs, limit: strangerRequests, now }),
-    limiters: {
-      requests: createLimiter({ windowMs, limit: requests, now, senderOf: holderOf }),
+    limiters: { requests: createLimiter({ windowMs, limit: requests, now, senderOf: holderOf }),
       switches: createLimiter({ windowMs, limit: switches, now, senderOf: holderOf }),
-      signIn: createLimiter({ windowMs, limit: signInAttempts, now, senderOf: attemptOf, countsFailures: true })
-    },
+      signIn: createLimiter({ windowMs, limit: signInAttempts, now, senderOf: attemptOf, countsFailures: true }) },
 
     /** The name that a caller used is one that the caller can reach, and the guard has checked it. */
     urlFor: (req: IncomingMessage) => publicUrl ?? `${schemeOf(req)}://${req.headers.host}${basePath}`

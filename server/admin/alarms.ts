@@ -7,10 +7,7 @@ import type { Deck } from '../deck.ts'
  * Sends alarms to browsers, whatever page they show: to each the kinds that it has asked for.
  * @returns ends it
  */
-export function attachAlarms ({ io, deck }: {
-  io: LiveServer
-  deck: Pick<Deck, 'events' | 'notices'>
-}): () => void {
+export function attachAlarms ({ io, deck }: { io: LiveServer, deck: Pick<Deck, 'events' | 'notices'> }): () => void {
   const latest = throttleLatest(catchUp)
   io.on('connection', (socket) => {
     socket.on('notify', (wish, reply) => {
@@ -37,7 +34,9 @@ export function attachAlarms ({ io, deck }: {
     return kinds
   }
 
-  function catchUp (socket: LiveSocket, { kinds, after, reply }: { kinds: ReturnType<typeof listenForAlarms>, after: unknown, reply: unknown }) {
+  function catchUp (socket: LiveSocket,
+    { kinds, after, reply }: { kinds: ReturnType<typeof listenForAlarms>, after: unknown, reply: unknown })
+  {
     for (const alarm of missedAlarms(deck.notices, { kinds, after })) socket.emit('alarm', alarm)
     if (typeof reply === 'function') reply({ last: deck.events.lastId })
   }

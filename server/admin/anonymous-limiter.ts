@@ -6,8 +6,8 @@ import { createWindow, networkOf } from './limiter.ts'
 import type { IncomingMessage } from 'node:http'
 
 /**
- * Limits requests without a sign-in: which paths they may read, and how many others one address may send. They are refused
- * before the request is parsed, so that a flood leaves the master time for its workers.
+ * Limits requests without a sign-in: which paths they may read, and how many others one address may send. They are
+ * refused before the request is parsed, so that a flood leaves the master time for its workers.
  */
 export type Refusal = { status: number, headers: Record<string, string | number>, body: string }
 
@@ -15,23 +15,22 @@ export type Refusal = { status: number, headers: Record<string, string | number>
 const PUBLIC_PATHS = Object.freeze(['/healthz', '/readyz', '/sign-in'])
 const PUBLIC_FOLDERS = Object.freeze(['/assets/'])
 
-const UNKNOWN = refusalOf(new DeckError('unauthenticated', 'Sign in again, or send a token: Authorization: Bearer <token>'))
+const UNKNOWN = refusalOf(
+  new DeckError('unauthenticated', 'Sign in again, or send a token: Authorization: Bearer <token>')
+)
 const TOO_MANY = refusalOf(new DeckError('rate-limited', 'Too many requests: wait for the seconds in Retry-After'))
 
 export function createAnonymousLimiter ({ windowMs, limit, now }: {
-  windowMs: number
+  windowMs: number,
   /** requests of one address in that time */
-  limit: number
+  limit: number,
   now: () => number
 }) {
   const window = createWindow({ windowMs, now })
   let tooMany = refusalFor(0)
 
   return {
-    /**
-     * @param req without a sign-in
-     * @returns null: it may be answered
-     */
+    /** `req`: without a sign-in. Returns null: it may be answered. */
     refuse (req: IncomingMessage): Refusal | null {
       if (isPublic(pathOf(req)) || isPageVisit(req)) return null
       if (window.count(addressOf(req)) > limit) return tooManyFor(window.restS())
@@ -53,7 +52,8 @@ function refusalFor (seconds: number): Refusal {
 /** Made once, as it is the same for every request. */
 function refusalOf (error: DeckError): Refusal {
   const body = JSON.stringify(toProblem(error))
-  const headers = { ...securityHeaders(), ...headersOf(error), 'Content-Type': PROBLEM_TYPE, 'Content-Length': Buffer.byteLength(body) }
+  const headers = { ...securityHeaders(), ...headersOf(error), 'Content-Type': PROBLEM_TYPE,
+    'Content-Length': Buffer.byteLength(body) }
   return { status: error.status, headers, body }
 }
 
@@ -64,7 +64,8 @@ export function isPublic (path: string) {
 /** Whether the sender is sent to the sign-in page. */
 function isPageVisit (req: IncomingMessage) {
   const { method, headers } = req
-  return method === 'GET' && !pathOf(req).startsWith('/api/') && !headers['hx-request'] && String(headers.accept).includes('text/html')
+  return method === 'GET' && !pathOf(req).startsWith('/api/') && !headers['hx-request'] &&
+    String(headers.accept).includes('text/html')
 }
 
 function pathOf ({ url = '' }: IncomingMessage) {

@@ -15,30 +15,31 @@ const MAX_PUBLISHED = 10
 const WINDOW_MS = 60_000
 const MAX_PATH_CHARS = 200
 
-export function createAudit ({ events, timers }: {
-  events: Pick<EventStream, 'publish'>
-  timers: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
-}) {
+export function createAudit (
+  { events, timers }: { events: Pick<EventStream, 'publish'>,
+    timers: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }
+) {
   let published = 0
   let counted = 0
   let window: NodeJS.Timeout | undefined
 
-  return {
-    watch (req: IncomingMessage, res: ServerResponse) {
-      // Read now, as a router changes the URL and a socket that was reset has no address.
-      const { method = '', url = '', socket: { remoteAddress } } = req
-      // A request counts even if the client hangs up before the answer, as it may have been done.
-      res.once('close', () => {
-        const statusCode = res.headersSent ? res.statusCode : null
-        if (statusCode !== null && REFUSALS.has(statusCode) && isAttempt(req)) recordRefused(req, { method, url, remoteAddress, statusCode })
-        else if (!READS.has(method) && !ASKED_BY_AGENT.test(url) && (statusCode === null || statusCode < 400) && req.auth) {
-          events.publish({ type: 'access.used', ...describeRequest(req, { method, url, remoteAddress, statusCode }) })
-        }
-      })
-    },
-
-    close () { timers.clearTimeout(window) }
-  }
+  return { watch (req: IncomingMessage, res: ServerResponse) {
+    // Read now, as a router changes the URL and a socket that was reset has no address.
+    const { method = '', url = '', socket: { remoteAddress } } = req
+    // A request counts even if the client hangs up before the answer, as it may have been done.
+    res.once('close', () => {
+      const statusCode = res.headersSent ? res.statusCode : null
+      if (statusCode !== null && REFUSALS.has(statusCode) && isAttempt(req))
+        recordRefused(req, { method, url, remoteAddress, statusCode })
+      else if (!READS.has(method) && !ASKED_BY_AGENT.test(url) && (statusCode === null || statusCode < 400) &&
+        req.auth)
+      {
+        events.publish({ type: 'access.used', ...describeRequest(req, { method, url, remoteAddress, statusCode }) })
+      }
+    })
+  }, close () {
+    timers.clearTimeout(window)
+  } }
 
   function recordRefused (req: IncomingMessage, request: Asked) {
     window ??= timers.setTimeout(endWindow, WINDOW_MS)
@@ -51,7 +52,9 @@ export function createAudit ({ events, timers }: {
   }
 
   function endWindow () {
-    if (counted > 0) events.publish({ type: 'access.refused', message: `${counted} more requests were refused within a minute`, detail: { count: counted } })
+    if (counted > 0)
+      events.publish({ type: 'access.refused', message: `${counted} more requests were refused within a minute`,
+        detail: { count: counted } })
     window = undefined
     published = counted = 0
   }
@@ -68,11 +71,9 @@ function describeRequest (req: IncomingMessage, { method, url, remoteAddress = '
   const address = auth?.from ?? remoteAddress
   const way = auth ? wayOf(req) : 'nobody known'
   const who = auth ? `${auth.actor} (${roleText(auth)}, ${way})` : 'somebody unknown'
-  return {
-    actor: auth?.actor ?? null,
-    message: `${who} from ${address}: ${method} ${path}${endOf(statusCode)}`,
-    detail: { method, path, status: statusCode, address, role: auth?.role ?? null, via: auth?.via ?? null, token: auth?.token ?? null }
-  }
+  return { actor: auth?.actor ?? null, message: `${who} from ${address}: ${method} ${path}${endOf(statusCode)}`,
+    detail: { method, path, status: statusCode, address, role: auth?.role ?? null, via: auth?.via ?? null,
+      token: auth?.token ?? null } }
 }
 
 function endOf (statusCode: number | null) {

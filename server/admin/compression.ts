@@ -7,9 +7,9 @@ const TEXTS = /^(?:text\/|application\/(?:problem\+)?json|application\/x-ndjson|
 
 /**
  * Compresses whole answers; streams are sent as they are. An attacker who puts text into a page and sees its compressed
- * length could guess the rest of it (BREACH), so no secret may be compressed. Pages hold none: the secret of a session is
- * in its cookie alone, and foreign pages are recognised by headers. New tokens and sign-in links are answers to POST,
- * which are not compressed.
+ * length could guess the rest of it (BREACH), so no secret may be compressed. Pages hold none: the secret of a session
+ * is in its cookie alone, and foreign pages are recognised by headers. New tokens and sign-in links are answers to
+ * POST, which are not compressed.
  */
 export const compressResponse: RequestHandler = (req, res, next) => {
   const encoding = req.method === 'GET' && req.auth ? encodingFor(req) : null
@@ -17,9 +17,11 @@ export const compressResponse: RequestHandler = (req, res, next) => {
   const { end } = res
   res.end = (...args: unknown[]) => {
     const [chunk] = args
-    const isWhole = (typeof chunk === 'string' || Buffer.isBuffer(chunk)) && !res.headersSent && !res.hasHeader('Content-Encoding')
+    const isWhole = (typeof chunk === 'string' || Buffer.isBuffer(chunk)) && !res.headersSent &&
+      !res.hasHeader('Content-Encoding')
     const content = isWhole ? Buffer.from(chunk) : null
-    if (!content || content.length < MIN_BYTES || !TEXTS.test(String(res.getHeader('Content-Type')))) return Reflect.apply(end, res, args)
+    if (!content || content.length < MIN_BYTES || !TEXTS.test(String(res.getHeader('Content-Type'))))
+      return Reflect.apply(end, res, args)
     sendContent(content, encoding)
     return res
   }

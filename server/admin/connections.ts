@@ -14,13 +14,14 @@ export type Room = { maxKnown: number, maxStrangers: number }
  */
 export function roomWithin (descriptors: number): Room {
   const quarter = Math.floor(descriptors / 4)
-  return { maxKnown: Math.min(MOST.maxKnown, quarter), maxStrangers: Math.min(MOST.maxStrangers, Math.floor(quarter / MAX_CROWD)) }
+  return { maxKnown: Math.min(MOST.maxKnown, quarter),
+    maxStrangers: Math.min(MOST.maxStrangers, Math.floor(quarter / MAX_CROWD)) }
 }
 
 /**
- * Limits the connections of a port, those with a sign-in apart from the rest. One connection too many closes the longest
- * idle one of the holder who has most. So holding connections keeps nobody else out, and a health probe, which sends its
- * request at once, is always answered.
+ * Limits the connections of a port, those with a sign-in apart from the rest. One connection too many closes the
+ * longest idle one of the holder who has most. So holding connections keeps nobody else out, and a health probe, which
+ * sends its request at once, is always answered.
  */
 export function createConnections ({ maxKnown, maxStrangers }: Room) {
   const strangers = createPlaces(maxStrangers)
@@ -35,10 +36,7 @@ export function createConnections ({ maxKnown, maxStrangers }: Room) {
       strangers.enter(socket, '')
     },
 
-    /**
-     * @param socket one that has sent a request
-     * @param holder who is signed in; null: nobody
-     */
+    /** `socket`: one that has sent a request; `holder`: who is signed in; null: nobody */
     heard (socket: Socket, holder: string | null) {
       const named = holder ?? known.holderOf(socket)
       if (named === undefined) return strangers.enter(socket, '')

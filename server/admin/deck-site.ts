@@ -44,25 +44,25 @@ import type { SchemaPool } from '../api/schema-pool.ts'
 import type { Log } from '../system/log.ts'
 
 type DeckSiteParts = {
-  deck: Deck
-  history: History
-  access: Access
+  deck: Deck,
+  history: History,
+  access: Access,
   /** the URL of this site for the sender */
-  urlFor: (req: IncomingMessage) => string
-  basePath: string
+  urlFor: (req: IncomingMessage) => string,
+  basePath: string,
   /** the base path of the port */
-  home: string
+  home: string,
   /** whether a person signs in here, and not at a site of its own */
-  hasSignIn: boolean
+  hasSignIn: boolean,
   /** in a host */
-  neighbours?: Neighbours
+  neighbours?: Neighbours,
   /** of sites that are alike */
-  schemas?: SchemaPool
+  schemas?: SchemaPool,
   /** answers a request without a port */
-  ask: Ask
-  closing: AbortSignal
-  now: () => number
-  timers: Timers
+  ask: Ask,
+  closing: AbortSignal,
+  now: () => number,
+  timers: Timers,
   log: Log
 }
 
@@ -76,17 +76,12 @@ export function createDeckSite (parts: DeckSiteParts) {
   let document: ReturnType<typeof describeApi> | null = null
   const mounts = operationsOf(parts, readDocument)
   parts.schemas?.share(mounts)
-  const app = createExpressApp({
-    access,
-    mounts,
-    idempotency: createIdempotency({ store: history.answers, now }),
-    pages: [
-      ...(hasSignIn ? [signInRouter({ ...access, views })] : []),
-      dashboardRouter({ deck, history, views, tokens: access.tokens, sessions: access.sessions, describe: readDocument, neighbours: parts.neighbours, basePath, now, log })
-    ],
-    log
-  })
-  return createSite({ ...parts, events: deck.events, software, app, pages: livePages({ deck, history, tokens: access.tokens, sessions: access.sessions, now, render: views.render }) })
+  const app = createExpressApp({ access, mounts, idempotency: createIdempotency({ store: history.answers, now }),
+    pages: [...(hasSignIn ? [signInRouter({ ...access, views })] : []),
+      dashboardRouter({ deck, history, views, tokens: access.tokens, sessions: access.sessions, describe: readDocument,
+        neighbours: parts.neighbours, basePath, now, log })], log })
+  return createSite({ ...parts, events: deck.events, software, app,
+    pages: livePages({ deck, history, tokens: access.tokens, sessions: access.sessions, now, render: views.render }) })
 
   function readDocument () {
     document ??= describeApi(mounts, { version, url: basePath || '/' })
@@ -94,42 +89,42 @@ export function createDeckSite (parts: DeckSiteParts) {
   }
 }
 
-/**
- * All operations, in the order of the document.
- * @param describe returns the document
- */
+/** All operations, in the order of the document. `describe`: returns the document. */
 export function operationsOf (parts: DeckSiteParts, describe: () => object): Mount[] {
   const { access } = parts
   const stream = { ...parts, authenticate: access.sessions.authenticate, streams: new Map() }
-  return [
-    {
-      base: '/api/v1',
-      groups: {
-        Cluster: { about: 'The state of the cluster, and its size.', resources: clusterResources(parts) },
-        Notices: { about: 'Problems that nobody has acknowledged.', resources: noticeResources(parts) },
-        Configuration: { about: 'The settings of the master.', resources: configResources(parts) },
-        Checks: { about: 'What could drop a request or lose a release.', resources: checkResources(parts) },
-        Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
-        Fleet: {
-          about: 'The app on other machines, and its rollouts over all of them.',
-          resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts), ...fleetLogResources(parts), ...fleetEventResources(parts) }
-        },
-        Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
-        History: {
-          about: 'Events, past and live.',
-          resources: { ...eventFeedResources(parts, stream), ...eventCountResources(parts), ...histogramResources(parts), ...eventResources(parts) }
-        },
-        Crashes: { about: 'Crashes of workers, in groups.', resources: crashResources(parts) },
-        Messages: { about: 'Messages of operators to the app.', resources: messageResources(parts) },
-        Vitals: { about: 'Memory, CPU, event loop and requests of the workers.', resources: { ...vitalsResources(parts), ...routeResources(parts) } },
-        Logs: { about: 'Output of the workers on stdout and stderr.', resources: logResources(parts, stream) },
-        Jobs: { about: 'Commands that run beside the workers, by the clock or when somebody asks.', resources: jobResources(parts, stream) },
-        Diagnostics: { about: 'Profiles and snapshots of one worker, and continuous profiling of all.', resources: { ...diagnosticsResources(parts), ...profileResources(parts) } },
-        Alerts: { about: 'Alerts and their deliveries.', resources: alertResources(parts) },
-        Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources({ ...parts, ...access }), ...signInLinkResources({ ...parts, ...access, urlFor: parts.urlFor }) } },
-        Description: { about: 'The API itself.', resources: openapiResources(describe) }
-      }
-    },
-    { base: '/', groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...probeResources(parts), ...metricsResources(parts) } }, Agents: { about: 'For agents, by the Model Context Protocol.', resources: mcpResources({ ...parts, isHost: false, hasFleet: () => parts.deck.fleet !== null, about: () => parts.deck.snapshot().master }) } } }
-  ]
+  return [{ base: '/api/v1',
+    groups: { Cluster: { about: 'The state of the cluster, and its size.', resources: clusterResources(parts) },
+      Notices: { about: 'Problems that nobody has acknowledged.', resources: noticeResources(parts) },
+      Configuration: { about: 'The settings of the master.', resources: configResources(parts) },
+      Checks: { about: 'What could drop a request or lose a release.', resources: checkResources(parts) },
+      Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
+      Fleet: { about: 'The app on other machines, and its rollouts over all of them.',
+        resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts),
+          ...fleetLogResources(parts), ...fleetEventResources(parts) } },
+      Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
+      History: { about: 'Events, past and live.',
+        resources: { ...eventFeedResources(parts, stream), ...eventCountResources(parts), ...histogramResources(parts),
+          ...eventResources(parts) } },
+      Crashes: { about: 'Crashes of workers, in groups.', resources: crashResources(parts) },
+      Messages: { about: 'Messages of operators to the app.', resources: messageResources(parts) },
+      Vitals: { about: 'Memory, CPU, event loop and requests of the workers.',
+        resources: { ...vitalsResources(parts), ...routeResources(parts) } },
+      Logs: { about: 'Output of the workers on stdout and stderr.', resources: logResources(parts, stream) },
+      Jobs: { about: 'Commands that run beside the workers, by the clock or when somebody asks.',
+        resources: jobResources(parts, stream) },
+      Diagnostics: { about: 'Profiles and snapshots of one worker, and continuous profiling of all.',
+        resources: { ...diagnosticsResources(parts), ...profileResources(parts) } },
+      Alerts: { about: 'Alerts and their deliveries.', resources: alertResources(parts) },
+      Access: { about: 'Tokens and sign-in links.',
+        resources: { ...tokenResources({ ...parts, ...access }),
+          ...signInLinkResources({ ...parts, ...access, urlFor: parts.urlFor }) } },
+      Description: { about: 'The API itself.', resources: openapiResources(describe) } } }, { base: '/',
+    groups: {
+      Probes: { about: 'For load balancers and Prometheus.',
+        resources: { ...probeResources(parts), ...metricsResources(parts) } },
+      Agents: { about: 'For agents, by the Model Context Protocol.',
+        resources: mcpResources({ ...parts, isHost: false, hasFleet: () => parts.deck.fleet !== null, about: () =>
+          parts.deck.snapshot().master }) }
+    } }]
 }

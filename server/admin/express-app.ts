@@ -19,12 +19,12 @@ const assets = assetsRouter()
  * `req.auth`; without it the sender is not signed in.
  */
 export function createExpressApp ({ access: { limiters }, mounts, idempotency, pages, isOpen = isPublic, log }: {
-  access: Pick<Access, 'limiters'>
-  mounts: Mount[]
-  idempotency: Idempotency
-  pages: express.Router[]
+  access: Pick<Access, 'limiters'>,
+  mounts: Mount[],
+  idempotency: Idempotency,
+  pages: express.Router[],
   /** whether nobody has to sign in for it */
-  isOpen?: (path: string) => boolean
+  isOpen?: (path: string) => boolean,
   log: Log
 }) {
   const app = express()
@@ -39,14 +39,21 @@ export function createExpressApp ({ access: { limiters }, mounts, idempotency, p
   app.use(assets)
   app.use(compressResponse)
   for (const { base, groups } of mounts) app.use(base, routeOperations(groups, { idempotency }))
-  app.use('/api', (req) => { throw new DeckError('not-found', `No such path: ${req.originalUrl.split('?')[0].slice(0, 200)}`) })
+  app.use('/api', (req) => {
+    throw new DeckError('not-found', `No such path: ${req.originalUrl.split('?')[0].slice(0, 200)}`)
+  })
   for (const router of pages) app.use(router)
-  app.use((req) => { throw new DeckError('not-found', `No such path: ${req.path.slice(0, 200)}`) })
+  app.use((req) => {
+    throw new DeckError('not-found', `No such path: ${req.path.slice(0, 200)}`)
+  })
   app.use(answerError(log))
   return app
 }
 
-/** Sends a visit of a page, and a form of one, to the sign-in page; other requests without a sign-in are refused earlier. */
+/**
+ * Sends a visit of a page, and a form of one, to the sign-in page; other requests without a sign-in are refused
+ * earlier.
+ */
 function sendToSignIn (isOpen: (path: string) => boolean): express.RequestHandler {
   return (req, res, next) => {
     if (req.auth || isOpen(req.path)) return next()

@@ -19,17 +19,9 @@ const PROBE_METHODS = new Set(['GET', 'HEAD'])
 const WILDCARDS = new Set(['0.0.0.0', '::', '[::]'])
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
 
-const CONTENT_SECURITY_POLICY = {
-  'default-src': ["'none'"],
-  'script-src': ["'self'"],
-  'style-src': ["'self'"],
-  'img-src': ["'self'"],
-  'font-src': ["'self'"],
-  'connect-src': ["'self'"],
-  'form-action': ["'self'"],
-  'base-uri': ["'none'"],
-  'frame-ancestors': ["'none'"]
-}
+const CONTENT_SECURITY_POLICY = { 'default-src': ['\'none\''], 'script-src': ['\'self\''], 'style-src': ['\'self\''],
+  'img-src': ['\'self\''], 'font-src': ['\'self\''], 'connect-src': ['\'self\''], 'form-action': ['\'self\''],
+  'base-uri': ['\'none\''], 'frame-ancestors': ['\'none\''] }
 
 const setHelmetHeaders = helmet({
   // Browsers that had these are gone, and each of a dozen answers of a page would carry them.
@@ -49,23 +41,31 @@ const setHelmetHeaders = helmet({
   strictTransportSecurity: false
 })
 
-/** The headers that every answer has, refusals and engine.io's included. Static files replace Cache-Control by their own. */
+/**
+ * The headers that every answer has, refusals and engine.io's included. Static files replace Cache-Control by their
+ * own.
+ */
 export function securityHeaders (): Record<string, string> {
   const res = new ServerResponse(new IncomingMessage(new Socket()))
   setHelmetHeaders(res.req, res, () => {})
   const headers = Object.entries(res.getHeaders()).map(([name, value]) => [name, String(value)])
-  return { ...Object.fromEntries(headers), 'Cache-Control': 'no-store', Vary: 'Accept, Accept-Encoding, Authorization, Cookie, HX-Request' }
+  return { ...Object.fromEntries(headers), 'Cache-Control': 'no-store',
+    Vary: 'Accept, Accept-Encoding, Authorization, Cookie, HX-Request' }
 }
 
 export function createGuard ({ authenticate, host, port, allowedHosts = [], publicUrl = null, scheme = 'http' }: {
-  authenticate: (req: IncomingMessage) => Auth | null
+  authenticate: (req: IncomingMessage) =>
+    | Auth
+    | null,
   /** what the listener is bound to */
-  host: string
+  host: string,
   /** the real one, never 0 */
-  port: number
+  port: number,
   /** more names, with or without a port */
-  allowedHosts?: readonly string[]
-  publicUrl?: string | null
+  allowedHosts?: readonly string[],
+  publicUrl?:
+    | string
+    | null,
   /** of the listener */
   scheme?: 'http' | 'https'
 }) {
@@ -75,7 +75,7 @@ export function createGuard ({ authenticate, host, port, allowedHosts = [], publ
 
   return {
     /**
-     * @returns the sender; null: not signed in, only public paths are allowed
+     * Returns the sender; null: not signed in, only public paths are allowed.
      * @throws {DeckError} `forbidden`, `bad-request`; below the live path also `unauthenticated`
      */
     admitRequest (req: IncomingMessage): Auth | null {
@@ -105,8 +105,8 @@ export function createGuard ({ authenticate, host, port, allowedHosts = [], publ
 }
 
 /**
- * Protects changes by cookie: the browser must confirm that our own page sends the request. A page of the app on another
- * port of this host is `same-site`, so SameSite cookies do not help.
+ * Protects changes by cookie: the browser must confirm that our own page sends the request. A page of the app on
+ * another port of this host is `same-site`, so SameSite cookies do not help.
  * @param isRead a foreign page may not read either, but it may link to us
  */
 export function checkSameOrigin (req: IncomingMessage, isRead: boolean) {
@@ -115,10 +115,12 @@ export function checkSameOrigin (req: IncomingMessage, isRead: boolean) {
   if (isVouched) return
   const isOrdinaryRead = site === undefined || site === 'none' || req.headers['sec-fetch-mode'] === 'navigate'
   if (isRead && isOrdinaryRead) return
-  throw new DeckError('forbidden', 'Only pages of this dashboard may send this: expected Sec-Fetch-Site: same-origin or its own Origin')
+  throw new DeckError('forbidden',
+    'Only pages of this dashboard may send this: expected Sec-Fetch-Site: same-origin or its own Origin')
 }
 
-// Absolute and asterisk targets are for proxies; they would let the Host that was checked differ from the one that is used.
+// Absolute and asterisk targets are for proxies; they would let the Host that was checked differ from the one that is
+// used.
 function checkTarget ({ url }: IncomingMessage) {
   if (!url?.startsWith('/')) throw new DeckError('bad-request', 'The request target must be a path')
 }
@@ -126,10 +128,10 @@ function checkTarget ({ url }: IncomingMessage) {
 function checkHost (req: IncomingMessage, hosts: Set<string>) {
   const given = req.headersDistinct.host ?? []
   if (given.length === 1 && hosts.has(given[0].toLowerCase())) return
-  throw new DeckError(
-    'forbidden',
-    `Host: ${JSON.stringify(given.join(', ').slice(0, 100))} is not a host name of this admin port; admin.allowedHosts adds more`
-  )
+  throw new DeckError('forbidden',
+    `Host: ${
+      JSON.stringify(given.join(', ').slice(0, 100))
+    } is not a host name of this admin port; admin.allowedHosts adds more`)
 }
 
 function checkOrigin (req: IncomingMessage, origins: Set<string>) {
@@ -146,7 +148,8 @@ function isLive (req: IncomingMessage) {
   return String(req.url).startsWith(LIVE_PATH)
 }
 
-type Site = { host: string, port: number, allowedHosts: readonly string[], publicUrl: string | null, scheme: 'http' | 'https' }
+type Site = { host: string, port: number, allowedHosts: readonly string[], publicUrl: string | null,
+  scheme: 'http' | 'https' }
 
 const IMPLIED_PORTS = Object.freeze({ http: 80, https: 443 })
 
@@ -160,10 +163,14 @@ function allowedHostHeaders ({ host, port, allowedHosts, publicUrl, scheme }: Si
 }
 
 function allowedOrigins ({ host, port, allowedHosts, publicUrl, scheme }: Site) {
-  const own = ownNames(host).map((name) => withPort(name, port, IMPLIED_PORTS[scheme]).at(-1)).map((name) => `${scheme}://${name}`)
-  const more = allowedHosts.flatMap((name) => hasPort(name)
-    ? [`http://${name}`, `https://${name}`]
-    : [`http://${name}`, `https://${name}`, `http://${name}:${port}`, `https://${name}:${port}`])
+  const own = ownNames(host).map((name) => withPort(name, port, IMPLIED_PORTS[scheme]).at(-1)).map((name) =>
+    `${scheme}://${name}`
+  )
+  const more = allowedHosts.flatMap((name) =>
+    hasPort(name)
+      ? [`http://${name}`, `https://${name}`]
+      : [`http://${name}`, `https://${name}`, `http://${name}:${port}`, `https://${name}:${port}`]
+  )
   const known = publicUrl === null ? [] : [new URL(publicUrl).origin]
   return new Set([...own, ...more, ...known].map((name) => name.toLowerCase()))
 }

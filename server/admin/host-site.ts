@@ -33,16 +33,14 @@ export function createHostSite (parts: Parameters<typeof createHostSites>[0]) {
   /** made at the first request */
   let document: ReturnType<typeof describeApi> | null = null
   const mounts = hostOperations(parts, readDocument)
-  const app = createExpressApp({
-    access,
-    mounts,
-    idempotency: createIdempotency({ store: history.answers, now }),
-    pages: [signInRouter({ ...access, views }), hostRouter({ apps, history, views, tokens: access.tokens, sessions: access.sessions, describe: readDocument, now, log })],
-    isOpen: (path) => isPublic(path) || APP_PROBE.test(path),
-    log
-  })
+  const app = createExpressApp({ access, mounts, idempotency: createIdempotency({ store: history.answers, now }),
+    pages: [signInRouter({ ...access, views }),
+      hostRouter({ apps, history, views, tokens: access.tokens, sessions: access.sessions, describe: readDocument, now,
+        log })], isOpen: (path) => isPublic(path) || APP_PROBE.test(path), log })
   return {
-    site: createSite({ ...parts, events, basePath, software, app, pages: liveHostPages({ apps, history, tokens: access.tokens, sessions: access.sessions, events, now, render: views.render }) }),
+    site: createSite({ ...parts, events, basePath, software, app,
+      pages: liveHostPages({ apps, history, tokens: access.tokens, sessions: access.sessions, events, now,
+        render: views.render }) }),
     showError: createHostErrorPage({ views, apps, now, log }).show
   }
 
@@ -52,38 +50,40 @@ export function createHostSite (parts: Parameters<typeof createHostSites>[0]) {
   }
 }
 
-/**
- * What the host answers itself, in the order of the document.
- * @param describe returns the document
- */
-export function hostOperations ({ apps, history, access, ask, now, log }: Pick<Parameters<typeof createHostSite>[0], 'apps' | 'history' | 'access' | 'ask' | 'now' | 'log'>, describe: () => object): Mount[] {
-  return [
-    {
-      base: '/api/v1',
-      groups: {
-        Host: {
-          about: 'The host itself: one master with many apps.',
-          resources: { ...hostResources({ apps }), ...hostFleetResources({ apps }), ...hostEventResources({ history, now, log }) }
-        },
-        Apps: { about: 'The apps of the host.', resources: appResources({ apps }) },
-        Access: {
-          about: 'Tokens and sign-in links.',
-          resources: { ...tokenResources({ ...access, history, now }), ...signInLinkResources({ ...access, now }) }
-        },
-        Description: { about: 'The API itself.', resources: openapiResources(describe) }
-      }
-    },
-    {
-      base: '/',
-      groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...hostProbeResources({ apps }), ...hostMetricsResources({ apps }) } }, Agents: { about: 'For agents, by the Model Context Protocol.', resources: mcpResources({ ask, now, log, isHost: true, about: apps.about }) } }
-    }
-  ]
+/** What the host answers itself, in the order of the document. `describe`: returns the document. */
+export function hostOperations (
+  { apps, history, access, ask, now, log }: Pick<Parameters<typeof createHostSite>[0],
+    'apps' | 'history' | 'access' | 'ask' | 'now' | 'log'>,
+  describe: () => object
+): Mount[] {
+  return [{ base: '/api/v1',
+    groups: {
+      Host: { about: 'The host itself: one master with many apps.',
+        resources: { ...hostResources({ apps }), ...hostFleetResources({ apps }),
+          ...hostEventResources({ history, now, log }) } },
+      Apps: { about: 'The apps of the host.', resources: appResources({ apps }) },
+      Access: { about: 'Tokens and sign-in links.',
+        resources: { ...tokenResources({ ...access, history, now }), ...signInLinkResources({ ...access, now }) } },
+      Description: { about: 'The API itself.', resources: openapiResources(describe) }
+    } }, { base: '/',
+    groups: {
+      Probes: { about: 'For load balancers and Prometheus.',
+        resources: { ...hostProbeResources({ apps }), ...hostMetricsResources({ apps }) } },
+      Agents: { about: 'For agents, by the Model Context Protocol.',
+        resources: mcpResources({ ask, now, log, isHost: true, about: apps.about }) }
+    } }]
 }
 
 /** What each app answers below its path, as the document has it. */
 function appOperations (): Mount[] {
-  const [{ groups }] = operationsOf({ deck: {}, access: { sessions: {} }, now: Date.now } as Parameters<typeof operationsOf>[0], () => ({}))
+  const [{ groups }] = operationsOf(
+    { deck: {}, access: { sessions: {} }, now: Date.now } as Parameters<typeof operationsOf>[0],
+    () => ({})
+  )
   const { '/stop': _, ...cluster } = groups.Cluster.resources
-  const own = Object.entries({ ...groups, Cluster: { ...groups.Cluster, resources: cluster } }).filter(([name]) => !OF_HOST.includes(name))
-  return [{ base: '/api/v1/apps/:app', path: { app: APP_NAME }, problems: ['not-found', 'app-not-running'], groups: Object.fromEntries(own) }]
+  const own = Object.entries({ ...groups, Cluster: { ...groups.Cluster, resources: cluster } }).filter(([name]) =>
+    !OF_HOST.includes(name)
+  )
+  return [{ base: '/api/v1/apps/:app', path: { app: APP_NAME }, problems: ['not-found', 'app-not-running'],
+    groups: Object.fromEntries(own) }]
 }

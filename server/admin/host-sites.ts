@@ -17,13 +17,15 @@ import type { Ask } from './mcp.ts'
 import type { Place } from './sites.ts'
 
 /**
- * The sites of a host: one of its own, and one for each app from its first visit until the app closes. An app that nobody looks
- * at costs nothing here.
+ * The sites of a host: one of its own, and one for each app from its first visit until the app closes. An app that
+ * nobody looks at costs nothing here.
  */
 /** `ending`: ends its streams and waiting calls */
 type Opened = { site: Site, deck: Deck, ending: AbortController }
 
-export function createHostSites (parts: AccessParts & { apps: Apps, access: Access, ask: Ask, closing: AbortSignal, timers: Timers }) {
+export function createHostSites (
+  parts: AccessParts & { apps: Apps, access: Access, ask: Ask, closing: AbortSignal, timers: Timers }
+) {
   const { apps, access, basePath, closing } = parts
   const { site: own, showError } = createHostSite(parts)
   /** by name */
@@ -85,19 +87,12 @@ export function createHostSites (parts: AccessParts & { apps: Apps, access: Acce
     const path = `/apps/${name}`
     const ending = new AbortController()
     setMaxListeners(0, ending.signal)
-    const site = inScope(run, () => createDeckSite({
-      ...parts,
-      ask: (order, auth, limits) => parts.ask({ ...order, path: path + order.path }, auth, limits),
-      deck,
-      history,
-      schemas,
-      neighbours: (can) => appRows({ apps, can }),
-      basePath: basePath + path,
-      home: basePath,
-      hasSignIn: false,
-      urlFor: (req) => access.urlFor(req) + path,
-      closing: ending.signal
-    }))
+    const site = inScope(run,
+      () =>
+        createDeckSite({ ...parts, ask: (order, auth, limits) =>
+          parts.ask({ ...order, path: path + order.path }, auth, limits), deck, history, schemas, neighbours: (can) =>
+            appRows({ apps, can }), basePath: basePath + path, home: basePath, hasSignIn: false, urlFor: (req) =>
+            access.urlFor(req) + path, closing: ending.signal }))
     opened.set(name, { site, deck, ending })
     return site
   }
@@ -116,7 +111,8 @@ export function createHostSites (parts: AccessParts & { apps: Apps, access: Acce
     if (!(error instanceof DeckError) || error.code !== 'app-not-running') return {}
     const app = findApp(apps, error.details.app, auth)
     if (CHANGING.has(app.state)) return { ...whyNotRunning(app), refreshS: LOOK_AGAIN_S }
-    return { ...whyNotRunning(app), starts: auth.via === 'session' && roleAllows(auth.role, 'operator') ? app.name : null }
+    return { ...whyNotRunning(app),
+      starts: auth.via === 'session' && roleAllows(auth.role, 'operator') ? app.name : null }
   }
 
   function closeEnded () {
@@ -131,9 +127,6 @@ const CHANGING = new Set(['waiting', 'starting', 'running', 'stopping'])
 /** What a request begins in an app, and what a live page does there, is a part of that app. */
 function inScope (run: OpenedApp['run'], open: () => Site): Site {
   const site = run(open)
-  return {
-    ...site,
-    request: (req, res) => run(() => site.request(req, res)),
-    upgrade: (req, socket, head) => run(() => site.upgrade(req, socket, head))
-  }
+  return { ...site, request: (req, res) => run(() => site.request(req, res)),
+    upgrade: (req, socket, head) => run(() => site.upgrade(req, socket, head)) }
 }

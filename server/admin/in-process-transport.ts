@@ -7,17 +7,15 @@ import type { Auth } from '../api/roles.ts'
 /** Requests without a port: the same server, app and checks, for people whom another deck has signed in. */
 export type InProcessTransport = ReturnType<typeof createInProcessTransport>
 /** `path`: below /api/v1, with its query */
-export type InProcessRequest = {
-   method: string,
-   path: string,
-   headers: Record<string, string | undefined>,
-   body?: unknown
- }
+export type InProcessRequest = { method: string, path: string, headers: Record<string, string | undefined>,
+  body?: unknown }
 export type Answer = { status: number, headers: http.IncomingHttpHeaders, body: string }
 
 const JSON_TYPE = 'application/json'
 
-export function createInProcessTransport (handle: (auth: Auth, req: http.IncomingMessage, res: http.ServerResponse) => void) {
+export function createInProcessTransport (
+  handle: (auth: Auth, req: http.IncomingMessage, res: http.ServerResponse) => void
+) {
   /** Created by the first request. */
   let server: http.Server | null = null
   /** Who sends the requests of each connection. */
@@ -26,27 +24,25 @@ export function createInProcessTransport (handle: (auth: Auth, req: http.Incomin
 
   return {
     /**
-     * @param limits `maxBytes`: the largest body of an answer
+     * `limits`: `maxBytes`: the largest body of an answer.
      * @throws {DeckError} payload-too-large, stopping, and what `signal` is aborted with
      */
-    async ask ({ method, path, headers, body }: InProcessRequest, auth: Auth, { maxBytes, signal }: { maxBytes: number, signal: AbortSignal }): Promise<Answer> {
+    async ask ({ method, path, headers, body }: InProcessRequest, auth: Auth,
+      { maxBytes, signal }: { maxBytes: number, signal: AbortSignal }): Promise<Answer>
+    {
       const near = connectSocket(auth)
       const text = body === undefined ? undefined : JSON.stringify(body)
-      const sent = {
-        accept: JSON_TYPE,
-        ...knownHeaders(headers),
-        host: 'inside',
-        ...(text !== undefined && { 'content-type': JSON_TYPE, 'content-length': String(Buffer.byteLength(text)) })
-      }
+      const sent = { accept: JSON_TYPE, ...knownHeaders(headers), host: 'inside',
+        ...(text !== undefined && { 'content-type': JSON_TYPE, 'content-length': String(Buffer.byteLength(text)) }) }
       try {
         const response = await new Promise((resolve: (response: http.IncomingMessage) => void, reject) => {
-          http
-            .request({ method, path: `/api/v1${path}`, headers: sent, signal, createConnection: () => near })
-            .once('response', resolve)
-            .once('error', reject)
-            .end(text)
+          http.request({ method, path: `/api/v1${path}`, headers: sent, signal, createConnection: () => near }).once(
+            'response',
+            resolve
+          ).once('error', reject).end(text)
         })
-        return { status: Number(response.statusCode), headers: response.headers, body: await textOf(limitBytes(response, maxBytes)) }
+        return { status: Number(response.statusCode), headers: response.headers,
+          body: await textOf(limitBytes(response, maxBytes)) }
       } catch (error) {
         if (signal.aborted) throw signal.reason
         throw isClosed ? new DeckError('stopping', 'The admin page of this master is closing', { cause: error }) : error
@@ -80,19 +76,19 @@ export function createInProcessTransport (handle: (auth: Auth, req: http.Incomin
 }
 
 function knownHeaders (headers: Record<string, string | undefined>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => value === undefined ? [] : [[name, value]]))
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => value === undefined ? [] : [[name, value]])
+  )
 }
 
 /** @throws {DeckError} payload-too-large */
-async function * limitBytes (chunks: AsyncIterable<Buffer>, maxBytes: number) {
+async function* limitBytes (chunks: AsyncIterable<Buffer>, maxBytes: number) {
   let left = maxBytes
   for await (const chunk of chunks) {
     left -= chunk.length
     if (left < 0) {
-      throw new DeckError(
-        'payload-too-large',
-        `The answer is larger than the ${maxBytes} bytes that a member may send: use a smaller limit or a filter`
-      )
+      throw new DeckError('payload-too-large',
+        `The answer is larger than the ${maxBytes} bytes that a member may send: use a smaller limit or a filter`)
     }
     yield chunk
   }

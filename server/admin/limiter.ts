@@ -24,7 +24,7 @@ export function createWindow ({ windowMs, now }: { windowMs: number, now: () => 
       return total
     },
 
-    /** @param sender of one that is not to count after all */
+    /** `sender`: of one that is not to count after all */
     forget (sender: string) {
       const total = counts.get(sender) ?? 0
       if (total > 0) counts.set(sender, total - 1)
@@ -37,11 +37,13 @@ export function createWindow ({ windowMs, now }: { windowMs: number, now: () => 
 
 /** Refuses by an error, with Retry-After. */
 export function createLimiter ({ windowMs, limit, now, senderOf, countsFailures = false }: {
-  windowMs: number
-  limit: number
-  now: () => number
+  windowMs: number,
+  limit: number,
+  now: () => number,
   /** null: it is not limited */
-  senderOf: (req: Request) => string | null
+  senderOf: (req: Request) =>
+    | string
+    | null,
   /** only those that fail in the end */
   countsFailures?: boolean
 }) {
@@ -54,7 +56,10 @@ export function createLimiter ({ windowMs, limit, now, senderOf, countsFailures 
       res.set('Retry-After', String(window.restS()))
       return next(new DeckError('rate-limited', 'Too many requests: wait for the seconds in Retry-After'))
     }
-    if (countsFailures) res.once('finish', () => { if (res.statusCode < 400) window.forget(sender) })
+    if (countsFailures)
+      res.once('finish', () => {
+        if (res.statusCode < 400) window.forget(sender)
+      })
     next()
   }
 }

@@ -26,13 +26,8 @@ import type { Answer, InProcessRequest } from './in-process-transport.ts'
 const PACKAGES = ['express', 'socket.io', 'helmet', 'eta']
 
 /** Ends connections that send slowly or nothing. */
-const SERVER_OPTIONS: Readonly<http.ServerOptions> = Object.freeze({
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 10_000,
-  connectionsCheckingInterval: 5_000,
-  maxHeaderSize: 16 * 1024
-})
+const SERVER_OPTIONS: Readonly<http.ServerOptions> = Object.freeze({ headersTimeout: 10_000, requestTimeout: 30_000,
+  keepAliveTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16 * 1024 })
 /** Limits for the TLS handshake. */
 const TLS_OPTIONS: Readonly<https.ServerOptions> = Object.freeze({ handshakeTimeout: 5_000, minVersion: 'TLSv1.2' })
 /** The queue is long: a connection that does not fit in is accepted seconds later, if at all. */
@@ -40,20 +35,17 @@ const BACKLOG = 4096
 const CLOSE_GRACE_MS = 1_000
 const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT'
 /** Answers to requests that are no valid HTTP. */
-const STATUS_OF: Readonly<Record<string, string>> = Object.freeze({
-  [TOO_SLOW]: '408 Request Timeout',
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large'
-})
+const STATUS_OF: Readonly<Record<string, string>> = Object.freeze({ [TOO_SLOW]: '408 Request Timeout',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large', HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large' })
 const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 
 const SILENT_LOG = { error () {}, warn () {} }
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
 /**
- * Loads what is behind the port, which takes longer than the start of a worker: each module in its own turn of the event loop, as
- * workers ask for their sockets meanwhile. All at once would also need as many descriptors, and what Node could not open
- * once it never loads again.
+ * Loads what is behind the port, which takes longer than the start of a worker: each module in its own turn of the
+ * event loop, as workers ask for their sockets meanwhile. All at once would also need as many descriptors, and what
+ * Node could not open once it never loads again.
  */
 export async function loadSite () {
   for (const module of PACKAGES) {
@@ -64,68 +56,51 @@ export async function loadSite () {
 }
 
 /**
- * The admin port, of one deck or of a host with many apps. It is bound at once, so that a start fails if it cannot be bound.
- * What is behind it is loaded later; earlier requests wait for that.
+ * The admin port, of one deck or of a host with many apps. It is bound at once, so that a start fails if it cannot be
+ * bound. What is behind it is loaded later; earlier requests wait for that.
  */
-export function createAdmin ({
-  deck,
-  apps,
-  events,
-  history,
-  token,
-  host = '127.0.0.1',
-  port = 0,
-  portsToTry = 1,
-  socket,
-  allowedHosts = [],
-  basePath = '',
-  publicUrl: configuredUrl,
-  certificate = null,
-  sessionTtlMs = DEFAULT_SESSION_TTL_MS,
-  now = Date.now,
-  log = SILENT_LOG,
-  timers = REAL_TIMERS,
-  randomBytes,
-  limits = {},
-  serverOptions = {},
-  maxConnections = roomWithin(Infinity),
-  load = loadSite,
-  loadAfter = Promise.resolve()
-}: {
-  deck?: Deck
-  /** of a host, in place of a deck */
-  apps?: Apps
-  /** of a host */
-  events?: EventStream
-  /** of the deck, or of the host */
-  history: History
-  token: string
-  host?: string
-  /** 0: any free one */
-  port?: number
-  /** this one and the next ones, where it is in use */
-  portsToTry?: number
-  /** a raw handle that is bound to them already */
-  socket?: object
-  allowedHosts?: readonly string[]
-  basePath?: string
-  publicUrl?: string
-  certificate?: Certificate | null
-  sessionTtlMs?: number
-  now?: () => number
-  log?: Log
-  timers?: Timers
-  randomBytes?: (size: number) => Buffer
-  limits?: Partial<Limits>
-  serverOptions?: http.ServerOptions
-  maxConnections?: Room
-  load?: typeof loadSite
-  /** or with the first request */
-  loadAfter?: Promise<unknown>
-}) {
+export function createAdmin (
+  { deck, apps, events, history, token, host = '127.0.0.1', port = 0, portsToTry = 1, socket, allowedHosts = [],
+    basePath = '', publicUrl: configuredUrl, certificate = null, sessionTtlMs = DEFAULT_SESSION_TTL_MS, now = Date.now,
+    log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {},
+    maxConnections = roomWithin(Infinity), load = loadSite, loadAfter = Promise.resolve() }: {
+      deck?: Deck,
+      /** of a host, in place of a deck */
+      apps?: Apps,
+      /** of a host */
+      events?: EventStream,
+      /** of the deck, or of the host */
+      history: History,
+      token: string,
+      host?: string,
+      /** 0: any free one */
+      port?: number,
+      /** this one and the next ones, where it is in use */
+      portsToTry?: number,
+      /** a raw handle that is bound to them already */
+      socket?: object,
+      allowedHosts?: readonly string[],
+      basePath?: string,
+      publicUrl?: string,
+      certificate?: Certificate | null,
+      sessionTtlMs?: number,
+      now?: () => number,
+      log?: Log,
+      timers?: Timers,
+      randomBytes?: (size: number) => Buffer,
+      limits?: Partial<Limits>,
+      serverOptions?: http.ServerOptions,
+      maxConnections?: Room,
+      load?: typeof loadSite,
+      /** or with the first request */
+      loadAfter?: Promise<unknown>
+    }
+) {
   const publicUrl = configuredUrl?.replace(/\/+$/, '') ?? null
   const options = { ...SERVER_OPTIONS, ...serverOptions }
-  const outer = certificate ? https.createServer({ ...TLS_OPTIONS, ...options, ...certificate.pair }) : http.createServer(options)
+  const outer = certificate
+    ? https.createServer({ ...TLS_OPTIONS, ...options, ...certificate.pair })
+    : http.createServer(options)
   const connections = createConnections(maxConnections)
   const rawOf = followConnections(outer, (socket) => {
     connections.admit(socket)
@@ -149,14 +124,9 @@ export function createAdmin ({
      * `loaded`: resolves once what is behind the port answers
      * @throws {DeckError} `port-in-use`, `listen-failed`
      */
-    async listen (): Promise<{
-   url: string,
-   publicUrl: string,
-   host: string,
-   port: number,
-   socket: SocketHandle | null,
-   loaded: Promise<void>
- }> {
+    async listen (): Promise<
+      { url: string, publicUrl: string, host: string, port: number, socket: SocketHandle | null, loaded: Promise<void> }
+    > {
       const realPort = await bindOne(outer, { host, port, socket }, portsToTry)
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
       const url = `${certificate ? 'https' : 'http'}://${reachableName(host)}:${realPort}`
@@ -175,16 +145,21 @@ export function createAdmin ({
     },
 
     /** Signs everybody out, on this port and in the history. */
-    revokeSessions () { sites?.revokeSessions() },
+    revokeSessions () {
+      sites?.revokeSessions()
+    },
 
     /**
      * Answers a request of another deck, for a person who is signed in there.
      * @throws {DeckError} stopping, payload-too-large, and what `signal` is aborted with
      */
-    async ask (order: InProcessRequest, auth: Auth, limits: { maxBytes: number, signal: AbortSignal }): Promise<Answer> {
+    async ask (order: InProcessRequest, auth: Auth,
+      limits: { maxBytes: number, signal: AbortSignal }): Promise<Answer>
+    {
       wanted.abort()
       await open?.loaded
-      if (!sites || closing.signal.aborted) throw new DeckError('stopping', 'The admin page of this master is not available')
+      if (!sites || closing.signal.aborted)
+        throw new DeckError('stopping', 'The admin page of this master is not available')
       return sites.ask(order, auth, limits)
     },
 
@@ -213,27 +188,9 @@ export function createAdmin ({
     if (closing.signal.aborted) return
     try {
       const { createSites } = await load()
-      sites = createSites({
-        deck,
-        apps,
-        events,
-        history,
-        token,
-        host,
-        port: realPort,
-        allowedHosts,
-        basePath,
-        publicUrl,
-        hasTls: certificate !== null,
-        sessionTtlMs,
-        links,
-        closing: closing.signal,
-        now,
-        log,
-        timers,
-        randomBytes,
-        limits
-      })
+      sites = createSites({ deck, apps, events, history, token, host, port: realPort, allowedHosts, basePath, publicUrl,
+        hasTls: certificate !== null, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes,
+        limits })
       tidySoon()
     } catch (error) {
       // The workers run without it.
@@ -269,7 +226,8 @@ export function createAdmin ({
   function refuseSocket (error: NodeJS.ErrnoException, socket: Duplex) {
     if (error.code === TOO_SLOW && mayTakeTime(socket)) return
     const isBegun = '_httpMessage' in socket && Object(socket._httpMessage).headersSent
-    if (socket.writable && !isBegun) socket.write(`HTTP/1.1 ${STATUS_OF[String(error.code)] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`)
+    if (socket.writable && !isBegun)
+      socket.write(`HTTP/1.1 ${STATUS_OF[String(error.code)] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`)
     socket.destroy(error)
   }
 
@@ -309,14 +267,18 @@ function followConnections (server: http.Server, admit: (socket: Socket) => void
   server.on('connection', (socket) => {
     const end = endOf(socket)
     raw.set(end, socket)
-    socket.once('close', () => { if (raw.get(end) === socket) raw.delete(end) })
+    socket.once('close', () => {
+      if (raw.get(end) === socket) raw.delete(end)
+    })
     admit(socket)
   })
   return (socket) => raw.get(endOf(socket)) ?? socket
 }
 
 /** @returns the real port */
-async function bindOne (server: http.Server, place: { host: string, port: number, socket?: object }, portsToTry: number): Promise<number> {
+async function bindOne (server: http.Server, place: { host: string, port: number, socket?: object },
+  portsToTry: number): Promise<number>
+{
   for (let n = 0; n < portsToTry - 1; n++) {
     try {
       return await bindServer(server, { ...place, port: place.port + n })
@@ -328,7 +290,9 @@ async function bindOne (server: http.Server, place: { host: string, port: number
 }
 
 /** @returns the real port */
-function bindServer (server: http.Server, { host, port, socket }: { host: string, port: number, socket?: object }): Promise<number> {
+function bindServer (server: http.Server,
+  { host, port, socket }: { host: string, port: number, socket?: object }): Promise<number>
+{
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => reject(bindError(cause, { host, port })))
     const onListening = () => {
@@ -343,9 +307,13 @@ function bindServer (server: http.Server, { host, port, socket }: { host: string
 
 function bindError (cause: NodeJS.ErrnoException, { host, port }: { host: string, port: number }) {
   if (cause.code === 'EADDRINUSE') {
-    return new DeckError('port-in-use', `admin.port: expected a free port (option --admin-port, 0 takes any) on ${host}, but ${port} is in use`, { cause })
+    return new DeckError('port-in-use',
+      `admin.port: expected a free port (option --admin-port, 0 takes any) on ${host}, but ${port} is in use`, {
+      cause
+    })
   }
-  return new DeckError('listen-failed', `admin.host: expected an address to listen on, received ${host}:${port} (${cause.code})`, { cause })
+  return new DeckError('listen-failed',
+    `admin.host: expected an address to listen on, received ${host}:${port} (${cause.code})`, { cause })
 }
 
 /** An address to bind, such as 0.0.0.0, is not always one to visit. */

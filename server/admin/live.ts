@@ -16,15 +16,15 @@ import type { Log } from '../system/log.ts'
 /** The live page: changes are rendered once and sent to all viewers of the same page. */
 /** all viewers of one role, for the same apps, at one URL */
 type Room = {
-  key: string
-  url: string
-  viewers: Set<Socket>
-  render: Followed['render']
-  chart: Followed['chart']
+  key: string,
+  url: string,
+  viewers: Set<Socket>,
+  render: Followed['render'],
+  chart: Followed['chart'],
   /** by id, what all viewers have */
-  shown: Map<string, Shown>
+  shown: Map<string, Shown>,
   /** by key, what all viewers have */
-  figures: Map<string, string>
+  figures: Map<string, string>,
   /** the viewers have the vitals until then */
   chartedMs: number
 }
@@ -36,21 +36,27 @@ const MIN_GAP_MS = 200
 const MAX_MESSAGE_BYTES = 10_000
 const MAX_URL_CHARS = 2000
 
-export function attachLive ({ httpServer, pages, software = '', basePath = '', authenticate, whyEnded = () => null, now = Date.now, log = { error () {} } }: {
-  httpServer: import('node:http').Server
-  pages: LivePages
-  software?: string
-  basePath?: string
-  authenticate: (req: IncomingMessage) => Auth | null
-  /** why somebody is no longer signed in */
-  whyEnded?: (req: IncomingMessage) => string | null
-  /** wall clock, ms since the epoch */
-  now?: () => number
-  log?: Pick<Log, 'error'>
-}): { close: () => void, endOutsiders: () => void } {
-  const io: LiveServer = new Server(httpServer, {
-    serveClient: false, maxHttpBufferSize: MAX_MESSAGE_BYTES, pingInterval: 10_000, pingTimeout: 5_000
-  })
+export function attachLive (
+  { httpServer, pages, software = '', basePath = '', authenticate, whyEnded = () => null, now = Date.now,
+    log = { error () {} } }: {
+      httpServer: import('node:http').Server,
+      pages: LivePages,
+      software?: string,
+      basePath?: string,
+      authenticate: (req: IncomingMessage) =>
+        | Auth
+        | null,
+      /** why somebody is no longer signed in */
+      whyEnded?: (req: IncomingMessage) =>
+        | string
+        | null,
+      /** wall clock, ms since the epoch */
+      now?: () => number,
+      log?: Pick<Log, 'error'>
+    }
+): { close: () => void, endOutsiders: () => void } {
+  const io: LiveServer = new Server(httpServer, { serveClient: false, maxHttpBufferSize: MAX_MESSAGE_BYTES,
+    pingInterval: 10_000, pingTimeout: 5_000 })
   /** by role, apps and URL; a room without viewers does not exist */
   const rooms: Map<string, Room> = new Map()
   // A viewer has one page, so only the latest request counts.
@@ -66,7 +72,8 @@ export function attachLive ({ httpServer, pages, software = '', basePath = '', a
   io.on('connection', (socket) => {
     if (!beat) tidySoon()
     beat ??= setInterval(onBeat, pages.beatMs ?? BEAT_MS)
-    socket.on('watch', (url, ...rest) => latest.ask(socket, { url, known: rest.length > 1 ? rest[0] : null, reply: rest.at(-1) }))
+    socket.on('watch',
+      (url, ...rest) => latest.ask(socket, { url, known: rest.length > 1 ? rest[0] : null, reply: rest.at(-1) }))
     socket.on('disconnect', () => {
       latest.forget(socket)
       leaveRoom(socket)
@@ -114,9 +121,9 @@ export function attachLive ({ httpServer, pages, software = '', basePath = '', a
       const room = typeof url === 'string' && url.length <= MAX_URL_CHARS ? enterRoom(socket, url) : null
       if (!room) return
       const hashes = new Map(typeof known === 'object' && known !== null ? Object.entries(known) : [])
-      const fragments = Array
-        .from(room.shown, ([id, shown]) => ({ id, html: shown.html, hash: hashOf(shown) }))
-        .filter(({ id, hash }) => hashes.get(id) !== hash)
+      const fragments = Array.from(room.shown, ([id, shown]) => ({ id, html: shown.html, hash: hashOf(shown) })).filter(
+        ({ id, hash }) => hashes.get(id) !== hash
+      )
       sendChanges(socket, room, { fragments, figures: Object.fromEntries(room.figures) })
     })
     if (typeof reply === 'function') reply({ version: ASSETS_VERSION, software })
@@ -148,7 +155,8 @@ export function attachLive ({ httpServer, pages, software = '', basePath = '', a
     const path = withoutBase(basePath, url)
     if (!URL.canParse(path, 'http://localhost')) return null
     const followed = pages.follow(can, new URL(path, 'http://localhost'))
-    const room: Room = { key, url, viewers: new Set(), ...followed, shown: new Map(), figures: new Map(), chartedMs: now() }
+    const room: Room = { key, url, viewers: new Set(), ...followed, shown: new Map(), figures: new Map(),
+      chartedMs: now() }
     renderRoom(room)
     return room
   }
@@ -187,7 +195,9 @@ export function attachLive ({ httpServer, pages, software = '', basePath = '', a
       if (shown.still !== before?.still) changed.push({ id, html: changesOf(shown, before), hash: hashOf(shown) })
     }
     const vitals = newVitals(room)
-    return changed.length > 0 || vitals || Object.keys(figures).length > 0 ? { fragments: changed, figures, vitals } : null
+    return changed.length > 0 || vitals || Object.keys(figures).length > 0
+      ? { fragments: changed, figures, vitals }
+      : null
   }
 
   function newVitals (room: Room) {

@@ -23,26 +23,25 @@ export function metricsResources ({ deck }: { deck: Deck }): Record<string, Reso
 export function hostMetricsResources ({ apps }: { apps: Apps }): Record<string, Resource> {
   return metricsResource(async (auth) => {
     const visible = visibleNames(apps, auth).map((app) => ({ app, deck: apps.opened(app)?.deck }))
-    const parts = await Promise.all(visible.flatMap(({ app, deck }) => deck ? [metricsOf(deck).then((metrics) => ({ labels: { app }, metrics }))] : []))
-    return [...masterMetrics(apps.about()), appsMetric(visible.map(({ app, deck }) => ({ app, isRunning: Boolean(deck) }))), ...joinMetrics(parts)]
+    const parts = await Promise.all(
+      visible.flatMap(({ app, deck }) =>
+        deck ? [metricsOf(deck).then((metrics) => ({ labels: { app }, metrics }))] : []
+      )
+    )
+    return [...masterMetrics(apps.about()),
+      appsMetric(visible.map(({ app, deck }) => ({ app, isRunning: Boolean(deck) }))), ...joinMetrics(parts)]
   })
 }
 
 function metricsResource (read: (auth: Auth) => Promise<Metric[]>) {
   return {
     '/metrics': {
-      GET: operation({
-        name: 'getMetrics',
-        summary: 'Returns all metrics in the format of Prometheus',
-        role: 'viewer',
-        produces: [],
-        answer: { [TEXT]: z.string() },
-        async handle ({ res, auth }) {
-          const text = toPrometheusText(await read(auth))
-          res.type(CONTENT_TYPE).send(text)
-          return undefined
-        }
-      })
+      GET: operation({ name: 'getMetrics', summary: 'Returns all metrics in the format of Prometheus', role: 'viewer',
+        produces: [], answer: { [TEXT]: z.string() }, async handle ({ res, auth }) {
+        const text = toPrometheusText(await read(auth))
+        res.type(CONTENT_TYPE).send(text)
+        return undefined
+      } })
     }
   }
 }

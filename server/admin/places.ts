@@ -13,7 +13,7 @@ const OF_PORT = /^\/(?:sign-in|sign-out|assets\/[^?]*)(?=$|\?)/
 /** The host answers these calls itself; every other short path of the API may mean the only app. */
 const HOST_CALL = /^\/api\/v1\/(?:host|apps|tokens|sign-in-links|openapi\.json)(?=$|[/?])/
 
-/** @param url below the base path of the port */
+/** `url`: below the base path of the port */
 export function locate (url: string): Place {
   const [, api, name, rest] = OF_APP.exec(url) ?? []
   if (name === undefined) return place(url, url, null)
@@ -27,16 +27,13 @@ export function locate (url: string): Place {
   return place(url, inside, name)
 }
 
-/**
- * A short path of the API means the only app.
- * @param only its name
- */
+/** A short path of the API means the only app. `only`: its name. */
 export function shortPlace (place: Place, only: string): Place {
   if (place.app !== null || !place.url.startsWith('/api/v1/') || HOST_CALL.test(place.url)) return place
   return inApi(place.whole, only, place.url.slice('/api/v1'.length))
 }
 
-/** @param rest below /api/v1 of the app */
+/** `rest`: below /api/v1 of the app */
 function inApi (whole: string, name: string, rest: string): Place {
   return BY_HOST.test(rest) ? place(whole, `/api/v1/apps/${name}${rest}`, null) : place(whole, `/api/v1${rest}`, name)
 }

@@ -9,17 +9,12 @@ import type { TokenRegistry } from '../api/tokens.ts'
 import type { Log } from '../system/log.ts'
 
 /**
- * Identifies the sender of a request by a token or by a session. The secret of a session is in its cookie alone. Its hash
- * is stored, keyed by the token, so that a new token ends every session of the old one.
+ * Identifies the sender of a request by a token or by a session. The secret of a session is in its cookie alone. Its
+ * hash is stored, keyed by the token, so that a new token ends every session of the old one.
  */
 /** see db/sessions.ts */
-type SessionStore = {
-  create: (session: Session) => unknown
-  find: (hash: string) => Session | null | undefined
-  revoke: (hash: string) => unknown
-  countByToken: (now: number) => Map<number, number>
-  revokeAll: () => unknown
-}
+type SessionStore = { create: (session: Session) => unknown, find: (hash: string) => Session | null | undefined,
+  revoke: (hash: string) => unknown, countByToken: (now: number) => Map<number, number>, revokeAll: () => unknown }
 export type Sessions = ReturnType<typeof createSessions>
 
 const SECRET_BYTES = 32
@@ -31,39 +26,32 @@ const MAX_REMEMBERED = 1000
 const ADMIN: Readonly<Person> = Object.freeze({ name: null, role: 'admin', token: null, until: null })
 const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false, noteUse () {}, revokedBy: () => null })
 
-export function createSessions ({
-  store,
-  token,
-  tokens = NO_TOKENS,
-  identities = createAppIdentities(null),
-  ttlMs,
-  cookieName,
-  cookiePath = '/',
-  schemeOf = () => 'http',
-  ownerOf = ownerOfConnection,
-  now = Date.now,
-  randomBytes = cryptoRandomBytes,
-  log = { warn () {} }
-}: {
-  store: SessionStore
-  token: string
-  /** with a name */
-  tokens?: Pick<TokenRegistry, 'find' | 'isValid' | 'noteUse' | 'revokedBy'>
-  identities?: AppIdentities
-  /** fixed: use does not extend a session */
-  ttlMs: number
-  cookieName: string
-  cookiePath?: string
-  schemeOf?: (req: IncomingMessage) => 'http' | 'https'
-  /**
-   * a browser sends a cookie to every port of a host, also to a server of another
-   * user; the check of the owner keeps that user from using it on this machine
-   */
-  ownerOf?: typeof ownerOfConnection
-  now?: () => number
-  randomBytes?: (size: number) => Buffer
-  log?: Pick<Log, 'warn'>
-}) {
+export function createSessions (
+  { store, token, tokens = NO_TOKENS, identities = createAppIdentities(null), ttlMs, cookieName, cookiePath = '/',
+    schemeOf = () => 'http', ownerOf = ownerOfConnection, now = Date.now, randomBytes = cryptoRandomBytes,
+    log = { warn () {} } }: {
+      store: SessionStore,
+      token: string,
+      /** with a name */
+      tokens?: Pick<TokenRegistry, 'find' | 'isValid' | 'noteUse' | 'revokedBy'>,
+      identities?: AppIdentities,
+      /** fixed: use does not extend a session */
+      ttlMs: number,
+      cookieName: string,
+      cookiePath?: string,
+      schemeOf?: (req: IncomingMessage) =>
+        | 'http'
+        | 'https',
+      /**
+       * a browser sends a cookie to every port of a host, also to a server of another
+       * user; the check of the owner keeps that user from using it on this machine
+       */
+      ownerOf?: typeof ownerOfConnection,
+      now?: () => number,
+      randomBytes?: (size: number) => Buffer,
+      log?: Pick<Log, 'warn'>
+    }
+) {
   const tokenHash = sha256(token)
   // The dashboard must stay usable while the database fails, and a session that was ended then must stay ended.
   const remembered: Map<string, Session> = new Map()
@@ -91,30 +79,32 @@ export function createSessions ({
       const session = findSession(req)
       if (!session) return null
       const { name, role, token, expiresAt: until, apps = null } = identities.named(session)
-      return { actor: actorOf(session), via: 'session', client: 'dashboard', name, role, token, until, ...(apps && { apps }) }
+      return { actor: actorOf(session), via: 'session', client: 'dashboard', name, role, token, until,
+        ...(apps && { apps }) }
     },
 
     whoHolds,
 
-    /**
-     * @param req that is not signed in
-     * @returns why not any more, as a sentence; null: it does not seem to have been
-     */
+    /** `req`: that is not signed in. Returns why not any more, as a sentence; null: it does not seem to have been. */
     whyEnded (req: IncomingMessage): string | null {
       const secrets = cookieValues(req.headers.cookie, cookieName)
-      const known = secrets.map((secret) => ended.get(hashOf(secret))).find((end) => end && isOpenTo(end.session.owner, ownerOf(req.socket)))
+      const known = secrets.map((secret) => ended.get(hashOf(secret))).find((end) =>
+        end && isOpenTo(end.session.owner, ownerOf(req.socket))
+      )
       return known?.why ?? (secrets.length > 0 ? 'Your session has ended.' : null)
     },
 
     /** @returns whether the person still has the rights that a link was made for */
-    isStill: ({ token, until }: Person = ADMIN): boolean => (until === null || until > now()) && (token === null || tokens.isValid(token)),
+    isStill: ({ token, until }: Person = ADMIN): boolean =>
+      (until === null || until > now()) && (token === null || tokens.isValid(token)),
 
     /** @returns the Set-Cookie value of a new session */
     open (req: IncomingMessage, { name, role, token, until, apps = null }: Person = ADMIN): string {
       const secret = randomBytes(SECRET_BYTES).toString('base64url')
       const createdAt = now()
       const expiresAt = Math.min(createdAt + ttlMs, until ?? Infinity)
-      const session = identities.kept({ hash: hashOf(secret), createdAt, expiresAt, name, role, token, owner: ownerOf(req.socket), apps })
+      const session = identities.kept({ hash: hashOf(secret), createdAt, expiresAt, name, role, token,
+        owner: ownerOf(req.socket), apps })
       if (token !== null) tokens.noteUse(token, req.socket.remoteAddress ?? 'unknown')
       rememberSession(session)
       tryStore('keep a new session', () => store.create(session))
@@ -148,7 +138,9 @@ export function createSessions ({
   function whoHolds (candidate: string): Person | null {
     if (timingSafeEqual(sha256(candidate), tokenHash)) return ADMIN
     const known = tokens.find(candidate)
-    return known && { name: known.name, role: known.role, token: known.id, until: known.expiresAt, ...(known.apps && { apps: known.apps }) }
+    return known &&
+      { name: known.name, role: known.role, token: known.id, until: known.expiresAt,
+        ...(known.apps && { apps: known.apps }) }
   }
 
   function findSession (req: IncomingMessage): Session | null {
@@ -185,10 +177,12 @@ export function createSessions ({
   function noteEnd (session: Session, why: string) {
     ended.set(session.hash, { session, why })
     // A session that could not be removed from the disk stays in here until it would have expired.
-    if (ended.size > MAX_REMEMBERED) for (const [hash, end] of ended) if (end.session.expiresAt <= now()) ended.delete(hash)
+    if (ended.size > MAX_REMEMBERED) {
+      for (const [hash, end] of ended) if (end.session.expiresAt <= now()) ended.delete(hash)
+    }
   }
 
-  /** @param session that does not count any more */
+  /** `session`: that does not count any more */
   function reasonOf ({ token }: Session) {
     const end = token === null ? null : tokens.revokedBy(token)
     return end ? `${doerOf(end)} has revoked your access.` : 'Your session has expired.'
@@ -215,7 +209,9 @@ export function createSessions ({
   }
 
   function setCookie (req: IncomingMessage, value: string, maxAge: number) {
-    return `${cookieName}=${value}; Max-Age=${maxAge}; Path=${cookiePath}; HttpOnly${schemeOf(req) === 'https' ? '; Secure' : ''}; SameSite=Lax`
+    return `${cookieName}=${value}; Max-Age=${maxAge}; Path=${cookiePath}; HttpOnly${
+      schemeOf(req) === 'https' ? '; Secure' : ''
+    }; SameSite=Lax`
   }
 }
 
@@ -229,10 +225,7 @@ function sha256 (text: string) {
 
 /** @returns values in the form of our secrets */
 function cookieValues (header: string | undefined, name: string): string[] {
-  return (header ?? '').split(';')
-    .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(`${name}=`))
-    .map((pair) => pair.slice(name.length + 1))
-    .filter((value) => SECRET_SHAPE.test(value))
-    .slice(0, MAX_CANDIDATES)
+  return (header ?? '').split(';').map((pair) => pair.trim()).filter((pair) => pair.startsWith(`${name}=`)).map((
+    pair
+  ) => pair.slice(name.length + 1)).filter((value) => SECRET_SHAPE.test(value)).slice(0, MAX_CANDIDATES)
 }

@@ -6,12 +6,13 @@ export type Links = ReturnType<typeof createLinks>
 
 const MAX_LINKS = 100
 
-export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes }: {
-  now?: () => number
-  randomBytes?: (size: number) => Buffer
-} = {}) {
+export function createLinks (
+  { now = Date.now, randomBytes = cryptoRandomBytes }: { now?: () => number, randomBytes?: (size: number) => Buffer } =
+    {}
+) {
   // Keyed by hash, so that the time of a lookup reveals nothing about the codes.
-  const links: Map<string, { expiresAt: number, isUsed: boolean, person: Person | undefined, from: string | null }> = new Map()
+  const links: Map<string, { expiresAt: number, isUsed: boolean, person: Person | undefined, from: string | null }> =
+    new Map()
 
   return {
     /**
@@ -26,15 +27,8 @@ export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes }
       return { code, expiresAt }
     },
 
-    /**
-     * Uses the link, which works only once.
-     * @returns an expired link is `unknown`, too
-     */
-    redeem (code: string): {
-   outcome: 'valid' | 'used' | 'unknown',
-   person?: Person,
-   from?: string | null
- } {
+    /** Uses the link, which works only once. Returns an expired link is `unknown`, too. */
+    redeem (code: string): { outcome: 'valid' | 'used' | 'unknown', person?: Person, from?: string | null } {
       const link = links.get(hashOf(code))
       if (!link || link.expiresAt <= now()) return { outcome: 'unknown' }
       if (link.isUsed) return { outcome: 'used' }

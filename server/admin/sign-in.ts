@@ -22,26 +22,31 @@ const readFields = express.urlencoded({ extended: false, limit: FIELD_LIMIT_BYTE
 const CODE_SHAPE = /^[\w-]{43}$/
 
 const NOTICES = Object.freeze({
-  used: { kind: 'error', text: 'This sign-in link was already used. Run "clusterdeck open" for a new one, or sign in with the token.' },
-  unknown: { kind: 'error', text: 'This sign-in link is no longer valid. Run "clusterdeck open" for a new one, or sign in with the token.' },
+  used: { kind: 'error',
+    text: 'This sign-in link was already used. Run "clusterdeck open" for a new one, or sign in with the token.' },
+  unknown: { kind: 'error',
+    text: 'This sign-in link is no longer valid. Run "clusterdeck open" for a new one, or sign in with the token.' },
   wrongToken: { kind: 'error', text: 'Wrong token. It is in the file admin.token of the data folder.' },
   rateLimited: { kind: 'error', text: 'Too many attempts. Wait a minute and try again.' },
   signedOut: { kind: 'info', text: 'You are signed out.' },
-  notDone: { kind: 'error', text: 'You are not signed in any more, so nothing was changed. Sign in, and send it again.' }
+  notDone: { kind: 'error',
+    text: 'You are not signed in any more, so nothing was changed. Sign in, and send it again.' }
 })
 
 export function signInRouter ({ sessions, links, views, events, limiters }: {
-  sessions: Sessions
-  links: Links
-  views: { render: (name: string, data: object) => string }
-  events: Pick<EventStream, 'publish'>
+  sessions: Sessions,
+  links: Links,
+  views: { render: (name: string, data: object) => string },
+  events: Pick<EventStream, 'publish'>,
   /** `signIn`: refuses who has tried too many wrong tokens */
   limiters: { signIn: (req: express.Request, res: express.Response, next: express.NextFunction) => unknown }
 }) {
   const router = Router({ caseSensitive: true })
 
   // express would answer HEAD by running GET, and use the link up.
-  router.head('/sign-in', (_req, res) => { res.type('html').end() })
+  router.head('/sign-in', (_req, res) => {
+    res.type('html').end()
+  })
 
   router.get('/sign-in', (req, res) => {
     const { code, next, state } = queryOf(req)
@@ -52,13 +57,14 @@ export function signInRouter ({ sessions, links, views, events, limiters }: {
     return showPage(res, 200, noticeOf(state) ?? endNotice(req), next)
   })
 
-  router.post('/sign-in', requireOwnPage, (req, res, next) => readFields(cutEndlessBody(req), res, next), limitAttempts, (req, res) => {
-    const { token, next } = req.body ?? {}
-    // A token that is pasted brings its line end along.
-    const person = sessions.whoHolds(String(token ?? '').trim())
-    if (person) return startSession(req, res, { next, person })
-    return showPage(res, 401, NOTICES.wrongToken, next)
-  })
+  router.post('/sign-in', requireOwnPage, (req, res, next) => readFields(cutEndlessBody(req), res, next), limitAttempts,
+    (req, res) => {
+      const { token, next } = req.body ?? {}
+      // A token that is pasted brings its line end along.
+      const person = sessions.whoHolds(String(token ?? '').trim())
+      if (person) return startSession(req, res, { next, person })
+      return showPage(res, 401, NOTICES.wrongToken, next)
+    })
 
   router.post('/sign-out', (req, res) => {
     res.append('Set-Cookie', sessions.close(req))
@@ -70,32 +76,39 @@ export function signInRouter ({ sessions, links, views, events, limiters }: {
 
   /** It comes after the same-origin check, so that no foreign page can use up the attempts of its visitor. */
   function limitAttempts (req: express.Request, res: express.Response, next: express.NextFunction) {
-    limiters.signIn(req, res, (refusal: unknown) => refusal ? showPage(res, 429, NOTICES.rateLimited, req.body?.next) : next())
+    limiters.signIn(req, res,
+      (refusal: unknown) => refusal ? showPage(res, 429, NOTICES.rateLimited, req.body?.next) : next())
   }
 
   function redeemCode (req: express.Request, code: string): ReturnType<typeof links.redeem> {
     // Browsers prefetch links, chat programs preview them and pages may load them, so only a visit counts.
-    if (!isVisit(req)) throw new DeckError('forbidden', 'A sign-in link has to be visited: it cannot be fetched in advance, or by another page')
+    if (!isVisit(req))
+      throw new DeckError('forbidden',
+        'A sign-in link has to be visited: it cannot be fetched in advance, or by another page')
     if (!CODE_SHAPE.test(code)) return { outcome: 'unknown' }
     const link = links.redeem(code)
     return link.outcome === 'valid' && !sessions.isStill(link.person) ? { outcome: 'unknown' } : link
   }
 
-  function startSession (req: express.Request, res: express.Response, { next, person, from = null }: { next: unknown, person?: Person, from?: string | null }) {
+  function startSession (req: express.Request, res: express.Response,
+    { next, person, from = null }: { next: unknown, person?: Person, from?: string | null })
+  {
     const actor = actorOf(person)
     const [role, apps, address] = [person?.role ?? 'admin', person?.apps ?? null, req.socket.remoteAddress ?? 'unknown']
-    events.publish({
-      type: 'access.signed-in',
-      actor,
-      message: `${actor} (${roleText({ role, apps })}) from ${address}${from === null ? '' : `, by the dashboard of ${from}`}`,
-      detail: { role, address, token: person?.token ?? null, ...(apps && { apps }), ...(from !== null && { deck: from }) }
-    })
+    events.publish({ type: 'access.signed-in', actor,
+      message: `${actor} (${roleText({ role, apps })}) from ${address}${
+        from === null ? '' : `, by the dashboard of ${from}`
+      }`,
+      detail: { role, address, token: person?.token ?? null, ...(apps && { apps }),
+        ...(from !== null && { deck: from }) } })
     res.append('Set-Cookie', sessions.open(req, person))
     return goOn(req, res, { name: null, role, apps, ...person }, next)
   }
 
   /** Whoever signs in over a page stays there. */
-  function goOn (req: express.Request, res: express.Response, { name, role, apps = null }: Pick<Person, 'name' | 'role' | 'apps'>, next: unknown) {
+  function goOn (req: express.Request, res: express.Response,
+    { name, role, apps = null }: Pick<Person, 'name' | 'role' | 'apps'>, next: unknown)
+  {
     return req.headers['hx-request'] ? res.json({ name, role, apps }) : res.redirect(303, safePath(next))
   }
 
@@ -109,15 +122,17 @@ export function signInRouter ({ sessions, links, views, events, limiters }: {
     return why === null ? null : { kind: 'info', text: why }
   }
 
-  function showPage (res: express.Response, status: number, notice: { kind: string, text: string } | null, next: unknown) {
+  function showPage (res: express.Response, status: number, notice: { kind: string, text: string } | null,
+    next: unknown)
+  {
     if (status === 401) res.set('WWW-Authenticate', 'Bearer realm="clusterdeck"')
     return res.status(status).type('html').send(views.render('pages/sign-in', { notice, next: safePath(next) }))
   }
 }
 
 /**
- * Groups attempts for the limit. Behind a proxy all clients have one address, so attempts also count by the beginning of
- * the token: tries with one token do not lock out another. The number of beginnings is limited.
+ * Groups attempts for the limit. Behind a proxy all clients have one address, so attempts also count by the beginning
+ * of the token: tries with one token do not lock out another. The number of beginnings is limited.
  */
 export function attemptOf ({ ip, body }: express.Request) {
   const beginning = String(body?.token ?? '').trim().slice(0, PREFIX_CHARS)
@@ -136,7 +151,9 @@ function queryOf (req: express.Request) {
 }
 
 function isVisit ({ headers }: express.Request) {
-  const isAhead = ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'].some((name) => /prefetch|prerender|preview/i.test(String(headers[name] ?? '')))
+  const isAhead = ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'].some((name) =>
+    /prefetch|prerender|preview/i.test(String(headers[name] ?? ''))
+  )
   return !isAhead && (headers['sec-fetch-dest'] ?? 'document') === 'document'
 }
 
@@ -145,7 +162,8 @@ export function safePath (next: unknown): string {
   if (typeof next !== 'string' || !next.startsWith('/') || next.length > 2000) return '/'
   try {
     const url = new URL(next, 'http://own.invalid')
-    const isPage = url.origin === 'http://own.invalid' && !/^\/(api|sign-|actions|socket\.io)/.test(url.pathname) && !url.pathname.startsWith('//')
+    const isPage = url.origin === 'http://own.invalid' && !/^\/(api|sign-|actions|socket\.io)/.test(url.pathname) &&
+      !url.pathname.startsWith('//')
     return isPage ? `${url.pathname}${url.search}` : '/'
   } catch {
     return '/'

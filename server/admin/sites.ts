@@ -15,30 +15,25 @@ import type { Ask } from './mcp.ts'
 import type { Refusal } from './anonymous-limiter.ts'
 
 /**
- * What stands behind the admin port: the guard looks at everything first, then a site answers. With one deck there is one
- * site; a host has one of its own and one for each app that somebody looks at.
+ * What stands behind the admin port: the guard looks at everything first, then a site answers. With one deck there is
+ * one site; a host has one of its own and one for each app that somebody looks at.
  */
 export type Sites = ReturnType<typeof createSites>
 
 /** Where a request belongs, before it is known who sends it. */
 export type Place = {
   /** as its site knows it: what the guard judges */
-  url: string
+  url: string,
   /** below the base path of the port */
-  whole: string
+  whole: string,
   /** as the site knows it that answers; it differs from `url` where the host answers for an app */
-  goesTo: string
+  goesTo: string,
   /** the name of an app; null: the site of the port */
   app: string | null
 }
 
 /** either `deck`, of the only app, with its history; or of a host `apps` and `events`, with the history of the host */
-type Parts = Omit<AccessParts, 'events'> & {
-   deck?: Deck,
-   events?: EventStream,
-   closing: AbortSignal,
-   timers: Timers
- }
+type Parts = Omit<AccessParts, 'events'> & { deck?: Deck, events?: EventStream, closing: AbortSignal, timers: Timers }
 
 const SECURITY_HEADERS = new Map(Object.entries(securityHeaders()))
 
@@ -49,7 +44,9 @@ export function createSites (parts: Parts) {
   const access = createAccess({ ...parts, events })
   const { sessions: { authenticate } } = access
   const ask: Ask = (order, auth, limits) => inside.ask(order, auth, limits)
-  const sites = parts.apps ? createHostSites({ ...parts, apps: parts.apps, events, access, ask }) : createOnly(parts, { access, ask })
+  const sites = parts.apps
+    ? createHostSites({ ...parts, apps: parts.apps, events, access, ask })
+    : createOnly(parts, { access, ask })
   const nextTurn = createTurns()
   const inside = createInProcessTransport((auth, req, res) => {
     const place = takePlace(req)
@@ -135,7 +132,9 @@ export function createSites (parts: Parts) {
     sites.refuse(req, res, error)
   }
 
-  async function refuseRequest (place: Place, req: IncomingMessage, res: ServerResponse, { status, headers, body }: Refusal) {
+  async function refuseRequest (place: Place, req: IncomingMessage, res: ServerResponse,
+    { status, headers, body }: Refusal)
+  {
     req.url = place.whole
     sites.own.watch(req, res)
     // Each turn of the event loop accepts one new connection, so many refusals in one turn would delay others.
@@ -169,13 +168,9 @@ export function createSites (parts: Parts) {
 
 /** A deck that is alone behind its port. */
 function createOnly (parts: Parts, { access, ask }: { access: Access, ask: Ask }) {
-  const site = createDeckSite({ ...parts, deck: parts.deck as Deck, access, ask, hasSignIn: true, home: parts.basePath, urlFor: access.urlFor })
-  return {
-    own: site,
-    locate: (url: string): Place => ({ url, whole: url, goesTo: url, app: null }),
-    find: () => site,
+  const site = createDeckSite({ ...parts, deck: parts.deck as Deck, access, ask, hasSignIn: true, home: parts.basePath,
+    urlFor: access.urlFor })
+  return { own: site, locate: (url: string): Place => ({ url, whole: url, goesTo: url, app: null }), find: () => site,
     refuse: (_req: IncomingMessage, res: ServerResponse, error: unknown) => sendProblem(res, error),
-    endOutsiders: site.endOutsiders,
-    close: site.close
-  }
+    endOutsiders: site.endOutsiders, close: site.close }
 }

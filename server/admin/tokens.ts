@@ -5,8 +5,8 @@ import { createAppIdentities, type AppIdentities } from './app-identities.ts'
 import type { Token, Tokens } from '../../db/tokens.ts'
 
 /**
- * Tokens with a name, a role and an end, beside the one of the data folder. A token ends with the one that made it, and all
- * end with that of the data folder.
+ * Tokens with a name, a role and an end, beside the one of the data folder. A token ends with the one that made it, and
+ * all end with that of the data folder.
  */
 
 const PREFIX = 'cdk_'
@@ -17,14 +17,16 @@ const LISTED_MS = 30 * 24 * 60 * 60_000
 /** The last use of a token is stored at most so often. */
 const SAVE_EVERY_MS = 60_000
 
-export function createTokens ({ store, owner, identities = createAppIdentities(null), now, randomBytes = cryptoRandomBytes }: {
-  store: Tokens
-  /** the token of the data folder */
-  owner: string
-  identities?: AppIdentities
-  now: () => number
-  randomBytes?: (size: number) => Buffer
-}): TokenRegistry {
+export function createTokens (
+  { store, owner, identities = createAppIdentities(null), now, randomBytes = cryptoRandomBytes }: {
+    store: Tokens,
+    /** the token of the data folder */
+    owner: string,
+    identities?: AppIdentities,
+    now: () => number,
+    randomBytes?: (size: number) => Buffer
+  }
+): TokenRegistry {
   // Known tokens work while the database fails, and a token that is revoked then stays revoked.
   /** by id */
   const remembered: Map<number, Token> = new Map()
@@ -61,26 +63,24 @@ export function createTokens ({ store, owner, identities = createAppIdentities(n
       if (isDue) readOrNull(() => store.noteUse(id, { at, from }))
     },
 
-    /**
-     * @returns newest first, also those that have expired
-     * @throws {DeckError} history-unavailable
-     */
+    /** Returns newest first, also those that have expired @throws {DeckError} history-unavailable */
     list (): Token[] {
       return useStore(() => store.list()).filter(({ id }) => !revoked.has(id)).map(withLastUse).map(identities.named)
     },
 
-    /**
-     * @returns the secret is nowhere else
-     * @throws {DeckError} name-taken, not-possible, history-unavailable
-     */
-    create ({ name, role, ttlMs, createdBy, createdWith, apps = null, kind = 'token' }: WantedToken): { token: Token, secret: string } {
+    /** Returns the secret is nowhere else @throws {DeckError} name-taken, not-possible, history-unavailable */
+    create (
+      { name, role, ttlMs, createdBy, createdWith, apps = null, kind = 'token' }: WantedToken
+    ): { token: Token, secret: string } {
       return useStore(() => {
         store.removePast({ now: now(), longAgo: now() - LISTED_MS })
         const others = store.list().filter(({ id }) => !revoked.has(id))
         refuseTaken(name, kind, others)
-        if (others.length >= MAX_TOKENS) throw new DeckError('not-possible', `There are already ${MAX_TOKENS} tokens: revoke some first`)
+        if (others.length >= MAX_TOKENS)
+          throw new DeckError('not-possible', `There are already ${MAX_TOKENS} tokens: revoke some first`)
         const secret = PREFIX + randomBytes(32).toString('base64url')
-        const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs, apps, kind }
+        const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs, apps,
+          kind }
         const id = store.create({ ...identities.kept(token), hash: hashOf(secret) })
         return { token: { id, ...token, usedAt: null, usedFrom: null }, secret }
       })
@@ -101,17 +101,26 @@ export function createTokens ({ store, owner, identities = createAppIdentities(n
       return { token: identities.named(token), made: made.map(identities.named) }
     },
 
-    /** @param listener called when one was revoked */
-    onRevoked (listener: () => void) { listeners.add(listener) }
+    /** `listener`: called when one was revoked */
+    onRevoked (listener: () => void) {
+      listeners.add(listener)
+    }
   }
 
   /**
-   * By its name the history says who did something, so no two that are valid have the same. One person may have several links.
+   * By its name the history says who did something, so no two that are valid have the same. One person may have several
+   * links.
    * @throws {DeckError} name-taken
    */
   function refuseTaken (name: string, kind: Token['kind'], others: Token[]) {
-    const same = others.find((each) => each.name.toLowerCase() === name.toLowerCase() && isValid(each) && [kind, each.kind].includes('token'))
-    if (same) throw new DeckError('name-taken', `name: ${JSON.stringify(same.name)} is taken by ${same.kind} ${same.id}: choose another name, or revoke that first`)
+    const same = others.find((each) =>
+      each.name.toLowerCase() === name.toLowerCase() && isValid(each) && [kind, each.kind].includes('token')
+    )
+    if (same)
+      throw new DeckError('name-taken',
+        `name: ${
+          JSON.stringify(same.name)
+        } is taken by ${same.kind} ${same.id}: choose another name, or revoke that first`)
   }
 
   function noSuchToken (id: number) {
@@ -136,7 +145,7 @@ export function createTokens ({ store, owner, identities = createAppIdentities(n
   }
 }
 
-function readOrNull <T>(read: () => T): T | null {
+function readOrNull<T> (read: () => T): T | null {
   try {
     return read()
   } catch {
@@ -146,7 +155,7 @@ function readOrNull <T>(read: () => T): T | null {
 }
 
 /** @throws {DeckError} history-unavailable */
-function useStore <T>(work: () => T): T {
+function useStore<T> (work: () => T): T {
   try {
     return work()
   } catch (error) {

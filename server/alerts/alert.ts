@@ -12,14 +12,14 @@ import type { Alert as Target } from '../config/alert.ts'
 const MAX_QUEUED_BY_OPERATORS = 10
 
 /**
- * One alert with its deliveries. Tests and retries of an operator have a queue of their own and one try: they neither wait
- * behind events that fail nor take their place.
+ * One alert with its deliveries. Tests and retries of an operator have a queue of their own and one try: they neither
+ * wait behind events that fail nor take their place.
  */
 export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelivered, onFailed }: {
-  id: string
-  isPaused: boolean
-  deck: () => Deck
-  onDelivered: () => void
+  id: string,
+  isPaused: boolean,
+  deck: () => Deck,
+  onDelivered: () => void,
   /** a message was given up */
   onFailed: (reason: string) => void
 }, options: Partial<Parameters<typeof createSender>[1]> & Parameters<typeof createPost>[1]) {
@@ -27,17 +27,23 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
   let post = createPost(target, options)
   const deliveries = createDeliveries({ time: options.time ?? Date.now })
   const eventSender = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome })
-  const operatorSender = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome, maxTries: 1, maxQueued: MAX_QUEUED_BY_OPERATORS })
+  const operatorSender = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome, maxTries: 1,
+    maxQueued: MAX_QUEUED_BY_OPERATORS })
   let isClosing = false
 
   return {
     id,
 
-    get target () { return target },
+    get target () {
+      return target
+    },
 
-    get isPaused () { return isPaused },
+    get isPaused () {
+      return isPaused
+    },
 
-    view: () => ({ id, ...shownTarget(target), isPaused, waiting: eventSender.waiting + operatorSender.waiting, deliveries: deliveries.list() }),
+    view: () => ({ id, ...shownTarget(target), isPaused, waiting: eventSender.waiting + operatorSender.waiting,
+      deliveries: deliveries.list() }),
 
     /** Messages that wait go to the new receiver. */
     change (changed: Target, pausedNow: boolean) {
@@ -65,7 +71,9 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
       const known = deliveries.find(n)
       if (!known) throw new DeckError('not-found', `Alert ${id} has no delivery ${n}, or it is no longer kept`)
       const { message, delivery: { state } } = known
-      if (state !== 'failed') throw new DeckError('delivery-not-failed', `delivery ${n} of alert ${id}: expected state failed, received ${state}`)
+      if (state !== 'failed')
+        throw new DeckError('delivery-not-failed',
+          `delivery ${n} of alert ${id}: expected state failed, received ${state}`)
       publish()
       return openDelivery(message)
     },
@@ -81,7 +89,8 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
   }
 
   function messageOf (event: DeckEvent): Message {
-    return { id: `msg_${randomUUID()}`, content: contentOf(target.kind, event, deck()), event: { id: event.id, type: event.type } }
+    return { id: `msg_${randomUUID()}`, content: contentOf(target.kind, event, deck()),
+      event: { id: event.id, type: event.type } }
   }
 
   function checkOpen () {
@@ -97,12 +106,19 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
   function onOutcome (message: Message, outcome: Outcome) {
     const { state, error, attempt } = deliveries.end(message, outcome)
     if (state === 'delivered') onDelivered()
-    if (state === 'failed') onFailed(`${message.event.type}: ${error}${attempt === 0 ? '' : `, given up after ${attempt} ${attempt === 1 ? 'try' : 'tries'}`}`)
+    if (state === 'failed')
+      onFailed(
+        `${message.event.type}: ${error}${
+          attempt === 0 ? '' : `, given up after ${attempt} ${attempt === 1 ? 'try' : 'tries'}`
+        }`
+      )
   }
 }
 
 /** Shows everything that is not secret. */
-function shownTarget ({ kind, name, dsn, url = dsn, secret, to, from, host, port = DEFAULT_MAIL_PORT, events }: Target) {
+function shownTarget (
+  { kind, name, dsn, url = dsn, secret, to, from, host, port = DEFAULT_MAIL_PORT, events }: Target
+) {
   return {
     kind,
     name: name ?? null,
@@ -117,7 +133,7 @@ function shownTarget ({ kind, name, dsn, url = dsn, secret, to, from, host, port
 
 /**
  * Finds each piece as early as possible: a regular expression would try all ways in which many `*` can share a text.
- * @param pattern `*` stands for any text, also none
+ * `pattern`: `*` stands for any text, also none.
  */
 export function matchesPattern (pattern: string, text: string) {
   const [first, ...others] = pattern.split('*')
@@ -133,7 +149,9 @@ export function matchesPattern (pattern: string, text: string) {
   return text.length - last.length >= at && text.endsWith(last)
 }
 
-/** @param patterns `worker.exited`, `worker.*`, `worker.exited:hung`, `*` */
+/** `patterns`: `worker.exited`, `worker.*`, `worker.exited:hung`, `*` */
 function isWanted ({ type, cause }: DeckEvent, patterns: readonly string[]) {
-  return patterns.some((pattern) => matchesPattern(pattern, type) || (cause !== null && matchesPattern(pattern, `${type}:${cause}`)))
+  return patterns.some((pattern) =>
+    matchesPattern(pattern, type) || (cause !== null && matchesPattern(pattern, `${type}:${cause}`))
+  )
 }

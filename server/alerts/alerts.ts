@@ -15,15 +15,15 @@ type Alert = ReturnType<typeof createAlert>
 const DRAIN_MS = 2000
 
 /**
- * Sends events to receivers, from queues, so that no publisher waits. Some alerts are set in the configuration file, and people
- * have added the others since.
+ * Sends events to receivers, from queues, so that no publisher waits. Some alerts are set in the configuration file,
+ * and people have added the others since.
  */
 export function createAlerts ({ configured, store, events, deck, log }: {
-  configured: readonly Target[]
+  configured: readonly Target[],
   /** of those that were added */
-  store: AlertRows
-  events: EventStream
-  deck: () => Deck
+  store: AlertRows,
+  events: EventStream,
+  deck: () => Deck,
   log: { warn: (fields: object, text: string) => void }
 }, options: Parameters<typeof createAlert>[2] = {}) {
   const { time = Date.now } = options
@@ -32,13 +32,16 @@ export function createAlerts ({ configured, store, events, deck, log }: {
   let lastOfFile = 0
   let ofFile = configured.map(toAlertOfFile)
   /** by id */
-  const added: Map<number, { alert: Alert, createdAt: number, createdBy: string }> = new Map(orNone(() => store.list()).flatMap(({ id, settings, pausedAt, createdAt, createdBy }) => orNone(() => [
-    [id, { alert: toAlert(settings as Target, String(id), pausedAt !== null), createdAt, createdBy }]
-  ])))
+  const added: Map<number, { alert: Alert, createdAt: number, createdBy: string }> = new Map(
+    orNone(() => store.list()).flatMap(({ id, settings, pausedAt, createdAt, createdBy }) =>
+      orNone(() => [[id, { alert: toAlert(settings as Target, String(id), pausedAt !== null), createdAt, createdBy }]])
+    )
+  )
   /** Resolved once an alert that is gone has sent its queue. */
   const leaving: Set<Promise<void>> = new Set()
   const unsubscribe = events.subscribe((event) => {
-    // To report a failure to the receiver that fails would go on for ever. What an operator sends goes to one receiver alone.
+    // To report a failure to the receiver that fails would go on for ever. What an operator sends goes to one receiver
+    // alone.
     if (event.type.startsWith('alert.')) return
     // Another host of the fleet sends this one.
     if (event.detail?.isReporter === false) return
@@ -47,10 +50,13 @@ export function createAlerts ({ configured, store, events, deck, log }: {
 
   return {
     /** Those that people have added, oldest first, and those of the configuration, in its order. */
-    list: () => [
-      ...Array.from(added.values(), ({ alert, createdAt, createdBy }) => ({ ...alert.view(), isInFile: false, createdAt: new Date(createdAt).toISOString(), createdBy })),
-      ...ofFile.map((alert) => ({ ...alert.view(), isInFile: true, createdAt: null, createdBy: null }))
-    ],
+    list:
+      () => [
+        ...Array.from(added.values(),
+          ({ alert, createdAt, createdBy }) => ({ ...alert.view(), isInFile: false,
+            createdAt: new Date(createdAt).toISOString(), createdBy })),
+        ...ofFile.map((alert) => ({ ...alert.view(), isInFile: true, createdAt: null, createdBy: null }))
+      ],
 
     /**
      * Differs after each change of its settings.
@@ -68,13 +74,11 @@ export function createAlerts ({ configured, store, events, deck, log }: {
       for (const alert of before) closeAlert(alert)
     },
 
-    /**
-     * @returns its id
-     * @throws {DeckError} invalid-body, not-possible, history-unavailable
-     */
+    /** Returns its id @throws {DeckError} invalid-body, not-possible, history-unavailable */
     add ({ wanted, actor }: { wanted: Target, actor: string }): string {
       checkWhole(wanted)
-      if (added.size >= MAX_ADDED_ALERTS) throw new DeckError('not-possible', `There are already ${MAX_ADDED_ALERTS} alerts: delete one first`)
+      if (added.size >= MAX_ADDED_ALERTS)
+        throw new DeckError('not-possible', `There are already ${MAX_ADDED_ALERTS} alerts: delete one first`)
       const settings = withoutUndefined(wanted)
       const createdAt = time()
       const id = store.add({ settings, createdAt, createdBy: actor })
@@ -127,11 +131,15 @@ export function createAlerts ({ configured, store, events, deck, log }: {
      */
     retry ({ id, delivery, actor }: { id: string, delivery: number, actor: string }) {
       const alert = findAlert(id)
-      return alert.retry(delivery, () => publishEvent('alert.retried', { alert, actor, delivery }, `delivery ${delivery} of ${labelOf(alert)} is sent again`))
+      return alert.retry(delivery,
+        () =>
+          publishEvent('alert.retried', { alert, actor, delivery },
+            `delivery ${delivery} of ${labelOf(alert)} is sent again`))
     },
 
     /** What would be sent to such a receiver for this event. */
-    preview: (kind: Target['kind'], event: DeckEvent) => ({ wording: wordingOf(event, deck()), content: contentOf(kind, event, deck()) }),
+    preview: (kind: Target['kind'], event: DeckEvent) => ({ wording: wordingOf(event, deck()),
+      content: contentOf(kind, event, deck()) }),
 
     /** Takes no more events, and tries once more what is in the queues. */
     async close () {
@@ -145,7 +153,7 @@ export function createAlerts ({ configured, store, events, deck, log }: {
   }
 
   /** The app runs, and other alerts are sent, whatever the database says. */
-  function orNone <T>(read: () => T[]): T[] {
+  function orNone<T> (read: () => T[]): T[] {
     try {
       return read()
     } catch (error) {
@@ -166,12 +174,15 @@ export function createAlerts ({ configured, store, events, deck, log }: {
       isPaused,
       deck,
       // The event is published once, until the receiver takes messages again.
-      onDelivered () { isFailing = false },
+      onDelivered () {
+        isFailing = false
+      },
       onFailed (reason) {
         log.warn({ to: labelOf(alert), reason }, 'an alert was not delivered')
         if (isFailing) return
         isFailing = true
-        events.publish({ type: 'alert.failed', actor: 'system', message: `${labelOf(alert)} was not delivered: ${reason}` })
+        events.publish({ type: 'alert.failed', actor: 'system',
+          message: `${labelOf(alert)} was not delivered: ${reason}` })
       }
     }, options)
     return alert
@@ -195,11 +206,15 @@ export function createAlerts ({ configured, store, events, deck, log }: {
   /** @throws {DeckError} not-found, not-possible */
   function findAdded (id: string) {
     const alert = findAlert(id)
-    if (ofFile.includes(alert)) throw new DeckError('not-possible', `Alert ${id} is set in the configuration file: change it there`)
+    if (ofFile.includes(alert))
+      throw new DeckError('not-possible', `Alert ${id} is set in the configuration file: change it there`)
     return alert
   }
 
-  function publishEvent (type: 'alert.added' | 'alert.changed' | 'alert.deleted' | 'alert.tested' | 'alert.retried', { alert, actor, ...detail }: { alert: Alert, actor: string, delivery?: number, isPaused?: boolean }, message: string) {
+  function publishEvent (type: 'alert.added' | 'alert.changed' | 'alert.deleted' | 'alert.tested' | 'alert.retried',
+    { alert, actor, ...detail }: { alert: Alert, actor: string, delivery?: number, isPaused?: boolean },
+    message: string)
+  {
     return events.publish({ type, actor, message, detail: { alert: alert.id, kind: alert.target.kind, ...detail } })
   }
 }
@@ -210,7 +225,8 @@ function changedTarget (target: Target, { events, ...wanted }: Omit<Changes, 'is
   if (events === null) delete changed.events
   const isElsewhere = changed.host !== target.host || changed.port !== target.port
   // Whoever may change the server could otherwise have the password sent to one of their own.
-  if (isElsewhere && target.password !== undefined && wanted.password === undefined) throw new DeckError('invalid-body', 'password: expected again, as the server changes, received none')
+  if (isElsewhere && target.password !== undefined && wanted.password === undefined)
+    throw new DeckError('invalid-body', 'password: expected again, as the server changes, received none')
   checkWhole(changed)
   return changed
 }
@@ -223,7 +239,7 @@ function checkWhole (target: Target) {
   throw new DeckError('invalid-body', `${flaw.field}: expected ${flaw.expected}, received ${received}`)
 }
 
-function withoutUndefined <T extends object>(fields: T): T {
+function withoutUndefined<T extends object> (fields: T): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 }
 

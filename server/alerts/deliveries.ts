@@ -5,11 +5,11 @@ export type Delivery = { id: number, at: string, event: { id: number, type: stri
 
 const MAX_KEPT = 20
 
-const UNTRIED: Readonly<Outcome & { attempt: number }> = Object.freeze({ attempt: 0, state: 'pending', status: null, durationMs: null, error: null, nextAttemptAt: null })
+const UNTRIED: Readonly<Outcome & { attempt: number }> = Object.freeze({ attempt: 0, state: 'pending', status: null,
+  durationMs: null, error: null, nextAttemptAt: null })
 
 /**
- * Keeps the outcomes of the last messages of one alert, and all that are still pending.
- * @param options `time`: wall, ms
+ * Keeps the outcomes of the last messages of one alert, and all that are still pending. `options`: `time`: wall, ms.
  */
 export function createDeliveries ({ time }: { time: () => number }) {
   /** oldest first */
@@ -42,7 +42,8 @@ export function createDeliveries ({ time }: { time: () => number }) {
   function entryOf (message: Message) {
     const known = kept.find((entry) => entry.message === message)
     if (known) return known
-    const entry = { message, delivery: { id: ++lastId, at: new Date(time()).toISOString(), event: message.event, ...UNTRIED } }
+    const entry = { message,
+      delivery: { id: ++lastId, at: new Date(time()).toISOString(), event: message.event, ...UNTRIED } }
     kept.push(entry)
     forgetOldest()
     return entry

@@ -3,15 +3,20 @@ import { signMessage } from './signature.ts'
 import type { Answer, Post } from './sender.ts'
 
 /** Posts JSON to an address, signed where the receiver knows a secret. */
-export function createHttpPost ({ url, secret }: { url: string, secret?: string }, { fetch = globalThis.fetch }: { fetch?: typeof globalThis.fetch } = {}): Post {
+export function createHttpPost ({ url, secret }: { url: string, secret?: string },
+  { fetch = globalThis.fetch }: { fetch?: typeof globalThis.fetch } = {}): Post
+{
   return ({ id, content }, how) => {
     const body = String(content)
-    const headers = { 'content-type': 'application/json', ...(secret && signMessage({ id, time: how.time, body }, secret)) }
+    const headers = { 'content-type': 'application/json',
+      ...(secret && signMessage({ id, time: how.time, body }, secret)) }
     return postBody({ url, headers, body }, how, fetch)
   }
 }
 
-export async function postBody ({ url, headers, body }: { url: string, headers: Record<string, string>, body: string }, { patienceMs, signal }: Parameters<Post>[1], fetch: typeof globalThis.fetch): Promise<Answer> {
+export async function postBody ({ url, headers, body }: { url: string, headers: Record<string, string>, body: string },
+  { patienceMs, signal }: Parameters<Post>[1], fetch: typeof globalThis.fetch): Promise<Answer>
+{
   try {
     const response = await fetch(url, {
       method: 'POST',
@@ -24,7 +29,8 @@ export async function postBody ({ url, headers, body }: { url: string, headers: 
     // The answer is not read: the address may lead to a server of this network, whose answers nobody here is to see.
     await response.body?.cancel()
     const { status, ok } = response
-    return { status, error: ok ? null : `answered ${status}`, canRetry: status >= 500 || status === 408 || status === 429 }
+    return { status, error: ok ? null : `answered ${status}`,
+      canRetry: status >= 500 || status === 408 || status === 429 }
   } catch (error) {
     return { status: null, error: failureText(error, patienceMs), canRetry: true }
   }
@@ -33,5 +39,7 @@ export async function postBody ({ url, headers, body }: { url: string, headers: 
 /** The message of an error may hold the address, and with it a secret. */
 function failureText (error: unknown, patienceMs: number) {
   if (!(error instanceof Error)) return 'Error'
-  return error.name === 'TimeoutError' ? `no answer within ${patienceMs / 1000} s` : errorCode(error.cause) ?? error.name
+  return error.name === 'TimeoutError'
+    ? `no answer within ${patienceMs / 1000} s`
+    : errorCode(error.cause) ?? error.name
 }

@@ -16,11 +16,14 @@ export type Answer = { status: number | null, error: string | null, canRetry: bo
 export type Post = (message: Message, how: { time: number, patienceMs: number, signal: AbortSignal }) => Promise<Answer>
 export type Outcome = {
   /** `pending`: it is tried again */
-  state: 'pending' | 'delivered' | 'failed'
+  state:
+    | 'pending'
+    | 'delivered'
+    | 'failed',
   /** of the answer */
-  status: number | null
-  durationMs: number | null
-  error: string | null
+  status: number | null,
+  durationMs: number | null,
+  error: string | null,
   nextAttemptAt: string | null
 }
 
@@ -31,28 +34,22 @@ const PATIENCE_MS = 10_000
 const MAX_QUEUED = 100
 
 /** Delivers messages to one receiver, in order, one at a time. Nobody waits for it, and it never throws. */
-export function createSender (post: Post, {
-  onTry,
-  onOutcome,
-  time = Date.now,
-  random = Math.random,
-  firstDelayMs = FIRST_DELAY_MS,
-  patienceMs = PATIENCE_MS,
-  maxTries = MAX_TRIES,
-  maxQueued = MAX_QUEUED
-}: {
-  onTry: (message: Message) => void
-  /** after each try, and for each message that is dropped */
-  onOutcome: (message: Message, outcome: Outcome) => void
-  /** wall, ms */
-  time?: () => number
-  random?: () => number
-  firstDelayMs?: number
-  /** for one answer */
-  patienceMs?: number
-  maxTries?: number
-  maxQueued?: number
-}) {
+export function createSender (post: Post,
+  { onTry, onOutcome, time = Date.now, random = Math.random, firstDelayMs = FIRST_DELAY_MS, patienceMs = PATIENCE_MS,
+    maxTries = MAX_TRIES, maxQueued = MAX_QUEUED }: {
+      onTry: (message: Message) => void,
+      /** after each try, and for each message that is dropped */
+      onOutcome: (message: Message, outcome: Outcome) => void,
+      /** wall, ms */
+      time?: () => number,
+      random?: () => number,
+      firstDelayMs?: number,
+      /** for one answer */
+      patienceMs?: number,
+      maxTries?: number,
+      maxQueued?: number
+    })
+{
   /** oldest first; the first one is being delivered */
   const queue: Message[] = []
   let working: Promise<void> | null = null
@@ -60,13 +57,16 @@ export function createSender (post: Post, {
 
   return {
     /** How many are not delivered yet. */
-    get waiting () { return queue.length },
+    get waiting () {
+      return queue.length
+    },
 
     push (message: Message) {
       if (closing.hasBegun) return
       queue.push(message)
       // The first one is being delivered, so the second is the oldest that can be dropped.
-      if (queue.length > maxQueued) onOutcome(queue.splice(1, 1)[0], { ...FAILED, error: `dropped, ${maxQueued} others wait` })
+      if (queue.length > maxQueued)
+        onOutcome(queue.splice(1, 1)[0], { ...FAILED, error: `dropped, ${maxQueued} others wait` })
       working ??= deliverQueue()
     },
 
@@ -86,7 +86,7 @@ export function createSender (post: Post, {
 
   /** @returns the last one */
   async function deliverMessage (message: Message): Promise<Outcome> {
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1;; tries++) {
       onTry(message)
       const { canRetry, ...tried } = await attemptDelivery(message)
       if (tried.error === null) return { ...tried, state: 'delivered', nextAttemptAt: null }
@@ -109,4 +109,5 @@ export function createSender (post: Post, {
 }
 
 /** The outcome of a message that was never tried. */
-const FAILED: Outcome = Object.freeze({ state: 'failed', status: null, durationMs: null, error: null, nextAttemptAt: null })
+const FAILED: Outcome = Object.freeze({ state: 'failed', status: null, durationMs: null, error: null,
+  nextAttemptAt: null })

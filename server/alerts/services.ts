@@ -10,7 +10,9 @@ import type { Post } from './sender.ts'
 
 /** What each kind of alert sends, and how. */
 /** JSON, or a mail */
-export type Content = string | { subject: string, text: string }
+export type Content =
+  | string
+  | { subject: string, text: string }
 /** who sends it */
 export type Deck = Sender & { entry: string, pid: number }
 
@@ -43,7 +45,10 @@ function eventBody (event: DeckEvent, { host, entry, pid, version }: Deck) {
   return jsonOf({ event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null }, deck })
 }
 
-/** Strict parsers refuse a message with half of a surrogate pair, which an app may write, or which is left where a text was cut. */
+/**
+ * Strict parsers refuse a message with half of a surrogate pair, which an app may write, or which is left where a text
+ * was cut.
+ */
 function jsonOf (body: object) {
   return JSON.stringify(body, (_, value) => typeof value === 'string' ? value.replace(/\p{Cs}/gu, '\ufffd') : value)
 }

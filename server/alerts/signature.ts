@@ -8,9 +8,9 @@ const PREFIX = 'whsec_'
  */
 export function signMessage ({ id, time, body }: {
   /** the same for every try */
-  id: string
+  id: string,
   /** wall, ms */
-  time: number
+  time: number,
   body: string
 }, secret: string): Record<string, string> {
   const timestamp = String(Math.floor(time / 1000))

@@ -3,23 +3,23 @@ import { sentenceOf } from '../events/sentences.ts'
 import type { DeckEvent } from '../events/stream.ts'
 
 /**
- * The wording of an alert, before a service gives it its form. Text, host and names are hostile: apps throw the one, and
- * people choose the others.
+ * The wording of an alert, before a service gives it its form. Text, host and names are hostile: apps throw the one,
+ * and people choose the others.
  */
 export type Wording = {
-  title: string
-  text: string
-  facts: string[]
+  title: string,
+  text: string,
+  facts: string[],
   /** ISO 8601 */
-  at: string
+  at: string,
   /** of the event on the dashboard; null: nobody has said where that is */
-  url: string | null
+  url: string | null,
   tone: Tone
 }
 export type Sender = {
-  host: string
+  host: string,
   /** its name */
-  app: string
+  app: string,
   /** of the dashboard */
   url: string | null
 }
@@ -30,20 +30,13 @@ const MAX_TEXT = 1500
 export function wordingOf (event: DeckEvent, { host, app, url }: Sender): Wording {
   const { label, tone } = kindOf(event)
   const { worker, slot, release, rollout, actor } = event
-  return {
-    title: cut(oneLine(`${app}: ${label}`), MAX_TITLE),
+  return { title: cut(oneLine(`${app}: ${label}`), MAX_TITLE),
     text: cut(readable(withoutStart(sentenceOf(event), `${label}: `)), MAX_TEXT),
-    facts: [
-      `Host ${host}`,
-      ...(release === null ? [] : [`Release ${release}`]),
+    facts: [`Host ${host}`, ...(release === null ? [] : [`Release ${release}`]),
       ...(worker === null ? [] : [slot === null ? `Worker ${worker}` : `Worker ${worker} in slot ${slot}`]),
       ...(rollout === null ? [] : [`Rollout ${rollout}`]),
-      ...(actor === null || actor === 'system' ? [] : [`By ${actor}`])
-    ].map((fact) => cut(oneLine(fact), MAX_TITLE)),
-    at: event.at,
-    url: url && `${url}/history/${event.id}`,
-    tone
-  }
+      ...(actor === null || actor === 'system' ? [] : [`By ${actor}`])].map((fact) => cut(oneLine(fact), MAX_TITLE)),
+    at: event.at, url: url && `${url}/history/${event.id}`, tone }
 }
 
 /** The title says it already. */
@@ -53,7 +46,8 @@ function withoutStart (text: string, start: string) {
 
 /** Without what a terminal, a mail program or the direction of a text would take for a command. */
 function readable (text: string) {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => character === '\n' || character === '\t' ? character : ' ')
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) => character === '\n' || character === '\t' ? character : ' ')
 }
 
 export function oneLine (text: string) {

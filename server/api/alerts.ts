@@ -10,24 +10,23 @@ import type { Request } from 'express'
 import type { Deck } from '../deck.ts'
 
 export type Delivery = z.infer<typeof DELIVERY>
-const DELIVERY = z.strictObject({
-  id: NUMBER.describe('its number among those of the alert'),
-  at: TIME.describe('the first try'),
-  event: z.strictObject({ id: NUMBER, type: z.string() }),
-  attempt: COUNT.describe('how many tries so far'),
-  state: z.enum(['pending', 'delivered', 'failed']),
+const DELIVERY = z.strictObject({ id: NUMBER.describe('its number among those of the alert'),
+  at: TIME.describe('the first try'), event: z.strictObject({ id: NUMBER, type: z.string() }),
+  attempt: COUNT.describe('how many tries so far'), state: z.enum(['pending', 'delivered', 'failed']),
   status: z.int().nullable().describe('the HTTP or SMTP status of the last answer'),
   durationMs: COUNT.nullable().describe('how long the last try took'),
-  error: z.string().nullable().describe('why the last try failed'),
-  nextAttemptAt: TIME.nullable()
-}).meta({ id: 'Delivery' })
+  error: z.string().nullable().describe('why the last try failed'), nextAttemptAt: TIME.nullable() }).meta({
+    id: 'Delivery'
+  })
 
 export type Alert = z.infer<typeof SHOWN_ALERT>
 const SHOWN_ALERT = z.strictObject({
-  id: z.string().meta({ description: 'a number, or of an alert of the configuration file its place there', examples: ['3', 'file-1'] }),
+  id: z.string().meta({ description: 'a number, or of an alert of the configuration file its place there',
+    examples: ['3', 'file-1'] }),
   kind: z.enum(ALERT_KINDS),
   name: z.string().nullable(),
-  url: z.string().nullable().meta({ description: 'the address without its secrets; null: it goes by mail', examples: ['https://example.com/hook?token=…'] }),
+  url: z.string().nullable().meta({ description: 'the address without its secrets; null: it goes by mail',
+    examples: ['https://example.com/hook?token=…'] }),
   isSigned: z.boolean().describe('whether messages are signed with a secret'),
   mail: z.strictObject({ host: z.string(), port: NUMBER, from: z.string(), to: z.array(z.string()) }).nullable(),
   events: z.array(z.string()).describe('the events that are sent'),
@@ -41,112 +40,65 @@ const SHOWN_ALERT = z.strictObject({
 }).meta({ id: 'Alert' })
 
 /** Alerts and their deliveries. */
-export function alertResources ({ deck: { alerts }, history }: { deck: Pick<Deck, 'alerts'>, history: Past }): Record<string, Resource> {
+export function alertResources (
+  { deck: { alerts }, history }: { deck: Pick<Deck, 'alerts'>, history: Past }
+): Record<string, Resource> {
   const path = { alert: ALERT_ID }
 
   return {
     '/alerts': {
-      GET: operation({
-        name: 'listAlerts',
-        summary: 'Lists the alerts with their last deliveries',
-        description: 'Only deliveries since the start of this master are listed.',
-        role: 'viewer',
-        cli: 'clusterdeck alerts',
-        answer: listOf(SHOWN_ALERT),
-        handle: () => ({ body: { items: alerts.list() } })
-      }),
-      POST: operation({
-        name: 'addAlert',
+      GET: operation({ name: 'listAlerts', summary: 'Lists the alerts with their last deliveries',
+        description: 'Only deliveries since the start of this master are listed.', role: 'viewer',
+        cli: 'clusterdeck alerts', answer: listOf(SHOWN_ALERT), handle: () => ({ body: { items: alerts.list() } }) }),
+      POST: operation({ name: 'addAlert',
         summary: 'Adds an alert to Slack, Discord, Teams or Sentry, by mail, or as JSON to any address',
-        description: 'slack, discord, teams and webhook need `url`, and webhook may have `secret`; sentry needs `dsn`; mail needs `host`, `from` and `to`, and may have `port`, and `user` with `password`.',
-        role: 'admin',
-        cli: 'clusterdeck alerts add slack https://hooks.example.com/services/T0/B0/x',
-        body: ALERT,
-        status: 201,
-        location: true,
-        problems: ['not-possible'],
-        answer: SHOWN_ALERT,
-        handle ({ body, auth }) {
-          const id = alerts.add({ wanted: body, actor: auth.actor })
-          return { headers: { Location: `/api/v1/alerts/${id}` }, body: shown(id) }
-        }
-      })
+        description:
+          'slack, discord, teams and webhook need `url`, and webhook may have `secret`; sentry needs `dsn`; mail needs `host`, `from` and `to`, and may have `port`, and `user` with `password`.',
+        role: 'admin', cli: 'clusterdeck alerts add slack https://hooks.example.com/services/T0/B0/x', body: ALERT,
+        status: 201, location: true, problems: ['not-possible'], answer: SHOWN_ALERT, handle ({ body, auth }) {
+        const id = alerts.add({ wanted: body, actor: auth.actor })
+        return { headers: { Location: `/api/v1/alerts/${id}` }, body: shown(id) }
+      } })
     },
 
     '/alerts/:alert': {
-      GET: operation({
-        name: 'getAlert',
-        summary: 'Returns an alert with its last deliveries',
-        role: 'viewer',
-        path,
-        hasTag: true,
-        problems: ['not-found'],
-        answer: SHOWN_ALERT,
-        handle: ({ req }) => tagged(idOf(req))
-      }),
-      PATCH: operation({
-        name: 'changeAlert',
-        summary: 'Changes, pauses or resumes an alert; what is left out stays as it is, also secrets',
-        role: 'admin',
-        cli: 'clusterdeck alerts pause 3',
-        path,
-        body: ALERT_CHANGES,
-        headers: { 'If-Match': IF_MATCH.optional() },
-        hasTag: true,
-        problems: ['not-found', 'not-possible', 'precondition-failed'],
-        answer: SHOWN_ALERT,
+      GET: operation({ name: 'getAlert', summary: 'Returns an alert with its last deliveries', role: 'viewer', path,
+        hasTag: true, problems: ['not-found'], answer: SHOWN_ALERT, handle: ({ req }) => tagged(idOf(req)) }),
+      PATCH: operation({ name: 'changeAlert',
+        summary: 'Changes, pauses or resumes an alert; what is left out stays as it is, also secrets', role: 'admin',
+        cli: 'clusterdeck alerts pause 3', path, body: ALERT_CHANGES, headers: { 'If-Match': IF_MATCH.optional() },
+        hasTag: true, problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT,
         handle ({ req, body, auth }) {
           const id = idOf(req)
           checkUnchanged(req, id)
           alerts.change({ id, changes: body, actor: auth.actor })
           return tagged(id)
-        }
-      }),
-      DELETE: operation({
-        name: 'deleteAlert',
-        summary: 'Deletes an alert',
-        role: 'admin',
-        cli: 'clusterdeck alerts delete 3',
-        path,
-        headers: { 'If-Match': IF_MATCH.optional() },
-        problems: ['not-found', 'not-possible', 'precondition-failed'],
-        answer: SHOWN_ALERT,
-        handle ({ req, auth }) {
-          const id = idOf(req)
-          checkUnchanged(req, id)
-          const body = shown(id)
-          alerts.delete({ id, actor: auth.actor })
-          return { body }
-        }
-      })
+        } }),
+      DELETE: operation({ name: 'deleteAlert', summary: 'Deletes an alert', role: 'admin',
+        cli: 'clusterdeck alerts delete 3', path, headers: { 'If-Match': IF_MATCH.optional() },
+        problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT, handle ({ req, auth }) {
+        const id = idOf(req)
+        checkUnchanged(req, id)
+        const body = shown(id)
+        alerts.delete({ id, actor: auth.actor })
+        return { body }
+      } })
     },
 
     '/alerts/:alert/test': {
-      POST: operation({
-        name: 'testAlert',
-        summary: 'Sends a test message of one alert, without a retry',
-        role: 'operator',
-        cli: 'clusterdeck alerts test 3',
-        path,
-        status: 202,
-        problems: ['not-found', 'stopping'],
-        answer: DELIVERY,
-        handle: ({ req, auth }) => ({ body: alerts.test({ id: idOf(req), actor: auth.actor }) })
-      })
+      POST: operation({ name: 'testAlert', summary: 'Sends a test message of one alert, without a retry',
+        role: 'operator', cli: 'clusterdeck alerts test 3', path, status: 202, problems: ['not-found', 'stopping'],
+        answer: DELIVERY, handle: ({ req, auth }) => ({ body: alerts.test({ id: idOf(req), actor: auth.actor }) }) })
     },
 
     '/alerts/:alert/deliveries/:n/retry': {
-      POST: operation({
-        name: 'retryDelivery',
-        summary: 'Sends a failed delivery again, without a retry',
-        role: 'operator',
-        cli: 'clusterdeck alerts retry 3 7',
-        path: { ...path, n: ID_PARAMETER.describe('the id of a delivery') },
-        status: 202,
-        problems: ['not-found', 'delivery-not-failed', 'stopping'],
-        answer: DELIVERY,
-        handle: ({ req, auth }) => ({ body: alerts.retry({ id: idOf(req), delivery: parseId(req.params.n), actor: auth.actor }) })
-      })
+      POST: operation({ name: 'retryDelivery', summary: 'Sends a failed delivery again, without a retry',
+        role: 'operator', cli: 'clusterdeck alerts retry 3 7',
+        path: { ...path, n: ID_PARAMETER.describe('the id of a delivery') }, status: 202,
+        problems: ['not-found', 'delivery-not-failed', 'stopping'], answer: DELIVERY,
+        handle: ({ req, auth }) => ({
+          body: alerts.retry({ id: idOf(req), delivery: parseId(req.params.n), actor: auth.actor })
+        }) })
     }
   }
 
@@ -177,5 +129,6 @@ export function changeOfAlert (history: Past, id: string) {
 function idOf ({ params: { alert } }: Request): string {
   const { success, data } = ALERT_ID.safeParse(alert)
   if (success) return data
-  throw new DeckError('invalid-id', `alert: expected ${ALERT_ID.description}, received ${JSON.stringify(String(alert).slice(0, 60))}`)
+  throw new DeckError('invalid-id',
+    `alert: expected ${ALERT_ID.description}, received ${JSON.stringify(String(alert).slice(0, 60))}`)
 }

@@ -23,30 +23,37 @@ export type OpenedApp = { deck: Deck, history: History, run: <T>(work: () => T) 
 /** see host/apps.js */
 export type Apps = {
   /** by name; it asks the histories of all of them */
-  list: () => AppView[]
+  list: () => AppView[],
   /** by name; it asks no history */
-  states: () => Pick<AppView, 'name' | 'state'>[]
+  states: () => Pick<AppView, 'name' | 'state'>[],
   /** throws not-found */
-  view: (name: string) => AppView
+  view: (name: string) => AppView,
   /** of this very app, which no later one of its name has; null: there is none */
-  identity: (name: string) => string | null
+  identity: (name: string) =>
+    | string
+    | null,
   /** null: it is stopped or has failed */
-  opened: (name: string) => OpenedApp | null
+  opened: (name: string) =>
+    | OpenedApp
+    | null,
   /** `isIdle`: it is not started */
-  add: (order: AppOrder, how: By & { isIdle?: boolean }) => Promise<AppView>
-  start: (name: string, by: By) => Promise<AppView>
+  add: (order: AppOrder, how: By & { isIdle?: boolean }) => Promise<AppView>,
+  start: (name: string, by: By) => Promise<AppView>,
   /** `atOnce`: its workers finish nothing */
-  stop: (name: string, how: By & { atOnce?: boolean }) => Promise<AppView>
-  remove: (name: string, how: By & { purge: boolean }) => Promise<AppView>
+  stop: (name: string, how: By & { atOnce?: boolean }) => Promise<AppView>,
+  remove: (name: string, how: By & { purge: boolean }) => Promise<AppView>,
   /** an app was added, opened, closed or removed */
-  onChange: (handler: () => void) => () => void
-  upgradeHost: (order: By & { execPath: string | null, note: string | null }) => Upgrade
-  stopHost: (by: By) => void
+  onChange: (handler: () => void) => () => void,
+  upgradeHost: (order: By & { execPath: string | null, note: string | null }) => Upgrade,
+  stopHost: (by: By) => void,
   /** of decks; `view` throws not-found */
-  adoptions: { begin: (how: By & { name?: string }) => Promise<{ view: AdoptionView, path: string, secret: string }>, view: (id: number) => AdoptionView }
-  about: () => Host
+  adoptions: { begin: (how: By & { name?: string }) => Promise<{ view: AdoptionView, path: string, secret: string }>,
+    view: (id: number) => AdoptionView },
+  about: () => Host,
   /** hosts on other machines; null: it is alone, or has not joined them yet */
-  fleet: () => Fleet | null
+  fleet: () =>
+    | Fleet
+    | null,
   /** whether it is to be in a fleet */
   joinsFleet: boolean
 }
@@ -57,40 +64,23 @@ const FIGURE = z.number().min(0).nullable()
 const HEALTH_IN_WORDS = HEALTH.pick({ tone: true, text: true, hint: true })
 const OUTCOME = z.strictObject({ state: z.string(), release: z.string().nullable(), finishedAt: TIME.nullable() })
 
-export const APP = z.strictObject({
-  name: APP_NAME,
-  state: z.enum(APP_STATES)
-    .describe('waiting: for the apps that it depends on; failed: the host cannot run it, and `reason` says why'),
-  reason: z.string().nullable().describe('why it waits or has failed'),
+export const APP = z.strictObject({ name: APP_NAME,
+  state: z.enum(APP_STATES).describe(
+    'waiting: for the apps that it depends on; failed: the host cannot run it, and `reason` says why'
+  ), reason: z.string().nullable().describe('why it waits or has failed'),
   isRetried: z.boolean().describe('it has failed, and the host starts it again by itself'),
-  entry: z.string().nullable(),
-  cwd: z.string(),
-  configFile: z.string().nullable(),
-  dataDir: z.string().nullable(),
+  entry: z.string().nullable(), cwd: z.string(), configFile: z.string().nullable(), dataDir: z.string().nullable(),
   path: z.string().meta({ description: 'where its pages and its API are, on this port', examples: ['/apps/shop'] }),
-  startedAt: TIME.nullable(),
-  health: HEALTH_IN_WORDS.nullable().describe('null: it does not run'),
-  workers: z.strictObject({ ready: COUNT, desired: COUNT }).nullable(),
-  cpu: FIGURE.describe('percent of a core'),
-  memoryBytes: FIGURE,
-  requestsPerSecond: FIGURE,
-  p99Ms: FIGURE.describe('of the slowest worker'),
+  startedAt: TIME.nullable(), health: HEALTH_IN_WORDS.nullable().describe('null: it does not run'),
+  workers: z.strictObject({ ready: COUNT, desired: COUNT }).nullable(), cpu: FIGURE.describe('percent of a core'),
+  memoryBytes: FIGURE, requestsPerSecond: FIGURE, p99Ms: FIGURE.describe('of the slowest worker'),
   restarts: COUNT.nullable().describe('how often a worker was replaced because it had died'),
-  openCrashes: COUNT.nullable().describe('groups that nobody has resolved'),
-  release: z.string().nullable(),
-  lastDeploy: OUTCOME.nullable(),
-  addresses: z.array(z.string())
-}).meta({ id: 'App' })
+  openCrashes: COUNT.nullable().describe('groups that nobody has resolved'), release: z.string().nullable(),
+  lastDeploy: OUTCOME.nullable(), addresses: z.array(z.string()) }).meta({ id: 'App' })
 
 /** What the calls that start and stop an app have in common. */
-const CHANGE = {
-  role: 'operator',
-  path: { app: APP_NAME },
-  status: 202,
-  others: { 200: { 'application/json': APP } },
-  problems: ['not-found', 'stopping'],
-  answer: APP
-} as const
+const CHANGE = { role: 'operator', path: { app: APP_NAME }, status: 202, others: { 200: { 'application/json': APP } },
+  problems: ['not-found', 'stopping'], answer: APP } as const
 
 /** An order has the whole environment of the shell that it comes from. */
 const ORDER_LIMIT_BYTES = 1024 * 1024
@@ -99,24 +89,24 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
   const path = { app: APP_NAME }
   return {
     '/apps': {
-      GET: operation({
-        name: 'listApps',
-        summary: 'Lists the apps of this host by name',
-        role: 'viewer',
-        answer: listOf(APP),
-        handle: ({ auth }) => ({ body: { items: visibleNames(apps, auth).map((name) => apps.view(name)) } })
-      }),
+      GET: operation({ name: 'listApps', summary: 'Lists the apps of this host by name', role: 'viewer',
+        answer: listOf(APP), handle: ({ auth }) => ({ body: { items: visibleNames(apps, auth).map((name) =>
+          apps.view(name)
+        ) } }) }),
 
       POST: operation({
         name: 'addApp',
         summary: 'Adds an app to this host, or starts it anew, and does not wait until it is ready',
-        description: 'The host remembers it until it is removed. An app that runs already is left as it is; the order counts from its next start.',
+        description:
+          'The host remembers it until it is removed. An app that runs already is left as it is; the order counts from its next start.',
         role: 'admin',
         // The body names a program to run.
         byToken: 'A new app',
         query: z.strictObject({
-          start: z.enum(['true', 'false']).transform((text) => text === 'true').optional()
-            .meta({ description: '"false": a new app stays stopped', as: { type: 'boolean' } })
+          start: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
+            description: '"false": a new app stays stopped',
+            as: { type: 'boolean' }
+          })
         }),
         body: APP_ORDER,
         largestBodyBytes: ORDER_LIMIT_BYTES,
@@ -133,61 +123,46 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
     },
 
     '/apps/:app': {
-      GET: operation({
-        name: 'getApp',
-        summary: 'Returns one app',
-        role: 'viewer',
-        path,
-        problems: ['not-found'],
-        answer: APP,
-        handle: ({ req, auth }) => ({ body: findApp(apps, req.params.app, auth) })
-      }),
+      GET: operation({ name: 'getApp', summary: 'Returns one app', role: 'viewer', path, problems: ['not-found'],
+        answer: APP, handle: ({ req, auth }) => ({ body: findApp(apps, req.params.app, auth) }) }),
 
-      DELETE: operation({
-        name: 'removeApp',
-        summary: 'Stops an app and removes it from this host; its data folder stays',
-        role: 'admin',
-        path,
+      DELETE: operation({ name: 'removeApp',
+        summary: 'Stops an app and removes it from this host; its data folder stays', role: 'admin', path,
         query: z.strictObject({
-          purge: z.enum(['true', 'false']).transform((text) => text === 'true').optional()
-            .meta({ description: '"true": removes its data folder, too', as: { type: 'boolean' } })
-        }),
-        status: 202,
-        problems: ['not-found', 'stopping'],
-        answer: APP,
+          purge: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
+            description: '"true": removes its data folder, too',
+            as: { type: 'boolean' }
+          })
+        }), status: 202, problems: ['not-found', 'stopping'], answer: APP,
         async handle ({ req, query: { purge = false }, auth }) {
           const name = findName(apps, req.params.app, auth)
           refuseLimited(auth, 'removes apps')
           return { body: await apps.remove(name, { purge, actor: auth.actor }) }
-        }
-      })
+        } })
     },
 
     '/apps/:app/start': {
-      POST: operation({
-        name: 'startApp',
-        summary: 'Starts an app that is stopped, and does not wait until it is ready',
-        ...CHANGE,
-        handle: (call) => change(call, ['waiting', 'starting', 'running'], (name, by) => apps.start(name, by))
-      })
+      POST: operation({ name: 'startApp', summary: 'Starts an app that is stopped, and does not wait until it is ready',
+        ...CHANGE, handle: (call) =>
+          change(call, ['waiting', 'starting', 'running'], (name, by) => apps.start(name, by)) })
     },
 
     '/apps/:app/stop': {
-      POST: operation({
-        name: 'stopApp',
-        summary: 'Drains the workers of an app and stops it; it stays stopped until it is started',
-        ...CHANGE,
-        query: z.strictObject({
-          now: z.enum(['true', 'false']).transform((text) => text === 'true').optional()
-            .meta({ description: '"true": its workers finish nothing', as: { type: 'boolean' } })
-        }),
-        handle: (call) => change(call, ['stopped'], (name, by) => apps.stop(name, { ...by, atOnce: call.query.now }))
-      })
+      POST: operation({ name: 'stopApp',
+        summary: 'Drains the workers of an app and stops it; it stays stopped until it is started', ...CHANGE,
+        query: z.strictObject({ now: z.enum(['true', 'false']).transform((text) =>
+          text === 'true'
+        ).optional().meta({ description: '"true": its workers finish nothing', as: { type: 'boolean' } }) }),
+        handle: (call) =>
+          change(call, ['stopped'], (name, by) =>
+            apps.stop(name, { ...by, atOnce: call.query.now })) })
     }
   }
 
-  /** @param done states in which there is nothing to do */
-  async function change ({ req, auth }: Pick<Call, 'req' | 'auth'>, done: AppView['state'][], work: (name: string, by: By) => Promise<AppView>) {
+  /** `done`: states in which there is nothing to do */
+  async function change ({ req, auth }: Pick<Call, 'req' | 'auth'>, done: AppView['state'][],
+    work: (name: string, by: By) => Promise<AppView>)
+  {
     const app = findApp(apps, req.params.app, auth)
     if (done.includes(app.state)) return { status: 200, body: app }
     return { body: await work(app.name, { actor: auth.actor }) }
@@ -200,14 +175,15 @@ export function visibleNames (apps: Pick<Apps, 'states'>, auth: Auth): string[] 
 }
 
 /**
- * @returns the name, of an app that there is
+ * Returns the name, of an app that there is.
  * @throws {DeckError} not-found, also for an app that is not the sender's to see
  */
 export function findName (apps: Pick<Apps, 'states'>, name: unknown, auth: Auth): string {
   const names = visibleNames(apps, auth)
   const found = names.find((each) => each === name)
   if (found !== undefined) return found
-  throw new DeckError('not-found', `There is no app ${JSON.stringify(String(name).slice(0, 60))} on this host${didYouMean(String(name), names)}`)
+  throw new DeckError('not-found',
+    `There is no app ${JSON.stringify(String(name).slice(0, 60))} on this host${didYouMean(String(name), names)}`)
 }
 
 /** @throws {DeckError} not-found */
@@ -215,12 +191,15 @@ export function findApp (apps: Pick<Apps, 'states' | 'view'>, name: unknown, aut
   return apps.view(findName(apps, name, auth))
 }
 
-const WORDS: Readonly<Record<AppView['state'], string>> = Object.freeze({ waiting: 'waits', starting: 'is starting', running: 'is starting', stopping: 'is stopping', stopped: 'is stopped', failed: 'has failed' })
+const WORDS: Readonly<Record<AppView['state'], string>> = Object.freeze({ waiting: 'waits', starting: 'is starting',
+  running: 'is starting', stopping: 'is stopping', stopped: 'is stopped', failed: 'has failed' })
 
 /** @returns what becomes of a request for it while it does not run */
 export function notRunning ({ name, state, reason }: AppView): DeckError {
   const rest = state === 'stopped' || state === 'failed' ? `: POST /api/v1/apps/${name}/start starts it` : ''
-  return new DeckError('app-not-running', `${name} ${WORDS[state]}${reason ? ` (${reason})` : ''}${rest}`, { details: { app: name, state } })
+  return new DeckError('app-not-running', `${name} ${WORDS[state]}${reason ? ` (${reason})` : ''}${rest}`, {
+    details: { app: name, state }
+  })
 }
 
 /** Says the same to people. */
@@ -229,9 +208,8 @@ export function whyNotRunning ({ name, state, reason }: AppView) {
 }
 
 /**
- * For which apps a new token or a link is: for no others than those of who makes it.
- * @param body which has APPS_FIELD as `apps`
- * @returns null: for all
+ * For which apps a new token or a link is: for no others than those of who makes it. `body`: which has APPS_FIELD as
+ * `apps`. Returns null: for all.
  * @throws {DeckError} invalid-body, forbidden
  */
 export function appsWithin (apps: Pick<Apps, 'states'>, auth: Auth, body: object): readonly string[] | null {
@@ -239,11 +217,19 @@ export function appsWithin (apps: Pick<Apps, 'states'>, auth: Auth, body: object
   if (wanted === undefined) return auth.apps ?? null
   const names = visibleNames(apps, auth)
   for (const name of wanted) {
-    if (!mayUse(auth, name)) throw new DeckError('forbidden', `apps: expected some of ${auth.apps?.join(', ')}, for which ${auth.actor} has a role, received ${JSON.stringify(name)}`)
-    if (!names.includes(name)) throw new DeckError('invalid-body', `apps: expected apps of this host, received ${JSON.stringify(name)}${didYouMean(name, names)}`)
+    if (!mayUse(auth, name))
+      throw new DeckError('forbidden',
+        `apps: expected some of ${auth.apps?.join(', ')}, for which ${auth.actor} has a role, received ${
+          JSON.stringify(name)
+        }`)
+    if (!names.includes(name))
+      throw new DeckError('invalid-body',
+        `apps: expected apps of this host, received ${JSON.stringify(name)}${didYouMean(name, names)}`)
   }
   return [...new Set(wanted)]
 }
 
 /** The body of a new token or link has this as `apps`. */
-export const APPS_FIELD = z.array(APP_NAME).min(1).max(100).optional().describe('the apps of the host that it is for, 1 to 100 names; default: all that its maker may use')
+export const APPS_FIELD = z.array(APP_NAME).min(1).max(100).optional().describe(
+  'the apps of the host that it is for, 1 to 100 names; default: all that its maker may use'
+)

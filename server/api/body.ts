@@ -9,7 +9,7 @@ const MAX_LATE_BYTES = 64 * 1024 * 1024
  * Cuts a connection whose body does not end, as even a refused body is read to its end. Call it in the turn in which
  * reading begins.
  */
-export function cutEndlessBody <T extends IncomingMessage>(req: T): T {
+export function cutEndlessBody<T extends IncomingMessage> (req: T): T {
   let left = mayTakeTime(req.socket) ? MAX_LATE_BYTES : MAX_READ_BYTES
   return req.on('data', (chunk) => {
     left -= chunk.length

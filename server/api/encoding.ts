@@ -19,7 +19,11 @@ export function encodingFor (req: Pick<Request, 'acceptsEncodings'>): Encoding |
 }
 
 /** Compresses outside of the event loop. */
-export function encodeContent (content: Buffer, encoding: Encoding, levels: Readonly<Record<Encoding, number>>): Promise<Buffer> {
+export function encodeContent (content: Buffer, encoding: Encoding,
+  levels: Readonly<Record<Encoding, number>>): Promise<Buffer>
+{
   if (encoding === 'gzip') return zip(content, { level: levels.gzip })
-  return brotli(content, { params: { [constants.BROTLI_PARAM_QUALITY]: levels.br, [constants.BROTLI_PARAM_SIZE_HINT]: content.length } })
+  return brotli(content, {
+    params: { [constants.BROTLI_PARAM_QUALITY]: levels.br, [constants.BROTLI_PARAM_SIZE_HINT]: content.length }
+  })
 }

@@ -9,19 +9,20 @@ import type { Mount } from './openapi.ts'
 import type { Idempotency } from './idempotency.ts'
 
 /**
- * One operation of the API as data: the role that it needs, what it takes, does and returns. A request is checked before
+ * One operation of the API as data: the role that it needs, what it takes, does and returns. A request is checked
+ * before
  * `handle` runs, so a refused request changes nothing.
  */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export type Call<Q = Record<string, unknown>, B = Record<string, unknown>> = {
-  req: Request
-  res: Response
-  auth: Auth
+  req: Request,
+  res: Response,
+  auth: Auth,
   /** of a path with `:id`, else 0 */
-  id: number
-  query: Q
-  body: B
+  id: number,
+  query: Q,
+  body: B,
   /** the one of `produces` that the caller wants most */
   type: string
 }
@@ -31,46 +32,54 @@ export type Reply = { status?: number, headers?: Record<string, string>, body: u
 
 export type Operation<Q extends ZodObject = ZodObject, B extends ZodObject = ZodObject> = {
   /** of the method that a generated client has for it */
-  name: string
-  summary: string
+  name: string,
+  summary: string,
   /** Markdown */
-  description?: string
+  description?: string,
   /** the least one that may ask for it; null: anybody */
-  role: Role | null
+  role:
+    | Role
+    | null,
   /** what it is, where no session may have it: what it gives would outlast the session */
-  byToken?: string
+  byToken?: string,
   /** the same on the command line */
-  cli?: string | Record<string, string>
+  cli?:
+    | string
+    | Record<string, string>,
   /** its parameters other than `id` */
-  path?: Record<string, Schema>
+  path?: Record<string, Schema>,
   /** that it reads */
-  headers?: Record<string, Schema>
-  query?: Q
-  body?: B
+  headers?: Record<string, Schema>,
+  query?: Q,
+  body?: B,
   /** 64 KiB unless said otherwise */
-  largestBodyBytes?: number
+  largestBodyBytes?: number,
   /** the media type of a body that `handle` reads itself, as it comes, from `req` */
-  takes?: string
+  takes?: string,
   /** as the document has it, where `handle` checks more than `body` says */
-  shownBody?: Schema
+  shownBody?: Schema,
   /** of its answer, 200 unless said otherwise */
-  status?: number
+  status?: number,
   /** whether its answer says where what it has made is */
-  location?: boolean
+  location?: boolean,
   /** whether its answer has an ETag */
-  hasTag?: boolean
+  hasTag?: boolean,
   /** whether its answer holds a secret */
-  isSecret?: boolean
-  /** media types, the preferred one first; JSON unless said otherwise. None: always the same, whatever a caller accepts */
-  produces?: string[]
+  isSecret?: boolean,
+  /**
+   * media types, the preferred one first; JSON unless said otherwise. None: always the same, whatever a caller accepts
+   */
+  produces?: string[],
   /** by media type, where it is not JSON alone */
-  answer: Schema | Record<string, Schema>
+  answer:
+    | Schema
+    | Record<string, Schema>,
   /** answers with another status, by media type */
-  others?: Record<number, Record<string, Schema>>
+  others?: Record<number, Record<string, Schema>>,
   /** whether another deck does it, and answers the same to the same request itself */
-  isPassedOn?: boolean
+  isPassedOn?: boolean,
   /** beside those that any operation may have */
-  problems?: readonly ErrorCode[]
+  problems?: readonly ErrorCode[],
   /** undefined: it has answered itself */
   handle: (call: Call<z.infer<Q>, z.infer<B>>) => Reply | undefined | Promise<Reply | undefined>
 }
@@ -80,12 +89,13 @@ export type Resource = Partial<Record<Method, Operation>>
 const JSON_TYPE = 'application/json'
 const BODY_LIMIT_BYTES = 64 * 1024
 
-// Not strict: a body such as `3` is valid JSON of the wrong shape, which is another error. Not inflated: 64 KiB means 64 KiB.
+// Not strict: a body such as `3` is valid JSON of the wrong shape, which is another error. Not inflated: 64 KiB means
+// 64 KiB.
 const jsonReader = (limit: number) => promisify(express.json({ limit, strict: false, inflate: false, type: JSON_TYPE }))
 const readJson = jsonReader(BODY_LIMIT_BYTES)
 
 /** Exists for its types: `handle` gets what `query` and `body` describe. */
-export function operation <Q extends ZodObject, B extends ZodObject>(operation: Operation<Q, B>): Operation {
+export function operation<Q extends ZodObject, B extends ZodObject> (operation: Operation<Q, B>): Operation {
   return operation
 }
 
@@ -100,7 +110,8 @@ export function routeOperations (groups: Mount['groups'], { idempotency }: { ide
 async function answerRequest (resource: Resource, req: Request, res: Response, idempotency: Idempotency) {
   const operation = operationFor(resource, req.method)
   if (operation.role !== null) requireRole(req.auth, operation.role)
-  if (operation.byToken && req.auth?.via !== 'token') throw new DeckError('forbidden', `${operation.byToken} requires a token, not a session`)
+  if (operation.byToken && req.auth?.via !== 'token')
+    throw new DeckError('forbidden', `${operation.byToken} requires a token, not a session`)
   const call: Call = {
     req,
     res,
@@ -112,9 +123,10 @@ async function answerRequest (resource: Resource, req: Request, res: Response, i
     body: await bodyOf(operation, req, res)
   }
   const runOperation = async () => operation.handle(call)
-  const reply = await (req.method === 'POST' && !operation.isPassedOn
-    ? idempotency.once(call, operation, runOperation)
-    : runOperation())
+  const reply =
+    await (req.method === 'POST' && !operation.isPassedOn
+      ? idempotency.once(call, operation, runOperation)
+      : runOperation())
   if (!reply || res.destroyed) return
   res.status(reply.status ?? operation.status ?? 200).set(reply.headers ?? {}).json(reply.body)
 }
@@ -123,11 +135,10 @@ async function answerRequest (resource: Resource, req: Request, res: Response, i
 export function requireRole (auth: Auth | null | undefined, role: Role): asserts auth is Auth {
   if (!auth) throw new DeckError('unauthenticated', 'Sign in, or send a token')
   if (roleAllows(auth.role, role)) return
-  throw new DeckError(
-    'forbidden',
-    `This needs the role ${role}, and ${auth.actor} is ${auth.role}${auth.bound ? `: ${auth.bound}` : ''}`,
-    { details: { role } }
-  )
+  throw new DeckError('forbidden',
+    `This needs the role ${role}, and ${auth.actor} is ${auth.role}${auth.bound ? `: ${auth.bound}` : ''}`, {
+    details: { role }
+  })
 }
 
 /**
@@ -135,7 +146,9 @@ export function requireRole (auth: Auth | null | undefined, role: Role): asserts
  * @throws {DeckError} forbidden
  */
 export function refuseLimited ({ apps, actor }: Pick<Auth, 'apps' | 'actor'>, what: string) {
-  if (apps) throw new DeckError('forbidden', `Whoever ${what} needs a role for all apps, and ${actor} has one for ${apps.join(', ')}`)
+  if (apps)
+    throw new DeckError('forbidden',
+      `Whoever ${what} needs a role for all apps, and ${actor} has one for ${apps.join(', ')}`)
 }
 
 function operationFor (resource: Resource, method: string): Operation {
@@ -150,7 +163,8 @@ function negotiateType (req: Request, produces: string[]) {
   if (produces.length === 0) return ''
   const type = req.accepts(produces)
   if (type) return type
-  throw new DeckError('not-acceptable', `Accept: expected ${produces.join(' or ')}, received ${JSON.stringify(String(req.headers.accept).slice(0, 100))}`)
+  throw new DeckError('not-acceptable',
+    `Accept: expected ${produces.join(' or ')}, received ${JSON.stringify(String(req.headers.accept).slice(0, 100))}`)
 }
 
 async function bodyOf (operation: Operation, req: Request, res: Response) {
@@ -173,10 +187,10 @@ function acceptStream (type: string, req: Request) {
 /** @throws {DeckError} unsupported-media-type */
 function checkType (req: Request, type: string) {
   if (req.is(type)) return
-  throw new DeckError(
-    'unsupported-media-type',
-    `Content-Type: expected ${type}, received ${JSON.stringify(String(req.headers['content-type'] ?? '').slice(0, 100))}`
-  )
+  throw new DeckError('unsupported-media-type',
+    `Content-Type: expected ${type}, received ${
+      JSON.stringify(String(req.headers['content-type'] ?? '').slice(0, 100))
+    }`)
 }
 
 function hasBody ({ headers }: Request) {

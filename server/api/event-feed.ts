@@ -9,38 +9,32 @@ import type { Deck } from '../deck.ts'
 import type { History } from '../../db/history.ts'
 
 /**
- * Streams events as they happen. With Last-Event-ID a reader first gets what it missed. A reader that is too slow is cut
- * off and can come back this way.
+ * Streams events as they happen. With Last-Event-ID a reader first gets what it missed. A reader that is too slow is
+ * cut off and can come back this way.
  */
 
 const MAX_REPLAY = 10_000
 const REPLAY_SLICE = 100
 const MAX_UNSENT_BYTES = 1024 * 1024
 
-export function eventFeedResources ({ deck, history }: {
-  deck: Pick<Deck, 'events'>
-  history: Pick<History, 'event'>
-}, stream: StreamParts): Record<string, Resource> {
+export function eventFeedResources ({ deck, history }: { deck: Pick<Deck, 'events'>, history: Pick<History, 'event'> },
+  stream: StreamParts): Record<string, Resource>
+{
   return {
     '/events/stream': {
-      GET: operation({
-        name: 'followEvents',
-        summary: 'Streams events as they happen, as server-sent events with ids',
-        description: 'Each `data` is an Event. `Last-Event-ID` continues where a reader has stopped.',
-        role: 'viewer',
-        headers: { 'Last-Event-ID': z.string().regex(/^\d{0,15}$/).optional().describe('the id of the last event that was read') },
-        problems: ['invalid-id'],
-        produces: [EVENT_STREAM],
-        answer: { [EVENT_STREAM]: serverSentEvent('an Event', ['message']) },
-        async handle (call) {
-          admitStream(call, stream)
-          const after = lastEventId(call.req.headers['last-event-id'])
-          const feed = openFeed(call)
-          if (after !== null) await replayEvents(after, feed)
-          feed.goLive()
-          return undefined
-        }
-      })
+      GET: operation({ name: 'followEvents', summary: 'Streams events as they happen, as server-sent events with ids',
+        description: 'Each `data` is an Event. `Last-Event-ID` continues where a reader has stopped.', role: 'viewer',
+        headers: {
+          'Last-Event-ID': z.string().regex(/^\d{0,15}$/).optional().describe('the id of the last event that was read')
+        }, problems: ['invalid-id'], produces: [EVENT_STREAM],
+        answer: { [EVENT_STREAM]: serverSentEvent('an Event', ['message']) }, async handle (call) {
+        admitStream(call, stream)
+        const after = lastEventId(call.req.headers['last-event-id'])
+        const feed = openFeed(call)
+        if (after !== null) await replayEvents(after, feed)
+        feed.goLive()
+        return undefined
+      } })
     }
   }
 
@@ -53,7 +47,9 @@ export function eventFeedResources ({ deck, history }: {
       else sendEvent(event)
     })
     res.once('close', unsubscribe)
-    return { res, write, send: sendEvent, isOpen, goLive () { isLive = true } }
+    return { res, write, send: sendEvent, isOpen, goLive () {
+      isLive = true
+    } }
 
     function sendEvent (event: DeckEvent) {
       write(`id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`)
@@ -96,5 +92,6 @@ function waitForDrain (res: ServerResponse): Promise<void> {
 function lastEventId (header: string | string[] | undefined): number | null {
   if (header === undefined || header === '') return null
   if (/^\d{1,15}$/.test(String(header))) return Number(header)
-  throw new DeckError('invalid-id', `Last-Event-ID: expected the id of an event, received ${JSON.stringify(String(header).slice(0, 60))}`)
+  throw new DeckError('invalid-id',
+    `Last-Event-ID: expected the id of an event, received ${JSON.stringify(String(header).slice(0, 60))}`)
 }

@@ -9,7 +9,10 @@ export function exampleOf (schema: Schema, components: Record<string, Schema>): 
   if ($ref) return exampleOf(components[$ref.slice($ref.lastIndexOf('/') + 1)], components)
   if (anyOf) return exampleOf(anyOf.find((each) => each.type !== 'null') ?? {}, components)
   if (type === 'array') return [exampleOf(schema.items ?? {}, components)]
-  if (type === 'object') return Object.fromEntries(Object.entries(schema.properties ?? {}).map(([key, each]) => [key, exampleOf(each, components)]))
+  if (type === 'object')
+    return Object.fromEntries(
+      Object.entries(schema.properties ?? {}).map(([key, each]) => [key, exampleOf(each, components)])
+    )
   return simplestValue(schema)
 }
 

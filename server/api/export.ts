@@ -10,8 +10,8 @@ import type { History } from '../../db/history.ts'
 import type { Log } from '../system/log.ts'
 
 /**
- * The history as a file. It is read in slices, to spare the event loop and the memory of the master. A slow reader slows
- * down the reading of the database by backpressure.
+ * The history as a file. It is read in slices, to spare the event loop and the memory of the master. A slow reader
+ * slows down the reading of the database by backpressure.
  */
 
 export const CSV_TYPE = 'text/csv'
@@ -21,58 +21,52 @@ const SLICE = 200
 // An event may hold a stack of many kilobytes, so a slice is also limited by size.
 const CHUNK_CHARS = 64 * 1024
 
-const COLUMNS: readonly (keyof DeckEvent)[] = Object.freeze(['id', 'at', 'type', 'cause', 'slot', 'worker', 'pid', 'release', 'rollout',
-  'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'])
+const COLUMNS: readonly (keyof DeckEvent)[] = Object.freeze(['id', 'at', 'type', 'cause', 'slot', 'worker', 'pid',
+  'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'])
 
-const FORMATS: Readonly<Record<string, { head: string, line: (event: DeckEvent) => string, file: string }>> = Object.freeze({
-  [CSV_TYPE]: {
-    head: `${COLUMNS.join(',')}\r\n`,
-    line: (event) => `${COLUMNS.map((column) => csvCell(event[column])).join(',')}\r\n`,
-    file: 'clusterdeck-events.csv'
-  },
-  [NDJSON_TYPE]: {
-    head: '',
-    line: (event) => `${JSON.stringify(event)}\n`,
-    file: 'clusterdeck-events.ndjson'
-  }
-})
+const FORMATS: Readonly<Record<string, { head: string, line: (event: DeckEvent) => string, file: string }>> = Object
+  .freeze({
+    [CSV_TYPE]: { head: `${COLUMNS.join(',')}\r\n`, line: (event) =>
+      `${COLUMNS.map((column) => csvCell(event[column])).join(',')}\r\n`, file: 'clusterdeck-events.csv' },
+    [NDJSON_TYPE]: { head: '', line: (event) =>
+      `${JSON.stringify(event)}\n`, file: 'clusterdeck-events.ndjson' }
+  })
 
 /** Ends when everything is sent or the caller has gone. */
 export async function sendExport ({ history, query, type, req, res, log }: {
-  history: Pick<History, 'page'>
+  history: Pick<History, 'page'>,
   /** `limit`: at most so many in all */
-  query: EventQuery
-  type: string
-  req: Request
-  res: Response
+  query: EventQuery,
+  type: string,
+  req: Request,
+  res: Response,
   log: Pick<Log, 'warn'>
 }): Promise<undefined> {
   const format = FORMATS[type]
   // The first slice is read before the status line is sent, so that a failure still gets its own status.
   const first = history.page({ ...query, limit: Math.min(SLICE, query.limit ?? SLICE) })
-  res.set({
-    'Content-Type': `${type}; charset=utf-8`,
-    'Content-Disposition': `attachment; filename="${format.file}"`
-  })
+  res.set({ 'Content-Type': `${type}; charset=utf-8`, 'Content-Disposition': `attachment; filename="${format.file}"` })
   if (req.method === 'HEAD') {
     res.end()
     return
   }
   try {
-    await pipeline(Readable.from(exportChunks({ history, query, type, first }), { objectMode: false, highWaterMark: 1 }), res)
+    await pipeline(
+      Readable.from(exportChunks({ history, query, type, first }), { objectMode: false, highWaterMark: 1 }),
+      res
+    )
   } catch (error) {
     // The connection is cut then, so the reader sees that the file is not whole.
-    if (errorCode(error) !== 'ERR_STREAM_PREMATURE_CLOSE') log.warn({ err: error }, 'an export of the history ended early')
+    if (errorCode(error) !== 'ERR_STREAM_PREMATURE_CLOSE')
+      log.warn({ err: error }, 'an export of the history ended early')
   }
 }
 
 /** Yields the text of an export, a part in each turn of the event loop. */
-export async function * exportChunks ({ history, query, type, first }: {
-   history: Pick<History, 'page'>,
-   query: EventQuery,
-   type: string,
-   first: { items: DeckEvent[], next: string | null }
- }) {
+export async function* exportChunks (
+  { history, query, type, first }: { history: Pick<History, 'page'>, query: EventQuery, type: string,
+    first: { items: DeckEvent[], next: string | null } }
+) {
   const format = FORMATS[type]
   let left = query.limit ?? Infinity
   let page = first
@@ -88,7 +82,7 @@ export async function * exportChunks ({ history, query, type, first }: {
   }
 }
 
-function * toChunks (events: DeckEvent[], line: (event: DeckEvent) => string) {
+function* toChunks (events: DeckEvent[], line: (event: DeckEvent) => string) {
   let chunk = ''
   for (const event of events) {
     chunk += line(event)

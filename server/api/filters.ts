@@ -25,29 +25,21 @@ export const PAGE_QUERY = z.strictObject(pagingFields(100))
 export const RELEASE = textParam('a release such as r12', RELEASE_ID)
 
 export function eventFilters (now: () => number) {
-  return {
-    q: q.describe('1 to 100 characters of a message'),
-    type: z.string().max(1000).regex(TYPES).transform(toTypes).optional()
-      .describe('event types such as worker.exited, worker.exited:crash (with that cause), worker.* or problems, separated by commas'),
-    cause: textParam('a cause such as out-of-memory', /^[a-z][a-z-]{0,63}$/),
-    slot: integerParam(1, ANY_NUMBER),
-    worker: integerParam(1, ANY_NUMBER),
-    release: RELEASE,
-    rollout: integerParam(1, ANY_NUMBER),
-    since: timeParam(now),
-    until: timeParam(now)
-  }
+  return { q: q.describe('1 to 100 characters of a message'),
+    type: z.string().max(1000).regex(TYPES).transform(toTypes).optional().describe(
+      'event types such as worker.exited, worker.exited:crash (with that cause), worker.* or problems, separated by commas'
+    ), cause: textParam('a cause such as out-of-memory', /^[a-z][a-z-]{0,63}$/), slot: integerParam(1, ANY_NUMBER),
+    worker: integerParam(1, ANY_NUMBER), release: RELEASE, rollout: integerParam(1, ANY_NUMBER), since: timeParam(now),
+    until: timeParam(now) }
 }
 
-export const CRASH_SORT = z.enum(['last', 'count', 'first']).optional().describe('"last" (seen, the default), "count" or "first" (seen), the highest first')
+export const CRASH_SORT = z.enum(['last', 'count', 'first']).optional().describe(
+  '"last" (seen, the default), "count" or "first" (seen), the highest first'
+)
 
 export function crashFilters (now: () => number) {
-  return {
-    state: z.enum(['open', 'resolved', 'muted']).optional().describe('"open", "resolved" or "muted"'),
-    q: q.describe('1 to 100 characters of a message or a stack'),
-    release: RELEASE,
-    since: timeParam(now)
-  }
+  return { state: z.enum(['open', 'resolved', 'muted']).optional().describe('"open", "resolved" or "muted"'),
+    q: q.describe('1 to 100 characters of a message or a stack'), release: RELEASE, since: timeParam(now) }
 }
 
 function toTypes (text: string) {

@@ -16,33 +16,35 @@ const ARRIVED = Object.freeze({ forward: ['succeeded'], back: ['reverted', 'pend
 const GOES_BACK = Object.freeze(['rolling-back', 'rolled-back'])
 const VERSION = /^v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[\w.-]+)?/
 
-/**
- * @param rollout the last one
- * @returns by member; whoever has what it should have is not in it
- */
+/** `rollout`: the last one. Returns by member; whoever has what it should have is not in it. */
 export function marksOf (members: Member[], rollout: FleetRollout | null): Map<string, Mark> {
   const marks: Map<string, Mark> = new Map()
   for (const ofApp of groupsOf(members, ({ app }) => app)) {
     const target = targetOf(ofApp, rollout)
-    const isDeployed = rollout !== null && isBetween(rollout) && ofApp.some(({ member }) => rollout.turns[member]?.state === 'succeeded')
+    const isDeployed = rollout !== null && isBetween(rollout) &&
+      ofApp.some(({ member }) => rollout.turns[member]?.state === 'succeeded')
     for (const member of ofApp) {
-      const mark = (target && markOf(member, target)) ?? (isDeployed && owesTurn(member, rollout)
-        ? behindMark(`Rollout ${rollout.id} of the fleet has not reached it`)
-        : null)
+      const mark = (target && markOf(member, target)) ??
+        (isDeployed && owesTurn(member, rollout)
+          ? behindMark(`Rollout ${rollout.id} of the fleet has not reached it`)
+          : null)
       if (mark) marks.set(member.member, mark)
     }
   }
   return marks
 }
 
-/** @param members of one app */
+/** `members`: of one app */
 function targetOf (members: Member[], rollout: FleetRollout | null): Target | null {
   const known = members.filter(({ code }) => code && (code.commit ?? code.version) !== null)
   const arrived = rollout && rollout.kind !== 'restart'
-    ? known.filter(({ member }) => ARRIVED[GOES_BACK.includes(rollout.state) ? 'back' : 'forward'].includes(rollout.turns[member]?.state))
+    ? known.filter(({ member }) =>
+      ARRIVED[GOES_BACK.includes(rollout.state) ? 'back' : 'forward'].includes(rollout.turns[member]?.state)
+    )
     : []
   const codesOf = (of: Member[]) => of.flatMap(({ code }) => code ?? [])
-  if (arrived.length > 0) return { code: mostCommonCode(codesOf(arrived)).code, text: `what rollout ${rollout?.id} of the fleet brought` }
+  if (arrived.length > 0)
+    return { code: mostCommonCode(codesOf(arrived)).code, text: `what rollout ${rollout?.id} of the fleet brought` }
   const newest = newestOf(codesOf(known))
   if (newest) return { code: newest, text: 'the highest version of this app' }
   if (known.length === 0) return null
@@ -57,14 +59,14 @@ function newestOf (codes: Code[]): Code | null {
   return codes.toSorted((one, other) => compareVersions(String(other.version), String(one.version)))[0]
 }
 
-/** @param codes at least one */
+/** `codes`: at least one */
 function mostCommonCode (codes: Code[]): { code: Code, isTied: boolean } {
   const [first, second] = groupsOf(codes, ({ commit, version }) => commit ?? `v${version}`)
   return { code: first[0], isTied: first.length === second?.length }
 }
 
 /** @returns those with one key together, the most first */
-export function groupsOf <T>(items: T[], keyOf: (item: T) => string): T[][] {
+export function groupsOf<T> (items: T[], keyOf: (item: T) => string): T[][] {
   const groups: Map<string, T[]> = new Map()
   for (const item of items) {
     const group = groups.get(keyOf(item))
@@ -97,7 +99,7 @@ function owesTurn ({ member, release, code }: Member, { turns, absent }: FleetRo
   return turn ? turn.state !== 'succeeded' && (turn.from === null || turn.from === release) : absent.includes(member)
 }
 
-/** @param rollout whether it brings code, and does not take it back */
+/** `rollout`: whether it brings code, and does not take it back */
 function isBetween ({ kind, state }: FleetRollout) {
   return kind !== 'restart' && !GOES_BACK.includes(state)
 }

@@ -13,22 +13,17 @@ import type { Person } from '../fleet/rpc-client.ts'
 const MAX_LINES = 200
 
 export type FleetLogLine = z.infer<typeof LINE>
-const LINE = z.strictObject({
-  member: z.string(),
-  slot: COUNT.describe('0: a standby worker, or one that was'),
-  stream: z.enum(STREAMS),
-  text: z.string().describe('cut after 4000 characters'),
+const LINE = z.strictObject({ member: z.string(), slot: COUNT.describe('0: a standby worker, or one that was'),
+  stream: z.enum(STREAMS), text: z.string().describe('cut after 4000 characters'),
   arrivedAt: TIME.nullable().describe('about when it was written, by the clock of that host; null: not known'),
-  place: z.string().describe('where it begins in the logs of that member')
-}).meta({ id: 'FleetLogLine' })
+  place: z.string().describe('where it begins in the logs of that member') }).meta({ id: 'FleetLogLine' })
 
 export type FleetLogLines = z.infer<typeof LIST>
-const LIST = z.strictObject({
-  ...ASKED,
-  cut: z.array(z.string()).describe('members that had no time to search all their files'),
-  items: z.array(LINE),
-  next: TIME.nullable().describe('the `until` of the page before this one; null: there is none')
-}).meta({ id: 'FleetLogLines' })
+const LIST = z.strictObject({ ...ASKED,
+  cut: z.array(z.string()).describe('members that had no time to search all their files'), items: z.array(LINE),
+  next: TIME.nullable().describe('the `until` of the page before this one; null: there is none') }).meta({
+    id: 'FleetLogLines'
+  })
 
 export function fleetLogFilters (now: () => number) {
   const { q, level, since, until } = lineFilters(now)
@@ -38,18 +33,15 @@ export function fleetLogFilters (now: () => number) {
 export function fleetLogResources ({ deck, now }: { deck: FleetDeck, now: () => number }): Record<string, Resource> {
   return {
     '/fleet/logs': {
-      GET: operation({
-        name: 'listFleetLogLines',
+      GET: operation({ name: 'listFleetLogLines',
         summary: 'Returns the newest lines of the app\'s output on all members, or the matching ones, oldest first',
-        description: 'Each member has 6 seconds to search its own files, and its clock says when a line was written. With `around`, half of the lines ' +
-          'are before that time and half after it. While NATS is away only this host answers.',
-        role: 'viewer',
+        description:
+          'Each member has 6 seconds to search its own files, and its clock says when a line was written. With `around`, half of the lines ' +
+          'are before that time and half after it. While NATS is away only this host answers.', role: 'viewer',
         cli: 'clusterdeck fleet logs',
         query: z.strictObject({ ...fleetLogFilters(now), lines: integerParam(1, MAX_LINES) }),
-        problems: ['no-fleet', 'fleet-away', 'not-found'],
-        answer: LIST,
-        handle: async ({ query, auth }) => ({ body: await fleetLines(deck, query, auth) })
-      })
+        problems: ['no-fleet', 'fleet-away', 'not-found'], answer: LIST,
+        handle: async ({ query, auth }) => ({ body: await fleetLines(deck, query, auth) }) })
     }
   }
 }

@@ -4,24 +4,24 @@ import { codeText } from './fleet-builds.ts'
 import type { AppFleet as Fleet, Wanted } from '../fleet/app-fleet.ts'
 import type { Person } from '../fleet/rpc-client.ts'
 
-/** What a rollout over the fleet would do: which host has its turn when and gets what, and which are left out. Nothing is changed. */
+/**
+ * What a rollout over the fleet would do: which host has its turn when and gets what, and which are left out. Nothing
+ * is changed.
+ */
 export type FleetPreview = z.infer<typeof FLEET_PREVIEW>
 export type PreviewedHost = FleetPreview['batches'][number][number]
 
-const HOST = z.strictObject({
-  member: z.string(),
+const HOST = z.strictObject({ member: z.string(),
   release: z.string().nullable().describe('which runs now, as its host calls it'),
   code: z.string().describe('which runs now'),
-  becomes: z.string().nullable().describe('what it would run, as its host says; null: it was not asked, or did not say'),
-  problem: z.string().nullable().describe('why its turn would fail')
-})
+  becomes: z.string().nullable().describe(
+    'what it would run, as its host says; null: it was not asked, or did not say'
+  ), problem: z.string().nullable().describe('why its turn would fail') })
 
-export const FLEET_PREVIEW = z.strictObject({
-  kind: z.enum(['restart', 'deploy', 'rollback']),
+export const FLEET_PREVIEW = z.strictObject({ kind: z.enum(['restart', 'deploy', 'rollback']),
   batches: z.array(z.array(HOST)).describe('in the order of their turns'),
   leftOut: z.array(z.strictObject({ member: z.string(), reason: z.string() })),
-  refusals: z.array(z.string()).describe('why it would be refused as a whole')
-}).meta({ id: 'FleetPreview' })
+  refusals: z.array(z.string()).describe('why it would be refused as a whole') }).meta({ id: 'FleetPreview' })
 
 /** More are not asked; what the first ones say is what matters. */
 const MOST_ASKED = 20
@@ -33,12 +33,8 @@ const commits = z.object({ items: z.array(z.unknown()).max(1000), hasMore: z.boo
 const number = z.int().min(0)
 /** The answer of another host, of which only this is read. */
 const ANSWER = z.object({
-  release: z.object({
-    id: text,
-    isNew: z.boolean(),
-    package: z.object({ version: text.nullish() }).nullish(),
-    git: z.object({ commit: text, isDirty: z.boolean().nullish() }).nullish()
-  }).nullable(),
+  release: z.object({ id: text, isNew: z.boolean(), package: z.object({ version: text.nullish() }).nullish(),
+    git: z.object({ commit: text, isDirty: z.boolean().nullish() }).nullish() }).nullable(),
   commits: z.object({ added: commits, removed: commits }).nullish(),
   files: z.object({ changed: number, added: number, removed: number }).nullish(),
   refusals: z.array(z.object({ message: text })).max(50)
@@ -53,14 +49,21 @@ export async function previewFleetRollout (fleet: Fleet, wanted: Wanted, person:
     const said = asked.has(member) ? await askHost(fleet, member, { wanted, person }) : { becomes: null, problem: null }
     return { member, release: known?.release ?? null, code: codeText(known?.code ?? null), ...said }
   }
-  return { kind: wanted.kind, batches: await Promise.all(batches.map((batch) => Promise.all(batch.map(toHost)))), leftOut, refusals }
+  return { kind: wanted.kind, batches: await Promise.all(batches.map((batch) => Promise.all(batch.map(toHost)))),
+    leftOut, refusals }
 }
 
-async function askHost (fleet: Fleet, member: string, { wanted: { kind, path, digest, release }, person }: { wanted: Wanted, person: Person }): Promise<Pick<PreviewedHost, 'becomes' | 'problem'>> {
+async function askHost (fleet: Fleet, member: string,
+  { wanted: { kind, path, digest, release }, person }: { wanted: Wanted, person: Person }
+): Promise<Pick<PreviewedHost, 'becomes' | 'problem'>> {
   if (kind === 'restart') return { becomes: 'the same release', problem: null }
   if (digest !== undefined) return { becomes: 'the folder that was pushed', problem: null }
   try {
-    const found = ANSWER.safeParse(await fleet.obtain(member, { method: 'POST', path: '/rollouts/preview', body: { kind, path, release } }, person, { withinMs: WITHIN_MS })).data
+    const found =
+      ANSWER.safeParse(
+        await fleet.obtain(member, { method: 'POST', path: '/rollouts/preview', body: { kind, path, release } }, person,
+          { withinMs: WITHIN_MS })
+      ).data
     if (!found) return { becomes: null, problem: null }
     const refusals = found.refusals.map(({ message }) => message)
     return { becomes: becomesText(found), problem: refusals.length > 0 ? refusals.join('; ') : null }
@@ -75,13 +78,18 @@ function becomesText ({ release, commits, files }: z.infer<typeof ANSWER>): stri
   if (!release) return null
   const { git } = release
   const differing = files ? files.changed + files.added + files.removed : null
-  const counted = ({ items, hasMore }: { items: unknown[], hasMore: boolean }, what: string) => items.length > 0 ? `${items.length}${hasMore ? ' or more' : ''} ${what} ${items.length === 1 ? 'commit' : 'commits'}` : null
-  const facts = [
-    release.package?.version,
-    git && `${git.commit.slice(0, 10)}${git.isDirty ? '+' : ''}`,
-    commits && counted(commits.added, 'new'),
-    commits && counted(commits.removed, 'removed'),
-    differing === null ? null : differing === 0 ? 'no file differs' : differing === 1 ? '1 file differs' : `${differing} files differ`
-  ].filter(Boolean)
+  const counted = ({ items, hasMore }: { items: unknown[], hasMore: boolean }, what: string) =>
+    items.length > 0
+      ? `${items.length}${hasMore ? ' or more' : ''} ${what} ${items.length === 1 ? 'commit' : 'commits'}`
+      : null
+  const facts = [release.package?.version, git && `${git.commit.slice(0, 10)}${git.isDirty ? '+' : ''}`,
+    commits && counted(commits.added, 'new'), commits && counted(commits.removed, 'removed'),
+    differing === null
+      ? null
+      : differing === 0
+      ? 'no file differs'
+      : differing === 1
+      ? '1 file differs'
+      : `${differing} files differ`].filter(Boolean)
   return `${release.id}${release.isNew ? ', new' : ''}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}`
 }

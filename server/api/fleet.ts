@@ -18,10 +18,11 @@ export type FleetDeck = Pick<Deck, 'fleet'> & Partial<Pick<Deck, 'joinsFleet'>>
 
 export const NAME = z.string().regex(MEMBER_NAME).describe('the name of a member')
 
-const DIGEST = z.string()
-  .regex(/^sha256:[0-9a-f]{64}$/)
-  .meta({ description: 'sha256: and 64 hex digits', examples: [`sha256:${'0123456789abcdef'.repeat(4)}`] })
-const PUSHED = z.object({ digest: DIGEST, bytes: COUNT, pushedAt: z.string(), actor: z.string().nullable() }).meta({ id: 'PushedRelease' })
+const DIGEST = z.string().regex(/^sha256:[0-9a-f]{64}$/).meta({ description: 'sha256: and 64 hex digits',
+  examples: [`sha256:${'0123456789abcdef'.repeat(4)}`] })
+const PUSHED = z.object({ digest: DIGEST, bytes: COUNT, pushedAt: z.string(), actor: z.string().nullable() }).meta({
+  id: 'PushedRelease'
+})
 const ARCHIVE_TYPE = 'application/gzip'
 
 /** At most a week. */
@@ -37,7 +38,9 @@ export const WANTED = z.strictObject({
   digest: DIGEST.optional().describe('sha256: and 64 hex digits'),
   release: z.string().max(50).optional().describe('the release to roll back to'),
   note: z.string().max(1000).optional().describe('a text of at most 1000 characters'),
-  batch: z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)]).optional().describe('a number of members from 1 or a share such as "25%"'),
+  batch: z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)]).optional().describe(
+    'a number of members from 1 or a share such as "25%"'
+  ),
   pauseMs: z.int().min(0).max(MAX_WAIT_MS).optional().describe(`milliseconds from 0 to ${MAX_WAIT_MS}`),
   deadlineMs: z.int().min(1000).max(MAX_WAIT_MS).optional().describe(`milliseconds from 1000 to ${MAX_WAIT_MS}`),
   order: z.string().max(60).optional().describe('a label'),
@@ -58,123 +61,94 @@ export function summaryOf ({ turns, batches, timeline, ...rollout }: FleetRollou
 export function fleetResources ({ deck }: { deck: Deck }): Record<string, Resource> {
   return {
     '/fleet': {
-      GET: operation({
-        name: 'getFleet',
-        summary: 'Returns the members of the fleet that have the app, and its newest rollout',
-        role: 'viewer',
-        cli: 'clusterdeck fleet',
-        problems: ['no-fleet', 'fleet-away'],
-        answer: FLEET,
-        handle: async () => ({ body: withMarks(await fleetOf(deck).look()) })
-      })
+      GET: operation({ name: 'getFleet',
+        summary: 'Returns the members of the fleet that have the app, and its newest rollout', role: 'viewer',
+        cli: 'clusterdeck fleet', problems: ['no-fleet', 'fleet-away'], answer: FLEET,
+        handle: async () => ({ body: withMarks(await fleetOf(deck).look()) }) })
     },
     '/fleet/members/:member': {
-      DELETE: forgetOperation({ name: 'forgetMember', summary: 'Forgets a host of the fleet that will not come back, with all of its apps', cli: 'clusterdeck fleet forget web-3' }, () => fleetOf(deck))
+      DELETE: forgetOperation({ name: 'forgetMember',
+        summary: 'Forgets a host of the fleet that will not come back, with all of its apps',
+        cli: 'clusterdeck fleet forget web-3' }, () => fleetOf(deck))
     },
     '/fleet/rollouts': {
-      GET: operation({
-        name: 'listFleetRollouts',
+      GET: operation({ name: 'listFleetRollouts',
         summary: 'Lists the last rollouts of the app over the fleet, newest first, without the turns of their members',
-        role: 'viewer',
-        problems: ['no-fleet', 'fleet-away'],
-        answer: listOf(FLEET_ROLLOUT_SUMMARY),
-        handle: async () => ({ body: { items: (await rolloutsOf(fleetOf(deck))).map(summaryOf) } })
-      })
+        role: 'viewer', problems: ['no-fleet', 'fleet-away'], answer: listOf(FLEET_ROLLOUT_SUMMARY),
+        handle: async () => ({ body: { items: (await rolloutsOf(fleetOf(deck))).map(summaryOf) } }) })
     },
     '/fleet/rollouts/:id': {
-      GET: operation({
-        name: 'getFleetRollout',
-        summary: 'Returns one of the last rollouts of the app over the fleet',
-        role: 'viewer',
-        problems: ['no-fleet', 'fleet-away', 'not-found'],
-        answer: FLEET_ROLLOUT,
-        handle: async ({ id }) => ({ body: await rolloutOf(fleetOf(deck), id) })
-      })
+      GET: operation({ name: 'getFleetRollout', summary: 'Returns one of the last rollouts of the app over the fleet',
+        role: 'viewer', problems: ['no-fleet', 'fleet-away', 'not-found'], answer: FLEET_ROLLOUT,
+        handle: async ({ id }) => ({ body: await rolloutOf(fleetOf(deck), id) }) })
     },
     '/fleet/rollout': {
-      POST: operation({
-        name: 'startFleetRollout',
-        summary: 'Starts a restart, a deploy or a rollback of the app on all members that have it, one batch after the other',
+      POST: operation({ name: 'startFleetRollout',
+        summary:
+          'Starts a restart, a deploy or a rollback of the app on all members that have it, one batch after the other',
         role: 'operator',
-        cli: { deploy: 'clusterdeck fleet deploy', restart: 'clusterdeck fleet restart', rollback: 'clusterdeck fleet rollback' },
-        body: WANTED,
-        status: 202,
-        problems: ['no-fleet', 'fleet-away', 'rollout-running', 'not-found'],
-        answer: FLEET_ROLLOUT,
+        cli: { deploy: 'clusterdeck fleet deploy', restart: 'clusterdeck fleet restart',
+          rollback: 'clusterdeck fleet rollback' }, body: WANTED, status: 202,
+        problems: ['no-fleet', 'fleet-away', 'rollout-running', 'not-found'], answer: FLEET_ROLLOUT,
         async handle ({ body, auth }) {
           checkSource(body)
           if (body.digest !== undefined) checkDigest(body, auth)
           return { body: await fleetOf(deck).begin(body, auth.actor) }
-        }
-      })
+        } })
     },
     '/fleet/rollout/preview': {
-      POST: operation({
-        name: 'previewFleetRollout',
-        summary: 'Returns what a rollout over the fleet would do: which host has its turn when and gets what, and which are left out; it changes nothing',
-        description: 'The first 20 hosts have 3 seconds to say what they would run.',
-        role: 'operator',
-        cli: { deploy: 'clusterdeck fleet deploy --dry-run', restart: 'clusterdeck fleet restart --dry-run', rollback: 'clusterdeck fleet rollback --dry-run' },
-        body: WANTED,
-        problems: ['no-fleet', 'fleet-away'],
-        answer: FLEET_PREVIEW,
-        async handle ({ body, auth }) {
-          checkSource(body)
-          return { body: await previewFleetRollout(fleetOf(deck), body, auth) }
-        }
-      })
+      POST: operation({ name: 'previewFleetRollout',
+        summary:
+          'Returns what a rollout over the fleet would do: which host has its turn when and gets what, and which are left out; it changes nothing',
+        description: 'The first 20 hosts have 3 seconds to say what they would run.', role: 'operator',
+        cli: { deploy: 'clusterdeck fleet deploy --dry-run', restart: 'clusterdeck fleet restart --dry-run',
+          rollback: 'clusterdeck fleet rollback --dry-run' }, body: WANTED, problems: ['no-fleet', 'fleet-away'],
+        answer: FLEET_PREVIEW, async handle ({ body, auth }) {
+        checkSource(body)
+        return { body: await previewFleetRollout(fleetOf(deck), body, auth) }
+      } })
     },
     '/fleet/releases': {
-      GET: operation({
-        name: 'listPushedReleases',
-        summary: 'Lists the folders that were pushed to the fleet for the app, newest first',
-        role: 'admin',
-        problems: ['no-fleet', 'fleet-away'],
-        answer: z.object({ items: z.array(PUSHED) }),
-        handle: async () => ({ body: { items: await fleetOf(deck).pushed() } })
-      }),
-      POST: operation({
-        name: 'pushRelease',
+      GET: operation({ name: 'listPushedReleases',
+        summary: 'Lists the folders that were pushed to the fleet for the app, newest first', role: 'admin',
+        problems: ['no-fleet', 'fleet-away'], answer: z.object({ items: z.array(PUSHED) }),
+        handle: async () => ({ body: { items: await fleetOf(deck).pushed() } }) }),
+      POST: operation({ name: 'pushRelease',
         summary: 'Stores a folder for all members that have the app; a deploy names it by its digest',
-        description: 'The body is the folder of the app as a tar.gz archive of at most 1 GiB. An archive that is already there is not stored again.',
-        role: 'admin',
-        cli: 'fleet deploy --push <folder>',
-        takes: ARCHIVE_TYPE,
-        query: z.strictObject({ digest: DIGEST }),
-        status: 201,
-        problems: ['no-fleet', 'fleet-away'],
+        description:
+          'The body is the folder of the app as a tar.gz archive of at most 1 GiB. An archive that is already there is not stored again.',
+        role: 'admin', cli: 'fleet deploy --push <folder>', takes: ARCHIVE_TYPE,
+        query: z.strictObject({ digest: DIGEST }), status: 201, problems: ['no-fleet', 'fleet-away'],
         answer: PUSHED.extend({ isNew: z.boolean() }).meta({ id: 'PushedReleaseNow' }),
-        handle: async ({ req, query, auth }) => ({ body: await fleetOf(deck).push(query.digest, bytesOf(req), auth.actor) })
-      })
+        handle: async ({ req, query, auth }) => ({
+          body: await fleetOf(deck).push(query.digest, bytesOf(req), auth.actor)
+        }) })
     },
-    ...Object.fromEntries(ORDERS.map((order) => [`/fleet/rollout/${order}`, {
-      POST: operation({
-        name: `${order}FleetRollout`,
-        summary: `${order[0].toUpperCase()}${order.slice(1)}s the rollout of the app over the fleet`,
-        role: 'operator',
-        cli: `clusterdeck fleet ${order}`,
-        problems: ['no-fleet', 'fleet-away', 'rollout-running', 'rollout-ended', 'rollout-state', 'not-found'],
-        answer: FLEET_ROLLOUT,
-        handle: async ({ auth }) => ({ body: await fleetOf(deck).steer(order, auth.actor) })
-      })
-    }]))
+    ...Object.fromEntries(
+      ORDERS.map((
+        order
+      ) => [`/fleet/rollout/${order}`, {
+        POST: operation({ name: `${order}FleetRollout`,
+          summary: `${order[0].toUpperCase()}${order.slice(1)}s the rollout of the app over the fleet`,
+          role: 'operator', cli: `clusterdeck fleet ${order}`,
+          problems: ['no-fleet', 'fleet-away', 'rollout-running', 'rollout-ended', 'rollout-state', 'not-found'],
+          answer: FLEET_ROLLOUT, handle: async ({ auth }) => ({ body: await fleetOf(deck).steer(order, auth.actor) }) })
+      }])
+    )
   }
 }
 
-export function forgetOperation (about: { name: string, summary: string, cli?: string }, fleet: () => Pick<Fleet, 'forget'>): Operation {
-  return operation({
-    ...about,
-    description: 'It is refused while the host reports. If the host comes back, it reports anew.',
-    role: 'operator',
-    path: { member: NAME },
-    problems: ['no-fleet', 'fleet-away', 'not-found', 'not-possible'],
-    answer: z.strictObject({ member: NAME }),
-    async handle ({ req, auth }) {
-      const member = String(req.params.member)
-      await forgetHost(fleet(), member, auth)
-      return { body: { member } }
-    }
-  })
+export function forgetOperation (about: { name: string, summary: string, cli?: string },
+  fleet: () => Pick<Fleet, 'forget'>): Operation
+{
+  return operation({ ...about,
+    description: 'It is refused while the host reports. If the host comes back, it reports anew.', role: 'operator',
+    path: { member: NAME }, problems: ['no-fleet', 'fleet-away', 'not-found', 'not-possible'],
+    answer: z.strictObject({ member: NAME }), async handle ({ req, auth }) {
+    const member = String(req.params.member)
+    await forgetHost(fleet(), member, auth)
+    return { body: { member } }
+  } })
 }
 
 /** @throws {DeckError} forbidden, not-found, not-possible, fleet-away */
@@ -183,7 +157,7 @@ export async function forgetHost (fleet: Pick<Fleet, 'forget'>, member: string, 
   await fleet.forget(member, auth.actor)
 }
 
-/** @param status with who is behind */
+/** `status`: with who is behind */
 function withMarks ({ members, ...status }: FleetStatus) {
   const marks = marksOf(members, status.rollout)
   return { ...status, members: members.map((member) => ({ ...member, mark: marks.get(member.member) ?? null })) }
@@ -192,10 +166,12 @@ function withMarks ({ members, ...status }: FleetStatus) {
 /** @throws {DeckError} invalid-body: it says what the others would not do */
 function checkSource ({ kind, path, release }: { kind: string, path?: string, release?: string }) {
   if (path !== undefined && kind !== 'deploy') {
-    throw new DeckError('invalid-body', `path: expected with kind "deploy" alone, received with ${JSON.stringify(kind)}`)
+    throw new DeckError('invalid-body',
+      `path: expected with kind "deploy" alone, received with ${JSON.stringify(kind)}`)
   }
   if (release !== undefined && kind !== 'rollback') {
-    throw new DeckError('invalid-body', `release: expected with kind "rollback" alone, received with ${JSON.stringify(kind)}`)
+    throw new DeckError('invalid-body',
+      `release: expected with kind "rollback" alone, received with ${JSON.stringify(kind)}`)
   }
 }
 
@@ -206,18 +182,18 @@ function checkSource ({ kind, path, release }: { kind: string, path?: string, re
 function checkDigest ({ kind, path }: { kind: string, path?: string }, auth: Auth) {
   requireRole(auth, 'admin')
   if (kind !== 'deploy' || path !== undefined) {
-    throw new DeckError(
-      'invalid-body',
-      `digest: expected with kind "deploy" and without a path, received with ${path === undefined ? JSON.stringify(kind) : 'one'}`
-    )
+    throw new DeckError('invalid-body',
+      `digest: expected with kind "deploy" and without a path, received with ${
+        path === undefined ? JSON.stringify(kind) : 'one'
+      }`)
   }
 }
 
 /** @throws {DeckError} bad-request */
-async function * bytesOf (req: Request): AsyncGenerator<Buffer> {
+async function* bytesOf (req: Request): AsyncGenerator<Buffer> {
   try {
     // A member that refuses it says why.
-    yield * req.iterator({ destroyOnReturn: false })
+    yield* req.iterator({ destroyOnReturn: false })
   } catch (cause) {
     throw new DeckError('bad-request', 'The body ended too early', { cause })
   }
@@ -227,7 +203,7 @@ async function * bytesOf (req: Request): AsyncGenerator<Buffer> {
  * @template F the fleet of an app, or of a host
  * @throws {DeckError} no-fleet, fleet-away
  */
-export function fleetOf <F>({ fleet, joinsFleet }: { fleet: F | null, joinsFleet?: boolean }): F {
+export function fleetOf<F> ({ fleet, joinsFleet }: { fleet: F | null, joinsFleet?: boolean }): F {
   if (fleet) return fleet
   if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this host is still connecting to NATS')
   throw new DeckError('no-fleet', 'This host is in no fleet: set fleet.servers to the addresses of your NATS servers')

@@ -9,10 +9,12 @@ const DEFAULT_LIMIT = 100
 const MAX_TURNS = 50
 
 /**
- * Reads as many events as requested. A page of the history ends early, to spare the event loop; this reads on in further
- * turns, so that only a long search returns a short page.
+ * Reads as many events as requested. A page of the history ends early, to spare the event loop; this reads on in
+ * further turns, so that only a long search returns a short page.
  */
-export async function fullPage (history: Pick<History, 'page'>, query: EventQuery): Promise<{ items: DeckEvent[], next: string | null }> {
+export async function fullPage (history: Pick<History, 'page'>,
+  query: EventQuery): Promise<{ items: DeckEvent[], next: string | null }>
+{
   const limit = query.limit ?? DEFAULT_LIMIT
   let { items, next } = history.page(query)
   for (let turn = 1; next !== null && items.length < limit && turn < MAX_TURNS; turn++) {
@@ -29,11 +31,8 @@ export function pageAfter (history: Pick<History, 'page'>, query: EventQuery) {
   return readAfter(() => history.page(query), { items: [], next: null })
 }
 
-/**
- * Reads the next part of the same call.
- * @param end where that is no longer kept since then
- */
-export function readAfter <Part>(read: () => Part, end: Part): Part {
+/** Reads the next part of the same call. `end`: where that is no longer kept since then. */
+export function readAfter<Part> (read: () => Part, end: Part): Part {
   try {
     return read()
   } catch (error) {

@@ -12,40 +12,35 @@ export type HostFleet = z.infer<typeof HOST_FLEET>
 export type FleetHostMember = HostFleet['members'][number]
 export type FleetHostApp = FleetHostMember['apps'][number]
 
-const APP = MEMBER
-  .pick({ app: true, state: true, release: true, code: true, workers: true, health: true, vitals: true, openCrashes: true, unwritten: true, rollout: true, turnOf: true, seen: true, url: true, mark: true })
-  .meta({ id: 'FleetHostApp' })
-const HOST = MEMBER
-  .pick({ member: true, home: true, boot: true, host: true, version: true, labels: true, url: true, accept: true, isSilent: true, ageMs: true, isOwn: true })
-  .extend({ apps: z.array(APP).describe('sorted by name') })
+const APP = MEMBER.pick({ app: true, state: true, release: true, code: true, workers: true, health: true, vitals: true,
+  openCrashes: true, unwritten: true, rollout: true, turnOf: true, seen: true, url: true, mark: true }).meta({
+    id: 'FleetHostApp'
+  })
+const HOST = MEMBER.pick({ member: true, home: true, boot: true, host: true, version: true, labels: true, url: true,
+  accept: true, isSilent: true, ageMs: true, isOwn: true }).extend({ apps: z.array(APP).describe('sorted by name') })
   .meta({ id: 'FleetHost' })
 
-const HOST_FLEET = FLEET.pick({ name: true, member: true, nats: true, problem: true })
-  .extend({
-    members: z.array(HOST).describe('all hosts, sorted by name'),
-    rollouts: z.array(FLEET_ROLLOUT_SUMMARY).describe('the newest rollout of each app of this host, sorted by the name of the app')
-  })
-  .meta({ id: 'HostFleet' })
+const HOST_FLEET = FLEET.pick({ name: true, member: true, nats: true, problem: true }).extend({
+  members: z.array(HOST).describe('all hosts, sorted by name'),
+  rollouts: z.array(FLEET_ROLLOUT_SUMMARY).describe(
+    'the newest rollout of each app of this host, sorted by the name of the app'
+  )
+}).meta({ id: 'HostFleet' })
 
 export function hostFleetResources ({ apps }: { apps: FleetHost }): Record<string, Resource> {
   return {
     '/host/fleet': {
-      GET: operation({
-        name: 'getHostFleet',
-        summary: 'Returns all hosts of the fleet with their apps',
-        description: 'A role for some apps sees these alone, and the hosts that have one of them.',
-        role: 'viewer',
-        cli: 'clusterdeck fleet',
-        problems: ['no-fleet', 'fleet-away'],
-        answer: HOST_FLEET,
+      GET: operation({ name: 'getHostFleet', summary: 'Returns all hosts of the fleet with their apps',
+        description: 'A role for some apps sees these alone, and the hosts that have one of them.', role: 'viewer',
+        cli: 'clusterdeck fleet', problems: ['no-fleet', 'fleet-away'], answer: HOST_FLEET,
         handle: async ({ auth }) => {
           const fleet = fleetOfHost(apps)
           return { body: hostFleetFor(await fleet.look(), fleet, auth) }
-        }
-      })
+        } })
     },
     '/host/fleet/members/:member': {
-      DELETE: forgetOperation({ name: 'forgetHost', summary: 'Forgets a host of the fleet that will not come back' }, () => fleetOfHost(apps))
+      DELETE: forgetOperation({ name: 'forgetHost', summary: 'Forgets a host of the fleet that will not come back' },
+        () => fleetOfHost(apps))
     }
   }
 }
@@ -56,25 +51,25 @@ export function fleetOfHost (apps: FleetHost) {
 }
 
 /** @returns what this person may see */
-export function hostFleetFor ({ members, ...status }: HostsStatus, fleet: Pick<Fleet, 'of'>, person: Pick<Person, 'apps'>): HostFleet {
-  const visible = members
-    .map((host) => ({ ...host, apps: host.apps.filter(({ app }) => mayUse(person, app)) }))
-    .filter(({ apps }) => !person.apps || apps.length > 0)
+export function hostFleetFor ({ members, ...status }: HostsStatus, fleet: Pick<Fleet, 'of'>,
+  person: Pick<Person, 'apps'>): HostFleet
+{
+  const visible = members.map((host) => ({ ...host, apps: host.apps.filter(({ app }) => mayUse(person, app)) })).filter(
+    ({ apps }) => !person.apps || apps.length > 0
+  )
   const all = visible.flatMap(({ apps, ...host }) => apps.map((app) => ({ ...host, ...app })))
   const byApp = new Map(groupsOf(all, ({ app }) => app).map((ofApp) => {
     const [{ app }] = ofApp
     const rollout = fleet.of(app)?.status().rollout ?? null
     return [app, { rollout, marks: marksOf(ofApp, rollout) }]
   }))
-  return {
-    ...status,
-    members: visible.map((host) => ({
-      ...host,
-      apps: host.apps.map((app) => ({ ...app, mark: byApp.get(app.app)?.marks.get(host.member) ?? null })).sort((one, other) => one.app < other.app ? -1 : 1)
-    })),
-    rollouts: [...byApp.keys()].sort().flatMap((app) => {
+  return { ...status,
+    members: visible.map((host) => ({ ...host,
+      apps: host.apps.map((app) => ({ ...app, mark: byApp.get(app.app)?.marks.get(host.member) ?? null })).sort((one,
+        other) => one.app < other.app ? -1 : 1
+      ) })
+    ), rollouts: [...byApp.keys()].sort().flatMap((app) => {
       const rollout = byApp.get(app)?.rollout
       return rollout ? [summaryOf(rollout)] : []
-    })
-  }
+    }) }
 }

@@ -12,43 +12,41 @@ const MAX_FUNCTIONS = 20
 const MAX_CALLS = 40
 
 const MS = z.number().min(0)
-const PLACE = z.string().meta({ description: 'file and line where the function begins; empty: of V8 itself', examples: ['src/prices.js:12'] })
+const PLACE = z.string().meta({ description: 'file and line where the function begins; empty: of V8 itself',
+  examples: ['src/prices.js:12'] })
 
 export type HotFunctions = z.infer<typeof HOT_FUNCTIONS>
-export const HOT_FUNCTIONS = z.strictObject({
-  busyMs: MS,
-  idleMs: MS.describe('the time in which nothing ran'),
-  functions: z.array(z.strictObject({
-    function: z.string(),
-    place: PLACE,
-    owner: z.enum(['app', 'package', 'node', 'engine']),
-    selfMs: MS.describe('in the function itself'),
-    totalMs: MS.describe('with all that it called'),
-    line: NUMBER.nullable().describe('its line with the most time; null: not known'),
-    source: SOURCE.describe('the lines around that line, of the first functions of the app; null: not known')
-  })).describe(`by their own time, most first, at most ${MAX_FUNCTIONS}`),
-  calls: z.array(z.strictObject({ function: z.string(), place: PLACE, totalMs: MS })).describe('the busiest way from the event loop inwards')
-}).meta({ id: 'HotFunctions' })
+export const HOT_FUNCTIONS = z.strictObject({ busyMs: MS, idleMs: MS.describe('the time in which nothing ran'),
+  functions: z.array(
+    z.strictObject({ function: z.string(), place: PLACE, owner: z.enum(['app', 'package', 'node', 'engine']),
+      selfMs: MS.describe('in the function itself'), totalMs: MS.describe('with all that it called'),
+      line: NUMBER.nullable().describe('its line with the most time; null: not known'),
+      source: SOURCE.describe('the lines around that line, of the first functions of the app; null: not known') })
+  ).describe(`by their own time, most first, at most ${MAX_FUNCTIONS}`),
+  calls: z.array(z.strictObject({ function: z.string(), place: PLACE, totalMs: MS })).describe(
+    'the busiest way from the event loop inwards'
+  ) }).meta({ id: 'HotFunctions' })
 
-/**
- * @param text of the file
- * @throws {DeckError} not-possible
- */
-export function hotFunctions (text: string, item: Diagnostic, deck: { crashes: Pick<Deck['crashes'], 'sourceLines'>, releases: Pick<Deck['releases'], 'get'> }): HotFunctions {
+/** `text`: of the file @throws {DeckError} not-possible */
+export function hotFunctions (text: string, item: Diagnostic,
+  deck: { crashes: Pick<Deck['crashes'], 'sourceLines'>, releases: Pick<Deck['releases'], 'get'> }): HotFunctions
+{
   return functionsOf(parseProfile(text), item, deck)
 }
 
-export function functionsOf (profile: unknown, item: Pick<Diagnostic, 'release' | 'startedAt'>, deck: Parameters<typeof hotFunctions>[2]): HotFunctions {
+export function functionsOf (profile: unknown, item: Pick<Diagnostic, 'release' | 'startedAt'>,
+  deck: Parameters<typeof hotFunctions>[2]): HotFunctions
+{
   const { root, idleMs, functions } = treeOf(profile, folderOf(deck, item.release))
   const lines = hottestLines(Object(profile))
-  const busiest = functions.filter(({ selfMs }) => selfMs > 0).slice(0, MAX_FUNCTIONS).map((each) => ({ ...each, line: lines.get(each.key) ?? null }))
+  const busiest = functions.filter(({ selfMs }) => selfMs > 0).slice(0, MAX_FUNCTIONS).map((each) => ({ ...each,
+    line: lines.get(each.key) ?? null })
+  )
   const sources = sourcesOf(busiest, item, deck)
-  return {
-    busyMs: rounded(root.totalMs),
-    idleMs: rounded(idleMs),
-    functions: busiest.map(({ name, place, owner, selfMs, totalMs, line }, index) => ({ function: name, place, owner, selfMs: rounded(selfMs), totalMs: rounded(totalMs), line, source: sources[index] })),
-    calls: busiestWay(root)
-  }
+  return { busyMs: rounded(root.totalMs), idleMs: rounded(idleMs),
+    functions: busiest.map(({ name, place, owner, selfMs, totalMs, line }, index) => ({ function: name, place, owner,
+      selfMs: rounded(selfMs), totalMs: rounded(totalMs), line, source: sources[index] })
+    ), calls: busiestWay(root) }
 }
 
 /**
@@ -81,35 +79,40 @@ export function folderOf ({ releases }: Pick<Parameters<typeof hotFunctions>[2],
   }
 }
 
-/**
- * V8 counts ticks by line.
- * @param profile that is one
- * @returns by the key of a function
- */
+/** V8 counts ticks by line. `profile`: that is one. Returns by the key of a function. */
 export function hottestLines (profile: { nodes: unknown[] }): Map<string, number> {
   const ticks: Map<string, Map<number, number>> = new Map()
   for (const node of profile.nodes) {
     const { callFrame, positionTicks } = Object(node)
     const { functionName, url, lineNumber, columnNumber } = Object(callFrame)
-    const key = JSON.stringify([String(functionName ?? ''), String(url ?? ''), Number(lineNumber), Number(columnNumber)])
+    const key = JSON.stringify([String(functionName ?? ''), String(url ?? ''), Number(lineNumber),
+      Number(columnNumber)])
     const known = ticks.get(key) ?? new Map()
-    for (const each of Array.isArray(positionTicks) ? positionTicks : []) known.set(each?.line, (known.get(each?.line) ?? 0) + Number(each?.ticks))
+    for (const each of Array.isArray(positionTicks) ? positionTicks : [])
+      known.set(each?.line, (known.get(each?.line) ?? 0) + Number(each?.ticks))
     ticks.set(key, known)
   }
   return new Map([...ticks].flatMap(([key, lines]) => {
-    const [hottest] = [...lines].filter(([line, count]) => Number.isSafeInteger(line) && line > 0 && count > 0).sort((a, b) => b[1] - a[1])
+    const [hottest] = [...lines].filter(([line, count]) => Number.isSafeInteger(line) && line > 0 && count > 0).sort((a,
+      b) => b[1] - a[1]
+    )
     return hottest ? [[key, hottest[0]]] : []
   }))
 }
 
-function sourcesOf (functions: { path: string, owner: string, name: string, line: number | null }[], { release, startedAt }: Pick<Diagnostic, 'release' | 'startedAt'>, deck: Parameters<typeof hotFunctions>[2]) {
-  const frames = functions.map(({ path, owner, name, line }) => ({ function: name, file: path.replace(/:\d+$/, ''), line, column: null, isInApp: owner === 'app' }))
+function sourcesOf (functions: { path: string, owner: string, name: string, line: number | null }[],
+  { release, startedAt }: Pick<Diagnostic, 'release' | 'startedAt'>, deck: Parameters<typeof hotFunctions>[2])
+{
+  const frames = functions.map(({ path, owner, name, line }) => ({ function: name, file: path.replace(/:\d+$/, ''),
+    line, column: null, isInApp: owner === 'app' })
+  )
   return deck.crashes.sourceLines({ at: startedAt, release, stack: null, frames })
 }
 
 function busiestWay (root: Frame): HotFunctions['calls'] {
   const calls = []
-  for (let frame = root.children[0]; frame && calls.length < MAX_CALLS; frame = frame.children[0]) calls.push({ function: frame.name, place: frame.place, totalMs: rounded(frame.totalMs) })
+  for (let frame = root.children[0]; frame && calls.length < MAX_CALLS; frame = frame.children[0])
+    calls.push({ function: frame.name, place: frame.place, totalMs: rounded(frame.totalMs) })
   return calls
 }
 

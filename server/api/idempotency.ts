@@ -9,7 +9,9 @@ import type { Answers } from '../../db/answers.ts'
  * A request that is repeated because its answer got lost is not done twice (IETF, "Idempotency-Key HTTP Header Field").
  * The first answer is kept in the data folder, also for the next master.
  */
-type Outcome = { reply: Reply } | { problem: Pick<DeckError, 'code' | 'message' | 'details'> }
+type Outcome =
+  | { reply: Reply }
+  | { problem: Pick<DeckError, 'code' | 'message' | 'details'> }
 /** `outcome`: as JSON */
 type Kept = { request: string, outcome: string, at: number }
 export type Idempotency = ReturnType<typeof createIdempotency>
@@ -24,10 +26,7 @@ export const IDEMPOTENCY_KEY = z.string().regex(KEY).meta({
   examples: ['deploy-2026-01-31-7f3a']
 })
 
-export function createIdempotency ({ store, now }: {
-  store: Pick<Answers, 'find' | 'keep'>
-  now: () => number
-}) {
+export function createIdempotency ({ store, now }: { store: Pick<Answers, 'find' | 'keep'>, now: () => number }) {
   /** by key */
   const remembered: Map<string, Kept> = new Map()
   /** by key: requests that are running */
@@ -35,26 +34,30 @@ export function createIdempotency ({ store, now }: {
 
   return {
     /**
-     * @param work undefined: it has answered itself, so there is nothing to keep
+     * `work`: undefined: it has answered itself, so there is nothing to keep.
      * @throws {DeckError} bad-request, idempotency-key-in-use, idempotency-key-reused, and what `work` throws
      */
-    async once (call: Call, { isSecret = false }: { isSecret?: boolean }, work: () => Promise<Reply | undefined>): Promise<Reply | undefined> {
+    async once (call: Call, { isSecret = false }: { isSecret?: boolean },
+      work: () => Promise<Reply | undefined>): Promise<Reply | undefined>
+    {
       const given = call.req.headers['idempotency-key']
       if (given === undefined) return work()
       if (!KEY.test(String(given))) {
-        throw new DeckError(
-          'bad-request',
-          `Idempotency-Key: expected 1 to 255 visible characters without spaces, received ${JSON.stringify(String(given).slice(0, 100))}`
-        )
+        throw new DeckError('bad-request',
+          `Idempotency-Key: expected 1 to 255 visible characters without spaces, received ${
+            JSON.stringify(String(given).slice(0, 100))
+          }`)
       }
       const key = hashOf(ownerOf(call), given)
       const request = hashOf(call.req.method, call.req.originalUrl, JSON.stringify(call.body))
       const kept = running.has(key) ? null : findOutcome(key)
       const known = running.get(key) ?? kept?.request
       if (known !== undefined && known !== request) {
-        throw new DeckError('idempotency-key-reused', 'Idempotency-Key: expected a new key for each request, received the key of another request')
+        throw new DeckError('idempotency-key-reused',
+          'Idempotency-Key: expected a new key for each request, received the key of another request')
       }
-      if (running.has(key)) throw new DeckError('idempotency-key-in-use', 'This request is already running and has no answer yet')
+      if (running.has(key))
+        throw new DeckError('idempotency-key-in-use', 'This request is already running and has no answer yet')
       if (kept) return toRepeated(JSON.parse(kept.outcome))
       running.set(key, request)
       try {
@@ -111,12 +114,16 @@ export function createIdempotency ({ store, now }: {
 
 /** @throws {DeckError} */
 function toRepeated (outcome: Outcome): Reply {
-  if ('reply' in outcome) return { ...outcome.reply, headers: { ...outcome.reply.headers, 'Idempotency-Replayed': 'true' } }
+  if ('reply' in outcome)
+    return { ...outcome.reply, headers: { ...outcome.reply.headers, 'Idempotency-Replayed': 'true' } }
   const { code, message, details } = outcome.problem
   throw new DeckError(code, message, { details })
 }
 
-/** Nobody gets another one's answer, and a session not that to its own token: it may hold a token that no session may make. */
+/**
+ * Nobody gets another one's answer, and a session not that to its own token: it may hold a token that no session may
+ * make.
+ */
 function ownerOf ({ auth }: Call) {
   return `${auth && auth.via !== 'token' ? `${auth.via} ` : ''}${auth?.token ?? ''} ${auth?.name ?? ''}`
 }

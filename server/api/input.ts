@@ -20,11 +20,8 @@ export const NO_QUERY = z.strictObject({})
 /** An empty body: absent or `{}`. */
 export const NO_BODY = z.strictObject({})
 
-/**
- * @param url request target, with or without a query
- * @throws {DeckError} `invalid-query`
- */
-export function parseQuery <S extends z.ZodObject>(schema: S, url: string): z.infer<S> {
+/** `url`: request target, with or without a query @throws {DeckError} `invalid-query` */
+export function parseQuery<S extends z.ZodObject> (schema: S, url: string): z.infer<S> {
   const start = url.indexOf('?')
   const params = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
   for (const name of new Set(params.keys())) checkOnce(params, name)
@@ -32,44 +29,49 @@ export function parseQuery <S extends z.ZodObject>(schema: S, url: string): z.in
 }
 
 /**
- * Parses the query of a page. Its forms also send empty fields, which are ignored, as are unknown ones.
- * @returns `texts`: in the order of the schema, so that equal
- * filters have equal addresses
+ * Parses the query of a page. Its forms also send empty fields, which are ignored, as are unknown ones. Returns
+ * `texts`: in the order of the schema, so that equal filters have equal addresses.
  * @throws {DeckError} `invalid-query`
  */
-export function parseFields <S extends z.ZodObject>(schema: S, params: URLSearchParams): { texts: Partial<Record<keyof z.infer<S> & string, string>>, values: z.infer<S> } {
+export function parseFields<S extends z.ZodObject> (schema: S,
+  params: URLSearchParams): { texts: Partial<Record<keyof z.infer<S> & string, string>>, values: z.infer<S> }
+{
   const names = Object.keys(schema.shape)
   for (const name of names) checkOnce(params, name)
-  const texts = Object.fromEntries(names.map((name) => [name, (params.get(name) ?? '').trim()]).filter(([, text]) => text !== ''))
+  const texts = Object.fromEntries(
+    names.map((name) => [name, (params.get(name) ?? '').trim()]).filter(([, text]) => text !== '')
+  )
   return { texts, values: checkedQuery(schema, texts) }
 }
 
 function checkOnce (params: URLSearchParams, name: string) {
   const values = params.getAll(name)
-  if (values.length > 1) throw invalidQuery([{ path: name, expected: 'to be given once', received: quoteValue(values) }])
+  if (values.length > 1)
+    throw invalidQuery([{ path: name, expected: 'to be given once', received: quoteValue(values) }])
 }
 
-function checkedQuery <S extends z.ZodObject>(schema: S, query: Record<string, string>): z.infer<S> {
+function checkedQuery<S extends z.ZodObject> (schema: S, query: Record<string, string>): z.infer<S> {
   const result = schema.safeParse(query)
   if (result.success) return result.data
   throw invalidQuery(flawsOf(schema, query, result.error))
 }
 
 /** @throws {DeckError} `invalid-body` */
-export function parseBody <S extends z.ZodObject>(schema: S, body: unknown): z.infer<S> {
+export function parseBody<S extends z.ZodObject> (schema: S, body: unknown): z.infer<S> {
   return parseInput(schema, body, { code: 'invalid-body', name: 'body' })
 }
 
 /**
- * @param schema described, as what is expected of the whole
- * @param argument of a call that a program makes
+ * `schema`: described, as what is expected of the whole; `argument`: of a call that a program makes.
  * @throws {DeckError} `invalid-argument`
  */
-export function parseArgument <S extends z.ZodObject>(schema: S, argument: unknown, name: string): z.infer<S> {
+export function parseArgument<S extends z.ZodObject> (schema: S, argument: unknown, name: string): z.infer<S> {
   return parseInput(schema, argument, { code: 'invalid-argument', name })
 }
 
-function parseInput <S extends z.ZodObject>(schema: S, input: unknown, { code, name }: { code: 'invalid-body' | 'invalid-argument', name: string }): z.infer<S> {
+function parseInput<S extends z.ZodObject> (schema: S, input: unknown,
+  { code, name }: { code: 'invalid-body' | 'invalid-argument', name: string }): z.infer<S>
+{
   const result = schema.safeParse(input)
   if (result.success) return result.data
   const errors = flawsOf(schema, input, result.error)
@@ -84,27 +86,31 @@ export function parseId (text: unknown): number {
 
 export function integerParam (min: number, max: number) {
   const expected = max === Number.MAX_SAFE_INTEGER ? 'a positive integer' : `an integer from ${min} to ${max}`
-  return z.string().regex(/^\d{1,15}$/).transform(Number).pipe(z.int().min(min).max(max)).optional()
-    .meta({ description: expected, as: { type: 'integer', minimum: min, maximum: Math.min(max, MAX_ID) } })
+  return z.string().regex(/^\d{1,15}$/).transform(Number).pipe(z.int().min(min).max(max)).optional().meta({
+    description: expected,
+    as: { type: 'integer', minimum: min, maximum: Math.min(max, MAX_ID) }
+  })
 }
 
 export function textParam (expected: string, pattern: RegExp) {
   return z.string().regex(pattern).optional().describe(expected)
 }
 
-/** @param maxMs a length of time such as `30s`, read as ms */
+/** `maxMs`: a length of time such as `30s`, read as ms */
 export function durationParam (maxMs: number) {
-  return z.string().transform(readBy(parseDuration)).pipe(z.int().min(0).max(maxMs)).optional()
-    .meta({ description: `a duration such as 30s, at most ${maxMs / 60_000}m`, as: { type: 'string', pattern: '^[1-9]\\d?s$', examples: ['30s'] } })
+  return z.string().transform(readBy(parseDuration)).pipe(z.int().min(0).max(maxMs)).optional().meta({
+    description: `a duration such as 30s, at most ${maxMs / 60_000}m`,
+    as: { type: 'string', pattern: '^[1-9]\\d?s$', examples: ['30s'] }
+  })
 }
 
-/** @param now a time as ISO 8601, or as how long ago it was; read as ms since the epoch */
+/** `now`: a time as ISO 8601, or as how long ago it was; read as ms since the epoch */
 export function timeParam (now: () => number) {
-  return z.string().transform(readBy((text) => parseTime(text, now))).optional()
-    .meta({
-      description: 'an ISO 8601 time such as 2026-01-31T12:00:00Z, or how long ago, such as 15m, 2h or 7d',
-      as: { type: 'string', anyOf: [{ format: 'date-time' }, { pattern: '^\\d{1,9}(\\.\\d{1,3})?(ms|s|m|h|d)$' }], examples: ['2h'] }
-    })
+  return z.string().transform(readBy((text) => parseTime(text, now))).optional().meta({
+    description: 'an ISO 8601 time such as 2026-01-31T12:00:00Z, or how long ago, such as 15m, 2h or 7d',
+    as: { type: 'string', anyOf: [{ format: 'date-time' }, { pattern: '^\\d{1,9}(\\.\\d{1,3})?(ms|s|m|h|d)$' }],
+      examples: ['2h'] }
+  })
 }
 
 function parseTime (text: string, now: () => number): number | null {
@@ -119,7 +125,7 @@ function parseTime (text: string, now: () => number): number | null {
   return Number.isFinite(ms) ? ms : null
 }
 
-export function readBy <T>(parse: (text: string) => T | null) {
+export function readBy<T> (parse: (text: string) => T | null) {
   return (text: string, context: z.RefinementCtx) => {
     const value = parse(text)
     if (value !== null) return value
@@ -129,18 +135,22 @@ export function readBy <T>(parse: (text: string) => T | null) {
 }
 
 function flawsOf (schema: z.ZodObject, input: unknown, { issues }: z.ZodError): Flaw[] {
-  return issues.flatMap((issue) => issue.code === 'unrecognized_keys'
-    ? issue.keys.map((key) => ({
-      path: [...issue.path, key].join('.'),
-      expected: unknownName(key, Object.keys(Object(fieldAt(schema, issue.path)).shape)),
-      received: quoteValue(valueAt(input, [...issue.path, key]))
-    }))
-    : [{ path: issue.path.join('.'), expected: expectationOf(schema, issue), received: isSecret(schema, issue.path) ? 'something that is not shown' : quoteValue(valueAt(input, issue.path)) }]
+  return issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ path: [...issue.path, key].join('.'),
+        expected: unknownName(key, Object.keys(Object(fieldAt(schema, issue.path)).shape)),
+        received: quoteValue(valueAt(input, [...issue.path, key])) })
+      )
+      : [{ path: issue.path.join('.'), expected: expectationOf(schema, issue), received: isSecret(schema, issue.path)
+        ? 'something that is not shown'
+        : quoteValue(valueAt(input, issue.path)) }]
   ).slice(0, MAX_FLAWS)
 }
 
-/** @param issue `expected`: by a check across fields */
-function expectationOf (schema: z.ZodObject, { path, message, params }: { path: PropertyKey[], message: string, params?: { expected?: string } }) {
+/** `issue`: `expected`: by a check across fields */
+function expectationOf (schema: z.ZodObject,
+  { path, message, params }: { path: PropertyKey[], message: string, params?: { expected?: string } })
+{
   if (path.length === 0) return schema.description ?? 'a JSON object'
   const field = fieldAt(schema, path, { isBare: false })
   const { expected, description } = (field instanceof z.ZodType && field.meta()) || {}
@@ -153,13 +163,13 @@ function isSecret (schema: z.ZodObject, path: PropertyKey[]) {
   return field instanceof z.ZodType && field.meta()?.writeOnly === true
 }
 
-/** @param how `isBare`: without what makes it optional */
+/** `how`: `isBare`: without what makes it optional */
 function fieldAt (schema: unknown, path: PropertyKey[], { isBare = true }: { isBare?: boolean } = {}) {
   const field = path.reduce((part, key) => Object(withoutWrappers(part)).shape?.[key], schema)
   return isBare ? withoutWrappers(field) : field
 }
 
-/** @param field of zod */
+/** `field`: of zod */
 function withoutWrappers (field: unknown): unknown {
   const { innerType } = Object(Object(field).def)
   return innerType ? withoutWrappers(innerType) : field
@@ -190,7 +200,9 @@ function textOf (value: unknown) {
 }
 
 function toSentence (flaws: Flaw[], whole = 'body') {
-  return flaws.map(({ path, expected, received }) => `${path.slice(0, MAX_SHOWN_CHARS) || whole}: expected ${expected}, received ${received}`).join('; ')
+  return flaws.map(({ path, expected, received }) =>
+    `${path.slice(0, MAX_SHOWN_CHARS) || whole}: expected ${expected}, received ${received}`
+  ).join('; ')
 }
 
 function invalidQuery (errors: Flaw[]) {

@@ -16,7 +16,10 @@ export type Deck = Pick<import('../deck.ts').Deck, 'logs' | 'snapshot'>
 /** `arrivedAt`: null where nobody knows; `place`: where it begins */
 export type Entry = Log & { text: string, arrivedAt: string | null, place: string }
 type Place = { log: Log, position: number }
-export type Query = Selection & { lines?: number, q?: string, level?: Level[], since?: number, until?: number, around?: number | Place, cursor?: string }
+export type Query =
+  & Selection
+  & { lines?: number, q?: string, level?: Level[], since?: number, until?: number, around?: number | Place,
+    cursor?: string }
 /**
  * `starts`: where each entry begins; `end`: where a cursor goes on; `hasOpenLine`: the last entry has no end yet, and
  * the cursor will read it again
@@ -44,25 +47,28 @@ export const SELECTION = {
 /** Filters for the lines in the files. */
 export function lineFilters (now: () => number) {
   return {
-    q: z.string().min(1).max(MAX_QUERY_CHARS).superRefine(checkPattern).optional()
-      .describe(`1 to ${MAX_QUERY_CHARS} characters of a line, or a regular expression such as /time(d )?out/`),
-    level: z.string().regex(LEVEL_LIST).transform((text) => text.split(',') as Level[]).optional()
-      .describe(`levels (${LEVELS.join(', ')}), separated by commas`),
+    q: z.string().min(1).max(MAX_QUERY_CHARS).superRefine(checkPattern).optional().describe(
+      `1 to ${MAX_QUERY_CHARS} characters of a line, or a regular expression such as /time(d )?out/`
+    ),
+    level: z.string().regex(LEVEL_LIST).transform((text) => text.split(',') as Level[]).optional().describe(
+      `levels (${LEVELS.join(', ')}), separated by commas`
+    ),
     since: timeParam(now),
     until: timeParam(now),
-    around: z.union([z.string().regex(PLACE).transform((text) => parsePlaces(text, 'around')[0]), timeParam(now)]).optional().meta({
-      description: 'an ISO 8601 time such as 2026-01-31T12:00:00Z, how long ago, such as 15m, or the `place` of a line, such as 1o4096',
-      as: { type: 'string', examples: ['2026-01-31T12:00:00Z', '1o4096'] }
-    }),
+    around: z.union([z.string().regex(PLACE).transform((text) => parsePlaces(text, 'around')[0]), timeParam(now)])
+      .optional().meta({
+        description:
+          'an ISO 8601 time such as 2026-01-31T12:00:00Z, how long ago, such as 15m, or the `place` of a line, such as 1o4096',
+        as: { type: 'string', examples: ['2026-01-31T12:00:00Z', '1o4096'] }
+      }),
     cursor: z.string().max(10_000).optional().describe('the "next" of an earlier answer')
   }
 }
 
-/**
- * @param params of a page
- * @throws {DeckError} `invalid-query`
- */
-export function parseLogQuery (params: URLSearchParams, now: () => number): { texts: Record<string, string>, values: Query } {
+/** `params`: of a page @throws {DeckError} `invalid-query` */
+export function parseLogQuery (params: URLSearchParams,
+  now: () => number): { texts: Record<string, string>, values: Query }
+{
   return parseFields(z.strictObject({ ...SELECTION, ...lineFilters(now) }), params)
 }
 
@@ -76,7 +82,8 @@ function checkPattern (q: string, context: z.RefinementCtx) {
   try {
     toPattern(q)
   } catch {
-    context.addIssue({ code: 'custom', message: 'unreadable', params: { expected: 'text, or a regular expression such as /time(d )?out/' } })
+    context.addIssue({ code: 'custom', message: 'unreadable',
+      params: { expected: 'text, or a regular expression such as /time(d )?out/' } })
   }
 }
 
@@ -86,7 +93,7 @@ export function selectedLogs (logs: Logs, { slot, stream }: Selection): Log[] {
 
 /**
  * Reads the last lines of each log, for one caller at a time: many at once would hold all their lines in memory.
- * @returns those of slots that are gone are empty, unless they are asked for
+ * Returns those of slots that are gone are empty, unless they are asked for.
  * @throws {DeckError} `not-found`
  */
 export async function lastLines (deck: Deck, query: Selection & { lines?: number }): Promise<Page[]> {
@@ -102,8 +109,11 @@ async function readPages (deck: Deck, query: Selection & { lines?: number }): Pr
   const pages = []
   for (const log of all) {
     const isPresent = present.includes(log.slot)
-    const { lines, arrivedAt, starts, end, hasOpenLine } = await logs.page({ ...log, lines: isPresent ? query.lines ?? DEFAULT_LINES : 1, maxBytes })
-    const entries = lines.map((text, index) => ({ ...log, text, arrivedAt: toTime(arrivedAt[index]), place: formatPlace(log, starts[index]) }))
+    const { lines, arrivedAt, starts, end, hasOpenLine } = await logs.page({ ...log,
+      lines: isPresent ? query.lines ?? DEFAULT_LINES : 1, maxBytes })
+    const entries = lines.map((text, index) => ({ ...log, text, arrivedAt: toTime(arrivedAt[index]),
+      place: formatPlace(log, starts[index]) })
+    )
     pages.push({ log, starts, end, hasOpenLine, entries: isPresent ? entries : [] })
   }
   return pages
@@ -113,11 +123,14 @@ async function readPages (deck: Deck, query: Selection & { lines?: number }): Pr
  * Searches all lines in the files.
  * @throws {DeckError} `invalid-query`, `not-found`, `rate-limited`, `timed-out`
  */
-export async function findLines (deck: Deck, { slot, stream, lines = DEFAULT_LINES, cursor, ...filters }: Query): Promise<{ items: Entry[], next: string | null }> {
+export async function findLines (deck: Deck,
+  { slot, stream, lines = DEFAULT_LINES, cursor, ...filters }: Query): Promise<{ items: Entry[], next: string | null }>
+{
   checkSlot(deck.logs, { slot })
   checkAlone({ ...filters, cursor })
   const before = cursor === undefined ? undefined : parsePlaces(cursor, 'cursor')
-  const { items, next } = await deck.logs.find({ logs: logsOf(slot === undefined ? presentSlots(deck) : [slot], stream), lines, ...filters, before })
+  const { items, next } = await deck.logs.find({ logs: logsOf(slot === undefined ? presentSlots(deck) : [slot], stream),
+    lines, ...filters, before })
   if (typeof filters.around === 'object' && items.length === 0) {
     throw new DeckError('not-found', `The line ${formatPlaces([filters.around])} is no longer kept`)
   }
@@ -125,9 +138,14 @@ export async function findLines (deck: Deck, { slot, stream, lines = DEFAULT_LIN
 }
 
 /** @throws {DeckError} `invalid-query` */
-export function checkAlone ({ around, q, level, since, until, cursor }: Pick<Query, 'q' | 'level' | 'since' | 'until' | 'cursor'> & { around?: unknown }) {
+export function checkAlone (
+  { around, q, level, since, until, cursor }: Pick<Query, 'q' | 'level' | 'since' | 'until' | 'cursor'> & {
+    around?: unknown
+  }
+) {
   const other = Object.entries({ q, level, since, until, cursor }).find(([, value]) => value !== undefined)
-  if (around !== undefined && other) throw new DeckError('invalid-query', `around: expected without ${other[0]}, received both`)
+  if (around !== undefined && other)
+    throw new DeckError('invalid-query', `around: expected without ${other[0]}, received both`)
 }
 
 function toEntry ({ position, ...line }: Line): Entry {
@@ -141,10 +159,9 @@ export function isSearch ({ q, level, since, until, around, cursor }: Query): bo
 
 /**
  * Merges lines of several logs by time of arrival; lines of one log keep their order. A line without a time follows the
- * one before it.
- * @param logs each from its oldest line on
+ * one before it. `logs`: each from its oldest line on.
  */
-export function mergeByTime <T extends { arrivedAt: string | null }>(logs: T[][]): T[] {
+export function mergeByTime<T extends { arrivedAt: string | null }> (logs: T[][]): T[] {
   return logs.flatMap((entries) => {
     let key = ''
     return entries.map((entry) => {
@@ -181,8 +198,8 @@ function checkSlot (logs: Logs, { slot }: Selection) {
 
 /**
  * Formats places as a text for a URL and for the id of a server-sent event, which is all that a reconnecting browser
- * sends. A byte of a log keeps its number over rotation and a change of masters, so places stay valid.
- * @returns `1o4096-1e0-2o77`: slot, stream, byte
+ * sends. A byte of a log keeps its number over rotation and a change of masters, so places stay valid. Returns
+ * `1o4096-1e0-2o77`: slot, stream, byte.
  */
 export function formatPlaces (places: Iterable<{ log: Log, position: number }>): string {
   return Array.from(places, ({ log, position }) => formatPlace(log, position)).join('-')
@@ -192,16 +209,13 @@ export function formatPlace ({ slot, stream }: Log, position: number) {
   return `${slot}${stream === 'stdout' ? 'o' : 'e'}${position}`
 }
 
-/**
- * @param source what the caller gave it in
- * @throws {DeckError} `invalid-query`
- */
+/** `source`: what the caller gave it in @throws {DeckError} `invalid-query` */
 export function parsePlaces (text: string, source: string): { log: Log, position: number }[] {
   if (!PLACES.test(text)) {
-    throw new DeckError(
-      'invalid-query',
-      `${source}: expected the id of an event of this stream, such as 1o4096-1e0, received ${JSON.stringify(text.slice(0, 60))}`
-    )
+    throw new DeckError('invalid-query',
+      `${source}: expected the id of an event of this stream, such as 1o4096-1e0, received ${
+        JSON.stringify(text.slice(0, 60))
+      }`)
   }
   return text.split('-').map((place) => {
     const [slot, letter, position] = place.split(/([oe])/)

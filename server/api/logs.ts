@@ -3,38 +3,21 @@ import { DeckError } from '../errors.ts'
 import { operation, type Call, type Resource } from './endpoint.ts'
 import { COUNT, pageOf, TIME } from './fields.ts'
 import { integerParam, textParam } from './input.ts'
-import {
-  MAX_LINES,
-  PLACES,
-  SELECTION,
-  STREAMS,
-  findLines,
-  formatPlace,
-  formatPlaces,
-  isSearch,
-  lastLines,
-  lineFilters,
-  mergeByTime,
-  olderThan,
-  parsePlaces,
-  selectedLogs,
-  toTime
-} from './log-lines.ts'
+import { MAX_LINES, PLACES, SELECTION, STREAMS, findLines, formatPlace, formatPlaces, isSearch, lastLines, lineFilters,
+  mergeByTime, olderThan, parsePlaces, selectedLogs, toTime } from './log-lines.ts'
 import { admitStream, EVENT_STREAM, openStream, serverSentEvent, type StreamParts } from './server-sent-events.ts'
 import { nextTurn } from './turn.ts'
 import type { Request } from 'express'
 import type { Deck, Entry, Log, Page } from './log-lines.ts'
 
-/** Output of the workers on stdout and stderr. The text is hostile input, as users of the app can make it log something. */
+/**
+ * Output of the workers on stdout and stderr. The text is hostile input, as users of the app can make it log something.
+ */
 
 /** One line of a worker's output. */
-const LINE = z.strictObject({
-  slot: COUNT.describe('0: a standby worker, or one that was'),
-  stream: z.enum(STREAMS),
-  text: z.string(),
-  arrivedAt: TIME.nullable().describe('about when it was written; null: not known'),
-  place: z.string().describe('where it begins; `around` shows what is before and after it')
-}).meta({ id: 'LogLine' })
+const LINE = z.strictObject({ slot: COUNT.describe('0: a standby worker, or one that was'), stream: z.enum(STREAMS),
+  text: z.string(), arrivedAt: TIME.nullable().describe('about when it was written; null: not known'),
+  place: z.string().describe('where it begins; `around` shows what is before and after it') }).meta({ id: 'LogLine' })
 
 const NDJSON_TYPE = 'application/x-ndjson'
 const TICK_MS = 100
@@ -48,65 +31,66 @@ const MIN_READ_BYTES = 2 * 1024
 const MAX_LAG_BYTES = 512 * 1024
 const MAX_UNSENT_BYTES = 256 * 1024
 
-export function logResources ({ deck, now }: { deck: Deck, now: () => number }, stream: StreamParts): Record<string, Resource> {
+export function logResources ({ deck, now }: { deck: Deck, now: () => number },
+  stream: StreamParts): Record<string, Resource>
+{
   const { logs } = deck
 
   return {
     '/logs': {
-      GET: operation({
-        name: 'listLogLines',
+      GET: operation({ name: 'listLogLines',
         summary: 'Returns the last lines of the workers\' output, or the matching ones, oldest first',
-        description: 'Without filters, the last `lines` of each log. With `q`, `level`, `since`, `until` or `cursor`, the newest `lines` that match in the files. ' +
+        description:
+          'Without filters, the last `lines` of each log. With `q`, `level`, `since`, `until` or `cursor`, the newest `lines` that match in the files. ' +
           '`next` continues the search, also after it has stopped at its time limit. With `around`, half of the lines are before that time or line and ' +
           'half after it. A line that says no level is an error on stderr, and `none` on stdout. Removed slots are left out unless `slot` names one.',
-        role: 'viewer',
-        cli: 'clusterdeck logs',
+        role: 'viewer', cli: 'clusterdeck logs',
         query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES), ...lineFilters(now) }),
-        produces: ['application/json', NDJSON_TYPE],
-        problems: ['not-found', 'rate-limited', 'stopping', 'timed-out'],
+        produces: ['application/json', NDJSON_TYPE], problems: ['not-found', 'rate-limited', 'stopping', 'timed-out'],
         answer: { 'application/json': pageOf(LINE), [NDJSON_TYPE]: z.string().describe('a LogLine in each line') },
         async handle ({ query, type, res }) {
-          const { items, next } = isSearch(query) ? await findLines(deck, query) : lastPage(await lastLines(deck, query))
+          const { items, next } = isSearch(query)
+            ? await findLines(deck, query)
+            : lastPage(await lastLines(deck, query))
           if (type === 'application/json') return { body: { items, next } }
           res.set('Content-Type', `${NDJSON_TYPE}; charset=utf-8`)
           res.end(items.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
           return undefined
-        }
-      })
+        } })
     },
 
     '/logs/stream': {
-      GET: operation({
-        name: 'followLogLines',
+      GET: operation({ name: 'followLogLines',
         summary: 'Streams the workers\' output as it is written, as server-sent events',
-        description: 'Each `data` is a LogLine. The ids are places in the logs; `Last-Event-ID` or `from` continues from one. ' +
-          'A reader that is too slow misses lines; an event `dropped` says how many bytes.',
-        role: 'viewer',
+        description:
+          'Each `data` is a LogLine. The ids are places in the logs; `Last-Event-ID` or `from` continues from one. ' +
+          'A reader that is too slow misses lines; an event `dropped` says how many bytes.', role: 'viewer',
         cli: 'clusterdeck logs --follow',
-        headers: { 'Last-Event-ID': z.union([z.literal(''), z.string().regex(PLACES)]).optional().describe('the id of the last event that was read') },
-        problems: ['not-found'],
-        answer: { [EVENT_STREAM]: serverSentEvent('a LogLine; of `dropped` the log, and how many bytes', ['message', 'dropped']) },
-        query: z.strictObject({
-          ...SELECTION,
-          lines: integerParam(0, MAX_LINES),
-          from: textParam('the id of an event of this stream, such as 1o4096-1e0', PLACES)
-        }),
-        produces: [EVENT_STREAM],
+        headers: {
+          'Last-Event-ID': z.union([z.literal(''), z.string().regex(PLACES)]).optional().describe(
+            'the id of the last event that was read'
+          )
+        }, problems: ['not-found'],
+        answer: {
+          [EVENT_STREAM]: serverSentEvent('a LogLine; of `dropped` the log, and how many bytes', ['message', 'dropped'])
+        },
+        query: z.strictObject({ ...SELECTION, lines: integerParam(0, MAX_LINES),
+          from: textParam('the id of an event of this stream, such as 1o4096-1e0', PLACES) }), produces: [EVENT_STREAM],
         async handle (call) {
           admitStream(call, stream)
           const { query } = call
           const places = placesOf(call.req, query)
           const past = await lastLines(deck, { ...query, lines: query.lines || 1 })
-          followLogs(call, { places: places ?? past.map(({ log, end }) => ({ log, position: end })), past: !places && query.lines ? past : [] })
+          followLogs(call, { places: places ?? past.map(({ log, end }) => ({ log, position: end })),
+            past: !places && query.lines ? past : [] })
           return undefined
-        }
-      })
+        } })
     }
   }
 
   function followLogs (call: Call, { places, past }: {
     /** where to begin */
-    places: { log: Log, position: number }[]
+    places: { log: Log, position: number }[],
     /** to be told before */
     past: Page[]
   }) {
@@ -118,14 +102,16 @@ export function logResources ({ deck, now }: { deck: Deck, now: () => number }, 
     const ticker = stream.timers.setInterval(readNew, TICK_MS)
     res.once('close', () => stream.timers.clearInterval(ticker))
     // A line without an end is sent once it ends.
-    const told = mergeByTime(past.map(({ entries, hasOpenLine }) => entries.slice(0, hasOpenLine ? -1 : undefined))).map(toMessage)
+    const told = mergeByTime(past.map(({ entries, hasOpenLine }) => entries.slice(0, hasOpenLine ? -1 : undefined)))
+      .map(toMessage)
     sendMessages(told)
     // The first id lets a reader reconnect that has not received a line yet.
     if (told.length === 0) write(`id: ${placeText()}\n\n`)
 
     // Sends the last lines of the workers; a reader that is too slow is cut off with the admin port.
     async function readOut () {
-      while (isOpen() && isBehind()) await Promise.all([readNew(), new Promise((resolve) => setTimeout(resolve, READ_OUT_MS))])
+      while (isOpen() && isBehind())
+        await Promise.all([readNew(), new Promise((resolve) => setTimeout(resolve, READ_OUT_MS))])
       end()
     }
 
@@ -137,7 +123,9 @@ export function logResources ({ deck, now }: { deck: Deck, now: () => number }, 
     function openAll () {
       for (const log of selectedLogs(logs, call.query)) {
         const key = keyOf(log)
-        if (!cursors.has(key)) cursors.set(key, { log, cursor: logs.cursor(log.slot, log.stream, known.get(key) ?? logs.begin(log.slot)[log.stream]) })
+        if (!cursors.has(key))
+          cursors.set(key, { log,
+            cursor: logs.cursor(log.slot, log.stream, known.get(key) ?? logs.begin(log.slot)[log.stream]) })
       }
     }
 
@@ -151,7 +139,10 @@ export function logResources ({ deck, now }: { deck: Deck, now: () => number }, 
         const share = Math.max(MIN_READ_BYTES, Math.min(READ_BYTES, Math.floor(TICK_BYTES / late.length)))
         const read = []
         for (const each of late) read.push(await readLog(each, share))
-        if (isOpen()) sendMessages([...read.flatMap(({ dropped }) => dropped), ...mergeByTime(read.map(({ entries }) => entries)).map(toMessage)])
+        if (isOpen())
+          sendMessages([...read.flatMap(({ dropped }) => dropped), ...mergeByTime(read.map(({ entries }) =>
+            entries
+          )).map(toMessage)])
       } catch {
         // EIO, EMFILE: the reader can reconnect.
         end()
@@ -167,14 +158,21 @@ export function logResources ({ deck, now }: { deck: Deck, now: () => number }, 
       const { lines, ends, start, lost } = await cursor.read(maxBytes)
       const starts = [start, ...ends()]
       const arrivals = await logs.arrivals(log, starts.slice(1))
-      const dropped = skipped + lost > 0 ? [`event: dropped\ndata: ${JSON.stringify({ ...log, bytes: skipped + lost })}\n`] : []
-      return { dropped, entries: lines.map((text, index) => ({ ...log, text, arrivedAt: toTime(arrivals[index]), place: formatPlace(log, starts[index]) })) }
+      const dropped = skipped + lost > 0
+        ? [`event: dropped\ndata: ${JSON.stringify({ ...log, bytes: skipped + lost })}\n`]
+        : []
+      return { dropped,
+        entries: lines.map((text, index) => ({ ...log, text, arrivedAt: toTime(arrivals[index]),
+          place: formatPlace(log, starts[index]) })
+        ) }
     }
 
     /** Their last one has the id with which a reader goes on behind them. */
     function sendMessages (messages: string[]) {
       if (messages.length === 0) return
-      write(`${messages.slice(0, -1).map((message) => `${message}\n`).join('')}id: ${placeText()}\n${messages.at(-1)}\n`)
+      write(
+        `${messages.slice(0, -1).map((message) => `${message}\n`).join('')}id: ${placeText()}\n${messages.at(-1)}\n`
+      )
     }
 
     function placeText () {
@@ -188,7 +186,8 @@ export function logResources ({ deck, now }: { deck: Deck, now: () => number }, 
  * @throws {DeckError} `invalid-query`
  */
 function placesOf (req: Request, { lines, from }: { lines?: number, from?: string }) {
-  if (from !== undefined && lines !== undefined) throw new DeckError('invalid-query', 'from: expected without lines, received both')
+  if (from !== undefined && lines !== undefined)
+    throw new DeckError('invalid-query', 'from: expected without lines, received both')
   const last = req.headers['last-event-id']
   if (last) return parsePlaces(String(last), 'Last-Event-ID')
   return from === undefined ? null : parsePlaces(from, 'from')

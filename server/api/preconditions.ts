@@ -13,31 +13,32 @@ const TAG = /(?:W\/)?"[\x21\x23-\x7e]*"/g
 
 export const IF_MATCH = z.string().describe('the `ETag` of the state that you have seen, or `*` for any')
 
-/**
- * @param state of what is answered
- * @returns its ETag
- */
+/** `state`: of what is answered. Returns its ETag. */
 export function tagOf (state: string | number): string {
   return `"${state}"`
 }
 
 /**
- * @param now the state of what there is
- * @param how `change`: who has changed it, as a sentence without its point
+ * `now`: the state of what there is; `how`: `change`: who has changed it, as a sentence without its point.
  * @throws {DeckError} precondition-required, precondition-failed
  */
-export function checkMatch ({ headers }: Request, now: string | number, { isRequired, change }: { isRequired: boolean, change?: () => string }) {
+export function checkMatch ({ headers }: Request, now: string | number,
+  { isRequired, change }: { isRequired: boolean, change?: () => string })
+{
   const wanted = headers['if-match']
-  if (wanted === undefined && isRequired) throw new DeckError('precondition-required', 'If-Match: expected the ETag of a GET, received nothing')
+  if (wanted === undefined && isRequired)
+    throw new DeckError('precondition-required', 'If-Match: expected the ETag of a GET, received nothing')
   if (wanted === undefined || wanted.trim() === '*' || wanted.match(TAG)?.includes(tagOf(now))) return
   const why = change ? `${change()}. ` : ''
-  throw new DeckError('precondition-failed', `${why}If-Match: expected ${tagOf(now)}, received ${JSON.stringify(wanted.slice(0, 100))}; read the current state first`)
+  throw new DeckError('precondition-failed',
+    `${why}If-Match: expected ${tagOf(now)}, received ${
+      JSON.stringify(wanted.slice(0, 100))
+    }; read the current state first`)
 }
 
 /**
- * The same for a form, which sends the state that it has shown. It gets the state of now, to send it if its reader confirms.
- * @param seen undefined: the form shows none
- * @param change see checkMatch()
+ * The same for a form, which sends the state that it has shown. It gets the state of now, to send it if its reader
+ * confirms. `seen`: undefined: the form shows none; `change`: see checkMatch().
  * @throws {DeckError} precondition-failed
  */
 export function checkSeen (seen: unknown, now: string | number, change: () => string) {
@@ -45,19 +46,17 @@ export function checkSeen (seen: unknown, now: string | number, change: () => st
   throw new DeckError('precondition-failed', change(), { details: { now: String(now) } })
 }
 
-/**
- * @param types of events
- * @returns the newest of them; null: the history has none, or is away
- */
+/** `types`: of events. Returns the newest of them; null: the history has none, or is away. */
 export function lastOf (history: Past, types: readonly string[]): DeckEvent | null {
   return newestOf(history, types, () => true, 1)
 }
 
 /**
- * The same, of one thing among several.
- * @returns null: it is not among the last of these types, or the history is away
+ * The same, of one thing among several. Returns null: it is not among the last of these types, or the history is away.
  */
-export function newestOf (history: Past, types: readonly string[], isAbout: (event: DeckEvent) => boolean, limit: number = 50): DeckEvent | null {
+export function newestOf (history: Past, types: readonly string[], isAbout: (event: DeckEvent) => boolean,
+  limit: number = 50): DeckEvent | null
+{
   try {
     return history.page({ type: [...types], limit }).items.find(isAbout) ?? null
   } catch {
@@ -69,5 +68,5 @@ export function newestOf (history: Past, types: readonly string[], isAbout: (eve
 /** @returns who did it, to begin a sentence */
 export function doerOf (event?: { actor: string | null } | null): string {
   if (!event?.actor) return 'Somebody'
-  return event.actor === OWNER ? "The owner's token" : event.actor
+  return event.actor === OWNER ? 'The owner\'s token' : event.actor
 }

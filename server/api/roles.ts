@@ -1,26 +1,25 @@
 import { OWNER } from '../config/actor-names.ts'
 
 /** Who sends a request, as far as the guard knows them. */
-export type Role = 'viewer' | 'operator' | 'admin'
+export type Role =
+  | 'viewer'
+  | 'operator'
+  | 'admin'
 /**
- * `name`: null for the holder of the admin token; `token`: the id of their token; `until`: when their sign-in ends, ms since the epoch;
+ * `name`: null for the holder of the admin token; `token`: the id of their token; `until`: when their sign-in ends, ms
+ * since the epoch;
  * `apps`: the only apps of a host for which the role counts; null: it counts for all
  */
-export type Person = {
-   name: string | null,
-   role: Role,
-   token: number | null,
-   until: number | null,
-   apps?: readonly string[] | null
- }
-/** `actor`: their name in the history; `client`: their program; `from`: the member of the fleet that asks for them, or the address of their agent; `bound`: what limits their role */
-export type Auth = Person & {
-   actor: string,
-   via: 'session' | 'token' | 'fleet' | 'agent',
-   client: 'dashboard' | 'cli' | 'api' | 'agent',
-   from?: string,
-   bound?: string
- }
+export type Person = { name: string | null, role: Role, token: number | null, until: number | null,
+  apps?: readonly string[] | null }
+/**
+ * `actor`: their name in the history; `client`: their program; `from`: the member of the fleet that asks for them, or
+ * the address of their agent; `bound`: what limits their role
+ */
+export type Auth =
+  & Person
+  & { actor: string, via: 'session' | 'token' | 'fleet' | 'agent', client: 'dashboard' | 'cli' | 'api' | 'agent',
+    from?: string, bound?: string }
 
 /** Each role may also do what the roles before it may. */
 export const ROLES: readonly Role[] = Object.freeze(['viewer', 'operator', 'admin'])

@@ -16,76 +16,57 @@ import type { History } from '../../db/history.ts'
 
 const MAX_WAIT_MS = 5 * 60_000
 
-const USED_STRATEGY = z.strictObject({
-  order: z.enum(['start-first', 'stop-first']).optional(),
-  surge: NUMBER,
-  minReadyMs: COUNT,
-  canary: z.strictObject({ workers: COUNT, durationMs: COUNT }).nullable(),
-  limits: z.strictObject({
-    crashes: COUNT,
-    errorRate: z.number(),
-    p99Ratio: z.number(),
-    slowerMs: COUNT.optional(),
-    warmupMs: COUNT.optional(),
-    minRequests: COUNT,
-    readyTimeoutMs: COUNT.optional()
-  }),
-  progressDeadlineMs: COUNT,
-  onFailure: z.enum(['rollback', 'hold']),
-  guardMs: COUNT.optional()
-})
+const USED_STRATEGY = z.strictObject({ order: z.enum(['start-first', 'stop-first']).optional(), surge: NUMBER,
+  minReadyMs: COUNT, canary: z.strictObject({ workers: COUNT, durationMs: COUNT }).nullable(),
+  limits: z.strictObject({ crashes: COUNT, errorRate: z.number(), p99Ratio: z.number(), slowerMs: COUNT.optional(),
+    warmupMs: COUNT.optional(), minRequests: COUNT, readyTimeoutMs: COUNT.optional() }), progressDeadlineMs: COUNT,
+  onFailure: z.enum(['rollback', 'hold']), guardMs: COUNT.optional() })
 
 export type Rollout = z.infer<typeof ROLLOUT>
 /** One replacement of workers by new ones. */
-export const ROLLOUT = z.strictObject({
-  id: NUMBER,
-  kind: z.enum(['restart', 'deploy', 'rollback']),
-  state: z.enum(['preparing', 'canary', 'rolling', 'paused', 'held', 'rolling-back', 'succeeded', 'rolled-back', 'failed']),
+export const ROLLOUT = z.strictObject({ id: NUMBER, kind: z.enum(['restart', 'deploy', 'rollback']),
+  state: z.enum(['preparing', 'canary', 'rolling', 'paused', 'held', 'rolling-back', 'succeeded', 'rolled-back',
+    'failed']),
   pausedIn: z.enum(['preparing', 'canary', 'rolling']).nullable().describe('the state in which it was paused or held'),
-  done: z.boolean(),
-  from: RELEASE_NAME,
-  to: RELEASE_NAME.nullable().describe('null: the release is not prepared yet'),
+  done: z.boolean(), from: RELEASE_NAME, to: RELEASE_NAME.nullable().describe('null: the release is not prepared yet'),
   actor: ACTOR,
-  client: z.enum(['dashboard', 'cli', 'api', 'agent']).nullable().describe('the program that started it; null: it was not started over the admin port').optional(),
-  note: z.string().nullable(),
-  strategy: USED_STRATEGY,
+  client: z.enum(['dashboard', 'cli', 'api', 'agent']).nullable().describe(
+    'the program that started it; null: it was not started over the admin port'
+  ).optional(), note: z.string().nullable(), strategy: USED_STRATEGY,
   crashes: COUNT.describe('crashes of the new release'),
   verdicts: z.array(VERDICT).describe('oldest first, the last 50'),
   comparison: COMPARISON.nullable().describe('the last figures of both sides').optional(),
-  canaryEndsAt: TIME.nullable(),
-  pausedAt: TIME.nullable().describe('when it was paused or held').optional(),
-  startedAt: TIME,
-  finishedAt: TIME.nullable(),
-  waitingFor: z.array(z.string()).nullable().describe('apps of the same host that are rolled out first; null: it need not wait for its turn').optional(),
-  reason: z.string().nullable().describe('why it did not succeed'),
-  abortedBy: ACTOR.nullable().describe('who aborted it; null: nobody'),
-  warnings: z.array(z.string()),
+  canaryEndsAt: TIME.nullable(), pausedAt: TIME.nullable().describe('when it was paused or held').optional(),
+  startedAt: TIME, finishedAt: TIME.nullable(),
+  waitingFor: z.array(z.string()).nullable().describe(
+    'apps of the same host that are rolled out first; null: it need not wait for its turn'
+  ).optional(), reason: z.string().nullable().describe('why it did not succeed'),
+  abortedBy: ACTOR.nullable().describe('who aborted it; null: nobody'), warnings: z.array(z.string()),
   hook: HOOK.nullable().describe('the command that runs before the first step; null: none').optional(),
-  progress: z.strictObject({ total: COUNT, replaced: COUNT }),
-  steps: z.array(STEP)
-}).meta({ id: 'Rollout' })
+  progress: z.strictObject({ total: COUNT, replaced: COUNT }), steps: z.array(STEP) }).meta({ id: 'Rollout' })
 
 /** A rollout with all its details; null: not kept. */
 export type RolloutInFull = z.infer<typeof ROLLOUT_STORY>
-const ROLLOUT_STORY = z.strictObject({
-  ...ROLLOUT.shape,
-  timeline: z.array(MOMENT).nullable().describe('the story of the whole rollout: the last 100 entries, oldest first; `steps` has that of each slot'),
-  comparisons: z.array(COMPARISON)
-    .nullable()
-    .describe('figures of both sides over time, each since the start of the comparison: at most 60, oldest first'),
-  usual: z.strictObject({ tookMs: COUNT, count: NUMBER })
-    .nullable()
-    .describe('the median time of the last 20 successful rollouts of its kind, and how many these are; null: fewer than three')
-}).meta({ id: 'RolloutStory' })
+const ROLLOUT_STORY = z.strictObject({ ...ROLLOUT.shape,
+  timeline: z.array(MOMENT).nullable().describe(
+    'the story of the whole rollout: the last 100 entries, oldest first; `steps` has that of each slot'
+  ),
+  comparisons: z.array(COMPARISON).nullable().describe(
+    'figures of both sides over time, each since the start of the comparison: at most 60, oldest first'
+  ),
+  usual: z.strictObject({ tookMs: COUNT, count: NUMBER }).nullable().describe(
+    'the median time of the last 20 successful rollouts of its kind, and how many these are; null: fewer than three'
+  ) }).meta({ id: 'RolloutStory' })
 
 const COMMITS = z.strictObject({
-  items: z.array(z.strictObject({ commit: z.string(), at: TIME, author: z.string(), subject: z.string() })).describe('newest first'),
+  items: z.array(z.strictObject({ commit: z.string(), at: TIME, author: z.string(), subject: z.string() })).describe(
+    'newest first'
+  ),
   hasMore: z.boolean()
 })
 
 /** What a rollout would do. */
-const PREVIEW = z.strictObject({
-  kind: z.enum(['deploy', 'rollback']),
+const PREVIEW = z.strictObject({ kind: z.enum(['deploy', 'rollback']),
   from: RELEASE_NAME.describe('the release that runs'),
   release: z.strictObject({
     ...RELEASE.pick({ mode: true, entry: true, path: true, cwd: true, source: true, package: true, git: true }).shape,
@@ -95,77 +76,75 @@ const PREVIEW = z.strictObject({
     nodeOptions: COUNT.describe('how many; they may hold secrets'),
     hooks: z.array(z.enum(['beforeDeploy', 'afterDeploy'])).describe('commands that run with it')
   }).nullable().describe('what would run; null: a refusal says why that is not known'),
-  build: z.strictObject({
-    text: z.string().describe('the commands, for people'),
+  build: z.strictObject({ text: z.string().describe('the commands, for people'),
     isGuess: z.boolean().describe('true: hooks.build is not set'),
-    packages: z.enum(['kept', 'installed']).nullable().describe('kept: those of the same lock file are linked; null: the command decides, or it is not known')
-  }).nullable().describe('how a commit would be built; null: there is nothing to do, or it is not known'),
+    packages: z.enum(['kept', 'installed']).nullable().describe(
+      'kept: those of the same lock file are linked; null: the command decides, or it is not known'
+    ) }).nullable().describe('how a commit would be built; null: there is nothing to do, or it is not known'),
   changed: RELEASE.shape.changed.unwrap(),
-  commits: z.strictObject({ added: COMMITS, removed: COMMITS }).nullable().describe('between both releases, at most 20 each; null: none, or unknown'),
-  files: z.strictObject({
-    added: COUNT,
-    changed: COUNT,
-    removed: COUNT,
-    items: z.array(z.strictObject({ name: z.string(), change: z.enum(['added', 'changed', 'removed']) })).describe('at most 20')
-  }).nullable().describe('the files of its folder that differ from those of the release that runs, without packages; of a commit, those of its repository; null: not known'),
-  options: z.array(z.strictObject({
-    name: z.string(),
-    from: z.unknown().describe('null: nothing was set, or the value is secret'),
-    to: z.unknown(),
-    takesEffect: z.enum(['now', 'deploy', 'start']).describe('deploy: with this one; now: once it is set by PATCH /config, else at the next start; start: at the next start')
-  })).describe('options whose configuration has changed since it was read'),
-  plan: z.strictObject({
-    workers: COUNT,
-    text: z.string(),
-    strategy: USED_STRATEGY.required({ order: true }),
+  commits: z.strictObject({ added: COMMITS, removed: COMMITS }).nullable().describe(
+    'between both releases, at most 20 each; null: none, or unknown'
+  ),
+  files: z.strictObject({ added: COUNT, changed: COUNT, removed: COUNT,
+    items: z.array(z.strictObject({ name: z.string(), change: z.enum(['added', 'changed', 'removed']) })).describe(
+      'at most 20'
+    ) }).nullable().describe(
+      'the files of its folder that differ from those of the release that runs, without packages; of a commit, those of its repository; null: not known'
+    ),
+  options: z.array(
+    z.strictObject({ name: z.string(), from: z.unknown().describe('null: nothing was set, or the value is secret'),
+      to: z.unknown(),
+      takesEffect: z.enum(['now', 'deploy', 'start']).describe(
+        'deploy: with this one; now: once it is set by PATCH /config, else at the next start; start: at the next start'
+      ) })
+  ).describe('options whose configuration has changed since it was read'),
+  plan: z.strictObject({ workers: COUNT, text: z.string(), strategy: USED_STRATEGY.required({ order: true }),
     extraWorkers: COUNT.describe('how many at most run beside those that are replaced'),
-    extraBytes: COUNT.nullable().describe('the memory that these take, each as much as the largest worker now; null: not known')
-  }).describe('how it replaces the workers; `text` says it in a sentence'),
-  last: z.array(z.strictObject({ rollout: NUMBER, state: ROLLOUT.shape.state, release: RELEASE_NAME.nullable(), startedAt: TIME, tookMs: COUNT }))
-    .describe('the last three of its kind and size, newest first'),
-  warnings: z.array(z.string()),
-  refusals: z.array(z.strictObject({ code: z.string(), message: z.string() })).describe('all reasons for which it would be refused; none: it would begin')
-}).meta({ id: 'Preview' })
+    extraBytes: COUNT.nullable().describe(
+      'the memory that these take, each as much as the largest worker now; null: not known'
+    ) }).describe('how it replaces the workers; `text` says it in a sentence'),
+  last: z.array(
+    z.strictObject({ rollout: NUMBER, state: ROLLOUT.shape.state, release: RELEASE_NAME.nullable(), startedAt: TIME,
+      tookMs: COUNT })
+  ).describe('the last three of its kind and size, newest first'), warnings: z.array(z.string()),
+  refusals: z.array(z.strictObject({ code: z.string(), message: z.string() })).describe(
+    'all reasons for which it would be refused; none: it would begin'
+  ) }).meta({ id: 'Preview' })
 
 /** Errors that refuse a rollout. */
-export const ROLLOUT_PROBLEMS: readonly ErrorCode[] = Object.freeze(['rollout-running', 'upgrade-running', 'starting', 'stopping', 'drifted'])
+export const ROLLOUT_PROBLEMS: readonly ErrorCode[] = Object.freeze(['rollout-running', 'upgrade-running', 'starting',
+  'stopping', 'drifted'])
 
 const ROLLOUT_BODY = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
   ...ROLLOUT_ORDER
-}).superRefine(refuseMisplaced).meta({
-  examples: [{ kind: 'deploy', note: 'faster totals' }],
-  allOf: [
-    onlyWith('release', 'rollback'),
-    onlyWith('path', 'deploy'),
-    { anyOf: [{ properties: { kind: { enum: ['deploy', 'rollback'] } } }, { properties: { strategy: false } }] }
-  ]
-})
+}).superRefine(refuseMisplaced).meta({ examples: [{ kind: 'deploy', note: 'faster totals' }],
+  allOf: [onlyWith('release', 'rollback'), onlyWith('path', 'deploy'), {
+    anyOf: [{ properties: { kind: { enum: ['deploy', 'rollback'] } } }, { properties: { strategy: false } }]
+  }] })
 
-const PREVIEW_BODY = z.strictObject({
-  kind: z.enum(['deploy', 'rollback']).describe('"deploy" or "rollback"'),
-  ...ROLLOUT_ORDER,
-  git: COMMIT_ORDER.shape.git.optional(),
-  guess: COMMIT_ORDER.shape.guess
-}).superRefine(refuseMisplaced).meta({
-  examples: [{ kind: 'deploy' }, { kind: 'deploy', git: 'main' }],
-  allOf: [
-    ...[['release', 'rollback'], ['path', 'deploy'], ['git', 'deploy'], ['guess', 'deploy']].map(([field, kind]) => onlyWith(field, kind)),
-    { anyOf: [{ properties: { path: false } }, { properties: { git: false } }] }
-  ]
-})
+const PREVIEW_BODY = z.strictObject({ kind: z.enum(['deploy', 'rollback']).describe('"deploy" or "rollback"'),
+  ...ROLLOUT_ORDER, git: COMMIT_ORDER.shape.git.optional(), guess: COMMIT_ORDER.shape.guess }).superRefine(
+    refuseMisplaced
+  ).meta({ examples: [{ kind: 'deploy' }, { kind: 'deploy', git: 'main' }],
+    allOf: [
+      ...[['release', 'rollback'], ['path', 'deploy'], ['git', 'deploy'], ['guess', 'deploy']].map(([field, kind]) =>
+        onlyWith(field, kind)
+      ),
+      { anyOf: [{ properties: { path: false } }, { properties: { git: false } }] }
+    ] })
 
-function refuseMisplaced ({ kind, release, path, git, guess, strategy }: Record<string, unknown>, context: z.core.$RefinementCtx) {
-  if (path !== undefined && git !== undefined) context.addIssue({ code: 'custom', path: ['git'], params: { expected: 'nothing with path' } })
-  const misplaced = {
-    git: git !== undefined && kind !== 'deploy',
-    guess: guess !== undefined && kind !== 'deploy',
-    release: release !== undefined && kind !== 'rollback',
-    path: path !== undefined && kind !== 'deploy',
-    strategy: strategy !== undefined && kind === 'restart'
-  }
+function refuseMisplaced ({ kind, release, path, git, guess, strategy }: Record<string, unknown>,
+  context: z.core.$RefinementCtx)
+{
+  if (path !== undefined && git !== undefined)
+    context.addIssue({ code: 'custom', path: ['git'], params: { expected: 'nothing with path' } })
+  const misplaced = { git: git !== undefined && kind !== 'deploy', guess: guess !== undefined && kind !== 'deploy',
+    release: release !== undefined && kind !== 'rollback', path: path !== undefined && kind !== 'deploy',
+    strategy: strategy !== undefined && kind === 'restart' }
   for (const [key, isMisplaced] of Object.entries(misplaced)) {
-    if (isMisplaced) context.addIssue({ code: 'custom', path: [key], params: { expected: `nothing with kind "${kind}"` } })
+    if (isMisplaced)
+      context.addIssue({ code: 'custom', path: [key], params: { expected: `nothing with kind "${kind}"` } })
   }
 }
 
@@ -185,92 +164,69 @@ const STEERING_SUMMARIES: Readonly<Record<Steering, string>> = Object.freeze({
 const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
 
 export function rolloutResources ({ deck, history, timers, closing }: {
-  deck: Pick<Deck, 'snapshot' | 'dispatch' | 'deploy' | 'preview' | 'events'>
-  history: Pick<History, 'rollout' | 'rollouts' | 'rolloutDurations' | 'page'>
-  timers: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
+  deck: Pick<Deck, 'snapshot' | 'dispatch' | 'deploy' | 'preview' | 'events'>,
+  history: Pick<History, 'rollout' | 'rollouts' | 'rolloutDurations' | 'page'>,
+  timers: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>,
   /** aborted when the admin port closes */
   closing: AbortSignal
 }): Record<string, Resource> {
   return {
     '/rollouts': {
-      GET: operation({
-        name: 'listRollouts',
-        summary: 'Lists the rollouts, newest first',
-        role: 'viewer',
-        query: PAGE_QUERY,
-        hasTag: true,
-        answer: pageOf(ROLLOUT),
-        handle ({ query }) {
-          const { items, next } = history.rollouts(query)
-          return { headers: { ETag: tagOf(lastRollout(deck, history)) }, body: { items: items.map(rolloutSummary), next } }
-        }
-      }),
-      POST: operation({
-        name: 'startRollout',
-        summary: 'Starts a restart of all workers, a deploy or a rollback',
-        description: '`release` is for a rollback, `path` for a deploy below `releases.root`. `strategy` replaces options of `rollout.*` for this rollout.',
+      GET: operation({ name: 'listRollouts', summary: 'Lists the rollouts, newest first', role: 'viewer',
+        query: PAGE_QUERY, hasTag: true, answer: pageOf(ROLLOUT), handle ({ query }) {
+        const { items, next } = history.rollouts(query)
+        return { headers: { ETag: tagOf(lastRollout(deck, history)) },
+          body: { items: items.map(rolloutSummary), next } }
+      } }),
+      POST: operation({ name: 'startRollout', summary: 'Starts a restart of all workers, a deploy or a rollback',
+        description:
+          '`release` is for a rollback, `path` for a deploy below `releases.root`. `strategy` replaces options of `rollout.*` for this rollout.',
         role: 'operator',
         cli: { restart: 'clusterdeck restart', deploy: 'clusterdeck deploy', rollback: 'clusterdeck rollback' },
-        headers: { 'If-Match': IF_MATCH.optional() },
-        body: ROLLOUT_BODY,
-        status: 202,
-        location: true,
-        problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'entry-not-found', 'path-refused', 'release-gone', 'not-found', 'invalid-config', 'secrets-failed'],
-        answer: ROLLOUT,
-        async handle ({ req, body, auth }) {
-          checkMatch(req, lastRollout(deck, history), { isRequired: false, change: () => changeOfRollouts(history) })
-          const command = { ...body, actor: auth.actor, client: auth.client }
-          const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', ...command })
-          return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rolloutSummary(rollout) }
-        }
-      })
+        headers: { 'If-Match': IF_MATCH.optional() }, body: ROLLOUT_BODY, status: 202, location: true,
+        problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'entry-not-found', 'path-refused', 'release-gone',
+          'not-found', 'invalid-config', 'secrets-failed'], answer: ROLLOUT, async handle ({ req, body, auth }) {
+        checkMatch(req, lastRollout(deck, history), { isRequired: false, change: () => changeOfRollouts(history) })
+        const command = { ...body, actor: auth.actor, client: auth.client }
+        const rollout = body.kind === 'deploy'
+          ? await deck.deploy(command)
+          : deck.dispatch({ type: 'rollout', ...command })
+        return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rolloutSummary(rollout) }
+      } })
     },
 
     '/rollouts/preview': {
-      POST: operation({
-        name: 'previewRollout',
+      POST: operation({ name: 'previewRollout',
         summary: 'Returns what a deploy or a rollback would do, and changes nothing',
-        description: 'It takes what `POST /rollouts` takes, and for a commit `git` and `guess` as `POST /releases` does: git fetches it where it has to, nothing is built. All reasons for which that would be refused are in `refusals`.',
-        role: 'operator',
-        cli: { deploy: 'clusterdeck deploy --dry-run', rollback: 'clusterdeck rollback --dry-run' },
-        body: PREVIEW_BODY,
-        answer: PREVIEW,
-        handle: async ({ body: { note, guess, ...wanted }, auth }) => ({ body: await deck.preview({ ...wanted, isGuessAccepted: guess, actor: auth.actor }) })
-      })
+        description:
+          'It takes what `POST /rollouts` takes, and for a commit `git` and `guess` as `POST /releases` does: git fetches it where it has to, nothing is built. All reasons for which that would be refused are in `refusals`.',
+        role: 'operator', cli: { deploy: 'clusterdeck deploy --dry-run', rollback: 'clusterdeck rollback --dry-run' },
+        body: PREVIEW_BODY, answer: PREVIEW,
+        handle: async ({ body: { note, guess, ...wanted }, auth }) => ({
+          body: await deck.preview({ ...wanted, isGuessAccepted: guess, actor: auth.actor })
+        }) })
     },
 
     ...Object.fromEntries(STEERING.map((type) => [`/rollouts/:id/${type}`, { POST: steeringOperation(type) }])),
 
     '/rollouts/:id': {
-      GET: operation({
-        name: 'getRollout',
-        summary: 'Returns one rollout with its story; `wait` waits until it is done, or the time is up',
-        role: 'viewer',
-        query: ONE_QUERY,
-        problems: ['not-found'],
-        answer: ROLLOUT_STORY,
-        async handle ({ id, query, req, res }) {
-          const rollout = findRollout(id)
-          if (query.wait === undefined || req.method === 'HEAD' || !isRunning(id)) return { body: storyOf(rollout) }
-          return { body: storyOf(await untilDone(id, query.wait, res) ?? findRollout(id)) }
-        }
-      })
+      GET: operation({ name: 'getRollout',
+        summary: 'Returns one rollout with its story; `wait` waits until it is done, or the time is up', role: 'viewer',
+        query: ONE_QUERY, problems: ['not-found'], answer: ROLLOUT_STORY, async handle ({ id, query, req, res }) {
+        const rollout = findRollout(id)
+        if (query.wait === undefined || req.method === 'HEAD' || !isRunning(id)) return { body: storyOf(rollout) }
+        return { body: storyOf(await untilDone(id, query.wait, res) ?? findRollout(id)) }
+      } })
     }
   }
 
   function steeringOperation (type: Steering): Operation {
-    return operation({
-      name: `${type}Rollout`,
-      summary: STEERING_SUMMARIES[type],
-      role: 'operator',
-      cli: `clusterdeck ${type}`,
-      problems: ['not-found', 'rollout-ended', 'rollout-state', 'stopping'],
-      answer: ROLLOUT,
-      handle ({ id, auth }) {
-        findRollout(id)
-        return { body: rolloutSummary(deck.dispatch({ type, rollout: id, actor: auth.actor }) ?? findRollout(id)) }
-      }
-    })
+    return operation({ name: `${type}Rollout`, summary: STEERING_SUMMARIES[type], role: 'operator',
+      cli: `clusterdeck ${type}`, problems: ['not-found', 'rollout-ended', 'rollout-state', 'stopping'],
+      answer: ROLLOUT, handle ({ id, auth }) {
+      findRollout(id)
+      return { body: rolloutSummary(deck.dispatch({ type, rollout: id, actor: auth.actor }) ?? findRollout(id)) }
+    } })
   }
 
   // A rollout that an earlier master left never ends, so there is nothing to wait for.
@@ -287,7 +243,8 @@ export function rolloutResources ({ deck, history, timers, closing }: {
   }
 
   function storyOf (rollout: RolloutView) {
-    return { ...rollout, timeline: rollout.timeline ?? null, comparisons: rollout.comparisons ?? null, usual: usualOf(history, rollout) }
+    return { ...rollout, timeline: rollout.timeline ?? null, comparisons: rollout.comparisons ?? null,
+      usual: usualOf(history, rollout) }
   }
 
   /**
@@ -336,5 +293,7 @@ export function lastRollout (deck: Pick<Deck, 'snapshot'>, history: Pick<History
 export function changeOfRollouts (history: Past) {
   const event = lastOf(history, ['rollout.started'])
   const what = event?.detail?.kind === undefined ? 'rollout' : event.detail.kind
-  return `${doerOf(event)} has started a ${what}${event?.rollout ? ` (rollout ${event.rollout})` : ''} since you opened this`
+  return `${doerOf(event)} has started a ${what}${
+    event?.rollout ? ` (rollout ${event.rollout})` : ''
+  } since you opened this`
 }

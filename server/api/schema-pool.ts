@@ -11,15 +11,18 @@ export function createSchemaPool () {
   const known: Map<string, Partial<Operation>> = new Map()
 
   return {
-    /** @param mounts whose operations get the schemas of the first ones */
+    /** `mounts`: whose operations get the schemas of the first ones */
     share (mounts: readonly Mount[]) {
-      for (const { groups } of mounts) for (const { resources } of Object.values(groups)) for (const resource of Object.values(resources)) Object.values(resource).forEach(shareOne)
+      for (const { groups } of mounts)
+        for (const { resources } of Object.values(groups))
+          for (const resource of Object.values(resources)) Object.values(resource).forEach(shareOne)
     }
   }
 
   function shareOne (operation: Operation) {
     const first = known.get(operation.name)
     if (first) Object.assign(operation, first)
-    else known.set(operation.name, Object.fromEntries(SCHEMAS.filter((key) => operation[key] !== undefined).map((key) => [key, operation[key]])))
+    else known.set(operation.name,
+        Object.fromEntries(SCHEMAS.filter((key) => operation[key] !== undefined).map((key) => [key, operation[key]])))
   }
 }

@@ -5,64 +5,52 @@ import { EVENT_TYPES } from '../events/kinds.ts'
 import { NOTICE_KINDS } from '../events/notices.ts'
 import { ACTOR, COUNT, NUMBER, RELEASE_NAME, TIME } from './fields.ts'
 
-/** What the API shows as the cluster itself has it: those who make it say the types by these schemas, and load none of them. */
+/**
+ * What the API shows as the cluster itself has it: those who make it say the types by these schemas, and load none of
+ * them.
+ */
 
 const DIGEST = z.string().describe('sha256:…')
 
 export type ShownRelease = z.infer<typeof RELEASE>
 /** A release, as the status shows it. */
-export const RELEASE = z.strictObject({
-  id: RELEASE_NAME,
-  entry: z.string().describe('the absolute path of the main file'),
-  path: z.string().describe('the folder of the code'),
-  createdAt: TIME,
-  mode: z.enum(['live', 'symlink', 'path', 'folder']).describe('how the code is pinned').optional(),
+export const RELEASE = z.strictObject({ id: RELEASE_NAME,
+  entry: z.string().describe('the absolute path of the main file'), path: z.string().describe('the folder of the code'),
+  createdAt: TIME, mode: z.enum(['live', 'symlink', 'path', 'folder']).describe('how the code is pinned').optional(),
   cwd: z.string().optional(),
   calledAs: z.string().describe('the entry as its workers see it, if it is a symbolic link').optional(),
   source: z.string().nullable().describe('the folder that was copied, or the repository of its commit').optional(),
-  build: z.string().nullable().describe('of a release of a commit: what has built it, "hooks.build" or the commands; null: nothing').optional(),
+  build: z.string().nullable().describe(
+    'of a release of a commit: what has built it, "hooks.build" or the commands; null: nothing'
+  ).optional(),
   package: z.strictObject({ name: z.string().nullable(), version: z.string().nullable() }).nullable().optional(),
-  git: z.strictObject({
-    commit: z.string(),
-    branch: z.string().nullable(),
-    isDirty: z.boolean().nullable(),
+  git: z.strictObject({ commit: z.string(), branch: z.string().nullable(), isDirty: z.boolean().nullable(),
     author: z.string().nullable().optional(),
-    subject: z.string().nullable().describe('the first line of the message').optional()
-  })
-    .nullable()
-    .optional(),
+    subject: z.string().nullable().describe('the first line of the message').optional() }).nullable().optional(),
   lockFile: DIGEST.nullable().optional(),
   runtime: z.enum(['node', 'other']).optional().describe('what runs the entry; other: it is a program itself'),
-  node: z.strictObject({
-    file: z.string().describe('its absolute path'),
-    version: z.string(),
-    by: z.enum(['option', '.nvmrc', '.node-version', 'volta', 'command', 'clusterdeck']).describe('what has asked for it; command: it is the one with which the command was typed; clusterdeck: it is that of clusterdeck'),
-    instead: z.string().optional().describe('why it is not the one that a file of the app asks for')
-  }).optional().describe('the Node of its workers, hooks, builds and jobs'),
-  environment: z.strictObject({ digest: DIGEST, names: z.array(z.string()) })
-    .describe('names of the variables that the configuration sets, without their values')
-    .optional(),
-  arguments: z.strictObject({ digest: DIGEST }).optional(),
-  changed: z.strictObject({
-    from: RELEASE_NAME,
-    environment: z.array(z.string()).describe('names of variables'),
-    arguments: z.boolean(),
-    package: z.boolean(),
-    commit: z.boolean(),
-    lockFile: z.boolean(),
-    node: z.boolean().optional(),
-    mode: z.boolean(),
-    folder: z.boolean(),
-    entry: z.boolean()
-  }).nullable().describe('the differences from the release before').optional(),
-  createdBy: ACTOR.optional(),
-  note: z.string().nullable().optional(),
-  environmentChanged: z.boolean().describe('its workers get other variables than at its deploy').optional()
-}).meta({ id: 'Release' })
+  node: z.strictObject({ file: z.string().describe('its absolute path'), version: z.string(),
+    by: z.enum(['option', '.nvmrc', '.node-version', 'volta', 'command', 'clusterdeck']).describe(
+      'what has asked for it; command: it is the one with which the command was typed; clusterdeck: it is that of clusterdeck'
+    ), instead: z.string().optional().describe('why it is not the one that a file of the app asks for') }).optional()
+    .describe('the Node of its workers, hooks, builds and jobs'),
+  environment: z.strictObject({ digest: DIGEST, names: z.array(z.string()) }).describe(
+    'names of the variables that the configuration sets, without their values'
+  ).optional(), arguments: z.strictObject({ digest: DIGEST }).optional(),
+  changed: z.strictObject({ from: RELEASE_NAME, environment: z.array(z.string()).describe('names of variables'),
+    arguments: z.boolean(), package: z.boolean(), commit: z.boolean(), lockFile: z.boolean(),
+    node: z.boolean().optional(), mode: z.boolean(), folder: z.boolean(), entry: z.boolean() }).nullable().describe(
+      'the differences from the release before'
+    ).optional(), createdBy: ACTOR.optional(), note: z.string().nullable().optional(),
+  environmentChanged: z.boolean().describe('its workers get other variables than at its deploy').optional() }).meta({
+    id: 'Release'
+  })
 
 export type Setback = z.infer<typeof SETBACK>
 export const SETBACK = z.strictObject({
-  outcome: z.enum(['rolled-back', 'failed']).describe('rolled-back: a rollback replaced it; failed: a later rollout to it did not succeed'),
+  outcome: z.enum(['rolled-back', 'failed']).describe(
+    'rolled-back: a rollback replaced it; failed: a later rollout to it did not succeed'
+  ),
   at: TIME,
   rollout: NUMBER,
   actor: ACTOR,
@@ -70,51 +58,44 @@ export const SETBACK = z.strictObject({
 })
 
 export type Figures = z.infer<typeof FIGURES>
-export const FIGURES = z.strictObject({ workers: COUNT, requests: COUNT, errorRate: z.number().nullable(), p99Ms: z.number().nullable() })
+export const FIGURES = z.strictObject({ workers: COUNT, requests: COUNT, errorRate: z.number().nullable(),
+  p99Ms: z.number().nullable() })
 
 export type Verdict = z.infer<typeof VERDICT>
-export const VERDICT = z.strictObject({
-  at: TIME,
-  passed: z.boolean().nullable().describe('null: too little traffic to judge'),
-  isFinal: z.boolean(),
-  message: z.string(),
-  canary: FIGURES.describe('figures of the new workers'),
-  baseline: FIGURES.describe('figures of the old workers')
-})
+export const VERDICT = z.strictObject({ at: TIME,
+  passed: z.boolean().nullable().describe('null: too little traffic to judge'), isFinal: z.boolean(),
+  message: z.string(), canary: FIGURES.describe('figures of the new workers'),
+  baseline: FIGURES.describe('figures of the old workers') })
 
 export type RolloutStep = z.infer<typeof STEP>
-export const STEP = z.strictObject({
-  slot: NUMBER,
-  state: z.enum(['pending', 'stopping', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting', 'reverted']),
-  oldWorker: NUMBER.nullable(),
-  newWorker: NUMBER.nullable(),
-  from: RELEASE_NAME.describe('the release that this slot rolls back to'),
-  isCanary: z.boolean(),
-  startedAt: TIME.nullable(),
-  readyAt: TIME.nullable().describe('when its new worker was ready').optional(),
+export const STEP = z.strictObject({ slot: NUMBER,
+  state: z.enum(['pending', 'stopping', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting',
+    'reverted']), oldWorker: NUMBER.nullable(), newWorker: NUMBER.nullable(),
+  from: RELEASE_NAME.describe('the release that this slot rolls back to'), isCanary: z.boolean(),
+  startedAt: TIME.nullable(), readyAt: TIME.nullable().describe('when its new worker was ready').optional(),
   promotedAt: TIME.nullable().describe('when its new worker took the slot and the old one began to drain').optional(),
-  drainedAt: TIME.nullable().describe('when the old worker was gone, or was kept for nothing but its long-lived connections').optional(),
-  revertingAt: TIME.nullable().describe('when the slot began to roll back').optional(),
-  finishedAt: TIME.nullable()
-})
+  drainedAt: TIME.nullable().describe(
+    'when the old worker was gone, or was kept for nothing but its long-lived connections'
+  ).optional(), revertingAt: TIME.nullable().describe('when the slot began to roll back').optional(),
+  finishedAt: TIME.nullable() })
 
 export type Moment = z.infer<typeof MOMENT>
-export const MOMENT = z.strictObject({
-  at: TIME,
-  type: z.string().describe('the type of the event'),
+export const MOMENT = z.strictObject({ at: TIME, type: z.string().describe('the type of the event'),
   actor: ACTOR.nullable().describe('who did it; null: nobody'),
   message: z.string().nullable().describe('at most 500 characters'),
-  passed: z.boolean().nullable().describe('the result of a verdict; null: no verdict, or too little traffic to judge')
-}).meta({ examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada', passed: null }] })
+  passed: z.boolean().nullable().describe(
+    'the result of a verdict; null: no verdict, or too little traffic to judge'
+  ) }).meta({
+    examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada',
+      passed: null }]
+  })
 
 export type RolloutHook = z.infer<typeof HOOK>
-export const HOOK = z.strictObject({
-  name: z.enum(['beforeDeploy']),
-  state: z.enum(['due', 'running', 'passed', 'failed', 'ended']).describe('due: it starts after the pause; ended: the deploy was aborted meanwhile'),
-  startedAt: TIME.nullable(),
-  finishedAt: TIME.nullable(),
-  output: z.string().nullable().describe('the end of its output, if it failed')
-})
+export const HOOK = z.strictObject({ name: z.enum(['beforeDeploy']),
+  state: z.enum(['due', 'running', 'passed', 'failed', 'ended']).describe(
+    'due: it starts after the pause; ended: the deploy was aborted meanwhile'
+  ), startedAt: TIME.nullable(), finishedAt: TIME.nullable(),
+  output: z.string().nullable().describe('the end of its output, if it failed') })
 
 export type Comparison = z.infer<typeof COMPARISON>
 export const COMPARISON = z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES })
@@ -122,39 +103,31 @@ export const COMPARISON = z.strictObject({ at: TIME, canary: FIGURES, baseline: 
 export const JOB_NAME = z.string().meta({ examples: ['nightly'] })
 
 export type Run = z.infer<typeof RUN>
-export const RUN = z.strictObject({
-  id: NUMBER.describe('that of the event with which it began'),
+export const RUN = z.strictObject({ id: NUMBER.describe('that of the event with which it began'),
   job: JOB_NAME.nullable().describe('null: a command that somebody has typed'),
   command: z.string().nullable().describe('what was typed; null: the command of the job, which is never shown'),
   state: z.enum(['running', 'succeeded', 'failed', 'interrupted']),
-  cause: z.string().nullable().describe('timed-out; of an interrupted one operator, replaced, stopping, upgrade or master-lost; of a deploy of a commit that has failed, the code of its error; else null'),
-  actor: ACTOR.describe('who started it; cron: its time had come'),
+  cause: z.string().nullable().describe(
+    'timed-out; of an interrupted one operator, replaced, stopping, upgrade or master-lost; of a deploy of a commit that has failed, the code of its error; else null'
+  ), actor: ACTOR.describe('who started it; cron: its time had come'),
   release: RELEASE_NAME.nullable().describe('in which it runs; of a deploy of a commit, the one that it has made'),
   rollout: NUMBER.nullable().describe('of a deploy of a commit: the rollout that it has started'),
   pid: NUMBER.nullable().describe('null: it could not be started'),
-  dueAt: TIME.nullable().describe('when it was to start; null: somebody has started it'),
-  startedAt: TIME,
-  finishedAt: TIME.nullable(),
-  durationMs: COUNT.nullable().describe('null: it runs, or nobody knows how long it ran'),
-  code: z.int().nullable(),
-  signal: z.string().nullable(),
+  dueAt: TIME.nullable().describe('when it was to start; null: somebody has started it'), startedAt: TIME,
+  finishedAt: TIME.nullable(), durationMs: COUNT.nullable().describe('null: it runs, or nobody knows how long it ran'),
+  code: z.int().nullable(), signal: z.string().nullable(),
   reason: z.string().nullable().describe('why it did not succeed'),
   acknowledgedBy: ACTOR.nullable().describe('who has acknowledged that it did not succeed'),
-  hasTerminal: z.boolean().describe('whether it runs in a terminal of whoever started it, so that its output is not kept')
-}).meta({ id: 'JobRun' })
+  hasTerminal: z.boolean().describe(
+    'whether it runs in a terminal of whoever started it, so that its output is not kept'
+  ) }).meta({ id: 'JobRun' })
 
 export type Notice = z.infer<typeof NOTICE>
-export const NOTICE = z.strictObject({
-  id: NUMBER.describe('the id of its newest event'),
-  kind: z.enum(NOTICE_KINDS),
-  at: TIME,
-  firstAt: TIME.describe('when the first unacknowledged one of its kind happened'),
-  count: COUNT,
-  message: z
-    .string()
-    .meta({ description: 'one sentence for people', examples: ['Deploy of r5 was rolled back: worker 9 (slot 1) was not ready within 30 s'] }),
-  endedAt: TIME.nullable().describe('when the problem ended by itself; null: it has not')
-}).meta({ id: 'Notice' })
+export const NOTICE = z.strictObject({ id: NUMBER.describe('the id of its newest event'), kind: z.enum(NOTICE_KINDS),
+  at: TIME, firstAt: TIME.describe('when the first unacknowledged one of its kind happened'), count: COUNT,
+  message: z.string().meta({ description: 'one sentence for people',
+    examples: ['Deploy of r5 was rolled back: worker 9 (slot 1) was not ready within 30 s'] }),
+  endedAt: TIME.nullable().describe('when the problem ended by itself; null: it has not') }).meta({ id: 'Notice' })
 
 export type Holds = z.infer<typeof HOLDS>
 /** What a draining worker still has. */
@@ -169,27 +142,16 @@ export const HOLDS = z.strictObject({
 
 export type Finished = z.infer<typeof FINISHED>
 /** How the program of a slot came to its end that is not started again by itself. */
-export const FINISHED = z.strictObject({
-  at: TIME,
-  worker: NUMBER,
-  release: RELEASE_NAME,
-  cause: z.string(),
-  code: z.int().nullable(),
-  succeeded: z
-    .boolean()
-    .describe('its exit code was 0')
-})
+export const FINISHED = z.strictObject({ at: TIME, worker: NUMBER, release: RELEASE_NAME, cause: z.string(),
+  code: z.int().nullable(), succeeded: z.boolean().describe('its exit code was 0') })
 
 export type Reason = z.infer<typeof REASON>
-export const REASON = z.strictObject({
-  slots: z.array(NUMBER),
-  text: z
-    .string()
-    .meta({ description: 'text of the app: escape it', examples: ['TypeError: price is not a function, in total (price.js)'] }),
+export const REASON = z.strictObject({ slots: z.array(NUMBER),
+  text: z.string().meta({ description: 'text of the app: escape it',
+    examples: ['TypeError: price is not a function, in total (price.js)'] }),
   event: NUMBER.nullable().describe('the newest of these exits, in the history; null: not looked up'),
   crashGroup: NUMBER.nullable(),
-  isNewInRelease: z.boolean().describe('whether no release before the one that runs has crashed so')
-})
+  isNewInRelease: z.boolean().describe('whether no release before the one that runs has crashed so') })
 
 export type HistoryState = z.infer<typeof HISTORY_STATE>
 /** Whether the history is written, and what it lacks until it is. */
@@ -203,28 +165,22 @@ export const HISTORY_STATE = z.strictObject({
 export const DIAGNOSTICS_KIND = z.enum(['cpu-profile', 'heap-snapshot', 'heap-statistics', 'report'])
 
 export type Diagnostic = z.infer<typeof DIAGNOSTICS>
-export const DIAGNOSTICS = z.strictObject({
-  id: NUMBER,
-  kind: DIAGNOSTICS_KIND,
-  worker: NUMBER,
-  slot: NUMBER,
-  pid: NUMBER,
-  release: RELEASE_NAME,
-  state: z.enum(['running', 'done', 'failed']),
-  durationMs: COUNT.nullable().describe('the length of a CPU profile'),
-  actor: ACTOR,
-  startedAt: TIME,
-  finishedAt: TIME.nullable(),
-  bytes: COUNT.nullable().describe('the size of its file'),
-  error: z.string().nullable(),
-  warning: z.string().nullable().describe('what secrets its file may hold')
-}).meta({ id: 'Diagnostics' })
+export const DIAGNOSTICS = z.strictObject({ id: NUMBER, kind: DIAGNOSTICS_KIND, worker: NUMBER, slot: NUMBER,
+  pid: NUMBER, release: RELEASE_NAME, state: z.enum(['running', 'done', 'failed']),
+  durationMs: COUNT.nullable().describe('the length of a CPU profile'), actor: ACTOR, startedAt: TIME,
+  finishedAt: TIME.nullable(), bytes: COUNT.nullable().describe('the size of its file'), error: z.string().nullable(),
+  warning: z.string().nullable().describe('what secrets its file may hold') }).meta({ id: 'Diagnostics' })
 
 export type Mend = z.infer<typeof MEND>
 export const MEND = z.strictObject({
-  how: z.enum(['command', 'option', 'flags', 'code']).describe('`command`: for a shell; `option`: for the config file; `flags`: for the command that starts the app; `code`: what to change, in words'),
-  text: z.string().meta({ description: 'one line', examples: ["releases: { mode: 'folder', shared: ['.env', 'uploads/'] }"] }),
-  where: z.string().nullable().describe('the folder of a command, the config file, or the command that takes the flags')
+  how: z.enum(['command', 'option', 'flags', 'code']).describe(
+    '`command`: for a shell; `option`: for the config file; `flags`: for the command that starts the app; `code`: what to change, in words'
+  ),
+  text: z.string().meta({ description: 'one line',
+    examples: ['releases: { mode: \'folder\', shared: [\'.env\', \'uploads/\'] }'] }),
+  where: z.string().nullable().describe(
+    'the folder of a command, the config file, or the command that takes the flags'
+  )
 }).meta({ id: 'Mend' })
 
 export type Finding = z.infer<typeof CHECK>
@@ -237,94 +193,60 @@ export const CHECK = z.strictObject({
 }).meta({ id: 'Check' })
 
 export type Report = z.infer<typeof REPORT>
-export const REPORT = z.strictObject({
-  checkedAt: TIME,
-  isRunning: z.boolean().describe('whether the app was running'),
+export const REPORT = z.strictObject({ checkedAt: TIME, isRunning: z.boolean().describe('whether the app was running'),
   problems: COUNT.describe('how many checks are errors or warnings'),
-  items: z.array(CHECK).describe('the worst first')
-}).meta({ id: 'Checks' })
+  items: z.array(CHECK).describe('the worst first') }).meta({ id: 'Checks' })
 
-const CRASH_KIND = z.enum(['exception', 'unhandled-rejection', 'panic', 'exit-code', 'signal', 'heap-out-of-memory', 'kernel-out-of-memory', 'hung', 'boot-failure', 'not-started'])
+const CRASH_KIND = z.enum(['exception', 'unhandled-rejection', 'panic', 'exit-code', 'signal', 'heap-out-of-memory',
+  'kernel-out-of-memory', 'hung', 'boot-failure', 'not-started'])
 
 export type CrashGroup = z.infer<typeof CRASH_GROUP>
 /** A crash group: crashes of the same fault. */
-export const CRASH_GROUP = z.strictObject({
-  id: NUMBER,
-  fingerprint: z.string(),
-  state: z.enum(['open', 'resolved', 'muted']),
-  kind: CRASH_KIND,
-  cause: z.enum(CAUSES).describe('the cause of its newest crash, as in the history'),
-  errorName: z.string().nullable(),
+export const CRASH_GROUP = z.strictObject({ id: NUMBER, fingerprint: z.string(),
+  state: z.enum(['open', 'resolved', 'muted']), kind: CRASH_KIND,
+  cause: z.enum(CAUSES).describe('the cause of its newest crash, as in the history'), errorName: z.string().nullable(),
   message: z.string().nullable().describe('the message of its newest crash'),
-  culprit: z.string().nullable().describe('the topmost function of the app with its file; only the file if the function has no name'),
-  firstSeenAt: TIME,
-  lastSeenAt: TIME,
+  culprit: z.string().nullable().describe(
+    'the topmost function of the app with its file; only the file if the function has no name'
+  ), firstSeenAt: TIME, lastSeenAt: TIME,
   count: COUNT.describe('how many crashes, including those that are no longer kept'),
-  firstRelease: RELEASE_NAME.nullable(),
-  lastRelease: RELEASE_NAME.nullable(),
-  lastCrash: COUNT.describe('the id of its newest crash'),
-  stateChangedAt: TIME.nullable(),
+  firstRelease: RELEASE_NAME.nullable(), lastRelease: RELEASE_NAME.nullable(),
+  lastCrash: COUNT.describe('the id of its newest crash'), stateChangedAt: TIME.nullable(),
   stateChangedBy: ACTOR.nullable(),
   assignee: z.string().nullable().describe('the person who takes care of it; null: nobody'),
   goneSince: RELEASE_NAME.nullable().describe('the first release without this crash; null: not known yet'),
   returnedAt: TIME.nullable().describe('when it crashed again after it was resolved'),
-  isNewInRelease: z.boolean().describe('the running release is the first with this crash'),
-  hasReturned: z.boolean()
-}).meta({ id: 'CrashGroup' })
+  isNewInRelease: z.boolean().describe('the running release is the first with this crash'), hasReturned: z.boolean() })
+  .meta({ id: 'CrashGroup' })
 
-export const OCCURRENCE = z.strictObject({
-  id: NUMBER,
-  at: TIME,
-  cause: z.enum(CAUSES),
-  code: z.int().nullable(),
-  signal: z.string().nullable(),
-  slot: NUMBER.nullable(),
-  worker: NUMBER.nullable(),
-  pid: NUMBER.nullable(),
-  release: RELEASE_NAME.nullable(),
-  rollout: NUMBER.nullable(),
-  uptimeMs: z.number().nullable(),
-  errorName: z.string().nullable(),
-  errorMessage: z.string().nullable()
-}).meta({ id: 'CrashOccurrence' })
+export const OCCURRENCE = z.strictObject({ id: NUMBER, at: TIME, cause: z.enum(CAUSES), code: z.int().nullable(),
+  signal: z.string().nullable(), slot: NUMBER.nullable(), worker: NUMBER.nullable(), pid: NUMBER.nullable(),
+  release: RELEASE_NAME.nullable(), rollout: NUMBER.nullable(), uptimeMs: z.number().nullable(),
+  errorName: z.string().nullable(), errorMessage: z.string().nullable() }).meta({ id: 'CrashOccurrence' })
 
 export type Frame = z.infer<typeof FRAME>
-export const FRAME = z.strictObject({
-  function: z.string().nullable(),
+export const FRAME = z.strictObject({ function: z.string().nullable(),
   file: z.string().nullable().describe('an absolute path, relative to the release if it is below it, or `node:…`'),
-  line: z.int().nullable(),
-  column: z.int().nullable(),
-  isInApp: z.boolean().describe('a frame of the app: not of its language, its packages or clusterdeck')
-})
+  line: z.int().nullable(), column: z.int().nullable(),
+  isInApp: z.boolean().describe('a frame of the app: not of its language, its packages or clusterdeck') })
 
 export type Crash = z.infer<typeof CRASH_RECORD>
-export const CRASH_RECORD = OCCURRENCE.extend({
-  kind: CRASH_KIND,
+export const CRASH_RECORD = OCCURRENCE.extend({ kind: CRASH_KIND,
   nodeVersion: z.string().nullable().describe('null: it was no Node.js program'),
-  stack: z.string().nullable().describe('the stack as the process reported it'),
-  frames: z.array(FRAME),
-  causes: z.array(z.strictObject({ depth: COUNT, errorName: z.string(), errorMessage: z.string(), stack: z.string().nullable() })),
-  requests: z.array(z.strictObject({ method: z.string(), path: z.string(), ageMs: z.number() })).describe('requests that were not answered yet'),
-  memory: z.record(z.string(), z.number()).nullable().describe('memory at its end, in bytes'),
-  stderr: z.array(z.string()).describe('its last lines on stderr')
-})
+  stack: z.string().nullable().describe('the stack as the process reported it'), frames: z.array(FRAME),
+  causes: z.array(
+    z.strictObject({ depth: COUNT, errorName: z.string(), errorMessage: z.string(), stack: z.string().nullable() })
+  ),
+  requests: z.array(z.strictObject({ method: z.string(), path: z.string(), ageMs: z.number() })).describe(
+    'requests that were not answered yet'
+  ), memory: z.record(z.string(), z.number()).nullable().describe('memory at its end, in bytes'),
+  stderr: z.array(z.string()).describe('its last lines on stderr') })
 
 export type Event = z.infer<typeof EVENT>
 /** One event of the history. */
-export const EVENT = z.strictObject({
-  id: NUMBER.describe('ascending, never used again in this data folder'),
-  at: TIME,
-  type: z.enum(EVENT_TYPES),
-  cause: z.enum(CAUSES).nullable(),
-  slot: NUMBER.nullable(),
-  worker: NUMBER.nullable(),
-  pid: NUMBER.nullable(),
-  release: RELEASE_NAME.nullable(),
-  rollout: NUMBER.nullable(),
-  actor: ACTOR.nullable(),
-  code: z.int().nullable(),
-  signal: z.string().nullable(),
-  uptimeMs: COUNT.nullable(),
+export const EVENT = z.strictObject({ id: NUMBER.describe('ascending, never used again in this data folder'), at: TIME,
+  type: z.enum(EVENT_TYPES), cause: z.enum(CAUSES).nullable(), slot: NUMBER.nullable(), worker: NUMBER.nullable(),
+  pid: NUMBER.nullable(), release: RELEASE_NAME.nullable(), rollout: NUMBER.nullable(), actor: ACTOR.nullable(),
+  code: z.int().nullable(), signal: z.string().nullable(), uptimeMs: COUNT.nullable(),
   message: z.string().nullable().describe('one sentence for people'),
-  detail: z.record(z.string(), z.unknown()).nullable()
-}).meta({ id: 'Event' })
+  detail: z.record(z.string(), z.unknown()).nullable() }).meta({ id: 'Event' })

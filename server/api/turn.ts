@@ -7,10 +7,11 @@ export const nextTurn = createTurns()
 export function createTurns (): () => Promise<void> {
   const waiting: (() => void)[] = []
 
-  return () => new Promise((resolve) => {
-    waiting.push(resolve)
-    if (waiting.length === 1) setImmediate(callNext)
-  })
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve)
+      if (waiting.length === 1) setImmediate(callNext)
+    })
 
   function callNext () {
     waiting[0]()

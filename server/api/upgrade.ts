@@ -12,7 +12,9 @@ const BODY = z.strictObject({
 }).meta({ examples: [{ note: 'clusterdeck 1.4' }] })
 
 /** The change to another master, of a deck or of a host. */
-export function upgradeOperation (texts: Pick<Operation, 'name' | 'summary' | 'description'>, start: (order: { execPath: string | null, note: string | null, actor: string }) => z.infer<typeof UPGRADE> | null) {
+export function upgradeOperation (texts: Pick<Operation, 'name' | 'summary' | 'description'>,
+  start: (order: { execPath: string | null, note: string | null, actor: string }) => z.infer<typeof UPGRADE> | null)
+{
   return operation({
     ...texts,
     role: 'admin',

@@ -7,9 +7,13 @@ const MIN_COUNT = 3
  * The usual time of a rollout of this kind.
  * @returns the median of those that have succeeded before it; null: too few, or nobody can tell
  */
-export function usualOf (history: Pick<History, 'rolloutDurations'>, { id, kind, steps }: Pick<RolloutView, 'id' | 'kind' | 'steps'>): { tookMs: number, count: number } | null {
+export function usualOf (history: Pick<History, 'rolloutDurations'>,
+  { id, kind, steps }: Pick<RolloutView, 'id' | 'kind' | 'steps'>): { tookMs: number, count: number } | null
+{
   try {
-    const sorted = history.rolloutDurations({ kind, before: id, isOfOneSlot: steps.length === 1 }).toSorted((a, b) => a - b)
+    const sorted = history.rolloutDurations({ kind, before: id, isOfOneSlot: steps.length === 1 }).toSorted((a, b) =>
+      a - b
+    )
     return sorted.length < MIN_COUNT ? null : { tookMs: medianOf(sorted), count: sorted.length }
   } catch {
     // The rollout can be shown without it.

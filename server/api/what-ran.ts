@@ -2,10 +2,14 @@ import { toFlameTree, type Frame } from '../../public/flame-tree.ts'
 import { folderOf, hottestLines } from './hot-functions.ts'
 import type { Window } from '../diagnostics/profiling.ts'
 
-/** What has kept the workers busy in a window of time, against what they ran before: for the first look at something that went wrong. */
+/**
+ * What has kept the workers busy in a window of time, against what they ran before: for the first look at something
+ * that went wrong.
+ */
 export type Deck = Pick<import('../deck.ts').Deck, 'profiling' | 'crashes' | 'releases'>
 /** `percent`: of the time of a worker */
-type Ran = { name: string, place: string, owner: Frame['owner'], percent: number, beforePercent: number | null, line: number | null, source: { number: number, text: string }[] | null }
+type Ran = { name: string, place: string, owner: Frame['owner'], percent: number, beforePercent: number | null,
+  line: number | null, source: { number: number, text: string }[] | null }
 
 const MAX_FUNCTIONS = 5
 /** Less of the time of a worker explains nothing. */
@@ -16,19 +20,19 @@ const BEFORE_MS = 10 * 60_000
 const NOT_NAMED = new Set(['(program)', '(root)'])
 
 /** @returns `functions`: those first that got more of the time, with what Node.js and V8 did for them */
-export async function readWhatRan (deck: Deck, window: Window & { since: number }): Promise<{ slices: number, busyPercent: number, beforePercent: number | null, functions: Ran[] }> {
+export async function readWhatRan (deck: Deck,
+  window: Window & { since: number }
+): Promise<{ slices: number, busyPercent: number, beforePercent: number | null, functions: Ran[] }> {
   const during = await sharesOf(deck, window)
   const before = await sharesOf(deck, { ...window, since: window.since - BEFORE_MS, until: window.since })
   const isKnown = before.slices > 0
-  const ranked = [...during.shares.values()].filter(({ percent }) => percent >= MIN_PERCENT)
-    .map((each) => ({ ...each, beforePercent: isKnown ? before.shares.get(each.key)?.percent ?? 0 : null }))
-    .sort((one, other) => moreOf(other) - moreOf(one)).slice(0, MAX_FUNCTIONS)
-  return {
-    slices: during.slices,
-    busyPercent: during.busyPercent,
-    beforePercent: isKnown ? before.busyPercent : null,
-    functions: ranked.map(({ name, place, owner, percent, beforePercent, path, line }) => ({ name, place, owner, percent, beforePercent, ...sourceOf(deck, { path, name, owner, line }, during) }))
-  }
+  const ranked = [...during.shares.values()].filter(({ percent }) => percent >= MIN_PERCENT).map((each) => ({ ...each,
+    beforePercent: isKnown ? before.shares.get(each.key)?.percent ?? 0 : null })
+  ).sort((one, other) => moreOf(other) - moreOf(one)).slice(0, MAX_FUNCTIONS)
+  return { slices: during.slices, busyPercent: during.busyPercent, beforePercent: isKnown ? before.busyPercent : null,
+    functions: ranked.map(({ name, place, owner, percent, beforePercent, path, line }) => ({ name, place, owner,
+      percent, beforePercent, ...sourceOf(deck, { path, name, owner, line }, during) })
+    ) }
 }
 
 function moreOf ({ percent, beforePercent }: { percent: number, beforePercent: number | null }) {
@@ -41,7 +45,9 @@ async function sharesOf (deck: Deck, window: Window) {
   const lines = hottestLines(profile)
   const { root, idleMs } = toFlameTree(profile, { folder: folderOf(deck, release) })
   const allMs = root.totalMs + idleMs
-  const shares: Map<string, Pick<Frame, 'name' | 'place' | 'path' | 'owner'> & { key: string, line: number | null, percent: number }> = new Map()
+  const shares: Map<string,
+    Pick<Frame, 'name' | 'place' | 'path' | 'owner'> & { key: string, line: number | null, percent: number }> =
+      new Map()
   const waiting = [{ frame: root, owner: root }]
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const { frame } = next
@@ -49,7 +55,9 @@ async function sharesOf (deck: Deck, window: Window) {
     if (frame !== root && frame.selfMs > 0 && !NOT_NAMED.has(owner.name)) {
       // Another release may have it in another line.
       const key = JSON.stringify([owner.name, owner.place.replace(/:\d+$/, '')])
-      const known = shares.get(key) ?? { key, name: owner.name, place: owner.place, path: owner.path, owner: owner.owner, line: lines.get(owner.key) ?? null, percent: 0 }
+      const known = shares.get(key) ??
+        { key, name: owner.name, place: owner.place, path: owner.path, owner: owner.owner,
+          line: lines.get(owner.key) ?? null, percent: 0 }
       known.percent += 100 * frame.selfMs / allMs
       shares.set(key, known)
     }
@@ -65,10 +73,15 @@ function ownerOf (frame: Frame, above: Frame) {
   return frame.owner === 'package' || above.parent === null || above.owner !== 'package' ? frame : above
 }
 
-/** @param found `line`: its busiest */
-function sourceOf (deck: Deck, { path, name, owner, line: busiest }: { path: string, name: string, owner: string, line: number | null }, { release, at }: { release: string, at: number }) {
+/** `found`: `line`: its busiest */
+function sourceOf (deck: Deck,
+  { path, name, owner, line: busiest }: { path: string, name: string, owner: string, line: number | null },
+  { release, at }: { release: string, at: number })
+{
   const line = busiest ?? Number(/:(\d+)$/.exec(path)?.[1] ?? NaN)
   if (owner !== 'app' || Number.isNaN(line)) return { line: null, source: null }
   const frame = { function: name, file: path.replace(/:\d+$/, ''), line, column: null, isInApp: true }
-  return { line, source: deck.crashes.sourceLines({ at: new Date(at).toISOString(), release, stack: null, frames: [frame] })[0] ?? null }
+  return { line,
+    source: deck.crashes.sourceLines({ at: new Date(at).toISOString(), release, stack: null, frames: [frame] })[0] ??
+      null }
 }

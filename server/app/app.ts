@@ -39,43 +39,52 @@ import type { Turns } from '../cluster/rollout-turn.ts'
 import type { DataDir } from '../system/data-dir.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
 
-/** A master may have recorded this much since it last wrote its checkpoint, where the history cannot be asked: no id is given out twice. */
+/**
+ * A master may have recorded this much since it last wrote its checkpoint, where the history cannot be asked: no id is
+ * given out twice.
+ */
 const UNKNOWN_EVENTS = 1000
 
 /** What an app is lent by the process that it is in. */
 export type HostServices = {
   /** what it has of the keeper */
-  keeper: AppLink
+  keeper: AppLink,
   /** where other apps change masters with it */
-  upgrade?: ReturnType<JointUpgrade['of']>
-  closers: Closers
-  log: ReturnType<typeof createLog>
-  terminal: Lines
-  streams: Streams
-  software: Software
+  upgrade?: ReturnType<JointUpgrade['of']>,
+  closers: Closers,
+  log: ReturnType<typeof createLog>,
+  terminal: Lines,
+  streams: Streams,
+  software: Software,
   /** decks of this user on this machine */
-  others: OtherDecks
+  others: OtherDecks,
   /** this app on other machines */
-  fleet: () => AppFleet | null
+  fleet: () =>
+    | AppFleet
+    | null,
   /** whether there is to be one, once it has been joined */
-  joinsFleet: boolean
+  joinsFleet: boolean,
   /** into a host; without it, it is in one */
-  move?: Move
+  move?: Move,
   /** where people find its dashboard, in a host */
-  publicUrl?: () => string | null
+  publicUrl?: () =>
+    | string
+    | null,
   /** it comes from a deck of its own, which keeps it where it cannot be opened */
-  isMove?: boolean
+  isMove?: boolean,
   /** of the apps that start; null: there is no other one */
-  turns: Turns | null
+  turns:
+    | Turns
+    | null,
   /** of the apps that are being deployed; null: there is no other one */
   rolloutTurns: Turns | null
 }
 
 /** `reload`: reads the configuration anew, for a deploy; `launchIn`: for the app in that folder. */
 export type AppSource = {
-  config: Config
-  reload: ((launchIn?: string) => Promise<Config>) | undefined
-  dataDir: DataDir
+  config: Config,
+  reload: ((launchIn?: string) => Promise<Config>) | undefined,
+  dataDir: DataDir,
   /**
    * what its workers, hooks and git inherit: the variables of the shell
    * that has started it, where that is not the one of this process
@@ -86,9 +95,10 @@ export type AppSource = {
 export type App = Awaited<ReturnType<typeof openApp>>
 
 /**
- * Makes one app of its configuration, its data folder and what the process lends it. `startWorkers` starts its workers; in an
- * upgrade they run already, beside those of the master before, and this resolves once that one has gone.
- * @throws {import('../errors.ts').DeckError} invalid-config, entry-not-found, copy-failed, secrets-failed, data-dir-unusable, master-running, upgrade-failed
+ * Makes one app of its configuration, its data folder and what the process lends it. `startWorkers` starts its workers;
+ * in an upgrade they run already, beside those of the master before, and this resolves once that one has gone.
+ * @throws {import('../errors.ts').DeckError} invalid-config, entry-not-found, copy-failed, secrets-failed,
+ * data-dir-unusable, master-running, upgrade-failed
  */
 export async function openApp ({ config, reload, dataDir, environment = process.env }: AppSource, host: HostServices) {
   const { keeper, closers, log, terminal, streams } = host
@@ -97,28 +107,32 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   if (isNext) checkDatabase(dataDir.historyFile)
   else lockDataDir()
   const settings = createSettings(config, { key: dataDir.releaseKey() })
-  const checkpoints = createCheckpointStore({ file: dataDir.memory, keeper: keeper.memory, isAway: dataDir.away !== null })
+  const checkpoints = createCheckpointStore({ file: dataDir.memory, keeper: keeper.memory,
+    isAway: dataDir.away !== null })
   let restored = await restoreCheckpoint(checkpoints.read(), config, isNext ? null : keeper.predecessor)
   if (restored.changes.length > 0) await loadSchema()
   // A release that goes on is described already.
-  const forgetCheckout = closers.add(restored.release ? () => {} : readGitAhead(config.entry, { env: environment }), (forget) => forget())
+  const forgetCheckout = closers.add(restored.release ? () => {} : readGitAhead(config.entry, { env: environment }),
+    (forget) => forget())
   settings.restore(restored.changes)
 
-  const history = openHistory({ file: dataDir.historyFile, retention: config.history, owner: isNext ? 'another master has it' : null })
+  const history = openHistory({ file: dataDir.historyFile, retention: config.history,
+    owner: isNext ? 'another master has it' : null })
   const next: NextMaster | null = isNext ? createNextMaster({ keeper, supervisor: () => supervisor }) : null
   const mask = createSecretMask()
-  const events = createEventStream({
-    hide: mask.hide,
-    lastId: isNext ? 0 : lastEventId(),
-    relay: next?.relay,
-    onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
-  })
+  const events = createEventStream({ hide: mask.hide, lastId: isNext ? 0 : lastEventId(), relay: next?.relay,
+    onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed') })
   let recorder = isNext ? null : recordEvents()
-  const vitals = closers.add(createVitals({ store: history.vitals, onFailure: tellVitalsFailure, ...tellSlowSpells(events), ...tellGrowingMemory({ events, options: () => settings.current }) }), ({ stop }) => stop())
+  const vitals = closers.add(
+    createVitals({ store: history.vitals, onFailure: tellVitalsFailure, ...tellSlowSpells(events),
+      ...tellGrowingMemory({ events, options: () => settings.current }) }),
+    ({ stop }) => stop()
+  )
   vitals.start()
   const appMetrics = createAppMetrics({ tell: (worker, message) => cluster?.tell(worker, message) })
   const logs = closers.add(
-    createLogs({ folder: dataDir.logFolder, options: settings.current.logs, streams, onError: (reason) => log.error({}, reason) }),
+    createLogs({ folder: dataDir.logFolder, options: settings.current.logs, streams, onError: (reason) =>
+      log.error({}, reason) }),
     ({ close }, how) => close(how)
   )
   const drift = createDrift()
@@ -128,7 +142,8 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     config,
     cwd: restored.release?.cwd,
     // What fails where another master goes on with the app is to fail now.
-    canWait: !isNext && !host.isMove && restored.release !== null && restored.left.some(({ identity }) => identity && isAlive(identity)),
+    canWait: !isNext && !host.isMove && restored.release !== null &&
+      restored.left.some(({ identity }) => identity && isAlive(identity)),
     reload,
     dataDir,
     history,
@@ -141,76 +156,47 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     inherited: environment,
     onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should')
   })
-  const hooks = createHooks({
-    configured: releases.hooks,
-    release: releases.find,
-    environment: releases.environment,
-    inherited: environment,
-    cwd: config.cwd,
-    events,
-    fingerprint: (group) => history.crashes.find(group)?.fingerprint ?? null
-  })
+  const hooks = createHooks({ configured: releases.hooks, release: releases.find, environment: releases.environment,
+    inherited: environment, cwd: config.cwd, events,
+    fingerprint: (group) => history.crashes.find(group)?.fingerprint ?? null })
   const crashes = createCrashRecorder({ store: history.crashes, events, logs, vitals, hide: mask.hide })
-  events.subscribe(({ type }) => { if (type === 'history.recovered') crashes.catchUp() })
+  events.subscribe(({ type }) => {
+    if (type === 'history.recovered') crashes.catchUp()
+  })
   events.subscribe(terminal.show)
   events.subscribe(vitals.count)
-  events.subscribe(({ type }) => { if (type === 'worker.exited') tidySoon() })
+  events.subscribe(({ type }) => {
+    if (type === 'worker.exited') tidySoon()
+  })
   keepOutcomes({ releases, events })
 
   const first = await releases.beginWith(restored.release)
   forgetCheckout()
-  const supervisor: Supervisor = cluster = createCluster({ settings, environment, keeper, dataDir, vitals, appMetrics, logs, drift, releases, hooks, crashes, history, events, rolloutTurns: host.rolloutTurns }, {
-    release: first.release,
-    restored,
-    next
-  })
+  const supervisor: Supervisor = cluster = createCluster({ settings, environment, keeper, dataDir, vitals, appMetrics,
+    logs, drift, releases, hooks, crashes, history, events, rolloutTurns: host.rolloutTurns }, { release: first.release,
+    restored, next })
   closers.add(supervisor, ({ close }) => close())
   if (next) await takeOver(next)
   const since = restored.since ?? events.lastId + 1
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)
 
-  jobs = createJobs({
-    jobs: config.jobs,
-    configured: releases.jobs,
-    current () {
-      const { state, release, upgrade } = supervisor.snapshot()
-      return { release: release.id, isStopping: state === 'stopping', isUpgrading: upgrade !== null, secretsProblem: releases.secretsProblem() }
-    },
-    release: releases.find,
-    environment: releases.environment,
-    inherited: environment,
-    cwd: config.cwd,
-    events,
-    store: history.jobRuns,
-    dataFolder: dataDir.folder,
-    logFolder: dataDir.logFolder,
-    logLimits: () => settings.current.logs,
-    onLogError: (reason) => log.error({}, reason),
-    hide: mask.hideValues,
-    keeper,
-    nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone)
-  })
+  jobs = createJobs({ jobs: config.jobs, configured: releases.jobs, current () {
+    const { state, release, upgrade } = supervisor.snapshot()
+    return { release: release.id, isStopping: state === 'stopping', isUpgrading: upgrade !== null,
+      secretsProblem: releases.secretsProblem() }
+  }, release: releases.find, environment: releases.environment, inherited: environment, cwd: config.cwd, events,
+    store: history.jobRuns, dataFolder: dataDir.folder, logFolder: dataDir.logFolder,
+    logLimits: () => settings.current.logs, onLogError: (reason) => log.error({}, reason), hide: mask.hideValues,
+    keeper, nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone) })
   const startedAt = new Date().toISOString()
-  const deck = await createAppDeck({
-    config,
-    dataDir,
-    environment,
-    settings,
-    history,
-    events,
-    vitals,
-    appMetrics,
-    logs,
-    releases,
-    supervisor,
-    jobs,
-    startedAt,
-    hide: mask.hide,
-    historyState: () => dataDir.away === null ? recorder?.state ?? WRITTEN : { ...WRITTEN, problem: dataDir.away }
-  }, host)
+  const deck = await createAppDeck({ config, dataDir, environment, settings, history, events, vitals, appMetrics, logs,
+    releases, supervisor, jobs, startedAt, hide: mask.hide,
+    historyState: () => dataDir.away === null ? recorder?.state ?? WRITTEN : { ...WRITTEN, problem: dataDir.away } },
+    host)
   if (releases.secretsProblem() === null) await tellCollectors()
   else tellCollectorsLater()
-  return { config, dataDir, checkpoints, settings, restored, since, startedAt, history, events, vitals, logs, releases, hooks, jobs, supervisor, deck, first, isNext }
+  return { config, dataDir, checkpoints, settings, restored, since, startedAt, history, events, vitals, logs, releases,
+    hooks, jobs, supervisor, deck, first, isNext }
 
   /** From here on the data folder is this master's, until it lets go of it or ends. */
   function lockDataDir () {
@@ -236,16 +222,12 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     const variables = { ...environment, ...releases.environment(first.release.id) }
     if (!wantsTelemetry(config, variables)) return
     const { startTelemetry } = await import('../telemetry/telemetry.ts')
-    closers.add(startTelemetry({
-      options: config.telemetry,
-      environment: variables,
-      app: deck.snapshot().app,
-      master: deck.snapshot().master,
-      events,
-      logs,
-      readApp: async () => (await appMetrics.read()).metrics,
-      facts: () => ({ vitals: vitals.metrics(), status: deck.snapshot(), jobs: jobs?.metrics() ?? [] })
-    }), ({ close }) => close())
+    closers.add(
+      startTelemetry({ options: config.telemetry, environment: variables, app: deck.snapshot().app,
+        master: deck.snapshot().master, events, logs, readApp: async () => (await appMetrics.read()).metrics,
+        facts: () => ({ vitals: vitals.metrics(), status: deck.snapshot(), jobs: jobs?.metrics() ?? [] }) }),
+      ({ close }) => close()
+    )
   }
 
   /** @returns the newest id that may have been given out */
@@ -268,7 +250,9 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   }
 
   function tellVitalsFailure (error: unknown) {
-    // The recorder gets the database repaired where it cannot write this event either; where it can, the failure is on record.
-    events.publish({ type: 'unexpected', actor: 'system', message: `the vitals could not be written: ${error instanceof Error ? error.message : error}` })
+    // The recorder gets the database repaired where it cannot write this event either; where it can, the failure is on
+    // record.
+    events.publish({ type: 'unexpected', actor: 'system',
+      message: `the vitals could not be written: ${error instanceof Error ? error.message : error}` })
   }
 }

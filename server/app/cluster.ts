@@ -27,58 +27,54 @@ import type { Config } from '../config/config.ts'
 import type { BootCost } from '../lifecycle/boot-room.ts'
 
 /** The workers of an app, none of which has been started yet. */
-export function createCluster ({ settings, environment, keeper, dataDir, vitals, appMetrics, logs, drift, releases, hooks, crashes, history, events, rolloutTurns }: {
-  settings: Settings
-  /** what the workers inherit */
-  environment: Record<string, string | undefined>
-  keeper: AppLink
-  dataDir: DataDir
-  vitals: Vitals
-  appMetrics: AppMetrics
-  logs: Logs
-  drift: Drift
-  releases: Releases
-  hooks: Hooks
-  crashes: CrashRecorder
-  history: History
-  events: EventStream
-  rolloutTurns: Turns | null
-}, { release, restored, next }: {
-  /** to begin with */
-  release: Release
-  restored: Restored
-  /** in an upgrade: another master has the history */
-  next: NextMaster | null
-}) {
+export function createCluster (
+  { settings, environment, keeper, dataDir, vitals, appMetrics, logs, drift, releases, hooks, crashes, history, events,
+    rolloutTurns }: {
+      settings: Settings,
+      /** what the workers inherit */
+      environment: Record<string, string | undefined>,
+      keeper: AppLink,
+      dataDir: DataDir,
+      vitals: Vitals,
+      appMetrics: AppMetrics,
+      logs: Logs,
+      drift: Drift,
+      releases: Releases,
+      hooks: Hooks,
+      crashes: CrashRecorder,
+      history: History,
+      events: EventStream,
+      rolloutTurns: Turns | null
+    },
+  { release, restored, next }: {
+    /** to begin with */
+    release: Release,
+    restored: Restored,
+    /** in an upgrade: another master has the history */
+    next: NextMaster | null
+  }
+) {
   const { dispatch, portPerSlot, rebalance, sticky, watchdog, recycle } = settings.current
   // Workers that pass each other connections, as sessions stay with them by name, need the same of the machine.
   const calls = dispatch === 'sticky' ? stickyCalls() : null
   const by = sessionBy(settings.current)
-  const state = createState({
-    options: lifecycleOptions(settings.current),
-    cpus: cpuCount(),
-    release,
-    lastRollout: Math.max(history.lastRolloutId(), restored.lastRollout),
-    addresses: restored.addresses,
-    ...next ? { nextWorker: restored.firstOfNext, bootCost: restored.bootCost } : { nextWorker: restored.nextWorker, ...pastOf(history) }
-  })
-  const fork = createForker(settings, {
-    ...dataDir,
+  const state = createState({ options: lifecycleOptions(settings.current), cpus: cpuCount(), release,
+    lastRollout: Math.max(history.lastRolloutId(), restored.lastRollout), addresses: restored.addresses,
+    ...next
+      ? { nextWorker: restored.firstOfNext, bootCost: restored.bootCost }
+      : { nextWorker: restored.nextWorker, ...pastOf(history) } })
+  const fork = createForker(settings, { ...dataDir,
     sessions: by && { folder: dataDir.sessionFolder, by, idleMs: sticky.idleMs },
-    outlives: () => next?.hasTakenOver ?? true,
-    keeperPid: () => keeper.isKept ? process.ppid : null,
-    logs,
-    environment: releases.environment,
-    hasSecrets: (id) => Object.keys(releases.secrets(id)).length > 0,
-    inherited: environment,
-    onProblem: (message) => events.publish({ type: 'unexpected', actor: 'system', message })
-  })
+    outlives: () => next?.hasTakenOver ?? true, keeperPid: () => keeper.isKept ? process.ppid : null, logs,
+    environment: releases.environment, hasSecrets: (id) => Object.keys(releases.secrets(id)).length > 0,
+    inherited: environment, onProblem: (message) => events.publish({ type: 'unexpected', actor: 'system', message }) })
   return createSupervisor(state, {
     fork,
     events,
     keeper,
     // The file of the configuration may have changed since the release was deployed.
-    steering: steeringOf({ ...settings.current, runtime: release.runtime ?? settings.current.runtime }, next ? restored.left : null),
+    steering: steeringOf({ ...settings.current, runtime: release.runtime ?? settings.current.runtime },
+      next ? restored.left : null),
     sticky: by || !calls ? null : { calls, failoverMs: sticky.failoverMs },
     balance: { dispatch, rebalance },
     rolloutTurns,
@@ -96,7 +92,9 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
 }
 
 /** @returns its sections of it */
-export function lifecycleOptions ({ start, ready, drain, stop, crash, restart, rollout, recycle, releases, standby }: Config): LifecycleOptions {
+export function lifecycleOptions (
+  { start, ready, drain, stop, crash, restart, rollout, recycle, releases, standby }: Config
+): LifecycleOptions {
   return { start, ready, drain, stop, crash, restart, rollout, recycle, releases, standby }
 }
 
@@ -112,11 +110,9 @@ export function hangOptions ({ keeper, watchdog }: Pick<Config, 'keeper' | 'watc
 function pastOf (history: History): { hasListened: boolean, hasBeenReady: boolean, bootCost: BootCost | null } {
   try {
     const [lastReady] = newest('worker.ready')
-    return {
-      hasListened: newest('worker.listening').length > 0,
+    return { hasListened: newest('worker.listening').length > 0,
       hasBeenReady: lastReady !== undefined || history.releases.all().some(({ outcome }) => outcome === 'succeeded'),
-      bootCost: (lastReady?.detail?.boot ?? null) as BootCost | null
-    }
+      bootCost: (lastReady?.detail?.boot ?? null) as BootCost | null }
   } catch {
     return { hasListened: false, hasBeenReady: true, bootCost: null }
   }
@@ -131,11 +127,14 @@ function pastOf (history: History): { hasListened: boolean, hasBeenReady: boolea
  * @returns null: the kernel is not told which workers get connections
  * @throws {DeckError} invalid-config
  */
-function steeringOf ({ runtime, workers, rollout }: Config, others: Restored['left'] | null): { calls: Posix, others: Restored['left'] | null } | null {
+function steeringOf ({ runtime, workers, rollout }: Config, others: Restored['left'] | null): { calls: Posix,
+  others: Restored['left'] | null } | null
+{
   if (runtime !== 'other') return null
   const reason = whyUnheard()
   if (reason !== null && (workers > 1 || rollout.order !== 'stop-first')) {
-    throw new DeckError('invalid-config', `workers: expected 1 with rollout.order "stop-first" on this machine, received ${workers} with "${rollout.order}": workers of a program that is no Node program cannot share its sockets here (${reason})`)
+    throw new DeckError('invalid-config',
+      `workers: expected 1 with rollout.order "stop-first" on this machine, received ${workers} with "${rollout.order}": workers of a program that is no Node program cannot share its sockets here (${reason})`)
   }
   const calls = loadPosix()
   return calls && { calls, others }
@@ -144,6 +143,8 @@ function steeringOf ({ runtime, workers, rollout }: Config, others: Restored['le
 /** @throws {DeckError} invalid-config */
 function stickyCalls (): Posix {
   const calls = loadPosix()
-  if (!calls) throw new DeckError('invalid-config', 'dispatch: expected "shared" or "round-robin" on this machine, received "sticky" (it takes Linux and the optional package koffi)')
+  if (!calls)
+    throw new DeckError('invalid-config',
+      'dispatch: expected "shared" or "round-robin" on this machine, received "sticky" (it takes Linux and the optional package koffi)')
   return calls
 }

@@ -28,89 +28,73 @@ import type { HostServices } from './app.ts'
 import type { Upgradable } from '../handover/joint-upgrade.ts'
 
 /**
- * The deck of an app, with all that hears its events or sends it commands: notices, alerts, diagnostics, the schedule of
- * restarts, and the watcher of a developer.
+ * The deck of an app, with all that hears its events or sends it commands: notices, alerts, diagnostics, the schedule
+ * of restarts, and the watcher of a developer.
  */
-export async function createAppDeck ({
-  config, dataDir, environment, settings, history, events, vitals, appMetrics, logs, releases, supervisor, jobs, startedAt, hide, historyState
-}: {
-  config: Config
-  dataDir: DataDir
-  /** of the shell that the app is from */
-  environment: Record<string, string | undefined>
-  settings: Settings
-  history: History
-  events: EventStream
-  vitals: Vitals
-  appMetrics: AppMetrics
-  logs: Logs
-  releases: Releases
-  supervisor: Supervisor
-  jobs: Jobs
-  startedAt: string
-  /** what nobody is to read */
-  hide: <T>(content: T) => T
-  historyState: () => HistoryState
-}, { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet, publicUrl = ownPublicUrl(config) }: HostServices) {
+export async function createAppDeck (
+  { config, dataDir, environment, settings, history, events, vitals, appMetrics, logs, releases, supervisor, jobs,
+    startedAt, hide, historyState }: {
+      config: Config,
+      dataDir: DataDir,
+      /** of the shell that the app is from */
+      environment: Record<string, string | undefined>,
+      settings: Settings,
+      history: History,
+      events: EventStream,
+      vitals: Vitals,
+      appMetrics: AppMetrics,
+      logs: Logs,
+      releases: Releases,
+      supervisor: Supervisor,
+      jobs: Jobs,
+      startedAt: string,
+      /** what nobody is to read */
+      hide: <T>(content: T) => T,
+      historyState: () => HistoryState
+    },
+  { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet,
+    publicUrl = ownPublicUrl(config) }: HostServices
+) {
   const timeZone = timeZoneOf(environment)
   const notices = createNotices({ history, events })
-  const alerts = closers.add(createAlerts({
-    configured: settings.current.alerts,
-    store: history.alerts,
-    events,
-    deck: () => ({
-      host: os.hostname(),
-      app: deckName(config, supervisor.snapshot().release),
-      url: publicUrl(),
-      entry: config.entry,
-      pid: process.pid,
-      version: software.version,
-      environment: environment.SENTRY_ENVIRONMENT || settings.current.env.NODE_ENV || environment.NODE_ENV || null,
-      evidenceOf: ({ detail }) => hide(deck.crashes.evidence(detail))
-    }),
-    log
-  }), (alerts) => alerts.close())
+  const alerts = closers.add(
+    createAlerts({ configured: settings.current.alerts, store: history.alerts, events,
+      deck: () => ({ host: os.hostname(), app: deckName(config, supervisor.snapshot().release), url: publicUrl(),
+        entry: config.entry, pid: process.pid, version: software.version,
+        environment: environment.SENTRY_ENVIRONMENT || settings.current.env.NODE_ENV || environment.NODE_ENV || null,
+        evidenceOf: ({ detail }) => hide(deck.crashes.evidence(detail)) }), log }),
+    (alerts) => alerts.close()
+  )
   const places = createSourceMaps()
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
-  const diagnostics = closers.add(createDiagnostics({ supervisor, events, store, folderOf, places }), ({ close }) => close())
-  const profiling = closers.add(createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => settings.current.diagnostics.profiling === 'on', folderOf, places }), ({ close }) => close())
-  events.subscribe(({ type }) => { if (type === 'route.slowed') profiling.hurry() })
-  closers.add(createHeldMemory({ supervisor, events, history, folder: dataDir.heapFolder, isOn: () => settings.current.diagnostics.leaks === 'on' && settings.current.rollout.order !== 'stop-first' }), ({ close }) => close())
-  const deck = createDeck({
-    settings,
-    configure: configureParts,
-    supervisor,
-    events,
-    history,
-    vitals,
-    appMetrics,
-    master: { pid: process.pid, ...software, startedAt, isShared: upgrade !== undefined },
-    diagnostics,
-    profiling,
-    logs,
-    releases,
-    alerts,
-    jobs,
-    notices,
-    others,
-    fleet,
-    joinsFleet,
-    isKept: () => keeper.isKept,
-    nextRestartAt: () => cron.nextAt(),
-    historyState,
-    secretsProblem: releases.secretsProblem,
-    upgrade: upgrade?.begin,
-    move,
-    examine: () => examine()
+  const diagnostics = closers.add(createDiagnostics({ supervisor, events, store, folderOf, places }),
+    ({ close }) => close())
+  const profiling = closers.add(
+    createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () =>
+      settings.current.diagnostics.profiling === 'on', folderOf, places }),
+    ({ close }) => close()
+  )
+  events.subscribe(({ type }) => {
+    if (type === 'route.slowed') profiling.hurry()
   })
+  closers.add(
+    createHeldMemory({ supervisor, events, history, folder: dataDir.heapFolder, isOn: () =>
+      settings.current.diagnostics.leaks === 'on' && settings.current.rollout.order !== 'stop-first' }),
+    ({ close }) => close()
+  )
+  const deck = createDeck({ settings, configure: configureParts, supervisor, events, history, vitals, appMetrics,
+    master: { pid: process.pid, ...software, startedAt, isShared: upgrade !== undefined }, diagnostics, profiling, logs,
+    releases, alerts, jobs, notices, others, fleet, joinsFleet, isKept: () => keeper.isKept,
+    nextRestartAt: () => cron.nextAt(), historyState, secretsProblem: releases.secretsProblem, upgrade: upgrade?.begin,
+    move, examine: () => examine() })
   const examine = createChecks({ config, settings, environment, deck, history, vitals, releases, keeper })
   if (upgrade) closers.add(upgrade.join(upgradable({ settings, supervisor, keeper })), (leave) => leave())
-  const cron = closers.add(createCronRestarts({
-    expression: () => settings.current.restart.cron ?? '',
-    nextRun: (expression, after) => nextRun(expression, after, timeZone),
-    restart: () => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cron' }),
-    events
-  }), ({ close }) => close())
+  const cron = closers.add(
+    createCronRestarts({ expression: () => settings.current.restart.cron ?? '', nextRun: (expression, after) =>
+      nextRun(expression, after, timeZone), restart: () =>
+        deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cron' }), events }),
+    ({ close }) => close()
+  )
   // Only a developer's master needs what watches files.
   if (config.watch) {
     const { watchFor } = await import('../releases/watch.ts')
@@ -145,21 +129,18 @@ function ownPublicUrl ({ admin: { publicUrl } }: Config): () => string | null {
 }
 
 /** What an upgrade of the host has to know of this app. */
-function upgradable ({ settings, supervisor, keeper }: { settings: Settings, supervisor: Supervisor, keeper: { isKept: boolean } }): Upgradable {
-  return {
-    check (order) {
-      const checked = checkedUpgrade(order, { config: settings.current, isKept: keeper.isKept })
-      const refusal = supervisor.refusal(checked)
-      if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
-      return checked
-    },
-
-    look () {
-      const { state, desiredWorkers, readyWorkers, workers } = supervisor.snapshot()
-      const finished = workers.filter((worker) => worker.state === 'finished').length
-      return { isServing: state === 'running' && readyWorkers + finished === desiredWorkers, readyTimeoutMs: settings.current.ready.timeoutMs }
-    },
-
-    begin: supervisor.dispatch
-  }
+function upgradable (
+  { settings, supervisor, keeper }: { settings: Settings, supervisor: Supervisor, keeper: { isKept: boolean } }
+): Upgradable {
+  return { check (order) {
+    const checked = checkedUpgrade(order, { config: settings.current, isKept: keeper.isKept })
+    const refusal = supervisor.refusal(checked)
+    if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
+    return checked
+  }, look () {
+    const { state, desiredWorkers, readyWorkers, workers } = supervisor.snapshot()
+    const finished = workers.filter((worker) => worker.state === 'finished').length
+    return { isServing: state === 'running' && readyWorkers + finished === desiredWorkers,
+      readyTimeoutMs: settings.current.ready.timeoutMs }
+  }, begin: supervisor.dispatch }
 }

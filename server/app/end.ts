@@ -5,13 +5,10 @@ import type { Exit } from '../keeper/link.ts'
 
 const KILL_PATIENCE_MS = 1000
 
-/**
- * The ways in which an app leaves its master.
- * @param closers of all that was opened for it
- */
+/** The ways in which an app leaves its master. `closers`: of all that was opened for it. */
 export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt }: App, closers: Closers) {
   return {
-    /** @param exitCode 1: without any grace */
+    /** `exitCode`: 1: without any grace */
     async stop (exitCode: number) {
       const grace = exitCode === 0 ? {} : { graceMs: 0 }
       const commandsEnded = Promise.all([hooks.close(grace), jobs.close(grace)])
@@ -30,10 +27,9 @@ export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt }:
     },
 
     /**
-     * It goes on in another process, a host or a deck of its own: its workers serve on by themselves until those of the other master replace
-     * them.
-     * @param message for the history
-     * @returns `exits`: how each worker ends that is a child of this process
+     * It goes on in another process, a host or a deck of its own: its workers serve on by themselves until those of the
+     * other master replace them. `message`: for the history. Returns `exits`: how each worker ends that is a child of
+     * this process.
      */
     async move (message: string): Promise<{ exits: Promise<Exit>[] }> {
       const exits = supervisor.letGo({ hasMoved: true })
@@ -44,8 +40,8 @@ export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt }:
     },
 
     /**
-     * Its part of this master has failed. Its workers serve on, its jobs run on, and whoever opens it anew goes on with them, as after a death.
-     * @returns `exits`: how each of them ends
+     * Its part of this master has failed. Its workers serve on, its jobs run on, and whoever opens it anew goes on with
+     * them, as after a death. Returns `exits`: how each of them ends.
      */
     async letGo (): Promise<{ exits: Promise<Exit>[] }> {
       const exits = [...supervisor.letGo(), ...jobs.letGo()]

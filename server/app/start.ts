@@ -17,14 +17,20 @@ const WAITING_AFTER_MS = 5000
  * disk keeps nobody from serving, and the next change tries again.
  * @returns the workers that are left of the master before
  */
-export function recordPast ({ restored, checkpoints, history, events, supervisor, since }: App, { log, terminal, software }: HostServices): SavedWorker[] {
+export function recordPast ({ restored, checkpoints, history, events, supervisor, since }: App,
+  { log, terminal, software }: HostServices): SavedWorker[]
+{
   let { left } = restored
   if (restored.lost) tellLost(events, restored.lost)
   attempt(() => signCheckpoint(checkpoints))
   attempt(() => endUnfinished({ history, events }))
-  attempt(() => { left = reconcileWorkers(left, history.workerLives(since), supervisor.memory().workers) })
-  if (history.movedAside) terminal.line(`the history was unreadable and is kept as ${history.movedAside}; a new one starts`)
-  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers: restored.workers } })
+  attempt(() => {
+    left = reconcileWorkers(left, history.workerLives(since), supervisor.memory().workers)
+  })
+  if (history.movedAside)
+    terminal.line(`the history was unreadable and is kept as ${history.movedAside}; a new one starts`)
+  events.publish({ type: 'master.started', pid: process.pid, actor: 'system',
+    detail: { ...software, workers: restored.workers } })
   return left
 
   function attempt (work: () => void) {
@@ -39,19 +45,25 @@ export function recordPast ({ restored, checkpoints, history, events, supervisor
 /** Starts the workers, or goes on with those of the master before. */
 export function startWorkers (app: App, host: HostServices, left: SavedWorker[]) {
   const { keeper, closers, software } = host
-  const { dataDir, checkpoints, settings, restored, since, history, events, releases, hooks, jobs, supervisor, first, isNext } = app
-  const remember = rememberFor({ memory: checkpoints, events, supervisor, settings, releases, hooks, jobs, software, since })
-  closers.add(remember, (_, { handsOver, hasFailed }) => hasFailed ? remember.leave() : handsOver ? remember.handOver() : remember.forget())
+  const { dataDir, checkpoints, settings, restored, since, history, events, releases, hooks, jobs, supervisor, first,
+    isNext } = app
+  const remember = rememberFor({ memory: checkpoints, events, supervisor, settings, releases, hooks, jobs, software,
+    since })
+  closers.add(remember,
+    (_, { handsOver, hasFailed }) => hasFailed ? remember.leave() : handsOver ? remember.handOver() : remember.forget())
   closers.add(releases, ({ close }) => close())
   if (first.isNew && !isNext) releases.tellCreated(first.release)
   hooks.endLeft(restored.hooks)
   const secrets = untilSecrets({ releases, events, closers })
   if (isNext) {
-    events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(restored.before, software), detail: { from: restored.before, to: software } })
+    events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system',
+      message: describeChange(restored.before, software), detail: { from: restored.before, to: software } })
     supervisor.takeOver({ ...restored, left })
   } else {
-    // A master that replaces one that has died or let go only goes on with the apps of that one, unless it has not come past the hook.
-    const goesOn = keeper.predecessor && (restored.lost || restored.isHandedOver) && !restored.hooks.some(({ name }) => name === 'beforeStart')
+    // A master that replaces one that has died or let go only goes on with the apps of that one, unless it has not come
+    // past the hook.
+    const goesOn = keeper.predecessor && (restored.lost || restored.isHandedOver) &&
+      !restored.hooks.some(({ name }) => name === 'beforeStart')
     startInTurn(supervisor, host, { ...restored, left, hasHook: hooks.has('beforeStart') && !goesOn, secrets })
   }
   // What is not in the list would be removed, and without the history nobody knows the list.
@@ -74,9 +86,11 @@ export function watchDataDir ({ dataDir, history, events }: App, { terminal, clo
     try {
       dataDir.restore()
       history.reopen()
-      events.publish({ type: 'unexpected', actor: 'system', message: `the data folder ${dataDir.folder} was removed; it is made anew, and the history begins anew there` })
+      events.publish({ type: 'unexpected', actor: 'system',
+        message: `the data folder ${dataDir.folder} was removed; it is made anew, and the history begins anew there` })
     } catch (error) {
-      if (!isTold) terminal.fail(`the data folder ${dataDir.folder} was removed, and cannot be made anew: ${errorText(error)}`)
+      if (!isTold)
+        terminal.fail(`the data folder ${dataDir.folder} was removed, and cannot be made anew: ${errorText(error)}`)
       isTold = true
     }
   }, LOOK_FOR_DATA_EVERY_MS)
@@ -85,9 +99,14 @@ export function watchDataDir ({ dataDir, history, events }: App, { terminal, clo
 
 function tellLost (events: App['events'], { hang, fault, ...exit }: NonNullable<App['restored']['lost']>) {
   const how = hang
-    ? `did not answer for ${hang.silentMs} ms, and was ended by the keeper${hang.stack ? '' : `; no JavaScript stack: ${hang.reason}`}`
+    ? `did not answer for ${hang.silentMs} ms, and was ended by the keeper${
+      hang.stack ? '' : `; no JavaScript stack: ${hang.reason}`
+    }`
     : 'ended unexpectedly and was replaced'
   const stack = fault?.stack ?? hang?.stack
-  const message = fault ? `the host's part for this app failed, and is made anew; the workers serve on: ${fault.message}` : `the master (pid ${exit.pid}) ${how}`
-  events.publish({ type: 'master.stopped', cause: 'master-lost', ...exit, message, ...(stack && { detail: { stack } }) })
+  const message = fault
+    ? `the host's part for this app failed, and is made anew; the workers serve on: ${fault.message}`
+    : `the master (pid ${exit.pid}) ${how}`
+  events.publish({ type: 'master.stopped', cause: 'master-lost', ...exit, message,
+    ...(stack && { detail: { stack } }) })
 }

@@ -18,16 +18,11 @@ import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
 import type { NewAdoption } from '../api/host.ts'
 
-export type Options = { pm2?: true | string[], pid?: string, port?: string, workers?: string, name?: string, grace?: string, timeout?: string, json?: true, app?: string, wait?: boolean }
+export type Options = { pm2?: true | string[], pid?: string, port?: string, workers?: string, name?: string,
+  grace?: string, timeout?: string, json?: true, app?: string, wait?: boolean }
 type Move = { program: Adoptable, takeover: Takeover }
-type How = {
-  meet: () => ReturnType<typeof meetHost>
-  root: LineToRoot | null
-  name: string | undefined
-  graceMs: number
-  late: Promise<never>
-  tell: (text: string) => void
-}
+type How = { meet: () => ReturnType<typeof meetHost>, root: LineToRoot | null, name: string | undefined,
+  graceMs: number, late: Promise<never>, tell: (text: string) => void }
 
 const DEFAULT_GRACE = '10s'
 const LOOK_EVERY_MS = 50
@@ -35,14 +30,15 @@ const LOOK_EVERY_MS = 50
 const ENDS_WITHIN_MS = 60_000
 
 /**
- * Starts apps in the host of this user in the place of programs that run: the workers get sockets on the same addresses and become ready
- * while the program serves. Then it gets no new connections, and is asked to end.
- * @param folder is for a deck
- * @returns the exit code
- * @throws {DeckError} usage, not-possible, start-failed, timed-out; a program whose workers did not get ready goes on as before, and of
- * several the others move all the same
+ * Starts apps in the host of this user in the place of programs that run: the workers get sockets on the same addresses
+ * and become ready while the program serves. Then it gets no new connections, and is asked to end. `folder`: is for a
+ * deck. Returns the exit code.
+ * @throws {DeckError} usage, not-possible, start-failed, timed-out; a program whose workers did not get ready goes on
+ *   as before, and of several the others move all the same
  */
-export async function adoptPrograms (folder: string | undefined, options: Options, { env: { [ROOT_LINE]: ofRoot, ...env }, ...streams }: Terminal): Promise<number> {
+export async function adoptPrograms (folder: string | undefined, options: Options,
+  { env: { [ROOT_LINE]: ofRoot, ...env }, ...streams }: Terminal): Promise<number>
+{
   const terminal = { ...streams, env }
   checkOptions(folder, options)
   const { timeoutMs } = timeoutOf(options, terminal.env)
@@ -51,7 +47,9 @@ export async function adoptPrograms (folder: string | undefined, options: Option
   const exitCode = await adoptForUser(options, terminal)
   if (exitCode !== null) return exitCode
   const root = lineToRoot({ [ROOT_LINE]: ofRoot })
-  const turns = options.pm2 === undefined ? [{ name: '', find: () => programAt(options, root) }] : await turnsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
+  const turns = options.pm2 === undefined
+    ? [{ name: '', find: () => programAt(options, root) }]
+    : await turnsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
   const signal = AbortSignal.timeout(timeoutMs)
   // In the end the host is asked of all apps at the same time.
   setMaxListeners(0, signal)
@@ -75,16 +73,22 @@ export async function adoptPrograms (folder: string | undefined, options: Option
     }
   }
   if (met && names.length > 0) await showApps(names, { ...await met, answer })
-  if (problems.length > 0) throw turns.length === 1 ? problems[0].error : new DeckError(problems[0].error.code, problems.map(({ name, error }) => `${name}: ${error.message}`).join('; '))
+  if (problems.length > 0)
+    throw turns.length === 1
+      ? problems[0].error
+      : new DeckError(problems[0].error.code, problems.map(({ name, error }) => `${name}: ${error.message}`).join('; '))
   return 0
 }
 
 /** @throws {DeckError} usage */
 function checkOptions (folder: string | undefined, options: Options) {
   const given = (['pm2', 'port', 'pid'] as const).filter((name) => options[name] !== undefined)
-  if (given.length > 1) throw new DeckError('usage', `adopt: expected one of --pm2, --port and --pid, received ${given.map((name) => `--${name}`).join(' and ')}`)
+  if (given.length > 1)
+    throw new DeckError('usage',
+      `adopt: expected one of --pm2, --port and --pid, received ${given.map((name) => `--${name}`).join(' and ')}`)
   const ofDeck = folder ?? (options.app !== undefined ? '--app' : options.wait === false ? '--no-wait' : undefined)
-  if (ofDeck !== undefined) throw new DeckError('usage', `--${given[0]}: expected without what names or moves a deck, received ${ofDeck} too`)
+  if (ofDeck !== undefined)
+    throw new DeckError('usage', `--${given[0]}: expected without what names or moves a deck, received ${ofDeck} too`)
 }
 
 /** Its sockets are held for its turn alone: what PM2 restarts meanwhile, or later, has to find its address free. */
@@ -99,26 +103,41 @@ async function takeTurn (find: () => Promise<Adoptable>, how: How): ReturnType<t
   }
 }
 
-async function meetHost ({ signal, timeoutMs, terminal }: { signal: AbortSignal, timeoutMs: number, terminal: Terminal }) {
+async function meetHost (
+  { signal, timeoutMs, terminal }: { signal: AbortSignal, timeoutMs: number, terminal: Terminal }
+) {
   const { master: { url }, master } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal })
   return { host: callHost(master, { env: terminal.env, timeoutMs, signal }), url, terminal }
 }
 
 /** @returns `app`: what the host calls it; `late`: the program has not ended */
-async function moveIn ({ program, takeover }: Move, { graceMs, tell, ...how }: How & { host: ApiClient }): Promise<{ app: string, late: string | null }> {
+async function moveIn ({ program, takeover }: Move,
+  { graceMs, tell, ...how }: How & { host: ApiClient }): Promise<{ app: string, late: string | null }>
+{
   const { text, processes, isAlone, isJob } = program
   const places = takeover.open().map(placeText)
-  if (isJob && places.length === 0 && processes.length > 0) throw new DeckError('not-possible', `${text} is a job that runs at this moment: call this again once it has ended`)
-  tell(`${text} ${places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : isJob ? 'has nobody to serve' : 'runs'}; new workers start beside it`)
+  if (isJob && places.length === 0 && processes.length > 0)
+    throw new DeckError('not-possible', `${text} is a job that runs at this moment: call this again once it has ended`)
+  tell(
+    `${text} ${
+      places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : isJob ? 'has nobody to serve' : 'runs'
+    }; new workers start beside it`
+  )
   const app = await startBeside({ program, takeover }, { tell, ...how })
   takeover.steer()
   const left = await untilLeft(takeover, graceMs)
   tell(`${app} serves, and the other one is asked to end: ${program.stopText}`)
-  if (left > 0) tell(`connections that it still had after ${formatExactDuration(graceMs)} (--grace), and that end with it: ${left}`)
+  if (left > 0)
+    tell(`connections that it still had after ${formatExactDuration(graceMs)} (--grace), and that end with it: ${left}`)
   await program.stop()
   const late = await untilEnded(processes)
   if (late.length > 0) {
-    return { app, late: `${app} serves, and ${text} has not ended within ${formatExactDuration(ENDS_WITHIN_MS)} after ${program.stopText}: wait until it has finished what it still has, or end it yourself: kill -9 ${late.join(' ')}` }
+    return { app,
+      late: `${app} serves, and ${text} has not ended within ${
+        formatExactDuration(ENDS_WITHIN_MS)
+      } after ${program.stopText}: wait until it has finished what it still has, or end it yourself: kill -9 ${
+        late.join(' ')
+      }` }
   }
   tell(`${text} has ended`)
   for (const line of program.afterwards) tell(line)
@@ -126,22 +145,30 @@ async function moveIn ({ program, takeover }: Move, { graceMs, tell, ...how }: H
 }
 
 /**
- * Has the host start the app, with the sockets, and waits until its workers are ready.
- * @returns what the host calls it
+ * Has the host start the app, with the sockets, and waits until its workers are ready. Returns what the host calls it.
  */
-async function startBeside ({ program: { text, order, isAlone }, takeover }: Move, { host, name, late, tell }: Omit<How, 'meet' | 'root' | 'graceMs'> & { host: ApiClient }): Promise<string> {
+async function startBeside ({ program: { text, order, isAlone }, takeover }: Move,
+  { host, name, late, tell }: Omit<How, 'meet' | 'root' | 'graceMs'> & { host: ApiClient }): Promise<string>
+{
   const { path, secret } = await host.post<NewAdoption>('/host/adoptions', { name })
   const line = await openLine(path)
   try {
     line.send({ type: 'program', secret, from: text, order })
     const { name: app } = await answerOf(line, 'accepted')
-    await passSockets(line, path, takeover.open().map(({ fd, index, ...place }, at) => ({ key: `given ${at}`, data: { given: { ...place, isCopy: index === null, isCertain: isAlone } }, socket: fd, kind: 'stream' })))
+    await passSockets(line, path,
+      takeover.open().map(({ fd, index, ...place }, at) => ({ key: `given ${at}`,
+        data: { given: { ...place, isCopy: index === null, isCertain: isAlone } }, socket: fd, kind: 'stream' })
+      ))
     line.send({ type: 'released' })
     takeover.holdBack()
-    await Promise.race([untilServing(line, { onSilent: () => tell('the host has not said anything for half a minute') }), late])
+    await Promise.race([
+      untilServing(line, { onSilent: () => tell('the host has not said anything for half a minute') }),
+      late
+    ])
     return String(app)
   } catch (error) {
-    if (error instanceof DeckError) throw new DeckError(error.code, `adopt: ${error.message}; ${text} goes on as before`)
+    if (error instanceof DeckError)
+      throw new DeckError(error.code, `adopt: ${error.message}; ${text} goes on as before`)
     throw error
   } finally {
     line.close()
@@ -150,7 +177,9 @@ async function startBeside ({ program: { text, order, isAlone }, takeover }: Mov
 
 /** @returns rejects with timed-out, also where nobody waits for it */
 function rejectLate (signal: AbortSignal): Promise<never> {
-  const late = once(signal, 'abort').then(() => { throw new DeckError('timed-out', 'its new workers were not ready in time (--timeout)') })
+  const late = once(signal, 'abort').then(() => {
+    throw new DeckError('timed-out', 'its new workers were not ready in time (--timeout)')
+  })
   late.catch(() => {})
   return late
 }

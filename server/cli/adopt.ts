@@ -15,12 +15,14 @@ import type { Terminal } from './program.ts'
 import type { AdoptionView as Adoption, NewAdoption } from '../api/host.ts'
 import type { Status } from '../api/cluster.ts'
 
-type AdoptOptions = { app?: string, name?: string, wait?: boolean, timeout?: string, workers?: string, grace?: string, json?: true }
+type AdoptOptions = { app?: string, name?: string, wait?: boolean, timeout?: string, workers?: string, grace?: string,
+  json?: true }
 
 /**
  * Moves a running deck into the host of this user, which is started if there is none.
  * @param folder of the app, or its data folder; default: the working folder
- * @throws {DeckError} usage, no-master, not-possible, name-taken, start-failed, timed-out; then the deck goes on as before
+ * @throws {DeckError} usage, no-master, not-possible, name-taken, start-failed, timed-out; then the deck goes on as
+ * before
  */
 export async function adoptCommand (folder: string | undefined, options: AdoptOptions, terminal: Terminal) {
   const { env } = terminal
@@ -39,20 +41,20 @@ export async function adoptCommand (folder: string | undefined, options: AdoptOp
   const { id, name } = await send(deck, host, { name: options.name, signal, timeoutMs })
   const { answer, tell } = createTools({ json: options.json }, terminal)
   if (unit) tell(disableText(unit))
-  if (options.wait === false) return answer(await host.get(`/host/adoptions/${id}`), () => `${name} moves into the host`)
+  if (options.wait === false)
+    return answer(await host.get(`/host/adoptions/${id}`), () => `${name} moves into the host`)
   tell(`${name} moves into the host: its new workers start beside the old ones`)
   await untilMoved(host, { id, signal, timeoutMs })
   await showApps([name], { host, url: running.url, terminal, answer })
 }
 
-/**
- * @returns of the deck
- * @throws {DeckError} no-master, not-possible, invalid-config
- */
+/** Returns of the deck @throws {DeckError} no-master, not-possible, invalid-config */
 async function findDeck (folder: string, { app }: AdoptOptions, { env }: Terminal): Promise<Master> {
   const isData = existsSync(path.join(folder, 'master.json'))
   const master = await findMaster(isData ? { dataDir: folder } : { app }, { env: withoutPlace(env), cwd: folder })
-  if (master.app !== null) throw new DeckError('not-possible', `adopt: expected a deck of its own, received ${master.dataDir}, which ${master.app.name} of the host has`)
+  if (master.app !== null)
+    throw new DeckError('not-possible',
+      `adopt: expected a deck of its own, received ${master.dataDir}, which ${master.app.name} of the host has`)
   return master
 }
 
@@ -60,14 +62,18 @@ async function findDeck (folder: string, { app }: AdoptOptions, { env }: Termina
  * Tells the host of the deck and the deck of the host, once the deck is not starting any more.
  * @returns `name`: what the host calls the app
  */
-async function send (deck: ApiClient, host: ApiClient, { name, signal, timeoutMs }: { name: string | undefined, signal: AbortSignal, timeoutMs: number }): Promise<{ id: number, name: string }> {
+async function send (deck: ApiClient, host: ApiClient,
+  { name, signal, timeoutMs }: { name: string | undefined, signal: AbortSignal, timeoutMs: number }
+): Promise<{ id: number, name: string }> {
   await waitUntil(async () => (await deck.get<Status>('/status')).state !== 'starting', signal, timeoutMs)
   const { id, path: place, secret } = await host.post<NewAdoption>('/host/adoptions', { name })
   return { id, ...await deck.post<{ name: string }>('/move', { path: place, secret }) }
 }
 
 /** @throws {DeckError} start-failed, timed-out */
-async function untilMoved (host: ApiClient, { id, signal, timeoutMs }: { id: number, signal: AbortSignal, timeoutMs: number }) {
+async function untilMoved (host: ApiClient,
+  { id, signal, timeoutMs }: { id: number, signal: AbortSignal, timeoutMs: number })
+{
   await waitUntil(async () => {
     const { state, reason } = await look(host, id)
     if (state === 'failed') throw new DeckError('start-failed', `adopt: ${reason}; the deck goes on as before`)

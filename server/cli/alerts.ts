@@ -28,18 +28,28 @@ const ACTIONS: Readonly<Record<string, (context: Context, ...words: string[]) =>
 export async function alertsCommand (context: Context, action?: string, words: string[] = []) {
   if (action === undefined) return await listAlerts(context)
   if (!Object.hasOwn(ACTIONS, action)) {
-    throw new DeckError('usage', `alerts: expected ${Object.keys(ACTIONS).join(', ')}, received ${JSON.stringify(action)}${didYouMean(action, Object.keys(ACTIONS))}`)
+    throw new DeckError('usage',
+      `alerts: expected ${Object.keys(ACTIONS).join(', ')}, received ${JSON.stringify(action)}${
+        didYouMean(action, Object.keys(ACTIONS))
+      }`)
   }
   await ACTIONS[action](context, ...words)
 }
 
 async function listAlerts ({ api, options, print }: Context) {
   const body: { items: Alert[] } = await api.get('/alerts')
-  print(options.json ? jsonText(body) : body.items.length === 0 ? 'no alerts are set: see clusterdeck alerts add --help' : listText(body.items))
+  print(
+    options.json
+      ? jsonText(body)
+      : body.items.length === 0
+      ? 'no alerts are set: see clusterdeck alerts add --help'
+      : listText(body.items)
+  )
 }
 
 async function addAlert (context: Context, kind?: string, to?: string, ...surplus: string[]) {
-  if (kind === undefined) throw new DeckError('usage', `alerts add: expected ${ALERT_KINDS.join(', ')}, received nothing`)
+  if (kind === undefined)
+    throw new DeckError('usage', `alerts add: expected ${ALERT_KINDS.join(', ')}, received nothing`)
   refuseSurplus('alerts add', surplus)
   const { api, options, print } = context
   const alert: Alert = await api.post('/alerts', { kind, ...fieldsOf(context, kind, to) })
@@ -50,11 +60,14 @@ async function changeAlert (context: Context, id?: string, to?: string, ...surpl
   const alert = checkedAlert('alerts change', id)
   const known = (await readAlerts(context)).find((each) => each.id === alert)
   const changes = fieldsOf(context, known?.kind ?? 'webhook', to)
-  if (Object.values(changes).every((value) => value === undefined)) throw new DeckError('usage', 'alerts change: expected a receiver or an option such as --events, received none')
+  if (Object.values(changes).every((value) => value === undefined))
+    throw new DeckError('usage', 'alerts change: expected a receiver or an option such as --events, received none')
   await sendChange(context, 'change', id, surplus, changes)
 }
 
-async function sendChange ({ api, options, print }: Context, action: 'change' | 'pause' | 'resume', id: string | undefined, surplus: string[], changes: object) {
+async function sendChange ({ api, options, print }: Context, action: 'change' | 'pause' | 'resume',
+  id: string | undefined, surplus: string[], changes: object)
+{
   const alert = checkedAlert(`alerts ${action}`, id)
   refuseSurplus(`alerts ${action}`, surplus)
   const body: Alert = await api.patch(`/alerts/${alert}`, changes)
@@ -68,16 +81,15 @@ async function deleteAlert ({ api, options, print }: Context, id?: string, ...su
   print(options.json ? jsonText(body) : `alert ${alert} deleted`)
 }
 
-/**
- * What the options and the receiver say.
- * @param to an address, or several mail addresses
- */
+/** What the options and the receiver say. `to`: an address, or several mail addresses. */
 function fieldsOf ({ options, cwd }: Context, kind: string, to?: string) {
   const { server, from, user, title, events } = options
   const [host, port] = server === undefined ? [] : [server.replace(/:\d+$/, ''), /:(\d+)$/.exec(server)?.[1]]
   const read = (name: string, file: string | undefined) => file && textIn(name, path.resolve(cwd, file))
   return {
-    ...(kind === 'mail' ? { to: to === undefined ? undefined : namesIn(to) } : { [kind === 'sentry' ? 'dsn' : 'url']: to ?? read('--url-file', options.urlFile) }),
+    ...(kind === 'mail'
+      ? { to: to === undefined ? undefined : namesIn(to) }
+      : { [kind === 'sentry' ? 'dsn' : 'url']: to ?? read('--url-file', options.urlFile) }),
     name: title,
     events: events === undefined ? undefined : namesIn(events),
     secret: read('--secret-file', options.secretFile),
@@ -94,26 +106,35 @@ function textIn (option: string, file: string) {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
-    throw new DeckError('usage', `${option}: expected a file that can be read, received ${JSON.stringify(file)} (${errorReason(error)})`, { cause: error })
+    throw new DeckError('usage',
+      `${option}: expected a file that can be read, received ${JSON.stringify(file)} (${errorReason(error)})`, {
+      cause: error
+    })
   }
 }
 
 /** @throws {DeckError} usage */
 function refuseSurplus (name: string, [first]: string[]) {
-  if (first !== undefined) throw new DeckError('usage', `${name}: expected nothing more, received ${JSON.stringify(first)}`)
+  if (first !== undefined)
+    throw new DeckError('usage', `${name}: expected nothing more, received ${JSON.stringify(first)}`)
 }
 
 /** @throws {DeckError} usage */
 function checkedAlert (name: string, id: string | undefined): string {
   if (id !== undefined && ALERT_ID.safeParse(id).success) return id
-  throw new DeckError('usage', `${name}: expected ${ALERT_ID.description}, received ${id === undefined ? 'nothing' : JSON.stringify(id)}`)
+  throw new DeckError('usage',
+    `${name}: expected ${ALERT_ID.description}, received ${id === undefined ? 'nothing' : JSON.stringify(id)}`)
 }
 
 /** Tests one alert, or without an id all of them, one after the other. */
 async function testAlerts (context: Context, id?: string, surplus?: string) {
-  if (surplus !== undefined) throw new DeckError('usage', `alerts test: expected one id at the most, received ${JSON.stringify(surplus)} as well`)
+  if (surplus !== undefined)
+    throw new DeckError('usage',
+      `alerts test: expected one id at the most, received ${JSON.stringify(surplus)} as well`)
   const { api, options, print } = context
-  const wanted = id === undefined ? (await readAlerts(context)).map((each) => each.id) : [checkedAlert('alerts test', id)]
+  const wanted = id === undefined
+    ? (await readAlerts(context)).map((each) => each.id)
+    : [checkedAlert('alerts test', id)]
   if (wanted.length === 0) throw new DeckError('not-found', 'no alerts are set')
   const items = []
   for (const alert of wanted) {
@@ -157,7 +178,9 @@ async function outcomeOf (alert: string, delivery: Delivery, context: Context): 
 /** @throws {DeckError} alert-failed */
 function checkDelivered (items: { alert: string, delivery: Delivery }[]) {
   const failed = items.filter(({ delivery }) => delivery.state !== 'delivered')
-  if (failed.length > 0) throw new DeckError('alert-failed', failed.map(({ alert, delivery }) => `alert ${alert} failed: ${delivery.error}`).join('; '))
+  if (failed.length > 0)
+    throw new DeckError('alert-failed',
+      failed.map(({ alert, delivery }) => `alert ${alert} failed: ${delivery.error}`).join('; '))
 }
 
 function deliveredText (alert: string, { event, status, durationMs }: Delivery) {
@@ -165,7 +188,11 @@ function deliveredText (alert: string, { event, status, durationMs }: Delivery) 
 }
 
 function listText (items: Alert[]) {
-  const targetRows = items.map((alert) => [alert.id, alert.kind, alert.name, alert.isPaused ? 'paused' : 'on', alert.waiting, receiverOf(alert), alert.isDefault ? 'problems' : alert.events.join(', ')])
+  const targetRows = items.map((
+    alert
+  ) => [alert.id, alert.kind, alert.name, alert.isPaused ? 'paused' : 'on', alert.waiting, receiverOf(alert),
+    alert.isDefault ? 'problems' : alert.events.join(', ')]
+  )
   const targets = formatTable(['ALERT', 'KIND', 'NAME', 'STATE', 'WAITING', 'TO', 'EVENTS'], targetRows, { right: [4] })
   const rows = items.flatMap(({ id, deliveries }) => deliveries.map((delivery) => [id, ...cellsOf(delivery)]))
   if (rows.length === 0) return `${targets}\n\nno deliveries yet`
@@ -179,5 +206,6 @@ function receiverOf ({ url, mail }: Alert) {
 
 function cellsOf ({ id, at, event, state, attempt, status, durationMs, error, nextAttemptAt }: Delivery) {
   const took = durationMs === null ? null : formatExactDuration(durationMs)
-  return [id, at, event.type, state, attempt, status, took, nextAttemptAt === null ? error : `${error}, next try at ${nextAttemptAt}`]
+  return [id, at, event.type, state, attempt, status, took,
+    nextAttemptAt === null ? error : `${error}, next try at ${nextAttemptAt}`]
 }

@@ -10,12 +10,12 @@ import type { Recipient } from '../system/recipient.ts'
 
 /** What a master has announced in a data folder. */
 export type Announced = {
-  url: string
+  url: string,
   /** of its certificate */
-  fingerprint: string | null
-  recipient: Recipient
+  fingerprint: string | null,
+  recipient: Recipient,
   /** where that is written */
-  folder: string
+  folder: string,
   /** the folder of the host that the app is in, and the app's path there */
   host: { folder: string, path: string } | null
 }
@@ -25,19 +25,19 @@ export type Place = { folder: string, isNamed: boolean }
 const ROOT = 0
 
 /**
- * Reads master.json. A master that cannot write to the folder has it in another one, and this one may name a dead master.
+ * Reads master.json. A master that cannot write to the folder has it in another one, and this one may name a dead
+ * master.
  * @throws {DeckError} data-dir-unusable, unauthenticated
  */
 export function readAnnounced ({ folder, isNamed }: Place, env: Record<string, string | undefined>): Announced | null {
   checkFolder(folder, isNamed)
-  const masters = [folder, ...fallbackFolders(folder, env).filter(isOwnFolder)].map(readMaster).filter((master) => master !== null)
+  const masters = [folder, ...fallbackFolders(folder, env).filter(isOwnFolder)].map(readMaster).filter((master) =>
+    master !== null
+  )
   return masters.find(({ recipient: { processes: [master] } }) => isAlive(master)) ?? masters[0] ?? null
 }
 
-/**
- * @param folders the first one with a token counts
- * @throws {DeckError} unauthenticated
- */
+/** `folders`: the first one with a token counts @throws {DeckError} unauthenticated */
 export function readToken (folders: string[]) {
   const files = folders.map((folder) => path.join(folder, 'admin.token'))
   const file = files.find((each) => existsSync(each)) ?? files[0]
@@ -60,10 +60,12 @@ function checkFolder (folder: string, isNamed: boolean) {
     const reason = found ? whyFolderDistrusted(folder, SECRETS, isNamed ? { owner: found.uid } : {}) : null
     if (reason !== null) {
       const hint = isNamed ? '' : '; --data-dir names the folder of another deck'
-      throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}${hint}`)
+      throw new DeckError('data-dir-unusable',
+        `dataDir: expected a folder that only its user can write, but ${reason}${hint}`)
     }
   } catch (error) {
-    if (errorCode(error) === 'EACCES') throw new DeckError('unauthenticated', `${folder}: belongs to another user`, { cause: error })
+    if (errorCode(error) === 'EACCES')
+      throw new DeckError('unauthenticated', `${folder}: belongs to another user`, { cause: error })
     if (error instanceof DeckError) throw error
     // ENOTDIR: none runs here.
   }
@@ -82,10 +84,13 @@ function isOwnFolder (folder: string) {
 function readMaster (folder: string): Announced | null {
   try {
     const written = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
-    const { adminUrl, fingerprint = null, pid, startTime = null, keeper = null, pidNamespace = null, host = null } = written
-    const processes = [{ pid: Number(pid), startTime }, ...(keeper === null ? [] : [{ pid: Number(keeper.pid), startTime: keeper.startTime }])]
+    const { adminUrl, fingerprint = null, pid, startTime = null, keeper = null, pidNamespace = null, host = null } =
+      written
+    const processes = [{ pid: Number(pid), startTime },
+      ...(keeper === null ? [] : [{ pid: Number(keeper.pid), startTime: keeper.startTime }])]
     const { origin, pathname } = new URL(adminUrl)
-    return { url: origin, fingerprint, recipient: { owner: statSync(folder).uid, processes, pidNamespace }, folder, host: placeInHost(host, pathname) }
+    return { url: origin, fingerprint, recipient: { owner: statSync(folder).uid, processes, pidNamespace }, folder,
+      host: placeInHost(host, pathname) }
   } catch {
     // ENOENT: none runs here. Unreadable content counts as none.
     return null
@@ -107,7 +112,8 @@ function readOwn (file: string): string {
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     const found = fstatSync(descriptor)
-    if (found.uid !== uid || !found.isFile()) throw Object.assign(new Error('not his'), { code: 'what is not a file of the owner of its folder' })
+    if (found.uid !== uid || !found.isFile())
+      throw Object.assign(new Error('not his'), { code: 'what is not a file of the owner of its folder' })
     return readFileSync(descriptor, 'utf8').trim()
   } finally {
     closeSync(descriptor)

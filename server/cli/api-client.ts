@@ -12,28 +12,28 @@ export type Message = { event: string, data: unknown, id: string | undefined }
 export type ApiClient = ReturnType<typeof createApiClient>
 type What = Pick<Parameters<typeof sendRequest>[1], 'method' | 'headers' | 'body' | 'signal'>
 /** `agent`: keeps connections to it */
-type Addressee = Pick<Master, 'url' | 'token' | 'fingerprint' | 'recipient' | 'member'> & { agent?: Agent }
+type Addressee =
+  & Pick<Master, 'url' | 'token' | 'fingerprint' | 'recipient' | 'member'>
+  & { agent?: Agent }
 
 /** For a code that this version does not know: the master may be newer. */
-const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = Object.freeze({
-  401: 'unauthenticated',
-  403: 'forbidden',
-  404: 'not-found',
-  409: 'rollout-running',
-  412: 'precondition-failed',
-  422: 'invalid-body',
-  429: 'rate-limited',
-  503: 'history-unavailable'
-})
+const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = Object.freeze({ 401: 'unauthenticated', 403: 'forbidden',
+  404: 'not-found', 409: 'rollout-running', 412: 'precondition-failed', 422: 'invalid-body', 429: 'rate-limited',
+  503: 'history-unavailable' })
 
 /**
- * Calls the admin API of a running master, and of the masters that follow it. Every failure is a DeckError that says what to do.
- * @param options `timeoutMs`: for all calls together, from now; `signal`: aborts then or earlier; `findAgain`: finds the next master
+ * Calls the admin API of a running master, and of the masters that follow it. Every failure is a DeckError that says
+ * what to do.
+ * @param options `timeoutMs`: for all calls together, from now; `signal`: aborts then or earlier; `findAgain`: finds
+ * the next master
  */
-export function createApiClient (master: Addressee, { timeoutMs, signal = AbortSignal.timeout(timeoutMs), findAgain = async () => master }: { timeoutMs: number, signal?: AbortSignal, findAgain?: () => Promise<Addressee> }) {
+export function createApiClient (master: Addressee,
+  { timeoutMs, signal = AbortSignal.timeout(timeoutMs), findAgain = async () => master }: { timeoutMs: number,
+    signal?: AbortSignal, findAgain?: () => Promise<Addressee> })
+{
   return {
     signal,
-    /** @param path below /api/v1 */
+    /** `path`: below /api/v1 */
     get: <Answer>(path: string) => callApi<Answer>('GET', path),
     post: <Answer>(path: string, body?: unknown) => callApi<Answer>('POST', path, body),
     upload: uploadBody,
@@ -46,17 +46,17 @@ export function createApiClient (master: Addressee, { timeoutMs, signal = AbortS
     stream: streamEvents
   }
 
-  /** @param path below /api/v1 */
-  async function callApi <Answer>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  /** `path`: below /api/v1 */
+  async function callApi<Answer> (method: string, path: string, body?: unknown,
+    headers: Record<string, string> = {}): Promise<Answer>
+  {
     if (body === undefined) return await readAnswer(path, { method, headers: {} })
-    return await readAnswer(path, { method, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    return await readAnswer(path, { method, headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body) })
   }
 
-  /**
-   * @param path below /api/v1
-   * @returns JSON, as the API describes it: nothing checks that but the path
-   */
-  async function readAnswer <Answer>(path: string, what: Omit<What, 'signal'>): Promise<Answer> {
+  /** `path`: below /api/v1. Returns JSON, as the API describes it: nothing checks that but the path. */
+  async function readAnswer<Answer> (path: string, what: Omit<What, 'signal'>): Promise<Answer> {
     try {
       return await readBody(await sendToMaster(path, { ...what, signal }))
     } catch (error) {
@@ -64,15 +64,13 @@ export function createApiClient (master: Addressee, { timeoutMs, signal = AbortS
     }
   }
 
-  /** @param path below /api/v1 */
+  /** `path`: below /api/v1 */
   async function uploadBody (path: string, body: Readable, { type, bytes }: { type: string, bytes: number }) {
-    return await readAnswer(path, { method: 'POST', headers: { 'content-type': type, 'content-length': String(bytes) }, body })
+    return await readAnswer(path, { method: 'POST', headers: { 'content-type': type, 'content-length': String(bytes) },
+      body })
   }
 
-  /**
-   * @param path below /api/v1
-   * @returns its body is still to be read
-   */
+  /** `path`: below /api/v1. Returns its body is still to be read. */
   async function openDownload (path: string, type: string = 'application/octet-stream'): Promise<Response> {
     try {
       const response = await sendToMaster(path, { signal, headers: { accept: `${type}, application/json;q=0.5` } })
@@ -83,27 +81,26 @@ export function createApiClient (master: Addressee, { timeoutMs, signal = AbortS
     }
   }
 
-  /**
-   * Yields a text as it comes.
-   * @param path below /api/v1
-   */
-  async function * readText (path: string, type: string): AsyncGenerator<string> {
+  /** Yields a text as it comes. `path`: below /api/v1. */
+  async function* readText (path: string, type: string): AsyncGenerator<string> {
     const response = await openDownload(path, type)
     try {
-      yield * response.setEncoding('utf8')
+      yield* response.setEncoding('utf8')
     } catch (error) {
       if (signal.aborted) throw timedOut(timeoutMs)
-      throw new DeckError('no-master', `${master.url} closed the connection in the middle of its answer`, { cause: error })
+      throw new DeckError('no-master', `${master.url} closed the connection in the middle of its answer`, {
+        cause: error
+      })
     }
   }
 
   /**
-   * Yields server-sent events for as long as they come; the timeout does not count.
-   * @param path below /api/v1
-   * @param from `lastEventId`: continues after this event
-   * @returns `data`: undefined where only an id has come
+   * Yields server-sent events for as long as they come; the timeout does not count. `path`: below /api/v1; `from`:
+   * `lastEventId`: continues after this event. Returns `data`: undefined where only an id has come.
    */
-  async function * streamEvents (path: string, { lastEventId, until }: { lastEventId?: string, until?: AbortSignal } = {}): AsyncGenerator<Message> {
+  async function* streamEvents (path: string,
+    { lastEventId, until }: { lastEventId?: string, until?: AbortSignal } = {}): AsyncGenerator<Message>
+  {
     const resume: Record<string, string> = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
     try {
       const response = await sendToMaster(path, { headers: { accept: 'text/event-stream', ...resume }, signal: until })
@@ -112,7 +109,7 @@ export function createApiClient (master: Addressee, { timeoutMs, signal = AbortS
       for await (const chunk of response.setEncoding('utf8')) {
         const blocks = (rest + chunk).split('\n\n')
         rest = blocks.pop() ?? ''
-        yield * blocks.flatMap(toMessage)
+        yield* blocks.flatMap(toMessage)
       }
     } catch (error) {
       throw errorOfCall(error)
@@ -125,7 +122,8 @@ export function createApiClient (master: Addressee, { timeoutMs, signal = AbortS
     const { url, token, fingerprint, recipient, member, agent } = master
     return await sendRequest(`${url}/api/v1${member === undefined ? '' : `/fleet/members/${member}/api`}${path}`, {
       ...what,
-      headers: { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli', ...headers },
+      headers: { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli',
+        ...headers },
       fingerprint,
       recipient,
       agent
@@ -146,7 +144,9 @@ export function createApiClient (master: Addressee, { timeoutMs, signal = AbortS
   function errorOfCall (error: unknown) {
     if (error instanceof DeckError) return error
     if (signal.aborted) return timedOut(timeoutMs)
-    return new DeckError('no-master', `no master answers at ${master.url} (${errorCode(error) ?? errorText(error)})`, { cause: error })
+    return new DeckError('no-master', `no master answers at ${master.url} (${errorCode(error) ?? errorText(error)})`, {
+      cause: error
+    })
   }
 }
 
@@ -154,19 +154,25 @@ function isOk ({ statusCode = 0 }: Response) {
   return statusCode >= 200 && statusCode < 300
 }
 
-/** @param block of a stream, WHATWG HTML, 9.2.6 */
+/** `block`: of a stream, WHATWG HTML, 9.2.6 */
 function toMessage (block: string) {
-  const fieldOf = (name: string) => block.split('\n').find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
+  const fieldOf = (name: string) =>
+    block.split('\n').find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
   const [data, id] = [fieldOf('data'), fieldOf('id')]
-  return data === undefined && id === undefined ? [] : [{ event: fieldOf('event') ?? 'message', data: data && JSON.parse(data), id }]
+  return data === undefined && id === undefined
+    ? []
+    : [{ event: fieldOf('event') ?? 'message', data: data && JSON.parse(data), id }]
 }
 
 export function timedOut (timeoutMs: number) {
   return new DeckError('timed-out', `not done within ${formatExactDuration(timeoutMs)} (--timeout)`)
 }
 
-/** @param problem RFC 9457 */
-function errorOfProblem (status: number, { code, detail, title }: Partial<Record<'code' | 'detail' | 'title', unknown>>) {
+/** `problem`: RFC 9457 */
+function errorOfProblem (status: number,
+  { code, detail, title }: Partial<Record<'code' | 'detail' | 'title', unknown>>)
+{
   const message = String(detail ?? title ?? `HTTP ${status}`)
-  return new DeckError(isErrorCode(code) ? code : CODE_BY_STATUS[status] ?? (status < 500 ? 'bad-request' : 'internal'), message)
+  return new DeckError(isErrorCode(code) ? code : CODE_BY_STATUS[status] ?? (status < 500 ? 'bad-request' : 'internal'),
+    message)
 }

@@ -17,23 +17,25 @@ import type { AppView } from '../api/apps.ts'
  * What a command at the host has to work with.
  * A command that takes apps.
  */
-export type HostContext = Tools & { host: ApiClient, hostUrl: string, env: Terminal['env'], app: AppView, options: Options, timeoutMs: number }
+export type HostContext = Tools & { host: ApiClient, hostUrl: string, env: Terminal['env'], app: AppView,
+  options: Options, timeoutMs: number }
 export type AppCommand = {
-  name: string
+  name: string,
   /** at the master of the app; the exit code, if not 0 */
-  run (context: Context, argument?: string | string[]): Promise<number | void>
+  run(context: Context, argument?: string | string[]): Promise<number | void>,
   /** run where the app of this folder does not run, or something else is meant */
-  withoutMaster?: { isMeant: (argument: string | undefined, options: Options) => boolean, run: (argument: string | undefined, options: Options, terminal: Terminal) => Promise<number> }
+  withoutMaster?: { isMeant: (argument: string | undefined, options: Options) => boolean,
+    run: (argument: string | undefined, options: Options, terminal: Terminal) => Promise<number> },
   /** it cannot be for several apps */
-  isForOne?: true
+  isForOne?: true,
   /** at the host of the app, where it has one */
-  onHost?: (context: HostContext) => Promise<void>
+  onHost?: (context: HostContext) => Promise<void>,
   /** which apps of the host are meant by --all; default: those that are not stopped */
-  isMeant?: (app: AppView) => boolean
+  isMeant?: (app: AppView) => boolean,
   /** throws unless it is to be done */
-  confirm?: (targets: readonly Target[], options: Options, terminal: Terminal) => Promise<void>
+  confirm?: (targets: readonly Target[], options: Options, terminal: Terminal) => Promise<void>,
   /** the app of this folder is not meant by naming none */
-  needsName?: true
+  needsName?: true,
   textOfAll?: How['textOfAll']
 }
 
@@ -42,11 +44,12 @@ const ALONE: readonly ('watch' | 'csv')[] = ['watch', 'csv']
 const NOT_RUNNING: readonly ErrorCode[] = ['no-master', 'app-not-running']
 
 /**
- * Runs a command for the app of this folder, or for those that are named.
- * @returns the exit code
+ * Runs a command for the app of this folder, or for those that are named. Returns the exit code.
  * @throws {DeckError} usage: nothing was done for any
  */
-export async function runForApps (command: AppCommand, { words, options, terminal }: { words: string[], options: Options, terminal: Terminal }): Promise<number> {
+export async function runForApps (command: AppCommand,
+  { words, options, terminal }: { words: string[], options: Options, terminal: Terminal }): Promise<number>
+{
   const { names, argument } = splitArguments(command.name, words)
   checkNamedOnce(command.name, names, options)
   const { env, cwd } = terminal
@@ -54,8 +57,12 @@ export async function runForApps (command: AppCommand, { words, options, termina
     if (command.needsName) throw new DeckError('usage', `${command.name}: expected an app, or --all, received none`)
     return await runHere(command, argument, options, terminal) ?? 0
   }
-  const targets = options.all ? await allTargets(env, command.isMeant ?? (({ state }) => state !== 'stopped')) : await findTargets(command.name, names, { env, cwd })
-  if (targets.length === 0) throw new DeckError('no-master', `${command.name}: ${findHost(env) === null ? BRING_BACK : 'no app of the host is meant'}`)
+  const targets = options.all
+    ? await allTargets(env, command.isMeant ?? (({ state }) => state !== 'stopped'))
+    : await findTargets(command.name, names, { env, cwd })
+  if (targets.length === 0)
+    throw new DeckError('no-master',
+      `${command.name}: ${findHost(env) === null ? BRING_BACK : 'no app of the host is meant'}`)
   await command.confirm?.(targets, options, terminal)
   const work = (target: Target, tools = {}) => runAt(target, command, argument, { options, terminal, tools })
   if (targets.length === 1 && !options.all) return await work(targets[0]) ?? 0
@@ -67,24 +74,31 @@ export async function runForApps (command: AppCommand, { words, options, termina
 
 /** @throws {DeckError} usage */
 function checkNamedOnce (command: string, names: string[], options: Options) {
-  if (options.all && names.length > 0) throw new DeckError('usage', `${command}: expected either apps or --all, received both`)
+  if (options.all && names.length > 0)
+    throw new DeckError('usage', `${command}: expected either apps or --all, received both`)
   const flag = flagOfDeck(options)
   if (flag !== null && (options.all || names.length > 0)) {
-    throw new DeckError('usage', `${command}: expected either ${options.all ? '--all' : 'an app'} or ${flag}, received both`)
+    throw new DeckError('usage',
+      `${command}: expected either ${options.all ? '--all' : 'an app'} or ${flag}, received both`)
   }
 }
 
 /** @returns whether somebody has named a deck that runs, and not a place where one would */
-function meansRunning ({ name, url, member }: Options, { CLUSTERDECK_NAME, CLUSTERDECK_URL }: Terminal['env']): boolean {
+function meansRunning ({ name, url, member }: Options,
+  { CLUSTERDECK_NAME, CLUSTERDECK_URL }: Terminal['env']): boolean
+{
   return [name, url, member, CLUSTERDECK_NAME, CLUSTERDECK_URL].some(Boolean)
 }
 
-async function runHere (command: AppCommand, argument: string | string[] | undefined, options: Options, terminal: Terminal) {
+async function runHere (command: AppCommand, argument: string | string[] | undefined, options: Options,
+  terminal: Terminal)
+{
   const { withoutMaster } = command
   const word = argument === undefined ? undefined : String(argument)
   if (withoutMaster?.isMeant(word, options)) return await withoutMaster.run(word, options, terminal)
   const context = await createContext(options, terminal).catch((error) => {
-    if (withoutMaster && error instanceof DeckError && NOT_RUNNING.includes(error.code) && !meansRunning(options, terminal.env)) return null
+    if (withoutMaster && error instanceof DeckError && NOT_RUNNING.includes(error.code) &&
+      !meansRunning(options, terminal.env)) return null
     throw error
   })
   if (context === null) return await withoutMaster?.run(word, options, terminal)
@@ -94,8 +108,11 @@ async function runHere (command: AppCommand, argument: string | string[] | undef
   await command.onHost({ ...hostContext, app: await hostContext.host.get(`/apps/${app.name}`) })
 }
 
-async function runAt (target: Target, { run, onHost }: AppCommand, argument: string | string[] | undefined, { options, terminal, tools }: { options: Options, terminal: Terminal, tools: Partial<Tools> }) {
-  if (onHost && target.view) return await onHost({ ...createHostContext(options, terminal), ...tools, app: target.view })
+async function runAt (target: Target, { run, onHost }: AppCommand, argument: string | string[] | undefined,
+  { options, terminal, tools }: { options: Options, terminal: Terminal, tools: Partial<Tools> })
+{
+  if (onHost && target.view)
+    return await onHost({ ...createHostContext(options, terminal), ...tools, app: target.view })
   const place = { ...terminal, env: withoutPlace(terminal.env) }
   return await run({ ...await createContext({ ...options, ...target.place }, place), ...tools }, argument)
 }
@@ -104,5 +121,6 @@ export function createHostContext (options: Options, terminal: Terminal): Omit<H
   const { env } = terminal
   const { timeoutMs } = timeoutOf(options, env)
   const host = expectHost(env)
-  return { ...createTools(options, terminal), host: callHost(host, { env, timeoutMs }), hostUrl: host.url, env, options, timeoutMs }
+  return { ...createTools(options, terminal), host: callHost(host, { env, timeoutMs }), hostUrl: host.url, env, options,
+    timeoutMs }
 }

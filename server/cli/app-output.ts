@@ -15,19 +15,21 @@ const FIRST_EVENTS = 100
 
 /** Shows what an app of the host writes, and what happens to it, over any number of masters. */
 export async function showOutput (name: string, { host, fromStart, isOver, until, show }: {
-  host: Pick<ApiClient, 'get' | 'stream'>
+  host: Pick<ApiClient, 'get' | 'stream'>,
   /** from its start on; else what comes from now on */
-  fromStart: boolean
+  fromStart: boolean,
   /** it has ended: nothing more comes than what is on its way */
-  isOver: () => boolean
+  isOver: () => boolean,
   /** no more is awaited */
-  until: AbortSignal
+  until: AbortSignal,
   show: (stream: Stream, lines: string[]) => Promise<void>
 }) {
   const path = `/apps/${name}`
   await Promise.all([follow(openLines, showLines), follow(openEvents, showEvents)])
 
-  async function follow (open: (place: string | undefined) => Promise<AsyncIterable<Message>>, take: (messages: Message[]) => Promise<void>) {
+  async function follow (open: (place: string | undefined) => Promise<AsyncIterable<Message>>,
+    take: (messages: Message[]) => Promise<void>)
+  {
     /** the id of the last message, from which the next master continues */
     let place: string | undefined
     while (!until.aborted) {
@@ -47,14 +49,17 @@ export async function showOutput (name: string, { host, fromStart, isOver, until
   }
 
   async function openLines (place: string | undefined) {
-    if (place !== undefined || !fromStart) return host.stream(`${path}/logs/stream?lines=0`, { lastEventId: place, until })
+    if (place !== undefined || !fromStart)
+      return host.stream(`${path}/logs/stream?lines=0`, { lastEventId: place, until })
     const startedAt = await startOf()
     return sinceStart(host.stream(`${path}/logs/stream?lines=${FIRST_LINES}`, { until }), startedAt)
   }
 
   async function openEvents (place: string | undefined) {
     if (place !== undefined || !fromStart) return host.stream(`${path}/events/stream`, { lastEventId: place, until })
-    const { items } = await host.get<{ items: Event[] }>(`${path}/events?since=${await startOf()}&limit=${FIRST_EVENTS}`)
+    const { items } = await host.get<{ items: Event[] }>(
+      `${path}/events?since=${await startOf()}&limit=${FIRST_EVENTS}`
+    )
     const events = items.reverse()
     await showEvents(events.map((data) => ({ data })))
     return host.stream(`${path}/events/stream`, { lastEventId: events.at(-1)?.id?.toString(), until })
@@ -82,10 +87,11 @@ export async function showOutput (name: string, { host, fromStart, isOver, until
 }
 
 /** Leaves out what was there before the app was started. */
-async function * sinceStart (messages: AsyncIterable<Message>, startedAt: string) {
+async function* sinceStart (messages: AsyncIterable<Message>, startedAt: string) {
   let isPast = true
   for await (const message of messages) {
-    const isOld = isPast && message.event === 'message' && message.data !== undefined && !(Object(message.data).arrivedAt >= startedAt)
+    const isOld = isPast && message.event === 'message' && message.data !== undefined &&
+      !(Object(message.data).arrivedAt >= startedAt)
     // The first id stands behind all lines that were there.
     if (message.id !== undefined) isPast = false
     yield isOld ? { ...message, data: undefined } : message

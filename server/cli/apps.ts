@@ -7,20 +7,26 @@ import { dataDirOfApp } from './find-master.ts'
 /** `autostart`: it is meant where no app is named; `dataDir`: absolute */
 export type App = { name: string, dependsOn: readonly string[], autostart: boolean, dataDir: string }
 /** `apps`: by name, as the file lists them */
-export type Apps = ConfigFile & { apps: ReadonlyMap<string, App> }
+export type Apps =
+  & ConfigFile
+  & { apps: ReadonlyMap<string, App> }
 
 /** These variables name one deck, which cannot be that of each app. */
 const OF_ONE_DECK = Object.freeze(['CLUSTERDECK_DATA_DIR', 'CLUSTERDECK_URL'])
 
 /**
- * Finds the apps of a config file, and the data folders of their decks.
- * @param command for messages
+ * Finds the apps of a config file, and the data folders of their decks. `command`: for messages.
  * @throws {DeckError} invalid-config: there are none, or what they depend on is wrong; usage
  */
-export async function findApps (command: string, { config }: { config?: string }, { env, cwd }: { env: Record<string, string | undefined>, cwd: string }): Promise<Apps> {
+export async function findApps (command: string, { config }: { config?: string },
+  { env, cwd }: { env: Record<string, string | undefined>, cwd: string }): Promise<Apps>
+{
   const variable = OF_ONE_DECK.find((name) => env[name])
   if (variable) {
-    throw new DeckError('usage', `${variable}: expected nothing with ${command}, where each app has its own, received ${JSON.stringify(env[variable])}`)
+    throw new DeckError('usage',
+      `${variable}: expected nothing with ${command}, where each app has its own, received ${
+        JSON.stringify(env[variable])
+      }`)
   }
   const found = await readConfigFile(config ?? (env.CLUSTERDECK_CONFIG || undefined), cwd)
   const apps: ReturnType<typeof appsOf> = found ? appsOf(found) : new Map()
@@ -28,14 +34,11 @@ export async function findApps (command: string, { config }: { config?: string }
     const received = found ? `${found.file}, which has none` : 'no config file'
     throw new DeckError('invalid-config', `${command}: expected a config file with apps, received ${received}`)
   }
-  return { ...found, apps: new Map([...apps].map(([name, app]) => [name, { name, ...app, dataDir: dataDirOfApp(found, name, cwd) }])) }
+  return { ...found,
+    apps: new Map([...apps].map(([name, app]) => [name, { name, ...app, dataDir: dataDirOfApp(found, name, cwd) }])) }
 }
 
-/**
- * @param command for messages
- * @returns the same, or all apps where no names are given
- * @throws {DeckError} usage
- */
+/** `command`: for messages. Returns the same, or all apps where no names are given. @throws {DeckError} usage */
 export function checkedApps (command: string, names: readonly string[], { file, apps }: Apps): readonly string[] {
   const unknown = names.find((name) => !apps.has(name))
   if (unknown !== undefined) {

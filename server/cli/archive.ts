@@ -14,17 +14,18 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Ignore } from 'ignore'
 
 /**
- * A folder as one file, to be sent: a gzipped tar archive. Equal folders make equal archives: names are sorted, and nothing
- * tells who packed it and where. Modification times are kept, as an app may answer with them (ETag, Last-Modified).
+ * A folder as one file, to be sent: a gzipped tar archive. Equal folders make equal archives: names are sorted, and
+ * nothing tells who packed it and where. Modification times are kept, as an app may answer with them (ETag,
+ * Last-Modified).
  */
 export type Archive = {
   /** `sha256:` and 64 hex digits */
-  digest: string
-  bytes: number
-  entries: number
-  unpackedBytes: number
-  leftOut: LeftOut[]
-  read: (onRead?: (bytes: number) => void) => Readable
+  digest: string,
+  bytes: number,
+  entries: number,
+  unpackedBytes: number,
+  leftOut: LeftOut[],
+  read: (onRead?: (bytes: number) => void) => Readable,
   close: () => Promise<void>
 }
 /** `canBeAskedFor`: it is sent if `also` names it */
@@ -60,11 +61,13 @@ const KEY_BYTES = 128
 const REMOVED_CODES = new Set(['ENOENT', 'ENOTDIR'])
 
 /**
- * Packs a folder into a file without a name, so that nothing is left of it when this process ends.
- * @param options `also`: patterns as in a `.gitignore`, of `.env` files and ignored files that are sent all the same
+ * Packs a folder into a file without a name, so that nothing is left of it when this process ends. `options`: `also`:
+ * patterns as in a `.gitignore`, of `.env` files and ignored files that are sent all the same.
  * @throws {DeckError} usage: the folder cannot be packed, or a pattern of `also` matches nothing
  */
-export async function packFolder (folder: string, { limits = ARCHIVE, also = [] }: { limits?: ArchiveLimits, also?: string[] } = {}): Promise<Archive> {
+export async function packFolder (folder: string,
+  { limits = ARCHIVE, also = [] }: { limits?: ArchiveLimits, also?: string[] } = {}): Promise<Archive>
+{
   const top = await topOf(folder)
   const { entries, unpackedBytes, leftOut } = await listEntries(top, { limits, also })
   if (entries.length === 0) throw refusePacking(folder, 'it is empty')
@@ -74,16 +77,11 @@ export async function packFolder (folder: string, { limits = ARCHIVE, also = [] 
   try {
     const hash = createHash('sha256')
     const counter = { bytes: 0 }
-    await pipeline(await packEntries(top, entries), createGzip(), createMeter(hash, counter, folder, limits), (packed) => writeFile(handle, packed))
-    return {
-      digest: `sha256:${hash.digest('hex')}`,
-      bytes: counter.bytes,
-      entries: entries.length,
-      unpackedBytes,
-      leftOut,
-      read: (onRead = () => {}) => Readable.from(bytesOf(handle, onRead), { objectMode: false }),
-      close: () => handle.close()
-    }
+    await pipeline(await packEntries(top, entries), createGzip(), createMeter(hash, counter, folder, limits),
+      (packed) => writeFile(handle, packed))
+    return { digest: `sha256:${hash.digest('hex')}`, bytes: counter.bytes, entries: entries.length, unpackedBytes,
+      leftOut, read: (onRead = () => {}) => Readable.from(bytesOf(handle, onRead), { objectMode: false }), close: () =>
+        handle.close() }
   } catch (error) {
     await handle.close()
     throw error instanceof DeckError ? error : refusePacking(folder, errorText(error))
@@ -91,8 +89,8 @@ export async function packFolder (folder: string, { limits = ARCHIVE, also = [] 
 }
 
 /** Reads from the beginning. A stream of the file would close it at the end. */
-async function * bytesOf (handle: FileHandle, onRead: (bytes: number) => void) {
-  for (let position = 0; ;) {
+async function* bytesOf (handle: FileHandle, onRead: (bytes: number) => void) {
+  for (let position = 0;;) {
     const { bytesRead, buffer } = await handle.read({ buffer: Buffer.allocUnsafe(READ_BYTES), position })
     if (bytesRead === 0) return
     position += bytesRead
@@ -101,18 +99,18 @@ async function * bytesOf (handle: FileHandle, onRead: (bytes: number) => void) {
   }
 }
 
-/**
- * @returns its real path
- * @throws {DeckError} usage
- */
+/** Returns its real path @throws {DeckError} usage */
 async function topOf (folder: string): Promise<string> {
   const top = await realpath(folder).catch(() => null)
-  if (top === null || !(await stat(top)).isDirectory()) throw new DeckError('usage', `--push: expected a folder, received ${folder}, which is none`)
+  if (top === null || !(await stat(top)).isDirectory())
+    throw new DeckError('usage', `--push: expected a folder, received ${folder}, which is none`)
   return top
 }
 
 /** @returns folders before what is in them */
-async function listEntries (top: string, { limits, also }: { limits: ArchiveLimits, also: string[] }): Promise<{ entries: Entry[], unpackedBytes: number, leftOut: LeftOut[] }> {
+async function listEntries (top: string,
+  { limits, also }: { limits: ArchiveLimits, also: string[] }
+): Promise<{ entries: Entry[], unpackedBytes: number, leftOut: LeftOut[] }> {
   const entries: Entry[] = []
   const leftOut: LeftOut[] = []
   let unpackedBytes = 0
@@ -123,14 +121,12 @@ async function listEntries (top: string, { limits, also }: { limits: ArchiveLimi
   const missing = asked.unseen()
   if (missing.length > 0) {
     const received = `${missing.join(', ')}, which ${missing.length === 1 ? 'matches' : 'match'} none`
-    throw new DeckError('usage', `--push-also: expected names of files that would be left out of ${top}, received ${received}`)
+    throw new DeckError('usage',
+      `--push-also: expected names of files that would be left out of ${top}, received ${received}`)
   }
   return { entries, unpackedBytes, leftOut }
 
-  /**
-   * @param names of what is in it
-   * @param ignored null: below packages
-   */
+  /** `names`: of what is in it; `ignored`: null: below packages */
   async function addAll (folder: string, names: string[], ignored: Ignored | null) {
     const file = path.join(top, folder)
     const here = ignored && names.includes('.gitignore') ? ignored.with(file, await readIgnoreFile(file)) : ignored
@@ -152,20 +148,20 @@ async function listEntries (top: string, { limits, also }: { limits: ArchiveLimi
       }
       entries.push(entry)
       unpackedBytes += entry.stat.isFile() ? entry.stat.size : 0
-      if (entries.length > limits.maxEntries) throw refusePacking(top, `it has more than ${limits.maxEntries} files and folders`)
-      if (unpackedBytes > limits.maxUnpackedBytes) throw refusePacking(top, `its files are larger than ${formatBytes(limits.maxUnpackedBytes)} together`)
+      if (entries.length > limits.maxEntries)
+        throw refusePacking(top, `it has more than ${limits.maxEntries} files and folders`)
+      if (unpackedBytes > limits.maxUnpackedBytes)
+        throw refusePacking(top, `its files are larger than ${formatBytes(limits.maxUnpackedBytes)} together`)
       // In a folder that `also` names, ignored files are sent too.
       if (entry.stat.isDirectory()) await addAll(entry.name, inside, name === PACKAGES || isAsked ? null : here)
     }
   }
 }
 
-/**
- * A data folder may have any name, but its master has put these files into it.
- * @param names in the folder
- */
+/** A data folder may have any name, but its master has put these files into it. `names`: in the folder. */
 function isDataFolder (names: string[]) {
-  return names.includes('admin.token') || names.includes('release.key') || (names.includes('master.lock') && names.includes('history.db'))
+  return names.includes('admin.token') || names.includes('release.key') ||
+    (names.includes('master.lock') && names.includes('history.db'))
 }
 
 /** Secrets of this machine must not reach other hosts, or the NATS servers between. */
@@ -175,7 +171,9 @@ async function whyNeverSent (file: string, { stat }: Entry, inside: string[]): P
   if (!stat.isFile()) return null
   if (KEY_STORE.test(name)) return 'a private key'
   const wanted = SECRETS.filter((each) => each.name.test(name))
-  const text = stat.size === 0 ? '' : await beginningOf(file, wanted.length > 1 ? SECRET_BYTES : KEY_BYTES).catch(unlessRemoved)
+  const text = stat.size === 0
+    ? ''
+    : await beginningOf(file, wanted.length > 1 ? SECRET_BYTES : KEY_BYTES).catch(unlessRemoved)
   return wanted.find((each) => each.text.test(text))?.why ?? null
 }
 
@@ -201,11 +199,12 @@ async function beginningOf (file: string, bytes: number) {
   }
 }
 
-/** Matches files against the `.gitignore` files of their folder and of those above. An inner one overrides an outer one. */
+/**
+ * Matches files against the `.gitignore` files of their folder and of those above. An inner one overrides an outer one.
+ */
 type Ignored = { with: (folder: string, text: string) => Ignored, names: (file: string, isFolder: boolean) => boolean }
 function createIgnored (files: { folder: string, rules: Ignore }[]): Ignored {
-  return {
-    with: (folder, text) => createIgnored([...files, { folder, rules: ignore().add(text) }]),
+  return { with: (folder, text) => createIgnored([...files, { folder, rules: ignore().add(text) }]),
     names (file, isFolder) {
       let isNamed = false
       for (const { folder, rules } of files) {
@@ -213,14 +212,13 @@ function createIgnored (files: { folder: string, rules: Ignore }[]): Ignored {
         if (ignored || unignored) isNamed = ignored
       }
       return isNamed
-    }
-  }
+    } }
 }
 
 /** Reads the `.gitignore` files of the folders above, up to the root of the repository. */
 async function ignoredAbove (top: string) {
   const folders: string[] = []
-  for (let folder = top; ; folder = path.dirname(folder)) {
+  for (let folder = top;; folder = path.dirname(folder)) {
     if (folder !== top) folders.unshift(folder)
     if (await doesExist(path.join(folder, '.git'))) break
     if (folder === path.dirname(folder)) return createIgnored([])
@@ -239,22 +237,18 @@ async function doesExist (file: string) {
   return await lstat(file).catch(() => null) !== null
 }
 
-/**
- * Remembers which patterns of `--push-also` have matched something.
- * @param also as in a `.gitignore`
- */
+/** Remembers which patterns of `--push-also` have matched something. `also`: as in a `.gitignore`. */
 function createAsked (also: string[]) {
   const patterns = also.map((pattern) => ({ pattern, rules: ignore().add(pattern), isSeen: false }))
-  return {
-    has (place: string, isFolder: boolean) {
-      const parent = path.posix.dirname(place)
-      // A pattern that names a folder does not ask for the `.env` files in it.
-      const found = patterns.filter(({ rules }) => rules.ignores(place + (isFolder ? '/' : '')) && (parent === '.' || !rules.ignores(`${parent}/`)))
-      for (const each of found) each.isSeen = true
-      return found.length > 0
-    },
-    unseen: () => patterns.filter(({ isSeen }) => !isSeen).map(({ pattern }) => pattern)
-  }
+  return { has (place: string, isFolder: boolean) {
+    const parent = path.posix.dirname(place)
+    // A pattern that names a folder does not ask for the `.env` files in it.
+    const found = patterns.filter(({ rules }) =>
+      rules.ignores(place + (isFolder ? '/' : '')) && (parent === '.' || !rules.ignores(`${parent}/`))
+    )
+    for (const each of found) each.isSeen = true
+    return found.length > 0
+  }, unseen: () => patterns.filter(({ isSeen }) => !isSeen).map(({ pattern }) => pattern) }
 }
 
 /** @returns null: it has just been removed */
@@ -274,14 +268,17 @@ async function findEntry (top: string, name: string, limits: ArchiveLimits): Pro
 
 /** A file with several names becomes several files, as no host unpacks hard links. */
 function asPacked (stat: Stats) {
-  return Object.assign(stat, { nlink: 1, mode: (stat.mode & constants.S_IFMT) | tameMode(stat.mode, stat.isDirectory()) })
+  return Object.assign(stat, { nlink: 1,
+    mode: (stat.mode & constants.S_IFMT) | tameMode(stat.mode, stat.isDirectory()) })
 }
 
 /** Makes an absolute target relative, as the folder has another path on each host. */
 async function targetOf (top: string, name: string): Promise<string> {
   const at = path.dirname(path.join(top, name))
   const written = await readlink(path.join(top, name))
-  const target = path.isAbsolute(written) ? path.relative(at, await realpath(written).catch(() => written)) || '.' : written
+  const target = path.isAbsolute(written)
+    ? path.relative(at, await realpath(written).catch(() => written)) || '.'
+    : written
   if (leadsInside(name, target)) return target
   throw refusePacking(top, `${JSON.stringify(name)} is a link that leaves it: ${JSON.stringify(written)}`)
 }
@@ -290,29 +287,22 @@ async function packEntries (top: string, entries: Entry[]): Promise<Readable> {
   // It takes longer to load than most commands take to run.
   const { Pack } = await import('tar')
   const byName = new Map(entries.map((entry) => [entry.name, entry]))
-  const pack = new Pack({
-    cwd: top,
-    portable: true,
-    strict: true,
-    noDirRecurse: true,
-    statCache: new Map(entries.map(({ name, stat }) => [path.join(top, name), stat])),
-    onWriteEntry (entry) {
-      if (entry.type === 'SymbolicLink') entry.linkpath = byName.get(entry.path)?.target ?? undefined
-    }
-  })
+  const pack = new Pack({ cwd: top, portable: true, strict: true, noDirRecurse: true,
+    statCache: new Map(entries.map(({ name, stat }) => [path.join(top, name), stat])), onWriteEntry (entry) {
+    if (entry.type === 'SymbolicLink') entry.linkpath = byName.get(entry.path)?.target ?? undefined
+  } })
   for (const { name } of entries) pack.add(name)
   pack.end()
   return Readable.from(pack)
 }
 
 function createMeter (hash: Hash, counter: { bytes: number }, folder: string, { maxBytes }: ArchiveLimits) {
-  return new Transform({
-    transform (chunk, _, done) {
-      counter.bytes += chunk.length
-      hash.update(chunk)
-      done(counter.bytes > maxBytes ? refusePacking(folder, `packed, it is larger than ${formatBytes(maxBytes)}`) : null, chunk)
-    }
-  })
+  return new Transform({ transform (chunk, _, done) {
+    counter.bytes += chunk.length
+    hash.update(chunk)
+    done(counter.bytes > maxBytes ? refusePacking(folder, `packed, it is larger than ${formatBytes(maxBytes)}`) : null,
+      chunk)
+  } })
 }
 
 function refusePacking (folder: string, why: string) {

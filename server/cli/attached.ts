@@ -20,18 +20,20 @@ const POLL_MS = 100
 const KILLED_WITHIN_MS = 3000
 
 /**
- * Has the host run apps for as long as this runs, and shows what they write. A first signal stops those that were started here, and
- * another one ends them at once. A host that was started here ends with them.
- * @param wanted each after those that it depends on
- * @param how `apps`: all of the config file
+ * Has the host run apps for as long as this runs, and shows what they write. A first signal stops those that were
+ * started here, and another one ends them at once. A host that was started here ends with them. `wanted`: each after
+ * those that it depends on; `how`: `apps`: all of the config file.
  * @throws {DeckError} start-failed: some have failed, or were ended at once
  */
-export async function runAttached (wanted: readonly Wanted[], { apps, timeout }: { apps: Apps, timeout?: string }, terminal: Terminal) {
+export async function runAttached (wanted: readonly Wanted[], { apps, timeout }: { apps: Apps, timeout?: string },
+  terminal: Terminal)
+{
   const { env } = terminal
   const { timeoutMs } = timeoutOf({ timeout }, env)
   const { stop, kill, leave } = createInterruption()
   try {
-    const { master, child } = await ensureHost({ ofHost: [], signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal, killed: kill })
+    const { master, child } = await ensureHost({ ofHost: [], signal: AbortSignal.timeout(timeoutMs), timeoutMs,
+      terminal, killed: kill })
     if (!child) terminal.stderr.write(`clusterdeck: the page of the host: ${master.url}\n`)
     const host = lastingHost(master, env)
     const prefixed = createPrefixed(wanted.map(({ label }) => label), terminal)
@@ -47,7 +49,9 @@ export async function runAttached (wanted: readonly Wanted[], { apps, timeout }:
       else attachment.leave('is still stopping')
     })
     await attachment.over
-    if (child) await endHost(child, { host, ours: [...before, ...[...ordered.values()].map(({ name }) => name)], kill, terminal })
+    if (child)
+      await endHost(child, { host, ours: [...before, ...[...ordered.values()].map(({ name }) => name)], kill,
+        terminal })
     checkNoneMissing(ordered, kill)
   } finally {
     leave()
@@ -55,13 +59,19 @@ export async function runAttached (wanted: readonly Wanted[], { apps, timeout }:
 }
 
 /** Stops those that a new host has brought back, as they are to run as they are ordered now. */
-async function stopBroughtBack (wanted: readonly Wanted[], { host, env, timeoutMs }: { host: LastingHost, env: Terminal['env'], timeoutMs: number }) {
+async function stopBroughtBack (wanted: readonly Wanted[],
+  { host, env, timeoutMs }: { host: LastingHost, env: Terminal['env'], timeoutMs: number })
+{
   const folders = wanted.map(({ dataDir }) => dataDir)
   const views = (await host.get<{ items: AppView[] }>('/apps')).items
-  await Promise.all(views.filter((view) => view.dataDir !== null && folders.includes(view.dataDir) && isWanted(view)).map(async ({ name }) => {
-    await host.post(`/apps/${name}/stop`)
-    await untilStopped(name, { host, env, signal: AbortSignal.timeout(timeoutMs), timeoutMs })
-  }))
+  await Promise.all(
+    views.filter((view) => view.dataDir !== null && folders.includes(view.dataDir) && isWanted(view)).map(
+      async ({ name }) => {
+        await host.post(`/apps/${name}/stop`)
+        await untilStopped(name, { host, env, signal: AbortSignal.timeout(timeoutMs), timeoutMs })
+      }
+    )
+  )
 }
 
 /** @returns the names of those that run, or are about to */
@@ -73,19 +83,25 @@ async function wantedApps (host: LastingHost): Promise<string[]> {
 function howHostEnded (env: Terminal['env']): Pick<Ordered, 'state' | 'reason'> | null {
   const hasStopped = hasHostStopped(env)
   if (hasStopped === null) return null
-  return hasStopped ? { state: 'stopped', reason: null } : { state: 'failed', reason: 'the host has ended without stopping it' }
+  return hasStopped
+    ? { state: 'stopped', reason: null }
+    : { state: 'failed', reason: 'the host has ended without stopping it' }
 }
 
 /**
  * Ends a host that was started here, unless somebody has started other apps in it.
  * @param how `ours`: apps that are there because of this
  */
-async function endHost (child: ChildProcess, { host, ours, kill, terminal: { env, stderr } }: { host: LastingHost, ours: readonly string[], kill: AbortSignal, terminal: Terminal }) {
+async function endHost (child: ChildProcess,
+  { host, ours, kill, terminal: { env, stderr } }: { host: LastingHost, ours: readonly string[], kill: AbortSignal,
+    terminal: Terminal })
+{
   onAbort(kill, () => killHost(child))
   try {
     const others = (await wantedApps(host)).filter((name) => !ours.includes(name))
     // What is left where process 1 of a container ends is killed.
-    if (others.length > 0 && process.pid !== 1) return stderr.write(`clusterdeck: the host goes on with ${others.join(', ')} (clusterdeck down --all ends it)\n`)
+    if (others.length > 0 && process.pid !== 1)
+      return stderr.write(`clusterdeck: the host goes on with ${others.join(', ')} (clusterdeck down --all ends it)\n`)
     await host.post('/host/stop')
   } catch (error) {
     if (!(error instanceof DeckError)) throw error

@@ -18,11 +18,10 @@ const SHOWN_WITHIN_MS = 1000
  * Shows what apps of the host write and what becomes of them, until all have ended.
  * @param ordered by label, as they were ordered
  */
-export function createAttachment (ordered: ReadonlyMap<string, Ordered>, { host, prefixed, howHostEnded }: {
-  host: LastingHost
-  prefixed: Prefixed
-  howHostEnded: Parameters<typeof followApps>[1]['howHostEnded']
-}) {
+export function createAttachment (ordered: ReadonlyMap<string, Ordered>,
+  { host, prefixed, howHostEnded }: { host: LastingHost, prefixed: Prefixed,
+    howHostEnded: Parameters<typeof followApps>[1]['howHostEnded'] })
+{
   let isStopping = false
   const members = new Map([...ordered].map(([label, app]) => [app, attach(label, app, { host, prefixed })]))
   const following = followApps([...ordered.values()], { host, tell, howHostEnded, toTheEnd: true })
@@ -33,7 +32,9 @@ export function createAttachment (ordered: ReadonlyMap<string, Ordered>, { host,
     over: following.then(async () => {
       await Promise.all([...members.values()].map(({ ended }) => ended))
       // The host does not try those again either.
-      await Promise.all(ours.filter(({ app }) => app.state === 'failed').map(({ app }) => orderStop(app).catch(() => {})))
+      await Promise.all(
+        ours.filter(({ app }) => app.state === 'failed').map(({ app }) => orderStop(app).catch(() => {}))
+      )
     }),
 
     /** Stops those that were started here, each after those that depend on it; the others go on. */
@@ -47,13 +48,14 @@ export function createAttachment (ordered: ReadonlyMap<string, Ordered>, { host,
     },
 
     /** Ends those that were started here at once. */
-    async kill () { await Promise.all(ours.map((member) => stopMember(member, '?now=true'))) },
+    async kill () {
+      await Promise.all(ours.map((member) => stopMember(member, '?now=true')))
+    },
 
-    /**
-     * Follows them no more.
-     * @param text why
-     */
-    leave (text: string) { for (const member of members.values()) member.leave(text) }
+    /** Follows them no more. `text`: why. */
+    leave (text: string) {
+      for (const member of members.values()) member.leave(text)
+    }
   }
 
   function tell (app: Followed, text: string) {
@@ -85,7 +87,9 @@ function attach (label: string, app: Ordered, { host, prefixed }: { host: Lastin
   const cut = new AbortController()
   const ended: PromiseWithResolvers<void> = Promise.withResolvers()
   const output = { host, fromStart: !app.ranBefore, isOver: () => isOver(app), until: cut.signal }
-  const shown = isOver(app) ? Promise.resolve() : showOutput(app.name, { ...output, show: (stream, lines) => prefixed.show(label, stream, lines) })
+  const shown = isOver(app)
+    ? Promise.resolve()
+    : showOutput(app.name, { ...output, show: (stream, lines) => prefixed.show(label, stream, lines) })
   if (isOver(app)) ended.resolve()
 
   return {
@@ -97,7 +101,9 @@ function attach (label: string, app: Ordered, { host, prefixed }: { host: Lastin
 
     say (text: string) {
       prefixed.say(label, text)
-      if (app.state === 'ready') for (const address of app.status?.app.addresses ?? []) prefixed.print(label, `listens on ${address}`)
+      if (app.state === 'ready') {
+        for (const address of app.status?.app.addresses ?? []) prefixed.print(label, `listens on ${address}`)
+      }
     },
 
     /** Tells of its end, after the last that it has written. */
@@ -108,10 +114,7 @@ function attach (label: string, app: Ordered, { host, prefixed }: { host: Lastin
       ended.resolve()
     },
 
-    /**
-     * Follows it no more, though it runs.
-     * @param text why
-     */
+    /** Follows it no more, though it runs. `text`: why. */
     leave (text: string) {
       if (isOver(app)) return
       app.state = 'left'

@@ -10,9 +10,8 @@ export function isPlain (text: string): boolean {
 }
 
 /**
- * What a terminal shows of a text, in its cells. Whatever moves the cursor or sets a mode is gone.
- * @param text of anybody
- * @returns what is in each cell; behind a character of two cells is an empty one
+ * What a terminal shows of a text, in its cells. Whatever moves the cursor or sets a mode is gone. `text`: of anybody.
+ * Returns what is in each cell; behind a character of two cells is an empty one.
  */
 export function cellsOf (text: string): string[] {
   if (isPlain(text)) return [...text]
@@ -24,18 +23,12 @@ export function cellsOf (text: string): string[] {
   return cells
 }
 
-/**
- * @param text of anybody
- * @returns in cells
- */
+/** `text`: of anybody. Returns in cells. */
 export function widthOf (text: string): number {
   return isPlain(text) ? text.length : cellsOf(text).length
 }
 
-/**
- * @param text of anybody
- * @returns at most as wide, with a mark where something is missing
- */
+/** `text`: of anybody. Returns at most as wide, with a mark where something is missing. */
 export function clipText (text: string, width: number): string {
   if (isPlain(text) && text.length <= width) return text
   const cells = cellsOf(text)
@@ -46,10 +39,7 @@ export function clipText (text: string, width: number): string {
   return `${cells.slice(0, end).join('')}${CLIPPED}`
 }
 
-/**
- * @param text of anybody
- * @returns exactly as wide
- */
+/** `text`: of anybody. Returns exactly as wide. */
 export function fitText (text: string, width: number, { isRight = false }: { isRight?: boolean } = {}): string {
   const clipped = clipText(text, width)
   const blanks = ' '.repeat(Math.max(0, width - widthOf(clipped)))

@@ -17,39 +17,102 @@ import type { Notice } from '../api/notices.ts'
 
 /** The flags of all commands, as they were given. */
 export type Options = Partial<Record<Switch, true> & Record<TextOption, string>>
-type Switch = 'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'noWait' | 'detach' | 'interactive' | 'host' | 'dryRun' | 'issue'
-export type TextOption = 'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member' | 'note' | 'path' | 'git' | 'branch' | 'surge' | 'minReady' | 'canary' |
-   'canaryTime' | 'onFailure' | 'push' | 'pushAlso' | 'batch' | 'pause' | 'deadline' | 'order' | 'only' | 'type' | 'limit' | 'worker' | 'kind' |
-   'duration' | 'output' | 'node' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q' | 'stream' | 'lines' | 'around' | 'level' | 'state' |
-   'as' | 'role' | 'ttl' | 'apps' | 'title' | 'events' | 'beforeSince' | 'beforeUntil' | 'beforeWorker' | 'beforeRelease' | 'urlFile' | 'secretFile' | 'server' | 'from' | 'user' | 'passwordFile' | 'sort' | 'compare'
+type Switch = 'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'noWait'
+  | 'detach' | 'interactive' | 'host' | 'dryRun' | 'issue'
+export type TextOption =
+  | 'dataDir'
+  | 'app'
+  | 'name'
+  | 'url'
+  | 'token'
+  | 'tokenFile'
+  | 'timeout'
+  | 'member'
+  | 'note'
+  | 'path'
+  | 'git'
+  | 'branch'
+  | 'surge'
+  | 'minReady'
+  | 'canary'
+  | 'canaryTime'
+  | 'onFailure'
+  | 'push'
+  | 'pushAlso'
+  | 'batch'
+  | 'pause'
+  | 'deadline'
+  | 'order'
+  | 'only'
+  | 'type'
+  | 'limit'
+  | 'worker'
+  | 'kind'
+  | 'duration'
+  | 'output'
+  | 'node'
+  | 'cause'
+  | 'slot'
+  | 'release'
+  | 'rollout'
+  | 'since'
+  | 'until'
+  | 'q'
+  | 'stream'
+  | 'lines'
+  | 'around'
+  | 'level'
+  | 'state'
+  | 'as'
+  | 'role'
+  | 'ttl'
+  | 'apps'
+  | 'title'
+  | 'events'
+  | 'beforeSince'
+  | 'beforeUntil'
+  | 'beforeWorker'
+  | 'beforeRelease'
+  | 'urlFile'
+  | 'secretFile'
+  | 'server'
+  | 'from'
+  | 'user'
+  | 'passwordFile'
+  | 'sort'
+  | 'compare'
 
 /**
  * What the commands have to work with.
- * `options`: the command's own; `findAgain`: finds the master that has followed; `cwd`: the folder that paths are relative to
+ * `options`: the command's own; `findAgain`: finds the master that has followed; `cwd`: the folder that paths are
+ * relative to
  *
  * What they say it with.
  */
-export type Context = Tools & { api: ApiClient, master: Master, options: Options, findAgain: () => Promise<Master>, cwd: string, timeoutMs: number }
+export type Context = Tools & { api: ApiClient, master: Master, options: Options, findAgain: () => Promise<Master>,
+  cwd: string, timeoutMs: number }
 export type Tools = {
   /** writes a result to stdout */
-  print: (text: string) => void
+  print: (text: string) => void,
   /** writes a result to stdout, as JSON where that is asked for */
-  answer: (value: unknown, textOf: () => string) => void
+  answer: (value: unknown, textOf: () => string) => void,
   /** takes a result that is shown beside those of other apps; null: this is the only one */
-  keep: ((value: unknown) => void) | null
+  keep:
+    | ((value: unknown) => void)
+    | null,
   /** asks whoever sits at the terminal; null: nobody does */
-  confirm: (question: string) => Promise<boolean | null>
+  confirm: (question: string) => Promise<boolean | null>,
   /** writes a part of a result, no faster than stdout takes it */
-  write: (text: string) => Promise<void>
+  write: (text: string) => Promise<void>,
   /** writes a part of what a program has written to its stderr */
-  writeError: (text: string) => void
+  writeError: (text: string) => void,
   /** writes progress to stderr */
-  tell: (text: string) => void
-  stdout: NodeJS.WriteStream
+  tell: (text: string) => void,
+  stdout: NodeJS.WriteStream,
   /** stdout is one */
-  isTerminal: boolean
+  isTerminal: boolean,
   /** the terminal has a cursor that can be moved */
-  canDraw: boolean
+  canDraw: boolean,
   /** somebody sits at the terminal */
   isInteractive: boolean
 }
@@ -76,7 +139,9 @@ export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: C
     let told = ''
     await waitUntil(async () => {
       const { readyWorkers, finishedWorkers = 0, workers: rows }: Status = await api.get('/status')
-      const progress = `${Number(readyWorkers)} of ${workers} workers ready, ${rows.filter(({ pid, keptUntil }) => pid !== null && !keptUntil).length} alive`
+      const progress = `${Number(readyWorkers)} of ${workers} workers ready, ${
+        rows.filter(({ pid, keptUntil }) => pid !== null && !keptUntil).length
+      } alive`
       if (progress !== told) tell(progress)
       told = progress
       return readyWorkers + finishedWorkers === workers && rows.filter(({ keptUntil }) => !keptUntil).length === workers
@@ -88,7 +153,8 @@ export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: C
 }
 
 export async function openCommand ({ api, options, print, isInteractive }: Context) {
-  const link = await api.post<{ url: string }>('/sign-in-links', { name: options.as, role: options.role, ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
+  const link = await api.post<{ url: string }>('/sign-in-links', { name: options.as, role: options.role,
+    ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
   print(options.json ? jsonText(link) : link.url)
   if (isInteractive && !options.json) openBrowser(link.url)
 }
@@ -114,5 +180,6 @@ async function isGone ({ recipient, url, fingerprint }: Master, signal: AbortSig
 function openBrowser (url: string) {
   const [command, ...args] = OPENERS[process.platform] ?? ['xdg-open']
   // Where there is no browser, the printed link is enough.
-  spawn(command, [...args, url], { stdio: 'ignore', detached: true, env: withoutOwnVariables(process.env) }).on('error', () => {}).unref()
+  spawn(command, [...args, url], { stdio: 'ignore', detached: true, env: withoutOwnVariables(process.env) }).on('error',
+    () => {}).unref()
 }

@@ -6,17 +6,22 @@ import type { DeckCommand } from './deck-command.ts'
 import type { Terminal } from './program.ts'
 
 /**
- * Completion scripts, made from the program's own commands. The hint that help shows tells which values an option takes:
+ * Completion scripts, made from the program's own commands. The hint that help shows tells which values an option
+ * takes:
  * `<shared|round-robin>` is one of these, `<file>`, `<folder>` and `<path>` are files.
  */
 /** an empty list: any text; apps: those of the host of this user, looked up when the shell asks */
-type Values = string[] | 'files' | 'apps'
+type Values =
+  | string[]
+  | 'files'
+  | 'apps'
 /** `values`: null for a switch */
 type Flag = { flags: string[], about: string, values: Values | null, isRepeatable: boolean }
 /** `values`: of its argument, null without one; `isRepeated`: it takes several */
 type Entry = { name: string, about: string, flags: Flag[], values: Values | null, isRepeated: boolean }
 
-const SCRIPTS: Readonly<Record<string, (entries: Entry[]) => string>> = Object.freeze({ bash: bashScript, zsh: zshScript, fish: fishScript })
+const SCRIPTS: Readonly<Record<string, (entries: Entry[]) => string>> = Object.freeze({ bash: bashScript,
+  zsh: zshScript, fish: fishScript })
 const SHELLS = Object.keys(SCRIPTS)
 const FILE_HINTS = ['entry', 'file', 'folder', 'path']
 /** What a script runs to learn the names of apps. */
@@ -25,16 +30,22 @@ const LOOK_UP = `clusterdeck completion ${APPS} 2> /dev/null`
 /** In a hint such as `n|max`, this stands for a number and is no value itself. */
 const NUMBER = /^n%?$/
 /** A quote inside of a single-quoted word. */
-const POSIX_QUOTE = "'\\''"
-const FISH_QUOTE = "\\'"
+const POSIX_QUOTE = '\'\\\'\''
+const FISH_QUOTE = '\\\''
 
 export function addCompletionCommand (program: DeckCommand, { stdout, env }: Pick<Terminal, 'stdout' | 'env'>) {
-  program.command(`completion <${SHELLS.join('|')}>`)
-    .description('print a script that lets the shell complete commands, options and values')
-    .example('for this bash, or in ~/.bashrc for every one', 'source <(clusterdeck completion bash)')
-    .example('for every zsh', 'clusterdeck completion zsh > $fpath[1]/_clusterdeck')
-    .example('for every fish', 'clusterdeck completion fish > ~/.config/fish/completions/clusterdeck.fish')
-    .action((shell) => { stdout.write(shell === APPS ? appNames(env).map((name) => `${name}\n`).join('') : completionScript(program, shell)) })
+  program.command(`completion <${SHELLS.join('|')}>`).description(
+    'print a script that lets the shell complete commands, options and values'
+  ).example('for this bash, or in ~/.bashrc for every one', 'source <(clusterdeck completion bash)').example(
+    'for every zsh',
+    'clusterdeck completion zsh > $fpath[1]/_clusterdeck'
+  ).example('for every fish', 'clusterdeck completion fish > ~/.config/fish/completions/clusterdeck.fish').action(
+    (shell) => {
+      stdout.write(
+        shell === APPS ? appNames(env).map((name) => `${name}\n`).join('') : completionScript(program, shell)
+      )
+    }
+  )
 }
 
 /** Whatever goes wrong, somebody who presses Tab wants no error. */
@@ -48,7 +59,8 @@ function appNames (env: Record<string, string | undefined>) {
 
 /** @throws {DeckError} usage */
 function completionScript (program: Command, shell: string) {
-  if (!SHELLS.includes(shell)) throw new DeckError('usage', `completion: expected one of ${SHELLS.join(', ')}, received ${JSON.stringify(shell)}`)
+  if (!SHELLS.includes(shell))
+    throw new DeckError('usage', `completion: expected one of ${SHELLS.join(', ')}, received ${JSON.stringify(shell)}`)
   const commands = program.commands.map(toEntry)
   const topics = [...commands.map(({ name }) => name), ...manualPages().map(({ name }) => `${name}.md`)]
   for (const command of commands) if (command.name === 'help') command.values = topics
@@ -58,18 +70,13 @@ function completionScript (program: Command, shell: string) {
 function toEntry (command: Command): Entry {
   const [argument] = command.registeredArguments
   const { variadic: isRepeated = false } = argument ?? {}
-  return {
-    name: command.name(),
-    about: command.description(),
+  return { name: command.name(), about: command.description(),
     flags: command.createHelp().visibleOptions(command).map(({ short, long, flags, description, parseArg }) => ({
       flags: [short, long].filter((flag) => flag !== undefined),
       about: description.replace(/ \((?:default|env|separated)\b.*$/, ''),
       values: flags.includes('<') ? valuesOf(flags.slice(flags.indexOf('<') + 1, -1)) : null,
       isRepeatable: parseArg !== undefined
-    })),
-    values: argument ? valuesOf(argument.name()) : null,
-    isRepeated
-  }
+    })), values: argument ? valuesOf(argument.name()) : null, isRepeated }
 }
 
 function valuesOf (hint: string): Values {
@@ -78,10 +85,7 @@ function valuesOf (hint: string): Values {
   return hint.includes('|') ? hint.split('|').filter((word) => !NUMBER.test(word)) : []
 }
 
-/**
- * The script also runs in bash 3.2, which macOS has.
- * @param entries the first one is the program itself
- */
+/** The script also runs in bash 3.2, which macOS has. `entries`: the first one is the program itself. */
 function bashScript ([program, ...commands]: Entry[]) {
   return `# bash completion of ${program.name}
 _${program.name}() {
@@ -99,7 +103,7 @@ _${program.name}() {
     previous=\${COMP_WORDS[COMP_CWORD - 2]}
   fi
   case $command in
-${bashCase({ ...program, name: "''", values: commands.map(({ name }) => name) })}
+${bashCase({ ...program, name: '\'\'', values: commands.map(({ name }) => name) })}
 ${commands.map(bashCase).join('\n')}
   esac
   # Without it, files are offered.
@@ -112,13 +116,12 @@ complete -o default -F _${program.name} ${program.name}
 
 function bashCase ({ name, flags, values }: Entry) {
   const all = flags.flatMap(({ flags }) => flags).join(' ')
-  return [
-    `  ${name})`,
-    '    case $previous in',
-    ...flags.filter(({ values }) => values !== null).map(({ flags, values }) => `      ${flags.join(' | ')}) ${bashWords(values)} ;;`),
-    `      *) if [[ $current == -* ]]; then words='${all}'; else ${bashWords(values)}; fi ;;`,
-    '    esac ;;'
-  ].join('\n')
+  return [`  ${name})`, '    case $previous in',
+    ...flags.filter(({ values }) => values !== null).map(({ flags, values }) =>
+      `      ${flags.join(' | ')}) ${bashWords(values)} ;;`
+    ), `      *) if [[ $current == -* ]]; then words='${all}'; else ${bashWords(values)}; fi ;;`, '    esac ;;'].join(
+      '\n'
+    )
 }
 
 function bashWords (values: Values | null) {
@@ -126,7 +129,7 @@ function bashWords (values: Values | null) {
   return values === 'files' ? 'return' : `words='${values?.join(' ') ?? ''}'`
 }
 
-/** @param entries the first one is the program itself */
+/** `entries`: the first one is the program itself */
 function zshScript ([program, ...commands]: Entry[]) {
   return `#compdef ${program.name}
 _${program.name}() {
@@ -153,17 +156,21 @@ if [[ $funcstack[1] == _${program.name} ]]; then _${program.name} "$@"; else com
 }
 
 function zshCase ({ name, flags, values, isRepeated }: Entry) {
-  const argument = values === null ? '' : ` \\\n    ${quoteForShell(`${isRepeated ? '*' : '1'}:argument:${zshAction(values)}`, POSIX_QUOTE)}`
+  const argument = values === null
+    ? ''
+    : ` \\\n    ${quoteForShell(`${isRepeated ? '*' : '1'}:argument:${zshAction(values)}`, POSIX_QUOTE)}`
   return `        ${name}) _arguments -S \\\n${zshFlags(flags)}${argument} ;;`
 }
 
 function zshFlags (all: Flag[]) {
-  return all.flatMap(({ flags, about, values, isRepeatable }) => flags.map((flag) => {
-    const rest = isRepeatable ? '*' : flags.length > 1 ? `(${flags.join(' ')})` : ''
-    const value = values === null ? '' : `:value:${zshAction(values)}`
-    const name = values !== null && flag.startsWith('--') ? `${flag}=` : flag
-    return `    ${quoteForShell(`${rest}${name}[${about.replace(/[\\[\]:]/g, '\\$&')}]${value}`, POSIX_QUOTE)}`
-  })).join(' \\\n')
+  return all.flatMap(({ flags, about, values, isRepeatable }) =>
+    flags.map((flag) => {
+      const rest = isRepeatable ? '*' : flags.length > 1 ? `(${flags.join(' ')})` : ''
+      const value = values === null ? '' : `:value:${zshAction(values)}`
+      const name = values !== null && flag.startsWith('--') ? `${flag}=` : flag
+      return `    ${quoteForShell(`${rest}${name}[${about.replace(/[\\[\]:]/g, '\\$&')}]${value}`, POSIX_QUOTE)}`
+    })
+  ).join(' \\\n')
 }
 
 function zshAction (values: Values) {
@@ -172,18 +179,16 @@ function zshAction (values: Values) {
   return values.length === 0 ? ' ' : `(${values.join(' ')})`
 }
 
-/** @param entries the first one is the program itself */
+/** `entries`: the first one is the program itself */
 function fishScript ([program, ...commands]: Entry[]) {
-  return [
-    `complete -c ${program.name} -f`,
+  return [`complete -c ${program.name} -f`,
     ...fishFlags(program.flags).map((words) => lineFor('__fish_use_subcommand', words)),
     ...commands.map(({ name, about }) => lineFor('__fish_use_subcommand', ['-a', name, '-d', fishText(about)])),
-    ...commands.flatMap(({ name, flags, values }) => [
-      ...fishFlags(flags),
-      ...(values === 'files' ? [['-F']] : values?.length ? [['-a', fishWords(values)]] : [])
-    ].map((words) => lineFor(`__fish_seen_subcommand_from ${name}`, words))),
-    ''
-  ].join('\n')
+    ...commands.flatMap(({ name, flags, values }) =>
+      [...fishFlags(flags), ...(values === 'files' ? [['-F']] : values?.length ? [['-a', fishWords(values)]] : [])].map(
+        (words) => lineFor(`__fish_seen_subcommand_from ${name}`, words)
+      )
+    ), ''].join('\n')
 
   function lineFor (condition: string, words: string[]) {
     return `complete -c ${program.name} -n ${quoteForShell(condition, FISH_QUOTE)} ${words.join(' ')}`
@@ -191,12 +196,12 @@ function fishScript ([program, ...commands]: Entry[]) {
 }
 
 function fishFlags (all: Flag[]): string[][] {
-  return all.map(({ flags, about, values }) => [
-    ...flags.flatMap((flag) => flag.startsWith('--') ? ['-l', flag.slice(2)] : ['-s', flag.slice(1)]),
+  return all.map((
+    { flags, about, values }
+  ) => [...flags.flatMap((flag) => flag.startsWith('--') ? ['-l', flag.slice(2)] : ['-s', flag.slice(1)]),
     ...(values === null ? [] : values === 'files' ? ['-r', '-F'] : ['-x']),
-    ...(values !== 'files' && values?.length ? ['-a', fishWords(values)] : []),
-    '-d', fishText(about)
-  ])
+    ...(values !== 'files' && values?.length ? ['-a', fishWords(values)] : []), '-d', fishText(about)]
+  )
 }
 
 function fishWords (values: Exclude<Values, 'files'>) {
@@ -207,7 +212,7 @@ function fishText (text: string) {
   return quoteForShell(text.replaceAll('\\', '\\\\'), FISH_QUOTE)
 }
 
-/** @param quote how the shell writes a quote inside of the word */
+/** `quote`: how the shell writes a quote inside of the word */
 function quoteForShell (text: string, quote: string) {
-  return `'${text.replaceAll("'", quote)}'`
+  return `'${text.replaceAll('\'', quote)}'`
 }

@@ -18,36 +18,30 @@ export async function createContext (options: Options, terminal: Terminal): Prom
   const { member } = options
   const master = { ...await findMaster(options, { env, cwd }), member }
   if (!isPatient(options, env)) await checkAnswers(master, { env })
-  const findAgain = async () => ({ ...await findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, { env, cwd }), member })
-  return {
-    ...createTools(options, terminal),
-    api: createApiClient(master, { timeoutMs, findAgain }),
-    master,
-    findAgain,
-    options,
-    cwd,
-    timeoutMs
-  }
+  const findAgain = async () => ({
+    ...await findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, { env, cwd }),
+    member
+  })
+  return { ...createTools(options, terminal), api: createApiClient(master, { timeoutMs, findAgain }), master, findAgain,
+    options, cwd, timeoutMs }
 }
 
 /** What a command says its result with. */
-export function createTools (options: Options, { stdin, stdout, stderr, env }: Pick<Terminal, 'stdin' | 'stdout' | 'stderr' | 'env'>): Tools {
-  const print = (text: string) => { stdout.write(`${text}\n`) }
-  return {
-    print,
-    answer: (value, textOf) => print(options.json ? jsonText(value) : textOf()),
-    keep: null,
-    confirm: (question) => confirm(question, { stdin, stderr }),
-    async write (text) {
-      if (stdout.write(text) === false) await once(stdout, 'drain')
-    },
-    writeError: (text) => { stderr.write(text) },
-    tell: (text) => { stderr.write(`${text}\n`) },
-    stdout,
-    isTerminal: Boolean(stdout.isTTY),
-    canDraw: Boolean(stdout.isTTY) && env.TERM !== 'dumb',
-    isInteractive: Boolean(stdout.isTTY && stderr.isTTY)
+export function createTools (options: Options,
+  { stdin, stdout, stderr, env }: Pick<Terminal, 'stdin' | 'stdout' | 'stderr' | 'env'>): Tools
+{
+  const print = (text: string) => {
+    stdout.write(`${text}\n`)
   }
+  return { print, answer: (value, textOf) => print(options.json ? jsonText(value) : textOf()), keep: null,
+    confirm: (question) => confirm(question, { stdin, stderr }), async write (text) {
+    if (stdout.write(text) === false) await once(stdout, 'drain')
+  }, writeError: (text) => {
+    stderr.write(text)
+  }, tell: (text) => {
+    stderr.write(`${text}\n`)
+  }, stdout, isTerminal: Boolean(stdout.isTTY), canDraw: Boolean(stdout.isTTY) && env.TERM !== 'dumb',
+    isInteractive: Boolean(stdout.isTTY && stderr.isTTY) }
 }
 
 /** A command that waits anyway also waits while a master is being replaced. */

@@ -1,9 +1,6 @@
 import { DeckError } from '../errors.ts'
 
-/**
- * @param what an option, or a command with one word
- * @throws {DeckError} usage
- */
+/** `what`: an option, or a command with one word @throws {DeckError} usage */
 export function checkedCount (what: string, text: string, { min = 1, max }: { min?: number, max: number }): number {
   const count = /^\d+$/.test(text) && text.length <= String(max).length ? Number(text) : NaN
   if (count >= min && count <= max) return count

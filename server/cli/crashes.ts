@@ -12,9 +12,11 @@ const STATES = Object.freeze(['open', 'resolved', 'muted'])
 
 /** Prints the crash groups, or one of them with its newest crash. */
 export async function crashesCommand ({ api, options, answer }: Context, id?: string) {
-  if (id !== undefined && !ID.test(id)) throw new DeckError('usage', `crashes: expected the id of a group, received ${JSON.stringify(id)}`)
+  if (id !== undefined && !ID.test(id))
+    throw new DeckError('usage', `crashes: expected the id of a group, received ${JSON.stringify(id)}`)
   if (options.state !== undefined && !STATES.includes(options.state)) {
-    throw new DeckError('usage', `--state: expected one of ${STATES.join(', ')}, received ${JSON.stringify(options.state)}`)
+    throw new DeckError('usage',
+      `--state: expected one of ${STATES.join(', ')}, received ${JSON.stringify(options.state)}`)
   }
   if (options.issue) {
     if (id === undefined) throw new DeckError('usage', '--issue: expected the id of a group, received none')
@@ -32,37 +34,47 @@ export async function crashesCommand ({ api, options, answer }: Context, id?: st
 }
 
 function groupsText (groups: CrashGroup[]) {
-  return formatTable(['ID', 'STATE', 'COUNT', 'LAST SEEN', 'RELEASE', 'CAUSE', 'WHAT', 'WHERE'], groups.map((group) => [
-    group.id, stateOf(group), group.count, group.lastSeenAt, group.lastRelease, group.cause, shortenTitle(titleOf(group)), group.culprit
-  ]), { right: [0, 2] })
+  return formatTable(['ID', 'STATE', 'COUNT', 'LAST SEEN', 'RELEASE', 'CAUSE', 'WHAT', 'WHERE'],
+    groups.map((
+      group
+    ) => [group.id, stateOf(group), group.count, group.lastSeenAt, group.lastRelease, group.cause,
+      shortenTitle(titleOf(group)), group.culprit]
+    ), { right: [0, 2] })
 }
 
 function groupText (group: CrashGroupInFull) {
   const { latest } = group
-  const facts = [
-    ['group', `${group.id}, ${stateOf(group)}`],
-    ['what', titleOf(group)],
-    ['where', group.culprit ?? '-'],
-    ['cause', `${group.cause} (${group.kind})`],
-    ['seen', `${group.count} times, first ${group.firstSeenAt}, last ${group.lastSeenAt}`],
-    ['releases', group.releases.map(({ release, count }) => `${release} (${count})`).join(', ') || '-']
-  ].map(([name, value]) => `${name.padEnd(10)}${oneLine(String(value))}`)
+  const facts = [['group', `${group.id}, ${stateOf(group)}`], ['what', titleOf(group)], ['where', group.culprit ?? '-'],
+    ['cause', `${group.cause} (${group.kind})`], ['seen',
+    `${group.count} times, first ${group.firstSeenAt}, last ${group.lastSeenAt}`], ['releases',
+    group.releases.map(({ release, count }) => `${release} (${count})`).join(', ') || '-']].map(([name, value]) =>
+      `${name.padEnd(10)}${oneLine(String(value))}`
+    )
   return [facts, ...(latest ? sectionsOf(latest) : [])].map((lines) => lines.join('\n')).join('\n\n')
 }
 
-function sectionsOf ({ at, worker, slot, uptimeMs, code, signal, stack, causes, requests, stderr }: NonNullable<CrashGroupInFull['latest']>): string[][] {
+function sectionsOf (
+  { at, worker, slot, uptimeMs, code, signal, stack, causes, requests, stderr }: NonNullable<CrashGroupInFull['latest']>
+): string[][] {
   const how = signal ?? (code === null ? 'unknown' : `code ${code}`)
-  const sections: [string, string[]][] = [
-    [`newest: ${at}, worker ${worker} (slot ${slot}), up ${formatExactDuration(uptimeMs)}, ${how}`, String(stack ?? '').split('\n')],
-    ...causes.map((cause) => sectionOf(cause)),
-    ['requests in flight', requests.map(({ method, path, ageMs }) => `${method} ${path} for ${formatExactDuration(ageMs)}`)],
-    ['last lines of stderr', stderr]
-  ]
-  return sections.map(([title, lines]) => [oneLine(title), ...lines.filter(Boolean).map((line) => `  ${oneLine(line)}`)])
-    .filter((lines, index) => index === 0 || lines.length > 1)
+  const sections: [string, string[]][] = [[
+    `newest: ${at}, worker ${worker} (slot ${slot}), up ${formatExactDuration(uptimeMs)}, ${how}`,
+    String(stack ?? '').split('\n')
+  ], ...causes.map((cause) => sectionOf(cause)), ['requests in flight',
+    requests.map(({ method, path, ageMs }) => `${method} ${path} for ${formatExactDuration(ageMs)}`)], [
+    'last lines of stderr',
+    stderr
+  ]]
+  return sections.map((
+    [title, lines]
+  ) => [oneLine(title), ...lines.filter(Boolean).map((line) => `  ${oneLine(line)}`)]).filter((lines, index) =>
+    index === 0 || lines.length > 1
+  )
 }
 
-function sectionOf ({ errorName, errorMessage, stack }: { errorName: string, errorMessage: string, stack: string | null }): [title: string, lines: string[]] {
+function sectionOf (
+  { errorName, errorMessage, stack }: { errorName: string, errorMessage: string, stack: string | null }
+): [title: string, lines: string[]] {
   return [`caused by ${errorName}: ${errorMessage}`, String(stack ?? '').split('\n').slice(1)]
 }
 

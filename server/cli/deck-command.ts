@@ -11,10 +11,7 @@ export class DeckCommand extends Command {
     return new DeckCommand(name)
   }
 
-  /**
-   * @param want what somebody wants
-   * @param line the command line that does it; a test parses it
-   */
+  /** `want`: what somebody wants; `line`: the command line that does it; a test parses it */
   example (want: string, line: string) {
     this.examples.push([want, line])
     return this
@@ -22,7 +19,8 @@ export class DeckCommand extends Command {
 
   /** @throws {Error} where somebody has added a command without examples */
   examplesText () {
-    if (this.examples.length === 0) throw new Error(`command "${this.name()}": expected two or three examples by .example(), received none`)
+    if (this.examples.length === 0)
+      throw new Error(`command "${this.name()}": expected two or three examples by .example(), received none`)
     return `\nExamples:\n${this.examples.map(([want, line]) => `  # ${want}\n  ${line}`).join('\n')}`
   }
 }

@@ -3,24 +3,24 @@ import type { Command } from 'commander'
 type DeckOptions = Partial<Record<'app' | 'name' | 'dataDir' | 'url', string>>
 
 /** The options of which each names one deck, with the variables that do the same. */
-const OF_ONE_DECK: readonly { option: keyof DeckOptions, flag: string, variable: string }[] = Object.freeze([
-  { option: 'app', flag: '--app', variable: 'CLUSTERDECK_APP' },
-  { option: 'name', flag: '--name', variable: 'CLUSTERDECK_NAME' },
-  { option: 'dataDir', flag: '--data-dir', variable: 'CLUSTERDECK_DATA_DIR' },
-  { option: 'url', flag: '--url', variable: 'CLUSTERDECK_URL' }
-])
+const OF_ONE_DECK: readonly { option: keyof DeckOptions, flag: string, variable: string }[] = Object.freeze([{
+  option: 'app',
+  flag: '--app',
+  variable: 'CLUSTERDECK_APP'
+}, { option: 'name', flag: '--name', variable: 'CLUSTERDECK_NAME' }, { option: 'dataDir', flag: '--data-dir',
+  variable: 'CLUSTERDECK_DATA_DIR' }, { option: 'url', flag: '--url', variable: 'CLUSTERDECK_URL' }])
 
-/**
- * Adds the options that say which master a command is for.
- * @returns the same
- */
-export function addDeckOptions <C extends Command>(command: C, { dataDir }: { dataDir?: string } = {}): C {
-  return command.optionsGroup('Which master:')
-    .option('--data-dir <path>', `its data folder (${dataDir === undefined ? '' : `default: ${dataDir}; `}env: CLUSTERDECK_DATA_DIR)`)
-    .option('--app <name>', 'the app of the config file that it runs (env: CLUSTERDECK_APP)')
-    .option('-n, --name <name>', 'its name in "clusterdeck ls", from any folder (env: CLUSTERDECK_NAME)')
-    .option('--url <url>', 'the address of its admin page (env: CLUSTERDECK_URL)')
-    .option('--token <token>', 'its admin token; the other users of this machine can see it, so prefer --token-file (env: CLUSTERDECK_TOKEN)')
+/** Adds the options that say which master a command is for. Returns the same. */
+export function addDeckOptions<C extends Command> (command: C, { dataDir }: { dataDir?: string } = {}): C {
+  return command.optionsGroup('Which master:').option('--data-dir <path>',
+    `its data folder (${dataDir === undefined ? '' : `default: ${dataDir}; `}env: CLUSTERDECK_DATA_DIR)`).option(
+      '--app <name>',
+      'the app of the config file that it runs (env: CLUSTERDECK_APP)'
+    ).option('-n, --name <name>', 'its name in "clusterdeck ls", from any folder (env: CLUSTERDECK_NAME)').option(
+      '--url <url>',
+      'the address of its admin page (env: CLUSTERDECK_URL)'
+    ).option('--token <token>',
+      'its admin token; the other users of this machine can see it, so prefer --token-file (env: CLUSTERDECK_TOKEN)')
     .option('--token-file <file>', 'a file with its admin token (env: CLUSTERDECK_TOKEN_FILE)')
 }
 

@@ -10,14 +10,9 @@ export type DeckStatus = { status: Status | null, problem: string | null }
 export type Place = { env: Record<string, string | undefined>, cwd: string }
 
 /** Where somebody looks at several decks, these variables are meant for one of them at most. */
-const OF_ONE_DECK = Object.freeze({
-  CLUSTERDECK_URL: undefined,
-  CLUSTERDECK_TOKEN: undefined,
-  CLUSTERDECK_TOKEN_FILE: undefined,
-  CLUSTERDECK_NAME: undefined,
-  CLUSTERDECK_APP: undefined,
-  CLUSTERDECK_DATA_DIR: undefined
-})
+const OF_ONE_DECK = Object.freeze({ CLUSTERDECK_URL: undefined, CLUSTERDECK_TOKEN: undefined,
+  CLUSTERDECK_TOKEN_FILE: undefined, CLUSTERDECK_NAME: undefined, CLUSTERDECK_APP: undefined,
+  CLUSTERDECK_DATA_DIR: undefined })
 
 export function withoutPlace (env: Place['env']): Place['env'] {
   return { ...env, ...OF_ONE_DECK }
@@ -27,10 +22,7 @@ export function findMasterAt (dataDir: string, { env, cwd }: Place) {
   return findMaster({ dataDir }, { env: withoutPlace(env), cwd })
 }
 
-/**
- * @param dataDir absolute
- * @returns within a few seconds
- */
+/** `dataDir`: absolute. Returns within a few seconds. */
 export async function readDeckStatus (dataDir: string, place: Place): Promise<DeckStatus> {
   try {
     const api = createApiClient(await findMasterAt(dataDir, place), { timeoutMs: ANSWER_WITHIN_MS })
@@ -41,10 +33,7 @@ export async function readDeckStatus (dataDir: string, place: Place): Promise<De
   }
 }
 
-/**
- * @param dataDir absolute
- * @returns also true while its master is being replaced
- */
+/** `dataDir`: absolute. Returns also true while its master is being replaced. */
 export async function isRunning (dataDir: string, place: Place): Promise<boolean> {
   if (runningDeckAt(dataDir, place.env)) return true
   // The deck may have another runtime folder, or its pid may be another process now.

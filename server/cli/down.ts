@@ -18,11 +18,13 @@ const POLL_MS = 50
 const ANSWER_WITHIN_MS = 2000
 
 /**
- * Stops apps, each once those that depend on it have stopped; or ends the host, with all apps that are in it.
- * @param names none: all of the config file
+ * Stops apps, each once those that depend on it have stopped; or ends the host, with all apps that are in it. `names`:
+ * none: all of the config file.
  * @throws {DeckError} usage, invalid-config; no-master: no host runs; timed-out: some still run
  */
-export async function downCommand (names: string[], options: { config?: string, timeout?: string, json?: true, all?: true }, terminal: Terminal) {
+export async function downCommand (names: string[],
+  options: { config?: string, timeout?: string, json?: true, all?: true }, terminal: Terminal)
+{
   const { stdout, env, cwd } = terminal
   const { timeoutMs, text } = timeoutOf(options, env)
   if (options.all) return await endHost(names, options, { terminal, timeoutMs })
@@ -33,7 +35,8 @@ export async function downCommand (names: string[], options: { config?: string, 
     const dataDir = dataDirOfApp(found, name, cwd)
     const app = apps.find((each) => each.dataDir === dataDir)
     const signal = AbortSignal.timeout(timeoutMs)
-    return { name, ...app ? await stopInHost(app, env, { signal, timeoutMs }) : await stopDeck(dataDir, { env, cwd }, signal) }
+    return { name,
+      ...app ? await stopInHost(app, env, { signal, timeoutMs }) : await stopDeck(dataDir, { env, cwd }, signal) }
   })
   const table = formatTable(['NAME', 'STATE'], outcomes.map(({ name, state, reason }) => [name, reason ?? state]))
   stdout.write(`${options.json ? jsonText(outcomes) : table}\n`)
@@ -42,7 +45,9 @@ export async function downCommand (names: string[], options: { config?: string, 
 }
 
 /** @throws {DeckError} usage, no-master, timed-out */
-async function endHost (names: string[], { config, json }: { config?: string, json?: true }, { terminal: { stdout, env }, timeoutMs }: { terminal: Terminal, timeoutMs: number }) {
+async function endHost (names: string[], { config, json }: { config?: string, json?: true },
+  { terminal: { stdout, env }, timeoutMs }: { terminal: Terminal, timeoutMs: number })
+{
   const other = names.length > 0 ? 'apps' : config === undefined ? null : '--config'
   if (other) throw new DeckError('usage', `down: expected either ${other} or --all, received both`)
   const master = expectHost(env)
@@ -56,7 +61,9 @@ async function endHost (names: string[], { config, json }: { config?: string, js
 }
 
 /** Has the host stop an app; unlike the end of the host, that is remembered. */
-async function stopInHost ({ name, state }: AppView, env: Place['env'], { signal, timeoutMs }: { signal: AbortSignal, timeoutMs: number }): ReturnType<typeof stopDeck> {
+async function stopInHost ({ name, state }: AppView, env: Place['env'],
+  { signal, timeoutMs }: { signal: AbortSignal, timeoutMs: number }): ReturnType<typeof stopDeck>
+{
   const master = findHost(env)
   if (state === 'stopped' || master === null) return { state: 'not running', reason: null }
   const host = callHost(master, { env, timeoutMs, signal })
@@ -70,14 +77,14 @@ async function stopInHost ({ name, state }: AppView, env: Place['env'], { signal
   }
 }
 
-/**
- * Lets the deck of a data folder finish its requests, and waits for its end.
- * @param dataDir absolute
- */
-async function stopDeck (dataDir: string, place: Place, signal: AbortSignal): Promise<{ state: 'stopped' | 'not running' | 'running', reason: string | null }> {
+/** Lets the deck of a data folder finish its requests, and waits for its end. `dataDir`: absolute. */
+async function stopDeck (dataDir: string, place: Place,
+  signal: AbortSignal): Promise<{ state: 'stopped' | 'not running' | 'running', reason: string | null }>
+{
   if (!await isRunning(dataDir, place)) return { state: 'not running', reason: null }
   const processes = processesAt(dataDir, place)
-  const isGone = () => !processes.some(isAlive) && runningDeckAt(dataDir, place.env) === null && findRunning(dataDir, place.env) === null
+  const isGone = () =>
+    !processes.some(isAlive) && runningDeckAt(dataDir, place.env) === null && findRunning(dataDir, place.env) === null
   const problem = await askToStop(dataDir, place)
   while (!isGone()) {
     if (signal.aborted) return { state: 'running', reason: problem ?? 'still stopping' }

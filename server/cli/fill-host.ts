@@ -13,22 +13,28 @@ import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
 
 /** The states of those that are not ready, in the sentence at the end. */
-const TEXTS: Readonly<Partial<Record<Followed['state'], string>>> = Object.freeze({ starting: 'is not ready', waiting: 'waits', failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
+const TEXTS: Readonly<Partial<Record<Followed['state'], string>>> = Object.freeze({ starting: 'is not ready',
+  waiting: 'waits', failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
 
 /**
- * An app that the host is to run. `label`: what the user calls it; null: as the host does; `isIdle`: it is put on the list, and is not started.
- * What has become of the order. `isInHost`: the host has taken it; `ranBefore`: the app ran already; `isIdle`: it stays stopped.
+ * An app that the host is to run. `label`: what the user calls it; null: as the host does; `isIdle`: it is put on the
+ * list, and is not started. What has become of the order. `isInHost`: the host has taken it; `ranBefore`: the app ran
+ * already; `isIdle`: it stays stopped.
  */
 export type Wanted = { label: string | null, order: AppOrder, isIdle?: boolean }
-export type Ordered = Followed & { isInHost: boolean, ranBefore: boolean, isIdle: boolean }
+export type Ordered =
+  & Followed
+  & { isInHost: boolean, ranBefore: boolean, isIdle: boolean }
 
 /**
- * Lets the host run apps, and starts the host where there is none.
- * @param wanted each after those that it depends on
- * @param how `waits`: until they are ready
+ * Lets the host run apps, and starts the host where there is none. `wanted`: each after those that it depends on;
+ * `how`: `waits`: until they are ready.
  * @throws {DeckError} usage, start-failed: some are not ready
  */
-export async function fillHost (wanted: readonly Wanted[], { command, waits, json = false, timeout, ofHost = [] }: { command: string, waits: boolean, json?: boolean, timeout?: string, ofHost?: readonly string[] }, terminal: Terminal) {
+export async function fillHost (wanted: readonly Wanted[],
+  { command, waits, json = false, timeout, ofHost = [] }: { command: string, waits: boolean, json?: boolean,
+    timeout?: string, ofHost?: readonly string[] }, terminal: Terminal)
+{
   const { stdout, stderr, env } = terminal
   const { timeoutMs } = timeoutOf({ timeout }, env)
   const { master } = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
@@ -38,38 +44,40 @@ export async function fillHost (wanted: readonly Wanted[], { command, waits, jso
   const prefixed = createPrefixed(wanted.flatMap(({ label }) => label ?? []), terminal)
   const apps = await orderApps(wanted, { host, prefixed })
   const labels = labelsOf(apps)
-  if (waits) await followApps([...apps.values()], { host, signal: AbortSignal.timeout(timeoutMs), tell: ({ name }, text) => prefixed.say(labels.get(name) ?? name, text) })
+  if (waits)
+    await followApps([...apps.values()], { host, signal: AbortSignal.timeout(timeoutMs),
+      tell: ({ name }, text) => prefixed.say(labels.get(name) ?? name, text) })
   await showOutcome()
 
   async function showOutcome () {
-    const missing = [...apps].filter(([, { isIdle }]) => !isIdle).filter(([, { state }]) => waits ? state !== 'ready' : state === 'failed' || state === 'not started')
-    for (const [label, { name, state }] of missing) if (state === 'starting') for (const line of await lastLines(host, name)) prefixed.say(label, line)
+    const missing = [...apps].filter(([, { isIdle }]) => !isIdle).filter(([, { state }]) =>
+      waits ? state !== 'ready' : state === 'failed' || state === 'not started'
+    )
+    for (const [label, { name, state }] of missing)
+      if (state === 'starting') { for (const line of await lastLines(host, name)) prefixed.say(label, line) }
     const views = new Map((await host.get<{ items: AppView[] }>('/apps')).items.map((view) => [view.name, view]))
     if (json) stdout.write(`${jsonText([...apps.values()].map(({ name }) => views.get(name) ?? null))}\n`)
-    else stdout.write(`${decksTable([...apps].map(([label, app]) => rowOf(label, app, views.get(app.name))), { now: Date.now() })}\n`)
+    else stdout.write(
+        `${decksTable([...apps].map(([label, app]) => rowOf(label, app, views.get(app.name))), { now: Date.now() })}\n`
+      )
     checkNoneFailed(missing, command)
   }
 
   function rowOf (label: string, { state, reason, status }: Followed, view: AppView | undefined): Row {
-    return {
-      name: label,
-      dataDir: view?.dataDir ?? null,
-      adminUrl: view ? `${master.url}${view.path}` : null,
+    return { name: label, dataDir: view?.dataDir ?? null, adminUrl: view ? `${master.url}${view.path}` : null,
       answer: status && ['ready', 'starting'].includes(state) ? { status, problem: null } : null,
-      state: waits || !view ? state : view.state,
-      reason: state === 'starting' ? null : reason
-    }
+      state: waits || !view ? state : view.state, reason: state === 'starting' ? null : reason }
   }
 }
 
 /**
- * Gives the orders. One that is refused keeps none of the others back.
- * @param wanted each after those that it depends on
- * @param how `stop`: no more orders
- * @returns by label
+ * Gives the orders. One that is refused keeps none of the others back. `wanted`: each after those that it depends on;
+ * `how`: `stop`: no more orders. Returns by label.
  * @throws {DeckError} where the host does not answer, or refuses an app without a label
  */
-export async function orderApps (wanted: readonly Wanted[], { host, prefixed, stop }: { host: Pick<ApiClient, 'get' | 'post'>, prefixed: Prefixed, stop?: AbortSignal }): Promise<Map<string, Ordered>> {
+export async function orderApps (wanted: readonly Wanted[],
+  { host, prefixed, stop }: { host: Pick<ApiClient, 'get' | 'post'>, prefixed: Prefixed, stop?: AbortSignal }
+): Promise<Map<string, Ordered>> {
   const before = new Map((await host.get<{ items: AppView[] }>('/apps')).items.map((view) => [view.name, view]))
   const apps: Map<string, Ordered> = new Map()
   for (const { label, order, isIdle = false } of wanted) {
@@ -79,20 +87,25 @@ export async function orderApps (wanted: readonly Wanted[], { host, prefixed, st
   }
   return apps
 
-  async function giveOrder (label: string | null, { dependsOn = [], ...order }: AppOrder, isIdle: boolean): Promise<Ordered> {
+  async function giveOrder (label: string | null, { dependsOn = [], ...order }: AppOrder,
+    isIdle: boolean): Promise<Ordered>
+  {
     const others = dependsOn.flatMap((each) => apps.get(each) ?? [])
     const needs = others.map(({ name }) => name)
     const missing = others.find(({ state }) => state === 'failed' || state === 'not started')
     if (missing && label !== null && !isIdle) return leftOut(label, missing)
     try {
-      const view = await host.post<AppView>(`/apps${isIdle ? '?start=false' : ''}`, { ...order, ...(needs.length > 0 && { dependsOn: needs }) })
+      const view = await host.post<AppView>(`/apps${isIdle ? '?start=false' : ''}`, { ...order,
+        ...(needs.length > 0 && { dependsOn: needs }) })
       const known = before.get(view.name)
-      const app = { ...toFollowed(view, needs), isInHost: true, ranBefore: known !== undefined && isWanted(known), isIdle: isIdle && !isWanted(view) }
+      const app = { ...toFollowed(view, needs), isInHost: true, ranBefore: known !== undefined && isWanted(known),
+        isIdle: isIdle && !isWanted(view) }
       if (app.isIdle) return staysStopped(label ?? view.name, app)
       if (app.ranBefore) prefixed.say(label ?? view.name, 'already runs')
       return view.state === 'failed' && !view.isRetried ? refused(label ?? view.name, app, view.reason) : app
     } catch (error) {
-      if (label === null || !(error instanceof DeckError) || ['no-master', 'timed-out', 'unauthenticated', 'forbidden'].includes(error.code)) throw error
+      if (label === null || !(error instanceof DeckError) ||
+        ['no-master', 'timed-out', 'unauthenticated', 'forbidden'].includes(error.code)) throw error
       return refused(label, notInHost(label, needs), error.message)
     }
   }
@@ -107,7 +120,7 @@ export async function orderApps (wanted: readonly Wanted[], { host, prefixed, st
     return { ...app, state: 'failed', reason }
   }
 
-  /** @param missing that it depends on */
+  /** `missing`: that it depends on */
   function leftOut (label: string, missing: Followed): Ordered {
     const reason = whyMissing(missing)
     prefixed.say(label, `is not started: ${reason}`)
@@ -119,18 +132,14 @@ function notInHost (label: string, dependsOn?: string[]): Ordered {
   return { ...toFollowed({ name: label }, dependsOn), isInHost: false, ranBefore: false, isIdle: false }
 }
 
-/**
- * @param missing that did not become what they were to
- * @throws {DeckError} start-failed
- */
+/** `missing`: that did not become what they were to @throws {DeckError} start-failed */
 export function checkNoneFailed (missing: [label: string, app: Pick<Followed, 'state'>][], command: string) {
-  if (missing.length > 0) throw new DeckError('start-failed', `${command}: ${missing.map(([label, { state }]) => `${label} ${TEXTS[state]}`).join(', ')}`)
+  if (missing.length > 0)
+    throw new DeckError('start-failed',
+      `${command}: ${missing.map(([label, { state }]) => `${label} ${TEXTS[state]}`).join(', ')}`)
 }
 
-/**
- * @param apps by label
- * @returns the labels by name
- */
+/** `apps`: by label. Returns the labels by name. */
 function labelsOf (apps: ReadonlyMap<string, Pick<Followed, 'name'>>): Map<string, string> {
   return new Map([...apps].map(([label, { name }]) => [name, label]))
 }

@@ -14,25 +14,35 @@ import { givenToken } from './token.ts'
 import type { Recipient } from '../system/recipient.ts'
 
 export type Master = {
-  url: string
-  token: string
+  url: string,
+  token: string,
   /** of its certificate, where the data folder has it */
-  fingerprint: string | null
+  fingerprint:
+    | string
+    | null,
   /** the processes that may get the token; null: any, as the user has named the address */
-  recipient: Recipient | null
-  dataDir: string
+  recipient: Recipient | null,
+  dataDir: string,
   /** which app of a host it is; null: it is no app of a host, or the user has named the address */
-  app: { name: string, hostUrl: string } | null
+  app:
+    | { name: string, hostUrl: string }
+    | null,
   /** the member of its fleet that is meant instead */
   member?: string
 }
-type Running = Omit<Announced, 'host' | 'folder'> & Pick<Master, 'app'> & { tokenFolders: string[] }
+type Running =
+  & Omit<Announced, 'host' | 'folder'>
+  & Pick<Master, 'app'>
+  & { tokenFolders: string[] }
 
 /**
  * Finds the master and its token: as named by the user, else as the data folder says.
  * @throws {DeckError} no-master, app-not-running, unauthenticated, usage, invalid-config, runtime-dir-unusable
  */
-export async function findMaster (options: { url?: string, token?: string, tokenFile?: string, dataDir?: string, app?: string, name?: string }, { env, cwd }: { env: Record<string, string | undefined>, cwd: string }): Promise<Master> {
+export async function findMaster (
+  options: { url?: string, token?: string, tokenFile?: string, dataDir?: string, app?: string, name?: string },
+  { env, cwd }: { env: Record<string, string | undefined>, cwd: string }
+): Promise<Master> {
   const byName = await findByName(options, env)
   const place = byName === null ? await findDataDir(options, env, cwd) : { folder: byName, isNamed: true }
   const dataDir = place.folder
@@ -45,9 +55,11 @@ export async function findMaster (options: { url?: string, token?: string, token
   const token = givenToken(options, { env, cwd }) ?? (own ? readToken(own.tokenFolders) : undefined)
   if (token === undefined) {
     const ways = 'or --token-file, CLUSTERDECK_TOKEN, CLUSTERDECK_TOKEN_FILE'
-    throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (${ways}), received none`)
+    throw new DeckError('unauthenticated',
+      `--token: expected the token of the master at ${named} (${ways}), received none`)
   }
-  return { url, token, fingerprint: own?.fingerprint ?? null, recipient: own?.recipient ?? null, dataDir, app: own?.app ?? null }
+  return { url, token, fingerprint: own?.fingerprint ?? null, recipient: own?.recipient ?? null, dataDir,
+    app: own?.app ?? null }
 }
 
 async function whyNone ({ folder, isNamed }: Place, env: Record<string, string | undefined>): Promise<DeckError> {
@@ -58,9 +70,12 @@ async function whyNone ({ folder, isNamed }: Place, env: Record<string, string |
   const remembered = rememberedApps(env).find((each) => each.dataDir === folder)
   if (remembered) return withoutHost(remembered)
   if (!isNamed && apps.length > 0 && !existsSync(folder)) {
-    return new DeckError('usage', `app: expected one of ${apps.map(({ name }) => name).join(', ')}, as this is the folder of none, received none`)
+    return new DeckError('usage', `app: expected one of ${
+      apps.map(({ name }) => name).join(', ')
+    }, as this is the folder of none, received none`)
   }
-  return new DeckError('no-master', `no master is running on ${folder}: it has no master.json (another folder: --data-dir; another machine: --url)`)
+  return new DeckError('no-master',
+    `no master is running on ${folder}: it has no master.json (another folder: --data-dir; another machine: --url)`)
 }
 
 /** @returns the pid of the master that runs there; null: none, or another user's */
@@ -74,22 +89,25 @@ export function findRunning (dataDir: string, env: Record<string, string | undef
   }
 }
 
-/**
- * Finds a deck of this user by its name, in whatever folder it is.
- * @returns its data folder; null: no name is given
- */
-async function findByName (options: { name?: string, url?: string, dataDir?: string, app?: string }, env: Record<string, string | undefined>): Promise<string | null> {
+/** Finds a deck of this user by its name, in whatever folder it is. Returns its data folder; null: no name is given. */
+async function findByName (options: { name?: string, url?: string, dataDir?: string, app?: string },
+  env: Record<string, string | undefined>): Promise<string | null>
+{
   for (const [flag, value] of [['--data-dir', options.dataDir], ['--app', options.app], ['--url', options.url]]) {
-    if (options.name !== undefined && value !== undefined) throw new DeckError('usage', `--name: expected without ${flag}, received both`)
+    if (options.name !== undefined && value !== undefined)
+      throw new DeckError('usage', `--name: expected without ${flag}, received both`)
   }
-  const isPlaced = [options.dataDir, options.app, options.url, env.CLUSTERDECK_DATA_DIR, env.CLUSTERDECK_APP, env.CLUSTERDECK_URL].some(Boolean)
+  const isPlaced = [options.dataDir, options.app, options.url, env.CLUSTERDECK_DATA_DIR, env.CLUSTERDECK_APP,
+    env.CLUSTERDECK_URL].some(Boolean)
   const name = options.name ?? (isPlaced ? undefined : env.CLUSTERDECK_NAME || undefined)
   if (name === undefined) return null
   const decks = runningDecks(env)
   const [deck, ...same] = decks.filter((each) => each.name === name)
   if (same.length > 0) {
     const folders = [deck, ...same].map(({ dataDir }) => dataDir).join(', ')
-    const received = `${JSON.stringify(name)}, which ${same.length + 1} decks have; choose one by --data-dir: ${folders}`
+    const received = `${JSON.stringify(name)}, which ${
+      same.length + 1
+    } decks have; choose one by --data-dir: ${folders}`
     throw new DeckError('usage', `--name: expected the name of one deck, received ${received}`)
   }
   if (deck) return deck.dataDir
@@ -102,11 +120,17 @@ async function findByName (options: { name?: string, url?: string, dataDir?: str
   if (remembered) throw withoutHost(remembered)
   const running = new Set(decks.map((each) => each.name))
   const others = apps.map((each) => each.name).filter((each) => !running.has(each))
-  const known = [running.size === 0 ? 'none runs' : `running: ${[...running].join(', ')}`, ...(others.length === 0 ? [] : [`not running: ${others.join(', ')}`])]
-  throw new DeckError('no-master', `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, [...running, ...others])}; ${known.join('; ')}`)
+  const known = [running.size === 0 ? 'none runs' : `running: ${[...running].join(', ')}`,
+    ...(others.length === 0 ? [] : [`not running: ${others.join(', ')}`])]
+  throw new DeckError('no-master',
+    `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, [...running, ...others])}; ${
+      known.join('; ')
+    }`)
 }
 
-async function findDataDir (options: { url?: string, dataDir?: string, app?: string }, env: Record<string, string | undefined>, cwd: string): Promise<Place> {
+async function findDataDir (options: { url?: string, dataDir?: string, app?: string },
+  env: Record<string, string | undefined>, cwd: string): Promise<Place>
+{
   const named = options.dataDir ?? (env.CLUSTERDECK_DATA_DIR || undefined)
   if (named !== undefined) return { folder: path.resolve(cwd, named), isNamed: true }
   const file = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
@@ -119,20 +143,21 @@ async function findDataDir (options: { url?: string, dataDir?: string, app?: str
   return behind === null ? place : { folder: behind, isNamed: true }
 }
 
-/**
- * @returns absolute
- * @throws {DeckError} invalid-config
- */
+/** Returns absolute @throws {DeckError} invalid-config */
 export function dataDirOfApp (file: ConfigFile | null, app: string | undefined, cwd: string): string {
   return placeOf(pickApp(file, app, cwd), cwd).folder
 }
 
-function placeOf ({ shared, own, dataDir }: Pick<ReturnType<typeof pickApp>, 'shared' | 'own' | 'dataDir'>, cwd: string): Place {
+function placeOf ({ shared, own, dataDir }: Pick<ReturnType<typeof pickApp>, 'shared' | 'own' | 'dataDir'>,
+  cwd: string): Place
+{
   const file = own ?? shared
   const configured = own?.values.dataDir ?? shared?.values.dataDir
   const said = dataDir
     ? path.resolve(dataDir.folder, dataDir.value)
-    : file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : null
+    : file && typeof configured === 'string'
+    ? path.resolve(path.dirname(file.file), configured)
+    : null
   // The master resolves links only once, so its data folder stays where it was.
   return { folder: pinPath(said ?? path.resolve(cwd, '.clusterdeck'), asNamed(cwd)), isNamed: said !== null }
 }
@@ -148,22 +173,26 @@ function dataDirBehindLink (cwd: string, env: Record<string, string | undefined>
 }
 
 /**
- * An app of a host is reached at its host, by what the folder of the host says of address, processes and token. What the
- * folder of the app says may have come with its code, as out of a repository: it only tells which host, of the same user.
+ * An app of a host is reached at its host, by what the folder of the host says of address, processes and token. What
+ * the folder of the app says may have come with its code, as out of a repository: it only tells which host, of the same
+ * user.
  * @throws {DeckError} data-dir-unusable, unauthenticated
  */
 function readRunning (place: Place, env: Record<string, string | undefined>): Running | null {
   const announced = readAnnounced(place, env)
-  if (announced === null || announced.host === null) return announced && { ...announced, tokenFolders: [place.folder, announced.folder], app: null }
+  if (announced === null || announced.host === null)
+    return announced && { ...announced, tokenFolders: [place.folder, announced.folder], app: null }
   const { folder, path: below } = announced.host
   const host = readAnnounced({ folder, isNamed: true }, env)
   if (host === null || host.recipient.owner !== announced.recipient.owner) return null
-  return { ...host, url: `${host.url}${below}`, tokenFolders: [folder, host.folder], app: { name: path.basename(below), hostUrl: host.url } }
+  return { ...host, url: `${host.url}${below}`, tokenFolders: [folder, host.folder],
+    app: { name: path.basename(below), hostUrl: host.url } }
 }
 
 function checkedUrl (url: string | undefined): string | null {
   if (url === undefined) return null
   const { protocol, origin, pathname } = URL.canParse(url) ? new URL(url) : { protocol: '', origin: '', pathname: '' }
   if (/^https?:$/.test(protocol)) return `${origin}${pathname.replace(/\/+$/, '')}`
-  throw new DeckError('usage', `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
+  throw new DeckError('usage',
+    `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
 }

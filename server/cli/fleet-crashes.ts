@@ -24,28 +24,34 @@ export function settleFleetCrash (action: keyof typeof STATES) {
     if (options.json) print(jsonText(settled))
     else tellAsked(settled, tell)
     const left = [...settled.silent, ...settled.refused.map(({ member }) => member)]
-    if (left.length > 0) throw new DeckError('not-possible', `${STATES[action]} on ${settled.members.length} members; unknown on ${left.join(', ')}`)
+    if (left.length > 0)
+      throw new DeckError('not-possible',
+        `${STATES[action]} on ${settled.members.length} members; unknown on ${left.join(', ')}`)
     if (!options.json) print(oneLine(`${STATES[action]} on ${settled.members.map(({ member }) => member).join(', ')}`))
   }
 }
 
-/**
- * @param action for the message
- * @throws {DeckError} usage
- */
+/** `action`: for the message @throws {DeckError} usage */
 function checkedFingerprint (action: string, text: string | undefined): string {
   if (text !== undefined && FINGERPRINT.test(text)) return text
   const received = text === undefined ? 'nothing' : JSON.stringify(text)
-  throw new DeckError('usage', `fleet ${action}: expected the fingerprint of a group, as "clusterdeck fleet crashes" prints it, received ${received}`)
+  throw new DeckError('usage',
+    `fleet ${action}: expected the fingerprint of a group, as "clusterdeck fleet crashes" prints it, received ${received}`)
 }
 
 function groupsText (groups: FleetCrashGroup[]) {
-  return formatTable(['STATE', 'COUNT', 'LAST SEEN', 'WHAT', 'WHERE', 'MEMBERS', 'FINGERPRINT'], groups.map((group) => [
-    group.state, group.count, group.lastSeenAt, titleOf(group), group.culprit, group.members.map(memberText).join(', '), group.fingerprint
-  ]), { right: [1] })
+  return formatTable(['STATE', 'COUNT', 'LAST SEEN', 'WHAT', 'WHERE', 'MEMBERS', 'FINGERPRINT'],
+    groups.map((
+      group
+    ) => [group.state, group.count, group.lastSeenAt, titleOf(group), group.culprit,
+      group.members.map(memberText).join(', '), group.fingerprint]
+    ), { right: [1] })
 }
 
-export function tellAsked ({ asked, answered, silent, refused }: Pick<FleetCrashes, 'asked' | 'answered' | 'silent' | 'refused'>, tell: (text: string) => void) {
+export function tellAsked (
+  { asked, answered, silent, refused }: Pick<FleetCrashes, 'asked' | 'answered' | 'silent' | 'refused'>,
+  tell: (text: string) => void
+) {
   if (answered < asked) tell(`${answered} of ${asked} answered`)
   if (silent.length > 0) tell(oneLine(`silent: ${silent.join(', ')}`))
   for (const { member, problem } of refused) tell(oneLine(`${member}: ${problem}`))

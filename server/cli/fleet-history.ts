@@ -10,7 +10,9 @@ const PAGE_LIMIT = 200
 export async function fleetHistory ({ api, options, print }: Context, member?: string) {
   const wanted = checkedLimit(options.limit ?? String(DEFAULT_LIMIT))
   const { type, cause, q, since, until } = options
-  const filters = Object.fromEntries(Object.entries({ member, type, cause, q, since, until }).filter(([, value]) => value !== undefined))
+  const filters = Object.fromEntries(
+    Object.entries({ member, type, cause, q, since, until }).filter(([, value]) => value !== undefined)
+  )
   const items: { member: string, event: Event }[] = []
   let next: string | null = null
   do {

@@ -12,7 +12,9 @@ const FILTERS: readonly TextOption[] = ['q', 'level', 'stream', 'since', 'until'
 
 /** Prints the newest lines of all members, or of one. */
 export async function fleetLogs ({ api, options, print, tell, isTerminal }: Context, member?: string) {
-  const query = new URLSearchParams({ lines: String(checkedCount('--lines', options.lines ?? '100', { max: MAX_LINES })) })
+  const query = new URLSearchParams({
+    lines: String(checkedCount('--lines', options.lines ?? '100', { max: MAX_LINES }))
+  })
   if (member !== undefined) query.set('member', member)
   for (const name of FILTERS) if (options[name] !== undefined) query.set(name, options[name])
   const found: FleetLogLines = await api.get(`/fleet/logs?${query}`)
@@ -21,6 +23,10 @@ export async function fleetLogs ({ api, options, print, tell, isTerminal }: Cont
   for (const name of found.cut) tell(`${oneLine(name)} searched only the newest part of its files`)
   if (found.items.length === 0) tell('no line matches')
   for (const { member: name, slot, stream, text, arrivedAt } of found.items) {
-    print(`${oneLine(arrivedAt ?? NO_TIME)} ${oneLine(name)} ${Number(slot)} ${stream} | ${isTerminal ? oneLine(text) : text}`)
+    print(
+      `${oneLine(arrivedAt ?? NO_TIME)} ${oneLine(name)} ${Number(slot)} ${stream} | ${
+        isTerminal ? oneLine(text) : text
+      }`
+    )
   }
 }

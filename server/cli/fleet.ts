@@ -38,22 +38,12 @@ const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => P
 const START_OPTIONS = ['batch', 'canary', 'deadline', 'dryRun', 'note', 'onFailure', 'only', 'order', 'pause', 'wait']
 const STEER_OPTIONS = ['wait']
 /** The options of each action, beside those of all commands. */
-const OPTIONS: Readonly<Record<string, string[]>> = Object.freeze({
-  status: [],
-  deploy: [...START_OPTIONS, 'path', 'push', 'pushAlso'],
-  restart: START_OPTIONS,
-  rollback: START_OPTIONS,
-  pause: STEER_OPTIONS,
-  resume: STEER_OPTIONS,
-  abort: STEER_OPTIONS,
+const OPTIONS: Readonly<Record<string, string[]>> = Object.freeze({ status: [],
+  deploy: [...START_OPTIONS, 'path', 'push', 'pushAlso'], restart: START_OPTIONS, rollback: START_OPTIONS,
+  pause: STEER_OPTIONS, resume: STEER_OPTIONS, abort: STEER_OPTIONS,
   history: ['cause', 'limit', 'q', 'since', 'type', 'until'],
-  logs: ['lines', 'q', 'level', 'stream', 'since', 'until', 'around'],
-  forget: [],
-  crashes: [],
-  resolve: [],
-  mute: [],
-  reopen: []
-})
+  logs: ['lines', 'q', 'level', 'stream', 'since', 'until', 'around'], forget: [], crashes: [], resolve: [], mute: [],
+  reopen: [] })
 const ALL_OPTIONS = new Set(Object.values(OPTIONS).flat())
 
 /** These take a release, a member or a crash group; the others are about the whole fleet. */
@@ -61,17 +51,23 @@ const WITH_SUBJECT = new Set(['rollback', 'history', 'logs', 'forget', 'resolve'
 
 export async function fleetCommand (context: Context, action: string = 'status', subject?: string) {
   const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : null
-  if (!act) throw new DeckError('usage', `fleet: expected one of ${Object.keys(ACTIONS).join(', ')}, received ${JSON.stringify(action)}`)
+  if (!act)
+    throw new DeckError('usage',
+      `fleet: expected one of ${Object.keys(ACTIONS).join(', ')}, received ${JSON.stringify(action)}`)
   if (subject !== undefined && !WITH_SUBJECT.has(action)) {
-    const hint = action === 'restart' || action === 'deploy' ? `; for one member: clusterdeck ${action} --member ${subject}` : ''
+    const hint = action === 'restart' || action === 'deploy'
+      ? `; for one member: clusterdeck ${action} --member ${subject}`
+      : ''
     throw new DeckError('usage', `fleet ${action}: expected nothing more, received ${JSON.stringify(subject)}${hint}`)
   }
   const other = Object.keys(context.options).find((name) => ALL_OPTIONS.has(name) && !OPTIONS[action].includes(name))
-  if (other) throw new DeckError('usage', `fleet ${action}: expected without ${flagOf(other)}, which is for ${actionsWith(other).join(', ')}`)
+  if (other)
+    throw new DeckError('usage',
+      `fleet ${action}: expected without ${flagOf(other)}, which is for ${actionsWith(other).join(', ')}`)
   await act(context, subject)
 }
 
-/** @param option in camel case */
+/** `option`: in camel case */
 function flagOf (option: string) {
   return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
@@ -93,25 +89,16 @@ async function forgetHost ({ api, options, print }: Context, member?: string) {
 
 async function startRollout (kind: 'restart' | 'deploy' | 'rollback', context: Context, release?: string) {
   const { path, push: folder, note, batch, pause, deadline, order, canary, onFailure, only } = context.options
-  if (folder !== undefined && path !== undefined) throw new DeckError('usage', 'fleet deploy: expected either --push or --path, received both')
+  if (folder !== undefined && path !== undefined)
+    throw new DeckError('usage', 'fleet deploy: expected either --push or --path, received both')
   if (context.options.pushAlso !== undefined && folder === undefined) {
     throw new DeckError('usage', 'fleet deploy --push-also: expected --push <folder> as well, received none')
   }
-  if (context.options.dryRun && folder !== undefined) throw new DeckError('usage', 'fleet deploy --dry-run: expected without --push, which sends the folder')
-  const wanted = {
-    kind,
-    release,
-    path,
-    digest: folder === undefined ? undefined : await pushFolder(folder, context),
-    note,
-    order,
-    canary,
-    onFailure,
-    batch: countFrom(batch),
-    pauseMs: optionalDuration('--pause', pause),
-    deadlineMs: optionalDuration('--deadline', deadline),
-    only: only && labelsOf(only)
-  }
+  if (context.options.dryRun && folder !== undefined)
+    throw new DeckError('usage', 'fleet deploy --dry-run: expected without --push, which sends the folder')
+  const wanted = { kind, release, path, digest: folder === undefined ? undefined : await pushFolder(folder, context),
+    note, order, canary, onFailure, batch: countFrom(batch), pauseMs: optionalDuration('--pause', pause),
+    deadlineMs: optionalDuration('--deadline', deadline), only: only && labelsOf(only) }
   if (context.options.dryRun) return await printPreview(wanted, context)
   const rollout = await context.api.post<FleetRollout>('/fleet/rollout', wanted)
   if (rollout.absent.length > 0) context.tell(`skipped (offline): ${rollout.absent.join(', ')}`)
@@ -122,16 +109,17 @@ async function startRollout (kind: 'restart' | 'deploy' | 'rollback', context: C
 async function printPreview (wanted: object, { api, answer }: Context) {
   const preview: FleetPreview = await api.post('/fleet/rollout/preview', wanted)
   answer(preview, () => previewText(preview))
-  if (preview.refusals.length > 0) throw new DeckError('not-possible', `the ${preview.kind} would be refused: ${preview.refusals.join('; ')}`)
+  if (preview.refusals.length > 0)
+    throw new DeckError('not-possible', `the ${preview.kind} would be refused: ${preview.refusals.join('; ')}`)
 }
 
 function previewText ({ kind, batches, leftOut }: FleetPreview) {
-  const rows = batches.flatMap((batch, index) => batch.map(({ member, release, becomes, problem }) => [index + 1, member, release, problem ?? becomes]))
-  return [
-    `${kind}: a dry run, nothing was changed`,
+  const rows = batches.flatMap((batch, index) =>
+    batch.map(({ member, release, becomes, problem }) => [index + 1, member, release, problem ?? becomes])
+  )
+  return [`${kind}: a dry run, nothing was changed`,
     ...leftOut.map(({ member, reason }) => oneLine(`left out: ${member} (${reason})`)),
-    ...(rows.length > 0 ? [formatTable(['BATCH', 'HOST', 'NOW', 'BECOMES'], rows, { right: [0] })] : [])
-  ].join('\n')
+    ...(rows.length > 0 ? [formatTable(['BATCH', 'HOST', 'NOW', 'BECOMES'], rows, { right: [0] })] : [])].join('\n')
 }
 
 async function steerRollout (order: 'pause' | 'resume' | 'abort', context: Context) {
@@ -139,7 +127,11 @@ async function steerRollout (order: 'pause' | 'resume' | 'abort', context: Conte
 }
 
 /** The states that are a success. */
-const GOOD: Readonly<Record<'pause' | 'resume' | 'abort', FleetRollout['state'][]>> = Object.freeze({ pause: ['paused', 'succeeded'], resume: ['succeeded'], abort: ['rolled-back'] })
+const GOOD: Readonly<Record<'pause' | 'resume' | 'abort', FleetRollout['state'][]>> = Object.freeze({
+  pause: ['paused', 'succeeded'],
+  resume: ['succeeded'],
+  abort: ['rolled-back']
+})
 
 async function reportOn (rollout: FleetRollout, context: Context, good: FleetRollout['state'][] = ['succeeded']) {
   const { options, print } = context
@@ -147,28 +139,34 @@ async function reportOn (rollout: FleetRollout, context: Context, good: FleetRol
   const ended = await followRollout(rollout, context, new Set([...ENDED, ...good]))
   if (options.json) print(jsonText(ended))
   if (!good.includes(ended.state)) {
-    throw new DeckError('rollout-failed', `rollout ${ended.id} of the fleet (${ended.kind}) is ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
+    throw new DeckError('rollout-failed',
+      `rollout ${ended.id} of the fleet (${ended.kind}) is ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   }
   if (!options.json) print(rolloutText(ended))
 }
 
 /** @returns the rollout once it is in one of these states and no member is in its turn */
-async function followRollout (rollout: FleetRollout, { api, tell, timeoutMs }: Context, ends: Set<FleetRollout['state']>): Promise<FleetRollout> {
+async function followRollout (rollout: FleetRollout, { api, tell, timeoutMs }: Context,
+  ends: Set<FleetRollout['state']>): Promise<FleetRollout>
+{
   const told: Map<string, string> = new Map()
   const until = performance.now() + timeoutMs
   let missed = 0
   let silent: Set<string> = new Set()
-  for (let now = rollout; ; now = await readRollout() ?? now) {
-    if (now.uid !== rollout.uid) throw new DeckError('rollout-ended', `rollout ${now.id} of the fleet has replaced rollout ${rollout.id}`)
+  for (let now = rollout;; now = await readRollout() ?? now) {
+    if (now.uid !== rollout.uid)
+      throw new DeckError('rollout-ended', `rollout ${now.id} of the fleet has replaced rollout ${rollout.id}`)
     for (const [member, turn] of Object.entries(now.turns)) {
       if (turn.state !== 'pending' && told.get(member) !== turn.state) tell(turnText(member, turn))
       told.set(member, turn.state)
     }
-    const inTurn = Object.entries(now.turns).filter(([, { state }]) => state === 'running' || state === 'reverting').map(([member]) => member)
+    const inTurn = Object.entries(now.turns).filter(([, { state }]) => state === 'running' || state === 'reverting')
+      .map(([member]) => member)
     // A held rollout does not wait for a member that is silent in its turn, and may never be back.
     const isAtRest = inTurn.every((member) => now.state === 'held' && silent.has(member))
     if (ends.has(now.state) && isAtRest) return now
-    if (performance.now() > until) throw new DeckError('timed-out', `rollout ${now.id} of the fleet is still ${now.state}`)
+    if (performance.now() > until)
+      throw new DeckError('timed-out', `rollout ${now.id} of the fleet is still ${now.state}`)
     await wait(POLL_MS)
   }
 
@@ -179,7 +177,8 @@ async function followRollout (rollout: FleetRollout, { api, tell, timeoutMs }: C
     missed = found === null && nats.isConnected ? missed + 1 : 0
     if (missed === LOST_AFTER_POLLS) {
       const rest = 'Hosts that are deploying will finish; no others will start'
-      throw new DeckError('rollout-failed', `rollout ${rollout.id} of the fleet is lost: NATS no longer has it. ${rest}`)
+      throw new DeckError('rollout-failed',
+        `rollout ${rollout.id} of the fleet is lost: NATS no longer has it. ${rest}`)
     }
     return found
   }
@@ -187,7 +186,9 @@ async function followRollout (rollout: FleetRollout, { api, tell, timeoutMs }: C
 
 function turnText (member: string, { state, startedAt, finishedAt, from, to, reason, isLate }: FleetTurn) {
   // A turn that was reverted has no duration of its own: its way back began when the others were done.
-  const took = startedAt && finishedAt && state !== 'reverted' ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
+  const took = startedAt && finishedAt && state !== 'reverted'
+    ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}`
+    : ''
   const where = state === 'succeeded' && to ? ` (${from} to ${to})` : ''
   return oneLine(`${member}: ${state}${where}${took}${isLate ? ', late' : ''}${reason ? `: ${reason}` : ''}`)
 }
@@ -202,13 +203,13 @@ function rolloutText ({ id, kind, state, turns, reason }: FleetRollout) {
 }
 
 function statusText ({ name, app, member, nats, problem, outbox, members, rollout }: Fleet) {
-  const facts = [
-    `fleet     ${oneLine(name)}, ${oneLine(app)}, this is ${member}`,
+  const facts = [`fleet     ${oneLine(name)}, ${oneLine(app)}, this is ${member}`,
     ...connectionFacts({ nats, problem }),
     ...(Number(outbox.waiting) > 0 || (nats.isConnected && outbox.problem) ? [`outbox    ${outboxText(outbox)}`] : []),
-    ...(rollout ? [`rollout   ${rolloutText(rollout)}`] : [])
-  ]
-  return `${facts.join('\n')}\n\n${formatTable(COLUMNS, members.map((member) => rowOf(member, member)), { right: [2, 4, 5, 6, 7] })}`
+    ...(rollout ? [`rollout   ${rolloutText(rollout)}`] : [])]
+  return `${facts.join('\n')}\n\n${
+    formatTable(COLUMNS, members.map((member) => rowOf(member, member)), { right: [2, 4, 5, 6, 7] })
+  }`
 }
 
 function outboxText ({ waiting, problem }: Fleet['outbox']) {
@@ -216,14 +217,13 @@ function outboxText ({ waiting, problem }: Fleet['outbox']) {
   return problem ? `${counted}: ${oneLine(problem)}` : counted
 }
 
-/**
- * @param text `zone=a,disk=ssd`
- * @throws {DeckError} usage
- */
+/** `text`: `zone=a,disk=ssd` @throws {DeckError} usage */
 function labelsOf (text: string): Record<string, string> {
   const pairs = text.split(',').map((pair) => /^([\w.-]{1,60})=(.*)$/.exec(pair)?.slice(1) ?? [])
-  if (pairs.some(([label]) => label === undefined)) throw new DeckError('usage', `--only: expected labels such as zone=a, received ${JSON.stringify(text)}`)
+  if (pairs.some(([label]) => label === undefined))
+    throw new DeckError('usage', `--only: expected labels such as zone=a, received ${JSON.stringify(text)}`)
   const labels = Object.fromEntries(pairs)
-  if (Object.keys(labels).length < pairs.length) throw new DeckError('usage', `--only: expected one value of each label, received ${JSON.stringify(text)}`)
+  if (Object.keys(labels).length < pairs.length)
+    throw new DeckError('usage', `--only: expected one value of each label, received ${JSON.stringify(text)}`)
   return labels
 }

@@ -5,12 +5,11 @@ import type { DeckCommand } from './deck-command.ts'
 
 /** Adds `help`: of a command, or of a page of the manual. Where both have one name, the page is `logs.md`. */
 export function addHelpCommand (program: DeckCommand) {
-  program.command('help [topic]')
-    .description('print the help of a command, or a page of the manual')
-    .example('the flags of a command', 'clusterdeck help deploy')
-    .example('a page of the manual', 'clusterdeck help getting-started')
-    .example('a page with the name of a command', 'clusterdeck help logs.md')
-    .action((topic) => printHelp(program, topic))
+  program.command('help [topic]').description('print the help of a command, or a page of the manual').example(
+    'the flags of a command',
+    'clusterdeck help deploy'
+  ).example('a page of the manual', 'clusterdeck help getting-started').example('a page with the name of a command',
+    'clusterdeck help logs.md').action((topic) => printHelp(program, topic))
   for (const command of commandsOf(program)) command.addHelpText('after', () => command.examplesText())
   for (const command of program.commands) command.addHelpText('after', () => pointToPage(command.name()))
   program.addHelpText('after', listTopics)
@@ -29,7 +28,8 @@ function printHelp (program: DeckCommand, topic: string | undefined) {
   const page = manualPage(name.replace(/\.md$/, ''))
   if (page !== null) return program.configureOutput().writeOut?.(alignTables(page))
   const known = [...program.commands.map((each) => each.name()), ...manualPages().map((each) => each.name)]
-  throw new DeckError('unknown-option', `help: no command or topic is called ${JSON.stringify(name)}${didYouMean(name, known)}`)
+  throw new DeckError('unknown-option',
+    `help: no command or topic is called ${JSON.stringify(name)}${didYouMean(name, known)}`)
 }
 
 function pointToPage (command: string) {
@@ -39,7 +39,9 @@ function pointToPage (command: string) {
 function listTopics () {
   const pages = manualPages()
   const width = Math.max(...pages.map(({ name }) => name.length))
-  return `\nManual, by "clusterdeck help <topic>":\n${pages.map(({ name, about }) => `  ${name.padEnd(width)}  ${about}`).join('\n')}`
+  return `\nManual, by "clusterdeck help <topic>":\n${
+    pages.map(({ name, about }) => `  ${name.padEnd(width)}  ${about}`).join('\n')
+  }`
 }
 
 /** Makes columns as wide as their widest cell, but for the last one. */
@@ -51,12 +53,14 @@ export function alignTables (markdown: string) {
     return [head, rule, ...rows].map(lineOf).join('')
 
     function lineOf (row: string[]) {
-      return `${row.map((cell, column) => cell.padEnd(column === row.length - 1 ? 0 : widths[column])).join('  ').trimEnd()}\n`
+      return `${
+        row.map((cell, column) => cell.padEnd(column === row.length - 1 ? 0 : widths[column])).join('  ').trimEnd()
+      }\n`
     }
   })
 }
 
-/** @param row `| a | b |` */
+/** `row`: `| a | b |` */
 function cellsOf (row: string) {
   return row.slice(1, -1).split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll('\\|', '|'))
 }

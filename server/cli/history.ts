@@ -30,7 +30,8 @@ async function printEvents (context: Printing, path: string) {
   const items: Event[] = []
   let next: string | null = null
   do {
-    const query = new URLSearchParams({ limit: String(wanted - items.length), ...filtersOf(options), ...(next === null ? {} : { cursor: next }) })
+    const query = new URLSearchParams({ limit: String(wanted - items.length), ...filtersOf(options),
+      ...(next === null ? {} : { cursor: next }) })
     const page = await api.get<{ items: Event[], next: string | null }>(`${path}?${query}`)
     items.push(...page.items)
     next = page.next
@@ -47,7 +48,7 @@ async function writeCsv ({ api, options, write, isTerminal }: Printing, path: st
 }
 
 /** Yields a line at a time, without control characters. */
-async function * linesForTerminal (texts: AsyncIterable<string>) {
+async function* linesForTerminal (texts: AsyncIterable<string>) {
   let rest = ''
   for await (const text of texts) {
     const lines = (rest + text).split(/\r?\n/)
@@ -57,7 +58,9 @@ async function * linesForTerminal (texts: AsyncIterable<string>) {
 }
 
 function filtersOf (options: Options): Record<string, string> {
-  return Object.fromEntries(FILTERS.filter((name) => options[name] !== undefined).map((name) => [name, String(options[name])]))
+  return Object.fromEntries(
+    FILTERS.filter((name) => options[name] !== undefined).map((name) => [name, String(options[name])])
+  )
 }
 
 /** @throws {DeckError} usage */

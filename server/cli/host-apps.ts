@@ -11,7 +11,8 @@ import type { Target } from './targets.ts'
 import type { Context, Options } from './commands.ts'
 import type { Terminal } from './program.ts'
 
-const NOT_READY: Readonly<Partial<Record<Followed['state'], string>>> = Object.freeze({ starting: 'is not ready', waiting: 'waits', failed: 'has failed', stopped: 'was stopped' })
+const NOT_READY: Readonly<Partial<Record<Followed['state'], string>>> = Object.freeze({ starting: 'is not ready',
+  waiting: 'waits', failed: 'has failed', stopped: 'was stopped' })
 
 /**
  * Starts an app again that was stopped or has failed, and waits until it is ready.
@@ -21,7 +22,9 @@ export async function startApp ({ host, app: { name }, options, answer, tell, ti
   const view = await host.post<AppView>(`/apps/${name}/start`)
   if (options.noWait) return answer(view, () => view.state)
   const app = toFollowed(view)
-  await followApps([app], { host, signal: AbortSignal.timeout(timeoutMs), tell: (_, text) => { if (/^(still )?waits/.test(text)) tell(text) } })
+  await followApps([app], { host, signal: AbortSignal.timeout(timeoutMs), tell: (_, text) => {
+    if (/^(still )?waits/.test(text)) tell(text)
+  } })
   if (app.state === 'ready') return answer(await host.get(`/apps/${name}`), () => 'is ready')
   const text = `${name} ${NOT_READY[app.state]}`
   throw new DeckError('start-failed', app.reason === null ? text : `${text}: ${app.reason}`)
@@ -41,7 +44,11 @@ export async function deleteApp ({ host, app, options, answer, tell, timeoutMs }
   const deleted = await host.delete(`/apps/${name}${options.purge ? '?purge=true' : ''}`)
   if (isOpen(app)) tell('stopping: the workers finish their requests')
   await waitUntil(() => isGone(host, name), host.signal, timeoutMs)
-  answer(deleted, () => options.purge ? `deleted, with its data folder ${dataDir ?? ''}`.trimEnd() : `deleted; its data folder stays: ${dataDir ?? 'it had none'}`)
+  answer(deleted,
+    () =>
+      options.purge
+        ? `deleted, with its data folder ${dataDir ?? ''}`.trimEnd()
+        : `deleted; its data folder stays: ${dataDir ?? 'it had none'}`)
 }
 
 async function isGone (host: HostContext['host'], name: string) {
@@ -63,7 +70,8 @@ export async function confirmDelete (targets: readonly Target[], { yes, purge }:
   const names = targets.map(({ name }) => name).join(', ')
   const what = purge ? `${names}, and what is in ${targets.map(({ dataDir }) => dataDir).join(', ')}` : names
   const isConfirmed = await confirm(`Delete ${oneLine(what)}?`, terminal)
-  if (isConfirmed === null) throw new DeckError('usage', 'delete: expected --yes, as nobody can be asked here, received none')
+  if (isConfirmed === null)
+    throw new DeckError('usage', 'delete: expected --yes, as nobody can be asked here, received none')
   if (!isConfirmed) throw new DeckError('not-possible', 'delete: nothing was deleted')
 }
 
@@ -74,31 +82,25 @@ export async function describeApp ({ app, hostUrl, answer }: HostContext) {
 
 function appText (app: AppView, hostUrl: string) {
   const { health, workers, lastDeploy } = app
-  const facts: [name: string, value: string | number | null | undefined][] = [
-    ['app', app.name],
-    ['state', app.reason === null ? app.state : `${app.state}: ${app.reason}`],
-    ['health', health && [health.text, health.hint].filter(Boolean).join('. ')],
-    ['entry', app.entry],
-    ['cwd', app.cwd],
-    ['config', app.configFile],
-    ['folder', app.dataDir],
-    ['page', `${hostUrl}${app.path}`],
-    ...app.addresses.map((address) => ['address', address] as [string, string]),
-    ['started', app.startedAt],
-    ['workers', workers && `${workers.ready} of ${workers.desired} ready`],
-    ['cpu', app.cpu === null ? null : formatPercent(app.cpu)],
-    ['memory', app.memoryBytes === null ? null : formatBytes(app.memoryBytes)],
-    ['requests', app.requestsPerSecond === null ? null : `${formatRate(app.requestsPerSecond)}/s`],
-    ['p99', app.p99Ms === null ? null : formatLatency(app.p99Ms)],
-    ['restarts', app.restarts],
-    ['crashes', app.openCrashes === null ? null : `${app.openCrashes} open`],
-    ['release', app.release],
-    ['deploy', lastDeploy && [lastDeploy.release, lastDeploy.state, lastDeploy.finishedAt].filter(Boolean).join(', ')]
-  ]
-  return facts.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
+  const facts: [name: string, value: string | number | null | undefined][] = [['app', app.name], ['state',
+    app.reason === null ? app.state : `${app.state}: ${app.reason}`], ['health',
+    health && [health.text, health.hint].filter(Boolean).join('. ')], ['entry', app.entry], ['cwd', app.cwd], ['config',
+    app.configFile], ['folder', app.dataDir], ['page', `${hostUrl}${app.path}`],
+    ...app.addresses.map((address) => ['address', address] as [string, string]), ['started', app.startedAt], ['workers',
+    workers && `${workers.ready} of ${workers.desired} ready`], ['cpu',
+    app.cpu === null ? null : formatPercent(app.cpu)], ['memory',
+    app.memoryBytes === null ? null : formatBytes(app.memoryBytes)], ['requests',
+    app.requestsPerSecond === null ? null : `${formatRate(app.requestsPerSecond)}/s`], ['p99',
+    app.p99Ms === null ? null : formatLatency(app.p99Ms)], ['restarts', app.restarts], ['crashes',
+    app.openCrashes === null ? null : `${app.openCrashes} open`], ['release', app.release], ['deploy',
+    lastDeploy && [lastDeploy.release, lastDeploy.state, lastDeploy.finishedAt].filter(Boolean).join(', ')]]
+  return facts.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) =>
+    `${name.padEnd(9)}${oneLine(String(value))}`
+  ).join('\n')
 }
 
 /** @throws {DeckError} not-possible */
 export async function refuseOutside ({ master }: Context) {
-  throw new DeckError('not-possible', `${master.dataDir} is of a deck of its own, which is no app of the host (clusterdeck status, clusterdeck stop)`)
+  throw new DeckError('not-possible',
+    `${master.dataDir} is of a deck of its own, which is no app of the host (clusterdeck status, clusterdeck stop)`)
 }

@@ -15,29 +15,35 @@ import type { HostFleet } from '../api/host-fleet.ts'
 const NO_APP_HERE = ['usage', 'no-master']
 
 /**
- * Finds the app whose fleet is meant: the one that --app names, that of this folder, or the only one. Where there are several and
- * none is named, `fleet status` prints all hosts with all apps.
- * @returns null: that is done
+ * Finds the app whose fleet is meant: the one that --app names, that of this folder, or the only one. Where there are
+ * several and none is named, `fleet status` prints all hosts with all apps. Returns null: that is done.
  * @throws {DeckError} usage, no-master, no-fleet, fleet-away
  */
-export async function fleetOptions (options: Options, action: string | undefined = 'status', terminal: Terminal): Promise<Options | null> {
+export async function fleetOptions (options: Options, action: string | undefined = 'status',
+  terminal: Terminal): Promise<Options | null>
+{
   const { env, cwd } = terminal
   const { app, ...others } = options
-  if (app !== undefined && others.name === undefined && others.dataDir === undefined) return { ...others, ...await placeOf(app, options, terminal) }
+  if (app !== undefined && others.name === undefined && others.dataDir === undefined)
+    return { ...others, ...await placeOf(app, options, terminal) }
   const host = namesDeck(options, env) ? null : await hostWithoutApp(options, { env, cwd })
   if (host === null) return options
   const fleet: HostFleet = await callHost(host, { env }).get('/host/fleet')
   const names = new Set(fleet.members.flatMap(({ apps }) => apps.map((each) => each.app)))
   const own = fleet.members.find(({ isOwn }) => isOwn)?.apps.map((each) => each.app) ?? []
   if (names.size === 1 && own.length === 1) return { ...options, ...await placeOf(own[0], options, terminal) }
-  if (action !== 'status') throw new DeckError('usage', `fleet ${action}: expected --app with one of ${own.join(', ') || 'the apps of this host, which has none'}, received none`)
+  if (action !== 'status')
+    throw new DeckError('usage',
+      `fleet ${action}: expected --app with one of ${
+        own.join(', ') || 'the apps of this host, which has none'
+      }, received none`)
   const { print } = createTools(options, terminal)
   print(options.json ? jsonText(fleet) : fleetText(fleet))
   return null
 }
 
 /**
- * @returns the host, where this folder is of no app; null: it is of one, which runs
+ * Returns the host, where this folder is of no app; null: it is of one, which runs.
  * @throws {DeckError} as findMaster() does, and where no host runs
  */
 async function hostWithoutApp (options: Options, { env, cwd }: Pick<Terminal, 'env' | 'cwd'>): Promise<Master | null> {
@@ -59,13 +65,18 @@ async function placeOf (app: string, options: Options, { env, cwd }: Terminal): 
 }
 
 function fleetText ({ name, member, nats, problem, members, rollouts }: HostFleet) {
-  const facts = [
-    `fleet     ${oneLine(name)}, this is ${member}`,
-    ...connectionFacts({ nats, problem }),
-    ...rollouts.map(({ app, id, kind, state, progress: { done, total }, reason }) => `rollout   ${oneLine(`${app}: rollout ${id} of the fleet (${kind}) ${state}: ${done} of ${total}${reason ? `; ${reason}` : ''}`)}`)
-  ]
+  const facts = [`fleet     ${oneLine(name)}, this is ${member}`, ...connectionFacts({ nats, problem }),
+    ...rollouts.map(({ app, id, kind, state, progress: { done, total }, reason }) =>
+      `rollout   ${
+        oneLine(
+          `${app}: rollout ${id} of the fleet (${kind}) ${state}: ${done} of ${total}${reason ? `; ${reason}` : ''}`
+        )
+      }`
+    )]
   const [first, ...others] = COLUMNS
-  return `${facts.join('\n')}\n\n${formatTable([first, 'APP', ...others], members.flatMap(rowsOf), { right: [3, 5, 6, 7, 8] })}`
+  return `${facts.join('\n')}\n\n${
+    formatTable([first, 'APP', ...others], members.flatMap(rowsOf), { right: [3, 5, 6, 7, 8] })
+  }`
 }
 
 function rowsOf ({ apps, ...host }: HostFleet['members'][number]) {

@@ -15,7 +15,9 @@ export const HOST_UNIT = 'clusterdeck'
  * Tells whether somebody who names no entry means the host: nothing is said about an app.
  * @param options of `install`, without those of the installation
  */
-export async function isAboutHost ({ entry, scope, user, ...flags }: Record<string, unknown>, { cwd }: { cwd: string }) {
+export async function isAboutHost ({ entry, scope, user, ...flags }: Record<string, unknown>,
+  { cwd }: { cwd: string })
+{
   if (entry !== undefined) return false
   const { flags: ofApp } = await splitFlags(flags, cwd)
   return Object.keys(ofApp).length === 0
@@ -25,7 +27,9 @@ export async function isAboutHost ({ entry, scope, user, ...flags }: Record<stri
  * Makes the unit with which systemd runs the host.
  * @throws {DeckError} usage, invalid-config
  */
-export async function hostService ({ scope, user, ...flags }: Record<string, unknown> & { scope: Scope, user?: string }, { env, cwd, script }: Terminal): Promise<{ name: string, files: UnitFile[] }> {
+export async function hostService ({ scope, user, ...flags }: Record<string, unknown> & { scope: Scope, user?: string },
+  { env, cwd, script }: Terminal): Promise<{ name: string, files: UnitFile[] }>
+{
   const { ofHost } = await splitFlags(flags, cwd)
   // Another user has another folder.
   const isNamed = user === undefined && Boolean(env.CLUSTERDECK_HOST_DIR || env.XDG_STATE_HOME)
@@ -47,5 +51,6 @@ export function checkNoHost (env: Terminal['env']) {
   const host = findHost(env)
   if (host === null) return
   const { pid } = host.recipient?.processes[0] ?? {}
-  throw new DeckError('master-running', `the host (pid ${pid}) already runs: first run "clusterdeck down --all"; the unit brings its apps back`)
+  throw new DeckError('master-running',
+    `the host (pid ${pid}) already runs: first run "clusterdeck down --all"; the unit brings its apps back`)
 }

@@ -17,40 +17,49 @@ import type { Terminal } from './program.ts'
 
 type Env = Record<string, string | undefined>
 /** `ofHost`: words of its command line, for a new one; `killed`: ends a new one while it starts */
-type How = { ofHost: readonly string[], signal: AbortSignal, timeoutMs: number, terminal: Terminal, killed?: AbortSignal }
+type How = { ofHost: readonly string[], signal: AbortSignal, timeoutMs: number, terminal: Terminal,
+  killed?: AbortSignal }
 
 const POLL_MS = 50
 /** How many of its last lines are shown where a host does not start. */
 const SHOWN_LINES = 20
-/** Of the variables that belong to an app, these would change what the host itself does, or are of the shell's own npm. */
+/**
+ * Of the variables that belong to an app, these would change what the host itself does, or are of the shell's own npm.
+ */
 const OF_APP = /^(NODE_OPTIONS|NODE_ENV|PORT|INIT_CWD|npm_.*)$/
 /** Of our own variables, those that the host reads: where things are, and the options that it has once for all apps. */
 const OF_HOST = /^CLUSTERDECK_(HOST_DIR|RUNTIME_DIR|(ADMIN|FLEET|KEEPER)(_.*)?)$/
 
 /**
- * Splits the flags of a start into those of the app and those of the host, as words of its command line.
- * @param flags by the key of the option; `keeper`: false for --no-keeper
+ * Splits the flags of a start into those of the app and those of the host, as words of its command line. `flags`: by
+ * the key of the option; `keeper`: false for --no-keeper.
  */
-export async function splitFlags ({ keeper, ...flags }: Record<string, unknown>, cwd: string): Promise<{ flags: Record<string, unknown>, ofHost: string[] }> {
-  const [{ isOfHost }, { OPTIONS }] = await Promise.all([import('../config/config.ts'), import('../config/option-list.ts')])
+export async function splitFlags ({ keeper, ...flags }: Record<string, unknown>,
+  cwd: string): Promise<{ flags: Record<string, unknown>, ofHost: string[] }>
+{
+  const [{ isOfHost }, { OPTIONS }] = await Promise.all([import('../config/config.ts'),
+    import('../config/option-list.ts')])
   const ofHost = OPTIONS.filter(({ name, key }) => isOfHost(name) && flags[key] !== undefined)
   const keys = new Set(ofHost.map(({ key }) => key))
   return {
     flags: Object.fromEntries(Object.entries(flags).filter(([key, value]) => value !== undefined && !keys.has(key))),
-    ofHost: [...ofHost.flatMap((option) => flagOf(option, String(flags[option.key]), cwd)), ...(keeper === false ? ['--no-keeper'] : [])]
+    ofHost: [...ofHost.flatMap((option) => flagOf(option, String(flags[option.key]), cwd)),
+      ...(keeper === false ? ['--no-keeper'] : [])]
   }
 }
 
 /**
- * Finds the host of this user, or starts it: in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
- * @returns `child`: the host, or null where it ran before
+ * Finds the host of this user, or starts it: in a session of its own, so that neither Ctrl-C nor the end of the
+ * terminal reaches it. Returns `child`: the host, or null where it ran before.
  * @throws {DeckError} usage: it runs already, and `ofHost` says how it should; start-failed, timed-out
  */
 export async function ensureHost (how: How): Promise<{ master: Master, child: ChildProcess | null }> {
   const { ofHost, terminal: { env, stderr } } = how
   const running = findHost(env)
   if (running !== null) {
-    if (ofHost.length > 0) throw new DeckError('usage', `${ofHost[0]}: expected only where this starts the host, which runs already: its page is at ${running.url}`)
+    if (ofHost.length > 0)
+      throw new DeckError('usage',
+        `${ofHost[0]}: expected only where this starts the host, which runs already: its page is at ${running.url}`)
     return { master: running, child: null }
   }
   const started = await startHost(how)
@@ -58,29 +67,39 @@ export async function ensureHost (how: How): Promise<{ master: Master, child: Ch
   return started
 }
 
-async function startHost ({ ofHost, signal, timeoutMs, terminal: { env, script }, killed }: How): ReturnType<typeof ensureHost> {
+async function startHost (
+  { ofHost, signal, timeoutMs, terminal: { env, script }, killed }: How
+): ReturnType<typeof ensureHost> {
   const folder = hostFolder(env)
   const output = openOutput(folder)
-  const child = spawn(process.execPath, [...process.execArgv, script, 'host', ...ofHost], {
-    cwd: folder,
-    env: { ...environmentOf(env), PWD: folder },
-    detached: true,
-    stdio: ['ignore', output.descriptor, output.descriptor]
-  })
+  const child = spawn(process.execPath, [...process.execArgv, script, 'host', ...ofHost], { cwd: folder,
+    env: { ...environmentOf(env), PWD: folder }, detached: true,
+    stdio: ['ignore', output.descriptor, output.descriptor] })
   closeSync(output.descriptor)
   let end: string | null = null
   let isThere = false
-  once(child, 'exit').then(([code, killedBy]) => { end = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}` }, (error) => { end = errorReason(error) })
+  once(child, 'exit').then(([code, killedBy]) => {
+    end = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`
+  }, (error) => {
+    end = errorReason(error)
+  })
   child.unref()
-  killed?.addEventListener('abort', () => { if (!isThere) killHost(child) })
+  killed?.addEventListener('abort', () => {
+    if (!isThere) killHost(child)
+  })
   for (;;) {
     const master = await answeringHost(env)
     isThere = master !== null
     if (master !== null) return { master, child: end === null ? child : null }
     // Another command has started one at the same time: that one is to come.
     const isLate = output.lastLines().includes('already runs on this data folder')
-    if (end !== null && !isLate) throw new DeckError('start-failed', `the host has ended before its page was there (${end})${output.lastLines()}`)
-    if (signal.aborted) throw new DeckError('timed-out', `the page of the host was not there within ${formatExactDuration(timeoutMs)} (--timeout); it goes on${output.lastLines()}`)
+    if (end !== null && !isLate)
+      throw new DeckError('start-failed', `the host has ended before its page was there (${end})${output.lastLines()}`)
+    if (signal.aborted)
+      throw new DeckError('timed-out',
+        `the page of the host was not there within ${
+          formatExactDuration(timeoutMs)
+        } (--timeout); it goes on${output.lastLines()}`)
     await wait(POLL_MS)
   }
 }
@@ -105,33 +124,28 @@ async function answeringHost (env: Env): Promise<Master | null> {
   }
 }
 
-/**
- * @param folder of the host
- * @throws {DeckError} data-dir-unusable
- */
+/** `folder`: of the host @throws {DeckError} data-dir-unusable */
 function openOutput (folder: string) {
   const file = path.join(folder, 'logs', 'host.log')
   try {
     makeFolders(path.dirname(file), 0o700)
     const descriptor = openSync(file, 'a', 0o600)
     const { size } = fstatSync(descriptor)
-    return {
-      descriptor,
-      lastLines () {
-        const lines = readFileSync(file).subarray(size).toString().split('\n').map((line) => oneLine(line)).filter(Boolean).slice(-SHOWN_LINES)
-        return lines.length === 0 ? '' : `: ${lines.join(' | ')}`
-      }
-    }
+    return { descriptor, lastLines () {
+      const lines = readFileSync(file).subarray(size).toString().split('\n').map((line) => oneLine(line)).filter(
+        Boolean
+      ).slice(-SHOWN_LINES)
+      return lines.length === 0 ? '' : `: ${lines.join(' | ')}`
+    } }
   } catch (error) {
-    throw new DeckError('data-dir-unusable', `${folder}: expected a folder for the host, received ${errorReason(error)}`, { cause: error })
+    throw new DeckError('data-dir-unusable',
+      `${folder}: expected a folder for the host, received ${errorReason(error)}`, { cause: error })
   }
 }
 
-/**
- * @param env of the shell
- * @returns without what is meant for the app
- */
+/** `env`: of the shell. Returns without what is meant for the app. */
 function environmentOf (env: Env): Env {
   const ours = Object.entries(env).filter(([name]) => OF_HOST.test(name))
-  return { ...Object.fromEntries(Object.entries(withoutOwnVariables(env)).filter(([name]) => !OF_APP.test(name))), ...Object.fromEntries(ours) }
+  return { ...Object.fromEntries(Object.entries(withoutOwnVariables(env)).filter(([name]) => !OF_APP.test(name))),
+    ...Object.fromEntries(ours) }
 }

@@ -17,8 +17,7 @@ type Env = Record<string, string | undefined>
 const ORDER_WITHIN_MS = 30_000
 
 /**
- * Finds the host of this user, and its token.
- * @returns null: none runs
+ * Finds the host of this user, and its token. Returns null: none runs.
  * @throws {DeckError} data-dir-unusable, unauthenticated
  */
 export function findHost (env: Env): Master | null {
@@ -29,17 +28,16 @@ export function findHost (env: Env): Master | null {
   return { url, token: readToken([folder, announced.folder]), fingerprint, recipient, dataDir: folder, app: null }
 }
 
-/**
- * @returns the host of this user
- * @throws {DeckError} no-master: none runs; else as findHost() does
- */
+/** Returns the host of this user @throws {DeckError} no-master: none runs; else as findHost() does */
 export function expectHost (env: Env): Master {
   const host = findHost(env)
   if (host === null) throw new DeckError('no-master', 'no host of this user runs')
   return host
 }
 
-export function callHost (host: Master, { env, timeoutMs = ANSWER_WITHIN_MS, signal }: { env: Env, timeoutMs?: number, signal?: AbortSignal }): ApiClient {
+export function callHost (host: Master,
+  { env, timeoutMs = ANSWER_WITHIN_MS, signal }: { env: Env, timeoutMs?: number, signal?: AbortSignal }): ApiClient
+{
   const findAgain = async () => {
     const found = findHost(env)
     if (found) return found
@@ -57,19 +55,22 @@ export function lastingHost (first: Master, env: Env): Pick<ApiClient, 'get' | '
     get: async (path) => await call().get(path),
     // An order may have a config file run.
     post: async (path, body) => await call(ORDER_WITHIN_MS).post(path, body),
-    async * stream (path, from) { yield * call().stream(path, from) }
+    async *stream (path, from) {
+      yield* call().stream(path, from)
+    }
   }
 
   /** Each master gets connections of its own. */
   function withAgent (host: Master) {
     const pid = host.recipient?.processes[0].pid
-    if (kept?.url !== host.url || kept.pid !== pid) kept = { url: host.url, pid, agent: keepConnections(host.url, host) }
+    if (kept?.url !== host.url || kept.pid !== pid)
+      kept = { url: host.url, pid, agent: keepConnections(host.url, host) }
     return { ...host, agent: kept.agent }
   }
 }
 
 /**
- * @returns by name; none where no host runs
+ * Returns by name; none where no host runs.
  * @throws {DeckError} data-dir-unusable, unauthenticated, no-master, timed-out: it does not answer
  */
 export async function appsOfHost (env: Env): Promise<AppView[]> {
@@ -85,11 +86,14 @@ export function hasHostStopped (env: Env): boolean | null {
 }
 
 /**
- * Waits until an app has stopped, which may be the end of its host too: of one that was started for it, with its last app.
- * @returns as it was seen last
+ * Waits until an app has stopped, which may be the end of its host too: of one that was started for it, with its last
+ * app. Returns as it was seen last.
  * @throws {DeckError} timed-out; no-master: the host has ended without stopping it
  */
-export async function untilStopped (name: string, { host, env, signal, timeoutMs }: { host: Pick<ApiClient, 'get'>, env: Env, signal: AbortSignal, timeoutMs: number }): Promise<AppView | null> {
+export async function untilStopped (name: string,
+  { host, env, signal, timeoutMs }: { host: Pick<ApiClient, 'get'>, env: Env, signal: AbortSignal,
+    timeoutMs: number }): Promise<AppView | null>
+{
   let last: AppView | null = null
   await waitUntil(async () => {
     try {
@@ -116,5 +120,6 @@ export function isOpen ({ state }: Pick<AppView, 'state'>): boolean {
 
 export function notRunning ({ name, state, reason }: Pick<AppView, 'name' | 'state' | 'reason'>) {
   const text = `${name} ${state === 'failed' ? 'has' : 'is'} ${state}`
-  return new DeckError('app-not-running', `${reason === null ? text : `${text}: ${reason}`} (clusterdeck start ${name})`)
+  return new DeckError('app-not-running',
+    `${reason === null ? text : `${text}: ${reason}`} (clusterdeck start ${name})`)
 }

@@ -14,28 +14,27 @@ const OWNER_ONLY = 0o600
 const MAX_NOTE = 90
 
 export function addImportCommand (program: DeckCommand, terminal: Terminal) {
-  program.command('import [file]')
-    .description('write a config file from a PM2 file (a JavaScript file is executed), or from a running PM2')
-    .optionsGroup('Options:')
-    .option('--pm2', 'ask the running PM2, with "pm2 jlist"')
-    .option('--env <name>', 'use the variables of env_<name>')
-    .option('--output <file>', `the config file (default: ${DEFAULT_OUTPUT})`)
-    .option('--force', 'overwrite it')
-    .option('--print', 'print it to stdout, and write nothing')
-    .example('from a PM2 file', 'clusterdeck import ecosystem.config.js')
-    .example('print it, with the variables of env_production', 'clusterdeck import ecosystem.config.js --env production --print')
-    .example('from the running PM2', 'clusterdeck import --pm2')
-    .action(async (file, options) => {
+  program.command('import [file]').description(
+    'write a config file from a PM2 file (a JavaScript file is executed), or from a running PM2'
+  ).optionsGroup('Options:').option('--pm2', 'ask the running PM2, with "pm2 jlist"').option('--env <name>',
+    'use the variables of env_<name>').option('--output <file>', `the config file (default: ${DEFAULT_OUTPUT})`).option(
+      '--force',
+      'overwrite it'
+    ).option('--print', 'print it to stdout, and write nothing').example('from a PM2 file',
+      'clusterdeck import ecosystem.config.js').example('print it, with the variables of env_production',
+      'clusterdeck import ecosystem.config.js --env production --print').example('from the running PM2',
+      'clusterdeck import --pm2').action(async (file, options) => {
       const written = await importEcosystem(file, options, terminal)
       if (written) terminal.stdout.write(`${written.output} is written. Check it, then start ${written.next}\n`)
     })
 }
 
-type Reported = Omit<Terminal, 'stdout'> & { stdout: Pick<Terminal['stderr'], 'write'> }
+type Reported =
+  & Omit<Terminal, 'stdout'>
+  & { stdout: Pick<Terminal['stderr'], 'write'> }
 
 /**
- * Writes what a running PM2 runs as a config file, whose comments say what became of each key.
- * @returns the file
+ * Writes what a running PM2 runs as a config file, whose comments say what became of each key. Returns the file.
  * @throws {DeckError} usage, not-possible
  */
 export async function writePm2Config (terminal: Terminal): Promise<string> {
@@ -46,14 +45,21 @@ export async function writePm2Config (terminal: Terminal): Promise<string> {
 }
 
 /**
- * @returns `next`: the command that starts it; null: it was printed
+ * Returns `next`: the command that starts it; null: it was printed.
  * @throws {DeckError} usage, invalid-config, not-possible
  */
-async function importEcosystem (file: string | undefined, options: ImportOptions, terminal: Reported): Promise<{ output: string, next: string } | null> {
+async function importEcosystem (file: string | undefined, options: ImportOptions,
+  terminal: Reported): Promise<{ output: string, next: string } | null>
+{
   const output = checkedOutput(options, terminal.cwd)
-  const [{ convertEcosystem, isAlone }, { configText, foreignText }, { lookUpScript }] =
-    await Promise.all([import('../import/convert.ts'), import('../import/config-text.ts'), import('../import/look.ts')])
-  const { ecosystem, folder, source, remarks, mode } = options.pm2 ? await ofPm2(file, options, terminal) : await ofFile(file, terminal)
+  const [{ convertEcosystem, isAlone }, { configText, foreignText }, { lookUpScript }] = await Promise.all([
+    import('../import/convert.ts'),
+    import('../import/config-text.ts'),
+    import('../import/look.ts')
+  ])
+  const { ecosystem, folder, source, remarks, mode } = options.pm2
+    ? await ofPm2(file, options, terminal)
+    : await ofFile(file, terminal)
   const look = (script: string, cwd: string) => lookUpScript(script, cwd, terminal.env.PATH)
   const conversion = convertEcosystem(ecosystem, { folder, target: path.dirname(output), look, envName: options.env })
   const text = configText(conversion, { source, remarks })
@@ -77,13 +83,16 @@ async function ofFile (named: string | undefined, { env, cwd }: Reported) {
   const file = findEcosystem(named, cwd)
   const { value, dropped } = await readEcosystem(file, { env })
   const remarks = dropped.map((each) => `Left out: ${each}.`)
-  return { ecosystem: value, folder: path.dirname(file), source: path.basename(file), remarks, mode: statSync(file).mode & 0o666 }
+  return { ecosystem: value, folder: path.dirname(file), source: path.basename(file), remarks,
+    mode: statSync(file).mode & 0o666 }
 }
 
 async function ofPm2 (file: string | undefined, { env: envName }: ImportOptions, { env, cwd }: Reported) {
   if (file !== undefined) throw new DeckError('usage', `--pm2: expected without a file, received ${file}`)
-  if (envName !== undefined) throw new DeckError('usage', '--env: expected without --pm2, whose processes have their variables already')
-  const [{ findPm2 }, { appsOfList }] = await Promise.all([import('../import/running-pm2.ts'), import('../import/process-list.ts')])
+  if (envName !== undefined)
+    throw new DeckError('usage', '--env: expected without --pm2, whose processes have their variables already')
+  const [{ findPm2 }, { appsOfList }] = await Promise.all([import('../import/running-pm2.ts'),
+    import('../import/process-list.ts')])
   const { apps, remarks } = appsOfList(await (await findPm2({ env, cwd })).list(), env)
   if (apps.length === 0) throw new DeckError('not-possible', '--pm2: expected at least one process, received none')
   // The variables of processes may be secret.
@@ -92,13 +101,16 @@ async function ofPm2 (file: string | undefined, { env: envName }: ImportOptions,
 
 function checkedOutput ({ output = DEFAULT_OUTPUT, print, force }: ImportOptions, cwd: string) {
   const file = path.resolve(cwd, output)
-  if (path.extname(file) !== '.mjs') throw new DeckError('usage', `--output: expected a file that ends with .mjs, received ${output}`)
+  if (path.extname(file) !== '.mjs')
+    throw new DeckError('usage', `--output: expected a file that ends with .mjs, received ${output}`)
   if (!print && !force && statSync(file, { throwIfNoEntry: false })) {
     throw new DeckError('usage', `--output: expected a file that does not exist yet, or --force, received ${file}`)
   }
   // Who can change that folder could put another file, or a link, in the place of what is written.
   const reason = print || output !== DEFAULT_OUTPUT ? null : whyPathDistrusted(path.dirname(file))
-  if (reason !== null) throw new DeckError('usage', `--output: expected a working folder that only root and this user can write, but ${reason}; correct that, or name a file by --output`)
+  if (reason !== null)
+    throw new DeckError('usage',
+      `--output: expected a working folder that only root and this user can write, but ${reason}; correct that, or name a file by --output`)
   return file
 }
 
@@ -108,16 +120,21 @@ function writeConfigFile (file: string, text: string, { mode, isForced }: { mode
     writeFileSync(place, text, { mode, flag: 'wx' })
     if (isForced) renameSync(place, file)
   } catch (error) {
-    throw new DeckError('usage', `--output: expected a file that can be written, received ${file}: ${errorText(error)}`, { cause: error })
+    throw new DeckError('usage', `--output: expected a file that can be written, received ${file}: ${errorText(error)}`,
+      { cause: error })
   }
 }
 
-function reportText ({ apps, foreign, items }: Conversion, remarks: string[], foreignText: (app: ForeignApp) => string) {
+function reportText ({ apps, foreign, items }: Conversion, remarks: string[],
+  foreignText: (app: ForeignApp) => string)
+{
   /** What is explained already. */
   const said: Set<string> = new Set()
   const tables = [...apps, ...(items.length > 0 ? [{ name: 'outside of the apps', items }] : [])]
   return [
-    ...tables.map(({ name, items }) => `${name}\n${formatTable(['PM2', 'IS', 'CLUSTERDECK'], items.map((item) => rowOf(item, said)))}\n`),
+    ...tables.map(({ name, items }) =>
+      `${name}\n${formatTable(['PM2', 'IS', 'CLUSTERDECK'], items.map((item) => rowOf(item, said)))}\n`
+    ),
     ...foreign.map((app) => `${foreignText(app)}\n`),
     ...(remarks.length > 0 ? [remarks.map((remark) => `${remark}\n`).join('')] : [])
   ].map((part) => `${part}\n`).join('')
@@ -130,7 +147,11 @@ function rowOf ({ key, fate, to, note }: Item, said: Set<string>) {
   return [key, fate, text.length > MAX_NOTE ? `${text.slice(0, MAX_NOTE - 1)}…` : text]
 }
 
-function nextCommand ({ apps }: Conversion, { isAlone, output, cwd }: { isAlone: boolean, output: string, cwd: string }) {
+function nextCommand ({ apps }: Conversion,
+  { isAlone, output, cwd }: { isAlone: boolean, output: string, cwd: string })
+{
   const config = path.relative(cwd, output)
-  return `${apps.length === 1 ? 'it' : `all ${apps.length} apps`} by: clusterdeck ${isAlone ? 'start' : 'up --detach'}${config === DEFAULT_OUTPUT ? '' : ` --config ${config}`}`
+  return `${apps.length === 1 ? 'it' : `all ${apps.length} apps`} by: clusterdeck ${isAlone ? 'start' : 'up --detach'}${
+    config === DEFAULT_OUTPUT ? '' : ` --config ${config}`
+  }`
 }

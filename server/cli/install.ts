@@ -12,13 +12,18 @@ import type { Scope } from '../systemd/unit.ts'
 
 type InstallOptions = { scope?: string, dryRun?: boolean, force?: boolean }
 
-const DONE = Object.freeze({ installed: 'is installed and runs', replaced: 'is replaced and runs', unchanged: 'is already installed, and runs' })
+const DONE = Object.freeze({ installed: 'is installed and runs', replaced: 'is replaced and runs',
+  unchanged: 'is already installed, and runs' })
 
 /**
  * Has systemd run an app, now and at every boot; or the host with all its apps, where nothing is said about an app.
- * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found, not-possible, forbidden, master-running, start-failed; nothing has changed then
+ * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found, not-possible, forbidden, master-running,
+ * start-failed; nothing has changed then
  */
-export async function installCommand ({ scope: given, dryRun = false, force = false, ...options }: UnitOptions & InstallOptions, terminal: Terminal) {
+export async function installCommand (
+  { scope: given, dryRun = false, force = false, ...options }: UnitOptions & InstallOptions,
+  terminal: Terminal
+) {
   const scope = scopeOf(given)
   const { systemctl, installation } = openPlace(scope, terminal)
   checkLasting(terminal.script)
@@ -29,12 +34,17 @@ export async function installCommand ({ scope: given, dryRun = false, force = fa
   await checkPlace(scope, systemctl)
   if (!await installation.isRunning(name)) app ? checkAlone(app, terminal) : checkNoHost(terminal.env)
   const outcome = await installation.install(name, files, { isForced: force })
-  terminal.stdout.write(`${[
-    `${name}.service ${DONE[outcome]}: ${installation.placeOf(files[0].file)}`,
-    ...app ? [`  status     clusterdeck status --data-dir ${app.dataDir}`, `  deploy     ${systemctl.line('reload', `${name}.service`)}`] : ['  apps       clusterdeck ls'],
-    `  log        ${systemctl.logLine(`${name}.service`)}`,
-    `  uninstall  clusterdeck uninstall${app ? ` --name ${name}` : ''}${given === undefined ? '' : ` --scope ${scope}`}`
-  ].join('\n')}\n`)
+  terminal.stdout.write(
+    `${
+      [`${name}.service ${DONE[outcome]}: ${installation.placeOf(files[0].file)}`, ...app
+        ? [`  status     clusterdeck status --data-dir ${app.dataDir}`,
+          `  deploy     ${systemctl.line('reload', `${name}.service`)}`]
+        : ['  apps       clusterdeck ls'], `  log        ${systemctl.logLine(`${name}.service`)}`,
+        `  uninstall  clusterdeck uninstall${app ? ` --name ${name}` : ''}${
+          given === undefined ? '' : ` --scope ${scope}`
+        }`].join('\n')
+    }\n`
+  )
   if (scope === 'user') await tellOfLingering(systemctl, terminal)
 }
 
@@ -42,18 +52,34 @@ export async function installCommand ({ scope: given, dryRun = false, force = fa
  * Undoes what `install` has done.
  * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found, not-possible, forbidden, start-failed
  */
-export async function uninstallCommand ({ scope: given, dryRun = false, force = false, app, name: givenName = app, entry, config }: { entry?: string, config?: string, app?: string, name?: string } & InstallOptions, terminal: Terminal) {
+export async function uninstallCommand (
+  { scope: given, dryRun = false, force = false, app, name: givenName = app, entry, config }: { entry?: string,
+    config?: string, app?: string, name?: string } & InstallOptions,
+  terminal: Terminal
+) {
   const scope = scopeOf(given)
   const { systemctl, installation } = openPlace(scope, terminal)
   const isHost = [entry, config, givenName].every((each) => each === undefined)
-  const name = isHost ? HOST_UNIT : givenName === undefined ? await nameOfApp({ entry, config }, terminal) : serviceName(givenName, { entry: '', cwd: '' })
+  const name = isHost
+    ? HOST_UNIT
+    : givenName === undefined
+    ? await nameOfApp({ entry, config }, terminal)
+    : serviceName(givenName, { entry: '', cwd: '' })
   if (dryRun) {
     const { files, lines } = installation.planRemoval(name)
-    return terminal.stdout.write(files.length === 0 ? notInstalledText(name, scope) : `${[...lines, ...files.map((file) => `rm ${file}`)].join('\n')}\n`)
+    return terminal.stdout.write(
+      files.length === 0
+        ? notInstalledText(name, scope)
+        : `${[...lines, ...files.map((file) => `rm ${file}`)].join('\n')}\n`
+    )
   }
   await checkPlace(scope, systemctl)
   const removed = await installation.uninstall(name, { isForced: force })
-  terminal.stdout.write(removed.length === 0 ? notInstalledText(name, scope) : `${name}.service is stopped and removed: ${removed.join(', ')}\n`)
+  terminal.stdout.write(
+    removed.length === 0
+      ? notInstalledText(name, scope)
+      : `${name}.service is stopped and removed: ${removed.join(', ')}\n`
+  )
 }
 
 /** @throws {DeckError} usage */
@@ -64,7 +90,8 @@ function scopeOf (given: unknown): Scope {
 /** @throws {DeckError} not-possible */
 function checkLasting (script: string) {
   if (!script.includes('/_npx/')) return
-  throw new DeckError('not-possible', 'this clusterdeck runs from the cache of npx, which npm may clear at any time: npm install clusterdeck first')
+  throw new DeckError('not-possible',
+    'this clusterdeck runs from the cache of npx, which npm may clear at any time: npm install clusterdeck first')
 }
 
 function openPlace (scope: Scope, { env }: Terminal) {
@@ -75,7 +102,8 @@ function openPlace (scope: Scope, { env }: Terminal) {
 /** @throws {DeckError} forbidden, not-possible */
 async function checkPlace (scope: Scope, systemctl: Systemctl) {
   if (scope === 'system' && userId() !== 0) {
-    throw new DeckError('forbidden', `--scope system: expected root, received the user ${userName()}; use sudo, or --scope user`)
+    throw new DeckError('forbidden',
+      `--scope system: expected root, received the user ${userName()}; use sudo, or --scope user`)
   }
   await systemctl.check()
 }
@@ -87,13 +115,17 @@ async function checkPlace (scope: Scope, systemctl: Systemctl) {
 function checkAlone ({ config, dataDir }: Service, { env }: Terminal) {
   for (const folder of new Set([config.dataDir, dataDir])) {
     const pid = findRunning(folder, env)
-    if (pid !== null) throw new DeckError('master-running', `a deck (pid ${pid}) already runs on ${folder}: first run "clusterdeck stop --data-dir ${folder}"`)
+    if (pid !== null)
+      throw new DeckError('master-running',
+        `a deck (pid ${pid}) already runs on ${folder}: first run "clusterdeck stop --data-dir ${folder}"`)
   }
 }
 
 async function nameOfApp ({ entry, config }: { entry?: string, config?: string }, { cwd }: Terminal) {
   const reason = whyPathDistrusted(path.join(cwd, 'package.json'))
-  if (reason !== null) throw new DeckError('usage', `--name: expected the name of the service: ${reason}, so somebody else could choose what is removed`)
+  if (reason !== null)
+    throw new DeckError('usage',
+      `--name: expected the name of the service: ${reason}, so somebody else could choose what is removed`)
   const { loadConfig } = await import('../config/config.ts')
   const found = await loadConfig({ flags: { entry, config }, env: {}, cwd })
   return serviceName(undefined, found)
@@ -104,12 +136,16 @@ function planText ({ text, lines }: { text: string, lines: string[] }) {
 }
 
 function notInstalledText (name: string, scope: Scope) {
-  const place = scope === 'system' ? 'the system (for your user: --scope user)' : 'this user (for the system: --scope system)'
+  const place = scope === 'system'
+    ? 'the system (for your user: --scope user)'
+    : 'this user (for the system: --scope system)'
   return `${name}.service is not installed for ${place}\n`
 }
 
 async function tellOfLingering (systemctl: Systemctl, { stderr }: Terminal) {
   if (await systemctl.lingers(userId())) return
   const username = userName()
-  stderr.write(`clusterdeck: it starts when ${username} logs in and ends with the last session; to start it at boot: loginctl enable-linger ${username}\n`)
+  stderr.write(
+    `clusterdeck: it starts when ${username} logs in and ends with the last session; to start it at boot: loginctl enable-linger ${username}\n`
+  )
 }

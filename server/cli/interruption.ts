@@ -1,6 +1,9 @@
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
 
-/** What an operator means by signals to a command that runs until it is stopped. `stop`: the first one; `kill`: another one. */
+/**
+ * What an operator means by signals to a command that runs until it is stopped. `stop`: the first one; `kill`: another
+ * one.
+ */
 export function createInterruption () {
   const [stopping, killing] = [new AbortController(), new AbortController()]
   const stopOrKill = () => (stopping.signal.aborted ? killing : stopping).abort()
@@ -9,13 +12,8 @@ export function createInterruption () {
   for (const signal of SIGNALS) process.on(signal, stopOrKill)
   process.on('SIGHUP', hangUp)
 
-  return {
-    stop: stopping.signal,
-    kill: killing.signal,
-
-    leave () {
-      for (const signal of SIGNALS) process.off(signal, stopOrKill)
-      process.off('SIGHUP', hangUp)
-    }
-  }
+  return { stop: stopping.signal, kill: killing.signal, leave () {
+    for (const signal of SIGNALS) process.off(signal, stopOrKill)
+    process.off('SIGHUP', hangUp)
+  } }
 }

@@ -11,31 +11,35 @@ import type { Job, KeptRun, Run } from '../api/jobs.ts'
 
 const DEFAULT_LIMIT = '20'
 
-const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => Promise<number | void>>> = Object.freeze({
-  ls: listJobs,
-  run: startJob,
-  runs: listRuns,
-  end: endRun,
-  acknowledge: (context, name) => change(context, 'acknowledge', name),
-  pause: (context, name) => change(context, 'pause', name),
-  resume: (context, name) => change(context, 'resume', name)
-})
+const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => Promise<number | void>>> = Object.freeze(
+  { ls: listJobs, run: startJob, runs: listRuns, end: endRun, acknowledge: (context, name) =>
+    change(context, 'acknowledge', name), pause: (context, name) =>
+      change(context, 'pause', name), resume: (context, name) => change(context, 'resume', name) }
+)
 
-/** @param words the action, and what it is for */
+/** `words`: the action, and what it is for */
 export async function jobsCommand (context: Context, [action, subject, surplus]: string[] = ['ls']) {
-  if (surplus !== undefined) throw new DeckError('usage', `jobs ${action}: expected one job at the most, received ${JSON.stringify(surplus)} as well`)
+  if (surplus !== undefined)
+    throw new DeckError('usage',
+      `jobs ${action}: expected one job at the most, received ${JSON.stringify(surplus)} as well`)
   return await ACTIONS[action](context, subject)
 }
 
 async function listJobs ({ api, answer }: Context, surplus?: string) {
-  if (surplus !== undefined) throw new DeckError('usage', `jobs ls: expected no more, received ${JSON.stringify(surplus)}`)
+  if (surplus !== undefined)
+    throw new DeckError('usage', `jobs ls: expected no more, received ${JSON.stringify(surplus)}`)
   const body: { items: Job[] } = await api.get('/jobs')
-  answer(body, () => body.items.length === 0 ? 'no jobs are configured (option jobs)' : formatTable(['JOB', 'NEXT', 'TIMES', 'LAST', 'STARTED', 'TOOK', 'WHY'], body.items.map(rowOf)))
+  answer(body,
+    () =>
+      body.items.length === 0
+        ? 'no jobs are configured (option jobs)'
+        : formatTable(['JOB', 'NEXT', 'TIMES', 'LAST', 'STARTED', 'TOOK', 'WHY'], body.items.map(rowOf)))
 }
 
 function rowOf ({ name, cron, timeZone, nextAt, paused, last, isWaiting }: Job) {
   const state = last && (isWaiting ? `${last.state}, another waits` : last.state)
-  return [name, paused ? `paused by ${paused.actor}` : nextAt, timesText(cron, timeZone), state, last?.startedAt, tookText(last), last?.reason]
+  return [name, paused ? `paused by ${paused.actor}` : nextAt, timesText(cron, timeZone), state, last?.startedAt,
+    tookText(last), last?.reason]
 }
 
 function timesText (cron: string | null, timeZone: string | null) {
@@ -62,24 +66,27 @@ async function listRuns ({ api, options, answer }: Context, subject?: string) {
     return answer(run, () => runText(run))
   }
   const query = `limit=${encodeURIComponent(options.limit ?? DEFAULT_LIMIT)}`
-  const body: { items: Run[] } = await api.get(subject === undefined ? `/jobs/runs?${query}` : `/jobs/${encodeURIComponent(subject)}/runs?${query}`)
-  answer(body, () => body.items.length === 0
-    ? 'no runs yet'
-    : formatTable(['RUN', 'JOB', 'STATE', 'STARTED', 'TOOK', 'BY', 'RELEASE', 'WHY'], body.items.map((run) => [
-      run.id, run.job ?? run.command, run.state, run.startedAt, tookText(run), run.actor, run.release, run.reason
-    ]), { right: [0] }))
+  const body: { items: Run[] } = await api.get(
+    subject === undefined ? `/jobs/runs?${query}` : `/jobs/${encodeURIComponent(subject)}/runs?${query}`
+  )
+  answer(body,
+    () =>
+      body.items.length === 0
+        ? 'no runs yet'
+        : formatTable(['RUN', 'JOB', 'STATE', 'STARTED', 'TOOK', 'BY', 'RELEASE', 'WHY'],
+          body.items.map((
+            run
+          ) => [run.id, run.job ?? run.command, run.state, run.startedAt, tookText(run), run.actor, run.release,
+            run.reason]
+          ), { right: [0] }))
 }
 
 function runText (run: KeptRun) {
-  const facts: [name: string, value: string][] = [
-    ['run', `${run.id} of ${run.job ?? run.command}`],
-    ['state', run.cause === null ? run.state : `${run.state} (${run.cause})`],
-    ['started', `${run.startedAt} by ${run.actor}${run.dueAt === null ? '' : `, due at ${run.dueAt}`}`],
-    ['took', tookText(run) ?? '-'],
-    ['exit', run.signal ?? String(run.code ?? '-')],
-    ['release', run.release ?? '-'],
-    ['why', run.reason ?? '-']
-  ]
+  const facts: [name: string, value: string][] = [['run', `${run.id} of ${run.job ?? run.command}`], ['state',
+    run.cause === null ? run.state : `${run.state} (${run.cause})`], ['started',
+    `${run.startedAt} by ${run.actor}${run.dueAt === null ? '' : `, due at ${run.dueAt}`}`], ['took',
+    tookText(run) ?? '-'], ['exit', run.signal ?? String(run.code ?? '-')], ['release', run.release ?? '-'], ['why',
+    run.reason ?? '-']]
   const text = facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(value)}`).join('\n')
   const output = run.output?.replace(/\n$/, '')
   return output ? `${text}\n\n${output.split('\n').map(oneLine).join('\n')}` : text

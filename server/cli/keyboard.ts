@@ -10,36 +10,31 @@ type OnKey = (key: { name: string, text: string }) => void
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
-/**
- * @param stdin a terminal
- * @param handlers `onEnd`: the terminal has gone
- */
-export function createKeyboard (stdin: NodeJS.ReadStream, { onKey, onPasted, onEnd }: { onKey: OnKey, onPasted: (text: string) => void, onEnd: () => void }) {
+/** `stdin`: a terminal; `handlers`: `onEnd`: the terminal has gone */
+export function createKeyboard (stdin: NodeJS.ReadStream,
+  { onKey, onPasted, onEnd }: { onKey: OnKey, onPasted: (text: string) => void, onEnd: () => void })
+{
   /** what was pasted so far: its keys are no commands */
   let pasted: string | null = null
   let isOpen = false
 
-  return {
-    open () {
-      isOpen = true
-      emitKeypressEvents(stdin)
-      stdin.setRawMode(true)
-      stdin.on('keypress', pressKey).on('end', onEnd).on('error', onEnd)
-      stdin.resume()
-    },
-
-    close () {
-      if (!isOpen) return
-      isOpen = false
-      stdin.off('keypress', pressKey).off('end', onEnd)
-      try {
-        stdin.setRawMode(false)
-      } catch {
-        // EIO: the terminal has gone.
-      }
-      stdin.pause()
+  return { open () {
+    isOpen = true
+    emitKeypressEvents(stdin)
+    stdin.setRawMode(true)
+    stdin.on('keypress', pressKey).on('end', onEnd).on('error', onEnd)
+    stdin.resume()
+  }, close () {
+    if (!isOpen) return
+    isOpen = false
+    stdin.off('keypress', pressKey).off('end', onEnd)
+    try {
+      stdin.setRawMode(false)
+    } catch {
+      // EIO: the terminal has gone.
     }
-  }
+    stdin.pause()
+  } }
 
   function pressKey (typed: string | undefined, key: Key) {
     if (key.name === 'paste-start') pasted = ''

@@ -26,11 +26,14 @@ type Show = (entry: Entry, seenAt: string | null) => void
 export async function logsCommand (context: Context) {
   const { api, options, keep, tell } = context
   if (options.follow && options.member !== undefined) {
-    throw new DeckError('usage', '--follow: expected without --member, received both: output does not stream from one deck to another')
+    throw new DeckError('usage',
+      '--follow: expected without --member, received both: output does not stream from one deck to another')
   }
   const filter = FILTERS.find((name) => options[name] !== undefined)
   if (options.follow && filter) throw new DeckError('usage', `--${filter}: expected without --follow, received both`)
-  const query = new URLSearchParams({ lines: String(checkedCount('--lines', options.lines ?? '', { min: options.follow ? 0 : 1, max: MAX_LINES })) })
+  const query = new URLSearchParams({
+    lines: String(checkedCount('--lines', options.lines ?? '', { min: options.follow ? 0 : 1, max: MAX_LINES }))
+  })
   for (const name of [...PLACES, ...FILTERS]) if (options[name] !== undefined) query.set(name, options[name])
   const lineOf = createLine(context)
   const show: Show = (entry, seenAt) => context.print(lineOf(entry, seenAt))
@@ -38,17 +41,20 @@ export async function logsCommand (context: Context) {
   const { items, next } = await api.get<{ items: Entry[], next: string | null }>(`/logs?${query}`)
   if (keep) keep(items)
   else for (const entry of items) show(entry, null)
-  if (next !== null && filter && items.length < Number(options.lines)) tell('only the newest part was searched; continue with an earlier --until')
+  if (next !== null && filter && items.length < Number(options.lines))
+    tell('only the newest part was searched; continue with an earlier --until')
   else if (items.length === 0 && filter) tell('no line matches')
 }
 
 /**
- * Follows the output until it is interrupted, or no master comes any more. The next master continues after the last lines
- * that this one has sent.
+ * Follows the output until it is interrupted, or no master comes any more. The next master continues after the last
+ * lines that this one has sent.
  */
 async function followLogs ({ api, tell }: Context, query: URLSearchParams, show: Show) {
   /** the id of the last message, from which the next master continues */
-  let place: string | undefined
+  let place:
+    | string
+    | undefined
   /** null: a master answers */
   let lostAt: number | null = -Infinity
   for (;;) {
@@ -74,8 +80,11 @@ async function followLogs ({ api, tell }: Context, query: URLSearchParams, show:
   }
 }
 
-/** Collects messages up to the id that they belong to. Where the stream ends in between, the next master sends them again. */
-export async function * batchesOf (stream: AsyncIterable<Message>): AsyncGenerator<{ messages: Message[], id: string }> {
+/**
+ * Collects messages up to the id that they belong to. Where the stream ends in between, the next master sends them
+ * again.
+ */
+export async function* batchesOf (stream: AsyncIterable<Message>): AsyncGenerator<{ messages: Message[], id: string }> {
   let messages: Message[] = []
   for await (const message of stream) {
     if (message.data !== undefined) messages.push(message)
@@ -86,14 +95,15 @@ export async function * batchesOf (stream: AsyncIterable<Message>): AsyncGenerat
 }
 
 export function skippedText ({ bytes, slot, stream }: { bytes: number, slot: number, stream: string }) {
-  return `${Number(bytes)} bytes of slot ${Number(slot)}, ${oneLine(String(stream))}, skipped: output is faster than the reader`
+  return `${Number(bytes)} bytes of slot ${Number(slot)}, ${
+    oneLine(String(stream))
+  }, skipped: output is faster than the reader`
 }
 
-/**
- * The lines of several apps, in the order in which they have arrived.
- * @returns they are printed here
- */
-export function printLogsOfAll (outcomes: Outcome[], { prefixed, options }: { prefixed: Prefixed, options: Options }): string {
+/** The lines of several apps, in the order in which they have arrived. Returns they are printed here. */
+export function printLogsOfAll (outcomes: Outcome[],
+  { prefixed, options }: { prefixed: Prefixed, options: Options }): string
+{
   const lineOf = createLine({ options, isTerminal: true })
   const timed = outcomes.flatMap(({ target: { name }, result }) => {
     // A line whose time is unknown stays behind those before it.
@@ -108,9 +118,13 @@ export function printLogsOfAll (outcomes: Outcome[], { prefixed, options }: { pr
   return ''
 }
 
-function createLine ({ options, isTerminal }: Pick<Context, 'options' | 'isTerminal'>): (...shown: Parameters<Show>) => string {
+function createLine (
+  { options, isTerminal }: Pick<Context, 'options' | 'isTerminal'>
+): (...shown: Parameters<Show>) => string {
   const { json, timestamps } = options
-  if (json) return ({ arrivedAt, ...entry }, seenAt) => JSON.stringify(timestamps ? { arrivedAt: arrivedAt ?? seenAt, ...entry } : entry)
+  if (json)
+    return ({ arrivedAt, ...entry }, seenAt) =>
+      JSON.stringify(timestamps ? { arrivedAt: arrivedAt ?? seenAt, ...entry } : entry)
   const isOne = options.slot !== undefined && options.stream !== undefined
   return ({ slot, stream, text, arrivedAt }, seenAt) => {
     // A file or a pipe gets the bytes as the app has written them.

@@ -10,8 +10,8 @@ import type { Terminal } from './program.ts'
 import type { AppView } from '../api/apps.ts'
 
 /**
- * Lists the apps of the host of this user, also those that do not run, or that it remembers while it does not run itself; and the
- * decks that run without a host.
+ * Lists the apps of the host of this user, also those that do not run, or that it remembers while it does not run
+ * itself; and the decks that run without a host.
  * @throws {DeckError} runtime-dir-unusable, data-dir-unusable
  */
 export async function lsCommand ({ json }: { json?: true }, { stdout, stderr, env, cwd }: Terminal) {
@@ -33,24 +33,33 @@ export async function lsCommand ({ json }: { json?: true }, { stdout, stderr, en
   ])
   rows.sort((one, other) => one.name < other.name ? -1 : one.name > other.name ? 1 : 0)
   if (json) stdout.write(`${jsonText(rows.map(({ facts, ...row }) => ({ ...deckView(row), ...facts })))}\n`)
-  else stdout.write(`${rows.length === 0 ? 'no deck of this user runs on this machine' : decksTable(rows, { now: Date.now(), hasFolders: true })}\n`)
+  else stdout.write(
+      `${
+        rows.length === 0
+          ? 'no deck of this user runs on this machine'
+          : decksTable(rows, { now: Date.now(), hasFolders: true })
+      }\n`
+    )
   if (remembered.length > 0) stderr.write(`clusterdeck: ${BRING_BACK}\n`)
 }
 
 async function rowOfDeck (deck: RunningDeck, place: Place) {
   const { name, dataDir, adminUrl, entry, cwd, configFile, version, startedAt, master, keeper } = deck
-  const facts = { entry, cwd, configFile, version, startedAt, pid: master.pid, keeperPid: keeper?.pid ?? null, state: 'running', reason: null, isInHost: false }
+  const facts = { entry, cwd, configFile, version, startedAt, pid: master.pid, keeperPid: keeper?.pid ?? null,
+    state: 'running', reason: null, isInHost: false }
   return { name, dataDir, adminUrl, answer: await readDeckStatus(dataDir, place), facts }
 }
 
 function rowOfRemembered ({ name, dataDir, state, cwd, configFile }: RememberedApp) {
-  const facts = { entry: null, cwd, configFile, version: null, startedAt: null, pid: null, keeperPid: null, state, reason: null, isInHost: true }
+  const facts = { entry: null, cwd, configFile, version: null, startedAt: null, pid: null, keeperPid: null, state,
+    reason: null, isInHost: true }
   return { name, dataDir, adminUrl: null, answer: null, state, facts }
 }
 
 async function rowOfApp (app: AppView, deck: RunningDeck | undefined, host: { url: string } | null, place: Place) {
   const { name, dataDir, entry, cwd, configFile, startedAt, state, reason } = app
-  const facts = { entry, cwd, configFile, version: deck?.version ?? null, startedAt, pid: deck?.master.pid ?? null, keeperPid: deck?.keeper?.pid ?? null, state, reason, isInHost: true }
+  const facts = { entry, cwd, configFile, version: deck?.version ?? null, startedAt, pid: deck?.master.pid ?? null,
+    keeperPid: deck?.keeper?.pid ?? null, state, reason, isInHost: true }
   const answer = isOpen(app) && dataDir !== null ? await readDeckStatus(dataDir, place) : null
   return { name, dataDir, adminUrl: host && `${host.url}${app.path}`, answer, state, reason, facts }
 }

@@ -9,8 +9,8 @@ import type { Options } from './commands.ts'
 import type { Terminal } from './program.ts'
 
 /**
- * The Model Context Protocol over stdin and stdout: passes each line on to `/mcp` of a master, and its answer back. So a new master, or a newer
- * version, needs no new start of the agent.
+ * The Model Context Protocol over stdin and stdout: passes each line on to `/mcp` of a master, and its answer back. So
+ * a new master, or a newer version, needs no new start of the agent.
  */
 type Addressee = Pick<Master, 'url' | 'token' | 'fingerprint' | 'recipient'>
 
@@ -21,10 +21,17 @@ const INTERNAL = -32603
 const PARSE_ERROR = -32700
 
 /** Runs until stdin ends. */
-export async function serveMcp ({ role = ROLES[0], host, ...options }: Options, { stdin = process.stdin, stdout, stderr, env, cwd }: Terminal) {
-  if (!ROLES.includes(role)) throw new DeckError('usage', `--role: expected one of ${ROLES.join(', ')}, received ${JSON.stringify(role)}`)
-  if (stdin.isTTY) stderr.write('clusterdeck mcp speaks the Model Context Protocol on stdin and stdout: an agent starts it. See "clusterdeck help agents"; Ctrl-C ends it.\n')
-  const sendMessage = createSender({ role, find: async () => host ? expectHost(env) : await findMaster(options, { env, cwd }) })
+export async function serveMcp ({ role = ROLES[0], host, ...options }: Options,
+  { stdin = process.stdin, stdout, stderr, env, cwd }: Terminal)
+{
+  if (!ROLES.includes(role))
+    throw new DeckError('usage', `--role: expected one of ${ROLES.join(', ')}, received ${JSON.stringify(role)}`)
+  if (stdin.isTTY)
+    stderr.write(
+      'clusterdeck mcp speaks the Model Context Protocol on stdin and stdout: an agent starts it. See "clusterdeck help agents"; Ctrl-C ends it.\n'
+    )
+  const sendMessage = createSender({ role,
+    find: async () => host ? expectHost(env) : await findMaster(options, { env, cwd }) })
   /** What is not answered yet, by the id of its request. */
   const running: Map<unknown, AbortController> = new Map()
   const works: Set<Promise<void>> = new Set()
@@ -48,7 +55,9 @@ export async function serveMcp ({ role = ROLES[0], host, ...options }: Options, 
       if (answer !== null && id !== undefined) write(answer)
     } catch (error) {
       // Nobody waits for what was cancelled.
-      if (!asked.signal.aborted && id !== undefined) write({ jsonrpc: '2.0', id, error: { code: INTERNAL, message: error instanceof DeckError ? error.message : errorText(error) } })
+      if (!asked.signal.aborted && id !== undefined)
+        write({ jsonrpc: '2.0', id,
+          error: { code: INTERNAL, message: error instanceof DeckError ? error.message : errorText(error) } })
     } finally {
       if (running.get(id) === asked) running.delete(id)
     }
@@ -60,29 +69,23 @@ export async function serveMcp ({ role = ROLES[0], host, ...options }: Options, 
 }
 
 /** A message of the agent, or what has come as one. */
-type Sent = { id?: unknown, method?: unknown, params?: { name?: unknown, _meta?: Record<string, unknown> }, jsonrpc?: unknown, detail?: unknown }
+type Sent = { id?: unknown, method?: unknown, params?: { name?: unknown, _meta?: Record<string, unknown> },
+  jsonrpc?: unknown, detail?: unknown }
 
 function createSender ({ role, find }: { role: string, find: () => Promise<Addressee> }) {
   /** found with the first message, and again once it has ended */
   let master: Addressee | null = null
 
-  /**
-   * @param body the same
-   * @returns a line; null: there is no answer
-   */
+  /** `body`: the same. Returns a line; null: there is no answer. */
   return async function sendMessage (message: Sent, body: string, signal: AbortSignal): Promise<string | null> {
     if (master?.recipient && !isAlive(master.recipient.processes[0])) master = null
     master ??= await find()
     const { url, token, fingerprint, recipient } = master
     try {
-      const response = await sendRequest(`${url}/mcp?role=${encodeURIComponent(role)}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream', 'content-type': 'application/json', 'x-clusterdeck-client': 'cli', ...headersOf(message) },
-        body,
-        signal,
-        fingerprint,
-        recipient
-      })
+      const response = await sendRequest(`${url}/mcp?role=${encodeURIComponent(role)}`, { method: 'POST',
+        headers: { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream',
+          'content-type': 'application/json', 'x-clusterdeck-client': 'cli', ...headersOf(message) }, body, signal,
+        fingerprint, recipient })
       return lineOf(await text(response), Number(response.statusCode))
     } catch (error) {
       // Another master may have followed, at another address.
@@ -96,7 +99,8 @@ function createSender ({ role, find }: { role: string, find: () => Promise<Addre
 function headersOf ({ method, params }: Sent): Record<string, string> {
   const version = params?._meta?.[VERSION]
   if (typeof version !== 'string') return {}
-  return { 'mcp-protocol-version': version, 'mcp-method': String(method), ...(typeof params?.name === 'string' && /^[ -~]*$/.test(params.name) && { 'mcp-name': params.name }) }
+  return { 'mcp-protocol-version': version, 'mcp-method': String(method),
+    ...(typeof params?.name === 'string' && /^[ -~]*$/.test(params.name) && { 'mcp-name': params.name }) }
 }
 
 /** @throws {DeckError} what the master refuses by HTTP */
@@ -104,7 +108,8 @@ function lineOf (body: string, status: number): string | null {
   if (body === '') return null
   const answer = parseLine(body)
   if (answer?.jsonrpc === '2.0') return JSON.stringify(answer)
-  throw new DeckError('no-master', String(answer?.detail ?? `the master answers, but not as clusterdeck does (HTTP ${status})`))
+  throw new DeckError('no-master',
+    String(answer?.detail ?? `the master answers, but not as clusterdeck does (HTTP ${status})`))
 }
 
 /** @returns null: it is no JSON */

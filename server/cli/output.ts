@@ -1,7 +1,8 @@
 import { heldWords } from '../held-words.ts'
 import { waitingText } from '../health.ts'
 import { oneLine } from '../system/one-line.ts'
-import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatLimits, formatNode, formatPercent, formatRate } from '../../public/format.ts'
+import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatLimits, formatNode,
+  formatPercent, formatRate } from '../../public/format.ts'
 import type { Status, Worker } from '../api/cluster.ts'
 import type { Rollout } from '../api/rollouts.ts'
 import type { Event } from '../api/events.ts'
@@ -21,39 +22,40 @@ export function jsonText (value: unknown) {
  * Makes columns as wide as their widest cell, two spaces apart; the last one is left as it is.
  * @param options `right`: columns that hold numbers
  */
-export function formatTable (head: readonly string[], rows: (string | number | null | undefined)[][], { right = [] }: { right?: number[] } = {}) {
-  const lines = [head, ...rows].map((row) => row.map((cell) => cell === null || cell === undefined || cell === '' ? '-' : oneLine(String(cell))))
+export function formatTable (head: readonly string[], rows: (string | number | null | undefined)[][],
+  { right = [] }: { right?: number[] } = {})
+{
+  const lines = [head, ...rows].map((row) =>
+    row.map((cell) => cell === null || cell === undefined || cell === '' ? '-' : oneLine(String(cell)))
+  )
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column].length)))
-  return lines.map((line) => line.map((cell, column) => {
-    if (right.includes(column)) return cell.padStart(widths[column])
-    return column === line.length - 1 ? cell : cell.padEnd(widths[column])
-  }).join('  ')).join('\n')
+  return lines.map((line) =>
+    line.map((cell, column) => {
+      if (right.includes(column)) return cell.padStart(widths[column])
+      return column === line.length - 1 ? cell : cell.padEnd(widths[column])
+    }).join('  ')
+  ).join('\n')
 }
 
 /** The columns of the workers, by heading. */
-const COLUMNS: Readonly<Record<string, Column>> = Object.freeze({
-  SLOT: [true, ({ slot }) => slot],
-  WORKER: [true, ({ id }) => id],
-  PID: [true, ({ pid }) => pid],
-  PORT: [true, ({ port }) => port],
-  STATE: [false, stateText],
-  RELEASE: [false, ({ release, drifted }) => drifted ? `${release} + changes` : release],
+const COLUMNS: Readonly<Record<string, Column>> = Object.freeze({ SLOT: [true, ({ slot }) => slot],
+  WORKER: [true, ({ id }) => id], PID: [true, ({ pid }) => pid], PORT: [true, ({ port }) => port],
+  STATE: [false, stateText], RELEASE: [false, ({ release, drifted }) => drifted ? `${release} + changes` : release],
   UPTIME: [false, ({ pid, startedAt }, now) => pid === null ? null : ageOf(startedAt, now)],
-  RESTARTS: [true, ({ restarts }) => restarts],
-  MEMORY: [true, ({ vitals }) => vitals && formatBytes(vitals.rssBytes)],
+  RESTARTS: [true, ({ restarts }) => restarts], MEMORY: [true, ({ vitals }) => vitals && formatBytes(vitals.rssBytes)],
   CPU: [true, ({ vitals }) => vitals && formatPercent(vitals.cpuPercent)],
   'REQ/S': [true, ({ vitals }) => vitals && formatRate(vitals.requestsPerSecond)],
   P99: [true, ({ vitals }) => vitals && formatLatency(vitals.latencyP99Ms)],
   CONNS: [true, ({ vitals }) => vitals && vitals.openConnections],
-  LOOP: [true, ({ vitals }) => vitals && formatPercent(percentOf(vitals.eventLoopUtilization))]
-})
+  LOOP: [true, ({ vitals }) => vitals && formatPercent(percentOf(vitals.eventLoopUtilization))] })
 const STATUS_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'RESTARTS', 'MEMORY', 'CPU']
-const WATCHED_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'MEMORY', 'CPU', 'CONNS', 'REQ/S', 'P99', 'LOOP']
+const WATCHED_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'MEMORY', 'CPU', 'CONNS',
+  'REQ/S', 'P99', 'LOOP']
 /** What only a Node program counts, and what is shown of others instead. */
 const NODE_COLUMNS = ['REQ/S', 'P99', 'LOOP']
 const OTHER_COLUMNS = ['CONNS']
 
-/** @param now ms since the epoch */
+/** `now`: ms since the epoch */
 export function statusText (status: Status, now: number) {
   return `${factsText(status, now)}\n\n${workersText(status, now, STATUS_COLUMNS)}`
 }
@@ -67,16 +69,16 @@ export function watchedText (status: Status, now: number) {
 export function statusLine ({ state, release, readyWorkers, desiredWorkers, workers, rollout }: Status) {
   const vitals = workers.flatMap((worker) => worker.vitals ?? [])
   const latencies = vitals.flatMap(({ latencyP99Ms }) => latencyP99Ms ?? [])
-  return oneLine([
-    state,
-    `release ${release?.id ?? '-'}`,
-    `${readyWorkers} of ${desiredWorkers} ready`,
-    ...countsOf(workers.map((worker) => worker.state).filter((each) => each !== 'ready')),
-    ...(areRequestsCounted(workers) ? [`${formatRate(sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond ?? 0)))} requests/s`] : []),
-    ...(latencies.length > 0 ? [`slowest p99 ${formatLatency(Math.max(...latencies))}`] : []),
-    formatBytes(sumOf(vitals.map(({ rssBytes }) => rssBytes ?? 0))),
-    ...(rollout ? [rolloutText(rollout)] : [])
-  ].join(', '))
+  return oneLine(
+    [state, `release ${release?.id ?? '-'}`, `${readyWorkers} of ${desiredWorkers} ready`,
+      ...countsOf(workers.map((worker) => worker.state).filter((each) => each !== 'ready')),
+      ...(areRequestsCounted(workers)
+        ? [`${formatRate(sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond ?? 0)))} requests/s`]
+        : []), ...(latencies.length > 0 ? [`slowest p99 ${formatLatency(Math.max(...latencies))}`] : []),
+      formatBytes(sumOf(vitals.map(({ rssBytes }) => rssBytes ?? 0))), ...(rollout ? [rolloutText(rollout)] : [])].join(
+        ', '
+      )
+  )
 }
 
 /** @returns false: they are programs of another language, and only Node programs count them */
@@ -98,26 +100,25 @@ function factsText (status: Status, now: number) {
   const { master, app, health, notices = [] } = status
   const ready = `${status.readyWorkers} of ${status.desiredWorkers} ready`
   const versions = `clusterdeck ${master.version}, node ${master.nodeVersion}`
-  const facts: [name: string, value: string][] = [
-    ...notices.map(noticeFact),
-    ...optionalFact('health', health && healthText(health)),
-    ['state', status.state],
-    ['master', `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}${master.isShared ? ' for all apps of the host' : ''}, ${versions}`],
-    ['app', app.program ?? app.entry],
-    ...app.addresses.flatMap((address) => optionalFact('', address)),
-    ['release', status.release?.id ?? '-'],
-    ...optionalFact('node', status.release?.node && formatNode(status.release.node)),
-    ['workers', status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],
-    ...textsOf(status.workers, ({ statusText }) => statusText ? [statusText] : []).map(([text, slots]) => ['says', `${text} (${slotsText(slots)})`] as [string, string]),
-    ...optionalFact('restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`),
-    ...optionalFact('standby', status.standby?.wanted > 0 && standbyText(status.standby)),
-    ['dispatch', formatDispatch(status)],
+  const facts: [name: string, value: string][] = [...notices.map(noticeFact),
+    ...optionalFact('health', health && healthText(health)), ['state', status.state], ['master',
+    `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}${
+      master.isShared ? ' for all apps of the host' : ''
+    }, ${versions}`], ['app', app.program ?? app.entry],
+    ...app.addresses.flatMap((address) => optionalFact('', address)), ['release', status.release?.id ?? '-'],
+    ...optionalFact('node', status.release?.node && formatNode(status.release.node)), ['workers',
+    status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],
+    ...textsOf(status.workers, ({ statusText }) => statusText ? [statusText] : []).map(([text, slots]) =>
+      ['says', `${text} (${slotsText(slots)})`] as [string, string]
+    ), ...optionalFact('restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`),
+    ...optionalFact('standby', status.standby?.wanted > 0 && standbyText(status.standby)), ['dispatch',
+    formatDispatch(status)],
     ...optionalFact('sockets', app.ownSockets && `each worker has its own, so only one can serve: ${app.ownSockets}`),
-    ...textsOf(status.workers, ({ socketNotes = [] }) => socketNotes).map(([text, slots]) => ['sockets', `${text} (${slotsText(slots)})`] as [string, string]),
-    ...optionalFact('limits', status.limits && formatLimits(status.limits)),
+    ...textsOf(status.workers, ({ socketNotes = [] }) => socketNotes).map(([text, slots]) =>
+      ['sockets', `${text} (${slotsText(slots)})`] as [string, string]
+    ), ...optionalFact('limits', status.limits && formatLimits(status.limits)),
     ...optionalFact('rollout', status.rollout && rolloutText(status.rollout)),
-    ...optionalFact('history', status.history?.problem && `cannot be written: ${status.history.problem}`)
-  ]
+    ...optionalFact('history', status.history?.problem && `cannot be written: ${status.history.problem}`)]
   return facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
 }
 
@@ -137,7 +138,8 @@ function optionalFact (name: string, value: string | null | false | undefined): 
 
 function stateText ({ state, finished, crashLooping, holds, keptUntil }: Worker, now: number) {
   const kept = keptUntil && `(${heldWords(holds)}, ${keptText(Date.parse(keptUntil) - now)})`
-  return [state, finished && `(${finishedText(finished)})`, crashLooping && '(crash-looping)', kept].filter(Boolean).join(' ')
+  return [state, finished && `(${finishedText(finished)})`, crashLooping && '(crash-looping)', kept].filter(Boolean)
+    .join(' ')
 }
 
 function keptText (leftMs: number) {
@@ -153,7 +155,8 @@ function standbyText ({ ready, wanted, problem, workers }: Status['standby']) {
     const facts = [`pid ${pid ?? '-'}`, state !== 'standby' && state, rssBytes !== null && formatBytes(rssBytes)]
     return `worker ${id} (${facts.filter(Boolean).join(', ')})`
   })
-  return [`${ready} of ${wanted} ready`, ...(rows.length > 0 ? [rows.join(', ')] : []), ...(problem ? [problem] : [])].join(': ')
+  return [`${ready} of ${wanted} ready`, ...(rows.length > 0 ? [rows.join(', ')] : []), ...(problem ? [problem] : [])]
+    .join(': ')
 }
 
 function noticeFact ({ id, at, count, message }: Notice): [name: string, value: string] {
@@ -164,15 +167,15 @@ function healthText ({ text, reasons }: Status['health']) {
   return [text, ...reasons.map((reason) => reason.text)].join(': ')
 }
 
-/** @param all the columns; PORT is left out where no slot has one */
+/** `all`: the columns; PORT is left out where no slot has one */
 function workersText ({ workers }: Status, now: number, all: string[]) {
   const hidden = areRequestsCounted(workers) ? OTHER_COLUMNS : NODE_COLUMNS
-  const columns = all.filter((column) => !hidden.includes(column) && (column !== 'PORT' || workers.some(({ port }) => port)))
-  return formatTable(
-    columns,
-    workers.map((worker) => columns.map((column) => COLUMNS[column][1](worker, now))),
-    { right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0]) }
+  const columns = all.filter((column) =>
+    !hidden.includes(column) && (column !== 'PORT' || workers.some(({ port }) => port))
   )
+  return formatTable(columns, workers.map((worker) => columns.map((column) => COLUMNS[column][1](worker, now))), {
+    right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0])
+  })
 }
 
 function ageOf (since: string | null, now: number) {
@@ -187,7 +190,9 @@ export function rolloutText ({ id, kind, state, progress, hook, startedAt, finis
   const waiting = waitingText({ waitingFor })
   if (waiting) return oneLine(`rollout ${id} (${kind}) ${state === 'paused' ? 'paused, and ' : ''}${waiting}`)
   if (hook && isHookRunning({ state, hook })) return oneLine(`rollout ${id} (${kind}) running ${hook.name}`)
-  const took = startedAt && finishedAt ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
+  const took = startedAt && finishedAt
+    ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}`
+    : ''
   return oneLine(`rollout ${id} (${kind}) ${state}${took}: ${progress.replaced} of ${progress.total} workers replaced`)
 }
 
@@ -195,22 +200,30 @@ export function isHookRunning ({ state, hook }: Pick<Rollout, 'state' | 'hook'>)
   return state === 'preparing' && hook?.state === 'running'
 }
 
-/** @param events newest first */
+/** `events`: newest first */
 export function eventsText (events: Event[]) {
-  return formatTable(['ID', 'TIME', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'], events.map((event) => [
-    event.id, event.at, event.type, event.slot, event.worker, event.release, whatHappened(event)
-  ]), { right: [0, 3, 4] })
+  return formatTable(['ID', 'TIME', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'],
+    events.map((
+      event
+    ) => [event.id, event.at, event.type, event.slot, event.worker, event.release, whatHappened(event)]), {
+    right: [0, 3, 4]
+  })
 }
 
-/** @param items newest first; each time is by the clock of its host */
+/** `items`: newest first; each time is by the clock of its host */
 export function fleetEventsText (items: { member: string, event: Event }[]) {
-  return formatTable(['TIME', 'MEMBER', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'], items.map(({ member, event }) => [
-    event.at, member, event.type, event.slot, event.worker, event.release, whatHappened(event)
-  ]), { right: [3, 4] })
+  return formatTable(['TIME', 'MEMBER', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'],
+    items.map((
+      { member, event }
+    ) => [event.at, member, event.type, event.slot, event.worker, event.release, whatHappened(event)]), {
+    right: [3, 4]
+  })
 }
 
 function whatHappened ({ cause, code, signal, message, actor }: Event) {
-  const facts = [cause, signal, code === null ? null : `code ${code}`, actor && `by ${actor}`].filter(Boolean).join(', ')
+  const facts = [cause, signal, code === null ? null : `code ${code}`, actor && `by ${actor}`].filter(Boolean).join(
+    ', '
+  )
   if (message && facts) return `${message} (${facts})`
   return message ?? facts
 }

@@ -11,7 +11,10 @@ const BEFORE: readonly TextOption[] = ['beforeSince', 'beforeUntil', 'beforeWork
 
 /** Prints what the workers ran, by continuous profiling. */
 export async function profileCommand ({ api, options, cwd, answer, tell }: Context) {
-  const queryOf = (names: readonly TextOption[]) => new URLSearchParams(Object.fromEntries(names.flatMap((name) => options[name] === undefined ? [] : [[name, options[name]]])))
+  const queryOf = (names: readonly TextOption[]) =>
+    new URLSearchParams(
+      Object.fromEntries(names.flatMap((name) => options[name] === undefined ? [] : [[name, options[name]]]))
+    )
   if (options.output !== undefined) {
     const file = path.resolve(cwd, options.output)
     await saveDownload(await api.download(`/profiles/file?${queryOf(WINDOW)}`), file)
@@ -26,12 +29,22 @@ export async function profileCommand ({ api, options, cwd, answer, tell }: Conte
 }
 
 function functionsText ({ isOn, slices, since, until, busyMs, idleMs, functions }: ProfileFunctions) {
-  if (slices === 0) return isOn ? 'no profile of that time is kept' : 'continuous profiling is off: clusterdeck config set diagnostics.profiling=on'
+  if (slices === 0)
+    return isOn
+      ? 'no profile of that time is kept'
+      : 'continuous profiling is off: clusterdeck config set diagnostics.profiling=on'
   const shareOf = (ms: number) => formatPercent(busyMs > 0 ? 100 * ms / busyMs : 0)
   return [
-    `${slices} ${slices === 1 ? 'profile' : 'profiles'} of 5 s, from ${since} to ${until}: busy for ${formatExactDuration(busyMs)}, idle for ${formatExactDuration(idleMs)}`,
+    `${slices} ${slices === 1 ? 'profile' : 'profiles'} of 5 s, from ${since} to ${until}: busy for ${
+      formatExactDuration(busyMs)
+    }, idle for ${formatExactDuration(idleMs)}`,
     '',
-    formatTable(['SELF', 'TOTAL', 'FUNCTION', 'WHERE'], functions.map((each) => [shareOf(each.selfMs), shareOf(each.totalMs), oneLine(each.function), oneLine(placeOf(each))]), { right: [0, 1] })
+    formatTable(['SELF', 'TOTAL', 'FUNCTION', 'WHERE'],
+      functions.map((
+        each
+      ) => [shareOf(each.selfMs), shareOf(each.totalMs), oneLine(each.function), oneLine(placeOf(each))]), {
+      right: [0, 1]
+    })
   ].join('\n')
 }
 
@@ -41,9 +54,13 @@ function placeOf ({ place, line }: ProfileFunctions['functions'][number]): strin
 }
 
 function changesText ({ before, after, functions }: ProfileChanges) {
-  for (const [name, { slices }] of Object.entries({ before, after })) if (slices === 0) return `no profile is kept of the time ${name}`
+  for (const [name, { slices }] of Object.entries({ before, after }))
+    if (slices === 0) return `no profile is kept of the time ${name}`
   if (functions.length === 0) return 'no function has changed by more than 0.1% of the time of a worker'
-  return formatTable(['BEFORE', 'AFTER', 'FUNCTION', 'WHERE'], functions.map((each) => [
-    formatPercent(each.beforePercent), formatPercent(each.afterPercent), oneLine(each.function), oneLine(each.place) || '-'
-  ]), { right: [0, 1] })
+  return formatTable(['BEFORE', 'AFTER', 'FUNCTION', 'WHERE'],
+    functions.map((
+      each
+    ) => [formatPercent(each.beforePercent), formatPercent(each.afterPercent), oneLine(each.function),
+      oneLine(each.place) || '-']
+    ), { right: [0, 1] })
 }

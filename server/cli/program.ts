@@ -7,18 +7,19 @@ import { DeckCommand } from './deck-command.ts'
 import { addHelpCommand } from './help.ts'
 import { shownStream } from './shown-stream.ts'
 import { startsApps } from './start-apps.ts'
-import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startHost, startMaster } from './start.ts'
+import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startHost,
+  startMaster } from './start.ts'
 
 /** Where a command line runs. */
 export type Terminal = {
-  stdout: NodeJS.WriteStream
-  stderr: NodeJS.WriteStream
+  stdout: NodeJS.WriteStream,
+  stderr: NodeJS.WriteStream,
   /** who can be asked */
-  stdin?: NodeJS.ReadStream
-  env: Record<string, string | undefined>
-  cwd: string
+  stdin?: NodeJS.ReadStream,
+  env: Record<string, string | undefined>,
+  cwd: string,
   /** the real path of `cwd` at the start, where a link led to it */
-  home?: string
+  home?: string,
   /** the file that was called */
   script: string
 }
@@ -26,15 +27,13 @@ export type Terminal = {
 /** These commands become a master. */
 const MASTERS = ['start', 'host']
 const USAGE_EXIT_CODE = 2
-const EXIT_CODES = '0 ok, 1 failed, 2 usage, 3 not authorised, 4 not possible now, as something else runs or has changed, 5 no master is running, 6 doctor has found a problem, 124 timed out.'
-const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with arguments after --, or after -- any command, such as python3 app.py (default: "main" or script "start" of package.json)'
+const EXIT_CODES =
+  '0 ok, 1 failed, 2 usage, 3 not authorised, 4 not possible now, as something else runs or has changed, 5 no master is running, 6 doctor has found a problem, 124 timed out.'
+const ENTRY =
+  'a file, a folder, an installed program, or npm, npx, yarn or pnpm with arguments after --, or after -- any command, such as python3 app.py (default: "main" or script "start" of package.json)'
 const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
-/**
- * Runs one command line.
- * @param argv without node and script
- * @returns the exit code
- */
+/** Runs one command line. `argv`: without node and script. Returns the exit code. */
 export async function runProgram (argv: string[], terminal: Terminal): Promise<number> {
   const outcome = { exitCode: 0 }
   const shown = { ...terminal, stdout: shownStream(terminal.stdout), stderr: shownStream(terminal.stderr) }
@@ -51,36 +50,34 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
   // A script that completes names wants them at once, and nothing of the options.
   const isScript = commandOf(argv) === 'completion' && !argv.includes('apps')
   const isWanted = (name: string) => argv.includes(name) || isScript
-  const program = new DeckCommand('clusterdeck')
-    .description(description)
-    .version(version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
-    .helpCommand(false)
-    .exitOverride()
-    .configureOutput({
+  const program = new DeckCommand('clusterdeck').description(description).version(version, '-V, --version',
+    'print the version').helpOption('-h, --help', 'print this help').helpCommand(false).exitOverride().configureOutput({
       writeOut: (text) => terminal.stdout.write(text),
       writeErr: (text) => terminal.stderr.write(text),
       outputError: (text, write) => write(inOurWords(text))
-    })
-    .addHelpText('after', `\nExit codes: ${EXIT_CODES}`)
-    .example('run an app on all CPUs', 'clusterdeck start app.js')
-    .example('see its state', 'clusterdeck status')
-    .example('deploy new code, and fail if that fails', 'clusterdeck deploy --wait --note "faster totals"')
+    }).addHelpText('after', `\nExit codes: ${EXIT_CODES}`).example('run an app on all CPUs', 'clusterdeck start app.js')
+    .example('see its state', 'clusterdeck status').example('deploy new code, and fail if that fails',
+      'clusterdeck deploy --wait --note "faster totals"')
 
-  const start = program.command('start')
-    .description('run an app as a cluster: in the foreground, or in the host of this user; arguments for the app follow --')
-    .usage('[options] [entry] [-- app arguments]')
-    .argument('[entry...]', `${ENTRY}; or apps of the host that are stopped`)
-    .option('-d, --detach', 'let the host of this user run it, which is started if there is none; return once the app is ready')
-    .option('--no-wait', 'with --detach, or apps of the host: return at once')
-    .option('--timeout <duration>', 'with --detach, or apps of the host: how long they may take to get ready (default: 5m; env: CLUSTERDECK_TIMEOUT)')
-    .option('--all', 'start all apps of the host')
-    .option('--json', 'with --detach, or apps of the host: print the result as JSON')
-    .example('four workers, with arguments for the app', 'clusterdeck start app.js --workers 4 -- --app-flag value')
-    .example('in the background: it survives this terminal', 'clusterdeck start app.js --detach')
-    .example('for development: deploy each change that you save', 'clusterdeck start app.js --workers 2 --watch')
-    .action(async (words, { detach, wait, timeout, all, json, traceStart, ...flags }) => {
-      const given = { ...(detach && { detach }), ...(!wait && { noWait: true }), ...(timeout !== undefined && { timeout }), ...(all && { all }), ...(json && { json }) }
+  const start = program.command('start').description(
+    'run an app as a cluster: in the foreground, or in the host of this user; arguments for the app follow --'
+  ).usage('[options] [entry] [-- app arguments]').argument('[entry...]',
+    `${ENTRY}; or apps of the host that are stopped`).option('-d, --detach',
+      'let the host of this user run it, which is started if there is none; return once the app is ready').option(
+      '--no-wait',
+      'with --detach, or apps of the host: return at once'
+    ).option('--timeout <duration>',
+      'with --detach, or apps of the host: how long they may take to get ready (default: 5m; env: CLUSTERDECK_TIMEOUT)')
+    .option('--all', 'start all apps of the host').option('--json',
+      'with --detach, or apps of the host: print the result as JSON').example(
+      'four workers, with arguments for the app',
+      'clusterdeck start app.js --workers 4 -- --app-flag value'
+    ).example('in the background: it survives this terminal', 'clusterdeck start app.js --detach').example(
+      'for development: deploy each change that you save',
+      'clusterdeck start app.js --workers 2 --watch'
+    ).action(async (words, { detach, wait, timeout, all, json, traceStart, ...flags }) => {
+      const given = { ...(detach && { detach }), ...(!wait && { noWait: true }),
+        ...(timeout !== undefined && { timeout }), ...(all && { all }), ...(json && { json }) }
       const isOfApps = await startsApps(argv, terminal)
       if (!isOfApps && Object.keys(given).length === 0 && words.length <= 1) {
         const { keeper, ...own } = flags
@@ -88,71 +85,79 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
         return
       }
       const { startInHost } = await import('./start-in-host.ts')
-      outcome.exitCode = await startInHost(words, { flags: { ...flags, ...(isOfApps ? appArguments(argv) : appWords(argv, words[0], flags)) }, given, isOfApps }, terminal)
+      outcome.exitCode = await startInHost(words, {
+        flags: { ...flags, ...(isOfApps ? appArguments(argv) : appWords(argv, words[0], flags)) },
+        given,
+        isOfApps
+      }, terminal)
     })
   // The other commands start faster without the schema of the options.
   if (isWanted('start')) {
     await addStartOptions(start)
-    start.option('--trace-start <file>', 'write where the time of the start goes into a file that Perfetto and chrome://tracing show')
+    start.option('--trace-start <file>',
+      'write where the time of the start goes into a file that Perfetto and chrome://tracing show')
   }
 
-  const host = program.command('host')
-    .description('run the host of this user: the apps of "clusterdeck ls" that are not stopped, with one admin page')
-    .option('-d, --detach', 'in the background; return once its page is there')
-    .example('in the foreground, as a unit of systemd does', 'clusterdeck host')
-    .example('bring back its apps in the background', 'clusterdeck host --detach')
-    .example('with the admin page on another port', 'clusterdeck host --admin-port 9800')
-    .action(async ({ detach, keeper, ...flags }) => {
-      if (!detach) {
-        outcome.exitCode = await startHost(flags, terminal)
-        return
-      }
-      const { detachHost } = await import('./start-in-host.ts')
-      await detachHost({ keeper, ...flags }, terminal)
-    })
+  const host = program.command('host').description(
+    'run the host of this user: the apps of "clusterdeck ls" that are not stopped, with one admin page'
+  ).option('-d, --detach', 'in the background; return once its page is there').example(
+    'in the foreground, as a unit of systemd does',
+    'clusterdeck host'
+  ).example('bring back its apps in the background', 'clusterdeck host --detach').example(
+    'with the admin page on another port',
+    'clusterdeck host --admin-port 9800'
+  ).action(async ({ detach, keeper, ...flags }) => {
+    if (!detach) {
+      outcome.exitCode = await startHost(flags, terminal)
+      return
+    }
+    const { detachHost } = await import('./start-in-host.ts')
+    await detachHost({ keeper, ...flags }, terminal)
+  })
   if (isWanted('host')) await addHostOptions(host)
 
-  const systemd = program.command('systemd')
-    .description('print a systemd unit file that runs an app with these options of start')
-    .usage('[options] [entry] [-- app arguments]')
-    .argument('[entry]', ENTRY)
-    .example('a unit file for this app', 'clusterdeck systemd app.js --name shop > shop.service')
-    .example('and a socket that systemd holds', 'clusterdeck systemd app.js --socket 3000 > app.units')
-    .action(async (entry, flags) => {
+  const systemd = program.command('systemd').description(
+    'print a systemd unit file that runs an app with these options of start'
+  ).usage('[options] [entry] [-- app arguments]').argument('[entry]', ENTRY).example('a unit file for this app',
+    'clusterdeck systemd app.js --name shop > shop.service').example('and a socket that systemd holds',
+      'clusterdeck systemd app.js --socket 3000 > app.units').action(async (entry, flags) => {
       const { printUnits } = await import('./systemd.ts')
       await printUnits({ ...flags, ...appWords(argv, entry, flags) }, terminal)
     })
   if (isWanted('systemd')) await addSystemdOptions(systemd)
 
-  const install = program.command('install')
-    .description('have systemd run the host with all its apps, or one app with these options of start, now and at every boot')
-    .usage('[options] [entry] [-- app arguments]')
-    .argument('[entry]', 'the main file of an app; without it and without options of an app: the host')
-    .example('the host, with what "clusterdeck start -d" has started', 'clusterdeck install')
-    .example('see what would be done for one app', 'clusterdeck install app.js --dry-run')
-    .example('one app, for yourself, or as root for the machine', 'clusterdeck install app.js --name shop')
-    .action(async (entry, flags) => {
+  const install = program.command('install').description(
+    'have systemd run the host with all its apps, or one app with these options of start, now and at every boot'
+  ).usage('[options] [entry] [-- app arguments]').argument('[entry]',
+    'the main file of an app; without it and without options of an app: the host').example(
+      'the host, with what "clusterdeck start -d" has started',
+      'clusterdeck install'
+    ).example('see what would be done for one app', 'clusterdeck install app.js --dry-run').example(
+      'one app, for yourself, or as root for the machine',
+      'clusterdeck install app.js --name shop'
+    ).action(async (entry, flags) => {
       const { installCommand } = await import('./install.ts')
       await installCommand({ ...flags, ...appWords(argv, entry, flags) }, terminal)
     })
   if (isWanted('install')) await addInstallOptions(install)
 
-  addUninstallOptions(program.command('uninstall')
-    .description('undo install; the data folder stays')
-    .usage('[options] [entry]')
-    .argument('[entry]', 'the main file of an app; without it and without a name: the host')
-    .example('stop the host, and remove its unit', 'clusterdeck uninstall')
-    .example('see what would be done', 'clusterdeck uninstall --name shop --dry-run')
-    .example('stop an app, and remove its units', 'clusterdeck uninstall --name shop')
-    .action(async (entry, flags) => {
-      const { uninstallCommand } = await import('./install.ts')
-      await uninstallCommand({ ...flags, entry }, terminal)
-    }))
+  addUninstallOptions(
+    program.command('uninstall').description('undo install; the data folder stays').usage('[options] [entry]').argument(
+      '[entry]',
+      'the main file of an app; without it and without a name: the host'
+    ).example('stop the host, and remove its unit', 'clusterdeck uninstall').example('see what would be done',
+      'clusterdeck uninstall --name shop --dry-run').example('stop an app, and remove its units',
+        'clusterdeck uninstall --name shop').action(async (entry, flags) => {
+        const { uninstallCommand } = await import('./install.ts')
+        await uninstallCommand({ ...flags, entry }, terminal)
+      })
+  )
 
   // A master starts faster without the other commands.
   if (!MASTERS.includes(String(commandOf(argv)))) {
-    const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand }, { addTopCommand }] =
-      await Promise.all([import('./apps-commands.ts'), import('./client-commands.ts'), import('./completion.ts'), import('./import.ts'), import('./top-command.ts')])
+    const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand },
+      { addTopCommand }] = await Promise.all([import('./apps-commands.ts'), import('./client-commands.ts'),
+        import('./completion.ts'), import('./import.ts'), import('./top-command.ts')])
     addAppsCommands(program, terminal, outcome)
     addImportCommand(program, terminal)
     addClientCommands(program, terminal, outcome, appArguments(argv).args ?? [])
@@ -191,9 +196,12 @@ function reportError (cause: unknown, { stderr }: Terminal): number {
   return 1
 }
 
-/** @param text what commander says: `error: unknown option '--wrokers'\n(Did you mean --workers?)` */
+/** `text`: what commander says: `error: unknown option '--wrokers'\n(Did you mean --workers?)` */
 function inOurWords (text: string) {
-  const line = text.trim().replace(/^error: /, '').replace(/\n\(Did you mean (.*)\?\)$/s, ' (did you mean $1?)').replace(/'/g, '"')
-  const hint = /^too many arguments for "(start|systemd|install)"/.test(line) ? ' Arguments for the app go after --.' : ''
+  const line = text.trim().replace(/^error: /, '').replace(/\n\(Did you mean (.*)\?\)$/s, ' (did you mean $1?)')
+    .replace(/'/g, '"')
+  const hint = /^too many arguments for "(start|systemd|install)"/.test(line)
+    ? ' Arguments for the app go after --.'
+    : ''
   return `clusterdeck: ${line}${hint}\n`
 }

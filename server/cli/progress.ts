@@ -11,7 +11,8 @@ const STEP_TEXTS: Readonly<Partial<Record<Step['state'], (step: Step) => string>
   soaking: ({ newWorker }) => `worker ${newWorker} is ready and is watched for a while`,
   ready: ({ newWorker }) => `worker ${newWorker} is ready`,
   draining: ({ newWorker, oldWorker }) => `worker ${newWorker} has taken over, worker ${oldWorker} is draining`,
-  done: ({ newWorker, oldWorker }) => oldWorker === null ? `worker ${newWorker} runs` : `worker ${oldWorker} replaced by worker ${newWorker}`,
+  done: ({ newWorker, oldWorker }) =>
+    oldWorker === null ? `worker ${newWorker} runs` : `worker ${oldWorker} replaced by worker ${newWorker}`,
   failed: ({ newWorker }) => `worker ${newWorker} failed`,
   reverting: ({ newWorker, from }) => `worker ${newWorker} is starting on ${from} again`,
   reverted: ({ from }) => `back on ${from}`
@@ -56,6 +57,8 @@ function stateText (rollout: Rollout) {
 
 function stepText (step: Step) {
   const { slot, state, startedAt, finishedAt } = step
-  const took = startedAt && finishedAt ? ` (${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))})` : ''
+  const took = startedAt && finishedAt
+    ? ` (${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))})`
+    : ''
   return oneLine(`slot ${slot}: ${(STEP_TEXTS[state] ?? (() => state))(step)}${took}`)
 }

@@ -8,10 +8,11 @@ const TELL_EVERY_MS = 5000
 const MAX_NAMED = 10
 
 /**
- * Sends a folder to the fleet, unless it is there already.
- * @returns the digest, with which the folder can be deployed
+ * Sends a folder to the fleet, unless it is there already. Returns the digest, with which the folder can be deployed.
  */
-export async function pushFolder (folder: string, { api, cwd, tell, options }: Pick<Context, 'api' | 'cwd' | 'tell' | 'options'>): Promise<string> {
+export async function pushFolder (folder: string,
+  { api, cwd, tell, options }: Pick<Context, 'api' | 'cwd' | 'tell' | 'options'>): Promise<string>
+{
   // Asked first, so that a missing permission is told before anything is packed.
   const { items } = await api.get<{ items: { digest: string }[] }>('/fleet/releases')
   tell(`packing ${folder}`)
@@ -33,13 +34,17 @@ function leftOutText (leftOut: LeftOut[]) {
   const rest = leftOut.length - named.length
   const all = [...named, ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ')
   const askable = leftOut.filter(({ canBeAskedFor }) => canBeAskedFor).slice(0, MAX_NAMED).map(({ name }) => name)
-  return askable.length === 0 ? all : `${all}; --push-also ${askable.join(',')} sends what is in .gitignore or has variables`
+  return askable.length === 0
+    ? all
+    : `${all}; --push-also ${askable.join(',')} sends what is in .gitignore or has variables`
 }
 
 async function sendArchive ({ digest, bytes, read }: Archive, { api, tell }: Pick<Context, 'api' | 'tell'>) {
   const startedAt = performance.now()
   let sentBytes = 0
-  const body = read((count) => { sentBytes += count })
+  const body = read((count) => {
+    sentBytes += count
+  })
   const telling = setInterval(() => tell(`sent ${formatBytes(sentBytes)} of ${formatBytes(bytes)}`), TELL_EVERY_MS)
   try {
     await api.upload(`/fleet/releases?digest=${digest}`, body, { type: 'application/gzip', bytes })

@@ -13,7 +13,10 @@ export const ANSWER_WITHIN_MS = 4000
  * close it: in both cases a request would wait.
  * @throws {DeckError} no-master, timed-out
  */
-export async function checkAnswers ({ url, fingerprint, recipient, dataDir }: Pick<Master, 'url' | 'fingerprint' | 'recipient' | 'dataDir'>, { env, withinMs = ANSWER_WITHIN_MS }: { env: Record<string, string | undefined>, withinMs?: number }) {
+export async function checkAnswers (
+  { url, fingerprint, recipient, dataDir }: Pick<Master, 'url' | 'fingerprint' | 'recipient' | 'dataDir'>,
+  { env, withinMs = ANSWER_WITHIN_MS }: { env: Record<string, string | undefined>, withinMs?: number }
+) {
   const signal = AbortSignal.timeout(withinMs)
   try {
     // This request carries no secret.
@@ -25,7 +28,9 @@ export async function checkAnswers ({ url, fingerprint, recipient, dataDir }: Pi
   }
 }
 
-function noAnswerError ({ url, pid, dataDir }: { url: string, pid: number | null, dataDir: string }, env: Record<string, string | undefined>, withinMs: number) {
+function noAnswerError ({ url, pid, dataDir }: { url: string, pid: number | null, dataDir: string },
+  env: Record<string, string | undefined>, withinMs: number)
+{
   const keeper = keeperOf(dataDir, env)
   const within = formatExactDuration(withinMs)
   if (pid === null) return new DeckError('timed-out', `nobody answers at ${url} within ${within}`)
@@ -33,9 +38,12 @@ function noAnswerError ({ url, pid, dataDir }: { url: string, pid: number | null
     const end = keeper === null
       ? `end it with kill -KILL ${pid}`
       : `its keeper (pid ${keeper}) replaces a master that hangs (keeper.hungAfterMs); two SIGTERM to the keeper end everything`
-    return new DeckError('timed-out', `the master (pid ${pid}) does not answer at ${url} within ${within}: it hangs, is suspended or is starting; ${end}`)
+    return new DeckError('timed-out',
+      `the master (pid ${pid}) does not answer at ${url} within ${within}: it hangs, is suspended or is starting; ${end}`)
   }
-  const next = keeper === null ? 'nobody starts the next one' : `its keeper (pid ${keeper}) tries to start the next one; its stderr says why that fails`
+  const next = keeper === null
+    ? 'nobody starts the next one'
+    : `its keeper (pid ${keeper}) tries to start the next one; its stderr says why that fails`
   return new DeckError('no-master', `the master (pid ${pid}) of ${dataDir} has ended; ${next}`)
 }
 

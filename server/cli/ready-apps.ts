@@ -28,20 +28,24 @@ export function isOver ({ state }: Pick<Followed, 'state'>): boolean {
 }
 
 /**
- * Follows apps of the host until each is ready, or it is clear that it will not be, or the time is up. They go on in any case.
- * @param apps are changed
+ * Follows apps of the host until each is ready, or it is clear that it will not be, or the time is up. They go on in
+ * any case. `apps`: are changed.
  */
-export async function followApps (apps: readonly Followed[], { host, signal, tell, howHostEnded = () => null, toTheEnd = false, explainAfterMs = EXPLAIN_AFTER_MS }: {
-  host: Pick<ApiClient, 'get'>
-  /** the time is up */
-  signal?: AbortSignal
-  tell: (app: Followed, text: string) => void
-  /** null: it runs */
-  howHostEnded?: () => Pick<Followed, 'state' | 'reason'> | null
-  /** also those that are ready, until they have ended */
-  toTheEnd?: boolean
-  explainAfterMs?: number
-}) {
+export async function followApps (apps: readonly Followed[],
+  { host, signal, tell, howHostEnded = () => null, toTheEnd = false, explainAfterMs = EXPLAIN_AFTER_MS }: {
+    host: Pick<ApiClient, 'get'>,
+    /** the time is up */
+    signal?: AbortSignal,
+    tell: (app: Followed, text: string) => void,
+    /** null: it runs */
+    howHostEnded?: () =>
+      | Pick<Followed, 'state' | 'reason'>
+      | null,
+    /** also those that are ready, until they have ended */
+    toTheEnd?: boolean,
+    explainAfterMs?: number
+  })
+{
   const isSettled = (app: Followed) => isOver(app) || (!toTheEnd && app.state === 'ready')
   let explainAt = performance.now() + explainAfterMs
   const told: Map<string, string> = new Map()
@@ -50,9 +54,17 @@ export async function followApps (apps: readonly Followed[], { host, signal, tel
     if (apps.every(isSettled) || signal?.aborted) break
     if (performance.now() >= explainAt) {
       explainAt += explainAfterMs
-      for (const app of apps) if (app.state === 'waiting') tellOnce(app, `still waits for ${needsOf(app, apps).filter(({ state }) => state !== 'ready').map((need) => `${need.name} (${howItIs(need)})`).join(', ')}`)
+      for (const app of apps)
+        if (app.state === 'waiting')
+          tellOnce(app, `still waits for ${
+            needsOf(app, apps).filter(({ state }) => state !== 'ready').map((need) =>
+              `${need.name} (${howItIs(need)})`
+            ).join(', ')
+          }`)
     }
-    await wait(apps.some(({ state }) => state === 'starting') ? POLL_MS : LOOK_EVERY_MS, undefined, { signal }).catch(() => {})
+    await wait(apps.some(({ state }) => state === 'starting') ? POLL_MS : LOOK_EVERY_MS, undefined, { signal }).catch(
+      () => {}
+    )
   }
   for (const app of apps) if (!isSettled(app)) leaveOut(app, apps, { tell: tellOnce })
 
@@ -64,11 +76,14 @@ export async function followApps (apps: readonly Followed[], { host, signal, tel
 
 type Tell = (app: Followed, text: string) => void
 
-/** @param apps that are looked at */
-async function lookAtApps (apps: readonly Followed[], all: readonly Followed[], { host, tell, howHostEnded }: { host: Pick<ApiClient, 'get'>, tell: Tell, howHostEnded: () => Pick<Followed, 'state' | 'reason'> | null }) {
+/** `apps`: that are looked at */
+async function lookAtApps (apps: readonly Followed[], all: readonly Followed[],
+  { host, tell, howHostEnded }: { host: Pick<ApiClient, 'get'>, tell: Tell,
+    howHostEnded: () => Pick<Followed, 'state' | 'reason'> | null })
+{
   const views = await answerOf<{ items: AppView[] }>(host, '/apps')
   const end = views === null ? howHostEnded() : null
-  if (end) for (const app of apps) endWith(app, end.state, end.reason, { tell })
+  if (end) { for (const app of apps) endWith(app, end.state, end.reason, { tell }) }
   if (views === null) return
   const byName = new Map(views.items.map((view) => [view.name, view]))
   await Promise.all(apps.map((app) => lookAt(app, byName, { host, tell })))
@@ -76,14 +91,17 @@ async function lookAtApps (apps: readonly Followed[], all: readonly Followed[], 
   for (const app of apps) if (app.state === 'waiting') waitOrGiveUp(app, all, { tell })
 }
 
-/** @param views by name */
-async function lookAt (app: Followed, views: Map<string, AppView>, { host, tell }: { host: Pick<ApiClient, 'get'>, tell: Tell }) {
+/** `views`: by name */
+async function lookAt (app: Followed, views: Map<string, AppView>,
+  { host, tell }: { host: Pick<ApiClient, 'get'>, tell: Tell })
+{
   if (isOver(app)) return
   const view = views.get(app.name)
   if (view === undefined || view.state === 'stopped') return endWith(app, 'stopped', view?.reason ?? null, { tell })
   if (view.isRetried) return
   // The host lets it fail where one that it waits for does not get ready.
-  const hasWaited = app.state !== 'ready' && app.dependsOn.some((name) => ['failed', 'stopped'].includes(String(views.get(name)?.state)))
+  const hasWaited = app.state !== 'ready' &&
+    app.dependsOn.some((name) => ['failed', 'stopped'].includes(String(views.get(name)?.state)))
   if (view.state === 'failed' && !hasWaited) return endWith(app, 'failed', view.reason, { tell })
   if (app.state === 'ready') return
   app.state = view.state === 'waiting' || view.state === 'failed' ? 'waiting' : 'starting'
@@ -138,7 +156,7 @@ export async function lastLines (host: Pick<ApiClient, 'get'>, name: string): Pr
 }
 
 /** @returns null: it cannot say that at the moment */
-async function answerOf <Answer>(host: Pick<ApiClient, 'get'>, path: string): Promise<Answer | null> {
+async function answerOf<Answer> (host: Pick<ApiClient, 'get'>, path: string): Promise<Answer | null> {
   try {
     return await host.get(path)
   } catch (error) {

@@ -10,7 +10,8 @@ const PAGE_LIMIT = 100
 
 /** Prints the releases that are kept, or one of them with its changes since the one before. */
 export async function releasesCommand ({ api, answer }: Context, id?: string) {
-  if (id !== undefined && !RELEASE_ID.test(id)) throw new DeckError('usage', `releases: expected an id such as r12, received ${JSON.stringify(id)}`)
+  if (id !== undefined && !RELEASE_ID.test(id))
+    throw new DeckError('usage', `releases: expected an id such as r12, received ${JSON.stringify(id)}`)
   if (id !== undefined) {
     const release = await api.get<KeptRelease>(`/releases/${id}`)
     return answer(release, () => releaseText(release))
@@ -19,38 +20,32 @@ export async function releasesCommand ({ api, answer }: Context, id?: string) {
   answer(page, () => releasesText(page.items))
 }
 
-/** @param items newest first */
+/** `items`: newest first */
 function releasesText (items: KeptRelease[]) {
-  return formatTable(['RELEASE', 'OUTCOME', 'IN USE', 'CREATED', 'BY', 'VERSION', 'COMMIT', 'MODE', 'NOTE'], items.map((release) => [
-    release.id,
-    release.setback?.outcome === 'rolled-back' ? 'rolled-back' : release.outcome,
-    release.inUse ? 'yes' : null,
-    release.createdAt,
-    release.createdBy,
-    release.package?.version,
-    commitOf(release),
-    release.mode,
-    release.note
-  ]))
+  return formatTable(['RELEASE', 'OUTCOME', 'IN USE', 'CREATED', 'BY', 'VERSION', 'COMMIT', 'MODE', 'NOTE'],
+    items.map((
+      release
+    ) => [release.id, release.setback?.outcome === 'rolled-back' ? 'rolled-back' : release.outcome,
+      release.inUse ? 'yes' : null, release.createdAt, release.createdBy, release.package?.version, commitOf(release),
+      release.mode, release.note]
+    ))
 }
 
 function releaseText (release: KeptRelease) {
-  const { id, inUse, mode, path, entry, cwd, source, createdAt, createdBy, note, package: about, lockFile, environment, changed } = release
-  const facts: [name: string, value: string | undefined][] = [
-    ['release', `${id}${inUse ? ' (in use)' : ''}`],
-    ['outcome', outcomeText(release)],
-    ['since then', setbackText(release)],
-    ['created', `${createdAt} by ${createdBy}${note ? `: ${note}` : ''}`],
-    ['mode', source ? `${mode} of ${source}` : mode],
-    ['path', path],
-    ['entry', entry],
-    ['cwd', cwd],
-    ['package', about ? [about.name, about.version].filter(Boolean).join(' ') : '-'],
-    ['commit', commitOf(release, 40) ?? '-'],
-    ['lock file', lockFile ?? '-'],
-    ['variables', environment?.names.join(', ') || '-'],
-    ['changed', changed ? `since ${changed.from}: ${changesOf(changed).join(', ') || 'no known change'}` : '-']
-  ]
+  const { id, inUse, mode, path, entry, cwd, source, createdAt, createdBy, note, package: about, lockFile, environment,
+    changed } = release
+  const facts: [name: string, value: string | undefined][] = [['release', `${id}${inUse ? ' (in use)' : ''}`], [
+    'outcome',
+    outcomeText(release)
+  ], ['since then', setbackText(release)], ['created', `${createdAt} by ${createdBy}${note ? `: ${note}` : ''}`], [
+    'mode',
+    source ? `${mode} of ${source}` : mode
+  ], ['path', path], ['entry', entry], ['cwd', cwd], ['package',
+    about ? [about.name, about.version].filter(Boolean).join(' ') : '-'], ['commit', commitOf(release, 40) ?? '-'], [
+    'lock file',
+    lockFile ?? '-'
+  ], ['variables', environment?.names.join(', ') || '-'], ['changed',
+    changed ? `since ${changed.from}: ${changesOf(changed).join(', ') || 'no known change'}` : '-']]
   return facts.map(([name, value]) => `${name.padEnd(11)}${oneLine(String(value))}`).join('\n')
 }
 
@@ -60,12 +55,15 @@ function outcomeText ({ outcome, deployedAt, rollout }: KeptRelease) {
 
 function setbackText ({ setback }: KeptRelease) {
   if (!setback) return '-'
-  return `${setback.outcome} by ${setback.actor} at ${setback.at}, rollout ${setback.rollout}${setback.reason ? `: ${setback.reason}` : ''}`
+  return `${setback.outcome} by ${setback.actor} at ${setback.at}, rollout ${setback.rollout}${
+    setback.reason ? `: ${setback.reason}` : ''
+  }`
 }
 
 function commitOf ({ git }: KeptRelease, length: number = 10) {
   if (!git?.commit) return null
-  return [git.commit.slice(0, length), git.branch && length > 10 ? `on ${git.branch}` : null, git.isDirty ? '(changed)' : null].filter(Boolean).join(' ')
+  return [git.commit.slice(0, length), git.branch && length > 10 ? `on ${git.branch}` : null,
+    git.isDirty ? '(changed)' : null].filter(Boolean).join(' ')
 }
 
 function changesOf (changed: NonNullable<KeptRelease['changed']>): string[] {

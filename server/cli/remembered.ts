@@ -6,7 +6,8 @@ import { readJson } from '../system/json-file.ts'
 import { findHost } from './host.ts'
 
 /** `stopped`: by somebody, so a host does not bring it back */
-export type RememberedApp = { name: string, dataDir: string, cwd: string | null, configFile: string | null, state: 'not running' | 'stopped' }
+export type RememberedApp = { name: string, dataDir: string, cwd: string | null, configFile: string | null,
+  state: 'not running' | 'stopped' }
 
 /**
  * The apps that the host of this user remembers while it does not run.
@@ -18,8 +19,7 @@ export function rememberedApps (env: Record<string, string | undefined>): Rememb
 }
 
 /**
- * The apps on the list that the host of this user keeps, whether it runs or not.
- * @returns by name
+ * The apps on the list that the host of this user keeps, whether it runs or not. Returns by name.
  * @throws {DeckError} data-dir-unusable
  */
 export function listedApps (env: Record<string, string | undefined>): RememberedApp[] {
@@ -33,7 +33,8 @@ function toRemembered (entry: unknown): RememberedApp[] {
   if (!isObject(entry)) return []
   const { name, dataDir, order, isStopped } = entry
   if (typeof name !== 'string' || typeof dataDir !== 'string' || !isObject(order)) return []
-  return [{ name, dataDir, cwd: textOrNull(order.cwd), configFile: textOrNull(order.config), state: isStopped === true ? 'stopped' : 'not running' }]
+  return [{ name, dataDir, cwd: textOrNull(order.cwd), configFile: textOrNull(order.config),
+    state: isStopped === true ? 'stopped' : 'not running' }]
 }
 
 function textOrNull (value: unknown) {
@@ -41,9 +42,12 @@ function textOrNull (value: unknown) {
 }
 
 export function withoutHost ({ name, state }: Pick<RememberedApp, 'name' | 'state'>) {
-  const text = state === 'stopped' ? 'is stopped, and the host of this user does not run' : 'does not run, nor does the host of this user'
+  const text = state === 'stopped'
+    ? 'is stopped, and the host of this user does not run'
+    : 'does not run, nor does the host of this user'
   return new DeckError('no-master', `${name} ${text} (clusterdeck start ${name})`)
 }
 
 /** How what is remembered comes back. */
-export const BRING_BACK = 'no host of this user runs: "clusterdeck host --detach" starts it, with the apps that are not stopped'
+export const BRING_BACK =
+  'no host of this user runs: "clusterdeck host --detach" starts it, with the apps that are not stopped'

@@ -45,18 +45,13 @@ export function steerCommand (action: Steering) {
   }
 }
 
-/**
- * Names only what the flags say; the rest is as configured.
- * @returns for the API, which checks the values
- */
-function strategyFrom ({ surge, minReady, canary, canaryTime, onFailure }: Options): Record<string, unknown> | undefined {
+/** Names only what the flags say; the rest is as configured. Returns for the API, which checks the values. */
+function strategyFrom (
+  { surge, minReady, canary, canaryTime, onFailure }: Options
+): Record<string, unknown> | undefined {
   const trial = { workers: countFrom(canary), durationMs: optionalDuration('--canary-time', canaryTime) }
-  const strategy = {
-    surge: countFrom(surge),
-    minReadyMs: optionalDuration('--min-ready', minReady),
-    canary: trial.workers === undefined && trial.durationMs === undefined ? undefined : trial,
-    onFailure
-  }
+  const strategy = { surge: countFrom(surge), minReadyMs: optionalDuration('--min-ready', minReady),
+    canary: trial.workers === undefined && trial.durationMs === undefined ? undefined : trial, onFailure }
   return Object.values(strategy).every((value) => value === undefined) ? undefined : strategy
 }
 
@@ -65,7 +60,7 @@ export function countFrom (text: string | undefined): number | string | undefine
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : text
 }
 
-/** @param good states that are a success */
+/** `good`: states that are a success */
 async function reportOn (rollout: Rollout, context: Context, good: string[] = ['succeeded']) {
   const { options, answer, tell } = context
   if (!options.wait) return answer(rollout, () => rolloutText(rollout))
@@ -78,7 +73,8 @@ async function reportOn (rollout: Rollout, context: Context, good: string[] = ['
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; ${ways}`)
   }
   if (!good.includes(ended.state)) {
-    throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
+    throw new DeckError('rollout-failed',
+      `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   }
   if (!options.json) answer(ended, () => rolloutText(ended))
 }

@@ -6,12 +6,15 @@ import type { Context } from './commands.ts'
 
 const FILTERS = ['since', 'release', 'compare'] as const
 /** By which the table can be sorted, the highest first. */
-const SORTS: Readonly<Record<string, (row: RouteRow) => number>> = Object.freeze({ requests: ({ requests }) => requests, errors: ({ errors }) => errors, p50: ({ p50Ms }) => p50Ms, p99: ({ p99Ms }) => p99Ms })
+const SORTS: Readonly<Record<string, (row: RouteRow) => number>> = Object.freeze({ requests: ({ requests }) => requests,
+  errors: ({ errors }) => errors, p50: ({ p50Ms }) => p50Ms, p99: ({ p99Ms }) => p99Ms })
 
 /** Prints which routes are slow, or fail. */
 export async function routesCommand ({ api, options, answer }: Context) {
   const { sort } = options
-  if (sort !== undefined && !Object.hasOwn(SORTS, sort)) throw new DeckError('usage', `--sort: expected one of ${Object.keys(SORTS).join(', ')}, received ${JSON.stringify(sort)}`)
+  if (sort !== undefined && !Object.hasOwn(SORTS, sort))
+    throw new DeckError('usage',
+      `--sort: expected one of ${Object.keys(SORTS).join(', ')}, received ${JSON.stringify(sort)}`)
   const query = new URLSearchParams()
   for (const name of FILTERS) if (options[name] !== undefined) query.set(name, options[name])
   const list = await api.get<RouteList>(`/routes?${query}`)
@@ -21,11 +24,14 @@ export async function routesCommand ({ api, options, answer }: Context) {
 }
 
 function routesText ({ items, compare }: RouteList) {
-  const head = ['REQUESTS', 'ERRORS', 'ERROR RATE', 'P50', 'P99', ...(compare === null ? [] : [`P99 OF ${compare}`, `ERROR RATE OF ${compare}`]), 'ROUTE']
-  return formatTable(head, items.map(({ route, before, ...row }) => [
-    row.requests, row.errors, rateOf(row), formatLatency(row.p50Ms), formatLatency(row.p99Ms),
-    ...(compare === null ? [] : [before && formatLatency(before.p99Ms), before && rateOf(before)]), route
-  ]), { right: head.map((_, column) => column).slice(0, -1) })
+  const head = ['REQUESTS', 'ERRORS', 'ERROR RATE', 'P50', 'P99',
+    ...(compare === null ? [] : [`P99 OF ${compare}`, `ERROR RATE OF ${compare}`]), 'ROUTE']
+  return formatTable(head,
+    items.map((
+      { route, before, ...row }
+    ) => [row.requests, row.errors, rateOf(row), formatLatency(row.p50Ms), formatLatency(row.p99Ms),
+      ...(compare === null ? [] : [before && formatLatency(before.p99Ms), before && rateOf(before)]), route]
+    ), { right: head.map((_, column) => column).slice(0, -1) })
 }
 
 function rateOf ({ requests, errors }: { requests: number, errors: number }) {

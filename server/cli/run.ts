@@ -13,8 +13,8 @@ const RECONNECT_EVERY_MS = 250
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
 
 /**
- * Runs a command beside the workers of an app, and prints what it writes.
- * @returns its exit code; of one that was ended by a signal 128 and the signal's number, as shells have it
+ * Runs a command beside the workers of an app, and prints what it writes. Returns its exit code; of one that was ended
+ * by a signal 128 and the signal's number, as shells have it.
  */
 export async function runCommand (context: Context, command: string[]): Promise<number> {
   if (command.length === 0) throw new DeckError('usage', 'run: expected a command after --, received none')
@@ -25,10 +25,7 @@ export async function runCommand (context: Context, command: string[]): Promise<
   return 0
 }
 
-/**
- * @param run that has begun
- * @returns as of runCommand()
- */
+/** `run`: that has begun. Returns as of runCommand(). */
 export async function followRun (context: Context, run: Run): Promise<number> {
   const { options, answer, tell } = context
   const ended = await watchRun(context, run)
@@ -38,16 +35,16 @@ export async function followRun (context: Context, run: Run): Promise<number> {
 }
 
 /**
- * Prints what a run writes. Ctrl-C ends it: at once where that comes twice.
- * @param run that has begun
- * @returns once it has ended
+ * Prints what a run writes. Ctrl-C ends it: at once where that comes twice. `run`: that has begun. Returns once it has
+ * ended.
  */
 export async function watchRun (context: Context, { id }: Pick<Run, 'id'>): Promise<Run> {
   const { master, findAgain, timeoutMs } = context
   let isAsked = false
   const onSignal = () => {
     // The timeout of this command may be over by now.
-    createApiClient(master, { timeoutMs, findAgain }).post(`/jobs/runs/${id}/end`, isAsked ? { isForced: true } : {}).catch(() => {})
+    createApiClient(master, { timeoutMs, findAgain }).post(`/jobs/runs/${id}/end`, isAsked ? { isForced: true } : {})
+      .catch(() => {})
     isAsked = true
   }
   for (const signal of SIGNALS) process.on(signal, onSignal)
@@ -59,12 +56,16 @@ export async function watchRun (context: Context, { id }: Pick<Run, 'id'>): Prom
 }
 
 async function untilEnd (context: Context, id: number): Promise<Run> {
-  let place: string | undefined
+  let place:
+    | string
+    | undefined
   /** null: a master answers */
   let lostAt: number | null = null
   for (;;) {
     try {
-      for await (const { event, data, id: next } of context.api.stream(`/jobs/runs/${id}/stream`, { lastEventId: place })) {
+      for await (const { event, data, id: next } of context.api.stream(`/jobs/runs/${id}/stream`, {
+        lastEventId: place
+      })) {
         lostAt = null
         place = next ?? place
         if (event === 'end') return data as Run

@@ -25,7 +25,9 @@ const COLOURS = ['red', 'yellow', 'green', 'cyan']
 const IN_ASCII: Readonly<Record<string, string>> = Object.freeze({ '…': '.', '–': '-' })
 const BLANK: Line = Object.freeze({ cells: [], styles: [], key: '', isPlain: true })
 
-export function createScreen ({ stdout: given, env }: { stdout: NodeJS.WriteStream, env: Record<string, string | undefined> }) {
+export function createScreen (
+  { stdout: given, env }: { stdout: NodeJS.WriteStream, env: Record<string, string | undefined> }
+) {
   const stdout = drawnStream(given)
   const hasColours = !env.NO_COLOR
   const isAscii = !takesUnicode(env)
@@ -96,9 +98,8 @@ function inAscii (cell: string) {
 }
 
 /**
- * Lets the terminal move the lines that are there already.
- * @param lines is changed likewise
- * @param keys of what is to be there
+ * Lets the terminal move the lines that are there already. `lines`: is changed likewise; `keys`: of what is to be
+ * there.
  */
 function scrollUp (lines: Line[], keys: string[], { top, bottom }: Region): string {
   const height = bottom - top + 1
@@ -153,7 +154,7 @@ function partOf ({ cells, styles }: Line, from: number, to: number): string {
   return style === '' ? text : text + RESET
 }
 
-/** @param x from 0 */
+/** `x`: from 0 */
 function moveTo (y: number, x: number) {
   return `\u001b[${y + 1};${x + 1}H`
 }

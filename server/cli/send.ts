@@ -18,11 +18,13 @@ function parsedData (text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new DeckError('usage', `send: expected JSON, received ${whereWrong(text, errorText(error))}`, { cause: error })
+    throw new DeckError('usage', `send: expected JSON, received ${whereWrong(text, errorText(error))}`, {
+      cause: error
+    })
   }
 }
 
-/** @param reason from V8; where it has no position, it quotes the place */
+/** `reason`: from V8; where it has no position, it quotes the place */
 function whereWrong (text: string, reason: string) {
   const at = Number(/ at position (\d+)/.exec(reason)?.[1] ?? text.length)
   if (at < text.length) return `${JSON.stringify(text.slice(at, at + SHOWN_CHARS))} at position ${at}: ${reason}`

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync,
+  symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -43,7 +44,8 @@ export async function setupGitPush (context: Context, wanted?: string) {
   writeHook(path.join(folder, 'hooks'), { branch, dataDir })
   if (realOf(place) !== realpathSync(folder)) pointTo(place, realpathSync(folder))
   const remotes = { here: folder, ssh: `${userName()}@${hostname()}:${folder}` }
-  answer({ folder, branch, remotes }, () => `in your clone, on this machine or on another one:
+  answer({ folder, branch, remotes }, () =>
+    `in your clone, on this machine or on another one:
   git remote add production ${shownWords([remotes.here])}
   git remote add production ${shownWords([remotes.ssh])}
 then each of these is a deploy:
@@ -51,12 +53,16 @@ then each of these is a deploy:
 }
 
 function checkBranch (branch: string) {
-  if (!BRANCH.test(branch)) throw new DeckError('usage', `--branch: expected the name of a branch such as main, received ${JSON.stringify(branch.slice(0, 200))}`)
+  if (!BRANCH.test(branch))
+    throw new DeckError('usage',
+      `--branch: expected the name of a branch such as main, received ${JSON.stringify(branch.slice(0, 200))}`)
 }
 
 function checkOwner (dataDir: string) {
   const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid
-  if (owner !== userId()) throw new DeckError('usage', `setup-git-push: expected to be the user of the app (uid ${owner}), received uid ${userId()}`)
+  if (owner !== userId())
+    throw new DeckError('usage',
+      `setup-git-push: expected to be the user of the app (uid ${owner}), received uid ${userId()}`)
 }
 
 /** @throws {DeckError} usage: something else is there */
@@ -66,8 +72,11 @@ function checkFree (folder: string) {
     makeFolders(folder, 0o700)
     return
   }
-  const isOurs = found.isDirectory() && (readdirSync(folder).length === 0 || (existsSync(path.join(folder, 'HEAD')) && existsSync(path.join(folder, 'objects'))))
-  if (!isOurs) throw new DeckError('usage', `setup-git-push: expected a new folder, or a bare repository, received ${folder}`)
+  const isOurs = found.isDirectory() &&
+    (readdirSync(folder).length === 0 ||
+      (existsSync(path.join(folder, 'HEAD')) && existsSync(path.join(folder, 'objects'))))
+  if (!isOurs)
+    throw new DeckError('usage', `setup-git-push: expected a new folder, or a bare repository, received ${folder}`)
   const hook = path.join(folder, 'hooks', HOOK)
   if (existsSync(hook) && !isOurHook(hook)) {
     throw new DeckError('usage', `setup-git-push: expected a repository without a hook of its own, received ${hook}`)
@@ -91,7 +100,8 @@ function git (words: string[]) {
 /** git tells its hooks of the repository that they are in by variables, which would mislead git in the deploy. */
 function writeHook (folder: string, { branch, dataDir }: { branch: string, dataDir: string }) {
   makeFolders(folder, 0o700)
-  const command = shownWords([process.execPath, CLI, 'deploy', '--data-dir', dataDir, '--wait', '--yes', '--timeout', TIMEOUT])
+  const command = shownWords([process.execPath, CLI, 'deploy', '--data-dir', dataDir, '--wait', '--yes', '--timeout',
+    TIMEOUT])
   const ref = shownWords([`refs/heads/${branch}`])
   const text = `#!/bin/sh
 ${MARK}
@@ -119,7 +129,9 @@ exit $status
 }
 
 function pointTo (place: string, folder: string) {
-  if (lstatSync(place, { throwIfNoEntry: false })?.isDirectory()) throw new DeckError('usage', `setup-git-push: expected no other folder, as this app has a repository for pushes, ${place}, received ${folder}`)
+  if (lstatSync(place, { throwIfNoEntry: false })?.isDirectory())
+    throw new DeckError('usage',
+      `setup-git-push: expected no other folder, as this app has a repository for pushes, ${place}, received ${folder}`)
   rmSync(place, { force: true })
   symlinkSync(folder, place)
 }

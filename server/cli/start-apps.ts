@@ -12,10 +12,14 @@ const OF_APPS = /^--(all|json|no-wait|timeout=.*)$/
  * Tells whether `start` is for apps of the host, and not for an entry: all words are names, the first one is no file or
  * program here, and the host has an app of that name, or remembers it.
  */
-export async function startsApps (argv: readonly string[], { env, cwd }: { env: Record<string, string | undefined>, cwd: string }): Promise<boolean> {
+export async function startsApps (argv: readonly string[],
+  { env, cwd }: { env: Record<string, string | undefined>, cwd: string }): Promise<boolean>
+{
   // A keeper's master runs the entry that its keeper was given.
   if (env[KEPT_VARIABLE] || argv.includes('--')) return false
-  const given = beforeSeparator([...argv]).filter((word, index, all) => word !== '--timeout' && all[index - 1] !== '--timeout')
+  const given = beforeSeparator([...argv]).filter((word, index, all) =>
+    word !== '--timeout' && all[index - 1] !== '--timeout'
+  )
   const [first, ...others] = given.filter((word) => !word.startsWith('-')).slice(1)
   if (given.some((word) => word.startsWith('-') && !OF_APPS.test(word))) return false
   if (given.includes('--all')) return true

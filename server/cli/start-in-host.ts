@@ -14,24 +14,35 @@ type HostOptions = Pick<Options, 'all' | 'json' | 'noWait' | 'timeout'>
 const START: AppCommand = { name: 'start', run: refuseOutside, onHost: startApp, isMeant: () => true, needsName: true }
 
 /**
- * Does what `start` does with the host of this user: runs an entry there, or starts apps of it again.
- * @param how `flags`: of the app and the host
- * @returns the exit code
+ * Does what `start` does with the host of this user: runs an entry there, or starts apps of it again. `how`: `flags`:
+ * of the app and the host. Returns the exit code.
  * @throws {DeckError} usage, start-failed
  */
-export async function startInHost (words: string[], { flags, given, isOfApps }: { flags: Record<string, unknown>, given: HostOptions & { detach?: true }, isOfApps: boolean }, terminal: Terminal): Promise<number> {
+export async function startInHost (words: string[],
+  { flags, given, isOfApps }: { flags: Record<string, unknown>, given: HostOptions & { detach?: true },
+    isOfApps: boolean }, terminal: Terminal): Promise<number>
+{
   const { detach, ...options } = given
   if (isOfApps) {
     await bringBackHost(options, terminal)
     return await runForApps(START, { words, options, terminal })
   }
   const [entry, second] = words
-  if (second !== undefined) throw new DeckError('usage', `too many arguments for "start": expected one entry, received ${JSON.stringify(second)} too. Arguments for the app go after --.`)
-  if (!detach) throw new DeckError('usage', `--${Object.keys(options)[0].replace('noWait', 'no-wait')}: expected with --detach or the name of an app of the host, received neither`)
+  if (second !== undefined)
+    throw new DeckError('usage',
+      `too many arguments for "start": expected one entry, received ${
+        JSON.stringify(second)
+      } too. Arguments for the app go after --.`)
+  if (!detach)
+    throw new DeckError('usage',
+      `--${
+        Object.keys(options)[0].replace('noWait', 'no-wait')
+      }: expected with --detach or the name of an app of the host, received neither`)
   if (options.all) throw new DeckError('usage', '--all: expected without --detach, received both')
   const { flags: ofApp, ofHost } = await splitFlags(flags, terminal.cwd)
   const order = orderOfStart({ ...ofApp, ...(entry !== undefined && { entry }) }, terminal)
-  await fillHost([{ label: null, order }], { command: 'start', waits: !options.noWait, json: options.json, timeout: options.timeout, ofHost }, terminal)
+  await fillHost([{ label: null, order }], { command: 'start', waits: !options.noWait, json: options.json,
+    timeout: options.timeout, ofHost }, terminal)
   return 0
 }
 

@@ -12,7 +12,8 @@ import type { AppOrder } from './app-orders.ts'
 /** 128 + SIGTERM, as in a shell. */
 const EARLY_STOP_EXIT_CODE = 143
 const NAME_ABOUT = 'name of the units (default: that of the package, or of the file)'
-const COMMON_OPTIONS = ['name', 'workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv', 'watch']
+const COMMON_OPTIONS = ['name', 'workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv',
+  'watch']
 
 export async function startMaster (flags: Record<string, unknown>, { stdout, stderr, env, cwd, home }: Terminal) {
   return await runMaster(env, async () => {
@@ -26,7 +27,8 @@ export async function startMaster (flags: Record<string, unknown>, { stdout, std
       standOn(cwd)
       return await loadConfig({ flags, env, cwd, home, isAgain: true, launchIn })
     }
-    return await main.startMaster(config, { stdout: drawnStream(stdout), stderr: drawnStream(stderr), reload: reloadConfig, order: () => orderOf(flags, { env, cwd }) })
+    return await main.startMaster(config, { stdout: drawnStream(stdout), stderr: drawnStream(stderr),
+      reload: reloadConfig, order: () => orderOf(flags, { env, cwd }) })
   })
 }
 
@@ -39,15 +41,20 @@ async function orderOf (flags: Record<string, unknown>, place: Pick<Terminal, 'e
 
 export async function startHost (flags: Record<string, unknown>, { stdout, stderr, env }: Terminal) {
   return await runMaster(env, async () => {
-    const [{ readHostConfig }, main] = await Promise.all([import('../config/config.ts'), import('../host/host-master.ts')])
-    return await main.startHost(await readHostConfig({ flags, env, folder: hostFolder(env) }), { stdout: drawnStream(stdout), stderr: drawnStream(stderr) })
+    const [{ readHostConfig }, main] = await Promise.all([import('../config/config.ts'),
+      import('../host/host-master.ts')])
+    return await main.startHost(await readHostConfig({ flags, env, folder: hostFolder(env) }), {
+      stdout: drawnStream(stdout),
+      stderr: drawnStream(stderr)
+    })
   })
 }
 
 /** @returns the exit code */
 async function runMaster (env: Terminal['env'], start: () => Promise<{ stopped: Promise<number> }>): Promise<number> {
   const isKept = Boolean(env[KEPT_VARIABLE])
-  // As process 1, this one has no default handlers: the kernel would drop the SIGTERM of a container stop, and SIGKILL follows.
+  // As process 1, this one has no default handlers: the kernel would drop the SIGTERM of a container stop, and SIGKILL
+  // follows.
   const endEarly = () => process.exit(EARLY_STOP_EXIT_CODE)
   if (process.pid === 1) process.once('SIGTERM', endEarly)
   try {
@@ -61,15 +68,19 @@ async function runMaster (env: Terminal['env'], start: () => Promise<{ stopped: 
   }
 }
 
-/** @param how `omit`: options that the command uses for something else */
+/** `how`: `omit`: options that the command uses for something else */
 export async function addStartOptions (start: Command, { omit = [] }: { omit?: string[] } = {}) {
   const { OPTIONS } = await import('../config/option-list.ts')
   const all = OPTIONS.filter(({ name, kind }) => !['entry', 'args', ...omit].includes(name) && kind !== 'file')
   start.optionsGroup('Options:')
-  start.addOption(new CommanderOption('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
+  start.addOption(
+    new CommanderOption('-c, --config <path>',
+      'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)')
+  )
   if (!omit.includes('app')) start.option('--app <name>', 'one of the apps of the config file (env: CLUSTERDECK_APP)')
   all.filter(isCommon).forEach((option) => addOption(start, option))
-  start.option('--no-keeper', 'run without the keeper: nothing restarts a master that dies (env: CLUSTERDECK_KEEPER=off)')
+  start.option('--no-keeper',
+    'run without the keeper: nothing restarts a master that dies (env: CLUSTERDECK_KEEPER=off)')
   start.optionsGroup('Fine tuning:')
   all.filter((option) => !isCommon(option) && !option.isRare).forEach((option) => addOption(start, option))
   start.optionsGroup('Rarely needed:')
@@ -77,7 +88,8 @@ export async function addStartOptions (start: Command, { omit = [] }: { omit?: s
 }
 
 export async function addHostOptions (host: Command) {
-  const [{ OPTIONS }, { isOfHost }] = await Promise.all([import('../config/option-list.ts'), import('../config/config.ts')])
+  const [{ OPTIONS }, { isOfHost }] = await Promise.all([import('../config/option-list.ts'),
+    import('../config/config.ts')])
   host.optionsGroup('Options:')
   host.option('--no-keeper', 'run without the keeper: nothing restarts a host that dies (env: CLUSTERDECK_KEEPER=off)')
   OPTIONS.filter(({ name, kind }) => isOfHost(name) && kind !== 'file').forEach((option) => addOption(host, option))
@@ -95,31 +107,33 @@ function addOption (command: Command, { name, flag, kind, hint, description, fal
 
 export async function addSystemdOptions (systemd: Command) {
   const collectValues = (value: string, before: string[] = []) => [...before, value]
-  systemd.optionsGroup('The unit:')
-    .option('--name <name>', NAME_ABOUT)
-    .option('--user <name>', 'user of the service (default: the current one; for root, a user of its own)')
-    .option('--socket <address>', 'port, address with port, or path that systemd listens on; repeatable', collectValues)
-    .option('--notify-reload', 'Type=notify-reload, which needs systemd 253')
-  if (systemd.name() === 'systemd') systemd.option('--scope <system|user>', 'which service manager: that of the machine, or of the user (default: system)')
+  systemd.optionsGroup('The unit:').option('--name <name>', NAME_ABOUT).option('--user <name>',
+    'user of the service (default: the current one; for root, a user of its own)').option('--socket <address>',
+      'port, address with port, or path that systemd listens on; repeatable', collectValues).option('--notify-reload',
+      'Type=notify-reload, which needs systemd 253')
+  if (systemd.name() === 'systemd')
+    systemd.option('--scope <system|user>',
+      'which service manager: that of the machine, or of the user (default: system)')
   await addStartOptions(systemd, { omit: ['name'] })
 }
 
 export async function addInstallOptions (install: Command) {
-  addPlaceOptions(install.optionsGroup('The installation:'))
-    .option('--force', 'replace other units of this name')
+  addPlaceOptions(install.optionsGroup('The installation:')).option('--force', 'replace other units of this name')
   await addSystemdOptions(install)
 }
 
 export function addUninstallOptions (uninstall: Command) {
-  addPlaceOptions(uninstall)
-    .option('--name <name>', NAME_ABOUT)
-    .option('--app <name>', 'one of the apps of the config file')
-    .option('-c, --config <path>', 'config file that names the entry')
-    .option('--force', 'also remove units that "clusterdeck install" has not written')
+  addPlaceOptions(uninstall).option('--name <name>', NAME_ABOUT).option('--app <name>',
+    'one of the apps of the config file').option('-c, --config <path>', 'config file that names the entry').option(
+      '--force',
+      'also remove units that "clusterdeck install" has not written'
+    )
 }
 
 function addPlaceOptions (command: Command) {
-  return command
-    .option('--scope <system|user>', 'which service manager: that of the machine, or of the user (default: system for root, else user)')
-    .option('--dry-run', 'print what would be done, and do nothing')
+  return command.option('--scope <system|user>',
+    'which service manager: that of the machine, or of the user (default: system for root, else user)').option(
+      '--dry-run',
+      'print what would be done, and do nothing'
+    )
 }

@@ -14,19 +14,8 @@ import type { Terminal } from './program.ts'
 export type Service = { name: string, files: UnitFile[], config: Config, dataDir: string }
 
 /** The flags of `systemd`; the others are those of `start`, as they were given. */
-type OwnOptions = {
-  name?: string
-  user?: string
-  scope?: string
-  socket?: string[]
-  notifyReload?: boolean
-  keeper?: boolean
-  entry?: string
-  args?: string[]
-  config?: string
-  app?: string
-  dataDir?: string
-}
+type OwnOptions = { name?: string, user?: string, scope?: string, socket?: string[], notifyReload?: boolean,
+  keeper?: boolean, entry?: string, args?: string[], config?: string, app?: string, dataDir?: string }
 export type UnitOptions = OwnOptions & Record<string, unknown>
 
 const SCOPES: readonly Scope[] = ['system', 'user']
@@ -39,14 +28,17 @@ export async function printUnits (options: UnitOptions, { stdout, env, cwd, scri
 }
 
 /**
- * Makes the units with which systemd runs `start` with the same options.
- * @param where `script`: the file of this program
+ * Makes the units with which systemd runs `start` with the same options. `where`: `script`: the file of this program.
  * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found
  */
-export async function systemdService (options: UnitOptions, { env, cwd, script }: { env: Record<string, string | undefined>, cwd: string, script: string }): Promise<Service> {
-  const { keeper, name: givenName, user, scope: givenScope = 'system', socket: sockets = [], notifyReload = false, entry, args, ...flags } = options
+export async function systemdService (options: UnitOptions,
+  { env, cwd, script }: { env: Record<string, string | undefined>, cwd: string, script: string }): Promise<Service>
+{
+  const { keeper, name: givenName, user, scope: givenScope = 'system', socket: sockets = [], notifyReload = false,
+    entry, args, ...flags } = options
   const scope = checkedScope(givenScope)
-  const [{ loadConfig, originOf }, { OPTIONS }] = await Promise.all([import('../config/config.ts'), import('../config/option-list.ts')])
+  const [{ loadConfig, originOf }, { OPTIONS }] = await Promise.all([import('../config/config.ts'),
+    import('../config/option-list.ts')])
   const typed = typedNode(env)
   // The service will not have the environment of this shell.
   const config = await loadConfig({ flags: { entry, args, ...flags }, env: { [TYPED_VARIABLE]: typed }, cwd })
@@ -87,7 +79,9 @@ export async function systemdService (options: UnitOptions, { env, cwd, script }
   return { name, files, config, dataDir: ownDataDir ?? path.join(STATE_FOLDER, name) }
 }
 
-async function dependenciesOf (app: string | undefined, configFile: string | undefined, cwd: string): Promise<readonly string[]> {
+async function dependenciesOf (app: string | undefined, configFile: string | undefined,
+  cwd: string): Promise<readonly string[]>
+{
   const found = app === undefined ? null : await readConfigFile(configFile, cwd)
   return found?.values.apps === undefined ? [] : appsOf(found).get(String(app))?.dependsOn ?? []
 }
@@ -99,10 +93,7 @@ export function checkedScope (scope: unknown): Scope {
   throw new DeckError('usage', `--scope: expected one of "system", "user", received ${JSON.stringify(scope)}`)
 }
 
-/**
- * @returns the name of its units
- * @throws {DeckError} usage
- */
+/** Returns the name of its units @throws {DeckError} usage */
 export function serviceName (given: string | undefined, config: Pick<Config, 'entry' | 'cwd' | 'launch'>): string {
   return checkedName(given ?? nameOf(config))
 }
@@ -127,10 +118,11 @@ export function userOf (user: string | undefined) {
 
 export function noUser (user: string | undefined) {
   if (user === undefined) return null
-  throw new DeckError('usage', `--user: expected nothing with --scope user, where the service runs as its owner, received ${JSON.stringify(user)}`)
+  throw new DeckError('usage',
+    `--user: expected nothing with --scope user, where the service runs as its owner, received ${JSON.stringify(user)}`)
 }
 
-/** @param text a port, an address with one, or the path of a Unix socket; ListenStream= reads it the same way */
+/** `text`: a port, an address with one, or the path of a Unix socket; ListenStream= reads it the same way */
 function checkedSocket (text: string) {
   const [, host, port] = /^(?:([\d.]+|\[[\da-f:.]+\]):)?(\d{1,5})$/i.exec(text) ?? []
   const isPort = Number(port) >= 1 && Number(port) <= 65535

@@ -11,19 +11,22 @@ import type { Place } from './deck-status.ts'
 
 /** An app that a command is for. */
 export type Target = {
-  name: string
+  name: string,
   /** absolute; null: its configuration cannot be read */
-  dataDir: string | null
+  dataDir:
+    | string
+    | null,
   /** as the host has it; null: it is no app of the host */
-  view: AppView | null
+  view:
+    | AppView
+    | null,
   /** by which its master is found */
   place: { app: string } | { dataDir: string } | { name: string }
 }
 
 /**
- * Finds apps by name: those of the config file in the working folder first, then those of the host, then decks in the foreground.
- * @param command for messages
- * @returns as the names
+ * Finds apps by name: those of the config file in the working folder first, then those of the host, then decks in the
+ * foreground. `command`: for messages. Returns as the names.
  * @throws {DeckError} usage: some name is of none, or of several; nothing was done then
  */
 export async function findTargets (command: string, names: readonly string[], { env, cwd }: Place): Promise<Target[]> {
@@ -38,7 +41,8 @@ export async function findTargets (command: string, names: readonly string[], { 
     const app = apps.find((each) => each.name === name)
     const [deck, ...same] = decks.filter((each) => each.name === name)
     const remembered = app || deck ? undefined : rememberedApps(env).find((each) => each.name === name)
-    if (!app && !deck) throw failure ?? (remembered ? withoutHost(remembered) : unknownApp(command, name, [...apps, ...decks]))
+    if (!app && !deck)
+      throw failure ?? (remembered ? withoutHost(remembered) : unknownApp(command, name, [...apps, ...decks]))
     if (!app && same.length > 0) throw ambiguousName(command, [deck, ...same])
     return app ?? deck
   })
@@ -64,16 +68,22 @@ async function appsOfFolder (views: AppView[], { env, cwd }: Place): Promise<Tar
 
 function decksOutside (views: AppView[], env: Place['env']): Target[] {
   const inside = new Set(views.map(({ dataDir }) => dataDir))
-  return runningDecks(env).filter(({ dataDir }) => !inside.has(dataDir)).map(({ name, dataDir }) => ({ name, dataDir, view: null, place: { dataDir } }))
+  return runningDecks(env).filter(({ dataDir }) => !inside.has(dataDir)).map(({ name, dataDir }) => ({ name, dataDir,
+    view: null, place: { dataDir } })
+  )
 }
 
 function unknownApp (command: string, name: string, known: Target[]) {
   const names = [...new Set(known.map((each) => each.name))].sort()
   const expected = names.length === 0 ? 'an app, and there is none' : `some of ${names.join(', ')}`
-  return new DeckError('usage', `${command}: expected ${expected}, received ${JSON.stringify(name)}${didYouMean(name, names)}`)
+  return new DeckError('usage',
+    `${command}: expected ${expected}, received ${JSON.stringify(name)}${didYouMean(name, names)}`)
 }
 
 function ambiguousName (command: string, same: Target[]) {
   const folders = same.map(({ dataDir }) => dataDir).join(', ')
-  return new DeckError('usage', `${command}: expected the name of one deck, received ${JSON.stringify(same[0].name)}, which ${same.length} decks have; choose one by --data-dir: ${folders}`)
+  return new DeckError('usage',
+    `${command}: expected the name of one deck, received ${
+      JSON.stringify(same[0].name)
+    }, which ${same.length} decks have; choose one by --data-dir: ${folders}`)
 }

@@ -9,20 +9,33 @@ import type { Token } from '../api/tokens.ts'
 export async function tokensCommand (context: Context, action?: string, subject?: string) {
   if (action === undefined) return await listTokens(context)
   if (!Object.hasOwn(ACTIONS, action)) {
-    throw new DeckError('usage', `tokens: expected create or revoke, received ${JSON.stringify(action)}${didYouMean(action, Object.keys(ACTIONS))}`)
+    throw new DeckError('usage',
+      `tokens: expected create or revoke, received ${JSON.stringify(action)}${
+        didYouMean(action, Object.keys(ACTIONS))
+      }`)
   }
   await ACTIONS[action](context, subject)
 }
 
-const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => Promise<void>>> = Object.freeze({ create: createToken, revoke: revokeToken })
+const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => Promise<void>>> = Object.freeze({
+  create: createToken,
+  revoke: revokeToken
+})
 
 async function listTokens ({ api, options, print }: Context) {
   const body: { items: Token[] } = await api.get('/tokens')
-  print(options.json ? jsonText(body) : formatTable(['ID', 'NAME', 'ROLE', 'CREATED', 'BY', 'WITH', 'EXPIRES', 'LAST USED'], body.items.map(rowOf)))
+  print(
+    options.json
+      ? jsonText(body)
+      : formatTable(['ID', 'NAME', 'ROLE', 'CREATED', 'BY', 'WITH', 'EXPIRES', 'LAST USED'], body.items.map(rowOf))
+  )
 }
 
-function rowOf ({ id, name, role, createdAt, createdBy, createdWith, expiresAt, isExpired, lastUsedAt, lastUsedFrom, apps }: Token) {
-  return [id, name, roleOf({ role, apps }), createdAt, createdBy, createdWith ? `token ${createdWith}` : 'admin.token', isExpired ? `${expiresAt} (expired)` : expiresAt, lastUsedAt ? `${lastUsedAt} from ${lastUsedFrom}` : 'never']
+function rowOf (
+  { id, name, role, createdAt, createdBy, createdWith, expiresAt, isExpired, lastUsedAt, lastUsedFrom, apps }: Token
+) {
+  return [id, name, roleOf({ role, apps }), createdAt, createdBy, createdWith ? `token ${createdWith}` : 'admin.token',
+    isExpired ? `${expiresAt} (expired)` : expiresAt, lastUsedAt ? `${lastUsedAt} from ${lastUsedFrom}` : 'never']
 }
 
 function roleOf ({ role, apps }: Pick<Token, 'role' | 'apps'>) {
@@ -31,15 +44,26 @@ function roleOf ({ role, apps }: Pick<Token, 'role' | 'apps'>) {
 
 async function createToken ({ api, options, print, tell }: Context, name?: string) {
   if (name === undefined) throw new DeckError('usage', 'tokens create: expected a name, received none')
-  if (options.role === undefined) throw new DeckError('usage', '--role: expected viewer, operator or admin, received none')
-  const made = await api.post<Token & { token: string }>('/tokens', { name, role: options.role, ...(options.ttl !== undefined && { ttl: options.ttl }), ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
+  if (options.role === undefined)
+    throw new DeckError('usage', '--role: expected viewer, operator or admin, received none')
+  const made = await api.post<Token & { token: string }>('/tokens', { name, role: options.role,
+    ...(options.ttl !== undefined && { ttl: options.ttl }),
+    ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
   if (options.json) return print(jsonText(made))
-  tell(`token ${made.id} of ${made.name} (${roleOf(made)}), valid until ${made.expiresAt}; copy it now, it is not shown again`)
+  tell(
+    `token ${made.id} of ${made.name} (${
+      roleOf(made)
+    }), valid until ${made.expiresAt}; copy it now, it is not shown again`
+  )
   print(made.token)
 }
 
 async function revokeToken ({ api, options, print }: Context, id?: string) {
-  const revoked = await api.delete<Token & { alsoEnded: number[] }>(`/tokens/${checkedId('tokens revoke', id, 'a token')}`)
-  const others = revoked.alsoEnded?.length > 0 ? `, and the tokens that it created: ${revoked.alsoEnded.join(', ')}` : ''
+  const revoked = await api.delete<Token & { alsoEnded: number[] }>(
+    `/tokens/${checkedId('tokens revoke', id, 'a token')}`
+  )
+  const others = revoked.alsoEnded?.length > 0
+    ? `, and the tokens that it created: ${revoked.alsoEnded.join(', ')}`
+    : ''
   print(options.json ? jsonText(revoked) : `token ${revoked.id} of ${revoked.name} is revoked${others}`)
 }

@@ -3,31 +3,42 @@ import type { Entry } from './logs.ts'
 import type { Status } from '../api/cluster.ts'
 
 /**
- * What `clusterdeck top` shows, and what its keys do. It is pure: what has come is handed to it, and what is to be done it hands back.
+ * What `clusterdeck top` shows, and what its keys do. It is pure: what has come is handed to it, and what is to be done
+ * it hands back.
  *
  * An app with its figures, of a host or as a deck of its own.
  */
 export type App = {
   /** no other app has it */
-  key: string
-  name: string
+  key: string,
+  name: string,
   /** what tells of it */
-  source: string
-  dataDir: string | null
+  source: string,
+  dataDir:
+    | string
+    | null,
   /** which can start it again */
-  isInHost: boolean
-  state: 'waiting' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed'
+  isInHost: boolean,
+  state:
+    | 'waiting'
+    | 'starting'
+    | 'running'
+    | 'stopping'
+    | 'stopped'
+    | 'failed',
   /** why it waits or has failed */
-  reason: string | null
-  health: { tone: string, text: string, hint: string } | null
-  workers: { ready: number, desired: number } | null
+  reason: string | null,
+  health: { tone: string, text: string, hint: string } | null,
+  workers:
+    | { ready: number, desired: number }
+    | null,
   /** percent of a core */
-  cpu: number | null
-  memoryBytes: number | null
-  requestsPerSecond: number | null
-  p99Ms: number | null
-  restarts: number | null
-  release: string | null
+  cpu: number | null,
+  memoryBytes: number | null,
+  requestsPerSecond: number | null,
+  p99Ms: number | null,
+  restarts: number | null,
+  release: string | null,
   addresses: string[]
 }
 type Filtered = 'apps' | 'logs'
@@ -35,41 +46,47 @@ export type Action = 'restart' | 'deploy' | 'stop' | 'start'
 type Prompt = { kind: 'confirm', action: Action, app: App } | { kind: 'filter', of: Filtered, before: string }
 export type State = {
   /** of the terminal */
-  size: { rows: number, columns: number }
+  size: { rows: number, columns: number },
   /** of all sources */
-  apps: App[]
+  apps: App[],
   /** what is wrong with a source, by its name */
-  problems: Readonly<Record<string, string>>
+  problems: Readonly<Record<string, string>>,
   /** the key of an app */
-  chosen: string | null
+  chosen:
+    | string
+    | null,
   /** the data folder of the app that is to be chosen once it is there */
-  wanted: string | null
+  wanted:
+    | string
+    | null,
   /** of the chosen app */
-  status: Status | null
+  status:
+    | Status
+    | null,
   /** of the chosen app, oldest first */
-  lines: Entry[]
+  lines: Entry[],
   /** how many lines are below the ones that are shown; 0: new ones are shown as they come */
-  scroll: number
+  scroll: number,
   /** how many columns are left of the lines */
-  shift: number
-  order: keyof typeof ORDERS
-  filters: Readonly<Record<Filtered, string>>
-  prompt: Prompt | null
-  isHelp: boolean
-  hasWorkers: boolean
+  shift: number,
+  order: keyof typeof ORDERS,
+  filters: Readonly<Record<Filtered, string>>,
+  prompt: Prompt | null,
+  isHelp: boolean,
+  hasWorkers: boolean,
   message: { text: string, tone: string } | null
 }
 /** `text`: what has been typed, where that is text */
 type KeyInput = { type: 'key', name: string, text: string }
-export type Input = KeyInput | { type: 'pasted', text: string }
-   | { type: 'resized', rows: number, columns: number }
-   | { type: 'read', source: string, apps: App[] }
-   | { type: 'lost', source: string, problem: string }
-   | { type: 'gone', source: string }
-   | { type: 'status', key: string, status: Status | null }
-   | { type: 'lines', key: string, entries: Entry[] }
-   | { type: 'said', text: string, tone?: string }
-export type Command = { type: 'quit' | 'suspend' | 'redraw' } | { type: 'follow', app: App | null } | { type: Action, app: App }
+export type Input = KeyInput | { type: 'pasted', text: string } | { type: 'resized', rows: number, columns: number } | {
+  type: 'read',
+  source: string,
+  apps: App[]
+} | { type: 'lost', source: string, problem: string } | { type: 'gone', source: string } | { type: 'status',
+  key: string, status: Status | null } | { type: 'lines', key: string, entries: Entry[] } | { type: 'said',
+  text: string, tone?: string }
+export type Command = { type: 'quit' | 'suspend' | 'redraw' } | { type: 'follow', app: App | null } | { type: Action,
+  app: App }
 type Next = { state: State, commands: Command[] }
 
 /** More lines are not kept. */
@@ -90,61 +107,29 @@ export const ORDERS: Readonly<Record<string, (app: App) => number>> = {
 }
 
 /** What is done only after a question. */
-const ACTIONS: Readonly<Record<string, (state: State, app: App) => Action>> = {
-  r: () => 'restart',
-  d: () => 'deploy',
-  s: (_, { state }) => state === 'stopped' || state === 'failed' ? 'start' : 'stop'
-}
+const ACTIONS: Readonly<Record<string, (state: State, app: App) => Action>> = { r: () => 'restart', d: () => 'deploy',
+  s: (_, { state }) => state === 'stopped' || state === 'failed' ? 'start' : 'stop' }
 
-const KEYS: Readonly<Record<string, (state: State) => Partial<State> | Command>> = {
-  q: () => ({ type: 'quit' }),
-  'ctrl+c': () => ({ type: 'quit' }),
-  'ctrl+z': () => ({ type: 'suspend' }),
-  'ctrl+l': () => ({ type: 'redraw' }),
-  up: (state) => choose(state, -1),
-  k: (state) => choose(state, -1),
-  down: (state) => choose(state, 1),
-  j: (state) => choose(state, 1),
-  home: (state) => choose(state, -Infinity),
-  g: (state) => choose(state, -Infinity),
-  end: (state) => choose(state, Infinity),
-  G: (state) => choose(state, Infinity),
-  pageup: (state) => scrollBy(state, pageOf(state)),
-  b: (state) => scrollBy(state, pageOf(state)),
-  pagedown: (state) => scrollBy(state, -pageOf(state)),
-  space: (state) => scrollBy(state, -pageOf(state)),
-  e: () => ({ scroll: 0, shift: 0 }),
-  left: ({ shift }) => ({ shift: Math.max(0, shift - SHIFT_COLUMNS) }),
+const KEYS: Readonly<Record<string, (state: State) => Partial<State> | Command>> = { q: () => ({ type: 'quit' }),
+  'ctrl+c': () => ({ type: 'quit' }), 'ctrl+z': () => ({ type: 'suspend' }), 'ctrl+l': () => ({ type: 'redraw' }),
+  up: (state) => choose(state, -1), k: (state) => choose(state, -1), down: (state) => choose(state, 1),
+  j: (state) => choose(state, 1), home: (state) => choose(state, -Infinity), g: (state) => choose(state, -Infinity),
+  end: (state) => choose(state, Infinity), G: (state) => choose(state, Infinity),
+  pageup: (state) => scrollBy(state, pageOf(state)), b: (state) => scrollBy(state, pageOf(state)),
+  pagedown: (state) => scrollBy(state, -pageOf(state)), space: (state) => scrollBy(state, -pageOf(state)),
+  e: () => ({ scroll: 0, shift: 0 }), left: ({ shift }) => ({ shift: Math.max(0, shift - SHIFT_COLUMNS) }),
   right: ({ shift }) => ({ shift: shift + SHIFT_COLUMNS }),
   o: ({ order }) => ({ order: nextOf(Object.keys(ORDERS), order) }),
-  w: ({ hasWorkers }) => ({ hasWorkers: !hasWorkers }),
-  return: ({ hasWorkers }) => ({ hasWorkers: !hasWorkers }),
+  w: ({ hasWorkers }) => ({ hasWorkers: !hasWorkers }), return: ({ hasWorkers }) => ({ hasWorkers: !hasWorkers }),
   '/': ({ filters }) => ({ prompt: { kind: 'filter', of: 'apps', before: filters.apps } }),
   f: ({ filters }) => ({ prompt: { kind: 'filter', of: 'logs', before: filters.logs } }),
-  escape: () => ({ filters: { apps: '', logs: '' }, scroll: 0 }),
-  '?': () => ({ isHelp: true }),
-  h: () => ({ isHelp: true })
-}
+  escape: () => ({ filters: { apps: '', logs: '' }, scroll: 0 }), '?': () => ({ isHelp: true }),
+  h: () => ({ isHelp: true }) }
 
 export function createState (fields?: Partial<State>): State {
-  return {
-    size: { rows: 24, columns: 80 },
-    apps: [],
-    problems: {},
-    chosen: null,
-    wanted: null,
-    status: null,
-    lines: [],
-    scroll: 0,
-    shift: 0,
-    order: 'health',
-    filters: { apps: '', logs: '' },
-    prompt: null,
-    isHelp: false,
-    hasWorkers: true,
-    message: null,
-    ...fields
-  }
+  return { size: { rows: 24, columns: 80 }, apps: [], problems: {}, chosen: null, wanted: null, status: null, lines: [],
+    scroll: 0, shift: 0, order: 'health', filters: { apps: '', logs: '' }, prompt: null, isHelp: false,
+    hasWorkers: true, message: null, ...fields }
 }
 
 export function update (state: State, input: Input): Next {
@@ -152,7 +137,7 @@ export function update (state: State, input: Input): Next {
   return withChoice(state, next)
 }
 
-function effectOf <Type extends Input['type']>(type: Type, state: State, input: Extract<Input, { type: Type }>): Next {
+function effectOf<Type extends Input['type']> (type: Type, state: State, input: Extract<Input, { type: Type }>): Next {
   return EFFECTS[type](state, input)
 }
 
@@ -160,9 +145,13 @@ const EFFECTS: { readonly [Type in Input['type']]: (state: State, input: Extract
   key: pressKey,
   pasted: (state, { text }) => stay(state.prompt?.kind === 'filter' ? typeText(state, text) : state),
   resized: (state, { rows, columns }) => stay({ ...state, size: { rows, columns } }),
-  read: (state, { source, apps }) => stay({ ...state, apps: [...state.apps.filter((app) => app.source !== source), ...apps], problems: without(state.problems, source) }),
+  read: (state, { source, apps }) =>
+    stay({ ...state, apps: [...state.apps.filter((app) => app.source !== source), ...apps],
+      problems: without(state.problems, source) }),
   lost: (state, { source, problem }) => stay({ ...state, problems: { ...state.problems, [source]: problem } }),
-  gone: (state, { source }) => stay({ ...state, apps: state.apps.filter((app) => app.source !== source), problems: without(state.problems, source) }),
+  gone: (state, { source }) =>
+    stay({ ...state, apps: state.apps.filter((app) => app.source !== source),
+      problems: without(state.problems, source) }),
   status: (state, { key, status }) => stay(key === state.chosen ? { ...state, status } : state),
   lines: addLines,
   said: (state, { text, tone = 'info' }) => stay({ ...state, message: { text, tone } })
@@ -172,9 +161,9 @@ const EFFECTS: { readonly [Type in Input['type']]: (state: State, input: Extract
 export function visibleApps ({ apps, filters, order }: State): App[] {
   const wanted = filters.apps.toLowerCase()
   const rank = ORDERS[order]
-  return apps
-    .filter((app) => `${app.name} ${healthOf(app).text}`.toLowerCase().includes(wanted))
-    .sort((one, other) => rank(one) - rank(other) || compareText(one.name, other.name) || compareText(one.key, other.key))
+  return apps.filter((app) => `${app.name} ${healthOf(app).text}`.toLowerCase().includes(wanted)).sort((one, other) =>
+    rank(one) - rank(other) || compareText(one.name, other.name) || compareText(one.key, other.key)
+  )
 }
 
 export function visibleLines ({ lines, filters }: State): Entry[] {
@@ -219,14 +208,18 @@ function ask (state: State, app: App, action: Action): State {
 }
 
 /** Only y does it: any other key leaves all as it is. */
-function answerQuestion (state: State, { action, app }: Extract<Prompt, { kind: 'confirm' }>, { name }: KeyInput): Next {
+function answerQuestion (state: State, { action, app }: Extract<Prompt, { kind: 'confirm' }>,
+  { name }: KeyInput): Next
+{
   const asked = { ...state, prompt: null }
   if (name === 'ctrl+c') return { state: asked, commands: [{ type: 'quit' }] }
   if (name === 'y' || name === 'Y') return { state: asked, commands: [{ type: action, app }] }
   return stay({ ...asked, message: { text: 'nothing was done', tone: 'info' } })
 }
 
-function editFilter (state: State, { of, before }: Extract<Prompt, { kind: 'filter' }>, { name, text }: KeyInput): Next {
+function editFilter (state: State, { of, before }: Extract<Prompt, { kind: 'filter' }>,
+  { name, text }: KeyInput): Next
+{
   const set = (filter: string) => ({ ...state, filters: { ...state.filters, [of]: filter }, scroll: 0 })
   if (name === 'ctrl+c') return { state, commands: [{ type: 'quit' }] }
   if (name === 'escape') return stay({ ...set(before), prompt: null })
@@ -239,7 +232,8 @@ function editFilter (state: State, { of, before }: Extract<Prompt, { kind: 'filt
 function typeText (state: State, text: string): State {
   if (state.prompt?.kind !== 'filter') return state
   const { of } = state.prompt
-  return { ...state, filters: { ...state.filters, [of]: `${state.filters[of]}${text}`.slice(0, MAX_FILTER_CHARS) }, scroll: 0 }
+  return { ...state, filters: { ...state.filters, [of]: `${state.filters[of]}${text}`.slice(0, MAX_FILTER_CHARS) },
+    scroll: 0 }
 }
 
 function choose (state: State, by: number): Partial<State> {
@@ -266,7 +260,8 @@ function withChoice (before: State, { state, commands }: Next): Next {
   const wanted = state.wanted === null ? undefined : apps.find(({ dataDir }) => dataDir === state.wanted)
   const { key: chosen } = wanted ?? apps.find(({ key }) => key === state.chosen) ?? apps[0] ?? { key: null }
   if (chosen === before.chosen) return { state: { ...state, chosen }, commands }
-  const chosenState = { ...state, chosen, wanted: wanted ? null : state.wanted, status: null, lines: [], scroll: 0, shift: 0 }
+  const chosenState = { ...state, chosen, wanted: wanted ? null : state.wanted, status: null, lines: [], scroll: 0,
+    shift: 0 }
   return { state: chosenState, commands: [...commands, { type: 'follow', app: chosenApp(chosenState) }] }
 }
 

@@ -15,13 +15,13 @@ const ANSWER_WITHIN_MS = 5000
 
 export function createSource ({ name: source, master: first, findAgain, isHost, isMeant = () => true }: {
   /** no other source has it */
-  name: string
-  master: Master
+  name: string,
+  master: Master,
   /** finds the master that has followed */
-  findAgain: () => Promise<Master>
-  isHost: boolean
+  findAgain: () => Promise<Master>,
+  isHost: boolean,
   /** which apps of the host; default: all */
-  isMeant?: ((app: { name: string }) => boolean)
+  isMeant?: (app: { name: string }) => boolean
 }) {
   let master = withAgent(first)
   /** of the master that has answered last */
@@ -33,7 +33,7 @@ export function createSource ({ name: source, master: first, findAgain, isHost, 
     isHost,
 
     /**
-     * @returns `status`: of the only app; `notice`: a change of the master
+     * Returns `status`: of the only app; `notice`: a change of the master.
      * @throws {DeckError} as the API client does
      */
     async read (): Promise<{ apps: App[], status: Status | null, notice: string | null }> {
@@ -121,31 +121,27 @@ export function isLoss (error: unknown): error is DeckError {
   return error instanceof DeckError && ['no-master', 'timed-out'].includes(error.code)
 }
 
-function appOfHost ({ name, dataDir, state, reason, health, workers, cpu, memoryBytes, requestsPerSecond, p99Ms, restarts, release, addresses }: AppView, source: string): App {
-  return { key: `${source} ${name}`, name, source, dataDir, isInHost: true, state, reason, health, workers, cpu, memoryBytes, requestsPerSecond, p99Ms, restarts, release, addresses }
+function appOfHost (
+  { name, dataDir, state, reason, health, workers, cpu, memoryBytes, requestsPerSecond, p99Ms, restarts, release,
+    addresses }: AppView,
+  source: string
+): App {
+  return { key: `${source} ${name}`, name, source, dataDir, isInHost: true, state, reason, health, workers, cpu,
+    memoryBytes, requestsPerSecond, p99Ms, restarts, release, addresses }
 }
 
-function appOfDeck ({ state, app, health, readyWorkers, finishedWorkers, desiredWorkers, workers, release }: Status, source: string): App {
+function appOfDeck ({ state, app, health, readyWorkers, finishedWorkers, desiredWorkers, workers, release }: Status,
+  source: string): App
+{
   const vitals = workers.flatMap((worker) => worker.vitals ?? [])
   const latencies = vitals.flatMap(({ latencyP99Ms }) => latencyP99Ms ?? [])
-  return {
-    key: source,
-    name: app.name,
-    source,
-    dataDir: source,
-    isInHost: false,
-    state,
-    reason: null,
-    health,
+  return { key: source, name: app.name, source, dataDir: source, isInHost: false, state, reason: null, health,
     workers: { ready: readyWorkers + finishedWorkers, desired: desiredWorkers },
-    cpu: sumOf(vitals.map(({ cpuPercent }) => cpuPercent)),
-    memoryBytes: sumOf(vitals.map(({ rssBytes }) => rssBytes)),
-    requestsPerSecond: areRequestsCounted(workers) ? sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond)) : null,
-    p99Ms: latencies.length === 0 ? null : Math.max(...latencies),
-    restarts: sumOf(workers.map(({ restarts }) => restarts)),
-    release: release?.id ?? null,
-    addresses: app.addresses
-  }
+    cpu: sumOf(vitals.map(({ cpuPercent }) => cpuPercent)), memoryBytes: sumOf(vitals.map(({ rssBytes }) => rssBytes)),
+    requestsPerSecond: areRequestsCounted(workers)
+      ? sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond))
+      : null, p99Ms: latencies.length === 0 ? null : Math.max(...latencies),
+    restarts: sumOf(workers.map(({ restarts }) => restarts)), release: release?.id ?? null, addresses: app.addresses }
 }
 
 function sumOf (values: (number | null)[]) {

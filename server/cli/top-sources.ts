@@ -12,9 +12,11 @@ import type { Options } from './commands.ts'
 
 type Place = { env: Record<string, string | undefined>, cwd: string }
 export type Sources = {
-  first: Source[]
+  first: Source[],
   /** the data folder of the app that is meant first */
-  chosen: string | null
+  chosen:
+    | string
+    | null,
   /** finds those that have come since; null: only the first ones are meant */
   findMore: ((known: ReadonlySet<string>) => Promise<Source[]>) | null
 }
@@ -29,12 +31,14 @@ const IN_HOST = /\/apps\/[^/]+$/
  */
 export async function findSources (names: readonly string[], options: Options, place: Place): Promise<Sources> {
   const flag = flagOfDeck(options)
-  if (names.length > 0 && flag !== null) throw new DeckError('usage', `top: expected either an app or ${flag}, received both`)
+  if (names.length > 0 && flag !== null)
+    throw new DeckError('usage', `top: expected either an app or ${flag}, received both`)
   if (names.length > 0) return { first: await sourcesOf(names, place), chosen: null, findMore: null }
   if (namesDeck(options, place.env)) return { first: [await sourceOfOne(options, place)], chosen: null, findMore: null }
   const findMore = (known: ReadonlySet<string>) => findAll(place, known)
   const first = await findMore(new Set())
-  if (first.length === 0) throw new DeckError('no-master', 'top: no app of this user runs on this machine, nor does a host')
+  if (first.length === 0)
+    throw new DeckError('no-master', 'top: no app of this user runs on this machine, nor does a host')
   // The app of this folder is meant first.
   const chosen = await findMaster({}, place).then(({ dataDir }) => dataDir, () => null)
   return { first, chosen, findMore }
@@ -44,16 +48,15 @@ async function sourcesOf (names: readonly string[], place: Place) {
   const targets = await findTargets('top', [...new Set(names)], place)
   const inHost = targets.filter(({ view }) => view !== null).map(({ name }) => name)
   const decks = targets.filter(({ view }) => view === null)
-  return [
-    ...(inHost.length > 0 ? [hostSource(place, ({ name }) => inHost.includes(name))] : []),
-    ...await Promise.all(decks.map(async (target) => await deckSource(target.place, place)))
-  ]
+  return [...(inHost.length > 0 ? [hostSource(place, ({ name }) => inHost.includes(name))] : []),
+    ...await Promise.all(decks.map(async (target) => await deckSource(target.place, place)))]
 }
 
 async function sourceOfOne (options: Options, place: Place) {
   const master = await findMaster(options, place)
   const { app } = master
-  if (app !== null && findHost(place.env)?.url === app.hostUrl) return hostSource(place, ({ name }) => name === app.name)
+  if (app !== null && findHost(place.env)?.url === app.hostUrl)
+    return hostSource(place, ({ name }) => name === app.name)
   const findAgain = () => findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, place)
   return createSource({ name: master.url, master, findAgain, isHost: await isHost(master) })
 }
@@ -73,7 +76,9 @@ async function isHost (master: Master) {
 async function findAll (place: Place, known: ReadonlySet<string>): Promise<Source[]> {
   const { env } = place
   const hasHost = findHost(env) !== null
-  const decks = runningDecks(env).filter(({ dataDir, adminUrl }) => !known.has(dataDir) && !(hasHost && IN_HOST.test(adminUrl)))
+  const decks = runningDecks(env).filter(({ dataDir, adminUrl }) =>
+    !known.has(dataDir) && !(hasHost && IN_HOST.test(adminUrl))
+  )
   const found = await Promise.all(decks.map(({ dataDir }) => deckSource({ dataDir }, place).catch(nullIfUnreadable)))
   return [...(hasHost && !known.has(HOST) ? [hostSource(place)] : []), ...found.filter((source) => source !== null)]
 }
@@ -85,11 +90,13 @@ function nullIfUnreadable (error: unknown): null {
 }
 
 function hostSource ({ env }: Place, isMeant?: (app: { name: string }) => boolean) {
-  return createSource({ name: HOST, master: expectHost(env), findAgain: async () => expectHost(env), isHost: true, isMeant })
+  return createSource({ name: HOST, master: expectHost(env), findAgain: async () => expectHost(env), isHost: true,
+    isMeant })
 }
 
 async function deckSource (target: Target['place'], place: Place) {
   const { env, cwd } = place
   const master = await findMaster(target, { env: withoutPlace(env), cwd })
-  return createSource({ name: master.dataDir, master, findAgain: () => findMasterAt(master.dataDir, place), isHost: false })
+  return createSource({ name: master.dataDir, master, findAgain: () => findMasterAt(master.dataDir, place),
+    isHost: false })
 }

@@ -10,11 +10,15 @@ import type { Worker } from '../api/cluster.ts'
 /** Draws what `clusterdeck top` shows: apps above, the workers and the output of the chosen one below. */
 
 type Column<T> = {
-  head: string
-  width: number
-  cellOf: (item: T) => string | number | null | undefined
+  head: string,
+  width: number,
+  cellOf: (item: T) =>
+    | string
+    | number
+    | null
+    | undefined,
   /** it holds numbers */
-  isRight?: true
+  isRight?: true,
   styleOf?: (item: T) => Style
 }
 
@@ -26,7 +30,8 @@ const SHARE_OF_WORKERS = 0.4
 const MAX_NAME_WIDTH = 24
 const MAX_REASONS = 2
 
-const STYLES: Readonly<Record<string, Style>> = Object.freeze({ bad: 'red', warn: 'yellow', drain: 'yellow', info: 'cyan', ok: 'green', idle: 'dim' })
+const STYLES: Readonly<Record<string, Style>> = Object.freeze({ bad: 'red', warn: 'yellow', drain: 'yellow',
+  info: 'cyan', ok: 'green', idle: 'dim' })
 
 /** what it means, after the name of the app */
 const QUESTIONS: Readonly<Record<Action, string>> = Object.freeze({
@@ -36,33 +41,25 @@ const QUESTIONS: Readonly<Record<Action, string>> = Object.freeze({
   start: ': start it?'
 })
 
-const HINTS = ['q quit', '? help', 'up/down choose', 'r restart', 'd deploy', 's stop/start', '/ filter', 'f filter log', 'pgup scroll', 'w workers', 'o order']
+const HINTS = ['q quit', '? help', 'up/down choose', 'r restart', 'd deploy', 's stop/start', '/ filter',
+  'f filter log', 'pgup scroll', 'w workers', 'o order']
 
-const HELP = [
-  ['up, down, k, j', 'choose an app; home, end, g and G the first and the last one'],
-  ['r', 'restart all workers of the app'],
-  ['d', 'deploy the code that is on disk'],
-  ['s', 'stop the app, or start it if it is stopped'],
-  ['', 'each of these asks before'],
-  ['/', 'show only apps with some text in their name or health'],
-  ['f', 'show only lines of output with some text'],
-  ['esc', 'show all apps and lines again'],
-  ['pgup, pgdn, b, space', 'scroll in the output; e goes on with new lines'],
-  ['left, right', 'show the rest of long lines'],
-  ['w, enter', 'show or hide the workers'],
-  ['o', 'sort apps by health, name, CPU, memory or requests'],
-  ['ctrl-l, ctrl-z', 'draw all anew; suspend'],
-  ['q, ctrl-c', 'quit; the apps run on'],
-  ['', ''],
-  ['READY', 'workers that are ready, of those that are wanted'],
-  ['kept, 120', 'an old worker, with the connections and transfers that it is kept for'],
-  ['RST, RESTARTS', 'how often workers were restarted after one had died']
-]
+const HELP = [['up, down, k, j', 'choose an app; home, end, g and G the first and the last one'], ['r',
+  'restart all workers of the app'], ['d', 'deploy the code that is on disk'], ['s',
+  'stop the app, or start it if it is stopped'], ['', 'each of these asks before'], ['/',
+  'show only apps with some text in their name or health'], ['f', 'show only lines of output with some text'], ['esc',
+  'show all apps and lines again'], ['pgup, pgdn, b, space', 'scroll in the output; e goes on with new lines'], [
+  'left, right',
+  'show the rest of long lines'
+], ['w, enter', 'show or hide the workers'], ['o', 'sort apps by health, name, CPU, memory or requests'], [
+  'ctrl-l, ctrl-z',
+  'draw all anew; suspend'
+], ['q, ctrl-c', 'quit; the apps run on'], ['', ''], ['READY', 'workers that are ready, of those that are wanted'], [
+  'kept, 120',
+  'an old worker, with the connections and transfers that it is kept for'
+], ['RST, RESTARTS', 'how often workers were restarted after one had died']]
 
-/**
- * @param now ms since the epoch
- * @returns `region`: the lines of output
- */
+/** `now`: ms since the epoch. Returns `region`: the lines of output. */
 export function drawTop (state: State, now: number): { rows: Row[], region?: Region } {
   const { rows: height, columns } = state.size
   if (state.isHelp) return { rows: helpRows(state) }
@@ -75,22 +72,26 @@ export function drawTop (state: State, now: number): { rows: Row[], region?: Reg
   const logHeight = Math.max(0, height - 1 - top)
   const rows = [...above, ...below, ...logRows(state, logHeight)].slice(0, height - 1)
   while (rows.length < height - 1) rows.push([])
-  return {
-    rows: [...rows, footRow(state)].map((row) => clipRow(row, columns)),
-    ...(logHeight > 0 && { region: { top, bottom: height - 2 } })
-  }
+  return { rows: [...rows, footRow(state)].map((row) => clipRow(row, columns)),
+    ...(logHeight > 0 && { region: { top, bottom: height - 2 } }) }
 }
 
 function titleRow ({ apps, size }: State): Row {
   const total = (valueOf: (app: App) => number | null) => apps.reduce((sum, app) => sum + (valueOf(app) ?? 0), 0)
-  const states = [...new Set(apps.map(({ state }) => state))].map((state) => `${apps.filter((app) => app.state === state).length} ${state}`)
-  const left = `${size.columns < WIDE_COLUMNS ? '' : 'clusterdeck top  '}${apps.length === 1 ? '1 app' : `${apps.length} apps`}${states.length > 0 ? `: ${states.join(', ')}` : ''}`
-  const right = `${formatPercent(total(({ cpu }) => cpu))} CPU  ${formatBytes(total(({ memoryBytes }) => memoryBytes))}  ${formatRate(total(({ requestsPerSecond }) => requestsPerSecond))} req/s`
+  const states = [...new Set(apps.map(({ state }) => state))].map((state) =>
+    `${apps.filter((app) => app.state === state).length} ${state}`
+  )
+  const left = `${size.columns < WIDE_COLUMNS ? '' : 'clusterdeck top  '}${
+    apps.length === 1 ? '1 app' : `${apps.length} apps`
+  }${states.length > 0 ? `: ${states.join(', ')}` : ''}`
+  const right = `${formatPercent(total(({ cpu }) => cpu))} CPU  ${
+    formatBytes(total(({ memoryBytes }) => memoryBytes))
+  }  ${formatRate(total(({ requestsPerSecond }) => requestsPerSecond))} req/s`
   const room = size.columns - left.length - 2
   return [{ text: room < right.length ? left : `${left}  ${right.padStart(room)}`, style: 'bold' }]
 }
 
-/** @param height of the rows below the heading */
+/** `height`: of the rows below the heading */
 function appRows (state: State, apps: App[], height: number): Row[] {
   const isWide = state.size.columns >= WIDE_COLUMNS
   const gap = isWide ? 2 : 1
@@ -104,38 +105,48 @@ function appRows (state: State, apps: App[], height: number): Row[] {
     const spans = [{ text: isChosen ? '>' : ' ', style }, ...tableRow(columns, app, gap)]
     const { tone, text } = healthOf(app)
     const problem = state.problems[app.source]
-    spans.push({ text: ' '.repeat(gap) + (problem === undefined ? text : 'no answer'), style: problem === undefined ? STYLES[tone] : 'red' })
+    spans.push({ text: ' '.repeat(gap) + (problem === undefined ? text : 'no answer'),
+      style: problem === undefined ? STYLES[tone] : 'red' })
     return isChosen ? [{ text: fitText(spans.map((span) => span.text).join(''), state.size.columns), style }] : spans
   })
-  const head = [{ text: ` ${headOf(columns, gap)}${' '.repeat(gap)}${headIn('HEALTH', state.order === 'health')}`, style: 'bold' as const }]
+  const head = [{ text: ` ${headOf(columns, gap)}${' '.repeat(gap)}${headIn('HEALTH', state.order === 'health')}`,
+    style: 'bold' as const }]
   const hidden = apps.length - rows.length
-  if (hidden > 0) head.push({ text: `  (${first + 1} to ${first + rows.length} of ${apps.length})`, style: 'bold' as const })
+  if (hidden > 0)
+    head.push({ text: `  (${first + 1} to ${first + rows.length} of ${apps.length})`, style: 'bold' as const })
   return [head, ...rows.length > 0 ? rows : [[{ text: ` ${whyNone(state)}`, style: 'dim' as const }]]]
 }
 
 function whyNone ({ apps, filters }: State) {
-  return apps.length > 0 ? `no app matches ${JSON.stringify(filters.apps)}: esc shows all` : 'no app: "clusterdeck start -d app.js" starts one'
+  return apps.length > 0
+    ? `no app matches ${JSON.stringify(filters.apps)}: esc shows all`
+    : 'no app: "clusterdeck start -d app.js" starts one'
 }
 
-/** @param state all apps, so that the columns stay where they are */
+/** `state`: all apps, so that the columns stay where they are */
 function appColumns ({ apps, order }: Pick<State, 'apps' | 'order'>, isWide: boolean): Column<App>[] {
   const nameWidth = Math.min(MAX_NAME_WIDTH, Math.max(8, ...apps.map(({ name }) => widthOf(name))))
-  return [
-    { head: headIn('APP', order === 'name'), width: nameWidth, cellOf: ({ name }) => name },
-    { head: isWide ? 'WORKERS' : 'READY', width: isWide ? 7 : 5, isRight: true, cellOf: ({ workers }) => workers && `${workers.ready}/${workers.desired}` },
-    { head: headIn('CPU', order === 'cpu'), width: 6, isRight: true, cellOf: ({ cpu }) => cpu === null ? null : formatPercent(cpu) },
-    { head: headIn('MEMORY', order === 'memory'), width: 7, isRight: true, cellOf: ({ memoryBytes }) => memoryBytes === null ? null : formatBytes(memoryBytes) },
-    { head: headIn('REQ/S', order === 'requests'), width: 6, isRight: true, cellOf: ({ requestsPerSecond }) => requestsPerSecond === null ? null : formatRate(requestsPerSecond) },
-    { head: 'P99', width: 7, isRight: true, cellOf: ({ p99Ms }) => p99Ms === null ? null : formatLatency(p99Ms) },
-    restartsColumn(isWide)
-  ]
+  return [{ head: headIn('APP', order === 'name'), width: nameWidth, cellOf: ({ name }) => name }, {
+    head: isWide ? 'WORKERS' : 'READY',
+    width: isWide ? 7 : 5,
+    isRight: true,
+    cellOf: ({ workers }) => workers && `${workers.ready}/${workers.desired}`
+  }, { head: headIn('CPU', order === 'cpu'), width: 6, isRight: true,
+    cellOf: ({ cpu }) => cpu === null ? null : formatPercent(cpu) }, { head: headIn('MEMORY', order === 'memory'),
+    width: 7, isRight: true, cellOf: ({ memoryBytes }) => memoryBytes === null ? null : formatBytes(memoryBytes) }, {
+    head: headIn('REQ/S', order === 'requests'),
+    width: 6,
+    isRight: true,
+    cellOf: ({ requestsPerSecond }) => requestsPerSecond === null ? null : formatRate(requestsPerSecond)
+  }, { head: 'P99', width: 7, isRight: true, cellOf: ({ p99Ms }) => p99Ms === null ? null : formatLatency(p99Ms) },
+    restartsColumn(isWide)]
 }
 
 function restartsColumn (isWide: boolean): Column<{ restarts: number | null }> {
   return { head: isWide ? 'RESTARTS' : 'RST', width: isWide ? 8 : 4, isRight: true, cellOf: ({ restarts }) => restarts }
 }
 
-/** @param isOrder the apps are in its order */
+/** `isOrder`: the apps are in its order */
 function headIn (head: string, isOrder: boolean) {
   return isOrder ? `${head}*` : head
 }
@@ -145,7 +156,9 @@ function detailRows (state: State, now: number, room: number): Row[] {
   const app = chosenApp(state)
   if (app === null || room < 1) return []
   const bar = barRow(factsOf(state, app).join('  '), state.size.columns)
-  const reasons = reasonsOf(state, app).slice(0, Math.min(MAX_REASONS, room - 2)).map((text) => [{ text: `  ${text}`, style: 'yellow' as const }])
+  const reasons = reasonsOf(state, app).slice(0, Math.min(MAX_REASONS, room - 2)).map((
+    text
+  ) => [{ text: `  ${text}`, style: 'yellow' as const }])
   const workers = workerRows(state, app, now, Math.floor((room - reasons.length) * SHARE_OF_WORKERS))
   const rows = [bar, ...reasons, ...workers]
   return rows.length + 1 < room ? [...rows, logBar(state, app)] : rows.slice(0, room)
@@ -153,65 +166,61 @@ function detailRows (state: State, now: number, room: number): Row[] {
 
 function factsOf ({ status }: State, app: App): string[] {
   const { name, release, addresses, health, state } = app
-  return [
-    name,
-    health === null || state === 'stopping' ? state : health.text,
-    ...(release === null ? [] : [release]),
-    ...(status?.rollout ? [rolloutText(status.rollout)] : []),
-    ...addresses.slice(0, 2)
-  ]
+  return [name, health === null || state === 'stopping' ? state : health.text, ...(release === null ? [] : [release]),
+    ...(status?.rollout ? [rolloutText(status.rollout)] : []), ...addresses.slice(0, 2)]
 }
 
 /** @returns why it is sick */
 function reasonsOf ({ status }: State, { reason, health }: App): string[] {
-  return [
-    ...(reason === null ? [] : [reason]),
-    ...(status?.health?.reasons ?? []).map(({ text }) => text),
-    ...(health?.hint && health.tone !== 'ok' ? [health.hint] : [])
-  ]
+  return [...(reason === null ? [] : [reason]), ...(status?.health?.reasons ?? []).map(({ text }) => text),
+    ...(health?.hint && health.tone !== 'ok' ? [health.hint] : [])]
 }
 
-/** @param height with the heading */
+/** `height`: with the heading */
 function workerRows ({ status, hasWorkers, size }: State, app: App, now: number, height: number): Row[] {
   const workers = status?.workers ?? []
   if (!hasWorkers || height < 2) return []
   // Until they are known, their place is kept, so that nothing jumps.
-  if (status === null && isOpen(app)) return Array.from({ length: Math.min(height, (app.workers?.desired ?? 0) + 1) }, () => [])
+  if (status === null && isOpen(app))
+    return Array.from({ length: Math.min(height, (app.workers?.desired ?? 0) + 1) }, () => [])
   if (workers.length === 0 || !isOpen(app)) return []
   const gap = size.columns >= WIDE_COLUMNS ? 2 : 1
   const columns = workerColumns({ now, isWide: size.columns >= WIDE_COLUMNS, isCounted: areRequestsCounted(workers) })
   const shown = workers.length < height ? workers : workers.slice(0, height - 2)
   const hidden = workers.length - shown.length
-  return [
-    [{ text: ` ${headOf(columns, gap)}`, style: 'bold' }],
+  return [[{ text: ` ${headOf(columns, gap)}`, style: 'bold' }],
     ...shown.map((worker) => [{ text: ' ' }, ...tableRow(columns, worker, gap)]),
-    ...(hidden > 0 ? [[{ text: `  and ${hidden} more`, style: 'dim' as const }]] : [])
-  ]
+    ...(hidden > 0 ? [[{ text: `  and ${hidden} more`, style: 'dim' as const }]] : [])]
 }
 
-/** @param how `isCounted`: whether their requests are counted */
-function workerColumns ({ now, isWide, isCounted }: { now: number, isWide: boolean, isCounted: boolean }): Column<Worker>[] {
-  return [
-    { head: 'SLOT', width: 4, isRight: true, cellOf: ({ slot }) => slot },
-    { head: 'WORKER', width: 6, isRight: true, cellOf: ({ id }) => id },
-    { head: 'PID', width: 7, isRight: true, cellOf: ({ pid }) => pid },
-    { head: 'STATE', width: 12, cellOf: stateIn, styleOf: styleOfWorker },
-    { head: 'CPU', width: 6, isRight: true, cellOf: ({ vitals }) => vitals && formatPercent(vitals.cpuPercent) },
-    { head: 'MEMORY', width: 7, isRight: true, cellOf: ({ vitals }) => vitals && formatBytes(vitals.rssBytes) },
+/** `how`: `isCounted`: whether their requests are counted */
+function workerColumns (
+  { now, isWide, isCounted }: { now: number, isWide: boolean, isCounted: boolean }
+): Column<Worker>[] {
+  return [{ head: 'SLOT', width: 4, isRight: true, cellOf: ({ slot }) => slot }, { head: 'WORKER', width: 6,
+    isRight: true, cellOf: ({ id }) => id }, { head: 'PID', width: 7, isRight: true, cellOf: ({ pid }) => pid }, {
+    head: 'STATE',
+    width: 12,
+    cellOf: stateIn,
+    styleOf: styleOfWorker
+  }, { head: 'CPU', width: 6, isRight: true, cellOf: ({ vitals }) => vitals && formatPercent(vitals.cpuPercent) }, {
+    head: 'MEMORY',
+    width: 7,
+    isRight: true,
+    cellOf: ({ vitals }) => vitals && formatBytes(vitals.rssBytes)
+  },
     ...(isCounted
-      ? ([
-          { head: 'REQ/S', width: 6, isRight: true, cellOf: ({ vitals }) => vitals && formatRate(vitals.requestsPerSecond) },
-          { head: 'P99', width: 7, isRight: true, cellOf: ({ vitals }) => vitals && formatLatency(vitals.latencyP99Ms) }
-        ] as Column<Worker>[])
-      : ([{ head: 'CONNS', width: 6, isRight: true, cellOf: ({ vitals }) => vitals && vitals.openConnections }] as Column<Worker>[])),
-    restartsColumn(isWide),
+      ? ([{ head: 'REQ/S', width: 6, isRight: true, cellOf: ({ vitals }) =>
+        vitals && formatRate(vitals.requestsPerSecond) }, { head: 'P99', width: 7, isRight: true,
+        cellOf: ({ vitals }) => vitals && formatLatency(vitals.latencyP99Ms) }] as Column<Worker>[])
+      : ([{ head: 'CONNS', width: 6, isRight: true,
+        cellOf: ({ vitals }) => vitals && vitals.openConnections }] as Column<Worker>[])), restartsColumn(isWide),
     ...(isWide
-      ? ([
-          { head: 'UPTIME', width: 10, isRight: true, cellOf: ({ pid, startedAt }) => pid === null || startedAt === null ? null : formatDuration(now - Date.parse(startedAt)) },
-          { head: 'RELEASE', width: 8, cellOf: ({ release, drifted }) => drifted ? `${release} +` : release }
-        ] as Column<Worker>[])
-      : [])
-  ]
+      ? ([{ head: 'UPTIME', width: 10, isRight: true, cellOf: ({ pid, startedAt }) =>
+        pid === null || startedAt === null ? null : formatDuration(now - Date.parse(startedAt)) }, { head: 'RELEASE',
+        width: 8, cellOf: ({ release, drifted }) =>
+          drifted ? `${release} +` : release }] as Column<Worker>[])
+      : [])]
 }
 
 /** @returns of an old worker how many connections and transfers it is kept for */
@@ -227,12 +236,9 @@ function styleOfWorker ({ state, crashLooping }: Worker): Style {
 }
 
 function logBar ({ size, filters, scroll, shift }: State, { name }: App): Row {
-  const facts = [
-    `output of ${name}`,
-    ...(filters.logs === '' ? [] : [`only with ${JSON.stringify(filters.logs)}`]),
+  const facts = [`output of ${name}`, ...(filters.logs === '' ? [] : [`only with ${JSON.stringify(filters.logs)}`]),
     ...(scroll === 0 ? [] : [`${scroll} lines below: e goes on with new ones`]),
-    ...(shift === 0 ? [] : [`from column ${shift + 1}`])
-  ]
+    ...(shift === 0 ? [] : [`from column ${shift + 1}`])]
   return barRow(facts.join('  '), size.columns)
 }
 
@@ -251,7 +257,10 @@ function logRows (state: State, height: number): Row[] {
   return shown.map(({ slot, stream, text }) => {
     const [from, to] = [state.shift, state.shift + state.size.columns]
     const line = isPlain(text) ? text.slice(from, to) : cellsOf(text).slice(from, to).join('')
-    return [{ text: `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | `, style: 'dim' as const }, { text: line, style: stream === 'stderr' ? ('yellow' as const) : undefined }]
+    return [{ text: `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | `, style: 'dim' as const }, {
+      text: line,
+      style: stream === 'stderr' ? ('yellow' as const) : undefined
+    }]
   })
 }
 
@@ -261,10 +270,14 @@ function whySilent ({ filters, lines }: State, app: App) {
 }
 
 function footRow ({ prompt, filters, message, problems, size }: State): Row {
-  if (prompt?.kind === 'confirm') return [{ text: `${prompt.app.name}${QUESTIONS[prompt.action]} y: yes, any other key: no`, style: 'inverse' }]
+  if (prompt?.kind === 'confirm')
+    return [{ text: `${prompt.app.name}${QUESTIONS[prompt.action]} y: yes, any other key: no`, style: 'inverse' }]
   if (prompt?.kind === 'filter') {
     const what = prompt.of === 'apps' ? 'only apps with' : 'only lines with'
-    return [{ text: `${what}: ${filters[prompt.of]}`, style: 'bold' }, { text: ' ', style: 'inverse' }, { text: '  enter: keep, esc: as before', style: 'dim' }]
+    return [{ text: `${what}: ${filters[prompt.of]}`, style: 'bold' }, { text: ' ', style: 'inverse' }, {
+      text: '  enter: keep, esc: as before',
+      style: 'dim'
+    }]
   }
   const [problem] = Object.values(problems)
   if (problem !== undefined) return [{ text: problem, style: 'red' }]
@@ -274,17 +287,18 @@ function footRow ({ prompt, filters, message, problems, size }: State): Row {
 }
 
 function helpRows ({ size }: State): Row[] {
-  const rows: Row[] = [[{ text: 'clusterdeck top', style: 'bold' }], [], ...HELP.map(([keys, about]) => [{ text: `  ${keys.padEnd(22)}`, style: 'bold' as const }, { text: about }])]
+  const rows: Row[] = [[{ text: 'clusterdeck top', style: 'bold' }], [],
+    ...HELP.map(([keys, about]) => [{ text: `  ${keys.padEnd(22)}`, style: 'bold' as const }, { text: about }])]
   const shown = rows.slice(0, size.rows - 1)
   while (shown.length < size.rows - 1) shown.push([])
   return [...shown, [{ text: 'any key: back', style: 'dim' as const }]].map((row) => clipRow(row, size.columns))
 }
 
-function headOf <T>(columns: Column<T>[], gap: number) {
+function headOf<T> (columns: Column<T>[], gap: number) {
   return columns.map(({ head, width, isRight }) => fitText(head, width, { isRight })).join(' '.repeat(gap))
 }
 
-function tableRow <T>(columns: Column<T>[], item: T, gap: number): Row {
+function tableRow<T> (columns: Column<T>[], item: T, gap: number): Row {
   return columns.map(({ cellOf, styleOf, width, isRight }, index) => {
     const value = cellOf(item)
     const text = value === null || value === undefined || value === '' || value === '–' ? '-' : String(value)

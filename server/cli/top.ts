@@ -37,23 +37,34 @@ const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQ
 export async function topCommand (names: readonly string[], options: Options, terminal: Terminal): Promise<number> {
   const { stdin = process.stdin, stdout, env, cwd } = terminal
   if (!stdin.isTTY || !stdout.isTTY || env.TERM === 'dumb') {
-    const received = env.TERM === 'dumb' ? 'one that cannot move its cursor (TERM=dumb)' : `${stdin.isTTY ? 'stdout' : 'stdin'} is none`
-    throw new DeckError('usage', `top: expected a terminal, received ${received}; for scripts: clusterdeck status --watch`)
+    const received = env.TERM === 'dumb'
+      ? 'one that cannot move its cursor (TERM=dumb)'
+      : `${stdin.isTTY ? 'stdout' : 'stdin'} is none`
+    throw new DeckError('usage',
+      `top: expected a terminal, received ${received}; for scripts: clusterdeck status --watch`)
   }
   return await showTop(await findSources(names, options, { env, cwd }), { stdin, stdout, env })
 }
 
-async function showTop ({ first, chosen, findMore }: Sources, { stdin, stdout, env }: { stdin: NodeJS.ReadStream, stdout: NodeJS.WriteStream, env: Record<string, string | undefined> }): Promise<number> {
+async function showTop ({ first, chosen, findMore }: Sources,
+  { stdin, stdout, env }: { stdin: NodeJS.ReadStream, stdout: NodeJS.WriteStream,
+    env: Record<string, string | undefined> }): Promise<number>
+{
   const screen = createScreen({ stdout, env })
-  const keyboard = createKeyboard(stdin, {
-    onKey: (key) => { press({ type: 'key', ...key }) },
-    onPasted: (text) => { press({ type: 'pasted', text }) },
-    onEnd: () => end(128 + constants.signals.SIGHUP)
-  })
+  const keyboard = createKeyboard(stdin, { onKey: (key) => {
+    press({ type: 'key', ...key })
+  }, onPasted: (text) => {
+    press({ type: 'pasted', text })
+  }, onEnd: () => end(128 + constants.signals.SIGHUP) })
   const sources: Map<string, Source> = new Map()
   const ended = new AbortController()
   const outcome = createOutcome()
-  const handlers = { ...Object.fromEntries(SIGNALS.map((signal) => [signal, () => end(128 + constants.signals[signal])])), SIGTSTP: suspend, SIGCONT: resume, exit: close }
+  const handlers = {
+    ...Object.fromEntries(SIGNALS.map((signal) => [signal, () => end(128 + constants.signals[signal])])),
+    SIGTSTP: suspend,
+    SIGCONT: resume,
+    exit: close
+  }
   let state = createState({ size: screen.size(), wanted: chosen })
   let isOnScreen = false
   let drawnAt = -Infinity
@@ -84,7 +95,9 @@ async function showTop ({ first, chosen, findMore }: Sources, { stdin, stdout, e
 
   /** Runs beside the others; what nobody expects ends them all. */
   function inBackground (work: Promise<void>) {
-    work.catch((error) => { if (!ended.signal.aborted) outcome.reject(error) })
+    work.catch((error) => {
+      if (!ended.signal.aborted) outcome.reject(error)
+    })
   }
 
   function hangUp () {
@@ -150,11 +163,16 @@ async function showTop ({ first, chosen, findMore }: Sources, { stdin, stdout, e
 
   function obey (command: Command) {
     switch (command.type) {
-      case 'quit': return end(0)
-      case 'suspend': return suspend()
-      case 'redraw': return screen.forget()
-      case 'follow': return follow(command.app)
-      default: return inBackground(act(command))
+      case 'quit':
+        return end(0)
+      case 'suspend':
+        return suspend()
+      case 'redraw':
+        return screen.forget()
+      case 'follow':
+        return follow(command.app)
+      default:
+        return inBackground(act(command))
     }
   }
 
@@ -167,7 +185,9 @@ async function showTop ({ first, chosen, findMore }: Sources, { stdin, stdout, e
   async function findOthers (findMore: NonNullable<Sources['findMore']>) {
     for (; !ended.signal.aborted; await pause(FIND_EVERY_MS)) {
       try {
-        for (const source of await findMore(new Set([...sources.keys(), ...state.apps.flatMap(({ dataDir }) => dataDir ?? [])]))) addSource(source)
+        for (const source of await findMore(
+          new Set([...sources.keys(), ...state.apps.flatMap(({ dataDir }) => dataDir ?? [])])
+        )) addSource(source)
       } catch (error) {
         sayIfKnown(error, '')
       }
@@ -210,7 +230,8 @@ async function showTop ({ first, chosen, findMore }: Sources, { stdin, stdout, e
 
   async function readChosen (source: Source) {
     const app = chosenApp(state)
-    if (app?.source === source.name && isOpen(app)) take({ type: 'status', key: app.key, status: await source.readStatus(app) })
+    if (app?.source === source.name && isOpen(app))
+      take({ type: 'status', key: app.key, status: await source.readStatus(app) })
   }
 
   function follow (app: App | null) {
@@ -229,9 +250,18 @@ async function showTop ({ first, chosen, findMore }: Sources, { stdin, stdout, e
       if (!state.apps.some((each) => each.key === app.key && isOpen(each))) continue
       try {
         let entries: Entry[] = []
-        for await (const { event, data, id } of source.streamLogs(app, { lines: place === undefined ? FIRST_LINES : 0, place, until })) {
-          if (data !== undefined) entries.push(event === 'message' ? data as Entry : { ...data as Entry, text: `(${Number(Object(data).bytes)} bytes skipped: output is faster than this page)` })
-          // Lines come before the id that they belong to. Where the stream ends in between, the next one sends them again.
+        for await (const { event, data, id } of source.streamLogs(app, { lines: place === undefined ? FIRST_LINES : 0,
+          place, until }))
+        {
+          if (data !== undefined)
+            entries.push(
+              event === 'message'
+                ? data as Entry
+                : { ...data as Entry,
+                  text: `(${Number(Object(data).bytes)} bytes skipped: output is faster than this page)` }
+            )
+          // Lines come before the id that they belong to. Where the stream ends in between, the next one sends them
+          // again.
           if (id === undefined) continue
           place = id
           if (entries.length > 0) take({ type: 'lines', key: app.key, entries })
@@ -247,7 +277,8 @@ async function showTop ({ first, chosen, findMore }: Sources, { stdin, stdout, e
     const source = sources.get(app.source)
     if (!source) return
     try {
-      await ACTIONS[type](app, { source, say: (text, tone) => take({ type: 'said', text: `${app.name}: ${text}`, tone }), ended: ended.signal })
+      await ACTIONS[type](app, { source, say: (text, tone) =>
+        take({ type: 'said', text: `${app.name}: ${text}`, tone }), ended: ended.signal })
     } catch (error) {
       sayIfKnown(error, `${app.name}: `)
     }
@@ -290,7 +321,8 @@ async function rollOut (kind: 'restart' | 'deploy', app: App, { source, say, end
     rollout = await source.call().get(`${path}/rollouts/${rollout.id}?wait=${WAIT_FOR_ROLLOUT}`)
   }
   if (ended.aborted) return
-  say(`${rolloutText(rollout)}${rollout.reason ? `: ${rollout.reason}` : ''}`, rollout.state === 'succeeded' ? 'ok' : 'bad')
+  say(`${rolloutText(rollout)}${rollout.reason ? `: ${rollout.reason}` : ''}`,
+    rollout.state === 'succeeded' ? 'ok' : 'bad')
 }
 
 /** @throws {unknown} what is no error of a call */
@@ -298,6 +330,8 @@ function unlessKnown (error: unknown) {
   if (!(error instanceof DeckError)) throw error
 }
 
-function createOutcome (): { promise: Promise<number>, resolve: (exitCode: number) => void, reject: (error: unknown) => void } {
+function createOutcome (): { promise: Promise<number>, resolve: (exitCode: number) => void,
+  reject: (error: unknown) => void }
+{
   return Promise.withResolvers()
 }

@@ -19,11 +19,13 @@ type Software = { pid: number, version: string, nodeVersion: string }
 
 /** What is upgraded. */
 type Upgradable = {
-  api: ApiClient
+  api: ApiClient,
   /** of the call that begins it */
-  path: string
+  path: string,
   /** `failure`: the newest one */
-  look: () => Promise<{ master: Software, isRunning: boolean, failure: { key: string | number, message: string } | null }>
+  look: () => Promise<
+    { master: Software, isRunning: boolean, failure: { key: string | number, message: string } | null }
+  >
 }
 
 /** What findMaster() says of a folder that is of no app, of several, or of one of the host that does not run. */
@@ -32,35 +34,28 @@ const WITHOUT_MASTER = ['usage', 'app-not-running']
 /** Upgrades a deck of its own. */
 export async function upgradeCommand (context: Context) {
   const { api } = context
-  await changeMasters({
-    api,
-    path: '/upgrade',
-    async look () {
-      const { master, upgrade } = await api.get<Status>('/status')
-      const { items: [newest] } = await api.get<{ items: Event[] }>('/events?type=master.upgrade-failed&limit=1').catch(noneIfUnreadable)
-      return { master, isRunning: upgrade !== null, failure: newest ? { key: newest.id, message: String(newest.message) } : null }
-    }
-  }, context)
+  await changeMasters({ api, path: '/upgrade', async look () {
+    const { master, upgrade } = await api.get<Status>('/status')
+    const { items: [newest] } = await api.get<{ items: Event[] }>('/events?type=master.upgrade-failed&limit=1').catch(
+      noneIfUnreadable
+    )
+    return { master, isRunning: upgrade !== null,
+      failure: newest ? { key: newest.id, message: String(newest.message) } : null }
+  } }, context)
 }
 
-/**
- * Upgrades the host, with all of its apps, unless a deck of its own is meant.
- * @returns null: that is done
- */
+/** Upgrades the host, with all of its apps, unless a deck of its own is meant. Returns null: that is done. */
 export async function upgradeHost (options: Options, terminal: Terminal): Promise<Options | null> {
   const master = await findHostMeant(options, terminal)
   if (master === null) return options
   const { timeoutMs } = timeoutOf(options, terminal.env)
   const findAgain = async () => await findHostMeant(options, terminal) ?? expectHost(terminal.env)
   const api = createApiClient(master, { timeoutMs, findAgain })
-  await changeMasters({
-    api,
-    path: '/host/upgrade',
-    async look () {
-      const { upgrade, upgradeFailure, ...software } = await api.get<Host>('/host')
-      return { master: software, isRunning: upgrade !== null, failure: upgradeFailure && { key: upgradeFailure.at, message: upgradeFailure.message } }
-    }
-  }, { ...createTools(options, terminal), options, timeoutMs })
+  await changeMasters({ api, path: '/host/upgrade', async look () {
+    const { upgrade, upgradeFailure, ...software } = await api.get<Host>('/host')
+    return { master: software, isRunning: upgrade !== null,
+      failure: upgradeFailure && { key: upgradeFailure.at, message: upgradeFailure.message } }
+  } }, { ...createTools(options, terminal), options, timeoutMs })
   return null
 }
 
@@ -74,15 +69,20 @@ async function findHostMeant (options: Options, { env, cwd }: Terminal): Promise
     const { app, ...master } = await findMaster(options, { env, cwd })
     return app && { ...master, url: app.hostUrl, app: null }
   } catch (error) {
-    const host = error instanceof DeckError && WITHOUT_MASTER.includes(error.code) && !namesDeck(options, env) ? findHost(env) : null
+    const host = error instanceof DeckError && WITHOUT_MASTER.includes(error.code) && !namesDeck(options, env)
+      ? findHost(env)
+      : null
     if (host === null) throw error
     return host
   }
 }
 
-async function changeMasters ({ api, path: place, look }: Upgradable, { options, print, tell, timeoutMs }: Pick<Tools, 'print' | 'tell'> & { options: Options, timeoutMs: number }) {
+async function changeMasters ({ api, path: place, look }: Upgradable,
+  { options, print, tell, timeoutMs }: Pick<Tools, 'print' | 'tell'> & { options: Options, timeoutMs: number })
+{
   const before = await look()
-  const started = await api.post(place, { execPath: options.node === undefined ? undefined : path.resolve(options.node), note: options.note })
+  const started = await api.post(place, { execPath: options.node === undefined ? undefined : path.resolve(options.node),
+    note: options.note })
   if (!options.wait) {
     print(options.json ? jsonText(started) : 'upgrade started')
     return
@@ -98,7 +98,11 @@ async function changeMasters ({ api, path: place, look }: Upgradable, { options,
   }, api.signal, timeoutMs)
   const { master, failure } = now
   if (master.pid === before.master.pid) throw new DeckError('upgrade-failed', `the upgrade failed: ${failure?.message}`)
-  print(options.json ? jsonText(master) : `upgraded to clusterdeck ${master.version} on Node ${master.nodeVersion} (pid ${master.pid})`)
+  print(
+    options.json
+      ? jsonText(master)
+      : `upgraded to clusterdeck ${master.version} on Node ${master.nodeVersion} (pid ${master.pid})`
+  )
 }
 
 /** An upgrade may be what mends the history. */

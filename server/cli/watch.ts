@@ -40,7 +40,7 @@ export async function watchStatus (context: Context) {
   }
 }
 
-async function * pollStatus ({ master, findAgain }: Context, interrupted: AbortSignal): AsyncGenerator<Look> {
+async function* pollStatus ({ master, findAgain }: Context, interrupted: AbortSignal): AsyncGenerator<Look> {
   /** the master that has answered last */
   let pid: number | null = null
   /** when it was lost */
@@ -58,7 +58,9 @@ async function * pollStatus ({ master, findAgain }: Context, interrupted: AbortS
       if (lostAt === null) yield { status: null, notice: `master ${pid} does not answer; looking for the next one` }
       lostAt ??= performance.now()
       if (performance.now() - lostAt > FOUND_WITHIN_MS) {
-        throw new DeckError('no-master', `no master has answered for ${formatExactDuration(FOUND_WITHIN_MS)}`, { cause: error })
+        throw new DeckError('no-master', `no master has answered for ${formatExactDuration(FOUND_WITHIN_MS)}`, {
+          cause: error
+        })
       }
       // The next master may have another address. Until it has written that, the old one may still be right.
       master = await findAgain().catch(() => master)
@@ -106,14 +108,11 @@ function viewFor (context: Context): View {
 
 /** Prints a line at a time, for files and programs. */
 function reportView ({ print, tell }: Context, lineOf: (status: Status) => string | null): View {
-  return {
-    show (look) {
-      if (look.notice) tell(look.notice)
-      const line = look.status && lineOf(look.status)
-      if (line) print(line)
-    },
-    close () {}
-  }
+  return { show (look) {
+    if (look.notice) tell(look.notice)
+    const line = look.status && lineOf(look.status)
+    if (line) print(line)
+  }, close () {} }
 }
 
 /** Draws on the alternate screen; at the end, the last look stays on the usual one. */
@@ -122,21 +121,18 @@ function screenView ({ stdout: given, print }: Context): View {
   let lines: string[] = []
   let notice = ''
   let isOpen = false
-  return {
-    show (look) {
-      if (!isOpen) openScreen()
-      if (look.notice) notice = `${new Date().toISOString()} ${look.notice}`
-      // While no master answers, the last status stays.
-      if (look.status) lines = watchedText(look.status, Date.now()).split('\n')
-      drawScreen()
-    },
-    close () {
-      if (!isOpen) return
-      stdout.off('resize', drawScreen)
-      stdout.write(CLOSE_SCREEN)
-      print(lines.join('\n'))
-    }
-  }
+  return { show (look) {
+    if (!isOpen) openScreen()
+    if (look.notice) notice = `${new Date().toISOString()} ${look.notice}`
+    // While no master answers, the last status stays.
+    if (look.status) lines = watchedText(look.status, Date.now()).split('\n')
+    drawScreen()
+  }, close () {
+    if (!isOpen) return
+    stdout.off('resize', drawScreen)
+    stdout.write(CLOSE_SCREEN)
+    print(lines.join('\n'))
+  } }
 
   function openScreen () {
     isOpen = true
@@ -148,7 +144,9 @@ function screenView ({ stdout: given, print }: Context): View {
     const rows = Math.max(3, stdout.rows || Infinity)
     const foot = ['', oneLine(notice) || 'Ctrl-C to quit']
     const room = rows - foot.length
-    const shown = lines.length <= room ? lines : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
+    const shown = lines.length <= room
+      ? lines
+      : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
     stdout.write(`${HOME}${[...shown, ...foot].map((line) => `${line}${ERASE_LINE}`).join('\r\n')}${ERASE_BELOW}`)
   }
 }

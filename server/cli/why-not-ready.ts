@@ -2,10 +2,12 @@ import type { Status } from '../api/cluster.ts'
 
 /** An app that another one depends on, and that is not ready. */
 export type Needed = {
-  name: string
+  name: string,
   /** `left`: it goes on, and nobody follows it */
-  state: 'starting' | 'waiting' | 'ready' | 'failed' | 'stopped' | 'not started' | 'left'
-  reason: string | null
+  state: 'starting' | 'waiting' | 'ready' | 'failed' | 'stopped' | 'not started' | 'left',
+  reason:
+    | string
+    | null,
   /** when it was last asked */
   status: Status | null
 }
@@ -19,10 +21,7 @@ export function whyMissing ({ name, state, reason, status }: Needed): string {
   return `it depends on ${name}, which is not ready (${whyNotReady(status)})`
 }
 
-/**
- * @param status of an app that starts
- * @param otherwise where the status says nothing
- */
+/** `status`: of an app that starts; `otherwise`: where the status says nothing */
 export function whyNotReady (status: Status | null, otherwise: string = 'its workers are not started yet'): string {
   return status?.health ? `${status.health.text}. ${status.health.hint}`.replace(/[.\s]+$/, '') : otherwise
 }

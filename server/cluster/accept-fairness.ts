@@ -6,16 +6,16 @@ export type AcceptFairness = ReturnType<typeof createAcceptFairness>
 const TELL_AFTER_MS = 100
 
 /** How connections are spread over workers that accept by themselves, see workers/even-accept.ts. */
-export function createAcceptFairness ({ handles, later = (work, ms) => setTimeout(work, ms).unref() }: {
-  handles: Map<number, Pick<WorkerHandle, 'tell'>>
-  later?: (work: () => void, ms: number) => unknown
-}) {
+export function createAcceptFairness (
+  { handles, later = (work, ms) => setTimeout(work, ms).unref() }: { handles: Map<number, Pick<WorkerHandle, 'tell'>>,
+    later?: (work: () => void, ms: number) => unknown }
+) {
   /** by worker */
   const evenness: Map<number, boolean> = new Map()
   let isToTell = false
 
   return {
-    /** @param isEven whether it waits for its turn */
+    /** `isEven`: whether it waits for its turn */
     heard (worker: number, isEven: boolean) {
       if (!handles.has(worker)) return
       evenness.set(worker, isEven)
@@ -24,7 +24,7 @@ export function createAcceptFairness ({ handles, later = (work, ms) => setTimeou
       later(() => tellEvenness(), TELL_AFTER_MS)
     },
 
-    /** @param worker takes no more connections; one that it was woken for goes to the others */
+    /** `worker`: takes no more connections; one that it was woken for goes to the others */
     passOn: tellEvenness,
 
     left (worker: number) {

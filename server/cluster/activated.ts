@@ -8,8 +8,9 @@ import type { Keeper } from './sockets.ts'
 const ANY_ADDRESS = ['::', '0.0.0.0']
 
 /**
- * The app's sockets that the service manager opened. Each is found by the address that the app asks for. In a host they are
- * there for all apps: the first one that asks gets it, none closes it, and none is told of those that it does not use.
+ * The app's sockets that the service manager opened. Each is found by the address that the app asks for. In a host they
+ * are there for all apps: the first one that asks gets it, none closes it, and none is told of those that it does not
+ * use.
  */
 export function createInherited ({ held, claim }: Pick<Keeper, 'held' | 'claim'>) {
   const sockets = listInherited(held).filter(({ data }) => data.name !== ADMIN_NAME)
@@ -22,28 +23,31 @@ export function createInherited ({ held, claim }: Pick<Keeper, 'held' | 'claim'>
       return best ? { handle: best.handle, inherited: best.data.fd, ...(claim && { isLent: true }) } : null
     },
 
-    /**
-     * @param query could not be bound
-     * @returns a hint at the cause, or nothing
-     */
+    /** `query`: could not be bound. Returns a hint at the cause, or nothing. */
     hint (query: SocketQuery): string {
       const [others] = fittingSockets(query, sockets, ({ data }) => data)
-      if (others) return `; the service manager has ${describeInherited(others.data)}, and another app of this host listens there`
+      if (others)
+        return `; the service manager has ${describeInherited(others.data)}, and another app of this host listens there`
       const near = sockets.find(({ data }) => data.port !== undefined && data.port === query.port)
-      return near ? `; the service manager has ${describeInherited(near.data)}, and that is not the address that the app listens on` : ''
+      return near
+        ? `; the service manager has ${
+          describeInherited(near.data)
+        }, and that is not the address that the app listens on`
+        : ''
     },
 
     /** @returns the other ones, in words */
-    unused: (used: Set<number | undefined>): string[] => claim ? [] : sockets.filter(({ data }) => !used.has(data.fd)).map(({ data }) => describeInherited(data)),
+    unused: (used: Set<number | undefined>): string[] =>
+      claim ? [] : sockets.filter(({ data }) => !used.has(data.fd)).map(({ data }) => describeInherited(data)),
 
     close () {
-      if (!claim) for (const { handle } of sockets) handle.close()
+      if (!claim) { for (const { handle } of sockets) handle.close() }
     }
   }
 }
 
 /** @returns those on the address that an app asks for, the best one first */
-export function fittingSockets <T>(query: SocketQuery, sockets: readonly T[], placeOf: (socket: T) => Place): T[] {
+export function fittingSockets<T> (query: SocketQuery, sockets: readonly T[], placeOf: (socket: T) => Place): T[] {
   if (isUdp(query)) return []
   const exact = sockets.filter((socket) => isExactly(query, placeOf(socket)))
   return [...exact, ...sockets.filter((socket) => !exact.includes(socket) && isAlike(query, placeOf(socket)))]
@@ -62,8 +66,10 @@ function isExactly ({ address, port, fd }: SocketQuery, socket: Place) {
 /** `::` and `0.0.0.0` both mean any address, and a link to a folder leads to the same Unix socket. */
 function isAlike ({ address, port, fd }: SocketQuery, socket: Place) {
   if (fd !== undefined && fd !== null) return false
-  if (socket.port === undefined) return port === -1 && Boolean(address && socket.path) && realName(String(address)) === realName(String(socket.path))
-  return port === socket.port && ANY_ADDRESS.includes(String(socket.host)) && (!address || ANY_ADDRESS.includes(address))
+  if (socket.port === undefined)
+    return port === -1 && Boolean(address && socket.path) && realName(String(address)) === realName(String(socket.path))
+  return port === socket.port && ANY_ADDRESS.includes(String(socket.host)) &&
+    (!address || ANY_ADDRESS.includes(address))
 }
 
 function realName (file: string) {

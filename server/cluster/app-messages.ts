@@ -17,17 +17,18 @@ const MAX_TYPE_CHARS = 100
 type Flow = { told: number, leftOut: number, leftOutBefore: number, windows: number, timer: NodeJS.Timeout | undefined }
 
 /**
- * Messages of the app by `process.send({ type, data })` become events, up to a limit a second and worker. The others are
- * only counted, and reported in one event when the flood is over. A message of another shape is meant for a primary of
- * the app's own.
+ * Messages of the app by `process.send({ type, data })` become events, up to a limit a second and worker. The others
+ * are only counted, and reported in one event when the flood is over. A message of another shape is meant for a primary
+ * of the app's own.
  */
-export function createAppMessages ({ state, events }: {
-  state: () => Pick<PoolState, 'workers'>
-  events: Pick<EventStream, 'publish'>
-}) {
+export function createAppMessages (
+  { state, events }: { state: () => Pick<PoolState, 'workers'>, events: Pick<EventStream, 'publish'> }
+) {
   /** by worker */
   const flows: Map<number, Flow> = new Map()
-  const isForPrimary = createUnanswered({ tell: (worker, message, detail) => publishForWorker('worker.unanswered', worker, message, detail) })
+  const isForPrimary = createUnanswered({
+    tell: (worker, message, detail) => publishForWorker('worker.unanswered', worker, message, detail)
+  })
 
   return {
     hear (worker: number, message: unknown) {
@@ -42,7 +43,7 @@ export function createAppMessages ({ state, events }: {
       publishForWorker('worker.message', worker, oneLine(type), { type, data: excerpt(message.data ?? null) })
     },
 
-    /** @param worker has ended */
+    /** `worker`: has ended */
     left (worker: number) {
       const flow = flows.get(worker)
       if (flow) endFlow(worker, flow)
@@ -77,7 +78,9 @@ export function createAppMessages ({ state, events }: {
     publishForWorker('worker.message', worker, `${leftOut.toLocaleString('en-US')} more ${what} left out`, { leftOut })
   }
 
-  function publishForWorker (type: 'worker.message' | 'worker.unanswered', worker: number, message: string, detail: Record<string, unknown>) {
+  function publishForWorker (type: 'worker.message' | 'worker.unanswered', worker: number, message: string,
+    detail: Record<string, unknown>)
+  {
     const { slot = null, pid = null, release = null } = state().workers[worker] ?? {}
     events.publish({ type, worker, slot, pid, release, message, detail })
   }

@@ -5,18 +5,24 @@ export type Boots = ReturnType<typeof createBoots>
 /** What the threads of a process have had of the CPUs, and how long they have waited for one, in ms. */
 type CpuTime = { cpuMs: number, queuedMs: number }
 
-/** Measures how long starting workers have waited for a CPU: on a busy machine no worker is ended for time that others used. */
+/**
+ * Measures how long starting workers have waited for a CPU: on a busy machine no worker is ended for time that others
+ * used.
+ */
 export function createBoots ({ pidOf, now, measure = cpuTimeOf }: {
-  pidOf: (worker: number) => number | null | undefined
+  pidOf: (worker: number) =>
+    | number
+    | null
+    | undefined,
   /** monotonic, ms */
-  now: () => number
+  now: () => number,
   measure?: typeof cpuTimeOf
 }) {
   /** by worker; `first`: how long it had waited at its first deadline */
   const begun: Map<number, { first: number, at: number, queuedMs: number }> = new Map()
 
   return {
-    /** @param worker whose ready deadline is set */
+    /** `worker`: whose ready deadline is set */
     begin (worker: number) {
       const { queuedMs } = measure(pidOf(worker))
       begun.set(worker, { first: begun.get(worker)?.first ?? queuedMs, at: now(), queuedMs })
@@ -30,22 +36,23 @@ export function createBoots ({ pidOf, now, measure = cpuTimeOf }: {
       return Math.round(Math.max(0, Math.min(now() - since.at, measure(pidOf(worker)).queuedMs - since.queuedMs)))
     },
 
-    /**
-     * @param worker that is ready now
-     * @returns null where the system does not tell
-     */
+    /** `worker`: that is ready now. Returns null where the system does not tell. */
     costOf (worker: number): Boot | null {
       const { cpuMs, queuedMs } = measure(pidOf(worker))
-      return cpuMs === 0 ? null : { cpuMs: Math.round(cpuMs), starvedMs: Math.round(Math.max(0, queuedMs - (begun.get(worker)?.first ?? 0))) }
+      return cpuMs === 0
+        ? null
+        : { cpuMs: Math.round(cpuMs), starvedMs: Math.round(Math.max(0, queuedMs - (begun.get(worker)?.first ?? 0))) }
     },
 
-    left (worker: number) { begun.delete(worker) }
+    left (worker: number) {
+      begun.delete(worker)
+    }
   }
 }
 
 /**
- * The sum over all threads of a process: /proc/<pid>/task/<tid>/schedstat, first and second field, in ns.
- * @returns 0 where the system does not tell
+ * The sum over all threads of a process: /proc/<pid>/task/<tid>/schedstat, first and second field, in ns. Returns 0
+ * where the system does not tell.
  */
 export function cpuTimeOf (pid: number | null | undefined): CpuTime {
   const folder = `/proc/${pid}/task`

@@ -8,10 +8,13 @@ const LOOK_EVERY_MS = 500
 const TOLD_WITHIN_MS = 2000
 const TERM_GRACE_MS = 5000
 
-/** Follows a command that somebody else has started, in a terminal of theirs: they tell how it ends, and its output is theirs. */
+/**
+ * Follows a command that somebody else has started, in a terminal of theirs: they tell how it ends, and its output is
+ * theirs.
+ */
 export function attachCommand ({ name, identity, ageMs = 0 }: {
-  name: string
-  identity: ProcessIdentity
+  name: string,
+  identity: ProcessIdentity,
   /** for how long it has been running */
   ageMs?: number
 }): CommandRun & { tellEnd: (exit: { code: number | null, signal: string | null }) => void } {
@@ -24,30 +27,18 @@ export function attachCommand ({ name, identity, ageMs = 0 }: {
   const timer = setInterval(look, LOOK_EVERY_MS)
   timer.unref()
 
-  return {
-    name,
-    identity,
-    handles: { stdout: null, stderr: null },
-    ended: over.promise,
-
+  return { name, identity, handles: { stdout: null, stderr: null }, ended: over.promise,
     end (why, { graceMs = TERM_GRACE_MS } = {}) {
       endedFor ??= why
       clearTimeout(killTimer)
       killTimer = setTimeout(() => signalProcess(identity, 'SIGKILL'), graceMs)
       signalProcess(identity, 'SIGTERM')
-    },
-
-    leave: stopLooking,
-
-    letGo () {
-      stopLooking()
-      return null
-    },
-
-    tellEnd ({ code, signal }) {
-      finish({ code, signal, failure: failureOf({ code, signal }) })
-    }
-  }
+    }, leave: stopLooking, letGo () {
+    stopLooking()
+    return null
+  }, tellEnd ({ code, signal }) {
+    finish({ code, signal, failure: failureOf({ code, signal }) })
+  } }
 
   function look () {
     if (isAlive(identity)) return
@@ -64,6 +55,7 @@ export function attachCommand ({ name, identity, ageMs = 0 }: {
     stopLooking()
     const durationMs = Math.round(performance.now() - startedAt)
     const why = endedFor ?? (failure && `${failure} after ${durationText(durationMs)}`)
-    over.resolve({ passed: why === null, code, signal, durationMs, timedOut: false, reason: why && `${name} ${why}`, output: '' })
+    over.resolve({ passed: why === null, code, signal, durationMs, timedOut: false, reason: why && `${name} ${why}`,
+      output: '' })
   }
 }

@@ -12,15 +12,19 @@ const TOLD_WITHIN_MS = 2000
 export type Exit = { code: number | null, signal: string | null }
 export type LeftChild = EventEmitter & { pid: number, stdout: net.Socket, stderr: net.Socket }
 type Left = {
-  identity: ProcessIdentity
+  identity: ProcessIdentity,
   /** through which its output comes */
-  handles: { stdout: SocketHandle, stderr: SocketHandle }
+  handles: { stdout: SocketHandle, stderr: SocketHandle },
   /** null: nobody has told yet */
   findExit: () => Exit | null
 }
 
-/** Goes on with a command that a master before has started. It is the keeper's child by now, which tells how it ends. */
-export function adoptCommand ({ identity, handles, findExit }: Left, order: Omit<Parameters<typeof followCommand>[1], 'identity' | 'place'>) {
+/**
+ * Goes on with a command that a master before has started. It is the keeper's child by now, which tells how it ends.
+ */
+export function adoptCommand ({ identity, handles, findExit }: Left,
+  order: Omit<Parameters<typeof followCommand>[1], 'identity' | 'place'>)
+{
   return followCommand(createLeftChild({ identity, handles, findExit }), { ...order, identity })
 }
 
@@ -32,7 +36,9 @@ function createLeftChild ({ identity, handles, findExit }: Left): LeftChild {
   for (const stream of Object.values(streams)) {
     // ECONNRESET: a process that was killed has left nothing more to read.
     stream.on('error', () => {})
-    stream.once('close', () => { if (--open === 0) child.emit('close') })
+    stream.once('close', () => {
+      if (--open === 0) child.emit('close')
+    })
   }
   let unseenMs = 0
   const timer = setInterval(look, LOOK_EVERY_MS)

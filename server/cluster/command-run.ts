@@ -12,13 +12,15 @@ import type { Exit, LeftChild } from './command-left.ts'
 
 export type CommandRun = ReturnType<typeof runCommand>
 export type CommandEnd = {
-  passed: boolean
-  code: number | null
-  signal: string | null
-  durationMs: number
-  timedOut: boolean
+  passed: boolean,
+  code: number | null,
+  signal: string | null,
+  durationMs: number,
+  timedOut: boolean,
   /** why it has not passed */
-  reason: string | null
+  reason:
+    | string
+    | null,
   /** the last of both streams */
   output: string
 }
@@ -38,34 +40,40 @@ const LAST_OUTPUT_MS = 200
 /** Runs one command in its own process group. Processes that it leaves in that group end with it. */
 export function runCommand ({ command, cwd, env: { [SHELL_VARIABLE]: shell, ...env }, ...order }: {
   /** of the hook or the job */
-  name: string
+  name: string,
   /** that has set its timeout */
-  option: string
+  option: string,
   /** program and arguments; as one text it is for the shell */
-  command: string | readonly string[]
-  timeoutMs: number
-  cwd: string
-  env: Record<string, string | undefined>
+  command: string | readonly string[],
+  timeoutMs: number,
+  cwd: string,
+  env: Record<string, string | undefined>,
   /** how much of its output is kept */
-  maxOutputChars?: number
+  maxOutputChars?: number,
   /** as it is written */
-  onOutput?: (stream: 'stdout' | 'stderr', text: string) => void
+  onOutput?: (stream: 'stdout' | 'stderr', text: string) => void,
   /** the process has ended; its last output may still follow */
   onExited?: (pid: number) => void
 }) {
   const [program, ...args] = typeof command === 'string' ? [command] : command
-  return followCommand(spawnChild(), { ...order, place: `${program} in ${cwd}`, hint: () => crlfHint([program, ...args], cwd) })
+  return followCommand(spawnChild(), { ...order, place: `${program} in ${cwd}`,
+    hint: () => crlfHint([program, ...args], cwd) })
 
   function spawnChild () {
     try {
       // A shell may look at its limits before these are set.
       const waits = shell !== undefined && typeof command === 'string'
-      const child = startAsShell(shell, () => waits
-        ? spawn(SH, ['-c', WAIT, SH, command], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
-        : spawn(program, args, { cwd, env, detached: true, shell: typeof command === 'string', stdio: ['ignore', 'pipe', 'pipe'] }))
-      if (child.pid !== undefined) limitAsShell(shell, child.pid)
+      const child = startAsShell(shell, () =>
+        waits
+          ? spawn(SH, ['-c', WAIT, SH, command], { cwd, env, detached: true,
+            stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+          : spawn(program, args, { cwd, env, detached: true, shell: typeof command === 'string',
+            stdio: ['ignore', 'pipe', 'pipe'] }))
+      if (child.pid !== undefined)
+        limitAsShell(shell, child.pid)
       // EPIPE: it has ended already.
-      if (waits) (child.stdio?.[3] as Socket)?.on('error', () => {}).end('\n')
+      if (waits)
+        (child.stdio?.[3] as Socket)?.on('error', () => {}).end('\n')
       return child
     } catch (error) {
       // E2BIG, ENOMEM: of some errors node makes an event, of others none.
@@ -76,32 +84,34 @@ export function runCommand ({ command, cwd, env: { [SHELL_VARIABLE]: shell, ...e
   }
 }
 
-type Child = Pick<ChildProcess, 'pid' | 'once' | 'removeAllListeners'> & { stdout: Socket | null, stderr: Socket | null }
+type Child =
+  & Pick<ChildProcess, 'pid' | 'once' | 'removeAllListeners'>
+  & { stdout: Socket | null, stderr: Socket | null }
 
-/**
- * Follows a command that runs, and ends it with its whole group.
- * @param order as of runCommand()
- */
-export function followCommand (process: ChildProcess | LeftChild, {
-  name, option, timeoutMs, place = '', hint = () => null, identity, ageMs = 0, before = '', maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {}
-}: {
-  name: string
-  option: string
-  timeoutMs: number
-  /** what was to be started where */
-  place?: string
-  /** what may help where it has failed */
-  hint?: () => string | null
-  /** of a process that may have ended */
-  identity?: ProcessIdentity
-  /** for how long it has been running */
-  ageMs?: number
-  /** what it has written */
-  before?: string
-  maxOutputChars?: number
-  onOutput?: (stream: 'stdout' | 'stderr', text: string) => void
-  onExited?: (pid: number) => void
-}) {
+/** Follows a command that runs, and ends it with its whole group. `order`: as of runCommand(). */
+export function followCommand (process: ChildProcess | LeftChild,
+  { name, option, timeoutMs, place = '', hint = () => null, identity, ageMs = 0, before = '',
+    maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {} }: {
+      name: string,
+      option: string,
+      timeoutMs: number,
+      /** what was to be started where */
+      place?: string,
+      /** what may help where it has failed */
+      hint?: () =>
+        | string
+        | null,
+      /** of a process that may have ended */
+      identity?: ProcessIdentity,
+      /** for how long it has been running */
+      ageMs?: number,
+      /** what it has written */
+      before?: string,
+      maxOutputChars?: number,
+      onOutput?: (stream: 'stdout' | 'stderr', text: string) => void,
+      onExited?: (pid: number) => void
+    })
+{
   const startedAt = performance.now() - ageMs
   const child = process as Child
   const { pid } = child
@@ -126,7 +136,8 @@ export function followCommand (process: ChildProcess | LeftChild, {
     ended: new Promise((resolve) => {
       child.once('error', (error: NodeJS.ErrnoException) => {
         // Afterwards it would be a signal that could not be sent.
-        if (pid === undefined) finishRun({ code: null, signal: null, failure: `could not be started: ${place} (${error.code})` })
+        if (pid === undefined)
+          finishRun({ code: null, signal: null, failure: `could not be started: ${place} (${error.code})` })
       })
       child.once('exit', async (code, signal) => {
         hasExited = true
@@ -137,20 +148,26 @@ export function followCommand (process: ChildProcess | LeftChild, {
         finishRun({ code, signal, failure: failureOf({ code, signal }) })
       })
 
-      function finishRun ({ code, signal, failure }: { code: number | null, signal: string | null, failure: string | null }) {
+      function finishRun (
+        { code, signal, failure }: { code: number | null, signal: string | null, failure: string | null }
+      ) {
         clearTimeout(timeout)
         clearTimeout(killTimer)
         const text = output.close()
         const durationMs = Math.round(performance.now() - startedAt)
-        const why = endedFor ?? (failure && pid !== undefined ? withLastLine(`${failure} after ${durationText(durationMs)}`, text) : failure)
+        const why = endedFor ??
+          (failure && pid !== undefined ? withLastLine(`${failure} after ${durationText(durationMs)}`, text) : failure)
         const help = failure === null ? null : hint()
-        resolve({ passed: why === null, code, signal, durationMs, timedOut, reason: why && `${name} ${why}${help ? `; ${help}` : ''}`, output: text })
+        resolve({ passed: why === null, code, signal, durationMs, timedOut,
+          reason: why && `${name} ${why}${help ? `; ${help}` : ''}`, output: text })
       }
     }) as Promise<CommandEnd>,
 
     end: endRun,
 
-    /** Another master goes on with it: whatever has come is passed on, and what it writes from now on stays unread here. */
+    /**
+     * Another master goes on with it: whatever has come is passed on, and what it writes from now on stays unread here.
+     */
     leave () {
       stopFollowing()
       output.leave()
@@ -174,7 +191,7 @@ export function followCommand (process: ChildProcess | LeftChild, {
     child.removeAllListeners('exit')
   }
 
-  /** @param how until whatever is left is killed */
+  /** `how`: until whatever is left is killed */
   function endRun (why: string, { graceMs = TERM_GRACE_MS }: { graceMs?: number } = {}) {
     endedFor ??= why
     clearTimeout(timeout)
@@ -189,9 +206,8 @@ export function followCommand (process: ChildProcess | LeftChild, {
 }
 
 /**
- * Ends what a dead master has left running.
- * @param graceMs until it is killed
- * @returns whether it still runs; one whose start is not known might be another process by now
+ * Ends what a dead master has left running. `graceMs`: until it is killed. Returns whether it still runs; one whose
+ * start is not known might be another process by now.
  */
 export function endLeftGroup (left: ProcessIdentity, graceMs: number): boolean {
   if (left.startTime === null || !isAlive(left)) return false
@@ -201,7 +217,7 @@ export function endLeftGroup (left: ProcessIdentity, graceMs: number): boolean {
   return true
 }
 
-/** @param stream that may have some that it has not passed on, as it was paused */
+/** `stream`: that may have some that it has not passed on, as it was paused */
 function endReading (stream: Socket | null) {
   while (stream?.read() != null);
   stream?.destroy()
@@ -220,7 +236,10 @@ function withLastLine (why: string, output: string) {
 }
 
 /** Keeps the last of what a process writes. */
-function collectOutput (child: Child, { maxChars, before, onOutput }: { maxChars: number, before: string, onOutput: (stream: 'stdout' | 'stderr', text: string) => void }) {
+function collectOutput (child: Child,
+  { maxChars, before, onOutput }: { maxChars: number, before: string,
+    onOutput: (stream: 'stdout' | 'stderr', text: string) => void })
+{
   let text = before
   let isCut = false
   let isExited = false
@@ -248,7 +267,9 @@ function collectOutput (child: Child, { maxChars, before, onOutput }: { maxChars
       child.stderr?.resume()
     },
 
-    leave () { for (const stream of [child.stdout, child.stderr]) endReading(stream) },
+    leave () {
+      for (const stream of [child.stdout, child.stderr]) endReading(stream)
+    },
 
     /** Does the same as `leave`, but what it writes can still be read by the handles. */
     letGo () {

@@ -7,10 +7,12 @@ const MAX_BYTES = 256 * 1024 * 1024
 const LOOK_AFTER_MS = 30_000
 
 /**
- * Once after a start, empties the folder in which Node keeps what it has compiled of the app's code, if it has grown too large: it
- * fills again with what is used.
+ * Once after a start, empties the folder in which Node keeps what it has compiled of the app's code, if it has grown
+ * too large: it fills again with what is used.
  */
-export function boundCompileCache (folder: string, { maxBytes = MAX_BYTES, afterMs = LOOK_AFTER_MS }: { maxBytes?: number, afterMs?: number } = {}) {
+export function boundCompileCache (folder: string,
+  { maxBytes = MAX_BYTES, afterMs = LOOK_AFTER_MS }: { maxBytes?: number, afterMs?: number } = {})
+{
   setTimeout(async () => {
     try {
       if (await bytesIn(folder) > maxBytes) await rm(folder, { recursive: true, force: true })

@@ -4,8 +4,9 @@ import type { Command } from '../lifecycle/state.ts'
 type Order = Extract<Command, { type: 'fork' }>
 
 /**
- * Forks what will take the place of a lost worker before anything is read or written for its end, which takes longer than the fork.
- * Whoever decides then, knowing all, takes the worker; one that nobody has taken is ended: it has not heard anything yet.
+ * Forks what will take the place of a lost worker before anything is read or written for its end, which takes longer
+ * than the fork. Whoever decides then, knowing all, takes the worker; one that nobody has taken is ended: it has not
+ * heard anything yet.
  */
 export function createEarlyForks ({ start }: {
   /** `isWanted`: whether anybody is to hear of it */
@@ -15,7 +16,7 @@ export function createEarlyForks ({ start }: {
   const started: Map<number, { order: Order, handle: Handle, wish: { isWanted: boolean } }> = new Map()
 
   return {
-    /** @param commands what would be done if nothing more were known */
+    /** `commands`: what would be done if nothing more were known */
     fork (commands: Command[]) {
       for (const command of commands) {
         if (command.type === 'fork') startOne(command)

@@ -7,9 +7,8 @@ const MAX_DEPTH = 8
 const CHARS_OF_OTHERS = 8
 
 /**
- * Copies the part of a value that is worth keeping; `…` stands for the rest, which is never looked at.
- * @param value as JSON.parse() has made it
- * @returns a copy
+ * Copies the part of a value that is worth keeping; `…` stands for the rest, which is never looked at. `value`: as
+ * JSON.parse() has made it. Returns a copy.
  */
 export function excerpt (value: unknown): unknown {
   let room = MAX_CHARS

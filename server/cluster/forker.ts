@@ -30,7 +30,10 @@ import type { Output } from '../programs/running-program.ts'
 
 export type Forker = ReturnType<typeof createForker>
 
-/** The ports are the machine's, and several apps may be in this process: what tells a worker from all others is its crash file. */
+/**
+ * The ports are the machine's, and several apps may be in this process: what tells a worker from all others is its
+ * crash file.
+ */
 const inspectPorts = createInspectPorts()
 const OLD_NODE = scriptPath('old-node.cjs')
 const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
@@ -39,30 +42,39 @@ const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
 const FOR_PROGRAMS = Object.freeze({ PYTHONUNBUFFERED: '1' })
 
 /** Starts workers through node:cluster. */
-export function createForker (settings: { readonly current: Pick<Config, 'args' | 'execArgv' | 'cwd' | 'compileCache' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'telemetry' | 'watch' | 'watchdog'> }, {
-  crashFolder, orderFolder, compileCacheFolder, sessions = null, outlives, keeperPid = () => null, logs, environment = () => ({}), hasSecrets = () => false, inherited = process.env, onProblem = () => {}, groups = controlGroups, random = Math.random
-}: {
-  crashFolder: string
-  orderFolder: string
-  compileCacheFolder?: string
-  /** null: they do not matter */
-  sessions?: SessionSettings | null
-  /** whether workers outlive this master */
-  outlives: () => boolean
-  /** of the process that would start the next master */
-  keeperPid?: () => number | null
-  logs: Pick<Logs, 'open' | 'ended'>
-  /** the variables of its workers, over those that they inherit */
-  environment?: (release: string) => Record<string, string | undefined>
-  /** whether some of these are on no disk */
-  hasSecrets?: (release: string) => boolean
-  /** of the shell that the app is from */
-  inherited?: Record<string, string | undefined>
-  /** a working folder is gone, or limits cannot be kept */
-  onProblem?: (message: string) => void
-  groups?: Pick<ControlGroups, 'open'>
-  random?: () => number
-}) {
+export function createForker (
+  settings: {
+    readonly current: Pick<Config,
+      'args' | 'execArgv' | 'cwd' | 'compileCache' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop'
+        | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'telemetry' | 'watch' | 'watchdog'>
+  },
+  { crashFolder, orderFolder, compileCacheFolder, sessions = null, outlives, keeperPid = () => null, logs,
+    environment = () => ({}), hasSecrets = () => false, inherited = process.env, onProblem = () => {},
+    groups = controlGroups, random = Math.random }: {
+      crashFolder: string,
+      orderFolder: string,
+      compileCacheFolder?: string,
+      /** null: they do not matter */
+      sessions?:
+        | SessionSettings
+        | null,
+      /** whether workers outlive this master */
+      outlives: () => boolean,
+      /** of the process that would start the next master */
+      keeperPid?: () => number | null,
+      logs: Pick<Logs, 'open' | 'ended'>,
+      /** the variables of its workers, over those that they inherit */
+      environment?: (release: string) => Record<string, string | undefined>,
+      /** whether some of these are on no disk */
+      hasSecrets?: (release: string) => boolean,
+      /** of the shell that the app is from */
+      inherited?: Record<string, string | undefined>,
+      /** a working folder is gone, or limits cannot be kept */
+      onProblem?: (message: string) => void,
+      groups?: Pick<ControlGroups, 'open'>,
+      random?: () => number
+    }
+) {
   /** what has been told of */
   const told: Set<string> = new Set()
   /** The output of each worker; one that was not needed has left its id to another. */
@@ -72,14 +84,20 @@ export function createForker (settings: { readonly current: Pick<Config, 'args' 
   const group: WorkerGroup = { name: crashFolder, workers: new Set() }
 
   /**
-   * @param hooks `onReadyLine`: it has written the line of option ready.log
+   * `hooks`: `onReadyLine`: it has written the line of option ready.log.
    * @throws where the system has no process to give
    */
-  return function fork ({ worker: id, slot, release }: { worker: number, slot: number | null, release: Release }, hooks: Parameters<typeof createWorkerHandle>[1] & { isStarting: () => boolean, onReadyLine: () => void }): WorkerHandle {
-    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, compileCache, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, limits, recycle, telemetry, watch, watchdog } = settings.current
+  return function fork ({ worker: id, slot, release }: { worker: number, slot: number | null, release: Release },
+    hooks: Parameters<typeof createWorkerHandle>[1] & { isStarting: () => boolean,
+      onReadyLine: () => void }): WorkerHandle
+  {
+    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, compileCache, dispatch: configured, instanceVariable,
+      ready, drain, stop, crash, orphanMs, limits, recycle, telemetry, watch, watchdog } = settings.current
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const ownOutput = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
-    const awaited = ready.log === undefined ? null : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
+    const awaited = ready.log === undefined
+      ? null
+      : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
     const output = awaited?.output ?? ownOutput
     // The line takes the place of the app's message.
     const signal = ready.log === undefined ? ready.signal : 'message'
@@ -96,12 +114,9 @@ export function createForker (settings: { readonly current: Pick<Config, 'args' 
     const orderFile = path.join(orderFolder, name)
     const shell = inherited[SHELL_VARIABLE]
     const limited = attempt(() => groups.open(limits))
-    const env = {
-      ...variables,
-      ...(release.node && { PATH: pathWithNode(release.node, variables.PATH) }),
+    const env = { ...variables, ...(release.node && { PATH: pathWithNode(release.node, variables.PATH) }),
       ...slotVariables(slot, slotVariableNames),
-      CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id
-    }
+      CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id }
     try {
       const handle = release.runtime === 'other' ? forkProgram() : forkNode()
       writers.set(id, ownOutput)
@@ -113,15 +128,23 @@ export function createForker (settings: { readonly current: Pick<Config, 'args' 
 
     function forkProgram () {
       const isOnOldNode = release.node?.file === release.entry && isOldNode(release.node.version)
-      const [ownArgs, ownVariables] = isOnOldNode ? [['--require', OLD_NODE, ...args], { [OLD_NODE_VARIABLE]: String(drain.idleGraceMs) }] : [args, {}]
-      const handle = createProgramHandle({ file: release.entry, args: ownArgs, env: { ...FOR_PROGRAMS, ...env, ...ownVariables, [SHELL_VARIABLE]: shell }, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
+      const [ownArgs, ownVariables] = isOnOldNode
+        ? [['--require', OLD_NODE, ...args], { [OLD_NODE_VARIABLE]: String(drain.idleGraceMs) }]
+        : [args, {}]
+      const handle = createProgramHandle({ file: release.entry, args: ownArgs,
+        env: { ...FOR_PROGRAMS, ...env, ...ownVariables, [SHELL_VARIABLE]: shell }, cwd: folder, output, stop,
+        watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal,
+        probe: probeOf(ready) })
       enter(handle.identity?.pid)
       return handle
     }
 
     function forkNode () {
       const { file: node, version } = release.node ?? { file: process.execPath, version: process.versions.node }
-      if (!isProgram(node)) throw new Error(`release ${release.id} cannot run: its Node ${node} is gone; install Node ${version} again, or deploy`)
+      if (!isProgram(node))
+        throw new Error(
+          `release ${release.id} cannot run: its Node ${node} is gone; install Node ${version} again, or deploy`
+        )
       const preloaded = withPreload({ execArgv, nodeOptions })
       const inspectPort = inspectPorts.take(crashFile, [...execArgv, nodeOptions ?? ''])
       // node:cluster looks into the NODE_OPTIONS of this process alone.
@@ -129,39 +152,27 @@ export function createForker (settings: { readonly current: Pick<Config, 'args' 
       const allExecArgv = isUnseen ? [...preloaded.execArgv, `--inspect-port=${inspectPort}`] : preloaded.execArgv
       const stdio = ['inherit', output.stdout, output.stderr, 'ipc']
       cluster.setupPrimary({ exec: release.entry, args, execArgv: allExecArgv, inspectPort, cwd: folder, stdio })
-      const boot: BootSettings = {
-        code: WORKER_CODE,
-        compileCache: compileCache === 'on' ? compileCacheFolder ?? null : null,
-        nodeOptions: nodeOptions ?? null,
-        hasImports: preloaded.hasImports,
-        worker: id,
-        standsBy: slot === null,
-        dispatch,
-        readySignal: signal,
-        crashFile,
-        maxRequests: requestLimit(recycle, random()),
-        crash,
-        files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
-        probe: probeOf(ready),
-        sessions,
-        countsRoutes: telemetry.routes === 'on',
-        tellsMetrics: telemetry.appMetrics === 'on',
-        slotVariableNames,
-        hasSecrets: hasSecrets(release.id),
-        calledAs: release.calledAs ?? null,
-        orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
-      }
-      const worker = startAsShell(shell, () => forkInto(output, { crashFile, args, node }, {
-        // node:cluster merges it into the environment of this process, which may be that of another shell.
-        ...withoutValues(process.env),
-        ...env,
-        NODE_OPTIONS: preloaded.nodeOptions,
-        [BOOT_VARIABLE]: JSON.stringify(boot)
-      }))
+      const boot: BootSettings = { code: WORKER_CODE,
+        compileCache: compileCache === 'on' ? compileCacheFolder ?? null : null, nodeOptions: nodeOptions ?? null,
+        hasImports: preloaded.hasImports, worker: id, standsBy: slot === null, dispatch, readySignal: signal, crashFile,
+        maxRequests: requestLimit(recycle, random()), crash,
+        files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off', probe: probeOf(ready), sessions,
+        countsRoutes: telemetry.routes === 'on', tellsMetrics: telemetry.appMetrics === 'on', slotVariableNames,
+        hasSecrets: hasSecrets(release.id), calledAs: release.calledAs ?? null,
+        orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop } }
+      const worker = startAsShell(shell, () =>
+        forkInto(output, { crashFile, args, node }, {
+          // node:cluster merges it into the environment of this process, which may be that of another shell.
+          ...withoutValues(process.env),
+          ...env,
+          NODE_OPTIONS: preloaded.nodeOptions,
+          [BOOT_VARIABLE]: JSON.stringify(boot)
+        }))
       limitAsShell(shell, worker.process.pid)
       enter(worker.process.pid)
       group.workers.add(worker)
-      return createWorkerHandle(worker, { ...hooks, onEnded, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message, group })
+      return createWorkerHandle(worker, { ...hooks, onEnded, onExit }, { crashFile, orderFile }, { dispatch,
+        isAsked: isAsked(ready), message: stop.message, group })
 
       /** Its successor gets its inspector port and goes on in its log. */
       function onEnded (exit: Parameters<NonNullable<typeof hooks.onEnded>>[0]) {
@@ -201,16 +212,16 @@ export function createForker (settings: { readonly current: Pick<Config, 'args' 
   function folderFor ({ cwd, entry, release }: { cwd: string, entry: string, release: string }): string {
     if (isFolder(cwd)) return cwd
     const folder = path.dirname(entry)
-    if (!isFolder(folder)) throw new Error(`release ${release} cannot run: its folder ${folder} is gone; deploy another release`)
-    tellOnce(`the working folder ${cwd} is gone; the workers of release ${release} start in ${folder}, where its entry is`)
+    if (!isFolder(folder))
+      throw new Error(`release ${release} cannot run: its folder ${folder} is gone; deploy another release`)
+    tellOnce(
+      `the working folder ${cwd} is gone; the workers of release ${release} start in ${folder}, where its entry is`
+    )
     return folder
   }
 
-  /**
-   * An app without its limits is better than none.
-   * @param work of its control group
-   */
-  function attempt <T>(work: () => T): T | null {
+  /** An app without its limits is better than none. `work`: of its control group. */
+  function attempt<T> (work: () => T): T | null {
     try {
       return work()
     } catch (error) {
@@ -233,7 +244,9 @@ export function createForker (settings: { readonly current: Pick<Config, 'args' 
     }
   }
 
-  function forkInto (output: Output, { crashFile, args, node }: { crashFile: string, args: string[], node: string }, env: Record<string, unknown>) {
+  function forkInto (output: Output, { crashFile, args, node }: { crashFile: string, args: string[], node: string },
+    env: Record<string, unknown>)
+  {
     const { execPath } = process
     try {
       // node:cluster has no option for it.
@@ -260,11 +273,13 @@ function probeOf (ready: Config['ready']): ProbeSettings | null {
 
 /**
  * Names the variables that tell an app its slot. By null the user leaves ours out; the other one the user may also set.
- * @param instance the variable that counts from 0
- * @param own as the configuration has them
+ * `instance`: the variable that counts from 0; `own`: as the configuration has them.
  */
-export function slotVariableNamesOf (instance: string, own: Record<string, string | undefined>, inherited: Record<string, string | undefined>): string[] {
-  return [...isLeftOut(own, SLOT_VARIABLE) ? [] : [SLOT_VARIABLE], ...isInstanceSet(instance, own, inherited) ? [] : [instance]]
+export function slotVariableNamesOf (instance: string, own: Record<string, string | undefined>,
+  inherited: Record<string, string | undefined>): string[]
+{
+  return [...isLeftOut(own, SLOT_VARIABLE) ? [] : [SLOT_VARIABLE],
+    ...isInstanceSet(instance, own, inherited) ? [] : [instance]]
 }
 
 /** @returns whether the configuration sets it to null */
@@ -273,11 +288,12 @@ function isLeftOut (own: Record<string, string | undefined>, name: string): bool
 }
 
 /**
- * A configured value counts, null too: node-config chooses its file by NODE_APP_INSTANCE. One that is inherited along with
- * the number of another cluster's worker belongs to that cluster.
- * @param own as the configuration has them
+ * A configured value counts, null too: node-config chooses its file by NODE_APP_INSTANCE. One that is inherited along
+ * with the number of another cluster's worker belongs to that cluster. `own`: as the configuration has them.
  */
-function isInstanceSet (name: string, own: Record<string, string | undefined>, inherited: Record<string, string | undefined>) {
+function isInstanceSet (name: string, own: Record<string, string | undefined>,
+  inherited: Record<string, string | undefined>)
+{
   if (Object.hasOwn(own, name)) return true
   return inherited[name] !== undefined && inherited[SLOT_VARIABLE] === undefined && inherited.pm_id === undefined
 }

@@ -9,12 +9,15 @@ import type { Keeper } from './sockets.ts'
 export type GivenPlace = NonNullable<KeptData['given']>
 
 /**
- * Sockets on the addresses of a program that this app takes the place of: that one still serves there, so nobody else could bind them.
- * Each is given to whoever asks for its address first, and from then on is a socket of the app like any other.
+ * Sockets on the addresses of a program that this app takes the place of: that one still serves there, so nobody else
+ * could bind them. Each is given to whoever asks for its address first, and from then on is a socket of the app like
+ * any other.
  */
 export function createGiven ({ held, drop }: Pick<Keeper, 'held' | 'drop'>) {
   // A program removes the path of another one before it binds it itself, so the paths are kept from now on.
-  const left = [...held].flatMap(([name, { handle, data }]) => data && 'given' in data && data.given ? [{ name, handle, place: data.given, path: pathOf(data.given) }] : [])
+  const left = [...held].flatMap(([name, { handle, data }]) =>
+    data && 'given' in data && data.given ? [{ name, handle, place: data.given, path: pathOf(data.given) }] : []
+  )
   let isPending = left.length > 0
   /** The program is to have them again. */
   const lent: UnixPath[] = []
@@ -37,7 +40,9 @@ export function createGiven ({ held, drop }: Pick<Keeper, 'held' | 'drop'>) {
     isPending: () => isPending,
 
     /** The app does not need it any more, while its workers may still remove it. */
-    keep (path: UnixPath) { lent.push(path) },
+    keep (path: UnixPath) {
+      lent.push(path)
+    },
 
     /** No worker is left. */
     giveBack,
@@ -56,7 +61,9 @@ export function createGiven ({ held, drop }: Pick<Keeper, 'held' | 'drop'>) {
     },
 
     /** Whoever comes next is given the same. */
-    letGo () { for (const path of [...left.map((each) => each.path), ...lent]) path?.leave() },
+    letGo () {
+      for (const path of [...left.map((each) => each.path), ...lent]) path?.leave()
+    },
 
     close
   }

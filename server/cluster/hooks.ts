@@ -21,20 +21,25 @@ const LAST_GRACE_MS = 2000
 const LOOK_EVERY_MS = 50
 
 /** Runs the configured hooks. Only the deploy that a hook belongs to waits for it. */
-export function createHooks ({ configured, release: findRelease, environment, inherited, cwd, events, fingerprint = () => null, crashEveryMs = CRASH_EVERY_MS }: {
-  /** as the configuration was read last */
-  configured: () => Partial<Record<HookName, HookConfig>>
-  release: (id: string) => Release | undefined
-  /** of the workers of a release, over what is inherited */
-  environment: (id: string) => Record<string, string | undefined>
-  /** of the shell that the app is from */
-  inherited: Record<string, string | undefined>
-  /** of a release that has none */
-  cwd: string
-  events: EventStream
-  fingerprint?: (crashGroup: number) => string | null
-  crashEveryMs?: number
-}) {
+export function createHooks (
+  { configured, release: findRelease, environment, inherited, cwd, events, fingerprint = () => null,
+    crashEveryMs = CRASH_EVERY_MS }: {
+      /** as the configuration was read last */
+      configured: () => Partial<Record<HookName, HookConfig>>,
+      release: (id: string) =>
+        | Release
+        | undefined,
+      /** of the workers of a release, over what is inherited */
+      environment: (id: string) => Record<string, string | undefined>,
+      /** of the shell that the app is from */
+      inherited: Record<string, string | undefined>,
+      /** of a release that has none */
+      cwd: string,
+      events: EventStream,
+      fingerprint?: (crashGroup: number) => string | null,
+      crashEveryMs?: number
+    }
+) {
   const running: Set<CommandRun & { rollout: number | null }> = new Set()
   /** Hooks whose exit Node still waits for. */
   const children: Set<number> = new Set()
@@ -48,10 +53,7 @@ export function createHooks ({ configured, release: findRelease, environment, in
   return {
     has: (name: HookName) => configured()[name] !== undefined,
 
-    /**
-     * Waits until the hook of a dead master has ended.
-     * @returns never rejects
-     */
+    /** Waits until the hook of a dead master has ended. Returns never rejects. */
     async beforeStart (release: Release): Promise<{ passed: boolean, reason: string | null, output: string }> {
       while (ending.some(isAlive)) await setTimeout(LOOK_EVERY_MS)
       if (isClosed) return { passed: false, reason: 'the master is stopping', output: '' }
@@ -59,11 +61,15 @@ export function createHooks ({ configured, release: findRelease, environment, in
     },
 
     /** @returns never rejects */
-    beforeDeploy: (deploy: { rollout: number, from: string, release: Release }): Promise<{ passed: boolean, reason: string | null, output: string }> => runConfigured('beforeDeploy', deploy),
+    beforeDeploy: (
+      deploy: { rollout: number, from: string, release: Release }
+    ): Promise<{ passed: boolean, reason: string | null, output: string }> => runConfigured('beforeDeploy', deploy),
 
-    /** @param rollout is cancelled */
+    /** `rollout`: is cancelled */
     endOf (rollout: number) {
-      for (const each of running) if (each.rollout === rollout && each.name === 'beforeDeploy') each.end('was ended, as the deploy was called off')
+      for (const each of running)
+        if (each.rollout === rollout && each.name === 'beforeDeploy')
+          each.end('was ended, as the deploy was called off')
     },
 
     /** @returns whether it is a hook whose exit Node waits for */
@@ -72,20 +78,18 @@ export function createHooks ({ configured, release: findRelease, environment, in
     /** Hooks that the next master has to end if this one dies. */
     memory: (): LeftHook[] => [...running].flatMap(({ name, identity }) => identity ? [{ name, ...identity }] : []),
 
-    /** @param left of a master that has died: they are ended, as their rollout is lost */
+    /** `left`: of a master that has died: they are ended, as their rollout is lost */
     endLeft (left: LeftHook[]) {
       ending = left.filter((hook) => hook.startTime !== null)
       for (const hook of left) {
         const lives = endLeftGroup(hook, LAST_GRACE_MS)
         const message = `${hook.name} ${lives ? 'is ended' : 'has ended unseen'}: its master has died`
-        events.publish({ type: 'hook.failed', cause: 'master-lost', actor: 'system', message, detail: { hook: hook.name } })
+        events.publish({ type: 'hook.failed', cause: 'master-lost', actor: 'system', message,
+          detail: { hook: hook.name } })
       }
     },
 
-    /**
-     * Starts no more hooks, and ends those that run.
-     * @returns when they are gone
-     */
+    /** Starts no more hooks, and ends those that run. Returns when they are gone. */
     async close ({ graceMs = LAST_GRACE_MS }: { graceMs?: number } = {}): Promise<void> {
       isClosed = true
       unsubscribe()
@@ -98,9 +102,11 @@ export function createHooks ({ configured, release: findRelease, environment, in
 
   function onEvent ({ type, cause, rollout, release, slot, detail }: DeckEvent) {
     if (isClosed) return
-    if (type === 'rollout.succeeded' && detail?.kind === 'deploy') return runAfterDeploy(Number(detail.id), String(detail.from), String(detail.to))
+    if (type === 'rollout.succeeded' && detail?.kind === 'deploy')
+      return runAfterDeploy(Number(detail.id), String(detail.from), String(detail.to))
     if (type !== 'worker.exited' || !isOneOf(CRASH_CAUSES, cause) || !configured().onCrash) return
-    crashes.offer({ release: String(release), rollout, slot, cause: String(cause), crash: detail?.crash ?? null, group: detail?.crashGroup ?? null })
+    crashes.offer({ release: String(release), rollout, slot, cause: String(cause), crash: detail?.crash ?? null,
+      group: detail?.crashGroup ?? null })
   }
 
   function runAfterDeploy (rollout: number, from: string, to: string) {
@@ -108,54 +114,44 @@ export function createHooks ({ configured, release: findRelease, environment, in
     if (release && configured().afterDeploy) runConfigured('afterDeploy', { rollout, from, release })
   }
 
-  async function runOnCrash ({ release: id, rollout, slot, cause, crash, group }: { release: string, rollout: number | null, slot: number | null, cause: string, crash: number | null, group: number | null }, missed: number) {
+  async function runOnCrash (
+    { release: id, rollout, slot, cause, crash, group }: { release: string, rollout: number | null, slot: number | null,
+      cause: string, crash: number | null, group: number | null },
+    missed: number
+  ) {
     const release = findRelease(id)
     if (!release || !configured().onCrash) return
-    await runConfigured('onCrash', {
-      rollout,
-      from: null,
-      release,
-      more: {
-        CLUSTERDECK_CRASH: textOrUndefined(crash),
-        CLUSTERDECK_CRASH_GROUP: textOrUndefined(group),
+    await runConfigured('onCrash', { rollout, from: null, release,
+      more: { CLUSTERDECK_CRASH: textOrUndefined(crash), CLUSTERDECK_CRASH_GROUP: textOrUndefined(group),
         CLUSTERDECK_CRASH_FINGERPRINT: group === null ? undefined : fingerprint(group) ?? undefined,
-        CLUSTERDECK_CRASH_SLOT: textOrUndefined(slot),
-        CLUSTERDECK_CRASH_CAUSE: cause,
-        CLUSTERDECK_CRASH_MISSED: String(missed)
-      }
-    })
+        CLUSTERDECK_CRASH_SLOT: textOrUndefined(slot), CLUSTERDECK_CRASH_CAUSE: cause,
+        CLUSTERDECK_CRASH_MISSED: String(missed) } })
   }
 
-  async function runConfigured (name: HookName, { rollout, from, release, more = {} }: { rollout: number | null, from: string | null, release: Release, more?: Record<string, string | undefined> }) {
+  async function runConfigured (name: HookName,
+    { rollout, from, release, more = {} }: { rollout: number | null, from: string | null, release: Release,
+      more?: Record<string, string | undefined> })
+  {
     const { [name]: hookConfig } = configured()
     // It was removed from the configuration meanwhile.
     if (!hookConfig) return { passed: true, reason: null, output: '' }
     const place = placeFor(release)
     if (typeof place === 'string') return notRun(name, { rollout, release: release.id, why: place })
-    const hook = runCommand({
-      name,
-      option: `hooks.${name}`,
-      ...hookConfig,
-      cwd: place.cwd,
-      env: {
-        ...place.env,
-        CLUSTERDECK_HOOK: name,
-        CLUSTERDECK_FROM_RELEASE: from ?? undefined,
-        CLUSTERDECK_ROLLOUT: textOrUndefined(rollout),
-        ...more
-      },
-      onExited: (pid) => children.delete(pid)
-    })
+    const hook = runCommand({ name, option: `hooks.${name}`, ...hookConfig, cwd: place.cwd,
+      env: { ...place.env, CLUSTERDECK_HOOK: name, CLUSTERDECK_FROM_RELEASE: from ?? undefined,
+        CLUSTERDECK_ROLLOUT: textOrUndefined(rollout), ...more }, onExited: (pid) => children.delete(pid) })
     const entry = { ...hook, rollout }
     running.add(entry)
     if (hook.identity) children.add(hook.identity.pid)
     const about = { rollout, release: release.id, actor: 'system' }
-    events.publish({ type: 'hook.started', ...about, pid: hook.identity?.pid ?? null, message: name, detail: { hook: name } })
+    events.publish({ type: 'hook.started', ...about, pid: hook.identity?.pid ?? null, message: name,
+      detail: { hook: name } })
     const { passed, code, signal, durationMs, reason, output } = await hook.ended
     running.delete(entry)
     const detail = { hook: name, durationMs, ...(output !== '' && { output }) }
     const message = reason ?? `${name} took ${durationText(durationMs)}`
-    events.publish({ type: passed ? 'hook.succeeded' : 'hook.failed', ...about, pid: hook.identity?.pid ?? null, code, signal, message, detail })
+    events.publish({ type: passed ? 'hook.succeeded' : 'hook.failed', ...about, pid: hook.identity?.pid ?? null, code,
+      signal, message, detail })
     return { passed, reason, output }
   }
 
@@ -169,7 +165,9 @@ export function createHooks ({ configured, release: findRelease, environment, in
     }
   }
 
-  function notRun (name: HookName, { rollout, release, why }: { rollout: number | null, release: string, why: string }) {
+  function notRun (name: HookName,
+    { rollout, release, why }: { rollout: number | null, release: string, why: string })
+  {
     const reason = `${name} was not run: ${why}`
     events.publish({ type: 'hook.failed', rollout, release, actor: 'system', message: reason, detail: { hook: name } })
     return { passed: false, reason, output: '' }

@@ -1,4 +1,7 @@
-/** node:cluster counts ports from its own on, but that of a master is 0: it is for its keeper. So they are counted from here. */
+/**
+ * node:cluster counts ports from its own on, but that of a master is 0: it is for its keeper. So they are counted from
+ * here.
+ */
 const FIRST = 9230
 const PORTS = 50_000
 /** Node's exit code if its inspector could not listen. */
@@ -13,16 +16,15 @@ export function createInspectPorts () {
   const workers: Map<number, unknown> = new Map()
 
   return {
-    /**
-     * @param worker what tells it from all others
-     * @param options of node
-     * @returns 0: any that is free
-     */
+    /** `worker`: what tells it from all others; `options`: of node. Returns 0: any that is free. */
     take (worker: unknown, options: string[]): number {
       const text = options.join(' ')
       const first = namedPort(text) ?? FIRST
       if (first === 0 || !/--(inspect|debug-port)/.test(text)) return first
-      const port = Array.from({ length: Math.min(PORTS, 65_536 - first) }, (_, index) => first + index).find((each) => !workers.has(each)) ?? first
+      const port =
+        Array.from({ length: Math.min(PORTS, 65_536 - first) }, (_, index) => first + index).find((each) =>
+          !workers.has(each)
+        ) ?? first
       workers.set(port, worker)
       return port
     },

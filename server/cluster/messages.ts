@@ -32,7 +32,7 @@ const MAX_RESOURCES = 50
 type Messages = { [Message in ToMaster as Message['type']]: Message }
 /** What the app counts by prom-client. */
 export type AppMetrics = {
-  accept: (worker: number, message: Messages['app-metrics'], how: { isAlive: boolean }) => void
+  accept: (worker: number, message: Messages['app-metrics'], how: { isAlive: boolean }) => void,
   answer: (worker: number, message: Messages['app-metrics-wanted']) => unknown
 }
 /** by worker-handle.ts and watchdog.ts */
@@ -40,48 +40,51 @@ type HeardElsewhere = 'hello' | 'crash-note' | 'unfinished' | 'inspected' | 'max
 type Handled = Omit<Messages, HeardElsewhere>
 
 /**
- * Handles messages of a worker's own side. The app could have sent any of them, so a field may hold anything: whatever is
- * kept of it is checked, and a message that makes no sense is reported.
+ * Handles messages of a worker's own side. The app could have sent any of them, so a field may hold anything: whatever
+ * is kept of it is checked, and a message that makes no sense is reported.
  */
-export function createMessages ({
-  state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, appMetrics, judge, drift, now,
-  events, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, onHeapKept, openRequests, acceptFairness, requestFairness, ipcValidation
-}: {
-  state: () => PoolState
-  handles: Map<number, WorkerHandle | OrphanHandle>
-  receive: (input: PlainInput) => void
-  sockets: ReturnType<typeof createSockets>
-  slotPorts: SlotPorts
-  standbys: Standbys
-  boots: Pick<Boots, 'costOf'>
-  watchdog: ReturnType<typeof createWatchdog>
-  vitals: Pick<Vitals, 'accept' | 'latest'>
-  appMetrics: AppMetrics
-  judge: { accept: (worker: number, report: VitalsReport) => void }
-  drift: Pick<Drift, 'noteLoaded'>
-  events: Pick<EventStream, 'publish'>
-  now: () => number
-  /** whether an address that is taken will be free soon */
-  mayMakeWay: (key: string) => boolean
-  /** whether the start ends with it */
-  onBindFailed: (query: SocketQuery, errno: number) => boolean
-  onLoaded: (files: unknown[]) => void
-  onDiagnosed: (worker: number, reply: Messages['diagnosed']) => void
-  onHeapKept: (worker: number, reply: Messages['heap-kept']) => void
-  openRequests: Pick<ReturnType<typeof createOpenRequests>, 'answered'>
-  acceptFairness: Pick<AcceptFairness, 'heard' | 'passOn'>
-  requestFairness: Pick<RequestFairness, 'heard' | 'answered'>
-  ipcValidation: Pick<ReturnType<typeof createIpcValidation>, 'admit' | 'hear'>
-}) {
+export function createMessages (
+  { state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, appMetrics, judge, drift, now,
+    events, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, onHeapKept, openRequests, acceptFairness, requestFairness,
+    ipcValidation }: {
+      state: () => PoolState,
+      handles: Map<number, WorkerHandle | OrphanHandle>,
+      receive: (input: PlainInput) => void,
+      sockets: ReturnType<typeof createSockets>,
+      slotPorts: SlotPorts,
+      standbys: Standbys,
+      boots: Pick<Boots, 'costOf'>,
+      watchdog: ReturnType<typeof createWatchdog>,
+      vitals: Pick<Vitals, 'accept' | 'latest'>,
+      appMetrics: AppMetrics,
+      judge: { accept: (worker: number, report: VitalsReport) => void },
+      drift: Pick<Drift, 'noteLoaded'>,
+      events: Pick<EventStream, 'publish'>,
+      now: () => number,
+      /** whether an address that is taken will be free soon */
+      mayMakeWay: (key: string) => boolean,
+      /** whether the start ends with it */
+      onBindFailed: (query: SocketQuery, errno: number) => boolean,
+      onLoaded: (files: unknown[]) => void,
+      onDiagnosed: (worker: number, reply: Messages['diagnosed']) => void,
+      onHeapKept: (worker: number, reply: Messages['heap-kept']) => void,
+      openRequests: Pick<ReturnType<typeof createOpenRequests>, 'answered'>,
+      acceptFairness: Pick<AcceptFairness, 'heard' | 'passOn'>,
+      requestFairness: Pick<RequestFairness, 'heard' | 'answered'>,
+      ipcValidation: Pick<ReturnType<typeof createIpcValidation>, 'admit' | 'hear'>
+    }
+) {
   const handlers: { [Type in keyof Handled]: (worker: number, message: Handled[Type]) => unknown } = {
-    /** @param request `since`: it has to be tried again since then */
+    /** `request`: `since`: it has to be tried again since then */
     socket (worker: number, request: Messages['socket'] & { since?: number }) {
       const { seq, query, data, isOnlyIfHeld = false } = request
       if (!handles.has(worker)) return
       if (standbys.has(worker)) return standbys.hold(worker, () => handlers.socket(worker, request))
       const tryAgain = () => setTimeout(handleMessage, BLOCKED_RETRY_MS, worker, request)
-      if (!isOnlyIfHeld && sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return tryAgain()
-      const { handle, keeping, until, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker), isOnlyIfHeld })
+      if (!isOnlyIfHeld && sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS)
+        return tryAgain()
+      const { handle, keeping, until, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker),
+        isOnlyIfHeld })
       if (until) return onceKept(worker, until, () => handlers.socket(worker, request))
       if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return tryAgain()
       onceKept(worker, keeping, () => handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle))
@@ -96,12 +99,15 @@ export function createMessages ({
     'bind-failed' (worker, { seq, query, errno }) {
       if (!onBindFailed(query, errno)) handles.get(worker)?.tell({ type: 'socket', seq, key: '', errno })
     },
-    listening: (worker, { address, isFixed }) => receive({ type: 'worker-listening', worker, url: clipText(address), isFixed: isFixed === true }),
+    listening: (worker, { address, isFixed }) =>
+      receive({ type: 'worker-listening', worker, url: clipText(address), isFixed: isFixed === true }),
     closed: (worker, { address }) => receive({ type: 'worker-closed', worker, url: clipText(address) }),
     active (worker, { resources, isIdle }) {
-      receive({ type: 'worker-active', worker, resources: resources.slice(0, MAX_RESOURCES).map(clipText), isIdle: isIdle === true })
+      receive({ type: 'worker-active', worker, resources: resources.slice(0, MAX_RESOURCES).map(clipText),
+        isIdle: isIdle === true })
     },
-    'thread-port-taken': (worker, { message }) => receive({ type: 'thread-port-taken', worker, message: clipText(message) }),
+    'thread-port-taken': (worker, { message }) =>
+      receive({ type: 'thread-port-taken', worker, message: clipText(message) }),
     probed: (worker, { text }) => receive({ type: 'worker-probed', worker, text: clipText(text) }),
     ready (worker, { probe, warmupFailed }) {
       if (standbys.has(worker)) return
@@ -109,22 +115,23 @@ export function createMessages ({
         const handle = handles.get(worker)
         if (handle && 'accept' in handle) handle.accept()
         slotPorts.open(worker, slotOf(worker))
-        receive({
-          type: 'worker-ready',
-          worker,
-          boot: boots.costOf(worker),
-          ...(probe && { probe: clipText(probe) }),
-          ...(warmupFailed && { warmupFailed: clipText(warmupFailed) })
-        })
+        receive({ type: 'worker-ready', worker, boot: boots.costOf(worker), ...(probe && { probe: clipText(probe) }),
+          ...(warmupFailed && { warmupFailed: clipText(warmupFailed) }) })
       })
     },
     'socket-note': (worker, { text }) => receive({ type: 'worker-socket-note', worker, text: clipText(text) }),
     'status-text': (worker, { text }) => receive({ type: 'worker-status-text', worker, text: clipText(text) }),
-    silent: (worker, { text }) => receive({ type: 'worker-silent', worker, message: `worker ${worker}: ${clipText(text)}` }),
-    answered (worker) { receive({ type: 'worker-answered', worker }) },
-    stopping (worker) { receive({ type: 'worker-stopping', worker }) },
+    silent: (worker, { text }) =>
+      receive({ type: 'worker-silent', worker, message: `worker ${worker}: ${clipText(text)}` }),
+    answered (worker) {
+      receive({ type: 'worker-answered', worker })
+    },
+    stopping (worker) {
+      receive({ type: 'worker-stopping', worker })
+    },
     'slot-read' (worker, { name, place }) {
-      receive({ type: 'worker-read-slot', worker, name: clipText(name), place: typeof place === 'string' ? clipText(place) : null })
+      receive({ type: 'worker-read-slot', worker, name: clipText(name),
+        place: typeof place === 'string' ? clipText(place) : null })
     },
     diagnosed: onDiagnosed,
     'heap-kept': onHeapKept,
@@ -136,7 +143,8 @@ export function createMessages ({
     files (worker, { files }) {
       const known = state().workers[worker]
       if (!known || !Array.isArray(files)) return
-      if (mayChange(state().releases[known.release])) drift.noteLoaded(known.release, files, { id: worker, forkedAt: Date.parse(known.startedAt) })
+      if (mayChange(state().releases[known.release]))
+        drift.noteLoaded(known.release, files, { id: worker, forkedAt: Date.parse(known.startedAt) })
       onLoaded(files)
     },
     holds: (worker, report) => receive({ type: 'worker-holds', worker, holds: toHolds(report) }),
@@ -161,9 +169,11 @@ export function createMessages ({
 
   function receiveMessage (worker: number, message: ToMaster) {
     // A closed address has to become free, whatever else goes on.
-    if (message.type === 'release-socket' || ipcValidation.admit(worker, isHandled(message) ? message.type : 'other')) handleMessage(worker, message)
+    if (message.type === 'release-socket' || ipcValidation.admit(worker, isHandled(message) ? message.type : 'other'))
+      handleMessage(worker, message)
     // A worker that asks for a socket waits for the answer.
-    else if (message.type === 'socket') handles.get(worker)?.tell({ type: 'socket', seq: message.seq, key: '', errno: EMFILE })
+    else if (message.type === 'socket')
+      handles.get(worker)?.tell({ type: 'socket', seq: message.seq, key: '', errno: EMFILE })
   }
 
   function handleMessage (worker: number, message: ToMaster) {
@@ -182,13 +192,17 @@ export function createMessages ({
     }
   }
 
-  /** Acts at once, or when the keeper cannot lose the worker's sockets any more, unless the worker has ended by then. */
+  /**
+   * Acts at once, or when the keeper cannot lose the worker's sockets any more, unless the worker has ended by then.
+   */
   function onceKept (worker: number, keeping: Promise<unknown> | void, act: () => void) {
     if (!keeping) return act()
-    keeping.then(() => { if (handles.has(worker)) hearSafely(worker, act) })
+    keeping.then(() => {
+      if (handles.has(worker)) hearSafely(worker, act)
+    })
   }
 
-  function passToHandler <Type extends keyof Handled>(worker: number, type: Type, message: Handled[Type]) {
+  function passToHandler<Type extends keyof Handled> (worker: number, type: Type, message: Handled[Type]) {
     handlers[type](worker, message)
   }
 
@@ -197,7 +211,7 @@ export function createMessages ({
   }
 }
 
-/** @param text of the app's own */
+/** `text`: of the app's own */
 function clipText (text: unknown) {
   return String(text).slice(0, 1000)
 }

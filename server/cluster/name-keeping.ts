@@ -30,7 +30,9 @@ export function keepName (socket: SocketNames & { place: string }): () => void {
 function startThread () {
   const one = new Worker(THREAD, { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
   // Without the thread a name is checked when a worker asks for it.
-  one.on('error', () => { if (thread === one) thread = null })
+  one.on('error', () => {
+    if (thread === one) thread = null
+  })
   one.unref()
   return one
 }

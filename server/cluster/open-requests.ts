@@ -14,24 +14,23 @@ const MAX_PATH_CHARS = 500
 type OpenRequests = { items: OpenRequest[], total: number }
 
 /** Asks workers for their requests in flight, each once at a time, however many callers wait. */
-export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }: {
-  state: () => Pick<PoolState, 'workers' | 'releases'>
-  handles: Map<number, { tell: (message: ToWorker) => void }>
-  patienceMs?: number
-}) {
+export function createOpenRequests (
+  { state, handles, patienceMs = PATIENCE_MS }: { state: () => Pick<PoolState, 'workers' | 'releases'>,
+    handles: Map<number, { tell: (message: ToWorker) => void }>, patienceMs?: number }
+) {
   /** by worker */
-  const asked: Map<number, { id: number, answered: Promise<OpenRequests | DeckError>, end: (answer: OpenRequests | DeckError) => void }> = new Map()
+  const asked: Map<number,
+    { id: number, answered: Promise<OpenRequests | DeckError>, end: (answer: OpenRequests | DeckError) => void }> =
+      new Map()
   let lastId = 0
 
   return {
-    /**
-     * @param id a worker's
-     * @throws {DeckError} not-found, not-possible
-     */
+    /** `id`: a worker's @throws {DeckError} not-found, not-possible */
     async ask (id: number): Promise<OpenRequests> {
       const worker = state().workers[id]
       if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
-      if (runtimeOf(state(), worker.release) === 'other') throw new DeckError('not-possible', `worker ${id} is no Node.js process, so its open requests are not known`)
+      if (runtimeOf(state(), worker.release) === 'other')
+        throw new DeckError('not-possible', `worker ${id} is no Node.js process, so its open requests are not known`)
       if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
       if (worker.state === 'unresponsive') throw new DeckError('not-possible', `worker ${id} is unresponsive`)
       const answer = await (asked.get(id) ?? askWorker(id)).answered
@@ -39,10 +38,7 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
       return answer
     },
 
-    /**
-     * @param answer untrusted
-     * @throws {TypeError}
-     */
+    /** `answer`: untrusted @throws {TypeError} */
     answered (worker: number, { id, requests, total }: { id: number, requests: unknown, total?: unknown }) {
       const question = asked.get(worker)
       if (!question || question.id !== id) return
@@ -50,7 +46,7 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
       question.end({ items, total: Number.isSafeInteger(total) ? Math.max(Number(total), items.length) : items.length })
     },
 
-    /** @param worker has ended */
+    /** `worker`: has ended */
     left (worker: number) {
       asked.get(worker)?.end(new DeckError('not-found', `worker ${worker} has ended`))
     }
@@ -78,10 +74,7 @@ function checkRequests (requests: unknown): OpenRequest[] {
   if (!Array.isArray(requests)) throw new TypeError(`requests: expected a list, received ${typeof requests}`)
   return requests.slice(0, MAX_REQUESTS).map((request) => {
     const { method, path, ageMs } = Object(request)
-    return {
-      method: String(method).slice(0, MAX_METHOD_CHARS),
-      path: String(path).slice(0, MAX_PATH_CHARS),
-      ageMs: Number.isFinite(ageMs) ? Math.max(0, Math.round(ageMs)) : 0
-    }
+    return { method: String(method).slice(0, MAX_METHOD_CHARS), path: String(path).slice(0, MAX_PATH_CHARS),
+      ageMs: Number.isFinite(ageMs) ? Math.max(0, Math.round(ageMs)) : 0 }
   })
 }

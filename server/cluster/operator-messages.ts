@@ -8,20 +8,21 @@ import type { EventStream } from '../events/stream.ts'
 export type OperatorMessage = { type: string, from: 'admin', data: unknown }
 
 /** Why a worker gets no message, by its state. */
-const DEAF: Readonly<Record<string, string>> = Object.freeze({ starting: 'is still starting', standby: 'is on standby', stopping: 'is stopping', unresponsive: 'is unresponsive' })
+const DEAF: Readonly<Record<string, string>> = Object.freeze({ starting: 'is still starting', standby: 'is on standby',
+  stopping: 'is stopping', unresponsive: 'is unresponsive' })
 
 /** Sends operators' messages to the app. */
-export function createOperatorMessages ({ state, handles, events }: {
-  state: () => Pick<PoolState, 'phase' | 'workers' | 'releases'>
-  handles: Map<number, WorkerHandle | OrphanHandle>
-  events: Pick<EventStream, 'publish'>
-}) {
+export function createOperatorMessages (
+  { state, handles, events }: { state: () => Pick<PoolState, 'phase' | 'workers' | 'releases'>,
+    handles: Map<number, WorkerHandle | OrphanHandle>, events: Pick<EventStream, 'publish'> }
+) {
   /**
-   * @param order `worker`: only that one; without it all that are ready
-   * @returns the workers to which it was sent
+   * `order`: `worker`: only that one; without it all that are ready. Returns the workers to which it was sent.
    * @throws {DeckError} stopping, not-found, not-possible; then nobody gets it
    */
-  return function send ({ type, data, worker, actor }: { type: string, data?: unknown, worker?: number, actor: string }): { workers: number[] } {
+  return function send (
+    { type, data, worker, actor }: { type: string, data?: unknown, worker?: number, actor: string }
+  ): { workers: number[] } {
     if (['stopping', 'stopped'].includes(state().phase)) throw new DeckError('stopping', 'the master is stopping')
     const message = { type, from: 'admin' as const, data }
     const workers = worker === undefined ? sendToAll(message) : sendToOne(worker, message)
@@ -31,14 +32,16 @@ export function createOperatorMessages ({ state, handles, events }: {
 
   function sendToAll (message: OperatorMessage) {
     const ready = Object.values(state().workers).filter((worker) => worker.state === 'ready')
-    if (ready.length > 0 && ready.every(isOther)) throw new DeckError('not-possible', 'the app is no Node.js program, so it receives no messages')
+    if (ready.length > 0 && ready.every(isOther))
+      throw new DeckError('not-possible', 'the app is no Node.js program, so it receives no messages')
     return ready.map(({ id }) => id).filter((id) => passToWorker(id, message))
   }
 
   function sendToOne (id: number, message: OperatorMessage) {
     const worker = state().workers[id]
     if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
-    if (isOther(worker)) throw new DeckError('not-possible', `worker ${id} is no Node.js process, so it receives no messages`)
+    if (isOther(worker))
+      throw new DeckError('not-possible', `worker ${id} is no Node.js process, so it receives no messages`)
     if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
     if (DEAF[worker.state]) throw new DeckError('not-possible', `worker ${id} ${DEAF[worker.state]}`)
     if (!passToWorker(id, message)) throw new DeckError('not-possible', `worker ${id} does not read its messages`)
@@ -58,12 +61,8 @@ export function createOperatorMessages ({ state, handles, events }: {
   function publishSent ({ type, workers, actor }: { type: string, workers: number[], actor: string }) {
     const one = workers.length === 1 ? state().workers[workers[0]] : null
     const to = one ? `worker ${one.id} (slot ${one.slot})` : `${workers.length} workers`
-    events.publish({
-      type: 'message.sent',
-      ...(one && { worker: one.id, slot: one.slot, pid: one.pid, release: one.release }),
-      actor,
-      message: `message ${JSON.stringify(type)} sent to ${to}`,
-      detail: { type, workers }
-    })
+    events.publish({ type: 'message.sent',
+      ...(one && { worker: one.id, slot: one.slot, pid: one.pid, release: one.release }), actor,
+      message: `message ${JSON.stringify(type)} sent to ${to}`, detail: { type, workers } })
   }
 }

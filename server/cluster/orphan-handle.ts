@@ -9,14 +9,20 @@ import { watchOrphan } from './orphan-watch.ts'
 import type { WorkerFiles, createWorkerHandle } from './worker-handle.ts'
 
 export type OrphanHandle = ReturnType<typeof createOrphanHandle>
-export type OrphanIdentity = ProcessIdentity & WorkerFiles
+export type OrphanIdentity =
+  & ProcessIdentity
+  & WorkerFiles
 
 /**
- * A worker that a dead master has left behind, with the methods of a worker handle. It has no channel: orders reach it by a
- * file, or by SIGTERM if none can be written, and the process table tells whether it lives.
+ * A worker that a dead master has left behind, with the methods of a worker handle. It has no channel: orders reach it
+ * by a file, or by SIGTERM if none can be written, and the process table tells whether it lives.
  * @param options `isTold`: whether a keeper tells how it ends
  */
-export function createOrphanHandle (identity: OrphanIdentity, { onMessage, onExit, isTold = false }: Pick<Parameters<typeof createWorkerHandle>[1], 'onMessage' | 'onExit'> & { isTold?: boolean }) {
+export function createOrphanHandle (identity: OrphanIdentity,
+  { onMessage, onExit, isTold = false }: Pick<Parameters<typeof createWorkerHandle>[1], 'onMessage' | 'onExit'> & {
+    isTold?: boolean
+  })
+{
   const { pid, crashFile, orderFile } = identity
   const stopWatching = watchOrphan(identity, { isTold, onGone: () => handle.leave({ code: null, signal: null }) })
   const holds = createOrphanHolds(identity, onMessage)
@@ -26,17 +32,22 @@ export function createOrphanHandle (identity: OrphanIdentity, { onMessage, onExi
   const handle = {
     identity,
 
-    /** @param message what cannot be said by a file is not for orphans */
+    /** `message`: what cannot be said by a file is not for orphans */
     tell (message: ToWorker) {
       if (message.type === 'drain') limits = toLimits(message)
-      else if (message.type === 'end-connections' && limits) limits = { ...limits, longLivedMs: 0, spreadMs: message.spreadMs, isLast: message.isLast }
+      else if (message.type === 'end-connections' && limits)
+        limits = { ...limits, longLivedMs: 0, spreadMs: message.spreadMs, isLast: message.isLast }
       else return
       holds.begin()
       if (!writeOrder(limits)) handle.terminate()
     },
 
-    terminate () { signalProcess(identity, 'SIGTERM') },
-    kill () { signalProcess(identity, 'SIGKILL') },
+    terminate () {
+      signalProcess(identity, 'SIGTERM')
+    },
+    kill () {
+      signalProcess(identity, 'SIGKILL')
+    },
 
     /** Nothing more is heard of it here. */
     letGo () {
@@ -44,7 +55,7 @@ export function createOrphanHandle (identity: OrphanIdentity, { onMessage, onExi
       holds.stop()
     },
 
-    /** @param exit as the keeper has seen it */
+    /** `exit`: as the keeper has seen it */
     leave ({ code, signal }: { code: number | null, signal: string | null }) {
       stopWatching()
       holds.stop()

@@ -5,16 +5,18 @@ import { toHolds } from './told-counts.ts'
 const READ_EVERY_MS = 2000
 
 /** Reads what a draining worker without a channel still has. It writes that again and again as a sign of life. */
-export function createOrphanHolds ({ pid, orderFile }: { pid: number, orderFile: string }, onHolds: (report: { type: 'holds' } & Holds) => void) {
+export function createOrphanHolds ({ pid, orderFile }: { pid: number, orderFile: string },
+  onHolds: (report: { type: 'holds' } & Holds) => void)
+{
   const file = holdsFileOf(orderFile)
   let timer: NodeJS.Timeout | undefined
   let readAtMs = 0
 
-  return {
-    begin () { timer ??= setInterval(readFile, READ_EVERY_MS) },
-
-    stop () { clearInterval(timer) }
-  }
+  return { begin () {
+    timer ??= setInterval(readFile, READ_EVERY_MS)
+  }, stop () {
+    clearInterval(timer)
+  } }
 
   function readFile () {
     try {

@@ -9,12 +9,16 @@ const TOLD_WITHIN_MS = 3000
  * @param how `isTold`: whether a keeper tells how it ends; `onGone`: no keeper has, in time
  * @returns stops
  */
-export function watchOrphan (identity: ProcessIdentity, { isTold, onGone }: { isTold: boolean, onGone: () => void }): () => void {
+export function watchOrphan (identity: ProcessIdentity,
+  { isTold, onGone }: { isTold: boolean, onGone: () => void }): () => void
+{
   let goneSince: number | undefined
   const timer = setInterval(() => {
     if (isAlive(identity)) return
     goneSince ??= performance.now()
     if (!isTold || performance.now() - goneSince >= TOLD_WITHIN_MS) onGone()
   }, POLL_MS)
-  return function stop () { clearInterval(timer) }
+  return function stop () {
+    clearInterval(timer)
+  }
 }

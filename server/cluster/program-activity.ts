@@ -15,10 +15,12 @@ const RESOURCES = ['Program']
  * queue consumer never does.
  */
 export function tellProgramActivity ({ pid, onMessage, cpuMsOf = createCpuMeter(), now = () => performance.now() }: {
-  pid: number
-  onMessage: (message: Extract<ToMaster, { type: 'active' }>) => void
+  pid: number,
+  onMessage: (message: Extract<ToMaster, { type: 'active' }>) => void,
   /** of it and all that it has started; null: they have ended */
-  cpuMsOf?: (pid: number) => number | null
+  cpuMsOf?: (pid: number) =>
+    | number
+    | null,
   /** monotonic, ms */
   now?: () => number
 }) {
@@ -27,7 +29,9 @@ export function tellProgramActivity ({ pid, onMessage, cpuMsOf = createCpuMeter(
   let idleSince = now()
   let timer = setTimeout(look, FIRST_LOOK_MS).unref()
 
-  return { stop () { clearTimeout(timer) } }
+  return { stop () {
+    clearTimeout(timer)
+  } }
 
   function look () {
     const cpuMs = cpuMsOf(pid)

@@ -25,18 +25,20 @@ const COUNT_SLOWEST_MS = 400
 const REST_POLL_MS = 50
 
 /**
- * Ends a program of another language, with all that it has started. Its main process is told first, as it knows best what
- * the others have to do; those that it leaves behind get the signal then. A shell leaves all.
+ * Ends a program of another language, with all that it has started. Its main process is told first, as it knows best
+ * what the others have to do; those that it leaves behind get the signal then. A shell leaves all.
  */
-export function createProgramEnd (main: TreeIdentity, { stop, queue = () => 0, countConnections = () => openConnections(main.pid), onMessage }: {
-  stop: Stop
-  /** how many connections wait for it alone */
-  queue?: () => number
-  /** begins to count those that are open */
-  countConnections?: () => () => number
-  /** `crashing`: its main process has failed, and others of it still run */
-  onMessage: (message: Extract<ToMaster, { type: 'draining' | 'crashing' }>) => void
-}) {
+export function createProgramEnd (main: TreeIdentity,
+  { stop, queue = () => 0, countConnections = () => openConnections(main.pid), onMessage }: {
+    stop: Stop,
+    /** how many connections wait for it alone */
+    queue?: () => number,
+    /** begins to count those that are open */
+    countConnections?: () => () => number,
+    /** `crashing`: its main process has failed, and others of it still run */
+    onMessage: (message: Extract<ToMaster, { type: 'draining' | 'crashing' }>) => void
+  })
+{
   let isTold = false
   let isKilled = false
   /** those that belonged to it by the last look */
@@ -44,8 +46,8 @@ export function createProgramEnd (main: TreeIdentity, { stop, queue = () => 0, c
 
   return {
     /**
-     * By now the kernel sends it no new connection. It is told to end once it has accepted those that it was sent before, and
-     * they are closed: not every program finishes its requests then.
+     * By now the kernel sends it no new connection. It is told to end once it has accepted those that it was sent
+     * before, and they are closed: not every program finishes its requests then.
      * @param how how long open connections are waited for
      */
     async drain ({ idleGraceMs }: { idleGraceMs: number }) {
@@ -56,7 +58,8 @@ export function createProgramEnd (main: TreeIdentity, { stop, queue = () => 0, c
       const hearsIt = OF_OLD_NODE.test(textIn(`/proc/${main.pid}/environ`))
       if (hearsIt && isWaiting()) signalProcess(main, 'SIGURG')
       // Once it has heard that, it has the time of the lifecycle.
-      await waitWhile(() => isWaiting() && count() > 0, { atMostMs: hearsIt ? Infinity : idleGraceMs, everyMs: COUNT_EVERY_MS, slowestMs: COUNT_SLOWEST_MS })
+      await waitWhile(() => isWaiting() && count() > 0, { atMostMs: hearsIt ? Infinity : idleGraceMs,
+        everyMs: COUNT_EVERY_MS, slowestMs: COUNT_SLOWEST_MS })
       if (isWaiting()) tell()
     },
 
@@ -71,20 +74,25 @@ export function createProgramEnd (main: TreeIdentity, { stop, queue = () => 0, c
       signalAll('SIGKILL')
     },
 
-    /**
-     * Its main process has ended.
-     * @returns once all others have
-     */
-    async ended ({ code, signal }: { code: number | null, signal: string | null }): Promise<{ isAsTold: boolean, hint?: string }> {
+    /** Its main process has ended. Returns once all others have. */
+    async ended (
+      { code, signal }: { code: number | null, signal: string | null }
+    ): Promise<{ isAsTold: boolean, hint?: string }> {
       const isUnasked = !isTold && !isKilled
       const [other] = look()
       const name = other && textIn(`/proc/${other.pid}/comm`).trim()
       if (other) {
-        if (isUnasked && code !== 0) onMessage({ type: 'crashing', errorName: 'Error', errorMessage: `${howEnded({ code, signal })}, and others that it had started still ran` })
+        if (isUnasked && code !== 0)
+          onMessage({ type: 'crashing', errorName: 'Error',
+            errorMessage: `${howEnded({ code, signal })}, and others that it had started still ran` })
         await endRest()
       }
-      const hint = other && isUnasked && code === 0 && `it has gone to the background, and left ${oneLine(name)} (pid ${other.pid}), which is ended: let it run in the foreground, without --daemon and the like (nginx: daemon off)`
-      return { ...(hint && { hint }), isAsTold: isTold && (signal === stop.signal || code === 128 + constants.signals[stop.signal]) }
+      const hint = other && isUnasked && code === 0 &&
+        `it has gone to the background, and left ${
+          oneLine(name)
+        } (pid ${other.pid}), which is ended: let it run in the foreground, without --daemon and the like (nginx: daemon off)`
+      return { ...(hint && { hint }),
+        isAsTold: isTold && (signal === stop.signal || code === 128 + constants.signals[stop.signal]) }
     }
   }
 
@@ -126,12 +134,12 @@ export function createProgramEnd (main: TreeIdentity, { stop, queue = () => 0, c
   }
 }
 
-/**
- * @param pace `everyMs`: the first pause between
- * two looks; the next ones are twice as long each, up to `slowestMs`
- */
-async function waitWhile (isSo: () => boolean, { atMostMs, everyMs, slowestMs = everyMs }: { atMostMs: number, everyMs: number, slowestMs?: number }) {
-  for (let left = atMostMs, ms = everyMs; left > 0 && isSo(); left -= ms, ms = Math.min(2 * ms, slowestMs)) await setTimeout(Math.min(ms, left))
+/** `pace`: `everyMs`: the first pause between two looks; the next ones are twice as long each, up to `slowestMs` */
+async function waitWhile (isSo: () => boolean,
+  { atMostMs, everyMs, slowestMs = everyMs }: { atMostMs: number, everyMs: number, slowestMs?: number })
+{
+  for (let left = atMostMs, ms = everyMs; left > 0 && isSo(); left -= ms, ms = Math.min(2 * ms, slowestMs))
+    await setTimeout(Math.min(ms, left))
 }
 
 function howEnded ({ code, signal }: { code: number | null, signal: string | null }) {

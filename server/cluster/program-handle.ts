@@ -19,10 +19,18 @@ import type { ToldExit } from '../lifecycle/loss.ts'
 
 /**
  * A worker that is another program than Node, with the methods of a worker handle. It has no channel: what it binds is
- * heard by its system calls, and it is told to end by a signal.
- * @param program `args`: without its name; `watchdogMs`: how long it may be silent once it has said that it lives, 0: for ever
+ * heard by its system calls, and it is told to end by a signal. `program`: `args`: without its name; `watchdogMs`: how
+ * long it may be silent once it has said that it lives, 0: for ever.
  */
-export function createProgramHandle ({ file, args, env, cwd, output, stop, watchdogMs }: { file: string, args: string[], env: Record<string, string | undefined>, cwd: string, output: Output, stop: Stop, watchdogMs: number }, { onOnline, onMessage, onInvalidMessage, onExit, queue = () => 0, connect = () => null }: Parameters<typeof createWorkerHandle>[1], files: WorkerFiles, ready: Parameters<typeof createProgramReadiness>[0]): WorkerHandle {
+export function createProgramHandle (
+  { file, args, env, cwd, output, stop, watchdogMs }: { file: string, args: string[],
+    env: Record<string, string | undefined>, cwd: string, output: Output, stop: Stop, watchdogMs: number },
+  { onOnline, onMessage, onInvalidMessage, onExit, queue = () => 0, connect = () => null }: Parameters<
+    typeof createWorkerHandle
+  >[1],
+  files: WorkerFiles,
+  ready: Parameters<typeof createProgramReadiness>[0]
+): WorkerHandle {
   const heard = createProgramSockets({ onMessage: hear })
   let sockets: Pick<ProgramSockets, 'answer' | 'releaseClosed' | 'close'> = heard
   let isLetGo = false
@@ -30,74 +38,74 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
   let failure: { errorName: string, errorMessage: string, stack: null } | null = null
   const mark = randomUUID()
   const notify = openNotifySocket(path.dirname(files.orderFile))
-  if (notify.reason !== null && ready.signal === 'notify') onInvalidMessage(`what it says by sd_notify cannot be heard: ${notify.reason}`)
-  const helper = addToHelper({
-    ...heard.hooks,
-    onHeard: (reason) => { if (reason !== null) beUnheard(reason) },
-    onStarted: beOnline,
-    onFailed: (reason) => { failure = { errorName: 'Error', errorMessage: `${file} cannot be executed: ${whyNotExecuted(path.resolve(cwd, file), reason)}`, stack: null } },
-    onSaid: hearSaid
-  })
+  if (notify.reason !== null && ready.signal === 'notify')
+    onInvalidMessage(`what it says by sd_notify cannot be heard: ${notify.reason}`)
+  const helper = addToHelper({ ...heard.hooks, onHeard: (reason) => {
+    if (reason !== null) beUnheard(reason)
+  }, onStarted: beOnline, onFailed: (reason) => {
+    failure = { errorName: 'Error',
+      errorMessage: `${file} cannot be executed: ${whyNotExecuted(path.resolve(cwd, file), reason)}`, stack: null }
+  }, onSaid: hearSaid })
   if (helper) heard.answeredBy(helper)
   if (notify.fd !== null) helper?.hearNotify(notify.fd)
-  const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark, ...notifyVariables(notify, watchdogMs) }, cwd, output }, helper, { onStarted: beOnline, onUnheard: beUnheard })
+  const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark, ...notifyVariables(notify, watchdogMs) },
+    cwd, output }, helper, { onStarted: beOnline, onUnheard: beUnheard })
   const { pid } = child
-  const identity = pid === undefined ? null : { ...identifyProcess(pid), ...files, mark, notifyFile: notify.file, stopSignal: stop.signal }
+  const identity = pid === undefined
+    ? null
+    : { ...identifyProcess(pid), ...files, mark, notifyFile: notify.file, stopSignal: stop.signal }
   if (identity) helper?.isOf(identity)
   const end = identity && createProgramEnd(identity, { stop, queue, onMessage })
   const readiness = createProgramReadiness(ready, { onMessage, connect, look: () => sockets.releaseClosed() })
-  const watchdog = createProgramWatchdog({
-    pid: () => Number(pid),
-    timeoutMs: watchdogMs,
-    onSilent (silentMs) {
-      failure = { errorName: 'Unresponsive', errorMessage: `it has not said WATCHDOG=1 for ${durationText(silentMs)} (option watchdog.timeoutMs: ${watchdogMs})`, stack: null }
-      onMessage({ type: 'silent', text: failure.errorMessage })
-    },
-    onAnswered () {
-      failure = null
-      onMessage({ type: 'answered' })
-    }
-  })
+  const watchdog = createProgramWatchdog({ pid: () => Number(pid), timeoutMs: watchdogMs, onSilent (silentMs) {
+    failure = { errorName: 'Unresponsive',
+      errorMessage: `it has not said WATCHDOG=1 for ${
+        durationText(silentMs)
+      } (option watchdog.timeoutMs: ${watchdogMs})`, stack: null }
+    onMessage({ type: 'silent', text: failure.errorMessage })
+  }, onAnswered () {
+    failure = null
+    onMessage({ type: 'answered' })
+  } })
   child.once('exit', async (code, signal) => {
     if (isLetGo || !end) return
     leave({ code, signal, ...await end.ended({ code, signal }) })
   })
-  child.once('error', (error) => leave({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } }))
+  child.once('error',
+    (error) =>
+      leave({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } }))
 
-  return {
-    identity,
-
-    tell (message: ToWorker, handle?: Handle) {
-      if (message.type === 'socket') {
-        sockets.answer(message, handle)
-        readiness.isAnswered(message, handle as { fd?: number } | undefined)
-      } else if (message.type === 'drain') {
-        readiness.stop()
-        watchdog.stop()
-        failure = null
-        end?.drain(message)
-      } else if (message.type === 'probe') {
-        readiness.says('line')
-      } else if (message.type === 'count-as-ready') {
-        readiness.countsAsReady()
-      }
-    },
-    pass: () => false,
-    terminate () { end?.terminate() },
-    kill () { end?.kill() },
-    accept () {},
-
-    letGo () {
-      isLetGo = true
+  return { identity, tell (message: ToWorker, handle?: Handle) {
+    if (message.type === 'socket') {
+      sockets.answer(message, handle)
+      readiness.isAnswered(message, handle as { fd?: number } | undefined)
+    } else if (message.type === 'drain') {
       readiness.stop()
       watchdog.stop()
-      notify.close()
-      closeSockets()
-      return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ pid: Number(pid), code, signal })))
+      failure = null
+      end?.drain(message)
+    } else if (message.type === 'probe') {
+      readiness.says('line')
+    } else if (message.type === 'count-as-ready') {
+      readiness.countsAsReady()
     }
-  }
+  }, pass: () => false, terminate () {
+    end?.terminate()
+  }, kill () {
+    end?.kill()
+  }, accept () {}, letGo () {
+    isLetGo = true
+    readiness.stop()
+    watchdog.stop()
+    notify.close()
+    closeSockets()
+    return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ pid: Number(pid), code, signal })))
+  } }
 
-  function leave ({ error, ...exit }: { code: number | null, signal: string | null, isAsTold?: boolean, hint?: string, error?: ToldExit['error'] }) {
+  function leave (
+    { error, ...exit }: { code: number | null, signal: string | null, isAsTold?: boolean, hint?: string,
+      error?: ToldExit['error'] }
+  ) {
     if (isGone || isLetGo) return
     isGone = true
     readiness.stop()
@@ -127,7 +135,8 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
   function beUnheard (reason: string) {
     if (isLetGo || isGone) return
     // What is so for all programs here is said in the status.
-    if (whyUnheard() === null) onMessage({ type: 'socket-note', text: `its sockets cannot be shared with others: ${reason}` })
+    if (whyUnheard() === null)
+      onMessage({ type: 'socket-note', text: `its sockets cannot be shared with others: ${reason}` })
     sockets = createUnheardSockets({ onMessage: hear, pids: () => pidsOf(Number(child.pid)) })
   }
 

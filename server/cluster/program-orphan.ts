@@ -9,7 +9,9 @@ import type { ToldExit } from '../lifecycle/loss.ts'
 import type { ToMaster, ToWorker } from '../../workers/protocol.ts'
 import type { Handle } from './worker-handle.ts'
 
-type ProgramIdentity = OrphanIdentity & { mark: string, notifyFile: string | null, stopSignal: NodeJS.Signals }
+type ProgramIdentity =
+  & OrphanIdentity
+  & { mark: string, notifyFile: string | null, stopSignal: NodeJS.Signals }
 
 /** @returns whether it is another program than Node */
 export function isProgram (identity: OrphanIdentity): identity is ProgramIdentity {
@@ -17,20 +19,22 @@ export function isProgram (identity: OrphanIdentity): identity is ProgramIdentit
 }
 
 /**
- * A program of another language that a dead master has left behind, with the methods of a worker handle: what it binds from
- * now on is heard here.
+ * A program of another language that a dead master has left behind, with the methods of a worker handle: what it binds
+ * from now on is heard here.
  */
-export function createProgramOrphan (identity: ProgramIdentity, { onExit, onMessage, queue, termGraceMs, wasStarting, isTold = false }: {
-  onExit: (exit: ToldExit) => void
-  onMessage: (message: ToMaster) => void
-  /** how many connections wait for it alone */
-  queue: () => number
-  termGraceMs: number
-  /** it has served nobody, and may wait for ever for an answer of the dead master */
-  wasStarting: boolean
-  /** whether a keeper tells how it ends */
-  isTold?: boolean
-}) {
+export function createProgramOrphan (identity: ProgramIdentity,
+  { onExit, onMessage, queue, termGraceMs, wasStarting, isTold = false }: {
+    onExit: (exit: ToldExit) => void,
+    onMessage: (message: ToMaster) => void,
+    /** how many connections wait for it alone */
+    queue: () => number,
+    termGraceMs: number,
+    /** it has served nobody, and may wait for ever for an answer of the dead master */
+    wasStarting: boolean,
+    /** whether a keeper tells how it ends */
+    isTold?: boolean
+  })
+{
   const sockets = createProgramSockets({ onMessage })
   const helper = addToHelper({ ...sockets.hooks, onSaid: hearSaid })
   if (helper) sockets.answeredBy(helper)
@@ -63,7 +67,7 @@ export function createProgramOrphan (identity: ProgramIdentity, { onExit, onMess
       sockets.close()
     },
 
-    /** @param exit as the keeper has seen it */
+    /** `exit`: as the keeper has seen it */
     async leave ({ code, signal }: { code: number | null, signal: string | null }) {
       if (isGone) return
       isGone = true

@@ -13,9 +13,9 @@ const BAD_REQUEST = 400
 /** Asks a program over HTTP or HTTPS, whichever it speaks, at the first of its sockets that answers. */
 export function createProgramProbe ({ targets, connect, timeoutMs }: {
   /** in the order in which it began to listen */
-  targets: () => Target[]
+  targets: () => Target[],
   /** to this socket alone; null: nobody else has its address */
-  connect: (inode: number) => net.Socket | null
+  connect: (inode: number) => net.Socket | null,
   timeoutMs: number
 }): ProbeClient {
   /** By socket, once it is known what it speaks. */
@@ -23,22 +23,20 @@ export function createProgramProbe ({ targets, connect, timeoutMs }: {
   /** Has answered as if it were the one to ask. */
   let preferred: Target | null = null
 
-  return {
-    async ask (path) {
-      const asked = preferred ? [preferred] : targets()
-      const answers = await Promise.allSettled(asked.map((target) => askTarget(target, path)))
-      const at = answers.findIndex(({ status }) => status === 'fulfilled')
-      const [first = { status: 'rejected', reason: new Error('it listens nowhere') }] = at === -1 ? answers : answers.slice(at)
-      if (first.status === 'rejected') throw first.reason
-      if (first.value.status < BAD_REQUEST) preferred = asked[at]
-      return first.value
-    },
-
-    close () {
-      for (const client of clients.values()) client.close()
-      clients.clear()
-    }
-  }
+  return { async ask (path) {
+    const asked = preferred ? [preferred] : targets()
+    const answers = await Promise.allSettled(asked.map((target) => askTarget(target, path)))
+    const at = answers.findIndex(({ status }) => status === 'fulfilled')
+    const [first = { status: 'rejected', reason: new Error('it listens nowhere') }] = at === -1
+      ? answers
+      : answers.slice(at)
+    if (first.status === 'rejected') throw first.reason
+    if (first.value.status < BAD_REQUEST) preferred = asked[at]
+    return first.value
+  }, close () {
+    for (const client of clients.values()) client.close()
+    clients.clear()
+  } }
 
   async function askTarget (target: Target, path: string) {
     const known = clients.get(target.inode)
@@ -58,16 +56,22 @@ export function createProgramProbe ({ targets, connect, timeoutMs }: {
     throw error
   }
 
-  function keep <Answer>(target: Target, client: ProbeClient, answer: Answer) {
+  function keep<Answer> (target: Target, client: ProbeClient, answer: Answer) {
     clients.set(target.inode, client)
     return answer
   }
 
   function clientOf (target: Target, isTls: boolean): ProbeClient {
     const { host, port, path } = placeOf(target)
-    const open = () => connect(target.inode) ?? (path === undefined ? net.connect({ host, port }) : net.connect({ path }))
+    const open = () =>
+      connect(target.inode) ?? (path === undefined ? net.connect({ host, port }) : net.connect({ path }))
     // Nobody has to trust its certificate: it is asked within this machine.
-    return askOverHttp1({ connect: () => isTls ? tls.connect({ socket: open(), ALPNProtocols: ['http/1.1'], rejectUnauthorized: false }) : open(), host: port ? `${host}:${port}` : host, timeoutMs })
+    return askOverHttp1({
+      connect: () =>
+        isTls ? tls.connect({ socket: open(), ALPNProtocols: ['http/1.1'], rejectUnauthorized: false }) : open(),
+      host: port ? `${host}:${port}` : host,
+      timeoutMs
+    })
   }
 }
 
@@ -77,7 +81,9 @@ function placeOf ({ address }: Target): { host: string, port: number, path?: str
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
 }
 
-async function attempt (client: ProbeClient, path: string): Promise<{ answer?: import('../../workers/http-client.ts').Answer, error?: Error & { code?: string } }> {
+async function attempt (client: ProbeClient,
+  path: string): Promise<{ answer?: import('../../workers/http-client.ts').Answer, error?: Error & { code?: string } }>
+{
   try {
     return { answer: await client.ask(path) }
   } catch (error) {

@@ -10,7 +10,9 @@ import type { BootSettings, ProbeSettings, SocketQuery, SocketReply, ToMaster } 
 /** `message`: a line of its output */
 type Signal = BootSettings['readySignal']
 /** how a program says that it is ready: sd_notify(3), or a line of its output */
-type Word = 'notify' | 'line'
+type Word =
+  | 'notify'
+  | 'line'
 /** `at`: its place among those that listen */
 type Bound = { inode: number, address: string, isListening: boolean, isUdp: boolean, at: number }
 
@@ -19,30 +21,36 @@ const SETTLE_MS = 50
 /** A program may close what it has bound without listening there. */
 const LOOK_EVERY_MS = 100
 /** Which word counts with each signal; null: none. */
-const WORDS: Readonly<Record<Signal, Word | null>> = Object.freeze({ auto: 'notify', notify: 'notify', message: 'line', listening: null, online: null })
+const WORDS: Readonly<Record<Signal, Word | null>> = Object.freeze({ auto: 'notify', notify: 'notify', message: 'line',
+  listening: null, online: null })
 /** With these signals a program is not ready before it has said so. */
 const WAIT_FOR_WORD: readonly Signal[] = Object.freeze(['notify', 'message'])
 
 /**
- * Finds out when a program is ready: once it listens at all that it has bound, or says so, or runs where that is enough, and
- * answers the probe. It is told what the program and the master say to each other of sockets.
+ * Finds out when a program is ready: once it listens at all that it has bound, or says so, or runs where that is
+ * enough, and answers the probe. It is told what the program and the master say to each other of sockets.
  */
-export function createProgramReadiness ({ signal, probe }: { signal: Signal, probe: ProbeSettings | null }, { onMessage, connect, look }: {
-  onMessage: (message: ToMaster) => void
-  /** to this socket of the program alone */
-  connect: (inode: number) => Socket | null
-  /** whether it has closed some of them, which `closes` is told of by then */
-  look: () => Promise<void>
-}) {
+export function createProgramReadiness ({ signal, probe }: { signal: Signal, probe: ProbeSettings | null },
+  { onMessage, connect, look }: {
+    onMessage: (message: ToMaster) => void,
+    /** to this socket of the program alone */
+    connect: (inode: number) =>
+      | Socket
+      | null,
+    /** whether it has closed some of them, which `closes` is told of by then */
+    look: () => Promise<void>
+  })
+{
   /** What it asks for, until that is answered; by number. */
   const asked: Map<number, SocketQuery> = new Map()
   /** By the key of the master's socket, or by the address where the program has a socket of its own. */
   const bound: Map<string, Bound> = new Map()
-  const readiness = probe && createReadiness(probe, {
-    createClient: (_program, { timeoutMs }) => createProgramProbe({ targets: listTargets, connect, timeoutMs }),
-    onSeen: (text) => onMessage({ type: 'probed', text }),
-    onReady: beReady
-  })
+  const readiness = probe &&
+    createReadiness(probe, {
+      createClient: (_program, { timeoutMs }) => createProgramProbe({ targets: listTargets, connect, timeoutMs }),
+      onSeen: (text) => onMessage({ type: 'probed', text }),
+      onReady: beReady
+    })
   let count = 0
   let hasSaid = false
   let isReady = false
@@ -66,11 +74,17 @@ export function createProgramReadiness ({ signal, probe }: { signal: Signal, pro
     },
 
     /** It is of use although it does not listen. */
-    countsAsReady () { activity?.stop() },
+    countsAsReady () {
+      activity?.stop()
+    },
 
-    asks ({ seq, query }: Extract<ToMaster, { type: 'socket' }>) { asked.set(seq, query) },
+    asks ({ seq, query }: Extract<ToMaster, { type: 'socket' }>) {
+      asked.set(seq, query)
+    },
 
-    isAnswered ({ seq, key, errno, isPlaceholder }: Pick<SocketReply, 'seq' | 'key' | 'errno' | 'isPlaceholder'>, { fd }: { fd?: number } = {}) {
+    isAnswered ({ seq, key, errno, isPlaceholder }: Pick<SocketReply, 'seq' | 'key' | 'errno' | 'isPlaceholder'>,
+      { fd }: { fd?: number } = {})
+    {
       const query = asked.get(seq)
       asked.delete(seq)
       if (!query || errno || isPlaceholder || fd === undefined) return
@@ -87,11 +101,14 @@ export function createProgramReadiness ({ signal, probe }: { signal: Signal, pro
       const same = [...bound.values()].filter((each) => each.address === address)
       const socket = same.find(({ isListening }) => !isListening)
       if (socket) Object.assign(socket, { isListening: true, at: count++ })
-      else if (same.length === 0) bound.set(address, { inode: 0, address, isListening: true, isUdp: false, at: count++ })
+      else if (same.length === 0)
+        bound.set(address, { inode: 0, address, isListening: true, isUdp: false, at: count++ })
       lookIn(SETTLE_MS)
     },
 
-    closes (key: string) { bound.delete(key) },
+    closes (key: string) {
+      bound.delete(key)
+    },
 
     /** It will not serve, or nobody waits for that here any more. */
     stop () {

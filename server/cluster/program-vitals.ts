@@ -5,8 +5,10 @@ import { lookAtTurnOfSecond } from '../../workers/look-together.ts'
 import type { VitalsReport } from '../../workers/protocol.ts'
 
 /** of one app: those that run */
-type Programs = { list: () => { worker: number, pid: number }[], onReport: (worker: number, report: VitalsReport) => void }
-type Watched = { worker: number, usage: ReturnType<typeof createTreeUsage>, at: number, cpuMs: number | null, openConnections: number | undefined }
+type Programs = { list: () => { worker: number, pid: number }[],
+  onReport: (worker: number, report: VitalsReport) => void }
+type Watched = { worker: number, usage: ReturnType<typeof createTreeUsage>, at: number, cpuMs: number | null,
+  openConnections: number | undefined }
 
 /** After it took so long, measuring rests for a hundred times that. */
 const REST = 100
@@ -17,10 +19,13 @@ const sources: Set<Programs> = new Set()
 const watched: Map<number, Watched> = new Map()
 let countConnections: ReturnType<typeof createConnectionCounts> | null | undefined
 let restsUntil = 0
-let stopLooking: (() => void) | undefined
+let stopLooking:
+  | (() => void)
+  | undefined
 
 /**
- * Measures programs that cannot report by themselves, each second: from outside, with all processes that they have started.
+ * Measures programs that cannot report by themselves, each second: from outside, with all processes that they have
+ * started.
  * @returns stops
  */
 export function measurePrograms (programs: Programs): () => void {
@@ -36,8 +41,11 @@ export function measurePrograms (programs: Programs): () => void {
 }
 
 function measureAll () {
-  const running = [...sources].flatMap(({ list, onReport }) => list().map(({ worker, pid }) => ({ worker, pid, onReport })))
-  for (const [pid, { worker }] of watched) if (!running.some((each) => each.pid === pid && each.worker === worker)) watched.delete(pid)
+  const running = [...sources].flatMap(({ list, onReport }) =>
+    list().map(({ worker, pid }) => ({ worker, pid, onReport }))
+  )
+  for (const [pid, { worker }] of watched)
+    if (!running.some((each) => each.pid === pid && each.worker === worker)) watched.delete(pid)
   if (running.length === 0) return
   const trees = new Map(running.map(({ pid }) => [pid, pidsOf(pid)]))
   lookAtConnections(trees)
@@ -81,7 +89,7 @@ function reportOf (pid: number, worker: number, pids: number[]): VitalsReport | 
   }
 }
 
-/** @param parts of a whole */
+/** `parts`: of a whole */
 function roundTo (value: number, parts: number) {
   return Math.round(value * parts) / parts
 }

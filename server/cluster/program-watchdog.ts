@@ -4,14 +4,17 @@ const TICK_MS = 500
 /** A heartbeat knows several; here it is one. */
 const PROGRAM = 1
 
-/** Finds out when a program that says now and then that it lives does so no more. One that has never said so is not watched. */
+/**
+ * Finds out when a program that says now and then that it lives does so no more. One that has never said so is not
+ * watched.
+ */
 export function createProgramWatchdog ({ pid, timeoutMs, onSilent, onAnswered, now = () => performance.now() }: {
-  pid: () => number
+  pid: () => number,
   /** 0: nobody watches */
-  timeoutMs: number
-  onSilent: (silentMs: number) => void
+  timeoutMs: number,
+  onSilent: (silentMs: number) => void,
   /** it has been silent before */
-  onAnswered: () => void
+  onAnswered: () => void,
   /** monotonic, ms */
   now?: () => number
 }) {

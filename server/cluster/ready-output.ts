@@ -7,34 +7,45 @@ import type { Output } from '../programs/running-program.ts'
 
 /** `end`: where it ends in its file; `looks`: how often its writer was looked for */
 type Line = { end: number, looks?: number }
-/** `file`: its inode; `at`: where the first line begins that was not looked at; `unclear`: whose writer is not known yet */
+/**
+ * `file`: its inode; `at`: where the first line begins that was not looked at; `unclear`: whose writer is not known yet
+ */
 type Stream = { fd: number, file: number, at: number, unclear: Line[] }
 type Writer = { streams: Stream[], close: () => void, identity: ProcessIdentity | null, isAwaited: boolean }
 
 const LOOK_EVERY_MS = 20
-/** The kernel moves the position of a file a moment after the file has grown, or much later where the writer waits for a CPU. */
+/**
+ * The kernel moves the position of a file a moment after the file has grown, or much later where the writer waits for a
+ * CPU.
+ */
 const LOOKS_FOR_WRITER = 15
 const MAX_UNCLEAR = 1000
 const CHUNK_BYTES = 64 * 1024
 const MAX_LINE_LENGTH = 4096
 const LINE_END = 10
 
-/** All workers whose line was waited for. Their files stay open here: the position of each is that of the worker's last write. */
+/**
+ * All workers whose line was waited for. Their files stay open here: the position of each is that of the worker's last
+ * write.
+ */
 const writers: Set<Writer> = new Set()
 
 /**
- * Waits for the line of a worker's output that says that it is ready. Other workers may write into the same log meanwhile.
- * @param output of the worker, which has written nothing yet
- * @param wanted as of readyLineOf()
- * @returns `output`: to start the worker with
+ * Waits for the line of a worker's output that says that it is ready. Other workers may write into the same log
+ * meanwhile. `output`: of the worker, which has written nothing yet; `wanted`: as of readyLineOf(). Returns `output`:
+ * to start the worker with.
  */
-export function awaitReadyLine (output: Output, wanted: string, { isAwaited, onFound }: { isAwaited: () => boolean, onFound: () => void }): { output: Output, startedAs: (pid: number) => void } {
+export function awaitReadyLine (output: Output, wanted: string,
+  { isAwaited, onFound }: { isAwaited: () => boolean, onFound: () => void }
+): { output: Output, startedAs: (pid: number) => void } {
   const isWanted = readyLineOf(wanted)
   const streams = [output.stdout, output.stderr].flatMap((fd) => fd === 'inherit' ? [] : [streamOf(fd)])
   const own: Writer = { streams, close: output.close, identity: null, isAwaited: true }
   writers.add(own)
   lookLater()
-  return { output: { ...output, close () {} }, startedAs (pid) { own.identity = identifyProcess(pid) } }
+  return { output: { ...output, close () {} }, startedAs (pid) {
+    own.identity = identifyProcess(pid)
+  } }
 
   function look () {
     const isFound = streams.some((stream) => hasWritten(stream, newLines(stream).filter(({ text }) => isWanted(text))))
@@ -44,7 +55,9 @@ export function awaitReadyLine (output: Output, wanted: string, { isAwaited, onF
     if (isAwaited()) onFound()
   }
 
-  function lookLater () { setTimeout(look, LOOK_EVERY_MS).unref() }
+  function lookLater () {
+    setTimeout(look, LOOK_EVERY_MS).unref()
+  }
 }
 
 function streamOf (fd: number): Stream {
@@ -53,20 +66,24 @@ function streamOf (fd: number): Stream {
 }
 
 /**
- * A worker that has opened its log anew, as `/dev/stderr`, remains unknown: that is taken for this one.
- * @param stream of a worker
- * @param lines that have come
- * @returns whether it has written one of them
+ * A worker that has opened its log anew, as `/dev/stderr`, remains unknown: that is taken for this one. `stream`: of a
+ * worker; `lines`: that have come. Returns whether it has written one of them.
  */
 function hasWritten (stream: Stream, lines: Line[]): boolean {
   const all = [...stream.unclear, ...lines].slice(-MAX_UNCLEAR)
   if (all.length === 0) return false
   const { fd, file } = stream
-  const others = [...writers].flatMap(({ streams }) => streams).filter((other) => other.file === file && other.fd !== fd).map((other) => positionOf(other.fd))
+  const others = [...writers].flatMap(({ streams }) => streams).filter((other) =>
+    other.file === file && other.fd !== fd
+  ).map((other) => positionOf(other.fd))
   const own = positionOf(fd)
   const left = all.filter(({ end }) => !others.includes(end))
-  stream.unclear = left.filter(({ end }) => Math.max(own, ...others) < end).map(({ end, looks = 0 }) => ({ end, looks: looks + 1 }))
-  return others.length === 0 ? left.length > 0 : left.some(({ end }) => own >= end) || stream.unclear.some(({ looks }) => looks === LOOKS_FOR_WRITER)
+  stream.unclear = left.filter(({ end }) => Math.max(own, ...others) < end).map(({ end, looks = 0 }) => ({ end,
+    looks: looks + 1 })
+  )
+  return others.length === 0
+    ? left.length > 0
+    : left.some(({ end }) => own >= end) || stream.unclear.some(({ looks }) => looks === LOOKS_FOR_WRITER)
 }
 
 /** @returns where its last write has ended, whoever has it: proc_pid_fdinfo(5); 0: the system does not tell */
@@ -76,9 +93,12 @@ function positionOf (fd: number): number {
 
 /** The last words of one that has ended may still be met by whoever is awaited in the same log. */
 function forgetEnded () {
-  const awaited = new Set([...writers].flatMap(({ isAwaited, streams }) => isAwaited ? streams.map(({ file }) => file) : []))
+  const awaited = new Set(
+    [...writers].flatMap(({ isAwaited, streams }) => isAwaited ? streams.map(({ file }) => file) : [])
+  )
   for (const writer of writers) {
-    if (writer.isAwaited || writer.streams.some(({ file }) => awaited.has(file)) || (writer.identity && isAlive(writer.identity))) continue
+    if (writer.isAwaited || writer.streams.some(({ file }) => awaited.has(file)) ||
+      (writer.identity && isAlive(writer.identity))) continue
     writers.delete(writer)
     writer.close()
   }
@@ -102,12 +122,13 @@ function newLines (stream: Stream): { text: string, end: number }[] {
   return lines
 }
 
-/** @param at of the first of them in the file */
+/** `at`: of the first of them in the file */
 function linesIn (bytes: Buffer, at: number) {
   const lines = []
   for (let from = 0; from < bytes.length;) {
     const end = bytes.indexOf(LINE_END, from) + 1
-    lines.push({ text: stripVTControlCharacters(bytes.toString('utf8', from, end - 1).slice(0, MAX_LINE_LENGTH)), end: at + end })
+    lines.push({ text: stripVTControlCharacters(bytes.toString('utf8', from, end - 1).slice(0, MAX_LINE_LENGTH)),
+      end: at + end })
     from = end
   }
   return lines

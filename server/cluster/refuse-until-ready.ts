@@ -11,7 +11,9 @@ const AGAIN_MS = 10
  * @param workers all that may get a connection, this one too
  * @returns lets connections through from now on
  */
-export function refuseUntilReady (child: ChildProcess, workers: Iterable<{ process: ChildProcess, isConnected: () => boolean }>): () => void {
+export function refuseUntilReady (child: ChildProcess,
+  workers: Iterable<{ process: ChildProcess, isConnected: () => boolean }>): () => void
+{
   const { send } = child
   const refused: WeakSet<object> = new WeakSet()
   /** The numbers that the primary waits for. */

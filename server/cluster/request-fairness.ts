@@ -12,13 +12,19 @@ const BEGINS_ABOVE = 1.1
 const ENDS_BELOW = 1.05
 /** Standard deviations that chance seldom reaches. */
 const SURE = 3
-/** A worker that is less busy than the others by more than this keeps what it has: the requests of the others are more work. */
+/**
+ * A worker that is less busy than the others by more than this keeps what it has: the requests of the others are more
+ * work.
+ */
 const LESS_BUSY = 0.1
 /** Each connection that ends is to be opened again, which costs a TLS handshake. */
 const CONNECTIONS_AT_ONCE = 100
 /** A worker answers sooner, unless it has died or hangs. */
 const ANSWERS_WITHIN_MS = 30_000
-/** A worker that had nothing to let go of, say one connection with all the requests, is asked again after twice as long each time. */
+/**
+ * A worker that had nothing to let go of, say one connection with all the requests, is asked again after twice as long
+ * each time.
+ */
 const FIRST_PAUSE_MS = 10_000
 const LONGEST_PAUSE_MS = 600_000
 
@@ -29,8 +35,8 @@ const LONGEST_PAUSE_MS = 600_000
  */
 export function createRequestFairness ({ list, tell, now }: {
   /** the workers that share all requests; those of a rollout are about to change */
-  list: () => number[]
-  tell: (worker: number, message: ToWorker) => void
+  list: () => number[],
+  tell: (worker: number, message: ToWorker) => void,
   /** monotonic, ms */
   now: () => number
 }) {
@@ -46,7 +52,7 @@ export function createRequestFairness ({ list, tell, now }: {
   let together = ''
 
   return {
-    /** @param sample its report of the last second */
+    /** `sample`: its report of the last second */
     heard (worker: number, sample: Sample | null) {
       const workers = list()
       if (String(workers) !== together) startAnew(workers)
@@ -57,9 +63,11 @@ export function createRequestFairness ({ list, tell, now }: {
       if (evenOut(workers) || seconds >= MAX_SECONDS) sums.clear()
     },
 
-    /** @param connections that it has let go */
+    /** `connections`: that it has let go */
     answered (worker: number, connections: number) {
-      const pauseMs = connections > 0 ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, 2 * (pauses.get(worker) ?? 0)))
+      const pauseMs = connections > 0
+        ? 0
+        : Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, 2 * (pauses.get(worker) ?? 0)))
       pauses.set(worker, pauseMs)
       notBefore.set(worker, now() + pauseMs)
       // What came meanwhile came to another number of connections.
@@ -97,7 +105,9 @@ export function createRequestFairness ({ list, tell, now }: {
     return overloaded.length > 0
   }
 
-  function isTooMany ({ worker, seconds, requests }: { worker: number, seconds: number, requests: number }, mean: number) {
+  function isTooMany ({ worker, seconds, requests }: { worker: number, seconds: number, requests: number },
+    mean: number)
+  {
     if (requests < mean * ENDS_BELOW) letting.delete(worker)
     if (requests <= mean * (letting.has(worker) ? ENDS_BELOW : BEGINS_ABOVE)) return false
     if ((requests - mean) * seconds < SURE * Math.sqrt(mean * seconds)) return false

@@ -2,7 +2,8 @@ import { needsTurn } from '../lifecycle/rollout/turn.ts'
 import type { PlainInput, Rollout } from '../lifecycle/state.ts'
 
 /**
- * Turns among the apps of a host, some of which start, or are rolled out, at a time. `take`: resolves once a turn has come, which ends with
+ * Turns among the apps of a host, some of which start, or are rolled out, at a time. `take`: resolves once a turn has
+ * come, which ends with
  * `over`; null: it has come at once. `taken`: the apps that have one.
  */
 export type Turns = { take: (over: Promise<unknown>) => Promise<void> | null, taken: () => string[] }
@@ -10,7 +11,7 @@ export type Turns = { take: (over: Promise<unknown>) => Promise<void> | null, ta
 /** Takes a turn for each rollout of this app among those of the other apps of its host. */
 export function createRolloutTurn ({ turns, receive }: {
   /** null: there is no other app */
-  turns: Turns | null
+  turns: Turns | null,
   receive: (input: PlainInput) => void
 }) {
   let last: { rollout: number, over: PromiseWithResolvers<void> } | null = null
@@ -28,8 +29,10 @@ export function createRolloutTurn ({ turns, receive }: {
       coming.then(begin)
     },
 
-    /** @param rollout as it is now */
-    look (rollout: Rollout | null) { if (last && !needsTurn(rollout, last.rollout)) this.leave() },
+    /** `rollout`: as it is now */
+    look (rollout: Rollout | null) {
+      if (last && !needsTurn(rollout, last.rollout)) this.leave()
+    },
 
     /** Another app may have the turn. */
     leave () {
@@ -37,10 +40,8 @@ export function createRolloutTurn ({ turns, receive }: {
       last = null
     },
 
-    /**
-     * @param view of the running rollout
-     * @returns with those that it waits for by now
-     */
-    shown: <View extends { waitingFor?: string[] | null }>(view: View | null): View | null => view?.waitingFor ? { ...view, waitingFor: turns?.taken() ?? [] } : view
+    /** `view`: of the running rollout. Returns with those that it waits for by now. */
+    shown: <View extends { waitingFor?: string[] | null }>(view: View | null): View | null =>
+      view?.waitingFor ? { ...view, waitingFor: turns?.taken() ?? [] } : view
   }
 }

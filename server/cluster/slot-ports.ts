@@ -13,20 +13,21 @@ const KEEPER_PREFIX = 'port '
  */
 export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bind = bindTcp }: {
   /** slot 1 has the port above it; 0: there are none */
-  above: number
-  keeper?: Pick<Keeper, 'held' | 'hold' | 'drop'>
+  above: number,
+  keeper?: Pick<Keeper, 'held' | 'hold' | 'drop'>,
   /** the TCP port of a worker */
-  listensOn: (worker: number) => { key: string, address: string | null, addressType: number | string } | null
-  tell: (worker: number, message: ToWorker, handle: SocketHandle) => void
-  onProblem: (problem: { worker: number, message: string }) => void
+  listensOn: (worker: number) => { key: string, address: string | null, addressType: number | string } | null,
+  tell: (worker: number, message: ToWorker, handle: SocketHandle) => void,
+  onProblem: (problem: { worker: number, message: string }) => void,
   bind?: typeof bindTcp
 }) {
   /** by slot */
   const open: Map<number, SocketHandle> = new Map()
-  for (const [name, { handle }] of keeper?.held ?? []) if (name.startsWith(KEEPER_PREFIX)) open.set(Number(name.slice(KEEPER_PREFIX.length)), handle)
+  for (const [name, { handle }] of keeper?.held ?? [])
+    if (name.startsWith(KEEPER_PREFIX)) open.set(Number(name.slice(KEEPER_PREFIX.length)), handle)
 
   return {
-    /** @param worker is ready */
+    /** `worker`: is ready */
     open (worker: number, slot: number | undefined) {
       const place = above > 0 && slot !== undefined ? listensOn(worker) : null
       if (place === null || slot === undefined) return
@@ -34,7 +35,7 @@ export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bi
       if (handle) tell(worker, { type: 'accept-also', key: place.key, name: 'port' }, handle)
     },
 
-    /** @param size how many slots there are */
+    /** `size`: how many slots there are */
     shrink (size: number) {
       for (const [slot, handle] of open) if (slot > size) dropPort(slot, handle)
     },
@@ -46,7 +47,9 @@ export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bi
     },
 
     /** They stay open, for whoever makes this cluster anew in this process. */
-    letGo () { open.clear() },
+    letGo () {
+      open.clear()
+    },
 
     /** Another master has them now. */
     leave () {
@@ -55,7 +58,9 @@ export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bi
     }
   }
 
-  function bindPort (worker: number, slot: number, { address, addressType }: { address: string | null, addressType: number | string }) {
+  function bindPort (worker: number, slot: number,
+    { address, addressType }: { address: string | null, addressType: number | string })
+  {
     const own = { address, addressType, port: above + slot, index: 0, fd: undefined, flags: undefined }
     const { handle, errno } = bind(own)
     if (errno !== undefined) {

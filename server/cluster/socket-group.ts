@@ -6,7 +6,9 @@ import type { BindOptions, SocketQuery } from '../../workers/protocol.ts'
 import type { Instruction, Posix } from '../system/posix.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
-export type Calls = Pick<Posix, 'bindTcp' | 'sharePort' | 'listen' | 'isListening' | 'isV6Only' | 'pickBy' | 'takeBy' | 'queueLength' | 'connect' | 'dropped'>
+export type Calls = Pick<Posix,
+  'bindTcp' | 'sharePort' | 'listen' | 'isListening' | 'isV6Only' | 'pickBy' | 'takeBy' | 'queueLength' | 'connect'
+    | 'dropped'>
 export type SocketGroup = ReturnType<typeof createSocketGroup>
 type Place = { address: string, port: number, isV6Only: boolean, before: BindOptions | null }
 
@@ -22,23 +24,24 @@ export const V6_ONLY = 1
  * begin to listen is their index for that program, so they do in the order of their numbers.
  * @param parts `handles`: by number, from 1 on
  */
-function createSocketGroup (calls: Calls, { place, handles, isListening }: { place: Place, handles: SocketHandle[], isListening: boolean }) {
+function createSocketGroup (calls: Calls,
+  { place, handles, isListening }: { place: Place, handles: SocketHandle[], isListening: boolean })
+{
   let picked: string | undefined
   const taken: WeakMap<SocketHandle, string> = new WeakMap()
 
   return {
     /** @returns the first one, by which the group is known */
-    get handle (): SocketHandle { return handles[0] },
+    get handle (): SocketHandle {
+      return handles[0]
+    },
 
     /** @returns by number, from 1 on */
     handles: (): SocketHandle[] => handles,
 
     member,
 
-    /**
-     * All of them begin to accept connections.
-     * @returns 0, or an error number below 0
-     */
+    /** All of them begin to accept connections. Returns 0, or an error number below 0. */
     listen (): number {
       if (isListening) return 0
       for (const [index, { fd }] of handles.entries()) {
@@ -53,7 +56,7 @@ function createSocketGroup (calls: Calls, { place, handles, isListening }: { pla
 
     isListening: () => isListening,
 
-    /** @param program which picks the index of one of them for each new connection */
+    /** `program`: which picks the index of one of them for each new connection */
     pick (program: Instruction[]) {
       const whole = program.join(' ')
       if (!isListening || picked === whole) return
@@ -62,8 +65,8 @@ function createSocketGroup (calls: Calls, { place, handles, isListening }: { pla
     },
 
     /**
-     * @param some of them
-     * @param program which says what packets each of these takes: clients send the first one again that none takes; null: all
+     * `some`: of them; `program`: which says what packets each of these takes: clients send the first one again that
+     * none takes; null: all.
      */
     take (some: SocketHandle[], program: Instruction[] | null) {
       const whole = program?.join(' ') ?? ''
@@ -79,8 +82,8 @@ function createSocketGroup (calls: Calls, { place, handles, isListening }: { pla
     hasEnded: () => handles.some(isEnded),
 
     /**
-     * Lets go of those that no longer listen: shutdown(2) in a worker ends a socket for all who have it.
-     * @returns these, to be closed
+     * Lets go of those that no longer listen: shutdown(2) in a worker ends a socket for all who have it. Returns these,
+     * to be closed.
      */
     mend (): SocketHandle[] {
       const ended = handles.filter(isEnded)
@@ -96,10 +99,12 @@ function createSocketGroup (calls: Calls, { place, handles, isListening }: { pla
       return ended
     },
 
-    /** @param order in which the kernel has them */
-    arrange (order: SocketHandle[]) { handles.splice(0, handles.length, ...order) },
+    /** `order`: in which the kernel has them */
+    arrange (order: SocketHandle[]) {
+      handles.splice(0, handles.length, ...order)
+    },
 
-    /** @param count how many are left */
+    /** `count`: how many are left */
     shrink (count: number) {
       for (const handle of handles.splice(Math.max(1, count))) handle.close()
     },
@@ -113,8 +118,10 @@ function createSocketGroup (calls: Calls, { place, handles, isListening }: { pla
     return isListening && !calls.isListening(fd)
   }
 
-  /** @param number those up to it are made where there are none yet */
-  function member (number: number): { handle: SocketHandle, errno?: undefined } | { handle?: undefined, errno: number } {
+  /** `number`: those up to it are made where there are none yet */
+  function member (
+    number: number
+  ): { handle: SocketHandle, errno?: undefined } | { handle?: undefined, errno: number } {
     while (handles.length < number) {
       const { handle, errno } = joinGroup(calls, place)
       if (errno !== undefined) return { errno }
@@ -125,35 +132,40 @@ function createSocketGroup (calls: Calls, { place, handles, isListening }: { pla
   }
 }
 
-/**
- * @param query of a TCP port
- * @param size how many there are to be at first
- */
-export function bindSocketGroup (calls: Calls, { address, port, flags = 0, before }: SocketQuery, size: number): SocketGroup | { errno: number } {
+/** `query`: of a TCP port; `size`: how many there are to be at first */
+export function bindSocketGroup (calls: Calls, { address, port, flags = 0, before }: SocketQuery, size: number):
+  | SocketGroup
+  | { errno: number }
+{
   const isV6Only = Boolean(flags & V6_ONLY)
-  const first = bindFirst(calls, address ? [address] : [ANY_V6, ANY_V4], { port: Number(port), isV6Only, before: before ?? null })
+  const first = bindFirst(calls, address ? [address] : [ANY_V6, ANY_V4], { port: Number(port), isV6Only,
+    before: before ?? null })
   if (first.errno !== undefined) return { errno: first.errno }
-  const group = createSocketGroup(calls, { place: { ...first.place, isV6Only, before: before ?? null }, handles: [first.handle], isListening: false })
+  const group = createSocketGroup(calls, { place: { ...first.place, isV6Only, before: before ?? null },
+    handles: [first.handle], isListening: false })
   const { errno } = group.member(size)
   if (errno === undefined) return group
   group.close()
   return { errno }
 }
 
-/**
- * A group that a master before has bound.
- * @param kept by number, from 1 on
- */
+/** A group that a master before has bound. `kept`: by number, from 1 on. */
 export function adoptSocketGroup (calls: Calls, kept: SocketHandle[]) {
   // It may have moved one, and died before the keeper had dropped its copy from the place before.
   const handles = [...new Map(kept.map((handle) => [fstatSocket(handle.fd).ino, handle])).values()]
   for (const handle of kept) if (!handles.includes(handle)) handle.close()
   const [{ fd }] = handles
-  return createSocketGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: calls.isV6Only(fd), before: bindOptionsOf(fd) }, handles, isListening: true })
+  return createSocketGroup(calls, {
+    place: { ...placeOf(handles[0]), isV6Only: calls.isV6Only(fd), before: bindOptionsOf(fd) },
+    handles,
+    isListening: true
+  })
 }
 
-/** @param addresses the first that this machine has */
-function bindFirst (calls: Calls, addresses: string[], place: Omit<Place, 'address'>): { handle: SocketHandle, place: { address: string, port: number }, errno?: undefined } | { errno: number } {
+/** `addresses`: the first that this machine has */
+function bindFirst (calls: Calls, addresses: string[], place: Omit<Place, 'address'>): { handle: SocketHandle,
+  place: { address: string, port: number }, errno?: undefined } | { errno: number }
+{
   let bound: { fd?: number, errno?: number } = {}
   for (const address of addresses) {
     bound = bind(calls, { ...place, address }, false)
@@ -170,17 +182,19 @@ function joinGroup (calls: Calls, place: Place) {
 }
 
 function bind (calls: Calls, { before, ...place }: Place, isShared: boolean) {
-  return calls.bindTcp({ ...place, isShared, prepare: (fd) => { if (before) setBindOptions(fd, before) } })
+  return calls.bindTcp({ ...place, isShared, prepare: (fd) => {
+    if (before) setBindOptions(fd, before)
+  } })
 }
 
-/** @param fd of a TCP socket that is bound */
+/** `fd`: of a TCP socket that is bound */
 function toHandle (fd: number) {
   const handle = net._createServerHandle(null, null, null, fd, 0)
   if (typeof handle === 'number') throw new Error(`the socket ${fd} cannot be used (${getSystemErrorName(handle)})`)
   return handle
 }
 
-/** @param handle of TCP */
+/** `handle`: of TCP */
 export function placeOf (handle: SocketHandle): { address: string, port: number } {
   const place = { address: '', port: 0 }
   handle.getsockname?.(place)

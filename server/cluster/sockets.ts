@@ -35,27 +35,31 @@ const LOOK_EVERY_MS = 1_000
  * worker that asks; the kernel's queue lives as long as one of them has it. Binding here, as node:cluster's own
  * primary does, leaves no first worker whose end would unlink a Unix socket's path.
  */
-export function createSockets ({
-  onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, own = null, stage = null, generations = ONE_GENERATION, onPaths = () => {},
-  unusedGraceMs = UNUSED_GRACE_MS, unaskedGraceMs = UNASKED_GRACE_MS
-}: {
-  /** returns whether the worker is to wait, because the master is about to end everything */
-  onBindError: (error: BindError) => boolean
-  /** the service manager's that no worker has asked for */
-  onUnused?: (sockets: string[]) => void
-  /** has a copy of every socket, those of the master before, and the service manager's */
-  keeper?: Keeper
-  bind?: typeof bindSocket
-  /** where each slot or each worker has a socket of its own */
-  own?: Sticky | Steering | null
-  /** how Unix sockets are bound whose workers do not drain by themselves */
-  stage?: typeof stageUnixPath | null
-  generations?: Generations
-  /** Unix sockets whose paths none of the workers may remove */
-  onPaths?: (files: Memory[]) => void
-  unusedGraceMs?: number
-  unaskedGraceMs?: number
-}) {
+export function createSockets (
+  { onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, own = null, stage = null,
+    generations = ONE_GENERATION, onPaths = () => {}, unusedGraceMs = UNUSED_GRACE_MS,
+    unaskedGraceMs = UNASKED_GRACE_MS }: {
+      /** returns whether the worker is to wait, because the master is about to end everything */
+      onBindError: (error: BindError) => boolean,
+      /** the service manager's that no worker has asked for */
+      onUnused?: (sockets: string[]) => void,
+      /** has a copy of every socket, those of the master before, and the service manager's */
+      keeper?: Keeper,
+      bind?: typeof bindSocket,
+      /** where each slot or each worker has a socket of its own */
+      own?:
+        | Sticky
+        | Steering
+        | null,
+      /** how Unix sockets are bound whose workers do not drain by themselves */
+      stage?: typeof stageUnixPath | null,
+      generations?: Generations,
+      /** Unix sockets whose paths none of the workers may remove */
+      onPaths?: (files: Memory[]) => void,
+      unusedGraceMs?: number,
+      unaskedGraceMs?: number
+    }
+) {
   const held: Map<string, Socket> = new Map()
   /** What could not be bound for a worker, unless something could after that. */
   const refused: Map<number, { query: SocketQuery, errno: number }> = new Map()
@@ -71,7 +75,8 @@ export function createSockets ({
       keeper.drop(name)
       continue
     }
-    held.set(key, { ...kept, path, handle, query: placeOfKept(baseOf(key), handle), isEstablished: true, users: new Set() })
+    held.set(key, { ...kept, path, handle, query: placeOfKept(baseOf(key), handle), isEstablished: true,
+      users: new Set() })
   }
   for (const [key, members] of groupsOf(keeper.held)) {
     const kept = members.map(({ handle }) => handle)
@@ -83,21 +88,31 @@ export function createSockets ({
   const inherited = createInherited(keeper)
   const given = createGiven(keeper)
   let isClosed = false
-  const stopLooking = own && 'hasEnded' in own ? lookInMiddleOfSecond(() => { if (own.hasEnded()) lookAtGroups() }, LOOK_EVERY_MS) : () => {}
-  const unix = createUnixGenerations({ held, ready, stage, generations, drop: dropSocket, expire: (key) => expireSocket(key, unaskedGraceMs), isClosed: () => isClosed, onMade: tellPaths })
+  const stopLooking = own && 'hasEnded' in own
+    ? lookInMiddleOfSecond(() => {
+      if (own.hasEnded()) lookAtGroups()
+    }, LOOK_EVERY_MS)
+    : () => {}
+  const unix = createUnixGenerations({ held, ready, stage, generations, drop: dropSocket,
+    expire: (key) => expireSocket(key, unaskedGraceMs), isClosed: () => isClosed, onMade: tellPaths })
 
   tellPaths()
 
   return {
     /** @returns whether another starting worker holds the address, perhaps only to test whether it is free */
-    isContended: (worker: number, query: SocketQuery): boolean => !held.has(socketKey(query)) && findRival(worker, query)?.isEstablished === false,
+    isContended: (worker: number, query: SocketQuery): boolean =>
+      !held.has(socketKey(query)) && findRival(worker, query)?.isEstablished === false,
 
     /**
      * @param request `isOnlyIfHeld`: nothing is bound for it
-     * @returns `keeping`: until the keeper cannot lose the socket any more; the worker is to be told only then, as the next master would count the
-     * sockets of the address otherwise than the kernel if it did not know one that a worker has; `until`: it has to be asked again then
+     * @returns `keeping`: until the keeper cannot lose the socket any more; the worker is to be told only then, as the
+     * next master would count the sockets of the address otherwise than the kernel if it did not know one that a worker
+     * has; `until`: it has to be asked again then
      */
-    request (worker: number, { query, data, slot = 1, isOnlyIfHeld = false }: { query: SocketQuery, data?: unknown, slot?: number, isOnlyIfHeld?: boolean }): Omit<SocketReply, 'type' | 'seq'> & { handle?: Handle, keeping?: Promise<unknown>, until?: Promise<void> } {
+    request (worker: number,
+      { query, data, slot = 1, isOnlyIfHeld = false }: { query: SocketQuery, data?: unknown, slot?: number,
+        isOnlyIfHeld?: boolean }
+    ): Omit<SocketReply, 'type' | 'seq'> & { handle?: Handle, keeping?: Promise<unknown>, until?: Promise<void> } {
       if (isOnlyIfHeld && !held.get(socketKey(query))?.isEstablished) return { key: socketKey(query), isNotHeld: true }
       const { key, until, errno: pathErrno } = unix.place(socketKey(query), { worker, query })
       if (until) return { key, until }
@@ -130,7 +145,9 @@ export function createSockets ({
       if (!socket.group) return { key, handle: socket.handle, data: socket.data, ...(keepsFlags && { keepsFlags }) }
       const { errno, handle } = socket.group.member(own?.numberFor(key, { worker, slot }) ?? 1)
       lookAtGroups(key)
-      return errno === undefined ? { key, handle, data: socket.data, isOwn: true, ...(socket.keeping && { keeping: socket.keeping }) } : { key, errno }
+      return errno === undefined
+        ? { key, handle, data: socket.data, isOwn: true, ...(socket.keeping && { keeping: socket.keeping }) }
+        : { key, errno }
     },
 
     /** A worker has come or gone. */
@@ -142,10 +159,7 @@ export function createSockets ({
     /** @returns how many connections wait until it accepts them, at sockets that no other worker will serve */
     queueOf: (worker: number): number => (own?.queueOf(worker) ?? 0) + unix.queueOf(worker),
 
-    /**
-     * @param inode of a Unix socket
-     * @returns a connection to it, whatever its path leads to
-     */
+    /** `inode`: of a Unix socket. Returns a connection to it, whatever its path leads to. */
     connect: unix.connect,
 
     /** @returns the TCP port that it asked for first */
@@ -175,7 +189,7 @@ export function createSockets ({
     /** @returns names of all bound sockets */
     names: (): string[] => [...held.keys()],
 
-    /** @param worker its app has closed the server on purpose */
+    /** `worker`: its app has closed the server on purpose */
     release (worker: number, key: string) {
       const socket = held.get(key)
       if (!socket?.users.delete(worker)) return
@@ -206,16 +220,13 @@ export function createSockets ({
 
     explain,
 
-    /**
-     * @param entry the file of its program
-     * @returns what could not be bound for it last
-     */
+    /** `entry`: the file of its program. Returns what could not be bound for it last. */
     refused (worker: number, entry?: string): { errno: number, inWords: () => string } | null {
       const { query, errno } = refused.get(worker) ?? {}
       return query && errno ? { errno, inWords: () => explain(query, errno, entry).message } : null
     },
 
-    /** @param worker is gone; its sockets stay for its successor */
+    /** `worker`: is gone; its sockets stay for its successor */
     forget (worker: number) {
       ready.delete(worker)
       refused.delete(worker)
@@ -235,7 +246,10 @@ export function createSockets ({
     /** No worker is left that could remove the path of another program. */
     finish: given.giveBack,
 
-    /** Those that are meant to last stay open, for whoever makes this cluster anew in this process, and has them from its keeper. */
+    /**
+     * Those that are meant to last stay open, for whoever makes this cluster anew in this process, and has them from
+     * its keeper.
+     */
     letGo () {
       isClosed = true
       stopLooking()
@@ -276,13 +290,14 @@ export function createSockets ({
     return isOfOther(socket) || (socket.users.size > 0 && isTcpPort(socket.query))
   }
 
-  /**
-   * @param entry the file of the program that has asked
-   * @returns in words, with what is known of the cause
-   */
+  /** `entry`: the file of the program that has asked. Returns in words, with what is known of the cause. */
   function explain (query: SocketQuery, errno: number, entry?: string): BindError {
     const error = describeBindError(query, errno)
-    const hint = errno === EADDRINUSE ? inherited.hint(query) || holderHint(query) : errno === EACCES ? rightsHint(query, entry) : ''
+    const hint = errno === EADDRINUSE
+      ? inherited.hint(query) || holderHint(query)
+      : errno === EACCES
+      ? rightsHint(query, entry)
+      : ''
     return { ...error, message: error.message + hint }
   }
 
@@ -296,15 +311,18 @@ export function createSockets ({
     socket.isEstablished = true
     if (socket.group) return keepMembers(key, socket)
     const { handle, data, path, inherited: fd } = socket
-    const sent = keeper.hold(KEEPER_PREFIX + key, handle, { data, ...(path && { path: path.memory }), ...(fd !== undefined && { inherited: fd }) })
+    const sent = keeper.hold(KEEPER_PREFIX + key, handle, { data, ...(path && { path: path.memory }),
+      ...(fd !== undefined && { inherited: fd }) })
     if (sent) awaitKeeper(socket, [sent])
   }
 
-  /** @param socket of a group, which has as many members as there are slots */
+  /** `socket`: of a group, which has as many members as there are slots */
   function keepMembers (key: string, socket: Socket) {
     const { group, data, kept = [] } = socket
     const handles = [...group?.handles() ?? []]
-    const sent = handles.map((handle, index) => handle === kept[index] ? null : keeper.hold(memberName(key, index + 1), handle, { data })).filter(Boolean)
+    const sent = handles.map((handle, index) =>
+      handle === kept[index] ? null : keeper.hold(memberName(key, index + 1), handle, { data })
+    ).filter(Boolean)
     if (sent.length > 0) awaitKeeper(socket, sent)
     for (let slot = handles.length + 1; slot <= kept.length; slot++) keeper.drop(memberName(key, slot))
     socket.kept = handles
@@ -312,11 +330,15 @@ export function createSockets ({
 
   /** Remembers what is on its way to the keeper. */
   function awaitKeeper (socket: Socket, sent: unknown[]) {
-    const keeping = Promise.all([socket.keeping, ...sent]).then(() => { if (socket.keeping === keeping) delete socket.keeping })
+    const keeping = Promise.all([socket.keeping, ...sent]).then(() => {
+      if (socket.keeping === keeping) delete socket.keeping
+    })
     socket.keeping = keeping
   }
 
-  function bindGroup (key: string, query: SocketQuery): { handle: SocketHandle, group: SocketGroup, errno?: undefined } | { errno: number } | null {
+  function bindGroup (key: string, query: SocketQuery): { handle: SocketHandle, group: SocketGroup, errno?: undefined }
+    | { errno: number } | null
+  {
     if (!own || !isTcpPort(query)) return null
     const group = own.bind(key, query)
     return 'errno' in group ? group : { handle: group.handle, group }
@@ -330,11 +352,12 @@ export function createSockets ({
     return first
   }
 
-  /** @param only default: all of them */
+  /** `only`: default: all of them */
   function lookAtGroups (only?: string) {
     if (!own || isClosed) return
     own.look({ usersOf: (key) => held.get(key)?.users ?? new Set(), only })
-    for (const [key, socket] of held) if ((only ?? key) === key && socket.group && socket.isEstablished) keepMembers(key, socket)
+    for (const [key, socket] of held)
+      if ((only ?? key) === key && socket.group && socket.isEstablished) keepMembers(key, socket)
   }
 
   function expireSocket (key: string, graceMs: number = unusedGraceMs) {
@@ -351,13 +374,13 @@ export function createSockets ({
   }
 
   /**
-   * Finds a conflict that the kernel would only report once both sockets listen.
-   * @param worker is starting
-   * @returns another worker's socket that covers this address
+   * Finds a conflict that the kernel would only report once both sockets listen. `worker`: is starting. Returns another
+   * worker's socket that covers this address.
    */
   function findRival (worker: number, query: SocketQuery): Socket | undefined {
     if (ready.has(worker)) return undefined
-    for (const [key, socket] of [...held]) if (!socket.isEstablished && isUnused(key) && placesOverlap(socket.query, query)) dropSocket(key)
+    for (const [key, socket] of [...held])
+      if (!socket.isEstablished && isUnused(key) && placesOverlap(socket.query, query)) dropSocket(key)
     return [...held.values()].find((socket) => !socket.users.has(worker) && placesOverlap(socket.query, query))
   }
 
@@ -378,33 +401,35 @@ export function createSockets ({
 }
 
 export type Socket = {
-  handle: Handle
+  handle: Handle,
   /** each slot, or each worker, has a socket of its own */
-  group?: SocketGroup
+  group?: SocketGroup,
   /** those of these that the keeper has, by slot */
-  kept?: SocketHandle[]
+  kept?: SocketHandle[],
   /** until what it has, or all of these, cannot be lost on the way to the keeper */
-  keeping?: Promise<unknown>
-  query: Place
+  keeping?: Promise<unknown>,
+  query: Place,
   /** the ticket keys of a TLS server */
-  data?: unknown
-  path?: UnixPath
+  data?: unknown,
+  path?: UnixPath,
   /** a program has it too whose place the app takes, or has taken */
-  isCopy?: boolean
+  isCopy?: boolean,
   /** whether its path leads to it, or has done so; false: it is to do so later */
-  isShown?: boolean
+  isShown?: boolean,
   /** the workers that it was made for */
-  generation?: string | null
+  generation?:
+    | string
+    | null,
   /** workers of another master may have it */
-  isAdopted?: boolean
+  isAdopted?: boolean,
   /** its number among the service manager's */
-  inherited?: number
+  inherited?: number,
   /** it is not to be closed */
-  isLent?: boolean
+  isLent?: boolean,
   /** a worker that was ready has listened there */
-  isEstablished: boolean
+  isEstablished: boolean,
   /** the workers that have it now */
-  users: Set<number>
+  users: Set<number>,
   unusedTimer?: NodeJS.Timeout
 }
 
@@ -448,13 +473,17 @@ const ECANCELED = -constants.errno.ECANCELED
 const EACCES = -constants.errno.EACCES
 
 /** Binds without listening, by the call that node:cluster's primary uses for its shared handles. */
-export function bindSocket (query: SocketQuery): { handle: Handle, path?: UnixPath, errno?: undefined } | { handle?: undefined, errno: number } {
+export function bindSocket (
+  query: SocketQuery
+): { handle: Handle, path?: UnixPath, errno?: undefined } | { handle?: undefined, errno: number } {
   const { address, port } = query
   if (isUdp(query)) return bindUdpSocket(query)
   return port === -1 && address?.startsWith('/') ? bindPath(query, address) : bindTcp(query)
 }
 
-export function bindTcp (query: SocketQuery): { handle: SocketHandle, errno?: undefined } | { handle?: undefined, errno: number } {
+export function bindTcp (
+  query: SocketQuery
+): { handle: SocketHandle, errno?: undefined } | { handle?: undefined, errno: number } {
   const handle = bindHandle(query)
   return typeof handle === 'number' ? { errno: handle } : { handle }
 }
@@ -477,14 +506,17 @@ function bindUdpSocket (query: SocketQuery & { addressType: 'udp4' | 'udp6' }) {
 }
 
 /** @returns 0, or an error number below 0 */
-function bindPrepared (handle: DatagramHandle, place: { address: string, port: number, isV6Only: boolean }, before: BindOptions): number {
-  const { fd, errno = -constants.errno.ENOSYS } = loadPosix()?.bindUdp({ ...place, prepare: (each) => setBindOptions(each, before) }) ?? {}
+function bindPrepared (handle: DatagramHandle, place: { address: string, port: number, isV6Only: boolean },
+  before: BindOptions): number
+{
+  const { fd, errno = -constants.errno.ENOSYS } =
+    loadPosix()?.bindUdp({ ...place, prepare: (each) => setBindOptions(each, before) }) ?? {}
   return fd === undefined ? errno : handle.open(fd)
 }
 
 type Place = Pick<SocketQuery, 'address' | 'port' | 'addressType' | 'flags' | 'before'>
 
-/** @param handle that a master before has bound */
+/** `handle`: that a master before has bound */
 function placeOfKept (key: string, { fd }: Pick<SocketHandle, 'fd'>): Place {
   return { ...placeOfKey(key), flags: fd > 0 && loadPosix()?.isV6Only(fd) ? V6_ONLY : 0 }
 }
@@ -506,10 +538,7 @@ function covers ({ address, flags = 0 }: Place, other: Place): boolean {
   return address === ANY_V4 ? !isV6 : (address ?? ANY_V6) === ANY_V6 && (isV6 || !(flags & V6_ONLY))
 }
 
-/**
- * @param query that could not be bound
- * @returns who has the port, or nothing
- */
+/** `query`: that could not be bound. Returns who has the port, or nothing. */
 function holderHint ({ port, addressType }: SocketQuery): string {
   const holder = isTcpPort({ port, addressType }) && port ? holderText(port) : null
   return holder === null ? '' : `: ${holder}`

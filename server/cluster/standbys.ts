@@ -4,11 +4,10 @@ import type { ToWorker } from '../../workers/protocol.ts'
 export type Standbys = ReturnType<typeof createStandbys>
 
 /** Keeps standby workers waiting where they listen: their requests for sockets are answered once they have a slot. */
-export function createStandbys ({ state, tell, receive }: {
-  state: () => Pick<PoolState, 'workers'>
-  tell: (worker: number, message: ToWorker) => void
-  receive: (input: PlainInput) => void
-}) {
+export function createStandbys (
+  { state, tell, receive }: { state: () => Pick<PoolState, 'workers'>,
+    tell: (worker: number, message: ToWorker) => void, receive: (input: PlainInput) => void }
+) {
   /** by worker */
   const known: Map<number, { waiting: (() => void)[], rssBytes: number | null }> = new Map()
 
@@ -16,16 +15,18 @@ export function createStandbys ({ state, tell, receive }: {
     /** @returns whether it has no slot yet */
     has: (worker: number): boolean => state().workers[worker]?.slot === null,
 
-    /** @param answer what it asks for where it listens */
+    /** `answer`: what it asks for where it listens */
     hold (worker: number, answer: () => void) {
       standbyOf(worker).waiting.push(answer)
       receive({ type: 'worker-held', worker })
     },
 
-    /** @param hear what it says too early */
-    defer (worker: number, hear: () => void) { standbyOf(worker).waiting.push(hear) },
+    /** `hear`: what it says too early */
+    defer (worker: number, hear: () => void) {
+      standbyOf(worker).waiting.push(hear)
+    },
 
-    /** @param slot that it serves from now on */
+    /** `slot`: that it serves from now on */
     promote (worker: number, slot: number) {
       const { waiting } = standbyOf(worker)
       known.delete(worker)
@@ -34,13 +35,16 @@ export function createStandbys ({ state, tell, receive }: {
     },
 
     note (worker: number, { rssBytes }: { rssBytes?: unknown }) {
-      if (typeof rssBytes === 'number' && Number.isSafeInteger(rssBytes) && rssBytes >= 0) standbyOf(worker).rssBytes = rssBytes
+      if (typeof rssBytes === 'number' && Number.isSafeInteger(rssBytes) && rssBytes >= 0)
+        standbyOf(worker).rssBytes = rssBytes
     },
 
     /** @returns null: it has not said so yet */
     rssBytesOf: (worker: number): number | null => known.get(worker)?.rssBytes ?? null,
 
-    left (worker: number) { known.delete(worker) }
+    left (worker: number) {
+      known.delete(worker)
+    }
   }
 
   function standbyOf (worker: number) {

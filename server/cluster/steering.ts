@@ -13,24 +13,24 @@ const LOOPBACK: Record<string, string[]> = { '0.0.0.0': ['127.0.0.1'], '::': [':
 export type Steering = ReturnType<typeof createSteering>
 /** a worker whose process runs */
 export type Living = {
-  worker: number
-  isServing: boolean
+  worker: number,
+  isServing: boolean,
   /** it has served, and is to end */
-  isLeaving: boolean
+  isLeaving: boolean,
   /** its main process has ended, and what that had started is told to end: it accepts nothing any more */
-  isLost?: boolean
+  isLost?: boolean,
   /** what it consists of, where another master has started it; null: this one has */
   processes: (() => number[]) | null
 }
 
 /**
- * Gives each worker a listening socket of its own, and has the kernel send new connections only to those that serve: a new
- * worker can be probed before it gets any, and one that is to end gets none any more, whatever it knows of all this.
- * What waits at the socket of a worker that has died is for the worker that gets this socket next.
+ * Gives each worker a listening socket of its own, and has the kernel send new connections only to those that serve: a
+ * new worker can be probed before it gets any, and one that is to end gets none any more, whatever it knows of all
+ * this. What waits at the socket of a worker that has died is for the worker that gets this socket next.
  */
 export function createSteering ({ calls, living, isHeldBack = false }: {
-  calls: Calls
-  living: () => Living[]
+  calls: Calls,
+  living: () => Living[],
   /** as long as nobody serves, clients wait until somebody does */
   isHeldBack?: boolean
 }) {
@@ -56,14 +56,16 @@ export function createSteering ({ calls, living, isHeldBack = false }: {
       return group
     },
 
-    /** @param handles of a master before */
+    /** `handles`: of a master before */
     adopt (key: string, handles: SocketHandle[]) {
       const group = adoptSocketGroup(calls, handles)
       routes.set(key, { ...newRoute(group), isSure: false })
       return group
     },
 
-    forget (key: string) { routes.delete(key) },
+    forget (key: string) {
+      routes.delete(key)
+    },
 
     /** @returns of its socket in the group; of a new one where all others are held */
     numberFor (key: string, { worker }: { worker: number }): number {
@@ -73,15 +75,18 @@ export function createSteering ({ calls, living, isHeldBack = false }: {
       const { group, holders } = route
       const handles = group.handles()
       const lost = new Set(living().flatMap((each) => each.isLost ? each.worker : []))
-      const [first] = handles.filter((handle) => lost.has(holders.get(handle) ?? NaN) || !holders.has(handle)).sort((a, b) => group.queueLength(b) - group.queueLength(a))
-      const handle = handles.find((each) => holders.get(each) === worker) ?? first ?? group.member(handles.length + 1).handle
+      const [first] = handles.filter((handle) => lost.has(holders.get(handle) ?? NaN) || !holders.has(handle)).sort((a,
+        b) => group.queueLength(b) - group.queueLength(a)
+      )
+      const handle = handles.find((each) => holders.get(each) === worker) ?? first ??
+        group.member(handles.length + 1).handle
       // Who asks for one that cannot be made hears why.
       if (!handle) return handles.length + 1
       holders.set(handle, worker)
       return handles.indexOf(handle) + 1
     },
 
-    /** @param worker has closed its socket */
+    /** `worker`: has closed its socket */
     release (key: string, worker: number) {
       const { holders } = routes.get(key) ?? {}
       for (const [handle, holder] of holders ?? []) if (holder === worker) holders?.delete(handle)
@@ -89,13 +94,14 @@ export function createSteering ({ calls, living, isHeldBack = false }: {
 
     /** @returns how many connections wait for it */
     queueOf (worker: number): number {
-      return [...routes.values()].flatMap(({ group, holders }) => [...holders].map(([handle, holder]) => holder === worker ? group.queueLength(handle) : 0)).reduce((sum, each) => sum + each, 0)
+      return [...routes.values()].flatMap(({ group, holders }) =>
+        [...holders].map(([handle, holder]) => holder === worker ? group.queueLength(handle) : 0)
+      ).reduce((sum, each) => sum + each, 0)
     },
 
     /**
      * A connection to one socket of a group, whoever else serves: the kernel knows it by the port that it comes from.
-     * @param inode of that socket
-     * @returns null: it is in no group
+     * `inode`: of that socket. Returns null: it is in no group.
      */
     connect (inode: number): net.Socket | null {
       for (const route of routes.values()) mend(route)
@@ -108,10 +114,7 @@ export function createSteering ({ calls, living, isHeldBack = false }: {
       return null
     },
 
-    /**
-     * A worker has come or gone, or has another socket.
-     * @param where `only`: the key of that one
-     */
+    /** A worker has come or gone, or has another socket. `where`: `only`: the key of that one. */
     look ({ only }: { only?: string } = {}) {
       const all = living()
       for (const { holders } of routes.values()) {
@@ -164,28 +167,34 @@ export function createSteering ({ calls, living, isHeldBack = false }: {
     }
   }
 
-  /** @param checks connections that no socket is to take */
+  /** `checks`: connections that no socket is to take */
   function direct ({ group, holders, probes }: Route, checks: Probe[] = []) {
     const all = living()
     const handles = group.handles()
-    const heldBy = (workers: Living[]) => handles.filter((handle) => workers.some(({ worker }) => worker === holders.get(handle)))
+    const heldBy = (workers: Living[]) =>
+      handles.filter((handle) => workers.some(({ worker }) => worker === holders.get(handle)))
     const serving = heldBy(all.filter(({ isServing }) => isServing))
     // Where nobody serves, connections wait for whoever does next.
     const chosen = [serving, heldBy(all), handles].find(({ length }) => length > 0) ?? []
     const indexes = chosen.map((handle) => handles.indexOf(handle))
-    // Who leaves may shut its socket down, and the kernel gives the index to the last one: that is to be none of those chosen.
-    if (serving.length > 0) group.member(Math.max(...indexes) + 1 + heldBy(all.filter(({ isLeaving }) => isLeaving)).length)
+    // Who leaves may shut its socket down, and the kernel gives the index to the last one: that is to be none of those
+    // chosen.
+    if (serving.length > 0)
+      group.member(Math.max(...indexes) + 1 + heldBy(all.filter(({ isLeaving }) => isLeaving)).length)
     const open = isHeldBack && serving.length === 0 ? [] : chosen
     const toOne = [...probes].filter(({ handle }) => handles.includes(handle))
     group.take(open, checks.length > 0 ? allButProgram(checks) : null)
-    group.pick(steeringProgram(indexes, [...toOne, ...checks].map(({ port, handle }) => ({ port, index: handles.indexOf(handle) }))))
+    group.pick(
+      steeringProgram(indexes,
+        [...toOne, ...checks].map(({ port, handle }) => ({ port, index: handles.indexOf(handle) })))
+    )
     // Whatever index the kernel gives these, they get no client.
     group.take(handles.filter((handle) => !open.includes(handle)), probesOnlyProgram(toOne))
   }
 
   /**
-   * Finds out in which order the kernel has the sockets of a group, which no call tells: a connection to each index is taken by
-   * none, and the one that has met it counts that. No worker sees any of it.
+   * Finds out in which order the kernel has the sockets of a group, which no call tells: a connection to each index is
+   * taken by none, and the one that has met it counts that. No worker sees any of it.
    * @returns false: it cannot be told now
    */
   function prove (route: Route): boolean {
@@ -237,8 +246,8 @@ function withInode (group: SocketGroup, isWanted: (inode: number) => boolean) {
 }
 
 /**
- * Binds a socket at the address of a group, or at the loopback one where that is any, and at a port that nobody has there.
- * @returns `address`, `port`: to connect to
+ * Binds a socket at the address of a group, or at the loopback one where that is any, and at a port that nobody has
+ * there. Returns `address`, `port`: to connect to.
  */
 function bindBeside ({ handle: listener }: SocketGroup): { handle: SocketHandle, address: string, port: number } {
   const { address, port } = placeOf(listener)
@@ -252,11 +261,11 @@ function bindBeside ({ handle: listener }: SocketGroup): { handle: SocketHandle,
 }
 
 type Route = {
-  group: SocketGroup
+  group: SocketGroup,
   /** the worker that has a socket */
-  holders: Map<SocketHandle, number>
+  holders: Map<SocketHandle, number>,
   /** connections to a certain one */
-  probes: Set<Probe>
+  probes: Set<Probe>,
   /** the order of its sockets is that of the kernel */
   isSure: boolean
 }

@@ -33,11 +33,9 @@ const FOLD = 0x9e3779b1
 
 /**
  * The classic BPF program by which the kernel picks one socket of a group for each connection, by the address of its
- * client: SO_ATTACH_REUSEPORT_CBPF, socket(7).
- *
- * Each socket has a weight for each address, and the heaviest one is picked (rendezvous hashing): where one comes or goes,
- * only its own clients move.
- * @param indexes in the group, of the sockets that are to get connections; at least one
+ * client: SO_ATTACH_REUSEPORT_CBPF, socket(7).  Each socket has a weight for each address, and the heaviest one is
+ * picked (rendezvous hashing): where one comes or goes, only its own clients move. `indexes`: in the group, of the
+ * sockets that are to get connections; at least one.
  */
 export function stickyProgram (indexes: number[]): Instruction[] {
   const v4 = foldBytes(SOURCE_V4)
@@ -62,42 +60,28 @@ export function stickyProgram (indexes: number[]): Instruction[] {
   ]
 }
 
-/** @param offset of 4 bytes */
+/** `offset`: of 4 bytes */
 function foldBytes (offset: number): Instruction[] {
-  return [
-    [LOAD_CELL, 0, 0, HASH],
-    [MULTIPLY, 0, 0, FOLD],
-    [A_TO_X, 0, 0, 0],
-    [LOAD, 0, 0, IP + offset],
-    [XOR_X, 0, 0, 0],
-    [STORE, 0, 0, HASH]
-  ]
+  return [[LOAD_CELL, 0, 0, HASH], [MULTIPLY, 0, 0, FOLD], [A_TO_X, 0, 0, 0], [LOAD, 0, 0, IP + offset], [XOR_X, 0, 0,
+    0], [STORE, 0, 0, HASH]]
 }
 
 /** @returns addresses that differ in one bit have nothing in common afterwards */
 function mixHash (): Instruction[] {
-  return [
-    [LOAD_CELL, 0, 0, HASH],
-    ...SHIFTS.flatMap((bits, round) => [
-      [A_TO_X, 0, 0, 0],
-      [SHIFT_RIGHT, 0, 0, bits],
-      [XOR_X, 0, 0, 0],
-      ...(round in FACTORS ? [[MULTIPLY, 0, 0, FACTORS[round]]] : [])
-    ] as Instruction[]),
-    [STORE, 0, 0, HASH]
-  ]
+  return [[LOAD_CELL, 0, 0, HASH],
+    ...SHIFTS.flatMap((bits, round) =>
+      [[A_TO_X, 0, 0, 0], [SHIFT_RIGHT, 0, 0, bits], [XOR_X, 0, 0, 0],
+        ...(round in FACTORS ? [[MULTIPLY, 0, 0, FACTORS[round]]] : [])] as Instruction[]
+    ), [STORE, 0, 0, HASH]]
 }
 
 function weighMember (index: number): Instruction[] {
-  return [
-    [LOAD_CELL, 0, 0, HASH],
-    [MULTIPLY, 0, 0, factorOf(index)],
-    [LOAD_CELL_TO_X, 0, 0, HIGHEST],
-    [IF_GREATER_THAN_X, 0, 3, 0],
-    [STORE, 0, 0, HIGHEST],
-    [LOAD_NUMBER, 0, 0, index],
-    [STORE, 0, 0, CHOSEN]
-  ]
+  return [[LOAD_CELL, 0, 0, HASH], [MULTIPLY, 0, 0, factorOf(index)], [LOAD_CELL_TO_X, 0, 0, HIGHEST], [
+    IF_GREATER_THAN_X,
+    0,
+    3,
+    0
+  ], [STORE, 0, 0, HIGHEST], [LOAD_NUMBER, 0, 0, index], [STORE, 0, 0, CHOSEN]]
 }
 
 /** @returns odd, and unlike that of any other */

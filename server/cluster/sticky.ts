@@ -15,15 +15,15 @@ const REMOVED_GRACE_MS = 5000
  * after a while the kernel sends its new clients there.
  */
 export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, tell, now = () => performance.now() }: {
-  calls: Calls
+  calls: Calls,
   /** how long a slot may be without a worker that is ready */
-  failoverMs: number
+  failoverMs: number,
   /** whether workers accept nothing before their app has answered a probe */
-  isHeldBack: boolean
+  isHeldBack: boolean,
   /** how many slots there are */
-  size: () => number
-  serving: () => Serving[]
-  tell: (worker: number, message: ToWorker, handle?: SocketHandle) => void
+  size: () => number,
+  serving: () => Serving[],
+  tell: (worker: number, message: ToWorker, handle?: SocketHandle) => void,
   /** monotonic, ms */
   now?: () => number
 }) {
@@ -44,14 +44,16 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
       return group
     },
 
-    /** @param handles of a master before */
+    /** `handles`: of a master before */
     adopt (key: string, handles: SocketHandle[]) {
       const group = adoptSocketGroup(calls, handles)
       beginRoute(key, group)
       return group
     },
 
-    forget (key: string) { routes.delete(key) },
+    forget (key: string) {
+      routes.delete(key)
+    },
 
     /** A slot keeps its socket. */
     release () {},
@@ -70,7 +72,7 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     routes.set(key, { group, awaySince: new Map(), known: Math.max(1, size()), standIns: new Map(), removedAt: null })
   }
 
-  /** @param parts `usersOf`: the workers that have a socket */
+  /** `parts`: `usersOf`: the workers that have a socket */
   function lookAtRoutes ({ usersOf }: { usersOf: (key: string) => Set<number> }) {
     clearTimeout(timer)
     const waits = [...routes].map(([key, route]) => lookAt(key, route, usersOf(key)))
@@ -104,7 +106,9 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     return Math.min(...waits.filter((wait) => wait > 0), dropRemoved(key, route, { size: present.length, at }))
   }
 
-  function standIn (key: string, { group, standIns }: Routes, { chosen, candidates }: { chosen: number[], candidates: Serving[] }) {
+  function standIn (key: string, { group, standIns }: Routes,
+    { chosen, candidates }: { chosen: number[], candidates: Serving[] })
+  {
     for (const [index, handle] of group.handles().entries()) {
       const slot = index + 1
       const current = standIns.get(slot)
@@ -142,13 +146,13 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
 }
 
 type Routes = {
-  group: SocketGroup
+  group: SocketGroup,
   /** monotonic ms since which a slot has no worker that is ready */
-  awaySince: Map<number, number>
+  awaySince: Map<number, number>,
   /** how many slots have had a worker, or are about to */
-  known: number
+  known: number,
   /** the worker that accepts for a slot that gets no new connections, by slot */
-  standIns: Map<number, number>
+  standIns: Map<number, number>,
   /** since when there are more sockets than slots */
   removedAt: number | null
 }

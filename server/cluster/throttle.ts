@@ -1,13 +1,13 @@
 /**
- * Runs one action at a time, each at least `everyMs` after the start of the one before, so that a storm of events starts
- * no storm of processes. Of the events in between only the last one is kept.
+ * Runs one action at a time, each at least `everyMs` after the start of the one before, so that a storm of events
+ * starts no storm of processes. Of the events in between only the last one is kept.
  */
-export function createThrottle <T>({ everyMs, act, now = () => performance.now(), timers = globalThis }: {
-  everyMs: number
+export function createThrottle<T> ({ everyMs, act, now = () => performance.now(), timers = globalThis }: {
+  everyMs: number,
   /** never rejects; `missed`: how many came before it and were let go */
-  act: (occasion: T, missed: number) => Promise<unknown>
+  act: (occasion: T, missed: number) => Promise<unknown>,
   /** monotonic, ms */
-  now?: () => number
+  now?: () => number,
   timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
 }) {
   let waiting: { occasion: T, missed: number } | null = null

@@ -2,12 +2,14 @@ import type { Holds, Unfinished } from '../../workers/protocol.ts'
 
 /** Of what a worker tells, the counts alone: the app could have sent it, so it may be anything. */
 export function toHolds ({ requests, transfers, sessions, ...longLived }: Holds): Holds {
-  return { requests: toCount(requests), transfers: toCount(transfers), ...toLongLived(longLived), sessions: toCount(sessions) }
+  return { requests: toCount(requests), transfers: toCount(transfers), ...toLongLived(longLived),
+    sessions: toCount(sessions) }
 }
 
 /** As toHolds(). */
 export function toUnfinished ({ requests, connections, stalled, closed }: Unfinished): Required<Unfinished> {
-  return { requests: toCount(requests), connections: toCount(connections), stalled: toCount(stalled), closed: toLongLived(closed) }
+  return { requests: toCount(requests), connections: toCount(connections), stalled: toCount(stalled),
+    closed: toLongLived(closed) }
 }
 
 function toLongLived ({ webSockets, eventStreams, connections }: Partial<Holds> = {}) {

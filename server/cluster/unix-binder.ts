@@ -1,5 +1,6 @@
-// Binds a Unix socket that it has as a descriptor, says how that went, and ends. Where the socket has a stage, this process sees that as
-// the whole file system, and makes the folders of the path in it: the socket then knows itself by its path, and is elsewhere.
+// Binds a Unix socket that it has as a descriptor, says how that went, and ends. Where the socket has a stage, this
+// process sees that as the whole file system, and makes the folders of the path in it: the socket then knows itself by
+// its path, and is elsewhere.
 import { mkdirSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import { toError } from '../errors.ts'
@@ -29,7 +30,8 @@ function bindInStage () {
   if (refused !== 0) return { refused }
   const top = process.cwd()
   const parts = file.split('/')
-  for (let count = 1; count < parts.length; count++) mkdirSync(parts.slice(0, count).join('/') || '/', { recursive: true })
+  for (let count = 1; count < parts.length; count++)
+    mkdirSync(parts.slice(0, count).join('/') || '/', { recursive: true })
   const errno = posix.bindUnix(SOCKET, file)
   if (errno === 0) renameSync(file, path.join(top, stage))
   for (const each of readdirSync(top)) if (each !== stage) rmSync(path.join(top, each), { recursive: true })

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, chownSync, closeSync, constants, existsSync, fstatSync, linkSync, mkdtempSync, openSync, renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs'
+import { chmodSync, chownSync, closeSync, constants, existsSync, fstatSync, linkSync, mkdtempSync, openSync, renameSync,
+  rmdirSync, statSync, unlinkSync } from 'node:fs'
 import { constants as system } from 'node:os'
 import path from 'node:path'
 import { toError } from '../errors.ts'
@@ -22,7 +23,9 @@ const O_PATH = process.platform === 'linux' ? 0o10000000 : 0
 const FOLDER = O_PATH | constants.O_DIRECTORY
 const OWN_FOLDER = FOLDER | constants.O_NOFOLLOW
 const SOCKET = O_PATH | constants.O_NOFOLLOW
-const { EACCES, EADDRINUSE, ENOENT } = Object.fromEntries(Object.entries(system.errno).map(([name, number]) => [name, -number]))
+const { EACCES, EADDRINUSE, ENOENT } = Object.fromEntries(
+  Object.entries(system.errno).map(([name, number]) => [name, -number])
+)
 /** Where its own descriptors are paths, a link to the one place cannot be changed for another. */
 const DESCRIPTORS = existsSync('/proc/self/fd') ? '/proc/self/fd' : null
 
@@ -32,7 +35,9 @@ const DESCRIPTORS = existsSync('/proc/self/fd') ? '/proc/self/fd' : null
  * remove the path when it ends, or when it starts again.
  * @param createHandle a handle that is bound there, or an error number below 0
  */
-export function bindUnixPath (file: string, mode: number | undefined, createHandle: (address: string) => SocketHandle | number): { handle: SocketHandle, path: UnixPath, errno?: undefined } | { handle?: undefined, errno: number } {
+export function bindUnixPath (file: string, mode: number | undefined,
+  createHandle: (address: string) => SocketHandle | number
+): { handle: SocketHandle, path: UnixPath, errno?: undefined } | { handle?: undefined, errno: number } {
   const folder = openFolder(file)
   if (typeof folder === 'number') return { errno: folder }
   const [name, hidden, bound] = [path.basename(file), hiddenName(file), `.${randomBytes(4).toString('hex')}`]
@@ -65,10 +70,7 @@ export function bindUnixPath (file: string, mode: number | undefined, createHand
   }
 }
 
-/**
- * @param memory of another master
- * @returns null: neither of its names leads to it
- */
+/** `memory`: of another master. Returns null: neither of its names leads to it. */
 export function findUnixPath ({ file, dev, ino, stage: stageName }: Memory): UnixPath | null {
   const folder = openFolder(file)
   if (typeof folder === 'number') return null
@@ -83,13 +85,18 @@ export function findUnixPath ({ file, dev, ino, stage: stageName }: Memory): Uni
   return null
 }
 
-/** @param parts `stage`: has its hidden name; null: that is beside its own */
-export function adoptSocket ({ file, folder, socket: { dev, ino, place, close }, stage = null }: { file: string, folder: Folder, socket: OpenSocket, stage?: Stage | null }) {
+/** `parts`: `stage`: has its hidden name; null: that is beside its own */
+export function adoptSocket (
+  { file, folder, socket: { dev, ino, place, close }, stage = null }: { file: string, folder: Folder,
+    socket: OpenSocket, stage?: Stage | null }
+) {
   const socket = { dev, ino }
   const name = folder.at(path.basename(file))
   const hidden = stage?.hidden ?? folder.at(hiddenName(file))
   let letGo: (() => void) | null = null
-  const keep = () => { letGo ??= keepName({ ...socket, name, hidden, place }) }
+  const keep = () => {
+    letGo ??= keepName({ ...socket, name, hidden, place })
+  }
 
   return {
     memory: { file, dev, ino, ...(stage && { stage: stage.name }) },
@@ -101,7 +108,8 @@ export function adoptSocket ({ file, folder, socket: { dev, ino, place, close },
     isShown: (): boolean => isAt(name, socket),
 
     /**
-     * Has the path lead to the socket from now on, which nobody has to make way for but `old`. There is no moment in which it leads nowhere.
+     * Has the path lead to the socket from now on, which nobody has to make way for but `old`. There is no moment in
+     * which it leads nowhere.
      * @param old whose permissions it gets, as its app may have changed them by the path
      * @returns 0, or an error number
      */
@@ -126,8 +134,8 @@ export function adoptSocket ({ file, folder, socket: { dev, ino, place, close },
     },
 
     /**
-     * Has the path lead to the socket again.
-     * @returns 0, or an error number: ENOENT: both of its names are gone, or its folder is another one by now
+     * Has the path lead to the socket again. Returns 0, or an error number: ENOENT: both of its names are gone, or its
+     * folder is another one by now.
      */
     restore (): number {
       if (!folder.isAt(path.dirname(file))) return ENOENT
@@ -191,16 +199,11 @@ export function openFolder (file: string) {
 function openPlace (place: string, flags: number) {
   const fd = openSync(place, flags)
   const { dev, ino, uid } = fstatSync(fd)
-  return {
-    fd,
-    isOurs: uid === process.geteuid?.(),
-    at: (name: string) => path.join(DESCRIPTORS ? `${DESCRIPTORS}/${fd}` : place, name),
-    isAt (where: string) {
-      const there = statSync(where, { throwIfNoEntry: false })
-      return there?.ino === ino && there.dev === dev
-    },
-    close: () => closeSync(fd)
-  }
+  return { fd, isOurs: uid === process.geteuid?.(),
+    at: (name: string) => path.join(DESCRIPTORS ? `${DESCRIPTORS}/${fd}` : place, name), isAt (where: string) {
+    const there = statSync(where, { throwIfNoEntry: false })
+    return there?.ino === ino && there.dev === dev
+  }, close: () => closeSync(fd) }
 }
 
 /** a folder that nobody else can enter, beside the path of a socket, where that is before its path leads to it */
@@ -238,7 +241,9 @@ export function openSocket (file: string, isIt: (stat: SocketStat) => boolean) {
   const stat = fd === null ? lstatSocket(file) : fstatSocket(fd)
   if (!stat) throw Object.assign(new Error('nothing is there'), { errno: ENOENT })
   const { dev, ino } = stat
-  const close = () => { if (fd !== null) closeSync(fd) }
+  const close = () => {
+    if (fd !== null) closeSync(fd)
+  }
   if (stat.isSocket() && isIt(stat)) return { dev, ino, place: fd === null ? file : `${DESCRIPTORS}/${fd}`, close }
   close()
   throw Object.assign(new Error('something else is there'), { errno: EACCES })
@@ -292,5 +297,6 @@ const PROBE_PATIENCE_MS = 2_000
 function isAbandoned (folder: Folder, name: string) {
   // The process has the folder as its descriptor 3.
   const file = DESCRIPTORS ? `${DESCRIPTORS}/3/${name}` : folder.at(name)
-  return spawnSync(process.execPath, ['-e', PROBE, file], { stdio: ['ignore', 'ignore', 'ignore', folder.fd], timeout: PROBE_PATIENCE_MS }).status === 0
+  return spawnSync(process.execPath, ['-e', PROBE, file], { stdio: ['ignore', 'ignore', 'ignore', folder.fd],
+    timeout: PROBE_PATIENCE_MS }).status === 0
 }

@@ -7,7 +7,8 @@ import { getSystemErrorName } from 'node:util'
 import { toError } from '../errors.ts'
 import { loadPosix, type Posix } from '../system/posix.ts'
 import { lookAt } from './socket-names.ts'
-import { adoptSocket, hiddenName, isJustMade, makeStage, openFolder, openSocket, removeName, stagePrefix, tryTo } from './unix-path.ts'
+import { adoptSocket, hiddenName, isJustMade, makeStage, openFolder, openSocket, removeName, stagePrefix,
+  tryTo } from './unix-path.ts'
 import { scriptPath } from '../system/built.ts'
 import type { SocketQuery } from '../../workers/protocol.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
@@ -27,25 +28,28 @@ const WAYS = [[], ['unshare', '--map-root-user']]
 /** Why they fail here, in the same order. */
 const refusals: string[] = []
 
-/** @returns why a path that has a socket cannot get another one, so that the copies of a rollout share it with the old ones; null: nothing is known against it */
+/**
+ * @returns why a path that has a socket cannot get another one, so that the copies of a rollout share it with the old
+ * ones; null: nothing is known against it
+ */
 export function whyNotStaged (): string | null {
   return refusals.length < WAYS.length ? null : `takes the rights of root, or a user namespace (${refusals.join('; ')})`
 }
 
-/**
- * @param query of a Unix socket
- * @returns whether it can be bound although its path has a socket, as far as is known
- */
+/** `query`: of a Unix socket. Returns whether it can be bound although its path has a socket, as far as is known. */
 export function canStage (query: SocketQuery): boolean {
   return whyNotStaged() === null || !needsRoot(askedOf(query))
 }
 
 /**
- * Binds a Unix socket that knows itself by the path that the program has asked for, and is elsewhere until that path is to lead to it. Where
- * that is forbidden, it is bound at its path, if that is free. Another process does it, as a thread has no root and no folder of its own.
+ * Binds a Unix socket that knows itself by the path that the program has asked for, and is elsewhere until that path is
+ * to lead to it. Where that is forbidden, it is bound at its path, if that is free. Another process does it, as a
+ * thread has no root and no folder of its own.
  * @param how `isFirst`: no socket of this app has the path
  */
-export async function stageUnixPath (query: SocketQuery, { isFirst }: { isFirst: boolean }): Promise<Staged | NotStaged> {
+export async function stageUnixPath (query: SocketQuery,
+  { isFirst }: { isFirst: boolean }): Promise<Staged | NotStaged>
+{
   const file = String(query.address)
   const folder = openFolder(file)
   if (typeof folder === 'number') return { errno: folder }
@@ -73,7 +77,9 @@ export async function stageUnixPath (query: SocketQuery, { isFirst }: { isFirst:
 }
 
 /** @returns null: it is forbidden */
-async function bindInStage (query: SocketQuery, { fd, folder, file, undo }: { fd: number, folder: Folder, file: string, undo: (() => void)[] }): Promise<Stage | null> {
+async function bindInStage (query: SocketQuery,
+  { fd, folder, file, undo }: { fd: number, folder: Folder, file: string, undo: (() => void)[] }): Promise<Stage | null>
+{
   if (!canStage(query)) return null
   const asked = askedOf(query)
   const stage = makeStage(folder, file)
@@ -107,15 +113,18 @@ function askedOf ({ address, asked }: SocketQuery) {
   return asked ?? String(address)
 }
 
-/**
- * @returns `refused`: why it may not
- * @throws {NodeJS.ErrnoException} what bind(2) has failed with
- */
-async function runBinder (way: string[], descriptors: [number, number | 'ignore'], args: string[]): Promise<{ refused?: string }> {
+/** Returns `refused`: why it may not @throws {NodeJS.ErrnoException} what bind(2) has failed with */
+async function runBinder (way: string[], descriptors: [number, number | 'ignore'],
+  args: string[]): Promise<{ refused?: string }>
+{
   const [command, ...rest] = [...way, process.execPath, BINDER, ...args]
-  const child = spawn(command, rest, { env: { PATH: process.env.PATH }, stdio: ['ignore', 'pipe', 'pipe', ...descriptors], timeout: BIND_WITHIN_MS, killSignal: 'SIGKILL' })
+  const child = spawn(command, rest, { env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'pipe', ...descriptors], timeout: BIND_WITHIN_MS, killSignal: 'SIGKILL' })
   const said: Record<'stdout' | 'stderr', string> = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) child[name]?.on('data', (text) => { said[name] += text })
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.on('data', (text) => {
+      said[name] += text
+    })
   const ended = await new Promise<{ error?: NodeJS.ErrnoException, signal?: NodeJS.Signals | null }>((resolve) => {
     child.once('error', (error) => resolve({ error }))
     child.once('close', (_, signal) => resolve({ signal }))
@@ -149,10 +158,7 @@ async function makeWay (folder: Folder, file: string) {
   })
 }
 
-/**
- * @param file of a socket
- * @returns whether somebody listens there; only connect(2) tells
- */
+/** `file`: of a socket. Returns whether somebody listens there; only connect(2) tells. */
 function isServed (file: string): Promise<boolean> {
   return new Promise((resolve) => {
     const answer = (is: boolean) => {
@@ -165,7 +171,7 @@ function isServed (file: string): Promise<boolean> {
   })
 }
 
-/** @param result a descriptor, or an error number below 0 */
+/** `result`: a descriptor, or an error number below 0 */
 function mustBeSet (result: number) {
   if (result < 0) throw withErrno(result)
   return result

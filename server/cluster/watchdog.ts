@@ -16,18 +16,20 @@ const SAMPLES_OVER_LIMIT = 5
 const CAPTURE_WITHIN_MS = CAPTURE_MS - 500
 
 /** Checks that each worker reports once a second, and how much memory it reports. */
-export function createWatchdog ({ watchdog, recycle, listWatched, receive, closeInspector, now = () => performance.now(), capture = captureStack }: {
-  watchdog: Limits['watchdog']
-  recycle: Limits['recycle']
-  /** workers that have to report */
-  listWatched: () => { id: number, slot: number | null, pid: number | null }[]
-  /** takes inputs of the lifecycle */
-  receive: (input: PlainInput) => void
-  closeInspector: (worker: number) => void
-  /** monotonic, ms */
-  now?: () => number
-  capture?: typeof captureStack
-}) {
+export function createWatchdog (
+  { watchdog, recycle, listWatched, receive, closeInspector, now = () => performance.now(), capture = captureStack }: {
+    watchdog: Limits['watchdog'],
+    recycle: Limits['recycle'],
+    /** workers that have to report */
+    listWatched: () => { id: number, slot: number | null, pid: number | null }[],
+    /** takes inputs of the lifecycle */
+    receive: (input: PlainInput) => void,
+    closeInspector: (worker: number) => void,
+    /** monotonic, ms */
+    now?: () => number,
+    capture?: typeof captureStack
+  }
+) {
   /** by worker: samples over the limit in a row */
   const overLimit: Map<number, number> = new Map()
   /** by worker: where it is stuck */
@@ -40,7 +42,7 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
 
   return {
     configure (limits: Limits) {
-      ({ timeoutMs, stack } = limits.watchdog)
+      ;({ timeoutMs, stack } = limits.watchdog)
       // A new limit too has to be exceeded for several samples.
       if (maxRssBytes !== limits.recycle.maxRssBytes) overLimit.clear()
       maxRssBytes = limits.recycle.maxRssBytes
@@ -49,7 +51,7 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
       stop = startTimer()
     },
 
-    /** @param message proves that the worker's event loop runs */
+    /** `message`: proves that the worker's event loop runs */
     heard (worker: number, message: ToMaster) {
       if (heartbeat.heard(worker)) {
         notes.delete(worker)
@@ -58,7 +60,9 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
       }
       if (message.type === 'inspected') heartbeat.excuse(worker, message.isInspected === true)
       if (message.type === 'vitals') checkMemory(worker, message.rssBytes)
-      if (message.type === 'leaving') receive({ type: 'worker-due', worker, cause: 'app-request', message: `the app of worker ${worker} asked to be replaced` })
+      if (message.type === 'leaving')
+        receive({ type: 'worker-due', worker, cause: 'app-request',
+          message: `the app of worker ${worker} asked to be replaced` })
       if (message.type === 'max-requests') {
         const message = `worker ${worker} reached its maximum number of requests (option recycle.maxRequests)`
         receive({ type: 'worker-due', worker, cause: 'max-requests', message })
@@ -68,10 +72,7 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
     /** It is known why this worker will not answer for a while. */
     excuse: heartbeat.excuse,
 
-    /**
-     * Forgets a worker that has ended.
-     * @returns `error` of its exit, where it had hung
-     */
+    /** Forgets a worker that has ended. Returns `error` of its exit, where it had hung. */
     takeNote (worker: number): CrashNote | null {
       const note = notes.get(worker) ?? null
       for (const map of [notes, overLimit, pids]) map.delete(worker)
@@ -79,11 +80,13 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
       return note
     },
 
-    /** @param worker it is stuck: finds out where */
+    /** `worker`: it is stuck: finds out where */
     async capture (worker: number) {
       // It is no Node program, and not watched here.
       if (!pids.has(worker)) return receive({ type: 'stack-captured', worker })
-      const found = stack === 'on' ? await capture(pids.get(worker), { withinMs: CAPTURE_WITHIN_MS }) : { stack: null, reason: 'watchdog.stack is "off"' }
+      const found = stack === 'on'
+        ? await capture(pids.get(worker), { withinMs: CAPTURE_WITHIN_MS })
+        : { stack: null, reason: 'watchdog.stack is "off"' }
       const note = notes.get(worker)
       // It has answered or ended in between.
       if (!note) return closeInspector(worker)
@@ -104,13 +107,15 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
     for (const { id, pid } of watched) if (pid !== null) pids.set(id, pid)
     for (const { worker, silentMs } of heartbeat.tick(now(), watched.map(({ id }) => id))) {
       const slot = watched.find(({ id }) => id === worker)?.slot ?? null
-      const what = `the event loop has not answered for ${durationText(silentMs)} (option watchdog.timeoutMs: ${timeoutMs})`
+      const what = `the event loop has not answered for ${
+        durationText(silentMs)
+      } (option watchdog.timeoutMs: ${timeoutMs})`
       notes.set(worker, { errorName: 'Unresponsive', errorMessage: what, stack: null })
       receive({ type: 'worker-silent', worker, message: `${nameOf({ id: worker, slot })}: ${what}` })
     }
   }
 
-  /** @param rssBytes what it says of itself */
+  /** `rssBytes`: what it says of itself */
   function checkMemory (worker: number, rssBytes: unknown) {
     if (maxRssBytes === 0 || typeof rssBytes !== 'number') return
     const samples = rssBytes > maxRssBytes ? (overLimit.get(worker) ?? 0) + 1 : 0

@@ -12,21 +12,25 @@ const CLUSTER_ACTS: Readonly<Record<Dispatch, Set<unknown>>> = Object.freeze({
 })
 
 /**
- * The app can send anything to its master. No worker has anything to hand over: what it sends along is closed.
- * @param child a worker's process
- * @param options `group`: the name of those workers that share a socket
+ * The app can send anything to its master. No worker has anything to hand over: what it sends along is closed. `child`:
+ * a worker's process; `options`: `group`: the name of those workers that share a socket.
  */
-export function guardWorkerChannel (child: ChildProcess, { dispatch, group = 'one', onInvalidMessage }: { dispatch: Dispatch, group?: string, onInvalidMessage: (reason: string) => void }) {
+export function guardWorkerChannel (child: ChildProcess,
+  { dispatch, group = 'one', onInvalidMessage }: { dispatch: Dispatch, group?: string,
+    onInvalidMessage: (reason: string) => void })
+{
   const acts = CLUSTER_ACTS[dispatch]
   guardChannel(child, {
-    isExpected: ({ cmd, act, fd }) => cmd === COMMAND || (cmd === 'NODE_CLUSTER' && acts.has(act) && !isDescriptor({ fd })),
+    isExpected: ({ cmd, act, fd }) =>
+      cmd === COMMAND || (cmd === 'NODE_CLUSTER' && acts.has(act) && !isDescriptor({ fd })),
     onInvalidMessage
   })
   child.prependListener('internalMessage', partGroups)
 
   /**
-   * The primary knows a socket by what its workers ask for: two apps that ask for the same, such as any free port, would be handed each
-   * other's clients. It also compares the descriptor that they ask for, so the name of the group goes there: no descriptor is a text.
+   * The primary knows a socket by what its workers ask for: two apps that ask for the same, such as any free port,
+   * would be handed each other's clients. It also compares the descriptor that they ask for, so the name of the group
+   * goes there: no descriptor is a text.
    */
   function partGroups (message: { act?: unknown, fd?: unknown }) {
     if (message.act === 'queryServer') message.fd = group

@@ -16,7 +16,9 @@ import type { OperatorMessage } from './operator-messages.ts'
 import type { Exit } from '../keeper/link.ts'
 
 export type WorkerHandle = ReturnType<typeof createWorkerHandle>
-export type Handle = SocketHandle | DatagramHandle
+export type Handle =
+  | SocketHandle
+  | DatagramHandle
 
 /** How long the channel of a process that has ended is read on, where a child of it keeps that open. */
 const LAST_WORDS_MS = 200
@@ -30,29 +32,33 @@ const MAX_UNSENT = 100
  * Every send is guarded: the process may be gone, and its 'exit' says so.
  */
 export function createWorkerHandle (worker: Worker, hooks: {
-  onOnline: () => void
-  onMessage: (message: ToMaster) => void
+  onOnline: () => void,
+  onMessage: (message: ToMaster) => void,
   /** one of the app's own */
-  onAppMessage: (message: unknown) => void
+  onAppMessage: (message: unknown) => void,
   /** of a message that was dropped */
-  onInvalidMessage: (reason: string) => void
+  onInvalidMessage: (reason: string) => void,
   /** before anything is read of its end; `onExit` follows in the same turn */
-  onEnded?: (exit: { code: number | null, signal: string | null }) => void
-  onExit: (exit: ToldExit) => void
+  onEnded?: (exit: { code: number | null, signal: string | null }) => void,
+  onExit: (exit: ToldExit) => void,
   /** how many connections wait for it alone */
-  queue?: () => number
+  queue?: () => number,
   /** to this socket, whoever serves at its address; null: it is in no group */
   connect?: (inode: number) => Socket | null
-}, { crashFile, orderFile }: WorkerFiles, { dispatch = 'shared', isAsked = false, message = 'object', group = { name: 'one', workers: new Set() } }: {
-  dispatch?: Dispatch
-  /** it gets no connection before `accept` */
-  isAsked?: boolean
-  message?: ShutdownMessage
-  group?: WorkerGroup
-} = {}) {
+}, { crashFile, orderFile }: WorkerFiles,
+  { dispatch = 'shared', isAsked = false, message = 'object', group = { name: 'one', workers: new Set() } }: {
+    dispatch?: Dispatch,
+    /** it gets no connection before `accept` */
+    isAsked?: boolean,
+    message?: ShutdownMessage,
+    group?: WorkerGroup
+  } = {})
+{
   const { onOnline, onMessage, onAppMessage, onInvalidMessage, onEnded = () => {}, onExit } = hooks
   const { process: child } = worker
-  guardWorkerChannel(child, { dispatch, group: group.name, onInvalidMessage: (reason) => { if (!isLetGo) onInvalidMessage(reason) } })
+  guardWorkerChannel(child, { dispatch, group: group.name, onInvalidMessage: (reason) => {
+    if (!isLetGo) onInvalidMessage(reason)
+  } })
   const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child, group.workers) : () => {}
   const identity = child.pid === undefined ? null : identifyProcess(child.pid)
   let isGone = false
@@ -67,8 +73,12 @@ export function createWorkerHandle (worker: Worker, hooks: {
   /** what waits until the worker can hear it; null: it can */
   let unheard: (() => void)[] | null = []
 
-  worker.once('online', () => { if (!isLetGo) onOnline() })
-  worker.on('message', (message) => { if (!isLetGo) onAppMessage(message) })
+  worker.once('online', () => {
+    if (!isLetGo) onOnline()
+  })
+  worker.on('message', (message) => {
+    if (!isLetGo) onAppMessage(message)
+  })
   child.on('internalMessage', (message: Envelope<ToMaster>) => {
     const body = isLetGo ? null : unwrapMessage(message)
     if (body?.type === 'hello') deliverUnheard()
@@ -77,11 +87,13 @@ export function createWorkerHandle (worker: Worker, hooks: {
     else if (body) onMessage(body)
   })
   child.once('exit', (code, signal) => {
-    // What it has sent of its end may still be on its way: the kernel closes the channel before it tells of the end, but a child may have it open.
+    // What it has sent of its end may still be on its way: the kernel closes the channel before it tells of the end,
+    // but a child may have it open.
     const mayHear = (code || (code === 0 && isToGo)) && child.connected
     const error = mayHear ? takeCrashNote(crashFile, code, crashNote) : null
     const waits = []
-    if (mayHear && !error) waits.push(waitAtMost(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS))
+    if (mayHear && !error)
+      waits.push(waitAtMost(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS))
     if (children.some(isAlive)) waits.push(setTimeout(CHILDREN_END_WITHIN_MS))
     const reportExit = () => onGone({ code, signal, error: error ?? takeCrashNote(crashFile, code, crashNote) })
     if (waits.length > 0) return Promise.all(waits).then(reportExit)
@@ -90,7 +102,8 @@ export function createWorkerHandle (worker: Worker, hooks: {
   })
   // A process that could not be spawned has no 'exit'; a failed send is answered by the 'exit' to come.
   worker.on('error', (error) => {
-    if (child.pid === undefined) onGone({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
+    if (child.pid === undefined)
+      onGone({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
   })
 
   return {
@@ -104,14 +117,13 @@ export function createWorkerHandle (worker: Worker, hooks: {
       else sendEnvelope()
     },
 
-    /**
-     * @param message for the app's own listeners
-     * @returns whether it is on its way
-     */
+    /** `message`: for the app's own listeners. Returns whether it is on its way. */
     pass (message: OperatorMessage): boolean {
       if (unheard || !child.connected || unsent === MAX_UNSENT) return false
       unsent++
-      child.send(message, undefined, undefined, () => { unsent-- })
+      child.send(message, undefined, undefined, () => {
+        unsent--
+      })
       return true
     },
 
@@ -128,15 +140,16 @@ export function createWorkerHandle (worker: Worker, hooks: {
       child.kill('SIGKILL')
     },
 
-    /**
-     * It serves on by itself, and nothing more is heard of it here.
-     * @returns how it ends
-     */
+    /** It serves on by itself, and nothing more is heard of it here. Returns how it ends. */
     letGo (): Promise<Exit> {
       isLetGo = true
-      if (child.connected) child.send(wrapMessage({ type: 'serve-alone' }), undefined, undefined, () => { if (child.connected) child.disconnect() })
+      if (child.connected)
+        child.send(wrapMessage({ type: 'serve-alone' }), undefined, undefined, () => {
+          if (child.connected) child.disconnect()
+        })
       const pid = Number(child.pid)
-      if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve({ pid, code: child.exitCode, signal: child.signalCode })
+      if (child.exitCode !== null || child.signalCode !== null)
+        return Promise.resolve({ pid, code: child.exitCode, signal: child.signalCode })
       return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ pid, code, signal })))
     },
 

@@ -2,12 +2,9 @@
 export const PERSON = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
 
 /** Who acts with the token of the data folder, or with a link made by it for nobody in particular. */
-export const OWNER = "the owner's token"
+export const OWNER = 'the owner\'s token'
 
-/**
- * Who acts from another member of the fleet.
- * @param actor there
- */
+/** Who acts from another member of the fleet. `actor`: there. */
 export function nameAt (actor: string, member: string) {
   return actor === OWNER ? `${OWNER} on ${member}` : `${actor}@${member}`
 }

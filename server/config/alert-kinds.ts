@@ -7,14 +7,9 @@ export const DEFAULT_MAIL_PORT = 587
 export const ALERT_KINDS = Object.freeze(['slack', 'discord', 'teams', 'mail', 'sentry', 'webhook'] as const)
 
 /** What each kind needs, and what it may have besides. */
-const FIELDS = Object.freeze({
-  slack: { needs: ['url'], may: [] },
-  discord: { needs: ['url'], may: [] },
-  teams: { needs: ['url'], may: [] },
-  sentry: { needs: ['dsn'], may: [] },
-  webhook: { needs: ['url'], may: ['secret'] },
-  mail: { needs: ['host', 'from', 'to'], may: ['port', 'user', 'password'] }
-})
+const FIELDS = Object.freeze({ slack: { needs: ['url'], may: [] }, discord: { needs: ['url'], may: [] },
+  teams: { needs: ['url'], may: [] }, sentry: { needs: ['dsn'], may: [] }, webhook: { needs: ['url'], may: ['secret'] },
+  mail: { needs: ['host', 'from', 'to'], may: ['port', 'user', 'password'] } })
 const OF_ALL = ['kind', 'name', 'events']
 
 /** @returns what of it does not fit its kind */
@@ -24,7 +19,10 @@ export function alertFlaw (alert: Alert): { field: string, expected: string } | 
   const missing = needs.find((name) => !given.includes(name))
   if (missing) return { field: missing, expected: `to be given for ${alert.kind}` }
   const surplus = given.find((name) => ![...OF_ALL, ...needs, ...may].includes(name))
-  if (surplus) return { field: surplus, expected: `not to be given for ${alert.kind}, which takes ${[...needs, ...may].join(', ')}` }
-  if ((alert.user === undefined) !== (alert.password === undefined)) return { field: 'password', expected: 'to be given with user, and only with it' }
+  if (surplus)
+    return { field: surplus,
+      expected: `not to be given for ${alert.kind}, which takes ${[...needs, ...may].join(', ')}` }
+  if ((alert.user === undefined) !== (alert.password === undefined))
+    return { field: 'password', expected: 'to be given with user, and only with it' }
   return null
 }

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { ALERT_KINDS, DEFAULT_MAIL_PORT } from './alert-kinds.ts'
 
-/** One alert: whom clusterdeck tells about which events. The configuration file and the API say it in the same fields. */
+/**
+ * One alert: whom clusterdeck tells about which events. The configuration file and the API say it in the same fields.
+ */
 export type Alert = z.infer<typeof ALERT>
 export type AlertKind = Alert['kind']
 /** what is left out stays */
@@ -11,27 +13,43 @@ const MAIL_ADDRESS = z.string().max(254).regex(/^[^\s@<>(),;:\\"[\]]+@[^\s@<>(),
 const line = (max: number) => z.string().min(1).max(max).regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u)
 
 /** What is `writeOnly` is a password or as good as one: no answer, error or event shows it. */
-export const ALERT = z.strictObject({
-  kind: z.enum(ALERT_KINDS).describe(`one of ${ALERT_KINDS.join(', ')}`),
+export const ALERT = z.strictObject({ kind: z.enum(ALERT_KINDS).describe(`one of ${ALERT_KINDS.join(', ')}`),
   name: line(60).regex(/\S/).optional().meta({ description: 'a name of at most 60 characters', examples: ['ops'] }),
-  events: z.array(z.string().max(100).regex(/^[a-z*][a-z.*-]*(:[a-z*-]+)?$/)).min(1).max(100).optional()
-    .meta({ description: 'types of events such as worker.*, or with a cause such as worker.exited:hung; default: the problems', examples: [['worker.*', 'rollout.failed']] }),
-  url: z.url({ protocol: /^https?$/ }).max(2000).refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url)).optional()
-    .meta({ description: 'an http or https address without user and password', examples: ['https://example.com/hook'], writeOnly: true }),
-  dsn: z.string().max(500).regex(/^https?:\/\/[\w-]+@[\w.:[\]-]+(?:\/[\w.-]+)*\/[\w-]+$/).refine((dsn) => URL.canParse(dsn)).optional()
-    .meta({ description: 'a DSN such as https://key@host/project', examples: ['https://0123456789abcdef@sentry.example.com/1'], writeOnly: true }),
+  events: z.array(z.string().max(100).regex(/^[a-z*][a-z.*-]*(:[a-z*-]+)?$/)).min(1).max(100).optional().meta({
+    description: 'types of events such as worker.*, or with a cause such as worker.exited:hung; default: the problems',
+    examples: [['worker.*', 'rollout.failed']]
+  }),
+  url: z.url({ protocol: /^https?$/ }).max(2000).refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url)).optional().meta({
+    description: 'an http or https address without user and password',
+    examples: ['https://example.com/hook'],
+    writeOnly: true
+  }),
+  dsn: z.string().max(500).regex(/^https?:\/\/[\w-]+@[\w.:[\]-]+(?:\/[\w.-]+)*\/[\w-]+$/).refine((dsn) =>
+    URL.canParse(dsn)
+  ).optional().meta({ description: 'a DSN such as https://key@host/project',
+    examples: ['https://0123456789abcdef@sentry.example.com/1'], writeOnly: true }),
   secret: line(200).min(16).optional().meta({ description: 'at least 16 characters', writeOnly: true }),
-  to: z.array(MAIL_ADDRESS).min(1).max(20).optional().meta({ description: 'a list of 1 to 20 mail addresses', examples: [['ops@example.com']] }),
+  to: z.array(MAIL_ADDRESS).min(1).max(20).optional().meta({ description: 'a list of 1 to 20 mail addresses',
+    examples: [['ops@example.com']] }),
   from: MAIL_ADDRESS.optional().meta({ description: 'a mail address', examples: ['clusterdeck@example.com'] }),
-  host: z.string().max(253).regex(/^[\w.:-]+$/).optional().meta({ description: 'the name or address of an SMTP server', examples: ['smtp.example.com'] }),
-  port: z.int().min(1).max(65_535).optional().describe(`a port from 1 to 65535; default: ${DEFAULT_MAIL_PORT}; with 465 all is encrypted from the first byte on`),
-  user: line(200).optional().meta({ description: 'a name of at most 200 characters', writeOnly: true }),
-  password: line(500).optional().meta({ description: 'at most 500 characters', writeOnly: true })
-}).meta({ examples: [{ kind: 'slack', name: 'ops', url: 'https://hooks.example.com/services/T0/B0/x' }] })
+  host: z.string().max(253).regex(/^[\w.:-]+$/).optional().meta({ description: 'the name or address of an SMTP server',
+    examples: ['smtp.example.com'] }),
+  port: z.int().min(1).max(65_535).optional().describe(
+    `a port from 1 to 65535; default: ${DEFAULT_MAIL_PORT}; with 465 all is encrypted from the first byte on`
+  ), user: line(200).optional().meta({ description: 'a name of at most 200 characters', writeOnly: true }),
+  password: line(500).optional().meta({ description: 'at most 500 characters', writeOnly: true }) }).meta({
+    examples: [{ kind: 'slack', name: 'ops', url: 'https://hooks.example.com/services/T0/B0/x' }]
+  })
 
-export const ALERT_ID = z.string().regex(/^(?:file-)?[1-9]\d{0,8}$/).meta({ description: 'the id of an alert such as 3 or file-1', examples: ['3'] })
+export const ALERT_ID = z.string().regex(/^(?:file-)?[1-9]\d{0,8}$/).meta({
+  description: 'the id of an alert such as 3 or file-1',
+  examples: ['3']
+})
 
 export const ALERT_CHANGES = ALERT.omit({ kind: true }).extend({
   isPaused: z.boolean().optional().describe('true or false'),
-  events: ALERT.shape.events.unwrap().nullable().optional().meta({ description: 'types of events such as worker.*; null: the problems', examples: [['worker.*']] })
+  events: ALERT.shape.events.unwrap().nullable().optional().meta({
+    description: 'types of events such as worker.*; null: the problems',
+    examples: [['worker.*']]
+  })
 }).meta({ examples: [{ isPaused: true }] })

@@ -26,8 +26,8 @@ export function circleOf (apps: Apps): string[] | null {
 }
 
 /**
- * Lists some apps with all that they depend on. Each comes after those; apart from that the order stays.
- * @param apps without a circle
+ * Lists some apps with all that they depend on. Each comes after those; apart from that the order stays. `apps`:
+ * without a circle.
  */
 export function startOrder (apps: Apps, names: Iterable<string>): string[] {
   const order: Set<string> = new Set()
@@ -43,12 +43,12 @@ export function startOrder (apps: Apps, names: Iterable<string>): string[] {
 }
 
 /**
- * Does something with each of some apps, once it is done with those of them that depend on it. All others run at the same time.
- * @param apps without a circle
- * @param work which does not fail
- * @returns as the names
+ * Does something with each of some apps, once it is done with those of them that depend on it. All others run at the
+ * same time. `apps`: without a circle; `work`: which does not fail. Returns as the names.
  */
-export async function inStopOrder <T>(apps: Apps, names: readonly string[], work: (name: string) => Promise<T>): Promise<T[]> {
+export async function inStopOrder<T> (apps: Apps, names: readonly string[],
+  work: (name: string) => Promise<T>): Promise<T[]>
+{
   const begun: Map<string, Promise<T>> = new Map()
   // One may need another by way of an app that is not among them.
   const needs = new Map(names.map((name) => [name, new Set(startOrder(apps, [name]))]))

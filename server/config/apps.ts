@@ -9,14 +9,23 @@ const DATA_DIR = '.clusterdeck'
 export const DECK_NAME = /^[A-Za-z\d][\w.-]{0,59}$/
 
 export type ConfigFile = { file: string, values: Record<string, unknown> }
-type AppOptions = Record<string, unknown> & { dependsOn?: string[], autostart?: boolean }
+type AppOptions =
+  & Record<string, unknown>
+  & { dependsOn?: string[], autostart?: boolean }
 
-/** Picks one of the apps of a config file, `apps: { shop: { … }, mail: { … } }`. Options beside `apps` hold for all of them. */
+/**
+ * Picks one of the apps of a config file, `apps: { shop: { … }, mail: { … } }`. Options beside `apps` hold for all of
+ * them.
+ */
 type Picked = {
-  name: string | null
-  shared: ConfigFile | null
+  name: string | null,
+  shared:
+    | ConfigFile
+    | null,
   /** its options count more than the shared ones */
-  own: ConfigFile | null
+  own:
+    | ConfigFile
+    | null,
   /** of this app, below the shared data folder; null: the options set it */
   dataDir: { value: string, folder: string } | null
 }
@@ -45,11 +54,19 @@ export function pickApp (found: ConfigFile | null, name: string | undefined, cwd
  * @returns by name, in the order of the file; `autostart`: it is meant where no app is named
  * @throws {DeckError} invalid-config
  */
-export function appsOf ({ file, values: { apps } }: ConfigFile): Map<string, { dependsOn: readonly string[], autostart: boolean }> {
-  return new Map(apps === undefined ? [] : [...checkedApps(apps, file)].map(([name, { dependsOn = [], autostart = true }]) => [name, { dependsOn, autostart }]))
+export function appsOf (
+  { file, values: { apps } }: ConfigFile
+): Map<string, { dependsOn: readonly string[], autostart: boolean }> {
+  return new Map(
+    apps === undefined
+      ? []
+      : [...checkedApps(apps, file)].map((
+        [name, { dependsOn = [], autostart = true }]
+      ) => [name, { dependsOn, autostart }])
+  )
 }
 
-/** @param dataDir the shared one */
+/** `dataDir`: the shared one */
 function folderOf (name: string, dataDir: unknown, { file, cwd }: { file: string, cwd: string }) {
   if (dataDir === undefined) return { value: path.join(DATA_DIR, name), folder: cwd }
   return typeof dataDir === 'string' ? { value: path.join(dataDir, name), folder: path.dirname(file) } : null
@@ -62,11 +79,15 @@ function checkedApps (apps: unknown, file: string): Map<string, AppOptions> {
   const names = Object.keys(apps)
   const known: Map<string, AppOptions> = new Map()
   for (const [name, options] of Object.entries(apps)) {
-    if (!DECK_NAME.test(name)) throw invalid(`apps in ${file}`, 'a name of letters, digits, ".", "_" and "-", at most 60', JSON.stringify(name.slice(0, 100)))
+    if (!DECK_NAME.test(name))
+      throw invalid(`apps in ${file}`, 'a name of letters, digits, ".", "_" and "-", at most 60',
+        JSON.stringify(name.slice(0, 100)))
     if (!isObject(options)) throw invalid(`apps.${name} in ${file}`, 'an object of options', JSON.stringify(options))
     const { dependsOn, autostart } = options
-    if (autostart !== undefined && typeof autostart !== 'boolean') throw invalid(`apps.${name}.autostart in ${file}`, 'true or false', JSON.stringify(autostart))
-    known.set(name, { ...options, autostart, dependsOn: dependsOn === undefined ? undefined : checkedNames(name, dependsOn, { names, file }) })
+    if (autostart !== undefined && typeof autostart !== 'boolean')
+      throw invalid(`apps.${name}.autostart in ${file}`, 'true or false', JSON.stringify(autostart))
+    known.set(name, { ...options, autostart,
+      dependsOn: dependsOn === undefined ? undefined : checkedNames(name, dependsOn, { names, file }) })
   }
   const circle = circleOf(new Map([...known].map(([name, { dependsOn = [] }]) => [name, { dependsOn }])))
   if (circle) throw invalid(`apps.${circle[0]}.dependsOn in ${file}`, 'no circle', circle.join(' → '))
@@ -80,7 +101,8 @@ function checkedNames (app: string, dependsOn: unknown, { names, file }: { names
   }
   for (const each of dependsOn) {
     if (each === app) throw invalid(source, 'other apps', `"${app}" itself`)
-    if (!names.includes(each)) throw invalid(source, `some of ${names.join(', ')}`, `${JSON.stringify(each)}${didYouMean(each, names)}`)
+    if (!names.includes(each))
+      throw invalid(source, `some of ${names.join(', ')}`, `${JSON.stringify(each)}${didYouMean(each, names)}`)
   }
   return dependsOn
 }

@@ -31,10 +31,14 @@ export type Origin = { source: 'file' | 'environment' | 'flag' | 'program', from
 type Given = { value: unknown, source: string, folder: string, origin?: Origin }
 /** by the name of the option; what comes later counts */
 type Sources = [string, Given][]
-/** `entry`, `args`, `execArgv`, `env`, `cwd`: what is to be run, by Node unless `runtime` is `other`, whatever was asked for; `launch`: what was made of that; `appNode`: what its `node` has come to. */
+/**
+ * `entry`, `args`, `execArgv`, `env`, `cwd`: what is to be run, by Node unless `runtime` is `other`, whatever was asked
+ * for; `launch`: what was made of that; `appNode`: what its `node` has come to.
+ */
 export type Values = z.infer<typeof SCHEMA>
 export type Config = Readonly<Omit<Values, 'entry' | 'cwd' | 'workers'> & Resolved>
-type Resolved = { entry: string, cwd: string, workers: number, runtime?: Runtime, appNode?: AppNode, launch?: { said: string | null, notes: string[] } }
+type Resolved = { entry: string, cwd: string, workers: number, runtime?: Runtime, appNode?: AppNode,
+  launch?: { said: string | null, notes: string[] } }
 export type HostConfig = Readonly<Pick<Values, 'admin' | 'fleet' | 'keeper' | 'watchdog' | 'history' | 'dataDir'>>
 
 const ENV_PREFIX = 'CLUSTERDECK_'
@@ -45,52 +49,61 @@ const OF_HOST = ['admin', 'fleet', 'keeper']
 /** By configuration and name of the option. */
 const ORIGINS: WeakMap<object, Map<string, Origin | undefined>> = new WeakMap()
 /** Variables that are no options: workers and hooks get them, or commands that talk to a running master read them. */
-const OTHER_ENV = [
-  'SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'KEPT_FOLDER', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
-  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'JOB', 'RUN', 'RUNTIME_DIR', 'HOST_DIR', 'TRACE_START', 'NODE', 'TYPED_NODE'
-].map((name) => ENV_PREFIX + name)
+const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER',
+  'KEPT', 'KEPT_FOLDER', 'HOOK', 'FROM_RELEASE', 'ROLLOUT', 'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT',
+  'CRASH_CAUSE', 'CRASH_MISSED', 'JOB', 'RUN', 'RUNTIME_DIR', 'HOST_DIR', 'TRACE_START', 'NODE', 'TYPED_NODE'].map((
+    name
+  ) => ENV_PREFIX + name)
 
 /** Reads what a master runs with: flags over environment over config file over defaults. */
 type Flags = Record<string, unknown> & { config?: string, app?: string }
-export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, isApart = false, launchIn, found: known }: {
-  flags?: Flags
-  env?: Environment
-  cwd?: string
-  /** the real path of `cwd` at the start: the data folder stays there, wherever a link on the way leads later */
-  home?: string
-  /** what `max` means */
-  countCpus?: () => number
-  /** this process has read the file before, and it may have changed since */
-  isAgain?: boolean
-  /** `env` and `cwd` are those of another shell than this process has, so the file runs in a process of its own */
-  isApart?: boolean
-  /** the folder in which a name or a script is looked up, instead of the working folder */
-  launchIn?: string
-  /** the config file, where findConfigFile() has just read it */
-  found?: ConfigFile | null
-} = {}): Promise<Config> {
+export async function loadConfig (
+  { flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, isApart = false,
+    launchIn, found: known }: {
+      flags?: Flags,
+      env?: Environment,
+      cwd?: string,
+      /** the real path of `cwd` at the start: the data folder stays there, wherever a link on the way leads later */
+      home?: string,
+      /** what `max` means */
+      countCpus?: () => number,
+      /** this process has read the file before, and it may have changed since */
+      isAgain?: boolean,
+      /** `env` and `cwd` are those of another shell than this process has, so the file runs in a process of its own */
+      isApart?: boolean,
+      /** the folder in which a name or a script is looked up, instead of the working folder */
+      launchIn?: string,
+      /** the config file, where findConfigFile() has just read it */
+      found?: ConfigFile | null
+    } = {}
+): Promise<Config> {
   const { config, app = env.CLUSTERDECK_APP || undefined, ...others } = flags
   const found = known === undefined ? await findConfigFile({ config, env, cwd, isAgain, isApart }) : known
-  return await toConfig([...fromApp(found, app, cwd), ...fromEnvironment(env, cwd), ...fromFlags(others, cwd)], { env, cwd, home, countCpus, launchIn })
+  return await toConfig([...fromApp(found, app, cwd), ...fromEnvironment(env, cwd), ...fromFlags(others, cwd)], { env,
+    cwd, home, countCpus, launchIn })
 }
 
 /**
- * Reads the config file that is meant.
- * @param sources as of loadConfig
- * @returns null: there is none
+ * Reads the config file that is meant. `sources`: as of loadConfig. Returns null: there is none.
  * @throws {DeckError} invalid-config
  */
-export async function findConfigFile ({ config, env, cwd, isAgain = false, isApart = false }: { config?: string, env: Environment, cwd: string, isAgain?: boolean, isApart?: boolean }): Promise<ConfigFile | null> {
-  return await readConfigFile(config ?? (env.CLUSTERDECK_CONFIG || undefined), cwd, { isAgain, apartWith: isApart ? env : null })
+export async function findConfigFile (
+  { config, env, cwd, isAgain = false, isApart = false }: { config?: string, env: Environment, cwd: string,
+    isAgain?: boolean, isApart?: boolean }
+): Promise<ConfigFile | null> {
+  return await readConfigFile(config ?? (env.CLUSTERDECK_CONFIG || undefined), cwd, { isAgain,
+    apartWith: isApart ? env : null })
 }
 
 /**
- * Reads what a master runs with that a program has started: the program's options, as a config file has them, over those of the file
- * that it names. Nothing else is read.
- * @param sources as of loadConfig
+ * Reads what a master runs with that a program has started: the program's options, as a config file has them, over
+ * those of the file that it names. Nothing else is read. `sources`: as of loadConfig.
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
-export async function configFromOptions (options: Record<string, unknown>, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn }: { configFile?: string, cwd?: string, countCpus?: () => number, isAgain?: boolean, launchIn?: string } = {}): Promise<Config> {
+export async function configFromOptions (options: Record<string, unknown>,
+  { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn }: { configFile?: string,
+    cwd?: string, countCpus?: () => number, isAgain?: boolean, launchIn?: string } = {}): Promise<Config>
+{
   const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain, isGuest: true })
   const own = fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })
   return await toConfig([...fromApp(file, undefined, cwd), ...own], { env: process.env, cwd, countCpus, launchIn })
@@ -98,11 +111,16 @@ export async function configFromOptions (options: Record<string, unknown>, { con
 
 /**
  * Reads what a host runs with: flags over environment over defaults, of the options that are not an app's own.
- * @param sources `folder`: the host's
+ * `sources`: `folder`: the host's.
  * @throws {DeckError} invalid-config, unknown-option
  */
-export async function readHostConfig ({ flags = {}, env = process.env, folder }: { flags?: Record<string, unknown>, env?: Record<string, string | undefined>, folder: string }): Promise<HostConfig> {
-  const given = new Map([...fromEnvironment(env, folder), ...fromFlags(flags, folder)].filter(([name]) => isOfHost(name)))
+export async function readHostConfig (
+  { flags = {}, env = process.env, folder }: { flags?: Record<string, unknown>,
+    env?: Record<string, string | undefined>, folder: string }
+): Promise<HostConfig> {
+  const given = new Map(
+    [...fromEnvironment(env, folder), ...fromFlags(flags, folder)].filter(([name]) => isOfHost(name))
+  )
   const { admin, fleet, keeper, watchdog, history } = await checkOptions(given)
   checkExposure(admin)
   checkFleet(fleet)
@@ -111,10 +129,7 @@ export async function readHostConfig ({ flags = {}, env = process.env, folder }:
   return config
 }
 
-/**
- * @param name of an option
- * @returns whether a host has it once for all of its apps
- */
+/** `name`: of an option. Returns whether a host has it once for all of its apps. */
 export function isOfHost (name: string): boolean {
   return OF_HOST.includes(name.split('.')[0])
 }
@@ -123,28 +138,28 @@ function originsOf (given: Map<string, Given>) {
   return new Map([...given].map(([name, { origin }]) => [name, origin]))
 }
 
-async function toConfig (sources: Sources, { env: inherited, cwd, home, countCpus, launchIn }: { env: Environment, cwd: string, home?: string, countCpus: () => number, launchIn?: string }): Promise<Config> {
+async function toConfig (sources: Sources,
+  { env: inherited, cwd, home, countCpus, launchIn }: { env: Environment, cwd: string, home?: string,
+    countCpus: () => number, launchIn?: string }): Promise<Config>
+{
   const given = oneOf('entry', 'script', sources)
   const values = await checkOptions(given)
   checkTogether(values, (name) => given.get(name)?.source ?? name)
   checkExposure(values.admin)
   checkFleet(values.fleet)
   const wish = wishOf(values, given, cwd)
-  const appNode = await chooseNode({ wanted: values.node, source: given.get('node')?.source, folder: launchIn ?? folderOfWish(wish), env: inherited })
+  const appNode = await chooseNode({ wanted: values.node, source: given.get('node')?.source,
+    folder: launchIn ?? folderOfWish(wish), env: inherited })
   const { said, notes, env, ...launch } = launchOf(wish, { env: inherited, launchIn, appNode })
   // Those of an old Node are among its arguments.
   const execArgv = launch.entry === appNode.file ? launch.execArgv : values.execArgv
-  checkRuntime({ ...values, execArgv, entry: launch.entry, runtime: launch.runtime, appNode }, (name) => given.get(name)?.source ?? name)
-  const config = deepFreeze({
-    ...values,
-    ...launch,
-    appNode,
-    ...((said !== null || notes.length > 0) && { launch: { said, notes } }),
-    env: { ...env, ...values.env },
+  checkRuntime({ ...values, execArgv, entry: launch.entry, runtime: launch.runtime, appNode },
+    (name) => given.get(name)?.source ?? name)
+  const config = deepFreeze({ ...values, ...launch, appNode,
+    ...((said !== null || notes.length > 0) && { launch: { said, notes } }), env: { ...env, ...values.env },
     admin: checkedAdmin(values.admin),
     dataDir: pinPath(path.resolve(cwd, values.dataDir), home === undefined ? asNamed(cwd) : { named: cwd, real: home }),
-    workers: values.workers === 'max' ? Math.min(countCpus(), MAX_WORKERS) : values.workers
-  })
+    workers: values.workers === 'max' ? Math.min(countCpus(), MAX_WORKERS) : values.workers })
   ORIGINS.set(config, originsOf(given))
   return config
 }
@@ -163,7 +178,10 @@ function oneOf (one: string, other: string, sources: Sources): Map<string, Given
   return given
 }
 
-function launchOf (wish: Wish, { env, launchIn, appNode: { file: node, version } }: { env: Environment, launchIn?: string, appNode: AppNode }): ReturnType<typeof resolveLaunch> {
+function launchOf (wish: Wish,
+  { env, launchIn, appNode: { file: node, version } }: { env: Environment, launchIn?: string,
+    appNode: AppNode }): ReturnType<typeof resolveLaunch>
+{
   const surroundings = { env, node, isOldNode: isOldNode(version), stripsTypes: stripsTypes(version) }
   const launch = resolveLaunch(wish, surroundings)
   return launchIn === undefined || launch.said === null ? launch : resolveLaunch(movedTo(launchIn, wish), surroundings)
@@ -171,40 +189,44 @@ function launchOf (wish: Wish, { env, launchIn, appNode: { file: node, version }
 
 function wishOf ({ script, args, execArgv, cwd: own }: Values, given: Map<string, Given>, cwd: string): Wish {
   const entry = given.get('entry')
-  return {
-    entry: typeof entry?.value === 'string' ? entry.value : undefined,
-    script,
-    args,
-    execArgv,
-    cwd: own ?? cwd,
-    folder: entry?.folder ?? cwd,
-    source: (given.get('script') ?? entry)?.source
-  }
+  return { entry: typeof entry?.value === 'string' ? entry.value : undefined, script, args, execArgv, cwd: own ?? cwd,
+    folder: entry?.folder ?? cwd, source: (given.get('script') ?? entry)?.source }
 }
 
 /** Refuses options that contradict each other. */
-type Together = 'standby' | 'dispatch' | 'sticky' | 'ready' | 'rollout' | 'restart' | 'watch' | 'releases' | 'portPerSlot'
-function checkTogether ({ standby, dispatch, sticky, ready, rollout, restart, watch, releases, portPerSlot }: Pick<Config, Together>, sourceOf: (name: string) => string = (name) => name) {
+type Together = 'standby' | 'dispatch' | 'sticky' | 'ready' | 'rollout' | 'restart' | 'watch' | 'releases'
+  | 'portPerSlot'
+function checkTogether (
+  { standby, dispatch, sticky, ready, rollout, restart, watch, releases, portPerSlot }: Pick<Config, Together>,
+  sourceOf: (name: string) => string = (name) => name
+) {
   const isStopFirst = rollout.order === 'stop-first'
   const isRoundRobin = dispatch === 'round-robin'
   const { canary } = rollout
   if (watch && releases.mode === 'folder') {
-    throw invalid(sourceOf('watch'), 'releases.mode "live" (--releases-mode live), as files of a copy never change', 'releases.mode "folder"')
+    throw invalid(sourceOf('watch'), 'releases.mode "live" (--releases-mode live), as files of a copy never change',
+      'releases.mode "folder"')
   }
   if (ready.log !== undefined && ready.signal !== 'auto') {
-    throw invalid(sourceOf('ready.log'), `nothing with ready.signal "${ready.signal}", as only one of them can say when a worker is ready`, JSON.stringify(ready.log))
+    throw invalid(sourceOf('ready.log'),
+      `nothing with ready.signal "${ready.signal}", as only one of them can say when a worker is ready`,
+      JSON.stringify(ready.log))
   }
-  if (portPerSlot > 0 && isRoundRobin) throw invalid(sourceOf('portPerSlot'), '0 with dispatch "round-robin", where the master listens', portPerSlot)
+  if (portPerSlot > 0 && isRoundRobin)
+    throw invalid(sourceOf('portPerSlot'), '0 with dispatch "round-robin", where the master listens', portPerSlot)
   const [by] = Object.entries(sticky.by).find(([, name]) => name !== undefined) ?? []
-  if (by !== undefined && dispatch !== 'sticky') throw invalid(sourceOf(`sticky.by.${by}`), 'dispatch "sticky" with it', `dispatch "${dispatch}"`)
-  const noStandby = [
-    isRoundRobin && '0 with dispatch "round-robin", where a worker cannot wait before it listens',
+  if (by !== undefined && dispatch !== 'sticky')
+    throw invalid(sourceOf(`sticky.by.${by}`), 'dispatch "sticky" with it', `dispatch "${dispatch}"`)
+  const noStandby = [isRoundRobin && '0 with dispatch "round-robin", where a worker cannot wait before it listens',
     isStopFirst && '0 with rollout.order "stop-first", as a standby worker runs beside those of the slots',
-    restart.policy !== 'always' && `0 with restart.policy "${restart.policy}", as a standby worker would do the work of a job early`
-  ].find((expected) => expected !== false)
+    restart.policy !== 'always' &&
+    `0 with restart.policy "${restart.policy}", as a standby worker would do the work of a job early`].find((
+      expected
+    ) => expected !== false)
   if (standby > 0 && noStandby !== undefined) throw invalid(sourceOf('standby'), noStandby, standby)
   if (isStopFirst && canary.workers > 0) {
-    throw invalid(sourceOf('rollout.canary.workers'), '0 with rollout.order "stop-first", as a canary serves beside all old workers', canary.workers)
+    throw invalid(sourceOf('rollout.canary.workers'),
+      '0 with rollout.order "stop-first", as a canary serves beside all old workers', canary.workers)
   }
 }
 
@@ -214,7 +236,8 @@ function checkedAdmin (admin: Config['admin']): Config['admin'] {
   checkPair('admin', tls)
   const shownBelow = publicUrl === undefined ? undefined : new URL(publicUrl).pathname.replace(/\/+$/, '')
   if (shownBelow !== undefined && basePath !== undefined && basePath !== shownBelow) {
-    throw invalid('admin.basePath', `${JSON.stringify(shownBelow)}, the path of admin.publicUrl`, JSON.stringify(basePath))
+    throw invalid('admin.basePath', `${JSON.stringify(shownBelow)}, the path of admin.publicUrl`,
+      JSON.stringify(basePath))
   }
   return basePath === undefined && shownBelow ? { ...admin, basePath: shownBelow } : admin
 }
@@ -224,7 +247,8 @@ function checkFleet ({ token, credentials, labels, tls }: Config['fleet']) {
   const bytes = Buffer.byteLength(JSON.stringify(labels))
   if (bytes > MAX_LABELS_BYTES) throw invalid('fleet.labels', `at most ${MAX_LABELS_BYTES} bytes in all`, bytes)
   checkPair('fleet', tls)
-  if (token !== undefined && credentials !== undefined) throw invalid('fleet.token', 'either fleet.token or fleet.credentials', 'both')
+  if (token !== undefined && credentials !== undefined)
+    throw invalid('fleet.token', 'either fleet.token or fleet.credentials', 'both')
 }
 
 /** @throws {DeckError} invalid-config */
@@ -234,10 +258,7 @@ function checkPair (group: 'admin' | 'fleet', { cert, key }: { cert?: string, ke
   throw invalid(`${group}.tls.${missing}`, `a file, as ${group}.tls.${present} is set`, 'nothing')
 }
 
-/**
- * @param name of an option
- * @returns null: it has its default
- */
+/** `name`: of an option. Returns null: it has its default. */
 export function originOf (config: Config | HostConfig, name: string): Origin | null {
   return ORIGINS.get(config)?.get(name) ?? null
 }
@@ -265,7 +286,8 @@ export function withValues (config: Config, wanted: Record<string, unknown>): Co
     if (value !== undefined) given.set(name, { value, source: name, folder: config.cwd })
   }
   const { entry, cwd, workers, runtime, appNode, launch } = config
-  const next = deepFreeze({ ...plainValues(given) ?? valuesBySchema(given), entry, cwd, workers, ...(runtime && { runtime }), ...(appNode && { appNode }), ...(launch && { launch }) })
+  const next = deepFreeze({ ...plainValues(given) ?? valuesBySchema(given), entry, cwd, workers,
+    ...(runtime && { runtime }), ...(appNode && { appNode }), ...(launch && { launch }) })
   checkTogether(next)
   checkRuntime(next)
   return next
@@ -274,7 +296,9 @@ export function withValues (config: Config, wanted: Record<string, unknown>): Co
 function fromFlags (flags: Record<string, unknown>, folder: string): Sources {
   return Object.entries(flags).filter(([, value]) => value !== undefined).map(([key, value]) => {
     const option = OPTIONS.find((each) => each.key === key && each.kind !== 'file')
-    if (!option) throw new DeckError('unknown-option', `unknown option "${key}"${didYouMean(key, OPTIONS.map((each) => each.key))}`)
+    if (!option)
+      throw new DeckError('unknown-option',
+        `unknown option "${key}"${didYouMean(key, OPTIONS.map((each) => each.key))}`)
     return givenOf(option, value, { source: 'flag', from: key === 'entry' ? 'entry' : option.flag, folder })
   })
 }
@@ -285,7 +309,9 @@ function fromEnvironment (env: Record<string, string | undefined>, folder: strin
   return set.map((option) => givenOf(option, env[option.env], { source: 'environment', from: option.env, folder }))
 }
 
-function givenOf (option: Option, value: unknown, { source, from, folder }: { source: 'flag' | 'environment', from: string, folder: string }): [string, Given] {
+function givenOf (option: Option, value: unknown,
+  { source, from, folder }: { source: 'flag' | 'environment', from: string, folder: string }): [string, Given]
+{
   return [option.name, { value: fromText(option, value), source: from, folder, origin: { source, from } }]
 }
 
@@ -295,7 +321,9 @@ function refuseMistyped (names: string[]) {
   for (const name of names) {
     if (known.includes(name)) continue
     const match = nearestName(name.slice(ENV_PREFIX.length), known.map((each) => each.slice(ENV_PREFIX.length)))
-    if (match !== null) throw new DeckError('unknown-option', `unknown option "${name}" in the environment (did you mean "${ENV_PREFIX}${match}"?)`)
+    if (match !== null)
+      throw new DeckError('unknown-option',
+        `unknown option "${name}" in the environment (did you mean "${ENV_PREFIX}${match}"?)`)
   }
 }
 
@@ -307,7 +335,8 @@ function fromApp (file: ConfigFile | null, app: string | undefined, cwd: string)
 function nameOfDeck (name: string | null, found: ConfigFile | null): Sources {
   if (name === null || !found) return []
   const { file } = found
-  return [['name', { value: name, source: `apps in ${file}`, folder: path.dirname(file), origin: { source: 'file', from: file } }]]
+  return [['name', { value: name, source: `apps in ${file}`, folder: path.dirname(file),
+    origin: { source: 'file', from: file } }]]
 }
 
 function inFolder (dataDir: { value: string, folder: string } | null): Sources {
@@ -317,21 +346,22 @@ function inFolder (dataDir: { value: string, folder: string } | null): Sources {
 function fromFile (found: ConfigFile | null): Sources {
   if (!found) return []
   const { file, values } = found
-  return fromValues(values, { where: ` in ${file}`, folder: path.dirname(file), origin: { source: 'file', from: file } })
+  return fromValues(values, { where: ` in ${file}`, folder: path.dirname(file),
+    origin: { source: 'file', from: file } })
 }
 
-/**
- * @param values nested, as in a config file
- * @param source `where`: follows a name in messages
- */
-function fromValues (values: Record<string, unknown>, { where, folder, origin }: { where: string, folder: string, origin: Origin }): Sources {
+/** `values`: nested, as in a config file; `source`: `where`: follows a name in messages */
+function fromValues (values: Record<string, unknown>,
+  { where, folder, origin }: { where: string, folder: string, origin: Origin }): Sources
+{
   return flattenOptions(values, [])
 
   function flattenOptions (object: Record<string, unknown>, above: string[]): Sources {
     return Object.entries(object).flatMap(([key, value]) => {
       const name = [...above, key].join('.')
       const source = name + where
-      if (OPTIONS.some((option) => option.name === name)) return value === undefined ? [] : [[name, { value, source, folder, origin }]]
+      if (OPTIONS.some((option) => option.name === name))
+        return value === undefined ? [] : [[name, { value, source, folder, origin }]]
       if (!isGroup(name)) throw unknownKey(name, where)
       if (value === undefined) return []
       if (isObject(value)) return flattenOptions(value, [...above, key])
@@ -347,13 +377,15 @@ function isGroup (name: string) {
 function notAnOption (name: string) {
   if (!isGroup(name)) return unknownKey(name, '')
   const [{ name: example }] = OPTIONS.filter((option) => option.name.startsWith(`${name}.`))
-  return new DeckError('unknown-option', `${name}: expected the name of one option, such as "${example}", received that of a group`)
+  return new DeckError('unknown-option',
+    `${name}: expected the name of one option, such as "${example}", received that of a group`)
 }
 
 function unknownKey (name: string, where: string) {
   const names = OPTIONS.map((option) => option.name)
   const groups = OPTIONS.map((option) => option.path.slice(0, -1).join('.')).filter(Boolean)
-  return new DeckError('unknown-option', `unknown option "${name}"${where}${didYouMean(name, new Set([...names, ...groups]))}`)
+  return new DeckError('unknown-option',
+    `unknown option "${name}"${where}${didYouMean(name, new Set([...names, ...groups]))}`)
 }
 
 /** Flags and variables are text; what does not look like its type is left as it is, for the schema to refuse. */
@@ -390,10 +422,12 @@ async function checkOptions (given: Map<string, Given>): Promise<Values> {
 /** @returns null: only the schema can tell whether all of it is right */
 function plainValues (given: Map<string, Given>): Values | null {
   const placed = placedOptions(given)
-  return DEFAULTS !== null && placed.every(({ option, value }) => isPlain(option.plain, value)) ? (nested(placed, structuredClone(DEFAULTS)) as Values) : null
+  return DEFAULTS !== null && placed.every(({ option, value }) => isPlain(option.plain, value))
+    ? (nested(placed, structuredClone(DEFAULTS)) as Values)
+    : null
 }
 
-/** @param values to which they are added, each in its group */
+/** `values`: to which they are added, each in its group */
 function nested (placed: ReturnType<typeof placedOptions>, values: Record<string, unknown>) {
   for (const { option, value } of placed) setAt(values, option.path, value)
   return values
@@ -424,7 +458,8 @@ function valuesBySchema (given: Map<string, Given>): Values {
     const shown = received === undefined ? 'nothing' : field === 'command' ? 'another value' : shownValue(received)
     throw invalid(wrong.source.replace(optionName, `${optionName}.${name}.${field}`), parts[field], shown)
   }
-  if (kind === 'file' || isSecret) throw new DeckError('invalid-config', `${wrong.source}: expected ${expected}; wrong is ${placeOf(issue)}`)
+  if (kind === 'file' || isSecret)
+    throw new DeckError('invalid-config', `${wrong.source}: expected ${expected}; wrong is ${placeOf(issue)}`)
   // One without a scheme may have a password too.
   throw invalid(wrong.source, expected, option.mayBeAddress ? 'another text' : shownValue(wrong.value))
 }
@@ -448,7 +483,7 @@ function resolvedPath ({ value, folder }: Pick<Given, 'value' | 'folder'>) {
   return typeof value === 'string' && value !== '' ? path.resolve(folder, value) : value
 }
 
-/** @param field that is a path */
+/** `field`: that is a path */
 function withPath ({ value, folder }: Given, field: string) {
   if (!isObject(value) || value[field] === undefined) return value
   return { ...value, [field]: resolvedPath({ value: value[field], folder }) }
@@ -456,12 +491,20 @@ function withPath ({ value, folder }: Given, field: string) {
 
 /** What is wrong, without what was received: it may be the secret. */
 function placeOf (issue: core.$ZodIssue) {
-  const place = issue.path.map((part, index) => typeof part === 'number' ? `[${part}]` : index === 0 ? String(part) : `.${String(part)}`).join('')
-  return issue.code === 'unrecognized_keys' ? `${place}: unknown ${issue.keys.map((key) => `"${key.slice(0, 40)}"`).join(', ')}` : place
+  const place = issue.path.map((part, index) =>
+    typeof part === 'number' ? `[${part}]` : index === 0 ? String(part) : `.${String(part)}`
+  ).join('')
+  return issue.code === 'unrecognized_keys'
+    ? `${place}: unknown ${issue.keys.map((key) => `"${key.slice(0, 40)}"`).join(', ')}`
+    : place
 }
 
 function shownValue (value: unknown) {
-  const text = typeof value === 'function' ? 'a function' : typeof value === 'string' || typeof value === 'object' ? asJson(value) : String(value)
+  const text = typeof value === 'function'
+    ? 'a function'
+    : typeof value === 'string' || typeof value === 'object'
+    ? asJson(value)
+    : String(value)
   const shown = withoutUrlSecrets(text)
   return shown.length > 100 ? `${shown.slice(0, 99)}…` : shown
 }

@@ -8,11 +8,14 @@ type ReadFile = (file: string) => string
 const CGROUP_ROOT = '/sys/fs/cgroup'
 
 /**
- * Counts the CPUs that this process may keep busy: those that its affinity allows, up to the quota of its control groups.
- * `os.cpus().length` counts those of the machine: 64 workers would start in a container that may use 2.
- * @returns at least 1; a quota of one and a half CPUs is 2
+ * Counts the CPUs that this process may keep busy: those that its affinity allows, up to the quota of its control
+ * groups. `os.cpus().length` counts those of the machine: 64 workers would start in a container that may use 2. Returns
+ * at least 1; a quota of one and a half CPUs is 2.
  */
-export function cpuCount ({ readFile = (file) => readFileSync(file, 'utf8'), available = os.availableParallelism }: { readFile?: ReadFile, available?: () => number } = {}): number {
+export function cpuCount (
+  { readFile = (file) => readFileSync(file, 'utf8'), available = os.availableParallelism }: { readFile?: ReadFile,
+    available?: () => number } = {}
+): number {
   const quotas = [...unifiedQuotas(readFile), ...legacyQuotas(readFile)]
   return Math.max(1, Math.min(available(), ...quotas.map(Math.ceil)))
 }
@@ -29,18 +32,23 @@ function unifiedQuotas (readFile: ReadFile) {
   })
 }
 
-/** In version 1 the cpu controller has its own hierarchy, with quota and period in two files; a quota of -1 means none. */
+/**
+ * In version 1 the cpu controller has its own hierarchy, with quota and period in two files; a quota of -1 means none.
+ */
 function legacyQuotas (readFile: ReadFile) {
   const group = groupOf(readFile, (controllers) => controllers.split(',').includes('cpu'))
-  return ['cpu', 'cpu,cpuacct'].flatMap((mount) => groupsUpwards(group).flatMap((folder) => {
-    const file = (name: string) => readText(readFile, path.join(CGROUP_ROOT, mount, folder, name))?.trim()
-    return toCpus(file('cpu.cfs_quota_us'), file('cpu.cfs_period_us'))
-  }))
+  return ['cpu', 'cpu,cpuacct'].flatMap((mount) =>
+    groupsUpwards(group).flatMap((folder) => {
+      const file = (name: string) => readText(readFile, path.join(CGROUP_ROOT, mount, folder, name))?.trim()
+      return toCpus(file('cpu.cfs_quota_us'), file('cpu.cfs_period_us'))
+    })
+  )
 }
 
 /**
- * Finds the path of this process in one hierarchy, from lines such as `0::/system.slice/app.service` or `4:cpu,cpuacct:/docker/3f…`.
- * In a container it may be a path of the host, which does not exist there: so the root is always read as well.
+ * Finds the path of this process in one hierarchy, from lines such as `0::/system.slice/app.service` or
+ * `4:cpu,cpuacct:/docker/3f…`. In a container it may be a path of the host, which does not exist there: so the root is
+ * always read as well.
  */
 function groupOf (readFile: ReadFile, isWanted: (controllers: string) => boolean) {
   const lines = (readText(readFile, '/proc/self/cgroup') ?? '').split('\n')

@@ -9,9 +9,8 @@ export function isCron (text: string): boolean {
 }
 
 /**
- * @param text a cron expression
- * @param timeZone default: that of this process
- * @returns null: never, also where it is no such expression
+ * `text`: a cron expression; `timeZone`: default: that of this process. Returns null: never, also where it is no such
+ * expression.
  */
 export function nextRun (text: string, after: Date, timeZone?: string): Date | null {
   try {
@@ -23,8 +22,8 @@ export function nextRun (text: string, after: Date, timeZone?: string): Date | n
 }
 
 /**
- * @param env of the shell that an app is from
- * @returns its time zone; undefined: it is that of this process, or a description in place of a name (tzset(3))
+ * `env`: of the shell that an app is from. Returns its time zone; undefined: it is that of this process, or a
+ * description in place of a name (tzset(3)).
  */
 export function timeZoneOf ({ TZ: name }: Record<string, string | undefined>): string | undefined {
   return name && name !== process.env.TZ ? knownTimeZone(name) : undefined

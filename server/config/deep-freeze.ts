@@ -1,8 +1,5 @@
-/**
- * Freezes data that is handed to many readers.
- * @param value plain data
- */
-export function deepFreeze <T>(value: T): Readonly<T> {
+/** Freezes data that is handed to many readers. `value`: plain data. */
+export function deepFreeze<T> (value: T): Readonly<T> {
   if (typeof value === 'object' && value !== null) Object.values(value).forEach(deepFreeze)
   return Object.freeze(value)
 }

@@ -26,13 +26,15 @@ export const isConfigLoader = (pid: number) => loaders.has(pid)
 
 /**
  * Reads the config file that was named, or that of the working folder, unless somebody else could have put it there.
- * @param how `isAgain`: this process has read it before, and it may have changed;
- * `isGuest`: the process belongs to another program, and must not be ended if the file never finishes; `apartWith`: the file runs in a
- * process of its own, with these variables and in `cwd`, which are those of another shell
- * @returns null if there is none
+ * `how`: `isAgain`: this process has read it before, and it may have changed; `isGuest`: the process belongs to another
+ * program, and must not be ended if the file never finishes; `apartWith`: the file runs in a process of its own, with
+ * these variables and in `cwd`, which are those of another shell. Returns null if there is none.
  * @throws {DeckError} invalid-config
  */
-export async function readConfigFile (named: string | undefined, cwd: string, { isAgain = false, isGuest = false, apartWith = null, patienceMs = PATIENCE_MS }: { isAgain?: boolean, isGuest?: boolean, apartWith?: Environment | null, patienceMs?: number } = {}): Promise<{ file: string, values: Record<string, unknown> } | null> {
+export async function readConfigFile (named: string | undefined, cwd: string,
+  { isAgain = false, isGuest = false, apartWith = null, patienceMs = PATIENCE_MS }: { isAgain?: boolean,
+    isGuest?: boolean, apartWith?: Environment | null, patienceMs?: number } = {}
+): Promise<{ file: string, values: Record<string, unknown> } | null> {
   const file = named === undefined
     ? DEFAULT_NAMES.map((name) => path.resolve(cwd, name)).find(isFile)
     : path.resolve(cwd, named)
@@ -54,10 +56,14 @@ function checkFound (file: string) {
   const reason = whyPathDistrusted(file)
   if (reason === null) return
   const ways = 'correct that, or name the file by --config or CLUSTERDECK_CONFIG if you trust it'
-  throw new DeckError('invalid-config', `config: expected ${file} to be a file that only root and its user can write, but ${reason}; ${ways}`)
+  throw new DeckError('invalid-config',
+    `config: expected ${file} to be a file that only root and its user can write, but ${reason}; ${ways}`)
 }
 
-async function loadFile (file: string, { isAgain, isGuest, apart, patienceMs }: { isAgain: boolean, isGuest: boolean, apart: Place | null, patienceMs: number }): Promise<unknown> {
+async function loadFile (file: string,
+  { isAgain, isGuest, apart, patienceMs }: { isAgain: boolean, isGuest: boolean, apart: Place | null,
+    patienceMs: number }): Promise<unknown>
+{
   try {
     if (file.endsWith('.json')) return parseFile(readFileSync(file, 'utf8'))
     if (apart) return await loadInProcess(file, apart, patienceMs)
@@ -67,7 +73,9 @@ async function loadFile (file: string, { isAgain, isGuest, apart, patienceMs }: 
   } catch (error) {
     // The file is code of the user: its message helps, its stack is not ours to show.
     const [reason] = errorText(error).split('\n')
-    throw new DeckError('invalid-config', `${file}: expected a config file that loads, received: ${reason}`, { cause: error })
+    throw new DeckError('invalid-config', `${file}: expected a config file that loads, received: ${reason}`, {
+      cause: error
+    })
   }
 }
 
@@ -81,7 +89,7 @@ function parseFile (text: string) {
 }
 
 /** Waits for a file that may wait or run for ever. If it runs, neither a signal nor a timer gets through. */
-async function loadGuarded <T>(loading: Promise<T>, file: string, patienceMs: number): Promise<T> {
+async function loadGuarded<T> (loading: Promise<T>, file: string, patienceMs: number): Promise<T> {
   const { env: { CLUSTERDECK_KEPT: keeper }, channel, ppid } = process
   const isKept = keeper === String(ppid) && channel && 'fd' in channel
   const workerData = { file, patienceMs, keeper: isKept ? { pid: ppid, fd: channel.fd } : null }
@@ -99,7 +107,8 @@ async function loadGuarded <T>(loading: Promise<T>, file: string, patienceMs: nu
 }
 
 /**
- * A process loads a module once and keeps it, with all that it imports; a thread begins with none. Changes that the file makes to
+ * A process loads a module once and keeps it, with all that it imports; a thread begins with none. Changes that the
+ * file makes to
  * `process.env` stay in the thread as well.
  */
 async function loadInThread (file: string, patienceMs: number) {

@@ -1,9 +1,6 @@
 import { DeckError } from '../errors.ts'
 
-/**
- * @param source the name under which the value was given
- * @param received what was received, in words
- */
+/** `source`: the name under which the value was given; `received`: what was received, in words */
 export function invalid (source: string, expected: string, received: unknown) {
   return new DeckError('invalid-config', `${source}: expected ${expected}, received ${received}`)
 }

@@ -4,24 +4,32 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { durationText } from '../lifecycle/duration.ts'
 
 /**
- * A thread that ends its process if a config file keeps the main thread busy for ever. That one then hears no signal and no timer, and
- * does not see that the keeper is gone; see file.ts.
+ * A thread that ends its process if a config file keeps the main thread busy for ever. That one then hears no signal
+ * and no timer, and does not see that the keeper is gone; see file.ts.
  */
 
-const { file, patienceMs, keeper }: { file: string, patienceMs: number, keeper: { pid: number, fd: number } | null } = workerData
+const { file, patienceMs, keeper }: { file: string, patienceMs: number, keeper: { pid: number, fd: number } | null } =
+  workerData
 const LOOK_EVERY_MS = 500
 /** The main thread has this long to answer; it can if it only waits for the file. */
 const ANSWER_WITHIN_MS = 500
 const DELIVERY_MS = 200
 const USAGE_EXIT_CODE = 2
 
-if (keeper) setInterval(() => { if (process.ppid !== keeper.pid) killProcess() }, LOOK_EVERY_MS)
+if (keeper)
+  setInterval(() => {
+    if (process.ppid !== keeper.pid) killProcess()
+  }, LOOK_EVERY_MS)
 await wait(patienceMs)
 parentPort?.postMessage('late')
 await wait(ANSWER_WITHIN_MS)
-attemptWork(() => writeSync(2, `clusterdeck: ${file}: expected a config file that loads, received: nothing within ${durationText(patienceMs)}\n`))
+attemptWork(() =>
+  writeSync(2,
+    `clusterdeck: ${file}: expected a config file that loads, received: nothing within ${durationText(patienceMs)}\n`)
+)
 // The keeper then gives up instead of trying again; see keeper/link.js.
-if (keeper) attemptWork(() => writeSync(keeper.fd, `${JSON.stringify({ type: 'start-failed', code: USAGE_EXIT_CODE })}\n`))
+if (keeper)
+  attemptWork(() => writeSync(keeper.fd, `${JSON.stringify({ type: 'start-failed', code: USAGE_EXIT_CODE })}\n`))
 await wait(DELIVERY_MS)
 killProcess()
 

@@ -21,8 +21,12 @@ export const ROLLOUT_ORDER = Object.freeze({
 
 /** A commit that is to be deployed. */
 export const COMMIT_ORDER = z.strictObject({
-  git: z.string().max(250).regex(/^[^-\s\u0000-\u001f\u007f][^\u0000-\u001f\u007f]*$/).describe('a branch, a tag or a commit of the repository, such as "main"'),
-  guess: z.boolean().optional().describe('true: where hooks.build is not set, it is built as the lock file and package.json suggest'),
+  git: z.string().max(250).regex(/^[^-\s\u0000-\u001f\u007f][^\u0000-\u001f\u007f]*$/).describe(
+    'a branch, a tag or a commit of the repository, such as "main"'
+  ),
+  guess: z.boolean().optional().describe(
+    'true: where hooks.build is not set, it is built as the lock file and package.json suggest'
+  ),
   note: ROLLOUT_ORDER.note,
   strategy: ROLLOUT_ORDER.strategy
 }).meta({ examples: [{ git: 'main', guess: true }] })
@@ -33,19 +37,30 @@ export const SCALE_ORDER = z.strictObject({
 
 /** What a host is told of an app that it is to run: how it would be started, and from where. */
 export const APP_ORDER = z.strictObject({
-  name: z.string().regex(DECK_NAME).optional().describe('what the host calls it; default: its name in the config file, else that of its package or folder'),
+  name: z.string().regex(DECK_NAME).optional().describe(
+    'what the host calls it; default: its name in the config file, else that of its package or folder'
+  ),
   cwd: ABSOLUTE.describe('the working folder, absolute'),
   config: ABSOLUTE.optional().describe('the config file, absolute; default: that of the working folder'),
   app: z.string().regex(DECK_NAME).optional().describe('which app of the config file'),
-  flags: z.record(z.string().max(100), z.union([z.string().max(MAX_TEXT), z.literal(true), z.array(z.string().max(MAX_TEXT)).max(1000)])).default({})
+  flags: z.record(z.string().max(100),
+    z.union([z.string().max(MAX_TEXT), z.literal(true), z.array(z.string().max(MAX_TEXT)).max(1000)])).default({})
     .describe('options of "clusterdeck start", by key: { entry: "app.js", workers: "2" }'),
-  env: z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/)).default({}).describe('the environment of the app'),
-  dependsOn: z.array(z.string().regex(DECK_NAME)).max(100).default([]).describe('names of apps that have to be ready first')
-}).meta({ examples: [{ cwd: '/srv/shop', flags: { entry: 'app.js', workers: '2' }, env: { PATH: '/usr/bin', PORT: '3000' } }] })
+  env: z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/)).default({}).describe(
+    'the environment of the app'
+  ),
+  dependsOn: z.array(z.string().regex(DECK_NAME)).max(100).default([]).describe(
+    'names of apps that have to be ready first'
+  )
+}).meta({
+  examples: [{ cwd: '/srv/shop', flags: { entry: 'app.js', workers: '2' }, env: { PATH: '/usr/bin', PORT: '3000' } }]
+})
 
 /** A message to the app. */
 export const MESSAGE_ORDER = z.strictObject({
-  type: z.string().regex(MESSAGE_TYPE).describe('1 to 100 characters without control characters, and not a reserved one: shutdown, NODE_…'),
+  type: z.string().regex(MESSAGE_TYPE).describe(
+    '1 to 100 characters without control characters, and not a reserved one: shutdown, NODE_…'
+  ),
   data: z.unknown().refine(isShortJson).optional().describe('any JSON of at most 64 KiB')
 }).meta({ examples: [{ type: 'reload', data: { caches: ['prices'] } }] })
 

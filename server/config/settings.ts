@@ -12,47 +12,56 @@ export type Change = { name: string, from: unknown, to: unknown }
 /**
  * `configured`: what it has changed
  *
- * An option that was configured anew. What takes effect `now` does so as soon as somebody sets it while the cluster runs, else with the next start.
+ * An option that was configured anew. What takes effect `now` does so as soon as somebody sets it while the cluster
+ * runs, else with the next start.
  */
 export type RememberedChange = { name: string, value: unknown, configured: unknown }
 /** An option with its value. */
 export type NewChange = Change & Pick<Option, 'takesEffect'>
 export type Setting = {
   /** its path in a config file */
-  name: string
+  name: string,
   /** null where nothing is set, or where it is secret */
-  value: unknown
-  source: 'default' | 'operator' | Origin['source']
+  value: unknown,
+  source:
+    | 'default'
+    | 'operator'
+    | Origin['source'],
   /** the file, the variable or the flag */
-  from: string | null
+  from:
+    | string
+    | null,
   /** what an operator has changed since the start; null: nothing */
-  configured: { value: unknown } & Origin | { value: unknown, source: 'default', from: null } | null
-  default: unknown
-  description: string
-  expected: string
-  unit: 'ms' | 'bytes' | null
-  takesEffect: Option['takesEffect']
-  isSecret: boolean
+  configured: { value: unknown } & Origin | { value: unknown, source: 'default', from: null } | null,
+  default: unknown,
+  description: string,
+  expected: string,
+  unit: 'ms' | 'bytes' | null,
+  takesEffect: Option['takesEffect'],
+  isSecret: boolean,
   /** false: it means nothing for the program that runs */
   isUsed: boolean
 }
 
 /** The end of the refusal to change an option: another way to the same for now. */
-const OTHER_WAYS: Readonly<Record<string, string>> = Object.freeze({ workers: '; PUT /api/v1/scale changes how many run now' })
+const OTHER_WAYS: Readonly<Record<string, string>> = Object.freeze({
+  workers: '; PUT /api/v1/scale changes how many run now'
+})
 
 const UNSET = Object.freeze({ source: 'default' as const, from: null })
 const CHANGED = Object.freeze({ source: 'operator' as const, from: null })
 
 /**
- * Holds what a master runs with: its configuration, and what an operator has changed since. Readers of a value that can change read it
- * each time, or are told.
- * @param secret `key`: of the digest of all values, some of which are secret
+ * Holds what a master runs with: its configuration, and what an operator has changed since. Readers of a value that can
+ * change read it each time, or are told. `secret`: `key`: of the digest of all values, some of which are secret.
  */
 export function createSettings (configured: Config, { key }: { key: string }) {
   let current = configured
 
   return {
-    get current () { return current },
+    get current () {
+      return current
+    },
 
     list: (): Setting[] => OPTIONS.map(toSetting),
 
@@ -63,43 +72,49 @@ export function createSettings (configured: Config, { key }: { key: string }) {
     },
 
     /**
-     * Checks changes, and applies none.
-     * @param wanted by the name of the option
+     * Checks changes, and applies none. `wanted`: by the name of the option.
      * @throws {DeckError} unknown-option, not-possible, invalid-config
      */
     plan (wanted: Record<string, unknown>): { config: Config, changes: Change[] } {
       const named = OPTIONS.filter((option) => Object.hasOwn(wanted, option.name))
       const fixed = named.find(({ takesEffect }) => takesEffect !== 'now')
-      if (fixed) throw new DeckError('not-possible', `${fixed.name} can only be set at a start${OTHER_WAYS[fixed.name] ?? ''}`)
+      if (fixed)
+        throw new DeckError('not-possible', `${fixed.name} can only be set at a start${OTHER_WAYS[fixed.name] ?? ''}`)
       const config = withValues(current, wanted)
       const changed = named.filter((option) => !isSame(option, current, config))
-      return { config, changes: changed.map((option) => ({ name: option.name, from: shownValue(option, current), to: shownValue(option, config) })) }
+      return { config,
+        changes: changed.map((option) => ({ name: option.name, from: shownValue(option, current),
+          to: shownValue(option, config) })
+        ) }
     },
 
     /**
-     * What has changed in the configuration since it was read.
-     * @param next as it is read now
-     * @param deployed as the last deploy has read it
+     * What has changed in the configuration since it was read. `next`: as it is read now; `deployed`: as the last
+     * deploy has read it.
      */
     changesIn (next: Partial<Config>, deployed: Partial<Config>): NewChange[] {
       const baseOf = ({ takesEffect }: Option) => takesEffect === 'deploy' ? deployed : configured
-      return OPTIONS.filter((option) => !isSame(option, baseOf(option), next)).map((option) => ({
-        name: option.name,
-        from: shownValue(option, baseOf(option)),
-        to: shownValue(option, next),
-        takesEffect: option.takesEffect
-      }))
+      return OPTIONS.filter((option) => !isSame(option, baseOf(option), next)).map((option) => ({ name: option.name,
+        from: shownValue(option, baseOf(option)), to: shownValue(option, next), takesEffect: option.takesEffect })
+      )
     },
 
-    /** @param config of a plan */
-    adopt (config: Config) { current = config },
+    /** `config`: of a plan */
+    adopt (config: Config) {
+      current = config
+    },
 
     /** @returns the changes, for the next master */
     memory (): RememberedChange[] {
-      return OPTIONS.filter(isChanged).map((option) => ({ name: option.name, value: valueOf(current, option), configured: valueOf(configured, option) }))
+      return OPTIONS.filter(isChanged).map((option) => ({ name: option.name, value: valueOf(current, option),
+        configured: valueOf(configured, option) })
+      )
     },
 
-    /** Applies the changes of the master before, but for options that were configured anew since or that this version refuses. */
+    /**
+     * Applies the changes of the master before, but for options that were configured anew since or that this version
+     * refuses.
+     */
     restore (remembered: RememberedChange[]) {
       for (const { name, value, configured: before } of remembered) {
         const option = OPTIONS.find((each) => each.name === name)
@@ -116,19 +131,10 @@ export function createSettings (configured: Config, { key }: { key: string }) {
   function toSetting (option: Option): Setting {
     const { name, fallback = null, description, expected, hint, takesEffect, isSecret } = option
     const origin = originOf(configured, name) ?? UNSET
-    return {
-      name,
-      value: shownValue(option, current),
-      ...(isChanged(option) ? CHANGED : origin),
-      configured: isChanged(option) ? { value: shownValue(option, configured), ...origin } : null,
-      default: fallback,
-      description,
-      expected,
-      unit: hint === 'ms' || hint === 'bytes' ? hint : null,
-      takesEffect,
-      isSecret,
-      isUsed: isUsed(current.runtime, name)
-    }
+    return { name, value: shownValue(option, current), ...(isChanged(option) ? CHANGED : origin),
+      configured: isChanged(option) ? { value: shownValue(option, configured), ...origin } : null, default: fallback,
+      description, expected, unit: hint === 'ms' || hint === 'bytes' ? hint : null, takesEffect, isSecret,
+      isUsed: isUsed(current.runtime, name) }
   }
 
   function isChanged (option: Option) {

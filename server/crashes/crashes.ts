@@ -9,17 +9,19 @@ import type { Frame } from '../../db/crashes.ts'
 export type CrashAction = 'resolve' | 'mute' | 'reopen'
 export type CrashService = ReturnType<typeof createCrashService>
 
-const STATES: Readonly<Record<CrashAction, GroupState>> = Object.freeze({ resolve: 'resolved', mute: 'muted', reopen: 'open' })
+const STATES: Readonly<Record<CrashAction, GroupState>> = Object.freeze({ resolve: 'resolved', mute: 'muted',
+  reopen: 'open' })
 const MAX_NOTES = 100
-const EVENTS = Object.freeze({ resolve: 'crash.group-resolved', mute: 'crash.group-muted', reopen: 'crash.group-reopened' })
+const EVENTS = Object.freeze({ resolve: 'crash.group-resolved', mute: 'crash.group-muted',
+  reopen: 'crash.group-reopened' })
 
 /** Lets an operator read crashes, and resolve, assign and comment them. */
 export function createCrashService ({ store, events, release, releases = () => [], now = Date.now }: {
-  store: History['crashes']
-  events: Pick<EventStream, 'publish'>
+  store: History['crashes'],
+  events: Pick<EventStream, 'publish'>,
   /** the one that runs */
-  release: () => string | null
-  releases?: () => KnownRelease[]
+  release: () => string | null,
+  releases?: () => KnownRelease[],
   now?: () => number
 }) {
   const sourceLines = createSourceLines()
@@ -48,21 +50,22 @@ export function createCrashService ({ store, events, release, releases = () => [
      */
     find (id: number) {
       const group = mustFind(id)
-      return { ...withNews([group])[0], notes: store.notes(id), occurrences: store.occurrences(id), latest: store.newest(id) }
+      return { ...withNews([group])[0], notes: store.notes(id), occurrences: store.occurrences(id),
+        latest: store.newest(id) }
     },
 
     /** @throws {DeckError} not-found */
     occurrence (id: number, crash: number) {
       mustFind(id)
       const record = store.occurrence(id, crash)
-      if (!record) throw new DeckError('not-found', `Crash group ${id} has no occurrence ${crash}; a group keeps only some`)
+      if (!record)
+        throw new DeckError('not-found', `Crash group ${id} has no occurrence ${crash}; a group keeps only some`)
       return record
     },
 
     /**
-     * What is known of the crash that an event tells of.
-     * @param detail of the event
-     * @returns null: it tells of none, or of one that is no longer kept
+     * What is known of the crash that an event tells of. `detail`: of the event. Returns null: it tells of none, or of
+     * one that is no longer kept.
      */
     evidence (detail: DeckEvent['detail']) {
       if (!detail?.crashGroup || !detail.crash) return null
@@ -76,17 +79,15 @@ export function createCrashService ({ store, events, release, releases = () => [
       }
     },
 
-    /**
-     * The crashes of each hour, oldest first, without hours that had none.
-     * @param since ms
-     */
+    /** The crashes of each hour, oldest first, without hours that had none. `since`: ms. */
     hours: (id: number, since: number) => store.hours(id, since),
 
     /** Oldest first. */
     notes: (id: number) => store.notes(id),
 
     /** The lines around the app's own frames, if its release still has them. */
-    sourceLines: (crash: { at: string, release: string | null, stack: string | null, frames: Frame[] }) => sourceLines(crash, releases().find(({ id }) => id === crash.release)?.path ?? null),
+    sourceLines: (crash: { at: string, release: string | null, stack: string | null, frames: Frame[] }) =>
+      sourceLines(crash, releases().find(({ id }) => id === crash.release)?.path ?? null),
 
     /** @throws {DeckError} not-found, history-unavailable */
     act (id: number, action: CrashAction, actor: string) {
@@ -102,16 +103,16 @@ export function createCrashService ({ store, events, release, releases = () => [
       for (const group of [...new Set(ids)].map(mustFind)) settleGroup(group, action, actor)
     },
 
-    /**
-     * @param assignee null: nobody
-     * @throws {DeckError} not-found, history-unavailable
-     */
+    /** `assignee`: null: nobody @throws {DeckError} not-found, history-unavailable */
     assign (id: number, assignee: string | null, actor: string) {
       const group = mustFind(id)
       if (group.assignee !== assignee) {
         writeOrUnavailable(() => store.setAssignee(id, assignee))
-        const message = `crash group ${id} (${group.errorName ?? group.kind}) is ${assignee === null ? 'unassigned' : `assigned to ${assignee}`}`
-        events.publish({ type: 'crash.group-assigned', actor, message, detail: { crashGroup: id, from: group.assignee, to: assignee } })
+        const message = `crash group ${id} (${group.errorName ?? group.kind}) is ${
+          assignee === null ? 'unassigned' : `assigned to ${assignee}`
+        }`
+        events.publish({ type: 'crash.group-assigned', actor, message,
+          detail: { crashGroup: id, from: group.assignee, to: assignee } })
       }
       return this.group(id)
     },
@@ -119,7 +120,8 @@ export function createCrashService ({ store, events, release, releases = () => [
     /** @throws {DeckError} not-found, not-possible, history-unavailable */
     addNote (id: number, text: string, actor: string) {
       const group = mustFind(id)
-      if (store.notes(id).length >= MAX_NOTES) throw new DeckError('not-possible', `Crash group ${id} already has ${MAX_NOTES} notes: remove one first`)
+      if (store.notes(id).length >= MAX_NOTES)
+        throw new DeckError('not-possible', `Crash group ${id} already has ${MAX_NOTES} notes: remove one first`)
       const note = writeOrUnavailable(() => store.addNote(id, { atMs: now(), actor, text }))
       const message = `crash group ${id} (${group.errorName ?? group.kind}) has a new note`
       events.publish({ type: 'crash.note-added', actor, message, detail: { crashGroup: id, note } })
@@ -131,7 +133,8 @@ export function createCrashService ({ store, events, release, releases = () => [
       mustFind(id)
       const removed = noteOf(id, note)
       writeOrUnavailable(() => store.removeNote(id, note))
-      events.publish({ type: 'crash.note-removed', actor, message: `a note of ${removed.actor} on crash group ${id} was removed`, detail: { crashGroup: id, note } })
+      events.publish({ type: 'crash.note-removed', actor,
+        message: `a note of ${removed.actor} on crash group ${id} was removed`, detail: { crashGroup: id, note } })
       return removed
     }
   }
@@ -156,19 +159,18 @@ export function createCrashService ({ store, events, release, releases = () => [
     events.publish({ type: EVENTS[action], actor, message, detail: { crashGroup: id, from: state, to } })
   }
 
-  function withNews <T extends CrashGroup>(groups: T[]) {
+  function withNews<T extends CrashGroup> (groups: T[]) {
     const running = release()
     const known = releases()
-    return groups.map(({ highestRelease, ...group }) => ({
-      ...group,
+    return groups.map(({ highestRelease, ...group }) => ({ ...group,
       isNewInRelease: group.firstRelease !== null && group.firstRelease === running,
       goneSince: goneSince({ ...group, highestRelease }, { running, releases: known, now: now() }),
-      hasReturned: group.returnedAt !== null
-    }))
+      hasReturned: group.returnedAt !== null })
+    )
   }
 }
 
-function writeOrUnavailable <T>(work: () => T): T {
+function writeOrUnavailable<T> (work: () => T): T {
   try {
     return work()
   } catch (error) {

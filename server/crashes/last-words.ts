@@ -33,42 +33,49 @@ const OPENS = /[{[(]$/
 const CLOSES = /^\s*[}\])]+[,;]?$/
 /** Among what an error has, what it was caused by. */
 const OF_CAUSE = /^(?:\[cause\]: )?([\w.]*(?:Error|Exception)\b.*: \S.*|"?message"?: .*)/
-const NAMES_A_FAULT = /\b(?:error|fatal|panic|emerg|fail(?:ed|ure)?|exception|abort(?:ed)?|can(?:'t|not| not)|could not|unable|refused|denied|invalid|missing|not found|no such|in use|not set|required|killed|segmentation fault)\b|(?:Error|Exception)\b/i
+const NAMES_A_FAULT =
+  /\b(?:error|fatal|panic|emerg|fail(?:ed|ure)?|exception|abort(?:ed)?|can(?:'t|not| not)|could not|unable|refused|denied|invalid|missing|not found|no such|in use|not set|required|killed|segmentation fault)\b|(?:Error|Exception)\b/i
 
 /** Reads from the last lines of a program why it has ended, as the runtime of its language writes it. */
 export function noteFrom (written: string[]): ExitNote | null {
-  const lines = written.map((line) => stripVTControlCharacters(line.slice(0, MAX_LINE_CHARS)).replace(ENDS_NO_LINE, ' ').trimEnd())
+  const lines = written.map((line) =>
+    stripVTControlCharacters(line.slice(0, MAX_LINE_CHARS)).replace(ENDS_NO_LINE, ' ').trimEnd()
+  )
   const traces = READERS.map((read) => read(lines)).filter((trace) => trace !== null)
   const last = traces.reduce((latest: Trace | null, trace) => latest && latest.to >= trace.to ? latest : trace, null)
   if (!last || lines.slice(last.to).filter((line) => line !== '').length > MAX_LINES_AFTER) return null
   const { kind, errorName, errorMessage, from, to, stackTo = to, places, causes } = last
-  return {
-    kind,
-    errorName: errorName.slice(0, MAX_NAME_CHARS),
-    errorMessage: errorMessage.slice(0, MAX_TEXT_CHARS),
+  return { kind, errorName: errorName.slice(0, MAX_NAME_CHARS), errorMessage: errorMessage.slice(0, MAX_TEXT_CHARS),
     stack: lines.slice(from, stackTo).join('\n').replace(/ \{\s*$/, '').trimEnd().slice(0, MAX_TEXT_CHARS),
     places: places && places.slice(0, MAX_PLACES),
-    causes: causes.slice(0, MAX_CAUSES).map((cause, index) => ({ depth: index + 1, errorName: cause.errorName.slice(0, MAX_NAME_CHARS), errorMessage: cause.errorMessage.slice(0, MAX_TEXT_CHARS), stack: null }))
-  }
+    causes: causes.slice(0, MAX_CAUSES).map((cause, index) => ({ depth: index + 1,
+      errorName: cause.errorName.slice(0, MAX_NAME_CHARS), errorMessage: cause.errorMessage.slice(0, MAX_TEXT_CHARS),
+      stack: null })
+    ) }
 }
 
 /**
- * @param lines of an app
- * @returns the last ones that are not empty, of each stack the first: what an app logs after it says less; hostile text
+ * `lines`: of an app. Returns the last ones that are not empty, of each stack the first: what an app logs after it says
+ * less; hostile text.
  */
 export function lastLinesOf (lines: string[]): string[] {
-  return inOneLineEach(lines.map((line) => stripVTControlCharacters(line.slice(0, MAX_LINE_CHARS)).trimEnd()))
-    .filter((line, index, all) => !OF_NODE.test(line) && !CLOSES.test(line) && !(isOfStack(all, index) && isOfStack(all, index - 1)))
-    .map((line) => line.slice(0, MAX_SAID_CHARS))
-    .filter((line) => line.trim() !== '')
-    .slice(-LAST_LINES)
+  return inOneLineEach(lines.map((line) => stripVTControlCharacters(line.slice(0, MAX_LINE_CHARS)).trimEnd())).filter((
+    line,
+    index,
+    all
+  ) => !OF_NODE.test(line) && !CLOSES.test(line) && !(isOfStack(all, index) && isOfStack(all, index - 1))).map((line) =>
+    line.slice(0, MAX_SAID_CHARS)
+  ).filter((line) => line.trim() !== '').slice(-LAST_LINES)
 }
 
 function isOfStack (lines: string[], index: number) {
-  return OF_STACK.test(lines[index] ?? '') || PLACE_OF_GO.test(lines[index] ?? '') || PLACE_OF_GO.test(lines[index + 1] ?? '')
+  return OF_STACK.test(lines[index] ?? '') || PLACE_OF_GO.test(lines[index] ?? '') ||
+    PLACE_OF_GO.test(lines[index + 1] ?? '')
 }
 
-/** What is shown in several lines becomes one; of what stands behind a stack only the cause remains, beside the error. */
+/**
+ * What is shown in several lines becomes one; of what stands behind a stack only the cause remains, beside the error.
+ */
 function inOneLineEach (lines: string[]): string[] {
   const said: string[] = []
   let error = -1
@@ -85,10 +92,7 @@ function inOneLineEach (lines: string[]): string[] {
   return said
 }
 
-/**
- * @param at of the first
- * @returns the index behind it
- */
+/** `at`: of the first. Returns the index behind it. */
 function endOfBlock (lines: string[], at: number, depth: number): number {
   let end = at + 1
   while (end < lines.length && depthOf(lines[end]) > depth) end++
@@ -99,10 +103,7 @@ function depthOf (line: string) {
   return line.length - line.trimStart().length
 }
 
-/**
- * @param lines the last ones
- * @returns the last that tells of a fault
- */
+/** `lines`: the last ones. Returns the last that tells of a fault. */
 export function faultIn (lines: string[]): string | null {
   return lines.findLast((line, index) => NAMES_A_FAULT.test(line) && !isOfStack(lines, index))?.trim() ?? null
 }

@@ -12,9 +12,8 @@ type Fields = Record<string, unknown>
 const MEMORY = ['rssBytes', 'heapTotalBytes', 'heapUsedBytes', 'externalBytes', 'arrayBuffersBytes']
 
 /**
- * Takes the note that a worker has written at its end, or has sent if it could not write. The app could have written anything
- * there, so invalid fields are left out.
- * @returns null: it did not end by an error
+ * Takes the note that a worker has written at its end, or has sent if it could not write. The app could have written
+ * anything there, so invalid fields are left out. Returns null: it did not end by an error.
  */
 export function takeCrashNote (file: string, code: number | null, sent?: unknown): CrashNote | null {
   const note = fieldsOf(takeFile(file) ?? sent)
@@ -36,20 +35,18 @@ function takeFile (file: string): unknown {
 
 function checkedNote (note: Fields): CrashNote {
   const memory = fieldsOf(note.memory)
-  return {
-    at: numberOf(note.at),
-    kind: note.kind === 'unhandled-rejection' ? 'unhandled-rejection' : 'exception',
+  return { at: numberOf(note.at), kind: note.kind === 'unhandled-rejection' ? 'unhandled-rejection' : 'exception',
     ...checkedError(note),
     causes: listOf(note.causes).map((link) => ({ depth: numberOf(link.depth), ...checkedError(link) })),
-    requests: listOf(note.requests).map(({ method, path, ageMs }) => ({ method: textOf(method), path: textOf(path), ageMs: numberOf(ageMs) })),
-    uptimeMs: numberOf(note.uptimeMs),
-    nodeVersion: textOf(note.nodeVersion),
-    memory: Object.fromEntries(MEMORY.map((name) => [name, numberOf(memory[name])]))
-  }
+    requests: listOf(note.requests).map(({ method, path, ageMs }) => ({ method: textOf(method), path: textOf(path),
+      ageMs: numberOf(ageMs) })
+    ), uptimeMs: numberOf(note.uptimeMs), nodeVersion: textOf(note.nodeVersion),
+    memory: Object.fromEntries(MEMORY.map((name) => [name, numberOf(memory[name])])) }
 }
 
 function checkedError ({ errorName, errorMessage, stack }: Fields) {
-  return { errorName: textOf(errorName), errorMessage: textOf(errorMessage), stack: typeof stack === 'string' ? textOf(stack) : null }
+  return { errorName: textOf(errorName), errorMessage: textOf(errorMessage),
+    stack: typeof stack === 'string' ? textOf(stack) : null }
 }
 
 function listOf (value: unknown): Fields[] {

@@ -1,19 +1,28 @@
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 
-const HEAP_LIMIT = /FATAL ERROR: .*(heap out of memory|invalid size error|Committing semi space failed|Reached heap limit)/i
+const HEAP_LIMIT =
+  /FATAL ERROR: .*(heap out of memory|invalid size error|Committing semi space failed|Reached heap limit)/i
 /** How other languages say it. */
-const OF_LANGUAGES = /^fatal error: (?:runtime: )?(?:out of memory|cannot allocate memory)|java\.lang\.OutOfMemoryError|^(?:numpy\S*)?MemoryError\b|^NoMemoryError\b|^std::bad_alloc\b|^System\.OutOfMemoryException\b|memory allocation of \d+ bytes failed|Allowed memory size of \d+ bytes exhausted|^RangeError: Out of memory|Fatal (?:JavaScript|process) out of memory|^Out of memory\.?$/
+const OF_LANGUAGES =
+  /^fatal error: (?:runtime: )?(?:out of memory|cannot allocate memory)|java\.lang\.OutOfMemoryError|^(?:numpy\S*)?MemoryError\b|^NoMemoryError\b|^std::bad_alloc\b|^System\.OutOfMemoryException\b|memory allocation of \d+ bytes failed|Allowed memory size of \d+ bytes exhausted|^RangeError: Out of memory|Fatal (?:JavaScript|process) out of memory|^Out of memory\.?$/
 const MAX_KERNEL_LINES = 20_000
 
 /** Tells deaths by lack of memory from others. */
-export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8'), killedByKernel = inKernelLog }: { read?: (file: string) => string, killedByKernel?: (pid: number) => boolean | null } = {}) {
+export function createOutOfMemory (
+  { read = (file) => readFileSync(file, 'utf8'), killedByKernel = inKernelLog }: { read?: (file: string) => string,
+    killedByKernel?: (pid: number) => boolean | null } = {}
+) {
   const counters = counterFiles(read)
   let before = readCounts()
 
-  /** @param exit `stderr`: its last lines; `isOutOfMemory`: so says its own control group */
-  return function lackedMemory ({ pid, code, signal, stderr, isOutOfMemory = false }: { pid: number | null, code: number | null, signal: string | null, stderr: string[], isOutOfMemory?: boolean }): 'heap-out-of-memory' | 'kernel-out-of-memory' | null {
+  /** `exit`: `stderr`: its last lines; `isOutOfMemory`: so says its own control group */
+  return function lackedMemory (
+    { pid, code, signal, stderr, isOutOfMemory = false }: { pid: number | null, code: number | null,
+      signal: string | null, stderr: string[], isOutOfMemory?: boolean }
+  ): 'heap-out-of-memory' | 'kernel-out-of-memory' | null {
     // V8 aborts; from a shell or a container that arrives as an exit code.
-    if ((signal === 'SIGABRT' || code === 134) && stderr.some((line) => HEAP_LIMIT.test(line.slice(0, 500)))) return 'heap-out-of-memory'
+    if ((signal === 'SIGABRT' || code === 134) && stderr.some((line) => HEAP_LIMIT.test(line.slice(0, 500))))
+      return 'heap-out-of-memory'
     if (signal !== 'SIGKILL' && code !== 137) return null
     const after = readCounts()
     const { group, system } = { group: after.group > before.group, system: after.system > before.system }
@@ -37,7 +46,7 @@ export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8')
   }
 }
 
-/** @param words the last ones of a program */
+/** `words`: the last ones of a program */
 export function lacksMemory (words: string): boolean {
   return OF_LANGUAGES.test(words.slice(0, 500))
 }
@@ -48,7 +57,9 @@ function counterFiles (read: (file: string) => string): string[] {
     return read('/proc/self/cgroup').split('\n').flatMap((line) => {
       const [, controllers, folder] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? []
       if (controllers === '') return [`/sys/fs/cgroup${folder === '/' ? '' : folder}/memory.events`]
-      return controllers?.split(',').includes('memory') ? [`/sys/fs/cgroup/memory${folder === '/' ? '' : folder}/memory.oom_control`] : []
+      return controllers?.split(',').includes('memory')
+        ? [`/sys/fs/cgroup/memory${folder === '/' ? '' : folder}/memory.oom_control`]
+        : []
     })
   } catch {
     return []

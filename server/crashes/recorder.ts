@@ -9,48 +9,56 @@ import type { History } from '../../db/history.ts'
 import type { EventStream } from '../events/stream.ts'
 
 export type CrashRecorder = ReturnType<typeof createCrashRecorder>
-type Evidence = { note: ExitNote | null, memoryKind: CrashRecord['kind'] | null, stderr: string[], root: string | null, isProgram?: boolean, said?: string | null }
+type Evidence = { note: ExitNote | null, memoryKind: CrashRecord['kind'] | null, stderr: string[], root: string | null,
+  isProgram?: boolean, said?: string | null }
 
 const STDERR_LINES = 50
 /** Lines of Node when the master examines a stuck worker. */
-const OF_DEBUGGER = /^(Debugger (listening on ws:\/\/|ending on ws:\/\/|attached\.$)|For help, see: https:\/\/nodejs\.org\/|Waiting for the debugger to disconnect)/
+const OF_DEBUGGER =
+  /^(Debugger (listening on ws:\/\/|ending on ws:\/\/|attached\.$)|For help, see: https:\/\/nodejs\.org\/|Waiting for the debugger to disconnect)/
 const OF_CLUSTERDECK = 'clusterdeck: '
 const OUR_LINES = 20
 /** A trace, or an error with all that it has, may be this long. */
 const TRACE_LINES = 1000
 /** They are sent from outside: what a program has written before does not tell why. */
 const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
-/** There is one in a process: the kernel counts the workers of all apps together, and a death that is counted is of one app alone. */
-let lackedMemoryHere: ReturnType<typeof createOutOfMemory> | undefined
+/**
+ * There is one in a process: the kernel counts the workers of all apps together, and a death that is counted is of one
+ * app alone.
+ */
+let lackedMemoryHere:
+  | ReturnType<typeof createOutOfMemory>
+  | undefined
 
-/** If the database fails, so many records wait. Later crashes have no record, which is told once the database is back. */
+/**
+ * If the database fails, so many records wait. Later crashes have no record, which is told once the database is back.
+ */
 const MAX_WAITING = 100
 
 /**
- * Writes a record of every unexpected end of a worker at once, and sorts it into its group. It never throws: a database that
- * fails must not stop supervision.
+ * Writes a record of every unexpected end of a worker at once, and sorts it into its group. It never throws: a database
+ * that fails must not stop supervision.
  */
-export function createCrashRecorder ({
-  store,
-  events,
-  logs = { tail: () => [] },
-  vitals = { lastMinute: () => [] },
-  lackedMemory = (lackedMemoryHere ??= createOutOfMemory()),
-  hide = (record) => record,
-  now = Date.now,
-  soon = (work) => { Promise.resolve().then(work) }
-}: {
-  /** if it throws, the record is kept for later */
-  store: Pick<History['crashes'], 'record'>
-  events: Pick<EventStream, 'publish'>
-  logs?: { tail: (what: { slot: number | null, stream: 'stdout' | 'stderr', lines: number, worker?: number }) => string[] }
-  vitals?: { lastMinute: (worker: number) => unknown[] }
-  lackedMemory?: ReturnType<typeof createOutOfMemory>
-  /** takes out what nobody is to read */
-  hide?: (record: CrashRecord) => CrashRecord
-  now?: () => number
-  soon?: (work: () => void) => void
-}) {
+export function createCrashRecorder (
+  { store, events, logs = { tail: () => [] }, vitals = { lastMinute: () => [] },
+    lackedMemory = (lackedMemoryHere ??= createOutOfMemory()), hide = (record) => record, now = Date.now,
+    soon = (work) => {
+      Promise.resolve().then(work)
+    } }: {
+      /** if it throws, the record is kept for later */
+      store: Pick<History['crashes'], 'record'>,
+      events: Pick<EventStream, 'publish'>,
+      logs?: {
+        tail: (what: { slot: number | null, stream: 'stdout' | 'stderr', lines: number, worker?: number }) => string[]
+      },
+      vitals?: { lastMinute: (worker: number) => unknown[] },
+      lackedMemory?: ReturnType<typeof createOutOfMemory>,
+      /** takes out what nobody is to read */
+      hide?: (record: CrashRecord) => CrashRecord,
+      now?: () => number,
+      soon?: (work: () => void) => void
+    }
+) {
   const { original } = createSourceMaps()
   let waiting: { record: CrashRecord, fingerprint: string }[] = []
   /** Of the crashes that have no record. */
@@ -58,30 +66,47 @@ export function createCrashRecorder ({
 
   return {
     /** Writes the records that wait, once the database works again. */
-    catchUp () { attemptOr(writeWaiting, undefined) },
+    catchUp () {
+      attemptOr(writeWaiting, undefined)
+    },
 
     /**
      * Finds out whether the process lacked memory, and what it wrote last.
-     * @param exit `isProgram`: it was another program than Node, which leaves no note; `isAsTold`: it ended by the signal that told it to;
+     * @param exit `isProgram`: it was another program than Node, which leaves no note; `isAsTold`: it ended by the
+     * signal that told it to;
      * `isOutOfMemory`: the kernel has killed a process of its control group
      * @returns `said`: the line that tells why; `note`: what a program has written of its error
      */
-    examine (exit: { slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null, hasStarted?: boolean, isProgram?: boolean, isAsTold?: boolean, isOutOfMemory?: boolean }): { memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[], said: string | null, note: ExitNote | null } {
+    examine (
+      exit: { slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null,
+        hasStarted?: boolean, isProgram?: boolean, isAsTold?: boolean, isOutOfMemory?: boolean }
+    ): { memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[], said: string | null,
+      note: ExitNote | null }
+    {
       const { slot, worker, pid, code, signal, isOutOfMemory } = exit
       const stderr = readTail(slot, worker)
       const note = attemptOr(() => readNote(exit), null)
       const said = note ? null : attemptOr(() => readSaid(exit), null)
       if (signal === null && (code === 0 || code === null)) return { memoryKind: null, stderr, said, note }
-      const byWords = () => exit.isProgram && lacksMemory(note ? `${note.errorName}: ${note.errorMessage}` : said ?? '') ? 'heap-out-of-memory' : null
-      return { memoryKind: attemptOr(() => lackedMemory({ pid, code, signal, stderr, isOutOfMemory }) ?? byWords(), null), stderr, said, note }
+      const byWords = () =>
+        exit.isProgram && lacksMemory(note ? `${note.errorName}: ${note.errorMessage}` : said ?? '')
+          ? 'heap-out-of-memory'
+          : null
+      return {
+        memoryKind: attemptOr(() => lackedMemory({ pid, code, signal, stderr, isOutOfMemory }) ?? byWords(), null),
+        stderr,
+        said,
+        note
+      }
     },
 
     /** @returns with `detail.crash` and `detail.crashGroup` if a record was made */
-    record <T extends Exit>(event: T, evidence: Evidence): T {
+    record<T extends Exit> (event: T, evidence: Evidence): T {
       if (!isOneOf(CRASH_CAUSES, event.cause)) return event
       const told = event.cause === 'boot-failure' ? withLastLines(event) : event
       const vitalSigns = attemptOr(() => vitals.lastMinute(Number(event.worker)), [])
-      const record = attemptOr(() => hide(toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original })), null)
+      const record = attemptOr(() => hide(toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original })),
+        null)
       const stored = record && storeCrash({ record, fingerprint: fingerprintOf({ ...record, said: evidence.said }) })
       if (!stored) return told
       return { ...told, detail: { ...told.detail, crash: stored.crash, crashGroup: stored.group } }
@@ -115,8 +140,12 @@ export function createCrashRecorder ({
   }
 
   function tellLost ({ count, from, to }: { count: number, from: string, to: string }) {
-    const message = `${count === 1 ? '1 crash has' : `${count} crashes have`} no record: the history could not be written`
-    soon(() => events.publish({ type: 'crash.records-lost', actor: 'system', message, detail: { lost: count, from, to } }))
+    const message = `${
+      count === 1 ? '1 crash has' : `${count} crashes have`
+    } no record: the history could not be written`
+    soon(() =>
+      events.publish({ type: 'crash.records-lost', actor: 'system', message, detail: { lost: count, from, to } })
+    )
   }
 
   function writeCrash ({ record, fingerprint }: { record: CrashRecord, fingerprint: string }) {
@@ -128,13 +157,20 @@ export function createCrashRecorder ({
     return stored
   }
 
-  function readNote ({ slot, worker, code, signal, isProgram = false, isAsTold = false }: Parameters<CrashRecorder['examine']>[0]): ExitNote | null {
+  function readNote (
+    { slot, worker, code, signal, isProgram = false, isAsTold = false }: Parameters<CrashRecorder['examine']>[0]
+  ): ExitNote | null {
     const hasFailed = signal === null ? code !== 0 && code !== null : !OUTSIDE_SIGNALS.includes(signal)
     if (!isProgram || isAsTold || !hasFailed) return null
-    return noteFrom(readTail(slot, worker, 'stderr', TRACE_LINES)) ?? noteFrom(readTail(slot, worker, 'stdout', TRACE_LINES))
+    return noteFrom(readTail(slot, worker, 'stderr', TRACE_LINES)) ??
+      noteFrom(readTail(slot, worker, 'stdout', TRACE_LINES))
   }
 
-  function readSaid ({ slot, worker, code, signal, hasStarted = false, isProgram = false, isAsTold = false }: Parameters<CrashRecorder['examine']>[0]): string | null {
+  function readSaid (
+    { slot, worker, code, signal, hasStarted = false, isProgram = false, isAsTold = false }: Parameters<
+      CrashRecorder['examine']
+    >[0]
+  ): string | null {
     if (isAsTold || (signal !== null && (!isProgram || OUTSIDE_SIGNALS.includes(signal)))) return null
     if (hasStarted && code === 0) return null
     const lines = endOf(slot, worker)
@@ -148,13 +184,16 @@ export function createCrashRecorder ({
   }
 
   /** Adds the last lines of an app that does not start, which usually say why. */
-  function withLastLines <T extends Exit>(event: T): T {
+  function withLastLines<T extends Exit> (event: T): T {
     const lastLines = endOf(event.slot ?? null, Number(event.worker))
     return lastLines.length === 0 ? event : { ...event, detail: { ...event.detail, lastLines } }
   }
 
-  function readTail (slot: number | null, worker: number, stream: 'stdout' | 'stderr' = 'stderr', count: number = STDERR_LINES) {
-    return attemptOr(() => logs.tail({ slot, stream, lines: count + OUR_LINES, worker }).filter(isOfApp).slice(-count), [])
+  function readTail (slot: number | null, worker: number, stream: 'stdout' | 'stderr' = 'stderr',
+    count: number = STDERR_LINES)
+  {
+    return attemptOr(() => logs.tail({ slot, stream, lines: count + OUR_LINES, worker }).filter(isOfApp).slice(-count),
+      [])
   }
 }
 
@@ -162,7 +201,9 @@ function isOfApp (line: string) {
   return !OF_DEBUGGER.test(line) && !line.startsWith(OF_CLUSTERDECK)
 }
 
-function newsOf (record: CrashRecord, { crash, group, count }: { crash: number, group: number, count: number }, culprit: string | null) {
+function newsOf (record: CrashRecord, { crash, group, count }: { crash: number, group: number, count: number },
+  culprit: string | null)
+{
   const { cause, slot, worker, pid, release, rollout, kind, errorName, errorMessage, code, signal } = record
   const what = errorName === null ? errorMessage ?? kind : [errorName, errorMessage].filter(Boolean).join(': ')
   const message = `${what}${culprit ? `, in ${culprit}` : ''}`
@@ -170,7 +211,7 @@ function newsOf (record: CrashRecord, { crash, group, count }: { crash: number, 
   return { cause, slot, worker, pid, release, rollout, code, signal, actor: 'system', message, detail }
 }
 
-function attemptOr <T, U>(work: () => T, otherwise: U): T | U {
+function attemptOr<T, U> (work: () => T, otherwise: U): T | U {
   try {
     return work()
   } catch {

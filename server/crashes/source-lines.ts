@@ -13,31 +13,35 @@ const MAX_BYTES = 1024 * 1024
 const MAX_LINE_CHARS = 300
 const MAX_KEPT = 50
 /** A stack is text of the app and may name any file: only files of code are read. */
-const CODE = /^(?!.*(?:^|[\\/])\.).+\.(?:[cm]?[jt]s|[jt]sx|vue|svelte|coffee|py|go|java|kts?|scala|groovy|rs|rb|php|c|cc|cpp|cxx|h|hpp|cs|fs)$/i
+const CODE =
+  /^(?!.*(?:^|[\\/])\.).+\.(?:[cm]?[jt]s|[jt]sx|vue|svelte|coffee|py|go|java|kts?|scala|groovy|rs|rb|php|c|cc|cpp|cxx|h|hpp|cs|fs)$/i
 /** Java tells the package of a file, not its folder. */
 const OF_PACKAGES = /\.(?:java|kt|scala|groovy)$/
 const SOURCE_FOLDERS = ['src/main/java', 'src/main/kotlin', 'src/main/scala', 'src/main/groovy', 'src']
 
 /**
- * Reads the lines around the app's own frames, from the files of the release that crashed or from its source maps. It reads
- * nothing outside of the release's folder, and no file that has changed since the crash.
+ * Reads the lines around the app's own frames, from the files of the release that crashed or from its source maps. It
+ * reads nothing outside of the release's folder, and no file that has changed since the crash.
  */
 export function createSourceLines () {
   const { sourceOf } = createSourceMaps()
   /** by file, time of change and line, oldest first */
   const known: Map<string, Lines> = new Map()
 
-  /**
-   * @param root the release's folder
-   * @returns one for each frame; null: unknown
-   */
-  return function around ({ at, stack, frames }: { at: string, stack: string | null, frames: Frame[] }, root: string | null): (Lines | null)[] {
+  /** `root`: the release's folder. Returns one for each frame; null: unknown. */
+  return function around ({ at, stack, frames }: { at: string, stack: string | null, frames: Frame[] },
+    root: string | null): (Lines | null)[]
+  {
     if (root === null) return frames.map(() => null)
     const own = frames.filter(({ isInApp }) => isInApp).slice(0, MAX_FRAMES)
-    return frames.map((frame) => own.includes(frame) ? linesOf(frame, { root, stack, crashedMs: Date.parse(at) }) : null)
+    return frames.map((frame) =>
+      own.includes(frame) ? linesOf(frame, { root, stack, crashedMs: Date.parse(at) }) : null
+    )
   }
 
-  function linesOf ({ file, line }: Frame, { root, stack, crashedMs }: { root: string, stack: string | null, crashedMs: number }): Lines | null {
+  function linesOf ({ file, line }: Frame,
+    { root, stack, crashedMs }: { root: string, stack: string | null, crashedMs: number }): Lines | null
+  {
     if (file === null || line === null || !CODE.test(file)) return null
     for (const folder of OF_PACKAGES.test(file) ? SOURCE_FOLDERS : []) {
       const lines = attemptRead(() => fromFile(realPathInside(root, path.resolve(root, folder, file)), line, crashedMs))
@@ -63,7 +67,9 @@ export function createSourceLines () {
   }
 
   /** Some sources are only in the maps. */
-  function fromMap ({ file, line }: { file: string, line: number }, { root, stack, crashedMs }: { root: string, stack: string | null, crashedMs: number }) {
+  function fromMap ({ file, line }: { file: string, line: number },
+    { root, stack, crashedMs }: { root: string, stack: string | null, crashedMs: number })
+  {
     for (const frame of parseStack(stack, { root }).filter(({ isInApp }) => isInApp)) {
       const source = sourceOf(frame, root, crashedMs)
       if (source?.file === file && source.line === line) return excerptOf(source.text, line)
@@ -90,7 +96,7 @@ function clipLine (text: string) {
   return text.length > MAX_LINE_CHARS ? `${text.slice(0, MAX_LINE_CHARS)} …` : text
 }
 
-function attemptRead <T>(read: () => T): T | null {
+function attemptRead<T> (read: () => T): T | null {
   try {
     return read()
   } catch {

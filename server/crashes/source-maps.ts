@@ -17,8 +17,8 @@ const MAX_WITHOUT = 2000
 const MAX_LINE_CHARS = 300
 
 /**
- * Finds the original places of frames by the source maps of a release: inline, or in a file that the last `sourceMappingURL`
- * names. It reads nothing outside of the release's folder, and ignores a broken map.
+ * Finds the original places of frames by the source maps of a release: inline, or in a file that the last
+ * `sourceMappingURL` names. It reads nothing outside of the release's folder, and ignores a broken map.
  */
 export function createSourceMaps () {
   /** by file and time of change, least recently used first */
@@ -27,24 +27,29 @@ export function createSourceMaps () {
   const without: Set<string> = new Set()
 
   return {
-    /** @param generated from 1 */
-    placeOf: (generated: { file: string, line: number, column: number }, root: string): OriginalPlace | null => placeOf(generated, root),
+    /** `generated`: from 1 */
+    placeOf: (generated: { file: string, line: number, column: number }, root: string): OriginalPlace | null =>
+      placeOf(generated, root),
 
     /** Of a line as a whole. */
-    lineOf: ({ file, line }: { file: string, line: number }, root: string): OriginalPlace | null => placeOf({ file, line, column: Infinity }, root),
+    lineOf: ({ file, line }: { file: string, line: number }, root: string): OriginalPlace | null =>
+      placeOf({ file, line, column: Infinity }, root),
 
-    /** @param root the release's folder */
+    /** `root`: the release's folder */
     original (frames: Frame[], root: string | null): Frame[] {
       if (root === null) return frames
-      return frames.map((frame, index) => index < MAX_FRAMES && frame.isInApp ? findOriginal(frame, root)?.frame ?? frame : frame)
+      return frames.map((frame, index) =>
+        index < MAX_FRAMES && frame.isInApp ? findOriginal(frame, root)?.frame ?? frame : frame
+      )
     },
 
     /**
-     * The text of a source, if the map has it.
-     * @param frame of the file that ran
-     * @param unchangedMs the file must not have changed since then
+     * The text of a source, if the map has it. `frame`: of the file that ran; `unchangedMs`: the file must not have
+     * changed since then.
      */
-    sourceOf (frame: Frame, root: string, unchangedMs: number): { file: string | null, line: number | null, text: string } | null {
+    sourceOf (frame: Frame, root: string, unchangedMs: number): { file: string | null, line: number | null,
+      text: string } | null
+    {
       const found = findOriginal(frame, root)
       if (!found || statSync(found.file).ctimeMs > unchangedMs) return null
       const { sources, sourcesContent } = found.map.payload
@@ -60,23 +65,30 @@ export function createSourceMaps () {
       const file = realPathInside(root, path.resolve(root, frame.file))
       const map = mapOf(file, root)
       const entry = map?.findEntry(line - 1, column - 1)
-      if (!map || !entry || !('originalSource' in entry) || typeof entry.originalSource !== 'string' || !Number.isSafeInteger(entry.originalLine)) return null
+      if (!map || !entry || !('originalSource' in entry) || typeof entry.originalSource !== 'string' ||
+        !Number.isSafeInteger(entry.originalLine)) return null
       const source = entry.originalSource.replace(/^file:\/\//, '').slice(0, 1000)
-      const place = { function: frame.function, file: path.resolve(path.dirname(file), source), line: entry.originalLine + 1, column: entry.originalColumn + 1 }
+      const place = { function: frame.function, file: path.resolve(path.dirname(file), source),
+        line: entry.originalLine + 1, column: entry.originalColumn + 1 }
       return { file, map, entry, source: entry.originalSource, frame: { ...toFrame(place, root), isInApp: true } }
     } catch {
       return null
     }
   }
 
-  function placeOf ({ file, line, column }: { file: string, line: number, column: number }, root: string): OriginalPlace | null {
+  function placeOf ({ file, line, column }: { file: string, line: number, column: number }, root: string): OriginalPlace
+    | null
+  {
     const isLine = column === Infinity
-    const found = findOriginal({ function: null, file, line, column: isLine ? Number.MAX_SAFE_INTEGER : column, isInApp: true }, root)
-    if (!found || (isLine && (found.entry.generatedLine !== line - 1 || found.entry.generatedColumn > MAX_LINE_CHARS))) return null
+    const found = findOriginal({ function: null, file, line, column: isLine ? Number.MAX_SAFE_INTEGER : column,
+      isInApp: true }, root)
+    if (!found || (isLine && (found.entry.generatedLine !== line - 1 || found.entry.generatedColumn > MAX_LINE_CHARS)))
+      return null
     const { frame, entry } = found
     // Node's types leave out the name.
     const { name } = Object(entry)
-    return { file: path.resolve(root, frame.file ?? ''), line: entry.originalLine + 1, column: entry.originalColumn + 1, name: typeof name === 'string' && name !== '' ? name : null }
+    return { file: path.resolve(root, frame.file ?? ''), line: entry.originalLine + 1, column: entry.originalColumn + 1,
+      name: typeof name === 'string' && name !== '' ? name : null }
   }
 
   function mapOf (file: string, root: string): SourceMap | null {
@@ -107,7 +119,9 @@ function loadMap (file: string, root: string): SourceMap | null {
     if (url === undefined) return null
     const inline = /^data:application\/json(?:;charset=[\w-]+)?;base64,(.*)$/.exec(url)
     if (inline) return new SourceMap(JSON.parse(Buffer.from(inline[1], 'base64').toString()))
-    return new SourceMap(JSON.parse(readBounded(realPathInside(root, path.resolve(path.dirname(file), decodeURIComponent(url))))))
+    return new SourceMap(
+      JSON.parse(readBounded(realPathInside(root, path.resolve(path.dirname(file), decodeURIComponent(url)))))
+    )
   } catch {
     return null
   }

@@ -23,13 +23,17 @@ export function parseStack (stack: string | null | undefined, { root }: { root: 
   return [...(syntax ? [syntax] : []), ...places].slice(0, MAX_FRAMES).map((place) => toFrame(place, root))
 }
 
-export function toFrame (place: { function: string | null, file: string | null, line: number | null, column: number | null }, root: string | null): Frame {
+export function toFrame (
+  place: { function: string | null, file: string | null, line: number | null, column: number | null },
+  root: string | null
+): Frame {
   const file = place.file === null ? null : localPath(place.file)
-  const isInApp = file !== null && path.isAbsolute(file) && !file.split(path.sep).includes('node_modules') && !file.startsWith(OWN_FOLDER) && !OF_DENO.test(file)
+  const isInApp = file !== null && path.isAbsolute(file) && !file.split(path.sep).includes('node_modules') &&
+    !file.startsWith(OWN_FOLDER) && !OF_DENO.test(file)
   return { ...place, file: withinRoot(file, root), isInApp }
 }
 
-/** @param place of another language */
+/** `place`: of another language */
 export function placedIn ({ isOwn, file, ...place }: Place, root: string | null): Frame {
   return { ...place, file: withinRoot(file, root), isInApp: isOwn }
 }
@@ -45,7 +49,7 @@ function parseLine (text: string) {
   return { function: name, ...place }
 }
 
-/** @param text `file:line:column` */
+/** `text`: `file:line:column` */
 function parsePlace (text: string) {
   const [, file, line, column] = /^([^()]+):(\d{1,9}):(\d{1,9})$/.exec(text) ?? []
   return file === undefined ? null : { file, line: Number(line), column: Number(column) }

@@ -8,13 +8,8 @@ import type { Views } from './views.ts'
 
 /** Who has access, for an admin, who can give it and take it away. */
 /** `apps`: of a host, which a new token may be limited to */
-type Parts = {
-   tokens?: Pick<TokenRegistry, 'list'>,
-   sessions?: Sessions,
-   can?: Powers,
-   now: number,
-   apps?: readonly string[] | null
- }
+type Parts = { tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions, can?: Powers, now: number,
+  apps?: readonly string[] | null }
 
 /** The element of the page that changes, by id; it is the partial of the same name. */
 const ACCESS_FRAGMENT = 'access-list'
@@ -27,10 +22,14 @@ export function accessModel (parts: Parts) {
 }
 
 /** Whoever may not see the list gets no updates of it. */
-export function followAccess ({ now, render, ...parts }: Omit<Parts, 'now' | 'apps'> & { now: () => number, render: Views['render'] }) {
-  return () => parts.can?.administer
-    ? [{ id: ACCESS_FRAGMENT, html: render(`partials/${ACCESS_FRAGMENT}`, { can: parts.can, ...listOf({ ...parts, now: now() }) }) }]
-    : []
+export function followAccess (
+  { now, render, ...parts }: Omit<Parts, 'now' | 'apps'> & { now: () => number, render: Views['render'] }
+) {
+  return () =>
+    parts.can?.administer
+      ? [{ id: ACCESS_FRAGMENT,
+        html: render(`partials/${ACCESS_FRAGMENT}`, { can: parts.can, ...listOf({ ...parts, now: now() }) }) }]
+      : []
 }
 
 /** @throws {DeckError} forbidden */
@@ -39,27 +38,27 @@ function listOf ({ tokens, sessions, can, now }: Omit<Parts, 'apps'>) {
   const mine = tokensOf(can, tokens.list())
   const known = { now, sessions: sessions.countByToken() }
   const shown = mine.map((token) => ({ ...shownToken(token, known), apps: token.apps ?? null }))
-  return {
-    now,
-    tag: tokensTag(mine),
-    tokens: shown.map((token) => {
-      const made = madeWith(token.id, mine).map(({ id }) => id)
-      return { ...token, unused: unusedText(token, now), ends: [token.id, ...made], consequence: consequenceOf(token, shown.filter(({ id }) => made.includes(id))) }
-    })
-  }
+  return { now, tag: tokensTag(mine), tokens: shown.map((token) => {
+    const made = madeWith(token.id, mine).map(({ id }) => id)
+    return { ...token, unused: unusedText(token, now), ends: [token.id, ...made],
+      consequence: consequenceOf(token, shown.filter(({ id }) => made.includes(id))) }
+  }) }
 }
 
 function unusedText ({ kind, createdAt }: Omit<Token, 'apps'>, now: number) {
   if (kind === 'token') return 'Never used'
-  return now - Date.parse(createdAt) < LINK_TTL_MS ? 'The link has not been opened yet' : 'The link was not opened in time'
+  return now - Date.parse(createdAt) < LINK_TTL_MS
+    ? 'The link has not been opened yet'
+    : 'The link was not opened in time'
 }
 
-/**
- * What it means to revoke it.
- * @param made with it
- */
+/** What it means to revoke it. `made`: with it. */
 function consequenceOf ({ name, kind, sessions, isExpired }: Omit<Token, 'apps'>, made: Omit<Token, 'apps'>[]) {
-  const own = sessions > 0 ? `${name} is signed out of ${count(sessions, 'browser')} at once.` : kind === 'link' ? `The link does not work any more. ${name} is not signed in.` : `${name} is not signed in.`
+  const own = sessions > 0
+    ? `${name} is signed out of ${count(sessions, 'browser')} at once.`
+    : kind === 'link'
+    ? `The link does not work any more. ${name} is not signed in.`
+    : `${name} is not signed in.`
   const secret = kind === 'link' || isExpired ? '' : ' Scripts that send this token are refused from now on.'
   return own + secret + (made.length > 0 ? ` What it has created ends, too: ${made.map(textOfMade).join(', ')}.` : '')
 }

@@ -25,11 +25,9 @@ import { commitOfForm, strategyOfForm } from './strategy-form.ts'
 import type { Auth, Role } from '../api/roles.ts'
 
 /** The forms of the dashboard post to these actions. */
-export type Deck = Pick<
-   import('../deck.ts').Deck,
-   'dispatch' | 'snapshot' | 'deploy' | 'deployCommit' | 'notices' | 'alerts' | 'jobs' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes' | 'status' |
-   'events' | 'others' | 'fleet'
- >
+export type Deck = Pick<import('../deck.ts').Deck,
+  'dispatch' | 'snapshot' | 'deploy' | 'deployCommit' | 'notices' | 'alerts' | 'jobs' | 'send' | 'settings'
+    | 'configure' | 'diagnostics' | 'crashes' | 'status' | 'events' | 'others' | 'fleet'>
 /** An action that returns a URL, or the path of a page, sends the browser there. */
 type Action = (deck: Deck, body: Record<string, unknown>, actor: string, asker: Asker) => unknown
 type History = Pick<import('../../db/history.ts').History, 'page' | 'rollouts'>
@@ -52,13 +50,10 @@ const JSON_TEXT = z.string().transform(parseJson)
 const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
 
 /** by name */
-export const ACTIONS: Readonly<Record<string, Action>> = {
-  restart (deck, { seen }, actor, { history }) {
-    checkRollouts(deck, history, seen)
-    deck.dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' })
-  },
-  deploy: startDeploy,
-  rollback: startRollback,
+export const ACTIONS: Readonly<Record<string, Action>> = { restart (deck, { seen }, actor, { history }) {
+  checkRollouts(deck, history, seen)
+  deck.dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' })
+}, deploy: startDeploy, rollback: startRollback,
   ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, steeringAction(type)])),
   scale (deck, { workers: wanted, seen }, actor, { history }) {
     const workers = parseField(WORKER_COUNT, wanted, `workers: expected an integer from 1 to ${MAX_WORKERS}`)
@@ -66,48 +61,50 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
     checkSeen(seen, desiredWorkers, () => `${changeOfScale(history, desiredWorkers)}; you were shown ${seen}`)
     deck.dispatch({ type: 'scale', workers, actor })
   },
-  'restart-worker': (deck, { worker }, actor) => deck.dispatch({
-    type: 'restart-worker', worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'), actor, client: 'dashboard'
-  }),
-  'kill-worker': (deck, { worker }, actor) => deck.dispatch({
-    type: 'kill-worker', worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'), actor
-  }),
-  'end-connections': (deck, { worker }, actor) => deck.dispatch({
-    type: 'end-connections', worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'), actor
-  }),
-  diagnose: (deck, { worker, kind, seconds }, actor) => deck.diagnostics.start({
-    worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'),
-    kind: parseField(LOOK, kind, 'kind: expected cpu-profile or heap-snapshot'),
-    ...(seconds === undefined ? {} : { durationMs: 1000 * parseField(SECONDS, seconds, 'seconds: expected an integer from 1 to 60') }),
-    actor
-  }),
-  acknowledge: (deck, { notice }, actor) => deck.notices.acknowledge(parseField(NUMBER, notice, 'notice: expected the id of a notice'), actor),
+  'restart-worker': (deck, { worker }, actor) =>
+    deck.dispatch({ type: 'restart-worker', worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'),
+      actor, client: 'dashboard' }),
+  'kill-worker': (deck, { worker }, actor) =>
+    deck.dispatch({ type: 'kill-worker', worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'),
+      actor }),
+  'end-connections': (deck, { worker }, actor) =>
+    deck.dispatch({ type: 'end-connections', worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'),
+      actor }),
+  diagnose: (deck, { worker, kind, seconds }, actor) =>
+    deck.diagnostics.start({ worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'),
+      kind: parseField(LOOK, kind, 'kind: expected cpu-profile or heap-snapshot'), ...(seconds === undefined
+        ? {}
+        : { durationMs: 1000 * parseField(SECONDS, seconds, 'seconds: expected an integer from 1 to 60') }), actor }),
+  acknowledge: (deck, { notice }, actor) =>
+    deck.notices.acknowledge(parseField(NUMBER, notice, 'notice: expected the id of a notice'), actor),
   'add-alert': (deck, fields, actor) => {
     const id = deck.alerts.add({ wanted: parseBody(ALERT, alertOfForm(fields)), actor })
     deck.alerts.test({ id, actor })
     return '/alerts'
-  },
-  'change-alert': (deck, { alert, seen, ...fields }, actor, { history }) => {
+  }, 'change-alert': (deck, { alert, seen, ...fields }, actor, { history }) => {
     const id = alertId(alert)
     checkSeen(seen, deck.alerts.digest(id), () => changeOfAlert(history, id))
     deck.alerts.change({ id, changes: parseBody(ALERT_CHANGES, changesOfForm(fields)), actor })
     return '/alerts'
   },
-  'pause-alert': (deck, { alert }, actor) => deck.alerts.change({ id: alertId(alert), changes: { isPaused: true }, actor }),
-  'resume-alert': (deck, { alert }, actor) => deck.alerts.change({ id: alertId(alert), changes: { isPaused: false }, actor }),
+  'pause-alert': (deck, { alert }, actor) =>
+    deck.alerts.change({ id: alertId(alert), changes: { isPaused: true }, actor }),
+  'resume-alert': (deck, { alert }, actor) =>
+    deck.alerts.change({ id: alertId(alert), changes: { isPaused: false }, actor }),
   'delete-alert': (deck, { alert, seen }, actor, { history }) => {
     const id = alertId(alert)
     checkSeen(seen, deck.alerts.digest(id), () => changeOfAlert(history, id))
     deck.alerts.delete({ id, actor })
-  },
-  'test-alert': (deck, { alert }, actor) => { deck.alerts.test({ id: alertId(alert), actor }) },
-  'retry-delivery': (deck, { alert, delivery }, actor) => { deck.alerts.retry({ id: alertId(alert), delivery: parseField(NUMBER, delivery, 'delivery: expected the id of a delivery'), actor }) },
-  'run-job': (deck, { job }, actor) => deck.jobs.runNow(String(job), { actor }),
+  }, 'test-alert': (deck, { alert }, actor) => {
+    deck.alerts.test({ id: alertId(alert), actor })
+  }, 'retry-delivery': (deck, { alert, delivery }, actor) => {
+    deck.alerts.retry({ id: alertId(alert),
+      delivery: parseField(NUMBER, delivery, 'delivery: expected the id of a delivery'), actor })
+  }, 'run-job': (deck, { job }, actor) => deck.jobs.runNow(String(job), { actor }),
   'end-run': (deck, { run }, actor) => deck.jobs.end(parseField(NUMBER, run, RUN_EXPECTED), { actor }),
   'acknowledge-job': (deck, { job }, actor) => deck.jobs.acknowledge(String(job), actor),
   'pause-job': (deck, { job }, actor) => deck.jobs.pause(String(job), actor),
-  'resume-job': (deck, { job }, actor) => deck.jobs.resume(String(job), actor),
-  'settle-crashes': settleCrashes,
+  'resume-job': (deck, { job }, actor) => deck.jobs.resume(String(job), actor), 'settle-crashes': settleCrashes,
   'assign-crash': (deck, { crash, assignee, seen }, actor, { history }) => {
     const name = assignee ? parseField(ASSIGNEE, assignee, `assignee: expected ${ASSIGNEE.description}`) : null
     const id = parseField(NUMBER, crash, GROUP_EXPECTED)
@@ -115,36 +112,36 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
     checkSeen(seen, now ?? '', () => changeOfAssignee(history, id, now))
     deck.crashes.assign(id, name, actor)
   },
-  'note-crash': (deck, { crash, text }, actor) => deck.crashes.addNote(
-    parseField(NUMBER, crash, GROUP_EXPECTED), parseField(NOTE_TEXT, text, `text: expected ${NOTE_TEXT.description}`), actor
-  ),
-  'remove-crash-note': (deck, { crash, note }, actor) => deck.crashes.removeNote(
-    parseField(NUMBER, crash, GROUP_EXPECTED), parseField(NUMBER, note, 'note: expected the id of a note'), actor
-  ),
-  ...FLEET_ACTIONS,
-  message: sendMessage,
-  configure: changeSetting,
-  switch (deck, { deck: id }, _actor, asker) {
-    permitSwitch(powersOf(asker.auth))
-    return switchDeck({ deck, id: parseField(DECK_ID, id, 'deck: expected the id of a deck'), ...asker })
-  }
-}
+  'note-crash': (deck, { crash, text }, actor) =>
+    deck.crashes.addNote(parseField(NUMBER, crash, GROUP_EXPECTED),
+      parseField(NOTE_TEXT, text, `text: expected ${NOTE_TEXT.description}`), actor),
+  'remove-crash-note': (deck, { crash, note }, actor) =>
+    deck.crashes.removeNote(parseField(NUMBER, crash, GROUP_EXPECTED),
+      parseField(NUMBER, note, 'note: expected the id of a note'), actor), ...FLEET_ACTIONS, message: sendMessage,
+  configure: changeSetting, switch (deck, { deck: id }, _actor, asker) {
+  permitSwitch(powersOf(asker.auth))
+  return switchDeck({ deck, id: parseField(DECK_ID, id, 'deck: expected the id of a deck'), ...asker })
+} }
 
-const ADMIN_ACTIONS = ['configure', 'switch', 'add-alert', 'change-alert', 'pause-alert', 'resume-alert', 'delete-alert']
+const ADMIN_ACTIONS = ['configure', 'switch', 'add-alert', 'change-alert', 'pause-alert', 'resume-alert',
+  'delete-alert']
 
 /** @returns the lowest role that may use it */
 export function roleOf (action: string): Role {
   return ADMIN_ACTIONS.includes(action) ? 'admin' : 'operator'
 }
 
-export function actionsRouter ({ deck, history, basePath, now }: { deck: Deck, history: History, basePath: string, now: () => number }) {
+export function actionsRouter (
+  { deck, history, basePath, now }: { deck: Deck, history: History, basePath: string, now: () => number }
+) {
   const router = Router()
   router.post('/actions/:name', requireSession, readFields, async (req, res, next) => {
     const name = String(req.params.name)
     if (!Object.hasOwn(ACTIONS, name)) return next()
     const { auth } = req
     requireRole(auth, roleOf(name))
-    const outcome = await ACTIONS[name](deck, req.body ?? {}, auth.actor, { auth, history, isAtLoopback: isAtLoopback(req), now: now() })
+    const outcome = await ACTIONS[name](deck, req.body ?? {}, auth.actor, { auth, history,
+      isAtLoopback: isAtLoopback(req), now: now() })
     // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.
     if (outcome instanceof URL) res.set('HX-Redirect', outcome.href)
     if (typeof outcome === 'string') res.set('HX-Redirect', basePath + outcome)
@@ -156,11 +153,14 @@ export function actionsRouter ({ deck, history, basePath, now }: { deck: Deck, h
 }
 
 function steeringAction (type: Steering): (deck: Deck, body: Record<string, unknown>, actor: string) => unknown {
-  return (deck, { rollout }, actor) => deck.dispatch({ type, rollout: parseField(NUMBER, rollout, 'rollout: expected the id of a rollout'), actor })
+  return (deck, { rollout }, actor) =>
+    deck.dispatch({ type, rollout: parseField(NUMBER, rollout, 'rollout: expected the id of a rollout'), actor })
 }
 
 /** Deploys the code on the disk, or a commit: the output of its build is followed on the page of its run. */
-async function startDeploy (deck: Deck, { note, seen, ...fields }: Record<string, unknown>, actor: string, { history }: Asker) {
+async function startDeploy (deck: Deck, { note, seen, ...fields }: Record<string, unknown>, actor: string,
+  { history }: Asker)
+{
   checkRollouts(deck, history, seen)
   const commit = commitOfForm(fields)
   const order = { ...optionalNote(note), ...strategyOfForm(fields), actor, client: 'dashboard' as const }
@@ -175,28 +175,35 @@ async function startDeploy (deck: Deck, { note, seen, ...fields }: Record<string
 /** Takes one group or several. */
 function settleCrashes (deck: Deck, { crash, action }: Record<string, unknown>, actor: string) {
   const groups = [crash ?? []].flat()
-  if (groups.length === 0) throw new DeckError('invalid-body', 'crash: expected at least one crash group, received none')
+  if (groups.length === 0)
+    throw new DeckError('invalid-body', 'crash: expected at least one crash group, received none')
   const name = parseField(z.enum(['resolve', 'mute', 'reopen']), action, 'action: expected resolve, mute or reopen')
   deck.crashes.actOnAll(groups.map((group) => parseField(NUMBER, group, GROUP_EXPECTED)), name, actor)
 }
 
-/** @param body `from`: the release that its sender saw running */
-function startRollback (deck: Deck, { release, from, note }: Record<string, unknown>, actor: string, { history }: Asker) {
-  const order = { release: parseField(RELEASE_NAME, release, 'release: expected a release such as r12'), ...optionalNote(note) }
+/** `body`: `from`: the release that its sender saw running */
+function startRollback (deck: Deck, { release, from, note }: Record<string, unknown>, actor: string,
+  { history }: Asker)
+{
+  const order = { release: parseField(RELEASE_NAME, release, 'release: expected a release such as r12'),
+    ...optionalNote(note) }
   const seen = parseField(RELEASE_NAME.optional(), from, 'from: expected a release such as r12')
   const current = deck.snapshot().release.id
   if (seen !== undefined && seen !== current) {
-    throw new DeckError('precondition-failed', `${changeOfRollouts(history)}: ${current} is now running, not ${seen}. Check again what a rollback to ${order.release} changes`)
+    throw new DeckError('precondition-failed',
+      `${
+        changeOfRollouts(history)
+      }: ${current} is now running, not ${seen}. Check again what a rollback to ${order.release} changes`)
   }
   deck.dispatch({ type: 'rollout', kind: 'rollback', ...order, actor, client: 'dashboard' })
 }
 
 /** An empty field means no data, or all workers. */
 function sendMessage (deck: Deck, { type, data, worker }: Record<string, unknown>, actor: string) {
-  const order = parseBody(MESSAGE_ORDER, { type, ...(data ? { data: parseField(JSON_TEXT, data, 'data: expected JSON') } : {}) })
-  const { workers } = deck.send({
-    type: order.type, data: order.data, actor, ...(worker ? { worker: parseField(NUMBER, worker, 'worker: expected the id of a worker') } : {})
-  })
+  const order = parseBody(MESSAGE_ORDER, { type,
+    ...(data ? { data: parseField(JSON_TEXT, data, 'data: expected JSON') } : {}) })
+  const { workers } = deck.send({ type: order.type, data: order.data, actor,
+    ...(worker ? { worker: parseField(NUMBER, worker, 'worker: expected the id of a worker') } : {}) })
   if (workers.length === 0) throw new DeckError('not-possible', 'No worker is ready to receive a message')
 }
 
@@ -204,11 +211,16 @@ function sendMessage (deck: Deck, { type, data, worker }: Record<string, unknown
  * Refuses if this setting was changed meanwhile; others do not matter.
  * @param body `tag`: of all settings that its sender has seen; `seen`: the value of this one
  */
-function changeSetting (deck: Deck, { name, value, tag, seen = '' }: Record<string, unknown>, actor: string, { history }: Asker) {
+function changeSetting (deck: Deck, { name, value, tag, seen = '' }: Record<string, unknown>, actor: string,
+  { history }: Asker)
+{
   const option = parseField(z.string().min(1), name, 'name: expected an option')
-  const text = parseField(z.string().max(MAX_VALUE_CHARS), value, `value: expected at most ${MAX_VALUE_CHARS} characters`)
+  const text = parseField(z.string().max(MAX_VALUE_CHARS), value,
+    `value: expected at most ${MAX_VALUE_CHARS} characters`)
   const now = deck.settings.list().find((setting) => setting.name === option)?.value ?? null
-  if (tag !== deck.settings.digest()) checkSeen(seen, now === null ? '' : textOfValue(now), () => `${changeOfSetting(history, option)}; you were shown ${seen}`)
+  if (tag !== deck.settings.digest())
+    checkSeen(seen, now === null ? '' : textOfValue(now),
+      () => `${changeOfSetting(history, option)}; you were shown ${seen}`)
   deck.configure({ wanted: { [option]: valueFromText(text) }, actor })
 }
 
@@ -218,14 +230,17 @@ function changeSetting (deck: Deck, { name, value, tag, seen = '' }: Record<stri
  */
 function checkRollouts (deck: Deck, history: History, seen: unknown) {
   const [last, running] = [lastRollout(deck, history), deck.snapshot().rollout]
-  if (running && seen !== undefined && seen !== String(last)) throw new DeckError('rollout-running', changeOfRollouts(history), { details: { rollout: running.id } })
+  if (running && seen !== undefined && seen !== String(last))
+    throw new DeckError('rollout-running', changeOfRollouts(history), { details: { rollout: running.id } })
   checkSeen(seen, last, () => changeOfRollouts(history))
 }
 
 function changeOfSetting (history: Asker['history'], option: string) {
   const event = lastOf(history, ['config.changed'])
   const change = event?.detail?.changes?.find(({ name }) => name === option)
-  return change ? `${doerOf(event)} has set it to ${textOfValue(change.to)} since you opened this` : 'Somebody has changed it since you opened this'
+  return change
+    ? `${doerOf(event)} has set it to ${textOfValue(change.to)} since you opened this`
+    : 'Somebody has changed it since you opened this'
 }
 
 export function readFields (req: Request, res: Response, next: NextFunction) {
@@ -234,7 +249,8 @@ export function readFields (req: Request, res: Response, next: NextFunction) {
 
 /** Forms are for browser sessions alone: scripts have the API, which describes what it does. */
 export function requireSession (req: Request, res: unknown, next: () => void) {
-  if (req.auth?.via !== 'session') throw new DeckError('forbidden', 'Dashboard actions require a session; scripts use /api/v1')
+  if (req.auth?.via !== 'session')
+    throw new DeckError('forbidden', 'Dashboard actions require a session; scripts use /api/v1')
   next()
 }
 
@@ -243,13 +259,15 @@ function alertId (value: unknown) {
 }
 
 function optionalNote (note: unknown) {
-  const text = parseField(z.string().trim().max(MAX_NOTE_CHARS).optional(), note, `note: expected at most ${MAX_NOTE_CHARS} characters`)
+  const text = parseField(z.string().trim().max(MAX_NOTE_CHARS).optional(), note,
+    `note: expected at most ${MAX_NOTE_CHARS} characters`)
   return text ? { note: text } : {}
 }
 
-export function parseField <T>(schema: ZodType<T>, value: unknown, expectation: string): T {
+export function parseField<T> (schema: ZodType<T>, value: unknown, expectation: string): T {
   const { success, data } = schema.safeParse(value)
-  if (!success) throw new DeckError('invalid-body', `${expectation}, received ${JSON.stringify(String(value).slice(0, 60))}`)
+  if (!success)
+    throw new DeckError('invalid-body', `${expectation}, received ${JSON.stringify(String(value).slice(0, 60))}`)
   return data
 }
 

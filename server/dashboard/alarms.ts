@@ -10,7 +10,7 @@ import type { Notices } from '../events/notices.ts'
 
 const MAX_TEXT_CHARS = 200
 
-/** @param wish from a browser */
+/** `wish`: from a browser */
 export function alarmKindsIn (wish: unknown): AlarmKind[] {
   const { kinds } = Object(wish)
   return Array.isArray(kinds) ? [...new Set(kinds.filter(isAlarmKind))] : []
@@ -27,15 +27,16 @@ function memberUrlOf ({ type, detail }: Pick<DeckEvent, 'type' | 'detail'>): str
 }
 
 /**
- * Lists the alarms that a browser has missed while it was not connected.
- * @param wish `after`: the newest event that the browser knows; none from a browser that has just begun to listen
- * @returns oldest first
+ * Lists the alarms that a browser has missed while it was not connected. `wish`: `after`: the newest event that the
+ * browser knows; none from a browser that has just begun to listen. Returns oldest first.
  */
-export function missedAlarms (notices: Pick<Notices, 'list'>, { kinds, after }: { kinds: AlarmKind[], after: unknown }): Alarm[] {
+export function missedAlarms (notices: Pick<Notices, 'list'>,
+  { kinds, after }: { kinds: AlarmKind[], after: unknown }): Alarm[]
+{
   if (!Number.isSafeInteger(after)) return []
-  return notices.list()
-    .flatMap(({ id, kind, message }) => isAlarmKind(kind) && kinds.includes(kind) && id > Number(after) ? [alarmOf({ kind, id, text: message })] : [])
-    .reverse()
+  return notices.list().flatMap(({ id, kind, message }) =>
+    isAlarmKind(kind) && kinds.includes(kind) && id > Number(after) ? [alarmOf({ kind, id, text: message })] : []
+  ).reverse()
 }
 
 function alarmOf ({ kind, id, text, url }: { kind: AlarmKind, id: number, text: string, url?: string | null }): Alarm {

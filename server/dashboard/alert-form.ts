@@ -16,12 +16,8 @@ export function changesOfForm (fields: Record<string, unknown>): Record<string, 
   const texts = TEXTS.map((name) => [name, textOf(fields[name])]).filter(([, text]) => text !== '')
   const to = listOf(fields.to)
   const port = textOf(fields.port)
-  return {
-    ...Object.fromEntries(texts),
-    ...(to.length > 0 && { to }),
-    ...(port !== '' && { port: Number(port) }),
-    events: eventsOf([fields.topic ?? []].flat().map(String), listOf(fields.events))
-  }
+  return { ...Object.fromEntries(texts), ...(to.length > 0 && { to }), ...(port !== '' && { port: Number(port) }),
+    events: eventsOf([fields.topic ?? []].flat().map(String), listOf(fields.events)) }
 }
 
 function listOf (value: unknown): string[] {

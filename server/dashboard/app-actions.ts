@@ -9,13 +9,18 @@ import { DeckError } from '../errors.ts'
 import { parseField, readFields, requireSession } from './actions.ts'
 import { FORGOTTEN } from './fleet-orders.ts'
 
-/** What the list of apps does with those that are selected, and the page of the fleet with a host that will not come back. */
-export type Apps = Pick<import('../api/apps.ts').Apps, 'states' | 'view' | 'opened' | 'start' | 'stop' | 'fleet' | 'joinsFleet'>
+/**
+ * What the list of apps does with those that are selected, and the page of the fleet with a host that will not come
+ * back.
+ */
+export type Apps = Pick<import('../api/apps.ts').Apps,
+  'states' | 'view' | 'opened' | 'start' | 'stop' | 'fleet' | 'joinsFleet'>
 
 const MAX_APPS = 500
 
 const ACTIONS: Readonly<Record<string, (apps: Apps, name: string, actor: string) => unknown>> = Object.freeze({
-  restart: (apps, name, actor) => deckOf(apps, name).dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' }),
+  restart: (apps, name, actor) =>
+    deckOf(apps, name).dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' }),
   deploy: (apps, name, actor) => deckOf(apps, name).deploy({ actor, client: 'dashboard' }),
   start: (apps, name, actor) => apps.start(name, { actor }),
   stop: (apps, name, actor) => apps.stop(name, { actor })
@@ -28,7 +33,8 @@ export function appActionsRouter ({ apps }: { apps: Apps }) {
     const { auth, body } = req
     requireRole(auth, 'operator')
     const names = [body?.app ?? []].flat()
-    if (names.length === 0 || names.length > MAX_APPS) throw new DeckError('invalid-body', `app: expected the names of 1 to ${MAX_APPS} apps, received ${names.length}`)
+    if (names.length === 0 || names.length > MAX_APPS)
+      throw new DeckError('invalid-body', `app: expected the names of 1 to ${MAX_APPS} apps, received ${names.length}`)
     const action = parseField(ACTION, body.action, `action: expected ${Object.keys(ACTIONS).join(', ')}`)
     // None is touched where one of them is not the sender's.
     const known = names.map((name) => findName(apps, name, auth))
@@ -46,10 +52,15 @@ export function appActionsRouter ({ apps }: { apps: Apps }) {
   return router
 }
 
-/** Does it for each app on its own. Where it fails for some, it is done for the others all the same, and the refusal says which failed and why. */
+/**
+ * Does it for each app on its own. Where it fails for some, it is done for the others all the same, and the refusal
+ * says which failed and why.
+ */
 async function actOnAll (apps: Apps, names: string[], { action, actor }: { action: string, actor: string }) {
   const outcomes = await Promise.allSettled(names.map(async (name) => ACTIONS[action](apps, name, actor)))
-  const failed = outcomes.flatMap((outcome, index) => outcome.status === 'rejected' ? [{ name: names[index], error: outcome.reason }] : [])
+  const failed = outcomes.flatMap((outcome, index) =>
+    outcome.status === 'rejected' ? [{ name: names[index], error: outcome.reason }] : []
+  )
   if (failed.length === 0) return
   const [{ error }] = failed
   if (names.length === 1 || !(error instanceof DeckError)) throw error

@@ -13,12 +13,7 @@ import { bundleModules } from './bundle.ts'
  * for them, as the sign-in page needs them and they say nothing about the cluster.
  * `encoded`: made at the first request for it
  */
-type Asset = {
-   content: Buffer,
-   type: string,
-   hash: string,
-   encoded: Map<Encoding, Promise<Buffer>>
- }
+type Asset = { content: Buffer, type: string, hash: string, encoded: Map<Encoding, Promise<Buffer>> }
 
 const PUBLIC = fileURLToPath(new URL('../../public/', import.meta.url))
 const require = createRequire(import.meta.url)
@@ -28,54 +23,27 @@ const HTMX = join(dirname(require.resolve('htmx.org')), 'htmx.min.js')
 const SOCKET_IO = join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.esm.min.js')
 const UPLOT_JS = join(UPLOT_DIST, 'uPlot.iife.min.js')
 
-const TYPES: Readonly<Record<string, string>> = Object.freeze({
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.svg': 'image/svg+xml'
-})
+const TYPES: Readonly<Record<string, string>> = Object.freeze({ '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8', '.svg': 'image/svg+xml' })
 
 /** Files of ours and of packages, by their name in a URL. */
-const FILES = Object.freeze({
-  'access.css': [join(PUBLIC, 'access.css')],
-  'alerts.css': [join(PUBLIC, 'alerts.css')],
-  'app.css': [UPLOT_CSS, join(PUBLIC, 'app.css')],
-  'apps.css': [join(PUBLIC, 'apps.css')],
-  'checks.css': [join(PUBLIC, 'checks.css')],
-  'crashes.css': [join(PUBLIC, 'crashes.css')],
-  'docs.css': [join(PUBLIC, 'docs.css')],
-  'early.js': [join(PAGE_CODE, 'theme.js'), join(PAGE_CODE, 'waiting.js')],
-  'favicon-bad.svg': [join(PUBLIC, 'favicon-bad.svg')],
-  'favicon-lost.svg': [join(PUBLIC, 'favicon-lost.svg')],
-  'favicon-warn.svg': [join(PUBLIC, 'favicon-warn.svg')],
-  'favicon.svg': [join(PUBLIC, 'favicon.svg')],
-  'fleet.css': [join(PUBLIC, 'fleet.css')],
-  'history.css': [join(PUBLIC, 'history.css')],
-  'icons.svg': [join(PUBLIC, 'icons.svg')],
-  'jobs.css': [join(PUBLIC, 'jobs.css')],
-  'logs.css': [join(PUBLIC, 'logs.css')],
-  'routes.css': [join(PUBLIC, 'routes.css')],
-  'rollout.css': [join(PUBLIC, 'rollout.css')],
-  'settings.css': [join(PUBLIC, 'settings.css')],
-  'worker.css': [join(PUBLIC, 'worker.css')]
-})
+const FILES = Object.freeze({ 'access.css': [join(PUBLIC, 'access.css')], 'alerts.css': [join(PUBLIC, 'alerts.css')],
+  'app.css': [UPLOT_CSS, join(PUBLIC, 'app.css')], 'apps.css': [join(PUBLIC, 'apps.css')],
+  'checks.css': [join(PUBLIC, 'checks.css')], 'crashes.css': [join(PUBLIC, 'crashes.css')],
+  'docs.css': [join(PUBLIC, 'docs.css')], 'early.js': [join(PAGE_CODE, 'theme.js'), join(PAGE_CODE, 'waiting.js')],
+  'favicon-bad.svg': [join(PUBLIC, 'favicon-bad.svg')], 'favicon-lost.svg': [join(PUBLIC, 'favicon-lost.svg')],
+  'favicon-warn.svg': [join(PUBLIC, 'favicon-warn.svg')], 'favicon.svg': [join(PUBLIC, 'favicon.svg')],
+  'fleet.css': [join(PUBLIC, 'fleet.css')], 'history.css': [join(PUBLIC, 'history.css')],
+  'icons.svg': [join(PUBLIC, 'icons.svg')], 'jobs.css': [join(PUBLIC, 'jobs.css')],
+  'logs.css': [join(PUBLIC, 'logs.css')], 'routes.css': [join(PUBLIC, 'routes.css')],
+  'rollout.css': [join(PUBLIC, 'rollout.css')], 'settings.css': [join(PUBLIC, 'settings.css')],
+  'worker.css': [join(PUBLIC, 'worker.css')] })
 
 /** Runs in every page that has scripts, before all others. */
 const FIRST_MODULE = 'live.js'
 /** Each of these is bundled with the modules that it imports, as far as the first has not brought them. */
-const MODULES = Object.freeze([
-  'charts.js',
-  'worker.js',
-  'flame.js',
-  'history.js',
-  'logs.js',
-  'picks.js',
-  'access.js',
-  'settings.js',
-  'sign-in.js',
-  'palette.js',
-  'commands.js',
-  'notifications.js'
-])
+const MODULES = Object.freeze(['charts.js', 'worker.js', 'flame.js', 'history.js', 'logs.js', 'picks.js', 'access.js',
+  'settings.js', 'sign-in.js', 'palette.js', 'commands.js', 'notifications.js'])
 /** Runs in a thread of its own, beside those of the page. */
 const THREAD = 'log-matcher.js'
 /** Imports that are not ours: their packages offer a minified file as a classic script alone. */
@@ -83,8 +51,10 @@ const LIBRARIES = Object.freeze({ 'uplot.js': 'uPlot' })
 
 /** read once, so that a page and its files belong together even when an upgrade replaces them on disk */
 const ASSETS: Map<string, Asset> = new Map()
-for (const [name, files] of Object.entries(FILES)) ASSETS.set(name, toAsset(name, withoutComments(name, files.map(readAsset).join('\n'))))
-ASSETS.set('libraries.js', toAsset('libraries.js', `${readAsset(HTMX)}\n${toClassicScript(readAsset(SOCKET_IO), 'io')}`))
+for (const [name, files] of Object.entries(FILES))
+  ASSETS.set(name, toAsset(name, withoutComments(name, files.map(readAsset).join('\n'))))
+ASSETS.set('libraries.js',
+  toAsset('libraries.js', `${readAsset(HTMX)}\n${toClassicScript(readAsset(SOCKET_IO), 'io')}`))
 const held = addModules(FIRST_MODULE)
 for (const name of MODULES) addModules(name, held)
 addModules(THREAD)
@@ -109,7 +79,7 @@ export function assetsRouter () {
     res.set({
       'Content-Type': asset.type,
       // An asset that is opened by itself needs nothing; the policy of a page governs how that page uses it.
-      'Content-Security-Policy': "default-src 'none';frame-ancestors 'none'",
+      'Content-Security-Policy': 'default-src \'none\';frame-ancestors \'none\'',
       ETag: `"${asset.hash}"`,
       'Cache-Control': isPinned ? 'public, max-age=31536000, immutable' : 'no-cache'
     })
@@ -122,7 +92,7 @@ export function assetsRouter () {
   return router
 }
 
-/** @param held what the page has of its modules by then */
+/** `held`: what the page has of its modules by then */
 function addModules (name: string, held?: ReadonlySet<string>) {
   const { source, modules } = bundleModules(name, readModule, { libraries: LIBRARIES, held })
   ASSETS.set(name, toAsset(name, source))
@@ -146,9 +116,8 @@ function withoutComments (name: string, text: string) {
 }
 
 /**
- * The module of a package is smaller than its classic script, which is written for older browsers.
- * @param module without imports
- * @param name of an export, which becomes a global variable
+ * The module of a package is smaller than its classic script, which is written for older browsers. `module`: without
+ * imports; `name`: of an export, which becomes a global variable.
  */
 function toClassicScript (module: string, name: string) {
   const exported = new RegExp(`\\bexport\\{.*?([\\w$]+) as ${name}\\b.*?\\};?`)

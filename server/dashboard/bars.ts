@@ -7,16 +7,15 @@ const HEIGHT = 24
 const MIN_HEIGHT = 2
 
 /**
- * Counts how often something happened, in bars of equal length. The last bar ends with the current hour.
- * @param axis `barMs`: whole hours
- * @returns `ageMs`: since the end of the bar
+ * Counts how often something happened, in bars of equal length. The last bar ends with the current hour. `axis`:
+ * `barMs`: whole hours. Returns `ageMs`: since the end of the bar.
  */
-export function barsOf (hours: { at: string, count: number }[], { now, bars, barMs }: { now: number, bars: number, barMs: number }): {
-   box: { width: number, height: number },
-   bars: { x: number, y: number, width: number, height: number, count: number, ageMs: number }[],
-   total: number,
-   max: number
- } {
+export function barsOf (hours: { at: string, count: number }[],
+  { now, bars, barMs }: { now: number, bars: number, barMs: number }
+): { box: { width: number, height: number },
+  bars: { x: number, y: number, width: number, height: number, count: number, ageMs: number }[], total: number,
+  max: number }
+{
   const end = endOfHour(now)
   const counts = Array.from({ length: bars }, () => 0)
   for (const { at, count } of hours) {
@@ -24,15 +23,11 @@ export function barsOf (hours: { at: string, count: number }[], { now, bars, bar
     if (index in counts) counts[index] += count
   }
   const max = Math.max(...counts)
-  return {
-    box: { width: bars * STEP, height: HEIGHT },
-    max,
-    total: counts.reduce((sum, count) => sum + count, 0),
+  return { box: { width: bars * STEP, height: HEIGHT }, max, total: counts.reduce((sum, count) => sum + count, 0),
     bars: counts.map((count, index) => {
       const height = count === 0 ? 0 : Math.max(MIN_HEIGHT, Math.round(HEIGHT * count / max))
       return { x: index * STEP, y: HEIGHT - height, width: WIDTH, height, count, ageMs: (bars - 1 - index) * barMs }
-    })
-  }
+    }) }
 }
 
 export function endOfHour (now: number) {

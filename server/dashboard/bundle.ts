@@ -1,7 +1,7 @@
 /**
- * Puts a module and all that it imports into one script, so that a page asks once. A module runs once in a page, even if
- * several scripts hold it, so that all of them share one clock. Only the imports and exports of our own files in public/
- * are understood: by name, each at the beginning of a line.
+ * Puts a module and all that it imports into one script, so that a page asks once. A module runs once in a page, even
+ * if several scripts hold it, so that all of them share one clock. Only the imports and exports of our own files in
+ * public/ are understood: by name, each at the beginning of a line.
  */
 
 const IMPORT = /^import (?:(?:(\w+)|\{([^}]*)\}) from )?["']\.\/([\w.-]+)["'];?$/gm
@@ -14,13 +14,14 @@ const INDENTATION = /\n\s+/g
 const LINE_COMMENT = /^ *\/\/.*\n/gm
 
 /**
- * @param entry a name
- * @param read the source of a module
- * @param more `libraries`: by module name, the global variable of a
- * classic script, which becomes the default import; `held`: modules that a script has which runs before this one in every page
- * @returns `source`: a module that imports nothing; `modules`: all that run with it
+ * `entry`: a name; `read`: the source of a module; `more`: `libraries`: by module name, the global variable of a
+ * classic script, which becomes the default import; `held`: modules that a script has which runs before this one in
+ * every page. Returns `source`: a module that imports nothing; `modules`: all that run with it.
  */
-export function bundleModules (entry: string, read: (name: string) => string, { libraries = {}, held = new Set() }: { libraries?: Readonly<Record<string, string>>, held?: ReadonlySet<string> } = {}): { source: string, modules: ReadonlySet<string> } {
+export function bundleModules (entry: string, read: (name: string) => string,
+  { libraries = {}, held = new Set() }: { libraries?: Readonly<Record<string, string>>, held?: ReadonlySet<string> } =
+    {}): { source: string, modules: ReadonlySet<string> }
+{
   /** the variable of each module; a module comes after those that it imports */
   const variables: Map<string, string> = new Map()
   /** names of the exports of each module */
@@ -35,7 +36,9 @@ export function bundleModules (entry: string, read: (name: string) => string, { 
     if (variables.has(name)) return
     if (held.has(name)) return addHeld(name)
     const source = read(name)
-    const body = Object.hasOwn(libraries, name) ? `${source}\nreturn { default: ${libraries[name]} }` : bodyOf(name, source)
+    const body = Object.hasOwn(libraries, name)
+      ? `${source}\nreturn { default: ${libraries[name]} }`
+      : bodyOf(name, source)
     variables.set(name, `module${variables.size}`)
     parts.push(`const ${variables.get(name)} = modules['${name}'] ??= (() => {\n${body}\n})()`)
   }

@@ -6,20 +6,18 @@ import type { Deck } from '../deck.ts'
 const DAY_MS = 24 * HOUR_MS
 
 /** The time that the graph and each of its bars cover. */
-const SPANS = Object.freeze({
-  day: { label: 'Last 24 hours', bars: 24, barMs: HOUR_MS, unit: 'h' },
-  month: { label: 'Last 30 days', bars: 30, barMs: DAY_MS, unit: 'd' }
-})
+const SPANS = Object.freeze({ day: { label: 'Last 24 hours', bars: 24, barMs: HOUR_MS, unit: 'h' },
+  month: { label: 'Last 30 days', bars: 30, barMs: DAY_MS, unit: 'd' } })
 
-export function frequencyOf (crashes: Pick<Deck['crashes'], 'hours'>, group: number, { now, span }: { now: number, span: keyof typeof SPANS }) {
+export function frequencyOf (crashes: Pick<Deck['crashes'], 'hours'>, group: number,
+  { now, span }: { now: number, span: keyof typeof SPANS })
+{
   const { label, unit, ...axis } = SPANS[span]
   const graph = barsOf(crashes.hours(group, endOfHour(now) - axis.bars * axis.barMs), { now, ...axis })
-  return {
-    label,
-    ...graph,
-    bars: graph.bars.filter((bar) => bar.count > 0).map((bar) => ({ ...bar, title: `${agoOf(bar.ageMs / axis.barMs, unit)}: ${bar.count}` })),
-    summary: summaryOf(graph, { label, unit })
-  }
+  return { label, ...graph,
+    bars: graph.bars.filter((bar) => bar.count > 0).map((bar) => ({ ...bar,
+      title: `${agoOf(bar.ageMs / axis.barMs, unit)}: ${bar.count}` })
+    ), summary: summaryOf(graph, { label, unit }) }
 }
 
 function summaryOf ({ total, max }: { total: number, max: number }, { label, unit }: { label: string, unit: string }) {

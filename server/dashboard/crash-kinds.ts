@@ -7,15 +7,16 @@ type Kind = CrashRecord['kind']
 /** `noStack`: why there is no stack */
 const VIEWS: Readonly<Record<Kind, { label: string, noStack: string }>> = Object.freeze({
   exception: { label: 'Exception', noStack: 'The thrown value is not an Error, so it has no stack.' },
-  'unhandled-rejection': { label: 'Unhandled rejection', noStack: 'The rejection value is not an Error, so it has no stack.' },
+  'unhandled-rejection': { label: 'Unhandled rejection',
+    noStack: 'The rejection value is not an Error, so it has no stack.' },
   panic: { label: 'Panic', noStack: 'The program wrote no stack. A Rust program writes one with RUST_BACKTRACE=1.' },
   'exit-code': { label: 'Exit', noStack: 'The app called exit, which leaves no stack. See its last lines on stderr.' },
   signal: { label: 'Signal', noStack: 'A signal ended the process, which leaves no stack.' },
-  'heap-out-of-memory': {
-    label: 'Heap out of memory',
-    noStack: 'The process ended without a stack. Of a Node.js app, a heap snapshot of a live worker shows what fills its heap.'
-  },
-  'kernel-out-of-memory': { label: 'Killed: out of memory', noStack: 'The kernel killed the process to free memory, which leaves no stack.' },
+  'heap-out-of-memory': { label: 'Heap out of memory',
+    noStack:
+      'The process ended without a stack. Of a Node.js app, a heap snapshot of a live worker shows what fills its heap.' },
+  'kernel-out-of-memory': { label: 'Killed: out of memory',
+    noStack: 'The kernel killed the process to free memory, which leaves no stack.' },
   hung: { label: 'Hung', noStack: 'The stack of the blocked event loop could not be read.' },
   'boot-failure': { label: 'Not ready in time', noStack: 'The worker was not ready in time; it threw no error.' },
   'not-started': { label: 'Not started', noStack: 'The program could not be executed.' }
@@ -23,7 +24,8 @@ const VIEWS: Readonly<Record<Kind, { label: string, noStack: string }>> = Object
 const KINDS = new Map(Object.entries(VIEWS))
 
 /** Node's type names of thrown values that are no errors. */
-const PRIMITIVES = Object.freeze(['string', 'number', 'boolean', 'undefined', 'null', 'object', 'symbol', 'bigint', 'function'])
+const PRIMITIVES = Object.freeze(['string', 'number', 'boolean', 'undefined', 'null', 'object', 'symbol', 'bigint',
+  'function'])
 
 const ONE_WORKER = /^worker \d+ \(slot \d+\) (?:was )?/
 
@@ -44,10 +46,12 @@ export function crashLabels ({ kind, cause }: { kind: string, cause: string }): 
 }
 
 /**
- * @returns text of the app, not cut. `thrown string` names a thrown value that is no error;
- * a crash without an error is described by how it ended, without the worker that it happened to last
+ * Returns text of the app, not cut. `thrown string` names a thrown value that is no error; a crash without an error is
+ * described by how it ended, without the worker that it happened to last.
  */
-export function headlineOf ({ kind, errorName, message }: { kind: string, errorName: string | null, message: string | null }): { name: string | null, message: string } {
+export function headlineOf (
+  { kind, errorName, message }: { kind: string, errorName: string | null, message: string | null }
+): { name: string | null, message: string } {
   if (errorName !== null) return { name: nameOf(errorName), message: message ?? '' }
   const manner = (message ?? '').replace(ONE_WORKER, '')
   const name = kind.endsWith('out-of-memory') ? 'Out of memory' : null

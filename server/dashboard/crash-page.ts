@@ -21,7 +21,9 @@ import type { Fragment } from './pages.ts'
 
 /** The page of one crash group: the group, and the evidence of one of its crashes. */
 type Crashes = Deck['crashes']
-type Crash = Omit<CrashRecord, 'vitals'> & { id: number, isCut?: boolean, vitals: Sample[] }
+type Crash =
+  & Omit<CrashRecord, 'vitals'>
+  & { id: number, isCut?: boolean, vitals: Sample[] }
 /** of one second */
 type Sample = { at: string } & Record<string, number | null>
 type History = Pick<import('../../db/history.ts').History, 'page'>
@@ -35,52 +37,48 @@ const MAX_SPAN_MS = 60_000
 const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-when', 'crash-kept', 'crash-issue'])
 const FOLLOWING = Object.freeze([...PINNED, 'crash-body', 'crash-around'])
 
-const VITALS: readonly { label: string, valueOf: (sample: Sample) => number | null | undefined, format: (value: number | null) => string }[] = Object.freeze([
-  { label: 'Memory', valueOf: ({ rssBytes }) => rssBytes, format: formatBytes },
-  { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: formatLatency },
-  { label: 'Requests/s', valueOf: countAnswered, format: numberText },
-  // Shown where nobody counts requests: for another program than Node.
-  { label: 'Connections', valueOf: (sample) => countAnswered(sample) === null ? sample.openConnections : null, format: numberText },
-  { label: 'In flight', valueOf: ({ inFlight }) => inFlight, format: numberText },
-  { label: 'CPU', valueOf: ({ cpuPercent }) => cpuPercent, format: formatPercent }
-])
+const VITALS: readonly { label: string, valueOf: (sample: Sample) => number | null | undefined,
+  format: (value: number | null) => string }[] = Object.freeze([
+    { label: 'Memory', valueOf: ({ rssBytes }) => rssBytes, format: formatBytes },
+    { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: formatLatency },
+    { label: 'Requests/s', valueOf: countAnswered, format: numberText },
+    // Shown where nobody counts requests: for another program than Node.
+    { label: 'Connections', valueOf: (sample) => countAnswered(sample) === null ? sample.openConnections : null,
+      format: numberText },
+    { label: 'In flight', valueOf: ({ inFlight }) => inFlight, format: numberText },
+    { label: 'CPU', valueOf: ({ cpuPercent }) => cpuPercent, format: formatPercent }
+  ])
 
 /**
- * @returns the model of the page; `status` is 404 if the requested crash is no longer kept
+ * Returns the model of the page; `status` is 404 if the requested crash is no longer kept.
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
-export function crashModel ({ crashes, app, history, profiling, id, params, now }: { crashes: Crashes, app: string, history: History, profiling?: import('./profiles-page.ts').Deck['profiling'], id: string, params: URLSearchParams, now: number }) {
+export function crashModel (
+  { crashes, app, history, profiling, id, params, now }: { crashes: Crashes, app: string, history: History,
+    profiling?: import('./profiles-page.ts').Deck['profiling'], id: string, params: URLSearchParams, now: number }
+) {
   if (!ID.test(id)) throw new DeckError('not-found', `Crash group ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const group = crashes.find(Number(id))
   const pinned = parsePinned(params)
-  const record = (pinned === null || pinned === group.latest?.id ? group.latest : recordOf(crashes, group.id, pinned)) as Crash | null
-  return {
-    now,
-    status: pinned !== null && record === null ? 404 : 200,
-    pinned,
-    group: toGroup(group),
+  const record =
+    (pinned === null || pinned === group.latest?.id ? group.latest : recordOf(crashes, group.id, pinned)) as Crash
+      | null
+  return { now, status: pinned !== null && record === null ? 404 : 200, pinned, group: toGroup(group),
     notes: group.notes.map((note) => ({ ...note, text: readable(note.text) })),
-    frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }), frequencyOf(crashes, group.id, { now, span: 'month' })],
+    frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }),
+      frequencyOf(crashes, group.id, { now, span: 'month' })],
     crash: record && toCrash(record, { event: eventOf(history, record), history, lines: crashes.sourceLines(record) }),
     profilesUrl: record && profiling ? profilesUrlOf(record, profiling) : null,
-    issue: crashIssue(crashes, group.id, app, record),
-    kept: toKept(group, record?.id ?? null),
-    keptCount: group.occurrences.length
-  }
+    issue: crashIssue(crashes, group.id, app, record), kept: toKept(group, record?.id ?? null),
+    keptCount: group.occurrences.length }
 }
 
 /** Renders the page repeatedly, and reads all of the group only after it has changed. */
-export function followCrash ({ crashes, app, history, profiling, id, params, now, render, can }: {
-   crashes: Crashes,
-   app: string,
-   history: History,
-   profiling?: import('./profiles-page.ts').Deck['profiling'],
-   id: string,
-   params: URLSearchParams,
-   now: () => number,
-   render: (name: string, model: object) => string,
-   can?: Powers
- }): () => { id: string, html: string }[] {
+export function followCrash (
+  { crashes, app, history, profiling, id, params, now, render, can }: { crashes: Crashes, app: string, history: History,
+    profiling?: import('./profiles-page.ts').Deck['profiling'], id: string, params: URLSearchParams, now: () => number,
+    render: (name: string, model: object) => string, can?: Powers }
+): () => { id: string, html: string }[] {
   const names = params.get('crash') ? PINNED : FOLLOWING
   let seen = ''
   let fragments: Fragment[] = []
@@ -106,7 +104,9 @@ export function followCrash ({ crashes, app, history, profiling, id, params, now
 function parsePinned (params: URLSearchParams): number | null {
   const text = params.get('crash')
   if (!text) return null
-  if (!ID.test(text)) throw new DeckError('invalid-query', `crash: expected a positive integer, received ${JSON.stringify(text.slice(0, 60))}`)
+  if (!ID.test(text))
+    throw new DeckError('invalid-query',
+      `crash: expected a positive integer, received ${JSON.stringify(text.slice(0, 60))}`)
   return Number(text)
 }
 
@@ -129,34 +129,25 @@ function eventOf (history: History, { id, worker }: Crash): number | null {
 function toGroup (group: ReturnType<Crashes['find']>) {
   const { releases } = group
   const { name, message } = headlineOf(group)
-  return {
-    ...group,
-    name: name === null ? null : firstLine(name, 80),
-    title: firstLine(message, TITLE_CHARS),
-    culprit: group.culprit === null ? null : readable(group.culprit),
-    labels: crashLabels(group),
-    badge: GROUP_STATES[group.state],
-    releases: releases.slice(0, SHOWN_RELEASES),
-    moreReleases: Math.max(0, releases.length - SHOWN_RELEASES)
-  }
+  return { ...group, name: name === null ? null : firstLine(name, 80), title: firstLine(message, TITLE_CHARS),
+    culprit: group.culprit === null ? null : readable(group.culprit), labels: crashLabels(group),
+    badge: GROUP_STATES[group.state], releases: releases.slice(0, SHOWN_RELEASES),
+    moreReleases: Math.max(0, releases.length - SHOWN_RELEASES) }
 }
 
 /** Lists the crashes of a group that are still kept. */
 function toKept ({ id, occurrences, count }: ReturnType<Crashes['find']>, shown: number | null) {
-  return occurrences.map((each, index) => ({
-    id: each.id,
-    at: each.at,
-    slot: each.slot,
-    worker: each.worker,
-    release: each.release,
-    isShown: each.id === shown,
+  return occurrences.map((each, index) => ({ id: each.id, at: each.at, slot: each.slot, worker: each.worker,
+    release: each.release, isShown: each.id === shown,
     place: count === 1 ? null : index === 0 ? 'newest' : index === occurrences.length - 1 ? 'first' : null,
-    url: `/crashes/${id}?crash=${each.id}`
-  }))
+    url: `/crashes/${id}?crash=${each.id}` })
+  )
 }
 
-/** @param around `event`: its own; `lines`: of its frames */
-function toCrash (record: Crash, { event, history, lines }: { event: number | null, history: History, lines: ReturnType<Crashes['sourceLines']> }) {
+/** `around`: `event`: its own; `lines`: of its frames */
+function toCrash (record: Crash,
+  { event, history, lines }: { event: number | null, history: History, lines: ReturnType<Crashes['sourceLines']> })
+{
   const frames = foldFrames(record.frames ?? [], lines)
   const message = readable(record.errorMessage)
   return {
@@ -168,11 +159,9 @@ function toCrash (record: Crash, { event, history, lines }: { event: number | nu
     // The headline already shows its first line.
     message: message.length > TITLE_CHARS || message.includes('\n') ? message : null,
     causes: (record.causes ?? []).map(toCause),
-    requests: (record.requests ?? []).map((request) => ({
-      method: readable(request.method),
-      path: readable(request.path),
-      age: formatExactDuration(request.ageMs)
-    })),
+    requests: (record.requests ?? []).map((request) => ({ method: readable(request.method),
+      path: readable(request.path), age: formatExactDuration(request.ageMs) })
+    ),
     stderr: record.stderr?.length > 0 ? readable(record.stderr.join('\n')) : null,
     stderrLines: record.stderr?.length ?? 0,
     ...vitalsOf(record),
@@ -185,12 +174,8 @@ function toCrash (record: Crash, { event, history, lines }: { event: number | nu
 }
 
 function toCause ({ depth, errorName, errorMessage, stack }: Crash['causes'][number]) {
-  return {
-    depth: Math.min(Number(depth) || 1, 4),
-    name: firstLine(nameOf(errorName), 80),
-    message: firstLine(errorMessage, TITLE_CHARS),
-    stack: stack ? readable(stack) : null
-  }
+  return { depth: Math.min(Number(depth) || 1, 4), name: firstLine(nameOf(errorName), 80),
+    message: firstLine(errorMessage, TITLE_CHARS), stack: stack ? readable(stack) : null }
 }
 
 /** Draws the last minute of the worker, or less if it lived for less. */
@@ -202,12 +187,14 @@ function vitalsOf ({ at, vitals }: Crash) {
     const line = sparklineOf(samples.map(({ sample, ageMs }) => ({ ageMs, value: valueOf(sample) ?? null })), spanMs)
     return { label, ...line, lastText: format(line.last), maxText: format(line.max) }
   })
-  return { vitals: lines.filter(({ last }) => last !== null), span: spanMs === MAX_SPAN_MS ? 'minute' : count(Math.round(spanMs / 1000), 'second') }
+  return { vitals: lines.filter(({ last }) => last !== null),
+    span: spanMs === MAX_SPAN_MS ? 'minute' : count(Math.round(spanMs / 1000), 'second') }
 }
 
 /** @returns requests that ended in that second, whatever their status */
 function countAnswered (sample: Sample): number | null {
-  const counts = Object.entries(sample).filter(([name]) => name.startsWith('requests')).map(([, value]) => value).filter((value) => typeof value === 'number')
+  const counts = Object.entries(sample).filter(([name]) => name.startsWith('requests')).map(([, value]) => value)
+    .filter((value) => typeof value === 'number')
   return counts.length === 0 ? null : counts.reduce((sum, value) => sum + value, 0)
 }
 
@@ -215,22 +202,22 @@ function numberText (number: number | null): string {
   return number === null ? '–' : String(number)
 }
 
-function factsOf ({ at, worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory, requests }: Crash, event: number | null): { name: string, value: string, url: string | null }[] {
-  const heap = memory?.heapTotalBytes ? `${formatBytes(memory.heapUsedBytes)} of ${formatBytes(memory.heapTotalBytes)}` : null
-  const rows: [string, string | number | null | undefined, (string | null | false)?][] = [
-    ['Release', release, release !== null && `/releases/${encodeURIComponent(release)}`],
-    ['Worker', worker === null ? null : `#${worker}`, worker !== null && workerUrlOf(worker, at)],
-    ['Slot', slot, `/history?slot=${slot}`],
-    ['Lived for', uptimeMs === null ? null : formatExactDuration(uptimeMs)],
-    ['Memory', memory?.rssBytes ? formatBytes(memory.rssBytes) : null],
-    ['Heap', heap],
-    ['In flight', requests?.length ? count(requests.length, 'request') : null, '#crash-requests'],
-    ['Exit code', code],
-    ['Signal', signal],
-    ['PID', pid],
-    ['Rollout', rollout, `/history?rollout=${rollout}`],
-    ['Node.js', nodeVersion],
-    ['Event', event, `/history/${event}`]
-  ]
-  return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value, url]) => ({ name, value: readable(value), url: url || null }))
+function factsOf (
+  { at, worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory, requests }: Crash,
+  event: number | null
+): { name: string, value: string, url: string | null }[] {
+  const heap = memory?.heapTotalBytes
+    ? `${formatBytes(memory.heapUsedBytes)} of ${formatBytes(memory.heapTotalBytes)}`
+    : null
+  const rows: [string, string | number | null | undefined, (string | null | false)?][] = [['Release', release,
+    release !== null && `/releases/${encodeURIComponent(release)}`], ['Worker', worker === null ? null : `#${worker}`,
+    worker !== null && workerUrlOf(worker, at)], ['Slot', slot, `/history?slot=${slot}`], ['Lived for',
+    uptimeMs === null ? null : formatExactDuration(uptimeMs)], ['Memory',
+    memory?.rssBytes ? formatBytes(memory.rssBytes) : null], ['Heap', heap], ['In flight',
+    requests?.length ? count(requests.length, 'request') : null, '#crash-requests'], ['Exit code', code], ['Signal',
+    signal], ['PID', pid], ['Rollout', rollout, `/history?rollout=${rollout}`], ['Node.js', nodeVersion], ['Event',
+    event, `/history/${event}`]]
+  return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value, url]) => ({ name,
+    value: readable(value), url: url || null })
+  )
 }

@@ -26,47 +26,39 @@ const SORTS = Object.freeze(['count', 'last', 'first'])
 export const CRASHES_FRAGMENTS = Object.freeze(['history-gaps', 'crash-tabs', 'crash-groups'])
 
 /** @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything */
-export function crashesModel ({ crashes, params, now, gaps = NO_GAPS }: { crashes: Crashes, params: URLSearchParams, now: number, gaps?: Gaps }) {
+export function crashesModel (
+  { crashes, params, now, gaps = NO_GAPS }: { crashes: Crashes, params: URLSearchParams, now: number, gaps?: Gaps }
+) {
   try {
     const { filters, query } = parseCrashFilters(params, now)
     const { cursor } = query
     const { items, next } = crashes.page({ ...query, limit: PAGE_SIZE })
     const counts = crashes.counts()
-    return {
-      now,
-      gaps,
-      filters,
-      problem: null,
-      tabs: tabsOf(filters, { counts, linkTo }),
-      total: counts.open + counts.resolved + counts.muted,
-      isFirstPage: cursor === undefined,
-      isNarrowed: filters.q !== undefined || filters.release !== undefined,
-      sort: query.sort ?? 'last',
+    return { now, gaps, filters, problem: null, tabs: tabsOf(filters, { counts, linkTo }),
+      total: counts.open + counts.resolved + counts.muted, isFirstPage: cursor === undefined,
+      isNarrowed: filters.q !== undefined || filters.release !== undefined, sort: query.sort ?? 'last',
       sorts: sortsOf(filters),
-      groups: items.map((group) => ({ ...toRow(group, filters), frequency: frequencyOf(crashes, group.id, { now, span: 'day' }) })),
-      links: {
-        more: next === null ? null : linkTo(filters, { cursor: next }),
+      groups: items.map((group) => ({ ...toRow(group, filters),
+        frequency: frequencyOf(crashes, group.id, { now, span: 'day' }) })
+      ),
+      links: { more: next === null ? null : linkTo(filters, { cursor: next }),
         newest: cursor === undefined ? null : linkTo(filters),
-        clear: linkTo(filters, { q: undefined, release: undefined }),
-        everywhere: linkTo(filters, { state: 'all' })
-      },
-      canonicalUrl: linkTo(filters, { cursor })
-    }
+        clear: linkTo(filters, { q: undefined, release: undefined }), everywhere: linkTo(filters, { state: 'all' }) },
+      canonicalUrl: linkTo(filters, { cursor }) }
   } catch (error) {
     return { ...blankModel(params, now), problem: toShownProblem(error) }
   }
 }
 
 /** @throws {import('../errors.ts').DeckError} `invalid-query` */
-function parseCrashFilters (params: URLSearchParams, now: number): { filters: Filters, query: { cursor?: string } & GroupQuery } {
+function parseCrashFilters (params: URLSearchParams,
+  now: number): { filters: Filters, query: { cursor?: string } & GroupQuery }
+{
   const { q, release } = crashFilters(() => now)
-  const { texts: { cursor, ...filters }, values: { state, ...query } } = parseFields(z.object({
-    state: STATE,
-    q,
-    release,
-    sort: CRASH_SORT,
-    cursor: CURSOR
-  }), params)
+  const { texts: { cursor, ...filters }, values: { state, ...query } } = parseFields(
+    z.object({ state: STATE, q, release, sort: CRASH_SORT, cursor: CURSOR }),
+    params
+  )
   if (state === 'open') delete filters.state
   if (filters.sort === 'last') delete filters.sort
   return { filters, query: { ...query, ...(state === 'all' ? {} : { state }) } }
@@ -76,12 +68,17 @@ function linkTo (filters: Filters, changes?: Record<string, string | undefined>)
   return urlOf('/crashes', { state: undefined, q: undefined, release: undefined, sort: undefined, ...filters }, changes)
 }
 
-export function tabsOf <F extends { state?: string }>(filters: F, { counts, linkTo }: { counts: Record<string, number> | null, linkTo: (filters: F, changes: { state: string | undefined }) => string }) {
+export function tabsOf<F extends { state?: string }> (filters: F,
+  { counts, linkTo }: { counts: Record<string, number> | null,
+    linkTo: (filters: F, changes: { state: string | undefined }) => string })
+{
   const current = filters.state ?? 'open'
   return [
     ...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label, count: counts?.[state] ?? null })),
     { state: 'all', label: 'All', count: null }
-  ].map((tab) => ({ ...tab, isCurrent: tab.state === current, url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) }))
+  ].map((tab) => ({ ...tab, isCurrent: tab.state === current,
+    url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) })
+  )
 }
 
 /** @returns links by sort column */
@@ -90,23 +87,15 @@ function sortsOf (filters: Filters): Record<string, string> {
 }
 
 function toRow (group: ReturnType<Crashes['page']>['items'][number], { state = 'open' }: Filters) {
-  return {
-    ...group,
-    ...textsOf(group),
-    releases: releasesOf(group),
-    badge: state === 'all' && group.state !== 'open' ? GROUP_STATES[group.state] : null
-  }
+  return { ...group, ...textsOf(group), releases: releasesOf(group),
+    badge: state === 'all' && group.state !== 'open' ? GROUP_STATES[group.state] : null }
 }
 
 /** @returns what a row says of a crash */
 export function textsOf (group: Parameters<typeof headlineOf>[0] & { cause: string, culprit: string | null }) {
   const { name, message } = headlineOf(group)
-  return {
-    name: name === null ? null : firstLine(name, 80),
-    message: firstLine(message, MAX_MESSAGE_CHARS),
-    culprit: group.culprit === null ? null : readable(group.culprit),
-    labels: crashLabels(group)
-  }
+  return { name: name === null ? null : firstLine(name, 80), message: firstLine(message, MAX_MESSAGE_CHARS),
+    culprit: group.culprit === null ? null : readable(group.culprit), labels: crashLabels(group) }
 }
 
 function releasesOf ({ firstRelease, lastRelease }: { firstRelease: string | null, lastRelease: string | null }) {
@@ -115,18 +104,7 @@ function releasesOf ({ firstRelease, lastRelease }: { firstRelease: string | nul
 }
 
 function blankModel (params: URLSearchParams, now: number) {
-  return {
-    now,
-    gaps: NO_GAPS,
-    filters: givenFilters(params),
-    tabs: tabsOf({}, { counts: null, linkTo }),
-    total: 0,
-    isFirstPage: false,
-    isNarrowed: true,
-    sort: 'last',
-    sorts: sortsOf({}),
-    groups: [],
-    links: { more: null, newest: null, clear: '/crashes', everywhere: '/crashes?state=all' },
-    canonicalUrl: '/crashes'
-  }
+  return { now, gaps: NO_GAPS, filters: givenFilters(params), tabs: tabsOf({}, { counts: null, linkTo }), total: 0,
+    isFirstPage: false, isNarrowed: true, sort: 'last', sorts: sortsOf({}), groups: [],
+    links: { more: null, newest: null, clear: '/crashes', everywhere: '/crashes?state=all' }, canonicalUrl: '/crashes' }
 }

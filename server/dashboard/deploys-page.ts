@@ -17,23 +17,21 @@ const LISTED = 20
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const DEPLOYS_FRAGMENTS = Object.freeze(['actions', 'build', 'rollout', 'verdicts', 'rollouts', 'releases'])
 
-export function deploysModel ({ deck, history, params, now, blocked }: { deck: Deck, history: History, params: URLSearchParams, now: number, blocked: string | null }) {
+export function deploysModel (
+  { deck, history, params, now, blocked }: { deck: Deck, history: History, params: URLSearchParams, now: number,
+    blocked: string | null }
+) {
   const snapshot = deck.snapshot()
   const { cursor } = parseFields(PAGE_QUERY, params).values
   const { items, next } = readOr(() => history.rollouts({ limit: PAGE_SIZE, cursor }), { items: [], next: null })
   const releases = readOr(() => deck.releases.list({ limit: KNOWN }).items, [])
   const past = items.filter(({ id }) => id !== snapshot.rollout?.id).map((rollout) => toRollout(rollout))
-  return {
-    now,
-    snapshot,
-    blocked,
-    lastRollout: lastRollout(deck, history),
-    build: deck.jobs.building(),
+  return { now, snapshot, blocked, lastRollout: lastRollout(deck, history), build: deck.jobs.building(),
     isFirstPage: cursor === undefined,
-    rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history, isProgram: runsProgram(snapshot) }) : null,
-    past,
+    rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history, isProgram: runsProgram(snapshot) }) : null, past,
     releases: releaseRows(releases, snapshot).slice(0, LISTED),
-    picker: pickerOf(releases, { from: readOr(() => baseOf(deck, deck.releases.get(snapshot.release.id)), undefined), to: snapshot.release.id }),
-    links: { next: next === null ? null : `/deploys?cursor=${next}`, newest: cursor === undefined ? null : '/deploys' }
-  }
+    picker: pickerOf(releases, { from: readOr(() => baseOf(deck, deck.releases.get(snapshot.release.id)), undefined),
+      to: snapshot.release.id }),
+    links: { next: next === null ? null : `/deploys?cursor=${next}`,
+      newest: cursor === undefined ? null : '/deploys' } }
 }

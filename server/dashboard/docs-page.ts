@@ -9,7 +9,11 @@ const INDEX_TITLE = 'Manual'
 const API_PAGE = 'api'
 const SAFE_URL = /^(https?:\/\/|\/docs|#)/
 /** Pages of the dashboard that belong to a page of the manual. */
-const LIVE_PAGES: Readonly<Record<string, { url: string, about: string }>> = Object.freeze({ doctor: { url: '/checks', about: 'What the checks have found here' }, alerts: { url: '/alerts', about: 'The alerts of this app' }, jobs: { url: '/jobs', about: 'The jobs of this cluster' } })
+const LIVE_PAGES: Readonly<Record<string, { url: string, about: string }>> = Object.freeze({
+  doctor: { url: '/checks', about: 'What the checks have found here' },
+  alerts: { url: '/alerts', about: 'The alerts of this app' },
+  jobs: { url: '/jobs', about: 'The jobs of this cluster' }
+})
 /** Code that is shorter, such as a flag, must not break across lines. */
 const MAX_WHOLE_CHARS = 40
 
@@ -25,24 +29,19 @@ export async function docsModel ({ name, now, describe }: { name?: string, now: 
   const markdown = name === undefined ? manualIndex() : manualPage(name)
   if (markdown === null) throw new DeckError('not-found', 'The manual has no such page')
   const place = pages.findIndex((page) => page.name === name)
-  return {
-    now,
-    name,
-    pages,
-    title: pages[place]?.title ?? INDEX_TITLE,
-    html: await renderOnce(name ?? '', markdown),
+  return { now, name, pages, title: pages[place]?.title ?? INDEX_TITLE, html: await renderOnce(name ?? '', markdown),
     live: LIVE_PAGES[name ?? ''] ?? null,
     api: name === API_PAGE && describe ? await operationsModel(describe(), toHtml) : null,
-    previous: pages[place - 1] ?? null,
-    next: pages[place + 1] ?? null
-  }
+    previous: pages[place - 1] ?? null, next: pages[place + 1] ?? null }
 }
 
 /**
  * A group of the operations of the API, with the shapes of what they take and answer.
  * @throws {DeckError} not-found
  */
-export async function operationsPageModel ({ group: slug, now, describe }: { group: string, now: number, describe?: () => Document }) {
+export async function operationsPageModel (
+  { group: slug, now, describe }: { group: string, now: number, describe?: () => Document }
+) {
   if (!describe) throw new DeckError('not-found', 'The API is not described here')
   const { groups, shapes } = await operationsModel(describe(), toHtml)
   const place = groups.findIndex((group) => group.slug === slug)
@@ -50,17 +49,8 @@ export async function operationsPageModel ({ group: slug, now, describe }: { gro
   const group = groups[place]
   const linkTo = (at: number) => groups[at] ? { name: `${API_PAGE}/${groups[at].slug}`, title: groups[at].name } : null
   const pages = manualPages()
-  return {
-    now,
-    name: API_PAGE,
-    pages,
-    title: group.name,
-    above: pages.find(({ name }) => name === API_PAGE)?.title,
-    group,
-    shapes: usedShapes(group.operations, shapes),
-    previous: linkTo(place - 1),
-    next: linkTo(place + 1)
-  }
+  return { now, name: API_PAGE, pages, title: group.name, above: pages.find(({ name }) => name === API_PAGE)?.title,
+    group, shapes: usedShapes(group.operations, shapes), previous: linkTo(place - 1), next: linkTo(place + 1) }
 }
 
 async function renderOnce (name: string, markdown: string) {
@@ -76,27 +66,27 @@ export async function toHtml (markdown: string): Promise<string> {
   // Most masters never show a page of the manual.
   const { Marked, Renderer } = await import('marked')
   const slugOf = createSlugs()
-  const marked = new Marked({
-    renderer: {
-      html: ({ text }) => escapeHtml(text),
-      heading ({ tokens, depth, text }) {
-        return `<h${depth} id="${escapeHtml(slugOf(text))}">${this.parser.parseInline(tokens)}</h${depth}>\n`
-      },
-      link ({ href, tokens }) {
-        const text = this.parser.parseInline(tokens)
-        const url = servedUrl(href)
-        return SAFE_URL.test(url) ? `<a href="${escapeHtml(url)}">${text}</a>` : text
-      },
-      // The content security policy forbids pictures of other sites.
-      image: ({ text }) => escapeHtml(text),
-      codespan: ({ text }) => `<code${text.length <= MAX_WHOLE_CHARS ? ' class="whole"' : ''}>${escapeHtml(text)}</code>`,
-      // On a narrow screen code blocks and tables scroll, so they must take the keyboard focus.
-      code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}\n</code></pre>\n`,
-      table (token) {
-        return `<div class="doc-table" role="group" aria-label="Table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`
-      }
+  const marked = new Marked({ renderer: {
+    html: ({ text }) => escapeHtml(text),
+    heading ({ tokens, depth, text }) {
+      return `<h${depth} id="${escapeHtml(slugOf(text))}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+    },
+    link ({ href, tokens }) {
+      const text = this.parser.parseInline(tokens)
+      const url = servedUrl(href)
+      return SAFE_URL.test(url) ? `<a href="${escapeHtml(url)}">${text}</a>` : text
+    },
+    // The content security policy forbids pictures of other sites.
+    image: ({ text }) => escapeHtml(text),
+    codespan: ({ text }) => `<code${text.length <= MAX_WHOLE_CHARS ? ' class="whole"' : ''}>${escapeHtml(text)}</code>`,
+    // On a narrow screen code blocks and tables scroll, so they must take the keyboard focus.
+    code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}\n</code></pre>\n`,
+    table (token) {
+      return `<div class="doc-table" role="group" aria-label="Table" tabindex="0">${
+        Renderer.prototype.table.call(this, token)
+      }</div>\n`
     }
-  })
+  } })
   return marked.parse(markdown, { async: false })
 }
 

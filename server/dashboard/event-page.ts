@@ -23,13 +23,16 @@ const MAX_EXITS = 5
 /** A slow spell ends within this time, and so many others may have come since. */
 const MAX_SPELL_MS = 2 * 60 * 60_000
 const MAX_ENDS = 200
-/** Busy for less of the time, and with no function that got so much more of it, the workers have waited for something. */
+/**
+ * Busy for less of the time, and with no function that got so much more of it, the workers have waited for something.
+ */
 const WAITING_PERCENT = 50
 const MORE_PERCENT = 10
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
 /** Fields that link to all events with the same value. */
-const LINKED: readonly ['cause' | 'slot' | 'worker' | 'release' | 'rollout', string][] = Object.freeze([['cause', 'Cause'], ['slot', 'Slot'], ['worker', 'Worker'], ['release', 'Release'], ['rollout', 'Rollout']])
+const LINKED: readonly ['cause' | 'slot' | 'worker' | 'release' | 'rollout', string][] = Object.freeze([['cause',
+  'Cause'], ['slot', 'Slot'], ['worker', 'Worker'], ['release', 'Release'], ['rollout', 'Rollout']])
 
 /** With what the workers ran. */
 export async function eventPageModel ({ deck, can, ...asked }: Asked & { deck: Deck, can?: Powers }) {
@@ -40,48 +43,56 @@ export async function eventPageModel ({ deck, can, ...asked }: Asked & { deck: D
 type Asked = { history: Pick<History, 'event' | 'page'>, id: string, now: number }
 export function eventModel ({ history, id, now }: Asked) {
   const event = ID.test(id) ? history.event(Number(id)) : null
-  if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
+  if (!event)
+    throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
   const shown = { ...toShownEvent(event), ...linkOfLoop(event, history) }
   const { errorName, stack, output, holders, ...rest } = event.detail ?? {}
   const { headline, message } = headlineOf(shown.sentence)
   const told = Object.entries(rest).filter(([name, value]) => !isEmpty(value) && !isSaid(event, headline, name, value))
   const [facts, detail] = splitBy(told, ([, value]) => isFact(value))
   const neighbourUrl = (step: number) => history.event(event.id + step) ? `/history/${event.id + step}` : null
-  return {
-    now,
-    event: shown,
-    headline,
-    message,
-    facts: [...factsOf(event, errorName), ...facts.map(toFact)],
-    stack: stack === undefined ? null : String(stack),
-    output: output === undefined ? null : readable(output),
+  return { now, event: shown, headline, message, facts: [...factsOf(event, errorName), ...facts.map(toFact)],
+    stack: stack === undefined ? null : String(stack), output: output === undefined ? null : readable(output),
     holders: Array.isArray(holders) ? holders : [],
     detail: detail.length === 0 ? null : JSON.stringify(Object.fromEntries(detail), null, 2),
-    events: eventsAround(history, event),
-    links: { newer: neighbourUrl(1), older: neighbourUrl(-1) }
-  }
+    events: eventsAround(history, event), links: { newer: neighbourUrl(1), older: neighbourUrl(-1) } }
 }
 
 /** What the workers ran while requests were slow, or this worker before the event. */
-async function ranModel (event: DeckEvent, { deck, can, history }: Pick<Parameters<typeof eventPageModel>[0], 'deck' | 'can' | 'history'>) {
+async function ranModel (event: DeckEvent,
+  { deck, can, history }: Pick<Parameters<typeof eventPageModel>[0], 'deck' | 'can' | 'history'>)
+{
   const isSpell = event.type.startsWith('route.')
   const window = profiledWindow({ ...event, ...(isSpell && spellOf(event, history)) }, deck.profiling)
   if (window === null) return { profilesUrl: null, ran: null, isSpell }
   const ran = can?.operate ? await readWhatRan(deck, window) : null
-  return { profilesUrl: profilesUrl(window), ran: ran && { ...ran, isSpell, isWaiting: isSpell && ran.busyPercent < WAITING_PERCENT && !ran.functions.some(({ percent, beforePercent }) => percent - (beforePercent ?? 0) >= MORE_PERCENT) }, isSpell }
+  return { profilesUrl: profilesUrl(window),
+    ran: ran &&
+      { ...ran, isSpell,
+        isWaiting: isSpell && ran.busyPercent < WAITING_PERCENT && !ran.functions.some(({ percent, beforePercent }) =>
+          percent - (beforePercent ?? 0) >= MORE_PERCENT
+        ) }, isSpell }
 }
 
 /** The end of a slow spell is in an event of its own. */
 function spellOf ({ id, at, detail }: DeckEvent, history: Pick<History, 'page'>) {
-  const ends = detail?.until ? [] : readOr(() => history.page({ type: 'route.recovered', since: Date.parse(at), until: Date.parse(at) + MAX_SPELL_MS, limit: MAX_ENDS }).items, [])
+  const ends = detail?.until
+    ? []
+    : readOr(() =>
+      history.page({ type: 'route.recovered', since: Date.parse(at), until: Date.parse(at) + MAX_SPELL_MS,
+        limit: MAX_ENDS }).items, [])
   const end = ends.filter((each) => each.id > id).at(-1)
-  return { since: Date.parse(String(detail?.since)), at: String(detail?.until ?? end?.detail?.until ?? new Date(Date.parse(at) + MAX_SPELL_MS).toISOString()) }
+  return { since: Date.parse(String(detail?.since)),
+    at: String(detail?.until ?? end?.detail?.until ?? new Date(Date.parse(at) + MAX_SPELL_MS).toISOString()) }
 }
 
 /** Of a crash loop somebody wants to know the last crash. */
 function linkOfLoop ({ type, slot, at, id }: DeckEvent, history: Pick<History, 'page'>) {
   if (type !== 'worker.crash-looping' || slot === null) return {}
-  const exits = readOr(() => history.page({ type: 'worker.exited', slot, until: Date.parse(at) + 1, limit: MAX_EXITS }).items, [])
+  const exits = readOr(
+    () => history.page({ type: 'worker.exited', slot, until: Date.parse(at) + 1, limit: MAX_EXITS }).items,
+    []
+  )
   const last = exits.find((exit) => exit.id < id)
   return last ? { crashUrl: crashUrlOf(last) } : {}
 }
@@ -94,7 +105,10 @@ function headlineOf (sentence: string): { headline: string, message: string | nu
 
 function factsOf (event: DeckEvent, errorName: unknown): Fact[] {
   return [
-    ...LINKED.map(([field, name]) => factOf(name, field === 'cause' && event.cause ? causeText(event.cause) : event[field], `/history?${field}=${encodeURIComponent(String(event[field]))}`)),
+    ...LINKED.map(([field, name]) =>
+      factOf(name, field === 'cause' && event.cause ? causeText(event.cause) : event[field],
+        `/history?${field}=${encodeURIComponent(String(event[field]))}`)
+    ),
     factOf('PID', event.pid),
     factOf('Exit code', event.code),
     factOf('Signal', event.signal),
@@ -116,35 +130,41 @@ function isEmpty (value: unknown) {
 /** The detail of a rollout's event is the rollout, which repeats what the event says. */
 function isSaid ({ rollout, release, cause, actor }: DeckEvent, headline: string, name: string, value: unknown) {
   if (rollout !== null && name === 'done') return true
-  const said = new Map([['actor', actor], ...(rollout === null ? [] : [['id', rollout], ['kind', cause], ['to', release]])] as [string, unknown][])
+  const said = new Map(
+    [['actor', actor], ...(rollout === null ? [] : [['id', rollout], ['kind', cause], ['to', release]])] as [string,
+      unknown][]
+  )
   return value === said.get(name) || (name === 'reason' && headline.toLowerCase().includes(String(value).toLowerCase()))
 }
 
 /** Whether the value is short enough to stand in a list of facts. */
 function isFact (value: unknown) {
-  return ['number', 'boolean'].includes(typeof value) || (typeof value === 'string' && value.length <= MAX_FACT_CHARS && !value.includes('\n'))
+  return ['number', 'boolean'].includes(typeof value) ||
+    (typeof value === 'string' && value.length <= MAX_FACT_CHARS && !value.includes('\n'))
 }
 
 /** Names in the detail end with their unit: `delayMs`, `rssBytes`. */
 function toFact ([name, value]: [string, unknown]): Fact {
   if (typeof value === 'string' && TIME.test(value)) return { name: toWords(name), value, url: null, isTime: true }
   const [, stem, unit] = /^(.+?)(Ms|Bytes)?$/s.exec(name) ?? [name, name]
-  const format = typeof value === 'number' && unit !== undefined ? { Ms: formatExactDuration, Bytes: formatBytes }[unit] : undefined
-  return { name: format ? toWords(stem) : toWords(name), value: format ? format(Number(value)) : toText(value), url: null }
+  const format = typeof value === 'number' && unit !== undefined
+    ? { Ms: formatExactDuration, Bytes: formatBytes }[unit]
+    : undefined
+  return { name: format ? toWords(stem) : toWords(name), value: format ? format(Number(value)) : toText(value),
+    url: null }
 }
 
-/**
- * @param name `crashGroup`, `per1000Requests`
- * @returns `Crash group`, `Per 1000 requests`
- */
+/** `name`: `crashGroup`, `per1000Requests`. Returns `Crash group`, `Per 1000 requests`. */
 function toWords (name: string): string {
-  return capitalised(name.slice(0, MAX_FACT_CHARS).replace(/(?<=[a-z\d])[A-Z]|(?<=[a-z])\d/g, (letter) => ` ${letter.toLowerCase()}`))
+  return capitalised(
+    name.slice(0, MAX_FACT_CHARS).replace(/(?<=[a-z\d])[A-Z]|(?<=[a-z])\d/g, (letter) => ` ${letter.toLowerCase()}`)
+  )
 }
 
 function toText (value: unknown) {
   return typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value)
 }
 
-function splitBy <T>(items: T[], isFirst: (item: T) => boolean): [T[], T[]] {
+function splitBy<T> (items: T[], isFirst: (item: T) => boolean): [T[], T[]] {
   return [items.filter(isFirst), items.filter((item) => !isFirst(item))]
 }

@@ -34,25 +34,27 @@ export function noteSettled (fleet: Fleet, now: number) {
   SETTLED.set(fleet, now)
 }
 
-export async function fleetCrashesModel ({ deck, params, now }: { deck: FleetDeck, params: URLSearchParams, now: () => number }) {
+export async function fleetCrashesModel (
+  { deck, params, now }: { deck: FleetDeck, params: URLSearchParams, now: () => number }
+) {
   try {
     const fleet = fleetOf(deck)
     const { members } = fleet.status()
     const { filters, state, q, member } = parseCrashFilters(params, now)
     const found = await fleet.crashes({ q, ...(state !== 'all' && { state }) }, VIEWER)
-    const groups = found.items.filter((group) => member === undefined || group.members.some((each) => each.member === member))
-    return {
-      ...filterModel({ members, filters, now }),
-      problem: null,
-      gaps: await fleetGaps(fleet, { member, now: now(), isOfCrashes: true }),
-      missing: missingText(found),
-      cut: found.cut.length > 0 ? `${listText(found.cut)} ${found.cut.length === 1 ? 'has' : 'have'} more crashes than are shown` : null,
-      answered: `${found.answered} of ${count(found.asked, 'member')} answered`,
+    const groups = found.items.filter((group) =>
+      member === undefined || group.members.some((each) => each.member === member)
+    )
+    return { ...filterModel({ members, filters, now }), problem: null,
+      gaps: await fleetGaps(fleet, { member, now: now(), isOfCrashes: true }), missing: missingText(found),
+      cut: found.cut.length > 0
+        ? `${listText(found.cut)} ${found.cut.length === 1 ? 'has' : 'have'} more crashes than are shown`
+        : null, answered: `${found.answered} of ${count(found.asked, 'member')} answered`,
       groups: groups.slice(0, MAX_SHOWN).map((group) => toRow(group, members)),
-      more: Math.max(0, groups.length - MAX_SHOWN)
-    }
+      more: Math.max(0, groups.length - MAX_SHOWN) }
   } catch (error) {
-    return { ...filterModel({ members: [], filters: givenFilters(params), now }), problem: toShownProblem(error), gaps: NO_FLEET_GAPS, missing: null, cut: null, answered: '', groups: [], more: 0 }
+    return { ...filterModel({ members: [], filters: givenFilters(params), now }), problem: toShownProblem(error),
+      gaps: NO_FLEET_GAPS, missing: null, cut: null, answered: '', groups: [], more: 0 }
   }
 }
 
@@ -73,27 +75,30 @@ export function followFleetCrashes (asked: Asked): () => Fragment[] {
         isAsking = false
       })
     }
-    return newest ? ['fleet-gaps', 'fleet-crashes'].map((id) => ({ id, html: render(`partials/${id}`, { can, ...newest }) })) : []
+    return newest
+      ? ['fleet-gaps', 'fleet-crashes'].map((id) => ({ id, html: render(`partials/${id}`, { can, ...newest }) }))
+      : []
   }
 }
 
 /** @throws {import('../errors.ts').DeckError} invalid-query */
 function parseCrashFilters (params: URLSearchParams, now: () => number) {
-  const { texts: filters, values } = parseFields(z.object({ state: STATE, q: crashFilters(now).q, member: textParam('the name of a member', MEMBER_NAME) }), params)
+  const { texts: filters, values } = parseFields(
+    z.object({ state: STATE, q: crashFilters(now).q, member: textParam('the name of a member', MEMBER_NAME) }),
+    params
+  )
   if (values.state === 'open') delete filters.state
   return { filters, ...values }
 }
 
-function filterModel ({ members, filters, now }: { members: readonly KnownMember[], filters: Filters, now: () => number }) {
-  return {
-    now: now(),
-    filters,
-    choices: { members: members.map(({ member }) => member) },
+function filterModel (
+  { members, filters, now }: { members: readonly KnownMember[], filters: Filters, now: () => number }
+) {
+  return { now: now(), filters, choices: { members: members.map(({ member }) => member) },
     tabs: tabsOf(filters, { counts: null, linkTo }),
     isNarrowed: filters.q !== undefined || filters.member !== undefined,
-    links: { clear: linkTo(filters, { q: undefined, member: undefined }), everywhere: linkTo(filters, { state: 'all' }) },
-    canonicalUrl: linkTo(filters)
-  }
+    links: { clear: linkTo(filters, { q: undefined, member: undefined }),
+      everywhere: linkTo(filters, { state: 'all' }) }, canonicalUrl: linkTo(filters) }
 }
 
 function linkTo (filters: Filters, changes?: Record<string, string | undefined>) {
@@ -107,24 +112,27 @@ function missingText ({ silent, refused }: Pick<FleetCrashes, 'silent' | 'refuse
 }
 
 function toRow (group: Group, known: readonly KnownMember[]) {
-  const states = Object.keys(GROUP_STATES).map((state) => ({ state, number: group.members.filter((each) => each.state === state).length })).filter(({ number }) => number > 0)
-  const hosts = group.members.map((each) => ({ ...each, ...placeOf(each, known.find(({ member }) => member === each.member)) }))
+  const states = Object.keys(GROUP_STATES).map((state) => ({ state,
+    number: group.members.filter((each) => each.state === state).length })
+  ).filter(({ number }) => number > 0)
+  const hosts = group.members.map((each) => ({ ...each,
+    ...placeOf(each, known.find(({ member }) => member === each.member)) })
+  )
   const nearest = hosts.find(({ member }) => known.some((each) => each.isOwn && each.member === member))
   const releases = [...new Set(group.members.map(({ lastRelease }) => lastRelease))]
-  return {
-    ...group,
-    key: group.fingerprint.replace(':', '-'),
-    ...textsOf(group),
-    newIn: !group.isNewInRelease ? null : releases.length === 1 && releases[0] !== null ? `New in ${releases[0]}` : 'New in its release',
-    mixed: states.length > 1 ? states.map(({ state, number }) => `${GROUP_STATES[state].label.toLowerCase()} on ${number}`).join(', ') : null,
-    actions: [
-      ...(group.state === 'resolved' ? [] : [{ action: 'resolve', label: 'Resolve' }]),
+  return { ...group, key: group.fingerprint.replace(':', '-'), ...textsOf(group),
+    newIn: !group.isNewInRelease
+      ? null
+      : releases.length === 1 && releases[0] !== null
+      ? `New in ${releases[0]}`
+      : 'New in its release',
+    mixed: states.length > 1
+      ? states.map(({ state, number }) => `${GROUP_STATES[state].label.toLowerCase()} on ${number}`).join(', ')
+      : null,
+    actions: [...(group.state === 'resolved' ? [] : [{ action: 'resolve', label: 'Resolve' }]),
       ...(group.state === 'muted' ? [] : [{ action: 'mute', label: 'Mute' }]),
-      ...(group.state === 'open' ? [] : [{ action: 'reopen', label: 'Reopen' }])
-    ],
-    hosts,
-    url: (nearest ?? hosts.toSorted((one, other) => one.lastSeenAt > other.lastSeenAt ? -1 : 1)[0]).url
-  }
+      ...(group.state === 'open' ? [] : [{ action: 'reopen', label: 'Reopen' }])], hosts,
+    url: (nearest ?? hosts.toSorted((one, other) => one.lastSeenAt > other.lastSeenAt ? -1 : 1)[0]).url }
 }
 
 /** The page of this crash on that host, or else the page of the host. */

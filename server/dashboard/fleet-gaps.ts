@@ -2,9 +2,13 @@ import { lossEvent, showsLoss, showsUnwritten, spanOf, type Gap } from './histor
 import type { AppFleet as Fleet } from '../fleet/app-fleet.ts'
 import type { Item } from '../fleet/feed.ts'
 
-/** Where the history or the crashes of a fleet are incomplete: which hosts cannot write theirs now, and what some have lost. */
+/**
+ * Where the history or the crashes of a fleet are incomplete: which hosts cannot write theirs now, and what some have
+ * lost.
+ */
 type MemberGap = Gap & { member: string }
-type FleetGaps = { unwritten: { member: string, problem: string, since: string | null }[], lost: MemberGap[], isOfCrashes: boolean }
+type FleetGaps = { unwritten: { member: string, problem: string, since: string | null }[], lost: MemberGap[],
+  isOfCrashes: boolean }
 
 /** Events of the fleet come over the network, and what is lost stays lost. */
 const KEPT_MS = 60_000
@@ -14,18 +18,18 @@ export const NO_FLEET_GAPS: FleetGaps = Object.freeze({ unwritten: [], lost: [],
 /** by the type of the event */
 const KNOWN: WeakMap<Fleet, Map<string, { at: number, coming: Promise<MemberGap[]> }>> = new WeakMap()
 
-/** @param shown what the page shows */
-export async function fleetGaps (fleet: Fleet, { member: only, since, until, now, isOfCrashes = false }: { member?: string, since?: string | number, until?: string | number, now: number, isOfCrashes?: boolean }): Promise<FleetGaps> {
+/** `shown`: what the page shows */
+export async function fleetGaps (fleet: Fleet,
+  { member: only, since, until, now, isOfCrashes = false }: { member?: string, since?: string | number,
+    until?: string | number, now: number, isOfCrashes?: boolean }): Promise<FleetGaps>
+{
   const span = spanOf({ since, until })
   const isMeant = ({ member }: { member: string }) => only === undefined || member === only
   const lost = await knownLosses(fleet, lossEvent(isOfCrashes), now)
-  return {
-    isOfCrashes,
-    unwritten: fleet.status().members
-      .flatMap(({ member, unwritten }) => unwritten ? [{ member, ...unwritten }] : [])
+  return { isOfCrashes,
+    unwritten: fleet.status().members.flatMap(({ member, unwritten }) => unwritten ? [{ member, ...unwritten }] : [])
       .filter((each) => isMeant(each) && showsUnwritten(span, each)),
-    lost: lost.filter((gap) => isMeant(gap) && showsLoss(span, gap))
-  }
+    lost: lost.filter((gap) => isMeant(gap) && showsLoss(span, gap)) }
 }
 
 /** @returns newest first */

@@ -4,7 +4,8 @@ import { fleetOf } from '../api/fleet.ts'
 import { foldEvents, toSingleRows, type Row } from './event-folds.ts'
 import { fleetGaps, NO_FLEET_GAPS } from './fleet-gaps.ts'
 import { urlOn } from './fleet-members.ts'
-import { givenFilters, parseWithRange, rangeLinks, RANGES_OF_DECK, SINGLE_TYPES, TYPE_GROUPS, toShownProblem, urlOf } from './history-filters.ts'
+import { givenFilters, parseWithRange, rangeLinks, RANGES_OF_DECK, SINGLE_TYPES, TYPE_GROUPS, toShownProblem,
+  urlOf } from './history-filters.ts'
 import { pageLinks, parsePlace } from './page-trail.ts'
 import { toShownEvent } from './shown-event.ts'
 import type { Item } from '../fleet/feed.ts'
@@ -28,9 +29,13 @@ const REFRESH_EVERY_MS = 2000
 const LATE_MS = 60_000
 
 /** @returns the model of the page; `problem` holds what is wrong with the filters, NATS or the fleet, if anything */
-export async function fleetHistoryModel ({ deck, params, now }: { deck: Deck, params: URLSearchParams, now: () => number }) {
+export async function fleetHistoryModel (
+  { deck, params, now }: { deck: Deck, params: URLSearchParams, now: () => number }
+) {
   const members = deck.fleet?.status().members ?? []
-  const around = { path: PATH, now: now(), choices: { members: members.map(({ member }) => member), groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES } }
+  const around = { path: PATH, now: now(),
+    choices: { members: members.map(({ member }) => member), groups: TYPE_GROUPS, types: SINGLE_TYPES,
+      causes: CAUSES } }
   try {
     const { filters, query } = parseWithRange(fleetEventFilters(now), params, { now: now() })
     const place = parsePlace(params)
@@ -38,33 +43,16 @@ export async function fleetHistoryModel ({ deck, params, now }: { deck: Deck, pa
     const limit = isFolded ? FOLDED_PAGE_SIZE : PAGE_SIZE
     const { items, next } = await fleetEvents(deck, { ...query, limit, cursor: place.cursor })
     const events = items.map((item) => toFleetEvent(item, members.find(({ member }) => member === item.member)))
-    return {
-      ...around,
-      filters,
-      problem: null,
-      gaps: await fleetGaps(fleetOf(deck), { ...query, now: now() }),
+    return { ...around, filters, problem: null, gaps: await fleetGaps(fleetOf(deck), { ...query, now: now() }),
       rows: (isFolded ? foldEvents(events) : toSingleRows(events)).map(withMembers),
-      isFirstPage: place.cursor === undefined,
-      isFiltered: Object.keys(filters).length > 0,
-      isCutShort: next !== null && items.length < limit,
-      ranges: rangeLinks(PATH, filters, RANGES_OF_DECK),
+      isFirstPage: place.cursor === undefined, isFiltered: Object.keys(filters).length > 0,
+      isCutShort: next !== null && items.length < limit, ranges: rangeLinks(PATH, filters, RANGES_OF_DECK),
       links: { ...pageLinks(PATH, filters, { ...place, next }), clear: PATH, without: [] },
-      canonicalUrl: urlOf(PATH, filters, { cursor: place.cursor, trail: place.trail.join('.') || undefined })
-    }
+      canonicalUrl: urlOf(PATH, filters, { cursor: place.cursor, trail: place.trail.join('.') || undefined }) }
   } catch (error) {
-    return {
-      ...around,
-      filters: givenFilters(params),
-      problem: toShownProblem(error),
-      gaps: NO_FLEET_GAPS,
-      rows: [],
-      isFirstPage: false,
-      isFiltered: true,
-      isCutShort: false,
-      ranges: rangeLinks(PATH, {}, RANGES_OF_DECK),
-      links: { older: null, newer: null, newest: null, clear: PATH, without: [] },
-      canonicalUrl: PATH
-    }
+    return { ...around, filters: givenFilters(params), problem: toShownProblem(error), gaps: NO_FLEET_GAPS, rows: [],
+      isFirstPage: false, isFiltered: true, isCutShort: false, ranges: rangeLinks(PATH, {}, RANGES_OF_DECK),
+      links: { older: null, newer: null, newest: null, clear: PATH, without: [] }, canonicalUrl: PATH }
   }
 }
 
@@ -82,11 +70,13 @@ export function followFleetHistory (asked: Asked): () => Fragment[] {
         nextRefreshAt = now() + REFRESH_EVERY_MS
       })
     }
-    return newest ? ['fleet-gaps', 'fleet-events'].map((id) => ({ id, html: render(`partials/${id}`, { can, ...newest }) })) : []
+    return newest
+      ? ['fleet-gaps', 'fleet-events'].map((id) => ({ id, html: render(`partials/${id}`, { can, ...newest }) }))
+      : []
   }
 }
 
-/** @param member its current state */
+/** `member`: its current state */
 function toFleetEvent ({ seq, at, member: name, app, host, event }: Item, member?: Pick<Member, 'isOwn' | 'url'>) {
   return {
     ...toShown(event),
@@ -100,7 +90,7 @@ function toFleetEvent ({ seq, at, member: name, app, host, event }: Item, member
   }
 }
 
-/** @param row a fold says which members it is about */
+/** `row`: a fold says which members it is about */
 function withMembers (row: Row<FleetEvent>) {
   return row.id === null ? row : { ...row, members: [...new Set(row.events.map(({ member }) => member))].sort() }
 }

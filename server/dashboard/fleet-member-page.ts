@@ -9,7 +9,8 @@ import type { AppFleet, FleetStatus } from '../fleet/app-fleet.ts'
 import type { Powers } from './powers.ts'
 
 /**
- * The page of one member of the fleet: what it reports, its turn in the rollout, and its workers, which it is asked for.
+ * The page of one member of the fleet: what it reports, its turn in the rollout, and its workers, which it is asked
+ * for.
  * `id`: its name
  */
 type Asked = { deck: FleetDeck, id: string, now: () => number, can?: Powers }
@@ -29,7 +30,9 @@ export async function fleetMemberModel ({ deck, id, now }: Asked) {
   return { ...shown, inside: shown.isOpen ? await fetchMember(fleet, id, now(), FIRST_ANSWER_MS) : null }
 }
 
-export function followFleetMember ({ deck: { fleet }, id, now, can, render }: Asked & { render: (name: string, model: object) => string }): () => { id: string, html: string }[] {
+export function followFleetMember (
+  { deck: { fleet }, id, now, can, render }: Asked & { render: (name: string, model: object) => string }
+): () => { id: string, html: string }[] {
   return () => {
     const shown = fleet && shownOf(fleet.status(), { fleet, id, now: now() })
     if (!shown) return []
@@ -39,28 +42,18 @@ export function followFleetMember ({ deck: { fleet }, id, now, can, render }: As
 }
 
 /** @returns null: no member has this name */
-function shownOf ({ name, members, nats, rollout }: FleetStatus, { fleet, id, now }: { fleet: AppFleet, id: string, now: number }) {
+function shownOf ({ name, members, nats, rollout }: FleetStatus,
+  { fleet, id, now }: { fleet: AppFleet, id: string, now: number })
+{
   const observations = observationsOf(fleet)
   observations.note(members, now)
   const found = members.find(({ member }) => member === id)
   if (!found) return null
-  const row = toMemberRow({ ...found, mark: marksOf(members, rollout).get(id) ?? null }, {
-    observations,
-    isAway: !nats.isConnected,
-    usualVersion: usualVersionOf(members),
-    filters: {}
-  })
+  const row = toMemberRow({ ...found, mark: marksOf(members, rollout).get(id) ?? null }, { observations,
+    isAway: !nats.isConnected, usualVersion: usualVersionOf(members), filters: {} })
   const turn = rollout && toFleetRollout(rollout, { members }).rows.find(({ member }) => member === id)
   const isOpen = !row.isOwn && !row.isSilent && found.accept !== 'nothing'
-  return {
-    now,
-    name,
-    server: nats.server,
-    row,
-    isOpen,
-    takesOrders: isOpen && found.accept === 'operate',
-    accepts: ACCEPTS[found.accept],
-    isAbsent: rollout?.absent.includes(id) ?? false,
-    rollout: rollout && { id: rollout.id, turn: turn ?? null }
-  }
+  return { now, name, server: nats.server, row, isOpen, takesOrders: isOpen && found.accept === 'operate',
+    accepts: ACCEPTS[found.accept], isAbsent: rollout?.absent.includes(id) ?? false,
+    rollout: rollout && { id: rollout.id, turn: turn ?? null } }
 }

@@ -10,7 +10,9 @@ import type { FleetRollout } from '../fleet/rollout.ts'
 /** The members of a fleet as a list shows them, and its filters. */
 /** as in the URL */
 export type Filters = Partial<Record<'health' | 'label' | 'q' | 'page', string>>
-export type Marked = Member & { mark: Mark | null }
+export type Marked =
+  & Member
+  & { mark: Mark | null }
 
 /** Filters by health. */
 export const HEALTHS: Readonly<Record<string, { label: string, isOf: (member: Marked) => boolean }>> = Object.freeze({
@@ -33,8 +35,7 @@ export function isIll (member: Member) {
 }
 
 /**
- * @param member its current state
- * @returns this page in the dashboard of that member; null: it is not known where that is
+ * `member`: its current state. Returns this page in the dashboard of that member; null: it is not known where that is.
  */
 export function urlOn (member: Pick<Member, 'isOwn' | 'url'> | undefined, path: string): string | null {
   if (member?.isOwn) return path
@@ -49,48 +50,39 @@ export function linkTo (filters: Filters, changes?: Record<string, string | unde
  * @param isAway NATS is away, so all others are silent
  * @returns silent ones first, then those that are not well, then by name
  */
-export function selectMembers (members: Marked[], { health = 'all', label, q }: Filters, isAway: boolean = false): Marked[] {
+export function selectMembers (members: Marked[], { health = 'all', label, q }: Filters,
+  isAway: boolean = false): Marked[]
+{
   const isWanted = HEALTHS[health].isOf
   const [, name, value] = /^([\w.-]+):(.*)$/s.exec(label ?? '') ?? []
   const text = q?.toLowerCase()
-  return members
-    .filter(isWanted)
-    .filter(({ labels }) => name === undefined || labels[name] === value)
-    .filter(({ member, host, app }) => text === undefined || `${member} ${host} ${app}`.toLowerCase().includes(text))
-    .toSorted((one, other) => (isAway ? 0 : urgencyOf(one) - urgencyOf(other)) || (one.member < other.member ? -1 : 1))
+  return members.filter(isWanted).filter(({ labels }) => name === undefined || labels[name] === value).filter((
+    { member, host, app }
+  ) => text === undefined || `${member} ${host} ${app}`.toLowerCase().includes(text)).toSorted((one, other) =>
+    (isAway ? 0 : urgencyOf(one) - urgencyOf(other)) || (one.member < other.member ? -1 : 1)
+  )
 }
 
 function urgencyOf (member: Member) {
   return isSilent(member) ? 0 : member.health.tone === 'bad' ? 1 : member.health.tone === 'warn' ? 2 : 3
 }
 
-/** @param parts `isAway`: NATS is away, so all others are silent */
-export function toMemberRow (member: Marked, { observations, isAway, usualVersion, filters }: {
-   observations: Pick<Observations, 'heardAt' | 'pointsOf'>,
-   isAway: boolean,
-   usualVersion: string,
-   filters: Filters
- }) {
+/** `parts`: `isAway`: NATS is away, so all others are silent */
+export function toMemberRow (member: Marked,
+  { observations, isAway, usualVersion, filters }: { observations: Pick<Observations, 'heardAt' | 'pointsOf'>,
+    isAway: boolean, usualVersion: string, filters: Filters })
+{
   const { labels, rollout, version, code, ...rest } = member
   const isQuiet = isSilent(member)
   const tone: Tone = isQuiet ? isAway ? 'idle' : 'bad' : member.health.tone
-  return {
-    ...rest,
-    isSilent: isQuiet,
-    isAway,
-    heardAt: isQuiet ? observations.heardAt(member.member) : null,
-    lastKnown: isQuiet ? lastKnownText([member]) : null,
-    tone,
-    code: codeText(code),
+  return { ...rest, isSilent: isQuiet, isAway, heardAt: isQuiet ? observations.heardAt(member.member) : null,
+    lastKnown: isQuiet ? lastKnownText([member]) : null, tone, code: codeText(code),
     rollout: !isQuiet && rollout
-      ? { ...BLANK_ROLLOUT, ...rollout, percent: rollout.total === 0 ? 0 : Math.round(100 * rollout.replaced / rollout.total) }
-      : null,
-    version,
-    isOddVersion: version !== usualVersion,
-    points: observations.pointsOf(member.member),
+      ? { ...BLANK_ROLLOUT, ...rollout,
+        percent: rollout.total === 0 ? 0 : Math.round(100 * rollout.replaced / rollout.total) }
+      : null, version, isOddVersion: version !== usualVersion, points: observations.pointsOf(member.member),
     labels: labelTexts(member).map((text) => ({ text, url: linkTo({ ...filters, page: undefined }, { label: text }) })),
-    pageUrl: `/fleet/members/${member.member}`
-  }
+    pageUrl: `/fleet/members/${member.member}` }
 }
 
 /** @returns the version of clusterdeck that most members run */
@@ -109,18 +101,22 @@ function labelTexts ({ labels }: Pick<Member, 'labels'>): string[] {
 }
 
 /** The health of the fleet in one sentence, the most urgent fact first. */
-export function healthOf (members: Marked[], { nats, rollout }: { nats: Presence, rollout: FleetRollout | null }): { tone: Tone, text: string } {
+export function healthOf (members: Marked[],
+  { nats, rollout }: { nats: Presence, rollout: FleetRollout | null }): { tone: Tone, text: string }
+{
   const all = members.length === 1 ? '1 member' : `${members.length} members`
   if (!nats.isConnected) return { tone: 'warn', text: 'This host is cut off from the fleet' }
   const countOf = (health: string) => members.filter(HEALTHS[health].isOf).length
   const [silent, ill, behind] = [countOf('silent'), countOf('ill'), countOf('behind')]
-  const parts = [silent > 0 && `${silent} silent`, ill > 0 && `${ill} not well`, behind > 0 && `${behind} behind`].filter(Boolean)
+  const parts = [silent > 0 && `${silent} silent`, ill > 0 && `${ill} not well`, behind > 0 && `${behind} behind`]
+    .filter(Boolean)
   const held = rollout?.state === 'held' ? `Rollout ${rollout.id} is held. ` : ''
   const isBad = silent > 0 || members.some((member) => isIll(member) && member.health.tone === 'bad') || held !== ''
   const isUnderWay = rollout !== null && ['running', 'paused', 'rolling-back'].includes(rollout.state)
   if (silent + ill === 0) {
     const well = members.length === 1 ? 'The one member is well' : `All ${members.length} members are well`
-    return { tone: isBad ? 'bad' : isUnderWay ? 'info' : behind > 0 ? 'warn' : 'ok', text: `${held}${well}${behind > 0 ? `, ${behind} behind` : ''}` }
+    return { tone: isBad ? 'bad' : isUnderWay ? 'info' : behind > 0 ? 'warn' : 'ok',
+      text: `${held}${well}${behind > 0 ? `, ${behind} behind` : ''}` }
   }
   return { tone: isBad ? 'bad' : 'warn', text: `${held}${all}: ${parts.join(', ')}` }
 }

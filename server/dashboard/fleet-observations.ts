@@ -33,7 +33,7 @@ export function createObservations (fleet: Pick<Fleet, 'past'>) {
   let past: { id: number | null, at: number, coming: Promise<Summary[]>, rollouts: Summary[] } | null = null
 
   return {
-    /** @param now wall time, ms */
+    /** `now`: wall time, ms */
     note (members: Member[], now: number) {
       step = Math.floor(now / STEP_MS)
       const names = new Set(members.map(({ member }) => member))
@@ -63,10 +63,8 @@ export function createObservations (fleet: Pick<Fleet, 'past'>) {
     },
 
     /**
-     * Lists the rollouts before the current one that are known now. They do not change.
-     * @param id of the current one
-     * @param now wall time, ms
-     * @returns newest first
+     * Lists the rollouts before the current one that are known now. They do not change. `id`: of the current one;
+     * `now`: wall time, ms. Returns newest first.
      */
     past (id: number | null, now: number): Summary[] {
       askForPast(id, now)

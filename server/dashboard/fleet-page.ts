@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { integerParam, parseFields } from '../api/input.ts'
 import { fleetOf, type FleetDeck } from '../api/fleet.ts'
 import { marksOf } from '../api/fleet-builds.ts'
-import { selectMembers, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow, usualVersionOf } from './fleet-members.ts'
+import { selectMembers, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow,
+  usualVersionOf } from './fleet-members.ts'
 import { observationsOf } from './fleet-observations.ts'
 import { supersededView, toFleetRollout, versionOf } from './fleet-rollout.ts'
 import { toShownProblem } from './history-filters.ts'
@@ -23,7 +24,10 @@ const MOST_TURNS = 12
 const MOST_TROUBLES = 3
 const MOST_LABELS = 100
 const MOST_CANARIES = 200
-/** With hundreds of members there is always something new, so members are rendered this often. A rollout is rendered at once. */
+/**
+ * With hundreds of members there is always something new, so members are rendered this often. A rollout is rendered at
+ * once.
+ */
 const MEMBERS_EVERY_MS = 1000
 /** The page does not wait longer for a NATS server that does not answer. */
 const ANSWER_WITHIN_MS = 500
@@ -41,18 +45,16 @@ export async function fleetModel ({ deck, params, now }: Asked) {
   const status = await resultWithin(fleet.look(), ANSWER_WITHIN_MS) ?? fleet.status()
   await resultWithin(observationsOf(fleet).pastOf(status.rollout?.id ?? null, now()), ANSWER_WITHIN_MS)
   const shown = shownOf(status, { fleet, params, now: now() })
-  return {
-    ...shown,
-    isAlone: false,
-    choices: {
-      labels: labelsOf(status.members).slice(0, MOST_LABELS),
+  return { ...shown, isAlone: false,
+    choices: { labels: labelsOf(status.members).slice(0, MOST_LABELS),
       names: [...new Set(status.members.flatMap(({ labels }) => Object.keys(labels)))].sort(),
-      members: status.members.filter(({ isSilent }) => !isSilent).map(({ member }) => member).slice(0, MOST_CANARIES)
-    }
-  }
+      members: status.members.filter(({ isSilent }) => !isSilent).map(({ member }) => member).slice(0,
+        MOST_CANARIES) } }
 }
 
-export function followFleet ({ deck: { fleet }, params, now, can, render }: Asked & { render: (name: string, model: object) => string }): () => { id: string, html: string }[] {
+export function followFleet (
+  { deck: { fleet }, params, now, can, render }: Asked & { render: (name: string, model: object) => string }
+): () => { id: string, html: string }[] {
   if (!fleet) return () => []
   const rendered: Map<string, string> = new Map()
   let version = ''
@@ -65,16 +67,19 @@ export function followFleet ({ deck: { fleet }, params, now, can, render }: Aske
       const model = { can, ...shownOf(status, { fleet, params, now: now() }) }
       version = versionOf(status.rollout)
       if (isDue) renderedAt = now()
-      for (const name of isDue ? [...ROLLOUT_FRAGMENTS, ...MEMBER_FRAGMENTS] : ROLLOUT_FRAGMENTS) rendered.set(name, render(`partials/${name}`, model))
+      for (const name of isDue ? [...ROLLOUT_FRAGMENTS, ...MEMBER_FRAGMENTS] : ROLLOUT_FRAGMENTS)
+        rendered.set(name, render(`partials/${name}`, model))
     }
     return Array.from(rendered, ([id, html]) => ({ id, html }))
   }
 }
 
 /** @returns null: it failed, or took longer */
-async function resultWithin <T>(work: Promise<T>, ms: number): Promise<T | null> {
+async function resultWithin<T> (work: Promise<T>, ms: number): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<null>((resolve) => { timer = setTimeout(resolve, ms, null) })
+  const timeout = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, ms, null)
+  })
   try {
     return await Promise.race([work.catch(() => null), timeout])
   } finally {
@@ -82,7 +87,9 @@ async function resultWithin <T>(work: Promise<T>, ms: number): Promise<T | null>
   }
 }
 
-function shownOf ({ name, app, member, nats, problem: nameProblem, members: known, rollout }: FleetStatus, { fleet, params, now }: { fleet: Fleet, params: URLSearchParams, now: number }) {
+function shownOf ({ name, app, member, nats, problem: nameProblem, members: known, rollout }: FleetStatus,
+  { fleet, params, now }: { fleet: Fleet, params: URLSearchParams, now: number })
+{
   const observations = observationsOf(fleet)
   observations.note(known, now)
   const marks = marksOf(known, rollout)
@@ -94,36 +101,24 @@ function shownOf ({ name, app, member, nats, problem: nameProblem, members: know
   const at = Math.min(page, pages)
   const usualVersion = usualVersionOf(known)
   const toRow = (each: typeof members[number]) => toMemberRow(each, { observations, isAway, usualVersion, filters })
-  return {
-    now,
-    name,
-    app,
-    member,
-    nats,
-    nameProblem,
-    filters,
-    problem,
-    status: problem?.status,
+  return { now, name, app, member, nats, nameProblem, filters, problem, status: problem?.status,
     health: healthOf(members, { nats, rollout }),
-    troubles: isAway ? { items: [], more: 0 } : troublesOf(members, toRow),
-    totals: totalsOf(members, isAway),
+    troubles: isAway ? { items: [], more: 0 } : troublesOf(members, toRow), totals: totalsOf(members, isAway),
     rollout: rollout && toFleetRollout(rollout, { members: known, mostRows: MOST_TURNS, isAway }),
-    blocked: blockedReason({ nats, rollout }),
-    tabs: tabsOf(filters, members),
+    blocked: blockedReason({ nats, rollout }), tabs: tabsOf(filters, members),
     isNarrowed: filters.label !== undefined || filters.q !== undefined,
     rows: found.slice((at - 1) * PAGE_SIZE, at * PAGE_SIZE).map(toRow),
     found: { total: found.length, from: (at - 1) * PAGE_SIZE + 1, to: Math.min(found.length, at * PAGE_SIZE), pages },
     past: observations.past(rollout?.id ?? null, now).map(supersededView),
-    links: {
-      clear: linkTo({ health: filters.health }),
+    links: { clear: linkTo({ health: filters.health }),
       previous: at > 1 ? linkTo(filters, { page: at > 2 ? String(at - 1) : undefined }) : null,
-      next: at < pages ? linkTo(filters, { page: String(at + 1) }) : null
-    },
-    canonicalUrl: linkTo(filters, { page: at > 1 ? String(at) : undefined })
-  }
+      next: at < pages ? linkTo(filters, { page: String(at + 1) }) : null },
+    canonicalUrl: linkTo(filters, { page: at > 1 ? String(at) : undefined }) }
 }
 
-function filtersOf (params: URLSearchParams): { filters: Filters, page: number, problem: ReturnType<typeof toShownProblem> | null } {
+function filtersOf (
+  params: URLSearchParams
+): { filters: Filters, page: number, problem: ReturnType<typeof toShownProblem> | null } {
   try {
     const { texts: { page: _, ...filters }, values: { page = 1 } } = parseFields(QUERY, params)
     if (filters.health === 'all') delete filters.health
@@ -134,12 +129,10 @@ function filtersOf (params: URLSearchParams): { filters: Filters, page: number, 
 }
 
 function tabsOf (filters: Filters, members: Marked[]) {
-  return Object.entries(HEALTHS).map(([health, { label, isOf }]) => ({
-    label,
-    count: members.filter(isOf).length,
+  return Object.entries(HEALTHS).map(([health, { label, isOf }]) => ({ label, count: members.filter(isOf).length,
     isCurrent: (filters.health ?? 'all') === health,
-    url: linkTo(filters, { health: health === 'all' ? undefined : health, page: undefined })
-  }))
+    url: linkTo(filters, { health: health === 'all' ? undefined : health, page: undefined }) })
+  )
 }
 
 function troublesOf (members: Marked[], toRow: (member: Marked) => ReturnType<typeof toMemberRow>) {
@@ -151,29 +144,27 @@ function totalsOf (members: Marked[], isAway: boolean) {
   const there = members.filter((each) => !isSilent(each))
   const sumOf = (of: (member: typeof members[number]) => number) => there.reduce((total, each) => total + of(each), 0)
   const rates = there.filter(({ vitals }) => vitals.requestsPerSecond !== null)
-  const [slowest] = there
-    .filter(({ vitals }) => vitals.latencyP99Ms !== null)
-    .toSorted((one, other) => Number(other.vitals.latencyP99Ms) - Number(one.vitals.latencyP99Ms))
+  const [slowest] = there.filter(({ vitals }) => vitals.latencyP99Ms !== null).toSorted((one, other) =>
+    Number(other.vitals.latencyP99Ms) - Number(one.vitals.latencyP99Ms)
+  )
   const usual = usualVersionOf(members)
-  return {
-    there: there.length,
-    all: members.length,
-    tones: tonesOf(members, isAway),
+  return { there: there.length, all: members.length, tones: tonesOf(members, isAway),
     workers: { ready: sumOf(({ workers }) => workers.ready), desired: sumOf(({ workers }) => workers.desired) },
     requestsPerSecond: rates.length === 0 ? null : sumOf(({ vitals }) => vitals.requestsPerSecond ?? 0),
     slowest: slowest ? { member: slowest.member, latencyP99Ms: slowest.vitals.latencyP99Ms } : null,
     openCrashes: sumOf(({ openCrashes }) => openCrashes ?? 0),
-    crashing: there.filter(({ openCrashes }) => (openCrashes ?? 0) > 0).length,
-    version: usual,
-    otherVersions: members.filter(({ version }) => version !== usual).length
-  }
+    crashing: there.filter(({ openCrashes }) => (openCrashes ?? 0) > 0).length, version: usual,
+    otherVersions: members.filter(({ version }) => version !== usual).length }
 }
 
 /** @returns parts of a bar that is 100 wide */
 function tonesOf (members: Marked[], isAway: boolean): { tone: string, x: number, width: number }[] {
-  const toneOf = (member: typeof members[number]) => isSilent(member)
-    ? isAway ? 'idle' : 'bad'
-    : ['info', 'drain', 'idle'].includes(member.health.tone) ? 'info' : member.health.tone
+  const toneOf = (member: typeof members[number]) =>
+    isSilent(member)
+      ? isAway ? 'idle' : 'bad'
+      : ['info', 'drain', 'idle'].includes(member.health.tone)
+      ? 'info'
+      : member.health.tone
   let x = 0
   return ['ok', 'info', 'warn', 'bad', 'idle'].flatMap((tone) => {
     const width = 100 * members.filter((member) => toneOf(member) === tone).length / members.length

@@ -13,30 +13,41 @@ const KIND = z.enum(['deploy', 'restart', 'rollback']).catch('deploy')
 /** The others of a large fleet are counted. */
 const MOST_ROWS = 20
 /** What a member becomes that has not been asked, or has not answered. */
-const UNASKED = Object.freeze({ deploy: 'what is on its disk', restart: 'the same release', rollback: 'its previous release' })
+const UNASKED = Object.freeze({ deploy: 'what is on its disk', restart: 'the same release',
+  rollback: 'its previous release' })
 
 /** @throws {DeckError} forbidden, no-fleet, fleet-away */
-export async function fleetPreviewModel ({ deck, params, can }: { deck: FleetDeck, params: URLSearchParams, can?: Powers }) {
+export async function fleetPreviewModel (
+  { deck, params, can }: { deck: FleetDeck, params: URLSearchParams, can?: Powers }
+) {
   if (!can?.operate) throw new DeckError('forbidden', 'Only whoever may deploy can see what a deploy would do')
   const kind = KIND.parse(params.get('kind'))
   const { batches, leftOut, refusals } = await previewOf(deck, { kind, fields: Object.fromEntries(params), can })
   const rows = batches.flatMap((batch, index) => batch.map((host) => ({ ...host, batch: index + 1 })))
   const total = rows.length
-  return {
-    kind,
-    unasked: UNASKED[kind],
-    refusals,
-    leftOut,
-    summary: total === 0 ? null : `${count(total, 'member')}, ${batches.length === total ? 'one after the other' : batches.length === 1 ? 'all at the same time' : `in ${batches.length} batches`}`,
-    rows: rows.slice(0, MOST_ROWS).map((row) => ({ ...row, now: [row.release, row.code && `(${row.code})`].filter(Boolean).join(' ') || 'nothing' })),
-    more: Math.max(0, total - MOST_ROWS)
-  }
+  return { kind, unasked: UNASKED[kind], refusals, leftOut,
+    summary: total === 0
+      ? null
+      : `${count(total, 'member')}, ${
+        batches.length === total
+          ? 'one after the other'
+          : batches.length === 1
+          ? 'all at the same time'
+          : `in ${batches.length} batches`
+      }`,
+    rows: rows.slice(0, MOST_ROWS).map((row) => ({ ...row,
+      now: [row.release, row.code && `(${row.code})`].filter(Boolean).join(' ') || 'nothing' })
+    ), more: Math.max(0, total - MOST_ROWS) }
 }
 
 /** What is typed may be wrong yet. */
-async function previewOf (deck: FleetDeck, { kind, fields, can: { name, role } }: { kind: 'deploy' | 'restart' | 'rollback', fields: Record<string, unknown>, can: Powers }) {
+async function previewOf (deck: FleetDeck,
+  { kind, fields, can: { name, role } }: { kind: 'deploy' | 'restart' | 'rollback', fields: Record<string, unknown>,
+    can: Powers })
+{
   try {
-    return await previewFleetRollout(fleetOf(deck), wantedOf(kind, fields), { name, actor: actorOf({ name }), role, client: 'dashboard' })
+    return await previewFleetRollout(fleetOf(deck), wantedOf(kind, fields), { name, actor: actorOf({ name }), role,
+      client: 'dashboard' })
   } catch (error) {
     if (!(error instanceof DeckError) || error.code !== 'invalid-body') throw error
     return { batches: [], leftOut: [], refusals: [error.message] }

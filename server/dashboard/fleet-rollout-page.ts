@@ -14,13 +14,16 @@ const FRAGMENTS = Object.freeze(['fleet-rollout', 'fleet-moments'])
 
 /** @throws {DeckError} not-found, fleet-away, no-fleet */
 export async function fleetRolloutModel ({ deck, id, now }: Asked) {
-  if (!ID.test(id)) throw new DeckError('not-found', `Rollout ${JSON.stringify(id.slice(0, 40))} of the fleet does not exist`)
+  if (!ID.test(id))
+    throw new DeckError('not-found', `Rollout ${JSON.stringify(id.slice(0, 40))} of the fleet does not exist`)
   const fleet = fleetOf(deck)
   return shownOf(await rolloutOf(fleet, Number(id)), { fleet, now })
 }
 
 /** @returns empty for a rollout that is over, as it does not change */
-export function followFleetRollout ({ deck: { fleet }, id, now, can, render }: Asked & { render: (name: string, model: object) => string }): () => { id: string, html: string }[] {
+export function followFleetRollout (
+  { deck: { fleet }, id, now, can, render }: Asked & { render: (name: string, model: object) => string }
+): () => { id: string, html: string }[] {
   let seen = ''
   let shown: { id: string, html: string }[] = []
   return () => {
@@ -41,10 +44,7 @@ function shownOf (rollout: FleetRollout, { fleet, now }: { fleet: AppFleet, now:
   const isCurrent = rollout.id === current?.id
   const view = toFleetRollout(rollout, { members: isCurrent ? members : [], isAway: !nats.isConnected })
   const { label, isOver } = supersededView(rollout)
-  return {
-    now: now(),
+  return { now: now(),
     rollout: isCurrent ? view : { ...view, stateView: { ...view.stateView, label, isOver }, controls: [] },
-    moments: momentsOf(rollout),
-    isOnItsOwn: true
-  }
+    moments: momentsOf(rollout), isOnItsOwn: true }
 }

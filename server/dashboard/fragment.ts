@@ -6,7 +6,10 @@ export type Shown = { html: string, still: string }
 
 /** Texts that the browser updates itself. */
 const TICKING_TEXT = /(<time data-tick="[a-z]+" datetime="[^"]*">)[^<]*/g
-/** Figures change each second and are sent alone, by key: the text of an element, the width of a bar, or the points of a line. */
+/**
+ * Figures change each second and are sent alone, by key: the text of an element, the width of a bar, or the points of a
+ * line.
+ */
 const FIGURE = /( data-figure="([^"]*)")(?: (?:width|points)="([^"]*)"|>([^<]*))/g
 /** Rows are not nested. */
 const ROW = /<(tr|li)(?= [^>]*data-flash)[^>]* id="([^"]+)".*?<\/\1>/gs
@@ -34,5 +37,6 @@ export function hashOf ({ still }: Shown): string {
 export function changesOf ({ html }: Shown, before: Shown | undefined) {
   if (!before) return html
   const known = new Set(Array.from(before.still.matchAll(ROW), ([row]) => row))
-  return html.replace(ROW, (row, tag, id) => known.has(withoutMoving(row)) ? `<${tag} id="${id}" data-kept></${tag}>` : row)
+  return html.replace(ROW,
+    (row, tag, id) => known.has(withoutMoving(row)) ? `<${tag} id="${id}" data-kept></${tag}>` : row)
 }

@@ -15,7 +15,8 @@ export const NO_FRAME: Frame = { app: 'clusterdeck', host: '', trouble: { tone: 
 
 /** What the parts around every page are made of. */
 export function frameParts (deck: Deck & Pick<import('../deck.ts').Deck, 'crashes' | 'fleet'>) {
-  return { openCrashes: countOpen(deck.crashes), silentHosts: deck.fleet?.silences().length, frame: frameModel({ deck }) }
+  return { openCrashes: countOpen(deck.crashes), silentHosts: deck.fleet?.silences().length,
+    frame: frameModel({ deck }) }
 }
 
 export function frameFragments ({ fleet }: { fleet: object | null }) {

@@ -3,8 +3,8 @@ import type { History } from '../../db/history.ts'
 import type { Status } from '../api/cluster.ts'
 
 /**
- * Where the history is incomplete: what waits until it can be written again, and what was lost. What has only waited is in the
- * history by now, and needs no word.
+ * Where the history is incomplete: what waits until it can be written again, and what was lost. What has only waited is
+ * in the history by now, and needs no word.
  */
 type State = Status['history']
 /** `since`…`at`: while the history could not be written; `from`…`to`: the times of what is lost */
@@ -18,17 +18,20 @@ export type Gaps = { unwritten: (State & { isCopyShown: boolean }) | null, lost:
 const MAX_OUTAGES = 20
 export const NO_GAPS: Gaps = Object.freeze({ unwritten: null, lost: [], isOfCrashes: false })
 
-/** @param shown what the page shows */
-export function historyGaps ({ history, deck }: { history: Pick<History, 'page'> & { away?: string | null }, deck: { snapshot: () => { history?: State } } }, { since, until, isOfCrashes = false }: { since?: string | number, until?: string | number, isOfCrashes?: boolean } = {}): Gaps {
+/** `shown`: what the page shows */
+export function historyGaps (
+  { history, deck }: { history: Pick<History, 'page'> & { away?: string | null },
+    deck: { snapshot: () => { history?: State } } },
+  { since, until, isOfCrashes = false }: { since?: string | number, until?: string | number, isOfCrashes?: boolean } =
+    {}
+): Gaps {
   const snapshot = deck.snapshot()
   const state = snapshot.history
   const span = spanOf({ since, until })
   const isConcerned = state && state.problem !== null && showsUnwritten(span, state)
-  return {
-    isOfCrashes,
+  return { isOfCrashes,
     unwritten: isConcerned ? { ...state, isCopyShown: !isUnwritten(history, snapshot) && !isOfCrashes } : null,
-    lost: readOr(() => lossesOf(history, lossEvent(isOfCrashes)), []).filter((gap) => showsLoss(span, gap))
-  }
+    lost: readOr(() => lossesOf(history, lossEvent(isOfCrashes)), []).filter((gap) => showsLoss(span, gap)) }
 }
 
 /** Whether events that have happened are not shown yet. */
@@ -41,7 +44,9 @@ export function lossEvent (isOfCrashes: boolean): string {
   return isOfCrashes ? 'crash.records-lost' : 'history.recovered'
 }
 
-export function spanOf ({ since = -Infinity, until = Infinity }: { since?: string | number, until?: string | number }): Span {
+export function spanOf (
+  { since = -Infinity, until = Infinity }: { since?: string | number, until?: string | number }
+): Span {
   return { fromMs: toMs(since), toMs: toMs(until) }
 }
 

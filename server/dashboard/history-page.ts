@@ -3,7 +3,8 @@ import { CAUSES } from '../causes.ts'
 import { formatDuration } from '../../public/format.ts'
 import { historyGaps, NO_GAPS, type Gaps } from './history-gaps.ts'
 import { foldEvents, readWholeFolds, toSingleRows, type Row } from './event-folds.ts'
-import { HOST_TYPE_GROUPS, HOST_TYPES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, rangeLinks, toShownProblem, urlOf } from './history-filters.ts'
+import { HOST_TYPE_GROUPS, HOST_TYPES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, rangeLinks,
+  toShownProblem, urlOf } from './history-filters.ts'
 import { pageLinks, parsePlace } from './page-trail.ts'
 import { toShownEvent } from './shown-event.ts'
 import { countTimeline, type Timeline } from './timeline.ts'
@@ -15,7 +16,10 @@ import type { EventQuery } from '../../db/event-search.ts'
 /** The history page. */
 type History = Pick<import('../../db/history.ts').History, 'page'>
 /** `isOfHost`: it is the host's own, where there are no slots and workers */
-export type HistoryAsked = Pick<Asked, 'history' | 'params' | 'now' | 'render' | 'can'> & { deck: Started & Parameters<typeof historyGaps>[0]['deck'] & { settings?: Pick<Deck['settings'], 'list'> }, isOfHost?: boolean }
+export type HistoryAsked = Pick<Asked, 'history' | 'params' | 'now' | 'render' | 'can'> & {
+  deck: Started & Parameters<typeof historyGaps>[0]['deck'] & { settings?: Pick<Deck['settings'], 'list'> },
+  isOfHost?: boolean
+}
 
 const PAGE_SIZE = 50
 /** A folded list fits more events. */
@@ -44,7 +48,9 @@ export async function historyPageModel (asked: HistoryAsked) {
   return { ...model, timeline: await readTimeline(asked, model) }
 }
 
-/** Renders the list each time. The graph is counted in several turns of the event loop, so a later rendering shows it. */
+/**
+ * Renders the list each time. The graph is counted in several turns of the event loop, so a later rendering shows it.
+ */
 export function followHistory (asked: HistoryAsked): () => Fragment[] {
   const { render, can } = asked
   let timeline: Timeline | null = null
@@ -60,16 +66,15 @@ export function followHistory (asked: HistoryAsked): () => Fragment[] {
         nextCountAt = asked.now() + Math.max(MIN_REST_MS, REST_PER_COUNT * (asked.now() - now))
       })
     }
-    return [
-      { id: 'history-gaps', html: render('partials/history-gaps', { can, ...model }) },
-      { id: 'events', html: render('partials/events', { can, ...model }) },
-      ...(timeline ? [{ id: 'timeline-graph', html: render('partials/timeline-graph', { can, timeline }) }] : [])
-    ]
+    return [{ id: 'history-gaps', html: render('partials/history-gaps', { can, ...model }) }, { id: 'events',
+      html: render('partials/events', { can, ...model }) },
+      ...(timeline ? [{ id: 'timeline-graph', html: render('partials/timeline-graph', { can, timeline }) }] : [])]
   }
 }
 
 function toParts ({ history, deck, params, now, isOfHost }: HistoryAsked) {
-  return { history, params, now: now(), marks: marksOf({ history, deck }), isOfHost, keptMs: () => keptMs(deck), gapsIn: (shown: { since?: string | number, until?: string | number }) => historyGaps({ history, deck }, shown) }
+  return { history, params, now: now(), marks: marksOf({ history, deck }), isOfHost, keptMs: () => keptMs(deck),
+    gapsIn: (shown: { since?: string | number, until?: string | number }) => historyGaps({ history, deck }, shown) }
 }
 
 /** @returns how long events are kept */
@@ -78,7 +83,9 @@ function keptMs ({ settings }: HistoryAsked['deck']): number {
 }
 
 /** @returns null: the list shows why */
-async function readTimeline ({ history }: Pick<HistoryAsked, 'history'>, { query, now }: ReturnType<typeof historyModel>): Promise<Timeline | null> {
+async function readTimeline ({ history }: Pick<HistoryAsked, 'history'>,
+  { query, now }: ReturnType<typeof historyModel>): Promise<Timeline | null>
+{
   if (query === null) return null
   try {
     return await countTimeline(history, query, now)
@@ -89,13 +96,27 @@ async function readTimeline ({ history }: Pick<HistoryAsked, 'history'>, { query
 }
 
 /** @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything */
-export function historyModel ({ history, params, now, marks, isOfHost = false, keptMs = () => Infinity, gapsIn = () => NO_GAPS }: { history: History, params: URLSearchParams, now: number, marks?: Marks, isOfHost?: boolean, keptMs?: () => number, gapsIn?: (shown: { since?: string | number, until?: string | number }) => Gaps }) {
-  const choices = isOfHost ? { groups: HOST_TYPE_GROUPS, types: HOST_TYPES, causes: CAUSES } : { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
+export function historyModel (
+  { history, params, now, marks, isOfHost = false, keptMs = () => Infinity, gapsIn = () => NO_GAPS }: {
+    history: History,
+    params: URLSearchParams,
+    now: number,
+    marks?: Marks,
+    isOfHost?: boolean,
+    keptMs?: () => number,
+    gapsIn?: (shown: { since?: string | number, until?: string | number }) => Gaps
+  }
+) {
+  const choices = isOfHost
+    ? { groups: HOST_TYPE_GROUPS, types: HOST_TYPES, causes: CAUSES }
+    : { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
   try {
     const { filters, query } = parseFilters(params, now, marks)
     const { cursor, trail } = parsePlace(params)
     const isFolded = UNFOLDING_FILTERS.every((name) => filters[name] === undefined)
-    const { items, next, isShort } = isFolded ? readWholeFolds(history, { ...query, limit: FOLDED_PAGE_SIZE, cursor }) : readPage(history, { ...query, limit: PAGE_SIZE, cursor })
+    const { items, next, isShort } = isFolded
+      ? readWholeFolds(history, { ...query, limit: FOLDED_PAGE_SIZE, cursor })
+      : readPage(history, { ...query, limit: PAGE_SIZE, cursor })
     const events = items.map(toShownEvent)
     const isNothing = items.length === 0 && next === null
     return {
@@ -117,12 +138,8 @@ export function historyModel ({ history, params, now, marks, isOfHost = false, k
       // The search has a time limit, so a page that is not full may still have a next one.
       isCutShort: isShort,
       ranges: rangeLinks('/history', filters, isOfHost ? ['deploy'] : []),
-      links: {
-        ...pageLinks('/history', filters, { cursor, trail, next }),
-        csv: urlOf('/history.csv', filters),
-        clear: '/history',
-        without: withoutLinks(filters)
-      },
+      links: { ...pageLinks('/history', filters, { cursor, trail, next }), csv: urlOf('/history.csv', filters),
+        clear: '/history', without: withoutLinks(filters) },
       canonicalUrl: urlOf('/history', filters, { cursor, trail: trail.join('.') || undefined })
     }
   } catch (error) {
@@ -149,43 +166,38 @@ function tooOldText ({ until }: { until?: string | number }, now: number, keptMs
 }
 
 /** The newest event without each of the filters. */
-function nearestTo (filters: Filters, { history, now, marks }: { history: History, now: number, marks?: Marks }): { label: string, url: string, at: string }[] {
+function nearestTo (filters: Filters,
+  { history, now, marks }: { history: History, now: number, marks?: Marks }
+): { label: string, url: string, at: string }[] {
   const given = Object.entries(OPTIONAL).filter(([, names]) => names.some((name) => filters[name] !== undefined))
   if (given.length < 2 && given[0]?.[0] !== 'At any time') return []
   return given.flatMap(([label, names]) => {
     const url = urlOf('/history', filters, Object.fromEntries(names.map((name) => [name, undefined])))
-    const [newest] = history.page({ ...parseFilters(new URL(url, 'http://localhost').searchParams, now, marks).query, limit: 1 }).items
+    const [newest] =
+      history.page({ ...parseFilters(new URL(url, 'http://localhost').searchParams, now, marks).query, limit: 1 }).items
     return newest ? [{ label, url, at: newest.at }] : []
   })
 }
 
 /** @throws {DeckError} `invalid-query` */
-export function exportQuery ({ history, deck, params, now }: Pick<HistoryAsked, 'history' | 'deck' | 'params'> & { now: number }) {
+export function exportQuery (
+  { history, deck, params, now }: Pick<HistoryAsked, 'history' | 'deck' | 'params'> & { now: number }
+) {
   return parseFilters(params, now, marksOf({ history, deck })).query
 }
 
 /** Filters without a field in the form are shown as chips that can be removed. */
 function withoutLinks (filters: Filters) {
   const chips: (keyof Filters)[] = ['release', 'rollout']
-  return chips.filter((name) => filters[name]).map((name) => ({ name, value: filters[name], url: urlOf('/history', filters, { [name]: undefined }) }))
+  return chips.filter((name) => filters[name]).map((name) => ({ name, value: filters[name],
+    url: urlOf('/history', filters, { [name]: undefined }) })
+  )
 }
 
 function blankModel (params: URLSearchParams, now: number) {
-  return {
-    path: '/history',
-    now,
-    query: null,
-    filters: givenFilters(params),
-    gaps: NO_GAPS,
-    isFirstPage: false,
-    isPast: false,
-    isFiltered: true,
-    rows: [],
-    tooOld: null,
-    nearest: [],
-    isCutShort: false,
+  return { path: '/history', now, query: null, filters: givenFilters(params), gaps: NO_GAPS, isFirstPage: false,
+    isPast: false, isFiltered: true, rows: [], tooOld: null, nearest: [], isCutShort: false,
     ranges: rangeLinks('/history', {}),
     links: { older: null, newer: null, newest: null, csv: null, clear: '/history', without: [] },
-    canonicalUrl: '/history'
-  }
+    canonicalUrl: '/history' }
 }

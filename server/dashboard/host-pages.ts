@@ -20,55 +20,58 @@ import type { Document } from '../api/openapi.ts'
 import type { Started } from './history-filters.ts'
 
 /** The pages of a host: the list of its apps, and what all of them have together. */
-export type Apps = Pick<import('../api/apps.ts').Apps, 'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet'>
-type Sources = { apps: Apps, history: History, now: () => number, render: Views['render'], can?: Powers, tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions }
-type Asked = Sources & { can: Powers, params: URLSearchParams, id: string, describe?: () => Document, isAtLoopback?: boolean }
-type HostPage = LivePage<Asked> & Page<Asked>
+export type Apps = Pick<import('../api/apps.ts').Apps,
+  'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet'>
+type Sources = { apps: Apps, history: History, now: () => number, render: Views['render'], can?: Powers,
+  tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions }
+type Asked = Sources & { can: Powers, params: URLSearchParams, id: string, describe?: () => Document,
+  isAtLoopback?: boolean }
+type HostPage =
+  & LivePage<Asked>
+  & Page<Asked>
 
 /** The elements around every page that change, by id, as in frame.ts. */
 const FRAME_FRAGMENTS = Object.freeze(['trouble'])
 const FLEET_FRAME_FRAGMENTS = Object.freeze([...FRAME_FRAGMENTS, 'silent-count'])
 
-export const HOST_PAGES: readonly HostPage[] = Object.freeze([
-  { path: '/', view: 'apps', model: appsModel, fragments: APPS_FRAGMENTS, hasFilters: true },
-  { path: '/fleet', view: 'host-fleet', model: hostFleetModel, fragments: HOST_FLEET_FRAGMENTS },
-  { path: '/history', view: 'history', model: historyPage, follow: followOwnHistory, hasFilters: true },
-  { path: '/history/:id', view: 'event', model: eventPage },
-  { path: '/access', view: 'access', model: accessPage, follow: followAccess },
-  { path: '/docs/api/:id', view: 'docs', model: apiPage },
-  { path: '/docs{/:id}', view: 'docs', model: docsPage },
-  { path: '/palette', view: 'palette', model: palettePage },
-  { path: '/dialogs', view: 'host-dialogs', model: dialogsPage },
-  { path: '/switch', view: 'switch', model: switchPage }
-])
+export const HOST_PAGES: readonly HostPage[] = Object.freeze([{ path: '/', view: 'apps', model: appsModel,
+  fragments: APPS_FRAGMENTS, hasFilters: true }, { path: '/fleet', view: 'host-fleet', model: hostFleetModel,
+  fragments: HOST_FLEET_FRAGMENTS }, { path: '/history', view: 'history', model: historyPage, follow: followOwnHistory,
+  hasFilters: true }, { path: '/history/:id', view: 'event', model: eventPage }, { path: '/access', view: 'access',
+  model: accessPage, follow: followAccess }, { path: '/docs/api/:id', view: 'docs', model: apiPage }, {
+  path: '/docs{/:id}',
+  view: 'docs',
+  model: docsPage
+}, { path: '/palette', view: 'palette', model: palettePage }, { path: '/dialogs', view: 'host-dialogs',
+  model: dialogsPage }, { path: '/switch', view: 'switch', model: switchPage }])
 
 export function hostFrame ({ apps, can }: { apps: Apps, can?: Powers }) {
   // The sickest is the first.
   const sick = appRows({ apps, can }).filter(isSick)
-  return { isHost: true, hasFleet: apps.joinsFleet, silentHosts: silentForHost(apps.fleet(), can).length, frame: { app: 'Apps', host: os.hostname(), trouble: { tone: sick[0]?.tone ?? 'ok', count: sick.length } } }
+  return { isHost: true, hasFleet: apps.joinsFleet, silentHosts: silentForHost(apps.fleet(), can).length,
+    frame: { app: 'Apps', host: os.hostname(), trouble: { tone: sick[0]?.tone ?? 'ok', count: sick.length } } }
 }
 
 /** The pages of a host for the live connection. */
-export function liveHostPages ({ events, ...sources }: Omit<Sources, 'can'> & { events: Pick<EventStream, 'subscribe'> }): LivePages {
+export function liveHostPages (
+  { events, ...sources }: Omit<Sources, 'can'> & { events: Pick<EventStream, 'subscribe'> }
+): LivePages {
   const apps = withOneList(sources.apps, BEAT_MS / 2)
-  return {
-    alarms: null,
-    chart: null,
-    beatMs: BEAT_MS,
-    onChange (handler) {
-      const ends = [events.subscribe(handler), sources.apps.onChange(onApps)]
-      return () => { for (const end of ends) end() }
+  return { alarms: null, chart: null, beatMs: BEAT_MS, onChange (handler) {
+    const ends = [events.subscribe(handler), sources.apps.onChange(onApps)]
+    return () => {
+      for (const end of ends) end()
+    }
 
-      function onApps () {
-        apps.forget()
-        handler()
-      }
-    },
-    follow: (can, url) => followPage(HOST_PAGES, {
-      sources: { ...sources, apps, can },
-      frame: { fragments: apps.joinsFleet ? FLEET_FRAME_FRAGMENTS : FRAME_FRAGMENTS, model: () => hostFrame({ apps, can }) }
-    }, url)
-  }
+    function onApps () {
+      apps.forget()
+      handler()
+    }
+  },
+    follow: (can, url) =>
+      followPage(HOST_PAGES, { sources: { ...sources, apps, can },
+        frame: { fragments: apps.joinsFleet ? FLEET_FRAME_FRAGMENTS : FRAME_FRAGMENTS, model: () =>
+          hostFrame({ apps, can }) } }, url) }
 }
 
 /** Workers report each second. */
@@ -80,14 +83,12 @@ const BEAT_MS = 1000
  */
 export function withOneList (apps: Apps, keptMs: number = Infinity) {
   let last: { items: ReturnType<Apps['list']>, at: number } | null = null
-  return {
-    ...apps,
-    forget () { last = null },
-    list () {
-      if (!last || performance.now() - last.at > keptMs) last = { items: apps.list(), at: performance.now() }
-      return last.items
-    }
-  }
+  return { ...apps, forget () {
+    last = null
+  }, list () {
+    if (!last || performance.now() - last.at > keptMs) last = { items: apps.list(), at: performance.now() }
+    return last.items
+  } }
 }
 
 function docsPage ({ id, now, describe }: { id: string, now: () => number, describe?: () => Document }) {
@@ -133,7 +134,9 @@ function accessPage ({ apps, tokens, sessions, can, now }: Asked) {
 function palettePage ({ apps, can }: { apps: Apps, can: Powers }): { items: Item[] } {
   return {
     items: [
-      ...appRows({ apps, can }).map(({ name, text }) => ({ group: 'App', icon: 'package', label: name, hint: text, href: `/apps/${name}/` })),
+      ...appRows({ apps, can }).map(({ name, text }) => ({ group: 'App', icon: 'package', label: name, hint: text,
+        href: `/apps/${name}/` })
+      ),
       ...placesFor({ apps, can }).map(toPage),
       ...OF_THE_BROWSER,
       ...manualItems()
@@ -145,13 +148,18 @@ function dialogsPage ({ apps, can }: { apps: Apps, can: Powers }) {
   return { places: placesFor({ apps, can }) }
 }
 
-export function createHostErrorPage ({ apps, ...parts }: Pick<Parameters<typeof createErrorPage>[0], 'views' | 'now' | 'log'> & { apps: Apps }) {
-  return createErrorPage({ ...parts, frame: ({ can }) => hostFrame({ apps, can }), places: ({ can }) => placesFor({ apps, can }) })
+export function createHostErrorPage (
+  { apps, ...parts }: Pick<Parameters<typeof createErrorPage>[0], 'views' | 'now' | 'log'> & { apps: Apps }
+) {
+  return createErrorPage({ ...parts, frame: ({ can }) => hostFrame({ apps, can }),
+    places: ({ can }) => placesFor({ apps, can }) })
 }
 
 /** The pages that somebody may see. */
 function placesFor ({ apps, can }: { apps: Apps, can: Powers }) {
-  return HOST_PLACES.filter(({ needs }) => !needs || { administer: can.administer, allApps: !can.apps, fleet: apps.joinsFleet, jobs: false }[needs])
+  return HOST_PLACES.filter(({ needs }) =>
+    !needs || { administer: can.administer, allApps: !can.apps, fleet: apps.joinsFleet, jobs: false }[needs]
+  )
 }
 
 /** The apps, to go to from the pages of another. */

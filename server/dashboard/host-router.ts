@@ -14,24 +14,30 @@ import type { Log } from '../system/log.ts'
 
 /** The pages of a host. */
 export function hostRouter ({ apps, history, views, tokens, sessions, describe, now, log }: {
-  apps: Apps & import('./app-actions.ts').Apps
+  apps:
+    & Apps
+    & import('./app-actions.ts').Apps,
   /** the host's own */
-  history: History
-  views: Views
-  tokens: TokenRegistry
-  sessions: Sessions
+  history: History,
+  views: Views,
+  tokens: TokenRegistry,
+  sessions: Sessions,
   /** the API, as OpenAPI */
-  describe: () => Document
+  describe: () => Document,
   /** wall clock, ms since the epoch */
-  now: () => number
+  now: () => number,
   log: Log
 }) {
   const router = Router()
   const errors = createHostErrorPage({ views, apps, now, log })
-  router.use(pagesRouter(HOST_PAGES, { sources: () => ({ apps: withOneList(apps), history, tokens, sessions, describe }), frame: hostFrame, views, now }))
+  router.use(
+    pagesRouter(HOST_PAGES, { sources: () => ({ apps: withOneList(apps), history, tokens, sessions, describe }),
+      frame: hostFrame, views, now })
+  )
   router.get('/history.csv', (req, res) => {
     requireAllApps(powersOf(req.auth))
-    return sendExport({ history, query: exportQuery({ history, deck: startOf(apps), params: queryOf(req), now: now() }), type: CSV_TYPE, req, res, log })
+    return sendExport({ history, query: exportQuery({ history, deck: startOf(apps), params: queryOf(req), now: now() }),
+      type: CSV_TYPE, req, res, log })
   })
   router.use(appActionsRouter({ apps }))
   router.use(errors.refuseUnknown)

@@ -1,4 +1,5 @@
-const ENTITIES: Readonly<Record<string, string>> = Object.freeze({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' })
+const ENTITIES: Readonly<Record<string, string>> = Object.freeze({ '&': '&amp;', '<': '&lt;', '>': '&gt;',
+  '"': '&quot;', '\'': '&#39;' })
 
 /** @returns for the content of an element or an attribute in quotes */
 export function escapeHtml (text: unknown): string {

@@ -20,21 +20,29 @@ const STATES: Readonly<Record<Run['state'], { label: string, tone: Tone }>> = Ob
 })
 
 export function jobsModel ({ jobs, now }: { jobs: Pick<Jobs, 'list' | 'runs'>, now: number }) {
-  const all = jobs.list().map((job) => ({ ...job, words: job.cron && cronWords(job.cron), last: job.last && withBadge(job.last) }))
+  const all = jobs.list().map((job) => ({ ...job, words: job.cron && cronWords(job.cron),
+    last: job.last && withBadge(job.last) })
+  )
   return {
     now,
     // What has failed first, then what runs next.
-    jobs: all.sort((one, other) => rankOf(one) - rankOf(other) || (one.nextAt ?? '9').localeCompare(other.nextAt ?? '9')),
+    jobs: all.sort((one, other) =>
+      rankOf(one) - rankOf(other) || (one.nextAt ?? '9').localeCompare(other.nextAt ?? '9')
+    ),
     runs: jobs.runs(undefined, { limit: SHOWN_RUNS }).items.map(withBadge)
   }
 }
 
 /** @throws {import('../errors.ts').DeckError} not-found */
-export function jobRunModel ({ jobs, id, now }: { jobs: Pick<Jobs, 'run' | 'runs' | 'list'>, id: number, now: number }) {
+export function jobRunModel (
+  { jobs, id, now }: { jobs: Pick<Jobs, 'run' | 'runs' | 'list'>, id: number, now: number }
+) {
   const run = withBadge(jobs.run(id))
   const job = run.job === null ? null : jobs.list().find(({ name }) => name === run.job) ?? null
   // How the runs around it ended says whether this one is an exception.
-  const others = job === null ? [] : jobs.runs(job.name, { limit: SHOWN_OTHERS }).items.filter((other) => other.id !== id).map(withBadge)
+  const others = job === null
+    ? []
+    : jobs.runs(job.name, { limit: SHOWN_OTHERS }).items.filter((other) => other.id !== id).map(withBadge)
   return { now, run, job, others }
 }
 
@@ -43,6 +51,6 @@ function rankOf ({ isFailing, last }: { isFailing: boolean, last: Pick<Run, 'sta
   return last?.state === 'failed' ? 1 : 2
 }
 
-function withBadge <R extends Run>(run: R) {
+function withBadge<R extends Run> (run: R) {
   return { ...run, name: run.job ?? run.command ?? '', badge: STATES[run.state] }
 }

@@ -1,35 +1,29 @@
 import { LEVELS, levelOf, type Level } from '../../public/log-levels.ts'
 import { createHits, isPattern, type FindHits } from '../../public/log-query.ts'
 import { formatCount, markHits, shownLine } from '../../public/log-text.ts'
-import {
-  findLines, formatPlace, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, parseLogQuery, presentSlots
-} from '../api/log-lines.ts'
+import { findLines, formatPlace, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, parseLogQuery,
+  presentSlots } from '../api/log-lines.ts'
 import { toDeckError } from '../problem.ts'
 import { givenFilters } from './history-filters.ts'
 import type { Deck, Entry, Query, Stream } from '../api/log-lines.ts'
 
 /**
- * The first content of the page of the logs: the newest lines, all or those that are searched for, which continue live; or
- * older ones; or what is around a line or a time.
+ * The first content of the page of the logs: the newest lines, all or those that are searched for, which continue live;
+ * or older ones; or what is around a line or a time.
  */
-export type View = 'live' | 'older' | 'around'
+export type View =
+  | 'live'
+  | 'older'
+  | 'around'
 /** as in the URL */
 type Texts = Partial<Record<'slot' | 'stream' | 'q' | 'level' | 'since' | 'until' | 'around' | 'cursor', string>>
 /**
- * `raw`: null where it is what is shown; `url`: of what is around it; `isOpen`: the line has no end yet and will be sent again;
+ * `raw`: null where it is what is shown; `url`: of what is around it; `isOpen`: the line has no end yet and will be
+ * sent again;
  * `isMark`: the line that was asked for, or the first one after the time
  */
-export type Line = Omit<ReturnType<typeof shownLine>, 'raw'> & {
-   slot: number,
-   stream: Stream,
-   level: Level,
-   at: string | null,
-   raw: string | null,
-   url: string | null,
-   cutText: string,
-   isOpen: boolean,
-   isMark: boolean
- }
+export type Line = Omit<ReturnType<typeof shownLine>, 'raw'> & { slot: number, stream: Stream, level: Level,
+  at: string | null, raw: string | null, url: string | null, cutText: string, isOpen: boolean, isMark: boolean }
 
 const PATH = '/logs'
 const SHOWN_LINES = 200
@@ -44,7 +38,9 @@ const LEVEL_NAMES: Readonly<Record<Level, { label: string, tone: string }>> = Ob
 })
 
 /** @returns the model of the page; `problem` holds what is wrong with the query or the files, if anything */
-export async function logsModel ({ deck, params: given, now }: { deck: Deck, params: URLSearchParams, now: () => number }) {
+export async function logsModel (
+  { deck, params: given, now }: { deck: Deck, params: URLSearchParams, now: () => number }
+) {
   const params = withOneLevelField(given)
   const present = presentSlots(deck)
   const slots = { present, gone: deck.logs.slots().filter((slot) => !present.includes(slot)) }
@@ -52,19 +48,12 @@ export async function logsModel ({ deck, params: given, now }: { deck: Deck, par
     const { texts, values } = parseLogQuery(params, now)
     const view = viewOf(values)
     const shown = view === 'live' ? await newestLines(deck, values, texts) : await foundLines(deck, values, texts)
-    return {
-      path: PATH,
-      slots,
-      levels: levelsOf(values.level, shown.lines),
-      query: texts,
-      selected: values.slot ?? null,
-      view,
-      problem: null,
-      ...shown,
-      markLinks: shown.lines.filter(({ isMark }) => isMark).map(({ slot }) => ({ label: `Only slot ${slot}`, url: `${PATH}${queryOf({ ...texts, slot: String(slot) })}#log-mark` })),
-      canonicalUrl: `${PATH}${queryOf(texts)}`,
-      links: linksOf(texts, view, shown)
-    }
+    return { path: PATH, slots, levels: levelsOf(values.level, shown.lines), query: texts,
+      selected: values.slot ?? null, view, problem: null, ...shown, markLinks: shown.lines.filter(({ isMark }) =>
+        isMark
+      ).map(({ slot }) => ({ label: `Only slot ${slot}`,
+        url: `${PATH}${queryOf({ ...texts, slot: String(slot) })}#log-mark` })
+      ), canonicalUrl: `${PATH}${queryOf(texts)}`, links: linksOf(texts, view, shown) }
   } catch (error) {
     return { path: PATH, slots, selected: Number(params.get('slot')) || null, ...withoutLines(error, params) }
   }
@@ -73,33 +62,28 @@ export async function logsModel ({ deck, params: given, now }: { deck: Deck, par
 /** What a page of lines has where there are none to show. */
 export function withoutLines (error: unknown, params: URLSearchParams) {
   const { status, title, message } = toDeckError(error)
-  return {
-    levels: levelsOf(undefined, []),
-    query: givenFilters(params),
-    view: 'older' as const,
-    problem: { status, title, message },
-    lines: [],
-    places: '',
-    around: null,
-    isCutShort: false,
-    markLinks: [],
-    links: null
-  }
+  return { levels: levelsOf(undefined, []), query: givenFilters(params), view: 'older' as const,
+    problem: { status, title, message }, lines: [], places: '', around: null, isCutShort: false, markLinks: [],
+    links: null }
 }
 
 /**
- * The selected lines as a file: JSON for programs, text for people. In text of several logs each line begins with its time
- * and its log.
+ * The selected lines as a file: JSON for programs, text for people. In text of several logs each line begins with its
+ * time and its log.
  * @throws {import('../errors.ts').DeckError} `invalid-query`, `not-found`, `rate-limited`, `timed-out`
  */
-export async function logsFile ({ deck, params, now, type }: { deck: Deck, params: URLSearchParams, now: () => number, type: 'text' | 'ndjson' }): Promise<string> {
+export async function logsFile (
+  { deck, params, now, type }: { deck: Deck, params: URLSearchParams, now: () => number, type: 'text' | 'ndjson' }
+): Promise<string> {
   const { values } = parseLogQuery(withOneLevelField(params), now)
   const entries = isSearch(values)
     ? (await findLines(deck, { ...wantedOf(values), lines: DOWNLOAD_LINES })).items
     : mergeByTime((await lastLines(deck, { ...values, lines: DOWNLOAD_LINES })).map((page) => page.entries))
   if (type === 'ndjson') return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
   const isOne = values.slot !== undefined && values.stream !== undefined
-  return entries.map(({ slot, stream, text, arrivedAt }) => isOne ? `${text}\n` : `${arrivedAt ?? '-'} ${slot} ${stream} | ${text}\n`).join('')
+  return entries.map(({ slot, stream, text, arrivedAt }) =>
+    isOne ? `${text}\n` : `${arrivedAt ?? '-'} ${slot} ${stream} | ${text}\n`
+  ).join('')
 }
 
 /** A form sends a field for each level that is chosen. */
@@ -112,12 +96,9 @@ export function withOneLevelField (given: URLSearchParams) {
 
 /** @returns the levels as filters; `count`: of the lines that are shown */
 export function levelsOf (chosen: readonly string[] | undefined, lines: readonly { level: string }[]) {
-  return LEVELS.map((value) => ({
-    value,
-    ...LEVEL_NAMES[value],
-    isChosen: chosen?.includes(value) ?? false,
-    count: lines.filter(({ level }) => level === value).length
-  }))
+  return LEVELS.map((value) => ({ value, ...LEVEL_NAMES[value], isChosen: chosen?.includes(value) ?? false,
+    count: lines.filter(({ level }) => level === value).length })
+  )
 }
 
 export function viewOf ({ around, until, cursor }: Pick<Query, 'around' | 'until' | 'cursor'>): View {
@@ -137,7 +118,9 @@ async function newestLines (deck: Deck, query: Query, texts: Texts) {
   const entries = mergeByTime(pages.map((page) => page.entries)).slice(-SHOWN_LINES)
   const toShown = lineMaker(texts)
   return {
-    lines: entries.map((entry) => toShown(entry, { isOpen: pages.some((page) => page.hasOpenLine && page.entries.at(-1) === entry) })),
+    lines: entries.map((entry) =>
+      toShown(entry, { isOpen: pages.some((page) => page.hasOpenLine && page.entries.at(-1) === entry) })
+    ),
     places: formatPlaces(pages.map(({ log, end }) => ({ log, position: end }))),
     next: olderThan(pages, new Set(entries)),
     around: null,
@@ -169,33 +152,27 @@ async function foundLines (deck: Deck, query: Query, texts: Texts) {
 /** @returns -1: none */
 function markOf (items: Entry[], around: Query['around']): number {
   if (around === undefined) return -1
-  if (typeof around === 'number') return items.findIndex(({ arrivedAt }) => arrivedAt !== null && Date.parse(arrivedAt) >= around)
+  if (typeof around === 'number')
+    return items.findIndex(({ arrivedAt }) => arrivedAt !== null && Date.parse(arrivedAt) >= around)
   const own = formatPlace(around.log, around.position)
   return items.findIndex(({ place }) => place === own)
 }
 
 export function lineMaker ({ q, level }: Texts) {
-  // A regular expression is marked by the browser: how long it takes depends on who wrote the line, and here others wait.
+  // A regular expression is marked by the browser: how long it takes depends on who wrote the line, and here others
+  // wait.
   const findHits = createHits(q === undefined || isPattern(q) ? undefined : q)
-  return (entry: Entry, how: { isOpen?: boolean, isMark?: boolean }) =>
-    ({ ...toLine(entry, { ...how, findHits }), url: `${PATH}${queryOf({ q, level, around: entry.place })}#log-mark` })
+  return (entry: Entry, how: { isOpen?: boolean, isMark?: boolean }) => ({ ...toLine(entry, { ...how, findHits }),
+    url: `${PATH}${queryOf({ q, level, around: entry.place })}#log-mark` })
 }
 
-export function toLine ({ slot, stream, text, arrivedAt }: Omit<Entry, 'place'>, { isOpen = false, isMark = false, findHits }: { isOpen?: boolean, isMark?: boolean, findHits?: FindHits } = {}): Line {
+export function toLine ({ slot, stream, text, arrivedAt }: Omit<Entry, 'place'>,
+  { isOpen = false, isMark = false, findHits }: { isOpen?: boolean, isMark?: boolean, findHits?: FindHits } = {}): Line
+{
   const { raw, ...shown } = shownLine(text)
-  return {
-    slot,
-    stream,
-    level: levelOf(text, stream),
-    at: arrivedAt,
-    ...shown,
-    parts: findHits ? markHits(shown.parts, findHits(shown.text)) : shown.parts,
-    raw: raw === shown.text ? null : raw,
-    url: null,
-    cutText: formatCount(shown.cutChars),
-    isOpen,
-    isMark
-  }
+  return { slot, stream, level: levelOf(text, stream), at: arrivedAt, ...shown,
+    parts: findHits ? markHits(shown.parts, findHits(shown.text)) : shown.parts, raw: raw === shown.text ? null : raw,
+    url: null, cutText: formatCount(shown.cutChars), isOpen, isMark }
 }
 
 /** @returns links; a link without a target is null */
@@ -204,16 +181,14 @@ function linksOf (texts: Texts, view: View, { lines, next }: { lines: Line[], ne
   const query = queryOf(texts)
   const last = lines.findLast(({ at }) => at !== null)?.at
   const selection = queryOf({ slot, stream })
-  return {
-    text: `/logs.txt${query}`,
-    ndjson: `/logs.ndjson${query}`,
-    poll: null,
+  return { text: `/logs.txt${query}`, ndjson: `/logs.ndjson${query}`, poll: null,
     stream: view === 'live' ? `/api/v1/logs/stream${selection}${selection ? '&' : '?'}` : null,
     all: `${PATH}${selection}`,
     back: `${PATH}${queryOf(view === 'around' ? { q, level } : { ...texts, until: undefined, cursor: undefined })}`,
-    older: next === null ? null : `${PATH}${queryOf(view === 'around' ? { slot, stream, cursor: next } : { ...texts, cursor: next })}`,
-    later: view === 'around' && last ? `${PATH}${queryOf({ slot, stream, around: last })}` : null
-  }
+    older: next === null
+      ? null
+      : `${PATH}${queryOf(view === 'around' ? { slot, stream, cursor: next } : { ...texts, cursor: next })}`,
+    later: view === 'around' && last ? `${PATH}${queryOf({ slot, stream, around: last })}` : null }
 }
 
 /** @returns empty, or with its question mark */

@@ -8,16 +8,10 @@ type Operation = Awaited<ReturnType<typeof describeOperation>>
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const JSON_TYPE = 'application/json'
-const TYPES: Readonly<Record<string, string>> = Object.freeze({
-  string: 'text',
-  boolean: 'true or false',
-  integer: 'integer',
-  number: 'number',
-  object: 'object',
-  null: 'null'
-})
+const TYPES: Readonly<Record<string, string>> = Object.freeze({ string: 'text', boolean: 'true or false',
+  integer: 'integer', number: 'number', object: 'object', null: 'null' })
 
-/** @param document of OpenAPI */
+/** `document`: of OpenAPI */
 export async function operationsModel (document: Document, toHtml: (markdown: string) => Promise<string>) {
   const { tags, paths, components } = document
   const all = await Promise.all(Object.entries(paths).flatMap(([path, item]) => {
@@ -25,65 +19,68 @@ export async function operationsModel (document: Document, toHtml: (markdown: st
     return methods.map((method) => describeOperation(item[method], { path, method, components, toHtml }))
   }))
   return {
-    groups: tags.map(({ name, description }) => ({
-      name,
-      slug: name.toLowerCase().replaceAll(' ', '-'),
-      about: description,
-      operations: all.filter((operation) => operation.group === name)
-    })),
-    shapes: Object.entries(components.schemas).map(([name, schema]) => ({ name, about: schema.description ?? '', fields: fieldsOf(schema) }))
+    groups: tags.map(({ name, description }) => ({ name, slug: name.toLowerCase().replaceAll(' ', '-'),
+      about: description, operations: all.filter((operation) => operation.group === name) })
+    ),
+    shapes: Object.entries(components.schemas).map(([name, schema]) => ({ name, about: schema.description ?? '',
+      fields: fieldsOf(schema) })
+    )
   }
 }
 
-/**
- * @param shapes of the whole API
- * @returns those that the operations name, and those that these name
- */
+/** `shapes`: of the whole API. Returns those that the operations name, and those that these name. */
 export function usedShapes (operations: readonly Operation[], shapes: readonly Shape[]): Shape[] {
-  const names = new Set(operations.flatMap(({ parameters, body, answers }) => [...parameters, ...body ?? [], ...answers, ...answers.flatMap(({ fields }) => fields)]).map(({ shape }) => shape))
+  const names = new Set(
+    operations.flatMap((
+      { parameters, body, answers }
+    ) => [...parameters, ...body ?? [], ...answers, ...answers.flatMap(({ fields }) => fields)]).map(({ shape }) =>
+      shape
+    )
+  )
   // A set goes on to what is added to it meanwhile.
-  for (const name of names) for (const { shape } of shapes.find((each) => each.name === name)?.fields ?? []) names.add(shape)
+  for (const name of names)
+    for (const { shape } of shapes.find((each) => each.name === name)?.fields ?? []) names.add(shape)
   return shapes.filter(({ name }) => names.has(name))
 }
 
-async function describeOperation (operation: Described, { path, method, components, toHtml }: { path: string, method: string, components: Components, toHtml: (markdown: string) => Promise<string> }) {
+async function describeOperation (operation: Described,
+  { path, method, components, toHtml }: { path: string, method: string, components: Components,
+    toHtml: (markdown: string) => Promise<string> })
+{
   const { operationId, tags, summary, description, parameters, requestBody, responses, security } = operation
   const body = requestBody?.content[JSON_TYPE]?.schema
   const [fileType] = body || !requestBody ? [] : Object.keys(requestBody.content)
   const cli = operation['x-cli'] ?? []
-  return {
-    id: operationId,
-    group: tags[0],
-    method: method.toUpperCase(),
-    path,
-    summary,
-    html: description ? await toHtml(description) : '',
-    role: operation['x-role'],
+  return { id: operationId, group: tags[0], method: method.toUpperCase(), path, summary,
+    html: description ? await toHtml(description) : '', role: operation['x-role'],
     curl: toCurl({ path, method, parameters, body, fileType, isPublic: security?.length === 0 }),
     cli: typeof cli === 'string' ? [cli] : Object.values(cli),
-    parameters: parameters.map((each) => ({
-      name: each.name,
-      isRequired: each.required,
-      place: each.in,
-      about: each.description ?? '',
-      ...typeOf(each.schema)
-    })),
-    body: body ? fieldsOf(body) : null,
-    answers: Object.entries(responses)
-      .flatMap(([status, { content = {} }]) => Object.entries(content).map(([mediaType, { schema }]) => {
+    parameters: parameters.map((each) => ({ name: each.name, isRequired: each.required, place: each.in,
+      about: each.description ?? '', ...typeOf(each.schema) })
+    ), body: body ? fieldsOf(body) : null,
+    answers: Object.entries(responses).flatMap(([status, { content = {} }]) =>
+      Object.entries(content).map(([mediaType, { schema }]) => {
         return { status, mediaType, ...typeOf(schema), fields: fieldsOf(schema) }
-      })),
-    problems: Object.entries(responses)
-      .flatMap(([status, { $ref }]) => $ref ? [{ status, codes: Object.values(components.responses[lastPart($ref)].content)[0].schema.properties?.code.enum }] : [])
-  }
+      })
+    ),
+    problems: Object.entries(responses).flatMap(([status, { $ref }]) =>
+      $ref
+        ? [{ status,
+          codes: Object.values(components.responses[lastPart($ref)].content)[0].schema.properties?.code.enum }]
+        : []
+    ) }
 }
 
 /**
  * A command to paste into a shell. Examples need no more than single quotes.
  * @param request `fileType`: the media type of a body that is a file
  */
-function toCurl ({ path, method, parameters, body, fileType, isPublic }: { path: string, method: string, parameters: Parameter[], body?: Schema, fileType?: string, isPublic: boolean }) {
-  const filled = path.replace(/\{(\w+)\}/g, (_, name) => String(parameters.find((each) => each.name === name)?.schema.examples?.[0] ?? 1))
+function toCurl (
+  { path, method, parameters, body, fileType, isPublic }: { path: string, method: string, parameters: Parameter[],
+    body?: Schema, fileType?: string, isPublic: boolean }
+) {
+  const filled = path.replace(/\{(\w+)\}/g,
+    (_, name) => String(parameters.find((each) => each.name === name)?.schema.examples?.[0] ?? 1))
   const words = ['curl']
   if (!isPublic) words.push('-H "Authorization: Bearer $CLUSTERDECK_TOKEN"')
   if (!['get', ...(body || fileType ? ['post'] : [])].includes(method)) words.push(`-X ${method.toUpperCase()}`)
@@ -99,7 +96,8 @@ function toCurl ({ path, method, parameters, body, fileType, isPublic }: { path:
 function fieldsOf (schema: Schema, prefix: string = ''): Field[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
     const name = `${prefix}${key}`
-    const own = { name, isRequired: schema.required?.includes(key) ?? false, about: field.description ?? '', ...typeOf(field) }
+    const own = { name, isRequired: schema.required?.includes(key) ?? false, about: field.description ?? '',
+      ...typeOf(field) }
     const inner = [field, ...(field.anyOf ?? [])].find((each) => each.properties)
     const items = [field, ...(field.anyOf ?? [])].map((each) => each.items).find((each) => each?.properties)
     return [own, ...(inner ? fieldsOf(inner, `${name}.`) : items ? fieldsOf(items, `${name}[].`) : [])]
@@ -111,10 +109,9 @@ function typeOf (schema: Schema): { type: string, shape: string | null } {
   if ($ref) return { type: lastPart($ref), shape: lastPart($ref) }
   if (anyOf) {
     const types: ReturnType<typeof typeOf>[] = anyOf.map((each) => typeOf({ type, ...each }))
-    return {
-      type: [...new Set(types.map((each) => each.type))].join(' or '),
-      shape: types.find((each) => each.shape)?.shape ?? null
-    }
+    return { type: [...new Set(types.map((each) => each.type))].join(' or '), shape: types.find((each) =>
+      each.shape
+    )?.shape ?? null }
   }
   if (type === 'array') return { ...typeOf(items ?? {}), type: `list of ${typeOf(items ?? {}).type}` }
   if (values) {

@@ -24,7 +24,11 @@ const RECENT_EVENTS = 8
 const MAX_COUNTED = 100
 /** Workers report each second, so older figures are not shown. */
 const FRESH_MS = 5000
-const UNAVAILABLE: { isAvailable: boolean, rollout: RolloutView | null, events: DeckEvent[] } = Object.freeze({ isAvailable: false, rollout: null, events: [] })
+const UNAVAILABLE: { isAvailable: boolean, rollout: RolloutView | null, events: DeckEvent[] } = Object.freeze({
+  isAvailable: false,
+  rollout: null,
+  events: []
+})
 
 const STEP_STATES: Readonly<Record<string, { label: string, tone: Tone, icon: string }>> = Object.freeze({
   pending: { label: 'Pending', tone: 'idle', icon: 'circle-dashed' },
@@ -50,7 +54,8 @@ const ROLLOUT_STATES: Readonly<Record<string, { label: string, tone: Tone, icon:
 })
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const OVERVIEW_FRAGMENTS = Object.freeze(['notices', 'health', 'addresses', 'actions', 'facts', 'build', 'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts'])
+export const OVERVIEW_FRAGMENTS = Object.freeze(['notices', 'health', 'addresses', 'actions', 'facts', 'build',
+  'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts'])
 
 /** `kept`: the order of the workers that was shown last */
 type Asked = { deck: Deck, history: History, params: URLSearchParams, now: number, kept?: Kept | null }
@@ -65,33 +70,22 @@ export function overviewModel ({ deck, history, params, now, kept }: Asked) {
   const isProgram = runsProgram(snapshot)
   const table = workersTable(snapshot, { params, history, now, kept, isProgram })
   const isAtFault = health.reasons.some(({ isNewInRelease }) => isNewInRelease)
-  return {
-    now,
-    faults: FAULTS,
-    newestMark: newestMark(history),
-    isUnwritten: isUnwritten(history, snapshot),
-    snapshot,
-    health,
-    notices: deck.notices.list(),
-    nodes: judgeNodes(nodesInUse(snapshot.master.nodeVersion, appNodeVersion(snapshot)), { now }).filter(({ state }) => state === 'ended' || state === 'open'),
-    silent: silentLines(silentForApp(deck.fleet)),
-    blocked: blockedReason(snapshot),
-    lastRollout: rollout?.id ?? 0,
-    totals: totalsOf(snapshot.workers),
-    isProgram,
-    table,
-    canonicalUrl: table.canonicalUrl,
-    problem: table.problem,
-    standby: snapshot.standby,
-    build: deck.jobs.building(),
+  return { now, faults: FAULTS, newestMark: newestMark(history), isUnwritten: isUnwritten(history, snapshot), snapshot,
+    health, notices: deck.notices.list(),
+    nodes: judgeNodes(nodesInUse(snapshot.master.nodeVersion, appNodeVersion(snapshot)), { now }).filter(({ state }) =>
+      state === 'ended' || state === 'open'
+    ), silent: silentLines(silentForApp(deck.fleet)), blocked: blockedReason(snapshot), lastRollout: rollout?.id ?? 0,
+    totals: totalsOf(snapshot.workers), isProgram, table, canonicalUrl: table.canonicalUrl, problem: table.problem,
+    standby: snapshot.standby, build: deck.jobs.building(),
     rollout: rollout && toRollout(rollout, { history, isProgram }),
-    wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }),
-    wayBackPlace: isAtFault ? 'health' : 'rollout',
-    recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) }
-  }
+    wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }), wayBackPlace: isAtFault ? 'health' : 'rollout',
+    recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) } }
 }
 
-export function followOverview ({ now, can, render, ...asked }: Omit<Asked, 'now'> & { now: () => number, can?: Powers, render: (name: string, model: object) => string }): () => { id: string, html: string }[] {
+export function followOverview (
+  { now, can, render, ...asked }: Omit<Asked, 'now'> & { now: () => number, can?: Powers,
+    render: (name: string, model: object) => string }
+): () => { id: string, html: string }[] {
   let kept: Asked['kept'] = null
   return () => {
     const model = overviewModel({ ...asked, now: now(), kept })
@@ -106,46 +100,53 @@ export function runsProgram ({ release }: Pick<Status, 'release'>): boolean {
 }
 
 function withFreshVitals (snapshot: Status, now: number): Status {
-  return {
-    ...snapshot,
-    workers: snapshot.workers.map((worker) => worker.vitals && now - Date.parse(worker.vitals.at) > FRESH_MS ? { ...worker, vitals: null } : worker)
-  }
+  return { ...snapshot,
+    workers: snapshot.workers.map((worker) =>
+      worker.vitals && now - Date.parse(worker.vitals.at) > FRESH_MS ? { ...worker, vitals: null } : worker
+    ) }
 }
 
 function toHealth ({ reasons, ...health }: Health) {
-  return { ...health, hintUrl: health.about === 'crashes' ? '/crashes' : null, reasons: reasons.map((reason) => ({ ...reason, url: crashUrlOf({ detail: reason }) ?? `/history/${reason.event}` })) }
+  return { ...health, hintUrl: health.about === 'crashes' ? '/crashes' : null,
+    reasons: reasons.map((reason) => ({ ...reason,
+      url: crashUrlOf({ detail: reason }) ?? `/history/${reason.event}` })
+    ) }
 }
 
 /** The live page works without the history. */
 function readPast (history: History) {
   try {
-    return {
-      isAvailable: true,
-      rollout: history.rollouts({ limit: 1 }).items[0] ?? null,
-      events: history.page({ type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items
-    }
+    return { isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null,
+      events: history.page({ type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items }
   } catch {
     return UNAVAILABLE
   }
 }
 
 /**
- * The release that the page offers to roll back to: the one before the last deploy, and as long as the running one is at fault, the last good one.
- * @param rollout the newest one
- * @returns null: the page offers none
+ * The release that the page offers to roll back to: the one before the last deploy, and as long as the running one is
+ * at fault, the last good one. `rollout`: the newest one. Returns null: the page offers none.
  */
-function wayBackOf (rollout: RolloutView | null, { deck, snapshot, isAtFault }: { deck: Pick<Deck, 'releases'>, snapshot: Status, isAtFault: boolean }): ReturnType<typeof offeredRelease> {
-  const isOfLastDeploy = rollout?.kind === 'deploy' && rollout.state === 'succeeded' && rollout.to === snapshot.release.id
+function wayBackOf (rollout: RolloutView | null,
+  { deck, snapshot, isAtFault }: { deck: Pick<Deck, 'releases'>, snapshot: Status, isAtFault: boolean }
+): ReturnType<typeof offeredRelease> {
+  const isOfLastDeploy = rollout?.kind === 'deploy' && rollout.state === 'succeeded' &&
+    rollout.to === snapshot.release.id
   if (snapshot.rollout || !(isOfLastDeploy || isAtFault)) return null
-  return offeredRelease(deck, () => isAtFault ? deck.releases.before(snapshot.release.id) : String(rollout?.from), snapshot)
+  return offeredRelease(deck, () => isAtFault ? deck.releases.before(snapshot.release.id) : String(rollout?.from),
+    snapshot)
 }
 
 /** @returns why no rollout can start now */
-export function blockedReason ({ state, rollout, upgrade }: Pick<Status, 'state' | 'rollout' | 'upgrade'>): string | null {
+export function blockedReason (
+  { state, rollout, upgrade }: Pick<Status, 'state' | 'rollout' | 'upgrade'>
+): string | null {
   if (state === 'stopping') return 'The master is stopping.'
   if (upgrade) return 'An upgrade is running.'
   if (rollout) {
-    const state = ['paused', 'held', 'rolling-back'].includes(rollout.state) ? rollout.state.replace('-', ' ') : 'running'
+    const state = ['paused', 'held', 'rolling-back'].includes(rollout.state)
+      ? rollout.state.replace('-', ' ')
+      : 'running'
     return `Rollout ${rollout.id} is ${state}. Only one can run at a time.`
   }
   return null
@@ -153,18 +154,15 @@ export function blockedReason ({ state, rollout, upgrade }: Pick<Status, 'state'
 
 function totalsOf (workers: WorkerRow[]) {
   const vitals = workers.map(({ vitals }) => vitals).filter((each) => each !== null)
-  const sumOf = (key: 'rssBytes' | 'cpuPercent' | 'requestsPerSecond' | 'openConnections' | 'threads') => vitals.every((each) => each[key] === null)
-    ? null
-    : vitals.reduce((total, each) => total + (each[key] ?? 0), 0)
-  return {
-    rssBytes: sumOf('rssBytes'),
-    cpuPercent: sumOf('cpuPercent'),
-    requestsPerSecond: sumOf('requestsPerSecond'),
-    openConnections: sumOf('openConnections'),
-    threads: sumOf('threads'),
+  const sumOf = (key: 'rssBytes' | 'cpuPercent' | 'requestsPerSecond' | 'openConnections' | 'threads') =>
+    vitals.every((each) => each[key] === null) ? null : vitals.reduce((total, each) => total + (each[key] ?? 0), 0)
+  return { rssBytes: sumOf('rssBytes'), cpuPercent: sumOf('cpuPercent'), requestsPerSecond: sumOf('requestsPerSecond'),
+    openConnections: sumOf('openConnections'), threads: sumOf('threads'),
     latencyP99Ms: highestOf(vitals.map(({ latencyP99Ms }) => latencyP99Ms)),
-    restarts: Object.values(Object.fromEntries(workers.map(({ slot, restarts }) => [slot, restarts]))).reduce((total, n) => total + n, 0)
-  }
+    restarts: Object.values(Object.fromEntries(workers.map(({ slot, restarts }) => [slot, restarts]))).reduce(
+      (total, n) => total + n,
+      0
+    ) }
 }
 
 function highestOf (values: (number | null | undefined)[]): number | null {
@@ -172,33 +170,31 @@ function highestOf (values: (number | null | undefined)[]): number | null {
   return known.length === 0 ? null : Math.max(...known)
 }
 
-/** @param sources both are needed for a held rollout */
-export function toRollout (rollout: RolloutView, { history, isProgram = false }: { history?: Pick<History, 'page'>, isProgram?: boolean } = {}) {
+/** `sources`: both are needed for a held rollout */
+export function toRollout (rollout: RolloutView,
+  { history, isProgram = false }: { history?: Pick<History, 'page'>, isProgram?: boolean } = {})
+{
   const outcome = ROLLOUT_STATES[rollout.state] ?? null
   // The duration stops while the rollout is paused.
   const stoppedAt = rollout.pausedAt ?? null
   const isCanary = (rollout.pausedIn ?? rollout.state) === 'canary'
-  return {
-    ...rollout,
-    title: rolloutTitle(rollout),
+  return { ...rollout, title: rolloutTitle(rollout),
     name: rollout.kind === 'restart'
       ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers')
-      : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`,
-    outcome,
-    waiting: waitingText(rollout),
-    hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
+      : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`, outcome,
+    waiting: waitingText(rollout), hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
     tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoppedAt),
-    beside: rollout.state === 'held' ? toBeside(rollout, { crashesOfOld: crashesOfOld(history, rollout), isProgram }) : null,
-    controls: outcome ? [] : controlsOf(rollout),
-    steps: rollout.steps.map((step) => ({
-      ...step,
-      badge: badgeOf(step, { isCanary, isOver: outcome !== null }),
-      tookMs: msBetween(step.startedAt, step.finishedAt ?? rollout.finishedAt ?? stoppedAt)
-    }))
-  }
+    beside: rollout.state === 'held'
+      ? toBeside(rollout, { crashesOfOld: crashesOfOld(history, rollout), isProgram })
+      : null, controls: outcome ? [] : controlsOf(rollout),
+    steps: rollout.steps.map((step) => ({ ...step, badge: badgeOf(step, { isCanary, isOver: outcome !== null }),
+      tookMs: msBetween(step.startedAt, step.finishedAt ?? rollout.finishedAt ?? stoppedAt) })
+    ) }
 }
 
-function badgeOf ({ state }: RolloutView['steps'][number], { isCanary, isOver }: { isCanary: boolean, isOver: boolean }): { label: string, tone: Tone, icon: string } {
+function badgeOf ({ state }: RolloutView['steps'][number],
+  { isCanary, isOver }: { isCanary: boolean, isOver: boolean }): { label: string, tone: Tone, icon: string }
+{
   if (isOver && state === 'pending') return UNTOUCHED
   if (isCanary && state === 'ready') return CANARY
   return STEP_STATES[state] ?? { label: state, tone: 'idle', icon: 'circle' }
@@ -206,49 +202,36 @@ function badgeOf ({ state }: RolloutView['steps'][number], { isCanary, isOver }:
 
 /** New workers beside old ones, so that an operator can decide. */
 type BesideRow = { name: string, canary: string, baseline: string, isWorse: boolean }
-function toBeside ({ comparison, verdicts, crashes, strategy }: RolloutView, { crashesOfOld, isProgram }: { crashesOfOld: number | null, isProgram: boolean }): { at: string | null, rows: BesideRow[] } {
+function toBeside ({ comparison, verdicts, crashes, strategy }: RolloutView,
+  { crashesOfOld, isProgram }: { crashesOfOld: number | null, isProgram: boolean }
+): { at: string | null, rows: BesideRow[] } {
   const last = comparison ?? verdicts?.at(-1) ?? null
   const isUncounted = isProgram && !last?.canary.requests && !last?.baseline.requests
-  return {
-    at: last?.at ?? null,
-    rows: [
-      ...(isUncounted ? [] : besideInRequests(last, strategy)),
-      { name: 'Crashes', canary: String(crashes ?? 0), baseline: numberText(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }
-    ]
-  }
+  return { at: last?.at ?? null,
+    rows: [...(isUncounted ? [] : besideInRequests(last, strategy)), { name: 'Crashes', canary: String(crashes ?? 0),
+      baseline: numberText(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }] }
 }
 
 function besideInRequests (last: RolloutView['comparison'], strategy: RolloutView['strategy']): BesideRow[] {
   const { canary, baseline } = last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }
   const formatShare = (rate: number | null) => formatPercent(rate === null ? null : rate * 100)
-  return [
-    { name: 'Requests', canary: numberText(canary.requests), baseline: numberText(baseline.requests), isWorse: false },
-    {
-      name: '5xx',
-      canary: formatShare(canary.errorRate),
-      baseline: formatShare(baseline.errorRate),
-      isWorse: (canary.errorRate ?? 0) - (baseline.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0)
-    },
-    {
-      name: 'p99',
-      canary: formatLatency(canary.p99Ms),
-      baseline: formatLatency(baseline.p99Ms),
-      isWorse: canary.p99Ms !== null &&
-        baseline.p99Ms !== null &&
-        canary.p99Ms > Math.max(baseline.p99Ms * (strategy?.limits.p99Ratio ?? 1), baseline.p99Ms + (strategy?.limits.slowerMs ?? 0))
-    }
-  ]
+  return [{ name: 'Requests', canary: numberText(canary.requests), baseline: numberText(baseline.requests),
+    isWorse: false }, { name: '5xx', canary: formatShare(canary.errorRate), baseline: formatShare(baseline.errorRate),
+    isWorse: (canary.errorRate ?? 0) - (baseline.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0) }, { name: 'p99',
+    canary: formatLatency(canary.p99Ms), baseline: formatLatency(baseline.p99Ms),
+    isWorse: canary.p99Ms !== null &&
+      baseline.p99Ms !== null &&
+      canary.p99Ms >
+        Math.max(baseline.p99Ms * (strategy?.limits.p99Ratio ?? 1),
+          baseline.p99Ms + (strategy?.limits.slowerMs ?? 0)) }]
 }
 
 function crashesOfOld (history: Pick<History, 'page'> | undefined, { from, startedAt }: RolloutView): number | null {
   try {
-    const ended = BLAMED_CAUSES.map((cause) => history?.page({
-      type: ['worker.exited'],
-      cause,
-      release: from,
-      since: Date.parse(startedAt),
-      limit: MAX_COUNTED
-    }).items.length)
+    const ended = BLAMED_CAUSES.map((cause) =>
+      history?.page({ type: ['worker.exited'], cause, release: from, since: Date.parse(startedAt), limit: MAX_COUNTED })
+        .items.length
+    )
     return ended.reduce((total: number | null, each) => total === null || each === undefined ? null : total + each, 0)
   } catch {
     // The rest of the card is still needed.
@@ -268,11 +251,16 @@ function msBetween (from: string | null, to: string | null): number | null {
  * What an operator can do with a rollout now, see lifecycle/rollout/steering.js.
  * @returns the safest first; `isConfirmed`: opens a dialog
  */
-function controlsOf ({ state, pausedIn }: RolloutView): { action: string, label: string, className: string, isConfirmed: boolean }[] {
+function controlsOf (
+  { state, pausedIn }: RolloutView
+): { action: string, label: string, className: string, isConfirmed: boolean }[] {
   if (state === 'rolling-back') return []
   const abort = { action: 'abort', label: 'Abort', className: state === 'held' ? 'primary' : '', isConfirmed: true }
-  const promote = (pausedIn ?? state) === 'canary' ? [{ action: 'promote', label: 'Promote', className: '', isConfirmed: true }] : []
-  if (state === 'held') return [abort, { action: 'retry', label: 'Retry', className: '', isConfirmed: false }, ...promote]
+  const promote = (pausedIn ?? state) === 'canary'
+    ? [{ action: 'promote', label: 'Promote', className: '', isConfirmed: true }]
+    : []
+  if (state === 'held')
+    return [abort, { action: 'retry', label: 'Retry', className: '', isConfirmed: false }, ...promote]
   const pauseOrResume = state === 'paused'
     ? { action: 'resume', label: 'Resume', className: 'primary', isConfirmed: false }
     : { action: 'pause', label: 'Pause', className: '', isConfirmed: false }

@@ -11,36 +11,34 @@ import type { Log } from '../system/log.ts'
 
 /** What the pages of every site have in common: how they are asked for, and how their errors look. */
 type Views = Pick<import('./views.ts').Views, 'render'>
-export type Page<Asked> = Pick<import('./pages.ts').Page, 'path' | 'view' | 'hasFilters'> & { model: (asked: Asked) => Model | Promise<Model> }
-type Visit = { now: () => number, can: Powers, isAtLoopback: boolean, render: Views['render'], params: URLSearchParams, id: string }
+export type Page<Asked> = Pick<import('./pages.ts').Page, 'path' | 'view' | 'hasFilters'> & {
+  model: (asked: Asked) => Model | Promise<Model>
+}
+type Visit = { now: () => number, can: Powers, isAtLoopback: boolean, render: Views['render'], params: URLSearchParams,
+  id: string }
 
-export function pagesRouter <Sources extends object>(pages: readonly Page<Sources & Visit>[], { sources, frame, views, now }: {
-  /** what the models of one request are made of */
-  sources: () => Sources
-  /** what stands around each, made of the same */
-  frame: (asked: Sources & Visit) => object
-  views: Views
-  now: () => number
-}) {
+export function pagesRouter<Sources extends object> (pages: readonly Page<Sources & Visit>[],
+  { sources, frame, views, now }: {
+    /** what the models of one request are made of */
+    sources: () => Sources,
+    /** what stands around each, made of the same */
+    frame: (asked: Sources & Visit) => object,
+    views: Views,
+    now: () => number
+  })
+{
   const router = Router()
   for (const { path, view, model, hasFilters } of pages) {
     router.get(path, async (req, res) => {
       const can = powersOf(req.auth)
-      const asked = {
-        ...sources(),
-        now,
-        can,
-        isAtLoopback: isAtLoopback(req),
-        render: views.render,
-        params: queryOf(req),
-        id: String(req.params.id ?? req.params.name ?? '')
-      }
+      const asked = { ...sources(), now, can, isAtLoopback: isAtLoopback(req), render: views.render,
+        params: queryOf(req), id: String(req.params.id ?? req.params.name ?? '') }
       const shown = await model(asked)
-      if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
-      res
-        .status(shown.status ?? shown.problem?.status ?? 200)
-        .type('html')
-        .send(views.render(`pages/${view}`, { now: now(), ...frame(asked), can, ...shown }))
+      if (hasFilters && req.get('HX-Request'))
+        res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
+      res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(
+        views.render(`pages/${view}`, { now: now(), ...frame(asked), can, ...shown })
+      )
     })
   }
   return router
@@ -48,27 +46,21 @@ export function pagesRouter <Sources extends object>(pages: readonly Page<Source
 
 /** A browser gets an error as a page; other clients get problem details from elsewhere. */
 export function createErrorPage ({ views, now, log, frame, places }: {
-  views: Views
-  now: () => number
-  log: Log
+  views: Views,
+  now: () => number,
+  log: Log,
   /** what stands around every page */
-  frame: (asked: { can: Powers }) => object
+  frame: (asked: { can: Powers }) => object,
   /** where somebody may want to go instead */
   places: (asked: { can: Powers }) => readonly Place[]
 }) {
-  return {
-    refuseUnknown (req: Request, _res: Response, next: NextFunction) {
-      if (!isVisit(req)) return next()
-      throw new DeckError('not-found', `No such page: ${req.path.slice(0, 200)}`)
-    },
-
-    onError (error: unknown, req: Request, res: Response, next: NextFunction) {
-      if (!(isVisit(req) || isFormOfPage(req)) || res.headersSent) return next(error)
-      show(req, res, error)
-    },
-
-    show
-  }
+  return { refuseUnknown (req: Request, _res: Response, next: NextFunction) {
+    if (!isVisit(req)) return next()
+    throw new DeckError('not-found', `No such page: ${req.path.slice(0, 200)}`)
+  }, onError (error: unknown, req: Request, res: Response, next: NextFunction) {
+    if (!(isVisit(req) || isFormOfPage(req)) || res.headersSent) return next(error)
+    show(req, res, error)
+  }, show }
 
   function show (req: IncomingMessage, res: ServerResponse, error: unknown, more: object = {}) {
     const { status, title, message, code } = toDeckError(error)
@@ -96,15 +88,19 @@ export function createErrorPage ({ views, now, log, frame, places }: {
 /** Shorter words are near to too many others. */
 const MIN_GUESSED_CHARS = 5
 /** Pages that no menu names, by how their addresses begin: the page that lists them. */
-const LISTS: Readonly<Record<string, string>> = Object.freeze({ releases: '/deploys', rollouts: '/deploys', compare: '/deploys', workers: '/' })
+const LISTS: Readonly<Record<string, string>> = Object.freeze({ releases: '/deploys', rollouts: '/deploys',
+  compare: '/deploys', workers: '/' })
 
 /** The page that was most likely meant. */
 export function nearestPlace (path: string, places: readonly Place[]): Place | null {
   const [, first = ''] = /^\/([\w-]{1,60})/.exec(path) ?? []
-  const names = new Map(places.flatMap((place) => [place.href.slice(1), place.label.toLowerCase()].map((name) => [name, place])))
+  const names = new Map(
+    places.flatMap((place) => [place.href.slice(1), place.label.toLowerCase()].map((name) => [name, place]))
+  )
   if (first === '') return null
   const known = Object.hasOwn(LISTS, first) ? LISTS[first].slice(1) : first
-  return names.get(known) ?? (known.length < MIN_GUESSED_CHARS ? null : names.get(String(nearestName(known, names.keys()))) ?? null)
+  return names.get(known) ??
+    (known.length < MIN_GUESSED_CHARS ? null : names.get(String(nearestName(known, names.keys()))) ?? null)
 }
 
 export function isVisit ({ method, url, headers }: IncomingMessage) {
@@ -113,7 +109,8 @@ export function isVisit ({ method, url, headers }: IncomingMessage) {
 
 /** Whether a page has sent a form without its scripts. */
 export function isFormOfPage ({ method, url, headers }: IncomingMessage) {
-  return method === 'POST' && !String(url).startsWith('/api/') && !headers['hx-request'] && String(headers.accept).includes('text/html')
+  return method === 'POST' && !String(url).startsWith('/api/') && !headers['hx-request'] &&
+    String(headers.accept).includes('text/html')
 }
 
 /** The page that has sent the form, as a path: never one of another site. */
@@ -122,7 +119,7 @@ export function pageBefore ({ headers: { referer: from = '' } }: IncomingMessage
   return pathname.replace(/^\/+/, '/') + search
 }
 
-/** @param req the raw query: express may have been told to parse it in its own way */
+/** `req`: the raw query: express may have been told to parse it in its own way */
 export function queryOf (req: Request) {
   return new URL(req.originalUrl, 'http://localhost').searchParams
 }

@@ -15,14 +15,12 @@ export function parsePlace (params: URLSearchParams): Place {
   return { cursor, trail: trail === '' ? [] : trail.split('.').slice(-MAX_TRAIL) }
 }
 
-export function pageLinks (path: string, filters: Record<string, string | undefined>, { cursor, trail, next }: Place & { next: string | null }) {
-  const pageUrl = (to: string | undefined, via: string[]) => urlOf(path, filters, {
-    cursor: to,
-    trail: via.slice(-MAX_TRAIL).join('.')
-  })
-  return {
-    older: next === null ? null : pageUrl(next, cursor === undefined ? trail : [...trail, cursor]),
+export function pageLinks (path: string, filters: Record<string, string | undefined>,
+  { cursor, trail, next }: Place & { next: string | null })
+{
+  const pageUrl = (to: string | undefined, via: string[]) =>
+    urlOf(path, filters, { cursor: to, trail: via.slice(-MAX_TRAIL).join('.') })
+  return { older: next === null ? null : pageUrl(next, cursor === undefined ? trail : [...trail, cursor]),
     newer: cursor === undefined ? null : pageUrl(trail.at(-1), trail.slice(0, -1)),
-    newest: cursor === undefined ? null : urlOf(path, filters)
-  }
+    newest: cursor === undefined ? null : urlOf(path, filters) }
 }

@@ -39,114 +39,114 @@ import type { Powers } from './powers.ts'
 import type { Document } from '../api/openapi.ts'
 
 /** The pages of the dashboard: the path of each, its model, and its live parts. */
-export type Deck = Pick<
-   import('../deck.ts').Deck,
-   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'alerts' | 'jobs' |
-   'diagnostics' | 'profiling' | 'vitals' | 'fleet' | 'preview' | 'examine' | 'configuredAnew' | 'isStopFirst'
- >
+export type Deck = Pick<import('../deck.ts').Deck,
+  'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings'
+    | 'alerts' | 'jobs' | 'diagnostics' | 'profiling' | 'vitals' | 'fleet' | 'preview' | 'examine' | 'configuredAnew'
+    | 'isStopFirst'>
 /** `can`: what the viewer may do */
-export type Sources = {
-   deck: Deck,
-   history: History,
-   now: () => number,
-   render: Views['render'],
-   tokens?: Pick<TokenRegistry, 'list'>,
-   sessions?: Sessions,
-   can?: Powers
- }
-/** `id`: the last part of the path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see isAtLoopback() */
-export type Asked = Sources & {
-   params: URLSearchParams,
-   id: string,
-   describe?: () => Document,
-   neighbours?: Neighbours,
-   isAtLoopback?: boolean
- }
+export type Sources = { deck: Deck, history: History, now: () => number, render: Views['render'],
+  tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions, can?: Powers }
+/**
+ * `id`: the last part of the path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see
+ * isAtLoopback()
+ */
+export type Asked = Sources & { params: URLSearchParams, id: string, describe?: () => Document, neighbours?: Neighbours,
+  isAtLoopback?: boolean }
 export type Fragment = { id: string, html: string }
 /** `status` or `problem.status`: the HTTP status, if not 200 */
 export type Model = object & { status?: number, problem?: { status: number } | null, canonicalUrl?: string }
 export type Page = {
   /** as express reads it */
-  path: string
+  path: string,
   /** a file of views/pages */
-  view: string
-  model: (asked: Asked) => Model | Promise<Model>
+  view: string,
+  model: (asked: Asked) =>
+    | Model
+    | Promise<Model>,
   /** it has a form, which also sends empty fields: the address bar shows `canonicalUrl` of the model instead */
-  hasFilters?: boolean
+  hasFilters?: boolean,
   /** files of views/partials */
-  fragments?: readonly string[]
+  fragments?: readonly string[],
   /** in place of `fragments`, if rendering all each time costs too much */
-  follow?: (asked: Asked) => () => Fragment[]
+  follow?: (asked: Asked) => () => Fragment[],
   /** the slot whose vitals it shows as charts, 0 for the cluster; null where there are no charts */
   chartOf?: (asked: Asked) => number | null
 }
 
-export const PAGES: readonly Page[] = Object.freeze([
-  {
-    path: '/',
-    view: 'overview',
-    model: ({ deck, history, params, now }) => overviewModel({ deck, history, params, now: now() }),
-    hasFilters: true,
-    follow: followOverview,
-    chartOf: () => 0
-  },
-  {
-    path: '/deploys',
-    view: 'deploys',
-    model: ({ deck, history, params, now }) => deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }),
-    fragments: DEPLOYS_FRAGMENTS
-  },
-  { path: '/deploys/preview', view: 'preview', model: previewModel },
-  { path: '/fleet', view: 'fleet', model: fleetModel, follow: followFleet, hasFilters: true },
-  { path: '/fleet/preview', view: 'fleet-preview', model: fleetPreviewModel },
-  { path: '/fleet/rollouts/:id', view: 'fleet-rollout', model: fleetRolloutModel, follow: followFleetRollout },
-  { path: '/fleet/members/:name', view: 'fleet-member', model: fleetMemberModel, follow: followFleetMember },
-  { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },
-  { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel, follow: followRollout },
-  { path: '/compare', view: 'compare', model: ({ deck, params, now }) => compareModel({ deck, id: params.get('to') ?? '', params, now: now() }) },
-  { path: '/releases/:name', view: 'release', model: releasePageModel, follow: followRelease },
-  {
-    path: '/releases/:id/rollback',
-    view: 'rollback',
-    model: ({ deck, id, now }) => rollbackModel({ deck, id, now: now(), blocked: blockedReason(deck.snapshot()) })
-  },
-  { path: '/releases/:id/compare', view: 'compare', model: ({ deck, id, params, now }) => compareModel({ deck, id, params, now: now() }) },
-  { path: '/history', view: 'history', model: historyPageModel, follow: followHistory, hasFilters: true },
-  { path: '/fleet/crashes', view: 'fleet-crashes', model: fleetCrashesModel, follow: followFleetCrashes, hasFilters: true },
-  { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory, hasFilters: true },
-  { path: '/fleet/logs', view: 'fleet-logs', model: fleetLogsModel, hasFilters: true },
-  { path: '/history/:id', view: 'event', model: ({ deck, history, can, id, now }) => eventPageModel({ history, deck, can, id, now: now() }) },
-  {
-    path: '/crashes',
-    view: 'crashes',
-    model: ({ deck, history, params, now }) => crashesModel({ crashes: deck.crashes, params, now: now(), gaps: historyGaps({ history, deck }, { isOfCrashes: true }) }),
-    hasFilters: true,
-    fragments: CRASHES_FRAGMENTS
-  },
-  {
-    path: '/crashes/:id',
-    view: 'crash',
-    model: ({ deck, history, params, id, now }) => crashModel({ crashes: deck.crashes, app: deck.snapshot().app.name, history, profiling: deck.profiling, id, params, now: now() }),
-    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, profiling: deck.profiling, app: deck.snapshot().app.name, ...asked })
-  },
-  { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
-  { path: '/profiles', view: 'profiles', model: ({ deck, params, now, can }) => profilesModel({ deck, params, now: now(), can }) },
-  { path: '/routes', view: 'routes', model: ({ deck, params, now }) => routesModel({ deck, params, now: now() }), fragments: ROUTES_FRAGMENTS, hasFilters: true },
-  { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) },
-  { path: '/access', view: 'access', model: ({ now, ...asked }) => accessModel({ ...asked, now: now() }), follow: followAccess },
-  { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true },
-  { path: '/alerts', view: 'alerts', model: ({ deck, can, params, now }) => alertsModel({ alerts: deck.alerts, can, params, now: now() }), fragments: ALERTS_FRAGMENTS },
-  { path: '/jobs', view: 'jobs', model: ({ deck, now }) => jobsModel({ jobs: deck.jobs, now: now() }), fragments: JOBS_FRAGMENTS },
-  { path: '/jobs/runs/:id', view: 'job-run', model: ({ deck, id, now }) => jobRunModel({ jobs: deck.jobs, id: Number(id), now: now() }), fragments: RUN_FRAGMENTS },
-  { path: '/palette', view: 'palette', model: ({ deck, history, can, neighbours }) => paletteModel({ deck, history, can, neighbours }) },
-  { path: '/decks', view: 'decks', model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) },
-  { path: '/dialogs', view: 'dialogs', model: dialogsModel },
-  { path: '/docs/api/:id', view: 'docs', model: apiModel },
-  { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
-])
+export const PAGES: readonly Page[] = Object.freeze([{ path: '/', view: 'overview',
+  model: ({ deck, history, params, now }) => overviewModel({ deck, history, params, now: now() }), hasFilters: true,
+  follow: followOverview, chartOf: () => 0 }, { path: '/deploys', view: 'deploys',
+  model: ({ deck, history, params, now }) =>
+    deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }),
+  fragments: DEPLOYS_FRAGMENTS }, { path: '/deploys/preview', view: 'preview', model: previewModel }, { path: '/fleet',
+  view: 'fleet', model: fleetModel, follow: followFleet, hasFilters: true }, { path: '/fleet/preview',
+  view: 'fleet-preview', model: fleetPreviewModel }, { path: '/fleet/rollouts/:id', view: 'fleet-rollout',
+  model: fleetRolloutModel, follow: followFleetRollout }, { path: '/fleet/members/:name', view: 'fleet-member',
+  model: fleetMemberModel, follow: followFleetMember }, { path: '/workers/:id', view: 'worker', model: workerPageModel,
+  follow: followWorker, chartOf: slotOf }, { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel,
+  follow: followRollout }, { path: '/compare', view: 'compare',
+  model: ({ deck, params, now }) => compareModel({ deck, id: params.get('to') ?? '', params, now: now() }) }, {
+  path: '/releases/:name',
+  view: 'release',
+  model: releasePageModel,
+  follow: followRelease
+}, { path: '/releases/:id/rollback', view: 'rollback',
+  model: ({ deck, id, now }) => rollbackModel({ deck, id, now: now(), blocked: blockedReason(deck.snapshot()) }) }, {
+  path: '/releases/:id/compare',
+  view: 'compare',
+  model: ({ deck, id, params, now }) => compareModel({ deck, id, params, now: now() })
+}, { path: '/history', view: 'history', model: historyPageModel, follow: followHistory, hasFilters: true }, {
+  path: '/fleet/crashes',
+  view: 'fleet-crashes',
+  model: fleetCrashesModel,
+  follow: followFleetCrashes,
+  hasFilters: true
+}, { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory,
+  hasFilters: true }, { path: '/fleet/logs', view: 'fleet-logs', model: fleetLogsModel, hasFilters: true }, {
+  path: '/history/:id',
+  view: 'event',
+  model: ({ deck, history, can, id, now }) => eventPageModel({ history, deck, can, id, now: now() })
+}, { path: '/crashes', view: 'crashes',
+  model: ({ deck, history, params, now }) =>
+    crashesModel({ crashes: deck.crashes, params, now: now(),
+      gaps: historyGaps({ history, deck }, { isOfCrashes: true }) }), hasFilters: true, fragments: CRASHES_FRAGMENTS },
+  { path: '/crashes/:id', view: 'crash',
+    model: ({ deck, history, params, id, now }) =>
+      crashModel({ crashes: deck.crashes, app: deck.snapshot().app.name, history, profiling: deck.profiling, id, params,
+        now: now() }),
+    follow: ({ deck, ...asked }) =>
+      followCrash({ crashes: deck.crashes, profiling: deck.profiling, app: deck.snapshot().app.name, ...asked }) }, {
+  path: '/logs',
+  view: 'logs',
+  model: ({ deck, params, now }) => logsModel({ deck, params, now }),
+  hasFilters: true
+}, { path: '/profiles', view: 'profiles',
+  model: ({ deck, params, now, can }) => profilesModel({ deck, params, now: now(), can }) }, { path: '/routes',
+  view: 'routes', model: ({ deck, params, now }) => routesModel({ deck, params, now: now() }),
+  fragments: ROUTES_FRAGMENTS, hasFilters: true }, { path: '/checks', view: 'checks',
+  model: ({ deck }) => checksModel({ deck }) }, { path: '/access', view: 'access',
+  model: ({ now, ...asked }) => accessModel({ ...asked, now: now() }), follow: followAccess }, { path: '/settings',
+  view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true }, { path: '/alerts',
+  view: 'alerts', model: ({ deck, can, params, now }) => alertsModel({ alerts: deck.alerts, can, params, now: now() }),
+  fragments: ALERTS_FRAGMENTS }, { path: '/jobs', view: 'jobs',
+  model: ({ deck, now }) => jobsModel({ jobs: deck.jobs, now: now() }), fragments: JOBS_FRAGMENTS }, {
+  path: '/jobs/runs/:id',
+  view: 'job-run',
+  model: ({ deck, id, now }) => jobRunModel({ jobs: deck.jobs, id: Number(id), now: now() }),
+  fragments: RUN_FRAGMENTS
+}, { path: '/palette', view: 'palette',
+  model: ({ deck, history, can, neighbours }) => paletteModel({ deck, history, can, neighbours }) }, { path: '/decks',
+  view: 'decks', model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) }, {
+  path: '/dialogs',
+  view: 'dialogs',
+  model: dialogsModel
+}, { path: '/docs/api/:id', view: 'docs', model: apiModel }, { path: '/docs{/:id}', view: 'docs',
+  model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }])
 
 /** The pages of a deck for the live connection, see follow-page.ts. */
-export function livePages (sources: Omit<Sources, 'can' | 'deck'> & { deck: Deck & Pick<import('../deck.ts').Deck, 'vitals'> }): LivePages {
+export function livePages (
+  sources: Omit<Sources, 'can' | 'deck'> & { deck: Deck & Pick<import('../deck.ts').Deck, 'vitals'> }
+): LivePages {
   const { deck } = sources
   // A page and its frame are of the same moment, and so is what all viewers get in one update.
   const seen = withOneSnapshot(deck)
@@ -154,25 +154,18 @@ export function livePages (sources: Omit<Sources, 'can' | 'deck'> & { deck: Deck
   let endFleet: (() => void) | null = null
   let tellChange = () => {}
 
-  return {
-    alarms: deck,
-
-    onChange (handler) {
-      tellChange = handler
-      const unsubscribe = deck.events.subscribe(handler)
-      return () => {
-        unsubscribe()
-        endFleet?.()
-      }
-    },
-
-    follow (can, url) {
-      endFleet ??= deck.fleet?.onRollout(tellChange) ?? null
-      return followPage(PAGES, { sources: { ...sources, deck: seen, can }, frame: { fragments: frameFragments(deck), model: () => frameParts(seen) } }, url)
-    },
-
-    chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs })
-  }
+  return { alarms: deck, onChange (handler) {
+    tellChange = handler
+    const unsubscribe = deck.events.subscribe(handler)
+    return () => {
+      unsubscribe()
+      endFleet?.()
+    }
+  }, follow (can, url) {
+    endFleet ??= deck.fleet?.onRollout(tellChange) ?? null
+    return followPage(PAGES, { sources: { ...sources, deck: seen, can },
+      frame: { fragments: frameFragments(deck), model: () => frameParts(seen) } }, url)
+  }, chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs }) }
 }
 
 function apiModel ({ id, now, describe }: Asked) {
@@ -180,8 +173,5 @@ function apiModel ({ id, now, describe }: Asked) {
 }
 
 function dialogsModel ({ deck, can }: Asked) {
-  return {
-    places: placesOf({ deck, can }),
-    alarms: ALARMS
-  }
+  return { places: placesOf({ deck, can }), alarms: ALARMS }
 }

@@ -11,17 +11,24 @@ import type { Preview } from '../preview.ts'
  * What the dialog of a deploy shows of it before it begins.
  * @throws {DeckError} forbidden
  */
-export async function previewModel ({ deck, params, can, now }: { deck: Pick<Deck, 'preview' | 'releases'>, params: URLSearchParams, can?: Powers, now: () => number }) {
+export async function previewModel (
+  { deck, params, can, now }: { deck: Pick<Deck, 'preview' | 'releases'>, params: URLSearchParams, can?: Powers,
+    now: () => number }
+) {
   if (!can?.operate) throw new DeckError('forbidden', 'Only whoever may deploy can see what a deploy would do')
   const { wanted, refusals } = readWanted(params)
-  const [preview, refs] = await Promise.all([deck.preview({ kind: 'deploy', ...wanted, actor: 'dashboard' }), refsOf(deck)])
+  const [preview, refs] = await Promise.all([deck.preview({ kind: 'deploy', ...wanted, actor: 'dashboard' }),
+    refsOf(deck)])
   const isUnconfirmed = preview.refusals.some(({ code }) => code === 'build-unconfirmed')
   return {
     now: now(),
     refs,
     // The form asks for a confirmation in place of this refusal.
-    guess: preview.build?.isGuess && (isUnconfirmed || wanted.isGuessAccepted) ? { text: preview.build.text, isAccepted: !isUnconfirmed } : null,
-    preview: { ...preview, refusals: [...refusals, ...preview.refusals.filter(({ code }) => code !== 'build-unconfirmed')] },
+    guess: preview.build?.isGuess && (isUnconfirmed || wanted.isGuessAccepted)
+      ? { text: preview.build.text, isAccepted: !isUnconfirmed }
+      : null,
+    preview: { ...preview,
+      refusals: [...refusals, ...preview.refusals.filter(({ code }) => code !== 'build-unconfirmed')] },
     facts: previewFacts(preview, formatExactDuration)
   }
 }
@@ -37,7 +44,11 @@ async function refsOf (deck: Pick<Deck, 'releases'>): Promise<Ref[] | null> {
 }
 
 /** @returns what is typed may be wrong yet */
-function readWanted (params: URLSearchParams): { wanted: ReturnType<typeof strategyOfForm> & Partial<ReturnType<typeof commitOfForm>>, refusals: Preview['refusals'] } {
+function readWanted (
+  params: URLSearchParams
+): { wanted: ReturnType<typeof strategyOfForm> & Partial<ReturnType<typeof commitOfForm>>,
+  refusals: Preview['refusals'] }
+{
   const fields = Object.fromEntries(params)
   try {
     return { wanted: { ...commitOfForm(fields), ...strategyOfForm(fields) }, refusals: [] }

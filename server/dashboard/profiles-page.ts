@@ -7,8 +7,8 @@ import { toShownProblem } from './history-filters.ts'
 import type { Powers } from './powers.ts'
 
 /**
- * What the workers ran, by continuous profiling: the flame graph of a window of time, its busiest functions, and what has changed
- * against another release.
+ * What the workers ran, by continuous profiling: the flame graph of a window of time, its busiest functions, and what
+ * has changed against another release.
  */
 export type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'profiling' | 'crashes' | 'releases'>
 
@@ -17,11 +17,17 @@ const MAX_SHOWN = 20
 const BEFORE_MS = 2 * 60_000
 const FIELDS = Object.freeze(['since', 'until', 'worker', 'slot', 'release', 'before'])
 
-export async function profilesModel ({ deck, params, now, can }: { deck: Deck, params: URLSearchParams, now: number, can?: Powers }) {
+export async function profilesModel (
+  { deck, params, now, can }: { deck: Deck, params: URLSearchParams, now: number, can?: Powers }
+) {
   const filters = Object.fromEntries(FIELDS.flatMap((name) => params.get(name) ? [[name, params.get(name)]] : []))
-  const blank = { now, filters, isOn: deck.profiling.isOn(), mayRead: can?.operate === true, releases: releasesOf(deck), slices: 0, problem: null, functions: null, changes: null, fileUrl: null, snapshot: deck.snapshot() }
+  const blank = { now, filters, isOn: deck.profiling.isOn(), mayRead: can?.operate === true, releases: releasesOf(deck),
+    slices: 0, problem: null, functions: null, changes: null, fileUrl: null, snapshot: deck.snapshot() }
   try {
-    const { values: { before, ...window } } = parseFields(z.strictObject({ ...profileWindow(() => now), before: eventFilters(() => now).release }), new URLSearchParams(filters as Record<string, string>))
+    const { values: { before, ...window } } = parseFields(
+      z.strictObject({ ...profileWindow(() => now), before: eventFilters(() => now).release }),
+      new URLSearchParams(filters as Record<string, string>)
+    )
     const slices = deck.profiling.list(window)
     if (!blank.mayRead || slices.length === 0) return { ...blank, slices: slices.length }
     const functions = await readFunctions(deck, window)
@@ -34,7 +40,8 @@ export async function profilesModel ({ deck, params, now, can }: { deck: Deck, p
       functions: toShown(functions),
       changes: before === undefined ? null : await readChanges(deck, { ...window, beforeRelease: before }),
       // The same slices, also if another one comes meanwhile.
-      fileUrl: `/api/v1/profiles/file?${new URLSearchParams({ ...without(filters, 'before'), since: toIso(slices[slices.length - 1].at), until: toIso(slices[0].at + 1) })}`
+      fileUrl: `/api/v1/profiles/file?${new URLSearchParams({ ...without(filters, 'before'),
+        since: toIso(slices[slices.length - 1].at), until: toIso(slices[0].at + 1) })}`
     }
   } catch (error) {
     return { ...blank, problem: toShownProblem(error) }
@@ -51,28 +58,35 @@ function releasesOf (deck: Deck): string[] {
 }
 
 function toShown ({ busyMs, idleMs, functions }: ProfileFunctions) {
-  return {
-    busyPercent: busyMs + idleMs > 0 ? 100 * busyMs / (busyMs + idleMs) : 0,
-    rows: functions.slice(0, MAX_SHOWN).map((each) => ({ ...each, selfPercent: 100 * each.selfMs / busyMs, totalPercent: 100 * each.totalMs / busyMs }))
-  }
+  return { busyPercent: busyMs + idleMs > 0 ? 100 * busyMs / (busyMs + idleMs) : 0,
+    rows: functions.slice(0, MAX_SHOWN).map((each) => ({ ...each, selfPercent: 100 * each.selfMs / busyMs,
+      totalPercent: 100 * each.totalMs / busyMs })
+    ) }
 }
 
 /**
- * When a worker was profiled before a moment: in its two minutes, as it has a slice each minute. Of a time with a begin all workers count.
- * @returns null: no slice of it is kept
+ * When a worker was profiled before a moment: in its two minutes, as it has a slice each minute. Of a time with a begin
+ * all workers count. Returns null: no slice of it is kept.
  */
-export function profiledWindow ({ worker, at, since }: { worker?: number | null, at: string, since?: number }, profiling: Pick<Deck['profiling'], 'list'>): { since: number, until: number, worker?: number } | null {
+export function profiledWindow ({ worker, at, since }: { worker?: number | null, at: string, since?: number },
+  profiling: Pick<Deck['profiling'], 'list'>): { since: number, until: number, worker?: number } | null
+{
   const until = Date.parse(at)
   const window = { since: since ?? until - BEFORE_MS, until, ...(worker && { worker }) }
-  if ((!worker && since === undefined) || Number.isNaN(until) || Number.isNaN(window.since) || profiling.list(window).length === 0) return null
+  if ((!worker && since === undefined) || Number.isNaN(until) || Number.isNaN(window.since) ||
+    profiling.list(window).length === 0) return null
   return window
 }
 
 export function profilesUrl ({ since, until, worker }: { since: number, until: number, worker?: number }) {
-  return `/profiles?${new URLSearchParams({ since: toIso(since), until: toIso(until), ...(worker !== undefined && { worker: String(worker) }) })}`
+  return `/profiles?${new URLSearchParams({ since: toIso(since), until: toIso(until),
+    ...(worker !== undefined && { worker: String(worker) }) })}`
 }
 
-export function profilesUrlOf (event: Parameters<typeof profiledWindow>[0], profiling: Pick<Deck['profiling'], 'list'>): string | null {
+export function profilesUrlOf (event: Parameters<typeof profiledWindow>[0], profiling: Pick<Deck['profiling'], 'list'>):
+  | string
+  | null
+{
   const window = profiledWindow(event, profiling)
   return window && profilesUrl(window)
 }

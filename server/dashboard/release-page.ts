@@ -20,15 +20,12 @@ const SEARCHED_ROLLOUTS = 50
 const SHOWN_ROLLOUTS = 5
 const SEARCHED_LOOKS = 20
 const SHOWN_HOLDERS = 3
-const MODES: Readonly<Record<string, string>> = Object.freeze({
-  live: 'runs in its folder, nothing is copied',
-  symlink: 'the target of a symbolic link',
-  path: 'a folder that the deploy named',
-  folder: 'a copy of the folder'
-})
+const MODES: Readonly<Record<string, string>> = Object.freeze({ live: 'runs in its folder, nothing is copied',
+  symlink: 'the target of a symbolic link', path: 'a folder that the deploy named', folder: 'a copy of the folder' })
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const RELEASE_FRAGMENTS = Object.freeze(['release-head', 'release-crashes', 'release-memory', 'release-rollouts'])
+export const RELEASE_FRAGMENTS = Object.freeze(['release-head', 'release-crashes', 'release-memory',
+  'release-rollouts'])
 
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'releases' | 'crashes'>
 type History = Pick<import('../../db/history.ts').History, 'rollouts' | 'rollout' | 'page'>
@@ -40,10 +37,13 @@ type Asked = { deck: Deck, history: History, id: string, now: () => number, can?
  */
 export async function releasePageModel ({ deck, ...asked }: Asked) {
   const model = releaseModel({ deck, ...asked })
-  return { ...model, comparison: model.base === null ? null : await comparisonOf({ deck, from: model.base, to: model.release.id }) }
+  return { ...model,
+    comparison: model.base === null ? null : await comparisonOf({ deck, from: model.base, to: model.release.id }) }
 }
 
-export function followRelease ({ render, ...asked }: Asked & { render: (name: string, model: object) => string }): () => { id: string, html: string }[] {
+export function followRelease (
+  { render, ...asked }: Asked & { render: (name: string, model: object) => string }
+): () => { id: string, html: string }[] {
   return () => {
     const model = { can: asked.can, ...releaseModel(asked) }
     return RELEASE_FRAGMENTS.map((id) => ({ id, html: render(`partials/${id}`, model) }))
@@ -54,7 +54,8 @@ export function followRelease ({ render, ...asked }: Asked & { render: (name: st
 export function releaseModel ({ deck, history, id, now }: Asked) {
   const snapshot = deck.snapshot()
   const shown = deck.releases.get(requireReleaseId(id))
-  const release = { ...toReleaseRow(shown, snapshot), slots: snapshot.workers.filter((worker) => worker.release === id).map(({ slot }) => slot) }
+  const release = { ...toReleaseRow(shown, snapshot),
+    slots: snapshot.workers.filter((worker) => worker.release === id).map(({ slot }) => slot) }
   return {
     now: now(),
     snapshot,
@@ -63,7 +64,11 @@ export function releaseModel ({ deck, history, id, now }: Asked) {
     release: { ...release, means: MODES[release.mode ?? ''] ?? null },
     standing: standingOf(release, { snapshot, history }),
     // On the page of the release that runs, a rollback leads to the last good release.
-    wayBack: release.isCurrent ? offeredRelease(deck, () => deck.releases.before(id), snapshot) : release.canReturn ? release : null,
+    wayBack: release.isCurrent
+      ? offeredRelease(deck, () => deck.releases.before(id), snapshot)
+      : release.canReturn
+      ? release
+      : null,
     base: readOr(() => knownBase(deck, shown), null),
     rollouts: readOr(() => rolloutsOf(history, id), []),
     crashes: crashesOn(deck, id),
@@ -72,45 +77,60 @@ export function releaseModel ({ deck, history, id, now }: Asked) {
 }
 
 /** What the release is by now, and what somebody can do about it. */
-function standingOf (release: ReturnType<typeof toReleaseRow> & { slots: number[] }, { snapshot, history }: { snapshot: Status, history: History }): { tone: Tone, text: string, reason?: string | null, next?: string, rollout?: number | null } {
+function standingOf (release: ReturnType<typeof toReleaseRow> & { slots: number[] },
+  { snapshot, history }: { snapshot: Status, history: History }
+): { tone: Tone, text: string, reason?: string | null, next?: string, rollout?: number | null } {
   const { rollout } = snapshot
   if (release.isCurrent) return { tone: 'ok', text: runningText(release) }
   if (rollout?.to === release.id) return { tone: 'info', text: runningText(release), rollout: rollout.id }
   if (release.servedAt === null) return unservedStanding(release, { current: snapshot.release.id, history })
-  if (release.changedInPlace?.kind === 'code') return { tone: 'idle', text: 'It has served before.', next: 'To have it again, deploy that code.' }
+  if (release.changedInPlace?.kind === 'code')
+    return { tone: 'idle', text: 'It has served before.', next: 'To have it again, deploy that code.' }
   return { tone: 'idle', text: 'It has served before.', next: 'A rollback brings it back, slot by slot.' }
 }
 
 function runningText ({ workers: { running, all } }: ReturnType<typeof toReleaseRow>) {
-  return running === all ? `All ${count(all, 'worker')} run it.` : `${running} of ${count(all, 'worker')} ${running === 1 ? 'runs' : 'run'} it.`
+  return running === all
+    ? `All ${count(all, 'worker')} run it.`
+    : `${running} of ${count(all, 'worker')} ${running === 1 ? 'runs' : 'run'} it.`
 }
 
-function unservedStanding ({ outcome, rollout }: ReturnType<typeof toReleaseRow>, { current, history }: { current: string, history: History }): ReturnType<typeof standingOf> {
+function unservedStanding ({ outcome, rollout }: ReturnType<typeof toReleaseRow>,
+  { current, history }: { current: string, history: History }): ReturnType<typeof standingOf>
+{
   const told = rollout === null ? null : readOr(() => history.rollout(rollout)?.reason, null)
   const reason = told ? `${capitalised(told)}.` : null
   const next = 'Correct the code and deploy again: that makes a new release.'
   if (outcome === 'failed') return { tone: 'bad', text: `Its deploy failed; ${current} runs.`, reason, next, rollout }
-  if (outcome === 'rolled-back') return { tone: 'warn', text: `Its deploy was rolled back; ${current} runs.`, reason, next, rollout }
+  if (outcome === 'rolled-back')
+    return { tone: 'warn', text: `Its deploy was rolled back; ${current} runs.`, reason, next, rollout }
   return { tone: 'idle', text: 'It was never deployed.' }
 }
 
 function rolloutsOf (history: History, id: string) {
   const isOf = ({ kind, from, to }: RolloutView) => kind === 'restart' ? from === id : to === id
-  return history.rollouts({ limit: SEARCHED_ROLLOUTS }).items.filter(isOf).slice(0, SHOWN_ROLLOUTS).map((rollout) => toRollout(rollout))
+  return history.rollouts({ limit: SEARCHED_ROLLOUTS }).items.filter(isOf).slice(0, SHOWN_ROLLOUTS).map((rollout) =>
+    toRollout(rollout)
+  )
 }
 
 /** What held the memory of its workers, by the last look that found it. */
 function memoryOf (history: History, id: string) {
   const looks = history.page({ type: 'memory.examined', release: id, limit: SEARCHED_LOOKS }).items
   const last = looks.find(({ detail }) => detail?.holders?.length)
-  return last ? { id: last.id, at: last.at, holders: last.detail?.holders?.slice(0, SHOWN_HOLDERS), sinceRelease: last.detail?.sinceRelease } : null
+  return last
+    ? { id: last.id, at: last.at, holders: last.detail?.holders?.slice(0, SHOWN_HOLDERS),
+      sinceRelease: last.detail?.sinceRelease }
+    : null
 }
 
 /**
  * What a rollback to a release would change, to be read before it starts.
  * @throws {DeckError} not-found
  */
-export async function rollbackModel ({ deck, id, now, blocked }: { deck: Deck, id: string, now: number, blocked: string | null }) {
+export async function rollbackModel (
+  { deck, id, now, blocked }: { deck: Deck, id: string, now: number, blocked: string | null }
+) {
   const snapshot = deck.snapshot()
   const comparison = await comparisonOf({ deck, from: snapshot.release.id, to: requireReleaseId(id) })
   return { now, blocked, comparison, release: toReleaseRow(comparison.to, snapshot), crashes: crashesOn(deck, id) }
@@ -120,15 +140,13 @@ export async function rollbackModel ({ deck, id, now, blocked }: { deck: Deck, i
  * Compares a release with `from`, or with the one before it.
  * @throws {DeckError} not-found
  */
-export async function compareModel ({ deck, id, params, now }: { deck: Deck, id: string, params: URLSearchParams, now: number }) {
+export async function compareModel (
+  { deck, id, params, now }: { deck: Deck, id: string, params: URLSearchParams, now: number }
+) {
   const from = requireReleaseId(params.get('from') || baseOf(deck, deck.releases.get(requireReleaseId(id))))
   const comparison = await comparisonOf({ deck, from, to: id })
-  return {
-    now,
-    comparison,
-    picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
-    crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) }
-  }
+  return { now, comparison, picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
+    crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) } }
 }
 
 /** @returns what it is compared with: the one before it, else the one that runs */
@@ -141,7 +159,10 @@ function knownBase ({ releases }: Deck, { id, changed }: ReleaseView): string | 
   // A list looks at the files of all of its releases.
   const before = changed && readOr(() => releases.get(changed.from), null)
   if (before) return before.id
-  const older = releases.list({ limit: COMPARABLE }).items.filter((each) => numberOf(each) < numberOf({ id })).sort((one, other) => numberOf(other) - numberOf(one))
+  const older = releases.list({ limit: COMPARABLE }).items.filter((each) => numberOf(each) < numberOf({ id })).sort((
+    one,
+    other
+  ) => numberOf(other) - numberOf(one))
   return older[0]?.id ?? null
 }
 
@@ -150,13 +171,15 @@ function numberOf ({ id }: { id: string }) {
 }
 
 /** The choices of two releases to compare. */
-export function pickerOf (releases: ReleaseView[], { from, to }: { from?: string, to?: string } = {}): { from: string | undefined, to: string | undefined, choices: { id: string, label: string }[] } {
-  const choices = releases.map(({ id, git, package: about, note }) => ({
-    id,
-    label: [id, firstLine(git?.subject || note || about?.version || '', LABEL_CHARS)].filter(Boolean).join(' · ')
-  }))
+export function pickerOf (releases: ReleaseView[],
+  { from, to }: { from?: string, to?: string } = {}
+): { from: string | undefined, to: string | undefined, choices: { id: string, label: string }[] } {
+  const choices = releases.map(({ id, git, package: about, note }) => ({ id,
+    label: [id, firstLine(git?.subject || note || about?.version || '', LABEL_CHARS)].filter(Boolean).join(' · ') })
+  )
   // A picked release may be older than those that are listed.
-  for (const id of [to, from]) if (id !== undefined && !choices.some((choice) => choice.id === id)) choices.push({ id, label: id })
+  for (const id of [to, from])
+    if (id !== undefined && !choices.some((choice) => choice.id === id)) choices.push({ id, label: id })
   return { from, to, choices }
 }
 

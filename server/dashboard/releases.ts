@@ -7,15 +7,15 @@ type Status = Pick<import('../deck.ts').Status, 'release' | 'rollout' | 'workers
 type Mark = { label: string, tone: Tone }
 
 /** outcomes of releases that never served */
-export const OUTCOMES: Readonly<Record<string, Mark>> = Object.freeze({ failed: { label: 'failed', tone: 'bad' }, 'rolled-back': { label: 'rolled back', tone: 'warn' } })
+export const OUTCOMES: Readonly<Record<string, Mark>> = Object.freeze({ failed: { label: 'failed', tone: 'bad' },
+  'rolled-back': { label: 'rolled back', tone: 'warn' } })
 
 const CHANGED: Mark = { label: 'changed in place', tone: 'warn' }
 
-/**
- * A release that a page may offer to roll back to.
- * @param idOf may throw where there is none
- */
-export function offeredRelease (deck: Pick<Deck, 'releases'>, idOf: () => string, status: Status): ReturnType<typeof toReleaseRow> | null {
+/** A release that a page may offer to roll back to. `idOf`: may throw where there is none. */
+export function offeredRelease (deck: Pick<Deck, 'releases'>, idOf: () => string, status: Status): ReturnType<
+  typeof toReleaseRow
+> | null {
   try {
     const release = toReleaseRow(deck.releases.get(idOf()), status)
     return release.isOffered ? release : null
@@ -40,10 +40,8 @@ export function toReleaseRow (release: ReleaseView, status: Status) {
     canReturn,
     // A release that was rolled back is one click further away: its own page offers it.
     isOffered: canReturn && !isRolledBack,
-    workers: {
-      running: status.workers.filter(({ pid, release: id }) => pid !== null && id === release.id).length,
-      all: status.workers.filter(({ pid }) => pid !== null).length
-    },
+    workers: { running: status.workers.filter(({ pid, release: id }) => pid !== null && id === release.id).length,
+      all: status.workers.filter(({ pid }) => pid !== null).length },
     marks: [...currentMarks(release, status), ...pastMarks(release), ...hasOtherFiles(release) ? [CHANGED] : []],
     warning: release.setback && warningOf(release.setback),
     changedText: release.changedInPlace && changedText(release.changedInPlace, isCurrent),
@@ -72,7 +70,8 @@ function changedText ({ kind, message }: NonNullable<ReleaseView['changedInPlace
 function pastMarks ({ outcome, setback, inUse }: ReleaseView): Mark[] {
   if (setback?.outcome === 'rolled-back') {
     const isByGuard = setback.actor === 'guard'
-    return [{ label: isByGuard ? 'rolled back by the guard' : `rolled back by ${setback.actor}`, tone: isByGuard ? 'bad' : 'warn' }]
+    return [{ label: isByGuard ? 'rolled back by the guard' : `rolled back by ${setback.actor}`,
+      tone: isByGuard ? 'bad' : 'warn' }]
   }
   if (outcome === null && !inUse) return [{ label: 'never deployed', tone: 'idle' }]
   const mark = OUTCOMES[outcome ?? '']
@@ -82,7 +81,8 @@ function pastMarks ({ outcome, setback, inUse }: ReleaseView): Mark[] {
 function warningOf ({ outcome, rollout, actor, reason }: NonNullable<ReleaseView['setback']>) {
   const why = reason ? `: ${reason}` : ''
   if (outcome === 'rolled-back') {
-    return { rollout, text: `Rolled back by ${actor === 'guard' ? 'the guard' : actor}${why}`, tone: actor === 'guard' ? 'bad' : 'warn' }
+    return { rollout, text: `Rolled back by ${actor === 'guard' ? 'the guard' : actor}${why}`,
+      tone: actor === 'guard' ? 'bad' : 'warn' }
   }
   return { rollout, text: `A later rollout to this release did not succeed${why}`, tone: 'warn' }
 }

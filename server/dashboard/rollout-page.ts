@@ -15,28 +15,27 @@ type History = Pick<import('../../db/history.ts').History, 'rollout' | 'rolloutD
 type Asked = { deck: Deck, history: History, id: string, now: () => number, can?: Powers }
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-const ROLLOUT_FRAGMENTS = Object.freeze(['rollout-head', 'rollout-facts', 'rollout-graphs', 'rollout-slots', 'rollout-moments'])
+const ROLLOUT_FRAGMENTS = Object.freeze(['rollout-head', 'rollout-facts', 'rollout-graphs', 'rollout-slots',
+  'rollout-moments'])
 
 /** During a rollout, bars and lines grow in these steps. */
 const SHORT = Object.freeze({ untilMs: 60_000, stepMs: 1000 })
 const LONG_STEP_MS = 5000
 
 /** Names of actors that are no person. */
-const ACTORS: Readonly<Record<string, string>> = Object.freeze({
-  guard: 'the guard',
-  program: 'the program',
-  signal: 'a signal',
-  system: 'the master',
-  watch: 'the file watch'
-})
-const CLIENTS = Object.freeze({ agent: 'by an agent', api: 'by the API', cli: 'on the command line', dashboard: 'on the dashboard' })
+const ACTORS: Readonly<Record<string, string>> = Object.freeze({ guard: 'the guard', program: 'the program',
+  signal: 'a signal', system: 'the master', watch: 'the file watch' })
+const CLIENTS = Object.freeze({ agent: 'by an agent', api: 'by the API', cli: 'on the command line',
+  dashboard: 'on the dashboard' })
 
 /** @throws {DeckError} not-found, or the database's */
 export function rolloutPageModel (asked: Asked) {
   return followRolloutModel(asked)()
 }
 
-export function followRollout (asked: Asked & { render: (name: string, model: object) => string }): () => { id: string, html: string }[] {
+export function followRollout (
+  asked: Asked & { render: (name: string, model: object) => string }
+): () => { id: string, html: string }[] {
   const read = followRolloutModel(asked)
   return () => {
     const model = { can: asked.can, ...read() }
@@ -58,12 +57,9 @@ function followRolloutModel ({ deck, history, id, now }: Asked) {
     if (rollout.done) over = rollout
     const isOfOneSlot = rollout.steps.length === 1
     if (known?.isOfOneSlot !== isOfOneSlot) known = { isOfOneSlot, usual: usualOf(history, rollout) }
-    return {
-      now: now(),
-      snapshot,
-      blocked: blockedReason(snapshot),
-      ...storyOf(rollout, { deck, history, usual: known.usual, now: now(), isRunning: snapshot.rollout?.id === number, isProgram: runsProgram(snapshot) })
-    }
+    return { now: now(), snapshot, blocked: blockedReason(snapshot),
+      ...storyOf(rollout, { deck, history, usual: known.usual, now: now(), isRunning: snapshot.rollout?.id === number,
+        isProgram: runsProgram(snapshot) }) }
   }
 }
 
@@ -71,33 +67,32 @@ function notFound (id: string) {
   return new DeckError('not-found', `Rollout ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
 }
 
-function storyOf (rollout: RolloutView, { deck, history, usual, now, isRunning, isProgram }: { deck: Deck, history: History, usual: ReturnType<typeof usualOf>, now: number, isRunning: boolean, isProgram: boolean }) {
+function storyOf (rollout: RolloutView,
+  { deck, history, usual, now, isRunning, isProgram }: { deck: Deck, history: History,
+    usual: ReturnType<typeof usualOf>, now: number, isRunning: boolean, isProgram: boolean })
+{
   const axis = axisOf(rollout, { now, isRunning })
   const still = stillSpansOf(rollout, axis)
   const moments = momentsOf(rollout, still)
-  return {
-    rollout: isRunning ? toRollout(rollout, { history, isProgram }) : { ...toRollout(rollout), controls: [] },
-    isRunning,
-    who: whoOf(rollout),
-    release: releaseOf(deck, rollout.to),
-    compareUrl: rollout.to !== null && rollout.from !== rollout.to ? `/releases/${rollout.to}/compare?from=${rollout.from}` : null,
-    took: { ms: isRunning ? null : endMs(rollout), usual, ratio: ratioOf(endMs(rollout), usual) },
+  return { rollout: isRunning ? toRollout(rollout, { history, isProgram }) : { ...toRollout(rollout), controls: [] },
+    isRunning, who: whoOf(rollout), release: releaseOf(deck, rollout.to),
+    compareUrl: rollout.to !== null && rollout.from !== rollout.to
+      ? `/releases/${rollout.to}/compare?from=${rollout.from}`
+      : null, took: { ms: isRunning ? null : endMs(rollout), usual, ratio: ratioOf(endMs(rollout), usual) },
     verdict: verdictOf(rollout, isProgram),
     stillAs: Array.from(new Set(still.map(({ state }) => state))).sort().reverse().join(' or '),
-    pausedMs: still.reduce((sum, span) => sum + span.endMs - span.startMs, 0),
-    slowest: slowestOf(rollout),
-    axis,
-    moments,
-    slots: slotsOf(rollout, { axis, still }),
-    graphs: graphsOf(rollout, { axis, still, isRunning, isProgram })
-  }
+    pausedMs: still.reduce((sum, span) => sum + span.endMs - span.startMs, 0), slowest: slowestOf(rollout), axis,
+    moments, slots: slotsOf(rollout, { axis, still }),
+    graphs: graphsOf(rollout, { axis, still, isRunning, isProgram }) }
 }
 
 /**
- * The axis ends with the rollout. While it runs, the axis ends now, in whole steps, so that the page does not change all the time.
- * @returns wall time, ms
+ * The axis ends with the rollout. While it runs, the axis ends now, in whole steps, so that the page does not change
+ * all the time. Returns wall time, ms.
  */
-function axisOf (rollout: RolloutView, { now, isRunning }: { now: number, isRunning: boolean }): { startMs: number, endMs: number, lengthMs: number } {
+function axisOf (rollout: RolloutView,
+  { now, isRunning }: { now: number, isRunning: boolean }): { startMs: number, endMs: number, lengthMs: number }
+{
   const startMs = Date.parse(rollout.startedAt)
   const lengthMs = isRunning ? roundUpToStep(Math.max(0, now - startMs)) : endMs(rollout) ?? 0
   return { startMs, endMs: startMs + lengthMs, lengthMs: Math.max(1, lengthMs) }
@@ -139,8 +134,8 @@ function verdictOf ({ kind, verdicts = [] }: RolloutView, isProgram: boolean) {
 
 /** @returns which worker took longest to get ready */
 function slowestOf ({ steps }: RolloutView): { slot: number, ms: number } | null {
-  const waits = steps.flatMap(({ slot, startedAt, readyAt }) => startedAt && readyAt
-    ? [{ slot, ms: Math.max(0, Date.parse(readyAt) - Date.parse(startedAt)) }]
-    : [])
+  const waits = steps.flatMap(({ slot, startedAt, readyAt }) =>
+    startedAt && readyAt ? [{ slot, ms: Math.max(0, Date.parse(readyAt) - Date.parse(startedAt)) }] : []
+  )
   return waits.toSorted((a, b) => b.ms - a.ms)[0] ?? null
 }

@@ -20,13 +20,12 @@ const MIN_WIDTH = 4
 /** A shorter wait is not mentioned. */
 const NOTABLE_MS = 100
 
-const STOPS: Readonly<Record<string, Span['state']>> = Object.freeze({ 'rollout.paused': 'paused', 'rollout.held': 'held' })
-const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.rolling-back', 'rollout.rolled-back', 'rollout.failed', 'rollout.succeeded'])
+const STOPS: Readonly<Record<string, Span['state']>> = Object.freeze({ 'rollout.paused': 'paused',
+  'rollout.held': 'held' })
+const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.rolling-back', 'rollout.rolled-back', 'rollout.failed',
+  'rollout.succeeded'])
 
-/**
- * When it was paused or held.
- * @returns oldest first
- */
+/** When it was paused or held. Returns oldest first. */
 export function stillSpansOf ({ timeline }: RolloutView, axis: Axis): Span[] {
   const spans: Span[] = []
   let open: Omit<Span, 'endMs'> | null = null
@@ -48,7 +47,8 @@ export function momentsOf (rollout: RolloutView, still: Span[]) {
   /** Why it failed is said when it does, and again at its end. */
   const told: string[] = []
   return (rollout.timeline ?? endsOf(rollout)).map(({ at, type, actor, message, passed }, index) => {
-    const isKnown = type === 'rollout.step' || message === null || told.some((text) => text.startsWith(message)) || message === labelAndActor(type, actor)
+    const isKnown = type === 'rollout.step' || message === null || told.some((text) => text.startsWith(message)) ||
+      message === labelAndActor(type, actor)
     if (message !== null) told.push(message)
     const { icon, tone, label } = kindOf({ type, cause: null })
     const pause = Object.hasOwn(STOPS, type) ? still.find((span) => span.startMs === Date.parse(at)) : undefined
@@ -74,7 +74,9 @@ function labelAndActor (type: string, actor: string | null): string {
 
 function endsOf ({ startedAt, finishedAt, state, actor, note, reason }: RolloutView): Moment[] {
   const began = { at: startedAt, type: 'rollout.started', actor, message: note, passed: null }
-  return finishedAt === null ? [began] : [began, { at: finishedAt, type: `rollout.${state}`, actor: null, message: reason, passed: null }]
+  return finishedAt === null
+    ? [began]
+    : [began, { at: finishedAt, type: `rollout.${state}`, actor: null, message: reason, passed: null }]
 }
 
 function toneOfVerdict (passed: boolean | null) {
@@ -83,18 +85,18 @@ function toneOfVerdict (passed: boolean | null) {
 
 export function slotsOf (rollout: RolloutView, { axis, still }: { axis: Axis, still: Span[] }) {
   const bands = still.map((span) => barOf('still', span, axis, span.state))
-  return rollout.steps.map((step) => ({
-    slot: step.slot,
-    bands,
-    bars: phasesOf(step, axis).map(({ kind, span, title }) => barOf(kind, span, axis, title)),
-    facts: factsOf(step)
-  }))
+  return rollout.steps.map((step) => ({ slot: step.slot, bands,
+    bars: phasesOf(step, axis).map(({ kind, span, title }) => barOf(kind, span, axis, title)), facts: factsOf(step) })
+  )
 }
 
-function barOf (kind: string, { startMs, endMs }: Omit<Span, 'state'>, { startMs: originMs, lengthMs }: Axis, name: string): Bar {
+function barOf (kind: string, { startMs, endMs }: Omit<Span, 'state'>, { startMs: originMs, lengthMs }: Axis,
+  name: string): Bar
+{
   const x = clamp(BAR_BOX.width * (startMs - originMs) / lengthMs, 0, BAR_BOX.width - MIN_WIDTH)
   const width = clamp(BAR_BOX.width * (endMs - startMs) / lengthMs, MIN_WIDTH, BAR_BOX.width - x)
-  return { kind, x: Math.round(x), width: Math.round(width), title: `${name}: ${formatExactDuration(Math.max(0, endMs - startMs))}` }
+  return { kind, x: Math.round(x), width: Math.round(width),
+    title: `${name}: ${formatExactDuration(Math.max(0, endMs - startMs))}` }
 }
 
 function phasesOf (step: Step, axis: Axis): { kind: string, span: Omit<Span, 'state'>, title: string }[] {
@@ -102,7 +104,9 @@ function phasesOf (step: Step, axis: Axis): { kind: string, span: Omit<Span, 'st
   if (!startedAt) return []
   const isStopFirst = oldGoesFirst(step)
   const phases: [string, string, string | null | undefined][] = [
-    isStopFirst ? ['draining', 'old worker drained', startedAt] : ['starting', readyAt === undefined ? 'took' : 'started', startedAt],
+    isStopFirst
+      ? ['draining', 'old worker drained', startedAt]
+      : ['starting', readyAt === undefined ? 'took' : 'started', startedAt],
     ['starting', 'started', isStopFirst ? drainedAt : null],
     ['ready', step.isCanary ? 'canary' : 'ready, waited', readyAt],
     ['draining', 'old worker drained', isStopFirst ? null : promotedAt],
@@ -127,7 +131,8 @@ function factsOf (step: Step): string[] {
   const drained = msBetween(isStopFirst ? startedAt : promotedAt, drainedAt)
   const back = msBetween(revertingAt, finishedAt)
   return [
-    readyAt && `ready after ${formatExactDuration(msBetween(isStopFirst ? drainedAt ?? startedAt : startedAt, readyAt))}`,
+    readyAt &&
+    `ready after ${formatExactDuration(msBetween(isStopFirst ? drainedAt ?? startedAt : startedAt, readyAt))}`,
     waited !== null && waited >= NOTABLE_MS && `${isCanary ? 'canary' : 'waited'} for ${formatExactDuration(waited)}`,
     drained !== null && `old worker drained in ${formatExactDuration(drained)}`,
     state === 'failed' && took !== null && !revertingAt && `failed after ${formatExactDuration(took)}`,

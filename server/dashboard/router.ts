@@ -18,37 +18,45 @@ import type { Powers } from './powers.ts'
 type Deck = import('./pages.ts').Deck & import('./actions.ts').Deck
 
 const SILENT_LOG = { warn () {}, error () {} }
-const LOG_FILES: readonly [string, 'text' | 'ndjson', string][] = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson', 'application/x-ndjson']]
+const LOG_FILES: readonly [string, 'text' | 'ndjson', string][] = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson',
+  'ndjson', 'application/x-ndjson']]
 
-export function dashboardRouter ({ deck, history, views, tokens, sessions, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }: {
-  deck: Deck
-  history: History
-  views: Views
-  tokens: TokenRegistry
-  sessions: Sessions
-  /** the API, as OpenAPI */
-  describe: () => Document
-  /** in a host */
-  neighbours?: Neighbours
-  /** of its pages, in a host */
-  basePath?: string
-  /** wall clock, ms since the epoch */
-  now?: () => number
-  log?: Log
-}) {
+export function dashboardRouter (
+  { deck, history, views, tokens, sessions, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }: {
+    deck: Deck,
+    history: History,
+    views: Views,
+    tokens: TokenRegistry,
+    sessions: Sessions,
+    /** the API, as OpenAPI */
+    describe: () => Document,
+    /** in a host */
+    neighbours?: Neighbours,
+    /** of its pages, in a host */
+    basePath?: string,
+    /** wall clock, ms since the epoch */
+    now?: () => number,
+    log?: Log
+  }
+) {
   const router = Router()
   const errors = createErrorPage({ views, now, log, frame: layoutParts, places: ({ can }) => placesOf({ deck, can }) })
-  router.use(pagesRouter(PAGES, { sources: () => ({ deck, history, describe, tokens, sessions, neighbours }), frame: layoutParts, views, now }))
+  router.use(
+    pagesRouter(PAGES, { sources: () => ({ deck, history, describe, tokens, sessions, neighbours }), frame: layoutParts,
+      views, now })
+  )
 
   // A link cannot ask for a format as callers of the API do, by its Accept header.
   router.get('/history.csv', (req, res) => {
-    return sendExport({ history, query: exportQuery({ history, deck, params: queryOf(req), now: now() }), type: CSV_TYPE, req, res, log })
+    return sendExport({ history, query: exportQuery({ history, deck, params: queryOf(req), now: now() }),
+      type: CSV_TYPE, req, res, log })
   })
 
   for (const [path, type, mediaType] of LOG_FILES) {
     router.get(path, async (req, res) => {
       const text = await logsFile({ deck, params: queryOf(req), now, type })
-      res.set({ 'Content-Type': `${mediaType}; charset=utf-8`, 'Content-Disposition': `attachment; filename="clusterdeck-${path.slice(1)}"` }).end(text)
+      res.set({ 'Content-Type': `${mediaType}; charset=utf-8`,
+        'Content-Disposition': `attachment; filename="clusterdeck-${path.slice(1)}"` }).end(text)
     })
   }
 
@@ -58,6 +66,7 @@ export function dashboardRouter ({ deck, history, views, tokens, sessions, descr
   return router
 
   function layoutParts ({ can: { switchDecks } }: { can: Powers }) {
-    return { ...frameParts(deck), isStopFirst: deck.isStopFirst(), hasFleet: deck.fleet !== null, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
+    return { ...frameParts(deck), isStopFirst: deck.isStopFirst(), hasFleet: deck.fleet !== null,
+      hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
 }

@@ -6,7 +6,10 @@ import type { Deck } from '../deck.ts'
 
 // The page of the routes: which of them is slow, fails, or got worse by a release.
 
-const SPANS = Object.freeze([{ value: '5m', label: 'Last 5 minutes' }, { value: '15m', label: 'Last 15 minutes' }, { value: '60m', label: 'Last hour' }, { value: 'all', label: 'Since the start' }])
+const SPANS = Object.freeze([{ value: '5m', label: 'Last 5 minutes' }, { value: '15m', label: 'Last 15 minutes' }, {
+  value: '60m',
+  label: 'Last hour'
+}, { value: 'all', label: 'Since the start' }])
 const DEFAULT_SPAN = '15m'
 const SORTS: Readonly<Record<string, { label: string, valueOf: (row: RouteRow) => number }>> = Object.freeze({
   time: { label: 'Share of time', valueOf: ({ totalMs }) => totalMs },
@@ -25,7 +28,9 @@ const MORE_ERRORS = 0.02
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const ROUTES_FRAGMENTS = Object.freeze(['routes'])
 
-export function routesModel ({ deck, params, now }: { deck: Pick<Deck, 'vitals' | 'releases'>, params: URLSearchParams, now: number }) {
+export function routesModel (
+  { deck, params, now }: { deck: Pick<Deck, 'vitals' | 'releases'>, params: URLSearchParams, now: number }
+) {
   const releases = deck.releases.list({ limit: COMPARABLE }).items.map(({ id }) => id)
   try {
     const { sort, ...filters } = readFilters(params, now)
@@ -40,13 +45,18 @@ export function routesModel ({ deck, params, now }: { deck: Pick<Deck, 'vitals' 
       spans: SPANS,
       filters: filters.texts,
       sort,
-      sorts: Object.entries(SORTS).map(([name, { label }]) => ({ name, label, href: urlOf('/routes', { ...filters.texts, sort: name }) })),
+      sorts: Object.entries(SORTS).map(([name, { label }]) => ({ name, label,
+        href: urlOf('/routes', { ...filters.texts, sort: name }) })
+      ),
       compare: compare ?? null,
-      rows: items.sort((one, other) => SORTS[sort].valueOf(other) - SORTS[sort].valueOf(one)).map((row) => ({ ...row, share: all === 0 ? 0 : row.totalMs / all, worse: worseThanBefore(row) })),
+      rows: items.sort((one, other) => SORTS[sort].valueOf(other) - SORTS[sort].valueOf(one)).map((row) => ({ ...row,
+        share: all === 0 ? 0 : row.totalMs / all, worse: worseThanBefore(row) })
+      ),
       canonicalUrl: urlOf('/routes', { ...filters.texts, ...(sort === 'time' ? {} : { sort }) })
     }
   } catch (error) {
-    return { now, problem: toShownProblem(error), releases, spans: SPANS, filters: {}, sort: 'time', sorts: [], compare: null, rows: [], canonicalUrl: '/routes' }
+    return { now, problem: toShownProblem(error), releases, spans: SPANS, filters: {}, sort: 'time', sorts: [],
+      compare: null, rows: [], canonicalUrl: '/routes' }
   }
 }
 
@@ -56,7 +66,11 @@ function readFilters (params: URLSearchParams, now: number) {
   const span = given.get('since') || DEFAULT_SPAN
   if (span === 'all') given.delete('since')
   else given.set('since', span)
-  const { texts, values: { sort, ...query } } = parseFields(z.object({ release, compare, since, sort: z.enum(Object.keys(SORTS)).default('time').describe(`one of ${Object.keys(SORTS).join(', ')}`) }), given)
+  const { texts, values: { sort, ...query } } = parseFields(
+    z.object({ release, compare, since,
+      sort: z.enum(Object.keys(SORTS)).default('time').describe(`one of ${Object.keys(SORTS).join(', ')}`) }),
+    given
+  )
   delete texts.sort
   return { texts: { ...texts, since: span }, query, sort: String(sort) }
 }

@@ -9,15 +9,9 @@ export type ShownEvent = ReturnType<typeof toShownEvent>
 /** Adds the texts and links that a page shows with an event. */
 export function toShownEvent (event: DeckEvent) {
   const isEnd = event.type === 'worker.exited' || event.type.startsWith('crash.group-')
-  return {
-    ...event,
-    kind: kindOf(event),
-    sentence: sentenceOf(event),
-    crashUrl: crashUrlOf(event),
+  return { ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event),
     workerUrl: event.worker === null ? null : workerUrlOf(event.worker, event.at),
-    rolloutUrl: event.rollout === null ? null : `/rollouts/${event.rollout}`,
-    logsUrl: isEnd ? logsUrlOf(event) : null
-  }
+    rolloutUrl: event.rollout === null ? null : `/rollouts/${event.rollout}`, logsUrl: isEnd ? logsUrlOf(event) : null }
 }
 
 /** @returns the logs of the slot around that time */

@@ -10,16 +10,20 @@ type SilentHost = { member: string, heardAt: string, text: string, url: string }
 /** More lines would push the page away. */
 const MOST_LINES = 3
 
-/** @param fleet of an app */
+/** `fleet`: of an app */
 export function silentForApp (fleet: Pick<AppFleet, 'silences'> | null): SilentHost[] {
-  return (fleet?.silences() ?? []).map((member) => ({ member: member.member, heardAt: timeOf(member.heardAt), text: lastKnownText([member]), url: `/fleet/members/${member.member}` }))
+  return (fleet?.silences() ?? []).map((member) => ({ member: member.member, heardAt: timeOf(member.heardAt),
+    text: lastKnownText([member]), url: `/fleet/members/${member.member}` })
+  )
 }
 
-/** @param fleet of a host */
+/** `fleet`: of a host */
 export function silentForHost (fleet: Pick<Fleet, 'silences'> | null, can?: Powers): SilentHost[] {
   return (fleet?.silences() ?? []).flatMap(({ host: { member, apps }, heardAt }) => {
     const visible = apps.filter(({ app }) => mayUse(can ?? {}, app))
-    return can?.apps && visible.length === 0 ? [] : [{ member, heardAt: timeOf(heardAt), text: lastKnownText(visible), url: `/fleet#host-${member}` }]
+    return can?.apps && visible.length === 0
+      ? []
+      : [{ member, heardAt: timeOf(heardAt), text: lastKnownText(visible), url: `/fleet#host-${member}` }]
   })
 }
 

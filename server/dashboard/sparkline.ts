@@ -4,16 +4,17 @@ export const SPARK_BOX = Object.freeze({ width: 120, height: 32 })
 const PADDING = 2
 
 /**
- * Draws values over time as a line that ends at the right edge.
- * @param points oldest first; null is a gap
- * @param spanMs of the whole width
- * @returns `path`: for the `d` of an SVG path
+ * Draws values over time as a line that ends at the right edge. `points`: oldest first; null is a gap; `spanMs`: of the
+ * whole width. Returns `path`: for the `d` of an SVG path.
  */
-export function sparklineOf (points: { ageMs: number, value: number | null }[], spanMs: number): { path: string, end: { x: number, y: number } | null, max: number | null, last: number | null } {
+export function sparklineOf (points: { ageMs: number, value: number | null }[],
+  spanMs: number): { path: string, end: { x: number, y: number } | null, max: number | null, last: number | null }
+{
   const known = points.filter(({ value }) => value !== null)
   const max = known.length === 0 ? null : Math.max(...known.map(({ value }) => Number(value)))
   const xOf = (ageMs: number) => toOneDecimal(SPARK_BOX.width * (1 - Math.min(Math.max(ageMs / spanMs, 0), 1)))
-  const yOf = (value: number) => toOneDecimal(SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * (max ? value / max : 0))
+  const yOf = (value: number) =>
+    toOneDecimal(SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * (max ? value / max : 0))
   let isPenDown = false
   const path = points.map(({ ageMs, value }) => {
     const command = isPenDown ? 'L' : 'M'

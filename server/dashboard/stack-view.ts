@@ -3,7 +3,9 @@ import type { Frame } from '../../db/crashes.ts'
 
 /** A stack for reading: the app's own frames stand out, and runs of other frames are folded. */
 /** source lines around the place, if known */
-type Lines = { number: number, text: string }[] | null
+type Lines =
+  | { number: number, text: string }[]
+  | null
 /** `isFirst`: the first frame with lines */
 type ShownFrame = { name: string, place: string, isInApp: boolean, line: number | null, lines: Lines, isFirst: boolean }
 /** neighbouring frames */
@@ -11,22 +13,15 @@ type Run = { isFolded: boolean, label: string, frames: ShownFrame[] }
 
 const NODE_FILE = /^node:/
 /** Where languages keep the packages of others, with the name of the package. */
-const PACKAGES = Object.freeze([
-  /(?:^|[\\/])node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/g,
-  /\/(?:site|dist)-packages\/([^/]+)/g,
-  /\/pkg\/mod\/([^@]+)@/g,
-  /\/gems\/([^/]+?)-\d[^/]*\//g,
-  /\/\.cargo\/registry\/src\/[^/]+\/([^/]+?)-\d[^/]*\//g,
-  /\/vendor\/([^/]+\/[^/]+)\//g
-])
-const LANGUAGES: readonly [string, RegExp][] = Object.freeze([['Node.js', NODE_FILE], ['Python', /\/lib(?:64)?\/python[\d.]*\/|^<frozen /], ['Go', /\/go[^/]*\/src\/|\/golang\.org\/toolchain@/], ['Java', /^(?:javax?|jdk|sun|com\/sun)\//], ['Rust', /^\/rustc\//], ['Ruby', /\/lib\/ruby\/|^<internal:/], ['Deno', /^ext:/]])
+const PACKAGES = Object.freeze([/(?:^|[\\/])node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/g,
+  /\/(?:site|dist)-packages\/([^/]+)/g, /\/pkg\/mod\/([^@]+)@/g, /\/gems\/([^/]+?)-\d[^/]*\//g,
+  /\/\.cargo\/registry\/src\/[^/]+\/([^/]+?)-\d[^/]*\//g, /\/vendor\/([^/]+\/[^/]+)\//g])
+const LANGUAGES: readonly [string, RegExp][] = Object.freeze([['Node.js', NODE_FILE], ['Python',
+  /\/lib(?:64)?\/python[\d.]*\/|^<frozen /], ['Go', /\/go[^/]*\/src\/|\/golang\.org\/toolchain@/], ['Java',
+  /^(?:javax?|jdk|sun|com\/sun)\//], ['Rust', /^\/rustc\//], ['Ruby', /\/lib\/ruby\/|^<internal:/], ['Deno', /^ext:/]])
 const MAX_OWNERS = 3
 
-/**
- * @param frames innermost first
- * @param lines one entry per frame
- * @returns nothing is folded if no frame is the app's
- */
+/** `frames`: innermost first; `lines`: one entry per frame. Returns nothing is folded if no frame is the app's. */
 export function foldFrames (frames: Frame[], lines: Lines[] = []): Run[] {
   const first = lines.findIndex(Boolean)
   const hasOwn = frames.some(({ isInApp }) => isInApp)
@@ -37,17 +32,23 @@ export function foldFrames (frames: Frame[], lines: Lines[] = []): Run[] {
     last.owners.push(ownerOf(frame))
     last.frames.push(toShown(frame, lines[index] ?? null, index === first))
   }
-  return runs.map(({ owners, frames }) => ({ isFolded: hasOwn && !frames[0].isInApp, label: labelOf(frames, [...new Set(owners)]), frames }))
+  return runs.map(({ owners, frames }) => ({ isFolded: hasOwn && !frames[0].isInApp,
+    label: labelOf(frames, [...new Set(owners)]), frames })
+  )
 }
 
 function labelOf (frames: ShownFrame[], owners: string[]) {
   const named = owners.slice(0, MAX_OWNERS).join(', ')
-  return `${frames.length} ${frames.length === 1 ? 'frame' : 'frames'} of ${named}${owners.length > MAX_OWNERS ? ' and others' : ''}`
+  return `${frames.length} ${frames.length === 1 ? 'frame' : 'frames'} of ${named}${
+    owners.length > MAX_OWNERS ? ' and others' : ''
+  }`
 }
 
 function ownerOf ({ file }: Frame) {
   if (file === null) return 'the runtime'
-  const [name] = PACKAGES.map((pattern) => [...file.matchAll(pattern)].at(-1)?.[1]).filter((found) => found !== undefined)
+  const [name] = PACKAGES.map((pattern) => [...file.matchAll(pattern)].at(-1)?.[1]).filter((found) =>
+    found !== undefined
+  )
   return readable(name ?? LANGUAGES.find(([, pattern]) => pattern.test(file))?.[0] ?? 'others').slice(0, 60)
 }
 

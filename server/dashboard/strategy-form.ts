@@ -12,16 +12,16 @@ const COUNT = /^\d{1,9}$/
  * @param fields `surge`, `canary` (workers), `canaryMs`, `onFailure`; texts
  * @throws {import('../errors.ts').DeckError} invalid-body
  */
-export function strategyOfForm ({ surge, canary, canaryMs, onFailure }: Record<string, unknown>): { strategy?: StrategyWish } {
+export function strategyOfForm (
+  { surge, canary, canaryMs, onFailure }: Record<string, unknown>
+): { strategy?: StrategyWish } {
   const trial = withoutEmpty({ workers: valueOf(canary), durationMs: valueOf(canaryMs) })
   const strategy = withoutEmpty({ surge: valueOf(surge), canary: trial, onFailure: valueOf(onFailure) })
   return strategy ? parseBody(ORDER, { strategy }) : {}
 }
 
 /**
- * The commit that a form names, if any.
- * @param fields `git`, `guess`; texts
- * @returns empty: the code on the disk
+ * The commit that a form names, if any. `fields`: `git`, `guess`; texts. Returns empty: the code on the disk.
  * @throws {import('../errors.ts').DeckError} invalid-body
  */
 export function commitOfForm ({ git, guess }: Record<string, unknown>): { git?: string, isGuessAccepted?: boolean } {

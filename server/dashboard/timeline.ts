@@ -22,17 +22,10 @@ export function toTimeline ({ from, to, stepMs, countedSince, items }: Histogram
   const most = Math.max(...items.map((item) => item.count))
   const sumOf = (name: 'count' | 'problems') => items.reduce((total, item) => total + item[name], 0)
   const [total, problems] = [sumOf('count'), sumOf('problems')]
-  return {
-    from,
-    to,
-    stepMs,
-    countedSince,
-    box: { width: items.length * STEP, height: HEIGHT },
+  return { from, to, stepMs, countedSince, box: { width: items.length * STEP, height: HEIGHT },
     bars: items.flatMap((item, index) => item.count === 0 ? [] : [toBar(item, index, most)]),
-    counts: items.map((item) => `${item.count},${item.problems}`).join(' '),
-    summary: summaryOf(total, problems),
-    step: formatExactDuration(stepMs)
-  }
+    counts: items.map((item) => `${item.count},${item.problems}`).join(' '), summary: summaryOf(total, problems),
+    step: formatExactDuration(stepMs) }
 }
 
 function summaryOf (total: number, problems: number) {
@@ -43,7 +36,8 @@ function summaryOf (total: number, problems: number) {
 function toBar ({ count, problems }: { count: number, problems: number }, index: number, most: number) {
   const all = heightOf(count, most)
   const bad = Math.min(all, heightOf(problems, most))
-  return { x: index * STEP + (STEP - WIDTH) / 2, width: WIDTH, bad: { y: HEIGHT - bad, height: bad }, rest: { y: HEIGHT - all, height: all - bad } }
+  return { x: index * STEP + (STEP - WIDTH) / 2, width: WIDTH, bad: { y: HEIGHT - bad, height: bad },
+    rest: { y: HEIGHT - all, height: all - bad } }
 }
 
 function heightOf (count: number, most: number) {

@@ -1,20 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
-import {
-  capitalised,
-  formatAgo,
-  formatBytes,
-  formatCommit,
-  formatDispatch,
-  formatLimits,
-  formatNode,
-  formatDuration,
-  formatExactDuration,
-  formatLatency,
-  formatPercent,
-  formatRate,
-  formatTime
-} from '../../public/format.ts'
+import { capitalised, formatAgo, formatBytes, formatCommit, formatDispatch, formatLimits, formatNode, formatDuration,
+  formatExactDuration, formatLatency, formatPercent, formatRate, formatTime } from '../../public/format.ts'
 import { causeText } from '../../public/cause-words.ts'
 import { htmlWithBase } from '../api/base-path.ts'
 import { count } from '../health.ts'
@@ -35,12 +22,11 @@ const FOLDER = fileURLToPath(new URL('../../views', import.meta.url))
 let parts: ReturnType<typeof createParts> | null = null
 
 /** All sites share it, as compiled templates take room. */
-const eta = notingParts(new Eta({
-  views: FOLDER,
-  cache: true,
-  escapeFunction: (text) => escapeHtml(readable(text)),
-  functionHeader: 'const { f, icon, asset, tick, clock, count, calls, withCode } = it.helpers'
-}), (name, html) => parts?.note(name, html))
+const eta = notingParts(
+  new Eta({ views: FOLDER, cache: true, escapeFunction: (text) => escapeHtml(readable(text)),
+    functionHeader: 'const { f, icon, asset, tick, clock, count, calls, withCode } = it.helpers' }),
+  (name, html) => parts?.note(name, html)
+)
 
 /**
  * Server-side templates that escape by default. Only the helpers below return HTML.
@@ -48,33 +34,27 @@ const eta = notingParts(new Eta({
  * @param options `software`: the version that serves the pages, so that an open page
  * notices an upgrade; `home`: the base path of the admin port, which may be above that of these pages
  */
-export function createViews ({ software = '', basePath = '', home = basePath }: { software?: string, basePath?: string, home?: string } = {}) {
+export function createViews (
+  { software = '', basePath = '', home = basePath }: { software?: string, basePath?: string, home?: string } = {}
+) {
   const place = (html: string) => htmlWithBase(basePath, html, home)
 
   return {
     /**
-     * @param name `pages/overview`, `partials/workers`, …
-     * @param data `can`: what the viewer may do, by default nothing; `frame`: see frame.ts
-     * @returns HTML
+     * `name`: `pages/overview`, `partials/workers`, …; `data`: `can`: what the viewer may do, by default nothing;
+     * `frame`: see frame.ts. Returns HTML.
      */
-    render <Data extends object & { can?: object }>(name: string, data: Data): string {
+    render<Data extends object & { can?: object }> (name: string, data: Data): string {
       parts = name.startsWith('pages/') ? createParts(place) : null
-      return place(eta.render(`./${name}`, {
-        helpers,
-        assetsVersion: ASSETS_VERSION,
-        software,
-        basePath,
-        home,
-        parts,
-        frame: NO_FRAME,
-        ...data,
-        can: data.can ?? powersOf(null)
-      }))
+      return place(
+        eta.render(`./${name}`, { helpers, assetsVersion: ASSETS_VERSION, software, basePath, home, parts,
+          frame: NO_FRAME, ...data, can: data.can ?? powersOf(null) })
+      )
     }
   }
 }
 
-/** @param onPart hears of each part of a page that is rendered */
+/** `onPart`: hears of each part of a page that is rendered */
 function notingParts (eta: Eta, onPart: (name: string, html: string) => void) {
   const { render } = eta
   eta.render = (template, data, meta) => {
@@ -86,39 +66,31 @@ function notingParts (eta: Eta, onPart: (name: string, html: string) => void) {
   return eta
 }
 
-/** @param place puts links below the base path */
+/** `place`: puts links below the base path */
 function createParts (place: (html: string) => string) {
   const hashes: Map<string, string> = new Map()
   return {
-    note (name: string, html: string) { hashes.set(name, hashOf(toShown(place(html)))) },
+    note (name: string, html: string) {
+      hashes.set(name, hashOf(toShown(place(html))))
+    },
     /** The page sends these hashes, so that the live connection does not send the same parts again. */
     toString: () => JSON.stringify(Object.fromEntries(hashes))
   }
 }
 
 const helpers = Object.freeze({
-  f: {
-    ago: formatAgo,
-    capitalised,
-    cause: causeText,
-    duration: formatDuration,
-    exact: formatExactDuration,
-    bytes: formatBytes,
-    commit: formatCommit,
-    dispatch: formatDispatch,
-    limits: formatLimits,
-    node: formatNode,
-    percent: formatPercent,
-    rate: formatRate,
-    latency: formatLatency
-  },
+  f: { ago: formatAgo, capitalised, cause: causeText, duration: formatDuration, exact: formatExactDuration,
+    bytes: formatBytes, commit: formatCommit, dispatch: formatDispatch, limits: formatLimits, node: formatNode,
+    percent: formatPercent, rate: formatRate, latency: formatLatency },
   count,
   calls: callsText,
   asset: assetUrl,
 
-  /** @param name of a symbol in icons.svg */
+  /** `name`: of a symbol in icons.svg */
   icon: (name: string, className: string = '') =>
-    `<svg class="icon ${escapeHtml(className)}" aria-hidden="true" focusable="false"><use href="${assetUrl('icons.svg')}#${escapeHtml(name)}"/></svg>`,
+    `<svg class="icon ${escapeHtml(className)}" aria-hidden="true" focusable="false"><use href="${
+      assetUrl('icons.svg')
+    }#${escapeHtml(name)}"/></svg>`,
 
   /** A text in which names of the API stand between backticks. */
   withCode: (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>'),
@@ -126,7 +98,8 @@ const helpers = Object.freeze({
   /** A duration that the browser keeps up to date: `since` a time, `until` one, or the time `ago`. */
   tick (kind: 'since' | 'until' | 'ago', iso: string, now: number) {
     const ms = now - Date.parse(iso)
-    const text = { since: () => formatDuration(ms), until: () => formatDuration(Math.max(0, -ms)), ago: () => formatAgo(ms) }[kind]()
+    const text = { since: () => formatDuration(ms), until: () => formatDuration(Math.max(0, -ms)),
+      ago: () => formatAgo(ms) }[kind]()
     return `<time data-tick="${kind}" datetime="${escapeHtml(iso)}">${escapeHtml(text)}</time>`
   },
 

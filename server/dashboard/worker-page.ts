@@ -17,54 +17,45 @@ import type { Powers } from './powers.ts'
 
 /** The page of one worker: its state or how it ended, what it did, and the workers before it in its slot. */
 type Deck = Pick<import('../deck.ts').Deck, 'snapshot' | 'diagnostics' | 'logs' | 'crashes'>
-type Asked = {
-   deck: Deck,
-   history: History,
-   id: string,
-   params: URLSearchParams,
-   now: () => number,
-   can?: Powers
- }
+type Asked = { deck: Deck, history: History, id: string, params: URLSearchParams, now: () => number, can?: Powers }
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const WORKER_FRAGMENTS = Object.freeze(['history-gaps', 'worker-head', 'worker-facts', 'worker-looks', 'worker-lives', 'worker-events', 'chart-news'])
+export const WORKER_FRAGMENTS = Object.freeze(['history-gaps', 'worker-head', 'worker-facts', 'worker-looks',
+  'worker-lives', 'worker-events', 'chart-news'])
 
 const MAX_DIAGNOSTICS = 10
 /** The log of standby workers, which have no slot yet. */
 const STANDBY_LOG = 0
 const NO_STORY = Object.freeze({ forked: null, exited: null, next: null, events: [], lives: [] })
 
-const KINDS: Readonly<Record<string, string>> = Object.freeze({
-  'cpu-profile': 'CPU profile',
-  'heap-snapshot': 'Heap snapshot',
-  'heap-statistics': 'Heap statistics',
-  report: 'Diagnostic report'
-})
-const DIAGNOSTIC_STATES = Object.freeze({
-  running: { label: 'Running', tone: 'info' },
-  done: { label: 'Done', tone: 'ok' },
-  failed: { label: 'Failed', tone: 'bad' }
-})
+const KINDS: Readonly<Record<string, string>> = Object.freeze({ 'cpu-profile': 'CPU profile',
+  'heap-snapshot': 'Heap snapshot', 'heap-statistics': 'Heap statistics', report: 'Diagnostic report' })
+const DIAGNOSTIC_STATES = Object.freeze({ running: { label: 'Running', tone: 'info' },
+  done: { label: 'Done', tone: 'ok' }, failed: { label: 'Failed', tone: 'bad' } })
 
 /**
- * @param asked `at` in the URL: a time at which it lived; `profile`: the CPU profile to show
+ * `asked`: `at` in the URL: a time at which it lived; `profile`: the CPU profile to show.
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
 export async function workerPageModel (asked: Asked) {
   const model = followWorkerModel(asked)()
   const { worker, isLive } = model
-  return {
-    ...model,
-    log: isLive ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(worker.logSlot) }), now: asked.now }) : null,
-    output: isLive ? null : await lastOutput(worker as Ended, model, asked)
-  }
+  return { ...model,
+    log: isLive
+      ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(worker.logSlot) }),
+        now: asked.now })
+      : null, output: isLive ? null : await lastOutput(worker as Ended, model, asked) }
 }
 
-export function followWorker (asked: Asked & { render: (name: string, model: object) => string }): () => { id: string, html: string }[] {
+export function followWorker (
+  asked: Asked & { render: (name: string, model: object) => string }
+): () => { id: string, html: string }[] {
   const read = followWorkerModel(asked)
   return () => {
     const model = { can: asked.can, ...read() }
-    return WORKER_FRAGMENTS.filter((id) => id !== 'worker-looks' || model.hasLooks).map((id) => ({ id, html: asked.render(`partials/${id}`, model) }))
+    return WORKER_FRAGMENTS.filter((id) => id !== 'worker-looks' || model.hasLooks).map((id) => ({ id,
+      html: asked.render(`partials/${id}`, model) })
+    )
   }
 }
 
@@ -90,42 +81,26 @@ function followWorkerModel ({ deck, history, id, params, now, can }: Asked) {
     const isProgram = isLive && row.runtime === 'other'
     const worker = isLive ? toWorkerRow(row) : endedWorker(number, told)
     const lives = toLives(told.lives, worker)
-    return {
-      now: now(),
-      gaps: historyGaps({ history, deck }, { since: lives.at(-1)?.startedAt ?? worker.startedAt ?? undefined, until: isLive ? undefined : told.exited?.at }),
-      faults: FAULTS,
-      newestMark: newestMark(history),
-      isUnwritten: isUnwritten(history, snapshot),
-      snapshot,
-      isProgram,
-      blocked: blockedReason(snapshot),
-      isAvailable,
-      isLive,
-      worker,
-      end: isLive ? null : told.exited,
-      crash: isLive ? null : crashOf(told.exited, deck.crashes),
+    return { now: now(),
+      gaps: historyGaps({ history, deck }, { since: lives.at(-1)?.startedAt ?? worker.startedAt ?? undefined,
+        until: isLive ? undefined : told.exited?.at }), faults: FAULTS, newestMark: newestMark(history),
+      isUnwritten: isUnwritten(history, snapshot), snapshot, isProgram, blocked: blockedReason(snapshot), isAvailable,
+      isLive, worker, end: isLive ? null : told.exited, crash: isLive ? null : crashOf(told.exited, deck.crashes),
       next: isLive ? successorOf(row, snapshot.workers) : replacementOf(told, worker.slot, snapshot.workers),
-      events: told.events,
-      lives,
-      before: isLive ? faultBefore(lives, row) : null,
-      ...diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can, canLook: isLive && !isProgram })
-    }
+      events: told.events, lives, before: isLive ? faultBefore(lives, row) : null,
+      ...diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can,
+        canLook: isLive && !isProgram }) }
   }
 }
 
-/** @param worker whose page it is */
+/** `worker`: whose page it is */
 function toLives (lives: Life[], { id, pid }: { id: number | null, pid: number | null }) {
-  return lives.map((life) => ({
-    ...life,
-    isThis: life.worker === id && life.pid === pid,
-    url: workerUrlOf(life.worker, life.end === null ? undefined : life.startedAt ?? life.end.at)
-  }))
+  return lives.map((life) => ({ ...life, isThis: life.worker === id && life.pid === pid,
+    url: workerUrlOf(life.worker, life.end === null ? undefined : life.startedAt ?? life.end.at) })
+  )
 }
 
-/**
- * The fault that a live worker came after: who looks at it mostly looks for that.
- * @param lives newest first
- */
+/** The fault that a live worker came after: who looks at it mostly looks for that. `lives`: newest first. */
 function faultBefore (lives: ReturnType<typeof toLives>, { startedAt }: Pick<WorkerRow, 'startedAt'>) {
   // One that was to replace it, and failed, came after it.
   const last = lives.find((life) => life.end !== null && (life.startedAt ?? '') < String(startedAt))
@@ -136,7 +111,8 @@ function parseTime (params: URLSearchParams): string | undefined {
   const text = params.get('at')
   if (!text) return undefined
   if (Number.isNaN(Date.parse(text))) {
-    throw new DeckError('invalid-query', `at: expected a time such as 2026-01-31T12:00:00Z, received ${JSON.stringify(text.slice(0, 60))}`)
+    throw new DeckError('invalid-query',
+      `at: expected a time such as 2026-01-31T12:00:00Z, received ${JSON.stringify(text.slice(0, 60))}`)
   }
   return text
 }
@@ -162,7 +138,8 @@ function endedWorker (id: number, { forked, exited }: Story) {
   const { slot, release } = known
   // A standby worker keeps its log when it gets a slot.
   const logSlot = (forked ?? known).slot ?? STANDBY_LOG
-  return { id, slot, logSlot, pid: forked?.pid ?? known.pid, release, startedAt: forked?.at ?? null, url: workerUrlOf(id, known.at) }
+  return { id, slot, logSlot, pid: forked?.pid ?? known.pid, release, startedAt: forked?.at ?? null,
+    url: workerUrlOf(id, known.at) }
 }
 
 /** The first frame of the app itself in the stack of what it died of. */
@@ -191,27 +168,26 @@ function toReplacement ({ id, startedAt }: WorkerRow) {
 
 /** Who got the slot of a worker that has ended; where the history does not know, who serves it now. */
 function replacementOf ({ next, exited }: Story, slot: number | null, workers: WorkerRow[]) {
-  if (!next?.worker) return successorOf({ id: exited?.worker ?? null, slot: Number(slot) }, workers) ?? predecessorOf(exited, slot, workers)
+  if (!next?.worker)
+    return successorOf({ id: exited?.worker ?? null, slot: Number(slot) }, workers) ??
+      predecessorOf(exited, slot, workers)
   const afterMs = exited && Date.parse(next.at) - Date.parse(exited.at)
   return { worker: next.worker, at: next.at, url: workerUrlOf(next.worker, next.at), afterMs }
 }
 
-/**
- * @param all newest first
- * @param whose `canLook`: there is a Node.js process to look into
- */
-function diagnosticsOf (all: Diagnostic[], { worker, pid, now, params, can, canLook }: { worker: number, pid: number | null, now: number, params: URLSearchParams, can?: Powers, canLook: boolean }) {
+/** `all`: newest first; `whose`: `canLook`: there is a Node.js process to look into */
+function diagnosticsOf (all: Diagnostic[],
+  { worker, pid, now, params, can, canLook }: { worker: number, pid: number | null, now: number,
+    params: URLSearchParams, can?: Powers, canLook: boolean })
+{
   const own = all.filter((item) => item.worker === worker && (pid === null || item.pid === pid))
   const looks = own.slice(0, MAX_DIAGNOSTICS).map((item) => toDiagnosticRow(item, now, params))
-  const profile = own.find(({ id, kind, state }) => String(id) === params.get('profile') && kind === 'cpu-profile' && state === 'done') ?? null
-  return {
-    looks,
-    canLook,
-    hasLooks: canLook || looks.length > 0,
-    isBusy: own.some(({ state }) => state === 'running'),
-    profile: can?.administer ? profile : null,
-    closeUrl: workerUrlOf(worker, params.get('at') ?? undefined)
-  }
+  const profile =
+    own.find(({ id, kind, state }) =>
+      String(id) === params.get('profile') && kind === 'cpu-profile' && state === 'done'
+    ) ?? null
+  return { looks, canLook, hasLooks: canLook || looks.length > 0, isBusy: own.some(({ state }) => state === 'running'),
+    profile: can?.administer ? profile : null, closeUrl: workerUrlOf(worker, params.get('at') ?? undefined) }
 }
 
 function toDiagnosticRow (item: Diagnostic, now: number, params: URLSearchParams) {
@@ -223,10 +199,13 @@ function toDiagnosticRow (item: Diagnostic, now: number, params: URLSearchParams
     badge: DIAGNOSTIC_STATES[state],
     // Whole seconds keep the page equal for a second, as it is sent again with any change.
     progress: state === 'running' && durationMs !== null
-      ? { value: Math.min(durationMs, Math.max(0, Math.floor((now - Date.parse(startedAt)) / 1000) * 1000)), max: durationMs }
+      ? { value: Math.min(durationMs, Math.max(0, Math.floor((now - Date.parse(startedAt)) / 1000) * 1000)),
+        max: durationMs }
       : null,
     fileUrl: state === 'done' ? `/api/v1/diagnostics/${id}/file` : null,
-    flameUrl: state === 'done' && kind === 'cpu-profile' ? `/workers/${worker}?${new URLSearchParams({ ...(at && { at }), profile: String(id) })}#flame` : null,
+    flameUrl: state === 'done' && kind === 'cpu-profile'
+      ? `/workers/${worker}?${new URLSearchParams({ ...(at && { at }), profile: String(id) })}#flame`
+      : null,
     isShown: String(id) === params.get('profile')
   }
 }

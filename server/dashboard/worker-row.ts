@@ -2,7 +2,9 @@ import { heldWords, type LongLived } from '../held-words.ts'
 import type { Tone } from '../events/kinds.ts'
 
 /** A row of a table of workers. */
-type Worker = { id: number | null, slot: number, state: string, orphan: boolean, crashLooping: boolean, finished: { succeeded: boolean } | null, runtime?: 'node' | 'other', keptUntil?: string | null, holds?: LongLived | null }
+type Worker = { id: number | null, slot: number, state: string, orphan: boolean, crashLooping: boolean,
+  finished: { succeeded: boolean } | null, runtime?: 'node' | 'other', keptUntil?: string | null,
+  holds?: LongLived | null }
 
 /** How a worker, or a slot without one, can be. */
 export const WORKER_KINDS: Readonly<Record<string, { label: string, tone: Tone }>> = Object.freeze({
@@ -20,17 +22,13 @@ export const WORKER_KINDS: Readonly<Record<string, { label: string, tone: Tone }
   finished: { label: 'Finished', tone: 'ok' }
 })
 
-export function toWorkerRow <W extends Worker>(worker: W) {
+export function toWorkerRow<W extends Worker> (worker: W) {
   const kind = kindOf(worker)
-  return {
-    ...worker,
-    key: `worker-${worker.slot}-${worker.id ?? 'none'}`,
-    kind,
-    held: kind === 'kept' ? heldWords(worker.holds) : null,
-    badge: WORKER_KINDS[kind] ?? { label: kind, tone: 'idle' },
-    canHear: worker.id !== null && worker.runtime !== 'other' && !worker.orphan && (worker.state === 'ready' || worker.state === 'draining'),
-    canRestart: worker.id !== null && (worker.state === 'ready' || worker.state === 'unresponsive')
-  }
+  return { ...worker, key: `worker-${worker.slot}-${worker.id ?? 'none'}`, kind,
+    held: kind === 'kept' ? heldWords(worker.holds) : null, badge: WORKER_KINDS[kind] ?? { label: kind, tone: 'idle' },
+    canHear: worker.id !== null && worker.runtime !== 'other' && !worker.orphan &&
+      (worker.state === 'ready' || worker.state === 'draining'),
+    canRestart: worker.id !== null && (worker.state === 'ready' || worker.state === 'unresponsive') }
 }
 
 /** @returns one of WORKER_KINDS, unless a newer master tells of another state */
@@ -41,6 +39,6 @@ function kindOf ({ state, crashLooping, finished, keptUntil }: Worker): string {
 }
 
 /** Marks a row that follows another one of the same slot. */
-export function besideSlot <R extends { slot: number }>(row: R, index: number, all: readonly R[]) {
+export function besideSlot<R extends { slot: number }> (row: R, index: number, all: readonly R[]) {
   return { ...row, isSecondOfSlot: all[index - 1]?.slot === row.slot }
 }

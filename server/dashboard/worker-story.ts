@@ -4,16 +4,21 @@ import type { DeckEvent } from '../events/stream.ts'
 /** The history of one worker, and of its slot around that time. */
 export type History = Pick<import('../../db/history.ts').History, 'page' | 'lastEventId'> & { away?: string | null }
 export type Story = {
-  forked: DeckEvent | null
-  exited: ShownEvent | null
+  forked: DeckEvent | null,
+  exited:
+    | ShownEvent
+    | null,
   /** the fork of the next worker of its slot, once this one has ended */
-  next: DeckEvent | null
+  next:
+    | DeckEvent
+    | null,
   /** newest first */
-  events: ShownEvent[]
+  events: ShownEvent[],
   /** workers of its slot, newest first */
   lives: Life[]
 }
-export type Life = { worker: number, pid: number | null, release: string | null, startedAt: string | null, end: ShownEvent | null }
+export type Life = { worker: number, pid: number | null, release: string | null, startedAt: string | null,
+  end: ShownEvent | null }
 
 const MAX_EVENTS = 12
 /** Each worker has two. */
@@ -29,7 +34,9 @@ const MAX_WAIT_MS = 10 * 60_000
  * @param which `slot`: of a live worker; `at`: a time at which it lived, as a cluster that starts again counts from 1
  * @returns throws what the database throws
  */
-export function followStory (history: History, worker: number, { slot, at }: { slot?: number, at?: string }): () => Story {
+export function followStory (history: History, worker: number,
+  { slot, at }: { slot?: number, at?: string }): () => Story
+{
   let seen = -1
   let story: Story | null = null
   return () => {
@@ -43,32 +50,36 @@ export function followStory (history: History, worker: number, { slot, at }: { s
 function readStory (history: History, worker: number, which: { slot?: number, at?: string }): Story {
   const until = which.at === undefined ? undefined : Date.parse(which.at) + 1
   const [forked = null] = history.page({ type: 'worker.forked', worker, until, limit: 1 }).items
-  const ends = history.page({ type: 'worker.exited', worker, since: forked?.at, until: forked ? undefined : until, limit: MAX_FORKS }).items
+  const ends =
+    history.page({ type: 'worker.exited', worker, since: forked?.at, until: forked ? undefined : until,
+      limit: MAX_FORKS }).items
   const exited = (forked ? ends.findLast(({ id }) => id > forked.id) : ends[0]) ?? null
   const slot = forked?.slot ?? exited?.slot ?? which.slot ?? undefined
   const endMs = exited === null ? null : Date.parse(exited.at)
-  return {
-    forked,
-    exited: exited && toShownEvent(exited),
+  return { forked, exited: exited && toShownEvent(exited),
     next: exited === null || slot === undefined
       ? null
       : nextOf(history, { slot, first: forked ?? exited, untilMs: Date.parse(exited.at) + MAX_WAIT_MS }),
-    events: history.page({ worker, since: forked?.at, until: endMs === null ? undefined : endMs + AFTERMATH_MS, limit: MAX_EVENTS }).items
-      .filter(({ id }) => id >= (forked?.id ?? 0))
-      .map(toShownEvent),
+    events: history.page({ worker, since: forked?.at, until: endMs === null ? undefined : endMs + AFTERMATH_MS,
+      limit: MAX_EVENTS }).items.filter(({ id }) => id >= (forked?.id ?? 0)).map(toShownEvent),
     lives: slot === undefined
       ? []
-      : toLives(history.page({ type: ['worker.forked', 'worker.exited'], slot, until: endMs === null ? undefined : endMs + 1, limit: MAX_SLOT_EVENTS }).items)
-  }
+      : toLives(
+        history.page({ type: ['worker.forked', 'worker.exited'], slot, until: endMs === null ? undefined : endMs + 1,
+          limit: MAX_SLOT_EVENTS }).items
+      ) }
 }
 
 /** Finds the next worker of the slot. In a rollout it starts before the old one has ended. */
-function nextOf (history: History, { slot, first, untilMs }: { slot: number, first: DeckEvent, untilMs: number }): DeckEvent | null {
+function nextOf (history: History, { slot, first, untilMs }: { slot: number, first: DeckEvent, untilMs: number }):
+  | DeckEvent
+  | null
+{
   const { items } = history.page({ type: 'worker.forked', slot, since: first.at, until: untilMs, limit: MAX_FORKS })
   return items.findLast(({ id }) => id > first.id) ?? null
 }
 
-/** @param events newest first */
+/** `events`: newest first */
 function toLives (events: DeckEvent[]): Life[] {
   /** exits by worker, whose fork is older */
   const ends: Map<number | null, DeckEvent> = new Map()

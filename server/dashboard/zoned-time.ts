@@ -17,10 +17,7 @@ export function wallClock (ms: number, zone: string) {
   return Date.UTC(part.year, part.month - 1, part.day, part.hour, part.minute, part.second)
 }
 
-/**
- * When the wall clock of a zone shows this time.
- * @param wallMs as wallClock has it
- */
+/** When the wall clock of a zone shows this time. `wallMs`: as wallClock has it. */
 export function instantOf (wallMs: number, zone: string) {
   // The second step corrects for a change of the clocks between the two times.
   const about = wallMs - offsetAt(wallMs, zone)
@@ -35,16 +32,8 @@ function offsetAt (ms: number, zone: string) {
 function formatIn (zone: string) {
   const known = formats.get(zone)
   if (known) return known
-  const made = new Intl.DateTimeFormat('en-US', {
-    timeZone: zone,
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-    hourCycle: 'h23'
-  })
+  const made = new Intl.DateTimeFormat('en-US', { timeZone: zone, year: 'numeric', month: 'numeric', day: 'numeric',
+    hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' })
   if (formats.size >= MAX_ZONES) formats.clear()
   formats.set(zone, made)
   return made

@@ -25,13 +25,15 @@ const STOPS_WORKER = new Set(['heap-snapshot', 'report'])
 
 /** Examines one worker when an operator asks for it. */
 export function createDiagnostics ({ supervisor, events, store, folderOf, places, time = Date.now }: {
-  supervisor: Pick<Supervisor, 'snapshot' | 'tell' | 'excuse' | 'onDiagnosed'>
-  events: EventStream
-  store: Store
+  supervisor: Pick<Supervisor, 'snapshot' | 'tell' | 'excuse' | 'onDiagnosed'>,
+  events: EventStream,
+  store: Store,
   /** where the code of a release is; null: it is no longer known */
-  folderOf: (release: string) => string | null
+  folderOf: (release: string) =>
+    | string
+    | null,
   /** of the sources */
-  places: Places
+  places: Places,
   /** wall, ms */
   time?: () => number
 }) {
@@ -39,10 +41,12 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
   const running: Map<number, { item: Diagnostic, timer: NodeJS.Timeout }> = new Map()
 
   supervisor.onDiagnosed((worker, { id, error }) => {
-    if (running.get(worker)?.item.id === id) finishDiagnostic(worker, typeof error === 'string' ? error.slice(0, 500) : null)
+    if (running.get(worker)?.item.id === id)
+      finishDiagnostic(worker, typeof error === 'string' ? error.slice(0, 500) : null)
   })
   const unsubscribe = events.subscribe(({ type, worker }) => {
-    if (type === 'worker.exited' && worker !== null && running.has(worker)) finishDiagnostic(worker, 'the worker ended before it was done')
+    if (type === 'worker.exited' && worker !== null && running.has(worker))
+      finishDiagnostic(worker, 'the worker ended before it was done')
   })
 
   return {
@@ -55,42 +59,36 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
       if (item?.state !== 'done') return null
       const file = store.fileOf(item)
       // The page reads a CPU profile to draw it, and its names of functions are no secret.
-      if (item.kind !== 'cpu-profile') publishEvent('diagnostics.downloaded', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
+      if (item.kind !== 'cpu-profile')
+        publishEvent('diagnostics.downloaded', { ...item, actor },
+          `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
       return { file, name: file.slice(file.lastIndexOf('/') + 1) }
     },
 
     /**
-     * @param order `durationMs`: of a CPU profile
+     * `order`: `durationMs`: of a CPU profile.
      * @throws {DeckError} not-found, not-possible, diagnostics-running, data-dir-unusable
      */
-    start ({ worker: id, kind, durationMs = DEFAULT_PROFILE_MS, actor }: { worker: number, kind: Diagnostic['kind'], durationMs?: number, actor: string }): Diagnostic {
+    start (
+      { worker: id, kind, durationMs = DEFAULT_PROFILE_MS, actor }: { worker: number, kind: Diagnostic['kind'],
+        durationMs?: number, actor: string }
+    ): Diagnostic {
       const worker = supervisor.snapshot().workers.find((row) => row.id === id)
       if (!worker || worker.pid === null) throw new DeckError('not-found', `No worker ${id} is alive`)
-      if (worker.runtime === 'other') throw new DeckError('not-possible', `worker ${id} is no Node.js process, so clusterdeck cannot take a ${kind}`)
+      if (worker.runtime === 'other')
+        throw new DeckError('not-possible', `worker ${id} is no Node.js process, so clusterdeck cannot take a ${kind}`)
       if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
       if (worker.state === 'unresponsive') throw new DeckError('not-possible', `worker ${id} is unresponsive`)
       const other = running.get(id)
       if (other) {
         const details = { diagnostics: other.item.id }
-        throw new DeckError('diagnostics-running', `worker ${id} is busy with diagnostics ${other.item.id} (${other.item.kind})`, { details })
+        throw new DeckError('diagnostics-running',
+          `worker ${id} is busy with diagnostics ${other.item.id} (${other.item.kind})`, { details })
       }
       const { slot, pid, release } = worker
-      const item: Diagnostic = {
-        id: store.nextId(),
-        kind,
-        worker: id,
-        slot,
-        pid,
-        release,
-        state: 'running',
-        durationMs: kind === 'cpu-profile' ? durationMs : null,
-        actor,
-        startedAt: isoTime(),
-        finishedAt: null,
-        bytes: null,
-        error: null,
-        warning: WARNINGS[kind] ?? null
-      }
+      const item: Diagnostic = { id: store.nextId(), kind, worker: id, slot, pid, release, state: 'running',
+        durationMs: kind === 'cpu-profile' ? durationMs : null, actor, startedAt: isoTime(), finishedAt: null,
+        bytes: null, error: null, warning: WARNINGS[kind] ?? null }
       const file = createFile(item)
       const patienceMs = kind === 'heap-snapshot' ? SNAPSHOT_MS : QUICK_MS + (item.durationMs ?? 0)
       const timer = setTimeout(() => finishDiagnostic(id, `not done within ${patienceMs / 1000} s`), patienceMs).unref()
@@ -107,7 +105,8 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
       if (!item) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
       if (item.state === 'running') throw new DeckError('diagnostics-running', `diagnostics ${id} are still running`)
       store.remove(item)
-      publishEvent('diagnostics.deleted', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
+      publishEvent('diagnostics.deleted', { ...item, actor },
+        `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
     },
 
     close () {
@@ -120,7 +119,8 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
     try {
       return store.create(item)
     } catch (error) {
-      throw new DeckError('data-dir-unusable', `the diagnostics cannot be written (${errorCode(error) ?? errorText(error)})`, { cause: error })
+      throw new DeckError('data-dir-unusable',
+        `the diagnostics cannot be written (${errorCode(error) ?? errorText(error)})`, { cause: error })
     }
   }
 
@@ -135,7 +135,8 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
     if (root !== null) await putOriginalPlaces(store.fileOf(item), root, places)
     const bytes = store.sizeOf(item)
     const failure = error ?? (bytes === 0 ? 'the worker has written nothing' : null)
-    const ended: Diagnostic = { ...item, state: failure === null ? 'done' : 'failed', finishedAt: isoTime(), bytes: failure === null ? bytes : null, error: failure }
+    const ended: Diagnostic = { ...item, state: failure === null ? 'done' : 'failed', finishedAt: isoTime(),
+      bytes: failure === null ? bytes : null, error: failure }
     try {
       store.keep(ended)
       store.prune()

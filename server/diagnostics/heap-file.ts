@@ -1,24 +1,26 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 
-/** A heap snapshot as V8 writes it, with what a look at it needs. An app wrote the file, so nothing in it is believed. */
+/**
+ * A heap snapshot as V8 writes it, with what a look at it needs. An app wrote the file, so nothing in it is believed.
+ */
 export type Heap = {
-  nodeCount: number
+  nodeCount: number,
   /** places in `typeNames` */
-  nodeTypes: Uint8Array
+  nodeTypes: Uint8Array,
   /** places in `strings` */
-  nodeNames: Uint32Array
+  nodeNames: Uint32Array,
   /** of each by itself */
-  nodeBytes: Uint32Array
+  nodeBytes: Uint32Array,
   /** of each node, and the end of the last one's */
-  firstEdges: Uint32Array
+  firstEdges: Uint32Array,
   /** places in `edgeTypeNames` */
-  edgeTypes: Uint8Array
+  edgeTypes: Uint8Array,
   /** a place in `strings`, or a number, as its type says */
-  edgeNames: Uint32Array
+  edgeNames: Uint32Array,
   /** numbers of nodes */
-  edgeTargets: Uint32Array
-  typeNames: readonly string[]
-  edgeTypeNames: readonly string[]
+  edgeTargets: Uint32Array,
+  typeNames: readonly string[],
+  edgeTypeNames: readonly string[],
   /** cut */
   strings: string[]
 }
@@ -33,8 +35,8 @@ const MAX_HEADER_CHARS = 100_000
 const [COMMA, CLOSE, QUOTE, BACKSLASH, ZERO, NINE] = [...',]"\\09'].map((char) => char.charCodeAt(0))
 
 /**
- * Reads it piece by piece: as one text it may be longer than a string can be, and as objects it would take ten times the heap.
- * @param limits how much memory that may take
+ * Reads it piece by piece: as one text it may be longer than a string can be, and as objects it would take ten times
+ * the heap. `limits`: how much memory that may take.
  * @throws {Error} where it is no snapshot, not whole, or too large
  */
 export function readHeap (file: string, { maxBytes }: { maxBytes: number }): Heap {
@@ -49,34 +51,42 @@ export function readHeap (file: string, { maxBytes }: { maxBytes: number }): Hea
 function readSections (reader: ReturnType<typeof createReader>, maxBytes: number): Heap {
   const { snapshot } = JSON.parse(`${reader.textBefore('"nodes":[').replace(/,\s*$/, '')}}`)
   const { meta, node_count: nodeCount, edge_count: edgeCount } = snapshot
-  if (!(nodeCount >= 0 && edgeCount >= 0)) throw new Error(`expected how many nodes and edges there are, found ${nodeCount} and ${edgeCount}`)
+  if (!(nodeCount >= 0 && edgeCount >= 0))
+    throw new Error(`expected how many nodes and edges there are, found ${nodeCount} and ${edgeCount}`)
   const bytes = nodeCount * BYTES_OF_NODE + edgeCount * BYTES_OF_EDGE
-  if (!(bytes <= maxBytes)) throw new Error(`expected a heap that can be read with ${maxBytes} bytes, this one takes ${bytes}`)
+  if (!(bytes <= maxBytes))
+    throw new Error(`expected a heap that can be read with ${maxBytes} bytes, this one takes ${bytes}`)
   const nodeFields = fieldsOf(meta.node_fields, ['type', 'name', 'self_size', 'edge_count'])
   const edgeFields = fieldsOf(meta.edge_fields, ['type', 'name_or_index', 'to_node'])
-  const [nodeTypes, nodeNames, nodeBytes, firstEdges] = [new Uint8Array(nodeCount), new Uint32Array(nodeCount), new Uint32Array(nodeCount), new Uint32Array(nodeCount + 1)]
+  const [nodeTypes, nodeNames, nodeBytes, firstEdges] = [new Uint8Array(nodeCount), new Uint32Array(nodeCount),
+    new Uint32Array(nodeCount), new Uint32Array(nodeCount + 1)]
   reader.rows(nodeCount, meta.node_fields.length, (row, index) => {
     nodeTypes[index] = row[nodeFields.type]
     nodeNames[index] = row[nodeFields.name]
     nodeBytes[index] = row[nodeFields.self_size]
     firstEdges[index + 1] = firstEdges[index] + row[nodeFields.edge_count]
   })
-  if (firstEdges[nodeCount] !== edgeCount) throw new Error(`expected ${edgeCount} edges, found ${firstEdges[nodeCount]}`)
+  if (firstEdges[nodeCount] !== edgeCount)
+    throw new Error(`expected ${edgeCount} edges, found ${firstEdges[nodeCount]}`)
   reader.textBefore('"edges":[')
-  const [edgeTypes, edgeNames, edgeTargets] = [new Uint8Array(edgeCount), new Uint32Array(edgeCount), new Uint32Array(edgeCount)]
+  const [edgeTypes, edgeNames, edgeTargets] = [new Uint8Array(edgeCount), new Uint32Array(edgeCount),
+    new Uint32Array(edgeCount)]
   const width = meta.node_fields.length
   reader.rows(edgeCount, meta.edge_fields.length, (row, index) => {
     edgeTypes[index] = row[edgeFields.type]
     edgeNames[index] = row[edgeFields.name_or_index]
     edgeTargets[index] = row[edgeFields.to_node] / width
-    if (!(edgeTargets[index] < nodeCount)) throw new Error(`expected one of ${nodeCount} nodes, found number ${edgeTargets[index]}`)
+    if (!(edgeTargets[index] < nodeCount))
+      throw new Error(`expected one of ${nodeCount} nodes, found number ${edgeTargets[index]}`)
   })
   reader.skipTo('"strings":[')
-  return { nodeCount, nodeTypes, nodeNames, nodeBytes, firstEdges, edgeTypes, edgeNames, edgeTargets, typeNames: meta.node_types[nodeFields.type], edgeTypeNames: meta.edge_types[edgeFields.type], strings: reader.strings() }
+  return { nodeCount, nodeTypes, nodeNames, nodeBytes, firstEdges, edgeTypes, edgeNames, edgeTargets,
+    typeNames: meta.node_types[nodeFields.type], edgeTypeNames: meta.edge_types[edgeFields.type],
+    strings: reader.strings() }
 }
 
 /** @returns their places */
-function fieldsOf <T extends string>(names: string[], wanted: T[]): Record<T, number> {
+function fieldsOf<T extends string> (names: string[], wanted: T[]): Record<T, number> {
   return Object.fromEntries(wanted.map((name) => {
     const place = names.indexOf(name)
     if (place < 0) throw new Error(`expected a field ${name}, found ${names.join()}`)
@@ -111,7 +121,7 @@ function createReader (fd: number) {
     return text.slice(0, -mark.length)
   }
 
-  /** @param mark before it come only numbers and other names */
+  /** `mark`: before it come only numbers and other names */
   function skipTo (mark: string) {
     for (let matched = 0; matched < mark.length;) {
       const byte = next()
@@ -120,7 +130,7 @@ function createReader (fd: number) {
     }
   }
 
-  /** @param take the row is reused */
+  /** `take`: the row is reused */
   function rows (count: number, width: number, take: (row: Float64Array, index: number) => void) {
     const row = new Float64Array(width)
     for (let index = 0; index < count; index++) {
@@ -151,7 +161,8 @@ function createReader (fd: number) {
       const byte = next()
       if (byte === QUOTE) all.push(string())
       else if (byte === CLOSE) return all
-      else if (byte !== COMMA && byte > 32) throw new Error(`expected a string, found ${JSON.stringify(String.fromCharCode(byte))}`)
+      else if (byte !== COMMA && byte > 32)
+        throw new Error(`expected a string, found ${JSON.stringify(String.fromCharCode(byte))}`)
     }
   }
 
@@ -170,7 +181,7 @@ function createReader (fd: number) {
   }
 }
 
-/** @param json without its quotes, perhaps cut within an escape */
+/** `json`: without its quotes, perhaps cut within an escape */
 function textOf (json: string) {
   if (!json.includes('\\')) return json
   try {

@@ -1,27 +1,30 @@
 import type { Heap } from './heap-file.ts'
 
 /**
- * What holds the memory of a heap. Objects are told apart by the way that keeps them: the names from the roots of the heap down,
- * with the many places of a list, a map or a cache told as one.
+ * What holds the memory of a heap. Objects are told apart by the way that keeps them: the names from the roots of the
+ * heap down, with the many places of a list, a map or a cache told as one.
  */
 export type Holder = {
   /** names from the roots to the objects */
-  path: string[]
+  path: string[],
   /** of the objects */
-  className: string
+  className: string,
   /** how many there are */
-  count: number
+  count: number,
   /** of these, with what the shortest way to leads over them: about what would be freed without them */
-  bytes: number
+  bytes: number,
   /** of the code that has them */
   file: string | null
 }
 /** `bytes`: with all below */
-type Way = { index: number, label: string, className: string, parent: Way | null, below: Map<string, Way>, count: number, bytes: number, firstNode: number }
+type Way = { index: number, label: string, className: string, parent: Way | null, below: Map<string, Way>,
+  count: number, bytes: number, firstNode: number }
 
 /** An object with more names is used as a map. */
 const MANY_NAMES = 200
-/** A chain repeats after so many steps at most: that of promises, of a linked list, of a text that was built by parts. */
+/**
+ * A chain repeats after so many steps at most: that of promises, of a linked list, of a text that was built by parts.
+ */
 const REPEATS_WITHIN = 6
 /** A heap may have no order at all. */
 const MAX_WAYS = 200_000
@@ -56,7 +59,8 @@ export function findHolders (heap: Heap, { most = 5 } = {}): { bytes: number, ho
 
 /** Each object counts once, where the shortest way leads. */
 function findWays (heap: Heap) {
-  const { nodeCount, nodeTypes, nodeNames, nodeBytes, firstEdges, edgeTypes, edgeNames, edgeTargets, typeNames, edgeTypeNames, strings } = heap
+  const { nodeCount, nodeTypes, nodeNames, nodeBytes, firstEdges, edgeTypes, edgeNames, edgeTargets, typeNames,
+    edgeTypeNames, strings } = heap
   /** Parents come before those below them. */
   const ways: Way[] = []
   const root = createWay('', '', null, 0)
@@ -101,7 +105,8 @@ function findWays (heap: Heap) {
   function stepTo (from: Way, label: string, className: string, node: number) {
     let up = from as Way | null
     for (let steps = 1; up && steps <= REPEATS_WITHIN; up = up.parent, steps++) {
-      if (isLike(up, { label, className }) && isLike(above(up, steps), up) && isLike(above(from, steps), from)) return up
+      if (isLike(up, { label, className }) && isLike(above(up, steps), up) && isLike(above(from, steps), from))
+        return up
     }
     const key = `${label}\0${className}`
     return from.below.get(key) ?? (ways.length < MAX_WAYS ? createWay(label, className, from, node) : from)
@@ -127,7 +132,11 @@ function findWays (heap: Heap) {
   function fileOf (way: Way): string | null {
     let node = way.firstNode
     for (let steps = 0; steps < MAX_PATH && node !== 0; node = cameFrom[node], steps++) {
-      const file = typeNames[nodeTypes[node]] === 'closure' ? fileOfFunction(node) : classOf(node) === 'Module' ? targetText(targetOf(node, 'filename')) : null
+      const file = typeNames[nodeTypes[node]] === 'closure'
+        ? fileOfFunction(node)
+        : classOf(node) === 'Module'
+        ? targetText(targetOf(node, 'filename'))
+        : null
       if (file && /^(\/|file:\/\/)/.test(file)) return file.replace(/^file:\/\//, '')
     }
     return null
@@ -147,7 +156,7 @@ function findWays (heap: Heap) {
     return null
   }
 
-  /** @param node a text */
+  /** `node`: a text */
   function targetText (node: number | null) {
     return node === null ? null : String(strings[nodeNames[node]] ?? '')
   }
@@ -164,8 +173,9 @@ function isLike (one: Pick<Way, 'label' | 'className'> | null, other: Pick<Way, 
 }
 
 /**
- * Follows what holds most of the memory, down from each place that holds a part of it. On such a trail the place is meant at which
- * one thing has most objects: a list, a map, a bus of listeners. Without one it is the end, such as a long text.
+ * Follows what holds most of the memory, down from each place that holds a part of it. On such a trail the place is
+ * meant at which one thing has most objects: a list, a map, a bus of listeners. Without one it is the end, such as a
+ * long text.
  */
 function listHolders (root: Way): Way[] {
   const least = root.bytes * LEAST_SHARE
@@ -179,7 +189,8 @@ function listHolders (root: Way): Way[] {
     if (many || parts.length === 0) found.push(place)
     else begins.push(...parts)
     // What hangs beside the trail.
-    for (const [index, way] of trail.slice(0, trail.indexOf(place)).entries()) begins.push(...partsOf(way, least).filter((part) => part !== trail[index + 1]))
+    for (const [index, way] of trail.slice(0, trail.indexOf(place)).entries())
+      begins.push(...partsOf(way, least).filter((part) => part !== trail[index + 1]))
   }
   return found
 }

@@ -29,23 +29,27 @@ const NICE = 10
 const MAX_NAMES = 5
 const MAX_EARLIER = 100
 /** Names on the way that no app has given. */
-const OF_RUNTIME = /^(?:\(.*\)|<.*>|global.*|process|mainModule|require|cache|children|exports|context|table|elements|properties|shared|code|map|extension|previous|native_context|__proto__|)$/
+const OF_RUNTIME =
+  /^(?:\(.*\)|<.*>|global.*|process|mainModule|require|cache|children|exports|context|table|elements|properties|shared|code|map|extension|previous|native_context|__proto__|)$/
 
 /**
- * Tells what held the memory of a worker that was recycled for it: the worker writes its heap once it has nothing open any more,
- * another process looks at it, the history gets the few largest holders, and the file, which has all that was in memory, is removed.
+ * Tells what held the memory of a worker that was recycled for it: the worker writes its heap once it has nothing open
+ * any more, another process looks at it, the history gets the few largest holders, and the file, which has all that was
+ * in memory, is removed.
  */
-export function createHeldMemory ({ supervisor, events, history, folder, isOn, now = () => performance.now(), freeBytes = freeMemory }: {
-  supervisor: Pick<Supervisor, 'snapshot' | 'tell' | 'writesHeap' | 'endHeap' | 'onHeapKept'>
-  events: EventStream
-  history: Pick<History, 'page'>
-  folder: string
-  isOn: () => boolean
-  /** monotonic, ms */
-  now?: () => number
-  /** of memory, for this process */
-  freeBytes?: () => number
-}) {
+export function createHeldMemory (
+  { supervisor, events, history, folder, isOn, now = () => performance.now(), freeBytes = freeMemory }: {
+    supervisor: Pick<Supervisor, 'snapshot' | 'tell' | 'writesHeap' | 'endHeap' | 'onHeapKept'>,
+    events: EventStream,
+    history: Pick<History, 'page'>,
+    folder: string,
+    isOn: () => boolean,
+    /** monotonic, ms */
+    now?: () => number,
+    /** of memory, for this process */
+    freeBytes?: () => number
+  }
+) {
   /** When the next one may be asked for, by release. */
   const notBefore: Map<string, number> = new Map()
   /** It was asked, and has neither answered nor ended yet. */
@@ -57,7 +61,8 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
   sweep()
   const unsubscribe = events.subscribe(({ type, cause, worker, slot, release }) => {
     if (worker === null) return
-    if (type === 'worker.recycling' && cause === 'memory-limit' && isOn()) ask(worker, { slot, release: String(release) })
+    if (type === 'worker.recycling' && cause === 'memory-limit' && isOn())
+      ask(worker, { slot, release: String(release) })
     else if (type === 'worker.exited' && asked?.worker === worker) missed(asked)
   })
   supervisor.onHeapKept((worker, message) => {
@@ -65,20 +70,20 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     const about = asked
     forget()
     // Nothing that it says is believed, but for its numbers.
-    look({ ...about, requests: countOf(message.requests), rssBytes: countOf(message.rssBytes), writtenMs: countOf(message.ms), error: message.error === null ? null : String(message.error).slice(0, MAX_CHARS) })
+    look({ ...about, requests: countOf(message.requests), rssBytes: countOf(message.rssBytes),
+      writtenMs: countOf(message.ms),
+      error: message.error === null ? null : String(message.error).slice(0, MAX_CHARS) })
   })
 
-  return {
-    close () {
-      isClosed = true
-      unsubscribe()
-      clearInterval(watching)
-      looking?.kill('SIGKILL')
-      sweep()
-    }
-  }
+  return { close () {
+    isClosed = true
+    unsubscribe()
+    clearInterval(watching)
+    looking?.kill('SIGKILL')
+    sweep()
+  } }
 
-  /** @param worker serves until the next one is ready */
+  /** `worker`: serves until the next one is ready */
   function ask (worker: number, about: { slot: number | null, release: string }) {
     if (asked !== null || looking !== null || now() < (notBefore.get(about.release) ?? -Infinity)) return
     if (supervisor.snapshot().workers.find(({ id }) => id === worker)?.runtime !== 'node') return
@@ -98,7 +103,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     }, LOOK_EVERY_MS)
   }
 
-  /** @param worker what V8 needs for a heap is known only once it has it: 0.2 to 20 times as much */
+  /** `worker`: what V8 needs for a heap is known only once it has it: 0.2 to 20 times as much */
   function endTooLarge (worker: number) {
     if (!asked) return
     tellNotKnown(asked, 'half of the free memory was not enough to write its heap')
@@ -112,7 +117,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     clearInterval(watching)
   }
 
-  /** @param about a worker that has ended without it */
+  /** `about`: a worker that has ended without it */
   function missed (about: NonNullable<typeof asked>) {
     forget()
     notBefore.set(about.release, now() + AGAIN_MS)
@@ -136,24 +141,45 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
   /** @throws {Error} what the process said, or that it took too long */
   async function run (file: string): Promise<string> {
     const maxBytes = Math.round(freeBytes() * MAX_SHARE)
-    const child = spawn(process.execPath, [`--max-old-space-size=${Math.round(maxBytes / 1024 ** 2)}`, LOOK, file, String(maxBytes)], { stdio: ['ignore', 'pipe', 'pipe'], timeout: LOOK_MS, killSignal: 'SIGKILL', env: {} })
+    const child = spawn(process.execPath, [`--max-old-space-size=${Math.round(maxBytes / 1024 ** 2)}`, LOOK, file,
+      String(maxBytes)], { stdio: ['ignore', 'pipe', 'pipe'], timeout: LOOK_MS, killSignal: 'SIGKILL', env: {} })
     looking = child
     if (child.pid !== undefined) attempt(() => os.setPriority(Number(child.pid), NICE))
-    const exited = new Promise<{ code: number | null, signal: NodeJS.Signals | null }>((resolve, reject) => child.once('error', reject).once('close', (code, signal) => resolve({ code, signal })))
+    const exited = new Promise<{ code: number | null, signal: NodeJS.Signals | null }>((resolve, reject) =>
+      child.once('error', reject).once('close', (code, signal) => resolve({ code, signal }))
+    )
     const [found, said, { code, signal }] = await Promise.all([text(child.stdout), text(child.stderr), exited])
-    if (code !== 0) throw new Error(/^Error: (.*)$/m.exec(said)?.[1] ?? `the process that looked at the heap ended by ${signal ?? `code ${code}`}`)
+    if (code !== 0)
+      throw new Error(
+        /^Error: (.*)$/m.exec(said)?.[1] ?? `the process that looked at the heap ended by ${signal ?? `code ${code}`}`
+      )
     return found
   }
 
   function tellNotKnown (about: Parameters<typeof publish>[0], reason: string) {
-    publish(about, `what held the memory of worker ${about.worker} is not known: ${reason}`, { error: reason.slice(0, MAX_CHARS) })
+    publish(about, `what held the memory of worker ${about.worker} is not known: ${reason}`, {
+      error: reason.slice(0, MAX_CHARS)
+    })
   }
 
   function tell (kept: Kept, { bytes, holders }: { bytes: number, holders: Holder[] }) {
-    const shown = holders.map((holder) => ({ ...holder, name: nameOf(holder), bytesPer1000Requests: kept.requests > 0 ? Math.round(holder.bytes / kept.requests * 1000) : null }))
+    const shown = holders.map((holder) => ({ ...holder, name: nameOf(holder),
+      bytesPer1000Requests: kept.requests > 0 ? Math.round(holder.bytes / kept.requests * 1000) : null })
+    )
     const [first] = shown
-    const most = first ? `, ${inMegabytes(first.bytes)} of it in ${first.count.toLocaleString('en')} ${first.count === 1 ? 'object' : 'objects'} at ${first.name}` : ''
-    publish(kept, `worker ${kept.worker} held ${inMegabytes(bytes)} in its heap when it was recycled${most}`, { heapBytes: bytes, rssBytes: kept.rssBytes, writtenMs: kept.writtenMs, requests: kept.requests, holders: shown, sinceRelease: first ? firstRelease(first.name) ?? kept.release : null })
+    const most = first
+      ? `, ${inMegabytes(first.bytes)} of it in ${first.count.toLocaleString('en')} ${
+        first.count === 1 ? 'object' : 'objects'
+      } at ${first.name}`
+      : ''
+    publish(kept, `worker ${kept.worker} held ${inMegabytes(bytes)} in its heap when it was recycled${most}`, {
+      heapBytes: bytes,
+      rssBytes: kept.rssBytes,
+      writtenMs: kept.writtenMs,
+      requests: kept.requests,
+      holders: shown,
+      sinceRelease: first ? firstRelease(first.name) ?? kept.release : null
+    })
   }
 
   /** @returns of the oldest event that tells of the same */
@@ -166,7 +192,9 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     }
   }
 
-  function publish ({ worker, slot, release }: { worker: number, slot: number | null, release: string }, message: string, detail: NewEvent['detail']) {
+  function publish ({ worker, slot, release }: { worker: number, slot: number | null, release: string },
+    message: string, detail: NewEvent['detail'])
+  {
     events.publish({ type: 'memory.examined', worker, slot, release, actor: 'system', message, detail })
   }
 
@@ -180,27 +208,28 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
   }
 }
 
-type Kept = { worker: number, slot: number | null, release: string, requests: number, rssBytes: number, writtenMs: number }
+type Kept = { worker: number, slot: number | null, release: string, requests: number, rssBytes: number,
+  writtenMs: number }
 
 /** Names the place of the objects as the app knows it: without what V8 and Node have on the way. */
 export function nameOf ({ path: names, className, file }: Holder): string {
   const named = names.filter((name) => !OF_RUNTIME.test(name)).slice(-MAX_NAMES)
-  return `${file === null ? '' : `${path.basename(file)}: `}${[...named, ...(named.length === 0 ? [className] : [])].join(' → ')}`
+  return `${file === null ? '' : `${path.basename(file)}: `}${
+    [...named, ...(named.length === 0 ? [className] : [])].join(' → ')
+  }`
 }
 
 /** @returns the names in it are those of the app, and hostile */
 function readFound (found: string): { bytes: number, holders: Holder[] } {
   const { bytes, holders } = JSON.parse(found)
-  return {
-    bytes: countOf(bytes),
+  return { bytes: countOf(bytes),
     holders: [...holders].slice(0, MAX_HOLDERS).map((holder) => ({
       path: [...holder.path].slice(0, MAX_PATH).map((name) => String(name).slice(0, MAX_CHARS)),
       className: String(holder.className).slice(0, MAX_CHARS),
       count: countOf(holder.count),
       bytes: countOf(holder.bytes),
       file: holder.file === null ? null : String(holder.file).slice(0, MAX_CHARS)
-    }))
-  }
+    })) }
 }
 
 function countOf (value: unknown) {

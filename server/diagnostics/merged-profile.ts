@@ -1,9 +1,11 @@
 /**
- * One CPU profile of many, as V8 writes it (.cpuprofile). Processes wrote them, so nothing in them is believed: the nodes need
- * not be a tree. Of releases in other folders the files count as those of one of them.
+ * One CPU profile of many, as V8 writes it (.cpuprofile). Processes wrote them, so nothing in them is believed: the
+ * nodes need not be a tree. Of releases in other folders the files count as those of one of them.
  */
-export type CallFrame = { functionName: string, scriptId: string, url: string, lineNumber: number, columnNumber: number }
-export type Node = { id: number, callFrame: CallFrame, children: number[], positionTicks: { line: number, ticks: number }[] }
+export type CallFrame = { functionName: string, scriptId: string, url: string, lineNumber: number,
+  columnNumber: number }
+export type Node = { id: number, callFrame: CallFrame, children: number[],
+  positionTicks: { line: number, ticks: number }[] }
 export type Profile = { nodes: Node[], samples: number[], timeDeltas: number[], startTime: number, endTime: number }
 
 /** The tree of a profile that never ends must not fill the master. */
@@ -16,11 +18,13 @@ export function createMergedProfile () {
   const root = createNode({ functionName: '(root)', scriptId: '0', url: '', lineNumber: -1, columnNumber: -1 })
 
   return {
-    /** @param profile with one sample for each node */
+    /** `profile`: with one sample for each node */
     add (profile: unknown, { from, to }: { from: string | null, to: string | null }) {
       const { nodes, samples, timeDeltas, endTime } = Object(profile)
       if (![nodes, samples, timeDeltas].every(Array.isArray) || nodes.length === 0) return
-      const known = new Map<unknown, Record<string, unknown>>(nodes.map((node: unknown) => [Object(node).id, Object(node)]))
+      const known = new Map<unknown, Record<string, unknown>>(
+        nodes.map((node: unknown) => [Object(node).id, Object(node)])
+      )
       const times = timesOf(samples, timeDeltas, endTime)
       const first = Object(nodes[0]).id
       const seen = new Set([first])
@@ -34,7 +38,8 @@ export function createMergedProfile () {
           const below = known.get(child)
           if (seen.has(child) || !below) continue
           seen.add(child)
-          waiting.push({ id: child, into: depth < MAX_DEPTH ? childOf(into, frameOf(below.callFrame, from, to)) : into, depth: depth + 1 })
+          waiting.push({ id: child, into: depth < MAX_DEPTH ? childOf(into, frameOf(below.callFrame, from, to)) : into,
+            depth: depth + 1 })
         }
       }
     },
@@ -42,7 +47,10 @@ export function createMergedProfile () {
     profile (): Profile {
       const timed = all.filter(({ us }) => us > 0)
       return {
-        nodes: all.map(({ id, frame, below, ticks }) => ({ id, callFrame: frame, children: [...below.values()].map((child) => child.id), positionTicks: [...ticks].map(([line, count]) => ({ line, ticks: count })) })),
+        nodes: all.map(({ id, frame, below, ticks }) => ({ id, callFrame: frame,
+          children: [...below.values()].map((child) => child.id),
+          positionTicks: [...ticks].map(([line, count]) => ({ line, ticks: count })) })
+        ),
         samples: timed.map(({ id }) => id),
         timeDeltas: [0, ...timed.slice(0, -1).map(({ us }) => us)],
         startTime: 0,
@@ -73,12 +81,14 @@ export function createMergedProfile () {
 
 function frameOf (callFrame: unknown, from: string | null, to: string | null): CallFrame {
   const { functionName, url, lineNumber, columnNumber } = Object(callFrame)
-  return { functionName: String(functionName ?? ''), scriptId: '0', url: moved(String(url ?? ''), from, to), lineNumber: Number(lineNumber), columnNumber: Number(columnNumber) }
+  return { functionName: String(functionName ?? ''), scriptId: '0', url: moved(String(url ?? ''), from, to),
+    lineNumber: Number(lineNumber), columnNumber: Number(columnNumber) }
 }
 
 function moved (url: string, from: string | null, to: string | null) {
   if (from === null || to === null || from === to) return url
-  for (const scheme of ['file://', '']) if (url.startsWith(`${scheme}${from}/`)) return `${scheme}${to}${url.slice(scheme.length + from.length)}`
+  for (const scheme of ['file://', ''])
+    if (url.startsWith(`${scheme}${from}/`)) return `${scheme}${to}${url.slice(scheme.length + from.length)}`
   return url
 }
 
@@ -98,6 +108,7 @@ function timesOf (samples: unknown[], deltas: unknown[], endTime: unknown): Map<
 function addTicks (ticks: Map<number, number>, more: unknown) {
   for (const each of Array.isArray(more) ? more : []) {
     const { line, ticks: count } = Object(each)
-    if (Number.isSafeInteger(line) && line > 0 && count > 0 && count < 1e9) ticks.set(line, (ticks.get(line) ?? 0) + Number(count))
+    if (Number.isSafeInteger(line) && line > 0 && count > 0 && count < 1e9)
+      ticks.set(line, (ticks.get(line) ?? 0) + Number(count))
   }
 }

@@ -6,9 +6,8 @@ import { withOriginalPlaces, type Places } from './original-places.ts'
 const MAX_BYTES = 16 * 1024 * 1024
 
 /**
- * Puts the places of sources into the file of a CPU profile that has just been taken. One that is too large, or not whole,
- * stays as the worker has written it.
- * @param root the folder of its release
+ * Puts the places of sources into the file of a CPU profile that has just been taken. One that is too large, or not
+ * whole, stays as the worker has written it. `root`: the folder of its release.
  */
 export async function putOriginalPlaces (file: string, root: string, places: Places) {
   try {

@@ -27,20 +27,25 @@ const NAME = /^(\d{13})-w(\d+)-s(\d+)-(r\d+)\.json\.gz$/
 const unpack = promisify(gunzip)
 
 /**
- * Continuous profiling: takes a short CPU profile of one worker after the other, and keeps those of the last hour as files,
- * whose names say all that there is to know of them. The next master goes on with them.
+ * Continuous profiling: takes a short CPU profile of one worker after the other, and keeps those of the last hour as
+ * files, whose names say all that there is to know of them. The next master goes on with them.
  */
 export function createProfiling ({ supervisor, folder, isOn, folderOf, places, time = Date.now }: {
-  supervisor: Pick<Supervisor, 'snapshot' | 'tell'>
-  folder: string
-  isOn: () => boolean
+  supervisor: Pick<Supervisor, 'snapshot' | 'tell'>,
+  folder: string,
+  isOn: () => boolean,
   /** where the code of a release is; null: it is no longer known */
-  folderOf: (release: string) => string | null
+  folderOf: (release: string) =>
+    | string
+    | null,
   /** of the sources */
-  places: Places
+  places: Places,
   /** wall, ms */
   time?: () => number
-}, { keptBytes = KEPT_BYTES, everyMs = EVERY_MS, sliceMs = SLICE_MS }: { keptBytes?: number, everyMs?: number, sliceMs?: number } = {}) {
+},
+  { keptBytes = KEPT_BYTES, everyMs = EVERY_MS, sliceMs = SLICE_MS }: { keptBytes?: number, everyMs?: number,
+    sliceMs?: number } = {})
+{
   /** by worker: when its last slice began */
   const profiled: Map<number, number> = new Map()
   let timer = setTimeout(takeTurn, sliceMs).unref()
@@ -70,7 +75,8 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
         const profile = await readSlice(slice)
         if (profile !== null) merged.add(profile, { from: folderOf(slice.release), to: newest })
       }
-      return { profile: newest === null ? merged.profile() : withOriginalPlaces(merged.profile(), newest, places), slices }
+      return { profile: newest === null ? merged.profile() : withOriginalPlaces(merged.profile(), newest, places),
+        slices }
     },
 
     close () {
@@ -82,18 +88,22 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
   function takeTurn () {
     const workers = isOn() ? listServing() : []
     takeSlice(workers)
-    timer = setTimeout(takeTurn, Math.max(sliceMs * 1.2, time() < hurriesUntil ? 0 : everyMs / Math.max(1, workers.length))).unref()
+    timer = setTimeout(takeTurn,
+      Math.max(sliceMs * 1.2, time() < hurriesUntil ? 0 : everyMs / Math.max(1, workers.length))).unref()
   }
 
   function listServing () {
-    return supervisor.snapshot().workers.filter(({ state, pid, runtime, orphan }) => state === 'ready' && pid !== null && runtime !== 'other' && !orphan)
+    return supervisor.snapshot().workers.filter(({ state, pid, runtime, orphan }) =>
+      state === 'ready' && pid !== null && runtime !== 'other' && !orphan
+    )
   }
 
   function takeSlice (workers: ReturnType<typeof listServing>) {
     for (const id of profiled.keys()) if (!workers.some((worker) => worker.id === id)) profiled.delete(id)
     const at = time()
-    const [next] = workers.filter(({ id }) => at - (profiled.get(Number(id)) ?? 0) >= everyMs * 0.9)
-      .sort((a, b) => (profiled.get(Number(a.id)) ?? 0) - (profiled.get(Number(b.id)) ?? 0))
+    const [next] = workers.filter(({ id }) => at - (profiled.get(Number(id)) ?? 0) >= everyMs * 0.9).sort((a, b) =>
+      (profiled.get(Number(a.id)) ?? 0) - (profiled.get(Number(b.id)) ?? 0)
+    )
     if (!next) return
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -103,7 +113,8 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
       return
     }
     profiled.set(Number(next.id), at)
-    supervisor.tell(Number(next.id), { type: 'profile', file: path.join(folder, `${at}-w${next.id}-s${next.slot}-${next.release}.json.gz`), durationMs: sliceMs })
+    supervisor.tell(Number(next.id), { type: 'profile',
+      file: path.join(folder, `${at}-w${next.id}-s${next.slot}-${next.release}.json.gz`), durationMs: sliceMs })
   }
 
   /** Removes what is older than an hour, and the oldest beyond the size. */
@@ -114,23 +125,26 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
       bytes += statSync(file, { throwIfNoEntry: false })?.size ?? 0
       const age = now - Number.parseInt(name, 10)
       // A clock that was set back leaves files of the future; what has another name is not ours, or was never finished.
-      if (!(age <= KEPT_MS && age > -KEPT_MS) || bytes > keptBytes || (!NAME.test(name) && age > 4 * sliceMs)) rmSync(file, { force: true })
+      if (!(age <= KEPT_MS && age > -KEPT_MS) || bytes > keptBytes || (!NAME.test(name) && age > 4 * sliceMs))
+        rmSync(file, { force: true })
     }
   }
 
   /** @returns newest first */
   function listSlices ({ since = 0, until = Infinity, worker, slot, release }: Window = {}): Slice[] {
-    return namesIn(folder).flatMap(toSlice)
-      // A slice that has begun before the window reaches into it.
-      .filter((each) => each.at + sliceMs > since && each.at < until)
-      .filter((each) => (worker === undefined || each.worker === worker) && (slot === undefined || each.slot === slot) && (release === undefined || each.release === release))
-      .sort((a, b) => b.at - a.at)
+    return namesIn(folder).flatMap(toSlice) // A slice that has begun before the window reaches into it.
+      .filter((each) => each.at + sliceMs > since && each.at < until).filter((each) =>
+        (worker === undefined || each.worker === worker) && (slot === undefined || each.slot === slot) &&
+        (release === undefined || each.release === release)
+      ).sort((a, b) => b.at - a.at)
   }
 
   /** @returns null: it was removed meanwhile, or is not whole */
   async function readSlice ({ name }: Slice): Promise<unknown> {
     try {
-      return JSON.parse(String(await unpack(await readFile(path.join(folder, name)), { maxOutputLength: MAX_SLICE_BYTES })))
+      return JSON.parse(
+        String(await unpack(await readFile(path.join(folder, name)), { maxOutputLength: MAX_SLICE_BYTES }))
+      )
     } catch {
       return null
     }

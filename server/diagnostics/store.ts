@@ -5,14 +5,12 @@ import type { Diagnostic } from './diagnostics.ts'
 
 export type Store = ReturnType<typeof openStore>
 
-const EXTENSIONS: Readonly<Record<Diagnostic['kind'], string>> = Object.freeze({
-  'cpu-profile': 'cpuprofile', 'heap-snapshot': 'heapsnapshot', 'heap-statistics': 'json', report: 'report.json'
-})
+const EXTENSIONS: Readonly<Record<Diagnostic['kind'], string>> = Object.freeze({ 'cpu-profile': 'cpuprofile',
+  'heap-snapshot': 'heapsnapshot', 'heap-statistics': 'json', report: 'report.json' })
 
 /**
  * Keeps the files of the diagnostics, each with a description that outlives the master: `7.about.json` and
- * `7-worker-3.cpuprofile`. Only their owner can read them.
- * @param limits the newest file stays, however large
+ * `7-worker-3.cpuprofile`. Only their owner can read them. `limits`: the newest file stays, however large.
  */
 export function openStore (folder: string, { maxFiles, maxBytes }: { maxFiles: number, maxBytes: number }) {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -81,7 +79,10 @@ function readAll (folder: string): Diagnostic[] {
   return readdirSync(folder).filter((name) => /^\d+\.about\.json$/.test(name)).flatMap((name) => {
     const item = Object(readJson(path.join(folder, name)))
     // It is not one of ours, or was cut short by a full disk.
-    if (!Number.isSafeInteger(item.id) || !Number.isSafeInteger(item.worker) || !Object.hasOwn(EXTENSIONS, item.kind)) return []
-    return [item.state === 'running' ? { ...item, state: 'failed', error: 'the master ended before it was done' } : item]
+    if (!Number.isSafeInteger(item.id) || !Number.isSafeInteger(item.worker) || !Object.hasOwn(EXTENSIONS, item.kind))
+      return []
+    return [
+      item.state === 'running' ? { ...item, state: 'failed', error: 'the master ended before it was done' } : item
+    ]
   }).sort((a, b) => a.id - b.id)
 }

@@ -13,20 +13,30 @@ const NEARLY = 0.8
 /** whether a worker may have as many connections as it needs */
 export const checkDescriptors: Check = (facts) => {
   const { machine: { descriptors }, running } = facts
-  if (descriptors === null) return [finding('descriptors', 'unknown', 'How many files a process may open is not known here')]
+  if (descriptors === null)
+    return [finding('descriptors', 'unknown', 'How many files a process may open is not known here')]
   const most = Math.max(0, ...running?.workers.flatMap(({ openConnections }) => openConnections ?? []) ?? [])
   const mend = [mendOf(facts)]
   if (most + RESERVE > descriptors * NEARLY) {
-    return [finding('descriptors', 'error', `A worker has ${most} connections and may open ${descriptors} files`, 'Each connection is a file; at the limit a worker accepts no more.', mend)]
+    return [
+      finding('descriptors', 'error', `A worker has ${most} connections and may open ${descriptors} files`,
+        'Each connection is a file; at the limit a worker accepts no more.', mend)
+    ]
   }
   if (descriptors <= LOW) {
-    return [finding('descriptors', 'warning', `A worker may open ${descriptors} files (ulimit -n)`, `Each connection is a file, so a worker accepts no more than about ${Math.max(0, descriptors - RESERVE)} of them.`, mend)]
+    return [
+      finding('descriptors', 'warning', `A worker may open ${descriptors} files (ulimit -n)`,
+        `Each connection is a file, so a worker accepts no more than about ${
+          Math.max(0, descriptors - RESERVE)
+        } of them.`, mend)
+    ]
   }
   return [finding('descriptors', 'ok', `A worker may open ${descriptors} files`)]
 }
 
 function mendOf ({ machine: { service, isContainer }, user }: Facts) {
   if (service) return dropIn(service, user, { setting: `LimitNOFILE=${ENOUGH}`, file: 'files.conf', then: 'restart' })
-  if (isContainer) return inCode(`Start the container with room for more: docker run --ulimit nofile=${ENOUGH}:${ENOUGH}`)
+  if (isContainer)
+    return inCode(`Start the container with room for more: docker run --ulimit nofile=${ENOUGH}:${ENOUGH}`)
   return command(asRoot(user, `prlimit --pid $$ --nofile=${ENOUGH}:${ENOUGH}`), 'the shell that starts the app')
 }

@@ -16,20 +16,17 @@ import type { Report } from '../api/shapes.ts'
 
 export type { Report }
 
-const CHECKS: readonly Check[] = Object.freeze([
-  checkMaster, checkReleaseLayout, checkReadiness, checkSharedState, checkDrain, checkMemory, checkDescriptors, checkDisk, checkService, checkClock, checkNode, checkPorts
-])
+const CHECKS: readonly Check[] = Object.freeze([checkMaster, checkReleaseLayout, checkReadiness, checkSharedState,
+  checkDrain, checkMemory, checkDescriptors, checkDisk, checkService, checkClock, checkNode, checkPorts])
 
 export async function examine (sources: Parameters<typeof gatherFacts>[0]): Promise<Report> {
   return reportOf(await gatherFacts(sources))
 }
 
 export function reportOf (facts: Facts): Report {
-  const items = CHECKS.flatMap((check) => check(facts)).toSorted((one, other) => SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity))
-  return {
-    checkedAt: new Date(facts.now).toISOString(),
-    isRunning: facts.running !== null,
-    problems: items.filter(({ severity }) => PROBLEMS.includes(severity)).length,
-    items
-  }
+  const items = CHECKS.flatMap((check) => check(facts)).toSorted((one, other) =>
+    SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity)
+  )
+  return { checkedAt: new Date(facts.now).toISOString(), isRunning: facts.running !== null,
+    problems: items.filter(({ severity }) => PROBLEMS.includes(severity)).length, items }
 }

@@ -10,12 +10,25 @@ export const checkDrain: Check = (facts) => {
   if (!running) return []
   const { cutOff, longestMs } = running
   if (!cutOff && longestMs !== null && longestMs > drain.deadlineMs) {
-    return [finding('drain', 'warning', `A request has taken ${(longestMs / 1000).toFixed(1)} s of late, and a worker that is replaced has ${drain.deadlineMs / 1000} s`,
-      'A request that takes longer than drain.deadlineMs is cut off by a deploy.', [optionLine(facts, { 'drain.deadlineMs': Math.min(LONGEST_MS, Math.ceil(longestMs / 1000) * 2000) })])]
+    return [
+      finding('drain', 'warning',
+        `A request has taken ${(longestMs / 1000).toFixed(1)} s of late, and a worker that is replaced has ${
+          drain.deadlineMs / 1000
+        } s`, 'A request that takes longer than drain.deadlineMs is cut off by a deploy.', [
+        optionLine(facts, { 'drain.deadlineMs': Math.min(LONGEST_MS, Math.ceil(longestMs / 1000) * 2000) })
+      ])
+    ]
   }
   if (!cutOff) return [finding('drain', 'ok', 'No worker that was replaced has cut off a request')]
   const { at, requests, count } = cutOff
   const seconds = drain.deadlineMs / 1000
-  return [finding('drain', 'error', `${count} replaced ${count === 1 ? 'worker has' : 'workers have'} cut off requests, the last one ${requests} at ${at}`,
-    `They took longer than drain.deadlineMs, ${seconds} s, so their clients got no answer.`, [optionLine(facts, { 'drain.deadlineMs': Math.min(LONGEST_MS, Math.max(1000, drain.deadlineMs) * 4) })])]
+  return [
+    finding('drain', 'error',
+      `${count} replaced ${
+        count === 1 ? 'worker has' : 'workers have'
+      } cut off requests, the last one ${requests} at ${at}`,
+      `They took longer than drain.deadlineMs, ${seconds} s, so their clients got no answer.`, [
+      optionLine(facts, { 'drain.deadlineMs': Math.min(LONGEST_MS, Math.max(1000, drain.deadlineMs) * 4) })
+    ])
+  ]
 }

@@ -16,36 +16,44 @@ import type { Health } from '../health.ts'
 /** All that the checks go by, as plain data. */
 export type Facts = {
   /** wall clock, ms */
-  now: number
-  config: Config
+  now: number,
+  config: Config,
   /** the same by the names of the options, and where each is from */
-  settings: readonly Setting[]
+  settings: readonly Setting[],
   /** null: none sets an option */
-  configFile: string | null
+  configFile:
+    | string
+    | null,
   /** of the deck */
-  name: string
+  name: string,
   /** of this user */
-  home: string | null
+  home:
+    | string
+    | null,
   /** `name`: or the number of one without a name */
-  user: { isRoot: boolean, name: string }
+  user: { isRoot: boolean, name: string },
   /** of the code; null: it is not there */
-  place: Place | null
+  place:
+    | Place
+    | null,
   /** why the app could not have release folders */
-  copyRefusal: string | null
-  files: AppFiles | null
-  package: { dependencies: readonly string[], engines: string | null }
+  copyRefusal: string | null,
+  files: AppFiles | null,
+  package: { dependencies: readonly string[], engines: string | null },
   /** on which clusterdeck runs */
-  ownNodeVersion: string
+  ownNodeVersion: string,
   /** on which the app runs; null: another program runs it */
-  nodeVersion: string | null
-  hasNvm: boolean
-  machine: Machine
+  nodeVersion: string | null,
+  hasNvm: boolean,
+  machine: Machine,
   /** of the data folder */
-  disk: Disk
+  disk: Disk,
   /** whether dispatch "sticky" is possible here */
-  canStick: boolean
+  canStick: boolean,
   /** the app's, where a variable says it */
-  port: string | null
+  port:
+    | string
+    | null,
   /**
    * null: it has not been started
    *
@@ -54,29 +62,40 @@ export type Facts = {
   running: Running | null
 }
 export type Running = {
-  health: Health
-  master: { version: string, rssBytes: number, isShared: boolean }
-  installedVersion: string
+  health: Health,
+  master: { version: string, rssBytes: number, isShared: boolean },
+  installedVersion: string,
   /** by a keeper */
-  isKept: boolean
-  desiredWorkers: number
-  workers: readonly { pid: number | null, rssBytes: number | null, openConnections: number | null }[]
+  isKept: boolean,
+  desiredWorkers: number,
+  workers: readonly { pid: number | null, rssBytes: number | null, openConnections: number | null }[],
   /** it listens */
-  isServer: boolean
+  isServer: boolean,
   /** of the release that runs; `commit`: git has exported it */
-  releaseMode: string
-  historyProblem: string | null
+  releaseMode: string,
+  historyProblem:
+    | string
+    | null,
   /** by the app into the folder of its release; `unknown`: it could not be looked through in time */
-  written: Written | 'unknown' | null
+  written:
+    | Written
+    | 'unknown'
+    | null,
   /** the newest of the workers that were told to go and ended with open requests, under the present drain.deadlineMs */
-  cutOff: { at: string, requests: number, count: number } | null
+  cutOff:
+    | { at: string, requests: number, count: number }
+    | null,
   /** that a request has taken of late, at least */
-  longestMs: number | null
-  unanswered: readonly { library: string | null, message: string }[]
+  longestMs: number | null,
+  unanswered: readonly { library: string | null, message: string }[],
   /** 5xx in the first seconds of workers, and at other times; null: not known */
-  serverErrors: { early: number, later: number } | null
+  serverErrors:
+    | { early: number, later: number }
+    | null,
   /** wall clock, ms */
-  newestEventAt: number | null
+  newestEventAt:
+    | number
+    | null,
   /** the size of the newest release folder, as far as it is no link */
   releaseBytes: number | null
 }
@@ -86,13 +105,22 @@ export type Known = Omit<Running, 'installedVersion'>
 const LOOK_WITHIN_MS = 3000
 const OWN_PACKAGE = new URL('../../package.json', import.meta.url)
 
-/** @param parts `env`: what workers inherit; `known`: null: no master runs; `pids`: of the master and its keeper */
-export async function gatherFacts ({ env, known, pids = [], nodeVersion, now = Date.now, ...given }: Pick<Facts, 'config' | 'settings' | 'configFile' | 'name'> & { env: Record<string, string | undefined>, known: Known | null, pids?: readonly number[], nodeVersion?: string | null, now?: () => number }): Promise<Facts> {
+/** `parts`: `env`: what workers inherit; `known`: null: no master runs; `pids`: of the master and its keeper */
+export async function gatherFacts (
+  { env, known, pids = [], nodeVersion, now = Date.now, ...given }: Pick<Facts,
+    'config' | 'settings' | 'configFile' | 'name'> & { env: Record<string, string | undefined>, known: Known | null,
+    pids?: readonly number[], nodeVersion?: string | null, now?: () => number }
+): Promise<Facts> {
   const { config } = given
   const home = homeFolder(env)
   const deadline = performance.now() + LOOK_WITHIN_MS
   const place = await resolveConfigured({ ...config, mode: config.releases.mode }).catch(() => null)
-  const except = [config.dataDir, ...place ? [...config.releases.shared, ...config.releases.exclude].map((name) => path.join(place.folder, name).replace(/\/$/, '')) : []]
+  const except = [config.dataDir,
+    ...place
+      ? [...config.releases.shared, ...config.releases.exclude].map((name) =>
+        path.join(place.folder, name).replace(/\/$/, '')
+      )
+      : []]
   const [files, copyRefusal, manifest, machine, disk, installedVersion, hasNvm] = await Promise.all([
     place && lookThroughApp(place.folder, { except, env, isLate: () => performance.now() > deadline }),
     place && workspaceFolder(place.folder).then(() => null, errorText),
@@ -103,24 +131,21 @@ export async function gatherFacts ({ env, known, pids = [], nodeVersion, now = D
     home !== null && isThere(path.join(home, '.nvm', 'nvm.sh'))
   ])
   const worker = known?.workers.find(({ pid }) => pid !== null)?.pid
-  return {
-    ...given,
-    now: now(),
-    home,
-    user: { isRoot: userId() === 0, name: userName() },
-    place,
-    copyRefusal,
-    files,
-    package: { dependencies: Object.keys(Object(manifest?.dependencies)), engines: textOrNull(Object(manifest?.engines).node) },
-    ownNodeVersion: process.version,
-    nodeVersion: nodeVersion === undefined ? appNodeVersion({ release: { runtime: config.runtime, node: config.appNode && (config.runtime !== 'other' || config.entry === config.appNode.file) ? config.appNode : undefined }, master: { nodeVersion: process.version } }) : nodeVersion,
-    hasNvm,
-    machine: { ...machine, descriptors: (worker ? descriptorsOf(worker) : null) ?? machine.descriptors },
-    disk,
-    canStick: process.platform === 'linux' && loadPosix() !== null,
-    port: config.env.PORT ?? env.PORT ?? null,
-    running: known && { ...known, installedVersion }
-  }
+  return { ...given, now: now(), home, user: { isRoot: userId() === 0, name: userName() }, place, copyRefusal, files,
+    package: { dependencies: Object.keys(Object(manifest?.dependencies)),
+      engines: textOrNull(Object(manifest?.engines).node) }, ownNodeVersion: process.version,
+    nodeVersion: nodeVersion === undefined
+      ? appNodeVersion({
+        release: { runtime: config.runtime,
+          node: config.appNode && (config.runtime !== 'other' || config.entry === config.appNode.file)
+            ? config.appNode
+            : undefined },
+        master: { nodeVersion: process.version }
+      })
+      : nodeVersion, hasNvm,
+    machine: { ...machine, descriptors: (worker ? descriptorsOf(worker) : null) ?? machine.descriptors }, disk,
+    canStick: process.platform === 'linux' && loadPosix() !== null, port: config.env.PORT ?? env.PORT ?? null,
+    running: known && { ...known, installedVersion } }
 }
 
 /** Another version may have been installed since this process began. */

@@ -14,7 +14,7 @@ export function finding (id: string, severity: Severity, title: string, why: str
   return { id, severity, title, why, mend }
 }
 
-/** @param where the folder to be in */
+/** `where`: the folder to be in */
 export function command (text: string, where: string | null = null): Mend {
   return { how: 'command', text, where }
 }

@@ -13,40 +13,46 @@ import { unitOf } from '../systemd/unit-of.ts'
  * A place where something is kept. `null`: the system does not tell.
  * `isRoot`: of the same file system as `/`
  */
-export type Disk = { folder: string, isWritable: boolean, freeBytes: number | null, totalBytes: number | null, freeFiles: number | null, totalFiles: number | null, type: 'network' | 'memory' | 'overlay' | 'disk' | null, isRoot: boolean }
-export type Service = { name: string, isOfUser: boolean, killMode: string | null, isEnabled: boolean | null, lingers: boolean | null }
+export type Disk = { folder: string, isWritable: boolean, freeBytes: number | null, totalBytes: number | null,
+  freeFiles: number | null, totalFiles: number | null, type: 'network' | 'memory' | 'overlay' | 'disk' | null,
+  isRoot: boolean }
+export type Service = { name: string, isOfUser: boolean, killMode: string | null, isEnabled: boolean | null,
+  lingers: boolean | null }
 export type Listener = { port: number, address: string }
 export type Machine = {
   /** `limitBytes`: of the control group */
-  memory: { totalBytes: number, limitBytes: number | null }
+  memory: { totalBytes: number, limitBytes: number | null },
   /** how many files a process may open; null: no limit is known */
-  descriptors: number | null
-  isClockSynchronized: boolean | null
-  isContainer: boolean
+  descriptors: number | null,
+  isClockSynchronized: boolean | null,
+  isContainer: boolean,
   /** the name of process 1 */
-  firstProcess: string | null
-  hasSystemd: boolean
+  firstProcess: string | null,
+  hasSystemd: boolean,
   /** that the master or its keeper is the main process of */
-  service: Service | null
+  service:
+    | Service
+    | null,
   /** this process belongs to some service, perhaps to that of a terminal or of cron */
-  isInService: boolean
+  isInService: boolean,
   /** TCP ports that are in use, before a start */
   listeners: readonly Listener[]
 }
 
 const ASK_WITHIN_MS = 2000
 /** linux/magic.h */
-const FILE_SYSTEMS: Readonly<Record<number, Disk['type']>> = Object.freeze({ 0x6969: 'network', 0xff534d42: 'network', 0xfe534d42: 'network', 0x517b: 'network', 0x01021997: 'network', 0x01021994: 'memory', 0x858458f6: 'memory', 0x794c7630: 'overlay' })
+const FILE_SYSTEMS: Readonly<Record<number, Disk['type']>> = Object.freeze({ 0x6969: 'network', 0xff534d42: 'network',
+  0xfe534d42: 'network', 0x517b: 'network', 0x01021997: 'network', 0x01021994: 'memory', 0x858458f6: 'memory',
+  0x794c7630: 'overlay' })
 const LISTENING = '0A'
 
-/** @param parts `pids`: of the master and its keeper; none: it has not been started */
-export async function lookAtMachine ({ pids, env }: { pids: readonly number[], env: Record<string, string | undefined> }): Promise<Machine> {
+/** `parts`: `pids`: of the master and its keeper; none: it has not been started */
+export async function lookAtMachine (
+  { pids, env }: { pids: readonly number[], env: Record<string, string | undefined> }
+): Promise<Machine> {
   const hasSystemd = await isThere('/run/systemd/system')
-  const [isClockSynchronized, service, isContainer] = await Promise.all([
-    hasSystemd ? askClock(env) : null,
-    hasSystemd ? askService(pids, env) : null,
-    isInContainer()
-  ])
+  const [isClockSynchronized, service, isContainer] = await Promise.all([hasSystemd ? askClock(env) : null,
+    hasSystemd ? askService(pids, env) : null, isInContainer()])
   const limit = process.constrainedMemory?.() ?? 0
   const totalBytes = os.totalmem()
   return {
@@ -63,22 +69,20 @@ export async function lookAtMachine ({ pids, env }: { pids: readonly number[], e
   }
 }
 
-/**
- * @param pid of a process of Node, which raises its limit as far as it may
- * @returns how many files it may open
- */
+/** `pid`: of a process of Node, which raises its limit as far as it may. Returns how many files it may open. */
 export function descriptorsOf (pid: number | 'self'): number | null {
   const limit = descriptorLimit(`/proc/${pid}/limits`)
   return limit === Infinity ? null : limit
 }
 
-/** @param folder which need not exist yet */
+/** `folder`: which need not exist yet */
 export async function lookAtDisk (folder: string): Promise<Disk> {
   let there = folder
   while (there !== path.dirname(there) && !await isThere(there)) there = path.dirname(there)
   const isWritable = await access(there, constants.W_OK).then(() => true, () => false)
   try {
-    const [{ bavail, bsize, blocks, ffree, files, type }, own, root] = await Promise.all([statfs(there), stat(there), stat('/')])
+    const [{ bavail, bsize, blocks, ffree, files, type }, own, root] = await Promise.all([statfs(there), stat(there),
+      stat('/')])
     return {
       folder,
       isWritable,
@@ -91,14 +95,19 @@ export async function lookAtDisk (folder: string): Promise<Disk> {
     }
   } catch {
     // EACCES, ENOSYS: nobody tells.
-    return { folder, isWritable, freeBytes: null, totalBytes: null, freeFiles: null, totalFiles: null, type: null, isRoot: false }
+    return { folder, isWritable, freeBytes: null, totalBytes: null, freeFiles: null, totalFiles: null, type: null,
+      isRoot: false }
   }
 }
 
 async function askClock (env: Record<string, string | undefined>): Promise<boolean | null> {
   const text = await new Promise((resolve) => {
     // Where systemd runs, this process is not process 1: as such it would take the child for an orphan to be reaped.
-    execFile('timedatectl', ['show', '--property=NTPSynchronized', '--value'], { env: { ...withoutOwnVariables(env), LC_ALL: 'C' }, timeout: ASK_WITHIN_MS, killSignal: 'SIGKILL' }, (_error, stdout) => resolve(stdout.trim()))
+    execFile('timedatectl', ['show', '--property=NTPSynchronized', '--value'], {
+      env: { ...withoutOwnVariables(env), LC_ALL: 'C' },
+      timeout: ASK_WITHIN_MS,
+      killSignal: 'SIGKILL'
+    }, (_error, stdout) => resolve(stdout.trim()))
   })
   return text === 'yes' ? true : text === 'no' ? false : null
 }
@@ -115,13 +124,16 @@ async function askService (pids: readonly number[], env: Record<string, string |
 }
 
 async function isInContainer () {
-  return await isThere('/.dockerenv') || await isThere('/run/.containerenv') || /^container=./m.test((await readFile('/proc/1/environ', 'latin1').catch(() => '')).replaceAll('\0', '\n'))
+  return await isThere('/.dockerenv') || await isThere('/run/.containerenv') ||
+    /^container=./m.test((await readFile('/proc/1/environ', 'latin1').catch(() => '')).replaceAll('\0', '\n'))
 }
 
-/** @param file see proc_net_tcp(5) */
+/** `file`: see proc_net_tcp(5) */
 function listenersIn (file: string): Listener[] {
   const rows = (readOrNull(file) ?? '').split('\n').slice(1).map((line) => line.trim().split(/\s+/))
-  return rows.filter(([, , , state]) => state === LISTENING).map(([, local]) => ({ address: local.split(':')[0], port: parseInt(local.split(':')[1], 16) }))
+  return rows.filter(([, , , state]) => state === LISTENING).map(([, local]) => ({ address: local.split(':')[0],
+    port: parseInt(local.split(':')[1], 16) })
+  )
 }
 
 function readOrNull (file: string): string | null {

@@ -7,34 +7,41 @@ import type { Config } from '../config/config.ts'
 /** whether the master is looked after, up to date, and out of the reach of others */
 export const checkMaster: Check = (facts) => {
   const { running, config } = facts
-  return [
-    ...running ? [ofHealth(facts, running), ofKeeper(running), ofVersion(facts, running)] : [],
-    ...running?.master.isShared ? [] : [ofAdmin(facts, config)]
-  ]
+  return [...running ? [ofHealth(facts, running), ofKeeper(running), ofVersion(facts, running)] : [],
+    ...running?.master.isShared ? [] : [ofAdmin(facts, config)]]
 }
 
 function ofHealth ({ config }: Facts, { health: { tone, text, hint } }: Running) {
   if (tone !== 'bad' && tone !== 'warn') return finding('health', 'ok', text)
-  return finding('health', tone === 'bad' ? 'error' : 'warning', text, hint, [command('clusterdeck status', config.cwd)])
+  return finding('health', tone === 'bad' ? 'error' : 'warning', text, hint, [
+    command('clusterdeck status', config.cwd)
+  ])
 }
 
 function ofKeeper ({ isKept }: Running) {
   if (isKept) return finding('keeper', 'ok', 'A keeper holds the sockets and restarts the master')
-  return finding('keeper', 'warning', 'The master runs without a keeper', 'If the master dies, nobody starts the next one, and its workers end after orphanMs.', [inCode('Start the app without --no-keeper and CLUSTERDECK_KEEPER=off')])
+  return finding('keeper', 'warning', 'The master runs without a keeper',
+    'If the master dies, nobody starts the next one, and its workers end after orphanMs.', [
+    inCode('Start the app without --no-keeper and CLUSTERDECK_KEEPER=off')
+  ])
 }
 
 function ofVersion (facts: Facts, { master: { version }, installedVersion }: Running) {
   if (version === installedVersion) return finding('version', 'ok', `clusterdeck ${version} is what is installed`)
-  return finding('version', 'warning', `clusterdeck ${version} runs, and ${installedVersion} is installed`, 'The running master has none of the fixes of the installed version, and reads its files.', canUpgrade(facts) ? [command('clusterdeck upgrade --wait', facts.config.cwd)] : [])
+  return finding('version', 'warning', `clusterdeck ${version} runs, and ${installedVersion} is installed`,
+    'The running master has none of the fixes of the installed version, and reads its files.',
+    canUpgrade(facts) ? [command('clusterdeck upgrade --wait', facts.config.cwd)] : [])
 }
 
-/** @param facts whether another master can take over: that takes a keeper, and sockets that both masters share */
+/** `facts`: whether another master can take over: that takes a keeper, and sockets that both masters share */
 export function canUpgrade ({ running, config }: Facts) {
   return running !== null && running.isKept && config.dispatch !== 'round-robin'
 }
 
 function ofAdmin (facts: Facts, { admin: { host, tls } }: Config) {
   if (isLoopback(host)) return finding('admin', 'ok', 'The admin page is reached from this machine alone')
-  if (tls.cert !== undefined) return finding('admin', 'ok', 'The admin page is reached from other machines by TLS alone')
-  return finding('admin', 'warning', `Others reach the admin page at ${host} without TLS`, 'Whoever sees the traffic has the token, and with it the app.', [optionLine(facts, { 'admin.host': '127.0.0.1' })])
+  if (tls.cert !== undefined)
+    return finding('admin', 'ok', 'The admin page is reached from other machines by TLS alone')
+  return finding('admin', 'warning', `Others reach the admin page at ${host} without TLS`,
+    'Whoever sees the traffic has the token, and with it the app.', [optionLine(facts, { 'admin.host': '127.0.0.1' })])
 }

@@ -8,16 +8,16 @@ import type { Mend } from './finding.ts'
 type Configured = { settings: readonly Setting[], configFile: string | null }
 
 /**
- * The line that sets these options: for the config file, where the app has one, else for the command that starts it. What the file has
- * in the same groups stays.
- * @param wanted by the names of the options
+ * The line that sets these options: for the config file, where the app has one, else for the command that starts it.
+ * What the file has in the same groups stays. `wanted`: by the names of the options.
  */
 export function optionLine ({ settings, configFile }: Configured, wanted: Record<string, unknown>): Mend {
   const names = Object.keys(wanted)
   const isByFlag = settings.some(({ name, source }) => names.includes(name) && source === 'flag')
   const flags = configFile === null || isByFlag ? flagsOf(wanted) : null
   if (flags !== null) return { how: 'flags', text: flags, where: 'clusterdeck start' }
-  return { how: 'option', text: linesOf(settings, wanted, path.extname(configFile ?? '') === '.json'), where: configFile ?? 'clusterdeck.config.mjs' }
+  return { how: 'option', text: linesOf(settings, wanted, path.extname(configFile ?? '') === '.json'),
+    where: configFile ?? 'clusterdeck.config.mjs' }
 }
 
 /** @returns null: no flag can say it */
@@ -27,17 +27,24 @@ function flagsOf (wanted: Record<string, unknown>): string | null {
     if (!option || option.kind === 'file') return null
     if (!Array.isArray(value)) return `${option.flag} ${quoteWord(String(value))}`
     const { separator = ',' } = option
-    return value.some((part) => String(part).includes(separator)) ? null : `${option.flag} ${quoteWord(value.join(separator))}`
+    return value.some((part) => String(part).includes(separator))
+      ? null
+      : `${option.flag} ${quoteWord(value.join(separator))}`
   })
   return words.includes(null) ? null : words.join(' ')
 }
 
 function linesOf (settings: readonly Setting[], wanted: Record<string, unknown>, isJson: boolean) {
   const groups = new Set(Object.keys(wanted).map((name) => name.split('.')[0]))
-  const kept = settings.filter(({ name, source, isSecret }) => groups.has(name.split('.')[0]) && source === 'file' && !isSecret)
+  const kept = settings.filter(({ name, source, isSecret }) =>
+    groups.has(name.split('.')[0]) && source === 'file' && !isSecret
+  )
   const nested: Nested = {}
-  for (const [name, value] of [...kept.map((each) => [each.name, each.value] as const), ...Object.entries(wanted)]) setAt(nested, name.split('.'), value)
-  return Object.entries(nested).map(([key, value]) => isJson ? `${JSON.stringify(key)}: ${JSON.stringify(value)}` : `${key}: ${codeOf(value)}`).join(', ')
+  for (const [name, value] of [...kept.map((each) => [each.name, each.value] as const), ...Object.entries(wanted)])
+    setAt(nested, name.split('.'), value)
+  return Object.entries(nested).map(([key, value]) =>
+    isJson ? `${JSON.stringify(key)}: ${JSON.stringify(value)}` : `${key}: ${codeOf(value)}`
+  ).join(', ')
 }
 
 type Nested = { [key: string]: unknown }
@@ -49,8 +56,14 @@ function setAt (group: Nested, [key, ...below]: string[], value: unknown) {
 
 /** @returns JavaScript, as people write it */
 function codeOf (value: unknown): string {
-  if (typeof value === 'string') return `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+  if (typeof value === 'string')
+    return `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll('\'', '\\\'')}'`
   if (Array.isArray(value)) return `[${value.map(codeOf).join(', ')}]`
-  if (typeof value === 'object' && value !== null) return `{ ${Object.entries(value).map(([key, inner]) => `${/^\w+$/.test(key) ? key : codeOf(key)}: ${codeOf(inner)}`).join(', ')} }`
+  if (typeof value === 'object' && value !== null)
+    return `{ ${
+      Object.entries(value).map(([key, inner]) => `${/^\w+$/.test(key) ? key : codeOf(key)}: ${codeOf(inner)}`).join(
+        ', '
+      )
+    } }`
   return String(value)
 }

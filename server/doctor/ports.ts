@@ -15,5 +15,6 @@ export const checkPorts: Check = ({ port, running, machine: { listeners }, setti
 function ofPort (id: string, what: string, port: string, listeners: readonly Listener[]) {
   if (!/^\d{1,5}$/.test(port)) return finding(id, 'unknown', `${what} is no number`)
   if (!listeners.some((each) => each.port === Number(port))) return finding(id, 'ok', `Port ${port} (${what}) is free`)
-  return finding(id, 'error', `Port ${port} (${what}) is in use by another process`, 'The app cannot listen there, so no worker becomes ready.', [command(`ss -ltnp 'sport = :${port}'`)])
+  return finding(id, 'error', `Port ${port} (${what}) is in use by another process`,
+    'The app cannot listen there, so no worker becomes ready.', [command(`ss -ltnp 'sport = :${port}'`)])
 }

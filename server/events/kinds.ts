@@ -3,7 +3,13 @@ import type { DeckEvent } from './stream.ts'
 
 /** Every type of event: how it looks, how much it matters and who is told. */
 /** a colour with a meaning */
-export type Tone = 'ok' | 'info' | 'drain' | 'warn' | 'bad' | 'idle'
+export type Tone =
+  | 'ok'
+  | 'info'
+  | 'drain'
+  | 'warn'
+  | 'bad'
+  | 'idle'
 /**
  * `routine`: a step of something that has an event of its own, in the history alone; `notable`: also on the overview;
  * `problem`: also in the filter for problems; `alert`: also sent by an alert that names no events
@@ -11,13 +17,13 @@ export type Tone = 'ok' | 'info' | 'drain' | 'warn' | 'bad' | 'idle'
 type Weight = 'routine' | 'notable' | 'problem' | 'alert'
 type EventKind = {
   /** of icons.svg */
-  icon: string
-  tone: Tone
-  label: string
+  icon: string,
+  tone: Tone,
+  label: string,
   /** default: notable */
-  weight?: Weight
+  weight?: Weight,
   /** of another problem: the filter for problems shows only that one */
-  isConsequence?: boolean
+  isConsequence?: boolean,
   /** whether the master prints it in its terminal */
   inTerminal?: boolean | ((event: DeckEvent) => boolean)
 }
@@ -28,7 +34,8 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
   'master.stopped': { icon: 'power', tone: 'idle', label: 'Master stopped' },
   'master.upgrading': { icon: 'rocket', tone: 'info', label: 'Upgrade started', inTerminal: true },
   'master.upgraded': { icon: 'circle-check', tone: 'ok', label: 'Upgraded', inTerminal: true },
-  'master.upgrade-failed': { icon: 'triangle-alert', tone: 'bad', label: 'Upgrade failed', weight: 'alert', inTerminal: true },
+  'master.upgrade-failed': { icon: 'triangle-alert', tone: 'bad', label: 'Upgrade failed', weight: 'alert',
+    inTerminal: true },
   'keeper.lost': { icon: 'triangle-alert', tone: 'bad', label: 'Keeper lost', weight: 'alert', inTerminal: true },
   'app.adopted': { icon: 'package', tone: 'ok', label: 'Moved into the host', inTerminal: true },
   'app.added': { icon: 'package', tone: 'info', label: 'App added', inTerminal: true },
@@ -42,31 +49,35 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
   'worker.ready': { icon: 'circle-check', tone: 'ok', label: 'Worker ready' },
   'worker.no-server': { icon: 'circle-alert', tone: 'warn', label: 'Ready without listening', inTerminal: true },
   'worker.listens-late': { icon: 'circle-alert', tone: 'warn', label: 'Listens after all', inTerminal: true },
-  'worker.thread-port-taken': { icon: 'circle-alert', tone: 'warn', label: 'Port of a thread is in use', weight: 'problem', inTerminal: true },
+  'worker.thread-port-taken': { icon: 'circle-alert', tone: 'warn', label: 'Port of a thread is in use',
+    weight: 'problem', inTerminal: true },
   'worker.warm-up-failed': { icon: 'circle-alert', tone: 'warn', label: 'Warm-up failed' },
   'worker.standby': { icon: 'hourglass', tone: 'idle', label: 'Worker on standby', weight: 'routine' },
   'worker.promoted': { icon: 'arrow-right', tone: 'info', label: 'Standby took over' },
   'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining', weight: 'routine' },
   'worker.kept': { icon: 'radio', tone: 'drain', label: 'Old worker kept' },
   'worker.closing': { icon: 'unplug', tone: 'drain', label: 'Connections closing' },
-  'worker.exited': {
-    icon: 'circle-x', tone: 'idle', label: 'Worker exited', inTerminal: (event) => isFault(event) || event.detail?.endedConnections !== undefined
-  },
+  'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited', inTerminal: (event) =>
+    isFault(event) || event.detail?.endedConnections !== undefined },
   'worker.unresponsive': { icon: 'triangle-alert', tone: 'bad', label: 'Worker unresponsive', weight: 'alert' },
   'worker.responsive': { icon: 'heart-pulse', tone: 'ok', label: 'Worker responsive again' },
   'worker.killed': { icon: 'circle-x', tone: 'warn', label: 'Worker killed' },
   'worker.recycling': { icon: 'rotate-cw', tone: 'info', label: 'Worker recycled' },
   'memory.growing': { icon: 'triangle-alert', tone: 'bad', label: 'Growing memory', weight: 'alert', inTerminal: true },
-  'memory.examined': { icon: 'database', tone: 'warn', label: 'What held the memory', weight: 'problem', inTerminal: true },
+  'memory.examined': { icon: 'database', tone: 'warn', label: 'What held the memory', weight: 'problem',
+    inTerminal: true },
   'worker.recycle-failed': { icon: 'triangle-alert', tone: 'warn', label: 'Recycling failed' },
-  'recycling.slowed': { icon: 'hourglass', tone: 'warn', label: 'Recycling slowed', weight: 'problem', inTerminal: true },
+  'recycling.slowed': { icon: 'hourglass', tone: 'warn', label: 'Recycling slowed', weight: 'problem',
+    inTerminal: true },
   'worker.message': { icon: 'message', tone: 'info', label: 'Message of the app', weight: 'routine' },
-  'worker.unanswered': { icon: 'circle-alert', tone: 'warn', label: 'Nobody answers the app', weight: 'problem', inTerminal: true },
+  'worker.unanswered': { icon: 'circle-alert', tone: 'warn', label: 'Nobody answers the app', weight: 'problem',
+    inTerminal: true },
   'worker.orphaned': { icon: 'circle-alert', tone: 'warn', label: 'Worker without master' },
   'worker.restarted': { icon: 'rotate-cw', tone: 'warn', label: 'Worker restarted', inTerminal: true },
   'worker.crash-looping': { icon: 'repeat', tone: 'bad', label: 'Crash loop', weight: 'alert', inTerminal: true },
   'worker.recovered': { icon: 'heart-pulse', tone: 'ok', label: 'Crash loop ended', inTerminal: true },
-  'worker.drifted': { icon: 'triangle-alert', tone: 'warn', label: 'Worker drifted', weight: 'problem', inTerminal: true },
+  'worker.drifted': { icon: 'triangle-alert', tone: 'warn', label: 'Worker drifted', weight: 'problem',
+    inTerminal: true },
   'route.slowed': { icon: 'triangle-alert', tone: 'bad', label: 'Slow requests', weight: 'alert', inTerminal: true },
   'route.recovered': { icon: 'heart-pulse', tone: 'ok', label: 'Requests as fast as usual', inTerminal: true },
   'standby.useless': { icon: 'circle-alert', tone: 'warn', label: 'No standby', inTerminal: true },
@@ -74,21 +85,25 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
   'slot.held': { icon: 'hourglass', tone: 'bad', label: 'Slot held', weight: 'alert', inTerminal: true },
   'slot.resumed': { icon: 'circle-check', tone: 'ok', label: 'Slot resumed', inTerminal: true },
   'crash.group-new': { icon: 'circle-alert', tone: 'bad', label: 'New crash', weight: 'alert', isConsequence: true },
-  'crash.group-returned': { icon: 'repeat', tone: 'bad', label: 'Crash came back', weight: 'alert', isConsequence: true },
+  'crash.group-returned': { icon: 'repeat', tone: 'bad', label: 'Crash came back', weight: 'alert',
+    isConsequence: true },
   'crash.group-resolved': { icon: 'circle-check', tone: 'ok', label: 'Crash resolved' },
   'crash.group-muted': { icon: 'circle-check', tone: 'idle', label: 'Crash muted' },
   'crash.group-reopened': { icon: 'circle-alert', tone: 'warn', label: 'Crash reopened' },
   'crash.group-assigned': { icon: 'info', tone: 'info', label: 'Crash assigned' },
-  'crash.records-lost': { icon: 'database', tone: 'warn', label: 'Crash records lost', weight: 'problem', inTerminal: true },
+  'crash.records-lost': { icon: 'database', tone: 'warn', label: 'Crash records lost', weight: 'problem',
+    inTerminal: true },
   'crash.note-added': { icon: 'message', tone: 'info', label: 'Crash note added', weight: 'routine' },
   'crash.note-removed': { icon: 'circle-x', tone: 'idle', label: 'Crash note removed', weight: 'routine' },
   'fleet.connected': { icon: 'radio', tone: 'idle', label: 'Fleet connected', weight: 'routine', inTerminal: true },
-  'fleet.away': { icon: 'circle-alert', tone: 'warn', label: 'Cut off from the fleet', weight: 'problem', inTerminal: true },
+  'fleet.away': { icon: 'circle-alert', tone: 'warn', label: 'Cut off from the fleet', weight: 'problem',
+    inTerminal: true },
   'fleet.host-silent': { icon: 'unplug', tone: 'bad', label: 'Host silent', weight: 'alert', inTerminal: true },
   'fleet.host-back': { icon: 'heart-pulse', tone: 'ok', label: 'Host is back', inTerminal: true },
   'fleet.host-left': { icon: 'log-out', tone: 'idle', label: 'Host left the fleet', inTerminal: true },
   'fleet.host-forgotten': { icon: 'log-out', tone: 'idle', label: 'Host forgotten', inTerminal: true },
-  'fleet.name-taken': { icon: 'circle-alert', tone: 'warn', label: 'Name taken in the fleet', weight: 'problem', inTerminal: true },
+  'fleet.name-taken': { icon: 'circle-alert', tone: 'warn', label: 'Name taken in the fleet', weight: 'problem',
+    inTerminal: true },
   'fleet.forgotten': { icon: 'triangle-alert', tone: 'bad', label: 'Fleet forgot', weight: 'alert' },
   'fleet.abort-refused': { icon: 'circle-alert', tone: 'idle', label: 'Fleet abort came late', weight: 'routine' },
   'fleet.rollout-started': { icon: 'rocket', tone: 'info', label: 'Fleet rollout started' },
@@ -96,24 +111,28 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
   'fleet.rollout-resumed': { icon: 'arrow-right', tone: 'info', label: 'Fleet rollout resumed' },
   'fleet.rollout-aborted': { icon: 'rotate-cw', tone: 'warn', label: 'Fleet rollout aborted' },
   'fleet.rollout-held': { icon: 'triangle-alert', tone: 'bad', label: 'Fleet rollout held', weight: 'alert' },
-  'fleet.rollout-rolling-back': { icon: 'rotate-cw', tone: 'warn', label: 'Fleet rollout rolls back', weight: 'problem' },
+  'fleet.rollout-rolling-back': { icon: 'rotate-cw', tone: 'warn', label: 'Fleet rollout rolls back',
+    weight: 'problem' },
   'fleet.rollout-succeeded': { icon: 'circle-check', tone: 'ok', label: 'Fleet rollout succeeded' },
   'fleet.rollout-failed': { icon: 'triangle-alert', tone: 'bad', label: 'Fleet rollout failed', weight: 'alert' },
   'fleet.rollout-rolled-back': { icon: 'rotate-cw', tone: 'warn', label: 'Fleet rolled back', weight: 'problem' },
   'clock.set-back': { icon: 'hourglass', tone: 'warn', label: 'Clock set back', inTerminal: true },
   'restart.skipped': { icon: 'circle-alert', tone: 'warn', label: 'Restart skipped', inTerminal: true },
   'rollout.started': { icon: 'rocket', tone: 'info', label: 'Rollout started', inTerminal: true },
-  'rollout.step': { icon: 'arrow-right', tone: 'info', label: 'Rollout step', weight: 'routine', inTerminal: isEndOfStep },
+  'rollout.step': { icon: 'arrow-right', tone: 'info', label: 'Rollout step', weight: 'routine',
+    inTerminal: isEndOfStep },
   'rollout.held': { icon: 'hourglass', tone: 'bad', label: 'Rollout held', weight: 'alert', inTerminal: true },
   'rollout.paused': { icon: 'circle-alert', tone: 'warn', label: 'Rollout paused', inTerminal: true },
   'rollout.resumed': { icon: 'arrow-right', tone: 'info', label: 'Rollout resumed', inTerminal: true },
   'rollout.promoted': { icon: 'arrow-right', tone: 'info', label: 'Canary promoted' },
   'rollout.judged': { icon: 'heart-pulse', tone: 'info', label: 'Canary judged', inTerminal: true },
   'rollout.rolling-back': { icon: 'repeat', tone: 'warn', label: 'Rollout rolling back', inTerminal: true },
-  'rollout.rolled-back': { icon: 'triangle-alert', tone: 'bad', label: 'Rolled back', weight: 'alert', inTerminal: true },
+  'rollout.rolled-back': { icon: 'triangle-alert', tone: 'bad', label: 'Rolled back', weight: 'alert',
+    inTerminal: true },
   'rollout.succeeded': { icon: 'circle-check', tone: 'ok', label: 'Rollout succeeded', inTerminal: true },
   'rollout.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Rollout failed', weight: 'alert', inTerminal: true },
-  'rollback.refused': { icon: 'triangle-alert', tone: 'bad', label: 'Not rolled back', weight: 'alert', inTerminal: true },
+  'rollback.refused': { icon: 'triangle-alert', tone: 'bad', label: 'Not rolled back', weight: 'alert',
+    inTerminal: true },
   'hook.started': { icon: 'terminal', tone: 'info', label: 'Hook started', weight: 'routine' },
   'hook.succeeded': { icon: 'terminal', tone: 'ok', label: 'Hook succeeded' },
   'hook.failed': { icon: 'terminal', tone: 'bad', label: 'Hook failed', weight: 'problem', inTerminal: true },
@@ -151,10 +170,12 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
   'scale.changed': { icon: 'scaling', tone: 'info', label: 'Scale changed', inTerminal: true },
   'config.changed': { icon: 'settings-2', tone: 'info', label: 'Settings changed', inTerminal: true },
   'socket.unused': { icon: 'plug', tone: 'warn', label: 'Socket unused', inTerminal: true },
-  'secrets.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Secrets not read', weight: 'alert', inTerminal: true },
+  'secrets.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Secrets not read', weight: 'alert',
+    inTerminal: true },
   'secrets.read': { icon: 'circle-check', tone: 'ok', label: 'Secrets read', inTerminal: true },
   'release.created': { icon: 'package', tone: 'info', label: 'Release created' },
-  'telemetry.failed': { icon: 'circle-alert', tone: 'warn', label: 'Telemetry not delivered', weight: 'problem', inTerminal: true },
+  'telemetry.failed': { icon: 'circle-alert', tone: 'warn', label: 'Telemetry not delivered', weight: 'problem',
+    inTerminal: true },
   'telemetry.recovered': { icon: 'circle-check', tone: 'ok', label: 'Telemetry delivered again' },
   'history.degraded': { icon: 'database', tone: 'bad', label: 'History degraded', weight: 'alert', inTerminal: true },
   'history.recovered': { icon: 'database', tone: 'ok', label: 'History recovered', inTerminal: true },
@@ -165,7 +186,9 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
 const BY_CAUSE: Readonly<Record<string, Partial<EventKind>>> = Object.freeze({
   'master.stopped:master-lost': { tone: 'bad', label: 'Master lost', weight: 'alert' },
   'worker.exited:finished': { icon: 'circle-check', tone: 'ok', label: 'Worker finished' },
-  ...Object.fromEntries([...FAULTS, 'operator'].map((cause) => [`slot.finished:${cause}`, { icon: 'triangle-alert', tone: 'bad' }])),
+  ...Object.fromEntries(
+    [...FAULTS, 'operator'].map((cause) => [`slot.finished:${cause}`, { icon: 'triangle-alert', tone: 'bad' }])
+  ),
   ...Object.fromEntries(FAULTS.map((cause) => [`worker.exited:${cause}`, { tone: 'bad', weight: 'problem' }]))
 })
 
@@ -181,7 +204,8 @@ export const ALERTS = Object.freeze([...ofWeight(KINDS, 'alert'), ...ofWeight(BY
 
 /** @returns also for unknown types */
 export function kindOf ({ type, cause }: Pick<DeckEvent, 'type' | 'cause'>): EventKind {
-  return { icon: 'circle', tone: 'idle', label: type, ...(Object.hasOwn(KINDS, type) && KINDS[type]), ...BY_CAUSE[`${type}:${cause}`] }
+  return { icon: 'circle', tone: 'idle', label: type, ...(Object.hasOwn(KINDS, type) && KINDS[type]),
+    ...BY_CAUSE[`${type}:${cause}`] }
 }
 
 export function isInTerminal (event: DeckEvent) {

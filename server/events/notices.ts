@@ -6,12 +6,15 @@ import type { Notice } from '../api/shapes.ts'
 /** Keeps what has gone wrong until an operator acknowledges it. */
 export type Notices = ReturnType<typeof createNotices>
 /** newest first */
-export type Past = { page: (query: { type: string[] | string, cause?: string, limit: number }) => { items: DeckEvent[] } }
+export type Past = {
+  page: (query: { type: string[] | string, cause?: string, limit: number }) => { items: DeckEvent[] }
+}
 type NoticeKind = Notice['kind']
 
-export const NOTICE_KINDS = Object.freeze([
-  'master-lost', 'keeper-lost', 'rollout-failed', 'rolled-back', 'upgrade-failed', 'recycling-slowed', 'history-degraded'
-] as const)
+export const NOTICE_KINDS = Object.freeze(
+  ['master-lost', 'keeper-lost', 'rollout-failed', 'rolled-back', 'upgrade-failed', 'recycling-slowed',
+    'history-degraded'] as const
+)
 
 const ACKNOWLEDGED = 'notice.acknowledged'
 /** Each query at the start reads so many events. */
@@ -35,13 +38,14 @@ const ENDS: Readonly<Record<string, NoticeKind>> = Object.freeze({ 'history.reco
 
 /** These types are frequent for other reasons, so they are queried by their cause. */
 const BY_CAUSE = [{ type: 'master.stopped', cause: 'master-lost' }, { type: 'rollout.succeeded', cause: 'rollback' }]
-const WHOLE_TYPES = [...Object.keys({ ...KINDS, ...ENDS }), ACKNOWLEDGED].filter((type) => !BY_CAUSE.some((each) => each.type === type))
+const WHOLE_TYPES = [...Object.keys({ ...KINDS, ...ENDS }), ACKNOWLEDGED].filter((type) =>
+  !BY_CAUSE.some((each) => each.type === type)
+)
 const QUERIES = Object.freeze([{ type: WHOLE_TYPES }, ...BY_CAUSE])
 
-export function createNotices ({ history, events }: {
-  history: Past
-  events: Pick<EventStream, 'subscribe' | 'publish'>
-}) {
+export function createNotices (
+  { history, events }: { history: Past, events: Pick<EventStream, 'subscribe' | 'publish'> }
+) {
   const open: Map<NoticeKind, Notice> = new Map()
   for (const event of readPast(history)) note(event)
   events.subscribe(note)
@@ -56,8 +60,11 @@ export function createNotices ({ history, events }: {
      */
     acknowledge (id: number, actor: string): Notice {
       const notice = Array.from(open.values()).find((each) => each.id === id)
-      if (!notice) throw new DeckError('not-found', `Notice ${id} does not exist, is already acknowledged, or has been replaced by a newer one`)
-      events.publish({ type: ACKNOWLEDGED, actor, message: notice.message, detail: { notice: id, kind: notice.kind, count: notice.count } })
+      if (!notice)
+        throw new DeckError('not-found',
+          `Notice ${id} does not exist, is already acknowledged, or has been replaced by a newer one`)
+      events.publish({ type: ACKNOWLEDGED, actor, message: notice.message,
+        detail: { notice: id, kind: notice.kind, count: notice.count } })
       return notice
     }
   }
@@ -70,7 +77,8 @@ export function createNotices ({ history, events }: {
     if (!kind) return
     const before = open.get(kind)
     const { id, at } = event
-    open.set(kind, { id, kind, at, firstAt: before?.firstAt ?? at, count: (before?.count ?? 0) + 1, message: sentenceOf(event), endedAt: null })
+    open.set(kind, { id, kind, at, firstAt: before?.firstAt ?? at, count: (before?.count ?? 0) + 1,
+      message: sentenceOf(event), endedAt: null })
   }
 
   function forget ({ detail }: DeckEvent) {
@@ -93,10 +101,7 @@ function readPast (history: Past): DeckEvent[] {
   }
 }
 
-/**
- * An operator who aborts a rollout needs no notice.
- * @param event its detail is the rollout
- */
+/** An operator who aborts a rollout needs no notice. `event`: its detail is the rollout. */
 function isAborted ({ detail }: DeckEvent) {
   return (detail?.abortedBy ?? null) !== null
 }

@@ -22,23 +22,21 @@ export const WRITTEN: HistoryState = Object.freeze({ problem: null, since: null,
 const NO_SPARE: Spare = Object.freeze({ events: [], keep () {}, clear () {} })
 
 /**
- * Writes every event to the history at once. If the database fails, no publisher notices: events wait in memory, in order, until
- * it works again. It also sweeps the history now and then.
+ * Writes every event to the history at once. If the database fails, no publisher notices: events wait in memory, in
+ * order, until it works again. It also sweeps the history now and then.
  */
-export function createRecorder (
-  { history, events, spare = NO_SPARE }: {
-  history: { record: (event: DeckEvent) => void, sweep: () => { more: boolean }, reopen: () => void, retreat: (reason: string) => void, readonly away: string | null }
-  events: EventStream
+export function createRecorder ({ history, events, spare = NO_SPARE }: {
+  history: { record: (event: DeckEvent) => void, sweep: () => { more: boolean }, reopen: () => void,
+    retreat: (reason: string) => void, readonly away: string | null },
+  events: EventStream,
   /** keeps the waiting events if this process ends first */
   spare?: Spare
-},
-  { setTimer = unrefTimer, clearTimer = clearTimeout, soon = (work) => { Promise.resolve().then(work) }, maxBuffered = MAX_BUFFERED }: {
-  setTimer?: (work: () => void, ms: number) => NodeJS.Timeout | number
-  clearTimer?: (timer: NodeJS.Timeout | number | undefined) => void
-  soon?: (work: () => void) => void
-  maxBuffered?: number
-} = {}
-) {
+}, { setTimer = unrefTimer, clearTimer = clearTimeout, soon = (work) => {
+  Promise.resolve().then(work)
+}, maxBuffered = MAX_BUFFERED }: { setTimer?: (work: () => void, ms: number) => NodeJS.Timeout | number,
+  clearTimer?: (timer: NodeJS.Timeout | number | undefined) => void, soon?: (work: () => void) => void,
+  maxBuffered?: number } = {})
+{
   /** oldest first; only filled while the history is degraded */
   let buffer: DeckEvent[] = [...spare.events]
   /** When the first event was held back. */
@@ -55,7 +53,9 @@ export function createRecorder (
   if (isDegraded) retryTimer = setTimer(retry, history.away === null ? 0 : retryDelayMs)
 
   return {
-    get state () { return isDegraded ? { problem: reason, since, waiting: buffer.length, lost: dropped.count } : WRITTEN },
+    get state () {
+      return isDegraded ? { problem: reason, since, waiting: buffer.length, lost: dropped.count } : WRITTEN
+    },
 
     /** Tries once more to write what waits, and stops listening. The history stays open. */
     async close () {
@@ -102,11 +102,10 @@ export function createRecorder (
 
   function tellDegraded () {
     // The other subscribers have to see the first event before this one.
-    soon(() => events.publish({
-      type: 'history.degraded',
-      actor: 'system',
-      message: `the history database failed: ${reason}; events are kept in memory until it works again`
-    }))
+    soon(() =>
+      events.publish({ type: 'history.degraded', actor: 'system',
+        message: `the history database failed: ${reason}; events are kept in memory until it works again` })
+    )
   }
 
   function showMeanwhile (event: DeckEvent) {
@@ -156,10 +155,7 @@ export function createRecorder (
     }
   }
 
-  /**
-   * Never writes to the copy in memory.
-   * @returns the error that ended it, null if there was none
-   */
+  /** Never writes to the copy in memory. Returns the error that ended it, null if there was none. */
   function writeToFile (count: number): unknown {
     if (history.away !== null) reopen()
     return history.away ?? tryToWrite(count)
@@ -204,12 +200,8 @@ export function createRecorder (
     dropped = NOTHING_DROPPED
     retryDelayMs = RETRY_MIN_MS
     spare.clear()
-    events.publish({
-      type: 'history.recovered',
-      actor: 'system',
-      message: `the history database works again, ${lost === 0 ? 'nothing was' : `${lost} events were`} lost`,
-      detail
-    })
+    events.publish({ type: 'history.recovered', actor: 'system',
+      message: `the history database works again, ${lost === 0 ? 'nothing was' : `${lost} events were`} lost`, detail })
   }
 
   function sweep () {

@@ -17,14 +17,16 @@ const SENTENCES: Readonly<Record<string, (event: DeckEvent) => string>> = Object
   'worker.draining': (event) => `${who(event)} is draining${because(event.message)}`,
   'worker.exited': (event) => event.message ?? `${who(event)} ${manner(event)}${after(event.uptimeMs)}`,
   'worker.killed': (event) => `${who(event)} killed by an operator`,
-  'worker.message': (event) => event.detail?.leftOut ? `${who(event)}: ${event.message}` : `${who(event)} says "${event.message}"`,
+  'worker.message': (event) =>
+    event.detail?.leftOut ? `${who(event)}: ${event.message}` : `${who(event)} says "${event.message}"`,
   'worker.recycling': (event) => `${who(event)} recycled${because(event.message)}`,
   'diagnostics.started': (event) => `Diagnostics started${because(event.message)}`,
   'diagnostics.finished': (event) => `Diagnostics finished${because(event.message)}`,
   'diagnostics.downloaded': (event) => `Downloaded ${event.message}`,
   'diagnostics.deleted': (event) => `Deleted ${event.message}`,
   'diagnostics.failed': (event) => `Diagnostics failed${because(event.message)}`,
-  'worker.restarted': ({ slot, detail }) => `Slot ${slot} gets a new worker${detail?.delayMs ? ` in ${formatExactDuration(detail.delayMs)}` : ' at once'}`,
+  'worker.restarted': ({ slot, detail }) =>
+    `Slot ${slot} gets a new worker${detail?.delayMs ? ` in ${formatExactDuration(detail.delayMs)}` : ' at once'}`,
   'worker.recovered': ({ slot }) => `Slot ${slot} recovered from its crash loop`,
   'worker.drifted': (event) => event.message ?? `${who(event)} has drifted`,
   'slot.held': ({ slot, message }) => message ?? `Slot ${slot} is held`,
@@ -47,7 +49,8 @@ const SENTENCES: Readonly<Record<string, (event: DeckEvent) => string>> = Object
   'hook.started': (event) => `Hook ${event.message} started`,
   'hook.succeeded': (event) => `Hook ${event.message}`,
   'hook.failed': (event) => `Hook ${event.message}`,
-  'clock.set-back': ({ message, detail }) => `The clock was set back by ${formatExactDuration(detail?.backMs)}; planned anew: ${message}`,
+  'clock.set-back': ({ message, detail }) =>
+    `The clock was set back by ${formatExactDuration(detail?.backMs)}; planned anew: ${message}`,
   'job.started': (event) => `${whichJob(event)} started`,
   'job.step': ({ message, detail }) => `${capitalised(String(detail?.command))}: ${message}`,
   'job.continued': (event) => `${whichJob(event)} goes on under the next master`,
@@ -55,7 +58,10 @@ const SENTENCES: Readonly<Record<string, (event: DeckEvent) => string>> = Object
   'job.failed': whichJob,
   'job.command-failed': whichJob,
   'job.skipped': whichJob,
-  'job.missed': (event) => `${whichJob(event)} was due ${formatExactDuration(event.detail?.lateMs)} ago${alsoMissed(event)}: the machine slept, its clock was set, or no master ran`,
+  'job.missed': (event) =>
+    `${whichJob(event)} was due ${formatExactDuration(event.detail?.lateMs)} ago${
+      alsoMissed(event)
+    }: the machine slept, its clock was set, or no master ran`,
   'job.interrupted': whichJob,
   'job.acknowledged': ({ message }) => `Failure of job ${message} acknowledged`,
   'job.paused': (event) => `${whichJob(event)} paused`,
@@ -92,7 +98,11 @@ function whichJob ({ message, detail }: DeckEvent) {
 }
 
 function alsoMissed ({ detail }: DeckEvent) {
-  return detail?.missed ? `, and ${detail?.missed === 1 ? 'another time has' : `${detail?.missed} other times have`} passed since; this one run stands for all of them` : ''
+  return detail?.missed
+    ? `, and ${
+      detail?.missed === 1 ? 'another time has' : `${detail?.missed} other times have`
+    } passed since; this one run stands for all of them`
+    : ''
 }
 
 function rolloutName ({ rollout, detail }: DeckEvent) {

@@ -31,60 +31,65 @@ import type { BucketVersion } from './bucket-version.ts'
 import type { DeckEvent } from '../events/stream.ts'
 
 /**
- * An app of this host in its fleet: the members that have it too, and its rollouts over all of them, host by host. Whatever fails
- * here harms neither the app nor others.
+ * An app of this host in its fleet: the members that have it too, and its rollouts over all of them, host by host.
+ * Whatever fails here harms neither the app nor others.
  */
 type Order = Omit<import('./rpc-server.ts').Order, 'app'>
 export type FleetStatus = {
-  name: string
-  app: string
-  member: string
-  nats: Presence
+  name: string,
+  app: string,
+  member: string,
+  nats: Presence,
   /** why the others do not see this host */
-  problem: string | null
+  problem:
+    | string
+    | null,
   /** those that have the app */
-  members: Member[]
+  members: Member[],
   /** of the app */
-  rollout: FleetRollout | null
+  rollout:
+    | FleetRollout
+    | null,
   /** what of the app's history the fleet has */
   outbox: OutboxState
 }
 export type AppFleet = {
-  app: string
+  app: string,
   /** the name of this host in the fleet */
-  member: string
+  member: string,
   /** as it was last seen */
-  status: () => FleetStatus
+  status: () => FleetStatus,
   /** as it is now, or as it was last seen where NATS is out of reach */
-  look: () => Promise<FleetStatus>
+  look: () => Promise<FleetStatus>,
   /** of other hosts that have the app and do not report, by name */
-  silences: () => SilentMember[]
+  silences: () => SilentMember[],
   /** removes a host that will not come back, with all of its apps; throws not-found, not-possible, fleet-away */
-  forget: (member: string, actor: string) => Promise<void>
+  forget: (member: string, actor: string) => Promise<void>,
   /** rollouts before the present one, newest first */
-  past: () => Promise<FleetRollout[]>
+  past: () => Promise<FleetRollout[]>,
   /** what `begin` would do now */
-  plan: (wanted: Wanted) => Promise<Plan>
+  plan: (wanted: Wanted) => Promise<Plan>,
   /** throws rollout-running, not-found, forbidden, invalid-body, fleet-away */
-  begin: (wanted: Wanted, actor: string) => Promise<FleetRollout>
+  begin: (wanted: Wanted, actor: string) => Promise<FleetRollout>,
   /** throws not-found, rollout-ended, rollout-state, fleet-away */
-  steer: (order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>
+  steer: (order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>,
   /** calls the listener at each change of the rollout; returns how to end that */
-  onRollout: (listener: () => void) => () => void
+  onRollout: (listener: () => void) => () => void,
   /** what can be deployed by its digest, newest first; throws fleet-away */
-  pushed: () => Promise<Pushed[]>
+  pushed: () => Promise<Pushed[]>,
   /** takes a tar archive, by gzip; throws fleet-away, invalid-body, payload-too-large */
-  push: (digest: string, archive: AsyncIterable<Buffer>, actor: string) => Promise<Pushed & { isNew: boolean }>
+  push: (digest: string, archive: AsyncIterable<Buffer>, actor: string) => Promise<Pushed & { isNew: boolean }>,
   /** calls the API of the app on one member for somebody who is signed in here */
-  ask: (member: string, order: Order, person: Person, how?: { withinMs?: number }) => Promise<Answer>
+  ask: (member: string, order: Order, person: Person, how?: { withinMs?: number }) => Promise<Answer>,
   /** the same, where a refusal is an error */
-  obtain: (member: string, order: Omit<Order, 'headers'> & { headers?: Order['headers'] }, person: Person, how?: { withinMs?: number }) => Promise<unknown>
+  obtain: (member: string, order: Omit<Order, 'headers'> & { headers?: Order['headers'] }, person: Person,
+    how?: { withinMs?: number }) => Promise<unknown>,
   /** of all members */
-  crashes: ReturnType<typeof createFleetCrashes>['list']
+  crashes: ReturnType<typeof createFleetCrashes>['list'],
   /** on all members */
-  settleCrash: ReturnType<typeof createFleetCrashes>['settle']
+  settleCrash: ReturnType<typeof createFleetCrashes>['settle'],
   /** lines of all members; throws not-found */
-  logs: ReturnType<typeof createFleetLogs>['list']
+  logs: ReturnType<typeof createFleetLogs>['list'],
   /** events of all members, newest first; throws fleet-away */
   history: (wanted: Omit<import('./feed.ts').Wanted, 'app'>) => Promise<Page>
 }
@@ -92,53 +97,55 @@ export type AppFleet = {
 type SilentMember = Member & { heardAt: number }
 type Plan = { batches: string[][], leftOut: { member: string, reason: string }[], refusals: string[] }
 export type Wanted = {
-  kind: Kind
-  path?: string
-  digest?: string
-  release?: string
-  note?: string
-  batch?: string | number
-  pauseMs?: number
-  deadlineMs?: number
-  order?: string
-  canary?: string
-  onFailure?: 'hold' | 'rollback'
+  kind: Kind,
+  path?: string,
+  digest?: string,
+  release?: string,
+  note?: string,
+  batch?: string | number,
+  pauseMs?: number,
+  deadlineMs?: number,
+  order?: string,
+  canary?: string,
+  onFailure?:
+    | 'hold'
+    | 'rollback',
   /** In which part of the process something runs: what is thrown there is a fault of the app, and none of the host. */
   only?: Record<string, string>
 }
 export type Scope = {
-  run: <T>(work: () => T) => T
-  call: (work: () => unknown) => void
+  run: <T>(work: () => T) => T,
+  call: (work: () => unknown) => void,
   /** What a fleet has to know of an app. */
   bind: <A extends unknown[]>(handler: (...args: A) => unknown) => (...args: A) => void
 }
 export type AppPart = {
   /** its name */
-  app: string
-  deck: OwnDeck
-  state: () => AppStatus['state']
+  app: string,
+  deck: OwnDeck,
+  state: () => AppStatus['state'],
   /** its data folder */
-  folder: string
+  folder: string,
   /** releases.root */
-  root?: string
+  root?: string,
   /** of its admin page, for people */
-  url: string | null
-  log: Log
+  url: string | null,
+  log: Log,
   scope: Scope
 }
 /** What the host lends each of its apps. */
 export type Log = { warn: (fields: object, text: string) => void }
 type Lent = {
-  options: Options
-  member: string
-  host: string
-  nats: Connection
-  presence: import('./presence.ts').Presence
-  silences: () => Silence[]
-  forget: AppFleet['forget']
-  feed: ReturnType<typeof createFeed>
-  bucketVersion: BucketVersion
-  asking: ReturnType<typeof createRpcClient>
+  options: Options,
+  member: string,
+  host: string,
+  nats: Connection,
+  presence: import('./presence.ts').Presence,
+  silences: () => Silence[],
+  forget: AppFleet['forget'],
+  feed: ReturnType<typeof createFeed>,
+  bucketVersion: BucketVersion,
+  asking: ReturnType<typeof createRpcClient>,
   /** another member has the name of this host */
   nameProblem: () => string | null
 }
@@ -153,34 +160,29 @@ const MAX_VERSION_CHARS = 100
 const MAX_PROBLEM_CHARS = 500
 const ENDS = new Set(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'])
 
-/** @returns `describe`: what this host tells others of the app; `away`: NATS is out of reach; `looked`: it is known who is silent; `named`: whether the name of this host is its own */
-export function createAppFleet ({ app, deck, state, folder, root, url, log, scope }: AppPart, { options, member, host, nats, presence, silences, forget, feed, bucketVersion, asking, nameProblem }: Lent): AppFleet & { describe: () => AppStatus, away: () => void, looked: (look: Look) => void, named: (isOwn: boolean) => void, close: () => Promise<void> } {
+/**
+ * @returns `describe`: what this host tells others of the app; `away`: NATS is out of reach; `looked`: it is known who
+ * is silent; `named`: whether the name of this host is its own
+ */
+export function createAppFleet ({ app, deck, state, folder, root, url, log, scope }: AppPart,
+  { options, member, host, nats, presence, silences, forget, feed, bucketVersion, asking, nameProblem }: Lent
+): AppFleet & { describe: () => AppStatus, away: () => void, looked: (look: Look) => void,
+  named: (isOwn: boolean) => void, close: () => Promise<void> }
+{
   const file = path.join(folder, 'fleet.json')
   const listeners: Set<() => void> = new Set()
   const waitMs = createRateLimiter({ ...TOLD, now: () => performance.now() })
 
   const rolloutStore = createRolloutStore({ nats, app, scope, bucketVersion })
   const store = createStore({ nats, fleet: options.name, app })
-  const packages = createPackages({
-    root,
-    member,
-    app,
-    store,
-    releases: () => allReleases(deck.releases),
-    onError: (error) => log.warn({ err: error }, 'cannot remove old pushes from releases.root')
-  })
-  const runtime = createMemberRuntime({
-    rolloutStore,
-    member,
-    boot: randomUUID(),
-    memory: restoreMemory(Object(readJson(file)), deck),
-    remember: storeMemory,
-    deckAdapter: createDeckAdapter(deck, options.accept, packages),
-    tell: publishEvent,
-    onWritten: tellMoments,
-    onDocument
-  })
-  const outbox = createOutbox({ nats, history: deck.history, events: deck.events, teller: () => ({ member, host, app }) })
+  const packages = createPackages({ root, member, app, store, releases: () => allReleases(deck.releases),
+    onError: (error) => log.warn({ err: error }, 'cannot remove old pushes from releases.root') })
+  const runtime = createMemberRuntime({ rolloutStore, member, boot: randomUUID(),
+    memory: restoreMemory(Object(readJson(file)), deck), remember: storeMemory,
+    deckAdapter: createDeckAdapter(deck, options.accept, packages), tell: publishEvent, onWritten: tellMoments,
+    onDocument })
+  const outbox = createOutbox({ nats, history: deck.history, events: deck.events,
+    teller: () => ({ member, host, app }) })
   const parts = { obtain, members: async () => (await allMembers()).members }
   const crashes = createFleetCrashes(parts)
   const logs = createFleetLogs(parts)
@@ -188,115 +190,78 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
   const unsubscribe = deck.events.subscribe(onEvent)
   packages.sweep()
 
-  return {
-    app,
-
-    member,
-
-    status: statusNow,
-
-    async look () {
-      await waitAtMost(Promise.all([presence.all(), runtime.newest()]), LOOK_WITHIN_MS)
-      return statusNow()
-    },
-
-    silences: () => silences().flatMap(({ host, heardAt }) => membersOf([host], app).map((each) => ({ ...each, heardAt }))),
-
-    forget,
-
-    past: rolloutStore.past,
-
-    async history (wanted) {
-      return valueOrThrow(await feed.read({ ...wanted, app }))
-    },
-
-    async plan (wanted) {
-      const { members, isComplete } = await allMembers()
-      const { there, absent } = chooseMembers(members, wanted.only)
-      const document = runtime.document
-      const refusals = [nameProblem(), isComplete ? null : membersUnknown(nats.state).message]
-      if (document && !STATES[document.state].done) refusals.push(`Rollout ${document.id} of the fleet is ${document.state}. Only one can run at a time`)
-      let batches: string[][] = []
-      try {
-        checkAccepting(there, wanted.only)
-        batches = batchesOf(wanted, there)
-      } catch (error) {
-        if (!(error instanceof DeckError)) throw error
-        refusals.push(error.message)
-      }
-      return { batches, leftOut: absent.map(leftOutOf), refusals: refusals.filter((each) => each !== null) }
-    },
-
-    async begin (wanted, actor) {
-      const problem = nameProblem()
-      if (problem !== null) throw new DeckError('not-possible', problem)
-      if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw notPushed(wanted.digest)
-      const present = await allMembers()
-      if (!present.isComplete) throw membersUnknown(nats.state)
-      const { there, absent } = chooseMembers(present.members, wanted.only)
+  return { app, member, status: statusNow, async look () {
+    await waitAtMost(Promise.all([presence.all(), runtime.newest()]), LOOK_WITHIN_MS)
+    return statusNow()
+  },
+    silences: () =>
+      silences().flatMap(({ host, heardAt }) => membersOf([host], app).map((each) => ({ ...each, heardAt }))), forget,
+    past: rolloutStore.past, async history (wanted) {
+    return valueOrThrow(await feed.read({ ...wanted, app }))
+  }, async plan (wanted) {
+    const { members, isComplete } = await allMembers()
+    const { there, absent } = chooseMembers(members, wanted.only)
+    const document = runtime.document
+    const refusals = [nameProblem(), isComplete ? null : membersUnknown(nats.state).message]
+    if (document && !STATES[document.state].done)
+      refusals.push(`Rollout ${document.id} of the fleet is ${document.state}. Only one can run at a time`)
+    let batches: string[][] = []
+    try {
       checkAccepting(there, wanted.only)
-      const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'hold', note = null } = wanted
-      const plan = { app, kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: absent.map((each) => each.member), actor, note }
-      const seen = Math.max(runtime.seen.rollout, ...present.members.map((each) => each.seen.rollout))
-      return changeRollout((document) => {
-        const id = nextId(Math.max(seen, document?.id ?? 0))
-        const next = startRollout(document, { ...plan, uid: randomUUID(), id, at: isoNow() }, silentIn(document, present))
-        checkForgotten(document, present.members)
-        return next
-      })
-    },
-
-    async steer (order, actor) {
-      const present = order === 'pause' ? { members: [], isComplete: false } : await allMembers()
-      return changeRollout((document) => {
-        if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
-        checkForgotten(document, present.members)
-        const by = { at: isoNow(), actor }
-        // Any other command waits for a silent member until the deadline, which holds the rollout.
-        const isGivingUp = order === 'resume' || document.state === 'held'
-        return giveUp(steerRollout(document, order, by), isGivingUp ? silentIn(document, present) : [], by)
-      })
-    },
-
-    onRollout (listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-
-    pushed: store.list,
-
-    async push (digest, archive, actor) {
-      const current = (await runtime.newest())?.source.digest
-      return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
-    },
-
-    ask: (name, order, person, how) => asking.ask(name, { ...order, app }, person, how),
-    obtain,
-
-    crashes: crashes.list,
-
-    settleCrash: crashes.settle,
-
-    logs: logs.list,
-
-    describe,
-
-    away: runtime.away,
-
-    looked: tellSilence,
-
-    named: runtime.named,
-
-    async close () {
-      unsubscribe()
-      runtime.close()
-      packages.close()
-      store.close()
-      await outbox.close()
+      batches = batchesOf(wanted, there)
+    } catch (error) {
+      if (!(error instanceof DeckError)) throw error
+      refusals.push(error.message)
     }
-  }
+    return { batches, leftOut: absent.map(leftOutOf), refusals: refusals.filter((each) => each !== null) }
+  }, async begin (wanted, actor) {
+    const problem = nameProblem()
+    if (problem !== null) throw new DeckError('not-possible', problem)
+    if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw notPushed(wanted.digest)
+    const present = await allMembers()
+    if (!present.isComplete) throw membersUnknown(nats.state)
+    const { there, absent } = chooseMembers(present.members, wanted.only)
+    checkAccepting(there, wanted.only)
+    const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'hold', note = null } =
+      wanted
+    const plan = { app, kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs,
+      onFailure, absent: absent.map((each) => each.member), actor, note }
+    const seen = Math.max(runtime.seen.rollout, ...present.members.map((each) => each.seen.rollout))
+    return changeRollout((document) => {
+      const id = nextId(Math.max(seen, document?.id ?? 0))
+      const next = startRollout(document, { ...plan, uid: randomUUID(), id, at: isoNow() }, silentIn(document, present))
+      checkForgotten(document, present.members)
+      return next
+    })
+  }, async steer (order, actor) {
+    const present = order === 'pause' ? { members: [], isComplete: false } : await allMembers()
+    return changeRollout((document) => {
+      if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
+      checkForgotten(document, present.members)
+      const by = { at: isoNow(), actor }
+      // Any other command waits for a silent member until the deadline, which holds the rollout.
+      const isGivingUp = order === 'resume' || document.state === 'held'
+      return giveUp(steerRollout(document, order, by), isGivingUp ? silentIn(document, present) : [], by)
+    })
+  }, onRollout (listener) {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }, pushed: store.list, async push (digest, archive, actor) {
+    const current = (await runtime.newest())?.source.digest
+    return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
+  }, ask: (name, order, person, how) => asking.ask(name, { ...order, app }, person, how), obtain, crashes: crashes.list,
+    settleCrash: crashes.settle, logs: logs.list, describe, away: runtime.away, looked: tellSilence,
+    named: runtime.named, async close () {
+    unsubscribe()
+    runtime.close()
+    packages.close()
+    store.close()
+    await outbox.close()
+  } }
 
-  async function obtain (name: string, order: Parameters<AppFleet['obtain']>[1], person: Person, how?: { withinMs?: number }) {
+  async function obtain (name: string, order: Parameters<AppFleet['obtain']>[1], person: Person,
+    how?: { withinMs?: number })
+  {
     return await asking.obtain(name, { ...order, app }, person, how)
   }
 
@@ -314,12 +279,15 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
 
   function statusNow (): FleetStatus {
     const [members, rollout] = [membersOf(presence.list(), app), runtime.document]
-    return { name: options.name, app, member, nats: reachOf(nats.state), problem: nameProblem() ?? presence.problem, members, rollout, outbox: outbox.state }
+    return { name: options.name, app, member, nats: reachOf(nats.state), problem: nameProblem() ?? presence.problem,
+      members, rollout, outbox: outbox.state }
   }
 
   /** Until the rollout has been read the fleet counts as out of reach: else it would look as if there were none. */
   function reachOf (state: Presence): Presence {
-    return state.isConnected && !runtime.isKnown ? { ...state, isConnected: false, problem: state.problem ?? 'its rollout has not been read yet' } : state
+    return state.isConnected && !runtime.isKnown
+      ? { ...state, isConnected: false, problem: state.problem ?? 'its rollout has not been read yet' }
+      : state
   }
 
   function describe (): AppStatus {
@@ -327,27 +295,15 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     const { release, readyWorkers, desiredWorkers, rollout, workers } = snapshot
     const health = deck.health(snapshot)
     const notices = deck.notices.list().length
-    return {
-      app,
-      state: state(),
-      release: release?.id ?? null,
-      code: codeOf(release),
+    return { app, state: state(), release: release?.id ?? null, code: codeOf(release),
       workers: { ready: readyWorkers, desired: desiredWorkers },
       health: { tone: health.tone, text: notices === 0 ? health.text : `${health.text}, ${count(notices, 'notice')}` },
-      vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sumOf), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highestOf) },
-      openCrashes: countOpen(deck.crashes),
+      vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sumOf),
+        latencyP99Ms: figureOf(workers, 'latencyP99Ms', highestOf) }, openCrashes: countOpen(deck.crashes),
       unwritten: unwrittenOf(snapshot),
-      rollout: rollout && {
-        id: rollout.id,
-        kind: rollout.kind,
-        state: rollout.state,
-        replaced: rollout.progress.replaced,
-        total: rollout.progress.total
-      },
-      turnOf: runtime.task?.fleet ?? null,
-      seen: runtime.seen,
-      url
-    }
+      rollout: rollout &&
+        { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced,
+          total: rollout.progress.total }, turnOf: runtime.task?.fleet ?? null, seen: runtime.seen, url }
   }
 
   function onDocument () {
@@ -360,7 +316,8 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     for (const moment of timeline) {
       const { type, actor, message } = moment
       if (before?.timeline.includes(moment) || type.startsWith('turn-')) continue
-      publishEvent(`fleet.rollout-${type}`, `rollout ${id} of the fleet (${kind})${message ? `: ${message}` : ''}`, actor ?? 'system')
+      publishEvent(`fleet.rollout-${type}`, `rollout ${id} of the fleet (${kind})${message ? `: ${message}` : ''}`,
+        actor ?? 'system')
     }
   }
 
@@ -368,10 +325,12 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     if (type === 'rollout.succeeded') packages.clean()
     if (type.startsWith('rollout.') || type.startsWith('worker.') || type.startsWith('crash.')) presence.tellSoon()
     if (type === 'rollout.started' && actor === 'guard') {
-      runtime.undone({ release: typeof detail?.from === 'string' ? detail.from : null, reason: message ?? 'the guard rolled back' })
+      runtime.undone({ release: typeof detail?.from === 'string' ? detail.from : null,
+        reason: message ?? 'the guard rolled back' })
     }
     const { task } = runtime
-    if (task && rollout !== null && rollout === task.rollout && ENDS.has(type)) runtime.ended(resultOf({ type, release, message }, task))
+    if (task && rollout !== null && rollout === task.rollout && ENDS.has(type))
+      runtime.ended(resultOf({ type, release, message }, task))
   }
 
   function storeMemory (memory: Memory) {
@@ -396,7 +355,7 @@ function canTakePart ({ isSilent, state }: Member) {
   return !isSilent && (state === 'running' || state === 'starting')
 }
 
-/** @param only labels that they have, see matchesLabels() */
+/** `only`: labels that they have, see matchesLabels() */
 function chooseMembers (members: Member[], only?: Record<string, string>) {
   const matching = members.filter(({ labels }) => matchesLabels(labels, only))
   return { there: matching.filter(canTakePart), absent: matching.filter((each) => !canTakePart(each)) }
@@ -412,20 +371,21 @@ function labelsText (labels: Record<string, string> = {}) {
 
 /** @throws {DeckError} not-found: there are none; forbidden: one of them does not take part in rollouts */
 function checkAccepting (members: Member[], only?: Record<string, string>) {
-  if (members.length === 0) throw new DeckError('not-found', `only: expected labels of an online member, received ${labelsText(only)}`)
+  if (members.length === 0)
+    throw new DeckError('not-found', `only: expected labels of an online member, received ${labelsText(only)}`)
   const closed = members.filter(({ accept }) => accept !== 'operate')
   if (closed.length === 0) return
-  throw new DeckError('forbidden', `${closed.map(({ member }) => member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
+  throw new DeckError('forbidden',
+    `${closed.map(({ member }) => member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
 }
 
-/**
- * @param highest that anybody has seen
- * @throws {DeckError} not-possible
- */
+/** `highest`: that anybody has seen @throws {DeckError} not-possible */
 function nextId (highest: number): number {
   if (highest < MAX_ID) return highest + 1
-  const mend = 'Someone with write access to the fleet wrote it. Stop the app on all members, remove fleet.json from its data folders, and start it'
-  throw new DeckError('not-possible', `A member has seen rollout ${highest} of the fleet, the highest possible number. ${mend}`)
+  const mend =
+    'Someone with write access to the fleet wrote it. Stop the app on all members, remove fleet.json from its data folders, and start it'
+  throw new DeckError('not-possible',
+    `A member has seen rollout ${highest} of the fleet, the highest possible number. ${mend}`)
 }
 
 /**
@@ -433,12 +393,20 @@ function nextId (highest: number): number {
  * @throws {DeckError} rollout-running
  */
 function checkForgotten (document: FleetRollout | null, members: Member[]) {
-  const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((each) => each.member)
-  if (busy.length > 0) throw new DeckError('rollout-running', `Still in a turn of a rollout that NATS has lost: ${busy.join(', ')}`)
+  const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((
+    each
+  ) => each.member)
+  if (busy.length > 0)
+    throw new DeckError('rollout-running', `Still in a turn of a rollout that NATS has lost: ${busy.join(', ')}`)
 }
 
-/** A member that has left for good, or no longer has the app, is in no list, so it counts as silent once the list is complete. */
-function silentIn (document: FleetRollout | null, { members, isComplete }: { members: Member[], isComplete: boolean }): string[] {
+/**
+ * A member that has left for good, or no longer has the app, is in no list, so it counts as silent once the list is
+ * complete.
+ */
+function silentIn (document: FleetRollout | null,
+  { members, isComplete }: { members: Member[], isComplete: boolean }): string[]
+{
   const isSilentOf = new Map(members.map((each) => [each.member, !canTakePart(each)]))
   return Object.keys(document?.turns ?? {}).filter((member) => isSilentOf.get(member) ?? isComplete)
 }
@@ -452,17 +420,16 @@ function restoreMemory (file: { memory?: Partial<Memory> }, { history }: Pick<Ow
   const { task } = memory
   const own = task && task.result === null && task.rollout !== null ? history.rollout(task.rollout) : null
   if (task && own?.done) {
-    task.result = resultOf({ type: `rollout.${own.state}`, release: own.to, message: own.reason }, { way: task.way, isAborted: false })
+    task.result = resultOf({ type: `rollout.${own.state}`, release: own.to, message: own.reason }, { way: task.way,
+      isAborted: false })
   }
   return memory
 }
 
 function codeOf (release: OwnStatus['release'] | null): AppStatus['code'] {
   const { package: itsPackage, git } = release ?? {}
-  return {
-    version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null,
-    commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null
-  }
+  return { version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null,
+    commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null }
 }
 
 function unwrittenOf ({ history: { problem, since } }: OwnStatus): AppStatus['unwritten'] {
@@ -470,7 +437,9 @@ function unwrittenOf ({ history: { problem, since } }: OwnStatus): AppStatus['un
 }
 
 /** @returns null: no worker has reported it */
-function figureOf (workers: WorkerRow[], name: 'requestsPerSecond' | 'latencyP99Ms', fold: (values: number[]) => number): number | null {
+function figureOf (workers: WorkerRow[], name: 'requestsPerSecond' | 'latencyP99Ms',
+  fold: (values: number[]) => number): number | null
+{
   const known = workers.map(({ vitals }) => vitals?.[name] ?? NaN).filter(Number.isFinite)
   return known.length === 0 ? null : fold(known)
 }

@@ -7,7 +7,9 @@ import { isoTime } from './untrusted-json.ts'
  */
 export type Group = z.infer<typeof GROUP>
 export type FleetGroup = ReturnType<typeof createFold>['items'][number]
-type GroupOfMember = { member: string } & Pick<Group, 'id' | 'count' | 'state' | 'lastSeenAt' | 'lastRelease'>
+type GroupOfMember =
+  & { member: string }
+  & Pick<Group, 'id' | 'count' | 'state' | 'lastSeenAt' | 'lastRelease'>
 
 /** So many groups are asked of each member. */
 export const MAX_GROUPS = 100
@@ -20,22 +22,10 @@ const MIXED = 'mixed'
 const text = (chars: number) => z.string().transform((all) => all.length > chars ? copyOf(all.slice(0, chars)) : all)
 const id = z.int().min(1)
 
-const GROUP = z.object({
-  id,
-  fingerprint: z.string().regex(FINGERPRINT),
-  state: z.enum(['open', 'resolved', 'muted']),
-  kind: text(60),
-  cause: text(60),
-  errorName: text(500).nullable(),
-  message: text(4000).nullable(),
-  culprit: text(2000).nullable(),
-  firstSeenAt: isoTime,
-  lastSeenAt: isoTime,
-  count: z.int().min(0).max(1e12),
-  lastRelease: text(50).nullable(),
-  hasReturned: z.boolean(),
-  isNewInRelease: z.boolean()
-})
+const GROUP = z.object({ id, fingerprint: z.string().regex(FINGERPRINT), state: z.enum(['open', 'resolved', 'muted']),
+  kind: text(60), cause: text(60), errorName: text(500).nullable(), message: text(4000).nullable(),
+  culprit: text(2000).nullable(), firstSeenAt: isoTime, lastSeenAt: isoTime, count: z.int().min(0).max(1e12),
+  lastRelease: text(50).nullable(), hasReturned: z.boolean(), isNewInRelease: z.boolean() })
 
 const PAGE = z.object({ items: z.array(GROUP).max(MAX_GROUPS), next: z.string().nullable() })
 
@@ -51,12 +41,16 @@ export function pageOf (answer: unknown): z.infer<typeof PAGE> | null {
 
 /** Takes the answers one by one and keeps of each group only the newest. Times are by the clocks of the hosts. */
 export function createFold () {
-  const byFingerprint: Map<string, { newest: Group, isNewInRelease: boolean, hasReturned: boolean, firstSeenAt: string, members: GroupOfMember[] }> = new Map()
+  const byFingerprint: Map<string,
+    { newest: Group, isNewInRelease: boolean, hasReturned: boolean, firstSeenAt: string, members: GroupOfMember[] }> =
+      new Map()
   const cut: Set<string> = new Set()
 
   return {
     /** The members that have more groups than are kept. */
-    get cut (): string[] { return Array.from(cut) },
+    get cut (): string[] {
+      return Array.from(cut)
+    },
 
     add (member: string, groups: Group[]) {
       for (const group of groups) {
@@ -64,13 +58,10 @@ export function createFold () {
         const known = byFingerprint.get(fingerprint)
         const members = known?.members ?? []
         members.push({ member, id, count, state, lastSeenAt, lastRelease })
-        byFingerprint.set(fingerprint, {
-          newest: known && known.newest.lastSeenAt >= lastSeenAt ? known.newest : group,
+        byFingerprint.set(fingerprint, { newest: known && known.newest.lastSeenAt >= lastSeenAt ? known.newest : group,
           firstSeenAt: known && known.firstSeenAt < firstSeenAt ? known.firstSeenAt : firstSeenAt,
           isNewInRelease: group.isNewInRelease || known?.isNewInRelease === true,
-          hasReturned: group.hasReturned || known?.hasReturned === true,
-          members
-        })
+          hasReturned: group.hasReturned || known?.hasReturned === true, members })
       }
       if (byFingerprint.size > 2 * MAX_FOLDED) dropOldest()
     },

@@ -10,52 +10,55 @@ import type { Packages } from './packages.ts'
 import type { DeckAdapter } from './member-runtime.ts'
 import type { Result } from './member.ts'
 
-/** Runs the rollouts of this deck that a rollout of the fleet asks for; the history of the deck names who started the fleet's. */
+/**
+ * Runs the rollouts of this deck that a rollout of the fleet asks for; the history of the deck names who started the
+ * fleet's.
+ */
 type Snapshot = ReturnType<typeof snapshotOf>
 export type WorkerRow = { vitals: { requestsPerSecond?: number | null, latencyP99Ms?: number | null } | null }
 /** What a fleet needs of the deck that it runs in, see server/deck.ts. */
-export type OwnStatus = Snapshot & { app: { name: string }, workers: WorkerRow[], history: { problem: string | null, since: string | null } }
-export type OwnDeck = {
-  snapshot: () => OwnStatus
-  health: (status: OwnStatus) => { tone: Health['tone'], text: string }
-  dispatch: ((command: { type: 'abort', rollout: number, actor: string }) => unknown) & ((command: { type: 'rollout', kind: 'restart' | 'rollback', actor: string, note: string, release?: string }) => { id: number })
-  deploy: (wanted: { actor: string, note: string, path?: string, mode?: 'folder' }) => Promise<{ id: number }>
-  events: EventStream
-  history: History
-  crashes: CrashService
-  notices: Pick<Notices, 'list'>
-  releases: { list: (query: { limit: number, cursor?: string }) => { items: { path: string }[], next: string | null } }
-}
+export type OwnStatus = Snapshot & { app: { name: string }, workers: WorkerRow[],
+  history: { problem: string | null, since: string | null } }
+export type OwnDeck = { snapshot: () => OwnStatus,
+  health: (status: OwnStatus) => { tone: Health['tone'], text: string },
+  dispatch: ((command: { type: 'abort', rollout: number, actor: string }) => unknown)
+    & ((
+      command: { type: 'rollout', kind: 'restart' | 'rollback', actor: string, note: string, release?: string }
+    ) => { id: number }),
+  deploy: (wanted: { actor: string, note: string, path?: string, mode?: 'folder' }) => Promise<{ id: number }>,
+  events: EventStream, history: History, crashes: CrashService, notices: Pick<Notices, 'list'>,
+  releases: {
+    list: (query: { limit: number, cursor?: string }) => { items: { path: string }[], next: string | null }
+  } }
 
-export function createDeckAdapter (deck: Pick<OwnDeck, 'snapshot' | 'dispatch' | 'deploy'>, accept: 'nothing' | 'read' | 'operate', packages: Pick<Packages, 'fetch'>): DeckAdapter {
-  return {
-    async begin (document) {
-      checkAccepted()
-      const { kind, source: { path, digest, release }, actor } = document
-      const command = { actor, note: noteOf(document) }
-      // What was pushed runs from a folder of its own, with what all releases share.
-      if (kind === 'deploy') return (await deck.deploy({ ...command, ...(digest === undefined ? { path } : { path: await packages.fetch(digest), mode: 'folder' }) })).id
-      return startRollout(kind === 'restart' ? { ...command, kind } : { ...command, kind, release })
-    },
-
-    async rollBack (release, document) {
-      checkAccepted()
-      return startRollout({ kind: 'rollback', release: release ?? undefined, actor: document.actor, note: `${noteOf(document)}: rolled back` })
-    },
-
-    abort (rollout, { actor }) {
-      deck.dispatch({ type: 'abort', rollout, actor })
-    },
-
-    release: () => deck.snapshot().release?.id ?? null
-  }
+export function createDeckAdapter (deck: Pick<OwnDeck, 'snapshot' | 'dispatch' | 'deploy'>,
+  accept: 'nothing' | 'read' | 'operate', packages: Pick<Packages, 'fetch'>): DeckAdapter
+{
+  return { async begin (document) {
+    checkAccepted()
+    const { kind, source: { path, digest, release }, actor } = document
+    const command = { actor, note: noteOf(document) }
+    // What was pushed runs from a folder of its own, with what all releases share.
+    if (kind === 'deploy')
+      return (await deck.deploy({ ...command,
+        ...(digest === undefined ? { path } : { path: await packages.fetch(digest), mode: 'folder' }) })).id
+    return startRollout(kind === 'restart' ? { ...command, kind } : { ...command, kind, release })
+  }, async rollBack (release, document) {
+    checkAccepted()
+    return startRollout({ kind: 'rollback', release: release ?? undefined, actor: document.actor,
+      note: `${noteOf(document)}: rolled back` })
+  }, abort (rollout, { actor }) {
+    deck.dispatch({ type: 'abort', rollout, actor })
+  }, release: () => deck.snapshot().release?.id ?? null }
 
   /**
    * The document is not trusted with it.
    * @throws {DeckError} forbidden
    */
   function checkAccepted () {
-    if (accept !== 'operate') throw new DeckError('forbidden', `fleet.accept: expected "operate" to roll out for the fleet, received "${accept}"`)
+    if (accept !== 'operate')
+      throw new DeckError('forbidden',
+        `fleet.accept: expected "operate" to roll out for the fleet, received "${accept}"`)
   }
 
   function startRollout (command: { kind: 'restart' | 'rollback', actor: string, note: string, release?: string }) {
@@ -67,9 +70,13 @@ function noteOf ({ id, note }: FleetRollout) {
   return note === null ? `rollout ${id} of the fleet` : `${note} (rollout ${id} of the fleet)`
 }
 
-/** @param event its last one */
-export function resultOf ({ type, release, message }: { type: string, release: string | null, message: string | null }, { way, isAborted }: { way: 'forward' | 'back', isAborted: boolean }): Result {
-  if (type === 'rollout.succeeded') return { state: way === 'forward' ? 'succeeded' : 'reverted', to: release, reason: null }
-  if (way === 'forward' && isAborted && type === 'rollout.rolled-back') return { state: 'reverted', to: null, reason: null }
+/** `event`: its last one */
+export function resultOf ({ type, release, message }: { type: string, release: string | null, message: string | null },
+  { way, isAborted }: { way: 'forward' | 'back', isAborted: boolean }): Result
+{
+  if (type === 'rollout.succeeded')
+    return { state: way === 'forward' ? 'succeeded' : 'reverted', to: release, reason: null }
+  if (way === 'forward' && isAborted && type === 'rollout.rolled-back')
+    return { state: 'reverted', to: null, reason: null }
   return { state: 'failed', to: null, reason: message ?? 'it has failed' }
 }

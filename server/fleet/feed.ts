@@ -3,19 +3,22 @@ import { messageOf, subjectsOf, typeOf, type Message } from './event-stream.ts'
 import type { ConsumerConfig, JsMsg } from '@nats-io/jetstream'
 import type { Connection, Open } from './nats-connection.ts'
 
-// Reads the events of the fleet from the stream, newest first, those of members that are gone too. NATS reads a stream oldest
-// first, so a page is searched in windows from its end; the share of matches so far decides how long the next window is. The
-// work of one call is limited, so a page may have fewer items than were asked for.
+// Reads the events of the fleet from the stream, newest first, those of members that are gone too. NATS reads a stream
+// oldest first, so a page is searched in windows from its end; the share of matches so far decides how long the next
+// window is. The work of one call is limited, so a page may have fewer items than were asked for.
 
 /** `at`: when it came, by the clock of NATS */
-export type Item = { seq: number, at: string } & Pick<Message, 'member' | 'app' | 'host' | 'event'>
+export type Item =
+  & { seq: number, at: string }
+  & Pick<Message, 'member' | 'app' | 'host' | 'event'>
 /** `next`: where the page after it begins, null: this is the last one */
 export type Page = { items: Item[], next: number | null }
 /**
- * `types`: `worker.exited`, `worker.exited:crash` or `worker.*`; `q`: part of a message, type or cause; `since`, `until`: when they came, ms
- * since the epoch; `before`: the `next` of the page before
+ * `types`: `worker.exited`, `worker.exited:crash` or `worker.*`; `q`: part of a message, type or cause; `since`,
+ * `until`: when they came, ms since the epoch; `before`: the `next` of the page before
  */
-export type Wanted = { app?: string, member?: string, types?: readonly string[], q?: string, cause?: string, since?: number, until?: number, before?: number | null, limit: number }
+export type Wanted = { app?: string, member?: string, types?: readonly string[], q?: string, cause?: string,
+  since?: number, until?: number, before?: number | null, limit: number }
 /** sequences of the stream, both inclusive */
 type Window = { newest: number, oldest: number }
 
@@ -31,22 +34,23 @@ const EXPIRES_MS = 3000
 /** NATS removes a reader whose deck has gone after this time. */
 const FORGET_MS = 10_000
 const NS_PER_MS = 1_000_000
-const READER: Partial<ConsumerConfig> = Object.freeze({ ack_policy: 'none', mem_storage: true, num_replicas: 1, inactive_threshold: FORGET_MS * NS_PER_MS })
+const READER: Partial<ConsumerConfig> = Object.freeze({ ack_policy: 'none', mem_storage: true, num_replicas: 1,
+  inactive_threshold: FORGET_MS * NS_PER_MS })
 
 export function createFeed ({ nats }: { nats: Pick<Connection, 'attempt'> }) {
   /** Calls run one after the other, since each window costs NATS a reader. */
   let before: Promise<unknown> = Promise.resolve()
 
-  return {
-    read (wanted: Wanted): Promise<{ is: 'done', value: Page } | { is: 'away', reason: string }> {
-      const page = before.then(() => nats.attempt((open) => readPage(open, wanted)))
-      before = page
-      return page
-    }
-  }
+  return { read (wanted: Wanted): Promise<{ is: 'done', value: Page } | { is: 'away', reason: string }> {
+    const page = before.then(() => nats.attempt((open) => readPage(open, wanted)))
+    before = page
+    return page
+  } }
 }
 
-async function readPage (open: Open, { app, member, types, q, cause, since, until, before = null, limit }: Wanted): Promise<Page> {
+async function readPage (open: Open,
+  { app, member, types, q, cause, since, until, before = null, limit }: Wanted): Promise<Page>
+{
   const { manager, names } = open
   const { state } = await manager.streams.info(names.events)
   const subject = subjectsOf(names, { app, member, type: onlyType(types) })
@@ -54,7 +58,8 @@ async function readPage (open: Open, { app, member, types, q, cause, since, unti
   const items: Item[] = []
   const first = since === undefined ? state.first_seq : Math.max(state.first_seq, await firstSince(open, since))
   // A page that follows another begins before `until` anyhow.
-  let newest = Math.min(state.last_seq, (before ?? Infinity) - 1, until === undefined || before !== null ? Infinity : await firstSince(open, until) - 1)
+  let newest = Math.min(state.last_seq, (before ?? Infinity) - 1,
+    until === undefined || before !== null ? Infinity : await firstSince(open, until) - 1)
   let length = isSparse ? Math.max(FIRST_WINDOW, limit) : limit
   // Without a filter that NATS understands, all of a window comes here.
   let longest = app === undefined && member === undefined && onlyType(types) === undefined ? MAX_MESSAGES : Infinity
@@ -65,7 +70,8 @@ async function readPage (open: Open, { app, member, types, q, cause, since, unti
       length = longest = Math.ceil(length / MAX_GROWTH)
       continue
     }
-    const lastRead = await takeNewest(found, { items, limit, toItem: (message) => itemOf(names, message, { types, q, cause }) })
+    const lastRead = await takeNewest(found, { items, limit, toItem: (message) =>
+      itemOf(names, message, { types, q, cause }) })
     newest = (lastRead ?? window.oldest) - 1
     length = Math.min(nextLength({ length, found: found.length, missing: limit - items.length }), longest)
   }
@@ -73,15 +79,11 @@ async function readPage (open: Open, { app, member, types, q, cause, since, unti
 }
 
 /**
- * @param time ms since the epoch
- * @returns the sequence of the first message that came then or later; Infinity: none did
+ * `time`: ms since the epoch. Returns the sequence of the first message that came then or later; Infinity: none did.
  */
 async function firstSince ({ manager, js, names }: Open, time: number): Promise<number> {
-  const info = await manager.consumers.add(names.events, {
-    deliver_policy: 'by_start_time',
-    opt_start_time: new Date(time).toISOString(),
-    ...READER
-  })
+  const info = await manager.consumers.add(names.events, { deliver_policy: 'by_start_time',
+    opt_start_time: new Date(time).toISOString(), ...READER })
   try {
     if (info.num_pending === 0) return Infinity
     const message = await js.consumers.getConsumerFromInfo(info).next({ expires: EXPIRES_MS })
@@ -92,11 +94,12 @@ async function firstSince ({ manager, js, names }: Open, time: number): Promise<
 }
 
 /**
- * @param found oldest first
- * @param to `items`: where they go
- * @returns the sequence of the last one that was read, null: all were
+ * `found`: oldest first; `to`: `items`: where they go. Returns the sequence of the last one that was read, null: all
+ * were.
  */
-async function takeNewest (found: JsMsg[], { items, limit, toItem }: { items: Item[], limit: number, toItem: (message: JsMsg) => Item | null }): Promise<number | null> {
+async function takeNewest (found: JsMsg[],
+  { items, limit, toItem }: { items: Item[], limit: number, toItem: (message: JsMsg) => Item | null }
+): Promise<number | null> {
   for (let index = found.length - 1; index >= 0; index--) {
     const item = toItem(found[index])
     if (item) items.push(item)
@@ -112,13 +115,11 @@ function nextLength ({ length, found, missing }: { length: number, found: number
 }
 
 /** @returns oldest first; null: the window has too many matches */
-async function readWindow ({ manager, js, names }: Open, { newest, oldest }: Window, { subject, types }: { subject: string, types?: readonly string[] }): Promise<JsMsg[] | null> {
-  const info = await manager.consumers.add(names.events, {
-    filter_subject: subject,
-    deliver_policy: 'by_start_sequence',
-    opt_start_seq: oldest,
-    ...READER
-  })
+async function readWindow ({ manager, js, names }: Open, { newest, oldest }: Window,
+  { subject, types }: { subject: string, types?: readonly string[] }): Promise<JsMsg[] | null>
+{
+  const info = await manager.consumers.add(names.events, { filter_subject: subject, deliver_policy: 'by_start_sequence',
+    opt_start_seq: oldest, ...READER })
   try {
     const pending = Math.min(info.num_pending, newest - oldest + 1)
     const consumer = js.consumers.getConsumerFromInfo(info)
@@ -158,13 +159,18 @@ function isOfType (type: string, types?: readonly string[]) {
   })
 }
 
-function itemOf (names: Open['names'], message: JsMsg, { types, q, cause }: Pick<Wanted, 'types' | 'q' | 'cause'>): Item | null {
+function itemOf (names: Open['names'], message: JsMsg, { types, q, cause }: Pick<Wanted, 'types' | 'q' | 'cause'>): Item
+  | null
+{
   const found = messageOf(names, message)
   if (!found) return null
   const { member, app, host, event } = found
   const isWanted = types === undefined || types.some((wanted) => {
     return wanted.includes(':') ? wanted === `${event.type}:${event.cause}` : isOfType(event.type, [wanted])
   })
-  const hasText = q === undefined || [event.message, event.type, event.cause].some((text) => text?.toLowerCase().includes(q.toLowerCase()))
-  return isWanted && hasText && (cause === undefined || event.cause === cause) ? { seq: message.seq, at: message.timestamp, member, app, host, event } : null
+  const hasText = q === undefined ||
+    [event.message, event.type, event.cause].some((text) => text?.toLowerCase().includes(q.toLowerCase()))
+  return isWanted && hasText && (cause === undefined || event.cause === cause)
+    ? { seq: message.seq, at: message.timestamp, member, app, host, event }
+    : null
 }

@@ -21,75 +21,77 @@ import type { NewEvent } from '../events/stream.ts'
 import type { Past } from '../events/notices.ts'
 
 /**
- * Makes this host a member of a fleet: it sees the other hosts with their apps, and its own apps take part in rollouts over all of
- * them. All of its apps share one connection and one status. A deck in the foreground is a host with one app. Whatever fails here
- * harms neither the apps nor the host.
+ * Makes this host a member of a fleet: it sees the other hosts with their apps, and its own apps take part in rollouts
+ * over all of them. All of its apps share one connection and one status. A deck in the foreground is a host with one
+ * app. Whatever fails here harms neither the apps nor the host.
  */
 export type Options = FleetOptions & { member?: string, labels: Record<string, string>, accept: Accept }
 export type HostsStatus = {
-  name: string
+  name: string,
   /** the name of this host */
-  member: string
-  nats: Presence
+  member: string,
+  nats: Presence,
   /** why the others do not see this host */
-  problem: string | null
+  problem:
+    | string
+    | null,
   /** by name */
   members: Host[]
 }
 export type Fleet = {
   /** the name of this host in the fleet */
-  member: string
+  member: string,
   /** as it was last seen */
-  status: () => HostsStatus
+  status: () => HostsStatus,
   /** of other hosts that do not report, by name */
-  silences: () => Silence[]
+  silences: () => Silence[],
   /** as it is now, or as it was last seen where NATS is out of reach */
-  look: () => Promise<HostsStatus>
+  look: () => Promise<HostsStatus>,
   /** an app of this host that has joined */
-  of: (app: string) => AppFleet | null
+  of: (app: string) =>
+    | AppFleet
+    | null,
   /** returns how the app leaves */
-  join: (part: AppPart) => () => Promise<void>
+  join: (part: AppPart) => () => Promise<void>,
   /** removes a host that will not come back; throws not-found, not-possible, fleet-away */
-  forget: (member: string, actor: string) => Promise<void>
+  forget: (member: string, actor: string) => Promise<void>,
   /** an app of this host has changed */
-  tellSoon: () => void
+  tellSoon: () => void,
   close: () => Promise<void>
 }
 
 /** A NATS server that comes and goes may not fill the history of this host. */
 const TOLD = Object.freeze({ burst: 100, everyMs: 10_000 })
 /** The status of an app that has none of its own: it does not run, or cannot be asked. */
-const NO_FIGURES = Object.freeze({
-  release: null,
-  code: null,
-  workers: { ready: 0, desired: 0 },
-  vitals: { requestsPerSecond: null, latencyP99Ms: null },
-  openCrashes: null,
-  unwritten: null,
-  rollout: null,
-  turnOf: null,
-  seen: { rollout: 0, revision: 0 }
-})
+const NO_FIGURES = Object.freeze({ release: null, code: null, workers: { ready: 0, desired: 0 },
+  vitals: { requestsPerSecond: null, latencyP99Ms: null }, openCrashes: null, unwritten: null, rollout: null,
+  turnOf: null, seen: { rollout: 0, revision: 0 } })
 
-export function createFleet ({ options, folder, only, apps, version, url, log, publish, history, serve, connect = createNatsConnection }: {
-  options: Options
-  /** of the host: its id is kept there */
-  folder: string
-  /** the only app, where there is never another one */
-  only: string | null
-  /** of this host, also those that do not run */
-  apps: () => { app: string, state: AppStatus['state'], url: string | null }[]
-  version: string
-  url: string | null
-  log: Log
-  /** into the history of the host */
-  publish: (event: NewEvent) => void
-  /** of the host; null: it is that of its only app */
-  history: Past | null
-  /** the API of the apps of this host */
-  serve: Serve
-  connect?: typeof createNatsConnection
-}): Fleet {
+export function createFleet (
+  { options, folder, only, apps, version, url, log, publish, history, serve, connect = createNatsConnection }: {
+    options: Options,
+    /** of the host: its id is kept there */
+    folder: string,
+    /** the only app, where there is never another one */
+    only:
+      | string
+      | null,
+    /** of this host, also those that do not run */
+    apps: () => { app: string, state: AppStatus['state'], url: string | null }[],
+    version: string,
+    url: string | null,
+    log: Log,
+    /** into the history of the host */
+    publish: (event: NewEvent) => void,
+    /** of the host; null: it is that of its only app */
+    history:
+      | Past
+      | null,
+    /** the API of the apps of this host */
+    serve: Serve,
+    connect?: typeof createNatsConnection
+  }
+): Fleet {
   const file = path.join(folder, 'member.json')
   const kept = Object(readJson(file))
   const home = typeof kept.home === 'string' ? kept.home : randomUUID()
@@ -113,57 +115,46 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
   if (home !== kept.home) storeHome()
   nats.start()
 
-  return {
-    member,
-
-    status: statusNow,
-
-    async look () {
-      await waitAtMost(presence.all(), LOOK_WITHIN_MS)
-      return statusNow()
-    },
-
-    silences: silenceWatch.list,
-
-    of: (app) => joined.get(app)?.fleet ?? null,
-
-    join (part) {
-      const fleet = part.scope.run(() => createAppFleet(part, { options, member, host, nats, presence, silences: silenceWatch.list, forget, feed, bucketVersion, asking, nameProblem: () => nameProblem }))
-      if (nameProblem !== null) fleet.named(false)
-      joined.set(part.app, { part, fleet })
+  return { member, status: statusNow, async look () {
+    await waitAtMost(presence.all(), LOOK_WITHIN_MS)
+    return statusNow()
+  }, silences: silenceWatch.list, of: (app) => joined.get(app)?.fleet ?? null, join (part) {
+    const fleet = part.scope.run(() =>
+      createAppFleet(part, { options, member, host, nats, presence, silences: silenceWatch.list, forget, feed,
+        bucketVersion, asking, nameProblem: () => nameProblem })
+    )
+    if (nameProblem !== null) fleet.named(false)
+    joined.set(part.app, { part, fleet })
+    presence.tellSoon()
+    return async () => {
+      if (joined.get(part.app)?.fleet === fleet) joined.delete(part.app)
       presence.tellSoon()
-      return async () => {
-        if (joined.get(part.app)?.fleet === fleet) joined.delete(part.app)
-        presence.tellSoon()
-        await fleet.close()
-      }
-    },
-
-    forget,
-
-    tellSoon: presence.tellSoon,
-
-    async close () {
-      answering.close()
-      silenceWatch.close()
-      bucketVersion.close()
-      await Promise.all([...[...joined.values()].map(({ fleet }) => fleet.close()), presence.close()])
-      joined.clear()
-      await nats.close()
+      await fleet.close()
     }
-  }
+  }, forget, tellSoon: presence.tellSoon, async close () {
+    answering.close()
+    silenceWatch.close()
+    bucketVersion.close()
+    await Promise.all([...[...joined.values()].map(({ fleet }) => fleet.close()), presence.close()])
+    joined.clear()
+    await nats.close()
+  } }
 
   async function forget (name: string, actor: string) {
     const silentMs = await presence.forget(name)
-    publish({ type: 'fleet.host-forgotten', actor, message: `${name} was forgotten, after ${formatDuration(silentMs)} of silence`, detail: { member: name, silentMs } })
+    publish({ type: 'fleet.host-forgotten', actor,
+      message: `${name} was forgotten, after ${formatDuration(silentMs)} of silence`,
+      detail: { member: name, silentMs } })
   }
 
   function statusNow (): HostsStatus {
-    return { name: options.name, member, nats: nats.state, problem: nameProblem ?? presence.problem, members: presence.list() }
+    return { name: options.name, member, nats: nats.state, problem: nameProblem ?? presence.problem,
+      members: presence.list() }
   }
 
   function describeHost (): MemberStatus {
-    return { member, home, boot, host, version, labels: options.labels, url, accept: options.accept, apps: apps().slice(0, MAX_APPS).map(describeApp) }
+    return { member, home, boot, host, version, labels: options.labels, url, accept: options.accept,
+      apps: apps().slice(0, MAX_APPS).map(describeApp) }
   }
 
   function describeApp ({ app, state, url }: ReturnType<typeof apps>[number]): AppStatus {

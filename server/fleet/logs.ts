@@ -8,12 +8,15 @@ import type { Person } from './rpc-client.ts'
 import type { AppFleet } from './app-fleet.ts'
 
 /**
- * Asks all members that have an app for lines of their workers' output, and joins them by time. Times are by the clocks of
- * the hosts, and what a member says is not trusted: its lines are bounded, and cut.
+ * Asks all members that have an app for lines of their workers' output, and joins them by time. Times are by the clocks
+ * of the hosts, and what a member says is not trusted: its lines are bounded, and cut.
  */
 /** times as ms since the epoch */
-export type Wanted = { member?: string, lines?: number, stream?: string, q?: string, level?: readonly string[], since?: number, until?: number, around?: number }
-type FleetLine = z.infer<typeof LINE> & { member: string }
+export type Wanted = { member?: string, lines?: number, stream?: string, q?: string, level?: readonly string[],
+  since?: number, until?: number, around?: number }
+type FleetLine =
+  & z.infer<typeof LINE>
+  & { member: string }
 /** `cut`: those that had no time to search all their files; `next`: until when the lines before these were written */
 type FleetLines = Asked & { cut: string[], items: FleetLine[], next: string | null }
 
@@ -28,16 +31,17 @@ const LINE = z.object({
   slot: z.int().min(0).max(999),
   stream: z.enum(['stdout', 'stderr']),
   // A substring would keep the whole text in memory.
-  text: z.string().transform((text) => text.length > MAX_CHARS ? Buffer.from(text.slice(0, MAX_CHARS)).toString() : text),
+  text: z.string().transform((text) =>
+    text.length > MAX_CHARS ? Buffer.from(text.slice(0, MAX_CHARS)).toString() : text
+  ),
   arrivedAt: isoTime.refine((text) => !Number.isNaN(Date.parse(text))).nullable(),
   place: z.string().regex(PLACE)
 })
 const PAGE = z.object({ items: z.array(LINE).max(MAX_LINES), next: z.string().nullable() })
 
-export function createFleetLogs ({ obtain, members }: {
-  obtain: AppFleet['obtain']
-  members: () => Promise<{ member: string }[]>
-}) {
+export function createFleetLogs (
+  { obtain, members }: { obtain: AppFleet['obtain'], members: () => Promise<{ member: string }[]> }
+) {
   return {
     /** @throws {DeckError} not-found */
     async list ({ member: only, lines = DEFAULT_LINES, ...wanted }: Wanted, person: Person): Promise<FleetLines> {
@@ -47,12 +51,14 @@ export function createFleetLogs ({ obtain, members }: {
       const query = queryOf({ lines, ...wanted })
       const joined = createJoin({ lines, around: wanted.around })
       const { values, ...outcome } = await askAll(asked, async (member) => {
-        const page = PAGE.safeParse(await obtain(member, { method: 'GET', path: `/logs?${query}` }, person, WITHIN)).data
+        const page =
+          PAGE.safeParse(await obtain(member, { method: 'GET', path: `/logs?${query}` }, person, WITHIN)).data
         if (!page) throw new DeckError('not-possible', `${member} sent log lines that this version cannot read`)
         joined.add(member, page.items)
         return { isCut: page.next !== null && page.items.length < lines && wanted.around === undefined }
       })
-      return { ...outcome, cut: values.filter(({ value }) => value.isCut).map(({ member }) => member), ...joined.result() }
+      return { ...outcome, cut: values.filter(({ value }) => value.isCut).map(({ member }) => member),
+        ...joined.result() }
     }
   }
 }
@@ -79,15 +85,17 @@ function createJoin ({ lines, around }: { lines: number, around?: number }) {
   const middle = around === undefined ? null : isoOf(around)
 
   return {
-    /** @param items oldest first */
+    /** `items`: oldest first */
     add (member: string, items: z.infer<typeof LINE>[]) {
       let key = ''
       const keyed = items.map((line) => {
         if (line.arrivedAt !== null && line.arrivedAt > key) key = line.arrivedAt
         return { line: { member, ...line }, key }
       })
-      before = newest([...before, ...keyed.filter((each) => middle === null || each.key < middle)], middle === null ? lines : Math.ceil(lines / 2))
-      if (middle !== null) after = [...after, ...keyed.filter((each) => each.key >= middle)].sort(byKey).slice(0, Math.floor(lines / 2))
+      before = newest([...before, ...keyed.filter((each) => middle === null || each.key < middle)],
+        middle === null ? lines : Math.ceil(lines / 2))
+      if (middle !== null)
+        after = [...after, ...keyed.filter((each) => each.key >= middle)].sort(byKey).slice(0, Math.floor(lines / 2))
       if (middle === null && items.length >= lines && keyed[0].key > leftOut) leftOut = keyed[0].key
     },
 

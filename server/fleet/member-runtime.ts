@@ -5,15 +5,15 @@ import { STATES } from './states.ts'
 import type { FleetRollout } from './rollout.ts'
 import type { Announcement, RolloutStore } from './rollout-store.ts'
 
-/** Does what a member decides about rollouts of its fleet: reads and writes the document, remembers, and has its own deck deploy. */
+/**
+ * Does what a member decides about rollouts of its fleet: reads and writes the document, remembers, and has its own
+ * deck deploy.
+ */
 type CommandOf<T extends Command['type']> = Extract<Command, { type: T }>
 /** `begin` and `rollBack` resolve with the number of the own rollout and throw what the deck refuses it with. */
-export type DeckAdapter = {
-  begin: (document: FleetRollout) => Promise<number>
-  rollBack: (release: string | null, document: FleetRollout) => Promise<number>
-  abort: (rollout: number, document: FleetRollout) => void
-  release: () => string | null
-}
+export type DeckAdapter = { begin: (document: FleetRollout) => Promise<number>,
+  rollBack: (release: string | null, document: FleetRollout) => Promise<number>,
+  abort: (rollout: number, document: FleetRollout) => void, release: () => string | null }
 
 const AGAIN_MS = 2000
 /** A document that is not over is read at most so often, even if nothing is heard of it. */
@@ -26,36 +26,26 @@ const READS = Object.freeze({ burst: 20, everyMs: 100 })
 /** A timer with a longer time would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-export function createMemberRuntime ({
-  rolloutStore,
-  member,
-  boot,
-  memory,
-  remember,
-  deckAdapter,
-  tell,
-  onWritten = () => {},
-  onDocument = () => {},
-  now = () => performance.now(),
-  time = Date.now,
-  timers = globalThis
-}: {
-  rolloutStore: RolloutStore
-  member: string
-  boot: string
-  memory: Memory
-  remember: (memory: Memory) => void
-  deckAdapter: DeckAdapter
-  tell: (event: string, message: string) => void
-  /** by this member */
-  onWritten?: (document: FleetRollout, before: FleetRollout) => void
-  onDocument?: (document: FleetRollout | null) => void
-  /** monotonic, ms */
-  now?: () => number
-  /** wall, ms */
-  time?: () => number
-  timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
-}) {
+export function createMemberRuntime (
+  { rolloutStore, member, boot, memory, remember, deckAdapter, tell, onWritten = () => {}, onDocument = () => {},
+    now = () => performance.now(), time = Date.now, timers = globalThis }: {
+      rolloutStore: RolloutStore,
+      member: string,
+      boot: string,
+      memory: Memory,
+      remember: (memory: Memory) => void,
+      deckAdapter: DeckAdapter,
+      tell: (event: string, message: string) => void,
+      /** by this member */
+      onWritten?: (document: FleetRollout, before: FleetRollout) => void,
+      onDocument?: (document: FleetRollout | null) => void,
+      /** monotonic, ms */
+      now?: () => number,
+      /** wall, ms */
+      time?: () => number,
+      timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
+    }
+) {
   let state = createMember({ member, boot, memory })
   let last: FleetRollout | null = null
   let isKnown = false
@@ -88,7 +78,9 @@ export function createMemberRuntime ({
     },
 
     /** Whether this master has read the document, or that there is none. */
-    get isKnown () { return isKnown },
+    get isKnown () {
+      return isKnown
+    },
 
     /** As it is now, or as it was last seen where NATS is out of reach. */
     async newest (): Promise<FleetRollout | null> {
@@ -98,7 +90,9 @@ export function createMemberRuntime ({
     },
 
     /** The newest that it has seen. */
-    get seen (): { rollout: number, revision: number } { return { rollout: state.memory.rollout, revision: state.memory.revision } },
+    get seen (): { rollout: number, revision: number } {
+      return { rollout: state.memory.rollout, revision: state.memory.revision }
+    },
 
     see (document: FleetRollout, revision: number) {
       written = revision
@@ -109,10 +103,10 @@ export function createMemberRuntime ({
     /** NATS is out of reach. */
     away: () => dispatchInput({ type: 'away' }),
 
-    /** @param isOwn false: another deck has its name */
+    /** `isOwn`: false: another deck has its name */
     named: (isOwn: boolean) => dispatchInput({ type: 'named', isOwn }),
 
-    /** @param result of the own rollout that was begun for the fleet */
+    /** `result`: of the own rollout that was begun for the fleet */
     ended: (result: Result) => dispatchInput({ type: 'ended', result }),
 
     /** The guard of its deck rolls this release of the fleet back. */
@@ -121,7 +115,9 @@ export function createMemberRuntime ({
     /** What it does for the fleet at the moment; `fleet`: the uid of the fleet's rollout. */
     get task (): { fleet: string, rollout: number | null, way: 'forward' | 'back', isAborted: boolean } | null {
       const { task } = state.memory
-      return task && task.result === null ? { fleet: task.fleet, rollout: task.rollout, way: task.way, isAborted: state.isAborting } : null
+      return task && task.result === null
+        ? { fleet: task.fleet, rollout: task.rollout, way: task.way, isAborted: state.isAborting }
+        : null
     },
 
     close () {
@@ -144,7 +140,8 @@ export function createMemberRuntime ({
     const { known, memory: { task } } = state
     if (known === null || known.document.id !== id || known.document.state !== as) return true
     if (revision <= known.revision) return false
-    return due.includes(member) || (task !== null && task.fleet === known.document.uid && task.result === null) || now() < attentiveUntil
+    return due.includes(member) || (task !== null && task.fleet === known.document.uid && task.result === null) ||
+      now() < attentiveUntil
   }
 
   function readSoon () {
@@ -169,7 +166,9 @@ export function createMemberRuntime ({
   /** Often enough to notice a member that is late in its turn, and no more: there may be hundreds of readers. */
   function patience () {
     const document = state.known?.document
-    return !document || STATES[document.state].done ? Infinity : Math.min(Math.max(document.deadlineMs / 4, LEAST_READ_MS), READ_EVERY_MS)
+    return !document || STATES[document.state].done
+      ? Infinity
+      : Math.min(Math.max(document.deadlineMs / 4, LEAST_READ_MS), READ_EVERY_MS)
   }
 
   /** @returns a call during a read waits for the next one: the present one may have begun too early */
@@ -181,7 +180,9 @@ export function createMemberRuntime ({
       })
       return next
     }
-    reading = readOnce().finally(() => { reading = null })
+    reading = readOnce().finally(() => {
+      reading = null
+    })
     return reading
   }
 
@@ -212,20 +213,28 @@ export function createMemberRuntime ({
 
   function dispatchInput (input: Input) {
     if (isClosed) return
-    const turn = reduceMember(state, input, { at: now(), iso: new Date(time()).toISOString(), release: deckAdapter.release() })
+    const turn = reduceMember(state, input, { at: now(), iso: new Date(time()).toISOString(),
+      release: deckAdapter.release() })
     state = turn.state
     for (const command of turn.commands) perform(command)
   }
 
   function perform (command: Command) {
     switch (command.type) {
-      case 'write': return writeDocument(command)
-      case 'remember': return remember(command.memory)
-      case 'begin': return runOwnRollout(() => deckAdapter.begin(command.document))
-      case 'roll-back': return runOwnRollout(() => deckAdapter.rollBack(command.release, command.document))
-      case 'abort': return abortOwnRollout(command)
-      case 'read': return readDocument()
-      case 'wake': return setAlarm(command)
+      case 'write':
+        return writeDocument(command)
+      case 'remember':
+        return remember(command.memory)
+      case 'begin':
+        return runOwnRollout(() => deckAdapter.begin(command.document))
+      case 'roll-back':
+        return runOwnRollout(() => deckAdapter.rollBack(command.release, command.document))
+      case 'abort':
+        return abortOwnRollout(command)
+      case 'read':
+        return readDocument()
+      case 'wake':
+        return setAlarm(command)
     }
   }
 

@@ -7,15 +7,18 @@ import type { NatsConnection } from '@nats-io/transport-node'
 import type { KvOptions } from '@nats-io/kv'
 
 /**
- * Connects a fleet to NATS JetStream: two buckets, a stream, questions and answers. It tries to connect for ever. While NATS is
- * out of reach its calls answer `away` at once and throw nothing.
+ * Connects a fleet to NATS JetStream: two buckets, a stream, questions and answers. It tries to connect for ever. While
+ * NATS is out of reach its calls answer `away` at once and throw nothing.
  */
 export type Connection = ReturnType<typeof createNatsConnection>
-export type FleetOptions = { servers: readonly string[], name: string, token?: string, credentials?: string, tls: { ca?: string, cert?: string, key?: string } }
+export type FleetOptions = { servers: readonly string[], name: string, token?: string, credentials?: string,
+  tls: { ca?: string, cert?: string, key?: string } }
 /** `since`: when `isConnected` changed; `problem`: why NATS is out of reach, or what failed last */
 export type Presence = { isConnected: boolean, since: string, server: string | null, problem: string | null }
 type Written = { is: 'written', revision: number } | { is: 'refused' } | { is: 'away', reason: string }
-type Outcome<T> = { is: 'done', value: T } | { is: 'away', reason: string }
+type Outcome<T> =
+  | { is: 'done', value: T }
+  | { is: 'away', reason: string }
 
 /** A member is silent if it has not reported for this time. */
 export const SILENT_AFTER_MS = 15_000
@@ -41,7 +44,7 @@ const MAX_OPEN_MS = 120_000
 const WRONG_REVISION = 10071
 
 /** @throws {DeckError} fleet-away */
-export function valueOrThrow <T>(outcome: Outcome<T>): T {
+export function valueOrThrow<T> (outcome: Outcome<T>): T {
   if (outcome.is === 'away') throw outOfReach(outcome.reason)
   return outcome.value
 }
@@ -54,16 +57,19 @@ export function membersUnknown ({ problem }: Presence): DeckError {
   return outOfReach(problem ?? 'not all members are known yet')
 }
 
-export function createNatsConnection ({ options, member, onState = () => {}, load = loadClient, timers = globalThis, now = Date.now, random = Math.random }: {
-  options: FleetOptions
-  member: string
-  onState?: (state: Presence) => void
-  load?: () => Promise<Client>
-  timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
-  /** wall, ms */
-  now?: () => number
-  random?: () => number
-}) {
+export function createNatsConnection (
+  { options, member, onState = () => {}, load = loadClient, timers = globalThis, now = Date.now, random = Math.random }:
+    {
+      options: FleetOptions,
+      member: string,
+      onState?: (state: Presence) => void,
+      load?: () => Promise<Client>,
+      timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>,
+      /** wall, ms */
+      now?: () => number,
+      random?: () => number
+    }
+) {
   const names = namesOf(options.name)
   let state: Presence = { isConnected: false, since: isoNow(), server: null, problem: 'not connected yet' }
   let open: Open | null = null
@@ -83,9 +89,13 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   const waiting: Set<(error: Error) => void> = new Set()
 
   return {
-    get state (): Presence { return state },
+    get state (): Presence {
+      return state
+    },
 
-    start () { keepConnected() },
+    start () {
+      keepConnected()
+    },
 
     /**
      * @param use once for each connection, and at once where there is one
@@ -100,31 +110,34 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
       }
     },
 
-    /** Does work whose calls have limits of their own. If the connection is lost, the work may have been done nevertheless. */
+    /**
+     * Does work whose calls have limits of their own. If the connection is lost, the work may have been done
+     * nevertheless.
+     */
     attempt: attemptWork,
 
     /** As `attempt` for one call, which is given up after `callMs`. */
     call: <T>(work: (open: Open) => Promise<T>): Promise<Outcome<T>> => attemptWork((opened) => inTime(work(opened))),
 
     /** The limit of one call. */
-    get callMs () { return callMs },
+    get callMs () {
+      return callMs
+    },
 
-    /** @param revision 0: a new key */
+    /** `revision`: 0: a new key */
     async write (bucket: 'members' | 'state', key: string, value: unknown, revision: number): Promise<Written> {
       if (!open) return { is: 'away', reason: String(state.problem) }
       try {
         const data = JSON.stringify(value)
         const kv = open[bucket]
-        return { is: 'written', revision: await inTime(revision === 0 ? kv.create(key, data) : kv.update(key, data, revision, MAX_CALL_MS)) }
+        return { is: 'written',
+          revision: await inTime(revision === 0 ? kv.create(key, data) : kv.update(key, data, revision, MAX_CALL_MS)) }
       } catch (error) {
         return isRefusal(error) ? { is: 'refused' } : reportAway(renewIfGone(error))
       }
     },
 
-    /**
-     * Only members that listen at the moment get it.
-     * @param subject below that of the fleet
-     */
+    /** Only members that listen at the moment get it. `subject`: below that of the fleet. */
     say (subject: string, value: unknown) {
       try {
         open?.connection.publish(`${open.names.subject}.${subject}`, JSON.stringify(value))
@@ -147,15 +160,9 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
       try {
         const server = await nextServer()
         refusing.add(server)
-        connection = await client.connect({
-          ...connectOptions(client, options),
-          servers: [server],
-          name: `clusterdeck ${member}`,
-          reconnect: false,
-          pingInterval: PING_MS,
-          maxPingOut: 2,
-          timeout: CONNECT_WITHIN_MS
-        })
+        connection = await client.connect({ ...connectOptions(client, options), servers: [server],
+          name: `clusterdeck ${member}`, reconnect: false, pingInterval: PING_MS, maxPingOut: 2,
+          timeout: CONNECT_WITHIN_MS })
         refusing.clear()
         if (closing.signal.aborted) return await connection.close()
         const connectedAt = performance.now()
@@ -176,7 +183,8 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     const others = [...servers].filter((each) => !refusing.has(each))
     if (others.length === 0) refusing.clear()
     try {
-      return await probeServers(others.length === 0 ? [...servers] : others, { withinMs: CONNECT_WITHIN_MS, signal: closing.signal })
+      return await probeServers(others.length === 0 ? [...servers] : others, { withinMs: CONNECT_WITHIN_MS,
+        signal: closing.signal })
     } catch (error) {
       refusing.clear()
       throw error
@@ -206,10 +214,7 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     for (const giveUp of waiting) giveUp(new Error(problem))
   }
 
-  /**
-   * If somebody has removed a bucket, it is made again.
-   * @returns the same
-   */
+  /** If somebody has removed a bucket, it is made again. Returns the same. */
   function renewIfGone (error: unknown): unknown {
     // A write to a missing bucket fails with this name.
     const isGone = isMissing(error) || (error instanceof Error && error.name === 'JetStreamNotEnabled')
@@ -229,7 +234,9 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
 
   async function openWithRetries (client: Client, made: NatsConnection) {
     // A cluster without a leader does not answer everything, and on a slow network everything takes long.
-    for (let patienceMs = OPEN_WITHIN_MS; !closing.signal.aborted && !made.isClosed(); patienceMs = Math.min(2 * patienceMs, MAX_OPEN_MS)) {
+    for (let patienceMs = OPEN_WITHIN_MS; !closing.signal.aborted && !made.isClosed();
+      patienceMs = Math.min(2 * patienceMs, MAX_OPEN_MS))
+    {
       try {
         const opening = openAll(client, made, names)
         const opened = await Promise.race([opening, rejectAfter(patienceMs)])
@@ -249,14 +256,18 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   }
 
   function waitFor (ms: number): Promise<void> {
-    return new Promise((resolve) => { timers.setTimeout(resolve, ms)?.unref?.() })
+    return new Promise((resolve) => {
+      timers.setTimeout(resolve, ms)?.unref?.()
+    })
   }
 
-  async function inTime <T>(answer: Promise<T>): Promise<T> {
+  async function inTime<T> (answer: Promise<T>): Promise<T> {
     const asked = open
     const startedAt = performance.now()
     const value = await Promise.race([answer, rejectAfter(callMs).catch((error) => {
-      asked?.connection.rtt().then((ms) => { callMs = callTime(ms) }, () => {})
+      asked?.connection.rtt().then((ms) => {
+        callMs = callTime(ms)
+      }, () => {})
       throw error
     })])
     callMs = callTime(performance.now() - startedAt)
@@ -268,7 +279,7 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     throw new Error(`JetStream does not answer within ${ms / 1000} s`)
   }
 
-  async function attemptWork <T>(work: (open: Open) => Promise<T>): Promise<Outcome<T>> {
+  async function attemptWork<T> (work: (open: Open) => Promise<T>): Promise<Outcome<T>> {
     if (!open) return { is: 'away', reason: String(state.problem) }
     try {
       const value = await orLost(work(open))
@@ -280,9 +291,11 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   }
 
   /** @throws {Error} the connection was lost before it came */
-  async function orLost <T>(answer: Promise<T>): Promise<T> {
+  async function orLost<T> (answer: Promise<T>): Promise<T> {
     let giveUp: (error: Error) => void = () => {}
-    const lost: Promise<never> = new Promise((_resolve, reject) => { giveUp = reject })
+    const lost: Promise<never> = new Promise((_resolve, reject) => {
+      giveUp = reject
+    })
     waiting.add(giveUp)
     try {
       return await Promise.race([answer, lost])
@@ -327,12 +340,15 @@ export type Open = Awaited<ReturnType<typeof openAll>>
 
 /** Loading takes 20 ms, so only a deck with a fleet does it. */
 async function loadClient () {
-  const [transport, kv, jetstream] = await Promise.all([import('@nats-io/transport-node'), import('@nats-io/kv'), import('@nats-io/jetstream')])
+  const [transport, kv, jetstream] = await Promise.all([import('@nats-io/transport-node'), import('@nats-io/kv'),
+    import('@nats-io/jetstream')])
   return { ...transport, ...kv, ...jetstream }
 }
 
 function connectOptions (client: Client, { servers, token, credentials, tls }: FleetOptions) {
-  const files = Object.fromEntries([['caFile', tls.ca], ['certFile', tls.cert], ['keyFile', tls.key]].filter(([, file]) => file))
+  const files = Object.fromEntries(
+    [['caFile', tls.ca], ['certFile', tls.cert], ['keyFile', tls.key]].filter(([, file]) => file)
+  )
   return {
     ...(token && { token }),
     ...(credentials && { authenticator: client.credsAuthenticator(() => readFileSync(credentials)) }),
@@ -342,12 +358,8 @@ function connectOptions (client: Client, { servers, token, credentials, tls }: F
 }
 
 function namesOf (fleet: string) {
-  return {
-    members: `clusterdeck_${fleet}_members`,
-    state: `clusterdeck_${fleet}_state`,
-    events: `clusterdeck_${fleet}_events`,
-    subject: `clusterdeck.${fleet}`
-  }
+  return { members: `clusterdeck_${fleet}_members`, state: `clusterdeck_${fleet}_state`,
+    events: `clusterdeck_${fleet}_events`, subject: `clusterdeck.${fleet}` }
 }
 
 /** Makes what is missing. Reads go to the leader (`allow_direct: false`), so that they see every write. */
@@ -360,12 +372,14 @@ async function openAll (client: Client, connection: NatsConnection, names: Retur
     makeBucket(names.members, { ttl: FORGET_AFTER_MS, history: 1 }),
     makeBucket(names.state, { history: 16 }),
     // If it fails, the outbox says why.
-    makeReplicated({ connection, manager }, names.events, (replicas) => makeEventStream(manager, names, replicas)).catch(() => {})
+    makeReplicated({ connection, manager }, names.events, (replicas) => makeEventStream(manager, names, replicas))
+      .catch(() => {})
   ])
   return { connection, js, manager, members, state, names, roundTripMs }
 
   function makeBucket (name: string, options: Partial<KvOptions>) {
-    const make = (replicas: number) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: MAX_CALL_MS })
+    const make = (replicas: number) =>
+      kvm.create(name, { ...options, replicas, allow_direct: false, timeout: MAX_CALL_MS })
     return makeReplicated({ connection, manager }, `KV_${name}`, make)
   }
 }

@@ -6,8 +6,8 @@ import type { DeckEvent, EventStream } from '../events/stream.ts'
 import type { Connection, Open } from './nats-connection.ts'
 import type { OutboxRow } from '../../db/outbox.ts'
 
-// Sends the events of an app to the fleet, each once and in order. It reads them from the history, so none is lost while NATS
-// is out of reach. It asks the stream what was sent, so none is sent twice.
+// Sends the events of an app to the fleet, each once and in order. It reads them from the history, so none is lost
+// while NATS is out of reach. It asks the stream what was sent, so none is sent twice.
 
 type History = Pick<import('../../db/history.ts').History, 'outbox' | 'event' | 'lastEventId' | 'away'>
 type Teller = { member: string, app: string, host: string }
@@ -31,11 +31,11 @@ const KEEP_EVERY_MS = 10_000
 const LAST_EVENTS_MS = 1000
 
 export function createOutbox ({ nats, history, events, teller, timers = globalThis, now = () => performance.now() }: {
-  nats: Pick<Connection, 'use' | 'attempt' | 'callMs'>
-  history: History
-  events: Pick<EventStream, 'subscribe'>
-  teller: () => Teller
-  timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
+  nats: Pick<Connection, 'use' | 'attempt' | 'callMs'>,
+  history: History,
+  events: Pick<EventStream, 'subscribe'>,
+  teller: () => Teller,
+  timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>,
   /** monotonic, ms */
   now?: () => number
 }) {
@@ -113,7 +113,8 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
       // If the answer is lost, the stream has to be asked.
       told = null
       const { seq, duplicate } = await publishEvent(open, source, event)
-      // Either its first answer was lost, or a copy of this history has sent another event with the same id: ask the stream.
+      // Either its first answer was lost, or a copy of this history has sent another event with the same id: ask the
+      // stream.
       if (duplicate && doubted !== event.id) {
         doubted = event.id
         break
@@ -127,23 +128,23 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
   function publishEvent ({ connection, js, names }: Open, source: string, event: DeckEvent) {
     const of = teller()
     const maxBytes = Math.min(MAX_EVENT_BYTES, (connection.info?.max_payload ?? Infinity) - HEADROOM_BYTES)
-    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }, maxBytes), {
-      msgID: `${source}-${event.id}`,
-      expect: { streamName: names.events },
-      timeout: nats.callMs
-    })
+    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }, maxBytes),
+      { msgID: `${source}-${event.id}`, expect: { streamName: names.events }, timeout: nats.callMs })
   }
 
   async function readLastTold ({ manager, names }: Open): Promise<Told> {
     const { source, since, published, place } = readRow()
-    const last = await inTime(manager.streams.getMessage(names.events, { last_by_subj: subjectsOfSource(names, source) }))
+    const last = await inTime(
+      manager.streams.getMessage(names.events, { last_by_subj: subjectsOfSource(names, source) })
+    )
     const newest = history.lastEventId()
     const least = Math.max(since, newest - MAX_BACKLOG)
     if (last) {
       const message = messageOf(names, last)
-      if (message && isOwn(message.event, newest)) return { source, id: Math.max(message.event.id, least), place: last.seq }
-      // The history was restored from a backup, or another host has a copy of it. The ids in the stream mean other events, so
-      // this history continues as a new source.
+      if (message && isOwn(message.event, newest))
+        return { source, id: Math.max(message.event.id, least), place: last.seq }
+      // The history was restored from a backup, or another host has a copy of it. The ids in the stream mean other
+      // events, so this history continues as a new source.
       const from = Math.max(published, taken)
       const anew = { source: newSource(), since: from, published: from, place: null }
       history.outbox.write(anew)
@@ -155,14 +156,18 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
   }
 
   /** A change of leaders can lose the answer. */
-  async function inTime <T>(answer: Promise<T>): Promise<T> {
+  async function inTime<T> (answer: Promise<T>): Promise<T> {
     let isThere = false
-    await waitAtMost(answer.then(() => { isThere = true }), nats.callMs)
+    await waitAtMost(answer.then(() => {
+      isThere = true
+    }), nats.callMs)
     if (!isThere) throw new Error(`JetStream does not answer within ${nats.callMs / 1000} s`)
     return answer
   }
 
-  function isOwn ({ id, at, type, worker, message }: Pick<DeckEvent, 'id' | 'at' | 'type' | 'worker' | 'message'>, newest: number) {
+  function isOwn ({ id, at, type, worker, message }: Pick<DeckEvent, 'id' | 'at' | 'type' | 'worker' | 'message'>,
+    newest: number)
+  {
     if (id > newest) return false
     const own = history.event(id)
     return own === null || (own.at === at && own.type === type && own.worker === worker && own.message === message)
@@ -171,7 +176,8 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
   function readRow (): OutboxRow {
     const stored = history.outbox.read()
     if (stored) return stored
-    const first = { source: newSource(), since: 0, published: Math.max(0, history.lastEventId() - BACKLOG), place: null }
+    const first = { source: newSource(), since: 0, published: Math.max(0, history.lastEventId() - BACKLOG),
+      place: null }
     history.outbox.write(first)
     return first
   }
@@ -203,7 +209,9 @@ function isToldByAnother ({ detail }: DeckEvent) {
 function dataOf ({ event, ...message }: { source: string, event: DeckEvent } & Teller, maxBytes: number): string {
   const data = JSON.stringify({ ...message, event })
   const bytes = Buffer.byteLength(data)
-  return bytes <= maxBytes ? data : JSON.stringify({ ...message, event: { ...event, detail: { truncated: true, bytes } } })
+  return bytes <= maxBytes
+    ? data
+    : JSON.stringify({ ...message, event: { ...event, detail: { truncated: true, bytes } } })
 }
 
 function newSource () {
@@ -222,15 +230,14 @@ function createRest (timers: Pick<typeof globalThis, 'setTimeout' | 'clearTimeou
       onCome(what)
     },
 
-    /**
-     * @param what a connection counts as news too
-     * @param ms null: no limit
-     */
+    /** `what`: a connection counts as news too; `ms`: null: no limit */
     until (what: 'news' | 'connection', ms: number | null = null): Promise<void> {
       return new Promise((resolve) => {
         const timer = ms === null ? null : timers.setTimeout(endRest, ms)
         timer?.unref?.()
-        onCome = (found) => { if (found === what || found === 'connection') endRest() }
+        onCome = (found) => {
+          if (found === what || found === 'connection') endRest()
+        }
         for (const found of come) onCome(found)
 
         function endRest () {

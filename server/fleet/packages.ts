@@ -13,8 +13,8 @@ import type { Store } from './store.ts'
 import type { OwnDeck } from './deck-adapter.ts'
 
 /**
- * Unpacks what was pushed to the fleet for an app into `<releases.root>/fleet-<member>.<app>/<digest>`, which is either whole or
- * not there. Only this app writes to that folder, and it removes nothing outside of it.
+ * Unpacks what was pushed to the fleet for an app into `<releases.root>/fleet-<member>.<app>/<digest>`, which is either
+ * whole or not there. Only this app writes to that folder, and it removes nothing outside of it.
  */
 export type Packages = ReturnType<typeof createPackages>
 export type Unpack = (where: { file: string, folder: string, signal: AbortSignal }) => Promise<void>
@@ -31,14 +31,14 @@ const PAGE = 100
 
 export function createPackages ({ root, member, app, store, releases, onError, unpack = unpackInThread }: {
   /** releases.root */
-  root: string | undefined
-  member: string
-  app: string
-  store: Pick<Store, 'read'>
+  root: string | undefined,
+  member: string,
+  app: string,
+  store: Pick<Store, 'read'>,
   /** all that a rollback may need */
-  releases: () => Iterable<{ path: string }>
+  releases: () => Iterable<{ path: string }>,
   /** for errors that harm no deploy */
-  onError: (error: unknown) => void
+  onError: (error: unknown) => void,
   unpack?: Unpack
 }) {
   let turn: Promise<unknown> = Promise.resolve()
@@ -47,50 +47,51 @@ export function createPackages ({ root, member, app, store, releases, onError, u
 
   return {
     /**
-     * @returns a folder below releases.root
+     * Returns a folder below releases.root.
      * @throws {DeckError} path-refused, fleet-away, not-found, invalid-body; then nothing of it stays on the disk
      */
-    fetch: (digest: string): Promise<string> => inTurn(async () => {
-      const home = await homeOf(root, own)
-      await removeUnfinished(home)
-      const folder = path.join(home, digest.slice('sha256:'.length))
-      if (!isFolder(folder)) await fetchPackage(digest, { home, folder })
-      const now = new Date()
-      // `clean` removes those that were used longest ago.
-      utimesSync(folder, now, now)
-      return folder
-    }),
+    fetch: (digest: string): Promise<string> =>
+      inTurn(async () => {
+        const home = await homeOf(root, own)
+        await removeUnfinished(home)
+        const folder = path.join(home, digest.slice('sha256:'.length))
+        if (!isFolder(folder)) await fetchPackage(digest, { home, folder })
+        const now = new Date()
+        // `clean` removes those that were used longest ago.
+        utimesSync(folder, now, now)
+        return folder
+      }),
 
-    /**
-     * Removes what an earlier master has left unfinished.
-     * @returns never rejects
-     */
-    sweep: (): Promise<void> => inTurn(async () => {
-      const home = root === undefined ? null : path.join(root, own)
-      if (home !== null && isFolder(home)) await removeUnfinished(home)
-    }).catch(onError),
+    /** Removes what an earlier master has left unfinished. Returns never rejects. */
+    sweep: (): Promise<void> =>
+      inTurn(async () => {
+        const home = root === undefined ? null : path.join(root, own)
+        if (home !== null && isFolder(home)) await removeUnfinished(home)
+      }).catch(onError),
 
-    /**
-     * Removes what no release needs any more.
-     * @returns never rejects
-     */
-    clean: (): Promise<void> => inTurn(async () => {
-      if (root === undefined) return
-      const home = path.join(await realpath(root), own)
-      if (!isFolder(home)) return
-      const needed = new Set(Array.from(releases(), (release) => path.relative(home, release.path).split(path.sep)[0]))
-      for (const name of newestFirst(home).slice(KEPT)) {
-        // It is renamed first, so that half of it is never taken for a whole.
-        if (!needed.has(name)) renameSync(path.join(home, name), path.join(home, `${UNFINISHED}${randomUUID()}`))
-      }
-      await removeUnfinished(home)
-    }).catch(onError),
+    /** Removes what no release needs any more. Returns never rejects. */
+    clean: (): Promise<void> =>
+      inTurn(async () => {
+        if (root === undefined) return
+        const home = path.join(await realpath(root), own)
+        if (!isFolder(home)) return
+        const needed = new Set(
+          Array.from(releases(), (release) => path.relative(home, release.path).split(path.sep)[0])
+        )
+        for (const name of newestFirst(home).slice(KEPT)) {
+          // It is renamed first, so that half of it is never taken for a whole.
+          if (!needed.has(name)) renameSync(path.join(home, name), path.join(home, `${UNFINISHED}${randomUUID()}`))
+        }
+        await removeUnfinished(home)
+      }).catch(onError),
 
     /** Ends what it unpacks at the moment. */
-    close () { closing.abort(new Error('the master is stopping')) }
+    close () {
+      closing.abort(new Error('the master is stopping'))
+    }
   }
 
-  function inTurn <T>(work: () => Promise<T>): Promise<T> {
+  function inTurn<T> (work: () => Promise<T>): Promise<T> {
     const result = turn.then(work)
     turn = result.catch(() => {})
     return result
@@ -106,7 +107,9 @@ export function createPackages ({ root, member, app, store, releases, onError, u
       await unpack({ file, folder: unfinished, signal: closing.signal })
       renameSync(unfinished, folder)
     } catch (error) {
-      throw error instanceof DeckError ? error : new DeckError('invalid-body', `cannot unpack ${digest}: ${reasonOf(error, home)}`, { cause: error })
+      throw error instanceof DeckError
+        ? error
+        : new DeckError('invalid-body', `cannot unpack ${digest}: ${reasonOf(error, home)}`, { cause: error })
     } finally {
       await Promise.all([file, unfinished].map((each) => rm(each, { recursive: true, force: true }))).catch(onError)
     }
@@ -115,31 +118,33 @@ export function createPackages ({ root, member, app, store, releases, onError, u
 
 /** @returns names of whole packages, the one used last first */
 function newestFirst (home: string): string[] {
-  return readdirSync(home)
-    .filter((name) => WHOLE.test(name))
-    .map((name) => ({ name, usedMs: lstatSync(path.join(home, name)).mtimeMs }))
-    .sort((one, other) => other.usedMs - one.usedMs)
-    .map(({ name }) => name)
+  return readdirSync(home).filter((name) => WHOLE.test(name)).map((name) => ({ name,
+    usedMs: lstatSync(path.join(home, name)).mtimeMs })
+  ).sort((one, other) => other.usedMs - one.usedMs).map(({ name }) => name)
 }
 
-/**
- * @returns the folder of this app alone
- * @throws {DeckError} path-refused
- */
+/** Returns the folder of this app alone @throws {DeckError} path-refused */
 async function homeOf (root: string | undefined, own: string): Promise<string> {
-  if (root === undefined) throw new DeckError('path-refused', 'releases.root: expected a folder to unpack pushes into, received nothing')
+  if (root === undefined)
+    throw new DeckError('path-refused', 'releases.root: expected a folder to unpack pushes into, received nothing')
   const folder = await realpath(root).catch((error) => {
-    throw new DeckError('path-refused', `releases.root: expected a readable folder, received ${root} (${errorCode(error)})`, { cause: error })
+    throw new DeckError('path-refused',
+      `releases.root: expected a readable folder, received ${root} (${errorCode(error)})`, { cause: error })
   })
   const home = path.join(folder, own)
   try {
     mkdirSync(home, { mode: 0o755 })
   } catch (error) {
     const code = errorCode(error)
-    if (code !== 'EEXIST') throw new DeckError('path-refused', `releases.root: expected a writable folder, received ${root} (${code})`, { cause: error })
+    if (code !== 'EEXIST')
+      throw new DeckError('path-refused', `releases.root: expected a writable folder, received ${root} (${code})`, {
+        cause: error
+      })
   }
   const why = isFolder(home) ? whyDistrusted(home) : 'is no folder'
-  if (why) throw new DeckError('path-refused', `releases.root: expected ${home} to be a folder that only this user can write, but it ${why}`)
+  if (why)
+    throw new DeckError('path-refused',
+      `releases.root: expected ${home} to be a folder that only this user can write, but it ${why}`)
   return home
 }
 
@@ -161,7 +166,8 @@ async function saveArchive (source: AsyncIterable<Uint8Array>, { file, digest }:
   try {
     for await (const piece of source) {
       bytes += piece.length
-      if (bytes > ARCHIVE.maxBytes) throw new DeckError('invalid-body', `${digest} is larger than ${ARCHIVE.maxBytes} bytes`)
+      if (bytes > ARCHIVE.maxBytes)
+        throw new DeckError('invalid-body', `${digest} is larger than ${ARCHIVE.maxBytes} bytes`)
       hash.update(piece)
       await handle.appendFile(piece)
     }
@@ -169,12 +175,14 @@ async function saveArchive (source: AsyncIterable<Uint8Array>, { file, digest }:
     await handle.close()
   }
   const received = `sha256:${hash.digest('hex')}`
-  if (received !== digest) throw new DeckError('invalid-body', `the archive in NATS has changed: expected ${digest}, received ${received}`)
+  if (received !== digest)
+    throw new DeckError('invalid-body', `the archive in NATS has changed: expected ${digest}, received ${received}`)
 }
 
 /** A thread keeps a hostile archive from blocking the master, and limits its memory. */
 async function unpackInThread ({ signal, ...where }: Parameters<Unpack>[0]): ReturnType<Unpack> {
-  const thread = new Worker(THREAD, { execArgv: [], env: {}, workerData: where, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
+  const thread = new Worker(THREAD, { execArgv: [], env: {}, workerData: where,
+    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
   let timer
   try {
     const { problem } = await new Promise<{ problem: string | null }>((resolve, reject) => {
@@ -196,11 +204,11 @@ function reasonOf (error: unknown, home: string) {
   return code === 'ENOSPC' || code === 'EDQUOT' ? `the disk with ${home} is full` : errorText(error)
 }
 
-export function * allReleases (releases: OwnDeck['releases']): Generator<{ path: string }> {
+export function* allReleases (releases: OwnDeck['releases']): Generator<{ path: string }> {
   let cursor: string | undefined
   do {
     const { items, next } = releases.list({ limit: PAGE, cursor })
-    yield * items
+    yield* items
     cursor = next ?? undefined
   } while (cursor !== undefined)
 }

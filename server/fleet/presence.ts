@@ -7,17 +7,22 @@ import { readMemberStatus, type AppStatus, type MemberStatus } from './member-st
 import type { KvWatchEntry } from '@nats-io/kv'
 
 /**
- * Reports the status of this host and its apps, every few seconds and when it changes, and reads the reports of the others while somebody
- * wants to know them. Ages count from the arrival of a report, by this machine's clock, and before that by the clock of NATS, so
- * the clocks of two hosts are never compared.
+ * Reports the status of this host and its apps, every few seconds and when it changes, and reads the reports of the
+ * others while somebody wants to know them. Ages count from the arrival of a report, by this machine's clock, and
+ * before that by the clock of NATS, so the clocks of two hosts are never compared.
  */
 export type Presence = ReturnType<typeof createPresence>
 /** `ageMs`: of its last report */
 type Heard = { isSilent: boolean, ageMs: number, isOwn: boolean }
 /** with all its apps */
-export type Host = MemberStatus & Heard
+export type Host =
+  & MemberStatus
+  & Heard
 /** with one of its apps */
-export type Member = Omit<MemberStatus, 'apps'> & AppStatus & Heard
+export type Member =
+  & Omit<MemberStatus, 'apps'>
+  & AppStatus
+  & Heard
 /** `at`: when it came, by this machine's clock */
 type Report = { status: MemberStatus, at: number }
 
@@ -32,18 +37,22 @@ const DEAF_AFTER_MS = 12_000
 const READ_ALL_MS = 30_000
 /** The name of a silent member stays taken for this time, as its machine may come back. */
 const FREE_AFTER_MS = 24 * 60 * 60_000
-/** Two masters of one data folder are normal for a moment at an upgrade. After this time one of them gives up the name. */
+/**
+ * Two masters of one data folder are normal for a moment at an upgrade. After this time one of them gives up the name.
+ */
 const RIVALS_MS = 20_000
 
-export function createPresence ({ nats, describe, onName = () => {}, now = () => performance.now(), timers = globalThis }: {
-  nats: Connection
-  describe: () => MemberStatus
-  /** another member has this name; null: no longer */
-  onName?: (problem: string | null) => void
-  /** monotonic, ms */
-  now?: () => number
-  timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>
-}) {
+export function createPresence (
+  { nats, describe, onName = () => {}, now = () => performance.now(), timers = globalThis }: {
+    nats: Connection,
+    describe: () => MemberStatus,
+    /** another member has this name; null: no longer */
+    onName?: (problem: string | null) => void,
+    /** monotonic, ms */
+    now?: () => number,
+    timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>
+  }
+) {
   let known: Map<string, Report> = new Map()
   let revision = 0
   let publishing: Promise<void> | null = null
@@ -65,7 +74,7 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
   return {
     /**
      * All members that are known at the moment, also the silent ones. From now on, for a while, it reads every report.
-     * @returns by name
+     * Returns by name.
      */
     list (): Host[] {
       watchMembers()
@@ -90,10 +99,14 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
     },
 
     /** Whether reports come here, and be it its own. */
-    get isHearing () { return now() - heardAt <= DEAF_AFTER_MS },
+    get isHearing () {
+      return now() - heardAt <= DEAF_AFTER_MS
+    },
 
     /** Why the others do not see this host although NATS is in reach. */
-    get problem (): string | null { return nats.state.isConnected ? problem : null },
+    get problem (): string | null {
+      return nats.state.isConnected ? problem : null
+    },
 
     tellSoon () {
       soon ??= timers.setTimeout(() => {
@@ -135,7 +148,8 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
   /** @returns `isComplete`: false if not all reports could be read */
   async function readAll (): Promise<{ members: Host[], isComplete: boolean }> {
     await waitAtMost(watchMembers(), READ_ALL_MS)
-    return { members: listMembers(), isComplete: nats.state.isConnected && watch !== null && await Promise.race([watch.caughtUp, false]) }
+    return { members: listMembers(),
+      isComplete: nats.state.isConnected && watch !== null && await Promise.race([watch.caughtUp, false]) }
   }
 
   async function deleteOwnStatus () {
@@ -147,15 +161,14 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
   function listMembers () {
     const own = describe()
     const others = Array.from(known.values()).filter(({ status }) => status.member !== own.member)
-    const all = [
-      { ...own, isOwn: true, isSilent: !nats.state.isConnected || nameProblem !== null, ageMs: 0 },
-      ...others.map(otherOf)
-    ]
+    const all = [{ ...own, isOwn: true, isSilent: !nats.state.isConnected || nameProblem !== null, ageMs: 0 },
+      ...others.map(otherOf)]
     return all.sort((one, other) => one.member < other.member ? -1 : 1)
   }
 
   function otherOf ({ status, at }: Report): Host {
-    return { ...status, isOwn: false, isSilent: now() - at > SILENT_AFTER_MS, ageMs: Math.max(0, Math.round(now() - at)) }
+    return { ...status, isOwn: false, isSilent: now() - at > SILENT_AFTER_MS,
+      ageMs: Math.max(0, Math.round(now() - at)) }
   }
 
   async function announceAndListen () {
@@ -201,7 +214,8 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
         timers.clearTimeout(patience)
         if (first.length > 0) known = new Map()
         const natsNow = Math.max(...first.map(({ created }) => created))
-        for (const { status, created } of first.splice(0)) known.set(status.member, { status, at: now() - (natsNow - created) })
+        for (const { status, created } of first.splice(0))
+          known.set(status.member, { status, at: now() - (natsNow - created) })
         resolve(true)
       }
       const readEntries = async () => {
@@ -216,7 +230,8 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
               takeInitialStatuses()
             }
           } else {
-            if (status && (known.size < MAX_MEMBERS || known.has(entry.key))) known.set(entry.key, { status, at: now() })
+            if (status && (known.size < MAX_MEMBERS || known.has(entry.key)))
+              known.set(entry.key, { status, at: now() })
             else if (entry.operation !== 'PUT') known.delete(entry.key)
           }
         }
@@ -228,7 +243,9 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
   async function publishStatus () {
     isBehind = publishing !== null
     if (publishing || isClosing) return
-    publishing = publishOnce().finally(() => { publishing = null })
+    publishing = publishOnce().finally(() => {
+      publishing = null
+    })
     await publishing
     if (isBehind) await publishStatus()
   }
@@ -257,7 +274,9 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
       return reportNameProblem(nameTaken(status.member, `${other.host} (${appsText(other)}, ${other.home})`))
     }
     if (other && await givesWay(other, { status, wasWritten })) {
-      return reportNameProblem(nameTaken(status.member, `${other.host} (${appsText(other)}) with a copy of this data folder`))
+      return reportNameProblem(
+        nameTaken(status.member, `${other.host} (${appsText(other)}) with a copy of this data folder`)
+      )
     }
     const told = await nats.write('members', status.member, status, entry && other ? entry.revision : 0)
     if (told.is !== 'written') return
@@ -291,7 +310,8 @@ export function noMember (name: string): DeckError {
 
 function stillThere ({ member, isOwn, ageMs }: Host): DeckError {
   const heard = isOwn ? 'this is the host that you ask' : `it has reported ${formatDuration(ageMs)} ago`
-  return new DeckError('not-possible', `${member}: expected a host that is silent, but ${heard}. One that is stopped leaves the fleet by itself`)
+  return new DeckError('not-possible',
+    `${member}: expected a host that is silent, but ${heard}. One that is stopped leaves the fleet by itself`)
 }
 
 function nameTaken (member: string, where: string) {
@@ -304,5 +324,7 @@ function appsText ({ apps }: MemberStatus) {
 
 /** Each member that has an app, with what it says of that one. */
 export function membersOf (hosts: Host[], app: string): Member[] {
-  return hosts.flatMap(({ apps, ...host }) => apps.filter((each) => each.app === app).slice(0, 1).map((own) => ({ ...host, ...own, url: own.url ?? host.url })))
+  return hosts.flatMap(({ apps, ...host }) =>
+    apps.filter((each) => each.app === app).slice(0, 1).map((own) => ({ ...host, ...own, url: own.url ?? host.url }))
+  )
 }

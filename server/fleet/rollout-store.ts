@@ -12,8 +12,8 @@ import type { Scope } from './app-fleet.ts'
 import type { BucketVersion } from './bucket-version.ts'
 
 /**
- * Keeps the rollout of one app over the fleet, and those before it, in NATS. It writes by compare-and-set and announces each change to all
- * in a few bytes, so that only the members that it concerns read the document.
+ * Keeps the rollout of one app over the fleet, and those before it, in NATS. It writes by compare-and-set and announces
+ * each change to all in a few bytes, so that only the members that it concerns read the document.
  */
 export type RolloutStore = ReturnType<typeof createRolloutStore>
 /** `revision`: 0 if there is none */
@@ -25,18 +25,14 @@ const TRIES = 5
 /** An announcement has the names of all members that may be due. */
 const MAX_ANNOUNCEMENT_BYTES = 256 * 1024
 
-const ANNOUNCEMENT = z.object({
-  id: z.int().min(1).max(MAX_ID),
-  revision: z.int().min(1),
-  state: z.string().max(20),
-  due: z.array(z.string().regex(MEMBER_NAME)).max(2000).describe('those who may have something to do now')
-})
+const ANNOUNCEMENT = z.object({ id: z.int().min(1).max(MAX_ID), revision: z.int().min(1), state: z.string().max(20),
+  due: z.array(z.string().regex(MEMBER_NAME)).max(2000).describe('those who may have something to do now') })
 
 export function createRolloutStore ({ nats, app, scope, bucketVersion }: {
-  nats: Connection
-  app: string
+  nats: Connection,
+  app: string,
   /** of what the connection calls */
-  scope: Scope
+  scope: Scope,
   bucketVersion: Pick<BucketVersion, 'follow'>
 }) {
   const key = `rollout.${appKey(app)}`
@@ -53,12 +49,12 @@ export function createRolloutStore ({ nats, app, scope, bucketVersion }: {
      */
     follow (onChange: (announcement: Announcement) => void, onOpen: () => unknown): () => void {
       return nats.use(async ({ connection, names }) => {
-        const heard = connection.subscribe(`${names.subject}.${key}`, {
-          callback: scope.bind((error, message) => {
-            const announcement = error || message.data.length > MAX_ANNOUNCEMENT_BYTES ? null : parseUntrusted(ANNOUNCEMENT, () => message.json())
-            if (announcement) onChange(announcement)
-          })
-        })
+        const heard = connection.subscribe(`${names.subject}.${key}`, { callback: scope.bind((error, message) => {
+          const announcement = error || message.data.length > MAX_ANNOUNCEMENT_BYTES
+            ? null
+            : parseUntrusted(ANNOUNCEMENT, () => message.json())
+          if (announcement) onChange(announcement)
+        }) })
         await scope.run(onOpen)
         return () => heard.unsubscribe()
       })
@@ -68,14 +64,16 @@ export function createRolloutStore ({ nats, app, scope, bucketVersion }: {
      * @param onVersion now and then; null: NATS is out of reach
      * @returns ends it
      */
-    followVersion: (onVersion: (version: number | null) => void): () => void => bucketVersion.follow(scope.bind(onVersion)),
+    followVersion: (onVersion: (version: number | null) => void): () => void =>
+      bucketVersion.follow(scope.bind(onVersion)),
 
     /**
-     * If another member is faster, it reads the document and tries again.
-     * @param to may throw, and then nothing is written
+     * If another member is faster, it reads the document and tries again. `to`: may throw, and then nothing is written.
      * @throws {DeckError} fleet-away, rollout-state
      */
-    async change (to: (document: FleetRollout | null) => FleetRollout): Promise<Entry & { before: FleetRollout | null, document: FleetRollout }> {
+    async change (
+      to: (document: FleetRollout | null) => FleetRollout
+    ): Promise<Entry & { before: FleetRollout | null, document: FleetRollout }> {
       for (let tries = 1; tries <= TRIES; tries++) {
         const found = valueOrThrow(await readRollout())
         const document = to(found.document)
@@ -88,10 +86,7 @@ export function createRolloutStore ({ nats, app, scope, bucketVersion }: {
       throw new DeckError('rollout-state', 'Other members keep changing the rollout of the fleet: try again')
     },
 
-    /**
-     * Rollouts before the present one.
-     * @returns newest first, none if NATS is out of reach
-     */
+    /** Rollouts before the present one. Returns newest first, none if NATS is out of reach. */
     async past (): Promise<FleetRollout[]> {
       const found = await nats.attempt(async ({ state }) => {
         const ids = []
@@ -118,10 +113,11 @@ export function createRolloutStore ({ nats, app, scope, bucketVersion }: {
     })
   }
 
-  /** @param revision that it was made from */
+  /** `revision`: that it was made from */
   async function writeRollout (document: FleetRollout, revision: number) {
     const told = await nats.write('state', key, document, revision)
-    if (told.is === 'written') nats.say(key, { id: document.id, revision: told.revision, state: document.state, due: dueOf(document) })
+    if (told.is === 'written')
+      nats.say(key, { id: document.id, revision: told.revision, state: document.state, due: dueOf(document) })
     return told
   }
 

@@ -8,7 +8,9 @@ import type { Answer, Question, Role } from './rpc-protocol.ts'
 import type { Connection } from './nats-connection.ts'
 
 /** Calls the API of an app of a member. This host answers itself without NATS. */
-type Asking = Omit<Order, 'headers'> & { headers?: Order['headers'] }
+type Asking =
+  & Omit<Order, 'headers'>
+  & { headers?: Order['headers'] }
 /** who asks */
 export type Person = { name: string | null, actor: string, role: Role, client: Question['client'] }
 
@@ -16,21 +18,22 @@ const ANSWER_WITHIN_MS = 10_000
 const MAY_BE_DONE = 'It may have done it nevertheless'
 
 export function createRpcClient ({ nats, presence, member: own, serve }: {
-  nats: Connection
-  presence: Pick<Presence, 'all' | 'find' | 'list'>
+  nats: Connection,
+  presence: Pick<Presence, 'all' | 'find' | 'list'>,
   /** this one */
-  member: string
+  member: string,
   serve: Serve
 }) {
   return {
     ask: askMember,
 
     /**
-     * As `ask`, but a refusal is an error.
-     * @returns the answer, parsed from JSON
+     * As `ask`, but a refusal is an error. Returns the answer, parsed from JSON.
      * @throws {DeckError} as ask(), what the member refuses with, and not-possible: its answer is no JSON
      */
-    async obtain (member: string, { headers = {}, ...order }: Asking, person: Person, how?: { withinMs?: number }): Promise<unknown> {
+    async obtain (member: string, { headers = {}, ...order }: Asking, person: Person,
+      how?: { withinMs?: number }): Promise<unknown>
+    {
       const { status, body } = await askMember(member, { ...order, headers }, person, how)
       if (status >= 400) throw refusalOf({ status, body })
       try {
@@ -42,10 +45,12 @@ export function createRpcClient ({ nats, presence, member: own, serve }: {
   }
 
   /**
-   * @returns which may be a refusal
+   * Returns which may be a refusal.
    * @throws {DeckError} not-found, fleet-away, no-master, timed-out; bad-request, payload-too-large: it cannot be asked
    */
-  async function askMember (member: string, order: Order, person: Person, { withinMs = ANSWER_WITHIN_MS }: { withinMs?: number } = {}): Promise<Answer> {
+  async function askMember (member: string, order: Order, person: Person,
+    { withinMs = ANSWER_WITHIN_MS }: { withinMs?: number } = {}): Promise<Answer>
+  {
     const { app, method, path, headers, body } = order
     const { actor, role, client } = person
     const found = await findMember(member, app)
@@ -56,16 +61,21 @@ export function createRpcClient ({ nats, presence, member: own, serve }: {
   /** @throws {DeckError} not-found */
   async function findMember (member: string, app: string) {
     const isNamed = (each: { member: string }) => each.member === member
-    const found = (member === own ? presence.list().find(isNamed) : presence.find(member)) ?? (await presence.all()).members.find(isNamed)
+    const found = (member === own ? presence.list().find(isNamed) : presence.find(member)) ??
+      (await presence.all()).members.find(isNamed)
     if (!found) throw noMember(member)
-    if (!found.apps.some((each) => each.app === app)) throw new DeckError('not-found', `${member} has no app ${JSON.stringify(app)}`)
+    if (!found.apps.some((each) => each.app === app))
+      throw new DeckError('not-found', `${member} has no app ${JSON.stringify(app)}`)
     return found
   }
 
   async function askOwn (order: Order, { name, actor, role, client }: Person, withinMs: number): Promise<Answer> {
     const least = roleFor({ path: order.path, role }, { accept: 'operate', member: own })
-    const asker = { name: name ?? actor, actor, role: least, client, from: own, bound: 'the fleet gives nobody a higher role' }
-    return encodeResponse(await serve(order, asker, { maxBytes: MAX_RESPONSE_BYTES, signal: AbortSignal.timeout(withinMs) }))
+    const asker = { name: name ?? actor, actor, role: least, client, from: own,
+      bound: 'the fleet gives nobody a higher role' }
+    return encodeResponse(
+      await serve(order, asker, { maxBytes: MAX_RESPONSE_BYTES, signal: AbortSignal.timeout(withinMs) })
+    )
   }
 
   async function askOther ({ member, isSilent, ageMs }: Host, text: string, withinMs: number): Promise<Answer> {
@@ -75,7 +85,8 @@ export function createRpcClient ({ nats, presence, member: own, serve }: {
     const asked = await nats.attempt(({ connection, names }) => {
       return connection.request(`${names.subject}.${member}.api`, text, { timeout: withinMs }).catch(toError)
     })
-    if (asked.is === 'away') throw new DeckError('fleet-away', `${member} did not answer: ${asked.reason}. ${MAY_BE_DONE}`)
+    if (asked.is === 'away')
+      throw new DeckError('fleet-away', `${member} did not answer: ${asked.reason}. ${MAY_BE_DONE}`)
     if (asked.value instanceof Error) throw errorOfRequest(asked.value, member, withinMs)
     const answer = parseResponse(asked.value.data)
     if (!answer) throw new DeckError('no-master', `${member} sent an answer that this version cannot read`)
@@ -83,9 +94,11 @@ export function createRpcClient ({ nats, presence, member: own, serve }: {
   }
 }
 
-/** @param error of the client */
+/** `error`: of the client */
 function errorOfRequest (error: Error & { isNoResponders?: () => boolean }, member: string, withinMs: number) {
   if (error.isNoResponders?.()) return new DeckError('no-master', `${member} is offline`)
-  if (error.name === 'TimeoutError') return new DeckError('timed-out', `${member} did not answer within ${formatExactDuration(withinMs)}. ${MAY_BE_DONE}`)
+  if (error.name === 'TimeoutError')
+    return new DeckError('timed-out',
+      `${member} did not answer within ${formatExactDuration(withinMs)}. ${MAY_BE_DONE}`)
   return new DeckError('fleet-away', `cannot ask ${member}: ${error.message}`, { cause: error })
 }

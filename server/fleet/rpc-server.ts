@@ -18,7 +18,10 @@ export type Serve = (order: Order, asker: Asker, limits: { maxBytes: number, sig
 /** A call of the API may wait this long for the end of a rollout, with some time to spare. */
 const ANSWER_WITHIN_MS = 75_000
 const MAX_AT_ONCE = 64
-/** More are not even read, so that a flood leaves the master time for its workers. The API allows signed-in clients the same. */
+/**
+ * More are not even read, so that a flood leaves the master time for its workers. The API allows signed-in clients the
+ * same.
+ */
 const MAX_PER_SECOND = 100
 /** Answers go to inboxes alone: else one member could make another one write anywhere in NATS. */
 const INBOX = /^_(?:INBOX|R_)\.[\w.-]{1,200}$/
@@ -26,11 +29,11 @@ const INBOX = /^_(?:INBOX|R_)\.[\w.-]{1,200}$/
 const HEADROOM_BYTES = 4096
 
 export function createRpcServer ({ nats, member, home, accept, serve, now = () => performance.now() }: {
-  nats: Connection
-  member: string
-  home: string
-  accept: Accept
-  serve: Serve
+  nats: Connection,
+  member: string,
+  home: string,
+  accept: Accept,
+  serve: Serve,
   /** monotonic, ms */
   now?: () => number
 }) {
@@ -42,11 +45,13 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
   nats.use(async (opened) => {
     open = opened
     updateSubscription()
-    return () => { open = null }
+    return () => {
+      open = null
+    }
   })
 
   return {
-    /** @param isOwn false: another member has its name, and the questions to that name are for that one */
+    /** `isOwn`: false: another member has its name, and the questions to that name are for that one */
     named (isOwn: boolean) {
       if (isOwn === isNamed) return
       isNamed = isOwn
@@ -100,17 +105,24 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
   }
 
   /** @throws {DeckError} */
-  async function serveRequest ({ app, method, path, headers, body, actor, role, client, from }: Question, maxBytes: number): Promise<string> {
+  async function serveRequest ({ app, method, path, headers, body, actor, role, client, from }: Question,
+    maxBytes: number): Promise<string>
+  {
     const least = roleFor({ path, role }, { accept, member })
-    if (running.size >= MAX_AT_ONCE) throw new DeckError('rate-limited', `${member} already answers ${MAX_AT_ONCE} other questions of the fleet`)
+    if (running.size >= MAX_AT_ONCE)
+      throw new DeckError('rate-limited', `${member} already answers ${MAX_AT_ONCE} other questions of the fleet`)
     const ending = new AbortController()
-    const tooLate = new DeckError('timed-out', `${member} did not answer within ${formatExactDuration(ANSWER_WITHIN_MS)}`)
+    const tooLate = new DeckError('timed-out',
+      `${member} did not answer within ${formatExactDuration(ANSWER_WITHIN_MS)}`)
     const timer = setTimeout(() => ending.abort(tooLate), ANSWER_WITHIN_MS).unref()
     running.add(ending)
     try {
       const name = nameAt(actor, from)
       const asker = { name, actor: name, role: least, client, from, bound: `fleet.accept of ${member} is "${accept}"` }
-      return encodeWithinLimit(await serve({ app, method, path, headers, body }, asker, { maxBytes, signal: ending.signal }), maxBytes)
+      return encodeWithinLimit(
+        await serve({ app, method, path, headers, body }, asker, { maxBytes, signal: ending.signal }),
+        maxBytes
+      )
     } finally {
       clearTimeout(timer)
       running.delete(ending)
@@ -123,10 +135,12 @@ function encodeWithinLimit (served: unknown, maxBytes: number): string {
   const text = JSON.stringify(encodeResponse(served))
   const bytes = Buffer.byteLength(text)
   if (bytes <= maxBytes) return text
-  throw new DeckError('payload-too-large', `the answer of a member: expected at most ${maxBytes} bytes, received ${bytes}. Ask for less by a limit or a filter`)
+  throw new DeckError('payload-too-large',
+    `the answer of a member: expected at most ${maxBytes} bytes, received ${bytes}. Ask for less by a limit or a filter`)
 }
 
 function encodeRefusal (error: unknown): string {
   const known = toDeckError(error)
-  return JSON.stringify({ status: known.status, headers: { 'content-type': 'application/problem+json' }, body: JSON.stringify(toProblem(known)) })
+  return JSON.stringify({ status: known.status, headers: { 'content-type': 'application/problem+json' },
+    body: JSON.stringify(toProblem(known)) })
 }

@@ -2,23 +2,26 @@ import net from 'node:net'
 import { errorCode } from '../errors.ts'
 
 /**
- * Finds a NATS server that answers: it sends the first line. The client itself would keep the socket of a server that stays
- * silent, one more with every try, and all of a first line that never ends.
+ * Finds a NATS server that answers: it sends the first line. The client itself would keep the socket of a server that
+ * stays silent, one more with every try, and all of a first line that never ends.
  */
 
 const DEFAULT_PORT = 4222
 const MAX_GREETING_BYTES = 64 * 1024
 
 /**
- * Asks all at once, so that one that hangs does not delay the others.
- * @param addresses at least one, such as `nats://10.0.0.5:4222`
- * @returns the first that answers
+ * Asks all at once, so that one that hangs does not delay the others. `addresses`: at least one, such as
+ * `nats://10.0.0.5:4222`. Returns the first that answers.
  * @throws {Error} why the first address of the list does not
  */
-export async function probeServers (addresses: readonly string[], { withinMs, signal }: { withinMs: number, signal: AbortSignal }): Promise<string> {
+export async function probeServers (addresses: readonly string[],
+  { withinMs, signal }: { withinMs: number, signal: AbortSignal }): Promise<string>
+{
   const ending = new AbortController()
   try {
-    return await Promise.any(addresses.map((address) => probeServer(address, withinMs, AbortSignal.any([signal, ending.signal]))))
+    return await Promise.any(
+      addresses.map((address) => probeServer(address, withinMs, AbortSignal.any([signal, ending.signal])))
+    )
   } catch (error) {
     throw error instanceof AggregateError ? error.errors[0] : error
   } finally {
@@ -31,7 +34,8 @@ function probeServer (address: string, withinMs: number, signal: AbortSignal): P
   return new Promise((resolve, reject) => {
     let heard = ''
     const socket = net.connect({ ...placeOf(address), signal })
-    const timer = setTimeout(() => socket.destroy(new Error(`${address} did not answer within ${withinMs / 1000} s`)), withinMs)
+    const timer = setTimeout(() => socket.destroy(new Error(`${address} did not answer within ${withinMs / 1000} s`)),
+      withinMs)
     timer.unref()
     socket.setEncoding('latin1')
     socket.on('data', (text) => {

@@ -1,8 +1,9 @@
 import type { Host, Presence } from './presence.ts'
 import type { Connection } from './nats-connection.ts'
 
-// Decides which hosts of the fleet are silent, for the histories. Each host decides by itself, by the reports that come here, and says
-// nothing while it cannot know: without NATS, after it has just connected, and after it was stopped or asleep itself.
+// Decides which hosts of the fleet are silent, for the histories. Each host decides by itself, by the reports that come
+// here, and says nothing while it cannot know: without NATS, after it has just connected, and after it was stopped or
+// asleep itself.
 
 /**
  * `host`: as it was last heard, and `heardAt`: when; `steadyFrom`:
@@ -10,9 +11,9 @@ import type { Connection } from './nats-connection.ts'
  */
 export type Silence = { host: Host, heardAt: number, steadyFrom: number | null }
 export type Look = {
-  hosts: Host[]
+  hosts: Host[],
   /** by member */
-  silences: ReadonlyMap<string, Silence>
+  silences: ReadonlyMap<string, Silence>,
   /** the hosts that are back since the last look, and how long they were silent in ms */
   returned: ReadonlyMap<string, number>
 }
@@ -29,11 +30,11 @@ const MAX_HEARD = 30
 const REST_MS_PER_HOST = 600
 
 export function createSilenceWatch ({ nats, presence, onLook, now = () => performance.now(), timers = globalThis }: {
-  nats: Pick<Connection, 'state'>
-  presence: Pick<Presence, 'all' | 'glance' | 'problem' | 'isHearing'>
-  onLook: (look: Look) => void
+  nats: Pick<Connection, 'state'>,
+  presence: Pick<Presence, 'all' | 'glance' | 'problem' | 'isHearing'>,
+  onLook: (look: Look) => void,
   /** monotonic, ms */
-  now?: () => number
+  now?: () => number,
   timers?: Pick<typeof globalThis, 'setInterval' | 'clearInterval'>
 }) {
   const silences: Map<string, Silence> = new Map()
@@ -44,7 +45,9 @@ export function createSilenceWatch ({ nats, presence, onLook, now = () => perfor
   let isLarge = false
   let nextGlanceAt = -Infinity
   let isLooking = false
-  const timer = timers.setInterval(() => { look() }, EVERY_MS)
+  const timer = timers.setInterval(() => {
+    look()
+  }, EVERY_MS)
   timer?.unref?.()
 
   return {
@@ -53,7 +56,9 @@ export function createSilenceWatch ({ nats, presence, onLook, now = () => perfor
 
     look,
 
-    close () { timers.clearInterval(timer) }
+    close () {
+      timers.clearInterval(timer)
+    }
   }
 
   async function look () {
@@ -94,8 +99,10 @@ export function createSilenceWatch ({ nats, presence, onLook, now = () => perfor
     onLook({ hosts, silences, returned })
   }
 
-  /** @param so `heardAt`: its last report */
-  function endOnceSteady (silence: Silence, { at, heardAt, returned }: { at: number, heardAt: number, returned: Map<string, number> }) {
+  /** `so`: `heardAt`: its last report */
+  function endOnceSteady (silence: Silence,
+    { at, heardAt, returned }: { at: number, heardAt: number, returned: Map<string, number> })
+  {
     const { member } = silence.host
     silence.steadyFrom ??= heardAt
     const recent = (returns.get(member) ?? []).filter((time) => at - time < HOUR_MS)

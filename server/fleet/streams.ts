@@ -26,7 +26,11 @@ export function isMissing (error: unknown): boolean {
 }
 
 /** Keeps a stream on three servers if the cluster has as many, also a stream that was made when there were fewer. */
-export async function makeReplicated <T>({ connection, manager }: { connection: NatsConnection, manager: JetStreamManager }, stream: string, make: (replicas: number) => Promise<T>) {
+export async function makeReplicated<T> (
+  { connection, manager }: { connection: NatsConnection, manager: JetStreamManager },
+  stream: string,
+  make: (replicas: number) => Promise<T>
+) {
   if (connection.info?.cluster === undefined) return make(1)
   const made = await make(REPLICAS).catch(() => make(1))
   const { config } = await manager.streams.info(stream)

@@ -4,7 +4,7 @@ import { isUnderWay, owesReturn, type FleetRollout, type Turn } from './rollout.
 /** Durations that one member has measured by its own monotonic clock. The clocks of hosts are never compared. */
 type Seen = {
   /** how long no member has been in its turn */
-  restMs: number
+  restMs: number,
   /** how long the turn of that member has not changed */
   turnMs: (member: string) => number
 }
@@ -13,7 +13,11 @@ type Seen = {
  * What this member may do next. It does it by compare-and-set, so NATS refuses it if the document has changed.
  * `take`: begin its turn, or roll back; `wait`: look again after this time at the latest
  */
-type Next = { type: 'take' } | { type: 'hold', reason: string, member: string } | { type: 'wait', ms: number } | { type: 'nothing' }
+type Next =
+  | { type: 'take' }
+  | { type: 'hold', reason: string, member: string }
+  | { type: 'wait', ms: number }
+  | { type: 'nothing' }
 
 /** A member has to begin its turn within this time. */
 export const TAKE_WITHIN_MS = 60_000
@@ -33,12 +37,14 @@ export function nextTurn (rollout: FleetRollout, member: string, seen: Seen): Ne
   if (restMs > 0) return { type: 'wait', ms: restMs }
   const due = batch.filter((each) => rollout.turns[each].state === 'pending')
   if (due.includes(member)) return { type: 'take' }
-  return soonestOf(late, waitForUntaken(due, member, { ...seen, restMs: seen.restMs - (isFirst ? 0 : rollout.pauseMs) }))
+  return soonestOf(late,
+    waitForUntaken(due, member, { ...seen, restMs: seen.restMs - (isFirst ? 0 : rollout.pauseMs) }))
 }
 
 /** The members that may have something to do now, and have to read the document for that. */
 export function dueOf (rollout: FleetRollout): string[] {
-  if (rollout.state === 'running') return (currentBatch(rollout) ?? []).filter((each) => rollout.turns[each].state === 'pending')
+  if (rollout.state === 'running')
+    return (currentBatch(rollout) ?? []).filter((each) => rollout.turns[each].state === 'pending')
   if (rollout.state !== 'rolling-back' || Object.values(rollout.turns).some(isUnderWay)) return []
   const last = lastOwing(rollout)
   return last ? [last] : []
@@ -66,9 +72,12 @@ function lateOnes (rollout: FleetRollout, member: string, seen: Seen): Next {
   const others = Object.keys(rollout.turns).filter((each) => each !== member && isUnderWay(rollout.turns[each]))
   const late = others.find((each) => seen.turnMs(each) >= rollout.deadlineMs)
   if (late && rollout.state !== 'held') {
-    return { type: 'hold', member: late, reason: `${late} has not finished its turn within ${formatExactDuration(rollout.deadlineMs)}` }
+    return { type: 'hold', member: late,
+      reason: `${late} has not finished its turn within ${formatExactDuration(rollout.deadlineMs)}` }
   }
-  return others.length === 0 ? NOTHING : { type: 'wait', ms: Math.max(0, rollout.deadlineMs - Math.max(...others.map(seen.turnMs))) }
+  return others.length === 0
+    ? NOTHING
+    : { type: 'wait', ms: Math.max(0, rollout.deadlineMs - Math.max(...others.map(seen.turnMs))) }
 }
 
 /** Holds the rollout if a member does not begin its turn. */
@@ -77,7 +86,8 @@ function waitForUntaken (due: string[], member: string, { restMs, turnMs }: Seen
   if (others.length === 0) return NOTHING
   const waitedMs = Math.min(restMs, ...others.map(turnMs))
   if (waitedMs < TAKE_WITHIN_MS) return { type: 'wait', ms: TAKE_WITHIN_MS - waitedMs }
-  return { type: 'hold', member: others[0], reason: `${others[0]} has not begun its turn within ${formatExactDuration(TAKE_WITHIN_MS)}` }
+  return { type: 'hold', member: others[0],
+    reason: `${others[0]} has not begun its turn within ${formatExactDuration(TAKE_WITHIN_MS)}` }
 }
 
 function isAhead (turn: Turn) {

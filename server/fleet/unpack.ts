@@ -9,19 +9,19 @@ import type { ReadEntry as Entry, Unpack } from 'tar'
 import type { ArchiveLimits as Limits } from '../system/archive.ts'
 
 /**
- * Unpacks an archive that nobody vouches for into an empty folder. An entry that would leave the folder, by its name or by a
- * link, or that is no file, folder or link, ends it. Nothing is ever replaced.
+ * Unpacks an archive that nobody vouches for into an empty folder. An entry that would leave the folder, by its name or
+ * by a link, or that is no file, folder or link, ends it. Nothing is ever replaced.
  */
 
 const FILES = new Set(['File', 'OldFile', 'ContiguousFile'])
-/** The first bytes of gzip and zstd. The parser would unpack such an archive again, and those bytes would not be counted. */
+/**
+ * The first bytes of gzip and zstd. The parser would unpack such an archive again, and those bytes would not be
+ * counted.
+ */
 const PACKED = [Buffer.from([0x1f, 0x8b]), Buffer.from([0x28, 0xb5, 0x2f, 0xfd])]
 const MAX_SHOWN_CHARS = 200
 
-/**
- * @param file a tar archive, by gzip
- * @throws {Error} why it is refused; the caller has to empty the folder then
- */
+/** `file`: a tar archive, by gzip @throws {Error} why it is refused; the caller has to empty the folder then */
 export async function unpackArchive (file: string, folder: string, limits: Limits = ARCHIVE) {
   // It takes longer to load than everything else here.
   const { UnpackSync } = await import('tar')
@@ -74,13 +74,11 @@ export function createJudge (limits: Limits) {
   const others: Set<string> = new Set()
   let entries = 0
   let bytes = 0
-  return {
-    count: countEntry,
-
+  return { count: countEntry,
     whyNot (name: string, { type, size, linkpath }: Pick<Entry, 'type' | 'size' | 'linkpath'>): string | null {
-      return whyNoName(name, limits) ?? countEntry() ?? whyNoEntry(name, { type, linkpath }) ?? whyTooLarge(size) ?? whyNoPlace(name, type === 'Directory')
-    }
-  }
+      return whyNoName(name, limits) ?? countEntry() ?? whyNoEntry(name, { type, linkpath }) ?? whyTooLarge(size) ??
+        whyNoPlace(name, type === 'Directory')
+    } }
 
   function countEntry () {
     return ++entries > limits.maxEntries ? `there are more than ${limits.maxEntries} files and folders` : null
@@ -118,28 +116,24 @@ function notAllowed (type: string) {
 function countBytes (max: number) {
   let bytes = 0
   let head = Buffer.alloc(0)
-  return new Transform({
-    transform (chunk, _, done) {
-      bytes += chunk.length
-      if (head.length < 4) head = Buffer.concat([head, chunk.subarray(0, 4)])
-      if (PACKED.some((magic) => head.subarray(0, magic.length).equals(magic))) return done(new Error('it is packed twice'))
-      done(bytes > max ? new Error(`it is larger than ${max} bytes`) : null, chunk)
-    }
-  })
+  return new Transform({ transform (chunk, _, done) {
+    bytes += chunk.length
+    if (head.length < 4) head = Buffer.concat([head, chunk.subarray(0, 4)])
+    if (PACKED.some((magic) => head.subarray(0, magic.length).equals(magic)))
+      return done(new Error('it is packed twice'))
+    done(bytes > max ? new Error(`it is larger than ${max} bytes`) : null, chunk)
+  } })
 }
 
-/** @param parser which is not a stream of Node's */
+/** `parser`: which is not a stream of Node's */
 function writableOf (parser: Unpack) {
-  const stream = new Writable({
-    write (chunk, _, done) {
-      if (parser.write(chunk)) done()
-      else parser.once('drain', done)
-    },
-    final (done) {
-      parser.once('close', () => done())
-      parser.end()
-    }
-  })
+  const stream = new Writable({ write (chunk, _, done) {
+    if (parser.write(chunk)) done()
+    else parser.once('drain', done)
+  }, final (done) {
+    parser.once('close', () => done())
+    parser.end()
+  } })
   parser.on('error', (error: Error) => stream.destroy(error))
   return stream
 }

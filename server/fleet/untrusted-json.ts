@@ -1,10 +1,7 @@
 import { z } from 'zod'
 
-/**
- * @param read parses the JSON
- * @returns null: it has another shape
- */
-export function parseUntrusted <S extends z.ZodType>(schema: S, read: () => unknown): z.infer<S> | null {
+/** `read`: parses the JSON. Returns null: it has another shape. */
+export function parseUntrusted<S extends z.ZodType> (schema: S, read: () => unknown): z.infer<S> | null {
   try {
     return schema.safeParse(read()).data ?? null
   } catch {
@@ -23,7 +20,7 @@ export const isoTime = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/)
 /** A deeper value can be parsed, but not written again: the stack is too small. */
 const MAX_DEPTH = 100
 
-/** @param value of JSON */
+/** `value`: of JSON */
 export function isShallow (value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null) return true
   return depth < MAX_DEPTH && Object.values(value).every((each) => isShallow(each, depth + 1))

@@ -24,63 +24,86 @@ export type Software = { version: string, nodeVersion: string }
 /** How a master begins. */
 export type Restored = {
   /** the master that did not end as it should; null: there was none */
-  lost: Predecessor | null
+  lost:
+    | Predecessor
+    | null,
   /** it has left its workers to this one on purpose */
-  isHandedOver: boolean
+  isHandedOver: boolean,
   /** what the master before was */
-  before: Software | null
+  before:
+    | Software
+    | null,
   /** its workers, whether they still live or not */
-  left: SavedWorker[]
+  left: SavedWorker[],
   /** the names of those that it had bound */
-  sockets: string[]
+  sockets: string[],
   /** the event from which on its ids of workers are of one series, null: a new one begins */
-  since: number | null
+  since:
+    | number
+    | null,
   /** null: it is to be made of what is configured */
-  release: Release | null
+  release:
+    | Release
+    | null,
   /** what its last worker has needed to get ready */
-  bootCost: BootCost | null
+  bootCost:
+    | BootCost
+    | null,
   /** of that release, where it was deployed a short while ago */
-  guard: Guard | null
+  guard:
+    | Guard
+    | null,
   /** where its last ready workers have listened, by slot */
-  addresses: Record<number, Address[]>
+  addresses: Record<number, Address[]>,
   /** slots whose program has come to its end, by number */
-  finished: Record<number, Finished>
+  finished: Record<number, Finished>,
   /** how many are wanted */
-  workers: number
+  workers: number,
   /** what an operator has changed of the configuration */
-  changes: RememberedChange[]
+  changes: RememberedChange[],
   /** those that it had not seen ending */
-  hooks: LeftHook[]
+  hooks: LeftHook[],
   /** runs that it had not seen ending, and when it would have run which job next */
-  jobs: JobsMemory
-  nextWorker: number
+  jobs: JobsMemory,
+  nextWorker: number,
   /** the first number that a master beside this one gives to its workers */
-  firstOfNext: number
+  firstOfNext: number,
   /** the highest n of `r<n>` that is known to be given out */
-  lastRelease: number
+  lastRelease: number,
   /** the newest event, or one shortly before it */
-  lastEvent: number
+  lastEvent: number,
   lastRollout: number
 }
 
 /**
  * Continues after a crash where the last master stopped: with the release that was deployed last with success, and the
- * size that was asked for last. A changed configuration counts more.
- * @param memory what the master before has left, null if it has ended as it should
- * @param predecessor its end, where the keeper saw it
+ * size that was asked for last. A changed configuration counts more. `memory`: what the master before has left, null if
+ * it has ended as it should; `predecessor`: its end, where the keeper saw it.
  */
-export async function restoreCheckpoint (memory: unknown, { entry, workers, appNode }: Pick<Config, 'entry' | 'workers' | 'appNode'>, predecessor: Predecessor | null): Promise<Restored> {
+export async function restoreCheckpoint (memory: unknown,
+  { entry, workers, appNode }: Pick<Config, 'entry' | 'workers' | 'appNode'>,
+  predecessor: Predecessor | null): Promise<Restored>
+{
   const data = await checkedMemory(memory)
-  if (data === null) return { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
+  if (data === null)
+    return { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [],
+      since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [],
+      jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
   // Another Node is no other app; an old one is what runs, and has the file among its arguments.
   const isOfOtherNode = entry === appNode?.file || configured.entry === (release as Release).node?.file
   const keepsRelease = (configured.entry === entry || isOfOtherNode) && existsSync(release.entry)
   return {
-    lost: handedOver ? null : predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
+    lost: handedOver
+      ? null
+      : predecessor?.pid === master.pid
+      ? predecessor
+      : { pid: master.pid, code: null, signal: null },
     isHandedOver: handedOver === true,
     before: data.software ?? null,
-    left: data.workers.map((worker) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state, orphan: handedOver ? 'upgrade' : 'master-lost' })) as SavedWorker[],
+    left: data.workers.map((worker) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state,
+      orphan: handedOver ? 'upgrade' : 'master-lost' })
+    ) as SavedWorker[],
     sockets: data.sockets,
     since: data.since,
     release: keepsRelease ? release : null,
@@ -101,19 +124,14 @@ export async function restoreCheckpoint (memory: unknown, { entry, workers, appN
   }
 }
 
-/**
- * @param dataDir of an app that does not run here
- * @returns whether workers of a master that has died serve it
- */
+/** `dataDir`: of an app that does not run here. Returns whether workers of a master that has died serve it. */
 export function hasLeftWorkers (dataDir: string): boolean {
   const { workers } = Object(readMemory(dataDir))
-  return Array.isArray(workers) && workers.some((worker) => Number.isSafeInteger(worker?.identity?.pid) && isAlive(worker.identity))
+  return Array.isArray(workers) &&
+    workers.some((worker) => Number.isSafeInteger(worker?.identity?.pid) && isAlive(worker.identity))
 }
 
-/**
- * A damaged checkpoint is ignored: a wrong number in it could be any process's pid.
- * @param memory null: there is none
- */
+/** A damaged checkpoint is ignored: a wrong number in it could be any process's pid. `memory`: null: there is none. */
 async function checkedMemory (memory: unknown) {
   if (memory === null) return null
   // Most starts have none, and need not wait for what checks it.
@@ -122,55 +140,56 @@ async function checkedMemory (memory: unknown) {
 }
 
 /**
- * Keeps the checkpoint in a file, which also outlasts the keeper, and with the keeper while the disk is full.
- * @param places `isAway`: the next master may look for the file somewhere else
+ * Keeps the checkpoint in a file, which also outlasts the keeper, and with the keeper while the disk is full. `places`:
+ * `isAway`: the next master may look for the file somewhere else.
  */
-export function createCheckpointStore ({ file, keeper, isAway = false }: { file: DataDir['memory'], keeper: KeeperLink['memory'], isAway?: boolean }): DataDir['memory'] {
-  return {
-    read: () => keeper.read() ?? file.read(),
-
-    write (content) {
-      try {
-        file.write(content)
-        keeper.write(isAway ? content : null)
-      } catch (error) {
-        if (!keeper.write(content)) throw error
-      }
-    },
-
-    clear () {
-      keeper.write(null)
-      file.clear()
+export function createCheckpointStore (
+  { file, keeper, isAway = false }: { file: DataDir['memory'], keeper: KeeperLink['memory'], isAway?: boolean }
+): DataDir['memory'] {
+  return { read: () => keeper.read() ?? file.read(), write (content) {
+    try {
+      file.write(content)
+      keeper.write(isAway ? content : null)
+    } catch (error) {
+      if (!keeper.write(content)) throw error
     }
-  }
+  }, clear () {
+    keeper.write(null)
+    file.clear()
+  } }
 }
 
 /**
- * A master may be killed between an event and the memory of it, so both are asked.
- * @param own those of this master itself, in an upgrade
- * @returns those whose end is not on record
+ * A master may be killed between an event and the memory of it, so both are asked. `own`: those of this master itself,
+ * in an upgrade. Returns those whose end is not on record.
  */
-export function reconcileWorkers (left: SavedWorker[], { ended, open }: ReturnType<History['workerLives']>, own: { id: number }[]): SavedWorker[] {
+export function reconcileWorkers (left: SavedWorker[], { ended, open }: ReturnType<History['workerLives']>,
+  own: { id: number }[]): SavedWorker[]
+{
   const forgotten = open.filter(({ worker }) => ![...left, ...own].some(({ id }) => id === worker))
   return [
     ...left.filter(({ id }) => !ended.has(id)),
     // It was just forked, and a worker that is not ready ends with its master.
-    ...forgotten.map(({ worker, ...life }) => ({ ...life, id: worker, state: 'starting' as const, readyAt: null, intent: null, orphan: 'master-lost' as const, identity: null }))
+    ...forgotten.map(({ worker, ...life }) => ({ ...life, id: worker, state: 'starting' as const, readyAt: null,
+      intent: null, orphan: 'master-lost' as const, identity: null })
+    )
   ]
 }
 
 /** Keeps what the next master needs up to date, from event to event. */
-export function rememberFor ({ memory, events, supervisor, settings, releases, hooks, jobs, software: { version, nodeVersion }, since }: {
-  memory: DataDir['memory']
-  events: EventStream
-  supervisor: Supervisor
-  settings: Pick<Settings, 'current' | 'memory'>
-  releases: Pick<Releases, 'configuredEntry' | 'lastNumber'>
-  hooks: Pick<Hooks, 'memory'>
-  jobs: Pick<Jobs, 'memory'>
-  software: Software
-  since: number
-}) {
+export function rememberFor (
+  { memory, events, supervisor, settings, releases, hooks, jobs, software: { version, nodeVersion }, since }: {
+    memory: DataDir['memory'],
+    events: EventStream,
+    supervisor: Supervisor,
+    settings: Pick<Settings, 'current' | 'memory'>,
+    releases: Pick<Releases, 'configuredEntry' | 'lastNumber'>,
+    hooks: Pick<Hooks, 'memory'>,
+    jobs: Pick<Jobs, 'memory'>,
+    software: Software,
+    since: number
+  }
+) {
   const master = identifyProcess(process.pid)
   let written = ''
   const unsubscribe = events.subscribe(() => writeCheckpoint({ handedOver: false }))
@@ -225,7 +244,8 @@ export function signCheckpoint (memory: DataDir['memory']) {
 
 /** @returns what an upgrade has changed */
 export function describeChange (before: Software | null, now: Software): string {
-  const changes = [['clusterdeck', before?.version, now.version], ['Node', before?.nodeVersion, now.nodeVersion]].filter(([, from, to]) => from !== to)
+  const changes = [['clusterdeck', before?.version, now.version], ['Node', before?.nodeVersion, now.nodeVersion]]
+    .filter(([, from, to]) => from !== to)
   if (changes.length === 0) return `clusterdeck ${now.version} on Node ${now.nodeVersion}, unchanged`
   return changes.map(([what, from, to]) => `${what} ${from ?? '(unknown)'} → ${to}`).join(', ')
 }

@@ -6,7 +6,10 @@ import { sendSockets, type Kind, type Passable } from './socket-passing.ts'
 
 type PassedSocket = { key: string, data?: unknown, socket: Passable, kind: Kind }
 
-/** How long a host may take for an answer: it reads the configuration. While it starts the workers, it says every few seconds that it is there. */
+/**
+ * How long a host may take for an answer: it reads the configuration. While it starts the workers, it says every few
+ * seconds that it is there.
+ */
 export const ANSWERS_WITHIN_MS = 30_000
 
 /**
@@ -18,9 +21,7 @@ export async function openLine (path: string): Promise<JsonLines> {
 }
 
 /**
- * Gives the host the sockets of the app, and waits until it has them.
- * @param path of that line
- * @param sockets stay open here
+ * Gives the host the sockets of the app, and waits until it has them. `path`: of that line; `sockets`: stay open here.
  * @throws {DeckError} what the host has against it
  */
 export async function passSockets (line: JsonLines, path: string, sockets: readonly PassedSocket[]) {
@@ -30,13 +31,15 @@ export async function passSockets (line: JsonLines, path: string, sockets: reado
 }
 
 /**
- * Waits until the host serves the app. The host has the data folder of the app: if it hangs, nobody else can go on with the app until
- * that host has ended. The old workers serve meanwhile.
- * @param how `onSilent`: called each time that the host has
- * not said for so long that it is still there
+ * Waits until the host serves the app. The host has the data folder of the app: if it hangs, nobody else can go on with
+ * the app until that host has ended. The old workers serve meanwhile. `how`: `onSilent`: called each time that the host
+ * has not said for so long that it is still there.
  * @throws {DeckError} what the host has against it
  */
-export async function untilServing (line: Pick<JsonLines, 'next'>, { onSilent, silentMs = ANSWERS_WITHIN_MS, timers = globalThis }: { onSilent: () => void, silentMs?: number, timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }) {
+export async function untilServing (line: Pick<JsonLines, 'next'>,
+  { onSilent, silentMs = ANSWERS_WITHIN_MS, timers = globalThis }: { onSilent: () => void, silentMs?: number,
+    timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> })
+{
   for (;;) {
     const timer = timers.setTimeout(onSilent, silentMs)
     const answer = await line.next()
@@ -45,32 +48,27 @@ export async function untilServing (line: Pick<JsonLines, 'next'>, { onSilent, s
   }
 }
 
-/**
- * @param type of the message that is expected
- * @throws {DeckError} what the host has against it
- */
+/** `type`: of the message that is expected @throws {DeckError} what the host has against it */
 export async function answerOf (line: JsonLines, type: string): Promise<Message> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise((resolve) => { timer = setTimeout(resolve, ANSWERS_WITHIN_MS, { type: 'late' }) })
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, ANSWERS_WITHIN_MS, { type: 'late' })
+  })
   const answer = await Promise.race([line.next(), late]) as Message | null
   clearTimeout(timer)
   return checkAnswer(answer, type)
 }
 
-/**
- * @param type that is expected
- * @throws {DeckError}
- */
+/** `type`: that is expected @throws {DeckError} */
 function checkAnswer (answer: Message | null, type: string) {
   if (answer?.type === type) return answer
-  if (answer?.type === 'refused') throw new DeckError(isErrorCode(answer.code) ? answer.code : 'not-possible', String(answer.message))
-  throw new DeckError('not-possible', answer === null ? 'the host has gone, or has closed the connection' : 'the host does not answer as expected')
+  if (answer?.type === 'refused')
+    throw new DeckError(isErrorCode(answer.code) ? answer.code : 'not-possible', String(answer.message))
+  throw new DeckError('not-possible',
+    answer === null ? 'the host has gone, or has closed the connection' : 'the host does not answer as expected')
 }
 
-/**
- * @param how `isPaused`: nothing may be read here
- * @throws {DeckError} not-possible
- */
+/** `how`: `isPaused`: nothing may be read here @throws {DeckError} not-possible */
 async function connect (path: string, { isPaused = false }: { isPaused?: boolean } = {}): Promise<net.Socket> {
   const connection = net.connect({ path })
   if (isPaused) connection.pause()
@@ -78,6 +76,7 @@ async function connect (path: string, { isPaused = false }: { isPaused?: boolean
     await once(connection, 'connect')
     return connection
   } catch (error) {
-    throw new DeckError('not-possible', `path: expected the socket of a host that waits for this deck, received ${path} (${errorReason(toError(error))})`)
+    throw new DeckError('not-possible',
+      `path: expected the socket of a host that waits for this deck, received ${path} (${errorReason(toError(error))})`)
   }
 }

@@ -14,25 +14,27 @@ const EMPTY_WITHIN_MS = 30_000
 /** An app, as an upgrade of its host sees it. */
 export type Upgradable = {
   /** returns it with the program itself; throws what this app has against it */
-  check: (order: Order) => Order
+  check: (order: Order) => Order,
   /** `isServing`: every slot has a worker that is ready */
-  look: () => { isServing: boolean, readyTimeoutMs: number }
+  look: () => { isServing: boolean, readyTimeoutMs: number },
   begin: (order: Order) => void
 }
 
 /**
- * An upgrade of a host: whoever asks for it, all apps change masters or none does. An app that does not serve at the moment
- * is in nobody's way: the next master starts it once it is the only one, as it would after a death.
+ * An upgrade of a host: whoever asks for it, all apps change masters or none does. An app that does not serve at the
+ * moment is in nobody's way: the next master starts it once it is the only one, as it would after a death.
  */
-export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' | 'on' | 'onLost' | 'failNext'>, { turnMs, events, now = Date.now, timers = globalThis }: {
-  /** the workers of an app may have to wait this long for each of the others */
-  turnMs: number
-  /** of the host */
-  events: Pick<EventStream, 'publish'>
-  /** wall clock, ms */
-  now?: () => number
-  timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
-}) {
+export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' | 'on' | 'onLost' | 'failNext'>,
+  { turnMs, events, now = Date.now, timers = globalThis }: {
+    /** the workers of an app may have to wait this long for each of the others */
+    turnMs: number,
+    /** of the host */
+    events: Pick<EventStream, 'publish'>,
+    /** wall clock, ms */
+    now?: () => number,
+    timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
+  })
+{
   /** by name */
   const apps: Map<string, Upgradable> = new Map()
   let running: Running | null = null
@@ -40,22 +42,30 @@ export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' |
   let reason: string | null = null
   let failure: { at: string, message: string } | null = null
   let timer: NodeJS.Timeout | undefined
-  keeper.on('relay', ({ failing }) => { reason ??= failing ?? null })
+  keeper.on('relay', ({ failing }) => {
+    reason ??= failing ?? null
+  })
   keeper.on('upgrade-failed', (message) => endUpgrade(message.reason))
   keeper.onLost(() => endUpgrade('the keeper is gone'))
 
   return {
-    get running () { return running },
+    get running () {
+      return running
+    },
 
     /** Why the last one of this master has failed. */
-    get failure () { return failure },
+    get failure () {
+      return failure
+    },
 
     /** What an app has of it. */
     of: (name: string) => ({
       /** @returns leaves */
       join (app: Upgradable): () => void {
         apps.set(name, app)
-        return () => { if (apps.get(name) === app) apps.delete(name) }
+        return () => {
+          if (apps.get(name) === app) apps.delete(name)
+        }
       },
 
       /** @throws {DeckError} as the host's */
@@ -66,9 +76,11 @@ export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' |
     begin: (order: Order): Running => beginUpgrade(order, null)
   }
 
-  /** @param asker the app that it is asked of */
+  /** `asker`: the app that it is asked of */
   function beginUpgrade (wanted: Order, asker: string | null) {
-    if (!keeper.isKept) throw new DeckError('not-possible', 'an upgrade in place needs the keeper, and this host runs without one: restart it instead')
+    if (!keeper.isKept)
+      throw new DeckError('not-possible',
+        'an upgrade in place needs the keeper, and this host runs without one: restart it instead')
     if (running) throw new DeckError('upgrade-running', 'an upgrade is running')
     let order = wanted
     const taking = [...apps].filter(([name, app]) => {
@@ -80,7 +92,8 @@ export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' |
     const { execPath, note = null, actor } = order
     running = { startedAt: new Date(now()).toISOString(), actor, note }
     reason = null
-    events.publish({ type: 'master.upgrading', actor, message: `the next master starts${note ? `: ${note}` : ''}`, detail: { execPath } })
+    events.publish({ type: 'master.upgrading', actor, message: `the next master starts${note ? `: ${note}` : ''}`,
+      detail: { execPath } })
     for (const [, app] of taking) app.begin({ ...order, readyWithinMs })
     // Else each app sees to it that it does not take too long.
     if (taking.length === 0) timer = timers.setTimeout(cancelEmpty, EMPTY_WITHIN_MS)
@@ -93,36 +106,43 @@ export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' |
     keeper.send({ type: 'cancel' })
   }
 
-  /** @param why the next master has ended */
+  /** `why`: the next master has ended */
   function endUpgrade (why: string) {
     if (!running) return
     const { actor } = running
     timers.clearTimeout(timer)
-    failure = { at: new Date(now()).toISOString(), message: reason ?? `the next master ended before it was ready (${why})` }
+    failure = { at: new Date(now()).toISOString(),
+      message: reason ?? `the next master ended before it was ready (${why})` }
     running = null
     events.publish({ type: 'master.upgrade-failed', actor, message: failure.message })
   }
 }
 
 /** @returns null: its workers are still starting */
-function checkFor (name: string, app: Upgradable, { wanted, mayStandAside }: { wanted: Order, mayStandAside: boolean }): Order | null {
+function checkFor (name: string, app: Upgradable, { wanted, mayStandAside }: { wanted: Order, mayStandAside: boolean }):
+  | Order
+  | null
+{
   try {
     return app.check(wanted)
   } catch (error) {
     if (!(error instanceof DeckError)) throw error
     if (error.code === 'starting' && mayStandAside) return null
     const hint = error.code === 'not-possible' ? `; stop ${name} first, or restart the host` : ''
-    throw new DeckError(error.code, `${name}: ${error.message}${hint}`, { cause: error, details: { ...error.details, app: name } })
+    throw new DeckError(error.code, `${name}: ${error.message}${hint}`, { cause: error,
+      details: { ...error.details, app: name } })
   }
 }
 
 /**
  * Opens the apps that take part, in the next master, and waits until it is the only one. Each fails all as long as the
- * other master can go on; one that fails later is alone in that.
- * @param open its role is `next`
+ * other master can go on; one that fails later is alone in that. `open`: its role is `next`.
  * @throws {DeckError} upgrade-failed, once no worker is left here
  */
-export async function openTogether <App>(names: readonly string[], open: (name: string) => Promise<App>, { links, keeper }: { links: Pick<AppLinks, 'awaitServing'>, keeper: Pick<KeeperLink, 'on' | 'onLost' | 'failUpgrade'> }): Promise<{ opened: Map<string, App>, failed: Map<string, Error> }> {
+export async function openTogether<App> (names: readonly string[], open: (name: string) => Promise<App>,
+  { links, keeper }: { links: Pick<AppLinks, 'awaitServing'>,
+    keeper: Pick<KeeperLink, 'on' | 'onLost' | 'failUpgrade'> }
+): Promise<{ opened: Map<string, App>, failed: Map<string, Error> }> {
   const apps: { opened: Map<string, App>, failed: Map<string, Error> } = { opened: new Map(), failed: new Map() }
   /** null: it is the only one; else why it comes to nothing */
   const decided: PromiseWithResolvers<string | null> = Promise.withResolvers()

@@ -20,17 +20,23 @@ export function createJsonLines (connection: Socket) {
   })
 
   return {
-    send (message: Message) { if (!isOver) connection.write(`${JSON.stringify(message)}\n`) },
+    send (message: Message) {
+      if (!isOver) connection.write(`${JSON.stringify(message)}\n`)
+    },
 
     /** @returns null: the other end has gone */
     next (): Promise<Message | null> {
       const message = unread.shift()
       if (message) return Promise.resolve(message)
-      return isOver ? Promise.resolve(null) : new Promise((resolve) => { waiting.push(resolve) })
+      return isOver ? Promise.resolve(null) : new Promise((resolve) => {
+        waiting.push(resolve)
+      })
     },
 
     /** Ends the connection, once what was sent is on its way. */
-    close () { connection.end() }
+    close () {
+      connection.end()
+    }
   }
 
   function read (text: string) {

@@ -12,7 +12,7 @@ export type NextMaster = ReturnType<typeof createNextMaster>
  * sockets, and waits for its turn. What happens meanwhile is told to the other, which has the history.
  */
 export function createNextMaster ({ keeper, supervisor }: {
-  keeper: Pick<AppLink, 'on' | 'onLost' | 'offLost' | 'send' | 'failUpgrade' | 'failure'>
+  keeper: Pick<AppLink, 'on' | 'onLost' | 'offLost' | 'send' | 'failUpgrade' | 'failure'>,
   /** of its workers */
   supervisor: () => Pick<Supervisor, 'snapshot' | 'memory' | 'startBlocked' | 'abandon' | 'finished'>
 }) {
@@ -22,7 +22,9 @@ export function createNextMaster ({ keeper, supervisor }: {
   const buffered: NewEvent[] = []
   let isServing = false
   let hasTakenOver = false
-  const decided: PromiseWithResolvers<{ predecessor: Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }> = Promise.withResolvers()
+  const decided: PromiseWithResolvers<
+    { predecessor: Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }
+  > = Promise.withResolvers()
   const onLost = () => decided.resolve({ reason: 'the keeper is gone' })
   keeper.on('take-over', ({ predecessor }) => {
     hasTakenOver = true
@@ -35,9 +37,11 @@ export function createNextMaster ({ keeper, supervisor }: {
 
   return {
     /** Whether its workers outlive it: it is the only master. */
-    get hasTakenOver () { return hasTakenOver },
+    get hasTakenOver () {
+      return hasTakenOver
+    },
 
-    /** @param event of this master, until it has the history */
+    /** `event`: of this master, until it has the history */
     relay (event: NewEvent) {
       if (isServing) {
         buffered.push(event)
@@ -50,7 +54,7 @@ export function createNextMaster ({ keeper, supervisor }: {
     },
 
     /**
-     * @returns once it is the only master: how the other one ended, if it did so without handing over
+     * Returns once it is the only master: how the other one ended, if it did so without handing over.
      * @throws {DeckError} upgrade-failed; then its workers are gone, and the other master has been told why
      */
     async whenAlone (): Promise<Predecessor | null> {
@@ -67,11 +71,14 @@ export function createNextMaster ({ keeper, supervisor }: {
      * @param isKnown whether the history has it, of those that were told to the other master
      * @returns what is not on record yet, oldest first
      */
-    unrecorded: (isKnown: (event: NewEvent) => boolean): NewEvent[] => [...relayed.filter((event) => !isKnown(event)), ...buffered]
+    unrecorded: (
+      isKnown: (event: NewEvent) => boolean
+    ): NewEvent[] => [...relayed.filter((event) => !isKnown(event)), ...buffered]
   }
 
   function watchStart ({ type, message, worker }: NewEvent) {
-    if (type === 'worker.exited' || type === 'worker.draining') return keeper.failUpgrade(String(message ?? `worker ${worker} ended`))
+    if (type === 'worker.exited' || type === 'worker.draining')
+      return keeper.failUpgrade(String(message ?? `worker ${worker} ended`))
     isServing = supervisor().snapshot().state === 'running'
     if (isServing) keeper.send({ type: 'serving' })
   }

@@ -6,11 +6,10 @@ import type { EventStream } from '../events/stream.ts'
  * An upgrade, as the master sees it that is to leave: what the next one tells is published here, where the history is,
  * until that one takes over or comes to nothing.
  */
-export function followNext ({ keeper, supervisor, events }: {
-  keeper: Pick<AppLink, 'on' | 'onLost'>
-  supervisor: Supervisor
-  events: EventStream
-}) {
+export function followNext (
+  { keeper, supervisor, events }: { keeper: Pick<AppLink, 'on' | 'onLost'>, supervisor: Supervisor,
+    events: EventStream }
+) {
   let left: Parameters<typeof supervisor.nextGone>[0]['left'] = []
   let lastWorker = 0
   keeper.on('relay', (message) => {

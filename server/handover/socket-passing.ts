@@ -6,18 +6,23 @@ import type { Socket } from 'node:net'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
 /**
- * Node passes sockets through the channel of a parent and its child alone. But a process takes any connection as its channel
- * whose descriptor NODE_CHANNEL_FD names. So one program on each side has the connection between two masters as its channel:
- * the sending one has the sockets as descriptors, and the receiving one gives them as such to a third, which has the channel
- * of the process that wants them.
+ * Node passes sockets through the channel of a parent and its child alone. But a process takes any connection as its
+ * channel whose descriptor NODE_CHANNEL_FD names. So one program on each side has the connection between two masters as
+ * its channel: the sending one has the sockets as descriptors, and the receiving one gives them as such to a third,
+ * which has the channel of the process that wants them.
  */
-export type Kind = 'stream' | 'datagram'
+export type Kind =
+  | 'stream'
+  | 'datagram'
 /** a handle, or a descriptor of this process */
 export type Passable = SocketHandle | number
 
 const HAND_ON = scriptPath('hand-on-sockets.js')
 const TAKE = scriptPath('take-sockets.js')
-/** A channel that Node opens itself has its own descriptor in the environment, which only the shell can change on the way. */
+/**
+ * A channel that Node opens itself has its own descriptor in the environment, which only the shell can change on the
+ * way.
+ */
 const WITH_OTHER_CHANNEL = ['-c', 'export NODE_CHANNEL_FD=3; exec "$@"', 'sh']
 const WITHIN_MS = 10_000
 
@@ -26,25 +31,27 @@ export function kindOf (handle: SocketHandle): Kind {
 }
 
 /**
- * @param connection is closed here; nobody may have read from it
- * @param sockets stay open here
+ * `connection`: is closed here; nobody may have read from it; `sockets`: stay open here.
  * @throws {DeckError} not-possible
  */
 export async function sendSockets (connection: Socket, sockets: readonly { socket: Passable, kind: Kind }[]) {
   const stdio = ['ignore', 'ignore', 'inherit', connection, ...sockets.map(({ socket }) => socket)]
-  const child = spawn(process.execPath, [HAND_ON, ...sockets.map(({ kind }) => kind)], { env: environment({ NODE_CHANNEL_FD: '3' }), stdio: stdio as StdioOptions })
+  const child = spawn(process.execPath, [HAND_ON, ...sockets.map(({ kind }) => kind)], {
+    env: environment({ NODE_CHANNEL_FD: '3' }),
+    stdio: stdio as StdioOptions
+  })
   connection.destroy()
   await untilDone(child)
 }
 
 /**
- * @param connection is closed here; nobody may have read from it
- * @returns none of them listens or receives here
+ * `connection`: is closed here; nobody may have read from it. Returns none of them listens or receives here.
  * @throws {DeckError} not-possible; then none is open here
  */
 export async function receiveSockets (connection: Socket, kinds: readonly Kind[]): Promise<SocketHandle[]> {
   const stdio = ['ignore', 'ignore', 'inherit', connection, 'ipc']
-  const child = spawn('/bin/sh', [...WITH_OTHER_CHANNEL, process.execPath, TAKE, ...kinds], { env: environment({}), stdio: stdio as StdioOptions })
+  const child = spawn('/bin/sh', [...WITH_OTHER_CHANNEL, process.execPath, TAKE, ...kinds], { env: environment({}),
+    stdio: stdio as StdioOptions })
   connection.destroy()
   const handles: SocketHandle[] = []
   child.on('message', ({ index }: { index: number }, handle: unknown) => {

@@ -23,16 +23,16 @@ export type AdminPort = Awaited<ReturnType<typeof openAdminPort>>
 export async function openAdminPage (app: App, host: Host) {
   const { config, deck, logs, supervisor } = app
   const token = app.dataDir.token()
-  const port = await openAdminPort({ config, token, onRenewed: tellRenewed, site: { deck, history: deck.history, loadAfter: waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS) } }, host)
-  const { announce, register, withdraw } = createAnnouncement(app, host, () => ({
-    adminUrl: port.url,
-    publicUrl: config.admin.publicUrl ? port.publicUrl : null,
-    fingerprint: port.fingerprint(),
-    host: null
-  }))
+  const port = await openAdminPort({ config, token, onRenewed: tellRenewed,
+    site: { deck, history: deck.history, loadAfter: waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS) } }, host)
+  const { announce, register, withdraw } = createAnnouncement(app, host,
+    () => ({ adminUrl: port.url, publicUrl: config.admin.publicUrl ? port.publicUrl : null,
+      fingerprint: port.fingerprint(), host: null }))
   logs.start()
   register()
-  host.closers.add(withdraw, (_, { handsOver }) => { if (!handsOver) withdraw() })
+  host.closers.add(withdraw, (_, { handsOver }) => {
+    if (!handsOver) withdraw()
+  })
   return { ...port, token, announce }
 
   function tellRenewed () {
@@ -46,27 +46,21 @@ export async function openAdminPage (app: App, host: Host) {
  * @throws {import('../errors.ts').DeckError} port-in-use, listen-failed, invalid-config
  */
 export async function openAdminPort ({ config, token, onRenewed, site }: {
-  config: Config | HostConfig
-  token: string
+  config: Config | HostConfig,
+  token: string,
   /** the certificate is another one now */
-  onRenewed: () => void
+  onRenewed: () => void,
   /** what is shown */
   site: Pick<Parameters<typeof createAdmin>[0], 'deck' | 'apps' | 'events' | 'history' | 'loadAfter'>
 }, { place, log, terminal, closers }: Pick<Host, 'place' | 'log' | 'terminal' | 'closers'>) {
   const onError = (error: unknown) => log.error({ err: error }, 'a renewed certificate could not be taken')
   const certificate = openCertificate(config.admin.tls, { onRenewed: tellRenewed, onError })
-  const admin = createAdmin({
-    ...site,
-    token,
-    ...config.admin,
-    ...place,
-    portsToTry: originOf(config, 'admin.port') ? 1 : PORTS_TO_TRY,
-    certificate,
-    maxConnections: roomWithin(descriptorLimit()),
-    log
-  })
+  const admin = createAdmin({ ...site, token, ...config.admin, ...place,
+    portsToTry: originOf(config, 'admin.port') ? 1 : PORTS_TO_TRY, certificate,
+    maxConnections: roomWithin(descriptorLimit()), log })
   const { url, publicUrl, port, socket, loaded } = await admin.listen()
-  if (place.port !== 0 && !place.socket && port !== place.port) terminal.quote(`port ${place.port} is in use, so the admin page is on ${port} (option --admin-port)`)
+  if (place.port !== 0 && !place.socket && port !== place.port)
+    terminal.quote(`port ${place.port} is in use, so the admin page is on ${port} (option --admin-port)`)
   place.hold(socket)
   closers.add(admin, ({ close }) => close())
   let fingerprint = certificate?.fingerprint ?? null
@@ -78,6 +72,8 @@ export async function openAdminPort ({ config, token, onRenewed, site }: {
   }
 }
 
-function openCertificate ({ cert, key }: Config['admin']['tls'], hooks: Omit<Parameters<typeof createCertificate>[1], 'timers'>) {
+function openCertificate ({ cert, key }: Config['admin']['tls'],
+  hooks: Omit<Parameters<typeof createCertificate>[1], 'timers'>)
+{
   return cert && key ? createCertificate({ cert, key }, { ...hooks, timers: globalThis }) : null
 }

@@ -14,9 +14,14 @@ import type { Apps } from './apps.ts'
 import type { Log } from '../system/log.ts'
 
 export type Adoptions = ReturnType<typeof createAdoptions>
-type Adoption = AdoptionView & { actor: string, secret: string, wantedName: string | undefined, stopWaiting: () => void, close: () => void }
+type Adoption =
+  & AdoptionView
+  & { actor: string, secret: string, wantedName: string | undefined, stopWaiting: () => void, close: () => void }
 
-/** How long a deck is waited for, with its sockets. How long its workers may take to get ready here is said by their own options. */
+/**
+ * How long a deck is waited for, with its sockets. How long its workers may take to get ready here is said by their own
+ * options.
+ */
 const COMES_WITHIN_MS = 30_000
 /** While they get ready, the host tells the deck this often that it does not hang. */
 const BEAT_MS = 3000
@@ -25,24 +30,27 @@ const MAX_KEPT = 100
 const LINE = 'deck'
 const SOCKETS = `${LINE}-sockets`
 
-const HELLO = z.strictObject({ type: z.literal('hello'), secret: z.string(), pid: z.int().positive(), dataDir: z.string().refine(path.isAbsolute), order: APP_ORDER })
-const PROGRAM = z.strictObject({ type: z.literal('program'), secret: z.string(), from: z.string().min(1).max(500), order: APP_ORDER })
+const HELLO = z.strictObject({ type: z.literal('hello'), secret: z.string(), pid: z.int().positive(),
+  dataDir: z.string().refine(path.isAbsolute), order: APP_ORDER })
+const PROGRAM = z.strictObject({ type: z.literal('program'), secret: z.string(), from: z.string().min(1).max(500),
+  order: APP_ORDER })
 const NEWCOMER = z.union([HELLO, PROGRAM])
-const SOCKET_LIST = z.strictObject({
-  type: z.literal('sockets'),
-  sockets: z.array(z.strictObject({ key: z.string().max(1000), data: z.unknown(), kind: z.enum(['stream', 'datagram']) })).max(1000)
-})
-const EXIT = z.strictObject({ type: z.literal('exit'), pid: z.int().positive(), code: z.int().nullable(), signal: z.string().nullable() })
+const SOCKET_LIST = z.strictObject({ type: z.literal('sockets'),
+  sockets: z.array(
+    z.strictObject({ key: z.string().max(1000), data: z.unknown(), kind: z.enum(['stream', 'datagram']) })
+  ).max(1000) })
+const EXIT = z.strictObject({ type: z.literal('exit'), pid: z.int().positive(), code: z.int().nullable(),
+  signal: z.string().nullable() })
 
 /**
- * Takes running decks of this user into the host, and starts apps in the place of programs of no deck, for whom a command comes. Each
- * comes by a socket in a folder that no other user can enter, with a secret that counts once.
+ * Takes running decks of this user into the host, and starts apps in the place of programs of no deck, for whom a
+ * command comes. Each comes by a socket in a folder that no other user can enter, with a secret that counts once.
  */
 export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITHIN_MS }: {
   /** of the host */
-  folder: string
-  apps: Pick<Apps, 'expect' | 'adopt' | 'replace'>
-  log: Log
+  folder: string,
+  apps: Pick<Apps, 'expect' | 'adopt' | 'replace'>,
+  log: Log,
   comesWithinMs?: number
 }) {
   const adoptions: Map<number, Adoption> = new Map()
@@ -50,16 +58,18 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
 
   return {
     /**
-     * Waits for one deck.
-     * @param how `name`: what the host is to call it, in place of its own name
-     * @returns what its master has to be told
+     * Waits for one deck. `how`: `name`: what the host is to call it, in place of its own name. Returns what its master
+     * has to be told.
      * @throws {DeckError} not-possible
      */
-    async begin ({ name, actor }: { name?: string, actor: string }): Promise<{ view: AdoptionView, path: string, secret: string }> {
+    async begin (
+      { name, actor }: { name?: string, actor: string }
+    ): Promise<{ view: AdoptionView, path: string, secret: string }> {
       const place = makeSocketFolder(folder, 'adopt-', SOCKETS)
       const secret = randomBytes(32).toString('base64url')
       const id = ++lastId
-      const adoption: Adoption = { id, state: 'waiting', app: null, reason: null, actor, secret, wantedName: name, stopWaiting: () => {}, close: () => {} }
+      const adoption: Adoption = { id, state: 'waiting', app: null, reason: null, actor, secret, wantedName: name,
+        stopWaiting: () => {}, close: () => {} }
       const line = net.createServer((connection) => receive(adoption, connection, sockets))
       const sockets = net.createServer({ pauseOnConnect: true })
       const timer = setTimeout(() => fail(adoption, 'no deck has come'), comesWithinMs)
@@ -83,7 +93,9 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
     },
 
     /** Waits for no deck any more. */
-    close () { for (const adoption of adoptions.values()) if (adoption.state === 'waiting') fail(adoption, 'the host ends') }
+    close () {
+      for (const adoption of adoptions.values()) if (adoption.state === 'waiting') fail(adoption, 'the host ends')
+    }
   }
 
   async function receive (adoption: Adoption, connection: net.Socket, sockets: net.Server) {
@@ -104,11 +116,13 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
   async function welcome (adoption: Adoption, { line, sockets }: { line: JsonLines, sockets: net.Server }) {
     const newcomer = expect(NEWCOMER, await line.next())
     const { secret, order } = newcomer
-    if (adoption.state !== 'waiting' || secret !== adoption.secret) throw new DeckError('forbidden', 'secret: expected that of this adoption, which counts once')
+    if (adoption.state !== 'waiting' || secret !== adoption.secret)
+      throw new DeckError('forbidden', 'secret: expected that of this adoption, which counts once')
     adoption.state = 'moving'
     // Where the folder is must not depend on where a link leads by now, or on a config file that has changed since.
     const flags = newcomer.type === 'hello' ? { ...order.flags, dataDir: newcomer.dataDir } : order.flags
-    const app = await apps.expect({ ...order, ...(adoption.wantedName !== undefined && { name: adoption.wantedName }), flags })
+    const app = await apps.expect({ ...order, ...(adoption.wantedName !== undefined && { name: adoption.wantedName }),
+      flags })
     adoption.app = app.name
     line.send({ type: 'accepted', name: app.name, pid: process.pid })
     const handles = new Map()
@@ -127,7 +141,9 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
     throw new DeckError('not-possible', 'the deck stays where it is')
   }
 
-  async function goOn (adoption: Adoption, { app, newcomer, handles, line }: Awaited<ReturnType<typeof welcome>> & { line: JsonLines }) {
+  async function goOn (adoption: Adoption,
+    { app, newcomer, handles, line }: Awaited<ReturnType<typeof welcome>> & { line: JsonLines })
+  {
     const beat = setInterval(() => line.send({ type: 'starting' }), BEAT_MS)
     try {
       if (newcomer.type === 'hello') await apps.adopt(app, arrivalOf(newcomer, handles, line), adoption)
@@ -146,12 +162,14 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
   }
 
   function forgetOldest () {
-    for (const [id, { state }] of adoptions) if (adoptions.size > MAX_KEPT && (state === 'done' || state === 'failed')) adoptions.delete(id)
+    for (const [id, { state }] of adoptions)
+      if (adoptions.size > MAX_KEPT && (state === 'done' || state === 'failed')) adoptions.delete(id)
   }
 }
 
 function arrivalOf ({ pid }: z.infer<typeof HELLO>, sockets: Arrival['sockets'], line: JsonLines): Arrival {
-  const arrival: Arrival = { before: { pid, code: null, signal: null }, from: `a deck of its own (pid ${pid})`, sockets, onExit: () => {} }
+  const arrival: Arrival = { before: { pid, code: null, signal: null }, from: `a deck of its own (pid ${pid})`, sockets,
+    onExit: () => {} }
   tellExits(line, arrival)
   return arrival
 }
@@ -171,10 +189,13 @@ async function tellExits (line: JsonLines, arrival: Arrival) {
 }
 
 /** @throws {DeckError} not-possible */
-function expect <Schema extends z.ZodType>(schema: Schema, message: unknown): z.infer<Schema> {
+function expect<Schema extends z.ZodType> (schema: Schema, message: unknown): z.infer<Schema> {
   const { success, data } = schema.safeParse(message)
   if (success) return data
-  throw new DeckError('not-possible', message === null ? 'the deck has gone' : 'the deck says what this host does not understand: it may be of another version; upgrade it first')
+  throw new DeckError('not-possible',
+    message === null
+      ? 'the deck has gone'
+      : 'the deck says what this host does not understand: it may be of another version; upgrade it first')
 }
 
 function viewOf ({ id, state, app, reason }: Adoption): AdoptionView {
@@ -189,5 +210,7 @@ async function listen (server: net.Server, file: string) {
 }
 
 async function connectionTo (server: net.Server): Promise<net.Socket> {
-  return await new Promise((resolve) => { server.once('connection', resolve) })
+  return await new Promise((resolve) => {
+    server.once('connection', resolve)
+  })
 }

@@ -7,16 +7,17 @@ import { readJson, writeJson } from '../system/json-file.ts'
 import type { Log } from '../system/log.ts'
 
 export type AppOrder = z.infer<typeof APP_ORDER>
-/** `isStopped`: an operator has stopped it, so it is not started with the host; `id`: what tells it from others of its name, before and after it */
+/**
+ * `isStopped`: an operator has stopped it, so it is not started with the host; `id`: what tells it from others of its
+ * name, before and after it
+ */
 export type Entry = z.infer<typeof ENTRY>
 
-const ENTRY = z.strictObject({ name: z.string().regex(DECK_NAME), order: APP_ORDER, dataDir: z.string(), isStopped: z.boolean(), id: z.string().optional() })
+const ENTRY = z.strictObject({ name: z.string().regex(DECK_NAME), order: APP_ORDER, dataDir: z.string(),
+  isStopped: z.boolean(), id: z.string().optional() })
 const LIST = z.strictObject({ version: z.literal(1), apps: z.array(z.unknown()) })
 
-/**
- * The apps of a host, as they are remembered from one start of it to the next.
- * @param folder of the host
- */
+/** The apps of a host, as they are remembered from one start of it to the next. `folder`: of the host. */
 export function createAppList (folder: string, log: Log) {
   const file = path.join(folder, 'apps.json')
   /** What somebody else has written may be of a newer version, and stays. */
@@ -41,7 +42,9 @@ export function createAppList (folder: string, log: Log) {
     },
 
     /** @throws what the system says, as on a full disk */
-    write (apps: Entry[]) { writeJson(file, { version: 1, apps: [...apps, ...unreadable] }) }
+    write (apps: Entry[]) {
+      writeJson(file, { version: 1, apps: [...apps, ...unreadable] })
+    }
   }
 
   /** Whoever wants the list back finds it beside the new one. */

@@ -26,49 +26,52 @@ const CLOSED_WITHIN_MS = 3000
 
 /** What a host lends each of its apps. */
 export type Lent = {
-  links: AppLinks
-  scopes: AppScopes
+  links: AppLinks,
+  scopes: AppScopes,
   /** of the host */
-  log: Log
-  terminalOf: (name: string) => Lines
-  streams: HostServices['streams']
-  software: HostServices['software']
-  others: HostServices['others']
+  log: Log,
+  terminalOf: (name: string) => Lines,
+  streams: HostServices['streams'],
+  software: HostServices['software'],
+  others: HostServices['others'],
   /** of the apps that start */
-  turns: Turns
+  turns: Turns,
   /** of the apps that are being deployed */
-  rolloutTurns: Turns
-  upgrade: JointUpgrade
-  addressOf: (name: string) => Address
+  rolloutTurns: Turns,
+  upgrade: JointUpgrade,
+  addressOf: (name: string) => Address,
   fleetMembership: Pick<FleetMembership, 'isWanted' | 'of' | 'enter'>
 }
 
 /**
- * What a part goes on with. `fault`: what has ended the part before it in this process; `exits`: how the workers and runs have ended that
- * such a part has left; `before`: the other master that the app comes from.
+ * What a part goes on with. `fault`: what has ended the part before it in this process; `exits`: how the workers and
+ * runs have ended that such a part has left; `before`: the other master that the app comes from.
  */
 type Origin = Required<Pick<LinkOptions, 'fault' | 'exits' | 'before'>>
 
 /**
- * What a part asks of whoever has opened it, and tells them. `state`: the state of the app, for its fleet; `onBlocked`: the app cannot
- * start, and why; `onFinished`: its workers have ended as they were told.
+ * What a part asks of whoever has opened it, and tells them. `state`: the state of the app, for its fleet; `onBlocked`:
+ * the app cannot start, and why; `onFinished`: its workers have ended as they were told.
  */
-type Beginning = { state: () => AppState, onRunning: () => void, onBlocked: (reason: string) => void, onFinished: () => void }
+type Beginning = { state: () => AppState, onRunning: () => void, onBlocked: (reason: string) => void,
+  onFinished: () => void }
 
 /**
- * Opens the part of an app in this process: all that the app has here, from its data folder to its workers. It is opened once and
- * leaves once, and what is thrown in it is its own fault: whoever wants the app here again opens another part.
+ * Opens the part of an app in this process: all that the app has here, from its data folder to its workers. It is
+ * opened once and leaves once, and what is thrown in it is its own fault: whoever wants the app here again opens
+ * another part.
  * @throws what a start throws; then nothing of it is open
  */
-export async function openAppPart ({ name, order, config, origin }: { name: string, order: AppOrder, config: Config, origin: Origin }, lent: Lent) {
+export async function openAppPart (
+  { name, order, config, origin }: { name: string, order: AppOrder, config: Config, origin: Origin },
+  lent: Lent
+) {
   const fault: PromiseWithResolvers<unknown> = Promise.withResolvers()
   const closers = createClosers()
-  const scope = lent.scopes.open(name, {
-    onFault (error) {
-      lent.log.error({ err: error, app: name }, 'the part of the host for an app failed')
-      fault.resolve(error)
-    }
-  })
+  const scope = lent.scopes.open(name, { onFault (error) {
+    lent.log.error({ err: error, app: name }, 'the part of the host for an app failed')
+    fault.resolve(error)
+  } })
   const { app, services } = await scope.run(() => openInside().catch(closeAgain))
   const end = createEnd(app, closers)
   /** Resolves once it has left. */
@@ -81,58 +84,64 @@ export async function openAppPart ({ name, order, config, origin }: { name: stri
     fault: fault.promise,
 
     /** Whether nothing has made it leave yet. */
-    get isOpen () { return leaving === null },
+    get isOpen () {
+      return leaving === null
+    },
 
-    /** Resolves once it has left; undefined: nothing has made it leave. It never rejects: whoever makes it leave hears what goes wrong. */
-    get left () { return leaving?.catch(() => {}) },
+    /**
+     * Resolves once it has left; undefined: nothing has made it leave. It never rejects: whoever makes it leave hears
+     * what goes wrong.
+     */
+    get left () {
+      return leaving?.catch(() => {})
+    },
 
     /** Does what somebody else wants of it, and whatever follows from that, as a part of the app. */
     run: <T>(work: () => T): T => scope.run(work),
 
     /** Its workers start, or go on. */
-    begin (how: Beginning) { scope.call(() => beginInside(how)) },
+    begin (how: Beginning) {
+      scope.call(() => beginInside(how))
+    },
 
-    /** @param exit of a process that is no child of this one, or that a part before has started */
-    reaped (exit: Exit) { scope.call(() => app.supervisor.reaped(exit)) },
+    /** `exit`: of a process that is no child of this one, or that a part before has started */
+    reaped (exit: Exit) {
+      scope.call(() => app.supervisor.reaped(exit))
+    },
 
-    /** @param exitCode 1: without any grace */
+    /** `exitCode`: 1: without any grace */
     stop: (exitCode: number) => leave(() => end.stop(exitCode)),
 
     /** The next master has it. */
     handOver: () => leave(end.handOver),
 
     /** It goes on in another process. */
-    move: (message: string) => leave(async () => { await end.move(message) }),
+    move: (message: string) =>
+      leave(async () => {
+        await end.move(message)
+      }),
 
-    /**
-     * Its workers serve on, and its jobs run on, for the next part.
-     * @param onExit of one of them
-     */
-    letGo: (onExit: (exit: Exit) => void) => leave(() => waitAtMost(letGoInside(onExit).catch(noteTrouble), CLOSED_WITHIN_MS))
+    /** Its workers serve on, and its jobs run on, for the next part. `onExit`: of one of them. */
+    letGo: (onExit: (exit: Exit) => void) =>
+      leave(() => waitAtMost(letGoInside(onExit).catch(noteTrouble), CLOSED_WITHIN_MS))
   }
 
   async function openInside () {
     takePolicy(config.dispatch)
     const dataDir = openDataDir(config.dataDir)
-    const keeper = closers.add(lent.links.of(name, { ...origin, call: scope.call }), (_, { hasFailed }) => lent.links.close(name, { keepsSockets: hasFailed }))
-    const services = {
-      ...lent,
-      keeper,
-      upgrade: lent.upgrade.of(name),
-      turns: lent.turns.of(name),
-      rolloutTurns: lent.rolloutTurns.of(name),
-      closers,
-      log: closers.add(createLog(dataDir.logFile), ({ close }) => close()),
-      terminal: lent.terminalOf(name),
-      streams: { ...lent.streams, prefix: prefixOf(name) },
-      fleet: () => lent.fleetMembership.of(name),
-      joinsFleet: lent.fleetMembership.isWanted,
-      publicUrl: () => lent.addressOf(name).publicUrl,
-      isMove: origin.before !== null
-    }
+    const keeper = closers.add(lent.links.of(name, { ...origin, call: scope.call }),
+      (_, { hasFailed }) => lent.links.close(name, { keepsSockets: hasFailed }))
+    const services = { ...lent, keeper, upgrade: lent.upgrade.of(name), turns: lent.turns.of(name),
+      rolloutTurns: lent.rolloutTurns.of(name), closers,
+      log: closers.add(createLog(dataDir.logFile), ({ close }) => close()), terminal: lent.terminalOf(name),
+      streams: { ...lent.streams, prefix: prefixOf(name) }, fleet: () => lent.fleetMembership.of(name),
+      joinsFleet: lent.fleetMembership.isWanted, publicUrl: () => lent.addressOf(name).publicUrl,
+      isMove: origin.before !== null }
     services.terminal.resolved(config)
     if (dataDir.away) services.terminal.fail(dataDir.away)
-    return { services, app: await openApp({ config, reload: (launchIn) => readConfigOf(order, { name, launchIn }), dataDir, environment: order.env }, services) }
+    return { services,
+      app: await openApp({ config, reload: (launchIn) => readConfigOf(order, { name, launchIn }), dataDir,
+        environment: order.env }, services) }
   }
 
   async function closeAgain (error: unknown): Promise<never> {
@@ -148,23 +157,22 @@ export async function openAppPart ({ name, order, config, origin }: { name: stri
     const { announce, register, withdraw } = createAnnouncement(app, services, () => lent.addressOf(name))
     logs.start()
     register()
-    closers.add(withdraw, (_, { handsOver }) => { if (!handsOver) withdraw() })
+    closers.add(withdraw, (_, { handsOver }) => {
+      if (!handsOver) withdraw()
+    })
     announce()
     startWorkers(app, services, recordPast(app, services))
     watchDataDir(app, services)
-    events.subscribe(({ type }) => { if (type === 'history.recovered') announce() })
+    events.subscribe(({ type }) => {
+      if (type === 'history.recovered') announce()
+    })
     followNext({ keeper: services.keeper, supervisor, events })
     services.keeper.on('reaped', supervisor.reaped)
-    closers.add(lent.fleetMembership.enter({
-      app: name,
-      deck: app.deck,
-      state,
-      folder: app.dataDir.folder,
-      root: app.config.releases.root,
-      url: lent.addressOf(name).publicUrl,
-      log: services.log,
-      scope
-    }), (leave) => leave())
+    closers.add(
+      lent.fleetMembership.enter({ app: name, deck: app.deck, state, folder: app.dataDir.folder,
+        root: app.config.releases.root, url: lent.addressOf(name).publicUrl, log: services.log, scope }),
+      (leave) => leave()
+    )
     supervisor.running.then(onRunning)
     supervisor.startBlocked.then(({ message }) => onBlocked(message))
     supervisor.finished.then(onFinished)

@@ -3,29 +3,32 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 export type AppScopes = ReturnType<typeof createAppScopes>
 
 /**
- * Knows of which app a part of this process is. What is run in the scope of an app, and whatever follows from that, is of
- * that app: its timers, promises, sockets, and the events of the processes that it starts. So an exception that nobody
- * catches there is the app's alone, and the process goes on. One of no app ends the process, as it always does.
- *
- * A handler belongs to whoever calls it, not to whoever has made it: an event of one app, or a request of the admin port,
- * comes in the scope of that one, or in none. Where the host calls an app, it does so by `run`, `call` or `bind`; where an
- * app calls the host, and work of the host follows from that, by `outside`.
- * @param hooks `onFatal`: the process ends by it;
- * `onLateFault`: the app has faulted before, or is closed
+ * Knows of which app a part of this process is. What is run in the scope of an app, and whatever follows from that, is
+ * of that app: its timers, promises, sockets, and the events of the processes that it starts. So an exception that
+ * nobody catches there is the app's alone, and the process goes on. One of no app ends the process, as it always does.
+ * A handler belongs to whoever calls it, not to whoever has made it: an event of one app, or a request of the admin
+ * port, comes in the scope of that one, or in none. Where the host calls an app, it does so by `run`, `call` or `bind`;
+ * where an app calls the host, and work of the host follows from that, by `outside`. `hooks`: `onFatal`: the process
+ * ends by it; `onLateFault`: the app has faulted before, or is closed.
  */
-export function createAppScopes ({ onFatal = () => {}, onLateFault }: { onFatal?: (error: unknown) => void, onLateFault: (error: unknown, app: string) => void }) {
+export function createAppScopes (
+  { onFatal = () => {}, onLateFault }: { onFatal?: (error: unknown) => void,
+    onLateFault: (error: unknown, app: string) => void }
+) {
   const scopes: AsyncLocalStorage<Scope | undefined> = new AsyncLocalStorage()
   process.on('uncaughtExceptionMonitor', claimFault)
 
   return {
-    /** @param hooks called once, in no scope; what follows in this scope is late */
+    /** `hooks`: called once, in no scope; what follows in this scope is late */
     open (app: string, { onFault }: { onFault: (error: unknown) => void }) {
       const scope: Scope = { app, onFault }
       return {
         /** Runs work of the app. What it throws comes back to the caller. */
         run: <T>(work: () => T): T => scopes.run(scope, work),
 
-        /** Tells the app something. What it throws, or rejects with, is a fault of the app, and none of the caller's. */
+        /**
+         * Tells the app something. What it throws, or rejects with, is a fault of the app, and none of the caller's.
+         */
         call (work: () => unknown) {
           try {
             const result = scopes.run(scope, work)
@@ -36,12 +39,14 @@ export function createAppScopes ({ onFatal = () => {}, onLateFault }: { onFatal?
         },
 
         /** @returns calls it in this scope, as `call` does */
-        bind <Arguments extends unknown[]>(handler: (...args: Arguments) => unknown): (...args: Arguments) => void {
+        bind<Arguments extends unknown[]> (handler: (...args: Arguments) => unknown): (...args: Arguments) => void {
           return (...args) => this.call(() => handler(...args))
         },
 
         /** The app is closed: whatever is still thrown by what is left of it is late. */
-        close () { scope.onFault = null }
+        close () {
+          scope.onFault = null
+        }
       }
     },
 
@@ -51,12 +56,14 @@ export function createAppScopes ({ onFatal = () => {}, onLateFault }: { onFatal?
     /** Runs work of no app, whoever calls. */
     outside: <T>(work: () => T): T => scopes.run(undefined, work),
 
-    close () { process.off('uncaughtExceptionMonitor', claimFault) }
+    close () {
+      process.off('uncaughtExceptionMonitor', claimFault)
+    }
   }
 
   /**
-   * Hears of an exception before anybody does who could catch it. One of an app is caught by a listener that is there for
-   * this one alone, so that Node goes on ending the process at any other.
+   * Hears of an exception before anybody does who could catch it. One of an app is caught by a listener that is there
+   * for this one alone, so that Node goes on ending the process at any other.
    */
   function claimFault (error: unknown) {
     const scope = scopes.getStore()

@@ -7,35 +7,15 @@ import type { Deck } from '../deck.ts'
 
 /** How an app of a host is, in short. */
 export function viewOf ({ name, state, reason, isRetried, order, dataDir, config, part }: HostedApp): AppView {
-  return {
-    name,
-    state,
-    reason,
-    isRetried,
-    entry: config?.entry ?? null,
-    cwd: config?.cwd ?? order.cwd,
-    configFile: (config && configFileOf(config)) ?? order.config ?? null,
-    dataDir,
-    path: `/apps/${name}`,
-    ...part ? figuresOf(part.app) : NO_FIGURES
-  }
+  return { name, state, reason, isRetried, entry: config?.entry ?? null, cwd: config?.cwd ?? order.cwd,
+    configFile: (config && configFileOf(config)) ?? order.config ?? null, dataDir, path: `/apps/${name}`,
+    ...part ? figuresOf(part.app) : NO_FIGURES }
 }
 
 /** What is shown of an app that does not run. */
-const NO_FIGURES = Object.freeze({
-  startedAt: null,
-  health: null,
-  workers: null,
-  cpu: null,
-  memoryBytes: null,
-  requestsPerSecond: null,
-  p99Ms: null,
-  restarts: null,
-  openCrashes: null,
-  release: null,
-  lastDeploy: null,
-  addresses: []
-})
+const NO_FIGURES = Object.freeze({ startedAt: null, health: null, workers: null, cpu: null, memoryBytes: null,
+  requestsPerSecond: null, p99Ms: null, restarts: null, openCrashes: null, release: null, lastDeploy: null,
+  addresses: [] })
 
 function figuresOf ({ deck }: App) {
   const status = deck.snapshot()
@@ -43,20 +23,13 @@ function figuresOf ({ deck }: App) {
   const vitals = status.workers.flatMap((worker) => worker.vitals ?? [])
   // Nobody counts the requests of workers that are no Node programs.
   const isUncounted = vitals.length > 0 && vitals.every(({ requestsPerSecond }) => requestsPerSecond === null)
-  return {
-    startedAt: status.master.startedAt,
-    health: { tone, text, hint },
+  return { startedAt: status.master.startedAt, health: { tone, text, hint },
     workers: { ready: status.readyWorkers + status.finishedWorkers, desired: status.desiredWorkers },
-    cpu: sum(vitals.map(({ cpuPercent }) => cpuPercent)),
-    memoryBytes: sum(vitals.map(({ rssBytes }) => rssBytes)),
+    cpu: sum(vitals.map(({ cpuPercent }) => cpuPercent)), memoryBytes: sum(vitals.map(({ rssBytes }) => rssBytes)),
     requestsPerSecond: isUncounted ? null : sum(vitals.map(({ requestsPerSecond }) => requestsPerSecond)),
     p99Ms: max(vitals.map(({ latencyP99Ms }) => latencyP99Ms)),
-    restarts: sum(status.workers.map(({ restarts }) => restarts)),
-    openCrashes: countOpen(deck.crashes),
-    release: status.release.id,
-    lastDeploy: lastDeployOf(deck),
-    addresses: status.app.addresses
-  }
+    restarts: sum(status.workers.map(({ restarts }) => restarts)), openCrashes: countOpen(deck.crashes),
+    release: status.release.id, lastDeploy: lastDeployOf(deck), addresses: status.app.addresses }
 }
 
 function lastDeployOf (deck: Deck) {

@@ -28,13 +28,13 @@ const LOOK_EVERY_MS = 500
 /** The apps of a host. */
 export function createApps ({ list, lent, forget, events, log, isBeside = false }: {
   /** where they are remembered */
-  list: ReturnType<typeof createAppList>
-  lent: Lent
+  list: ReturnType<typeof createAppList>,
+  lent: Lent,
   /** drops what the keeper has of an app */
-  forget: (name: string) => void
+  forget: (name: string) => void,
   /** of the host */
-  events: EventStream
-  log: Log
+  events: EventStream,
+  log: Log,
   /** another master has the list, until `takeOver` */
   isBeside?: boolean
 }) {
@@ -52,10 +52,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     /** @returns by name */
     list: (): AppView[] => inOrder().map(viewOf),
 
-    /**
-     * Asks no history, as the rest of a view does.
-     * @returns by name
-     */
+    /** Asks no history, as the rest of a view does. Returns by name. */
     states: (): Pick<AppView, 'name' | 'state'>[] => inOrder().map(({ name, state }) => ({ name, state })),
 
     /** @throws {DeckError} not-found */
@@ -81,12 +78,13 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     },
 
     /**
-     * In an upgrade: opens those that take part, and waits until the other master has gone.
-     * @param upgrading their names; null: all that are to run
-     * @returns to be called once the host is there, too
+     * In an upgrade: opens those that take part, and waits until the other master has gone. `upgrading`: their names;
+     * null: all that are to run. Returns to be called once the host is there, too.
      * @throws {DeckError} upgrade-failed
      */
-    async openNext (lines: Parameters<typeof openTogether>[2], upgrading: readonly string[] | null): Promise<() => void> {
+    async openNext (lines: Parameters<typeof openTogether>[2],
+      upgrading: readonly string[] | null): Promise<() => void>
+    {
       const names = upgrading ?? [...apps.values()].filter(({ isKept }) => isKept).map(({ name }) => name)
       const { opened, failed } = await openTogether(names, async (name) => await find(name).openNext(), lines)
       return () => {
@@ -95,12 +93,16 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       }
     },
 
-    /** From here on the list is this master's. The other one may have changed it since, but for the apps that take part in the upgrade. */
+    /**
+     * From here on the list is this master's. The other one may have changed it since, but for the apps that take part
+     * in the upgrade.
+     */
     takeOver () {
       isBeside = false
       const entries = list.read()
       const isIdle = (name: string) => ['stopped', undefined].includes(apps.get(name)?.state)
-      for (const name of [...apps.keys()]) if (isIdle(name) && !entries.some((entry) => entry.name === name)) apps.delete(name)
+      for (const name of [...apps.keys()])
+        if (isIdle(name) && !entries.some((entry) => entry.name === name)) apps.delete(name)
       for (const entry of entries) {
         if (isIdle(entry.name)) put(entry)
         else apps.get(entry.name)?.changeOrder(entry.order)
@@ -108,8 +110,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     },
 
     /**
-     * Takes an app in, and starts it. It may be one that is here already, with another order: that one counts from its next start on.
-     * @param how `isIdle`: it is not started
+     * Takes an app in, and starts it. It may be one that is here already, with another order: that one counts from its
+     * next start on. `how`: `isIdle`: it is not started.
      * @throws {DeckError} invalid-config, unknown-option, entry-not-found, name-taken
      */
     async add (order: AppOrder, { actor, isIdle = false }: { actor: string, isIdle?: boolean }): Promise<AppView> {
@@ -118,7 +120,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       const known = apps.get(name)
       checkFolder(dataDir, known)
       if (known && !isNamed) await checkEntry(entry, known)
-      if (known && known.dataDir !== dataDir) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
+      if (known && known.dataDir !== dataDir)
+        throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
       const app = known ?? put({ name, id: randomUUID(), order, dataDir, isStopped: isIdle })
       if (!known) tell('app.added', app, { actor })
       checkStays(app)
@@ -145,14 +148,18 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
      */
     async adopt (expected: Expected, arrival: Arrival, { actor }: { actor: string }) {
       await arrive(expected, arrival.sockets, (app) => app.adopt(arrival, actor))
-      tell('app.added', expected, { actor, message: `${expected.name} has moved into this host with its workers, from ${arrival.from}` })
+      tell('app.added', expected, { actor,
+        message: `${expected.name} has moved into this host with its workers, from ${arrival.from}` })
     },
 
     /**
      * Starts an app in the place of a program of no deck. It is remembered only once its workers serve.
      * @throws {DeckError} name-taken, start-failed; then nothing of it is left here
      */
-    async replace (expected: Expected, { sockets, from, abandoned }: Pick<Arrival, 'sockets' | 'from'> & { abandoned: Promise<string> }, { actor }: { actor: string }) {
+    async replace (expected: Expected,
+      { sockets, from, abandoned }: Pick<Arrival, 'sockets' | 'from'> & { abandoned: Promise<string> },
+      { actor }: { actor: string })
+    {
       await arrive(expected, sockets, (app) => app.replace({ from, abandoned }, actor))
       tell('app.added', expected, { actor, message: `${expected.name} has moved into this host, from ${from}` })
     },
@@ -165,10 +172,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       return viewOf(app)
     },
 
-    /**
-     * @param how `atOnce`: its workers finish nothing
-     * @throws {DeckError} not-found
-     */
+    /** `how`: `atOnce`: its workers finish nothing @throws {DeckError} not-found */
     async stop (name: string, { actor, atOnce = false }: { actor: string, atOnce?: boolean }): Promise<AppView> {
       const app = find(name)
       if (atOnce) app.kill(actor)
@@ -177,8 +181,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     },
 
     /**
-     * Takes an app off the list, once it has stopped.
-     * @param how `purge`: its data folder goes too
+     * Takes an app off the list, once it has stopped. `how`: `purge`: its data folder goes too.
      * @throws {DeckError} not-found
      */
     async remove (name: string, { actor, purge = false }: { actor: string, purge?: boolean }): Promise<AppView> {
@@ -206,20 +209,16 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       return () => watchers.delete(handler)
     },
 
-    /**
-     * Lets all of them finish, side by side.
-     * @returns once nothing is left of them
-     */
+    /** Lets all of them finish, side by side. Returns once nothing is left of them. */
     async leave (actor: string): Promise<void> {
       for (const app of apps.values()) app.leave(actor)
       await Promise.all([...apps.values()].map((app) => app.closed))
     },
 
-    /**
-     * Ends what is left of them.
-     * @param exitCode 1: without any grace
-     */
-    async end (exitCode: number) { await Promise.all([...apps.values()].map((app) => app.end(exitCode))) },
+    /** Ends what is left of them. `exitCode`: 1: without any grace. */
+    async end (exitCode: number) {
+      await Promise.all([...apps.values()].map((app) => app.end(exitCode)))
+    },
 
     /** The next master of an upgrade has them. */
     async handOver () {
@@ -254,7 +253,9 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   }
 
   /** @returns as its configuration says now; `isNamed`: by somebody */
-  async function readOrder (order: AppOrder, file?: ConfigFile | null): Promise<{ name: string, dataDir: string, entry: string, isNamed: boolean }> {
+  async function readOrder (order: AppOrder,
+    file?: ConfigFile | null): Promise<{ name: string, dataDir: string, entry: string, isNamed: boolean }>
+  {
     const config = await readConfigOf(order, { name: order.name, file })
     const name = order.name ?? config.name
     return { name: name ?? appName(config), dataDir: config.dataDir, entry: config.entry, isNamed: name !== undefined }
@@ -267,13 +268,12 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   async function checkEntry (entry: string, { name, order }: HostedApp) {
     // What cannot be read any more is to be replaced.
     const before = await readOrder(order).then((read) => read.entry, () => entry)
-    if (before !== entry) throw taken('name', name, `which runs ${before}; choose --name and --data-dir for another app, or --name ${name} to run ${entry} in its place from its next start on`)
+    if (before !== entry)
+      throw taken('name', name,
+        `which runs ${before}; choose --name and --data-dir for another app, or --name ${name} to run ${entry} in its place from its next start on`)
   }
 
-  /**
-   * @param own the one that has it already
-   * @throws {DeckError} name-taken
-   */
+  /** `own`: the one that has it already @throws {DeckError} name-taken */
   function checkFolder (dataDir: string, own?: HostedApp) {
     const twin = [...apps.values()].find((each) => each.dataDir === dataDir && each !== own)
     if (twin) throw taken('dataDir', dataDir, `the folder of ${twin.name}; choose one by --data-dir`)
@@ -301,7 +301,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     const app = apps.get(name)
     if (app) return app
     const known = apps.size === 0 ? 'it has none' : `it has ${[...apps.keys()].sort().join(', ')}`
-    throw new DeckError('not-found', `This host has no app ${JSON.stringify(name)}${didYouMean(name, apps.keys())}; ${known}`)
+    throw new DeckError('not-found',
+      `This host has no app ${JSON.stringify(name)}${didYouMean(name, apps.keys())}; ${known}`)
   }
 
   /** @throws {DeckError} stopping */
@@ -309,13 +310,12 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     if (leaving.has(app)) throw new DeckError('stopping', `${app.name} is being removed`)
   }
 
-  /**
-   * Once it has stopped, and those that it depends on are ready.
-   * @param file as it has just been read
-   */
+  /** Once it has stopped, and those that it depends on are ready. `file`: as it has just been read. */
   function startInOrder (app: HostedApp, actor: string, file?: ConfigFile | null) {
     if (app.state === 'stopping') {
-      app.closed.then(() => { if (!leaving.has(app)) startInOrder(app, actor) })
+      app.closed.then(() => {
+        if (!leaving.has(app)) startInOrder(app, actor)
+      })
       return
     }
     if (app.state !== 'stopped' && app.state !== 'failed') return
@@ -364,7 +364,11 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   function remember () {
     if (isBeside || isHandedOver) return
     try {
-      list.write([...apps.values()].filter((app) => !arriving.has(app)).map(({ name, id, order, dataDir, isKept }) => ({ name, ...(id !== undefined && { id }), order, dataDir, isStopped: !isKept })))
+      list.write(
+        [...apps.values()].filter((app) => !arriving.has(app)).map(({ name, id, order, dataDir, isKept }) => ({ name,
+          ...(id !== undefined && { id }), order, dataDir, isStopped: !isKept })
+        )
+      )
     } catch (error) {
       log.error({ err: error }, 'the list of apps could not be written')
     }
@@ -380,7 +384,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
 }
 
 function taken (option: 'name' | 'dataDir', received: string, whose: string) {
-  return new DeckError('name-taken', `${option}: expected one that no other app of this host has, received ${JSON.stringify(received)}, ${whose}`)
+  return new DeckError('name-taken',
+    `${option}: expected one that no other app of this host has, received ${JSON.stringify(received)}, ${whose}`)
 }
 
 function stateText (app: HostedApp | undefined) {

@@ -9,7 +9,8 @@ import type { Move } from '../deck.ts'
 import type { Host } from './host.ts'
 import type { Shutdown } from './shutdown.ts'
 
-type Departure = { join: (app: App, parts: Pick<import('./master.ts').Parts, 'host' | 'shutdown'>) => void, begin: Move }
+type Departure = { join: (app: App, parts: Pick<import('./master.ts').Parts, 'host' | 'shutdown'>) => void,
+  begin: Move }
 type Parts = { app: App, host: Host, shutdown: Shutdown }
 
 /** The keeper holds these for the app, see cluster/sockets.js and cluster/slot-ports.js; the admin port stays here. */
@@ -17,9 +18,9 @@ const OF_APP = /^(app|slot|port) /
 const OF_ADMIN = 'admin '
 
 /**
- * The way of a deck into a host: the host gets the sockets while all goes on here. Then this master lets go of the data folder and
- * leaves the workers to themselves until the host has replaced them. Where anything fails, the next master of the keeper goes
- * on with them, as after a death.
+ * The way of a deck into a host: the host gets the sockets while all goes on here. Then this master lets go of the data
+ * folder and leaves the workers to themselves until the host has replaced them. Where anything fails, the next master
+ * of the keeper goes on with them, as after a death.
  * @param order how this deck was started, as an order to a host; null: a program has started it
  */
 export function createDeparture (order: (() => Promise<object>) | null): Departure {
@@ -28,7 +29,9 @@ export function createDeparture (order: (() => Promise<object>) | null): Departu
 
   return {
     /** From here on it is known what is to move. */
-    join (app, { host, shutdown }) { master = { app, host, shutdown } },
+    join (app, { host, shutdown }) {
+      master = { app, host, shutdown }
+    },
 
     /**
      * Resolves once nothing is left but to let go.
@@ -53,11 +56,15 @@ export function createDeparture (order: (() => Promise<object>) | null): Departu
     try {
       line.send({ type: 'hello', secret, pid: process.pid, dataDir: app.config.dataDir, order: await order?.() })
       const { name, pid } = await answerOf(line, 'accepted')
-      await passSockets(line, path, [...host.keeper.copies].filter(([key]) => OF_APP.test(key)).map(([key, { handle, data }]) => ({ key, data, socket: handle, kind: kindOf(handle) })))
+      await passSockets(line, path, [...host.keeper.copies].filter(([key]) =>
+        OF_APP.test(key)
+      ).map(([key, { handle, data }]) => ({ key, data, socket: handle, kind: kindOf(handle) })))
       // Something may have begun meanwhile.
       check({ app, host, shutdown, actor })
       // Whoever has asked for it gets an answer from this master.
-      setImmediate(() => shutdown.move(() => leave({ app, host, line, name: String(name), hostPid: Number(pid) })))
+      setImmediate(() =>
+        shutdown.move(() => leave({ app, host, line, name: String(name), hostPid: Number(pid) }))
+      )
       return { name: String(name) }
     } catch (error) {
       line.close()
@@ -66,7 +73,9 @@ export function createDeparture (order: (() => Promise<object>) | null): Departu
   }
 
   function expectMaster () {
-    if (master === null || order === null || master.host.isGuest) throw new DeckError('not-possible', 'only a deck that was started by "clusterdeck start" can move into a host, and a program has started this one')
+    if (master === null || order === null || master.host.isGuest)
+      throw new DeckError('not-possible',
+        'only a deck that was started by "clusterdeck start" can move into a host, and a program has started this one')
     return master
   }
 }
@@ -74,20 +83,36 @@ export function createDeparture (order: (() => Promise<object>) | null): Departu
 /** @throws {DeckError} why it cannot move now */
 function check ({ app: { config, supervisor, deck }, host: { keeper }, shutdown, actor }: Parts & { actor: string }) {
   if (shutdown.hasBegun) throw new DeckError('stopping', 'this master is ending')
-  if (!keeper.isKept) throw new DeckError('not-possible', 'a deck can move into a host only with its keeper, which goes on where that fails, and this one runs without: stop it, and start it with --detach')
-  if (config.dispatch === 'round-robin') throw new DeckError('not-possible', 'the workers of a deck that moves have to accept by themselves: dispatch is "round-robin", expected "shared" or "sticky"')
+  if (!keeper.isKept)
+    throw new DeckError('not-possible',
+      'a deck can move into a host only with its keeper, which goes on where that fails, and this one runs without: stop it, and start it with --detach')
+  if (config.dispatch === 'round-robin')
+    throw new DeckError('not-possible',
+      'the workers of a deck that moves have to accept by themselves: dispatch is "round-robin", expected "shared" or "sticky"')
   const [inherited] = listInherited(keeper.held)
-  if (inherited) throw new DeckError('not-possible', 'a deck with sockets of the service manager cannot move into a host: that one would start it again at the next connection. Disable the socket unit, and restart the deck without it')
-  if (config.fleet.servers.length > 0) throw new DeckError('not-possible', 'a deck of a fleet cannot move into a host, whose own options say whether it is in a fleet: restart it without fleet.servers first')
+  if (inherited)
+    throw new DeckError('not-possible',
+      'a deck with sockets of the service manager cannot move into a host: that one would start it again at the next connection. Disable the socket unit, and restart the deck without it')
+  if (config.fleet.servers.length > 0)
+    throw new DeckError('not-possible',
+      'a deck of a fleet cannot move into a host, whose own options say whether it is in a fleet: restart it without fleet.servers first')
   const { problem } = deck.snapshot().history
-  if (problem !== null) throw new DeckError('not-possible', `the history of this deck cannot be written, so not all of it would move: ${problem}`)
+  if (problem !== null)
+    throw new DeckError('not-possible',
+      `the history of this deck cannot be written, so not all of it would move: ${problem}`)
   // It starts new workers beside the old ones, as an upgrade does.
   const refusal = supervisor.refusal({ type: 'upgrade', execPath: null, actor })
   if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
 }
 
-/** @returns the exit code: 0: it lives in the host, and no worker is left here; 1: the keeper has to start the next master */
-async function leave ({ app, host: { keeper, terminal, closers }, line, name, hostPid }: Pick<Parts, 'app' | 'host'> & { line: JsonLines, name: string, hostPid: number }): Promise<number> {
+/**
+ * @returns the exit code: 0: it lives in the host, and no worker is left here; 1: the keeper has to start the next
+ * master
+ */
+async function leave (
+  { app, host: { keeper, terminal, closers }, line, name, hostPid }: Pick<Parts, 'app' | 'host'> & { line: JsonLines,
+    name: string, hostPid: number }
+): Promise<number> {
   try {
     const { exits } = await createEnd(app, closers).move(`moves into the host as ${name}`)
     for (const exit of exits) exit.then((how) => line.send({ type: 'exit', ...how }))
@@ -105,5 +130,7 @@ async function leave ({ app, host: { keeper, terminal, closers }, line, name, ho
 }
 
 function silenceText (hostPid: number) {
-  return `the host (pid ${hostPid}) has not answered for ${ANSWERS_WITHIN_MS / 1000} s: the workers serve on, and this deck goes on with them once that host has ended. Wait, or end it: kill -9 ${hostPid}`
+  return `the host (pid ${hostPid}) has not answered for ${
+    ANSWERS_WITHIN_MS / 1000
+  } s: the workers serve on, and this deck goes on with them once that host has ended. Wait, or end it: kill -9 ${hostPid}`
 }

@@ -9,11 +9,13 @@ import type { Closers } from '../system/closers.ts'
 export type FleetMembership = ReturnType<typeof createFleetMembership>
 
 /** Of a process with one app: its part is the whole. */
-export const WHOLE_PROCESS: Readonly<Scope> = Object.freeze({ run: (work) => work(), call: (work) => { work() }, bind: (handler) => handler })
+export const WHOLE_PROCESS: Readonly<Scope> = Object.freeze({ run: (work) => work(), call: (work) => {
+  work()
+}, bind: (handler) => handler })
 
 /**
- * A host's place among hosts on other machines, which is empty until it has joined them. Nothing here depends on it and no app
- * waits for it: what it needs is loaded after that.
+ * A host's place among hosts on other machines, which is empty until it has joined them. Nothing here depends on it and
+ * no app waits for it: what it needs is loaded after that.
  */
 export function createFleetMembership ({ fleet: options }: Pick<Config, 'fleet'>, log: Log) {
   let fleet: Fleet | null = null
@@ -24,7 +26,9 @@ export function createFleetMembership ({ fleet: options }: Pick<Config, 'fleet'>
     /** Whether this host is to be in one. */
     isWanted: options.servers.length > 0,
 
-    get fleet () { return fleet },
+    get fleet () {
+      return fleet
+    },
 
     /** The app of a host that never has another one. */
     get only () {
@@ -48,11 +52,10 @@ export function createFleetMembership ({ fleet: options }: Pick<Config, 'fleet'>
       }
     },
 
-    /**
-     * Joins the configured fleet.
-     * @param how `ready`: the apps come first
-     */
-    async join (place: Omit<Parameters<typeof createFleet>[0], 'options' | 'log'>, { ready, shutdown, closers }: { ready: Promise<unknown>, shutdown: Shutdown, closers: Closers }) {
+    /** Joins the configured fleet. `how`: `ready`: the apps come first. */
+    async join (place: Omit<Parameters<typeof createFleet>[0], 'options' | 'log'>,
+      { ready, shutdown, closers }: { ready: Promise<unknown>, shutdown: Shutdown, closers: Closers })
+    {
       if (options.servers.length === 0) return
       try {
         await ready
@@ -67,7 +70,9 @@ export function createFleetMembership ({ fleet: options }: Pick<Config, 'fleet'>
     },
 
     /** What others see of an app of this host may have changed. */
-    tellSoon () { fleet?.tellSoon() }
+    tellSoon () {
+      fleet?.tellSoon()
+    }
   }
 
   function admit (part: AppPart, made: Fleet) {

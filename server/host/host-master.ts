@@ -29,8 +29,8 @@ import type { Deck } from '../deck.ts'
 
 /**
  * Starts a host: a master with the apps of its list.
- * @throws {import('../errors.ts').DeckError} invalid-config, data-dir-unusable, master-running, port-in-use, listen-failed, not-possible, upgrade-failed;
- * then nothing was started, or it has gone again
+ * @throws {import('../errors.ts').DeckError} invalid-config, data-dir-unusable, master-running, port-in-use,
+ * listen-failed, not-possible, upgrade-failed; then nothing was started, or it has gone again
  */
 export async function startHost (config: HostConfig, surroundings: Surroundings = {}) {
   const closers = createClosers()
@@ -51,10 +51,13 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
     const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
     // After a death the workers serve by themselves: whoever wants to know how they are comes first.
     const siteLoaded: PromiseWithResolvers<void> = Promise.withResolvers()
-    const turns = createTurns({ atOnce: cpuCount(), after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded.promise, LOAD_SITE_WITHIN_MS) : undefined })
+    const turns = createTurns({ atOnce: cpuCount(),
+      after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded.promise, LOAD_SITE_WITHIN_MS) : undefined })
     const rolloutTurns = createTurns({ atOnce: cpuCount(), turnMs: ROLLOUT_TURN_MS })
-    const lent = { ...host, others, links, upgrade, turns, rolloutTurns, terminalOf: terminal.of, addressOf: (name: string) => addressOf(name, port, dataDir.folder, config) }
-    const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log, isBeside: isNext })
+    const lent = { ...host, others, links, upgrade, turns, rolloutTurns, terminalOf: terminal.of,
+      addressOf: (name: string) => addressOf(name, port, dataDir.folder, config) }
+    const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log,
+      isBeside: isNext })
     const beginOpened = isNext ? await apps.openNext({ links, keeper }, keeper.upgrading) : () => {}
     dataDir.lock()
     closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
@@ -64,8 +67,10 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
     const startedAt = new Date().toISOString()
     const shutdown = createShutdown({ keeper, end: endOf({ apps, closers, tellStopped }) })
     const deck = createHostDeck({ apps, adoptions, host, startedAt, upgrade, stop: stopHost })
-    const announce = () => announceMaster({ dataDir, startedAt }, host, { adminUrl: port.url, fingerprint: port.fingerprint(), host: null })
-    const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: announce, site: { apps: deck, history: record.history, events } }, host)
+    const announce = () =>
+      announceMaster({ dataDir, startedAt }, host, { adminUrl: port.url, fingerprint: port.fingerprint(), host: null })
+    const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: announce,
+      site: { apps: deck, history: record.history, events } }, host)
     port.loaded.then(siteLoaded.resolve)
     announce()
     links.dropUnknown(apps.all().map(({ name }) => name))
@@ -74,12 +79,15 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
     terminal.line(`clusterdeck ${software.version}  host of ${apps.all().length} apps  ${dataDir.folder}`)
     terminal.line(`  admin  ${port.publicUrl}`)
     events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: software })
-    if (isNext) events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: `clusterdeck ${software.version} on Node ${software.nodeVersion}`, detail: { to: software } })
+    if (isNext)
+      events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system',
+        message: `clusterdeck ${software.version} on Node ${software.nodeVersion}`, detail: { to: software } })
     reapOrphans(() => apps.all().flatMap(({ present }) => present ?? []), host)
     beginOpened()
     apps.startAll()
     keepHeapSmall()
-    joinFleet(config, { apps, host, port, events, history: record.history, shutdown, ready: waitAtMost(siteLoaded.promise, LOAD_SITE_WITHIN_MS) })
+    joinFleet(config, { apps, host, port, events, history: record.history, shutdown,
+      ready: waitAtMost(siteLoaded.promise, LOAD_SITE_WITHIN_MS) })
     const service = tellHostService({ apps, keeper })
     closers.add(service, ({ end }) => end())
     listenToSignals({ apps, host, shutdown, stopHost })
@@ -95,7 +103,8 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
     }
 
     function tellStopped (how: { actor?: string, cause?: string }) {
-      events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt), code: 0, ...how })
+      events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt), code: 0,
+        ...how })
     }
   } catch (error) {
     // What has made the start fail says more than what follows from it.
@@ -104,49 +113,46 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
   }
 }
 
-function joinFleet (config: HostConfig, { apps, host: { fleetMembership, dataDir, software, closers }, port, events, history, shutdown, ready }: {
-  apps: Apps
-  host: Host
-  port: AdminPort
-  /** of the host */
-  events: EventStream
-  /** of the host */
-  history: History
-  shutdown: Shutdown
-  ready: Promise<unknown>
-}) {
+function joinFleet (config: HostConfig,
+  { apps, host: { fleetMembership, dataDir, software, closers }, port, events, history, shutdown, ready }: {
+    apps: Apps,
+    host: Host,
+    port: AdminPort,
+    /** of the host */
+    events: EventStream,
+    /** of the host */
+    history: History,
+    shutdown: Shutdown,
+    ready: Promise<unknown>
+  })
+{
   const url = config.admin.publicUrl ? port.publicUrl : null
   closers.add(apps.onChange(fleetMembership.tellSoon), (end) => end())
-  fleetMembership.join({
-    folder: dataDir.folder,
-    only: null,
+  fleetMembership.join({ folder: dataDir.folder, only: null,
     apps: () => apps.states().map(({ name, state }) => ({ app: name, state, url: url && `${url}/apps/${name}` })),
-    version: software.version,
-    url,
-    publish: events.publish,
-    history,
+    version: software.version, url, publish: events.publish, history,
     async serve ({ app, path, ...order }, asker, limits) {
       // The sender may have written anything there.
       const { name } = apps.view(app)
-      const { headers, ...answer } = await port.ask({ ...order, path: `/apps/${name}${path}` }, { ...asker, token: null, until: null, via: 'fleet', apps: [name] }, limits)
+      const { headers, ...answer } = await port.ask({ ...order, path: `/apps/${name}${path}` }, { ...asker, token: null,
+        until: null, via: 'fleet', apps: [name] }, limits)
       // Other members know the app by its own paths.
-      return { ...answer, headers: { ...headers, ...(headers.location && { location: headers.location.replace(/^.*?(?=\/api\/v1\/)/, '') }) } }
-    }
-  }, { ready, shutdown, closers })
+      return { ...answer,
+        headers: { ...headers,
+          ...(headers.location && { location: headers.location.replace(/^.*?(?=\/api\/v1\/)/, '') }) } }
+    } }, { ready, shutdown, closers })
 }
 
 /**
- * The host's own history: who has signed in, which apps were added, stopped, removed. In an upgrade it is the other master's, and what
- * happens before that one has gone is told by the apps.
+ * The host's own history: who has signed in, which apps were added, stopped, removed. In an upgrade it is the other
+ * master's, and what happens before that one has gone is told by the apps.
  */
 function openRecord (config: HostConfig, { dataDir, keeper, log, terminal, closers }: Host) {
   const isNext = keeper.role === 'next'
-  const history = openHistory({ file: dataDir.historyFile, retention: config.history, owner: isNext ? 'another master has it' : null })
-  const events = createEventStream({
-    lastId: isNext ? 0 : history.lastEventId(),
-    relay: isNext ? () => {} : null,
-    onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
-  })
+  const history = openHistory({ file: dataDir.historyFile, retention: config.history,
+    owner: isNext ? 'another master has it' : null })
+  const events = createEventStream({ lastId: isNext ? 0 : history.lastEventId(), relay: isNext ? () => {} : null,
+    onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed') })
   events.subscribe(terminal.show)
   return {
     history,
@@ -162,80 +168,71 @@ function openRecord (config: HostConfig, { dataDir, keeper, log, terminal, close
   }
 }
 
-function createHostDeck ({ apps, adoptions, host: { dataDir, keeper, software, fleetMembership }, startedAt, upgrade, stop }: {
-  apps: Apps
-  adoptions: Adoptions
-  host: Host
-  startedAt: string
-  upgrade: JointUpgrade
-  stop: (actor: string) => Promise<void>
-}) {
+function createHostDeck (
+  { apps, adoptions, host: { dataDir, keeper, software, fleetMembership }, startedAt, upgrade, stop }: { apps: Apps,
+    adoptions: Adoptions, host: Host, startedAt: string, upgrade: JointUpgrade, stop: (actor: string) => Promise<void> }
+) {
   return {
     ...apps,
     adoptions,
 
     /** What is told of the process of this host. */
-    about: () => ({
-      pid: process.pid,
-      keeperPid: identifyKeeper(keeper)?.pid ?? null,
-      ...software,
-      startedAt,
-      folder: dataDir.folder,
-      apps: apps.all().length,
-      upgrade: upgrade.running,
-      upgradeFailure: upgrade.failure
-    }),
+    about: () => ({ pid: process.pid, keeperPid: identifyKeeper(keeper)?.pid ?? null, ...software, startedAt,
+      folder: dataDir.folder, apps: apps.all().length, upgrade: upgrade.running, upgradeFailure: upgrade.failure }),
 
     /**
      * Changes masters: all apps do, or none.
      * @throws {import('../errors.ts').DeckError} invalid-body, not-possible, and what one of the apps has against it
      */
-    upgradeHost: (order: { execPath: string | null, note: string | null, actor: string }) => upgrade.begin({ ...order, type: 'upgrade', execPath: order.execPath && checkedProgram(order.execPath) }),
+    upgradeHost: (order: { execPath: string | null, note: string | null, actor: string }) =>
+      upgrade.begin({ ...order, type: 'upgrade', execPath: order.execPath && checkedProgram(order.execPath) }),
 
     fleet: () => fleetMembership.fleet,
     joinsFleet: fleetMembership.isWanted,
 
     /** Ends it, once all apps have finished. */
-    stopHost ({ actor }: { actor: string }) { stop(actor) }
-  }
-}
-
-function endOf ({ apps, closers, tellStopped }: { apps: Apps, closers: Closers, tellStopped: (how: { cause: string }) => void }) {
-  return {
-    async stop (exitCode: number) {
-      await apps.end(exitCode)
-      await closers.close()
-    },
-
-    async handOver () {
-      await apps.handOver()
-      tellStopped({ cause: 'upgrade' })
-      await closers.close({ handsOver: true })
+    stopHost ({ actor }: { actor: string }) {
+      stop(actor)
     }
   }
 }
 
-function addressOf (name: string, port: AdminPort, folder: string, { admin }: HostConfig): Address {
-  const below = `/apps/${name}`
-  return { adminUrl: port.url + below, publicUrl: admin.publicUrl ? port.publicUrl + below : null, fingerprint: port.fingerprint(), host: folder }
+function endOf (
+  { apps, closers, tellStopped }: { apps: Apps, closers: Closers, tellStopped: (how: { cause: string }) => void }
+) {
+  return { async stop (exitCode: number) {
+    await apps.end(exitCode)
+    await closers.close()
+  }, async handOver () {
+    await apps.handOver()
+    tellStopped({ cause: 'upgrade' })
+    await closers.close({ handsOver: true })
+  } }
 }
 
-function listenToSignals ({ apps, host: { terminal, keeper }, shutdown, stopHost }: {
-  apps: Apps
-  host: Host
-  shutdown: Shutdown
-  stopHost: (actor: string) => Promise<void>
-}) {
-  const leave = listenForSignals({
-    onStop: () => { stopHost('signal') },
-    onKill: () => shutdown.stop(1),
-    onDeploy: () => forEachDeck((deck) => deck.deploy({ actor: 'signal' })),
-    onRestart: () => forEachDeck(async (deck) => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' }))
-  }, { sources: [process, keeper.signals] })
+function addressOf (name: string, port: AdminPort, folder: string, { admin }: HostConfig): Address {
+  const below = `/apps/${name}`
+  return { adminUrl: port.url + below, publicUrl: admin.publicUrl ? port.publicUrl + below : null,
+    fingerprint: port.fingerprint(), host: folder }
+}
+
+function listenToSignals (
+  { apps, host: { terminal, keeper }, shutdown, stopHost }: { apps: Apps, host: Host, shutdown: Shutdown,
+    stopHost: (actor: string) => Promise<void> }
+) {
+  const leave = listenForSignals({ onStop: () => {
+    stopHost('signal')
+  }, onKill: () => shutdown.stop(1), onDeploy: () => forEachDeck((deck) => deck.deploy({ actor: 'signal' })),
+    onRestart: () =>
+      forEachDeck(async (deck) => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' })) }, {
+    sources: [process, keeper.signals]
+  })
   shutdown.stopped.then(leave)
 
   function forEachDeck (work: (deck: Deck) => Promise<unknown>) {
     if (shutdown.hasBegun) return
-    for (const { name, part } of apps.all()) if (part) part.run(() => work(part.app.deck)).catch((error) => terminal.of(name).line(`refused: ${errorText(error)}`))
+    for (const { name, part } of apps.all())
+      if (part)
+        part.run(() => work(part.app.deck)).catch((error) => terminal.of(name).line(`refused: ${errorText(error)}`))
   }
 }

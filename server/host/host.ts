@@ -17,17 +17,20 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 const SOFTWARE = Object.freeze({ version, nodeVersion: process.version })
 
 /**
- * `reload`: reads the configuration anew, for a deploy; `order`: says how a host would be told to run the same app; `isGuest`: the
- * process is another program's, with its signals, its children and what its environment says.
+ * `reload`: reads the configuration anew, for a deploy; `order`: says how a host would be told to run the same app;
+ * `isGuest`: the process is another program's, with its signals, its children and what its environment says.
  */
-export type Surroundings = { stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: (launchIn?: string) => Promise<Config>, order?: () => Promise<object>, isGuest?: boolean }
+export type Surroundings = { stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream,
+  reload?: (launchIn?: string) => Promise<Config>, order?: () => Promise<object>, isGuest?: boolean }
 export type Host = Awaited<ReturnType<typeof openHost>>
 
 /**
  * What a process has once, whatever apps are in it. It may be there twice, in two masters of an upgrade.
  * @throws {import('../errors.ts').DeckError} invalid-config, not-possible, data-dir-unusable, start-failed
  */
-export async function openHost (config: Pick<Config, 'admin' | 'dataDir' | 'dispatch' | 'fleet'>, { stdout = process.stdout, stderr = process.stderr, order, isGuest = false }: Surroundings, closers: Closers) {
+export async function openHost (config: Pick<Config, 'admin' | 'dataDir' | 'dispatch' | 'fleet'>,
+  { stdout = process.stdout, stderr = process.stderr, order, isGuest = false }: Surroundings, closers: Closers)
+{
   const keeper = await connectKeeper(isGuest ? {} : process.env)
   if (keeper.isKept) stayLean()
   const place = adminPlace(config, keeper)
@@ -37,30 +40,16 @@ export async function openHost (config: Pick<Config, 'admin' | 'dataDir' | 'disp
   const log = createLog(dataDir.logFile)
   const terminal = createTerminal({ stdout, stderr })
   if (dataDir.away) terminal.fail(dataDir.away)
-  const scopes = closers.add(createAppScopes({
-    onFatal: (error) => log.fatal({ err: error }, 'the master failed'),
-    onLateFault: (error, app) => log.error({ err: error, app }, 'what is left of an app that has failed or is closed failed')
-  }), ({ close }) => close())
+  const scopes = closers.add(
+    createAppScopes({ onFatal: (error) => log.fatal({ err: error }, 'the master failed'), onLateFault: (error, app) =>
+      log.error({ err: error, app }, 'what is left of an app that has failed or is closed failed') }),
+    ({ close }) =>
+      close()
+  )
   const fleetMembership = createFleetMembership(config, log)
   const departure = createDeparture(order ?? null)
-  return {
-    keeper,
-    place,
-    dataDir,
-    log,
-    terminal,
-    scopes,
-    streams: { stdout, stderr },
-    software: SOFTWARE,
-    others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir }),
-    fleetMembership,
-    fleet: () => fleetMembership.only,
-    joinsFleet: fleetMembership.isWanted,
-    departure,
-    move: departure.begin,
-    turns: null,
-    rolloutTurns: null,
-    isGuest,
-    closers
-  }
+  return { keeper, place, dataDir, log, terminal, scopes, streams: { stdout, stderr }, software: SOFTWARE,
+    others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir }), fleetMembership,
+    fleet: () => fleetMembership.only, joinsFleet: fleetMembership.isWanted, departure, move: departure.begin,
+    turns: null, rolloutTurns: null, isGuest, closers }
 }

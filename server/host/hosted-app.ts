@@ -17,17 +17,22 @@ type StopOrder = { actor: string, comesBack: boolean }
 /** What another master has left of an app. */
 export type Arrival = {
   /** that master */
-  before: Predecessor
+  before: Predecessor,
   /** what it is, in words */
-  from: string
+  from: string,
   /** by the keeper's key */
-  sockets: ReadonlyMap<string, { handle: SocketHandle, data?: KeptData }>
+  sockets: ReadonlyMap<string, { handle: SocketHandle, data?: KeptData }>,
   /** is replaced by whoever wants to know how its workers end */
   onExit: (exit: Exit) => void
 }
 
-/** An app of a host, which runs or does not. What there is of it in this process is its part; where that fails, it is made anew. */
-export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopped }: Entry, lent: Lent, { onChange }: { onChange: () => void }) {
+/**
+ * An app of a host, which runs or does not. What there is of it in this process is its part; where that fails, it is
+ * made anew.
+ */
+export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopped }: Entry, lent: Lent,
+  { onChange }: { onChange: () => void })
+{
   let order = firstOrder
   let isKept = !isStopped
   let status: { state: AppState, reason: string | null } = { state: 'stopped', reason: null }
@@ -51,27 +56,46 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     name,
     id,
     dataDir,
-    get order () { return order },
-    get state () { return status.state },
-    get reason () { return status.reason },
-    get config () { return config },
+    get order () {
+      return order
+    },
+    get state () {
+      return status.state
+    },
+    get reason () {
+      return status.reason
+    },
+    get config () {
+      return config
+    },
     /** Its part in this process, unless that is about to leave. */
-    get part () { return part?.isOpen ? part : null },
+    get part () {
+      return part?.isOpen ? part : null
+    },
     /** What this process has of it, also while that leaves. */
-    get present () { return part?.app ?? null },
+    get present () {
+      return part?.app ?? null
+    },
     /** Whether it is to run when the host starts. */
-    get isKept () { return isKept },
+    get isKept () {
+      return isKept
+    },
     /** Whether it has failed for a while only: its part of this host is made anew. */
-    get isRetried () { return isBeingRecovered() && isKept },
-    get closed () { return closed.promise },
+    get isRetried () {
+      return isBeingRecovered() && isKept
+    },
+    get closed () {
+      return closed.promise
+    },
 
-    /** @param next counts from its next start on */
-    changeOrder (next: AppOrder) { order = next },
+    /** `next`: counts from its next start on */
+    changeOrder (next: AppOrder) {
+      order = next
+    },
 
     /**
-     * Starts it, unless it runs.
-     * @param how `untilReady`: resolves once the apps that it depends on are
-     * ready, with the reason why one is not; `file`: its config file, as it has just been read
+     * Starts it, unless it runs. `how`: `untilReady`: resolves once the apps that it depends on are ready, with the
+     * reason why one is not; `file`: its config file, as it has just been read.
      */
     async start ({ untilReady, file }: { untilReady?: Promise<string | null>, file?: ConfigFile | null } = {}) {
       isKept = true
@@ -101,16 +125,19 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
       const opened = part
       if (!opened?.isOpen) throw new DeckError('start-failed', String(status.reason))
       // If somebody stops it meanwhile, or its part here fails and is made anew, that is the host's matter already.
-      const missing = await Promise.race([untilServed(opened.app), Promise.race([opened.fault, closed.promise]).then(() => null)])
+      const missing = await Promise.race([untilServed(opened.app),
+        Promise.race([opened.fault, closed.promise]).then(() => null)])
       if (missing) {
         await giveBack(opened, missing)
         throw new DeckError('start-failed', missing)
       }
-      opened.app.events.publish({ type: 'app.adopted', actor, message: `moved into the host as ${name}, from ${arrival.from}` })
+      opened.app.events.publish({ type: 'app.adopted', actor,
+        message: `moved into the host as ${name}, from ${arrival.from}` })
     },
 
     /**
-     * Starts it in the place of a program of no deck, which serves on meanwhile, and waits until its workers serve where that one does.
+     * Starts it in the place of a program of no deck, which serves on meanwhile, and waits until its workers serve
+     * where that one does.
      * @param how `from`: that program, in words; `abandoned`: whoever wants it has gone
      * @throws {DeckError} start-failed; then none of its workers is left
      */
@@ -121,7 +148,8 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
       const ended = closed.promise.then(() => status.reason ?? 'it was stopped')
       const missing = await Promise.race([untilReplaced(opened.app), opened.fault.then(errorText), ended, abandoned])
       if (missing === null) {
-        opened.app.events.publish({ type: 'app.adopted', actor, message: `started in this host as ${name}, in the place of ${from}` })
+        opened.app.events.publish({ type: 'app.adopted', actor,
+          message: `started in this host as ${name}, in the place of ${from}` })
         return
       }
       this.stop(actor)
@@ -143,12 +171,11 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     },
 
     /** Lets its workers finish because the host ends: it is started again with the host. */
-    leave (actor: string) { drain({ actor, comesBack: true }) },
+    leave (actor: string) {
+      drain({ actor, comesBack: true })
+    },
 
-    /**
-     * Ends what is left of it, as the host ends.
-     * @param exitCode 1: without any grace
-     */
+    /** Ends what is left of it, as the host ends. `exitCode`: 1: without any grace. */
     async end (exitCode: number) {
       if (isBeingRecovered()) close('stopped')
       if (isIn('waiting')) change('stopped')
@@ -157,8 +184,8 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     },
 
     /**
-     * In an upgrade: starts its workers beside those of the other master, and waits until that one has gone.
-     * @returns `begin`: the host is there, too
+     * In an upgrade: starts its workers beside those of the other master, and waits until that one has gone. Returns
+     * `begin`: the host is there, too.
      * @throws {import('../errors.ts').DeckError} upgrade-failed, and what a start throws
      */
     async openNext (): Promise<{ begin: () => void }> {
@@ -167,7 +194,9 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     },
 
     /** It could not be opened in an upgrade that has succeeded without it. */
-    fail (error: unknown) { close('failed', errorText(error)) },
+    fail (error: unknown) {
+      close('failed', errorText(error))
+    },
 
     /** The next master of an upgrade has it. */
     async handOver () {
@@ -198,19 +227,19 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     if (isIn('waiting')) return change('stopped')
     if (!isBeingRecovered() && !isIn('starting', 'running')) return
     stopOrder = wanted
-    // Workers that a part has left can only be ended by another part, which is opened for that: at once, or as soon as the one before
-    // has let go of them.
+    // Workers that a part has left can only be ended by another part, which is opened for that: at once, or as soon as
+    // the one before has let go of them.
     if (!isBeingRecovered()) drainPart(wanted)
     else if (recovery.isPausing) openAgain()
   }
 
-  /** @param by a part that is not open yet is drained once it is */
+  /** `by`: a part that is not open yet is drained once it is */
   function drainPart ({ actor }: StopOrder) {
     if (part?.isOpen) part.app.deck.dispatch({ type: 'stop', actor })
     change('stopping')
   }
 
-  /** @param how `file`: as it has just been read; `before`: the master that it comes from */
+  /** `how`: `file`: as it has just been read; `before`: the master that it comes from */
   async function open (how: { file?: ConfigFile | null, before?: Arrival['before'] | null }) {
     opening = lent.scopes.outside(() => openPart(how)).then(begin).catch((error) => {
       if (recovery.fault === null || stopOrder !== null) return close('failed', errorText(error))
@@ -231,12 +260,10 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
   function begin (opened: AppPart) {
     recovery.end()
     part = opened
-    opened.begin({
-      state: () => status.state,
-      onRunning () { if (isIn('starting')) change('running') },
-      onBlocked: (reason) => endPart(opened, { exitCode: 1, state: 'failed', reason }),
-      onFinished: () => endPart(opened, { exitCode: 0 })
-    })
+    opened.begin({ state: () => status.state, onRunning () {
+      if (isIn('starting')) change('running')
+    }, onBlocked: (reason) => endPart(opened, { exitCode: 1, state: 'failed', reason }),
+      onFinished: () => endPart(opened, { exitCode: 0 }) })
     lent.scopes.outside(() => opened.fault.then((error) => onFault(opened, error)))
     if (stopOrder !== null) drainPart(stopOrder)
   }
@@ -270,13 +297,20 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
 
   /** Leaves it to another master, for which this one is as if it had never been. */
   async function giveBack (current: AppPart, why: string) {
-    await current.move(`the app did not move into the host: ${why}`).catch((error) => lent.log.error({ err: error, app: name }, 'an app could not be given back as it should'))
+    await current.move(`the app did not move into the host: ${why}`).catch((error) =>
+      lent.log.error({ err: error, app: name }, 'an app could not be given back as it should')
+    )
     close('failed', why)
   }
 
-  async function endPart (current: AppPart, { exitCode, state = 'stopped', reason = null }: { exitCode: number, state?: 'stopped' | 'failed', reason?: string | null }) {
+  async function endPart (current: AppPart,
+    { exitCode, state = 'stopped', reason = null }: { exitCode: number, state?: 'stopped' | 'failed',
+      reason?: string | null })
+  {
     if (!current.isOpen) return
-    await current.stop(exitCode).catch((error) => { reason ??= errorText(error) })
+    await current.stop(exitCode).catch((error) => {
+      reason ??= errorText(error)
+    })
     if (state === 'stopped' && !stopOrder?.comesBack) isKept = false
     close(state, reason)
   }

@@ -21,8 +21,9 @@ export type Master = Awaited<ReturnType<typeof startMaster>>
 
 /**
  * Makes and starts a whole master. It owns the signals of this process until `stopped`, unless it is a guest there.
- * @throws {import('../errors.ts').DeckError} invalid-config, entry-not-found, copy-failed, data-dir-unusable, master-running, port-in-use, listen-failed,
- * not-possible, upgrade-failed; then nothing was started, or it has gone again
+ * @throws {import('../errors.ts').DeckError} invalid-config, entry-not-found, copy-failed, data-dir-unusable,
+ * master-running, port-in-use, listen-failed, not-possible, upgrade-failed; then nothing was started, or it has gone
+ * again
  */
 export async function startMaster (config: Config, surroundings: Surroundings = {}) {
   const closers = createClosers()
@@ -34,7 +35,9 @@ export async function startMaster (config: Config, surroundings: Surroundings = 
     // What would fail later is to fail now, while there is another master.
     if (host.keeper.role === 'next') await loadSite()
     failWhenToldToStop(host.keeper)
-    const app = await openApp({ config, reload: surroundings.reload, dataDir: host.dataDir }, host).catch((error) => endMoved(error, host))
+    const app = await openApp({ config, reload: surroundings.reload, dataDir: host.dataDir }, host).catch((error) =>
+      endMoved(error, host)
+    )
     traceStep('what the app has: history, releases, supervisor')
     const admin = await openAdminPage(app, host)
     traceStep('the admin port')
@@ -55,7 +58,8 @@ export async function startMaster (config: Config, surroundings: Surroundings = 
 
 /** The app has moved into a host, and the master that did that was killed before it could tell its keeper so. */
 async function endMoved (error: unknown, { keeper }: Pick<Host, 'keeper'>): Promise<never> {
-  if (keeper.predecessor && error instanceof DeckError && error.details.isInHost) await keeper.deliver({ type: 'ending' })
+  if (keeper.predecessor && error instanceof DeckError && error.details.isInHost)
+    await keeper.deliver({ type: 'ending' })
   throw error
 }
 
@@ -74,11 +78,14 @@ function startApp (app: App, { host, admin, shutdown }: Parts) {
   if (!host.isGuest) keepHeapSmall()
   watchDataDir(app, host)
   // A master that starts while the disk is full announces itself in another folder.
-  events.subscribe(({ type }) => { if (type === 'history.recovered' && !shutdown.hasBegun) admin.announce() })
+  events.subscribe(({ type }) => {
+    if (type === 'history.recovered' && !shutdown.hasBegun) admin.announce()
+  })
   supervisor.running.then(() => {
     const bootMs = Math.round(performance.now() - startTime)
     traceStep('the workers get ready')
-    terminal.started({ version: software.version, entry: app.deck.snapshot().app.program ?? config.entry, workers: restored.workers, addresses: supervisor.addresses(), admin, bootMs })
+    terminal.started({ version: software.version, entry: app.deck.snapshot().app.program ?? config.entry,
+      workers: restored.workers, addresses: supervisor.addresses(), admin, bootMs })
   })
   supervisor.startBlocked.then(({ message }) => {
     terminal.fail(message)
@@ -87,27 +94,28 @@ function startApp (app: App, { host, admin, shutdown }: Parts) {
   supervisor.finished.then(() => shutdown.stop(0))
 }
 
-function joinFleet ({ config, dataDir, deck, supervisor }: App, { host: { fleetMembership, log, software }, admin, shutdown, closers }: Parts & { closers: Closers }) {
+function joinFleet ({ config, dataDir, deck, supervisor }: App,
+  { host: { fleetMembership, log, software }, admin, shutdown, closers }: Parts & { closers: Closers })
+{
   const { name } = deck.snapshot().app
   const url = config.admin.publicUrl ? admin.publicUrl : null
   const state = () => deck.snapshot().state
-  closers.add(fleetMembership.enter({ app: name, deck, state, folder: dataDir.folder, root: config.releases.root, url, log, scope: WHOLE_PROCESS }), (leave) => leave())
-  fleetMembership.join({
-    folder: dataDir.folder,
-    only: name,
-    apps: () => [{ app: name, state: state(), url }],
-    version: software.version,
-    url,
-    publish: deck.events.publish,
-    history: null,
+  closers.add(
+    fleetMembership.enter({ app: name, deck, state, folder: dataDir.folder, root: config.releases.root, url, log,
+      scope: WHOLE_PROCESS }),
+    (leave) => leave()
+  )
+  fleetMembership.join({ folder: dataDir.folder, only: name, apps: () => [{ app: name, state: state(), url }],
+    version: software.version, url, publish: deck.events.publish, history: null,
     async serve ({ app, ...order }, asker, limits) {
       if (app !== name) throw new DeckError('not-found', `This host has no app ${JSON.stringify(app)}; it has ${name}`)
       return await admin.ask(order, { ...asker, token: null, until: null, via: 'fleet' }, limits)
-    }
-  }, { ready: waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS), shutdown, closers })
+    } }, { ready: waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS), shutdown, closers })
 }
 
-function talkToKeeper ({ settings, events, supervisor }: App, { host: { keeper }, shutdown }: Pick<Parts, 'host' | 'shutdown'>) {
+function talkToKeeper ({ settings, events, supervisor }: App,
+  { host: { keeper }, shutdown }: Pick<Parts, 'host' | 'shutdown'>)
+{
   followNext({ keeper, supervisor, events })
   keeper.on('hand-over', shutdown.handOver)
   keeper.on('reaped', supervisor.reaped)

@@ -3,8 +3,8 @@ import type { AppOrder } from './app-list.ts'
 import type { ConfigFile } from '../config/apps.ts'
 
 /**
- * Reads the config file of an order. A JavaScript one is run in a process of its own, which takes as long as an app needs to boot.
- * @returns null: it has none
+ * Reads the config file of an order. A JavaScript one is run in a process of its own, which takes as long as an app
+ * needs to boot. Returns null: it has none.
  * @throws {import('../errors.ts').DeckError} invalid-config
  */
 export async function readFileOf ({ config, env, cwd }: AppOrder): Promise<ConfigFile | null> {
@@ -12,12 +12,14 @@ export async function readFileOf ({ config, env, cwd }: AppOrder): Promise<Confi
 }
 
 /**
- * The configuration that an order means, in the folder and with the variables of the shell that it is from.
- * @param how `file`: as it has just been read; `launchIn`: the folder in which a
- * script is looked up
+ * The configuration that an order means, in the folder and with the variables of the shell that it is from. `how`:
+ * `file`: as it has just been read; `launchIn`: the folder in which a script is looked up.
  * @throws {import('../errors.ts').DeckError} invalid-config, unknown-option, entry-not-found
  */
-export async function readConfigOf ({ flags, config, app, env, cwd }: AppOrder, { name, file, launchIn }: { name?: string, file?: ConfigFile | null, launchIn?: string } = {}): Promise<Config> {
+export async function readConfigOf ({ flags, config, app, env, cwd }: AppOrder,
+  { name, file, launchIn }: { name?: string, file?: ConfigFile | null, launchIn?: string } = {}): Promise<Config>
+{
   const named = name === undefined ? {} : { name }
-  return await loadConfig({ flags: { ...flags, ...named, config, app }, env, cwd, isAgain: true, isApart: true, launchIn, found: file })
+  return await loadConfig({ flags: { ...flags, ...named, config, app }, env, cwd, isAgain: true, isApart: true,
+    launchIn, found: file })
 }

@@ -23,23 +23,28 @@ export function setUpProcess (app: App, host: Host, shutdown: Shutdown) {
 }
 
 /** Tells the keeper that this master has started and answers, and the history where the keeper is lost. */
-export function reportToKeeper (options: Pick<Config, 'keeper' | 'watchdog'>, { keeper, events }: { keeper: KeeperLink, events: EventStream }) {
-  keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
+export function reportToKeeper (options: Pick<Config, 'keeper' | 'watchdog'>,
+  { keeper, events }: { keeper: KeeperLink, events: EventStream })
+{
+  keeper.onLost(() =>
+    events.publish({ type: 'keeper.lost', actor: 'system',
+      message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' })
+  )
   startBeat(keeper)
-  keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: options.keeper.giveUpAfter, hang: hangOptions(options) })
+  keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: options.keeper.giveUpAfter,
+    hang: hangOptions(options) })
 }
 
 function listenToSignals ({ deck }: App, { terminal, keeper }: Host, shutdown: Shutdown) {
   let deploying = Promise.resolve()
-  const leave = listenForSignals({
-    onStop () {
-      terminal.line('stopping: the workers finish their requests; send the signal again to stop at once')
-      attempt(() => deck.dispatch({ type: 'stop', actor: 'signal' }))
-    },
-    onKill: () => shutdown.stop(1),
-    onDeploy: () => { deploying = attempt(() => deck.deploy({ actor: 'signal' })) },
-    onRestart: () => attempt(() => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' }))
-  }, { sources: [process, keeper.signals] })
+  const leave = listenForSignals({ onStop () {
+    terminal.line('stopping: the workers finish their requests; send the signal again to stop at once')
+    attempt(() => deck.dispatch({ type: 'stop', actor: 'signal' }))
+  }, onKill: () => shutdown.stop(1), onDeploy: () => {
+    deploying = attempt(() => deck.deploy({ actor: 'signal' }))
+  }, onRestart: () => attempt(() => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' })) }, {
+    sources: [process, keeper.signals]
+  })
   return { leave, untilDeploying: () => deploying }
 
   async function attempt (work: () => unknown) {
@@ -55,18 +60,21 @@ function listenToSignals ({ deck }: App, { terminal, keeper }: Host, shutdown: S
 
 /**
  * As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
- * @param apps all that are in this process
+ * `apps`: all that are in this process.
  */
-export function reapOrphans (apps: () => Pick<App, 'logs' | 'releases' | 'hooks' | 'jobs' | 'supervisor'>[], { terminal }: Pick<Host, 'terminal'>) {
+export function reapOrphans (apps: () => Pick<App, 'logs' | 'releases' | 'hooks' | 'jobs' | 'supervisor'>[],
+  { terminal }: Pick<Host, 'terminal'>)
+{
   if (process.pid !== 1) return
-  createReaper({
-    isOurs: (pid) => isConfigLoader(pid) || apps().some((app) => isChild(app, pid)),
-    onReaped: (exit) => apps().forEach(({ supervisor }) => supervisor.reaped(exit)),
-    say: terminal.fail
-  })
+  createReaper({ isOurs: (pid) => isConfigLoader(pid) || apps().some((app) => isChild(app, pid)),
+    onReaped: (exit) => apps().forEach(({ supervisor }) => supervisor.reaped(exit)), say: terminal.fail })
 }
 
 /** @returns whether node waits for it */
-function isChild ({ logs, releases, hooks, jobs, supervisor }: Pick<App, 'logs' | 'releases' | 'hooks' | 'jobs' | 'supervisor'>, pid: number): boolean {
-  return supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid) || hooks.isChild(pid) || jobs.isChild(pid)
+function isChild (
+  { logs, releases, hooks, jobs, supervisor }: Pick<App, 'logs' | 'releases' | 'hooks' | 'jobs' | 'supervisor'>,
+  pid: number
+): boolean {
+  return supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid) || hooks.isChild(pid) ||
+    jobs.isChild(pid)
 }

@@ -1,7 +1,10 @@
 import { toError } from '../errors.ts'
 import type { Fault } from '../keeper/app-links.ts'
 
-/** Where something is thrown in an app's part of this host, that part is made anew after this time, then after twice that, and so on. */
+/**
+ * Where something is thrown in an app's part of this host, that part is made anew after this time, then after twice
+ * that, and so on.
+ */
 export const FIRST_PAUSE_MS = 100
 export const MAX_PAUSE_MS = 30_000
 /** After this time without a fault the next one is the first again. */
@@ -9,9 +12,12 @@ export const FORGOTTEN_AFTER_MS = 60_000
 
 /**
  * Knows what has been thrown in an app's part of this host until that part is made anew, and says when that is due.
- * @param options `now`: monotonic, ms
+ * `options`: `now`: monotonic, ms.
  */
-export function createRecovery ({ now = () => performance.now(), timers = globalThis }: { now?: () => number, timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> } = {}) {
+export function createRecovery (
+  { now = () => performance.now(), timers = globalThis }: { now?: () => number,
+    timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> } = {}
+) {
   let fault: Fault | null = null
   /** until the next part is due */
   let pause: NodeJS.Timeout | null = null
@@ -20,10 +26,14 @@ export function createRecovery ({ now = () => performance.now(), timers = global
 
   return {
     /** What has ended the part that is to be made anew; null: none is. */
-    get fault () { return fault },
+    get fault () {
+      return fault
+    },
 
     /** Whether the next part is to be made after a pause that is not over. */
-    get isPausing () { return pause !== null },
+    get isPausing () {
+      return pause !== null
+    },
 
     begin (error: unknown): Fault {
       const { message, stack = null } = toError(error)
@@ -32,7 +42,7 @@ export function createRecovery ({ now = () => performance.now(), timers = global
       return fault
     },
 
-    /** @param work makes the next part */
+    /** `work`: makes the next part */
     later (work: () => void) {
       this.endPause()
       pause = timers.setTimeout(() => {

@@ -2,11 +2,11 @@ import type { KeeperLink } from '../keeper/link.ts'
 
 export type Shutdown = ReturnType<typeof createShutdown>
 
-/**
- * The ways in which a master leaves.
- * @param parts `end`: of all that is in this process
- */
-export function createShutdown ({ keeper, end }: { keeper: KeeperLink, end: { stop: (exitCode: number) => Promise<void>, handOver: () => Promise<void> } }) {
+/** The ways in which a master leaves. `parts`: `end`: of all that is in this process. */
+export function createShutdown (
+  { keeper, end }: { keeper: KeeperLink,
+    end: { stop: (exitCode: number) => Promise<void>, handOver: () => Promise<void> } }
+) {
   /** the exit code */
   const stopped: PromiseWithResolvers<number> = Promise.withResolvers()
   let hasBegun = false
@@ -14,9 +14,11 @@ export function createShutdown ({ keeper, end }: { keeper: KeeperLink, end: { st
   return {
     stopped: stopped.promise,
 
-    get hasBegun () { return hasBegun },
+    get hasBegun () {
+      return hasBegun
+    },
 
-    /** @param exitCode 1: without any grace */
+    /** `exitCode`: 1: without any grace */
     async stop (exitCode: number) {
       if (hasBegun) return
       hasBegun = true
@@ -27,8 +29,8 @@ export function createShutdown ({ keeper, end }: { keeper: KeeperLink, end: { st
     },
 
     /**
-     * What is in this process moves to another one.
-     * @param move resolves with the exit code once nothing is left here; 0: no next master is wanted
+     * What is in this process moves to another one. `move`: resolves with the exit code once nothing is left here; 0:
+     * no next master is wanted.
      */
     async move (move: () => Promise<number>) {
       if (hasBegun) return

@@ -7,11 +7,14 @@ export type Turns = ReturnType<typeof createTurns>
 type Turn = { app: string, over: Promise<unknown>, begun: PromiseWithResolvers<void> }
 
 /**
- * Many apps that start or are deployed at once on few CPUs would make all of them slow, and the first answer as late as the last. So some of
- * them do so at a time, in the order in which they ask.
+ * Many apps that start or are deployed at once on few CPUs would make all of them slow, and the first answer as late as
+ * the last. So some of them do so at a time, in the order in which they ask.
  * @param options `after`: what comes before the first of them
  */
-export function createTurns ({ atOnce, after, turnMs = TURN_MS, timers = globalThis }: { atOnce: number, after?: Promise<unknown>, turnMs?: number, timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }) {
+export function createTurns (
+  { atOnce, after, turnMs = TURN_MS, timers = globalThis }: { atOnce: number, after?: Promise<unknown>, turnMs?: number,
+    timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }
+) {
   const waiting: Turn[] = []
   const running: Set<Turn> = new Set()
   let isOpen = after === undefined
@@ -22,16 +25,12 @@ export function createTurns ({ atOnce, after, turnMs = TURN_MS, timers = globalT
 
   return {
     /** @returns as that app sees them */
-    of: (app: string): import('../cluster/rollout-turn.ts').Turns => ({
-      take (over) {
-        const turn: Turn = { app, over, begun: Promise.withResolvers() }
-        waiting.push(turn)
-        next()
-        return running.has(turn) ? null : turn.begun.promise
-      },
-
-      taken: () => Array.from(running, (turn) => turn.app)
-    })
+    of: (app: string): import('../cluster/rollout-turn.ts').Turns => ({ take (over) {
+      const turn: Turn = { app, over, begun: Promise.withResolvers() }
+      waiting.push(turn)
+      next()
+      return running.has(turn) ? null : turn.begun.promise
+    }, taken: () => Array.from(running, (turn) => turn.app) })
   }
 
   function next () {

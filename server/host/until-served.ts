@@ -10,11 +10,13 @@ const FAILS_WITHIN_MS = 2000
 const POLL_MS = 50
 
 /**
- * Waits until no worker of another master is needed any more: each slot has one of this master that serves. One that ends before
- * is enough to let it fail, as in an upgrade: those of the other master are still there.
+ * Waits until no worker of another master is needed any more: each slot has one of this master that serves. One that
+ * ends before is enough to let it fail, as in an upgrade: those of the other master are still there.
  * @returns why it comes to nothing; null: it serves
  */
-export function untilServed ({ events, supervisor, restored }: Pick<App, 'events' | 'supervisor' | 'restored'>): Promise<string | null> {
+export function untilServed (
+  { events, supervisor, restored }: Pick<App, 'events' | 'supervisor' | 'restored'>
+): Promise<string | null> {
   const earlier = new Set(restored.left.map(({ id }) => id))
   return new Promise((resolve) => {
     const leave = events.subscribe((event) => {
@@ -46,12 +48,17 @@ export async function untilReplaced (app: Pick<App, 'events' | 'supervisor' | 'r
   const lacking = () => supervisor.unclaimed().filter(({ isCertain }) => isCertain)
   const isOther = supervisor.snapshot().workers.some(({ runtime }) => runtime === 'other')
   const ends: string[] = []
-  const leave = events.subscribe((event) => { if (isFailure(event)) ends.push(String(event.message)) })
-  for (let passed = 0; ends.length === 0 && passed < (lacking().length > 0 ? SECOND_PORT_MS : isOther ? FAILS_WITHIN_MS : 0); passed += POLL_MS) await wait(POLL_MS)
+  const leave = events.subscribe((event) => {
+    if (isFailure(event)) ends.push(String(event.message))
+  })
+  for (let passed = 0;
+    ends.length === 0 && passed < (lacking().length > 0 ? SECOND_PORT_MS : isOther ? FAILS_WITHIN_MS : 0);
+    passed += POLL_MS) await wait(POLL_MS)
   leave()
   if (ends.length > 0) return ends[0]
   const places = lacking().map(placeText)
-  if (places.length > 0) return `the new workers are ready, but do not listen on ${places.join(', ')}, where the program does`
+  if (places.length > 0)
+    return `the new workers are ready, but do not listen on ${places.join(', ')}, where the program does`
   supervisor.closeUnclaimed()
   return null
 }

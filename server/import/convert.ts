@@ -16,21 +16,25 @@ import { programOf, type Foreign, type Look } from './program.ts'
 export type Item = { key: string, fate: Fate, to: string[], note: string | null }
 export type App = {
   /** its name below `apps` in a config file */
-  name: string
+  name: string,
   /** values by the name of the option */
-  settings: Map<string, unknown>
-  items: Item[]
+  settings: Map<string, unknown>,
+  items: Item[],
   /** remarks that belong to no key */
   notes: { option: string, text: string }[]
 }
 /** one that cannot be run as PM2 is told */
-export type ForeignApp = { name: string } & Foreign
+export type ForeignApp =
+  & { name: string }
+  & Foreign
 /** `items`: of what stands beside the apps */
 export type Conversion = { apps: App[], foreign: ForeignApp[], items: Item[] }
 
 const MAX_NAME = 60
 const IS_DEFAULT = 'not needed: it is the default'
-const LONG_NAMES: Readonly<Record<string, string>> = Object.fromEntries(Object.entries(KEYS).flatMap(([key, { also = [] }]) => [key, ...also].map((name) => [name, key])))
+const LONG_NAMES: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(KEYS).flatMap(([key, { also = [] }]) => [key, ...also].map((name) => [name, key]))
+)
 
 /**
  * Converts what PM2 is told about its apps to options.
@@ -39,10 +43,10 @@ const LONG_NAMES: Readonly<Record<string, string>> = Object.fromEntries(Object.e
  */
 export function convertEcosystem (ecosystem: unknown, { folder, target, look, envName }: {
   /** what relative paths start from */
-  folder: string
+  folder: string,
   /** the folder of the config file */
-  target: string
-  look: Look
+  target: string,
+  look: Look,
   /** `production` for `env_production` */
   envName?: string
 }): Conversion {
@@ -50,13 +54,19 @@ export function convertEcosystem (ecosystem: unknown, { folder, target, look, en
   if (given.length === 0) throw new DeckError('invalid-config', 'expected at least one app, received none')
   const deploy = isObject(ecosystem) ? ecosystem.deploy : undefined
   checkEnvironment([...given.flatMap(environmentsOf), ...deployNames(deploy)], envName)
-  const section = deploy === undefined || isApp(ecosystem as Record<string, unknown>) ? null : checkedSection(readDeploySection(deploy, envName))
+  const section = deploy === undefined || isApp(ecosystem as Record<string, unknown>)
+    ? null
+    : checkedSection(readDeploySection(deploy, envName))
   const names = namesOf(given, envName)
-  const all = given.map((app, index) => convertApp(app, { name: names[index], folder, target, look, envName, deploy, section }))
+  const all = given.map((app, index) =>
+    convertApp(app, { name: names[index], folder, target, look, envName, deploy, section })
+  )
   const apps = all.filter((each) => 'settings' in each)
   const isNamed = (app: App) => byLongName(given[all.indexOf(app)]).values.name !== undefined
   return {
-    apps: isAlone({ apps }) && isNamed(apps[0]) ? [{ ...apps[0], settings: new Map([['name', apps[0].name], ...apps[0].settings]) }] : apps,
+    apps: isAlone({ apps }) && isNamed(apps[0])
+      ? [{ ...apps[0], settings: new Map([['name', apps[0].name], ...apps[0].settings]) }]
+      : apps,
     foreign: all.filter((each) => 'reason' in each),
     items: isObject(ecosystem) && !isApp(ecosystem) ? fileItems(ecosystem, section) : []
   }
@@ -68,10 +78,13 @@ export function isAlone ({ apps }: Pick<Conversion, 'apps'>): boolean {
 }
 
 function appsOf (ecosystem: unknown): Record<string, unknown>[] {
-  const found = isObject(ecosystem) ? ecosystem.apps ?? ecosystem.pm2 ?? (isApp(ecosystem) ? ecosystem : undefined) : ecosystem
+  const found = isObject(ecosystem)
+    ? ecosystem.apps ?? ecosystem.pm2 ?? (isApp(ecosystem) ? ecosystem : undefined)
+    : ecosystem
   if (found === undefined || found === null) {
     const received = isObject(ecosystem) ? 'an object without these' : 'nothing'
-    throw new DeckError('invalid-config', `expected a list of apps, an object with "apps", or an app with "script", received ${received}`)
+    throw new DeckError('invalid-config',
+      `expected a list of apps, an object with "apps", or an app with "script", received ${received}`)
   }
   return [found].flat().map((app, index) => {
     if (isObject(app)) return app
@@ -81,14 +94,18 @@ function appsOf (ecosystem: unknown): Record<string, unknown>[] {
 }
 
 function isApp (object: Record<string, unknown>) {
-  return object.apps === undefined && object.pm2 === undefined && Object.keys(object).some((key) => ownValue(LONG_NAMES, key) === 'script')
+  return object.apps === undefined && object.pm2 === undefined &&
+    Object.keys(object).some((key) => ownValue(LONG_NAMES, key) === 'script')
 }
 
 function checkEnvironment (names: string[], envName: string | undefined) {
   const known = new Set(names)
   if (envName === undefined || known.has(envName)) return
-  const expected = known.size > 0 ? `one of ${[...known].join(', ')}` : 'a name for which an app has env_<name>, and none has any'
-  throw new DeckError('usage', `--env: expected ${expected}, received ${JSON.stringify(envName)}${didYouMean(envName, known)}`)
+  const expected = known.size > 0
+    ? `one of ${[...known].join(', ')}`
+    : 'a name for which an app has env_<name>, and none has any'
+  throw new DeckError('usage',
+    `--env: expected ${expected}, received ${JSON.stringify(envName)}${didYouMean(envName, known)}`)
 }
 
 /** Makes names that are unique and that a config file can have. */
@@ -123,7 +140,10 @@ function byLongName (app: Record<string, unknown>) {
   return { values, givenAs }
 }
 
-function convertApp (given: Record<string, unknown>, { name, folder, target, look, envName, deploy, section }: { name: string, folder: string, target: string, look: Look, envName?: string, deploy: unknown, section: Section | null }): App | ForeignApp {
+function convertApp (given: Record<string, unknown>,
+  { name, folder, target, look, envName, deploy, section }: { name: string, folder: string, target: string, look: Look,
+    envName?: string, deploy: unknown, section: Section | null }): App | ForeignApp
+{
   const { values, givenAs } = byLongName(given)
   const app = { ...given, ...values }
   const cwd = path.resolve(folder, typeof app.cwd === 'string' ? app.cwd : '')
@@ -138,11 +158,12 @@ function convertApp (given: Record<string, unknown>, { name, folder, target, loo
   const items = Object.entries(given).map(([key, value]) => itemOf(key, value))
   if (!settings.has('env') && Object.keys(env).length > 0) settings.set('env', env)
   if (!settings.has('cwd') && folder !== target) settings.set('cwd', inFile(cwd))
-  const notes = [
-    ...program.notes.map((text) => ({ option: 'entry', text })),
+  const notes = [...program.notes.map((text) => ({ option: 'entry', text })),
     ...dropped.map((each) => ({ option: 'entry', text: `env: ${each} is left out, as no environment can hold it.` })),
-    ...(settings.has('workers') ? [] : [{ option: 'workers', text: 'PM2 runs one process by default. With two or more, the app survives the end of one.' }])
-  ]
+    ...(settings.has('workers')
+      ? []
+      : [{ option: 'workers',
+        text: 'PM2 runs one process by default. With two or more, the app survives the end of one.' }])]
   if (!settings.has('workers')) settings.set('workers', 1)
   if (section && 'set' in section) {
     for (const [option, each] of Object.entries(section.set)) settings.set(option, each)
@@ -153,15 +174,21 @@ function convertApp (given: Record<string, unknown>, { name, folder, target, loo
 
   function itemOf (key: string, value: unknown): Item {
     const long = ownValue(LONG_NAMES, key)
-    if (long === undefined) return environmentItem(key, value) ?? leftOutItem(key, `PM2 does not know it either${didYouMean(key, Object.keys(LONG_NAMES))}`)
+    if (long === undefined)
+      return environmentItem(key, value) ??
+        leftOutItem(key, `PM2 does not know it either${didYouMean(key, Object.keys(LONG_NAMES))}`)
     const row = KEYS[long]
-    if (value === undefined || value === null) return { key, fate: row.fate, to: [], note: 'not set, so the default counts' }
+    if (value === undefined || value === null)
+      return { key, fate: row.fate, to: [], note: 'not set, so the default counts' }
     if (givenAs.get(long) !== key) return leftOutItem(key, `${givenAs.get(long)} means the same, and counts`)
-    if (row.usual?.includes(value)) return { key, fate: row.fate === 'left out' ? 'carried over' : row.fate, to: [], note: IS_DEFAULT }
+    if (row.usual?.includes(value))
+      return { key, fate: row.fate === 'left out' ? 'carried over' : row.fate, to: [], note: IS_DEFAULT }
     const outcome = row.read ? row.read(value, scene) : { left: row.about }
     if (outcome === null) return { key, fate: 'carried over', to: [], note: IS_DEFAULT }
     if ('left' in outcome) return leftOutItem(key, outcome.left)
-    const refused = Object.entries(outcome.set).map(([option, each]) => refusalOf(option, each, { isOther })).find((each) => each !== null)
+    const refused = Object.entries(outcome.set).map(([option, each]) => refusalOf(option, each, { isOther })).find((
+      each
+    ) => each !== null)
     if (refused) return leftOutItem(key, refused)
     for (const [option, each] of Object.entries(outcome.set)) settings.set(option, each)
     return { key, fate: row.fate, to: Object.keys(outcome.set), note: outcome.note ?? null }
@@ -185,7 +212,9 @@ type Section = ReturnType<typeof readDeploySection>
 
 function checkedSection (section: Section): Section {
   if ('left' in section) return section
-  const refused = Object.entries(section.set).map(([option, value]) => refusalOf(option, value)).find((each) => each !== null)
+  const refused = Object.entries(section.set).map(([option, value]) => refusalOf(option, value)).find((each) =>
+    each !== null
+  )
   return refused ? { left: refused } : section
 }
 
@@ -193,34 +222,33 @@ function fileItems (ecosystem: Record<string, unknown>, section: Section | null)
   const ofApps = ecosystem.apps === undefined || ecosystem.apps === null ? 'pm2' : 'apps'
   const known = ['apps', ...Object.keys(FILE_KEYS)]
   return Object.keys(ecosystem).filter((key) => key !== ofApps).map((key) => {
-    if (key === 'deploy' && section && 'set' in section) return { key, fate: 'replaced', to: Object.keys(section.set), note: `of ${section.name}, for clusterdeck deploy --git` }
+    if (key === 'deploy' && section && 'set' in section)
+      return { key, fate: 'replaced', to: Object.keys(section.set),
+        note: `of ${section.name}, for clusterdeck deploy --git` }
     if (key === 'deploy' && section && 'left' in section) return leftOutItem(key, section.left)
     return leftOutItem(key, ownValue(FILE_KEYS, key)?.about ?? `PM2 does not know it either${didYouMean(key, known)}`)
   })
 }
 
 /**
- * The config file must load, whatever the file of PM2 says.
- * @param name of an option
- * @param program `isOther`: Node does not run it
- * @returns why it cannot be the value
+ * The config file must load, whatever the file of PM2 says. `name`: of an option; `program`: `isOther`: Node does not
+ * run it. Returns why it cannot be the value.
  */
 function refusalOf (name: string, value: unknown, { isOther = false }: { isOther?: boolean } = {}): string | null {
   // It stands beside the options of an app.
   if (value instanceof Expression || name === 'autostart') return null
   const option = OPTIONS.find((each) => each.name === name)
   if (!option) return `there is no option ${name}`
-  const bare = name === 'env' && isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, each]) => !(each instanceof Expression))) : value
+  const bare = name === 'env' && isObject(value)
+    ? Object.fromEntries(Object.entries(value).filter(([, each]) => !(each instanceof Expression)))
+    : value
   const nested = option.path.reduceRight((inner: unknown, key) => ({ [key]: inner }), bare)
   if (!SCHEMA.safeParse(nested).success) return `expected ${option.expected}`
   const instead = isOther ? expectedInstead('other', option, value) : null
   return instead === null ? null : `expected ${instead}`
 }
 
-/**
- * Makes a path relative if the file is near the config file.
- * @param file absolute
- */
+/** Makes a path relative if the file is near the config file. `file`: absolute. */
 function relativeTo (folder: string, file: string): string {
   const relative = path.relative(folder, file)
   if (relative === '') return '.'
@@ -228,6 +256,6 @@ function relativeTo (folder: string, file: string): string {
   return isNear ? relative : file
 }
 
-function ownValue <T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
+function ownValue<T> (table: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(table, key) ? table[key] : undefined
 }

@@ -15,30 +15,29 @@ const LOADER = scriptPath('ecosystem-process.js')
 const PATIENCE_MS = 10_000
 const MAX_STDERR = 16 * 1024
 /** Names that PM2 looks for, and others that are common. */
-const NAMES = [
-  'ecosystem.config.js', 'ecosystem.config.cjs', 'ecosystem.config.mjs', 'ecosystem.config.json', 'ecosystem.json', 'ecosystem.config.yaml',
-  'ecosystem.config.yml', 'ecosystem.yaml', 'ecosystem.yml', 'pm2.config.js', 'pm2.config.cjs', 'pm2.json', 'process.json', 'process.yml', 'processes.json'
-]
-const KINDS: Readonly<Record<string, (file: string, how: How) => Promise<Ecosystem>>> = { '.js': runFile, '.cjs': runFile, '.mjs': runFile, '.json': readJson, '.yaml': readYaml, '.yml': readYaml }
+const NAMES = ['ecosystem.config.js', 'ecosystem.config.cjs', 'ecosystem.config.mjs', 'ecosystem.config.json',
+  'ecosystem.json', 'ecosystem.config.yaml', 'ecosystem.config.yml', 'ecosystem.yaml', 'ecosystem.yml', 'pm2.config.js',
+  'pm2.config.cjs', 'pm2.json', 'process.json', 'process.yml', 'processes.json']
+const KINDS: Readonly<Record<string, (file: string, how: How) => Promise<Ecosystem>>> = { '.js': runFile,
+  '.cjs': runFile, '.mjs': runFile, '.json': readJson, '.yaml': readYaml, '.yml': readYaml }
 
 /** `dropped`: the places of functions and others that are no data */
 type Ecosystem = { value?: unknown, dropped: string[] }
 type How = { env: Record<string, string | undefined>, patienceMs?: number }
 
-/**
- * @returns the file that was named, or the one that lies in the folder
- * @throws {DeckError} usage
- */
+/** Returns the file that was named, or the one that lies in the folder @throws {DeckError} usage */
 export function findEcosystem (named: string | undefined, cwd: string): string {
   const file = named === undefined ? NAMES.map((name) => path.join(cwd, name)).find(isFile) : path.resolve(cwd, named)
-  if (file === undefined) throw refusal('a file of PM2, such as ecosystem.config.js, or --pm2', `neither, and ${cwd} has none`)
+  if (file === undefined)
+    throw refusal('a file of PM2, such as ecosystem.config.js, or --pm2', `neither, and ${cwd} has none`)
   const reason = named === undefined ? whyPathDistrusted(file) : null
   if (reason !== null) {
     const expected = `expected ${path.basename(file)} to be a file that only root and its user can write`
     throw new DeckError('usage', `import: ${expected}, but ${reason}; name it if you trust it`)
   }
   if (!isFile(file)) throw refusal('a file', `${file}, which does not exist`)
-  if (!Object.hasOwn(KINDS, path.extname(file))) throw refusal(`a file that ends with one of ${Object.keys(KINDS).join(', ')}`, file)
+  if (!Object.hasOwn(KINDS, path.extname(file)))
+    throw refusal(`a file that ends with one of ${Object.keys(KINDS).join(', ')}`, file)
   return file
 }
 
@@ -47,7 +46,8 @@ function refusal (expected: string, received: string) {
 }
 
 /**
- * Reads what a file of PM2 exports. JavaScript runs in a process of its own. So does JSON with comments, which PM2 takes.
+ * Reads what a file of PM2 exports. JavaScript runs in a process of its own. So does JSON with comments, which PM2
+ * takes.
  * @throws {DeckError} invalid-config
  */
 export async function readEcosystem (file: string, how: How): Promise<Ecosystem> {
@@ -82,19 +82,17 @@ function textOf (file: string) {
 
 async function runFile (file: string, { env, patienceMs = PATIENCE_MS }: How): Promise<Ecosystem> {
   const { answer, stderr, isLate } = await ofProcess(file, env, patienceMs)
-  if (answer === null) throw unreadableError(file, isLate ? `nothing within ${durationText(patienceMs)}` : lastLine(stderr) ?? 'it ended the process')
+  if (answer === null)
+    throw unreadableError(file,
+      isLate ? `nothing within ${durationText(patienceMs)}` : lastLine(stderr) ?? 'it ended the process')
   if ('reason' in answer) throw unreadableError(file, answer.reason)
   return answer
 }
 
 type State = { answer: Ecosystem | { reason: string } | null, stderr: string, isLate: boolean }
 async function ofProcess (file: string, env: Record<string, string | undefined>, patienceMs: number): Promise<State> {
-  const child = fork(LOADER, [file], {
-    cwd: path.dirname(file),
-    env: withoutOwnVariables(env),
-    execArgv: [],
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc']
-  })
+  const child = fork(LOADER, [file], { cwd: path.dirname(file), env: withoutOwnVariables(env), execArgv: [],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   const state: State = { answer: null, stderr: '', isLate: false }
   const timer = setTimeout(() => {
     state.isLate = true
@@ -105,7 +103,9 @@ async function ofProcess (file: string, env: Record<string, string | undefined>,
     // A timer that the file has started is not waited for.
     child.kill('SIGKILL')
   })
-  child.stderr?.setEncoding('utf8').on('data', (part) => { state.stderr = (state.stderr + part).slice(-MAX_STDERR) })
+  child.stderr?.setEncoding('utf8').on('data', (part) => {
+    state.stderr = (state.stderr + part).slice(-MAX_STDERR)
+  })
   // `close` may come late: a program that the file has started can hold stderr.
   await Promise.all([once(child, 'exit'), once(child, 'disconnect')])
   clearTimeout(timer)
@@ -127,7 +127,9 @@ function lastLine (output: string): string | undefined {
 
 function unreadableError (file: string, reason: string, cause?: unknown): DeckError {
   const [line] = reason.split('\n')
-  return new DeckError('invalid-config', `${file}: expected a file of PM2 that loads, received: ${oneLine(line)}`, { cause })
+  return new DeckError('invalid-config', `${file}: expected a file of PM2 that loads, received: ${oneLine(line)}`, {
+    cause
+  })
 }
 
 function isFile (file: string) {

@@ -4,9 +4,11 @@ import { Expression, literalOf } from './literal.ts'
 /** null: the variable is not set */
 type Variables = Record<string, string | null>
 type Environment = {
-  variables: Variables
+  variables: Variables,
   /** variables of the shell that the app must not see */
-  unset: Expression | null
+  unset:
+    | Expression
+    | null,
   /** names that no environment can hold */
   dropped: string[]
 }
@@ -19,23 +21,27 @@ export function environmentsOf (app: Record<string, unknown>): string[] {
 }
 
 /**
- * Collects what PM2 adds to the environment of an app: env, over it the variables of the deploy, over them env_<name>. `port`
- * overrides the PORT of env.
+ * Collects what PM2 adds to the environment of an app: env, over it the variables of the deploy, over them env_<name>.
+ * `port` overrides the PORT of env.
  */
-export function environmentOf (app: Record<string, unknown>, { envName, deploy }: { envName?: string, deploy?: unknown }): Environment {
+export function environmentOf (app: Record<string, unknown>,
+  { envName, deploy }: { envName?: string, deploy?: unknown }): Environment
+{
   const chosen = envName === undefined ? [] : [fieldOf(fieldOf(deploy, envName), 'env'), app[`env_${envName}`]]
   const [ofDeploy, ofName] = chosen
   const port = isFilled(app.port) ? { PORT: app.port } : {}
   const given = Object.entries(Object.assign({}, ...[app.env, port, ofDeploy, ofName].filter(isObject)))
   // In the text of an object, __proto__ would set the prototype.
-  const kept = given.filter(([name, value]) => /^[^=\0]+$/.test(name) && name !== '__proto__' && value !== undefined && !textOf(value).includes('\0'))
+  const kept = given.filter(([name, value]) =>
+    /^[^=\0]+$/.test(name) && name !== '__proto__' && value !== undefined && !textOf(value).includes('\0')
+  )
   const { filter_env: filter } = app
-  const hidden = typeof filter === 'string' && /^[^=\0]+$/.test(filter) && filter !== '__proto__' ? { [filter]: null } : {}
-  return {
-    variables: { ...hidden, ...Object.fromEntries(kept.map(([name, value]) => [name, textOf(value)])) },
+  const hidden = typeof filter === 'string' && /^[^=\0]+$/.test(filter) && filter !== '__proto__'
+    ? { [filter]: null }
+    : {}
+  return { variables: { ...hidden, ...Object.fromEntries(kept.map(([name, value]) => [name, textOf(value)])) },
     unset: Array.isArray(filter) && filter.length > 0 ? unsetAll(filter.map(String)) : null,
-    dropped: given.map(([name]) => name).filter((name) => !kept.some(([each]) => each === name))
-  }
+    dropped: given.map(([name]) => name).filter((name) => !kept.some(([each]) => each === name)) }
 }
 
 /** PM2 leaves out each variable whose name has one of these parts. */

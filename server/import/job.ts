@@ -9,33 +9,35 @@ const IN_JOB = ['entry', 'args', 'execArgv', 'restart.cron', 'restart.policy', '
 /** PM2 has no limit; this is the longest that a job can have. */
 const LONGEST_MS = 2 ** 31 - 1
 const NO_SERVER = 'Nothing runs between the times of the job: this program ends at once.'
-const AT_ITS_TIMES = 'cron_restart: what is not kept running is a job. It runs at these times alone and by "clusterdeck jobs run", not at a start; a run that still goes on is ended by the next one, as by PM2. If it is a server, give it an entry of its own instead, and restart.cron.'
+const AT_ITS_TIMES =
+  'cron_restart: what is not kept running is a job. It runs at these times alone and by "clusterdeck jobs run", not at a start; a run that still goes on is ended by the next one, as by PM2. If it is a server, give it an entry of its own instead, and restart.cron.'
 
 /**
- * What runs by the clock alone is the only job of an app, so it has a folder and variables of its own.
- * @param app as it would be with workers
+ * What runs by the clock alone is the only job of an app, so it has a folder and variables of its own. `app`: as it
+ * would be with workers.
  */
-export function jobApp ({ name, settings, items, notes }: App, { program, cwd }: { program: Program, cwd: string }): App {
-  const job = { cron: settings.get('restart.cron'), command: commandOf(program, settings, cwd), overlap: 'replace', timeoutMs: LONGEST_MS }
-  return {
-    name,
-    settings: new Map([
-      ['entry', 'true'],
-      ...[...settings].filter(([option]) => ALSO_OF_JOBS.includes(option)),
-      ...Object.entries({ workers: 1, 'restart.policy': 'never', jobs: { [nameOf(name)]: job } })
-    ]),
+export function jobApp ({ name, settings, items, notes }: App,
+  { program, cwd }: { program: Program, cwd: string }): App
+{
+  const job = { cron: settings.get('restart.cron'), command: commandOf(program, settings, cwd), overlap: 'replace',
+    timeoutMs: LONGEST_MS }
+  return { name,
+    settings: new Map([['entry', 'true'], ...[...settings].filter(([option]) => ALSO_OF_JOBS.includes(option)),
+      ...Object.entries({ workers: 1, 'restart.policy': 'never', jobs: { [nameOf(name)]: job } })]),
     items: items.map((item) => itemOfJob(item, settings)),
-    notes: [
-      { option: 'entry', text: NO_SERVER },
-      ...notes.filter(({ option }) => option !== 'workers').map(({ option, text }) => ({ option: option === 'entry' ? 'jobs' : option, text })),
-      { option: 'jobs', text: AT_ITS_TIMES }
-    ]
-  }
+    notes: [{ option: 'entry', text: NO_SERVER },
+      ...notes.filter(({ option }) => option !== 'workers').map(({ option, text }) => ({
+        option: option === 'entry' ? 'jobs' : option,
+        text
+      })), { option: 'jobs', text: AT_ITS_TIMES }] }
 }
 
-function commandOf ({ entry, args, isCommand, isOther = false }: Program, settings: App['settings'], cwd: string): string[] {
+function commandOf ({ entry, args, isCommand, isOther = false }: Program, settings: App['settings'],
+  cwd: string): string[]
+{
   if (isOther) return [entry, ...args]
-  if (isCommand) return /^(npm|npx|yarn|yarnpkg|pnpm|pnpx)$/.test(entry) ? [entry, ...args] : ['npx', '--no', entry, ...args]
+  if (isCommand)
+    return /^(npm|npx|yarn|yarnpkg|pnpm|pnpx)$/.test(entry) ? [entry, ...args] : ['npx', '--no', entry, ...args]
   const near = path.relative(cwd, entry)
   const options = (settings.get('execArgv') ?? []) as string[]
   return ['node', ...options, /^[.-]/.test(near) ? entry : near, ...args]

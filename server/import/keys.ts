@@ -8,29 +8,32 @@ import type { Program } from './program.ts'
  * `set`: values by the name of the option; null: the default is right.
  */
 export type Fate = 'carried over' | 'replaced' | 'left out'
-type Outcome = { set: Record<string, unknown>, note?: string } | { left: string } | null
+type Outcome =
+  | { set: Record<string, unknown>, note?: string }
+  | { left: string }
+  | null
 /** the app around a key */
 export type Scene = {
   /** by PM2's own names of the keys */
-  app: Record<string, unknown>
-  program: Program
+  app: Record<string, unknown>,
+  program: Program,
   /** for the option of that name */
-  env: Record<string, unknown>
+  env: Record<string, unknown>,
   /** of the file, for the config file */
-  path: (file: string) => string
+  path: (file: string) => string,
   envName: string | undefined
 }
 type Row = {
   /** its other names */
-  also?: string[]
+  also?: string[],
   /** of a value that can be read */
-  fate: Fate
+  fate: Fate,
   /** for the manual: options, or the nearest of them */
-  becomes: string
+  becomes: string,
   /** a sentence for the manual, and for the config file if the key is left out */
-  about: string
+  about: string,
   /** values that change nothing here */
-  usual?: unknown[]
+  usual?: unknown[],
   /** without it, it is left out */
   read?: (value: unknown, scene: Scene) => Outcome
 }
@@ -42,419 +45,247 @@ const PM2_LONGEST_DELAY_MS = 15_000
 const PM2_BACKOFF_RESET_MS = 30_000
 const READY_TIMEOUT_MS = 30_000
 const CRON = /^\s*(?:[\w*,/?#+.-]+\s+){4,5}[\w*,/?#+.-]+\s*$/
-const CRON_NAMES: Readonly<Record<string, string>> = {
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *'
-}
-const LOG_FOLDER = 'Each worker writes to its own file in the data folder, rotated by size; `clusterdeck logs` prints them together'
+const CRON_NAMES: Readonly<Record<string, string>> = { '@yearly': '0 0 1 1 *', '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *', '@weekly': '0 0 * * 0', '@daily': '0 0 * * *', '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *' }
+const LOG_FOLDER =
+  'Each worker writes to its own file in the data folder, rotated by size; `clusterdeck logs` prints them together'
 const ONE_PORT = 'PM2 runs separate processes in this mode; here all workers share one port.'
 
 export const KEYS: Readonly<Record<string, Row>> = {
-  script: {
-    also: ['exec', 'cmd', 'command'],
-    fate: 'carried over',
-    becomes: '`entry`',
-    about: 'A file, an installed program or `npm`, `npx`, `yarn`, `pnpm`. A line such as `node app.js --port 80` is split. A line for a shell is run by `/bin/sh`.',
+  script: { also: ['exec', 'cmd', 'command'], fate: 'carried over', becomes: '`entry`',
+    about:
+      'A file, an installed program or `npm`, `npx`, `yarn`, `pnpm`. A line such as `node app.js --port 80` is split. A line for a shell is run by `/bin/sh`.',
     read: (_value, { program, path }) => ({
-      set: {
-        entry: program.isCommand ? program.entry : plainEntry(path(program.entry)),
+      set: { entry: program.isCommand ? program.entry : plainEntry(path(program.entry)),
         ...(program.args.length > 0 && { args: program.args }),
-        ...(program.execArgv.length > 0 && { execArgv: program.execArgv })
-      }
-    })
-  },
-  args: {
-    fate: 'carried over',
-    becomes: '`args`',
-    about: 'A text is cut at blanks, but not within quotes, as in PM2.',
-    read: (_value, { program }) => program.args.length > 0 ? { set: { args: program.args } } : null
-  },
-  node_args: {
-    also: ['nodeArgs', 'interpreterArgs', 'interpreter_args'],
-    fate: 'carried over',
-    becomes: '`execArgv`',
-    about: 'Options of node itself.',
-    read (_value, { program: { execArgv, args } }) {
-      if (execArgv.length > 0) return { set: { execArgv } }
-      return args.length > 0 ? { set: { args } } : null
-    }
-  },
-  exec_interpreter: {
-    also: ['interpreter', 'execInterpreter'],
-    fate: 'replaced',
-    becomes: '`node`, or `entry`',
-    about: 'The path of a Node, or a version such as `node@20`, becomes `node`. `python3`, `bun`, `bash` and the like, or `tsx` and `ts-node`, become the entry. The options of the interpreter and the script become its first arguments.',
-    usual: ['node', 'none', 'nodejs'],
-    read (_value, { program: { notes, node } }) {
-      const note = notes.find((each) => each.startsWith('exec_interpreter:'))
-      return { set: node === undefined ? {} : { node }, note: note?.replace(/^exec_interpreter: /, '') }
-    }
-  },
-  cwd: {
-    fate: 'carried over',
-    becomes: '`cwd`',
-    about: 'Relative to the config file.',
-    read: (value, { path }) => isText(value) ? { set: { cwd: path(value) } } : notRead('a folder')
-  },
-  env: {
-    fate: 'carried over',
-    becomes: '`env`',
-    about: 'Numbers become texts, and objects JSON, as in PM2.',
-    read: (value, { env }) => typeof value === 'object' ? withEnv(env) : notRead('an object')
-  },
-  'env_<name>': {
-    fate: 'carried over',
-    becomes: '`env`, with `--env <name>`',
-    about: 'It overrides `deploy.<name>.env`, which overrides `env`. Without `--env` it is left out.'
-  },
-  env_file: {
-    also: ['envFile'],
-    fate: 'carried over',
-    becomes: '`envFile`',
-    about: 'PM2 7 itself does not read it.',
-    read: (value, { path }) => isText(value) ? { set: { envFile: path(value) } } : notRead('one file')
-  },
-  filter_env: {
-    also: ['filterEnv'],
-    fate: 'carried over',
-    becomes: '`env`, with `null`',
+        ...(program.execArgv.length > 0 && { execArgv: program.execArgv }) }
+    }) },
+  args: { fate: 'carried over', becomes: '`args`', about: 'A text is cut at blanks, but not within quotes, as in PM2.',
+    read: (_value, { program }) => program.args.length > 0 ? { set: { args: program.args } } : null },
+  node_args: { also: ['nodeArgs', 'interpreterArgs', 'interpreter_args'], fate: 'carried over', becomes: '`execArgv`',
+    about: 'Options of node itself.', read (_value, { program: { execArgv, args } }) {
+    if (execArgv.length > 0) return { set: { execArgv } }
+    return args.length > 0 ? { set: { args } } : null
+  } },
+  exec_interpreter: { also: ['interpreter', 'execInterpreter'], fate: 'replaced', becomes: '`node`, or `entry`',
+    about:
+      'The path of a Node, or a version such as `node@20`, becomes `node`. `python3`, `bun`, `bash` and the like, or `tsx` and `ts-node`, become the entry. The options of the interpreter and the script become its first arguments.',
+    usual: ['node', 'none', 'nodejs'], read (_value, { program: { notes, node } }) {
+    const note = notes.find((each) => each.startsWith('exec_interpreter:'))
+    return { set: node === undefined ? {} : { node }, note: note?.replace(/^exec_interpreter: /, '') }
+  } },
+  cwd: { fate: 'carried over', becomes: '`cwd`', about: 'Relative to the config file.', read: (value, { path }) =>
+    isText(value) ? { set: { cwd: path(value) } } : notRead('a folder') },
+  env: { fate: 'carried over', becomes: '`env`', about: 'Numbers become texts, and objects JSON, as in PM2.',
+    read: (value, { env }) => typeof value === 'object' ? withEnv(env) : notRead('an object') },
+  'env_<name>': { fate: 'carried over', becomes: '`env`, with `--env <name>`',
+    about: 'It overrides `deploy.<name>.env`, which overrides `env`. Without `--env` it is left out.' },
+  env_file: { also: ['envFile'], fate: 'carried over', becomes: '`envFile`', about: 'PM2 7 itself does not read it.',
+    read: (value, { path }) => isText(value) ? { set: { envFile: path(value) } } : notRead('one file') },
+  filter_env: { also: ['filterEnv'], fate: 'carried over', becomes: '`env`, with `null`',
     about: '`true` is left out: `env -i PATH="$PATH" clusterdeck start` begins with an empty environment.',
-    usual: [false, ''],
-    read (value, { env }) {
-      if (value !== true && Object.keys(env).length > 0) return withEnv(env)
-      return { left: 'the app gets no variable of the shell. Nearest: env -i PATH="$PATH" clusterdeck start' }
-    }
-  },
-  port: {
-    fate: 'carried over',
-    becomes: '`env.PORT`',
-    about: 'It overrides the `PORT` of `env`; that of `env_<name>` overrides it, as in PM2.',
-    usual: [0],
-    read: (_value, { env }) => withEnv(env)
-  },
-  instances: {
-    fate: 'carried over',
-    becomes: '`workers`',
+    usual: [false, ''], read (value, { env }) {
+    if (value !== true && Object.keys(env).length > 0) return withEnv(env)
+    return { left: 'the app gets no variable of the shell. Nearest: env -i PATH="$PATH" clusterdeck start' }
+  } },
+  port: { fate: 'carried over', becomes: '`env.PORT`',
+    about: 'It overrides the `PORT` of `env`; that of `env_<name>` overrides it, as in PM2.', usual: [0],
+    read: (_value, { env }) => withEnv(env) },
+  instances: { fate: 'carried over', becomes: '`workers`',
     about: '`0` and `max` mean one for each CPU. `-1` means one fewer, counted where the app starts. Without it: 1.',
-    read: workersOf
-  },
-  exec_mode: {
-    also: ['execMode'],
-    fate: 'replaced',
-    becomes: 'shared sockets',
-    about: 'Workers always share their port, as in cluster mode. In fork mode each instance needs its own port: see `increment_var`.',
+    read: workersOf },
+  exec_mode: { also: ['execMode'], fate: 'replaced', becomes: 'shared sockets',
+    about:
+      'Workers always share their port, as in cluster mode. In fork mode each instance needs its own port: see `increment_var`.',
     read (value, { app }) {
       const isSeparate = isFork(value) && (integerOf(app.instances) ?? 1) !== 1
       return { set: {}, note: isSeparate ? ONE_PORT : 'Workers always share their port.' }
-    }
-  },
-  increment_var: {
-    also: ['incrementVar'],
-    fate: 'replaced',
-    becomes: '`portPerSlot`',
-    about: 'For `PORT`: all workers share the port, and worker N also has port + N. For another variable, count from `NODE_APP_INSTANCE` (0, 1, 2, …).',
-    read: portPerSlotOf
-  },
-  instance_var: {
-    also: ['instanceVar'],
-    fate: 'carried over',
-    becomes: '`instanceVariable`',
-    about: 'It counts the workers of one app from 0.',
-    usual: ['NODE_APP_INSTANCE'],
-    read: (value) => ({ set: { instanceVariable: value } })
-  },
-  name: {
-    fate: 'carried over',
-    becomes: 'the name below `apps`; of one app alone, `name`',
+    } },
+  increment_var: { also: ['incrementVar'], fate: 'replaced', becomes: '`portPerSlot`',
+    about:
+      'For `PORT`: all workers share the port, and worker N also has port + N. For another variable, count from `NODE_APP_INSTANCE` (0, 1, 2, …).',
+    read: portPerSlotOf },
+  instance_var: { also: ['instanceVar'], fate: 'carried over', becomes: '`instanceVariable`',
+    about: 'It counts the workers of one app from 0.', usual: ['NODE_APP_INSTANCE'],
+    read: (value) => ({ set: { instanceVariable: value } }) },
+  name: { fate: 'carried over', becomes: 'the name below `apps`; of one app alone, `name`',
     about: 'Letters, digits and `. _ -` stay. `-n <name>` addresses the deck in every command.',
-    read: () => ({ set: {}, note: 'the name below apps; of one app alone, the option name' })
-  },
-  append_env_to_name: {
-    also: ['appendEnvToName'],
-    fate: 'carried over',
-    becomes: 'the name below `apps`',
-    about: 'With `--env`.',
-    usual: [false],
-    read: (_value, { envName }) => envName === undefined ? null : { set: {}, note: 'the name below apps' }
-  },
-  max_memory_restart: {
-    also: ['maxMemoryRestart'],
-    fate: 'carried over',
-    becomes: '`recycle.maxRssBytes`',
-    about: 'The next worker is ready before the old one drains. PM2 checks every 30 s, clusterdeck acts after 5 s. At least 16 MiB.',
+    read: () => ({ set: {}, note: 'the name below apps; of one app alone, the option name' }) },
+  append_env_to_name: { also: ['appendEnvToName'], fate: 'carried over', becomes: 'the name below `apps`',
+    about: 'With `--env`.', usual: [false], read: (_value, { envName }) =>
+      envName === undefined ? null : { set: {}, note: 'the name below apps' } },
+  max_memory_restart: { also: ['maxMemoryRestart'], fate: 'carried over', becomes: '`recycle.maxRssBytes`',
+    about:
+      'The next worker is ready before the old one drains. PM2 checks every 30 s, clusterdeck acts after 5 s. At least 16 MiB.',
     read (value) {
       const bytes = bytesOf(value)
       if (bytes === null) return notRead('a size such as "300M"')
       if (bytes >= LEAST_RSS_BYTES) return { set: { 'recycle.maxRssBytes': bytes }, note: asGiven(value, bytes) }
-      return { left: `${shownValue(value)} is less than a Node process takes. Nearest: recycle.maxRssBytes, from 16 MiB` }
-    }
-  },
-  wait_ready: {
-    also: ['waitReady'],
-    fate: 'carried over',
-    becomes: '`ready.signal: "message"`',
-    about: "`process.send('ready')`. A worker that does not send it within `ready.timeoutMs` has failed; in PM2 it counts as ready.",
-    usual: [false],
-    read: (value) => isOn(value) ? { set: { 'ready.signal': 'message' } } : null
-  },
-  listen_timeout: {
-    also: ['listenTimeout'],
-    fate: 'replaced',
-    becomes: '`ready.timeoutMs`',
-    about: 'After this time PM2 goes on anyway; here the worker has failed. So only a time of more than 30 s, the default, is carried over.',
+      return {
+        left: `${shownValue(value)} is less than a Node process takes. Nearest: recycle.maxRssBytes, from 16 MiB`
+      }
+    } },
+  wait_ready: { also: ['waitReady'], fate: 'carried over', becomes: '`ready.signal: "message"`',
+    about:
+      '`process.send(\'ready\')`. A worker that does not send it within `ready.timeoutMs` has failed; in PM2 it counts as ready.',
+    usual: [false], read: (value) => isOn(value) ? { set: { 'ready.signal': 'message' } } : null },
+  listen_timeout: { also: ['listenTimeout'], fate: 'replaced', becomes: '`ready.timeoutMs`',
+    about:
+      'After this time PM2 goes on anyway; here the worker has failed. So only a time of more than 30 s, the default, is carried over.',
     read (value) {
       const ms = millisecondsOf(value)
       if (ms === null) return notRead('a time')
       if (ms > READY_TIMEOUT_MS) return { set: { 'ready.timeoutMs': ms }, note: asGiven(value, ms) }
-      return { left: 'after this time PM2 goes on anyway; here the worker has failed, so 30 s stay. Nearest: ready.timeoutMs' }
-    }
-  },
-  kill_timeout: {
-    also: ['killTimeout'],
-    fate: 'carried over',
-    becomes: '`stop.termGraceMs`',
-    about: 'The worker drains first (`drain.deadlineMs`), then gets SIGTERM (PM2 sends SIGINT), and SIGKILL after this time.',
+      return {
+        left: 'after this time PM2 goes on anyway; here the worker has failed, so 30 s stay. Nearest: ready.timeoutMs'
+      }
+    } },
+  kill_timeout: { also: ['killTimeout'], fate: 'carried over', becomes: '`stop.termGraceMs`',
+    about:
+      'The worker drains first (`drain.deadlineMs`), then gets SIGTERM (PM2 sends SIGINT), and SIGKILL after this time.',
     read (value) {
       const ms = millisecondsOf(value)
       if (ms === null) return notRead('a time')
-      return { set: { 'stop.termGraceMs': ms }, note: 'The worker drains first, then gets SIGTERM (PM2 sends SIGINT), and SIGKILL after this time.' }
-    }
-  },
-  kill_retry_time: {
-    also: ['killRetryTime'],
-    fate: 'left out',
-    becomes: '',
-    about: 'The end of a process is seen at once',
-    usual: [100]
-  },
-  shutdown_with_message: {
-    also: ['shutdownWithMessage'],
-    fate: 'carried over',
-    becomes: '`stop.message: "text"`',
-    about: "The worker gets the message `'shutdown'` after it has drained, and SIGTERM too.",
-    usual: [false],
-    read: (value) => isOn(value) ? { set: { 'stop.message': 'text' } } : null
-  },
-  treekill: {
-    fate: 'left out',
-    becomes: '',
+      return { set: { 'stop.termGraceMs': ms },
+        note: 'The worker drains first, then gets SIGTERM (PM2 sends SIGINT), and SIGKILL after this time.' }
+    } },
+  kill_retry_time: { also: ['killRetryTime'], fate: 'left out', becomes: '',
+    about: 'The end of a process is seen at once', usual: [100] },
+  shutdown_with_message: { also: ['shutdownWithMessage'], fate: 'carried over', becomes: '`stop.message: "text"`',
+    about: 'The worker gets the message `\'shutdown\'` after it has drained, and SIGTERM too.', usual: [false],
+    read: (value) => isOn(value) ? { set: { 'stop.message': 'text' } } : null },
+  treekill: { fate: 'left out', becomes: '',
     about: 'PM2 also ends the children of a process; here a worker must end its own. systemd ends all of a unit',
-    usual: [false]
-  },
-  restart_delay: {
-    also: ['restartDelay'],
-    fate: 'replaced',
-    becomes: '`restart.minDelayMs`, `restart.maxDelayMs`',
-    about: 'The first replacement starts at once, each further one this long after the start of the one before, or at once where that was longer ago.',
-    usual: [0, '0'],
-    read (value, { app }) {
-      const ms = millisecondsOf(value)
-      if (ms === null) return notRead('a time')
-      if (isBackoff(app)) return { left: 'exp_backoff_restart_delay counts, as in PM2' }
-      return { set: { 'restart.minDelayMs': ms, 'restart.maxDelayMs': ms }, note: 'The first replacement starts at once, each further one after this delay.' }
-    }
-  },
-  exp_backoff_restart_delay: {
-    also: ['expBackoffRestartDelay'],
-    fate: 'carried over',
+    usual: [false] },
+  restart_delay: { also: ['restartDelay'], fate: 'replaced', becomes: '`restart.minDelayMs`, `restart.maxDelayMs`',
+    about:
+      'The first replacement starts at once, each further one this long after the start of the one before, or at once where that was longer ago.',
+    usual: [0, '0'], read (value, { app }) {
+    const ms = millisecondsOf(value)
+    if (ms === null) return notRead('a time')
+    if (isBackoff(app)) return { left: 'exp_backoff_restart_delay counts, as in PM2' }
+    return { set: { 'restart.minDelayMs': ms, 'restart.maxDelayMs': ms },
+      note: 'The first replacement starts at once, each further one after this delay.' }
+  } },
+  exp_backoff_restart_delay: { also: ['expBackoffRestartDelay'], fate: 'carried over',
     becomes: '`restart.minDelayMs`, `restart.maxDelayMs`, `restart.resetAfterMs`',
     about: 'The delay doubles (PM2 adds half of it), up to 15 s as in PM2. A worker that runs for 30 s resets it.',
-    usual: [0, '0'],
-    read (value) {
-      const ms = millisecondsOf(value)
-      if (ms === null) return notRead('a time')
-      return {
-        set: { 'restart.minDelayMs': ms, 'restart.maxDelayMs': Math.max(ms, PM2_LONGEST_DELAY_MS), 'restart.resetAfterMs': PM2_BACKOFF_RESET_MS },
-        note: 'It doubles each time, up to 15 s; a worker that runs for 30 s resets it.'
-      }
+    usual: [0, '0'], read (value) {
+    const ms = millisecondsOf(value)
+    if (ms === null) return notRead('a time')
+    return {
+      set: { 'restart.minDelayMs': ms, 'restart.maxDelayMs': Math.max(ms, PM2_LONGEST_DELAY_MS),
+        'restart.resetAfterMs': PM2_BACKOFF_RESET_MS },
+      note: 'It doubles each time, up to 15 s; a worker that runs for 30 s resets it.'
     }
-  },
-  min_uptime: {
-    also: ['minUptime'],
-    fate: 'replaced',
-    becomes: '`restart.resetAfterMs`',
+  } },
+  min_uptime: { also: ['minUptime'], fate: 'replaced', becomes: '`restart.resetAfterMs`',
     about: 'A worker that runs longer resets the delay. With `exp_backoff_restart_delay` the 30 s of PM2 count.',
     read (value, { app }) {
       const ms = millisecondsOf(value)
       if (ms === null) return notRead('a time')
       if (isBackoff(app)) return { left: 'the 30 s of exp_backoff_restart_delay count. Nearest: restart.resetAfterMs' }
       return { set: { 'restart.resetAfterMs': ms }, note: asGiven(value, ms) }
-    }
-  },
-  max_restarts: {
-    also: ['maxRestarts'],
-    fate: 'replaced',
-    becomes: '`restart.policy: "never"` for 0',
-    about: 'A slot is never given up: it waits longer each time, and is shown as in a crash loop. Nearest: `restart.intensity.restarts`.',
+    } },
+  max_restarts: { also: ['maxRestarts'], fate: 'replaced', becomes: '`restart.policy: "never"` for 0',
+    about:
+      'A slot is never given up: it waits longer each time, and is shown as in a crash loop. Nearest: `restart.intensity.restarts`.',
     read (value) {
       const count = integerOf(value)
       if (count === null) return notRead('a number')
       if (count === 0) return { set: { 'restart.policy': 'never' } }
-      return { left: 'a slot is never given up: it waits longer each time, and is shown as in a crash loop. Nearest: restart.intensity.restarts' }
-    }
-  },
-  autorestart: {
-    fate: 'carried over',
-    becomes: '`restart.policy: "never"`',
-    about: 'For `false`.',
-    usual: [true],
-    read: (value) => isOn(value) ? null : { set: { 'restart.policy': 'never' } }
-  },
-  stop_exit_codes: {
-    also: ['stopExitCodes'],
-    fate: 'replaced',
-    becomes: '`restart.policy: "on-failure"`',
-    about: 'For 0. Other codes count as failures.',
-    read (value, { app }) {
-      const codes = [value].flat(1).map(integerOf)
-      if (app.autorestart !== undefined && !isOn(app.autorestart)) return { left: 'nothing is restarted in any case' }
-      if (!codes.includes(0)) return { left: 'any code but 0 is a failure. Nearest: restart.policy, with 0 as the code' }
-      const isMore = codes.some((code) => code !== 0)
-      return { set: { 'restart.policy': 'on-failure' }, ...(isMore && { note: 'Only 0 of these codes: any other one is a failure.' }) }
-    }
-  },
-  autostart: {
-    fate: 'carried over',
-    becomes: '`autostart: false` below `apps`',
-    about: 'For `false`: `clusterdeck up` puts the app on the list, and starts it only if you name it. So it is for one that is stopped in a running PM2.',
-    usual: [true],
-    read: (value) => isOn(value) ? null : { set: { autostart: false } }
-  },
-  cron_restart: {
-    also: ['cron', 'cronRestart'],
-    fate: 'carried over',
+      return {
+        left:
+          'a slot is never given up: it waits longer each time, and is shown as in a crash loop. Nearest: restart.intensity.restarts'
+      }
+    } },
+  autorestart: { fate: 'carried over', becomes: '`restart.policy: "never"`', about: 'For `false`.', usual: [true],
+    read: (value) => isOn(value) ? null : { set: { 'restart.policy': 'never' } } },
+  stop_exit_codes: { also: ['stopExitCodes'], fate: 'replaced', becomes: '`restart.policy: "on-failure"`',
+    about: 'For 0. Other codes count as failures.', read (value, { app }) {
+    const codes = [value].flat(1).map(integerOf)
+    if (app.autorestart !== undefined && !isOn(app.autorestart)) return { left: 'nothing is restarted in any case' }
+    if (!codes.includes(0)) return { left: 'any code but 0 is a failure. Nearest: restart.policy, with 0 as the code' }
+    const isMore = codes.some((code) => code !== 0)
+    return { set: { 'restart.policy': 'on-failure' },
+      ...(isMore && { note: 'Only 0 of these codes: any other one is a failure.' }) }
+  } },
+  autostart: { fate: 'carried over', becomes: '`autostart: false` below `apps`',
+    about:
+      'For `false`: `clusterdeck up` puts the app on the list, and starts it only if you name it. So it is for one that is stopped in a running PM2.',
+    usual: [true], read: (value) => isOn(value) ? null : { set: { autostart: false } } },
+  cron_restart: { also: ['cron', 'cronRestart'], fate: 'carried over',
     becomes: '`restart.cron`; with `autostart: false` a [job](jobs.md)',
-    about: 'Worker by worker; PM2 restarts all at once. What a running PM2 does not start again (`autorestart: false`) is a job, too, between two runs and in one.',
-    usual: [0, '0', ''],
-    read (value, { app }) {
-      const cron = typeof value === 'string' ? CRON_NAMES[value.trim()] ?? value : ''
-      const note = isOn(app.autorestart ?? true) ? undefined : 'It also runs at each start, as in PM2. With autostart: false it is imported as a job, which runs at its times alone.'
-      return CRON.test(cron) ? { set: { 'restart.cron': cron.trim() }, note } : notRead('a pattern of five fields, or of six with seconds first')
-    }
-  },
-  watch: {
-    fate: 'replaced',
-    becomes: '`watch`',
+    about:
+      'Worker by worker; PM2 restarts all at once. What a running PM2 does not start again (`autorestart: false`) is a job, too, between two runs and in one.',
+    usual: [0, '0', ''], read (value, { app }) {
+    const cron = typeof value === 'string' ? CRON_NAMES[value.trim()] ?? value : ''
+    const note = isOn(app.autorestart ?? true)
+      ? undefined
+      : 'It also runs at each start, as in PM2. With autostart: false it is imported as a job, which runs at its times alone.'
+    return CRON.test(cron)
+      ? { set: { 'restart.cron': cron.trim() }, note }
+      : notRead('a pattern of five fields, or of six with seconds first')
+  } },
+  watch: { fate: 'replaced', becomes: '`watch`',
     about: 'For development: deploys when a file changes that the workers have loaded. PM2 restarts on any file.',
-    usual: [false],
-    read: (value) => !isOn(value)
-      ? null
-      : { set: { watch: true }, note: 'For development: deploys when a file changes that the workers have loaded. Remove it in production.' }
-  },
-  ignore_watch: {
-    also: ['ignoreWatch'],
-    fate: 'left out',
-    becomes: '',
-    about: 'Only files that the workers have loaded are watched, none of node_modules. Logs and data start no deploy'
-  },
-  watch_delay: {
-    also: ['watchDelay'],
-    fate: 'left out',
-    becomes: '',
-    about: 'Changes at the same time are one rollout'
-  },
-  watch_options: {
-    also: ['watchOptions'],
-    fate: 'left out',
-    becomes: '',
-    about: 'Only files that the workers have loaded are watched'
-  },
-  source_map_support: {
-    also: ['sourceMapSupport'],
-    fate: 'carried over',
+    usual: [false], read: (value) =>
+      !isOn(value)
+        ? null
+        : { set: { watch: true },
+          note:
+            'For development: deploys when a file changes that the workers have loaded. Remove it in production.' } },
+  ignore_watch: { also: ['ignoreWatch'], fate: 'left out', becomes: '',
+    about: 'Only files that the workers have loaded are watched, none of node_modules. Logs and data start no deploy' },
+  watch_delay: { also: ['watchDelay'], fate: 'left out', becomes: '',
+    about: 'Changes at the same time are one rollout' },
+  watch_options: { also: ['watchOptions'], fate: 'left out', becomes: '',
+    about: 'Only files that the workers have loaded are watched' },
+  source_map_support: { also: ['sourceMapSupport'], fate: 'carried over',
     becomes: '`execArgv: ["--enable-source-maps"]`',
-    about: 'They are on by default in PM2, in clusterdeck only with this option of Node.',
-    usual: [false],
-    read: (value, { app, program: { execArgv } }) => isOn(value) && !isOn(app.disable_source_map_support)
-      ? { set: { execArgv: execArgv.includes('--enable-source-maps') ? execArgv : [...execArgv, '--enable-source-maps'] } }
-      : null
-  },
-  disable_source_map_support: {
-    also: ['disableSourceMapSupport'],
-    fate: 'carried over',
-    becomes: 'nothing to say',
-    about: 'Source maps are off unless `execArgv` has `--enable-source-maps`.',
-    usual: [false],
-    read: () => null
-  },
+    about: 'They are on by default in PM2, in clusterdeck only with this option of Node.', usual: [false],
+    read: (value, { app, program: { execArgv } }) =>
+      isOn(value) && !isOn(app.disable_source_map_support)
+        ? {
+          set: {
+            execArgv: execArgv.includes('--enable-source-maps') ? execArgv : [...execArgv, '--enable-source-maps']
+          }
+        }
+        : null },
+  disable_source_map_support: { also: ['disableSourceMapSupport'], fate: 'carried over', becomes: 'nothing to say',
+    about: 'Source maps are off unless `execArgv` has `--enable-source-maps`.', usual: [false], read: () =>
+      null },
   out_file: logKey(['out', 'output', 'out_log', 'outFile'], LOG_FOLDER),
   error_file: logKey(['error', 'err', 'err_file', 'err_log', 'errorFile'], LOG_FOLDER),
   log_file: logKey(['log', 'logFile'], `${LOG_FOLDER}, both streams in the order of their arrival`),
   merge_logs: logKey(['combine_logs', 'mergeLogs'], '`clusterdeck logs` prints all workers together'),
-  log_date_format: logKey(['logDateFormat'], 'Each line is kept with its time. Nearest: `clusterdeck logs --timestamps`'),
+  log_date_format: logKey(['logDateFormat'],
+    'Each line is kept with its time. Nearest: `clusterdeck logs --timestamps`'),
   time: logKey([], 'Each line is kept with its time. Nearest: `clusterdeck logs --timestamps`'),
   log_type: logKey(['logType'], 'Nearest: `clusterdeck logs --json`'),
   disable_logs: logKey(['disableLogs'], 'Logs are bounded. Nearest: `logs.maxBytes` and `logs.maxFiles`'),
-  pid_file: {
-    also: ['pid', 'pidFile'],
-    fate: 'left out',
-    becomes: '`master.json` in the data folder',
-    about: '`clusterdeck status --json` has the pid too'
-  },
-  uid: {
-    also: ['user'],
-    fate: 'left out',
-    becomes: '`clusterdeck systemd --user`',
-    about: 'All of a deck runs as the user who starts it. Nearest: `clusterdeck systemd --user <name>`'
-  },
-  gid: {
-    fate: 'left out',
-    becomes: '`Group=` of the unit',
-    about: 'All of a deck runs as the user who starts it. Nearest: Group= in the unit of clusterdeck systemd'
-  },
-  username: {
-    fate: 'left out',
-    becomes: '',
-    about: 'PM2 writes here who has started it'
-  },
-  namespace: {
-    fate: 'left out',
-    becomes: 'the name below `apps`',
-    about: 'Nearest: a config file for each group of apps',
-    usual: ['default', '']
-  },
-  name_prefix: {
-    also: ['namePrefix'],
-    fate: 'left out',
-    becomes: 'the name below `apps`',
-    about: 'Nearest: another name below apps'
-  },
-  force: {
-    fate: 'left out',
-    becomes: '',
-    about: 'A data folder has one master; a second deck of the same app needs another one (dataDir)',
-    usual: [false]
-  },
-  execute_command: {
-    also: ['executeCommand'],
-    fate: 'left out',
-    becomes: '',
-    about: 'It only selects fork mode',
-    usual: [false]
-  },
-  vizion: {
-    fate: 'left out',
-    becomes: '`clusterdeck releases`',
-    about: 'Each release has its commit anyway. Nearest: clusterdeck releases',
-    usual: [true]
-  },
-  versioning: {
-    fate: 'left out',
-    becomes: '`clusterdeck releases`',
-    about: 'Each release has its commit anyway. Nearest: clusterdeck releases'
-  },
-  post_update: {
-    also: ['postUpdate'],
-    fate: 'left out',
-    becomes: '`hooks.beforeDeploy`',
-    about: 'They belong to pm2 pull. Nearest: hooks.beforeDeploy, `{ command: ["npm", "ci"] }`',
-    usual: []
-  },
+  pid_file: { also: ['pid', 'pidFile'], fate: 'left out', becomes: '`master.json` in the data folder',
+    about: '`clusterdeck status --json` has the pid too' },
+  uid: { also: ['user'], fate: 'left out', becomes: '`clusterdeck systemd --user`',
+    about: 'All of a deck runs as the user who starts it. Nearest: `clusterdeck systemd --user <name>`' },
+  gid: { fate: 'left out', becomes: '`Group=` of the unit',
+    about: 'All of a deck runs as the user who starts it. Nearest: Group= in the unit of clusterdeck systemd' },
+  username: { fate: 'left out', becomes: '', about: 'PM2 writes here who has started it' },
+  namespace: { fate: 'left out', becomes: 'the name below `apps`',
+    about: 'Nearest: a config file for each group of apps', usual: ['default', ''] },
+  name_prefix: { also: ['namePrefix'], fate: 'left out', becomes: 'the name below `apps`',
+    about: 'Nearest: another name below apps' },
+  force: { fate: 'left out', becomes: '',
+    about: 'A data folder has one master; a second deck of the same app needs another one (dataDir)', usual: [false] },
+  execute_command: { also: ['executeCommand'], fate: 'left out', becomes: '', about: 'It only selects fork mode',
+    usual: [false] },
+  vizion: { fate: 'left out', becomes: '`clusterdeck releases`',
+    about: 'Each release has its commit anyway. Nearest: clusterdeck releases', usual: [true] },
+  versioning: { fate: 'left out', becomes: '`clusterdeck releases`',
+    about: 'Each release has its commit anyway. Nearest: clusterdeck releases' },
+  post_update: { also: ['postUpdate'], fate: 'left out', becomes: '`hooks.beforeDeploy`',
+    about: 'They belong to pm2 pull. Nearest: hooks.beforeDeploy, `{ command: ["npm", "ci"] }`', usual: [] },
   install_url: { also: ['installUrl'], fate: 'left out', becomes: '', about: 'It belongs to the modules of PM2' },
   trace: monitoringKey([]),
   disable_trace: monitoringKey(['disableTrace']),
@@ -470,15 +301,12 @@ export const KEYS: Readonly<Record<string, Row>> = {
 
 /** Keys beside `apps`. */
 export const FILE_KEYS: Readonly<Record<string, { fate?: Fate, becomes: string, about: string }>> = {
-  deploy: {
-    fate: 'replaced',
-    becomes: '`releases.git`, `hooks.build`',
-    about: 'For `clusterdeck deploy --git` on the machine itself: `repo`, and `post-deploy` without its `pm2 reload`; a comment names its `ref`. Of several environments, that of `--env`. User, host, path and the other hooks are left out, and so is a `post-deploy` that tells PM2 something else'
-  },
-  static: {
-    becomes: '`http-server` from npm',
-    about: "PM2's own server of static files. Nearest: npm install http-server, and an app `{ entry: \"http-server\", args: [\"public\", \"-p\", \"8080\"] }`"
-  }
+  deploy: { fate: 'replaced', becomes: '`releases.git`, `hooks.build`',
+    about:
+      'For `clusterdeck deploy --git` on the machine itself: `repo`, and `post-deploy` without its `pm2 reload`; a comment names its `ref`. Of several environments, that of `--env`. User, host, path and the other hooks are left out, and so is a `post-deploy` that tells PM2 something else' },
+  static: { becomes: '`http-server` from npm',
+    about:
+      'PM2\'s own server of static files. Nearest: npm install http-server, and an app `{ entry: "http-server", args: ["public", "-p", "8080"] }`' }
 }
 
 function logKey (also: string[], about: string): Row {
@@ -495,25 +323,32 @@ function workersOf (value: unknown, { app }: Scene): Outcome {
   if (wanted === null) return notRead('a number or "max"')
   const shown = shownValue(value)
   if (wanted === 0) return { set: { workers: 'max' }, note: `${shown}: one for each CPU that the app may use.` }
-  if (wanted > MAX_WORKERS) return { set: { workers: MAX_WORKERS }, note: `${shown} is more than ${MAX_WORKERS}, which is the most.` }
+  if (wanted > MAX_WORKERS)
+    return { set: { workers: MAX_WORKERS }, note: `${shown} is more than ${MAX_WORKERS}, which is the most.` }
   if (wanted < 0) {
     const workers = new Expression(`Math.max(1, os.availableParallelism() - ${-wanted})`, 'os')
     return { set: { workers }, note: `${shown}: ${-wanted} fewer than the CPUs of the machine on which the app runs.` }
   }
   const isOne = wanted === 1 && isFork(app.exec_mode ?? 'fork')
-  return { set: { workers: wanted }, ...(isOne && { note: 'One process. With two or more, the app survives the end of one.' }) }
+  return { set: { workers: wanted },
+    ...(isOne && { note: 'One process. With two or more, the app survives the end of one.' }) }
 }
 
 function portPerSlotOf (value: unknown, { env }: Scene): Outcome {
   const base = isText(value) && Object.hasOwn(env, value) ? integerOf(env[value]) : null
   const shown = shownValue(value)
   if (!isText(value) || !/port$/i.test(value)) {
-    return { left: `${shown} stays the same in all workers. Nearest: NODE_APP_INSTANCE, which is 0, 1, 2, … in the workers` }
+    return {
+      left: `${shown} stays the same in all workers. Nearest: NODE_APP_INSTANCE, which is 0, 1, 2, … in the workers`
+    }
   }
   if (base === null || base < 1 || base > MAX_PORT_PER_SLOT) {
     return { left: `${shown} is not in env as a port from 1 to ${MAX_PORT_PER_SLOT}. Nearest: portPerSlot` }
   }
-  return { set: { portPerSlot: base }, note: `All workers share port ${base} of ${shown}; worker 1 also has ${base + 1}, worker 2 ${base + 2}, and so on.` }
+  return { set: { portPerSlot: base },
+    note: `All workers share port ${base} of ${shown}; worker 1 also has ${base + 1}, worker 2 ${
+      base + 2
+    }, and so on.` }
 }
 
 function withEnv (env: Record<string, unknown>): Outcome {

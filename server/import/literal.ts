@@ -17,12 +17,10 @@ export class Expression {
 const LINE_WIDTH = 110
 const NAME = /^[A-Za-z_$][\w$]*$/
 // Control characters, line ends of JavaScript, half characters, and characters that show a line in another order.
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]|\p{Surrogate}/gu
+const UNPRINTABLE =
+  /[\u0000-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]|\p{Surrogate}/gu
 
-/**
- * @param value texts, numbers, booleans, null, expressions, lists and objects of them
- * @param indent of its first line
- */
+/** `value`: texts, numbers, booleans, null, expressions, lists and objects of them; `indent`: of its first line */
 export function literalOf (value: unknown, indent: string = ''): string {
   if (value instanceof Expression) return value.code
   if (typeof value === 'string') return quotedText(value)
@@ -57,10 +55,7 @@ function objectLiteral (values: object, indent: string): string {
   return parts.length === 0 ? '{}' : `{\n${parts.join(',\n')}\n${indent}}`
 }
 
-/**
- * Writes a comment of as many lines as needed; no text can end it.
- * @param hang the beginning of its further lines
- */
+/** Writes a comment of as many lines as needed; no text can end it. `hang`: the beginning of its further lines. */
 export function commentLines (text: string, indent: string = '', hang: string = '') {
   return wrapLines(text, LINE_WIDTH - indent.length, hang).map((line) => `${indent}// ${line}`).join('\n')
 }

@@ -8,8 +8,8 @@ const NODE_LINE = /^#!.*\b(node|nodejs|tsx|ts-node)\b/
 const SHIM = /exec .*\bnode\b|\bnode_modules\b/
 
 /**
- * Finds a script as PM2 does: below the app's folder, among the packages that are installed there, in PATH.
- * @param searched PATH
+ * Finds a script as PM2 does: below the app's folder, among the packages that are installed there, in PATH. `searched`:
+ * PATH.
  */
 export function lookUpScript (script: string, cwd: string, searched: string = process.env.PATH ?? ''): Sight {
   const here = path.resolve(cwd, script)
@@ -19,7 +19,8 @@ export function lookUpScript (script: string, cwd: string, searched: string = pr
 }
 
 function commandFile (name: string, cwd: string, searched: string) {
-  const folders = [...foldersUpwards(cwd).map((folder) => path.join(folder, 'node_modules', '.bin')), ...searched.split(path.delimiter).filter(Boolean)]
+  const folders = [...foldersUpwards(cwd).map((folder) => path.join(folder, 'node_modules', '.bin')),
+    ...searched.split(path.delimiter).filter(Boolean)]
   return folders.map((folder) => path.join(folder, name)).find((file) => isFile(file) && isExecutable(file))
 }
 

@@ -8,15 +8,17 @@ import type { ProcessFacts } from '../programs/holder.ts'
 
 const NODE = /^node(js)?(\d+)?$/
 /** What a service manager, a shell or the parent of a Node process has told this process alone. */
-const OF_THIS_PROCESS = /^(_|SHLVL|OLDPWD|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|MAINPID|MEMORY_PRESSURE_\w+|NODE_CHANNEL_\w+|NODE_UNIQUE_ID|SUDO_\w+)$/
+const OF_THIS_PROCESS =
+  /^(_|SHLVL|OLDPWD|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|MAINPID|MEMORY_PRESSURE_\w+|NODE_CHANNEL_\w+|NODE_UNIQUE_ID|SUDO_\w+)$/
 
 /**
- * What `clusterdeck start` would have to be told to run the same as a process does: nothing, where its command line does not tell, and the
- * script "start" of its folder does.
- * @returns by the key of the option
+ * What `clusterdeck start` would have to be told to run the same as a process does: nothing, where its command line
+ * does not tell, and the script "start" of its folder does. Returns by the key of the option.
  * @throws {DeckError} not-possible: its command line does not tell
  */
-export function flagsOfProcess ({ pid, file, words, cwd }: ProcessFacts, look: Look): Record<string, string | string[]> {
+export function flagsOfProcess ({ pid, file, words, cwd }: ProcessFacts,
+  look: Look): Record<string, string | string[]>
+{
   const [command, ...args] = words
   const isNode = NODE.test(path.basename(file))
   // Of a process that has given itself a title, that title is all that is left of its command line.
@@ -34,10 +36,15 @@ export function flagsOfProcess ({ pid, file, words, cwd }: ProcessFacts, look: L
 
 /** @returns its variables that are meant for the app */
 export function variablesOfProcess ({ env }: ProcessFacts): Record<string, string> {
-  const kept = Object.entries(withoutOwnVariables(env)).filter(([name, value]) => value !== undefined && !OF_THIS_PROCESS.test(name))
+  const kept = Object.entries(withoutOwnVariables(env)).filter(([name, value]) =>
+    value !== undefined && !OF_THIS_PROCESS.test(name)
+  )
   return Object.fromEntries(kept as [string, string][])
 }
 
 function untold (pid: number, text: string | undefined) {
-  return new DeckError('not-possible', `the command line of process ${pid} does not tell what it runs (${JSON.stringify(text ?? '')}): write what it is into a clusterdeck.config.mjs in its folder, { entry: "…" }, and call this again`)
+  return new DeckError('not-possible',
+    `the command line of process ${pid} does not tell what it runs (${
+      JSON.stringify(text ?? '')
+    }): write what it is into a clusterdeck.config.mjs in its folder, { entry: "…" }, and call this again`)
 }

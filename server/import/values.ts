@@ -6,18 +6,12 @@ const WORD = /[^\s"'=]+="[^"]*"|[^\s"'=]+='[^']*'|"[^"]*"|'[^']*'|\S+/g
 /** Characters that only a shell understands, outside of quotes. */
 const SHELL_ONLY = /[|&;<>()$`*?[\]{}~#!\n]/
 
-/**
- * @param value `"300M"`, `"1.5G"`, `314572800`
- * @returns null for what is no size
- */
+/** `value`: `"300M"`, `"1.5G"`, `314572800`. Returns null for what is no size. */
 export function bytesOf (value: unknown): number | null {
   return measureOf(value, /^(\d+(?:\.\d+)?)\s*([KMG]?)B?$/, (unit) => UNIT_BYTES[unit.toUpperCase()])
 }
 
-/**
- * @param value `"10s"`, `"1h"`, `5000`
- * @returns ms; null for what is no time
- */
+/** `value`: `"10s"`, `"1h"`, `5000`. Returns ms; null for what is no time. */
 export function millisecondsOf (value: unknown): number | null {
   return measureOf(value, /^(\d+(?:\.\d+)?)\s*(ms|[smh]?)$/, (unit) => UNIT_MS[unit.toLowerCase()])
 }
@@ -29,10 +23,7 @@ function measureOf (value: unknown, form: RegExp, factorOf: (unit: string) => nu
   return Number.isSafeInteger(measured) ? measured : null
 }
 
-/**
- * @param value `3`, `"3"`
- * @returns null for what is no whole number
- */
+/** `value`: `3`, `"3"`. Returns null for what is no whole number. */
 export function integerOf (value: unknown): number | null {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) ? Math.trunc(number) : null
@@ -44,18 +35,20 @@ export function isOn (value: unknown) {
 }
 
 /**
- * Reads `args` and `node_args` as PM2 does: a text is cut at blanks, but not within quotes, and a word in quotes loses them.
- * @returns without values that no argument can be, such as an object
+ * Reads `args` and `node_args` as PM2 does: a text is cut at blanks, but not within quotes, and a word in quotes loses
+ * them. Returns without values that no argument can be, such as an object.
  */
 export function wordsOf (value: unknown): string[] {
-  if (typeof value === 'string') return (value.match(WORD) ?? []).map(withoutQuotes).filter((word) => word.trim() !== '')
-  if (Array.isArray(value)) return value.filter((word) => ['string', 'number', 'boolean'].includes(typeof word)).map(String)
+  if (typeof value === 'string')
+    return (value.match(WORD) ?? []).map(withoutQuotes).filter((word) => word.trim() !== '')
+  if (Array.isArray(value))
+    return value.filter((word) => ['string', 'number', 'boolean'].includes(typeof word)).map(String)
   return typeof value === 'number' ? [String(value)] : []
 }
 
 function withoutQuotes (word: string) {
   const [first] = word
-  return word.length > 1 && (first === '"' || first === "'") && word.endsWith(first) ? word.slice(1, -1) : word
+  return word.length > 1 && (first === '"' || first === '\'') && word.endsWith(first) ? word.slice(1, -1) : word
 }
 
 /**
@@ -71,7 +64,11 @@ export function commandWords (line: string): string[] | null {
     const word = [...parts[0].matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^'"\\]+)/gs)]
     const needsShell = word.some(([, , double, , plain]) => /[$`]/.test(double ?? '') || SHELL_ONLY.test(plain ?? ''))
     if (needsShell) return null
-    words.push(word.map(([, single, double, escaped, plain]) => single ?? double?.replace(/\\(["\\])/g, '$1') ?? escaped ?? plain).join(''))
+    words.push(
+      word.map(([, single, double, escaped, plain]) =>
+        single ?? double?.replace(/\\(["\\])/g, '$1') ?? escaped ?? plain
+      ).join('')
+    )
     rest = rest.slice(parts[0].length).trimStart()
   }
   return words

@@ -8,20 +8,17 @@ type JobLogs = ReturnType<typeof createJobLogs>
 export type JobLog = ReturnType<JobLogs['open']>
 
 /**
- * Keeps all that the runs of a job write, one after the other: in `nightly.log`, and what is older in `nightly.log.1`, `nightly.log.2`, …
- * The number comes last, as another job may be called `nightly.1`.
+ * Keeps all that the runs of a job write, one after the other: in `nightly.log`, and what is older in `nightly.log.1`,
+ * `nightly.log.2`, … The number comes last, as another job may be called `nightly.1`.
  */
 export function createJobLogs ({ folder, limits, onError = () => {} }: {
-  folder: string
-  limits: () => { maxBytes: number, maxFiles: number }
+  folder: string,
+  limits: () => { maxBytes: number, maxFiles: number },
   /** something could not be written, as on a full disk, and is lost */
   onError?: (reason: string) => void
 }) {
   return {
-    /**
-     * @param name of the job
-     * @param heading of this run; null: it has one, by the master before
-     */
+    /** `name`: of the job; `heading`: of this run; null: it has one, by the master before */
     open (name: string, heading: string | null) {
       const file = path.join(folder, `${name}.log`)
       let fd = attempt(() => openFile(file)) ?? null
@@ -68,14 +65,14 @@ export function createJobLogs ({ folder, limits, onError = () => {} }: {
     }
   }
 
-  /** @param more flags */
+  /** `more`: flags */
   function openFile (file: string, more: number = 0) {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     return openSync(file, FLAGS | more, 0o600)
   }
 
   /** @returns undefined: it has failed */
-  function attempt <T>(work: () => T): T | undefined {
+  function attempt<T> (work: () => T): T | undefined {
     try {
       return work()
     } catch (error) {

@@ -31,28 +31,37 @@ export type Jobs = ReturnType<typeof createJobs>
 export type JobConfigs = Readonly<Record<string, JobConfig>>
 export type JobConfig = {
   /** without it, the job runs only when somebody asks */
-  cron?: string
+  cron?: string,
   /** one text is for the shell */
-  command: string | readonly string[]
+  command:
+    | string
+    | readonly string[],
   /** what happens if its time comes while it still runs */
-  overlap: 'skip' | 'queue' | 'replace'
-  timeoutMs: number
+  overlap: 'skip' | 'queue' | 'replace',
+  timeoutMs: number,
   /**
-   * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for it; `attached`: it runs already, in a
-   * terminal of theirs; `hasSteps`: it is of several commands; `git`: what they build, as somebody has called the commit.
+   * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for
+   * it; `attached`: it runs already, in a terminal of theirs; `hasSteps`: it is of several commands; `git`: what they
+   * build, as somebody has called the commit.
    */
   timeZone?: string
 }
-type Order = { job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null, attached?: ProcessIdentity | null, hasSteps?: true, git?: string }
+type Order = { job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string,
+  dueAt: string | null, attached?: ProcessIdentity | null, hasSteps?: true, git?: string }
 type StepsOrder = { name: string, git?: string, option: string, timeoutMs: number, steps: Steps, actor: string }
 type Waiting = { actor: string, dueAt: string | null, onStarted: ((run: Run) => void) | null }
-type Process = Omit<CommandRun, 'ended'> & { ended: Promise<End>, tellEnd?: (exit: { code: number | null, signal: string | null }) => void }
+type Process =
+  & Omit<CommandRun, 'ended'>
+  & { ended: Promise<End>, tellEnd?: (exit: { code: number | null, signal: string | null }) => void }
 /** `cause`, `made`: of one with steps */
 type End = CommandEnd & { cause?: string, made?: Made }
-type Shared = { option: string, timeoutMs: number, maxOutputChars: number, onOutput: (stream: 'stdout' | 'stderr', text: string) => void, onExited: (pid: number) => void }
-type Active = { id: number, order: Order, process: Process, log: JobLog, output: RunOutput, endedFor: string | null, done: Promise<void>, view: Run }
+type Shared = { option: string, timeoutMs: number, maxOutputChars: number,
+  onOutput: (stream: 'stdout' | 'stderr', text: string) => void, onExited: (pid: number) => void }
+type Active = { id: number, order: Order, process: Process, log: JobLog, output: RunOutput, endedFor: string | null,
+  done: Promise<void>, view: Run }
 /** of the master before */
-type LeftRun = ProcessIdentity & { run: number, job: string | null, name: string, timeoutMs: number, hasTerminal: boolean }
+type LeftRun = ProcessIdentity & { run: number, job: string | null, name: string, timeoutMs: number,
+  hasTerminal: boolean }
 export type JobsMemory = { runs: LeftRun[], due: Record<string, Due> }
 
 /** So much of the output of a run is kept in the history, and goes to those who follow it. */
@@ -65,7 +74,10 @@ const MAX_NAME_CHARS = 80
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 /** A run has this long to end after SIGTERM, until it is killed. */
 const GRACE_MS = 5000
-/** What a dead master has left running is killed after the grace. It is waited for this long: a process that the kernel does not let go would never end. */
+/**
+ * What a dead master has left running is killed after the grace. It is waited for this long: a process that the kernel
+ * does not let go would never end.
+ */
 const LEFT_PATIENCE_MS = GRACE_MS + 1000
 const LOOK_EVERY_MS = 50
 /** Whoever has started a run may still be about to ask for its output. */
@@ -78,39 +90,47 @@ const MAX_MISSED = 1000
 const COMMAND_LOG = 'command'
 
 /** Runs the configured jobs at their times, and what else an operator wants to run beside the workers. */
-export function createJobs ({
-  jobs: first, current, release: findRelease, environment, inherited, cwd, events, store, dataFolder, logFolder, logLimits, onLogError, hide = (text) => text, nextRun, keeper,
-  configured = () => first, run = runCommand, adopt = adoptCommand, now = Date.now, timers = globalThis
-}: {
-  /** as configured at the start */
-  jobs: JobConfigs
-  /** state of the cluster; `release`: the last one that was deployed; `secretsProblem`: why its variables are not known */
-  current: () => { release: string, isStopping: boolean, isUpgrading: boolean, secretsProblem?: string | null }
-  release: (id: string) => Release | undefined
-  /** of the workers of a release, over what is inherited */
-  environment: (id: string) => Record<string, string | undefined>
-  /** of the shell that the app is from */
-  inherited: Record<string, string | undefined>
-  /** of a release that has none */
-  cwd: string
-  events: EventStream
-  store: History['jobRuns']
-  dataFolder: string
-  logFolder: string
-  logLimits: () => { maxBytes: number, maxFiles: number }
-  onLogError?: (reason: string) => void
-  /** takes out of what runs write what nobody is to read */
-  hide?: (text: string) => string
-  nextRun: (cron: string, after: Date, timeZone: string | undefined) => Date | null
-  keeper: Keeper & { exits: readonly { pid: number, code: number | null, signal: string | null }[] }
-  /** by the configuration that was read last, which counts once a deploy has succeeded */
-  configured?: () => JobConfigs
-  run?: (order: Parameters<typeof runCommand>[0]) => CommandRun
-  adopt?: typeof adoptCommand
-  /** wall clock, ms */
-  now?: () => number
-  timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
-}) {
+export function createJobs (
+  { jobs: first, current, release: findRelease, environment, inherited, cwd, events, store, dataFolder, logFolder,
+    logLimits, onLogError, hide = (text) => text, nextRun, keeper, configured = () => first, run = runCommand,
+    adopt = adoptCommand, now = Date.now, timers = globalThis }: {
+      /** as configured at the start */
+      jobs: JobConfigs,
+      /**
+       * state of the cluster; `release`: the last one that was deployed; `secretsProblem`: why its variables are not
+       * known
+       */
+      current: () => { release: string, isStopping: boolean, isUpgrading: boolean, secretsProblem?: string | null },
+      release: (id: string) =>
+        | Release
+        | undefined,
+      /** of the workers of a release, over what is inherited */
+      environment: (id: string) => Record<string, string | undefined>,
+      /** of the shell that the app is from */
+      inherited: Record<string, string | undefined>,
+      /** of a release that has none */
+      cwd: string,
+      events: EventStream,
+      store: History['jobRuns'],
+      dataFolder: string,
+      logFolder: string,
+      logLimits: () => { maxBytes: number, maxFiles: number },
+      onLogError?: (reason: string) => void,
+      /** takes out of what runs write what nobody is to read */
+      hide?: (text: string) => string,
+      nextRun: (cron: string, after: Date, timeZone: string | undefined) => Date | null,
+      keeper:
+        & Keeper
+        & { exits: readonly { pid: number, code: number | null, signal: string | null }[] },
+      /** by the configuration that was read last, which counts once a deploy has succeeded */
+      configured?: () => JobConfigs,
+      run?: (order: Parameters<typeof runCommand>[0]) => CommandRun,
+      adopt?: typeof adoptCommand,
+      /** wall clock, ms */
+      now?: () => number,
+      timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
+    }
+) {
   let jobs = first
   /** by id */
   const active: Map<number, Active> = new Map()
@@ -138,18 +158,23 @@ export function createJobs ({
   const timetable = createTimetable({ nextRun, onDue: runDue, onSetBack: tellSetBack, now, timers })
   /** What a time does that comes while the job still runs. */
   const overlaps = { skip: skipRun, queue: queueRun, replace: replaceRun }
-  const outcomes = createOutcomes({ store, names: () => Object.keys(jobs).sort(), isScheduled: (name) => jobs[name].cron !== undefined })
+  const outcomes = createOutcomes({ store, names: () => Object.keys(jobs).sort(),
+    isScheduled: (name) => jobs[name].cron !== undefined })
   const stopNoting = events.subscribe(outcomes.note)
   // Events that follow from another event are published after it.
-  const unsubscribe = events.subscribe((event) => { Promise.resolve(event).then(readAgain) })
+  const unsubscribe = events.subscribe((event) => {
+    Promise.resolve(event).then(readAgain)
+  })
 
   return {
     /**
-     * Begins to run them.
-     * @param left of the master before: its runs go on here, and
-     * what it has missed is run once; `secrets`: what a new run has to wait for
+     * Begins to run them. `left`: of the master before: its runs go on here, and what it has missed is run once;
+     * `secrets`: what a new run has to wait for.
      */
-    start ({ runs, due, isUpgrade = false, secrets = null }: JobsMemory & { isUpgrade?: boolean, secrets?: Promise<unknown> | null }) {
+    start (
+      { runs, due, isUpgrade = false, secrets = null }: JobsMemory & { isUpgrade?: boolean,
+        secrets?: Promise<unknown> | null }
+    ) {
       for (const { job, at, actor } of listOrNone(store.paused)) paused.set(job, { at, actor })
       takeLeft(runs, isUpgrade ? 'upgrade' : 'master-lost')
       if (secrets === null) return timetable.plan(jobs, due)
@@ -177,13 +202,11 @@ export function createJobs ({
       return toView(name)
     },
 
-    /** @param job null: those of no job; undefined: all */
-    runs: (job: string | null | undefined, query: { limit?: number, cursor?: string | null }) => store.page({ job, ...query }),
+    /** `job`: null: those of no job; undefined: all */
+    runs: (job: string | null | undefined, query: { limit?: number, cursor?: string | null }) =>
+      store.page({ job, ...query }),
 
-    /**
-     * @returns `output`: the last part of it; null: no longer kept
-     * @throws {DeckError} not-found
-     */
+    /** Returns `output`: the last part of it; null: no longer kept @throws {DeckError} not-found */
     run (id: number): Run & { output: string | null } {
       const running = active.get(id)
       if (running) return { ...running.view, output: readableText(running.output.text()) }
@@ -196,8 +219,7 @@ export function createJobs ({
     outputOf: (id: number): Pick<RunOutput, 'since'> | null => active.get(id)?.output ?? lastOutputs.get(id) ?? null,
 
     /**
-     * Runs a job now.
-     * @returns once it has begun
+     * Runs a job now. Returns once it has begun.
      * @throws {DeckError} not-found, job-running, stopping, upgrade-running, secrets-failed
      */
     async runNow (name: string, { actor }: { actor: string }): Promise<Run> {
@@ -205,7 +227,8 @@ export function createJobs ({
       checkRunning()
       const busy = busyRun(name)
       if (busy === null) return startJob(name, { actor, dueAt: null })
-      if (overlap !== 'replace') throw new DeckError('job-running', `${name} is running (run ${busy})`, { details: { run: busy } })
+      if (overlap !== 'replace')
+        throw new DeckError('job-running', `${name} is running (run ${busy})`, { details: { run: busy } })
       return await new Promise((resolve) => replaceRun(name, { actor, dueAt: null, onStarted: resolve }))
     },
 
@@ -214,10 +237,16 @@ export function createJobs ({
      * @param order `process`: it runs there already, in a terminal of whoever has started it
      * @throws {DeckError} stopping, upgrade-running, secrets-failed, invalid-body
      */
-    runCommand ({ command, actor, process: attached = null }: { command: readonly string[], actor: string, process?: ProcessIdentity | null }): Run {
+    runCommand (
+      { command, actor, process: attached = null }: { command: readonly string[], actor: string,
+        process?: ProcessIdentity | null }
+    ): Run {
       checkRunning()
       if (attached && (attached.startTime === null || !isAlive(attached))) {
-        throw new DeckError('invalid-body', `process: expected one that runs on this machine, received ${attached.pid} since ${JSON.stringify(attached.startTime)}`)
+        throw new DeckError('invalid-body',
+          `process: expected one that runs on this machine, received ${attached.pid} since ${
+            JSON.stringify(attached.startTime)
+          }`)
       }
       return startRun({ job: null, command, timeoutMs: NO_TIMEOUT_MS, actor, dueAt: null, attached }).view
     },
@@ -228,13 +257,12 @@ export function createJobs ({
      */
     runSteps: (order: StepsOrder): Run => beginSteps(order).view,
 
-    /**
-     * The newest run that builds a commit.
-     * @returns null: none does
-     */
+    /** The newest run that builds a commit. Returns null: none does. */
     building (): { run: number, git: string, startedAt: string, actor: string } | null {
       const newest = [...active.values()].findLast(({ order }) => order.git !== undefined)
-      return newest ? { run: newest.id, git: String(newest.order.git), startedAt: newest.view.startedAt, actor: newest.order.actor } : null
+      return newest
+        ? { run: newest.id, git: String(newest.order.git), startedAt: newest.view.startedAt, actor: newest.order.actor }
+        : null
     },
 
     /**
@@ -270,15 +298,13 @@ export function createJobs ({
         this.run(id)
         throw new DeckError('run-ended', `Run ${id} has ended`)
       }
-      if (!running.process.tellEnd) throw new DeckError('not-possible', `Run ${id} has no terminal of its own: the master sees how it ends`)
+      if (!running.process.tellEnd)
+        throw new DeckError('not-possible', `Run ${id} has no terminal of its own: the master sees how it ends`)
       running.process.tellEnd(exit)
       return running.view
     },
 
-    /**
-     * @param how `isForced`: without a grace
-     * @throws {DeckError} not-found, run-ended
-     */
+    /** `how`: `isForced`: without a grace @throws {DeckError} not-found, run-ended */
     end (id: number, { isForced = false, actor }: { isForced?: boolean, actor: string }): Run {
       const running = active.get(id)
       if (!running) {
@@ -313,13 +339,16 @@ export function createJobs ({
     acknowledge (name: string, actor: string) {
       mustFind(name)
       const failure = outcomes.failureOf(name)
-      if (failure === null) throw new DeckError('not-found', `Job ${name} has not failed since its last good run, or that is acknowledged already`)
+      if (failure === null)
+        throw new DeckError('not-found',
+          `Job ${name} has not failed since its last good run, or that is acknowledged already`)
       events.publish({ type: 'job.acknowledged', actor, message: name, detail: { job: name, run: failure.run } })
       return toView(name)
     },
 
     /** @returns whether it is a run whose exit Node waits for */
-    isChild: (pid: number): boolean => children.has(pid) || [...active.values()].some(({ process }) => process.identity?.pid === pid),
+    isChild: (pid: number): boolean =>
+      children.has(pid) || [...active.values()].some(({ process }) => process.identity?.pid === pid),
 
     /** What the next master needs if this one dies. */
     memory: (): JobsMemory => ({
@@ -332,10 +361,7 @@ export function createJobs ({
     /** The releases that runs are of: their folders stay until then. */
     releasesInUse: (): string[] => [...active.values()].flatMap(({ view: { release } }) => release ?? []),
 
-    /**
-     * Another master goes on with the runs. Those that cannot be handed over are ended.
-     * @returns when they are gone
-     */
+    /** Another master goes on with the runs. Those that cannot be handed over are ended. Returns when they are gone. */
     async handOver (): Promise<void> {
       for (const each of goingOn()) {
         each.process.leave()
@@ -345,8 +371,8 @@ export function createJobs ({
     },
 
     /**
-     * The runs go on for whoever opens the app anew in this process. Whatever is left is to be closed.
-     * @returns how those end that are its children
+     * The runs go on for whoever opens the app anew in this process. Whatever is left is to be closed. Returns how
+     * those end that are its children.
      */
     letGo (): Promise<Exit>[] {
       return goingOn().flatMap((each) => {
@@ -356,12 +382,11 @@ export function createJobs ({
       })
     },
 
-    /**
-     * Starts no more runs, and ends those that run.
-     * @param how `why`: they are ended
-     * @returns when they are gone
-     */
-    async close ({ graceMs = GRACE_MS, cause = 'stopping', why = 'as the master was stopping' }: { graceMs?: number, cause?: 'stopping' | 'upgrade', why?: string } = {}): Promise<void> {
+    /** Starts no more runs, and ends those that run. `how`: `why`: they are ended. Returns when they are gone. */
+    async close (
+      { graceMs = GRACE_MS, cause = 'stopping', why = 'as the master was stopping' }: { graceMs?: number,
+        cause?: 'stopping' | 'upgrade', why?: string } = {}
+    ): Promise<void> {
       isClosed = true
       unsubscribe()
       timetable.close()
@@ -376,26 +401,19 @@ export function createJobs ({
   function toView (name: string) {
     const { cron = null, overlap, timeoutMs, timeZone = null } = jobs[name]
     const [last] = store.page({ job: name, limit: 1 }).items
-    return {
-      name,
-      cron,
-      timeZone,
-      overlap,
-      timeoutMs,
-      nextAt: paused.has(name) ? null : timetable.nextAt(name),
-      paused: paused.get(name) ?? null,
-      isWaiting: waiting.has(name),
-      running: busyRun(name),
-      isFailing: jobs[name].cron !== undefined && outcomes.failureOf(name) !== null,
-      last: last ?? null
-    }
+    return { name, cron, timeZone, overlap, timeoutMs, nextAt: paused.has(name) ? null : timetable.nextAt(name),
+      paused: paused.get(name) ?? null, isWaiting: waiting.has(name), running: busyRun(name),
+      isFailing: jobs[name].cron !== undefined && outcomes.failureOf(name) !== null, last: last ?? null }
   }
 
   /** @throws {DeckError} not-found */
   function mustFind (name: string): JobConfig {
     if (Object.hasOwn(jobs, name)) return jobs[name]
     const names = Object.keys(jobs)
-    throw new DeckError('not-found', names.length === 0 ? 'There are no jobs (option jobs)' : `There is no job ${JSON.stringify(name)}${didYouMean(name, names)}`)
+    throw new DeckError('not-found',
+      names.length === 0
+        ? 'There are no jobs (option jobs)'
+        : `There is no job ${JSON.stringify(name)}${didYouMean(name, names)}`)
   }
 
   /** @throws {DeckError} stopping, upgrade-running, secrets-failed */
@@ -403,7 +421,9 @@ export function createJobs ({
     const { isStopping, isUpgrading, secretsProblem = null } = current()
     if (isClosed || isStopping) throw new DeckError('stopping', 'The master is stopping')
     if (secretsProblem !== null) throw new DeckError('secrets-failed', secretsProblem)
-    if (isUpgrading) throw new DeckError('upgrade-running', 'An upgrade is running: the next master starts jobs and commands, in a moment')
+    if (isUpgrading)
+      throw new DeckError('upgrade-running',
+        'An upgrade is running: the next master starts jobs and commands, in a moment')
   }
 
   /** What the next master is to run at once: what waits here, and what has come during the upgrade. */
@@ -432,14 +452,19 @@ export function createJobs ({
     else overlaps[jobs[name].overlap](name, order, busy)
   }
 
-  /** What has come meanwhile runs once; that it is late, and how many times that one run stands for, nobody would see otherwise. */
+  /**
+   * What has come meanwhile runs once; that it is late, and how many times that one run stands for, nobody would see
+   * otherwise.
+   */
   function tellMissed (name: string, at: Date) {
     const lateMs = now() - at.getTime()
     if (lateMs < LATE_AFTER_MS) return
     const { cron, timeZone } = jobs[name]
     let count = 0
-    for (let next = nextRun(String(cron), at, timeZone); next !== null && next.getTime() <= now() && count < MAX_MISSED; next = nextRun(String(cron), next, timeZone)) count++
-    events.publish({ type: 'job.missed', actor: 'system', message: name, detail: { job: name, dueAt: at.toISOString(), lateMs, missed: count } })
+    for (let next = nextRun(String(cron), at, timeZone); next !== null && next.getTime() <= now() && count < MAX_MISSED;
+      next = nextRun(String(cron), next, timeZone)) count++
+    events.publish({ type: 'job.missed', actor: 'system', message: name,
+      detail: { job: name, dueAt: at.toISOString(), lateMs, missed: count } })
   }
 
   function tellSetBack (names: string[], backMs: number) {
@@ -447,7 +472,8 @@ export function createJobs ({
   }
 
   function skipRun (name: string, { actor, dueAt }: Waiting, busy: number, why: string = '') {
-    events.publish({ type: 'job.skipped', actor, message: `${name} was skipped: run ${busy} has not ended${why}`, detail: { job: name, dueAt, run: busy } })
+    events.publish({ type: 'job.skipped', actor, message: `${name} was skipped: run ${busy} has not ended${why}`,
+      detail: { job: name, dueAt, run: busy } })
   }
 
   function queueRun (name: string, order: Waiting, busy: number) {
@@ -457,14 +483,12 @@ export function createJobs ({
 
   function replaceRun (name: string, order: Waiting) {
     const before = waiting.get(name)
-    waiting.set(name, {
-      ...order,
-      onStarted (run) {
-        before?.onStarted?.(run)
-        order.onStarted?.(run)
-      }
-    })
-    for (const each of active.values()) if (each.order.job === name) endRun(each, 'replaced', 'was ended, as the next run begins')
+    waiting.set(name, { ...order, onStarted (run) {
+      before?.onStarted?.(run)
+      order.onStarted?.(run)
+    } })
+    for (const each of active.values())
+      if (each.order.job === name) endRun(each, 'replaced', 'was ended, as the next run begins')
   }
 
   function startJob (name: string, { actor, dueAt }: { actor: string, dueAt: string | null }) {
@@ -480,19 +504,17 @@ export function createJobs ({
   /** @throws {DeckError} stopping, upgrade-running, secrets-failed */
   function beginSteps ({ name, git, option, timeoutMs, steps, actor }: StepsOrder): Active {
     checkRunning()
-    return beginRun({ job: null, command: name, timeoutMs, actor, dueAt: null, hasSteps: true, git }, null, (shared, id) => runSteps({
-      ...shared,
-      name,
-      option,
-      run,
-      onStep: (step, pid) => events.publish({ type: 'job.step', actor, pid, message: step.name, detail: { run: id, job: null, command: name } }),
-      async steps (tools) {
-        const before = () => [...active.values()].find((other) => other.order.hasSteps && other.id < id)
-        if (before()) tools.tell(`waiting for the end of run ${before()?.id}`)
-        while (before()) await tools.pause(LOOK_EVERY_MS)
-        return await steps(tools)
-      }
-    }))
+    return beginRun({ job: null, command: name, timeoutMs, actor, dueAt: null, hasSteps: true, git }, null,
+      (shared, id) =>
+        runSteps({ ...shared, name, option, run, onStep: (step, pid) =>
+          events.publish({ type: 'job.step', actor, pid, message: step.name,
+            detail: { run: id, job: null, command: name } }), async steps (tools) {
+          const before = () =>
+            [...active.values()].find((other) => other.order.hasSteps && other.id < id)
+          if (before()) tools.tell(`waiting for the end of run ${before()?.id}`)
+          while (before()) await tools.pause(LOOK_EVERY_MS)
+          return await steps(tools)
+        } }))
   }
 
   function startRun (order: Order): Active {
@@ -500,51 +522,48 @@ export function createJobs ({
     const { release, place } = placeNow()
     return beginRun(order, release.id, (shared, id, name) => {
       if (attached) return attachCommand({ name, identity: attached })
-      return run({ ...shared, name, command, cwd: place.cwd, env: { ...place.env, CLUSTERDECK_JOB: job ?? undefined, CLUSTERDECK_RUN: String(id) } })
+      return run({ ...shared, name, command, cwd: place.cwd,
+        env: { ...place.env, CLUSTERDECK_JOB: job ?? undefined, CLUSTERDECK_RUN: String(id) } })
     })
   }
 
-  /** @param release that it runs in */
-  function beginRun (order: Order, release: string | null, begin: (shared: Shared, id: number, name: string) => Active['process']): Active {
+  /** `release`: that it runs in */
+  function beginRun (order: Order, release: string | null,
+    begin: (shared: Shared, id: number, name: string) => Active['process']): Active
+  {
     const { job, command, actor, dueAt, attached = null } = order
     // Nothing else is published before it has begun.
     const id = events.lastId + 1
     const shownCommand = job === null ? withoutUrlSecrets([command].flat().join(' ')).slice(0, MAX_COMMAND_CHARS) : null
     const name = job ?? String(shownCommand).slice(0, MAX_NAME_CHARS)
-    const log = logs.open(job ?? COMMAND_LOG, `--- run ${id} of ${name}, ${new Date(now()).toISOString()}, ${release === null ? '' : `release ${release}, `}by ${actor}`)
-    const entry = follow({ id, order, log, output: outputFor(id) }, (shared) => begin(shared, id, name), {
-      id, job, command: shownCommand, state: 'running', cause: null, actor, release, rollout: null, pid: null, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null, hasTerminal: attached !== null
-    })
+    const log = logs.open(job ?? COMMAND_LOG,
+      `--- run ${id} of ${name}, ${new Date(now()).toISOString()}, ${
+        release === null ? '' : `release ${release}, `
+      }by ${actor}`)
+    const entry = follow({ id, order, log, output: outputFor(id) }, (shared) => begin(shared, id, name), { id, job,
+      command: shownCommand, state: 'running', cause: null, actor, release, rollout: null, pid: null, dueAt,
+      startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null,
+      reason: null, acknowledgedBy: null, hasTerminal: attached !== null })
     const { pid } = entry.view
     if (pid !== null && attached === null) children.add(pid)
     kept.keep(id, entry.process.handles)
-    events.publish({ type: 'job.started', actor, release, pid, message: name, detail: { job, command: shownCommand, dueAt, ...(attached && { hasTerminal: true }) } })
+    events.publish({ type: 'job.started', actor, release, pid, message: name,
+      detail: { job, command: shownCommand, dueAt, ...(attached && { hasTerminal: true }) } })
     return entry
   }
 
-  function follow ({ id, order, log, output }: Pick<Active, 'id' | 'order' | 'log' | 'output'>, begin: (shared: Shared) => Active['process'], view: Run): Active {
+  function follow ({ id, order, log, output }: Pick<Active, 'id' | 'order' | 'log' | 'output'>,
+    begin: (shared: Shared) => Active['process'], view: Run): Active
+  {
     const { job, timeoutMs } = order
-    const process = begin({
-      option: `jobs.${job}.timeoutMs`,
-      timeoutMs,
-      maxOutputChars: MAX_OUTPUT_CHARS,
+    const process = begin({ option: `jobs.${job}.timeoutMs`, timeoutMs, maxOutputChars: MAX_OUTPUT_CHARS,
       onOutput (stream, written) {
         const text = hide(written)
         output.add(stream, text)
         log.write(text)
-      },
-      onExited: (pid) => children.delete(pid)
-    })
-    const entry: Active = {
-      id,
-      order,
-      process,
-      log,
-      output,
-      endedFor: null,
-      view: { ...view, pid: process.identity?.pid ?? null },
-      done: process.ended.then((end) => finishRun(entry, end))
-    }
+      }, onExited: (pid) => children.delete(pid) })
+    const entry: Active = { id, order, process, log, output, endedFor: null,
+      view: { ...view, pid: process.identity?.pid ?? null }, done: process.ended.then((end) => finishRun(entry, end)) }
     active.set(id, entry)
     return entry
   }
@@ -556,27 +575,40 @@ export function createJobs ({
 
   /** The runs that another master, or the next part of this one, can go on with. */
   function goingOn () {
-    return [...active.values()].filter(({ endedFor, order, process }) => endedFor === null && (order.attached || process.handles.stdout !== null))
+    return [...active.values()].filter(({ endedFor, order, process }) =>
+      endedFor === null && (order.attached || process.handles.stdout !== null)
+    )
   }
 
-  /** @param entry that goes on without us */
+  /** `entry`: that goes on without us */
   function leaveRun (entry: Active) {
     left.add(entry)
     entry.log.leave()
   }
 
-  function finishRun ({ id, order: { job, actor, dueAt, attached }, view, endedFor, process: { name }, log, output: own }: Active, { passed, code, signal, durationMs, timedOut, reason, output, cause: why, made }: End) {
+  function finishRun (
+    { id, order: { job, actor, dueAt, attached }, view, endedFor, process: { name }, log, output: own }: Active,
+    { passed, code, signal, durationMs, timedOut, reason, output, cause: why, made }: End
+  ) {
     log.close()
     active.delete(id)
     kept.drop(id)
     if (dueAt === null) keepForAWhile(id, own)
     else own.end()
-    const type = passed ? 'job.succeeded' : endedFor !== null && !timedOut ? 'job.interrupted' : job === null ? 'job.command-failed' : 'job.failed'
+    const type = passed
+      ? 'job.succeeded'
+      : endedFor !== null && !timedOut
+      ? 'job.interrupted'
+      : job === null
+      ? 'job.command-failed'
+      : 'job.failed'
     const cause = passed ? null : timedOut ? 'timed-out' : endedFor ?? why ?? null
     const message = reason ?? `${name} took ${durationText(durationMs)}`
-    const detail = { run: id, job, command: view.command, durationMs, ...(made && { rollout: made.rollout }), ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
+    const detail = { run: id, job, command: view.command, durationMs, ...(made && { rollout: made.rollout }),
+      ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
     if (!attached) keepOutput(id, job, hide(output))
-    events.publish({ type, cause, actor, release: made?.release ?? view.release, pid: view.pid, code, signal, message, detail })
+    events.publish({ type, cause, actor, release: made?.release ?? view.release, pid: view.pid, code, signal, message,
+      detail })
     if (job !== null) startWaiting(job)
   }
 
@@ -589,7 +621,7 @@ export function createJobs ({
     timer?.unref?.()
   }
 
-  /** @param id of a run that has begun, here or with the master before */
+  /** `id`: of a run that has begun, here or with the master before */
   function outputFor (id: number) {
     return createRunOutput({ maxChars: MAX_OUTPUT_CHARS, file: path.join(outputFolder, String(id)) })
   }
@@ -633,18 +665,18 @@ export function createJobs ({
     for (const name of namesIn(outputFolder)) if (!active.has(Number(name))) removeOutput(path.join(outputFolder, name))
   }
 
-  /**
-   * What it writes has waited with the keeper.
-   * @returns false: nobody can read what it writes
-   */
-  function goOn ({ run: id, job, name, timeoutMs, hasTerminal, ...identity }: LeftRun, cause: 'upgrade' | 'master-lost'): boolean {
+  /** What it writes has waited with the keeper. Returns false: nobody can read what it writes. */
+  function goOn ({ run: id, job, name, timeoutMs, hasTerminal, ...identity }: LeftRun,
+    cause: 'upgrade' | 'master-lost'): boolean
+  {
     const handles = kept.take(id)
     const view = orNone(() => store.find(id))
     if ((hasTerminal ? !isAlive(identity) : handles === null) || !view || view.state !== 'running') return false
     const { output: _, ...shown } = view
     const output = outputFor(id)
     const log = logs.open(job ?? COMMAND_LOG, null)
-    const order = { job, command: '', timeoutMs, actor: view.actor, dueAt: view.dueAt, attached: hasTerminal ? identity : null }
+    const order = { job, command: '', timeoutMs, actor: view.actor, dueAt: view.dueAt,
+      attached: hasTerminal ? identity : null }
     const ageMs = Math.max(0, now() - Date.parse(view.startedAt))
     if (handles) children.add(identity.pid)
     follow({ id, order, log, output }, (shared) => {
@@ -652,11 +684,12 @@ export function createJobs ({
       const findExit = () => keeper.exits.findLast(({ pid }) => pid === identity.pid) ?? null
       return adopt({ identity, handles, findExit }, { ...shared, name, ageMs, before: output.text() })
     }, shown)
-    events.publish({ type: 'job.continued', cause, actor: 'system', release: view.release, pid: identity.pid, message: name, detail: { job, run: id, command: view.command } })
+    events.publish({ type: 'job.continued', cause, actor: 'system', release: view.release, pid: identity.pid,
+      message: name, detail: { job, run: id, command: view.command } })
     return true
   }
 
-  /** @param run which has been told to end */
+  /** `run`: which has been told to end */
   async function waitForEnd (run: LeftRun) {
     ending.add(run)
     const until = performance.now() + LEFT_PATIENCE_MS
@@ -681,6 +714,6 @@ export function createJobs ({
   }
 }
 
-function listOrNone <T>(read: () => T[]): T[] {
+function listOrNone<T> (read: () => T[]): T[] {
   return orNone(read) ?? []
 }

@@ -1,14 +1,11 @@
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
-// The pipes through which the output of runs comes. The keeper holds a copy of each: where the master dies or is replaced, a run can still
-// write into its pipes, until they are full and it waits for the next master to read on.
+// The pipes through which the output of runs comes. The keeper holds a copy of each: where the master dies or is
+// replaced, a run can still write into its pipes, until they are full and it waits for the next master to read on.
 
 type Handles = { stdout: SocketHandle, stderr: SocketHandle }
-export type Keeper = {
-  held: ReadonlyMap<string, { handle: SocketHandle }>
-  hold: (key: string, handle: SocketHandle) => void
-  drop: (key: string) => void
-}
+export type Keeper = { held: ReadonlyMap<string, { handle: SocketHandle }>,
+  hold: (key: string, handle: SocketHandle) => void, drop: (key: string) => void }
 
 const NAMES = Object.freeze(['stdout', 'stderr'] as const)
 const KEY = /^run (\d+) /

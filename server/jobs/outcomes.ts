@@ -2,7 +2,8 @@ import { orNone } from './or-none.ts'
 import type { DeckEvent } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 
-// How the jobs have gone: which of them has failed since its last good run, how often each has ended how, and when it has succeeded last.
+// How the jobs have gone: which of them has failed since its last good run, how often each has ended how, and when it
+// has succeeded last.
 
 type Result = typeof RESULTS[number]
 /** `at`: when that run ended; `reason`: may hold what the job has written */
@@ -15,9 +16,9 @@ const RESULTS = Object.freeze(['succeeded', 'failed', 'interrupted', 'skipped'] 
 const MEANT = Object.freeze(['operator', 'replaced', 'stopping'])
 
 export function createOutcomes ({ store, names, isScheduled }: {
-  store: Pick<History['jobRuns'], 'lastOutcome' | 'lastSuccessAt'>
+  store: Pick<History['jobRuns'], 'lastOutcome' | 'lastSuccessAt'>,
   /** of the jobs that there are */
-  names: () => readonly string[]
+  names: () => readonly string[],
   /** whoever starts another one looks at its end */
   isScheduled: (name: string) => boolean
 }) {
@@ -26,7 +27,7 @@ export function createOutcomes ({ store, names, isScheduled }: {
   const counted: Map<string, JobMetrics> = new Map()
 
   return {
-    /** @param event of any kind; those that name a job count */
+    /** `event`: of any kind; those that name a job count */
     note (event: DeckEvent) {
       const { type, cause, detail } = event
       const job = detail?.job
@@ -58,13 +59,15 @@ export function createOutcomes ({ store, names, isScheduled }: {
   function readFailure (name: string): Failure | null {
     const run = orNone(() => store.lastOutcome(name, MEANT))
     if (run === null || run.state === 'succeeded' || run.acknowledgedBy !== null) return null
-    return { job: name, run: run.id, at: run.finishedAt ?? run.startedAt, reason: run.reason ?? `${name} was interrupted` }
+    return { job: name, run: run.id, at: run.finishedAt ?? run.startedAt,
+      reason: run.reason ?? `${name} was interrupted` }
   }
 
   function metricsOf (job: string): JobMetrics {
     const known = counted.get(job)
     if (known) return known
-    const blank = { job, runs: { succeeded: 0, failed: 0, interrupted: 0, skipped: 0 }, lastSuccessAt: orNone(() => store.lastSuccessAt(job)) }
+    const blank = { job, runs: { succeeded: 0, failed: 0, interrupted: 0, skipped: 0 },
+      lastSuccessAt: orNone(() => store.lastSuccessAt(job)) }
     counted.set(job, blank)
     return blank
   }

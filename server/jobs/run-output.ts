@@ -2,17 +2,20 @@ import { appendFileSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { textIn } from '../system/proc.ts'
 
-/** So many times what is kept in memory is in a file, and as much in the one before it: for readers that are away while a master follows another. */
+/**
+ * So many times what is kept in memory is in a file, and as much in the one before it: for readers that are away while
+ * a master follows another.
+ */
 const IN_FILE = 8
 
 /**
- * What a run has written, for those who follow it: the last part of it, stream by stream, with places that they go on from.
- * A file has the same, as a master that dies takes with it what it has read from the run.
+ * What a run has written, for those who follow it: the last part of it, stream by stream, with places that they go on
+ * from. A file has the same, as a master that dies takes with it what it has read from the run.
  */
 export type RunOutput = ReturnType<typeof createRunOutput>
 type Part = { stream: 'stdout' | 'stderr', text: string }
 
-/** @param how `file`: what a master before has read is in it; null: no master goes on with the run */
+/** `how`: `file`: what a master before has read is in it; null: no master goes on with the run */
 export function createRunOutput ({ maxChars, file = null }: { maxChars: number, file?: string | null }) {
   const before = file === null ? [] : readParts(file)
   const parts: Part[] = before.map(({ stream, text }) => ({ stream, text }))
@@ -35,7 +38,9 @@ export function createRunOutput ({ maxChars, file = null }: { maxChars: number, 
     text: () => parts.map(({ text }) => text).join(''),
 
     /** The run has ended. */
-    end () { if (file !== null) removeOutput(file) },
+    end () {
+      if (file !== null) removeOutput(file)
+    },
 
     /**
      * @param place how many characters a reader has had
@@ -68,7 +73,7 @@ export function createRunOutput ({ maxChars, file = null }: { maxChars: number, 
     while (kept > maxChars) forgetSome(kept - maxChars)
   }
 
-  /** @param part the last one */
+  /** `part`: the last one */
   function keepInFile (part: Part) {
     if (file === null) return
     try {

@@ -14,14 +14,15 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
  * A command. `isQuiet`: nobody is to read what it writes.
  * What the function of such a run works with.
  */
-type Step = { name: string, command: readonly string[], cwd: string, env: Record<string, string | undefined>, isQuiet?: boolean }
+type Step = { name: string, command: readonly string[], cwd: string, env: Record<string, string | undefined>,
+  isQuiet?: boolean }
 export type StepTools = {
   /** runs a command to its end, and returns what it has written to stdout; rejects where it fails */
-  exec: (step: Step) => Promise<string>
+  exec: (step: Step) => Promise<string>,
   /** adds a line to the output of the run */
-  tell: (line: string) => void
+  tell: (line: string) => void,
   /** throws once the run is to end */
-  check: () => void
+  check: () => void,
   /**
    * waits, and rejects once the run is to end
    *
@@ -33,19 +34,19 @@ export type Made = { release: string, rollout: number | null }
 export type Steps = (tools: StepTools) => Promise<Made | void>
 
 /**
- * Runs several commands, and what is done in between, as one run: with one output, one limit of time and one end. No other master can go
- * on with it.
+ * Runs several commands, and what is done in between, as one run: with one output, one limit of time and one end. No
+ * other master can go on with it.
  */
 export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onStep, onOutput, run = runCommand }: {
-  name: string
+  name: string,
   /** that has set its timeout */
-  option: string
-  timeoutMs: number
-  maxOutputChars: number
-  steps: Steps
+  option: string,
+  timeoutMs: number,
+  maxOutputChars: number,
+  steps: Steps,
   /** a command has been started */
-  onStep: (step: Step, pid: number | null) => void
-  onOutput: (stream: 'stdout' | 'stderr', text: string) => void
+  onStep: (step: Step, pid: number | null) => void,
+  onOutput: (stream: 'stdout' | 'stderr', text: string) => void,
   run?: (order: Parameters<typeof runCommand>[0]) => CommandRun
 }): CommandRun & { ended: Promise<CommandEnd & { cause?: string, made?: Made }> } {
   const startedAt = performance.now()
@@ -65,7 +66,9 @@ export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onSt
   return {
     name,
     /** Names the process of the command that runs now. */
-    get identity () { return current?.identity ?? null },
+    get identity () {
+      return current?.identity ?? null
+    },
     handles: { stdout: null, stderr: null },
     ended: takeSteps(),
     end: endSteps,
@@ -88,14 +91,19 @@ export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onSt
     } catch (error) {
       // What it says itself, those who follow its output would not see otherwise.
       if (endedFor === null) write('stderr', `${errorText(error)}\n`)
-      return endWith({ ...failed, ...(endedFor === null && { cause: error instanceof DeckError ? error.code : 'internal' }), reason: endedFor === null ? errorText(error) : `${name} ${endedFor}` })
+      return endWith({ ...failed,
+        ...(endedFor === null && { cause: error instanceof DeckError ? error.code : 'internal' }),
+        reason: endedFor === null ? errorText(error) : `${name} ${endedFor}` })
     } finally {
       clearTimeout(timer)
     }
   }
 
-  function endWith (end: { code: number | null, signal: string | null, reason: string | null, cause?: string, made?: Made }) {
-    return { passed: end.reason === null, ...end, durationMs: Math.round(performance.now() - startedAt), timedOut, output }
+  function endWith (
+    end: { code: number | null, signal: string | null, reason: string | null, cause?: string, made?: Made }
+  ) {
+    return { passed: end.reason === null, ...end, durationMs: Math.round(performance.now() - startedAt), timedOut,
+      output }
   }
 
   function check () {
@@ -111,15 +119,10 @@ export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onSt
     check()
     const { isQuiet = false, ...order } = step
     let stdout = ''
-    current = run({
-      ...order,
-      option,
-      timeoutMs: NO_TIMEOUT_MS,
-      onOutput (stream, text) {
-        if (stream === 'stdout' && isQuiet) stdout += text
-        if (!isQuiet) write(stream, text)
-      }
-    })
+    current = run({ ...order, option, timeoutMs: NO_TIMEOUT_MS, onOutput (stream, text) {
+      if (stream === 'stdout' && isQuiet) stdout += text
+      if (!isQuiet) write(stream, text)
+    } })
     const pid = current.identity?.pid ?? null
     if (pid !== null) makeWay(pid)
     onStep(step, pid)
@@ -131,7 +134,7 @@ export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onSt
     throw new DeckError('build-failed', withoutUrlSecrets(String(reason)))
   }
 
-  /** @param written git and package managers name the addresses that they fetch from */
+  /** `written`: git and package managers name the addresses that they fetch from */
   function write (stream: 'stdout' | 'stderr', written: string) {
     const text = withoutUrlSecrets(written)
     output = (output + text).slice(-maxOutputChars)
@@ -139,7 +142,7 @@ export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onSt
   }
 }
 
-/** @param pid of a group's leader, which has not started any other yet */
+/** `pid`: of a group's leader, which has not started any other yet */
 function makeWay (pid: number) {
   try {
     setPriority(pid, NICENESS)

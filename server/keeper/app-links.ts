@@ -7,13 +7,13 @@ type FromApp = Extract<ToKeeper, { type: 'watch' | 'upgrade' | 'cancel' | 'servi
 
 /**
  * What an app needs of a keeper. The whole line of a master with one app is one of these.
- * `claim`: asks for a socket of the service manager, which may be another app's; where there is no other app, nobody asks
+ * `claim`: asks for a socket of the service manager, which may be another app's; where there is no other app, nobody
+ * asks
  */
-export type AppLink = Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memory' | 'spare' | 'failUpgrade' | 'failure' | 'onLost' | 'offLost'> & {
-   send: (message: FromApp) => void,
-   on: <Type extends TypeForApps>(type: Type, handler: Handlers[Type]) => void,
-   claim?: (fd: number) => boolean
- }
+export type AppLink = Pick<KeeperLink,
+  'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memory' | 'spare' | 'failUpgrade'
+    | 'failure' | 'onLost' | 'offLost'> & { send: (message: FromApp) => void,
+  on: <Type extends TypeForApps>(type: Type, handler: Handlers[Type]) => void, claim?: (fd: number) => boolean }
 
 export type AppLinks = ReturnType<typeof createAppLinks>
 
@@ -27,16 +27,21 @@ function namedKey (name: string, key: string) {
 
 /**
  * Divides the one line to the keeper among the apps of a host: each has its own sockets, its own checkpoint and its own
- * events there, and sees those of no other.
- * @param hooks what an app throws at what it is told
+ * events there, and sees those of no other. `hooks`: what an app throws at what it is told.
  */
-export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf' | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'failNext'>, { onFault = rejectLater }: { onFault?: (error: unknown, name: string) => void } = {}) {
+export function createAppLinks (
+  keeper: Pick<KeeperLink,
+    'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf'
+      | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'failNext'>,
+  { onFault = rejectLater }: { onFault?: (error: unknown, name: string) => void } = {}
+) {
   /** Those that are open, by the name of the app. */
   const open: Map<string, ReturnType<typeof openLink>> = new Map()
   const kept = takeNamed(keeper.held)
   /** Who has which socket of the service manager, by its number. */
   const claims: Map<number, string> = new Map()
-  for (const [name, sockets] of kept) for (const { data } of sockets.values()) if (data?.inherited !== undefined) claims.set(data.inherited, name)
+  for (const [name, sockets] of kept)
+    for (const { data } of sockets.values()) if (data?.inherited !== undefined) claims.set(data.inherited, name)
   /** Of a next master, those whose workers are all ready. */
   const serving: Set<string> = new Set()
   /** those that are waited for; null: that is not known yet */
@@ -54,7 +59,9 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
   })
 
   return {
-    /** Opens the line of an app, which gets the sockets that the master before has left to it, and closes them itself. */
+    /**
+     * Opens the line of an app, which gets the sockets that the master before has left to it, and closes them itself.
+     */
     of (name: string, how?: LinkOptions): AppLink {
       closeLink(name)
       takeLate()
@@ -94,7 +101,7 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
     }
   }
 
-  /** @param name undefined: all */
+  /** `name`: undefined: all */
   function tellApps (name: string | undefined, tell: (opened: ReturnType<typeof openLink>) => void) {
     for (const [its, opened] of [...open]) {
       if (name !== undefined && name !== its) continue
@@ -106,8 +113,9 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
     }
   }
 
-  function passToApps <Type extends TypeForApps>(type: Type) {
-    const pass = (message: MessagesOfKeeper[Type]) => tellApps('app' in message ? message.app : undefined, ({ hear }) => hear(type, message))
+  function passToApps<Type extends TypeForApps> (type: Type) {
+    const pass = (message: MessagesOfKeeper[Type]) =>
+      tellApps('app' in message ? message.app : undefined, ({ hear }) => hear(type, message))
     keeper.on(type, pass as Handlers[Type])
   }
 
@@ -117,7 +125,9 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
     keeper.send({ type: 'serving' })
   }
 
-  function openLink (name: string, { call = (work) => work(), fault = null, exits = [], before = null }: LinkOptions = {}) {
+  function openLink (name: string,
+    { call = (work) => work(), fault = null, exits = [], before = null }: LinkOptions = {})
+  {
     const sockets = socketsOf(name)
     const held = heldBy(sockets)
     const handlers: { [Type in TypeForApps]?: Handlers[Type][] } = {}
@@ -125,10 +135,14 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
     let isOpen = true
 
     const link: AppLink = {
-      get isKept () { return keeper.isKept },
+      get isKept () {
+        return keeper.isKept
+      },
       role,
       predecessor: fault ? { pid: process.pid, code: null, signal: null, fault } : before ?? predecessor,
-      get exits () { return [...keeper.exits, ...exits] },
+      get exits () {
+        return [...keeper.exits, ...exits]
+      },
       // This process tells itself how those end that were its children, and another deck how those of its own do.
       reaps: keeper.reaps || fault !== null || before !== null,
       held,
@@ -154,19 +168,30 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
         return claims.get(fd) === name
       },
 
-      send (message) { if (isOpen) passOn(message.type, message) },
+      send (message) {
+        if (isOpen) passOn(message.type, message)
+      },
 
-      get failure () { return keeper.failure },
+      get failure () {
+        return keeper.failure
+      },
       failUpgrade: (reason) => keeper.failUpgrade(`${name}: ${reason}`),
 
-      on (type, handler) { handlers[type] = [...handlers[type] ?? [], handler] as typeof handlers[typeof type] },
+      on (type, handler) {
+        handlers[type] = [...handlers[type] ?? [], handler] as typeof handlers[typeof type]
+      },
 
       onLost (handler) {
         onLost.add(handler)
-        if (isLost) Promise.resolve().then(() => { if (isOpen && onLost.has(handler)) handler() })
+        if (isLost)
+          Promise.resolve().then(() => {
+            if (isOpen && onLost.has(handler)) handler()
+          })
       },
 
-      offLost (handler) { onLost.delete(handler) }
+      offLost (handler) {
+        onLost.delete(handler)
+      }
     }
     const passed: { [Type in FromApp['type']]: (message: Extract<FromApp, { type: Type }>) => void } = {
       // How long a master may be silent is said by the host, and when another one starts.
@@ -182,17 +207,15 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
         tellServing()
       }
     }
-    return {
-      link,
+    return { link, hear<Type extends TypeForApps> (type: Type, message: MessagesOfKeeper[Type]) {
+      for (const handler of handlers[type] ?? []) call(() => handler(message))
+    }, lose () {
+      for (const handler of [...onLost]) call(handler)
+    }, end () {
+      isOpen = false
+    } }
 
-      hear <Type extends TypeForApps>(type: Type, message: MessagesOfKeeper[Type]) { for (const handler of handlers[type] ?? []) call(() => handler(message)) },
-
-      lose () { for (const handler of [...onLost]) call(handler) },
-
-      end () { isOpen = false }
-    }
-
-    function passOn <Type extends FromApp['type']>(type: Type, message: Extract<FromApp, { type: Type }>) {
+    function passOn<Type extends FromApp['type']> (type: Type, message: Extract<FromApp, { type: Type }>) {
       passed[type](message)
     }
   }
@@ -228,7 +251,8 @@ export function createAppLinks (keeper: Pick<KeeperLink, 'isKept' | 'role' | 'pr
   function closeLink (name: string, { keepsSockets = false }: { keepsSockets?: boolean } = {}) {
     open.get(name)?.end()
     open.delete(name)
-    for (const [key, { handle, own = null, data }] of kept.get(name) ?? []) kept.get(name)?.set(key, { handle: handle ?? (keepsSockets ? own : null), data })
+    for (const [key, { handle, own = null, data }] of kept.get(name) ?? [])
+      kept.get(name)?.set(key, { handle: handle ?? (keepsSockets ? own : null), data })
     const used = [...kept.get(name)?.values() ?? []].map(({ data }) => data?.inherited)
     for (const [fd, its] of claims) if (its === name && !used.includes(fd)) claims.delete(fd)
   }
@@ -254,15 +278,14 @@ function rejectLater (error: unknown) {
 type Sockets = Map<string, { handle: SocketHandle | null, own?: SocketHandle, data?: KeptData }>
 export type Fault = NonNullable<Predecessor['fault']>
 /**
- * `call`: calls the app, so that what it throws keeps nothing from the others; `fault`: by which it was closed here, without a word; `exits`: of the workers that it has left;
+ * `call`: calls the app, so that what it throws keeps nothing from the others; `fault`: by which it was closed here,
+ * without a word; `exits`: of the workers that it has left;
  * `before`: the master of the deck that it comes from.
  */
-export type LinkOptions = { call?: (work: () => void) => void, fault?: Fault | null, exits?: Exit[], before?: Predecessor | null }
+export type LinkOptions = { call?: (work: () => void) => void, fault?: Fault | null, exits?: Exit[],
+  before?: Predecessor | null }
 
-/**
- * @param held what belongs to an app goes out of it
- * @returns by the name of the app
- */
+/** `held`: what belongs to an app goes out of it. Returns by the name of the app. */
 function takeNamed (held: KeeperLink['held']): Map<string, Sockets> {
   const taken: ReturnType<typeof takeNamed> = new Map()
   for (const [named, { handle, data }] of held) {

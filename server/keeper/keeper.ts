@@ -29,7 +29,8 @@ import type { Exit, HeldSocket, Predecessor, ToKeeper } from './link.ts'
  * The messages are told in link.ts.
  */
 
-const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs: 10_000, intensity: { restarts: 5, windowMs: 60_000 } })
+const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs: 10_000,
+  intensity: { restarts: 5, windowMs: 60_000 } })
 
 /** A master may take this long to end all workers at once. */
 const END_PATIENCE_MS = 2500
@@ -43,27 +44,31 @@ const MAX_REASON_CHARS = 200
 
 type MasterState = {
   /** monotonic ms */
-  startedAt: number
-  hasStarted: boolean
-  hearsSignals?: boolean
+  startedAt: number,
+  hasStarted: boolean,
+  hearsSignals?: boolean,
   /** its exit is meant */
-  isEnding: boolean
+  isEnding: boolean,
   /** the exit code of a start that failed */
-  failure?: number
+  failure?: number,
   /** the sockets that it got when it began */
-  given?: Set<SocketHandle>
+  given?: Set<SocketHandle>,
   hang?: Hang
 }
-type Master = Watched & MasterState
+type Master =
+  & Watched
+  & MasterState
 /** by type */
 type Messages = { [Message in ToKeeper as Message['type']]: Message }
 
 /**
- * @param options `script`: as it was called, because a link may lead to a newer version by the time of an upgrade; `folder`: where each
- * master starts, also where that is gone, or its name leads elsewhere by then
+ * @param options `script`: as it was called, because a link may lead to a newer version by the time of an upgrade;
+ * `folder`: where each master starts, also where that is gone, or its name leads elsewhere by then
  * @returns the exit code of its last master
  */
-export function runKeeper ({ script, args, folder = workingFolder(), say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }: { script: string, args: string[], folder?: WorkingFolder, say?: (line: string) => void }): Promise<number> {
+export function runKeeper ({ script, args, folder = workingFolder(), say = (line) => {
+  process.stderr.write(`clusterdeck: ${line}\n`)
+} }: { script: string, args: string[], folder?: WorkingFolder, say?: (line: string) => void }): Promise<number> {
   const held: Map<string, HeldSocket & { from?: Master }> = takeInheritedSockets({ say })
   const ownPids: Set<number | undefined> = new Set()
   // Masters have none: they are in sessions of their own.
@@ -88,49 +93,55 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   /** the exit code */
   const ended: PromiseWithResolvers<number> = Promise.withResolvers()
 
-  const handlers: { [Type in keyof Messages]: (master: Master, message: Messages[Type], handle: SocketHandle) => void } = {
-    hello (master) {
-      master.given = new Set([...held.values()].map(({ handle }) => handle))
-      for (const [key, { handle, data }] of held) sendToMaster(master, { type: 'held', key, data }, handle)
-      sendToMaster(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps, ...memory.greeting(), ...(master === next && { upgrading }) })
-    },
-    hold (from, { key, data }, handle) {
-      dropSocket(key)
-      held.set(key, { handle, data, from })
-    },
-    drop (master, { key }) { if (master === current) dropSocket(key) },
-    started (master, options) {
-      master.hasStarted = hasEverStarted = true
-      execPath = master.child.spawnfile
-      giveUpAfter = options.giveUpAfter ?? 0
-      master.hearsSignals = options.hearsSignals
-      watch.configure(options.hang)
-      if (stopSignal) passSignal(master, stopSignal)
-    },
-    watch (master, { hang }) { if (master === current) watch.configure(hang) },
-    beat: (master, beat) => watch.heard(master, beat),
-    remember (master, { content, app }) { if (master === current) memory.remember(content, app) },
-    unsaved: (master, { event, app }) => memory.keep(event, app),
-    saved: (master, { app }) => memory.saved(app),
-    ending (master) { master.isEnding = true },
-    'start-failed' (master, { code }) { if (!hasEverStarted) Object.assign(master, { isEnding: true, failure: code }) },
-    cancel (master) { if (master === current) next?.child.kill('SIGKILL') },
-    upgrade (master, order) {
-      if (master !== current || next) return
-      upgrading = order.apps
-      startNext(order.execPath ?? execPath)
-    },
-    serving (master) { if (master === next) sendToMaster(current, { type: 'hand-over' }) },
-    'handed-over' (master) { if (master === current && next) promoteNext() },
-    relay (master, message) { sendToMaster(master === current ? next : current, message) }
-  }
+  const handlers: {
+    [Type in keyof Messages]: (master: Master, message: Messages[Type], handle: SocketHandle) => void
+  } = { hello (master) {
+    master.given = new Set([...held.values()].map(({ handle }) => handle))
+    for (const [key, { handle, data }] of held) sendToMaster(master, { type: 'held', key, data }, handle)
+    sendToMaster(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps,
+      ...memory.greeting(), ...(master === next && { upgrading }) })
+  }, hold (from, { key, data }, handle) {
+    dropSocket(key)
+    held.set(key, { handle, data, from })
+  }, drop (master, { key }) {
+    if (master === current) dropSocket(key)
+  }, started (master, options) {
+    master.hasStarted = hasEverStarted = true
+    execPath = master.child.spawnfile
+    giveUpAfter = options.giveUpAfter ?? 0
+    master.hearsSignals = options.hearsSignals
+    watch.configure(options.hang)
+    if (stopSignal) passSignal(master, stopSignal)
+  }, watch (master, { hang }) {
+    if (master === current) watch.configure(hang)
+  }, beat: (master, beat) => watch.heard(master, beat), remember (master, { content, app }) {
+    if (master === current) memory.remember(content, app)
+  }, unsaved: (master, { event, app }) => memory.keep(event, app), saved: (master, { app }) => memory.saved(app),
+    ending (master) {
+      master.isEnding = true
+    }, 'start-failed' (master, { code }) {
+    if (!hasEverStarted) Object.assign(master, { isEnding: true, failure: code })
+  }, cancel (master) {
+    if (master === current) next?.child.kill('SIGKILL')
+  }, upgrade (master, order) {
+    if (master !== current || next) return
+    upgrading = order.apps
+    startNext(order.execPath ?? execPath)
+  }, serving (master) {
+    if (master === next) sendToMaster(current, { type: 'hand-over' })
+  }, 'handed-over' (master) {
+    if (master === current && next) promoteNext()
+  }, relay (master, message) {
+    sendToMaster(master === current ? next : current, message)
+  } }
   const watch = createMasterWatch({
     // A master that has not started may still load, and its options are not known.
     list: () => livingMasters().filter(({ hasStarted }) => hasStarted),
     onAnswered: (master) => sendToMaster(master, { type: 'close-inspector' }),
     onHung
   })
-  const ipcValidation = createIpcValidation({ tell: (_, line) => say(line), nameOf: (pid) => `the master (pid ${pid})` })
+  const ipcValidation = createIpcValidation({ tell: (_, line) => say(line),
+    nameOf: (pid) => `the master (pid ${pid})` })
   for (const signal of SIGNALS) process.on(signal, () => forwardSignal(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
   current = startMaster(own)
@@ -150,7 +161,10 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   /** Starts a master after a death: any is better than none. */
   function startAgain () {
     const { programs, distrust } = trustedPrograms({ node: execPath, script }, own)
-    if (distrust !== null) say(`${distrust}; the next master starts with what the keeper itself runs, ${programs.node} and ${programs.script}`)
+    if (distrust !== null)
+      say(
+        `${distrust}; the next master starts with what the keeper itself runs, ${programs.node} and ${programs.script}`
+      )
     return startMaster(programs)
   }
 
@@ -158,27 +172,32 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     const cwd = existingFolder(folder.named)
     if (cwd !== folder.named) say(`the working folder ${folder.named} is gone; the master starts in ${cwd}`)
     // The master has its own session: Ctrl-C in the terminal reaches only the keeper, which forwards it once.
-    const env = { ...process.env, ...leanEnvironment(process.env), [KEPT_VARIABLE]: String(process.pid), [FOLDER_VARIABLE]: JSON.stringify(folder) }
-    const child = fork(programs.script, args, { cwd, execPath: programs.node, execArgv: [...LEAN_FLAGS, ...process.execArgv], detached: true, env })
+    const env = { ...process.env, ...leanEnvironment(process.env), [KEPT_VARIABLE]: String(process.pid),
+      [FOLDER_VARIABLE]: JSON.stringify(folder) }
+    const child = fork(programs.script, args, { cwd, execPath: programs.node,
+      execArgv: [...LEAN_FLAGS, ...process.execArgv], detached: true, env })
     const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
     ownPids.add(child.pid)
-    const onInvalidMessage = (reason: string) => ipcValidation.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))
-    guardChannel(child, {
-      isExpected: () => false,
+    const onInvalidMessage = (reason: string) =>
+      ipcValidation.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))
+    guardChannel(child, { isExpected: () => false,
       isHandleExpected: ({ type, msg }) => HANDLE_TYPES.includes(String(type)) && whyMisshapen(msg, type) === null,
-      onInvalidMessage
-    })
+      onInvalidMessage })
     child.on('message', (message: ToKeeper, handle: SocketHandle) => {
       const reason = whyMisshapen(message, handle)
       if (reason) onInvalidMessage(reason)
       else passToHandler(master, message.type, message, handle)
     })
     child.on('exit', (code, signal) => onMasterExit(master, { code, signal }))
-    child.on('error', (error) => { if (child.pid === undefined) onMasterExit(master, { code: null, signal: null, reason: error.message }) })
+    child.on('error', (error) => {
+      if (child.pid === undefined) onMasterExit(master, { code: null, signal: null, reason: error.message })
+    })
     return master
   }
 
-  function passToHandler <Type extends keyof Messages>(master: Master, type: Type, message: Messages[Type], handle: SocketHandle) {
+  function passToHandler<Type extends keyof Messages> (master: Master, type: Type, message: Messages[Type],
+    handle: SocketHandle)
+  {
     handlers[type](master, message, handle)
   }
 
@@ -252,7 +271,10 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     }
   }
 
-  function onMasterExit (master: Master, { code, signal, reason = signal ?? `exit code ${code}` }: { code: number | null, signal: string | null, reason?: string }) {
+  function onMasterExit (master: Master,
+    { code, signal, reason = signal ?? `exit code ${code}` }: { code: number | null, signal: string | null,
+      reason?: string })
+  {
     ownPids.delete(master.child.pid)
     watch.forget(master.child.pid)
     ipcValidation.left(Number(master.child.pid))
@@ -263,7 +285,8 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     }
     if (master !== current) return
     // If no master has ever started, the exit code says what is wrong with the command line.
-    if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return ended.resolve(code ?? master.failure ?? 1)
+    if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null))
+      return ended.resolve(code ?? master.failure ?? 1)
     // This holds for a master that was killed because it hung, too: nobody waits for another one.
     if (isUrgent) return endAll()
     predecessor = { pid: Number(master.child.pid), code, signal, hang: master.hang ?? null }
@@ -279,7 +302,11 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
       say(`the master ended ${record.attempt} times in a row (${reason}); giving up (option keeper.giveUpAfter)`)
       return ended.resolve(1)
     }
-    say(`the master ended (${reason}); the next one starts${death.delayMs > 0 ? ` in ${durationText(death.delayMs)}` : ''}`)
+    say(
+      `the master ended (${reason}); the next one starts${
+        death.delayMs > 0 ? ` in ${durationText(death.delayMs)}` : ''
+      }`
+    )
     retryTimer = setTimeout(retryStart, death.delayMs)
   }
 
@@ -291,7 +318,10 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     sendToMaster(current, { type: 'take-over', predecessor })
   }
 
-  /** Gives a master of an upgrade what has been held since it began: apps of a host that take no part are opened only now. */
+  /**
+   * Gives a master of an upgrade what has been held since it began: apps of a host that take no part are opened only
+   * now.
+   */
   function giveLate (master: Master | null) {
     for (const [key, { handle, data, from }] of held) {
       if (from !== master && !master?.given?.has(handle)) sendToMaster(master, { type: 'held', key, data }, handle)

@@ -13,8 +13,12 @@ import type { Orphan } from '../lifecycle/state.ts'
 
 export type KeeperLink = Awaited<ReturnType<typeof connectKeeper>>
 export type Exit = { pid: number, code: number | null, signal: string | null }
-/** `hang`: why the keeper has ended it; `fault`: it goes on, and only its part for this app has ended, by an exception. */
-export type Predecessor = Exit & { hang?: Hang | null, fault?: { message: string, stack: string | null } }
+/**
+ * `hang`: why the keeper has ended it; `fault`: it goes on, and only its part for this app has ended, by an exception.
+ */
+export type Predecessor =
+  & Exit
+  & { hang?: Hang | null, fault?: { message: string, stack: string | null } }
 /** by type */
 export type MessagesOfKeeper = { [Message in FromKeeper as Message['type']]: Message }
 export type Handlers = { [Type in keyof MessagesOfKeeper]: (message: MessagesOfKeeper[Type]) => void }
@@ -23,62 +27,70 @@ export type Handlers = { [Type in keyof MessagesOfKeeper]: (message: MessagesOfK
  * What a master says to its keeper. Keepers are not upgraded, so messages may be added but never changed.
  * `hello`: it wants to know what there is; `beat`: it answers; `hold`, `drop`: a socket; `started`: signals can come.
  * `ending`: the exit to come is meant; `start-failed`: so is this one if no master has ever started.
- * `upgrade`: start the next master, to which these apps of a host change at once; `cancel`: end it; `serving`: the workers of the next one are ready; `handed-over`: they
- * are the only ones now.
- * Where the disk is full: `remember`: what the next master has to know, null: a file says it; `unsaved`: an event that the
- * history does not have; `saved`: it has all of them. `app`: of a host; without it the master means itself.
+ * `upgrade`: start the next master, to which these apps of a host change at once; `cancel`: end it; `serving`: the
+ * workers of the next one are ready; `handed-over`: they are the only ones now.
+ * Where the disk is full: `remember`: what the next master has to know, null: a file says it; `unsaved`: an event that
+ * the history does not have; `saved`: it has all of them. `app`: of a host; without it the master means itself.
  */
-export type ToKeeper = { type: 'hello' }
-   | { type: 'beat', isInspected: boolean }
-   | { type: 'hold', key: string, data?: KeptData }
-   | { type: 'drop', key: string }
-   | { type: 'started', hearsSignals?: boolean, giveUpAfter?: number, hang?: HangOptions }
-   | { type: 'watch', hang?: HangOptions }
-   | { type: 'ending' }
-   | { type: 'start-failed', code: number }
-   | { type: 'upgrade', execPath: string | null, apps?: string[] }
-   | { type: 'cancel', reason?: string }
-   | { type: 'serving' }
-   | { type: 'handed-over' }
-   | { type: 'remember', content: unknown, app?: string }
-   | { type: 'unsaved', event: DeckEvent, app?: string }
-   | { type: 'saved', app?: string }
-   | Relay
+export type ToKeeper =
+  | { type: 'hello' }
+  | { type: 'beat', isInspected: boolean }
+  | { type: 'hold', key: string, data?: KeptData }
+  | { type: 'drop', key: string }
+  | { type: 'started', hearsSignals?: boolean, giveUpAfter?: number, hang?: HangOptions }
+  | { type: 'watch', hang?: HangOptions }
+  | { type: 'ending' }
+  | { type: 'start-failed', code: number }
+  | { type: 'upgrade', execPath: string | null, apps?: string[] }
+  | { type: 'cancel', reason?: string }
+  | { type: 'serving' }
+  | { type: 'handed-over' }
+  | { type: 'remember', content: unknown, app?: string }
+  | { type: 'unsaved', event: DeckEvent, app?: string }
+  | { type: 'saved', app?: string }
+  | Relay
 /** to the other master of an upgrade; `app`: of a host */
-type Relay = { type: 'relay', failing: string, app?: undefined } | { type: 'relay', failing?: undefined, event: NewEvent, workers: RelayedWorker[], app?: string }
+type Relay =
+  | { type: 'relay', failing: string, app?: undefined }
+  | { type: 'relay', failing?: undefined, event: NewEvent, workers: RelayedWorker[], app?: string }
 
 /**
  * What a keeper says to a master.
- * `held`: a socket, which comes along; `go`: those were all; `signal`: to a master that `hearsSignals`; `reaped`: how an orphan has ended.
+ * `held`: a socket, which comes along; `go`: those were all; `signal`: to a master that `hearsSignals`; `reaped`: how
+ * an orphan has ended.
  * `close-inspector`: the keeper has opened it to see where the master is stuck.
  */
-type FromKeeper = { type: 'held', key: string, data?: HeldSocket['data'] }
-   | { type: 'go' } & Greeting
-   | { type: 'signal', signal: NodeJS.Signals }
-   | { type: 'reaped' } & Exit
-   | { type: 'hand-over' }
-   | { type: 'take-over', predecessor: Predecessor | null }
-   | { type: 'upgrade-failed', reason: string }
-   | { type: 'close-inspector' }
-   | { type: 'remember', content: unknown, apps?: { app: string, content: unknown }[] }
-   | Relay
+type FromKeeper = { type: 'held', key: string, data?: HeldSocket['data'] } | { type: 'go' } & Greeting | {
+  type: 'signal',
+  signal: NodeJS.Signals
+} | { type: 'reaped' } & Exit | { type: 'hand-over' } | { type: 'take-over', predecessor: Predecessor | null } | {
+  type: 'upgrade-failed',
+  reason: string
+} | { type: 'close-inspector' } | { type: 'remember', content: unknown, apps?: { app: string, content: unknown }[] }
+  | Relay
 type Greeting = {
-  role: 'current' | 'next'
-  predecessor: Predecessor | null
-  exits: Exit[]
-  reaps?: boolean
-  memory?: unknown
-  unsaved?: DeckEvent[]
-  apps?: MemoryOfApp[]
+  role: 'current' | 'next',
+  predecessor: Predecessor | null,
+  exits: Exit[],
+  reaps?: boolean,
+  memory?: unknown,
+  unsaved?: DeckEvent[],
+  apps?: MemoryOfApp[],
   /** the apps of a host that change to this master, in an upgrade */
   upgrading?: string[]
 }
 
 type HangOptions = Partial<import('./master-watch.ts').HangOptions> | null
 type WorkerIdentity = ProcessIdentity & { crashFile: string, orderFile: string }
-type RelayedWorker = Omit<Orphan, 'exit' | 'orphan' | 'state'> & { identity: WorkerIdentity | null | undefined }
-/** of a socket of the app; `given`: where it is bound, on an address of a program whose place the app takes; `isCopy`: it is that one's own; `isCertain`: that program, and no other of the same process */
-export type KeptData = { data?: unknown, path?: { file: string, dev: number, ino: number, stage?: string }, inherited?: number, given?: { host?: string, port?: number, path?: string, isCopy?: boolean, isCertain: boolean } }
+type RelayedWorker =
+  & Omit<Orphan, 'exit' | 'orphan' | 'state'>
+  & { identity: WorkerIdentity | null | undefined }
+/**
+ * of a socket of the app; `given`: where it is bound, on an address of a program whose place the app takes; `isCopy`:
+ * it is that one's own; `isCertain`: that program, and no other of the same process
+ */
+export type KeptData = { data?: unknown, path?: { file: string, dev: number, ino: number, stage?: string },
+  inherited?: number, given?: { host?: string, port?: number, path?: string, isCopy?: boolean, isCertain: boolean } }
 export type HeldSocket = { handle: SocketHandle, data?: KeptData | InheritedSocket }
 
 /** A message may take this long: the keeper acknowledges each socket before it. */
@@ -90,20 +102,23 @@ const LOSS_POLL_MS = 1000
 /** What an app starts and leaves behind may come and go for months. */
 const MAX_EXITS = 1000
 
-/** @param exits the newest last */
+/** `exits`: the newest last */
 export function noteExit (exits: Exit[], exit: Exit) {
   exits.push(exit)
   if (exits.length > MAX_EXITS) exits.shift()
 }
 
-/** @param exit with more */
+/** `exit`: with more */
 function exitOf ({ pid, code, signal }: Exit) {
   return { pid, code, signal }
 }
 
 /** Holds the pid of the keeper, so that a master knows that its IPC channel leads to one. */
 export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
-/** The folder that its keeper was started in, which it may not be able to work in any more: see system/working-folder.js. */
+/**
+ * The folder that its keeper was started in, which it may not be able to work in any more: see
+ * system/working-folder.js.
+ */
 export const FOLDER_VARIABLE = 'CLUSTERDECK_KEPT_FOLDER'
 
 /** Sends a message to a master, or to none. */
@@ -134,7 +149,9 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
   const copies: Map<string, HeldSocket> = new Map()
   const handlers: { [Type in keyof Handlers]?: Handlers[Type][] } = {}
   const loss = isKept ? watchLoss() : { on () {}, off () {} }
-  const { role, predecessor, exits, reaps = false, memory = null, unsaved = [], apps = [], upgrading = null } = isKept ? await greetKeeper() : ALONE
+  const { role, predecessor, exits, reaps = false, memory = null, unsaved = [], apps = [], upgrading = null } = isKept
+    ? await greetKeeper()
+    : ALONE
   /** the checkpoints, by app; undefined: of the master itself */
   const contents: Map<string | undefined, unknown> = new Map()
   /** the events of a master before, likewise */
@@ -148,13 +165,17 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
     for (const one of [{ app: undefined, content }, ...apps]) noteContent(one.content, one.app)
   })
   let hasTakenOver = false
-  listen('take-over', () => { hasTakenOver = true })
+  listen('take-over', () => {
+    hasTakenOver = true
+  })
   let failure: string | null = null
   const signals = new EventEmitter()
   listen('signal', ({ signal }) => signals.emit(signal))
 
   return {
-    get isKept () { return isKept && process.connected },
+    get isKept () {
+      return isKept && process.connected
+    },
     /** `next`: to take over from a master that runs, in an upgrade */
     role,
     /** how the master before this one ended, where the keeper saw it */
@@ -179,7 +200,9 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
      */
     async deliver (message: ToKeeper): Promise<void> {
       if (!isKept || !process.connected) return
-      await waitAtMost(new Promise((resolve) => { process.send?.(message, undefined, undefined, resolve) }), DELIVERY_MS)
+      await waitAtMost(new Promise((resolve) => {
+        process.send?.(message, undefined, undefined, resolve)
+      }), DELIVERY_MS)
     },
 
     /**
@@ -189,12 +212,14 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
     hold (key: string, handle: SocketHandle | DatagramHandle, data?: KeptData): Promise<void> | void {
       copies.set(key, { handle: handle as SocketHandle, data })
       if (!isKept || !process.connected) return
-      return waitAtMost(new Promise((resolve) => { process.send?.({ type: 'hold', key, data }, handle, undefined, resolve) }), DELIVERY_MS)
+      return waitAtMost(new Promise((resolve) => {
+        process.send?.({ type: 'hold', key, data }, handle, undefined, resolve)
+      }), DELIVERY_MS)
     },
 
     drop,
 
-    /** @param prefix of the keys of one kind, of which there is to be one alone */
+    /** `prefix`: of the keys of one kind, of which there is to be one alone */
     dropOthers (prefix: string, wanted: string) {
       for (const [key, { handle }] of held) {
         if (!key.startsWith(prefix) || key === wanted) continue
@@ -207,11 +232,13 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
     on: listen,
 
     /** Why this master comes to nothing, in an upgrade. */
-    get failure () { return failure },
+    get failure () {
+      return failure
+    },
 
     /**
-     * In an upgrade this master comes to nothing: the other one hears why, and so does every part of this one. Once it is the only one,
-     * nothing of that is true any more.
+     * In an upgrade this master comes to nothing: the other one hears why, and so does every part of this one. Once it
+     * is the only one, nothing of that is true any more.
      */
     failUpgrade (reason: string) {
       if (role !== 'next' || hasTakenOver) return
@@ -221,7 +248,9 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
     },
 
     /** Why this master ends the next one, in an upgrade: all its parts hear that. */
-    failNext (reason: string) { passToHandlers('relay', { type: 'relay', failing: reason }) },
+    failNext (reason: string) {
+      passToHandlers('relay', { type: 'relay', failing: reason })
+    },
 
     /** The checkpoint for the next master, if the disk is full. */
     memory: memoryOf(),
@@ -232,9 +261,10 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
     spareOf,
 
     /** The apps of a host of which the keeper remembers something. */
-    rememberedApps: (): string[] => [...new Set([...contents.keys(), ...unsavedOf.keys()])].filter((app) => app !== undefined),
+    rememberedApps: (): string[] =>
+      [...new Set([...contents.keys(), ...unsavedOf.keys()])].filter((app) => app !== undefined),
 
-    /** @param handler the keeper is gone; this master goes on */
+    /** `handler`: the keeper is gone; this master goes on */
     onLost: loss.on,
 
     offLost: loss.off
@@ -245,24 +275,27 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
       const onLost = () => reject(keeperGone())
       loss.on(onLost)
       listen('go', (greeting) => {
-        process.on('message', (message: FromKeeper) => { if (message.type === 'reaped') noteExit(greeting.exits, exitOf(message)) })
+        process.on('message', (message: FromKeeper) => {
+          if (message.type === 'reaped') noteExit(greeting.exits, exitOf(message))
+        })
         loss.off(onLost)
         resolve(greeting)
       })
       process.on('message', (message: FromKeeper, handle: SocketHandle) => {
-        if (message.type === 'held') for (const known of [held, copies]) known.set(message.key, { handle, data: message.data })
-        else passToHandlers(message.type, message)
+        if (message.type === 'held') {
+          for (const known of [held, copies]) known.set(message.key, { handle, data: message.data })
+        } else passToHandlers(message.type, message)
       })
       sendToKeeper({ type: 'hello' })
     })
   }
 
-  function listen <Type extends keyof Handlers>(type: Type, handler: Handlers[Type]) {
+  function listen<Type extends keyof Handlers> (type: Type, handler: Handlers[Type]) {
     const others: Handlers[Type][] = handlers[type] ?? []
     handlers[type] = [...others, handler] as typeof handlers[Type]
   }
 
-  function passToHandlers <Type extends keyof Handlers>(type: Type, message: MessagesOfKeeper[Type]) {
+  function passToHandlers<Type extends keyof Handlers> (type: Type, message: MessagesOfKeeper[Type]) {
     for (const handler of handlers[type] ?? []) handler(message)
   }
 
@@ -271,15 +304,12 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
     else contents.set(app, content)
   }
 
-  /** @param app of a host; without it that of the master itself */
+  /** `app`: of a host; without it that of the master itself */
   function memoryOf (app?: string) {
     return {
       /** @returns null: it is in the file */
       read: (): unknown => contents.get(app) ?? null,
-      /**
-       * @param content null: a file says it
-       * @returns whether it is kept
-       */
+      /** `content`: null: a file says it. Returns whether it is kept. */
       write (content: unknown): boolean {
         if (content === null && !contents.has(app)) return isKept
         noteContent(content, app)
@@ -289,12 +319,16 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
     }
   }
 
-  /** @param app of a host; without it those of the master itself */
+  /** `app`: of a host; without it those of the master itself */
   function spareOf (app?: string) {
     return {
       /** Those of a master before, oldest first, until they are saved. */
-      get events () { return unsavedOf.get(app) ?? [] },
-      keep (event: DeckEvent) { sendToKeeper({ type: 'unsaved', event, app }) },
+      get events () {
+        return unsavedOf.get(app) ?? []
+      },
+      keep (event: DeckEvent) {
+        sendToKeeper({ type: 'unsaved', event, app })
+      },
       clear () {
         unsavedOf.delete(app)
         sendToKeeper({ type: 'saved', app })
@@ -313,20 +347,25 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
   }
 }
 
-/** Node forgets to tell 'disconnect' where the keeper dies before it has acknowledged a socket: it waits for that first. */
+/**
+ * Node forgets to tell 'disconnect' where the keeper dies before it has acknowledged a socket: it waits for that first.
+ */
 function watchLoss (): { on: (handler: () => void) => void, off: (handler: () => void) => void } {
   const lost: PromiseWithResolvers<void> = Promise.withResolvers()
   const handlers: Set<() => void> = new Set()
-  const stop = lookInMiddleOfSecond(() => { if (!process.connected) lost.resolve() }, LOSS_POLL_MS)
+  const stop = lookInMiddleOfSecond(() => {
+    if (!process.connected) lost.resolve()
+  }, LOSS_POLL_MS)
   process.once('disconnect', lost.resolve)
   lost.promise.then(stop)
-  return {
-    on (handler) {
-      handlers.add(handler)
-      lost.promise.then(() => { if (handlers.has(handler)) handler() })
-    },
-    off (handler) { handlers.delete(handler) }
-  }
+  return { on (handler) {
+    handlers.add(handler)
+    lost.promise.then(() => {
+      if (handlers.has(handler)) handler()
+    })
+  }, off (handler) {
+    handlers.delete(handler)
+  } }
 }
 
 function keeperGone () {

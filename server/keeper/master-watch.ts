@@ -25,12 +25,12 @@ const DEFAULTS: Readonly<HangOptions> = Object.freeze({ afterMs: 10_000, stack: 
  * Listens whether the masters still say something once a second. One that hangs keeps nobody from being served, but it
  * replaces no worker either.
  */
-export function createMasterWatch <Master extends Watched>({ list, onHung, onAnswered, capture = captureMasterStack }: {
+export function createMasterWatch<Master extends Watched> ({ list, onHung, onAnswered, capture = captureMasterStack }: {
   /** those that should answer */
-  list: () => Master[]
-  onHung: (master: Master, hang: Hang) => void
+  list: () => Master[],
+  onHung: (master: Master, hang: Hang) => void,
   /** after it has been silent, and asked where it is */
-  onAnswered: (master: Master) => void
+  onAnswered: (master: Master) => void,
   capture?: typeof captureMasterStack
 }) {
   let options = DEFAULTS
@@ -40,7 +40,7 @@ export function createMasterWatch <Master extends Watched>({ list, onHung, onAns
   const beatsSince: Map<number, number> = new Map()
 
   return {
-    /** @param wanted of the configuration; `afterMs`: 0: it does not watch */
+    /** `wanted`: of the configuration; `afterMs`: 0: it does not watch */
     configure (wanted: Partial<HangOptions> | null | undefined) {
       options = { ...DEFAULTS, ...wanted }
       heartbeat = newHeartbeat()
@@ -59,7 +59,9 @@ export function createMasterWatch <Master extends Watched>({ list, onHung, onAns
       heartbeat.excuse(pid, isInspected)
     },
 
-    forget (pid: number | undefined) { if (pid !== undefined) heartbeat.forget(pid) }
+    forget (pid: number | undefined) {
+      if (pid !== undefined) heartbeat.forget(pid)
+    }
   }
 
   function newHeartbeat () {

@@ -1,8 +1,8 @@
 import type { DeckEvent } from '../events/stream.ts'
 
 /**
- * What the keeper remembers for its masters while their disk is full: a checkpoint, and events that no history has. A host
- * has one of each for itself, and for each of its apps.
+ * What the keeper remembers for its masters while their disk is full: a checkpoint, and events that no history has. A
+ * host has one of each for itself, and for each of its apps.
  */
 export type MemoryOfApp = { app: string, memory: unknown, unsaved: DeckEvent[] }
 
@@ -15,7 +15,7 @@ export function createMemory ({ maxUnsaved = MAX_UNSAVED }: { maxUnsaved?: numbe
   let unsavedCount = 0
 
   return {
-    /** @param content null: a file says it */
+    /** `content`: null: a file says it */
     remember (content: unknown, app?: string) {
       of(app).content = content
       tidyUp(app)

@@ -1,6 +1,6 @@
 /**
- * Tells which messages on the channel of a master are for the keeper: a preloaded file, a config file or a program other
- * than node may write there too. See link.ts for what each message means.
+ * Tells which messages on the channel of a master are for the keeper: a preloaded file, a config file or a program
+ * other than node may write there too. See link.ts for what each message means.
  */
 
 type Message = Record<string, unknown>
@@ -22,7 +22,8 @@ const SHAPES: Readonly<Record<string, (message: Message, handle: unknown) => boo
   ending: () => true,
   'start-failed': ({ code }) => isCount(code),
   cancel: () => true,
-  upgrade: ({ execPath, apps }) => isOptional(execPath, isText) && (apps === undefined || (Array.isArray(apps) && apps.every(isKey))),
+  upgrade: ({ execPath, apps }) =>
+    isOptional(execPath, isText) && (apps === undefined || (Array.isArray(apps) && apps.every(isKey))),
   serving: () => true,
   'handed-over': () => true,
   relay: ({ failing, event, workers, app }) => {
@@ -32,10 +33,7 @@ const SHAPES: Readonly<Record<string, (message: Message, handle: unknown) => boo
   }
 })
 
-/**
- * @param handle what has come along
- * @returns null: nothing is wrong with it
- */
+/** `handle`: what has come along. Returns null: nothing is wrong with it. */
 export function whyMisshapen (message: unknown, handle: unknown): string | null {
   if (!isObject(message) || !isText(message.type)) return 'a message without a type'
   if (!Object.hasOwn(SHAPES, message.type)) return `a message of a type that nobody knows: ${message.type}`
@@ -54,7 +52,7 @@ function isKey (value: unknown) {
   return isText(value) && value.length <= MAX_KEY_CHARS
 }
 
-/** @param value of no app: the master itself */
+/** `value`: of no app: the master itself */
 function isApp (value: unknown) {
   return value === undefined || isKey(value)
 }
@@ -64,7 +62,8 @@ function isCount (value: unknown) {
 }
 
 function isHang (value: unknown) {
-  return isObject(value) && isOptional(value.afterMs, isCount) && isOptional(value.stack, (stack) => stack === 'on' || stack === 'off')
+  return isObject(value) && isOptional(value.afterMs, isCount) &&
+    isOptional(value.stack, (stack) => stack === 'on' || stack === 'off')
 }
 
 function isOptional (value: unknown, isRight: (value: unknown) => boolean) {

@@ -8,10 +8,7 @@ import { whyPlaceDistrusted, whyProgramDistrusted } from '../system/trust.ts'
  */
 export type Programs = { node: string, script: string }
 
-/**
- * Names the programs that the keeper runs itself, which need no check.
- * @param script as it was called
- */
+/** Names the programs that the keeper runs itself, which need no check. `script`: as it was called. */
 export function ownPrograms (script: string): Programs {
   return { node: process.execPath, script: realpathSync(script) }
 }
@@ -23,11 +20,15 @@ export function trustedPrograms (wanted: Programs, own: Programs): { programs: P
   return { programs: { node: node.file, script: script.file }, distrust: node.reason ?? script.reason }
 }
 
-function findProgram (wanted: string, own: string, whyDistrusted: (file: string) => string | null): { file: string, reason: string | null } {
+function findProgram (wanted: string, own: string,
+  whyDistrusted: (file: string) => string | null): { file: string, reason: string | null }
+{
   try {
     const file = realpathSync(wanted)
     const reason = file === own ? null : whyDistrusted(file)
-    return reason ? { file: own, reason: `${file} is not run: ${reason.startsWith('/') ? '' : 'it '}${reason}` } : { file, reason: null }
+    return reason
+      ? { file: own, reason: `${file} is not run: ${reason.startsWith('/') ? '' : 'it '}${reason}` }
+      : { file, reason: null }
   } catch (error) {
     return { file: own, reason: `${wanted} is gone (${errorCode(error)})` }
   }

@@ -9,13 +9,14 @@ import { loadPosix } from '../system/posix.ts'
  */
 export function createReaper ({ isOurs, onReaped, say }: {
   /** one that node waits for */
-  isOurs: (pid: number) => boolean
-  onReaped: (exit: { pid: number, code: number | null, signal: string | null }) => void
+  isOurs: (pid: number) => boolean,
+  onReaped: (exit: { pid: number, code: number | null, signal: string | null }) => void,
   say: (line: string) => void
 }): boolean {
   const isInit = process.pid === 1
   const posix = loadPosix()
-  if (!posix && isInit) say('this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies')
+  if (!posix && isInit)
+    say('this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies')
   if (!posix || !(isInit || posix.adoptOrphans())) return false
   process.on('SIGCHLD', () => {
     for (const pid of childrenOf(process.pid)) {

@@ -4,7 +4,8 @@ import { parseEnv } from 'node:util'
 import { DeckError } from '../errors.ts'
 import { parseNodeWords } from './node-options.ts'
 import { isPackageManager, parseManagerWords, type Errand } from './package-manager.ts'
-import { fileOf, findCommand, installedPackage, isExecutable, isFile, mainOf, nearestPackage, nodeFileOf, readPackage, foldersUpwards } from './packages.ts'
+import { fileOf, findCommand, installedPackage, isExecutable, isFile, mainOf, nearestPackage, nodeFileOf, readPackage,
+  foldersUpwards } from './packages.ts'
 import { launchRefusal } from './refusal.ts'
 import { OF_THE_SHELL, shownWords, splitWords } from './shell-words.ts'
 import { SEES_NO_NODE, SUBSTITUTES, type Substitute } from './substitutes.ts'
@@ -14,19 +15,21 @@ import type { Package } from './packages.ts'
 
 /** A command on its way to the program that it runs. */
 export type Command = {
-  words: string[]
-  cwd: string
+  words: string[],
+  cwd: string,
   /** over what is inherited */
-  env: Record<string, string>
-  execArgv: string[]
+  env: Record<string, string>,
+  execArgv: string[],
   /** what is not done that it would have done */
-  notes: string[]
+  notes: string[],
   /** where the user has said it */
-  source: string
+  source: string,
   /** what is being read, in the user's words */
   received: string
 }
-export type Program = Omit<Command, 'words' | 'source' | 'received'> & { runtime: Runtime, entry: string, args: string[] }
+export type Program =
+  & Omit<Command, 'words' | 'source' | 'received'>
+  & { runtime: Runtime, entry: string, args: string[] }
 /** of whoever asks */
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -71,13 +74,15 @@ function unwrap (command: Command, name: string, inherited: Environment): Comman
     return WRAPPERS[name]({ ...command, words: command.words.slice(1) }, name)
   } catch (error) {
     // It is asked for something that only it can do itself.
-    if (!(error instanceof DeckError) || !ONLY_ITSELF.has(String(error.details?.reason)) || !isFound(command, inherited)) throw error
+    if (!(error instanceof DeckError) || !ONLY_ITSELF.has(String(error.details?.reason)) ||
+      !isFound(command, inherited)) throw error
     return asItIs(command, SEES_NO_NODE, inherited)
   }
 }
 
 function withSubstitute (command: Command, substitute: Substitute, inherited: Environment): Command | Program {
-  if ('reason' in substitute) throw launchRefusal(substitute.reason, { ...command, why: substitute.why, instead: substitute.instead })
+  if ('reason' in substitute)
+    throw launchRefusal(substitute.reason, { ...command, why: substitute.why, instead: substitute.instead })
   if (!('words' in substitute)) return asItIs(command, substitute.note, inherited)
   const { words, note } = substitute
   return note ? withNote({ ...command, words }, note) : { ...command, words }
@@ -93,7 +98,7 @@ function isFound ({ words: [word], cwd, env }: Command, inherited: Environment) 
   return findCommand(word, cwd, env.PATH ?? inherited.PATH) !== undefined
 }
 
-/** @param command its first word is `node` */
+/** `command`: its first word is `node` */
 function runNode (command: Command, inherited: Environment): Command | Program {
   const { execArgv, rest: [file, ...args], watches, runs, refused } = parseNodeWords(command.words.slice(1))
   if (refused) return asItIs(command, SEES_NO_NODE, inherited)
@@ -102,7 +107,9 @@ function runNode (command: Command, inherited: Environment): Command | Program {
   if (file === undefined) throw launchRefusal('no-file', command)
   const wanted = path.resolve(command.cwd, file)
   const entry = fileOf(wanted) ?? mainOf(wanted) ?? fileOf(path.join(wanted, 'index'))
-  if (!entry) throw launchRefusal('not-found', { ...command, why: `runs ${wanted}, which is not there`, instead: 'Build it, or name the file' })
+  if (!entry)
+    throw launchRefusal('not-found', { ...command, why: `runs ${wanted}, which is not there`,
+      instead: 'Build it, or name the file' })
   return toProgram(next, entry, args)
 }
 
@@ -111,26 +118,33 @@ function toProgram ({ cwd, env, execArgv, notes }: Command, entry: string, args:
 }
 
 export function otherProgram (command: Command, entry: string, args: string[], inherited: Environment): Program {
-  if (!isExecutable(entry)) throw launchRefusal('not-executable', { ...command, why: `runs ${entry}, which may not be executed` })
+  if (!isExecutable(entry))
+    throw launchRefusal('not-executable', { ...command, why: `runs ${entry}, which may not be executed` })
   const { cwd, env, notes } = command
-  return { runtime: 'other', entry, args, execArgv: [], env: { ...variablesFor(command, inherited), ...env }, cwd, notes }
+  return { runtime: 'other', entry, args, execArgv: [], env: { ...variablesFor(command, inherited), ...env }, cwd,
+    notes }
 }
 
 /** The variables in files that Node would have read. What is set already counts more, and of two files the last. */
 function variablesFor ({ execArgv, cwd }: Command, inherited: Environment): Record<string, string> {
-  const files = execArgv.flatMap((option) => option.startsWith(ENV_FILE) ? [path.resolve(cwd, option.slice(ENV_FILE.length))] : [])
-  const values: Record<string, string> = Object.assign({}, ...files.map((file) => parseEnv(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))))
+  const files = execArgv.flatMap((option) =>
+    option.startsWith(ENV_FILE) ? [path.resolve(cwd, option.slice(ENV_FILE.length))] : []
+  )
+  const values: Record<string, string> = Object.assign({},
+    ...files.map((file) => parseEnv(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))))
   return Object.fromEntries(Object.entries(values).filter(([name]) => inherited[name] === undefined))
 }
 
 /** @returns a shell that runs it */
 export function byShell (command: Command, text: string, inherited: Environment): Program {
-  return otherProgram(STARTS_NODE.test(text) ? withNote(command, SEES_NO_NODE) : command, '/bin/sh', ['-c', text], inherited)
+  return otherProgram(STARTS_NODE.test(text) ? withNote(command, SEES_NO_NODE) : command, '/bin/sh', ['-c', text],
+    inherited)
 }
 
 /** @returns whether it means anything as a command */
 export function isInstalled (name: string, cwd: string, inherited: Environment): boolean {
-  const isNamed = NODE_NAMES.has(name) || OF_THE_SHELL.has(name) || isPackageManager(name) || Object.hasOwn(WRAPPERS, name) || Object.hasOwn(SUBSTITUTES, name)
+  const isNamed = NODE_NAMES.has(name) || OF_THE_SHELL.has(name) || isPackageManager(name) ||
+    Object.hasOwn(WRAPPERS, name) || Object.hasOwn(SUBSTITUTES, name)
   return isNamed || findCommand(name, cwd, inherited.PATH) !== undefined
 }
 
@@ -139,37 +153,39 @@ function runFile (command: Command, word: string, inherited: Environment): Progr
   const file = installedCommand(command, word, inherited)
   const found = nodeFileOf(file)
   if (!found) return otherProgram(command, file, command.words, inherited)
-  return toProgram({ ...command, env: { ...command.env, ...found.env }, execArgv: [...command.execArgv, ...found.execArgv] }, found.entry, command.words)
+  return toProgram({ ...command, env: { ...command.env, ...found.env },
+    execArgv: [...command.execArgv, ...found.execArgv] }, found.entry, command.words)
 }
 
-/**
- * @returns its file
- * @throws {DeckError} invalid-config
- */
+/** Returns its file @throws {DeckError} invalid-config */
 function installedCommand (command: Command, word: string, inherited: Environment): string {
   const { cwd, env } = command
   const file = findCommand(word, cwd, env.PATH ?? inherited.PATH)
   if (file) return file
   const isPacked = hasPlugAndPlay(cwd)
-  throw launchRefusal('not-installed', { ...command, why: `runs ${word}, which is not installed in ${cwd}${isPacked ? ' by files (Yarn Plug\'n\'Play)' : ''}`, ...(isPacked && { instead: 'Set "nodeLinker: node-modules" in .yarnrc.yml' }) })
+  throw launchRefusal('not-installed', { ...command,
+    why: `runs ${word}, which is not installed in ${cwd}${isPacked ? ' by files (Yarn Plug\'n\'Play)' : ''}`,
+    ...(isPacked && { instead: 'Set "nodeLinker: node-modules" in .yarnrc.yml' }) })
 }
 
 function hasPlugAndPlay (folder: string) {
   return foldersUpwards(folder).some((each) => isFile(path.join(each, '.pnp.cjs')))
 }
 
-/** @param command its first word is the manager's */
+/** `command`: its first word is the manager's */
 function runManager (command: Command, manager: string, inherited: Environment): Command | Program {
   const errand = parseManagerWords(manager, command.words.slice(1))
   if ('refused' in errand) {
     if (errand.isOnlyItsOwn) return asItIs(command, SEES_NO_NODE, inherited)
     if (errand.refused.startsWith('-')) throw wrongOption(command, errand.refused)
-    throw launchRefusal('no-file', { ...command, why: `starts no program ("${errand.refused}")`, instead: 'Name a script of package.json: npm run <script>' })
+    throw launchRefusal('no-file', { ...command, why: `starts no program ("${errand.refused}")`,
+      instead: 'Name a script of package.json: npm run <script>' })
   }
   const cwd = folderOf(command, errand)
   const next = { ...command, cwd }
   const { kind, name, args } = errand
-  if (kind === 'script' || (kind === 'either' && hasScript(cwd, name))) return runScript(next, { name, args }, inherited)
+  if (kind === 'script' || (kind === 'either' && hasScript(cwd, name)))
+    return runScript(next, { name, args }, inherited)
   return { ...next, words: [commandOfPackage(name, cwd), ...args] }
 }
 
@@ -184,9 +200,13 @@ function commandOfPackage (name: string, cwd: string): string {
 function folderOf (command: Command, { folder, workspace }: Errand) {
   const cwd = path.resolve(command.cwd, folder ?? '.')
   if (workspace === null) return cwd
-  const places = [path.resolve(cwd, workspace), ...foldersUpwards(cwd).map((each) => path.join(each, 'node_modules', workspace))]
+  const places = [path.resolve(cwd, workspace),
+    ...foldersUpwards(cwd).map((each) => path.join(each, 'node_modules', workspace))]
   const found = places.find((place) => isFile(path.join(place, 'package.json')))
-  if (!found) throw launchRefusal('not-found', { ...command, why: `names the workspace ${workspace}, which is neither a folder nor linked into node_modules`, instead: 'Name its folder by --cwd' })
+  if (!found)
+    throw launchRefusal('not-found', { ...command,
+      why: `names the workspace ${workspace}, which is neither a folder nor linked into node_modules`,
+      instead: 'Name its folder by --cwd' })
   return found
 }
 
@@ -195,31 +215,51 @@ function hasScript (folder: string, name: string) {
 }
 
 /** The command that a script of package.json is, in the folder of that. */
-export function runScript (command: Command, { name, args }: { name: string, args: string[] }, inherited: Environment): Command | Program {
+export function runScript (command: Command, { name, args }: { name: string, args: string[] }, inherited: Environment):
+  | Command
+  | Program
+{
   const found = nearestPackage(command.cwd)
-  if (!found) throw launchRefusal('not-found', { ...command, why: `needs a package.json in ${command.cwd}`, instead: 'Name the app\'s main file, or its folder by --cwd' })
+  if (!found)
+    throw launchRefusal('not-found', { ...command, why: `needs a package.json in ${command.cwd}`,
+      instead: 'Name the app\'s main file, or its folder by --cwd' })
   const { folder, content: { scripts = {} } } = found
   // npm runs server.js where there is no script `start`.
-  const text = Object.hasOwn(scripts, name) ? scripts[name] : name === 'start' && isFile(path.join(folder, 'server.js')) ? 'node server.js' : undefined
+  const text = Object.hasOwn(scripts, name)
+    ? scripts[name]
+    : name === 'start' && isFile(path.join(folder, 'server.js'))
+    ? 'node server.js'
+    : undefined
   const file = path.join(folder, 'package.json')
-  if (typeof text !== 'string') throw launchRefusal('not-found', { ...command, why: `needs a script "${name}" in ${file}`, instead: `It has ${Object.keys(scripts).join(', ') || 'none'}` })
+  if (typeof text !== 'string')
+    throw launchRefusal('not-found', { ...command, why: `needs a script "${name}" in ${file}`,
+      instead: `It has ${Object.keys(scripts).join(', ') || 'none'}` })
   const received = `${JSON.stringify(text)} (script "${name}" of ${file})`
   const words = splitWords(text)
   const around = [`pre${name}`, `post${name}`].filter((each) => typeof scripts[each] === 'string')
-  const own: Command = { ...command, received, words: [], cwd: folder, env: { ...command.env, ...scriptVariables(found, name, command.env.PATH ?? inherited.PATH) } }
-  const next = around.reduce((noted, each) => withNote(noted, `"${each}" is not run; run it before each deploy if the app needs it`), own)
-  return words === null ? byShell(next, [text, ...args.map((word) => shownWords([word]))].join(' '), inherited) : withAssignments({ ...next, words: [...words, ...args] })
+  const own: Command = { ...command, received, words: [], cwd: folder,
+    env: { ...command.env, ...scriptVariables(found, name, command.env.PATH ?? inherited.PATH) } }
+  const next = around.reduce(
+    (noted, each) => withNote(noted, `"${each}" is not run; run it before each deploy if the app needs it`),
+    own
+  )
+  return words === null
+    ? byShell(next, [text, ...args.map((word) => shownWords([word]))].join(' '), inherited)
+    : withAssignments({ ...next, words: [...words, ...args] })
 }
 
 /** What a package manager tells a script. */
 function scriptVariables ({ folder, content }: Package, name: string, searchPath: string = ''): Record<string, string> {
-  const texts = PACKAGE_TEXTS.filter((key) => typeof content[key] === 'string').map((key) => [`npm_package_${key}`, content[key]])
-  const settings = Object.entries(content.config ?? {}).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)).map(([key, value]) => [`npm_package_config_${key}`, String(value)])
-  const commands = foldersUpwards(folder).map((each) => path.join(each, 'node_modules', '.bin')).filter((each) => !searchPath.split(path.delimiter).includes(each))
-  return {
-    npm_lifecycle_event: name,
-    npm_package_json: path.join(folder, 'package.json'),
+  const texts = PACKAGE_TEXTS.filter((key) => typeof content[key] === 'string').map((
+    key
+  ) => [`npm_package_${key}`, content[key]])
+  const settings = Object.entries(content.config ?? {}).filter(([, value]) =>
+    ['string', 'number', 'boolean'].includes(typeof value)
+  ).map(([key, value]) => [`npm_package_config_${key}`, String(value)])
+  const commands = foldersUpwards(folder).map((each) => path.join(each, 'node_modules', '.bin')).filter((each) =>
+    !searchPath.split(path.delimiter).includes(each)
+  )
+  return { npm_lifecycle_event: name, npm_package_json: path.join(folder, 'package.json'),
     ...Object.fromEntries([...texts, ...settings]),
-    PATH: [...commands, searchPath].filter(Boolean).join(path.delimiter)
-  }
+    PATH: [...commands, searchPath].filter(Boolean).join(path.delimiter) }
 }

@@ -6,7 +6,8 @@ const HEAD_BYTES = 64 * 1024
 const EXTENSIONS = ['', '.js', '.mjs', '.cjs']
 
 /** Of others: the rest may be anything. */
-export type PackageJson = { [key: string]: unknown, bin?: string | Record<string, unknown>, scripts?: Record<string, unknown>, dependencies?: object, devDependencies?: object }
+export type PackageJson = { [key: string]: unknown, bin?: string | Record<string, unknown>,
+  scripts?: Record<string, unknown>, dependencies?: object, devDependencies?: object }
 export type Package = { folder: string, content: PackageJson }
 
 export function isFile (file: string): boolean {
@@ -24,10 +25,7 @@ export function isExecutable (file: string): boolean {
   }
 }
 
-/**
- * @param name perhaps without its extension
- * @returns the file as `node <name>` would find it
- */
+/** `name`: perhaps without its extension. Returns the file as `node <name>` would find it. */
 export function fileOf (name: string): string | undefined {
   return EXTENSIONS.map((extension) => name + extension).find(isFile)
 }
@@ -63,14 +61,16 @@ export function nearestPackage (folder: string): Package | null {
 
 /** @returns the folder of an installed package, as Node would find it from there */
 export function installedPackage (name: string, folder: string): string | undefined {
-  return foldersUpwards(folder).map((each) => path.join(each, 'node_modules', name)).find((each) => isFile(path.join(each, 'package.json')))
+  return foldersUpwards(folder).map((each) => path.join(each, 'node_modules', name)).find((each) =>
+    isFile(path.join(each, 'package.json'))
+  )
 }
 
-/**
- * @param name default: its own
- * @returns the file of its command
- */
-export function commandOf ({ folder, content }: Package, name: string = String(content.name).replace(/^@[^/]*\//, '')): string | undefined {
+/** `name`: default: its own. Returns the file of its command. */
+export function commandOf ({ folder, content }: Package, name: string = String(content.name).replace(/^@[^/]*\//, '')):
+  | string
+  | undefined
+{
   const { bin } = content
   if (typeof bin === 'string') return fileOf(path.resolve(folder, bin))
   if (typeof bin !== 'object' || bin === null) return undefined
@@ -81,11 +81,12 @@ export function commandOf ({ folder, content }: Package, name: string = String(c
 
 /**
  * The file of a command, as a script of package.json would find it: that of an installed package, else one of PATH.
- * @param searchPath as of PATH
+ * `searchPath`: as of PATH.
  */
 export function findCommand (name: string, cwd: string, searchPath: string = ''): string | undefined {
   if (name.includes('/')) return isFile(path.resolve(cwd, name)) ? path.resolve(cwd, name) : undefined
-  return inNodeModules(name, cwd) ?? searchPath.split(path.delimiter).filter(Boolean).map((folder) => path.join(folder, name)).find(isFile)
+  return inNodeModules(name, cwd) ??
+    searchPath.split(path.delimiter).filter(Boolean).map((folder) => path.join(folder, name)).find(isFile)
 }
 
 function inNodeModules (name: string, cwd: string) {
@@ -97,32 +98,30 @@ function inNodeModules (name: string, cwd: string) {
 }
 
 /**
- * What a file of a command is: for Node, with the options of its first line, or a script for a shell that leads to one, as
- * pnpm and others write them into `node_modules/.bin`.
- * @returns null: it is for something else
+ * What a file of a command is: for Node, with the options of its first line, or a script for a shell that leads to one,
+ * as pnpm and others write them into `node_modules/.bin`. Returns null: it is for something else.
  */
 export function nodeFileOf (file: string): { entry: string, execArgv: string[], env: Record<string, string> } | null {
   const head = headOf(file)
   if (head.includes('\0')) return null
   const interpreter = /^#!\s*(.*)$/m.exec(head.startsWith('#!') ? head : '')?.[1].trim()
-  if (interpreter === undefined) return /\.[cm]?[jt]sx?$/.test(realpathSync(file)) ? { entry: file, execArgv: [], env: {} } : null
+  if (interpreter === undefined)
+    return /\.[cm]?[jt]sx?$/.test(realpathSync(file)) ? { entry: file, execArgv: [], env: {} } : null
   const [, options] = /^\S*?(?:env\s+(?:-S\s*)?)?(?:\S*\/)?node(?:js)?(?:\s+(.*))?$/.exec(interpreter) ?? [null, null]
   if (options !== null) return { entry: file, execArgv: options?.split(/\s+/).filter(Boolean) ?? [], env: {} }
   return inShellScript(file, head)
 }
 
 function inShellScript (file: string, head: string) {
-  const target = /"\$basedir\/([^"$]+)"\s+"\$@"/.exec(head)?.[1] ?? /\bexec\s+node\s+"(\/[^"$]+)"\s+"\$@"/.exec(head)?.[1]
+  const target = /"\$basedir\/([^"$]+)"\s+"\$@"/.exec(head)?.[1] ??
+    /\bexec\s+node\s+"(\/[^"$]+)"\s+"\$@"/.exec(head)?.[1]
   const leadsTo = target === undefined ? undefined : path.resolve(path.dirname(file), target)
   const found = leadsTo !== undefined && leadsTo !== file && isFile(leadsTo) ? nodeFileOf(leadsTo) : null
   const nodePath = /export NODE_PATH="([^"$]+)"/.exec(head)?.[1]
   return found && nodePath ? { ...found, env: { NODE_PATH: nodePath } } : found
 }
 
-/**
- * @param file without an extension that says it
- * @returns whether it says that it is for something else than Node
- */
+/** `file`: without an extension that says it. Returns whether it says that it is for something else than Node. */
 export function isForeign (file: string): boolean {
   const head = headOf(file)
   return head.includes('\0') || (head.startsWith('#!') && nodeFileOf(file) === null)
@@ -139,10 +138,7 @@ function headOf (file: string): string {
   }
 }
 
-/**
- * @param folder of a package, as `.` is, or of files
- * @returns the file as `node <folder>` would find it
- */
+/** `folder`: of a package, as `.` is, or of files. Returns the file as `node <folder>` would find it. */
 export function mainOf (folder: string): string | undefined {
   const main = readPackage(folder)?.content.main
   const named = typeof main === 'string' && !main.includes('\0') ? path.resolve(folder, main) : null

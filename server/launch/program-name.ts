@@ -13,7 +13,10 @@ const IS_PYTHON = /^(python|pypy)[\d.]*$/
 const IS_ASSIGNMENT = /^[A-Za-z_]\w*=/
 const NO_PROGRAMS = new Set([...OF_THE_SHELL, 'then', 'fi', 'do', 'done', '}'])
 
-/** What a person calls another program than Node: `uvicorn app:app`, not `/usr/bin/python3`. Of its arguments it has only what cannot be a secret. */
+/**
+ * What a person calls another program than Node: `uvicorn app:app`, not `/usr/bin/python3`. Of its arguments it has
+ * only what cannot be a secret.
+ */
 export function programName ({ entry, args, cwd }: { entry: string, args: readonly string[], cwd: string }): string {
   const own = path.basename(entry)
   if (own === 'sh' && args[0] === '-c') return `${shellPrograms(args[1] ?? '') || 'a script'} (by sh)`
@@ -30,8 +33,12 @@ function isPlain (word: string, { name, cwd }: { name: string, cwd: string }) {
 
 /** @returns the programs that a shell is to run, as far as that can be told */
 function shellPrograms (text: string): string {
-  const names = text.split(/[;&|\n()]+/).map((part) => part.trim().split(/\s+/).find((word) => word !== 'exec' && !IS_ASSIGNMENT.test(word)) ?? '')
-  const known = names.filter((name) => /^[\w./@+-]+$/.test(name) && !NO_PROGRAMS.has(name)).map((name) => path.basename(name))
+  const names = text.split(/[;&|\n()]+/).map((part) =>
+    part.trim().split(/\s+/).find((word) => word !== 'exec' && !IS_ASSIGNMENT.test(word)) ?? ''
+  )
+  const known = names.filter((name) => /^[\w./@+-]+$/.test(name) && !NO_PROGRAMS.has(name)).map((name) =>
+    path.basename(name)
+  )
   return clip([...new Set(known)].slice(0, MAX_WORDS).join(', '))
 }
 

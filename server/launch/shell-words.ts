@@ -1,5 +1,6 @@
 /** Commands of a shell that are no programs. */
-export const OF_THE_SHELL = new Set(['cd', 'source', '.', 'set', 'export', 'if', 'for', 'while', 'test', '[', 'ulimit', 'trap', '{', '!'])
+export const OF_THE_SHELL = new Set(['cd', 'source', '.', 'set', 'export', 'if', 'for', 'while', 'test', '[', 'ulimit',
+  'trap', '{', '!'])
 /** The characters outside of quotes that ask for what only a shell can do. */
 const SIGNS = new Set(['|', '&', ';', '\n', '(', ')', '<', '>', '*', '?', '['])
 const SUBSTITUTES = new Set(['$', '`'])
@@ -7,7 +8,7 @@ const SPACE = /[ \t]/
 
 /**
  * The words of a command as sh(1) splits them, as long as it is one command without anything that a shell puts in.
- * @returns null: it takes a shell
+ * Returns null: it takes a shell.
  */
 export function splitWords (text: string): string[] | null {
   const words: string[] = []
@@ -20,8 +21,8 @@ export function splitWords (text: string): string[] | null {
       word = null
     } else if (char === '#' && word === null) {
       at = endOfLine(text, at) - 1
-    } else if (char === "'") {
-      const end = text.indexOf("'", at + 1)
+    } else if (char === '\'') {
+      const end = text.indexOf('\'', at + 1)
       if (end === -1) return null
       word = (word ?? '') + text.slice(at + 1, end)
       at = end
@@ -42,7 +43,7 @@ export function splitWords (text: string): string[] | null {
   return word === null ? words : [...words, word]
 }
 
-/** @param start behind the quote */
+/** `start`: behind the quote */
 function readQuoted (text: string, start: number): { content: string, end: number } | null {
   let content = ''
   for (let at = start; at < text.length; at++) {
@@ -62,5 +63,7 @@ function endOfLine (text: string, from: number) {
 /** Words that a person can read, and paste into a shell. */
 export function shownWords (words: string[]) {
   // A pattern for the whole word would need a stack as long as that.
-  return words.map((word) => word !== '' && !/[^\w@%+=:,./-]/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ')
+  return words.map((word) =>
+    word !== '' && !/[^\w@%+=:,./-]/.test(word) ? word : `'${word.replaceAll('\'', String.raw`'\''`)}'`
+  ).join(' ')
 }

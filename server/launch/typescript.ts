@@ -9,11 +9,12 @@ const LOADER_OPTIONS = /^(-r|--require|--import|--loader|--experimental-loader)(
 const STRIPS = /^--experimental-(strip|transform)-types$/
 
 /**
- * What Node needs to run this file beside what it is given.
- * @param stripsTypes `process.features.typescript` of the workers' Node: whether it does so unasked
- * @returns options of node; null: there is no way
+ * What Node needs to run this file beside what it is given. `stripsTypes`: `process.features.typescript` of the
+ * workers' Node: whether it does so unasked. Returns options of node; null: there is no way.
  */
-export function typeScriptOptions ({ entry, execArgv, cwd }: { entry: string, execArgv: string[], cwd: string }, stripsTypes: unknown): string[] | null {
+export function typeScriptOptions ({ entry, execArgv, cwd }: { entry: string, execArgv: string[], cwd: string },
+  stripsTypes: unknown): string[] | null
+{
   if (!IS_TYPESCRIPT.test(entry) || loadsTypeScript(execArgv)) return []
   const strips = Boolean(stripsTypes) || execArgv.some((word) => STRIPS.test(word))
   // It does not know JSX, and leaves what is installed alone.
@@ -23,13 +24,14 @@ export function typeScriptOptions ({ entry, execArgv, cwd }: { entry: string, ex
 }
 
 function loadsTypeScript (execArgv: string[]) {
-  return execArgv.some((word, index) => LOADER_OPTIONS.test(word) && LOADS_IT.test(`${word} ${execArgv[index + 1] ?? ''}`))
+  return execArgv.some((word, index) =>
+    LOADER_OPTIONS.test(word) && LOADS_IT.test(`${word} ${execArgv[index + 1] ?? ''}`)
+  )
 }
 
 /**
- * @param cwd that node resolves `--import` from
- * @param folder of the app
- * @returns what `--import` is to be given; null: it is not installed
+ * `cwd`: that node resolves `--import` from; `folder`: of the app. Returns what `--import` is to be given; null: it is
+ * not installed.
  */
 export function tsxLoader (cwd: string, folder: string = cwd): string | null {
   if (installedPackage('tsx', cwd)) return 'tsx'

@@ -13,25 +13,18 @@ type Wrapper = (command: Command, called: string) => Command
 
 export const WATCH_NOTE = 'it would restart at changes; clusterdeck does with --watch'
 
-export const WRAPPERS: Readonly<Record<string, Wrapper>> = Object.freeze({
-  exec: (command) => command,
-  corepack: ({ words: [manager = '', ...words], ...command }) => ({ ...command, words: [manager.replace(/(?<=.)@.*$/, ''), ...words] }),
-  'dumb-init': (command) => withoutInit(command, { valued: ['-r', '--rewrite'], switches: ['-c', '--single-child', '-v', '--verbose'] }),
+export const WRAPPERS: Readonly<Record<string, Wrapper>> = Object.freeze({ exec: (command) => command,
+  corepack: ({ words: [manager = '', ...words], ...command }) => ({ ...command,
+    words: [manager.replace(/(?<=.)@.*$/, ''), ...words] }),
+  'dumb-init': (command) =>
+    withoutInit(command, { valued: ['-r', '--rewrite'], switches: ['-c', '--single-child', '-v', '--verbose'] }),
   tini: (command) => withoutInit(command, { valued: ['-p', '-e'], switches: ['-s', '-w', '-g', '-v', '-vv', '-vvv'] }),
-  nohup: (command) => command,
-  env: withAssignments,
-  'cross-env': withAssignments,
-  'cross-env-shell': withAssignments,
-  dotenv: withEnvFiles,
-  'env-cmd': withEnvCommand,
-  nodemon: withoutNodemon,
-  'node-dev': (command) => withNote({ ...command, words: ['node', ...command.words] }, WATCH_NOTE),
-  tsx: withTsx,
-  'ts-node': withTsNode,
-  'ts-node-esm': (command) => withTsNode({ ...command, words: ['--esm', ...command.words] }),
+  nohup: (command) => command, env: withAssignments, 'cross-env': withAssignments, 'cross-env-shell': withAssignments,
+  dotenv: withEnvFiles, 'env-cmd': withEnvCommand, nodemon: withoutNodemon,
+  'node-dev': (command) => withNote({ ...command, words: ['node', ...command.words] }, WATCH_NOTE), tsx: withTsx,
+  'ts-node': withTsNode, 'ts-node-esm': (command) => withTsNode({ ...command, words: ['--esm', ...command.words] }),
   'ts-node-dev': (command) => withNote(withTsNode(command), WATCH_NOTE),
-  tsnd: (command) => withNote(withTsNode(command), WATCH_NOTE)
-})
+  tsnd: (command) => withNote(withTsNode(command), WATCH_NOTE) })
 
 export function withNote (command: Command, note: string): Command {
   return command.notes.includes(note) ? command : { ...command, notes: [...command.notes, note] }
@@ -53,18 +46,22 @@ function splitAssignment (word: string) {
 
 /** An init around a server has nothing to do around a worker. */
 function withoutInit (command: Command, known: { valued: string[], switches: string[] }) {
-  return withNote({ ...command, words: readOptions(command, known).rest }, 'its init is not run; clusterdeck reaps and passes on signals itself')
+  return withNote({ ...command, words: readOptions(command, known).rest },
+    'its init is not run; clusterdeck reaps and passes on signals itself')
 }
 
 /** dotenv-cli: of several files the first one counts, under node the last. What is set already counts more. */
 function withEnvFiles (command: Parameters<Wrapper>[0]): ReturnType<Wrapper> {
-  const { found, rest } = readOptions(command, { valued: ['-e', '-v'], switches: ['--quiet', '--no-expand', '--debug'] })
+  const { found, rest } = readOptions(command, { valued: ['-e', '-v'],
+    switches: ['--quiet', '--no-expand', '--debug'] })
   const files = (found['-e'] ?? ['.env']).filter((file) => isFile(path.resolve(command.cwd, file)))
   for (const file of found['--no-expand'] ? [] : files) {
-    if (readFileSync(path.resolve(command.cwd, file), 'utf8').includes('$')) throw launchRefusal('expansion', { ...command, why: `has dotenv put values into others ("$" in ${file})` })
+    if (readFileSync(path.resolve(command.cwd, file), 'utf8').includes('$'))
+      throw launchRefusal('expansion', { ...command, why: `has dotenv put values into others ("$" in ${file})` })
   }
   const env = { ...command.env, ...Object.fromEntries((found['-v'] ?? []).map(splitAssignment)) }
-  return { ...command, words: rest, env, execArgv: [...command.execArgv, ...files.reverse().map((file) => `--env-file=${file}`)] }
+  return { ...command, words: rest, env,
+    execArgv: [...command.execArgv, ...files.reverse().map((file) => `--env-file=${file}`)] }
 }
 
 /** env-cmd: what the file says counts more than what is set. */
@@ -72,22 +69,28 @@ function withEnvCommand (command: Parameters<Wrapper>[0]): ReturnType<Wrapper> {
   const { found, rest } = readOptions(command, { valued: ['-f', '--file'], switches: ['--silent', '--verbose'] })
   const [name = '.env'] = found['-f'] ?? found['--file'] ?? []
   const file = path.resolve(command.cwd, name)
-  if (!isFile(file)) throw launchRefusal('not-found', { ...command, why: `reads ${file}, which is not there`, instead: 'Create it' })
+  if (!isFile(file))
+    throw launchRefusal('not-found', { ...command, why: `reads ${file}, which is not there`, instead: 'Create it' })
   const values = parseEnv(readFileSync(file, 'utf8').replace(/^\uFEFF/, '')) as Record<string, string>
   return { ...command, words: rest, env: { ...command.env, ...values } }
 }
 
 const NODEMON = {
-  valued: ['-w', '--watch', '-e', '--ext', '-i', '--ignore', '-d', '--delay', '-x', '--exec', '--config', '-s', '--signal', '--polling-interval'],
-  switches: ['-V', '--verbose', '-q', '--quiet', '-L', '--legacy-watch', '-I', '--no-stdin', '-C', '--on-change-only', '--no-colors', '--exitcrash', '--spawn']
+  valued: ['-w', '--watch', '-e', '--ext', '-i', '--ignore', '-d', '--delay', '-x', '--exec', '--config', '-s',
+    '--signal', '--polling-interval'],
+  switches: ['-V', '--verbose', '-q', '--quiet', '-L', '--legacy-watch', '-I', '--no-stdin', '-C', '--on-change-only',
+    '--no-colors', '--exitcrash', '--spawn']
 }
 
 function withoutNodemon (command: Parameters<Wrapper>[0]): ReturnType<Wrapper> {
   const { found, rest, others } = readOptions(command, { ...NODEMON, passes: true })
   const [exec] = found['-x'] ?? found['--exec'] ?? []
   const file = rest.find((word) => !word.startsWith('-'))
-  if (exec === undefined && file === undefined) throw launchRefusal('no-file', { ...command, instead: 'Start the file itself, with --watch' })
-  const runner = exec === undefined ? [file?.endsWith('.ts') && installedPackage('ts-node', command.cwd) ? 'ts-node' : 'node', ...others] : wordsOf(command, exec)
+  if (exec === undefined && file === undefined)
+    throw launchRefusal('no-file', { ...command, instead: 'Start the file itself, with --watch' })
+  const runner = exec === undefined
+    ? [file?.endsWith('.ts') && installedPackage('ts-node', command.cwd) ? 'ts-node' : 'node', ...others]
+    : wordsOf(command, exec)
   return withNote({ ...command, words: [...runner, ...rest] }, WATCH_NOTE)
 }
 
@@ -101,8 +104,10 @@ function wordsOf (command: Command, text: string) {
 function withTsx (command: Parameters<Wrapper>[0]): ReturnType<Wrapper> {
   const watches = command.words[0] === 'watch'
   const loader = tsxLoader(command.cwd)
-  if (loader === null) throw launchRefusal('not-installed', { ...command, why: 'needs tsx, which is not installed there' })
-  const { execArgv, rest, refused } = parseNodeWords(command.words.slice(watches ? 1 : 0), new Set(['--tsconfig', '--include', '--exclude', '--ignore']))
+  if (loader === null)
+    throw launchRefusal('not-installed', { ...command, why: 'needs tsx, which is not installed there' })
+  const { execArgv, rest, refused } = parseNodeWords(command.words.slice(watches ? 1 : 0),
+    new Set(['--tsconfig', '--include', '--exclude', '--ignore']))
   if (refused) throw wrongOption(command, refused)
   const env = { ...command.env }
   const options = []
@@ -118,15 +123,20 @@ function withTsx (command: Parameters<Wrapper>[0]): ReturnType<Wrapper> {
 
 const TS_NODE = {
   valued: ['-P', '--project', '-O', '--compiler-options', '-r', '--require', '--ignore-watch', '--watch'],
-  switches: ['-T', '--transpile-only', '--transpileOnly', '--files', '--esm', '--respawn', '--clear', '--quiet', '--notify', '--exit-child', '--poll', '--pretty', '--cls', '--rs']
+  switches: ['-T', '--transpile-only', '--transpileOnly', '--files', '--esm', '--respawn', '--clear', '--quiet',
+    '--notify', '--exit-child', '--poll', '--pretty', '--cls', '--rs']
 }
-const TS_NODE_ENV = Object.freeze({ '-P': 'TS_NODE_PROJECT', '--project': 'TS_NODE_PROJECT', '-O': 'TS_NODE_COMPILER_OPTIONS', '--compiler-options': 'TS_NODE_COMPILER_OPTIONS' })
+const TS_NODE_ENV = Object.freeze({ '-P': 'TS_NODE_PROJECT', '--project': 'TS_NODE_PROJECT',
+  '-O': 'TS_NODE_COMPILER_OPTIONS', '--compiler-options': 'TS_NODE_COMPILER_OPTIONS' })
 
 function withTsNode (command: Command): Command {
-  if (!installedPackage('ts-node', command.cwd)) throw launchRefusal('not-installed', { ...command, why: 'needs ts-node, which is not installed there' })
+  if (!installedPackage('ts-node', command.cwd))
+    throw launchRefusal('not-installed', { ...command, why: 'needs ts-node, which is not installed there' })
   const { found, rest, others } = readOptions(command, { ...TS_NODE, passes: true })
   const isQuick = ['-T', '--transpile-only', '--transpileOnly'].some((name) => found[name])
-  const register = found['--esm'] ? ['--loader', 'ts-node/esm'] : ['-r', isQuick ? 'ts-node/register/transpile-only' : 'ts-node/register']
+  const register = found['--esm']
+    ? ['--loader', 'ts-node/esm']
+    : ['-r', isQuick ? 'ts-node/register/transpile-only' : 'ts-node/register']
   const required = [...found['-r'] ?? [], ...found['--require'] ?? []].flatMap((name) => ['-r', name])
   const wrong = others.find((word) => !word.startsWith('--inspect'))
   if (wrong) throw wrongOption(command, wrong)
@@ -135,8 +145,10 @@ function withTsNode (command: Command): Command {
   return { ...command, env, words: ['node', ...others, ...register, ...required, ...rest] }
 }
 
-/** @param known `passes`: others are kept apart, not refused */
-function readOptions (command: Command, { valued, switches, passes = false }: { valued: string[], switches: string[], passes?: boolean }): { found: Record<string, string[]>, others: string[], rest: string[] } {
+/** `known`: `passes`: others are kept apart, not refused */
+function readOptions (command: Command,
+  { valued, switches, passes = false }: { valued: string[], switches: string[], passes?: boolean }
+): { found: Record<string, string[]>, others: string[], rest: string[] } {
   const found: Record<string, string[]> = {}
   const others = []
   const { words } = command

@@ -9,12 +9,10 @@ import type { Master } from '../host/master.ts'
 import type { DeckEvent } from '../events/stream.ts'
 
 const { note, path, release, strategy } = ROLLOUT_ORDER
-const ORDERS = Object.freeze({
-  restart: z.strictObject({ note }).describe('an object'),
+const ORDERS = Object.freeze({ restart: z.strictObject({ note }).describe('an object'),
   deploy: z.strictObject({ note, path, strategy }).describe('an object'),
   rollback: z.strictObject({ note, release, strategy }).describe('an object'),
-  send: z.strictObject({ worker: z.int().min(1).optional().describe('the id of a worker') }).describe('an object')
-})
+  send: z.strictObject({ worker: z.int().min(1).optional().describe('the id of a worker') }).describe('an object') })
 
 const actor = 'program'
 
@@ -25,7 +23,9 @@ export function createLibraryDeck ({ admin, deck, stopped }: Master): Deck {
   return Object.freeze({
     adminUrl: admin.url,
     // A getter keeps the token out of a log of the whole deck.
-    get token () { return admin.token },
+    get token () {
+      return admin.token
+    },
     signInLink: admin.signInLink,
     events: createDeckEvents(deck.events),
     stopped: stopped.then(() => {}),
@@ -69,7 +69,9 @@ export function createLibraryDeck ({ admin, deck, stopped }: Master): Deck {
   }
 
   function untilDone ({ id }: { id: number }): Promise<Rollout> {
-    return untilEvent(`rollout ${id} was done`, ({ rollout, detail }) => rollout === id && detail?.done === true ? deepFreeze(structuredClone(detail as Rollout)) : null)
+    return untilEvent(`rollout ${id} was done`,
+      ({ rollout, detail }) =>
+        rollout === id && detail?.done === true ? deepFreeze(structuredClone(detail as Rollout)) : null)
   }
 
   async function untilScaled (): Promise<Status> {
@@ -83,8 +85,8 @@ export function createLibraryDeck ({ admin, deck, stopped }: Master): Deck {
     return readyWorkers + finishedWorkers === desiredWorkers && workers.length === desiredWorkers ? status : null
   }
 
-  /** @param look null: not yet */
-  function untilEvent <T>(what: string, look: (event: DeckEvent) => T | null): Promise<T> {
+  /** `look`: null: not yet */
+  function untilEvent<T> (what: string, look: (event: DeckEvent) => T | null): Promise<T> {
     return new Promise((resolve, reject) => {
       const unsubscribe = deck.events.subscribe((event) => {
         const found = look(event)

@@ -5,8 +5,8 @@ import type { EventStream } from '../events/stream.ts'
 import type { EventType } from './tables.ts'
 
 /**
- * Makes the emitter of events for the program that has started a deck. It emits them once the master has finished its present work:
- * so an error of a listener is the program's, as with any emitter, and the listener may call the deck.
+ * Makes the emitter of events for the program that has started a deck. It emits them once the master has finished its
+ * present work: so an error of a listener is the program's, as with any emitter, and the listener may call the deck.
  */
 export function createDeckEvents (stream: Pick<EventStream, 'subscribe'>): DeckEvents {
   const emitter: DeckEvents = new EventEmitter()

@@ -15,9 +15,8 @@ export const MAX_TIMES = 10
 const HEAVY_CPU_MS = 1000
 
 /**
- * Gives a worker that has reached its deadline the time again that it spent waiting for a CPU.
- * @param starvedMs since its deadline was last set
- * @returns whether it got more time
+ * Gives a worker that has reached its deadline the time again that it spent waiting for a CPU. `starvedMs`: since its
+ * deadline was last set. Returns whether it got more time.
  */
 export function extendBoot (transition: Transition, worker: Worker, starvedMs: number): boolean {
   const { readyTimeoutMs, starvedMs: before = 0 } = worker
@@ -28,16 +27,17 @@ export function extendBoot (transition: Transition, worker: Worker, starvedMs: n
   return true
 }
 
-/** @param worker has just become ready */
+/** `worker`: has just become ready */
 export function noteBoot ({ state, at }: Transition, worker: Worker, boot?: Boot | null) {
   state.hasBeenReady = true
   // A standby worker loaded its code before it was promoted.
-  if (boot && !worker.hasStoodBy) state.bootCost = { cpuMs: boot.cpuMs, activeMs: Math.max(1, Math.round(at - worker.forkedAt) - boot.starvedMs) }
+  if (boot && !worker.hasStoodBy)
+    state.bootCost = { cpuMs: boot.cpuMs, activeMs: Math.max(1, Math.round(at - worker.forkedAt) - boot.starvedMs) }
 }
 
 /**
- * Many starts at once on few CPUs make all of them slow, and the first answer as late as the last. So where a start keeps
- * CPUs busy, there are no more at a time than that many CPUs can bear.
+ * Many starts at once on few CPUs make all of them slow, and the first answer as late as the last. So where a start
+ * keeps CPUs busy, there are no more at a time than that many CPUs can bear.
  * @returns how many more workers may start now
  */
 export function bootRoom ({ workers, bootCost, cpus }: PoolState): number {
@@ -48,8 +48,7 @@ export function bootRoom ({ workers, bootCost, cpus }: PoolState): number {
 
 /**
  * Where no worker has ever been ready, the first one starts alone: many apps make the tables of an empty database at
- * their start, and several at once get into each other's way.
- * @returns whether its worker may start now
+ * their start, and several at once get into each other's way. Returns whether its worker may start now.
  */
 export function mayStart (state: PoolState, slot: Slot): boolean {
   if (state.awaitsHook || state.awaitsTurn !== null) return false
@@ -57,7 +56,7 @@ export function mayStart (state: PoolState, slot: Slot): boolean {
   return bootRoom(state) > 0
 }
 
-/** @param state a program that ends by itself is no server and may never be ready, so nothing waits for it */
+/** `state`: a program that ends by itself is no server and may never be ready, so nothing waits for it */
 function isFirstStart ({ hasBeenReady, options: { start, restart } }: PoolState) {
   return !hasBeenReady && start?.first !== 'all' && !endsByItself(restart)
 }

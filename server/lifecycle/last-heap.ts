@@ -4,7 +4,10 @@ import { terminateWorker } from './worker.ts'
 import type { Transition } from './transition.ts'
 import type { PoolState, Worker } from './state.ts'
 
-/** V8 needs 5 to 140 ms of CPU for each MB, the more the smaller the objects are, and all others of the machine come first. */
+/**
+ * V8 needs 5 to 140 ms of CPU for each MB, the more the smaller the objects are, and all others of the machine come
+ * first.
+ */
 const MS_PER_MB = 3000
 const LEAST_MS = 60_000
 const LONGEST_MS = 600_000
@@ -12,10 +15,9 @@ const LONGEST_MS = 600_000
 const STOP_WITHIN_MS = 1000
 
 /**
- * Lets a worker write its heap that has drained and was recycled for its memory. It has a time of its own for it, as nothing waits for
- * its end: another worker serves in its place.
- * @param heapBytes as it says; 0: it is not to write it
- * @returns false: it is to end now
+ * Lets a worker write its heap that has drained and was recycled for its memory. It has a time of its own for it, as
+ * nothing waits for its end: another worker serves in its place. `heapBytes`: as it says; 0: it is not to write it.
+ * Returns false: it is to end now.
  */
 export function writeHeap (transition: Transition, worker: Worker, heapBytes: number): boolean {
   if (!(heapBytes > 0) || worker.intent?.cause !== 'memory-limit' || isInTheWay(transition.state)) return false
@@ -27,7 +29,7 @@ export function writeHeap (transition: Transition, worker: Worker, heapBytes: nu
   return true
 }
 
-/** @param worker what V8 needs to write its heap is more than may be taken from others */
+/** `worker`: what V8 needs to write its heap is more than may be taken from others */
 export function heapTooLarge (transition: Transition, worker: Worker) {
   if (!worker.writesHeap || worker.state !== 'draining') return
   worker.state = 'stopping'
@@ -39,7 +41,8 @@ export function heapTooLarge (transition: Transition, worker: Worker) {
 export function endHeaps (transition: Transition) {
   if (!isInTheWay(transition.state)) return
   for (const worker of Object.values(transition.state.workers)) {
-    if (worker.writesHeap && worker.state === 'draining') terminateWorker(transition, worker, { withinMs: STOP_WITHIN_MS })
+    if (worker.writesHeap && worker.state === 'draining')
+      terminateWorker(transition, worker, { withinMs: STOP_WITHIN_MS })
   }
 }
 

@@ -1,4 +1,5 @@
-import { addAddress, awaitAddresses, isOfUdp, keepAddresses, listensElsewhere, missingAddresses, opensLate, releaseAddresses, removeAddress } from './addresses.ts'
+import { addAddress, awaitAddresses, isOfUdp, keepAddresses, listensElsewhere, missingAddresses, opensLate,
+  releaseAddresses, removeAddress } from './addresses.ts'
 import { extendBoot, noteBoot, type Boot } from './boot-room.ts'
 import { beginCrash, beginOwnEnd } from './crashing.ts'
 import { driftRefusal, whyNoReturn } from './drift.ts'
@@ -7,22 +8,18 @@ import { becomeResponsive, becomeUnresponsive, drainReplaced, killHung, killStuc
 import { endHeaps, heapTooLarge, writeHeap } from './last-heap.ts'
 import { endConnections, endConnectionsNow, endOfKeeping, endSurplus, lookAtDrain, noteHolds } from './old-workers.ts'
 import { adoptOrphan, drainOrphans } from './orphans.ts'
-import {
-  becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone,
-  recycleNext, recyclingFailed, watchAge, watchAges
-} from './recycling.ts'
+import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone,
+  recycleNext, recyclingFailed, watchAge, watchAges } from './recycling.ts'
 import { endsByItself } from './restart-policy.ts'
 import { goOnGuarding, liftGuard } from './rollout/guard.ts'
 import { listStandbys } from './promotion.ts'
-import {
-  beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellThreadPort, tellWarmUp,
-  watchNoServer
-} from './readiness.ts'
-import {
-  advanceRollout, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone,
-  releaseNotPrepared, releasePrepared, resizeRollout, servingLost, endSoak, startRollout, takeTurn, waitForTurn
-} from './rollout/rollout.ts'
-import { becomeStandby, endStandby, endStandbys, keepStandbys, loseStandby, standbyTooSlow, readSlot, retryStandby } from './standby.ts'
+import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellThreadPort,
+  tellWarmUp, watchNoServer } from './readiness.ts'
+import { advanceRollout, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress,
+  oldWorkerGone, releaseNotPrepared, releasePrepared, resizeRollout, servingLost, endSoak, startRollout, takeTurn,
+  waitForTurn } from './rollout/rollout.ts'
+import { becomeStandby, endStandby, endStandbys, keepStandbys, loseStandby, standbyTooSlow, readSlot,
+  retryStandby } from './standby.ts'
 import { createSlot } from './state.ts'
 import { noteProgress } from './rollout/record.ts'
 import { phaseOf } from './rollout/stages.ts'
@@ -32,25 +29,28 @@ import { askJudge, takeVerdict } from './rollout/trial.ts'
 import { beginTransition, type Transition } from './transition.ts'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.ts'
 import { isClaimed, isOccupied, isVacant, stopsFirst } from './vacancy.ts'
-import {
-  becomeReady, recordEnd, cancelRetry, clearDeadlines, drainWorker, drainListening, resetBackoff, forkServing,
-  killLate, leaveSlot, nameOf, replaceWorker, terminateWorker
-} from './worker.ts'
+import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drainWorker, drainListening, resetBackoff, forkServing,
+  killLate, leaveSlot, nameOf, replaceWorker, terminateWorker } from './worker.ts'
 import type { Command, Fact, Finished, Input, Inputs, PoolState, Refusal, Slot, Worker } from './state.ts'
 import type { WorkerDeadline } from './worker.ts'
 
 /** As many reasons why a program does not share its sockets are kept of each worker. */
 const MAX_SOCKET_NOTES = 3
 
-type Role = 'serving' | 'candidate' | 'standby' | null
+type Role =
+  | 'serving'
+  | 'candidate'
+  | 'standby'
+  | null
 
 /**
- * What should happen: pure, so that every schedule of events can be tried in a test.
- * An input that fits no transition becomes an `unexpected` event, never a throw.
- * @param state never changed
- * @returns `refusal`: the input was an operator's, and is not possible now; then nothing else has changed
+ * What should happen: pure, so that every schedule of events can be tried in a test. An input that fits no transition
+ * becomes an `unexpected` event, never a throw. `state`: never changed. Returns `refusal`: the input was an operator's,
+ * and is not possible now; then nothing else has changed.
  */
-export function reduce (state: PoolState, input: Input): { state: PoolState, commands: Command[], events: Fact[], refusal: Refusal | null } {
+export function reduce (state: PoolState,
+  input: Input): { state: PoolState, commands: Command[], events: Fact[], refusal: Refusal | null }
+{
   const refusal = refusalOf(state, input)
   if (refusal) return { state, commands: [], events: [], refusal }
 
@@ -63,7 +63,7 @@ export function reduce (state: PoolState, input: Input): { state: PoolState, com
   return { state: transition.state, commands: transition.commands, events: transition.events, refusal: null }
 }
 
-function passToHandler <Type extends keyof Inputs>(transition: Transition, type: Type, input: Inputs[Type]) {
+function passToHandler<Type extends keyof Inputs> (transition: Transition, type: Type, input: Inputs[Type]) {
   HANDLERS[type](transition, input)
 }
 
@@ -97,7 +97,8 @@ const HANDLERS: { [Type in keyof Inputs]: (transition: Transition, input: Inputs
   scale (transition, { workers, actor }) {
     const from = transition.state.slots.length
     if (from === workers) return
-    transition.emit('scale.changed', { actor, message: `from ${from} to ${workers} workers`, detail: { from, to: workers } })
+    transition.emit('scale.changed', { actor, message: `from ${from} to ${workers} workers`,
+      detail: { from, to: workers } })
     resizePool(transition, workers, { actor })
   },
 
@@ -230,14 +231,19 @@ const HANDLERS: { [Type in keyof Inputs]: (transition: Transition, input: Inputs
 
   'worker-probed': ofWorker(takeNoteOfProbe),
 
-  'worker-socket-note': ofWorker((_transition, worker, { text }) => { worker.socketNotes = [...new Set([...worker.socketNotes ?? [], text])].slice(0, MAX_SOCKET_NOTES) }),
-  'worker-status-text': ofWorker((_transition, worker, { text }) => { worker.statusText = text }),
+  'worker-socket-note': ofWorker((_transition, worker, { text }) => {
+    worker.socketNotes = [...new Set([...worker.socketNotes ?? [], text])].slice(0, MAX_SOCKET_NOTES)
+  }),
+  'worker-status-text': ofWorker((_transition, worker, { text }) => {
+    worker.statusText = text
+  }),
 
   'worker-ready': ofWorker((transition, worker, report) => {
     listenLate(transition, worker)
     // A worker on its way out may still report ready.
     if (worker.state !== 'starting' || worker.slot === null) return
-    if (missingAddresses(transition, worker).length > 0) awaitAddresses(transition, worker, { probe: report.probe, warmupFailed: report.warmupFailed })
+    if (missingAddresses(transition, worker).length > 0)
+      awaitAddresses(transition, worker, { probe: report.probe, warmupFailed: report.warmupFailed })
     else markReady(transition, worker, report)
   }),
 
@@ -266,7 +272,8 @@ const HANDLERS: { [Type in keyof Inputs]: (transition: Transition, input: Inputs
   'stack-captured': ofWorker(killStuck),
 
   'worker-due': ofWorker((transition, worker, reason) => {
-    if (worker.state === 'draining' && reason.cause === 'memory-limit') return endConnections(transition, worker, { message: reason.message })
+    if (worker.state === 'draining' && reason.cause === 'memory-limit')
+      return endConnections(transition, worker, { message: reason.message })
     if (roleOf(transition, worker) !== 'standby') return becomeDue(transition, worker, reason)
     endStandby(transition, worker, { cause: reason.cause, actor: 'system', rollout: null, message: reason.message })
     loseStandby(transition, worker, reason.cause)
@@ -325,7 +332,8 @@ const DEADLINES: Record<WorkerDeadline, (transition: Transition, worker: Worker,
     if (worker.state === 'starting' && isNoServer(transition.state, worker)) takeUpNoServer(transition, worker)
   },
   addresses (transition, worker) {
-    if (worker.state === 'starting' && missingAddresses(transition, worker, { mayBeLate: false }).length > 0) failForAddresses(transition, worker)
+    if (worker.state === 'starting' && missingAddresses(transition, worker, { mayBeLate: false }).length > 0)
+      failForAddresses(transition, worker)
   },
   drain: lookAtDrain,
   'long-lived': endOfKeeping,
@@ -340,14 +348,17 @@ const DEADLINES: Record<WorkerDeadline, (transition: Transition, worker: Worker,
   soak: endSoak,
   age (transition, worker) {
     const { maxAgeMs } = transition.state.options.recycle ?? {}
-    becomeDue(transition, worker, { cause: 'max-age', message: `${nameOf(worker)} reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
+    becomeDue(transition, worker, { cause: 'max-age',
+      message: `${nameOf(worker)} reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
   }
 }
 
-/** @param worker has had its time to get ready */
+/** `worker`: has had its time to get ready */
 function endWaitForAddresses (transition: Transition, worker: Worker, report: NonNullable<Worker['report']>) {
   if (missingAddresses(transition, worker, { mayBeLate: false }).length > 0) return failForAddresses(transition, worker)
-  const message = `nobody listens on ${missingAddresses(transition, worker).join(', ')} yet, as the worker before it did after it was ready`
+  const message = `nobody listens on ${
+    missingAddresses(transition, worker).join(', ')
+  } yet, as the worker before it did after it was ready`
   markReady(transition, worker, { ...report, probe: [report.probe, message].filter(Boolean).join('; ') })
 }
 
@@ -368,13 +379,16 @@ function isSteering (input: Input): input is Inputs['pause'] {
 
 function refusalOf (state: PoolState, input: Input): Refusal | null {
   if (!OPERATOR_INPUTS.includes(input.type)) return null
-  if (state.phase === 'stopping' || state.phase === 'stopped') return { code: 'stopping', message: 'the master is stopping' }
+  if (state.phase === 'stopping' || state.phase === 'stopped')
+    return { code: 'stopping', message: 'the master is stopping' }
   if (input.type === 'stop') return null
   if (state.awaitsHook && !JOINING_INPUTS.includes(input.type)) {
     return { code: 'starting', message: 'hooks.beforeStart is running, and no worker starts before it has passed' }
   }
-  if (state.awaitsTurn !== null && !JOINING_INPUTS.includes(input.type)) return { code: 'starting', message: state.awaitsTurn }
-  if (input.type === 'kill-worker') return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
+  if (state.awaitsTurn !== null && !JOINING_INPUTS.includes(input.type))
+    return { code: 'starting', message: state.awaitsTurn }
+  if (input.type === 'kill-worker')
+    return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
   if (input.type === 'end-connections') return endRefusal(state, input.worker)
   if (isSteering(input)) return refuseSteering(state, input)
   if (state.rollout && !JOINING_INPUTS.includes(input.type)) {
@@ -384,7 +398,8 @@ function refusalOf (state: PoolState, input: Input): Refusal | null {
   const conflict = orderRefusal(state, input)
   if (conflict) return conflict
   if (state.upgrade) return { code: 'upgrade-running', message: 'an upgrade is running' }
-  if (input.type === 'upgrade' && state.phase !== 'running') return { code: 'starting', message: 'the workers are still starting' }
+  if (input.type === 'upgrade' && state.phase !== 'running')
+    return { code: 'starting', message: 'the workers are still starting' }
   if (input.type === 'restart-worker' && !isServing(state, input.worker)) {
     return { code: 'not-found', message: `worker ${input.worker} has already been replaced, or serves no slot yet` }
   }
@@ -394,29 +409,37 @@ function refusalOf (state: PoolState, input: Input): Refusal | null {
 /** Refuses what needs two workers of a slot side by side, where rollout.order forbids that. */
 function orderRefusal (state: PoolState, input: Input): Refusal | null {
   if (input.type === 'rollout' && input.kind === 'deploy' && contradictsOrder(state.options.rollout, input.strategy)) {
-    return { code: 'not-possible', message: 'canary: expected none with rollout.order "stop-first", as a canary serves beside all old workers' }
+    return { code: 'not-possible',
+      message: 'canary: expected none with rollout.order "stop-first", as a canary serves beside all old workers' }
   }
   if (input.type !== 'upgrade' || !stopsFirst(state)) return null
-  const why = 'an upgrade in place starts the next master\'s workers beside the old ones, and rollout.order is "stop-first"'
+  const why =
+    'an upgrade in place starts the next master\'s workers beside the old ones, and rollout.order is "stop-first"'
   return { code: 'not-possible', message: `${why}: restart the master instead` }
 }
 
 function endRefusal ({ workers }: PoolState, id: number): Refusal | null {
   if (!workers[id]) return { code: 'not-found', message: `no worker ${id} is alive` }
   if (workers[id].state === 'draining') return null
-  return { code: 'not-possible', message: `${nameOf(workers[id])} is ${workers[id].state}: expected one that was replaced and drains; restart it first` }
+  return { code: 'not-possible',
+    message: `${nameOf(workers[id])} is ${
+      workers[id].state
+    }: expected one that was replaced and drains; restart it first` }
 }
 
 /** Inputs that are possible during a rollout. */
 const JOINING_INPUTS = ['scale', 'configure']
-const OPERATOR_INPUTS = [...JOINING_INPUTS, 'rollout', 'restart-worker', 'kill-worker', 'end-connections', 'upgrade', 'stop', ...Object.keys(STEERING)]
+const OPERATOR_INPUTS = [...JOINING_INPUTS, 'rollout', 'restart-worker', 'kill-worker', 'end-connections', 'upgrade',
+  'stop', ...Object.keys(STEERING)]
 
 function isServing (state: PoolState, id: number) {
   return state.slots.some(({ serving }) => serving === id)
 }
 
-/** @param how `finished`: slots whose program ended under the master before */
-function resizePool (transition: Transition, size: number, { actor, finished = {} }: { actor: string, finished?: Record<number, Finished> }) {
+/** `how`: `finished`: slots whose program ended under the master before */
+function resizePool (transition: Transition, size: number,
+  { actor, finished = {} }: { actor: string, finished?: Record<number, Finished> })
+{
   const { state } = transition
   const { rollout } = state
   const removed = state.slots.splice(size)
@@ -425,8 +448,10 @@ function resizePool (transition: Transition, size: number, { actor, finished = {
     delete state.addresses[slot.number]
     cancelRetry(transition, slot)
     if (state.recycling?.slot === slot.number) endRecycling(transition)
-    if (slot.candidate !== null) drainWorker(transition, state.workers[slot.candidate], { cause: 'scale-down', actor, rollout: null })
-    if (slot.serving !== null) drainWorker(transition, state.workers[slot.serving], { cause: 'scale-down', actor, rollout: null })
+    if (slot.candidate !== null)
+      drainWorker(transition, state.workers[slot.candidate], { cause: 'scale-down', actor, rollout: null })
+    if (slot.serving !== null)
+      drainWorker(transition, state.workers[slot.serving], { cause: 'scale-down', actor, rollout: null })
   }
   while (state.slots.length < size) {
     // What a rollback leaves is not to be started once more; a new release first has to show that it works.
@@ -440,8 +465,10 @@ function resizePool (transition: Transition, size: number, { actor, finished = {
   resizeRollout(transition, { added, removed: removed.map(({ number }) => number) })
 }
 
-/** @param worker is ready and listens where it has to */
-function markReady (transition: Transition, worker: Worker, report: { probe?: string, warmupFailed?: string | null, boot?: Boot | null }) {
+/** `worker`: is ready and listens where it has to */
+function markReady (transition: Transition, worker: Worker,
+  report: { probe?: string, warmupFailed?: string | null, boot?: Boot | null })
+{
   noteBoot(transition, worker, report.boot)
   becomeReady(transition, worker, report.probe, report.boot)
   keepAddresses(transition, worker)
@@ -453,16 +480,17 @@ function markReady (transition: Transition, worker: Worker, report: { probe?: st
   else candidateReady(transition, worker)
 }
 
-/** @param worker is not meant to listen */
+/** `worker`: is not meant to listen */
 function takeUpNoServer (transition: Transition, worker: Worker) {
   beNoServer(transition, worker)
   markReady(transition, worker, {})
 }
 
-/** @param message why it is not ready */
+/** `message`: why it is not ready */
 function failBoot (transition: Transition, worker: Worker, message: string) {
   const role = roleOf(transition, worker)
-  drainWorker(transition, worker, { cause: 'boot-failure', actor: 'system', rollout: transition.state.rollout?.id ?? null, message })
+  drainWorker(transition, worker, { cause: 'boot-failure', actor: 'system',
+    rollout: transition.state.rollout?.id ?? null, message })
   onWorkerLost(transition, worker, role, { cause: 'boot-failure', reason: message })
 }
 
@@ -474,14 +502,17 @@ function roleOf (transition: Transition, worker: Worker): Role {
   return slot?.candidate === worker.id ? 'candidate' : null
 }
 
-function onWorkerLost (transition: Transition, worker: Worker, role: Role, { cause, reason, code = null }: { cause: string, reason: string, code?: number | null }) {
+function onWorkerLost (transition: Transition, worker: Worker, role: Role,
+  { cause, reason, code = null }: { cause: string, reason: string, code?: number | null })
+{
   if (role === 'standby') return loseStandby(transition, worker, cause)
   const slot = transition.slot(worker.slot)
   if (!slot || role === null || transition.state.phase === 'stopping') return
   if (role === 'candidate') return loseCandidate(transition, worker, slot, { cause, reason, code })
   servingLost(transition, worker, cause, reason)
   if (endsSlot(transition, cause)) {
-    if (transition.state.recycling?.slot === slot.number) callOff(transition, { cause: transition.state.recycling.cause, actor: 'system' })
+    if (transition.state.recycling?.slot === slot.number)
+      callOff(transition, { cause: transition.state.recycling.cause, actor: 'system' })
     return finishSlot(transition, slot, worker, { cause, code })
   }
   if (promoteRecycled(transition, slot, worker, cause)) return
@@ -489,7 +520,9 @@ function onWorkerLost (transition: Transition, worker: Worker, role: Role, { cau
   else replaceWorker(transition, slot, worker, cause)
 }
 
-function loseCandidate (transition: Transition, worker: Worker, slot: Slot, { cause, reason, code }: { cause: string, reason: string, code: number | null }) {
+function loseCandidate (transition: Transition, worker: Worker, slot: Slot,
+  { cause, reason, code }: { cause: string, reason: string, code: number | null })
+{
   if (transition.state.recycling) return recyclingFailed(transition, reason)
   if (cause !== 'finished') return candidateLost(transition, worker, cause, reason)
   finishSlot(transition, slot, worker, { cause, code })
@@ -536,7 +569,9 @@ function isReplaced (transition: Transition, { slot: number, state: its }: Worke
 }
 
 function isServedByOrphan ({ workers }: PoolState, { number }: Slot) {
-  return Object.values(workers).some(({ slot, orphan, state }) => slot === number && orphan !== null && state === 'ready')
+  return Object.values(workers).some(({ slot, orphan, state }) =>
+    slot === number && orphan !== null && state === 'ready'
+  )
 }
 
 /** Starts workers that had to wait for the old ones to go, see rollout.order. */
@@ -555,7 +590,8 @@ function rollBackGuarded (transition: Transition) {
   const whyNot = whyNoReturn(transition, guard.from)
   if (whyNot !== null) {
     liftGuard(transition)
-    return transition.emit('rollback.refused', { release: guard.release, actor: 'guard', rollout: guard.rollout, message: `${note}, but ${whyNot}`, detail: transition.drift[guard.from] })
+    return transition.emit('rollback.refused', { release: guard.release, actor: 'guard', rollout: guard.rollout,
+      message: `${note}, but ${whyNot}`, detail: transition.drift[guard.from] })
   }
   callOff(transition, { cause: 'rollback', actor: 'guard' })
   startRollout(transition, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard' })
@@ -563,7 +599,8 @@ function rollBackGuarded (transition: Transition) {
 
 /** @returns whether every slot is served and no worker is to be replaced */
 function isSettled (state: PoolState): boolean {
-  return state.phase === 'running' && !state.rollout && !state.recycling && !state.upgrade && state.slots.every((slot) => isReady(state, slot))
+  return state.phase === 'running' && !state.rollout && !state.recycling && !state.upgrade &&
+    state.slots.every((slot) => isReady(state, slot))
 }
 
 /** @returns whether it is served, or finished */
@@ -571,10 +608,13 @@ function isReady ({ workers }: PoolState, slot: Slot | undefined): boolean {
   return slot !== undefined && (isFinished(slot) || (slot.serving !== null && workers[slot.serving].state === 'ready'))
 }
 
-function ofWorker <Each extends Extract<Input, { worker: number }>>(handler: (transition: Transition, worker: Worker, input: Each) => void): (transition: Transition, input: Each) => void {
+function ofWorker<Each extends Extract<Input, { worker: number }>> (
+  handler: (transition: Transition, worker: Worker, input: Each) => void
+): (transition: Transition, input: Each) => void {
   return (transition, input) => {
     const worker = transition.state.workers[input.worker]
     if (worker) return handler(transition, worker, input)
-    transition.emit('unexpected', { worker: input.worker, message: `${input.type} of worker ${input.worker}, which is not alive` })
+    transition.emit('unexpected', { worker: input.worker,
+      message: `${input.type} of worker ${input.worker}, which is not alive` })
   }
 }

@@ -9,7 +9,9 @@ export function createStandby (): Standby {
 
 /** @returns standby workers that are loaded, or still load, oldest first */
 export function listStandbys ({ workers }: Pick<PoolState, 'workers'>): Worker[] {
-  return Object.values(workers).filter(({ slot, state }) => slot === null && (state === 'starting' || state === 'standby'))
+  return Object.values(workers).filter(({ slot, state }) =>
+    slot === null && (state === 'starting' || state === 'standby')
+  )
 }
 
 /**
@@ -18,7 +20,9 @@ export function listStandbys ({ workers }: Pick<PoolState, 'workers'>): Worker[]
  */
 export function takeStandby (transition: Transition, slot: Slot): number | null {
   const { state } = transition
-  const worker = listStandbys(state).find((each) => each.state === 'standby' && each.release === slot.release && !isOutdated(transition, each))
+  const worker = listStandbys(state).find((each) =>
+    each.state === 'standby' && each.release === slot.release && !isOutdated(transition, each)
+  )
   if (!worker) return null
   worker.slot = slot.number
   worker.state = 'starting'
@@ -28,7 +32,9 @@ export function takeStandby (transition: Transition, slot: Slot): number | null 
   delete worker.starvedMs
   transition.command({ type: 'promote', worker: worker.id, slot: slot.number })
   transition.command({ type: 'set-deadline', deadline: 'ready', id: worker.id, ms: worker.readyTimeoutMs })
-  transition.emitForWorker('worker.promoted', worker, { message: `standby worker ${worker.id} took over slot ${slot.number}` })
+  transition.emitForWorker('worker.promoted', worker, {
+    message: `standby worker ${worker.id} took over slot ${slot.number}`
+  })
   return worker.id
 }
 

@@ -22,20 +22,23 @@ function wordOf ({ signal, log }: LifecycleOptions['ready']): string | null {
   return signal === 'notify' ? 'said READY=1 (option ready.signal: notify)' : null
 }
 
-/** @param seen says why its app is not ready yet */
+/** `seen`: says why its app is not ready yet */
 export function takeNoteOfProbe (_transition: Transition, worker: Worker, { text }: Inputs['worker-probed']) {
   if (worker.state === 'starting') worker.probed = text
 }
 
-/**
- * @param worker has reached its deadline
- * @returns a message with the last answer of the app
- */
-export function notReadyInTime ({ id, slot, probed, statusText, readyTimeoutMs, starvedMs = 0 }: Worker, ready: LifecycleOptions['ready']): string {
+/** `worker`: has reached its deadline. Returns a message with the last answer of the app. */
+export function notReadyInTime ({ id, slot, probed, statusText, readyTimeoutMs, starvedMs = 0 }: Worker,
+  ready: LifecycleOptions['ready']): string
+{
   const option = readyTimeoutMs === ready.timeoutMs ? 'ready.timeoutMs' : 'rollout.limits.readyTimeoutMs'
-  const seen = [whatIsMissing(probed, ready), statusText && `its status is "${statusText}"`].filter(Boolean).map((each) => `: ${each}`).join('')
+  const seen = [whatIsMissing(probed, ready), statusText && `its status is "${statusText}"`].filter(Boolean).map((
+    each
+  ) => `: ${each}`).join('')
   const starved = starvedMs > 0 ? ` and another ${durationText(starvedMs)}, in which it waited for a CPU` : ''
-  return `worker ${id} (slot ${slot}) was not ready within ${durationText(readyTimeoutMs)} (option ${option})${starved}${seen}`
+  return `worker ${id} (slot ${slot}) was not ready within ${
+    durationText(readyTimeoutMs)
+  } (option ${option})${starved}${seen}`
 }
 
 /** @returns what a worker has not said or answered; null: it has only to listen, or to run */
@@ -55,8 +58,11 @@ const THREAD = 'Thread'
 /** A program that is no Node program tells no more than that it runs. */
 const PROGRAM = 'Program'
 
-/** Resources that keep a process running without a server: timer, UDP socket, child, connection, watched file, thread. */
-const ACTIVITY = ['Timeout', 'UDPWrap', 'UDPWRAP', 'ProcessWrap', 'TCPSocketWrap', 'TLSWrap', 'FSEventWrap', 'MessagePort', THREAD, PROGRAM]
+/**
+ * Resources that keep a process running without a server: timer, UDP socket, child, connection, watched file, thread.
+ */
+const ACTIVITY = ['Timeout', 'UDPWrap', 'UDPWRAP', 'ProcessWrap', 'TCPSocketWrap', 'TLSWrap', 'FSEventWrap',
+  'MessagePort', THREAD, PROGRAM]
 
 /** A worker counts as ready after this time where the workers before it did not listen either. */
 const ALIVE_MS = 5000
@@ -71,36 +77,38 @@ function mayBeNoServer (ready: LifecycleOptions['ready']): boolean {
 }
 
 /**
- * A bot, a job or a server of UDP alone never listens and is ready all the same. A slot that has listened before, or whose
- * app is asked over HTTP, is not ready without listening.
- * @param worker has reached its deadline
+ * A bot, a job or a server of UDP alone never listens and is ready all the same. A slot that has listened before, or
+ * whose app is asked over HTTP, is not ready without listening. `worker`: has reached its deadline.
  */
-export function isNoServer ({ options: { ready, restart }, addresses }: PoolState, { slot, resources = [], addresses: own, report }: Worker): boolean {
+export function isNoServer ({ options: { ready, restart }, addresses }: PoolState,
+  { slot, resources = [], addresses: own, report }: Worker): boolean
+{
   if (slot === null || !mayBeNoServer(ready) || report) return false
   const isServer = (each: Address) => isOfConnections(each) || resources.includes(PROGRAM)
   const before = addresses[slot] ?? []
-  if (own.some(isServer) || before.some((each) => isServer(each) || (each.isFixed && !own.some(({ url }) => url === each.url)))) return false
+  if (own.some(isServer) ||
+    before.some((each) => isServer(each) || (each.isFixed && !own.some(({ url }) => url === each.url)))) return false
   // A program that may end by itself is busy while it has not ended.
   return endsByItself(restart) || resources.some((each) => ACTIVITY.includes(each))
 }
 
 /**
- * Before its deadline a worker counts as no server only where this app has never listened: a server that is slow to start
- * would be ready too early.
- * @param worker has been idle for a while and has no code of a server loaded
+ * Before its deadline a worker counts as no server only where this app has never listened: a server that is slow to
+ * start would be ready too early. `worker`: has been idle for a while and has no code of a server loaded.
  */
 export function isSurelyNoServer (state: PoolState, worker: Worker) {
-  const everyone = [...Object.values(state.workers).map(({ addresses }) => addresses), ...Object.values(state.addresses)]
+  const everyone = [...Object.values(state.workers).map(({ addresses }) => addresses),
+    ...Object.values(state.addresses)]
   return !state.hasListened && !everyone.flat().some(isOfConnections) && isNoServer(state, worker)
 }
 
 /**
- * Where the workers before it were no server, a worker need not wait for its deadline.
- * @param worker does not listen yet
+ * Where the workers before it were no server, a worker need not wait for its deadline. `worker`: does not listen yet.
  */
 export function watchNoServer ({ state, at, command }: Transition, worker: Worker) {
   if (worker.slot === null || !isKnownNoServer(state, worker.slot)) return
-  command({ type: 'set-deadline', deadline: 'alive', id: worker.id, ms: Math.max(0, ALIVE_MS - Math.round(at - worker.forkedAt)) })
+  command({ type: 'set-deadline', deadline: 'alive', id: worker.id,
+    ms: Math.max(0, ALIVE_MS - Math.round(at - worker.forkedAt)) })
 }
 
 /** @returns whether the last worker there was no server; where there was none, whether no slot has a server */
@@ -110,7 +118,7 @@ function isKnownNoServer ({ options: { ready }, addresses }: PoolState, slot: nu
   return known.length > 0 && !known.flat().some(isOfConnections)
 }
 
-/** @param worker counts as ready from now on; only the first one of an app is reported */
+/** `worker`: counts as ready from now on; only the first one of an app is reported */
 export function beNoServer (transition: Transition, worker: Worker) {
   const isFirst = Object.keys(transition.state.addresses).length === 0
   worker.isNoServer = true
@@ -118,50 +126,53 @@ export function beNoServer (transition: Transition, worker: Worker) {
   if (!isFirst) return
   const afterMs = Math.round(transition.at - worker.forkedAt)
   const threads = worker.resources?.includes(THREAD) ? `. ${THREAD_NOTE}` : ''
-  transition.emitForWorker('worker.no-server', worker, {
-    actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${durationText(afterMs)} and counts as ready. ${NO_SERVER_ADVICE}${threads}`
-  })
+  transition.emitForWorker('worker.no-server', worker, { actor: 'system',
+    message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${
+      durationText(afterMs)
+    } and counts as ready. ${NO_SERVER_ADVICE}${threads}` })
 }
 
-const NO_SERVER_ADVICE = 'Without a server, set ready.signal: online (--ready-signal online) to skip this wait; with a slow one, set ready.signal: listening'
+const NO_SERVER_ADVICE =
+  'Without a server, set ready.signal: online (--ready-signal online) to skip this wait; with a slow one, set ready.signal: listening'
 const THREAD_NOTE = 'It runs threads: the socket of a thread is its own, and no second worker can listen there'
 
-/** @param worker has a thread that could not listen */
+/** `worker`: has a thread that could not listen */
 export function tellThreadPort (transition: Transition, worker: Worker, { message }: Inputs['thread-port-taken']) {
   const what = `a thread of ${nameOf(worker)} cannot listen, as another process does (${message})`
-  transition.emitForWorker('worker.thread-port-taken', worker, {
-    actor: 'system',
-    message: `${what}: the socket of a thread is its own, and workers cannot share it. ${THREAD_ADVICE}`
-  })
+  transition.emitForWorker('worker.thread-port-taken', worker, { actor: 'system',
+    message: `${what}: the socket of a thread is its own, and workers cannot share it. ${THREAD_ADVICE}` })
 }
 
 const THREAD_ADVICE = 'Listen in the main thread, or run one worker with rollout.order: stop-first'
 
-/** @param worker listens after all, so its successors have to listen too */
+/** `worker`: listens after all, so its successors have to listen too */
 export function listenLate (transition: Transition, worker: Worker) {
   if (!worker.isNoServer || worker.state !== 'ready') return
   delete worker.isNoServer
   keepAddresses(transition, worker)
   const after = durationText(transition.at - worker.forkedAt)
-  transition.emitForWorker('worker.listens-late', worker, {
-    actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) listens after ${after}, but counted as ready before. ${LATE_ADVICE}`
-  })
+  transition.emitForWorker('worker.listens-late', worker, { actor: 'system',
+    message:
+      `worker ${worker.id} (slot ${worker.slot}) listens after ${after}, but counted as ready before. ${LATE_ADVICE}` })
 }
 
 const LATE_ADVICE = 'From now on its slot waits until it listens; set ready.signal: listening to wait on first start'
 
 /** @returns what a slow start waits for; null: no worker is starting */
-export function waitingFor ({ phase, workers, slots, awaitsHook, awaitsTurn, options: { ready } }: PoolState): string | null {
+export function waitingFor (
+  { phase, workers, slots, awaitsHook, awaitsTurn, options: { ready } }: PoolState
+): string | null {
   if (phase !== 'starting') return null
   const unready = slots.filter(({ serving, finished }) => finished === null && workers[serving ?? 0]?.state !== 'ready')
   if (awaitsHook) return 'no worker starts before hooks.beforeStart has passed'
-  // Other apps of the host start first, and say themselves what they wait for; missing secrets have an event of their own.
+  // Other apps of the host start first, and say themselves what they wait for; missing secrets have an event of their
+  // own.
   if (awaitsTurn !== null) return null
   const waiting = Object.values(workers).filter(({ state }) => state === 'starting')
   if (waiting.length === 0) return null
-  return `${unready.length} of ${slots.length} ${slots.length === 1 ? 'worker is' : 'workers are'} not ready yet: ${whatFor(waiting[0], ready)}`
+  return `${unready.length} of ${slots.length} ${slots.length === 1 ? 'worker is' : 'workers are'} not ready yet: ${
+    whatFor(waiting[0], ready)
+  }`
 }
 
 function whatFor ({ probed, report, addresses }: Worker, ready: LifecycleOptions['ready']) {
@@ -169,11 +180,14 @@ function whatFor ({ probed, report, addresses }: Worker, ready: LifecycleOptions
   if (probed) return `${probed} (option ready.path)`
   const word = wordOf(ready)
   if (word) return `the app has not ${word}`
-  if (ready.signal === 'online' || addresses.length > 0) return `the app is not ready (option ready.signal: ${ready.signal})`
+  if (ready.signal === 'online' || addresses.length > 0)
+    return `the app is not ready (option ready.signal: ${ready.signal})`
   return `the app does not listen yet (option ready.signal: ${ready.signal}; without a server set --ready-signal online)`
 }
 
-/** @param worker has just become ready */
-export function tellWarmUp (transition: Transition, worker: Worker, { warmupFailed }: { warmupFailed?: string | null }) {
+/** `worker`: has just become ready */
+export function tellWarmUp (transition: Transition, worker: Worker,
+  { warmupFailed }: { warmupFailed?: string | null })
+{
   if (warmupFailed) transition.emitForWorker('worker.warm-up-failed', worker, { message: warmupFailed })
 }

@@ -1,7 +1,7 @@
 const EXPRESSION = /^\/(.+)\/([imsu]*)$/s
 
 /**
- * @param wanted of option ready.log: a text that the line has in it, or `/a regular expression/`
+ * `wanted`: of option ready.log: a text that the line has in it, or `/a regular expression/`.
  * @throws SyntaxError  it is no regular expression
  */
 export function readyLineOf (wanted: string): (line: string) => boolean {

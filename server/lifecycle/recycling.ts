@@ -5,11 +5,12 @@ import type { Transition } from './transition.ts'
 import type { LifecycleOptions, Slot, Worker } from './state.ts'
 
 /**
- * The replacement of one worker that reached a limit of age, memory or requests: the new one is ready before the old one
- * drains. One worker at a time; what an operator starts meanwhile comes first. `draining`: the old worker is on its way
- * out; `waiting`: the new one failed, and is tried again when the 'recycle' deadline has passed.
+ * The replacement of one worker that reached a limit of age, memory or requests: the new one is ready before the old
+ * one drains. One worker at a time; what an operator starts meanwhile comes first. `draining`: the old worker is on its
+ * way out; `waiting`: the new one failed, and is tried again when the 'recycle' deadline has passed.
  */
-export type Recycling = { slot: number, worker: number, cause: string, message: string, state: 'starting' | 'draining' | 'waiting' }
+export type Recycling = { slot: number, worker: number, cause: string, message: string,
+  state: 'starting' | 'draining' | 'waiting' }
 
 /** Workers are recycled up to this share before the limit, so that workers of the same age do not all go at once. */
 const JITTER = 0.1
@@ -35,29 +36,25 @@ export function blankPace (): RecyclePace {
   return { times: [], delays: 0, until: 0 }
 }
 
-/**
- * @param random in [0, 1)
- * @returns the limit of one worker, never above the one that was set
- */
+/** `random`: in [0, 1). Returns the limit of one worker, never above the one that was set. */
 function withJitter (limit: number, random: number): number {
   return Math.max(1, Math.round(limit * (1 - JITTER * random)))
 }
 
-/**
- * @param random in [0, 1)
- * @returns how many requests one worker may begin; 0: any number
- */
+/** `random`: in [0, 1). Returns how many requests one worker may begin; 0: any number. */
 export function requestLimit ({ maxRequests }: { maxRequests: number }, random: number): number {
   return maxRequests > 0 ? withJitter(maxRequests, random) : 0
 }
 
-/** @param worker has just become ready */
+/** `worker`: has just become ready */
 export function watchAge (transition: Transition, worker: Worker) {
   const maxAgeMs = transition.state.options.recycle?.maxAgeMs ?? 0
-  if (maxAgeMs > 0) transition.command({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: withJitter(maxAgeMs, transition.random) })
+  if (maxAgeMs > 0)
+    transition.command({ type: 'set-deadline', deadline: 'age', id: worker.id,
+      ms: withJitter(maxAgeMs, transition.random) })
 }
 
-/** @param cause its limit has changed: a worker that is over the new one becomes due again */
+/** `cause`: its limit has changed: a worker that is over the new one becomes due again */
 export function forgetDue ({ state, command }: Transition, cause: 'memory-limit' | 'max-age' | 'max-requests') {
   state.recyclePace = blankPace()
   command({ type: 'clear-deadline', deadline: 'recycle-pace', id: 0 })
@@ -74,11 +71,13 @@ export function watchAges (transition: Transition) {
     if (worker.state !== 'ready' || worker.orphan) continue
     const ageMs = now - Date.parse(String(worker.readyAt))
     if (maxAgeMs === 0) transition.command({ type: 'clear-deadline', deadline: 'age', id: worker.id })
-    else transition.command({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: Math.max(0, withJitter(maxAgeMs, transition.random) - ageMs) })
+    else transition.command({ type: 'set-deadline', deadline: 'age', id: worker.id,
+        ms: Math.max(0, withJitter(maxAgeMs, transition.random) - ageMs) })
   }
 }
 
-type DueReason = { cause: 'memory-limit' | 'max-age' | 'max-requests' | 'app-request', message: string, rssBytes?: number }
+type DueReason = { cause: 'memory-limit' | 'max-age' | 'max-requests' | 'app-request', message: string,
+  rssBytes?: number }
 
 export function becomeDue (transition: Transition, worker: Worker, { cause, message, rssBytes = 0 }: DueReason) {
   const servedMs = worker.readyAt === null ? 0 : Date.parse(transition.isoTime()) - Date.parse(worker.readyAt)
@@ -87,7 +86,7 @@ export function becomeDue (transition: Transition, worker: Worker, { cause, mess
   worker.due ??= { cause, message, ...(isSoon && { soon: { servedMs, rssBytes } }) }
 }
 
-/** @param worker is recycled soon after it was ready, so the next ones may have to wait */
+/** `worker`: is recycled soon after it was ready, so the next ones may have to wait */
 function countSoon (transition: Transition, worker: Worker) {
   const { state, at } = transition
   const before = at - (state.recyclePace.times.at(-1) ?? 0) >= RESET_MS ? blankPace() : state.recyclePace
@@ -98,7 +97,8 @@ function countSoon (transition: Transition, worker: Worker) {
   state.recyclePace = { times, delays: before.delays + 1, until: at + ms }
   transition.command({ type: 'set-deadline', deadline: 'recycle-pace', id: 0, ms })
   if (before.delays > 0) return
-  transition.emitForWorker('recycling.slowed', worker, { cause: worker.due?.cause, actor: 'system', message: tooLow(state.options, worker) })
+  transition.emitForWorker('recycling.slowed', worker, { cause: worker.due?.cause, actor: 'system',
+    message: tooLow(state.options, worker) })
 }
 
 /** @returns which limit it is, what the app needs, and what to set */
@@ -108,7 +108,9 @@ function tooLow ({ recycle }: LifecycleOptions, { due }: Worker): string {
   if (due?.cause === 'memory-limit') {
     const enough = Math.ceil(rssBytes * 1.5 / MB)
     const [limit, held] = [recycle?.maxRssBytes ?? 0, rssBytes].map(inMB)
-    return `the limit recycle.maxRssBytes is ${limit}, but the app holds ${held} soon after its start: set it to ${enough * MB} (${enough} MB) ${orMore}`
+    return `the limit recycle.maxRssBytes is ${limit}, but the app holds ${held} soon after its start: set it to ${
+      enough * MB
+    } (${enough} MB) ${orMore}`
   }
   if (due?.cause === 'max-age') {
     return `the limit recycle.maxAgeMs is ${recycle?.maxAgeMs}, so workers are replaced almost as soon as they serve: set it to 600000 (10 minutes) ${orMore}`
@@ -129,7 +131,8 @@ export function recycleNext (transition: Transition) {
   const { state } = transition
   if (state.phase !== 'running' || state.rollout || state.upgrade || state.recycling) return
   // A slot whose worker has made way has no replacement yet.
-  if (stopsFirst(state) && Object.values(state.workers).some((worker) => worker.state === 'starting' && worker.slot !== null)) return
+  if (stopsFirst(state) &&
+    Object.values(state.workers).some((worker) => worker.state === 'starting' && worker.slot !== null)) return
   for (const slot of state.slots) {
     const worker = state.workers[slot.serving ?? 0]
     if (worker?.state !== 'ready' || !worker.due) continue
@@ -145,29 +148,28 @@ export function recycleNext (transition: Transition) {
   }
 }
 
-/** @param worker goes first; its slot gets the next one after that */
+/** `worker`: goes first; its slot gets the next one after that */
 function makeWay (transition: Transition, worker: Worker) {
   const { recycling } = transition.state
   if (!recycling) return
   recycling.state = 'draining'
-  drainWorker(transition, worker, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
+  drainWorker(transition, worker, { cause: recycling.cause, actor: 'system', rollout: null,
+    message: recycling.message })
 }
 
-/** @param worker goes on, as its release has drifted and a replacement would run other code */
+/** `worker`: goes on, as its release has drifted and a replacement would run other code */
 function postponeRecycling (transition: Transition, worker: Worker) {
   const { recycling } = transition.state
   const { due } = worker
   if (!recycling || !due) return
   recycling.state = 'waiting'
-  transition.command({ type: 'set-deadline', deadline: 'recycle', id: 0, ms: transition.state.options.restart.maxDelayMs })
+  transition.command({ type: 'set-deadline', deadline: 'recycle', id: 0,
+    ms: transition.state.options.restart.maxDelayMs })
   if (due.isBlocked) return
   worker.due = { ...due, isBlocked: true }
-  transition.emitForWorker('worker.recycle-failed', worker, {
-    cause: due.cause,
-    actor: 'system',
+  transition.emitForWorker('worker.recycle-failed', worker, { cause: due.cause, actor: 'system',
     message: `worker ${worker.id} (slot ${worker.slot}) is not recycled: ${whyBlocked(transition, worker.release)}`,
-    detail: transition.drift[worker.release]
-  })
+    detail: transition.drift[worker.release] })
 }
 
 /** @returns whether its candidate is to replace a worker that is recycled */
@@ -175,7 +177,7 @@ export function isRecycled ({ state }: Transition, slot: Slot): boolean {
   return state.recycling?.slot === slot.number && slot.candidate !== null
 }
 
-/** @param slot has a candidate that is ready */
+/** `slot`: has a candidate that is ready */
 export function candidateTakesOver (transition: Transition, slot: Slot) {
   const { recycling } = transition.state
   if (!recycling) return
@@ -186,24 +188,21 @@ export function candidateTakesOver (transition: Transition, slot: Slot) {
   drainWorker(transition, old, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
 }
 
-/** @param reason why the candidate failed; the old worker serves on, and it is tried again later */
+/** `reason`: why the candidate failed; the old worker serves on, and it is tried again later */
 export function recyclingFailed (transition: Transition, reason: string) {
   const { recycling } = transition.state
   if (!recycling) return
   const worker = transition.state.workers[recycling.worker]
   const ms = transition.state.options.restart.maxDelayMs
   recycling.state = 'waiting'
-  transition.emitForWorker('worker.recycle-failed', worker, {
-    cause: recycling.cause,
-    actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) is not recycled: its replacement failed: ${reason}`
-  })
+  transition.emitForWorker('worker.recycle-failed', worker, { cause: recycling.cause, actor: 'system',
+    message: `worker ${worker.id} (slot ${worker.slot}) is not recycled: its replacement failed: ${reason}` })
   transition.command({ type: 'set-deadline', deadline: 'recycle', id: 0, ms })
 }
 
 /**
- * A worker that was to be recycled dies before that: the candidate that starts for its slot takes its place.
- * @returns false: there is no candidate
+ * A worker that was to be recycled dies before that: the candidate that starts for its slot takes its place. Returns
+ * false: there is no candidate.
  */
 export function promoteRecycled (transition: Transition, slot: Slot, dead: Worker, cause: string): boolean {
   if (transition.state.recycling?.slot !== slot.number || transition.state.recycling.worker !== dead.id) return false
@@ -213,11 +212,12 @@ export function promoteRecycled (transition: Transition, slot: Slot, dead: Worke
   slot.serving = heir
   slot.candidate = null
   slot.restarts++
-  transition.emitForWorker('worker.restarted', dead, { cause, release: slot.release, detail: { delayMs: 0, attempt: slot.record.attempt } })
+  transition.emitForWorker('worker.restarted', dead, { cause, release: slot.release,
+    detail: { delayMs: 0, attempt: slot.record.attempt } })
   return true
 }
 
-/** @param worker any that has exited */
+/** `worker`: any that has exited */
 export function recycledGone (transition: Transition, worker: Worker) {
   const { recycling } = transition.state
   if (recycling?.worker === worker.id && recycling.state === 'draining') endRecycling(transition)

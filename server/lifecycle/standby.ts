@@ -7,17 +7,19 @@ import type { Transition } from './transition.ts'
 import type { Inputs, Intent, Worker } from './state.ts'
 
 /**
- * The state of all standby workers. `retryAt`: wall time of the next try after one has died; `useless`: why none is kept
- * of this release.
+ * The state of all standby workers. `retryAt`: wall time of the next try after one has died; `useless`: why none is
+ * kept of this release.
  */
-export type Standby = { retryAt: string | null, record: RestartRecord, useless: { release: string, reason: string } | null }
+export type Standby = { retryAt: string | null, record: RestartRecord,
+  useless: { release: string, reason: string } | null }
 
 /** Keeps as many as are wanted: one fork at a time, and none while a slot waits for its worker. */
 export function keepStandbys (transition: Transition) {
   const { state } = transition
   const living = listStandbys(state)
   const wanted = countWanted(transition)
-  for (const worker of living.slice(wanted)) endStandby(transition, worker, { cause: causeOfSurplus(transition), actor: 'system', rollout: null })
+  for (const worker of living.slice(wanted))
+    endStandby(transition, worker, { cause: causeOfSurplus(transition), actor: 'system', rollout: null })
   if (living.length < wanted && state.standby.retryAt === null && isCalm(transition)) forkOne(transition)
 }
 
@@ -47,12 +49,12 @@ function waitToRetry (transition: Transition, ms: number) {
   transition.command({ type: 'set-deadline', deadline: 'standby', id: 0, ms })
 }
 
-/** @param transition the backoff has passed */
+/** `transition`: the backoff has passed */
 export function retryStandby ({ state: { standby } }: Transition) {
   standby.retryAt = null
 }
 
-/** @param worker has loaded its app up to where it listens */
+/** `worker`: has loaded its app up to where it listens */
 export function becomeStandby (transition: Transition, worker: Worker) {
   if (worker.slot !== null || worker.state !== 'starting') return
   worker.state = 'standby'
@@ -60,53 +62,60 @@ export function becomeStandby (transition: Transition, worker: Worker) {
   transition.emitForWorker('worker.standby', worker, { uptimeMs: uptimeOf(transition, worker) })
 }
 
-/** @param worker has died unasked, or is about to */
+/** `worker`: has died unasked, or is about to */
 export function loseStandby (transition: Transition, worker: Worker, cause: string) {
   const { standby, options: { restart } } = transition.state
   if (cause === 'operator') return
   const wasLooping = standby.record.crashLooping
-  const { record, delayMs } = recordExit(standby.record, { at: transition.at, uptimeMs: uptimeOf(transition, worker), random: transition.random }, restart)
+  const { record, delayMs } = recordExit(standby.record, { at: transition.at, uptimeMs: uptimeOf(transition, worker),
+    random: transition.random }, restart)
   standby.record = record
   if (delayMs > 0) waitToRetry(transition, delayMs)
   if (!record.crashLooping || wasLooping) return
   const { restarts, windowMs } = restart.intensity
-  transition.emit('worker.crash-looping', {
-    worker: worker.id,
-    release: worker.release,
-    message: `the standby workers crash-loop: more than ${restarts} restarts within ${durationText(windowMs)}; the next ones wait longer`
-  })
+  transition.emit('worker.crash-looping', { worker: worker.id, release: worker.release,
+    message: `the standby workers crash-loop: more than ${restarts} restarts within ${
+      durationText(windowMs)
+    }; the next ones wait longer` })
 }
 
-/** @param worker has not come to listen within ready.timeoutMs */
+/** `worker`: has not come to listen within ready.timeoutMs */
 export function standbyTooSlow (transition: Transition, worker: Worker) {
   const limit = durationText(worker.readyTimeoutMs)
-  giveUpStandbys(transition, worker, `standby worker ${worker.id} did not listen within ${limit} (option ready.timeoutMs), and standby workers need an app that does`)
+  giveUpStandbys(transition, worker,
+    `standby worker ${worker.id} did not listen within ${limit} (option ready.timeoutMs), and standby workers need an app that does`)
 }
 
-/** @param read the variable of its slot that its app reads while it loads */
+/** `read`: the variable of its slot that its app reads while it loads */
 export function readSlot (transition: Transition, worker: Worker, { name, place }: Inputs['worker-read-slot']) {
   if (worker.slot !== null || !canStand(worker)) return
   const where = place ? ` (${place})` : ''
-  giveUpStandbys(transition, worker, `standby worker ${worker.id} has read ${name} while it loaded${where}, and a standby worker has no slot yet`)
+  giveUpStandbys(transition, worker,
+    `standby worker ${worker.id} has read ${name} while it loaded${where}, and a standby worker has no slot yet`)
 }
 
 function canStand ({ state }: Worker) {
   return state === 'starting' || state === 'standby'
 }
 
-/** @param reason why no standby worker of this release can be used */
+/** `reason`: why no standby worker of this release can be used */
 function giveUpStandbys (transition: Transition, worker: Worker, reason: string) {
   transition.state.standby.useless = { release: worker.release, reason }
-  transition.emitForWorker('standby.useless', worker, { actor: 'system', message: `${reason}: none is kept until the next release` })
+  transition.emitForWorker('standby.useless', worker, { actor: 'system',
+    message: `${reason}: none is kept until the next release` })
   endStandby(transition, worker, { cause: 'boot-failure', actor: 'system', rollout: null })
 }
 
-export function endStandbys (transition: Transition, intent: { cause: string, actor: string | null, rollout: number | null }) {
+export function endStandbys (transition: Transition,
+  intent: { cause: string, actor: string | null, rollout: number | null })
+{
   for (const worker of listStandbys(transition.state)) endStandby(transition, worker, intent)
 }
 
-/** @param rollout has succeeded, so the standby workers have loaded old code */
-export function renewStandbys (transition: Transition, { kind, actor, id }: { kind: string, actor: string, id: number }) {
+/** `rollout`: has succeeded, so the standby workers have loaded old code */
+export function renewStandbys (transition: Transition,
+  { kind, actor, id }: { kind: string, actor: string, id: number })
+{
   endStandbys(transition, { cause: kind, actor, rollout: id })
   transition.state.standby = createStandby()
   transition.command({ type: 'clear-deadline', deadline: 'standby', id: 0 })

@@ -1,7 +1,10 @@
 import { draftOf } from './draft.ts'
 import type { Command, Fact, PoolState, Slot, Stamp, Worker } from './state.ts'
 
-/** One transition of the reducer: a private copy of the state that the handlers write to, the commands and the events that come of it. */
+/**
+ * One transition of the reducer: a private copy of the state that the handlers write to, the commands and the events
+ * that come of it.
+ */
 export type Transition = ReturnType<typeof beginTransition>
 
 export function beginTransition (state: PoolState, stamp: Stamp) {
@@ -19,19 +22,23 @@ export function beginTransition (state: PoolState, stamp: Stamp) {
     /** Wall time as history shows it. */
     isoTime: (delayMs = 0) => new Date(stamp.time + delayMs).toISOString(),
 
-    command (command: Command) { commands.push(command) },
+    command (command: Command) {
+      commands.push(command)
+    },
 
-    emit (type: string, fields: Omit<Fact, 'type'> = {}) { events.push({ type, ...fields }) },
+    emit (type: string, fields: Omit<Fact, 'type'> = {}) {
+      events.push({ type, ...fields })
+    },
 
     emitForWorker (type: string, worker: Worker, fields: Omit<Fact, 'type'> = {}) {
       const { id, slot, pid, release } = worker
       events.push({ type, worker: id, slot, pid, release, rollout: draft.rollout?.id ?? null, ...fields })
     },
 
-    /** @param number null: of one on standby */
+    /** `number`: null: of one on standby */
     slot: (number: number | null): Slot | undefined => number === null ? undefined : draft.slots[number - 1],
 
-    /** @param id as a slot names it, null: none */
+    /** `id`: as a slot names it, null: none */
     worker: (id: number | null): Worker | undefined => id === null ? undefined : draft.workers[id]
   }
 }

@@ -10,16 +10,20 @@ const MASTER_BOOT_MS = 30_000
 const RESERVED_IDS = 1000
 
 /**
- * A change of masters, as the old master sees it: the next one starts beside it, and this one works on until that one is
- * ready.
+ * A change of masters, as the old master sees it: the next one starts beside it, and this one works on until that one
+ * is ready.
  */
 export const UPGRADE_HANDLERS = {
   // In a host the next master has to wait for other apps as well, which may need longer to get ready.
-  upgrade ({ state, emit, command, isoTime }, { execPath, note = null, readyWithinMs = state.options.ready.timeoutMs, actor }) {
+  upgrade ({ state, emit, command, isoTime },
+    { execPath, note = null, readyWithinMs = state.options.ready.timeoutMs, actor })
+  {
     const limitMs = readyWithinMs + MASTER_BOOT_MS
-    state.upgrade = { startedAt: isoTime(), actor, note, execPath, readyWithinMs, firstWorker: state.nextWorker, limitMs, reason: null }
+    state.upgrade = { startedAt: isoTime(), actor, note, execPath, readyWithinMs, firstWorker: state.nextWorker,
+      limitMs, reason: null }
     state.nextWorker += RESERVED_IDS
-    emit('master.upgrading', { actor, message: `the next master starts${note ? `: ${note}` : ''}`, detail: { execPath } })
+    emit('master.upgrading', { actor, message: `the next master starts${note ? `: ${note}` : ''}`,
+      detail: { execPath } })
     command({ type: 'start-next', execPath })
     command({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.upgrade.limitMs })
   },
@@ -39,8 +43,10 @@ export const UPGRADE_HANDLERS = {
     const { upgrade } = transition.state
     if (!upgrade) return
     endUpgrade(transition, lastWorker)
-    transition.emit('master.upgrade-failed', { actor: upgrade.actor, message: upgrade.reason ?? `the next master ended before it was ready (${reason})` })
-    for (const orphan of orphans) adoptOrphan(transition, { ...orphan, intent: { cause: 'rollback', actor: upgrade.actor, rollout: null } })
+    transition.emit('master.upgrade-failed', { actor: upgrade.actor,
+      message: upgrade.reason ?? `the next master ended before it was ready (${reason})` })
+    for (const orphan of orphans)
+      adoptOrphan(transition, { ...orphan, intent: { cause: 'rollback', actor: upgrade.actor, rollout: null } })
   },
 
   'hand-over' (transition) {
@@ -52,17 +58,18 @@ export const UPGRADE_HANDLERS = {
 
 export function upgradeTooSlow (transition: Transition) {
   const { state } = transition
-  if (state.upgrade) cancelUpgrade(transition, `the next master was not ready within ${durationText(state.upgrade.limitMs)}`)
+  if (state.upgrade)
+    cancelUpgrade(transition, `the next master was not ready within ${durationText(state.upgrade.limitMs)}`)
 }
 
-/** @param reason counts unless there is an earlier one */
+/** `reason`: counts unless there is an earlier one */
 export function cancelUpgrade ({ state, command }: Transition, reason: string) {
   if (!state.upgrade) return
   state.upgrade.reason ??= reason
   command({ type: 'cancel-next', reason: state.upgrade.reason })
 }
 
-/** @param lastWorker the highest id that the next master has given away */
+/** `lastWorker`: the highest id that the next master has given away */
 function endUpgrade ({ state, command }: Transition, lastWorker: number) {
   if (!state.upgrade) return
   const { firstWorker } = state.upgrade

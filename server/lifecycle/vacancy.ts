@@ -22,5 +22,6 @@ export function isVacant (slot: Slot): boolean {
 
 /** @returns whether the rollout starts its next worker */
 export function isClaimed ({ rollout }: PoolState, { number }: Slot): boolean {
-  return rollout !== null && rollout.steps.some(({ slot, state }) => slot === number && (state === 'stopping' || state === 'reverting'))
+  return rollout !== null &&
+    rollout.steps.some(({ slot, state }) => slot === number && (state === 'stopping' || state === 'reverting'))
 }

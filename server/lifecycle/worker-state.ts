@@ -1,6 +1,13 @@
 import type { RestartPolicy } from './restart-policy.ts'
 
-export type WorkerState = 'starting' | 'standby' | 'ready' | 'unresponsive' | 'draining' | 'stopping' | 'exited'
+export type WorkerState =
+  | 'starting'
+  | 'standby'
+  | 'ready'
+  | 'unresponsive'
+  | 'draining'
+  | 'stopping'
+  | 'exited'
 
 /** Every move that a worker can make. */
 const MOVES: Readonly<Record<WorkerState, readonly WorkerState[]>> = Object.freeze({
@@ -20,12 +27,19 @@ export function canMove (from: WorkerState, to: WorkerState) {
 const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 
 /**
- * Why a worker ended. The master's intent counts first, then what the process tells.
- * @param exit code and signal are both null where nobody saw it end
- * @returns a cause of the history
+ * Why a worker ended. The master's intent counts first, then what the process tells. `exit`: code and signal are both
+ * null where nobody saw it end. Returns a cause of the history.
  */
-export function causeOfExit ({ state, intent, orphan, readyAt, due = null, writesHeap = false }: { state: WorkerState, intent: { cause: string } | null, orphan: string | null, readyAt: string | null, due?: { cause: string } | null, writesHeap?: boolean }, { code, signal, error, isOutOfMemory, isAsTold = false }: { code: number | null, signal: string | null, error?: unknown, isOutOfMemory?: boolean, isAsTold?: boolean }, policy: RestartPolicy['policy'] = 'always'): string {
-  if (intent && (isAsTold || writesHeap || !hasFailed({ state, orphan, readyAt }, { code, signal, error }))) return intent.cause
+export function causeOfExit (
+  { state, intent, orphan, readyAt, due = null, writesHeap = false }: { state: WorkerState,
+    intent: { cause: string } | null, orphan: string | null, readyAt: string | null, due?: { cause: string } | null,
+    writesHeap?: boolean },
+  { code, signal, error, isOutOfMemory, isAsTold = false }: { code: number | null, signal: string | null,
+    error?: unknown, isOutOfMemory?: boolean, isAsTold?: boolean },
+  policy: RestartPolicy['policy'] = 'always'
+): string {
+  if (intent && (isAsTold || writesHeap || !hasFailed({ state, orphan, readyAt }, { code, signal, error })))
+    return intent.cause
   if (isOutOfMemory) return 'out-of-memory'
   // A worker that has lost its master and is not taken over in time ends with code 0.
   if (orphan && !code && signal === null && !error) return orphan
@@ -42,11 +56,13 @@ function mayEnd (policy: NonNullable<RestartPolicy['policy']>, code: number | nu
 }
 
 /**
- * A worker that ends by an error while it drains loses the requests that it was still answering. An orphan ends itself, by
- * signals in the end. One that was still starting has nothing to answer and may end in any way: Node's first message to a
- * dead master is an EPIPE that nobody catches.
+ * A worker that ends by an error while it drains loses the requests that it was still answering. An orphan ends itself,
+ * by signals in the end. One that was still starting has nothing to answer and may end in any way: Node's first message
+ * to a dead master is an EPIPE that nobody catches.
  */
-function hasFailed ({ state, orphan, readyAt }: { state: WorkerState, orphan: string | null, readyAt: string | null }, { code, signal, error }: { code: number | null, signal: string | null, error?: unknown }) {
+function hasFailed ({ state, orphan, readyAt }: { state: WorkerState, orphan: string | null, readyAt: string | null },
+  { code, signal, error }: { code: number | null, signal: string | null, error?: unknown })
+{
   if (state !== 'draining' || (orphan && readyAt === null)) return false
   return Boolean(error) || Boolean(code) || (signal !== null && !(orphan && OUTSIDE_SIGNALS.includes(signal)))
 }

@@ -14,43 +14,32 @@ import { codeText, signalText } from './exit-words.ts'
 import type { Transition } from './transition.ts'
 import type { DeadlineKind, Intent, Slot, Worker } from './state.ts'
 
-/**
- * Forks a worker for a slot. The caller puts it into `serving` or `candidate`.
- * @returns the worker's id
- */
-export function forkWorker (transition: Transition, slot: Slot, release: string, how?: { readyTimeoutMs?: number }): number {
+/** Forks a worker for a slot. The caller puts it into `serving` or `candidate`. Returns the worker's id. */
+export function forkWorker (transition: Transition, slot: Slot, release: string,
+  how?: { readyTimeoutMs?: number }): number
+{
   return forkFor(transition, slot.number, release, how)
 }
 
-/** @param release of a worker without a slot */
+/** `release`: of a worker without a slot */
 export function forkStandby (transition: Transition, release: string) {
   forkFor(transition, null, release)
 }
 
-function forkFor (transition: Transition, slot: number | null, release: string, { readyTimeoutMs = transition.state.options.ready.timeoutMs }: { readyTimeoutMs?: number } = {}) {
+function forkFor (transition: Transition, slot: number | null, release: string,
+  { readyTimeoutMs = transition.state.options.ready.timeoutMs }: { readyTimeoutMs?: number } = {})
+{
   const id = transition.state.nextWorker++
-  transition.state.workers[id] = {
-    id,
-    slot,
-    state: 'starting',
-    release,
-    pid: null,
-    forkedAt: transition.at,
-    startedAt: transition.isoTime(),
-    readyAt: null,
-    intent: null,
-    readyTimeoutMs,
-    drift: knownDrift(transition, release),
-    orphan: null,
-    addresses: []
-  }
+  transition.state.workers[id] = { id, slot, state: 'starting', release, pid: null, forkedAt: transition.at,
+    startedAt: transition.isoTime(), readyAt: null, intent: null, readyTimeoutMs,
+    drift: knownDrift(transition, release), orphan: null, addresses: [] }
   transition.command({ type: 'fork', worker: id, slot, release: transition.state.releases[release] })
   transition.command({ type: 'set-deadline', deadline: 'ready', id, ms: readyTimeoutMs })
   tellDrift(transition, transition.state.workers[id])
   return id
 }
 
-/** @param slot gets a worker of its own release, unless that has to wait: then it stays vacant, or is held */
+/** `slot`: gets a worker of its own release, unless that has to wait: then it stays vacant, or is held */
 export function forkServing (transition: Transition, slot: Slot) {
   slot.finished = null
   if (stopsFirst(transition.state) && isOccupied(transition.state, slot.number)) return cancelRetry(transition, slot)
@@ -63,23 +52,26 @@ export function forkServing (transition: Transition, slot: Slot) {
   slot.serving = standby ?? forkWorker(transition, slot, slot.release)
 }
 
-/** @param probe the answer of its app */
+/** `probe`: the answer of its app */
 export function becomeReady (transition: Transition, worker: Worker, probe?: string, boot: Boot | null = null) {
   worker.state = 'ready'
   for (const name of ['probed', 'report', 'resources'] as const) delete worker[name]
   worker.readyAt = transition.isoTime()
   clearDeadlines(transition, worker.id, ['ready', 'addresses', 'alive'])
-  transition.command({ type: 'set-deadline', deadline: 'steady', id: worker.id, ms: transition.state.options.restart.resetAfterMs })
+  transition.command({ type: 'set-deadline', deadline: 'steady', id: worker.id,
+    ms: transition.state.options.restart.resetAfterMs })
   const detail = boot && { boot: transition.state.bootCost }
-  transition.emitForWorker('worker.ready', worker, { uptimeMs: uptimeOf(transition, worker), message: probe ?? null, detail })
+  transition.emitForWorker('worker.ready', worker, { uptimeMs: uptimeOf(transition, worker), message: probe ?? null,
+    detail })
 }
 
 /**
- * Lets a worker drain, in whatever state it is: even one that is not ready may still be serving.
- * @param worker is left alone if it is already on its way out
- * @param how `isTold`: it drains already by itself
+ * Lets a worker drain, in whatever state it is: even one that is not ready may still be serving. `worker`: is left
+ * alone if it is already on its way out; `how`: `isTold`: it drains already by itself.
  */
-export function drainWorker (transition: Transition, worker: Worker | undefined, intent: Intent, { isTold = false, deadlineMs }: { isTold?: boolean, deadlineMs?: number } = {}) {
+export function drainWorker (transition: Transition, worker: Worker | undefined, intent: Intent,
+  { isTold = false, deadlineMs }: { isTold?: boolean, deadlineMs?: number } = {})
+{
   if (!worker || !canMove(worker.state, 'draining')) return
   const longestMs = transition.state.options.drain.deadlineMs
   worker.servesNobody = deadlineMs === undefined && hasServedNobody(transition, worker)
@@ -88,7 +80,8 @@ export function drainWorker (transition: Transition, worker: Worker | undefined,
   worker.intent = intent
   const limits = drainLimits(transition.state, worker, intent)
   worker.drain = { since: transition.isoTime(), at: transition.at, limits }
-  transition.emitForWorker('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
+  transition.emitForWorker('worker.draining', worker, { cause: intent.cause, actor: intent.actor,
+    rollout: intent.rollout, message: intent.message ?? null })
   clearDeadlines(transition, worker.id, ['ready', 'addresses', 'alive', 'steady', 'age'])
   if (!isTold) transition.command({ type: 'drain', worker: worker.id, limits })
   const ms = deadlineMs ?? (worker.servesNobody ? Math.min(UNSERVED_DRAIN_MS, longestMs) : longestMs)
@@ -103,52 +96,52 @@ function hasServedNobody ({ state: { options } }: Transition, { readyAt, orphan,
   return readyAt === null && orphan === null && (addresses.length === 0 || isAsked(options.ready))
 }
 
-/** @param worker listens, though it was just told to go: it may serve somebody */
+/** `worker`: listens, though it was just told to go: it may serve somebody */
 export function drainListening (transition: Transition, worker: Worker) {
   if (worker.state !== 'draining' || !worker.servesNobody || isAsked(transition.state.options.ready)) return
   delete worker.servesNobody
-  transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: transition.state.options.drain.deadlineMs })
+  transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id,
+    ms: transition.state.options.drain.deadlineMs })
 }
 
-/**
- * @param worker has drained, or has reached its drain deadline
- * @param how where it is not given the usual time
- */
-export function terminateWorker (transition: Transition, worker: Worker, { withinMs = Infinity }: { withinMs?: number } = {}) {
+/** `worker`: has drained, or has reached its drain deadline; `how`: where it is not given the usual time */
+export function terminateWorker (transition: Transition, worker: Worker,
+  { withinMs = Infinity }: { withinMs?: number } = {})
+{
   worker.state = 'stopping'
   delete worker.report
   clearDeadlines(transition, worker.id, ['drain', 'long-lived'])
   transition.command({ type: 'terminate', worker: worker.id })
-  transition.command({ type: 'set-deadline', deadline: 'term', id: worker.id, ms: Math.min(withinMs, transition.state.options.stop.termGraceMs) })
+  transition.command({ type: 'set-deadline', deadline: 'term', id: worker.id,
+    ms: Math.min(withinMs, transition.state.options.stop.termGraceMs) })
 }
 
-/** @param worker was told by a signal to end, and still runs */
+/** `worker`: was told by a signal to end, and still runs */
 export function killLate (transition: Transition, worker: Worker) {
   const { termGraceMs, signal } = transition.state.options.stop
-  worker.killedFor = worker.writesHeap ? 'it was still writing its heap' : `it had not ended ${durationText(termGraceMs)} after ${signal} (option stop.termGraceMs)`
+  worker.killedFor = worker.writesHeap
+    ? 'it was still writing its heap'
+    : `it had not ended ${durationText(termGraceMs)} after ${signal} (option stop.termGraceMs)`
   transition.command({ type: 'kill', worker: worker.id })
 }
 
-/**
- * @param id of a worker
- * @param kinds all of a worker by default
- */
+/** `id`: of a worker; `kinds`: all of a worker by default */
 export function clearDeadlines (transition: Transition, id: number, kinds: readonly DeadlineKind[] = WORKER_DEADLINES) {
   for (const deadline of kinds) transition.command({ type: 'clear-deadline', deadline, id })
 }
 
 export type WorkerDeadline = typeof WORKER_DEADLINES[number]
-const WORKER_DEADLINES = ['ready', 'addresses', 'alive', 'drain', 'long-lived', 'term', 'steady', 'stack', 'age', 'soak'] as const
+const WORKER_DEADLINES = ['ready', 'addresses', 'alive', 'drain', 'long-lived', 'term', 'steady', 'stack', 'age',
+  'soak'] as const
 
-/**
- * Takes note of an exit.
- * @returns its cause
- */
+/** Takes note of an exit. Returns its cause. */
 export function recordEnd (transition: Transition, worker: Worker, seen: Exit): string {
   const cause = causeOfExit(worker, seen, worker.slot === null ? 'always' : transition.state.options.restart.policy)
   const exit = { ...seen, hint: isOneOf(BLAMED_CAUSES, cause) ? seen.hint ?? hintOfEnd(worker, seen) : null }
   const unfinished = unfinishedOf(worker, exit)
-  const message = `${exitMessage(worker, exit, cause)}${exit.hint ? `; ${exit.hint}` : ''}${lossOf(unfinished, exit.left)}`
+  const message = `${exitMessage(worker, exit, cause)}${exit.hint ? `; ${exit.hint}` : ''}${
+    lossOf(unfinished, exit.left)
+  }`
   warnOfLoss(transition, worker, unfinished)
   clearDeadlines(transition, worker.id)
   transition.emitForWorker('worker.exited', worker, {
@@ -171,7 +164,9 @@ export function recordEnd (transition: Transition, worker: Worker, seen: Exit): 
 /** @returns what may help one that has ended as a job does */
 function hintOfEnd ({ intent, addresses }: Worker, { code, error }: Exit): string | null {
   const isOfJob = code === 0 && !error && !intent && addresses.length === 0
-  return isOfJob ? 'it has come to its end without an error: if the app is a job that is meant to end, set restart.policy: on-failure (--restart-policy on-failure)' : null
+  return isOfJob
+    ? 'it has come to its end without an error: if the app is a job that is meant to end, set restart.policy: on-failure (--restart-policy on-failure)'
+    : null
 }
 
 /** An app that ends its workers sooner than this counts as crashing, so that it does not fork all the time. */
@@ -183,7 +178,9 @@ export function replaceWorker (transition: Transition, slot: Slot, dead: Worker,
   const wasLooping = slot.record.crashLooping
   const isNoFailure = cause === 'app-request' && uptimeOf(transition, dead) >= RECYCLES_ITSELF_AFTER_MS
   const exit = { at: transition.at, uptimeMs: uptimeOf(transition, dead), random: transition.random }
-  const { record, delayMs: backoffMs } = isNoFailure ? { record: slot.record, delayMs: 0 } : recordExit(slot.record, exit, restart)
+  const { record, delayMs: backoffMs } = isNoFailure
+    ? { record: slot.record, delayMs: 0 }
+    : recordExit(slot.record, exit, restart)
   // The watchdog's timeout has slowed this down already, and the hung worker still occupies its place.
   const delayMs = cause === 'hung' ? 0 : backoffMs
   slot.record = record
@@ -191,21 +188,22 @@ export function replaceWorker (transition: Transition, slot: Slot, dead: Worker,
   if (record.crashLooping && !wasLooping) {
     tripGuard(transition, slot)
     const { restarts, windowMs } = restart.intensity
-    transition.emit('worker.crash-looping', {
-      slot: slot.number,
-      release: slot.release,
-      message: `slot ${slot.number} crash-loops: more than ${restarts} restarts within ${durationText(windowMs)}; the next ones wait longer`
-    })
+    transition.emit('worker.crash-looping', { slot: slot.number, release: slot.release,
+      message: `slot ${slot.number} crash-loops: more than ${restarts} restarts within ${
+        durationText(windowMs)
+      }; the next ones wait longer` })
   }
-  transition.emitForWorker('worker.restarted', dead, { cause, release: slot.release, detail: { delayMs, attempt: record.attempt } })
+  transition.emitForWorker('worker.restarted', dead, { cause, release: slot.release,
+    detail: { delayMs, attempt: record.attempt } })
   if (delayMs === 0) return forkServing(transition, slot)
   slot.retryAt = transition.isoTime(delayMs)
   transition.command({ type: 'set-deadline', deadline: 'retry', id: slot.number, ms: delayMs })
 }
 
-/** @param slot whose worker has run long enough */
+/** `slot`: whose worker has run long enough */
 export function resetBackoff (transition: Transition, slot: Slot) {
-  if (slot.record.crashLooping) transition.emit('worker.recovered', { slot: slot.number, worker: slot.serving, release: slot.release })
+  if (slot.record.crashLooping)
+    transition.emit('worker.recovered', { slot: slot.number, worker: slot.serving, release: slot.release })
   slot.record = blankRecord()
 }
 

@@ -2,15 +2,17 @@
 // not the master's; whoever is killed in the middle of it, the next one goes on: what is in a finished part is freed
 // in the live file, what is not is copied again. Two at once do not harm each other, and copy the same.
 //
-// No copying is waited for where a log grows faster than that: what is beyond `maxBytes` x `maxFiles` is removed, oldest
-// first, whether it has been copied or not. Reports are lines of JSON on stdout.
-import { closeSync, constants, fstatSync, ftruncateSync, linkSync, openSync, read, readdirSync, readSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+// No copying is waited for where a log grows faster than that: what is beyond `maxBytes` x `maxFiles` is removed,
+// oldest first, whether it has been copied or not. Reports are lines of JSON on stdout.
+import { closeSync, constants, fstatSync, ftruncateSync, linkSync, openSync, read, readdirSync, readSync, renameSync,
+  rmSync, writeFileSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { loadPosix } from '../system/posix.ts'
-import { digitsOf, firstLine, headOf, listLogs, listParts, liveFile, partFile, previousFile, sizeOf, startsFile, startsOf } from './log-files.ts'
+import { digitsOf, firstLine, headOf, listLogs, listParts, liveFile, partFile, previousFile, sizeOf, startsFile,
+  startsOf } from './log-files.ts'
 import { errorCode, errorText } from '../errors.ts'
 import type { Log } from './log-files.ts'
 
@@ -28,7 +30,9 @@ const FIRST_LINE_BYTES = 200
 const MAX_LINE_FILES = 4
 /** How often the logs are measured while others are copied. */
 const LOOK_MS = 20
-/** Nothing is copied of a log that has outrun the copying so lately: it would be beyond the bound before it is copied. */
+/**
+ * Nothing is copied of a log that has outrun the copying so lately: it would be beyond the bound before it is copied.
+ */
 const CALM_MS = 250
 const REPORT_MS = 10_000
 const posix = loadPosix()
@@ -48,7 +52,9 @@ process.stdin.on('close', () => over.abort()).on('error', () => {}).resume()
 removeUnfinished()
 checkLogs()
 const looks = setInterval(checkLogs, LOOK_MS)
-const reports = setInterval(() => { if ([...all.values()].some(({ dropped }) => dropped > 0)) reportState() }, REPORT_MS)
+const reports = setInterval(() => {
+  if ([...all.values()].some(({ dropped }) => dropped > 0)) reportState()
+}, REPORT_MS)
 for (let large = findLarge(); large.length > 0 && !over.signal.aborted; large = findLarge()) {
   const one = large.find(({ droppedAt }) => performance.now() - droppedAt > CALM_MS)
   if (!one) await wait(LOOK_MS)
@@ -64,7 +70,9 @@ function findLarge () {
 }
 
 function reportState () {
-  const told: Report[] = [...all.values()].map(({ slot, stream, start, dropped, error }) => ({ slot, stream, start, dropped, error }))
+  const told: Report[] = [...all.values()].map(({ slot, stream, start, dropped, error }) => ({ slot, stream, start,
+    dropped, error })
+  )
   // At once, since the process may end right after it.
   writeSync(1, `${JSON.stringify(told)}\n`)
   for (const one of all.values()) one.dropped = 0
@@ -75,7 +83,8 @@ function checkLogs () {
     const file = liveFile(folder, log)
     const size = sizeOf(file) ?? 0
     const known = all.get(file)
-    const one = known ?? { ...log, base: 0, start: 0, dropped: 0, error: null, hasHoles: true, droppedAt: -Infinity, isDone: false }
+    const one = known ??
+      { ...log, base: 0, start: 0, dropped: 0, error: null, hasHoles: true, droppedAt: -Infinity, isDone: false }
     all.set(file, one)
     // Emptied by hand, or by another archiver.
     const isAnew = size < one.start
@@ -122,7 +131,8 @@ function findStart (one: One, fd: number) {
   const { size } = fstatSync(fd)
   for (const part of parts.filter(({ to }) => to > base + size)) rmSync(part.file, { force: true })
   one.base = base
-  one.start = Math.max(start, base > 0 ? 0 : firstByte(fd, size), ...parts.filter(({ to }) => to <= base + size).map(({ to }) => to - base))
+  one.start = Math.max(start, base > 0 ? 0 : firstByte(fd, size),
+    ...parts.filter(({ to }) => to <= base + size).map(({ to }) => to - base))
   // Far behind the end there is nothing to lose by asking whether it can be done.
   one.hasHoles = posix?.punchHole(fd, size + FAR_BYTES, size + FAR_BYTES + 1) ?? false
   if (!one.hasHoles) one.start = 0
@@ -150,7 +160,8 @@ function freeAlone (one: One, fd: number, end: number): true {
     const line = firstLine(one, one.base + end, end - cut)
     const starts = startsFile(folder, one)
     // The first line that the file has, and the one that it is about to have.
-    writeFileSync(`${starts}.new`, `${startsOf(folder, one).slice(-2).join('\n')}\n${digitsOf(one.base + end)}`.trim(), { mode: 0o600 })
+    writeFileSync(`${starts}.new`, `${startsOf(folder, one).slice(-2).join('\n')}\n${digitsOf(one.base + end)}`.trim(),
+      { mode: 0o600 })
     renameSync(`${starts}.new`, starts)
     writeSync(fd, line, 0, line.length, cut)
     if (posix?.cutOff(fd, cut)) {
@@ -201,7 +212,8 @@ async function moveOut (one: One) {
     const end = lineEnd(fd, start, start + maxBytes, start + maxBytes * MAX_LINE_FILES)
     if (end === null) one.isDone = true
     else if ((maxFiles === 1 || await storePart(one, fd, end)) && one.start === start && free(one, fd, end)) {
-      for (const { file } of listParts(folder, one).slice(0, -(maxFiles - 1) || undefined)) rmSync(file, { force: true })
+      for (const { file } of listParts(folder, one).slice(0, -(maxFiles - 1) || undefined))
+        rmSync(file, { force: true })
     } else {
       // Another archiver was faster.
       if (one.start === start) findStart(one, fd)
@@ -219,8 +231,10 @@ async function storePart (one: One, fd: number, end: number): Promise<boolean> {
   const unfinished = `${file}.${process.pid}.new`
   try {
     await copyRange(fd, unfinished, start, end, () => one.start === start && one.base === base)
-    // Something could have been taken away under the copying hand only by one that has finished this part before, or has trimmed the log.
-    const isWhole = !over.signal.aborted && one.start === start && one.base === base && firstData(fd) <= start && headOf(folder, one, fd).base === base
+    // Something could have been taken away under the copying hand only by one that has finished this part before, or
+    // has trimmed the log.
+    const isWhole = !over.signal.aborted && one.start === start && one.base === base && firstData(fd) <= start &&
+      headOf(folder, one, fd).base === base
     // Not renamed: what is there already is whole, and must not be replaced.
     if (isWhole) linkSync(unfinished, file)
     return isWhole
@@ -252,14 +266,17 @@ async function copyAndTruncate (one: One, fd: number) {
 }
 
 /** @returns where it has ended */
-async function copyRange (fd: number, file: string, position: number, end: number, isWanted: () => boolean): Promise<number> {
+async function copyRange (fd: number, file: string, position: number, end: number,
+  isWanted: () => boolean): Promise<number>
+{
   const target = await open(file, 'w', 0o600)
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   try {
     while (position < end && isWanted() && !over.signal.aborted) {
       const { bytesRead } = await readFrom(fd, buffer, 0, Math.min(CHUNK_BYTES, end - position), position)
       if (bytesRead === 0) break
-      for (let written = 0; written < bytesRead;) written += (await target.write(buffer, written, bytesRead - written)).bytesWritten
+      for (let written = 0; written < bytesRead;)
+        written += (await target.write(buffer, written, bytesRead - written)).bytesWritten
       position += bytesRead
     }
     // It has to outlast a power failure before the original goes.
@@ -277,8 +294,8 @@ function nextLine (fd: number, position: number): number {
 }
 
 /**
- * @returns the last end of a line up to `limit`, else the first one behind it. Null: it is still to come;
- * but no line is waited for that is as long as `patience`
+ * Returns the last end of a line up to `limit`, else the first one behind it. Null: it is still to come; but no line is
+ * waited for that is as long as `patience`.
  */
 function lineEnd (fd: number, start: number, limit: number, patience: number): number | null {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
@@ -287,7 +304,7 @@ function lineEnd (fd: number, start: number, limit: number, patience: number): n
     const index = buffer.subarray(0, readSync(fd, buffer, 0, to - from, from)).lastIndexOf(LINE_END)
     if (index >= 0) return from + index + 1
   }
-  for (let from = limit; ;) {
+  for (let from = limit;;) {
     const count = readSync(fd, buffer, 0, CHUNK_BYTES, from)
     if (count === 0) return from >= patience ? limit : null
     const index = buffer.subarray(0, count).indexOf(LINE_END)

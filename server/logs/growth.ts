@@ -9,16 +9,18 @@ const QUIET_MS = 2000
 const UNWATCHED_MS = 60_000
 
 /** Knows which logs are being written, so that nobody has to look at all of them all the time. */
-export function createGrowth ({ folder, onAwake, onLook = () => {}, now = () => performance.now(), watchFile = watch }: {
-  folder: string
-  /** one that was quiet is written again */
-  onAwake: (log: Log) => void
-  /** hears of those that may have grown, while there are some */
-  onLook?: (logs: Log[]) => void
-  /** monotonic, ms */
-  now?: () => number
-  watchFile?: typeof watch
-}) {
+export function createGrowth (
+  { folder, onAwake, onLook = () => {}, now = () => performance.now(), watchFile = watch }: {
+    folder: string,
+    /** one that was quiet is written again */
+    onAwake: (log: Log) => void,
+    /** hears of those that may have grown, while there are some */
+    onLook?: (logs: Log[]) => void,
+    /** monotonic, ms */
+    now?: () => number,
+    watchFile?: typeof watch
+  }
+) {
   const awake: Set<One> = new Set()
   /** those that are quiet */
   const asleep: Map<One, FSWatcher> = new Map()
@@ -32,7 +34,7 @@ export function createGrowth ({ folder, onAwake, onLook = () => {}, now = () => 
       beginLooking()
     },
 
-    /** @param log is about to be written */
+    /** `log`: is about to be written */
     add (log: Log) {
       const file = liveFile(folder, log)
       awake.add({ log, file, size: sizeOf(file), quietSince: now() })

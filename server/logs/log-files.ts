@@ -6,10 +6,10 @@ import { errorCode } from '../errors.ts'
  * Where the output of the workers lies, and how it is told apart.
  *
  * `slot-1.stdout.log` is the file that the workers of slot 1 write into: they inherit its descriptor, opened to append.
- * `slot-1.stdout.000000010485760.log` is what was moved out of it: the bytes from that offset on. An offset means the same
- * byte for ever. What was moved out is cut off the live file (fallocate(2), FALLOC_FL_COLLAPSE_RANGE), and the writers never
- * notice. Blocks are cut off, so a line of ours takes the place of the rest: it says at which offset the next one begins. Where a
- * file system cannot do that, a hole is left (FALLOC_FL_PUNCH_HOLE).
+ * `slot-1.stdout.000000010485760.log` is what was moved out of it: the bytes from that offset on. An offset means the
+ * same byte for ever. What was moved out is cut off the live file (fallocate(2), FALLOC_FL_COLLAPSE_RANGE), and the
+ * writers never notice. Blocks are cut off, so a line of ours takes the place of the rest: it says at which offset the
+ * next one begins. Where a file system cannot do that, a hole is left (FALLOC_FL_PUNCH_HOLE).
  *
  * Why so: Node cannot give a running process another fd 1 or 2, so renaming leaves it writing into the old file, and
  * copying and truncating loses what is written in between. A pipe to a process that writes the files loses
@@ -47,17 +47,19 @@ export function digitsOf (offset: number) {
   return String(offset).padStart(OFFSET_DIGITS, '0')
 }
 
-/** The file that notes where a log has begun since something was cut off: a first line that the app itself has written is not believed. */
+/**
+ * The file that notes where a log has begun since something was cut off: a first line that the app itself has written
+ * is not believed.
+ */
 export function startsFile (folder: string, { slot, stream }: Log) {
   return path.join(folder, `slot-${slot}.${stream}.starts`)
 }
 
-/**
- * @param from the offset of what comes next
- * @returns what a live file begins with
- */
+/** `from`: the offset of what comes next. Returns what a live file begins with. */
 export function firstLine ({ slot, stream }: Log, from: number, bytes: number): Buffer {
-  const text = `[clusterdeck: ${digitsOf(from)} bytes before this, the last of them in slot-${slot}.${stream}.*.log; ${String(bytes).padStart(6, '0')}]`
+  const text = `[clusterdeck: ${digitsOf(from)} bytes before this, the last of them in slot-${slot}.${stream}.*.log; ${
+    String(bytes).padStart(6, '0')
+  }]`
   return Buffer.from(`${text.padEnd(bytes - 1)}\n`)
 }
 
@@ -92,7 +94,7 @@ function liveRange (folder: string, log: Log): { base: number, start: number, en
     // Whatever an app has put there, nobody waits for it.
     const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
-      for (let before = headOf(folder, log, fd); ; before = headOf(folder, log, fd)) {
+      for (let before = headOf(folder, log, fd);; before = headOf(folder, log, fd)) {
         const { size } = fstatSync(fd)
         const head = headOf(folder, log, fd)
         heads.set(file, head)
@@ -141,7 +143,7 @@ export function listParts (folder: string, { slot, stream }: Log): Part[] {
   })
 }
 
-/** @param folder which somebody may have removed; the next worker makes it anew */
+/** `folder`: which somebody may have removed; the next worker makes it anew */
 function namesIn (folder: string) {
   try {
     return readdirSync(folder)
@@ -156,11 +158,10 @@ export function sizeOf (file: string): number | null {
   return statSync(file, { throwIfNoEntry: false })?.size ?? null
 }
 
-/**
- * Which files hold these bytes of a log, in order.
- * @returns of these bytes; `start`: where the file itself begins
- */
-export function locateRange (folder: string, log: Log, { from, to }: { from: number, to: number }): (Part & { start: number, isLive: boolean })[] {
+/** Which files hold these bytes of a log, in order. Returns of these bytes; `start`: where the file itself begins. */
+export function locateRange (folder: string, log: Log,
+  { from, to }: { from: number, to: number }): (Part & { start: number, isLive: boolean })[]
+{
   const file = liveFile(folder, log)
   // In this order: a part never ends behind what the file has by then.
   const listed = listParts(folder, log)
@@ -168,7 +169,7 @@ export function locateRange (folder: string, log: Log, { from, to }: { from: num
   // Somebody has emptied the file by hand: what was moved out of it before is another story.
   const parts = listed.filter((part) => part.to <= end)
   const live = { file, from: Math.max(base + start, parts.at(-1)?.to ?? 0), to: end, start: base, isLive: true }
-  return [...parts.map((part) => ({ ...part, start: part.from, isLive: false })), live]
-    .map((part) => ({ ...part, from: Math.max(part.from, from), to: Math.min(part.to, to) }))
-    .filter((part) => part.from < part.to)
+  return [...parts.map((part) => ({ ...part, start: part.from, isLive: false })), live].map((part) => ({ ...part,
+    from: Math.max(part.from, from), to: Math.min(part.to, to) })
+  ).filter((part) => part.from < part.to)
 }

@@ -1,4 +1,5 @@
-import { closeSync, constants, existsSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, constants, existsSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync,
+  writeSync } from 'node:fs'
 import { endOf as endOfLog, liveFile, listLogs, STREAMS, type Log, type Stream } from './log-files.ts'
 import { createSemaphore } from '../system/semaphore.ts'
 import { createGrowth } from './growth.ts'
@@ -23,10 +24,10 @@ const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | consta
 
 /** The output of the workers: a file per slot and stream, which they inherit and write to themselves. */
 export function createLogs ({ folder, options, streams, onError = () => {} }: {
-  folder: string
-  options: Config['logs']
+  folder: string,
+  options: Config['logs'],
   /** the master's own */
-  streams: Streams
+  streams: Streams,
   onError?: (reason: string) => void
 }) {
   /** by worker, oldest first */
@@ -59,17 +60,13 @@ export function createLogs ({ folder, options, streams, onError = () => {} }: {
       if (marks.size > MAX_MARKS) forgetOne()
       beginSlot(slot, from)
       STREAMS.forEach((stream) => stamps.look({ slot, stream }))
-      return {
-        stdout,
-        stderr,
-        close () {
-          closeSync(stdout)
-          closeSync(stderr)
-        }
-      }
+      return { stdout, stderr, close () {
+        closeSync(stdout)
+        closeSync(stderr)
+      } }
     },
 
-    /** @param worker one that has ended: what comes now is its successor's */
+    /** `worker`: one that has ended: what comes now is its successor's */
     ended (worker: number) {
       const mark = marks.get(worker)
       if (!mark || mark.to) return
@@ -97,18 +94,22 @@ export function createLogs ({ folder, options, streams, onError = () => {} }: {
     slots: (): number[] => [...slots.keys()].sort((a, b) => a - b),
 
     /**
-     * The last lines, read at once and from the last 64 KiB alone. Where two workers of a slot run at the same time, as in a
-     * restart, lines of both may be among them.
-     * @param which `worker`: only what was written in its time, after all others that had ended by then, also where its log is another slot's
+     * The last lines, read at once and from the last 64 KiB alone. Where two workers of a slot run at the same time, as
+     * in a restart, lines of both may be among them.
+     * @param which `worker`: only what was written in its time, after all others that had ended by then, also where its
+     * log is another slot's
      * @returns oldest first; none where they cannot be read
      */
-    tail ({ slot: own, stream, lines, worker }: { slot: number | null, stream: Stream, lines: number, worker?: number }): string[] {
+    tail (
+      { slot: own, stream, lines, worker }: { slot: number | null, stream: Stream, lines: number, worker?: number }
+    ): string[] {
       const mark = worker === undefined ? undefined : marks.get(worker)
       const slot = mark?.slot ?? own
       if (slot === null) return []
       const to = mark?.to?.[stream] ?? endOf(slot)[stream]
       try {
-        return tailSync(folder, { slot, stream }, { lines, from: mark ? startOf(mark, stream, to) : 0, to, maxBytes: MAX_TAIL_BYTES })
+        return tailSync(folder, { slot, stream }, { lines, from: mark ? startOf(mark, stream, to) : 0, to,
+          maxBytes: MAX_TAIL_BYTES })
       } catch (error) {
         onError(`the log of slot ${slot} could not be read: ${errorText(error)}`)
         return []
@@ -120,11 +121,14 @@ export function createLogs ({ folder, options, streams, onError = () => {} }: {
 
     /**
      * The last lines, without waiting for the disk.
-     * @returns `arrivedAt`: of each line, ms since the epoch, null where nobody knows; `starts`: where each begins; `end`: where a
-     * cursor goes on; `hasOpenLine`: the last one has no end yet, and will be read again by it
+     * @returns `arrivedAt`: of each line, ms since the epoch, null where nobody knows; `starts`: where each begins;
+     * `end`: where a cursor goes on; `hasOpenLine`: the last one has no end yet, and will be read again by it
      */
-    async page ({ slot, stream, lines, maxBytes }: { slot: number, stream: Stream, lines: number, maxBytes: number }): Promise<{ lines: string[], arrivedAt: (number | null)[], starts: number[], hasOpenLine: boolean, end: number }> {
-      const { ends, start, ...page } = await readTail(folder, { slot, stream }, { lines, from: 0, to: endOf(slot)[stream], maxBytes })
+    async page (
+      { slot, stream, lines, maxBytes }: { slot: number, stream: Stream, lines: number, maxBytes: number }
+    ): Promise<{ lines: string[], arrivedAt: (number | null)[], starts: number[], hasOpenLine: boolean, end: number }> {
+      const { ends, start, ...page } = await readTail(folder, { slot, stream }, { lines, from: 0,
+        to: endOf(slot)[stream], maxBytes })
       const times = await stamps.times({ slot, stream }, start)
       return { ...page, arrivedAt: ends.map(times.at), starts: [start, ...ends].slice(0, ends.length) }
     },
@@ -138,10 +142,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }: {
       return await search.find(wanted)
     },
 
-    /**
-     * @param ends of lines that were read
-     * @returns when each of them has arrived
-     */
+    /** `ends`: of lines that were read. Returns when each of them has arrived. */
     async arrivals (log: Log, ends: number[]): Promise<(number | null)[]> {
       if (ends.length === 0) return []
       const times = await stamps.times(log, ends[0] - 1)
@@ -157,7 +158,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }: {
     begin: (slot: number): Record<Stream, number> => slots.get(slot) ?? endOf(slot)
   }
 
-  /** @param logs those that may have grown */
+  /** `logs`: those that may have grown */
   function lookAt (logs: Log[]) {
     rotation.look(logs)
     logs.forEach(stamps.look)
@@ -174,16 +175,19 @@ export function createLogs ({ folder, options, streams, onError = () => {} }: {
   }
 
   /**
-   * Where the output of a worker begins in the log of its slot: behind that of others, such as one that was tried out in the
-   * meantime and has failed.
+   * Where the output of a worker begins in the log of its slot: behind that of others, such as one that was tried out
+   * in the meantime and has failed.
    */
   function startOf (own: Mark, stream: Stream, to: number): number {
-    const ends = [...marks.values()].flatMap((mark) => mark !== own && mark.slot === own.slot && mark.to !== null ? [mark.to[stream]] : [])
+    const ends = [...marks.values()].flatMap((mark) =>
+      mark !== own && mark.slot === own.slot && mark.to !== null ? [mark.to[stream]] : []
+    )
     return Math.max(own.from[stream], ...ends.filter((end) => end <= to))
   }
 
   function endOf (slot: number): Record<Stream, number> {
-    return { stdout: endOfLog(folder, { slot, stream: 'stdout' }), stderr: endOfLog(folder, { slot, stream: 'stderr' }) }
+    return { stdout: endOfLog(folder, { slot, stream: 'stdout' }),
+      stderr: endOfLog(folder, { slot, stream: 'stderr' }) }
   }
 
   function forgetOne () {
@@ -201,7 +205,10 @@ function openOr (undo: () => void, file: string) {
   }
 }
 
-/** Unless somebody is just writing the rest, as a worker that has outlived its master: what is written grows page by page. */
+/**
+ * Unless somebody is just writing the rest, as a worker that has outlived its master: what is written grows page by
+ * page.
+ */
 function endLine (fd: number) {
   const { size } = fstatSync(fd)
   if (!endsHalf(fd, size)) return

@@ -8,7 +8,8 @@ import type { createCursor } from './reader.ts'
 
 type Cursor = ReturnType<typeof createCursor>
 /** `prefix`: before each line, where several apps have the same output */
-export type Streams = { stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream, prefix?: string }
+export type Streams = { stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream,
+  prefix?: string }
 
 const POLL_MS = 50
 const READ_BYTES = 64 * 1024
@@ -21,9 +22,9 @@ const COLOURS = ['cyan', 'green', 'yellow', 'magenta', 'blue'] as const
  * nothing that moves its cursor, elsewhere as they are. Reads the files, as fast as its reader takes it.
  */
 export function createMirror ({ folder, streams, cursor, slots }: {
-  folder: string
-  streams: Streams
-  cursor: (slot: number, stream: Stream, position: number) => Cursor
+  folder: string,
+  streams: Streams,
+  cursor: (slot: number, stream: Stream, position: number) => Cursor,
   /** and from where on */
   slots: () => Map<number, Record<Stream, number>>
 }) {
@@ -43,16 +44,15 @@ export function createMirror ({ folder, streams, cursor, slots }: {
       running = runMirror()
     },
 
-    /**
-     * Repeats what is there, and ends.
-     * @param how the next master goes on where this one ends
-     */
+    /** Repeats what is there, and ends. `how`: the next master goes on where this one ends. */
     async stop (how: { handsOver: boolean }) {
       handsOver = how.handsOver
       isStopped = true
       wake?.()
       await running
-      if (handsOver) writeFileSync(positionsFile, JSON.stringify(Object.fromEntries([...cursors].map(([key, { shown }]) => [key, shown]))), { mode: 0o600 })
+      if (handsOver)
+        writeFileSync(positionsFile,
+          JSON.stringify(Object.fromEntries([...cursors].map(([key, { shown }]) => [key, shown]))), { mode: 0o600 })
       else for (const one of cursors.values()) await writeLines(one, one.cursor.flush())
     }
   }
@@ -95,15 +95,16 @@ export function createMirror ({ folder, streams, cursor, slots }: {
       for (const stream of STREAMS) {
         const key = `${slot}.${stream}`
         const position = left[key] ?? from[stream]
-        if (!cursors.has(key)) cursors.set(key, { slot, stream, cursor: cursor(slot, stream, position), shown: position })
+        if (!cursors.has(key))
+          cursors.set(key, { slot, stream, cursor: cursor(slot, stream, position), shown: position })
       }
     }
     return cursors.values()
   }
 
   /**
-   * @returns once it has left this process, so that no other one writes into the middle of it; false
-   * where that takes too long at the end
+   * Returns once it has left this process, so that no other one writes into the middle of it; false where that takes
+   * too long at the end.
    */
   function writeLines ({ slot, stream }: { slot: number, stream: Stream }, lines: string[]): Promise<boolean> {
     if (lines.length === 0) return Promise.resolve(true)
@@ -117,7 +118,9 @@ export function createMirror ({ folder, streams, cursor, slots }: {
         wake = null
         resolve(isOut)
       }
-      wake = () => { timer = setTimeout(endWrite, END_PATIENCE_MS, false) }
+      wake = () => {
+        timer = setTimeout(endWrite, END_PATIENCE_MS, false)
+      }
       if (isStopped) wake()
       // An error means that nobody reads any more; the lines are dropped then.
       target.write(text, () => endWrite(true))
@@ -150,5 +153,7 @@ export function createMirror ({ folder, streams, cursor, slots }: {
 
 function decorateLine (slot: number, stream: Stream, line: string) {
   const bar = stream === 'stderr' ? styleText('red', '┃') : '│'
-  return `${styleText(COLOURS[(slot + COLOURS.length - 1) % COLOURS.length], String(slot))} ${bar} ${oneLine(line.replaceAll('\t', '  '))}`
+  return `${styleText(COLOURS[(slot + COLOURS.length - 1) % COLOURS.length], String(slot))} ${bar} ${
+    oneLine(line.replaceAll('\t', '  '))
+  }`
 }

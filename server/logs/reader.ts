@@ -4,14 +4,19 @@ import { endOf, headOf, locateRange, type Log } from './log-files.ts'
 import { errorCode } from '../errors.ts'
 
 const LINE_END = 10
-/** A read that falls into what has just been cut off, or into a hole that has just come, is repeated, from the file that holds the bytes now. */
+/**
+ * A read that falls into what has just been cut off, or into a hole that has just come, is repeated, from the file that
+ * holds the bytes now.
+ */
 const MAX_TRIES = 20
 
 /**
  * The last lines of a log, over the borders of its files.
  * @returns oldest first; a line that is larger than `maxBytes` is left out but for its end
  */
-export function tailSync (folder: string, log: Log, { lines, from, to, maxBytes }: { lines: number, from: number, to: number, maxBytes: number }): string[] {
+export function tailSync (folder: string, log: Log,
+  { lines, from, to, maxBytes }: { lines: number, from: number, to: number, maxBytes: number }): string[]
+{
   const start = Math.max(from, to - maxBytes)
   // One byte more tells whether the first line is whole.
   const bytes = readRangeSync(folder, log, Math.max(0, start - 1), to)
@@ -20,10 +25,11 @@ export function tailSync (folder: string, log: Log, { lines, from, to, maxBytes 
 
 /**
  * The same without waiting for the disk; and whether the last line has no end yet, and where those end that have.
- * @returns `ends`: of each
- * line; `start`: where the first one begins
+ * Returns `ends`: of each line; `start`: where the first one begins.
  */
-export async function readTail (folder: string, log: Log, { lines, from, to, maxBytes }: { lines: number, from: number, to: number, maxBytes: number }): Promise<{ lines: string[], ends: number[], hasOpenLine: boolean, start: number, end: number }> {
+export async function readTail (folder: string, log: Log,
+  { lines, from, to, maxBytes }: { lines: number, from: number, to: number, maxBytes: number }
+): Promise<{ lines: string[], ends: number[], hasOpenLine: boolean, start: number, end: number }> {
   const start = Math.max(from, to - maxBytes)
   const bytes = await readRange(folder, log, Math.max(0, start - 1), to)
   const found = lastLines(bytes, { lines, isCut: start > from && start > 0, hasOneMore: start > 0 })
@@ -31,7 +37,8 @@ export async function readTail (folder: string, log: Log, { lines, from, to, max
   const first = to - found.bytes.length
   const ends = lineEnds(found.bytes, first)
   const count = found.lines.length
-  return { lines: found.lines, ends: ends.slice(ends.length - count), start: ends.at(-count - 1) ?? first, hasOpenLine: count > 0 && openBytes > 0, end: to - openBytes }
+  return { lines: found.lines, ends: ends.slice(ends.length - count), start: ends.at(-count - 1) ?? first,
+    hasOpenLine: count > 0 && openBytes > 0, end: to - openBytes }
 }
 
 /** @returns where the line begins that this place is in */
@@ -49,7 +56,9 @@ export function createCursor (folder: string, log: Log, position: number) {
 
   return {
     /** Where the next line begins. */
-    get position () { return position - rest.length },
+    get position () {
+      return position - rest.length
+    },
 
     /** @returns bytes that are there to be read */
     lag (): number {
@@ -63,9 +72,8 @@ export function createCursor (folder: string, log: Log, position: number) {
     },
 
     /**
-     * @param maxBytes also of a line: a longer one comes in pieces
-     * @returns `ends`: of each line; `start`: where the
-     * first one begins; `lost`: bytes that were removed before they could be read
+     * `maxBytes`: also of a line: a longer one comes in pieces. Returns `ends`: of each line; `start`: where the first
+     * one begins; `lost`: bytes that were removed before they could be read.
      */
     async read (maxBytes: number): Promise<{ lines: string[], ends: () => number[], start: number, lost: number }> {
       const to = position + Math.min(this.lag(), maxBytes)
@@ -75,13 +83,11 @@ export function createCursor (folder: string, log: Log, position: number) {
       const whole = fromLineOn(bytes, lost > 0)
       const all = rest.length === 0 ? whole : Buffer.concat([rest, whole])
       const lines = splitLines(all)
-      return { lines, ends: () => lineEnds(all, to - all.length).slice(0, lines.length), start: to - all.length, lost: lost + bytes.length - whole.length }
+      return { lines, ends: () => lineEnds(all, to - all.length).slice(0, lines.length), start: to - all.length,
+        lost: lost + bytes.length - whole.length }
     },
 
-    /**
-     * Leaves out all but the last so many bytes.
-     * @returns how many were left out
-     */
+    /** Leaves out all but the last so many bytes. Returns how many were left out. */
     skipTo (bytes: number): number {
       const skipped = Math.max(0, this.lag() - bytes)
       position += skipped
@@ -100,7 +106,7 @@ export function createCursor (folder: string, log: Log, position: number) {
     }
   }
 
-  /** @param hasLost what came before them */
+  /** `hasLost`: what came before them */
   function fromLineOn (bytes: Buffer, hasLost: boolean) {
     if (hasLost) rest = Buffer.alloc(0)
     if (!isInside) return bytes
@@ -119,15 +125,12 @@ export function createCursor (folder: string, log: Log, position: number) {
 
 const MAX_LINE_BYTES = 256 * 1024
 
-/** @param bytes without the last end of line */
+/** `bytes`: without the last end of line */
 export function toLines (bytes: Buffer) {
   return bytes.toString().split('\n').map((line) => line.endsWith('\r') ? line.slice(0, -1) : line)
 }
 
-/**
- * @param start where they begin
- * @returns where its lines end, the last one perhaps without an end of line
- */
+/** `start`: where they begin. Returns where its lines end, the last one perhaps without an end of line. */
 export function lineEnds (bytes: Buffer, start: number): number[] {
   const ends = []
   for (let end = bytes.indexOf(LINE_END); end >= 0; end = bytes.indexOf(LINE_END, end + 1)) ends.push(start + end + 1)
@@ -140,7 +143,9 @@ export function withoutLastEnd (bytes: Buffer) {
 }
 
 /** @returns `bytes`: from the first whole line on */
-function lastLines (bytes: Buffer, { lines, isCut, hasOneMore }: { lines: number, isCut: boolean, hasOneMore: boolean }): { lines: string[], bytes: Buffer } {
+function lastLines (bytes: Buffer,
+  { lines, isCut, hasOneMore }: { lines: number, isCut: boolean, hasOneMore: boolean }
+): { lines: string[], bytes: Buffer } {
   const isWhole = !isCut || bytes[0] === LINE_END
   let text = hasOneMore && bytes.length > 0 ? bytes.subarray(1) : bytes
   if (!isWhole) {
@@ -152,13 +157,14 @@ function lastLines (bytes: Buffer, { lines, isCut, hasOneMore }: { lines: number
 }
 
 export function readRangeSync (folder: string, log: Log, from: number, to: number) {
-  for (let tries = 1; ; tries++) {
+  for (let tries = 1;; tries++) {
     const pieces = locateRange(folder, log, { from, to }).map((part) => {
       try {
         const fd = openSync(part.file, 'r')
         try {
           const buffer = Buffer.allocUnsafe(part.to - part.from)
-          return checkPiece(folder, log, part, fd, buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, part.from - part.start)))
+          return checkPiece(folder, log, part, fd,
+            buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, part.from - part.start)))
         } finally {
           closeSync(fd)
         }
@@ -171,7 +177,7 @@ export function readRangeSync (folder: string, log: Log, from: number, to: numbe
 }
 
 async function readRange (folder: string, log: Log, from: number, to: number) {
-  for (let tries = 1; ; tries++) {
+  for (let tries = 1;; tries++) {
     const pieces = await Promise.all(locateRange(folder, log, { from, to }).map(async (part) => {
       try {
         const handle = await open(part.file, 'r')
@@ -191,7 +197,9 @@ async function readRange (folder: string, log: Log, from: number, to: number) {
 }
 
 /** @returns like a hole where the file has changed meanwhile */
-function checkPiece (folder: string, log: Log, { isLive, start }: ReturnType<typeof locateRange>[0], fd: number, piece: Buffer): Buffer {
+function checkPiece (folder: string, log: Log, { isLive, start }: ReturnType<typeof locateRange>[0], fd: number,
+  piece: Buffer): Buffer
+{
   return isLive && headOf(folder, log, fd).base !== start ? Buffer.alloc(1) : piece
 }
 

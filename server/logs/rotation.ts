@@ -14,11 +14,10 @@ const RETRY_MS = 10_000
  * Looks how large the logs are, and has the large ones moved out. Only for the master that holds the data folder.
  * The archiver may be ended at any time: the next one goes on with what it leaves.
  */
-export function createRotation ({ folder, options, onError }: {
-  folder: string
-  options: { maxBytes: number, maxFiles: number }
-  onError: (reason: string) => void
-}) {
+export function createRotation (
+  { folder, options, onError }: { folder: string, options: { maxBytes: number, maxFiles: number },
+    onError: (reason: string) => void }
+) {
   let { maxBytes, maxFiles } = options
   /** where the live file begins */
   const starts: Map<string, number> = new Map()
@@ -29,10 +28,13 @@ export function createRotation ({ folder, options, onError }: {
 
   return {
     start () {
-      if (listLogs(folder).length > 0) finishing = setTimeout(() => { if (!archiver) runArchiver() }, FINISH_AFTER_MS).unref()
+      if (listLogs(folder).length > 0)
+        finishing = setTimeout(() => {
+          if (!archiver) runArchiver()
+        }, FINISH_AFTER_MS).unref()
     },
 
-    /** @param logs those that may have grown */
+    /** `logs`: those that may have grown */
     look (logs: Log[]) {
       if (archiver) return
       // Also after a failure no log grows beyond what all its files may take.
@@ -40,7 +42,7 @@ export function createRotation ({ folder, options, onError }: {
       if (logs.some((log) => (sizeOf(liveFile(folder, log)) ?? 0) - startOf(log) >= limit)) runArchiver()
     },
 
-    /** @param wanted from the next file that is moved on */
+    /** `wanted`: from the next file that is moved on */
     configure (wanted: { maxBytes: number, maxFiles: number }) {
       if (wanted.maxBytes === maxBytes && wanted.maxFiles === maxFiles) return
       ;({ maxBytes, maxFiles } = wanted)
@@ -79,14 +81,18 @@ export function createRotation ({ folder, options, onError }: {
     })
     child.on('close', (code, signal) => {
       archiver = null
-      if (code !== 0 && !child.killed) failRotation(`the archiver of the logs ended with ${signal ?? `exit code ${code}`}`)
+      if (code !== 0 && !child.killed)
+        failRotation(`the archiver of the logs ended with ${signal ?? `exit code ${code}`}`)
     })
   }
 
   function takeLine (line: string) {
     for (const { slot, stream, start, dropped, error } of JSON.parse(line) as Report[]) {
       starts.set(liveFile(folder, { slot, stream }), start)
-      if (dropped > 0 && !isStopped) onError(`slot ${slot}, ${stream}: ${dropped} bytes were removed before they could be moved into a file of their own: the app writes faster than that, and logs.maxBytes (${maxBytes}) × logs.maxFiles (${maxFiles}) is the bound`)
+      if (dropped > 0 && !isStopped)
+        onError(
+          `slot ${slot}, ${stream}: ${dropped} bytes were removed before they could be moved into a file of their own: the app writes faster than that, and logs.maxBytes (${maxBytes}) × logs.maxFiles (${maxFiles}) is the bound`
+        )
       if (error !== null) failRotation(`slot ${slot}, ${stream}: ${error}`)
     }
   }
@@ -94,7 +100,9 @@ export function createRotation ({ folder, options, onError }: {
   function failRotation (reason: string) {
     if (isPaused || isStopped) return
     isPaused = true
-    setTimeout(() => { isPaused = false }, RETRY_MS).unref()
+    setTimeout(() => {
+      isPaused = false
+    }, RETRY_MS).unref()
     onError(reason)
   }
 }

@@ -14,10 +14,10 @@ import type { Found, Line, Wanted } from './search.ts'
 type Match = { line: Line, end: number, key: number }
 /** what is still to be read of one log */
 type Place = {
-  log: Log
-  times: Times
-  from: number
-  to: number
+  log: Log,
+  times: Times,
+  from: number,
+  to: number,
   /** newest first */
   found: Match[]
 }
@@ -50,7 +50,8 @@ function answer () {
 }
 
 function readAround (time: number): Found {
-  return joinSides(searchLogs({ ...wanted, until: time }, Math.ceil(lines / 2)), wanted.logs.flatMap((log) => linesFrom(placeIn(log, { since: time }))))
+  return joinSides(searchLogs({ ...wanted, until: time }, Math.ceil(lines / 2)),
+    wanted.logs.flatMap((log) => linesFrom(placeIn(log, { since: time }))))
 }
 
 /**
@@ -63,7 +64,9 @@ function readAroundLine ({ log, position }: import('./search.ts').Place): Found 
   if (position < own.from || end === undefined) return { items: [], next: null }
   const time = own.times.orderOf(end)
   const others = wanted.logs.filter(({ slot, stream }) => slot !== log.slot || stream !== log.stream)
-  const sides = others.map((each) => ({ before: placeIn(each, { until: time }), after: placeIn(each, { since: time }) }))
+  const sides = others.map((each) => ({ before: placeIn(each, { until: time }),
+    after: placeIn(each, { since: time }) })
+  )
   const before = searchPlaces([{ ...own, to: position }, ...sides.map((side) => side.before)], Math.ceil(lines / 2))
   // Its own first, so that no other lines of that moment crowd it out.
   return joinSides(before, [{ ...own, from: position }, ...sides.map((side) => side.after)].flatMap(linesFrom))
@@ -83,7 +86,10 @@ function searchPlaces (places: Place[], count: number): Found {
     const open = places.filter(({ from, to, found }) => to > from && found.length < count)
     if (open.length === 0) break
     const newest = open.reduce((best, place) => keyAt(place, place.to) > keyAt(best, best.to) ? place : best)
-    const certain = places.reduce((sum, { found }) => sum + found.filter(({ key }) => key >= keyAt(newest, newest.to)).length, 0)
+    const certain = places.reduce(
+      (sum, { found }) => sum + found.filter(({ key }) => key >= keyAt(newest, newest.to)).length,
+      0
+    )
     if (certain >= count) break
     readBack(newest, count)
   }
@@ -99,7 +105,9 @@ function placeIn (log: Log, { since, until, before }: Pick<Wanted, 'since' | 'un
   const size = endOf(folder, log)
   const first = locateRange(folder, log, { from: 0, to: size })[0]?.from ?? 0
   // A place in a log that was emptied since is behind its end.
-  const end = Math.min(size, before?.find((place) => place.log.slot === log.slot && place.log.stream === log.stream)?.position ?? (before ? first : size))
+  const end = Math.min(size,
+    before?.find((place) => place.log.slot === log.slot && place.log.stream === log.stream)?.position ??
+      (before ? first : size))
   const to = until === undefined ? end : Math.min(end, lineStartSync(folder, log, times.sizeBefore(until)))
   const from = since === undefined ? first : Math.max(first, lineStartSync(folder, log, times.sizeBefore(since)))
   return { log, times, from, to, found: [] }
@@ -138,7 +146,7 @@ function readBack (place: Place, count: number) {
   }
 }
 
-/** @param where `at`: of the match in the text */
+/** `where`: `at`: of the match in the text */
 function takeMatch (place: Place, text: string, { at, start, end }: { at: number, start: number, end: number }) {
   const line = { ...place.log, text: excerptOf(text, at), position: start, arrivedAt: place.times.at(end) }
   foundChars += line.text.length
@@ -152,13 +160,11 @@ function answerOf (places: Place[], count: number): Found {
     const left = found.find((match) => !isShown.has(match))
     return { log, position: left?.end ?? Math.max(from, to), isDone: !left && to <= from }
   })
-  return { items: newest.reverse().map(({ line }) => line), next: next.every(({ isDone }) => isDone) ? null : next.map(({ log, position }) => ({ log, position })) }
+  return { items: newest.reverse().map(({ line }) => line),
+    next: next.every(({ isDone }) => isDone) ? null : next.map(({ log, position }) => ({ log, position })) }
 }
 
-/**
- * What a log has from a place on.
- * @returns oldest first
- */
+/** What a log has from a place on. Returns oldest first. */
 function linesFrom ({ log, times, from, to }: Place): Match[] {
   const bytes = readRangeSync(folder, log, from, Math.min(to, from + AFTER_BYTES))
   if (bytes.length === 0) return []
@@ -166,7 +172,11 @@ function linesFrom ({ log, times, from, to }: Place): Match[] {
   let key = 0
   return toLines(withoutLastEnd(bytes)).slice(0, Math.floor(lines / 2)).map((text, index) => {
     key = Math.max(key, times.orderOf(ends[index]))
-    return { line: { ...log, text: excerptOf(text, 0), position: ends[index - 1] ?? from, arrivedAt: times.at(ends[index]) }, end: ends[index], key }
+    return {
+      line: { ...log, text: excerptOf(text, 0), position: ends[index - 1] ?? from, arrivedAt: times.at(ends[index]) },
+      end: ends[index],
+      key
+    }
   })
 }
 

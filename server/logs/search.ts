@@ -6,24 +6,29 @@ import { scriptPath } from '../system/built.ts'
 import type { Log } from './log-files.ts'
 import type { Level } from '../../public/log-levels.ts'
 
-/** Looks for lines in all the files of the logs, which may be larger than memory: in a thread of its own, one at a time for an app. */
+/**
+ * Looks for lines in all the files of the logs, which may be larger than memory: in a thread of its own, one at a time
+ * for an app.
+ */
 /** where a line begins */
 export type Place = { log: Log, position: number }
 export type Line = Log & { text: string, position: number, arrivedAt: number | null }
 export type Wanted = {
-  logs: Log[]
+  logs: Log[],
   /** at most so many, the newest that match */
-  lines: number
+  lines: number,
   /** see public/log-query.ts */
-  q?: string
-  level?: readonly Level[]
+  q?: string,
+  level?: readonly Level[],
   /** ms since the epoch */
-  since?: number
-  until?: number
+  since?: number,
+  until?: number,
   /** half of the lines from before this time or this line, half from after it */
-  around?: number | Place
+  around?:
+    | number
+    | Place,
   /** only what comes before these places, which an earlier answer has told */
-  before?: Place[]
+  before?: Place[],
   /** how long it may look */
   budgetMs?: number
 }
@@ -48,7 +53,9 @@ export function createSearch ({ folder }: { folder: string }) {
   return {
     /** @throws {DeckError} `rate-limited`, `timed-out` */
     async find (wanted: Wanted): Promise<Found> {
-      if (waiting === MAX_WAITING) throw new DeckError('rate-limited', `The logs are searched already, and ${MAX_WAITING - 1} more wait for their turn; try again in some seconds`)
+      if (waiting === MAX_WAITING)
+        throw new DeckError('rate-limited',
+          `The logs are searched already, and ${MAX_WAITING - 1} more wait for their turn; try again in some seconds`)
       waiting++
       const found = last.then(() => THREADS.run(() => runSearch(wanted)))
       last = found.catch(() => {})
@@ -68,15 +75,23 @@ export function createSearch ({ folder }: { folder: string }) {
   async function runSearch (wanted: Wanted): Promise<Found> {
     if (isStopped) throw new DeckError('stopping', 'The master is stopping')
     // Without the options of this process: they may be such as no thread takes.
-    const one = thread = new Worker(THREAD, { execArgv: [], env: {}, workerData: { budgetMs: BUDGET_MS, ...wanted, folder }, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
+    const one = thread = new Worker(THREAD, { execArgv: [], env: {},
+      workerData: { budgetMs: BUDGET_MS, ...wanted, folder }, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
     const hint = wanted.q !== undefined && isPattern(wanted.q) ? '. Try a simpler regular expression' : ''
     let timer
     try {
       return await new Promise((resolve, reject) => {
-        timer = setTimeout(() => reject(new DeckError('timed-out', `The search was not done within ${BUDGET_MS + PATIENCE_MS} ms${hint}`)), BUDGET_MS + PATIENCE_MS)
+        timer = setTimeout(
+          () =>
+            reject(new DeckError('timed-out', `The search was not done within ${BUDGET_MS + PATIENCE_MS} ms${hint}`)),
+          BUDGET_MS + PATIENCE_MS
+        )
         one.once('message', resolve)
         one.once('error', reject)
-        one.once('exit', () => reject(isStopped ? new DeckError('stopping', 'The master is stopping') : new Error('the search of the logs ended without an answer')))
+        one.once('exit', () =>
+          reject(isStopped
+            ? new DeckError('stopping', 'The master is stopping')
+            : new Error('the search of the logs ended without an answer')))
       })
     } finally {
       clearTimeout(timer)

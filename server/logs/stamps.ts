@@ -8,7 +8,9 @@ import { errorCode } from '../errors.ts'
  * was at the time of its last write. A line has arrived when its end has.
  */
 export type Times = ReturnType<typeof timesOf>
-/** `size`: noted so far; `count`: records in the file; `recent`: the last of them, those of the bytes from `before` on */
+/**
+ * `size`: noted so far; `count`: records in the file; `recent`: the last of them, those of the bytes from `before` on
+ */
 type Known = { size: number, count: number, recent: number[], before: number }
 
 /** Two numbers: when, as ms since the epoch, 0 where nobody knows; and how many bytes had arrived by then. */
@@ -17,7 +19,7 @@ const MAX_RECORDS = 32 * 1024
 const MAX_RECENT = 512
 
 export function createStamps ({ folder, maxRecords = MAX_RECORDS }: {
-  folder: string
+  folder: string,
   /** of a log; then older ones become coarser */
   maxRecords?: number
 }) {
@@ -28,10 +30,7 @@ export function createStamps ({ folder, maxRecords = MAX_RECORDS }: {
     /** Notes how far a log has grown by now. */
     look,
 
-    /**
-     * @param from what came before is not asked for
-     * @returns of all that was there before
-     */
+    /** `from`: what came before is not asked for. Returns of all that was there before. */
     async times (log: Log, from: number): Promise<Times> {
       look(log)
       const known = all.get(stampsFile(folder, log))
@@ -69,10 +68,7 @@ export function createStamps ({ folder, maxRecords = MAX_RECORDS }: {
     }
   }
 
-  /**
-   * What earlier masters have noted.
-   * @param size of the log
-   */
+  /** What earlier masters have noted. `size`: of the log. */
   function openFile (file: string, size: number): Known {
     const records = readRecords(file)
     if (records) {
@@ -94,9 +90,8 @@ function createFile (file: string): Known {
 }
 
 /**
- * Leaves out what is said of bytes that are gone, and every second record of the older half: what a log costs has an end,
- * and of older lines the time need not be as exact.
- * @returns how many are left
+ * Leaves out what is said of bytes that are gone, and every second record of the older half: what a log costs has an
+ * end, and of older lines the time need not be as exact. Returns how many are left.
  */
 function thinStamps (file: string, firstByte: number): number {
   const records = readRecords(file) ?? []
@@ -120,10 +115,7 @@ function timesOf (records: ArrayLike<number>) {
   const count = records.length / 2
 
   return {
-    /**
-     * @param end of a line
-     * @returns when it had arrived, ms since the epoch; null: nobody knows
-     */
+    /** `end`: of a line. Returns when it had arrived, ms since the epoch; null: nobody knows. */
     at: (end: number): number | null => {
       const ms = orderOf(end)
       return ms > 0 && ms < Infinity ? ms : null

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * Changes that were previewed and may be confirmed: each once, by who has previewed it, for some minutes. They are gone with the master, whose
- * successor asks for a new preview.
+ * Changes that were previewed and may be confirmed: each once, by who has previewed it, for some minutes. They are gone
+ * with the master, whose successor asks for a new preview.
  */
 export type Confirmations = ReturnType<typeof createConfirmations>
 /**
  * `seen`: what a
  * rollout was previewed by, and what of that preview has to be the same still
  */
-export type Order = { what: string, method: string, path: string, body?: unknown, headers: Record<string, string>, seen?: { body: object, fixed: string } }
+export type Order = { what: string, method: string, path: string, body?: unknown, headers: Record<string, string>,
+  seen?: { body: object, fixed: string } }
 type Kept = { order: Order, holder: string, base: string, until: number, done: Promise<unknown> | null }
 
 const VALID_MS = 15 * 60_000

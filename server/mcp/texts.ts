@@ -1,4 +1,5 @@
-import { formatBytes, formatCommit, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate } from '../../public/format.ts'
+import { formatBytes, formatCommit, formatDuration, formatExactDuration, formatLatency, formatPercent,
+  formatRate } from '../../public/format.ts'
 import { changedParts } from '../config/changed-parts.ts'
 import { oneLine } from '../system/one-line.ts'
 import type { Told } from './tools.ts'
@@ -21,8 +22,8 @@ import type { Levels } from './vitals-story.ts'
 import type { ProfileChanges, ProfileFunctions } from '../api/profiles.ts'
 
 /**
- * Answers for a model: the line that matters first, then a few more; the data are short, as each word of an answer is read and paid for.
- * What the app has written is quoted, and cut.
+ * Answers for a model: the line that matters first, then a few more; the data are short, as each word of an answer is
+ * read and paid for. What the app has written is quoted, and cut.
  */
 type Page<Item> = { items: Item[], next: string | null }
 
@@ -30,26 +31,34 @@ const MAX_LINE_CHARS = 400
 const MAX_STDERR_LINES = 15
 const MAX_ROWS = 30
 /** Events of each worker in a rollout, and of people who read: they explain no change of the figures. */
-const ROUTINE = new Set(['access.used', 'diagnostics.started', 'diagnostics.finished', 'rollout.step', 'worker.forked', 'worker.online', 'worker.listening', 'worker.ready', 'worker.draining'])
+const ROUTINE = new Set(['access.used', 'diagnostics.started', 'diagnostics.finished', 'rollout.step', 'worker.forked',
+  'worker.online', 'worker.listening', 'worker.ready', 'worker.draining'])
 const REPLACING = new Set(['deploy', 'rollback', 'restart'])
 const MAX_NEAR = 12
 
 export function statusStory (status: Status, now: number): Told {
   const { app, health, release, rollout, workers, notices, upgrade, history, master, dispatch } = status
   return {
-    text: lines([
-      `${app.name}: ${health.text}. ${release.id} runs${release.git ? ` (commit ${formatCommit(release.git.commit)}${release.git.subject ? ` ${quoted(release.git.subject)}` : ''})` : ''}, made ${release.createdAt}.`,
-      health.hint,
-      ...health.reasons.map(({ slots, text, crashGroup, isNewInRelease }) => `- ${slots.length > 0 ? `slot ${slots.join(', ')}: ` : ''}${clip(text)}${crashGroup ? ` (crash group ${crashGroup}: see "crash")` : ''}${isNewInRelease ? '; new in this release' : ''}`),
-      rollout && `Rollout ${rollout.id} runs: ${rollout.kind} from ${rollout.from} to ${rollout.to}, ${rollout.state}, ${rollout.progress.replaced} of ${rollout.progress.total} slots${rollout.reason ? `: ${clip(rollout.reason)}` : ''}.`,
-      upgrade && 'The master is being replaced.',
-      history?.problem && `The history cannot be written: ${history.problem}`,
-      ...notices.map(({ id, at, message }) => `Notice ${id} (${at}): ${clip(message)}`),
-      'Workers:',
-      ...workers.slice(0, MAX_ROWS).map((worker) => `- ${workerLine(worker, now)}`),
-      workers.length > MAX_ROWS && `- and ${workers.length - MAX_ROWS} more`
-    ]),
-    data: { app: app.name, entry: app.entry, addresses: app.addresses, tone: health.tone, problems: health.problems, release: release.id, rollout: rollout?.id ?? null, dispatch, version: master.version, node: master.nodeVersion }
+    text: lines([`${app.name}: ${health.text}. ${release.id} runs${
+      release.git
+        ? ` (commit ${formatCommit(release.git.commit)}${release.git.subject ? ` ${quoted(release.git.subject)}` : ''})`
+        : ''
+    }, made ${release.createdAt}.`, health.hint, ...health.reasons.map(({ slots, text, crashGroup, isNewInRelease }) =>
+      `- ${slots.length > 0 ? `slot ${slots.join(', ')}: ` : ''}${clip(text)}${
+        crashGroup ? ` (crash group ${crashGroup}: see "crash")` : ''
+      }${isNewInRelease ? '; new in this release' : ''}`
+    ),
+      rollout &&
+      `Rollout ${rollout.id} runs: ${rollout.kind} from ${rollout.from} to ${rollout.to}, ${rollout.state}, ${rollout.progress.replaced} of ${rollout.progress.total} slots${
+        rollout.reason ? `: ${clip(rollout.reason)}` : ''
+      }.`, upgrade && 'The master is being replaced.',
+      history?.problem && `The history cannot be written: ${history.problem}`, ...notices.map(({ id, at, message }) =>
+        `Notice ${id} (${at}): ${clip(message)}`
+      ), 'Workers:', ...workers.slice(0, MAX_ROWS).map((worker) =>
+        `- ${workerLine(worker, now)}`
+      ), workers.length > MAX_ROWS && `- and ${workers.length - MAX_ROWS} more`]),
+    data: { app: app.name, entry: app.entry, addresses: app.addresses, tone: health.tone, problems: health.problems,
+      release: release.id, rollout: rollout?.id ?? null, dispatch, version: master.version, node: master.nodeVersion }
   }
 }
 
@@ -57,51 +66,66 @@ export function routesStory ({ items, since, release, compare }: RouteList): Tol
   const slowest = [...items].sort((one, other) => other.p99Ms - one.p99Ms).slice(0, MAX_ROWS)
   return {
     text: lines([
-      `${items.length} routes${release ? ` of ${release}` : ''} since ${since ?? 'this master began'}, slowest p99 first:`,
-      ...slowest.map((row) => `- ${clip(row.route)}: ${figuresText(row)}${row.before ? ` (${compare}: ${figuresText(row.before)})` : ''}`),
+      `${items.length} routes${release ? ` of ${release}` : ''} since ${
+        since ?? 'this master began'
+      }, slowest p99 first:`,
+      ...slowest.map((row) =>
+        `- ${clip(row.route)}: ${figuresText(row)}${row.before ? ` (${compare}: ${figuresText(row.before)})` : ''}`
+      ),
       items.length > MAX_ROWS && `- and ${items.length - MAX_ROWS} more`
     ])
   }
 }
 
 function figuresText ({ requests, errors, p50Ms, p99Ms }: Omit<RouteRow, 'route' | 'before'>) {
-  return `${requests} requests, ${formatPercent(100 * errors / requests)} errors, p50 ${formatLatency(p50Ms)}, p99 ${formatLatency(p99Ms)}`
+  return `${requests} requests, ${formatPercent(100 * errors / requests)} errors, p50 ${formatLatency(p50Ms)}, p99 ${
+    formatLatency(p99Ms)
+  }`
 }
 
-function workerLine ({ id, slot, state, release, readyAt, restarts, crashLooping, retryAt, vitals, finished }: Worker, now: number) {
-  return [
-    id === null ? `slot ${slot}: no worker` : `worker ${id} (slot ${slot})`,
-    state,
-    release,
-    readyAt && `ready for ${formatDuration(now - Date.parse(readyAt))}`,
-    restarts > 0 && `restarted ${restarts} times`,
-    crashLooping && 'CRASH LOOP',
-    retryAt && `next try ${retryAt}`,
-    finished && `ended with code ${finished.code}`,
-    vitals && `${formatRate(vitals.requestsPerSecond)} requests/s, p99 ${formatLatency(vitals.latencyP99Ms)}, loop blocked ≤ ${formatLatency(vitals.loopDelayMaxMs)}, CPU ${formatPercent(vitals.cpuPercent)}, ${formatBytes(vitals.rssBytes)}`
-  ].filter(Boolean).join(', ')
+function workerLine ({ id, slot, state, release, readyAt, restarts, crashLooping, retryAt, vitals, finished }: Worker,
+  now: number)
+{
+  return [id === null ? `slot ${slot}: no worker` : `worker ${id} (slot ${slot})`, state, release,
+    readyAt && `ready for ${formatDuration(now - Date.parse(readyAt))}`, restarts > 0 && `restarted ${restarts} times`,
+    crashLooping && 'CRASH LOOP', retryAt && `next try ${retryAt}`, finished && `ended with code ${finished.code}`,
+    vitals &&
+    `${formatRate(vitals.requestsPerSecond)} requests/s, p99 ${formatLatency(vitals.latencyP99Ms)}, loop blocked ≤ ${
+      formatLatency(vitals.loopDelayMaxMs)
+    }, CPU ${formatPercent(vitals.cpuPercent)}, ${formatBytes(vitals.rssBytes)}`].filter(Boolean).join(', ')
 }
 
-export function vitalsStory ({ series, changes, near: all, columns, rows }: { series: Series, changes: string[], near: Event[], columns: string[], rows: unknown[][] }): Told {
-  const near = all.filter(({ type, cause }) => !ROUTINE.has(type) && !(type === 'worker.exited' && REPLACING.has(String(cause))))
+export function vitalsStory (
+  { series, changes, near: all, columns, rows }: { series: Series, changes: string[], near: Event[], columns: string[],
+    rows: unknown[][] }
+): Told {
+  const near = all.filter(({ type, cause }) =>
+    !ROUTINE.has(type) && !(type === 'worker.exited' && REPLACING.has(String(cause)))
+  )
   if (series.time.length === 0) return { text: `No vitals from ${series.since} to ${series.until}.` }
   return {
-    text: lines([
-      changes.length === 0 ? `Nothing moved to another level from ${series.since} to ${series.until}.` : `Moved to another level between ${series.since} and ${series.until}:`,
-      ...changes.map((text) => `- ${text}`),
-      near.length > 0 && 'Events from two minutes before the first of these to one minute after it, newest first:',
-      ...near.slice(0, MAX_NEAR).map((event) => `- ${eventLine(event)}`),
-      near.length > MAX_NEAR && `- and ${near.length - MAX_NEAR} more: see "events"`,
+    text: lines([changes.length === 0
+      ? `Nothing moved to another level from ${series.since} to ${series.until}.`
+      : `Moved to another level between ${series.since} and ${series.until}:`, ...changes.map((text) =>
+        `- ${text}`
+      ), near.length > 0 && 'Events from two minutes before the first of these to one minute after it, newest first:',
+      ...near.slice(0, MAX_NEAR).map((event) =>
+        `- ${eventLine(event)}`
+      ), near.length > MAX_NEAR && `- and ${near.length - MAX_NEAR} more: see "events"`,
       changes.length > 0 && near.length === 0 && 'The history has no event near the first of these.',
-      series.next !== null && `The range was too long for one answer: it goes on at ${series.next}.`
-    ]),
+      series.next !== null && `The range was too long for one answer: it goes on at ${series.next}.`]),
     data: { medians: { columns, rows } }
   }
 }
 
 export function eventsStory ({ items, next }: Page<Event>): Told {
   return {
-    text: lines([items.length === 0 ? 'No events match.' : `${items.length} events, newest first${next ? '; more by cursor' : ''}:`, ...items.flatMap((event) => [`- ${eventLine(event)}`, ...holderLines(event)])]),
+    text: lines([
+      items.length === 0
+        ? 'No events match.'
+        : `${items.length} events, newest first${next ? '; more by cursor' : ''}:`,
+      ...items.flatMap((event) => [`- ${eventLine(event)}`, ...holderLines(event)])
+    ]),
     data: { next }
   }
 }
@@ -109,22 +133,35 @@ export function eventsStory ({ items, next }: Page<Event>): Told {
 /** What held the memory of a worker, the most first. */
 function holderLines ({ type, release, detail }: Event): string[] {
   if (type !== 'memory.examined' || !Array.isArray(detail?.holders)) return []
-  const since = detail.sinceRelease && detail.sinceRelease !== release ? [`    the first of these has held most since ${detail.sinceRelease}`] : []
-  return [...detail.holders.map(({ name, className, count, bytes, bytesPer1000Requests, file }) => `    ${formatBytes(bytes)}: ${count} × ${clip(className)} at ${clip(name)}${bytesPer1000Requests === null ? '' : `, ${formatBytes(bytesPer1000Requests)} per 1,000 requests`}${file ? `, ${clip(file)}` : ''}`), ...since]
+  const since = detail.sinceRelease && detail.sinceRelease !== release
+    ? [`    the first of these has held most since ${detail.sinceRelease}`]
+    : []
+  return [
+    ...detail.holders.map(({ name, className, count, bytes, bytesPer1000Requests, file }) =>
+      `    ${formatBytes(bytes)}: ${count} × ${clip(className)} at ${clip(name)}${
+        bytesPer1000Requests === null ? '' : `, ${formatBytes(bytesPer1000Requests)} per 1,000 requests`
+      }${file ? `, ${clip(file)}` : ''}`
+    ),
+    ...since
+  ]
 }
 
 function eventLine ({ id, at, type, cause, worker, slot, release, actor, message }: Event) {
-  const about = [cause, worker !== null && `worker ${worker}`, slot !== null && `slot ${slot}`, release, actor && `by ${actor}`].filter(Boolean).join(', ')
+  const about = [cause, worker !== null && `worker ${worker}`, slot !== null && `slot ${slot}`, release,
+    actor && `by ${actor}`].filter(Boolean).join(', ')
   return `${at} ${type}${about ? ` (${about})` : ''}${message ? `: ${clip(message)}` : ''} [event ${id}]`
 }
 
 export function crashesStory ({ items, next }: Page<CrashGroup>): Told {
   return {
-    text: lines([
-      items.length === 0 ? 'No crashes match.' : `${items.length} crash groups, the last to crash first:`,
-      ...items.map((group) => `- group ${group.id} (${group.state}): ${headline(group)}${group.culprit ? `, in ${group.culprit}` : ''}; ${group.count} crashes, last ${group.lastSeenAt}, since ${group.firstRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${group.hasReturned ? ', returned' : ''}`),
-      next && 'There are more: use a filter.'
-    ])
+    text: lines([items.length === 0 ? 'No crashes match.' : `${items.length} crash groups, the last to crash first:`,
+      ...items.map((group) =>
+        `- group ${group.id} (${group.state}): ${headline(group)}${
+          group.culprit ? `, in ${group.culprit}` : ''
+        }; ${group.count} crashes, last ${group.lastSeenAt}, since ${group.firstRelease ?? 'unknown'}${
+          group.isNewInRelease ? ', NEW in the running release' : ''
+        }${group.hasReturned ? ', returned' : ''}`
+      ), next && 'There are more: use a filter.'])
   }
 }
 
@@ -136,138 +173,220 @@ export function crashStory (group: CrashGroupInFull): Told {
   const { latest } = group
   const own = latest?.frames.find(({ isInApp }) => isInApp)
   return {
-    text: lines([
-      `${headline(group)}${own ? `, at ${own.file}:${own.line} in ${own.function ?? '(anonymous)'}` : ''}.`,
-      `Crash group ${group.id} (${group.state}): ${group.count} crashes from ${group.firstSeenAt} to ${group.lastSeenAt}; first in ${group.firstRelease ?? 'unknown'}, last in ${group.lastRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${group.assignee ? `; assigned to ${group.assignee}` : ''}.`,
-      ...(latest ? latestLines(latest) : ['None of its crashes is kept any more.']),
-      ...group.notes.map(({ at, actor, text }) => `Note of ${actor}, ${at}: ${clip(text)}`)
-    ]),
-    data: { releases: group.releases, latest: latest && { id: latest.id, at: latest.at, cause: latest.cause, code: latest.code, signal: latest.signal, slot: latest.slot, worker: latest.worker, release: latest.release, uptimeMs: latest.uptimeMs } }
+    text: lines([`${headline(group)}${own ? `, at ${own.file}:${own.line} in ${own.function ?? '(anonymous)'}` : ''}.`,
+      `Crash group ${group.id} (${group.state}): ${group.count} crashes from ${group.firstSeenAt} to ${group.lastSeenAt}; first in ${
+        group.firstRelease ?? 'unknown'
+      }, last in ${group.lastRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${
+        group.assignee ? `; assigned to ${group.assignee}` : ''
+      }.`, ...(latest ? latestLines(latest) : ['None of its crashes is kept any more.']),
+      ...group.notes.map(({ at, actor, text }) => `Note of ${actor}, ${at}: ${clip(text)}`)]),
+    data: { releases: group.releases,
+      latest: latest &&
+        { id: latest.id, at: latest.at, cause: latest.cause, code: latest.code, signal: latest.signal,
+          slot: latest.slot, worker: latest.worker, release: latest.release, uptimeMs: latest.uptimeMs } }
   }
 }
 
-function latestLines ({ at, cause, worker, uptimeMs, frames, causes, requests, stderr, memory }: NonNullable<CrashGroupInFull['latest']>): unknown[] {
+function latestLines (
+  { at, cause, worker, uptimeMs, frames, causes, requests, stderr, memory }: NonNullable<CrashGroupInFull['latest']>
+): unknown[] {
   return [
-    `The newest: ${at}, worker ${worker}, cause ${cause}, after ${formatDuration(uptimeMs)}${memory?.rssBytes ? `, with ${formatBytes(memory.rssBytes)}` : ''}.`,
+    `The newest: ${at}, worker ${worker}, cause ${cause}, after ${formatDuration(uptimeMs)}${
+      memory?.rssBytes ? `, with ${formatBytes(memory.rssBytes)}` : ''
+    }.`,
     frames.length > 0 && 'Stack, innermost first:',
-    ...frames.slice(0, 12).flatMap((frame) => [`  ${frame.isInApp ? '>' : ' '} ${frame.function ?? '(anonymous)'} ${frame.file ?? ''}${frame.line ? `:${frame.line}` : ''}`, ...sourceText(frame.source, frame.line)]),
+    ...frames.slice(0, 12).flatMap((
+      frame
+    ) => [
+      `  ${frame.isInApp ? '>' : ' '} ${frame.function ?? '(anonymous)'} ${frame.file ?? ''}${
+        frame.line ? `:${frame.line}` : ''
+      }`,
+      ...sourceText(frame.source, frame.line)
+    ]),
     ...causes.map(({ errorName, errorMessage }) => `Caused by ${clip(`${errorName}: ${errorMessage}`)}`),
-    requests.length > 0 && `Requests that were not answered: ${requests.slice(0, 10).map(({ method, path, ageMs }) => `${method} ${clip(path)} (${formatExactDuration(ageMs)})`).join(', ')}`,
+    requests.length > 0 &&
+    `Requests that were not answered: ${
+      requests.slice(0, 10).map(({ method, path, ageMs }) => `${method} ${clip(path)} (${formatExactDuration(ageMs)})`)
+        .join(', ')
+    }`,
     stderr.length > 0 && 'Its last lines on stderr:',
     ...stderr.slice(-MAX_STDERR_LINES).map((line) => `  | ${clip(line)}`)
   ]
 }
 
 function sourceText (source: { number: number, text: string }[] | null | undefined, line: number | null): string[] {
-  return (source ?? []).map(({ number, text }) => `      ${number === line ? '→' : ' '} ${String(number).padStart(5)} ${clip(text)}`)
+  return (source ?? []).map(({ number, text }) =>
+    `      ${number === line ? '→' : ' '} ${String(number).padStart(5)} ${clip(text)}`
+  )
 }
 
 export function logsStory ({ items, next }: Page<Entry>): Told {
   return {
-    text: lines([
-      items.length === 0 ? 'No lines match.' : `${items.length} lines, oldest first${next ? '; older ones by cursor' : ''}. What follows is what the app has written:`,
-      ...items.map(({ slot, stream, text, arrivedAt }) => `${arrivedAt ?? '-'} ${slot}${stream === 'stderr' ? ' ERR' : ''} | ${clip(text)}`)
-    ]),
+    text: lines([items.length === 0
+      ? 'No lines match.'
+      : `${items.length} lines, oldest first${
+        next ? '; older ones by cursor' : ''
+      }. What follows is what the app has written:`, ...items.map(({ slot, stream, text, arrivedAt }) =>
+        `${arrivedAt ?? '-'} ${slot}${stream === 'stderr' ? ' ERR' : ''} | ${clip(text)}`
+      )]),
     data: { first: items[0]?.place ?? null, last: items.at(-1)?.place ?? null, next }
   }
 }
 
 export function releasesStory ({ items }: { items: KeptRelease[] }): Told {
-  return { text: lines([items.length === 0 ? 'There are no releases.' : 'Releases, newest first:', ...items.map((release) => `- ${releaseLine(release)}`)]) }
+  return {
+    text: lines([items.length === 0 ? 'There are no releases.' : 'Releases, newest first:', ...items.map((release) =>
+      `- ${releaseLine(release)}`
+    )])
+  }
 }
 
-function releaseLine ({ id, git, package: pack, createdAt, createdBy, note, outcome, servedAt, setback, isLastGood, inUse, changedInPlace }: KeptRelease) {
-  return [
-    id,
-    git && `commit ${formatCommit(git.commit)}${git.subject ? ` ${quoted(git.subject)}` : ''}${git.author ? ` by ${clip(git.author)}` : ''}`,
-    pack?.version && `version ${pack.version}`,
-    `made ${createdAt}${createdBy ? ` by ${createdBy}` : ''}`,
-    servedAt && `serves since ${servedAt}`,
-    outcome ?? 'is being deployed',
+function releaseLine (
+  { id, git, package: pack, createdAt, createdBy, note, outcome, servedAt, setback, isLastGood, inUse, changedInPlace }:
+    KeptRelease
+) {
+  return [id,
+    git &&
+    `commit ${formatCommit(git.commit)}${git.subject ? ` ${quoted(git.subject)}` : ''}${
+      git.author ? ` by ${clip(git.author)}` : ''
+    }`, pack?.version && `version ${pack.version}`, `made ${createdAt}${createdBy ? ` by ${createdBy}` : ''}`,
+    servedAt && `serves since ${servedAt}`, outcome ?? 'is being deployed',
     setback && `${setback.outcome} at ${setback.at}${setback.reason ? `: ${clip(setback.reason)}` : ''}`,
-    inUse && 'IN USE',
-    isLastGood && 'a rollback goes here',
-    changedInPlace && clip(changedInPlace.message),
-    note && `note ${quoted(note)}`
-  ].filter(Boolean).join(', ')
+    inUse && 'IN USE', isLastGood && 'a rollback goes here', changedInPlace && clip(changedInPlace.message),
+    note && `note ${quoted(note)}`].filter(Boolean).join(', ')
 }
 
-export function comparisonStory ({ older, newer, before, after, crashes, difference }: { older: KeptRelease, newer: KeptRelease, before: Levels | null, after: Levels | null, crashes: CrashGroup[], difference: Preview | null }): Told {
+export function comparisonStory (
+  { older, newer, before, after, crashes, difference }: { older: KeptRelease, newer: KeptRelease, before: Levels | null,
+    after: Levels | null, crashes: CrashGroup[], difference: Preview | null }
+): Told {
   const changed = newer.changed?.from === older.id ? changedParts(newer.changed) : []
   return {
-    text: lines([
-      `${newer.id} against ${older.id}: ${before && after ? `p99 ${formatLatency(before.latencyP99Ms)} → ${formatLatency(after.latencyP99Ms)}, median ${formatLatency(before.latencyP50Ms)} → ${formatLatency(after.latencyP50Ms)}, 5xx ${formatRate(before.requests5xxPerSecond)} → ${formatRate(after.requests5xxPerSecond)} a second, event loop blocked ≤ ${formatLatency(before.loopDelayMaxMs)} → ${formatLatency(after.loopDelayMaxMs)}, CPU ${formatPercent(before.cpuPercent)} → ${formatPercent(after.cpuPercent)}, memory ${formatBytes(before.rssBytes)} → ${formatBytes(after.rssBytes)}, requests ${formatRate(before.requestsPerSecond)} → ${formatRate(after.requestsPerSecond)} a second` : 'there are no figures of both'} (medians of up to 15 minutes: the last of ${older.id}, the first of ${newer.id}).`,
-      `- ${releaseLine(older)}`,
-      `- ${releaseLine(newer)}`,
-      changed.length > 0 && `Changed with ${newer.id}: ${changed.join(', ')}.`,
-      ...(difference ? differenceLines(difference, newer.id) : ['Which files differ is told to operators, of the release that runs.']),
-      crashes.length === 0 ? `No crash is new in ${newer.id}.` : `New in ${newer.id}:`,
-      ...crashes.map((group) => `- crash group ${group.id}: ${headline(group)}${group.culprit ? `, in ${group.culprit}` : ''}; ${group.count} crashes`)
-    ]),
+    text: lines([`${newer.id} against ${older.id}: ${
+      before && after
+        ? `p99 ${formatLatency(before.latencyP99Ms)} → ${formatLatency(after.latencyP99Ms)}, median ${
+          formatLatency(before.latencyP50Ms)
+        } → ${formatLatency(after.latencyP50Ms)}, 5xx ${formatRate(before.requests5xxPerSecond)} → ${
+          formatRate(after.requests5xxPerSecond)
+        } a second, event loop blocked ≤ ${formatLatency(before.loopDelayMaxMs)} → ${
+          formatLatency(after.loopDelayMaxMs)
+        }, CPU ${formatPercent(before.cpuPercent)} → ${formatPercent(after.cpuPercent)}, memory ${
+          formatBytes(before.rssBytes)
+        } → ${formatBytes(after.rssBytes)}, requests ${formatRate(before.requestsPerSecond)} → ${
+          formatRate(after.requestsPerSecond)
+        } a second`
+        : 'there are no figures of both'
+    } (medians of up to 15 minutes: the last of ${older.id}, the first of ${newer.id}).`, `- ${releaseLine(older)}`,
+      `- ${releaseLine(newer)}`, changed.length > 0 && `Changed with ${newer.id}: ${changed.join(', ')}.`,
+      ...(difference
+        ? differenceLines(difference, newer.id)
+        : ['Which files differ is told to operators, of the release that runs.']),
+      crashes.length === 0 ? `No crash is new in ${newer.id}.` : `New in ${newer.id}:`, ...crashes.map((group) =>
+        `- crash group ${group.id}: ${headline(group)}${
+          group.culprit ? `, in ${group.culprit}` : ''
+        }; ${group.count} crashes`
+      )]),
     data: { before, after }
   }
 }
 
-/** @param difference of a rollback from the newer one, so all is the other way round */
+/** `difference`: of a rollback from the newer one, so all is the other way round */
 function differenceLines ({ files, commits }: Preview, newer: string) {
   const OPPOSITE = { added: 'removed', removed: 'added', changed: 'changed' } as Record<string, string>
   return [
-    files && `Files: ${files.changed} changed, ${files.removed} added, ${files.added} removed by ${newer}${files.items.length > 0 ? `: ${files.items.map(({ name, change }) => `${clip(name)} (${OPPOSITE[change]})`).join(', ')}` : ''}.`,
-    ...(commits?.removed.items ?? []).map(({ commit, author, subject, at }) => `Commit ${formatCommit(commit)} ${quoted(subject)} by ${clip(author)}, ${at}`)
+    files &&
+    `Files: ${files.changed} changed, ${files.removed} added, ${files.added} removed by ${newer}${
+      files.items.length > 0
+        ? `: ${files.items.map(({ name, change }) => `${clip(name)} (${OPPOSITE[change]})`).join(', ')}`
+        : ''
+    }.`,
+    ...(commits?.removed.items ?? []).map(({ commit, author, subject, at }) =>
+      `Commit ${formatCommit(commit)} ${quoted(subject)} by ${clip(author)}, ${at}`
+    )
   ]
 }
 
 export function rolloutsStory ({ items }: { items: Rollout[] }): Told {
-  return { text: lines([items.length === 0 ? 'There was no rollout yet.' : 'Rollouts, newest first:', ...items.map((rollout) => `- ${rolloutLine(rollout)}`)]) }
+  return {
+    text: lines([items.length === 0 ? 'There was no rollout yet.' : 'Rollouts, newest first:', ...items.map((rollout) =>
+      `- ${rolloutLine(rollout)}`
+    )])
+  }
 }
 
-function rolloutLine ({ id, kind, state, from, to, actor, client, note, startedAt, finishedAt, progress, reason, crashes }: Rollout) {
-  return `rollout ${id}: ${kind} from ${from} to ${to ?? '?'}, ${state}, by ${actor}${client ? ` (${client})` : ''}, ${startedAt}${finishedAt ? `, took ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : `, ${progress.replaced} of ${progress.total} slots`}${crashes > 0 ? `, ${crashes} crashes` : ''}${reason ? `: ${clip(reason)}` : ''}${note ? `, note ${quoted(note)}` : ''}`
+function rolloutLine (
+  { id, kind, state, from, to, actor, client, note, startedAt, finishedAt, progress, reason, crashes }: Rollout
+) {
+  return `rollout ${id}: ${kind} from ${from} to ${to ?? '?'}, ${state}, by ${actor}${
+    client ? ` (${client})` : ''
+  }, ${startedAt}${
+    finishedAt
+      ? `, took ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}`
+      : `, ${progress.replaced} of ${progress.total} slots`
+  }${crashes > 0 ? `, ${crashes} crashes` : ''}${reason ? `: ${clip(reason)}` : ''}${
+    note ? `, note ${quoted(note)}` : ''
+  }`
 }
 
 export function rolloutStory (rollout: RolloutInFull): Told {
   return {
-    text: lines([
-      rolloutLine(rollout),
-      ...rollout.warnings.map((warning) => `Warning: ${clip(warning)}`),
-      ...rollout.verdicts.slice(-3).map(({ at, message, passed }) => `Verdict ${at} (${passed === null ? 'too little traffic' : passed ? 'passed' : 'FAILED'}): ${clip(message)}`),
-      rollout.hook?.output && `Output of ${rollout.hook.name}: ${clip(rollout.hook.output)}`,
-      ...(rollout.timeline ?? []).slice(-MAX_ROWS).map(({ at, type, actor, message }) => `- ${at} ${type}${actor ? ` by ${actor}` : ''}${message ? `: ${clip(message)}` : ''}`)
-    ]),
-    data: { state: rollout.state, done: rollout.done, progress: rollout.progress, steps: rollout.steps.slice(0, MAX_ROWS).map(({ slot, state, oldWorker, newWorker }) => ({ slot, state, oldWorker, newWorker })) }
+    text: lines([rolloutLine(rollout), ...rollout.warnings.map((warning) => `Warning: ${clip(warning)}`),
+      ...rollout.verdicts.slice(-3).map(({ at, message, passed }) =>
+        `Verdict ${at} (${passed === null ? 'too little traffic' : passed ? 'passed' : 'FAILED'}): ${clip(message)}`
+      ), rollout.hook?.output && `Output of ${rollout.hook.name}: ${clip(rollout.hook.output)}`,
+      ...(rollout.timeline ?? []).slice(-MAX_ROWS).map(({ at, type, actor, message }) =>
+        `- ${at} ${type}${actor ? ` by ${actor}` : ''}${message ? `: ${clip(message)}` : ''}`
+      )]),
+    data: { state: rollout.state, done: rollout.done, progress: rollout.progress,
+      steps: rollout.steps.slice(0, MAX_ROWS).map(({ slot, state, oldWorker, newWorker }) => ({ slot, state, oldWorker,
+        newWorker })
+      ) }
   }
 }
 
-export function requestsStory (workers: { worker: number | null, items: OpenRequests['items'], total: number | null, problem?: string }[]): Told {
-  const all = workers.flatMap(({ worker, items }) => items.map((item) => ({ worker, ...item }))).sort((a, b) => b.ageMs - a.ageMs)
+export function requestsStory (
+  workers: { worker: number | null, items: OpenRequests['items'], total: number | null, problem?: string }[]
+): Told {
+  const all = workers.flatMap(({ worker, items }) => items.map((item) => ({ worker, ...item }))).sort((a, b) =>
+    b.ageMs - a.ageMs
+  )
   const total = workers.reduce((sum, each) => sum + (each.total ?? 0), 0)
   return {
-    text: lines([
-      total === 0 ? 'No request is open.' : `${total} requests are open, the oldest first:`,
-      ...all.slice(0, MAX_ROWS).map(({ worker, method, path, ageMs }) => `- ${method} ${clip(path)}, open for ${formatExactDuration(ageMs)}, worker ${worker}`),
-      ...workers.filter(({ problem }) => problem).map(({ worker, problem }) => `Worker ${worker}: ${problem}`)
-    ])
+    text: lines([total === 0 ? 'No request is open.' : `${total} requests are open, the oldest first:`,
+      ...all.slice(0, MAX_ROWS).map(({ worker, method, path, ageMs }) =>
+        `- ${method} ${clip(path)}, open for ${formatExactDuration(ageMs)}, worker ${worker}`
+      ), ...workers.filter(({ problem }) => problem).map(({ worker, problem }) => `Worker ${worker}: ${problem}`)])
   }
 }
 
 export function settingsStory (items: Setting[], q?: string): Told {
   const word = q?.toLowerCase()
-  const shown = items.filter(({ name, description, source }) => word === undefined ? source !== 'default' : `${name} ${description}`.toLowerCase().includes(word))
+  const shown = items.filter(({ name, description, source }) =>
+    word === undefined ? source !== 'default' : `${name} ${description}`.toLowerCase().includes(word)
+  )
   return {
-    text: lines([
-      shown.length === 0 ? (q === undefined ? 'All options are at their defaults.' : 'No option matches.') : `${shown.length} options${q === undefined ? ' that are not at their defaults' : ''}:`,
-      ...shown.slice(0, 60).map(({ name, value, isSecret, source, default: usual, description, expected, takesEffect }) => `- ${name} = ${isSecret ? '(secret)' : clip(JSON.stringify(value) ?? 'null')} (${source}${source === 'default' ? '' : `; default ${clip(JSON.stringify(usual) ?? 'none')}`}; takes effect: ${takesEffect})${q === undefined ? '' : `: ${description}; ${expected}`}`)
-    ])
+    text: lines([shown.length === 0
+      ? (q === undefined ? 'All options are at their defaults.' : 'No option matches.')
+      : `${shown.length} options${q === undefined ? ' that are not at their defaults' : ''}:`,
+      ...shown.slice(0, 60).map((
+        { name, value, isSecret, source, default: usual, description, expected, takesEffect }
+      ) =>
+        `- ${name} = ${isSecret ? '(secret)' : clip(JSON.stringify(value) ?? 'null')} (${source}${
+          source === 'default' ? '' : `; default ${clip(JSON.stringify(usual) ?? 'none')}`
+        }; takes effect: ${takesEffect})${q === undefined ? '' : `: ${description}; ${expected}`}`
+      )])
   }
 }
 
 export function checksStory ({ items, problems }: Report): Told {
   const bad = items.filter(({ severity }) => severity !== 'ok')
   return {
-    text: lines([
-      problems === 0 ? 'No check has found a problem.' : `${problems} checks have found a problem:`,
-      ...bad.flatMap(({ id, severity, title, why, mend }) => [`- ${severity}: ${title} (${id}). ${why}`, ...mend.map(({ how, text, where }) => `    mend by ${how}: ${text}${where ? ` (${where})` : ''}`)])
-    ])
+    text: lines([problems === 0 ? 'No check has found a problem.' : `${problems} checks have found a problem:`,
+      ...bad.flatMap((
+        { id, severity, title, why, mend }
+      ) => [`- ${severity}: ${title} (${id}). ${why}`, ...mend.map(({ how, text, where }) =>
+        `    mend by ${how}: ${text}${where ? ` (${where})` : ''}`
+      )])])
   }
 }
 
@@ -275,41 +394,73 @@ export function appsStory ({ items }: { items: AppView[] }): Told {
   return {
     text: lines([
       items.length === 0 ? 'This host has no apps.' : `${items.length} apps. The other tools take the name as "app".`,
-      ...items.map(({ name, state, reason, health, workers, release, requestsPerSecond, p99Ms, openCrashes }) => `- ${[name, state, reason && clip(reason), health?.text, workers && `${workers.ready} of ${workers.desired} workers`, release, requestsPerSecond !== null && `${formatRate(requestsPerSecond)} requests/s`, p99Ms !== null && `p99 ${formatLatency(p99Ms)}`, Number(openCrashes) > 0 && `${openCrashes} open crash groups`].filter(Boolean).join(', ')}`)
+      ...items.map(({ name, state, reason, health, workers, release, requestsPerSecond, p99Ms, openCrashes }) =>
+        `- ${
+          [name, state, reason && clip(reason), health?.text,
+            workers && `${workers.ready} of ${workers.desired} workers`, release,
+            requestsPerSecond !== null && `${formatRate(requestsPerSecond)} requests/s`,
+            p99Ms !== null && `p99 ${formatLatency(p99Ms)}`,
+            Number(openCrashes) > 0 && `${openCrashes} open crash groups`].filter(Boolean).join(', ')
+        }`
+      )
     ])
   }
 }
 
 export function fleetStory ({ members, rollout }: Fleet): Told {
   return {
-    text: lines([
-      `${members.length} members have the app:`,
-      ...members.slice(0, MAX_ROWS).map(({ member, isOwn, isSilent, state, health, release, workers, vitals, openCrashes, mark, accept }) => `- ${[`${member}${isOwn ? ' (this one)' : ''}`, isSilent ? 'SILENT, as it last was:' : state, clip(health.text), release, mark && mark.label, `${workers.ready} of ${workers.desired} workers`, vitals.requestsPerSecond !== null && `${formatRate(vitals.requestsPerSecond)} requests/s`, vitals.latencyP99Ms !== null && `p99 ${formatLatency(vitals.latencyP99Ms)}`, Number(openCrashes) > 0 && `${openCrashes} open crash groups`, !isOwn && accept === 'nothing' && 'lets nobody ask'].filter(Boolean).join(', ')}`),
-      members.length > MAX_ROWS && `- and ${members.length - MAX_ROWS} more`,
-      rollout && `The newest rollout of the fleet, ${rollout.id}: ${rollout.kind}, ${rollout.state}${rollout.reason ? `: ${clip(rollout.reason)}` : ''}.`
-    ])
+    text: lines([`${members.length} members have the app:`,
+      ...members.slice(0, MAX_ROWS).map((
+        { member, isOwn, isSilent, state, health, release, workers, vitals, openCrashes, mark, accept }
+      ) =>
+        `- ${
+          [`${member}${isOwn ? ' (this one)' : ''}`, isSilent ? 'SILENT, as it last was:' : state, clip(health.text),
+            release, mark && mark.label, `${workers.ready} of ${workers.desired} workers`,
+            vitals.requestsPerSecond !== null && `${formatRate(vitals.requestsPerSecond)} requests/s`,
+            vitals.latencyP99Ms !== null && `p99 ${formatLatency(vitals.latencyP99Ms)}`,
+            Number(openCrashes) > 0 && `${openCrashes} open crash groups`,
+            !isOwn && accept === 'nothing' && 'lets nobody ask'].filter(Boolean).join(', ')
+        }`
+      ), members.length > MAX_ROWS && `- and ${members.length - MAX_ROWS} more`,
+      rollout &&
+      `The newest rollout of the fleet, ${rollout.id}: ${rollout.kind}, ${rollout.state}${
+        rollout.reason ? `: ${clip(rollout.reason)}` : ''
+      }.`])
   }
 }
 
-export function profileStory ({ id, worker, slot, release, durationMs }: Diagnostics, { busyMs, idleMs, functions, calls }: HotFunctions): Told {
+export function profileStory ({ id, worker, slot, release, durationMs }: Diagnostics,
+  { busyMs, idleMs, functions, calls }: HotFunctions): Told
+{
   const own = functions.find(({ owner }) => owner === 'app')
   return {
-    text: lines([
-      own
-        ? `${shareText(own.selfMs, busyMs)} of the busy time of worker ${worker} (slot ${slot}, ${release}) was in ${own.function} itself, ${placeOf(own)}; with what it calls ${shareText(own.totalMs, busyMs)}.`
-        : `Worker ${worker} (slot ${slot}, ${release}) spent its busy time outside of the app's own functions.`,
-      `It was busy for ${formatExactDuration(busyMs)} and idle for ${formatExactDuration(idleMs)} of ${formatExactDuration(durationMs)}.`,
-      ...busiestText({ busyMs, functions, calls })
-    ]),
+    text: lines([own
+      ? `${
+        shareText(own.selfMs, busyMs)
+      } of the busy time of worker ${worker} (slot ${slot}, ${release}) was in ${own.function} itself, ${
+        placeOf(own)
+      }; with what it calls ${shareText(own.totalMs, busyMs)}.`
+      : `Worker ${worker} (slot ${slot}, ${release}) spent its busy time outside of the app's own functions.`,
+      `It was busy for ${formatExactDuration(busyMs)} and idle for ${formatExactDuration(idleMs)} of ${
+        formatExactDuration(durationMs)
+      }.`, ...busiestText({ busyMs, functions, calls })]),
     data: { profile: id, worker, release, busyMs, idleMs }
   }
 }
 
 export function pastProfileStory ({ isOn, slices, since, until, busyMs, idleMs, functions, calls }: ProfileFunctions) {
-  if (slices === 0) return { text: isOn ? 'No profile of that time is kept.' : 'Continuous profiling is off (diagnostics.profiling), and no profile is kept: "profile" records one now.', data: { isOn, slices } }
+  if (slices === 0)
+    return {
+      text: isOn
+        ? 'No profile of that time is kept.'
+        : 'Continuous profiling is off (diagnostics.profiling), and no profile is kept: "profile" records one now.',
+      data: { isOn, slices }
+    }
   return {
     text: lines([
-      `${slices} profiles of 5 s, from ${since} to ${until}: the workers were busy for ${formatExactDuration(busyMs)} and idle for ${formatExactDuration(idleMs)}.`,
+      `${slices} profiles of 5 s, from ${since} to ${until}: the workers were busy for ${
+        formatExactDuration(busyMs)
+      } and idle for ${formatExactDuration(idleMs)}.`,
       ...busiestText({ busyMs, functions, calls })
     ]),
     data: { isOn, slices, since, until, busyMs, idleMs }
@@ -318,23 +469,40 @@ export function pastProfileStory ({ isOn, slices, since, until, busyMs, idleMs, 
 
 export function profileChangesStory ({ before, after, functions }: ProfileChanges) {
   const percent = (each: number) => `${each.toFixed(1)} %`
-  const busy = ({ busyMs, idleMs, slices }: { busyMs: number, idleMs: number, slices: number }) => slices === 0 ? 'no profile is kept' : `busy for ${percent(100 * busyMs / Math.max(1, busyMs + idleMs))} of the time, ${slices} profiles`
+  const busy = ({ busyMs, idleMs, slices }: { busyMs: number, idleMs: number, slices: number }) =>
+    slices === 0
+      ? 'no profile is kept'
+      : `busy for ${percent(100 * busyMs / Math.max(1, busyMs + idleMs))} of the time, ${slices} profiles`
   return {
-    text: lines([
-      `Before: ${busy(before)}. After: ${busy(after)}.`,
-      functions.length === 0 ? 'No function has changed by more than 0.1 % of the time of a worker.' : 'Share of the time of a worker in the function itself, before > after:',
-      ...functions.slice(0, 15).map((each) => clip(`- ${percent(each.beforePercent)} > ${percent(each.afterPercent)} ${each.function} ${each.place}${each.owner === 'app' ? '' : ` [${each.owner}]`}`))
-    ]),
+    text: lines([`Before: ${busy(before)}. After: ${busy(after)}.`, functions.length === 0
+      ? 'No function has changed by more than 0.1 % of the time of a worker.'
+      : 'Share of the time of a worker in the function itself, before > after:', ...functions.slice(0, 15).map((each) =>
+        clip(
+          `- ${percent(each.beforePercent)} > ${percent(each.afterPercent)} ${each.function} ${each.place}${
+            each.owner === 'app' ? '' : ` [${each.owner}]`
+          }`
+        )
+      )]),
     data: { before, after }
   }
 }
 
 function busiestText ({ busyMs, functions, calls }: Pick<HotFunctions, 'busyMs' | 'functions' | 'calls'>): unknown[] {
-  return [
-    'Busiest functions, by their own time:',
-    ...functions.filter(({ selfMs }) => selfMs >= busyMs / 200).slice(0, 12).flatMap((each) => [`- ${shareText(each.selfMs, busyMs)} (with calls ${shareText(each.totalMs, busyMs)}) ${each.function} ${placeOf(each)}${each.owner === 'app' ? '' : ` [${each.owner}]`}`, ...sourceText(each.source, each.line)]),
-    calls.length > 0 && `The busiest way in: ${calls.filter(({ place }) => place !== '' && !place.startsWith('node:')).map(({ function: name, place }) => `${name} ${place}`).join(' > ')}`
-  ]
+  return ['Busiest functions, by their own time:',
+    ...functions.filter(({ selfMs }) => selfMs >= busyMs / 200).slice(0, 12).flatMap((
+      each
+    ) => [
+      `- ${shareText(each.selfMs, busyMs)} (with calls ${shareText(each.totalMs, busyMs)}) ${each.function} ${
+        placeOf(each)
+      }${each.owner === 'app' ? '' : ` [${each.owner}]`}`,
+      ...sourceText(each.source, each.line)
+    ]),
+    calls.length > 0 &&
+    `The busiest way in: ${
+      calls.filter(({ place }) => place !== '' && !place.startsWith('node:')).map(({ function: name, place }) =>
+        `${name} ${place}`
+      ).join(' > ')
+    }`]
 }
 
 function shareText (ms: number, busyMs: number) {
@@ -348,7 +516,8 @@ function placeOf ({ place, line }: { place: string, line: number | null }): stri
 
 /** @returns those that say something, a line each: what the app has written cannot begin another one */
 export function lines (parts: unknown[]): string {
-  return parts.filter((part) => typeof part === 'string' && part !== '').map((part) => oneLine(String(part)).trimEnd()).join('\n')
+  return parts.filter((part) => typeof part === 'string' && part !== '').map((part) => oneLine(String(part)).trimEnd())
+    .join('\n')
 }
 
 /** Shortens text of the app, or of people. */

@@ -8,18 +8,23 @@ export type Levels = Record<string, number | null>
 type Change = { figure: string, at: string, before: number, after: number, times: number }
 
 /** what clients feel comes first */
-const FIGURES: readonly Figure[] = Object.freeze([
-  { name: 'latencyP99Ms', label: 'p99 latency', format: formatLatency, small: 5 },
-  { name: 'latencyP50Ms', label: 'median latency', format: formatLatency, small: 2 },
-  { name: 'requests5xxPerSecond', label: 'answers with 5xx', format: formatRate, small: 0.1 },
-  { name: 'requestsPerSecond', label: 'requests', format: formatRate, small: 1 },
-  { name: 'loopDelayMaxMs', label: 'longest block of an event loop', format: formatLatency, small: 20 },
-  { name: 'eventLoopUtilization', label: 'event loop busy', format: (value) => value === null || value === undefined ? '–' : `${Math.round(100 * value)} %`, small: 0.05 },
-  { name: 'cpuPercent', label: 'CPU of all workers', format: formatPercent, small: 5 },
-  { name: 'inFlight', label: 'requests in flight', format: String, small: 5 },
-  { name: 'openConnections', label: 'open connections', format: String, small: 20 },
-  { name: 'rssBytes', label: 'memory of all workers', format: formatBytes, small: 20 * 1024 * 1024 }
-])
+const FIGURES: readonly Figure[] = Object.freeze([{ name: 'latencyP99Ms', label: 'p99 latency', format: formatLatency,
+  small: 5 }, { name: 'latencyP50Ms', label: 'median latency', format: formatLatency, small: 2 }, {
+  name: 'requests5xxPerSecond',
+  label: 'answers with 5xx',
+  format: formatRate,
+  small: 0.1
+}, { name: 'requestsPerSecond', label: 'requests', format: formatRate, small: 1 }, { name: 'loopDelayMaxMs',
+  label: 'longest block of an event loop', format: formatLatency, small: 20 }, { name: 'eventLoopUtilization',
+  label: 'event loop busy',
+  format: (value) => value === null || value === undefined ? '–' : `${Math.round(100 * value)} %`, small: 0.05 }, {
+  name: 'cpuPercent',
+  label: 'CPU of all workers',
+  format: formatPercent,
+  small: 5
+}, { name: 'inFlight', label: 'requests in flight', format: String, small: 5 }, { name: 'openConnections',
+  label: 'open connections', format: String, small: 20 }, { name: 'rssBytes', label: 'memory of all workers',
+  format: formatBytes, small: 20 * 1024 * 1024 }])
 
 export const COLUMNS = FIGURES.map(({ name }) => name).join(',')
 const MAX_POINTS = 240
@@ -34,18 +39,25 @@ export function changesOf ({ time, cluster }: Pick<Series, 'time' | 'cluster'>):
   return FIGURES.flatMap(({ name, small }) => {
     const points = joined(time, cluster[name] ?? [])
     const change = levelChange(points.map(({ value }) => value), small)
-    return change ? [{ figure: name, at: new Date(points[change.index].at * 1000).toISOString(), before: change.before, after: change.after, times: change.times }] : []
+    return change
+      ? [{ figure: name, at: new Date(points[change.index].at * 1000).toISOString(), before: change.before,
+        after: change.after, times: change.times }]
+      : []
   })
 }
 
 /** @returns such as `p99 latency: 12 ms → 410 ms (34 times) from 2026-01-31T12:00:10.000Z on` */
 export function changeText ({ figure, at, before, after, times }: Change): string {
   const { label, format } = FIGURES.find(({ name }) => name === figure) as Figure
-  return `${label}: ${format(before)} → ${format(after)} (${times >= 10 ? Math.round(times) : Number(times.toPrecision(2))} times) from ${at} on`
+  return `${label}: ${format(before)} → ${format(after)} (${
+    times >= 10 ? Math.round(times) : Number(times.toPrecision(2))
+  } times) from ${at} on`
 }
 
 /** @returns a few rows over the whole time: the medians of each part */
-export function tableOf ({ time, cluster }: Pick<Series, 'time' | 'cluster'>): { columns: string[], rows: (string | number | null)[][] } {
+export function tableOf (
+  { time, cluster }: Pick<Series, 'time' | 'cluster'>
+): { columns: string[], rows: (string | number | null)[][] } {
   const count = Math.min(MAX_ROWS, time.length)
   const rows = Array.from({ length: count }, (_, index) => {
     const [from, to] = [Math.floor(index * time.length / count), Math.floor((index + 1) * time.length / count)]
@@ -59,12 +71,16 @@ export function levelsOf ({ time, cluster }: Pick<Series, 'time' | 'cluster'>): 
 }
 
 function mediansOf (cluster: Series['cluster'], from: number, to: number): Levels {
-  return Object.fromEntries(FIGURES.map(({ name }) => [name, shortNumber(median((cluster[name] ?? []).slice(from, to)))]))
+  return Object.fromEntries(
+    FIGURES.map(({ name }) => [name, shortNumber(median((cluster[name] ?? []).slice(from, to)))])
+  )
 }
 
 /** @returns known ones, neighbours joined where they are many */
 function joined (time: number[], values: (number | null)[]): { at: number, value: number }[] {
-  const known = time.flatMap((at, index) => values[index] === null || values[index] === undefined ? [] : [{ at, value: Number(values[index]) }])
+  const known = time.flatMap((at, index) =>
+    values[index] === null || values[index] === undefined ? [] : [{ at, value: Number(values[index]) }]
+  )
   const size = Math.ceil(known.length / MAX_POINTS)
   return Array.from({ length: Math.ceil(known.length / (size || 1)) }, (_, index) => {
     const part = known.slice(index * size, (index + 1) * size)

@@ -1,5 +1,5 @@
-// A process of root gives up all that it may do, for good, and runs a command as another user. Nothing of that user's is read or run before, and
-// execve(2) leaves nothing of root's in its memory.
+// A process of root gives up all that it may do, for good, and runs a command as another user. Nothing of that user's
+// is read or run before, and execve(2) leaves nothing of root's in its memory.
 import { accessSync, constants, readFileSync } from 'node:fs'
 import os from 'node:os'
 import { errorText } from '../errors.ts'
@@ -20,7 +20,9 @@ function becomeUser (): string | null {
   process.setgid?.(main)
   process.setuid?.(Number(user))
   const isBare = /^CapPrm:\s*0+\nCapEff:\s*0+$/m.test(readFileSync('/proc/self/status', 'utf8'))
-  return isBare && process.getuid?.() !== 0 && process.geteuid?.() !== 0 ? null : 'some rights of root could not be given up'
+  return isBare && process.getuid?.() !== 0 && process.geteuid?.() !== 0
+    ? null
+    : 'some rights of root could not be given up'
 }
 
 /** @returns why not */
@@ -35,7 +37,8 @@ function execute (): string {
   }
   posix?.endWithParent()
   const env = Object.entries({ ...process.env, ...placeOfUser() }).map(([name, value]) => `${name}=${value}`)
-  return posix?.execute(process.execPath, [process.execPath, script, ...words], env, DESCRIPTORS) ?? 'it takes the package koffi'
+  return posix?.execute(process.execPath, [process.execPath, script, ...words], env, DESCRIPTORS) ??
+    'it takes the package koffi'
 }
 
 function placeOfUser (): Record<string, string> {

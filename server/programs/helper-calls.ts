@@ -26,7 +26,9 @@ export const loadHelperCalls = bindOnce((koffi) => {
   const dup2 = libc.func('int dup2(int from, int to)')
   const epollCtl = libc.func('int epoll_ctl(int set, int operation, int fd, void *event)')
   const memfdCreate = libc.func('int memfd_create(const char *name, unsigned int flags)')
-  const readMemory = libc.func('long process_vm_readv(int pid, const void *local, unsigned long count, const void *remote, unsigned long remoteCount, unsigned long flags)')
+  const readMemory = libc.func(
+    'long process_vm_readv(int pid, const void *local, unsigned long count, const void *remote, unsigned long remoteCount, unsigned long flags)'
+  )
   const alarm = libc.func('unsigned int alarm(unsigned int seconds)')
   const close = libc.func('int close(int fd)')
   const strerror = libc.func('const char *strerror(int number)')
@@ -39,8 +41,8 @@ export const loadHelperCalls = bindOnce((koffi) => {
 
   return {
     /**
-     * Reads the memory of another process with one call; a file of /proc takes three.
-     * @returns good until the next call; null: that is not permitted, as in a container, or cannot be read
+     * Reads the memory of another process with one call; a file of /proc takes three. Returns good until the next call;
+     * null: that is not permitted, as in a container, or cannot be read.
      */
     memoryOf (thread: number, address: bigint, count: number): Buffer | null {
       for (const each of [local, remote]) each.writeBigUInt64LE(BigInt(count), 8)
@@ -50,9 +52,8 @@ export const loadHelperCalls = bindOnce((koffi) => {
     },
 
     /**
-     * Waits until one of these can be read, or is closed by whoever had the other end.
-     * @param timeoutMs -1: for ever
-     * @returns those that can
+     * Waits until one of these can be read, or is closed by whoever had the other end. `timeoutMs`: -1: for ever.
+     * Returns those that can.
      */
     readable (fds: readonly number[], timeoutMs: number): number[] {
       const list = Buffer.alloc(8 * fds.length)
@@ -64,10 +65,7 @@ export const loadHelperCalls = bindOnce((koffi) => {
       return fds.filter((_, index) => list.readInt16LE(8 * index + 6) !== 0)
     },
 
-    /**
-     * The kernel ends this process unless it is called again within this time.
-     * @param seconds 0: no more
-     */
+    /** The kernel ends this process unless it is called again within this time. `seconds`: 0: no more. */
     endAfter: (seconds: number) => alarm(seconds),
 
     /** @returns a file without a place, which two processes can have */
@@ -84,15 +82,17 @@ export const loadHelperCalls = bindOnce((koffi) => {
       return getsockopt(fd, level, name, value, length) < 0 ? null : value.subarray(0, length.readUInt32LE())
     },
 
-    setOption: (fd: number, level: number, name: number, value: Buffer): boolean => setsockopt(fd, level, name, value, value.length) === 0,
+    setOption: (fd: number, level: number, name: number, value: Buffer): boolean =>
+      setsockopt(fd, level, name, value, value.length) === 0,
 
     /**
-     * Adds a descriptor to an epoll set of another process as that one knows it: by its number there, which is taken here for a moment. So
-     * nobody else may be at work in this process.
-     * @param set a copy of that set
-     * @returns why not; null: it is in there
+     * Adds a descriptor to an epoll set of another process as that one knows it: by its number there, which is taken
+     * here for a moment. So nobody else may be at work in this process. `set`: a copy of that set. Returns why not;
+     * null: it is in there.
      */
-    addToSet (set: number, fd: number, number: number, { events, data }: { events: number, data: bigint }): string | null {
+    addToSet (set: number, fd: number, number: number, { events, data }: { events: number, data: bigint }): string
+      | null
+    {
       const event = Buffer.alloc(16)
       // struct epoll_event is packed on x86-64 alone.
       event.writeUInt32LE(events, 0)
@@ -117,7 +117,8 @@ export const loadHelperCalls = bindOnce((koffi) => {
     closeCopy (fd: number) {
       const length = Buffer.alloc(4)
       length.writeUInt32LE(MAX_ADDRESS_BYTES)
-      if (getpeername(fd, Buffer.alloc(MAX_ADDRESS_BYTES), length) === 0) setsockopt(fd, SOL_SOCKET, SO_LINGER, Buffer.alloc(8), 8)
+      if (getpeername(fd, Buffer.alloc(MAX_ADDRESS_BYTES), length) === 0)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, Buffer.alloc(8), 8)
       close(fd)
     },
 

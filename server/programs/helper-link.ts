@@ -13,18 +13,18 @@ import type { Said } from './notify-socket.ts'
 /** What the helper tells of one program. */
 export type Hooks = {
   /** null: what it binds is heard from now on; else why it is not */
-  onHeard?: (reason: string | null) => void
+  onHeard?: (reason: string | null) => void,
   /** the program runs */
-  onStarted?: () => void
+  onStarted?: () => void,
   /** it cannot be executed; the process ends */
-  onFailed?: (reason: string) => void
+  onFailed?: (reason: string) => void,
   /** has to be answered */
-  onAsked: (asked: Asked) => void
-  onListening: (address: string, isFixed: boolean) => void
-  onClosed: (address: string) => void
-  onReleased: (key: string) => void
+  onAsked: (asked: Asked) => void,
+  onListening: (address: string, isFixed: boolean) => void,
+  onClosed: (address: string) => void,
+  onReleased: (key: string) => void,
   /** why it does not share a socket, or not all of it */
-  onNote: (text: string) => void
+  onNote: (text: string) => void,
   onSaid: (said: Said) => void
 }
 
@@ -34,17 +34,20 @@ const HELPER = scriptPath('call-helper.js')
 /** A program that has had the helper wait for it so often is not answered any more. */
 const MAX_STRIKES = 3
 const MAX_FILES = 300
-const HELD_UP = `it has held up what answers its calls ${MAX_STRIKES} times, so nobody answers them any more: a call of bind(2), listen(2) or unlink(2) waits for ever`
+const HELD_UP =
+  `it has held up what answers its calls ${MAX_STRIKES} times, so nobody answers them any more: a call of bind(2), listen(2) or unlink(2) waits for ever`
 
 /** The one helper of this process. */
-let link: ReturnType<typeof createHelperLink> | undefined
+let link:
+  | ReturnType<typeof createHelperLink>
+  | undefined
 
 /** @returns null: programs cannot be heard on this machine */
 export function addToHelper (hooks: Hooks): HelperProgram | null {
   return linkToHelper()?.add(hooks) ?? null
 }
 
-/** @param files of its sockets, whose paths no program removes */
+/** `files`: of its sockets, whose paths no program removes */
 export function keepSocketFiles (app: string, files: SocketFile[]) {
   linkToHelper()?.keepFiles(app, files)
 }
@@ -57,11 +60,13 @@ function linkToHelper () {
 }
 
 /**
- * The master's side of the call helper, which is started with the first program and ends with the last one. Where a program has it wait for too
- * long, it is ended by the kernel, and the next one goes on with all programs.
+ * The master's side of the call helper, which is started with the first program and ends with the last one. Where a
+ * program has it wait for too long, it is ended by the kernel, and the next one goes on with all programs.
  */
 function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
-  type Program = { hooks: Hooks, identity: TreeIdentity | null, notify: number | null, launching: number | null, isHeard: boolean, strikes: number, answers: Map<string, { answer: Answer, fd: () => number | undefined }>, looks: Map<number, () => void> }
+  type Program = { hooks: Hooks, identity: TreeIdentity | null, notify: number | null, launching: number | null,
+    isHeard: boolean, strikes: number, answers: Map<string, { answer: Answer, fd: () => number | undefined }>,
+    looks: Map<number, () => void> }
   const programs: Map<number, Program> = new Map()
   /** By app. */
   const filesOf: Map<string, SocketFile[]> = new Map()
@@ -79,15 +84,33 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
       endLaunch(program)
       program.hooks.onHeard?.(reason)
     },
-    started ({ hooks }) { hooks.onStarted?.() },
-    failed ({ hooks }, { reason }) { hooks.onFailed?.(reason) },
-    asked ({ hooks }, { asked }) { hooks.onAsked(asked) },
-    answered ({ answers }, { id }) { answers.delete(id) },
-    listening ({ hooks }, { address, isFixed }) { hooks.onListening(address, isFixed) },
-    closed ({ hooks }, { address }) { hooks.onClosed(address) },
-    released ({ hooks }, { key }) { hooks.onReleased(key) },
-    note ({ hooks }, { text }) { hooks.onNote(text) },
-    said ({ hooks }, { said }) { hooks.onSaid(said) },
+    started ({ hooks }) {
+      hooks.onStarted?.()
+    },
+    failed ({ hooks }, { reason }) {
+      hooks.onFailed?.(reason)
+    },
+    asked ({ hooks }, { asked }) {
+      hooks.onAsked(asked)
+    },
+    answered ({ answers }, { id }) {
+      answers.delete(id)
+    },
+    listening ({ hooks }, { address, isFixed }) {
+      hooks.onListening(address, isFixed)
+    },
+    closed ({ hooks }, { address }) {
+      hooks.onClosed(address)
+    },
+    released ({ hooks }, { key }) {
+      hooks.onReleased(key)
+    },
+    note ({ hooks }, { text }) {
+      hooks.onNote(text)
+    },
+    said ({ hooks }, { said }) {
+      hooks.onSaid(said)
+    },
     looked ({ looks }, { look }) {
       looks.get(look)?.()
       looks.delete(look)
@@ -98,13 +121,16 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
   return {
     add (hooks: Hooks) {
       const number = ++count
-      const program: Program = { hooks, identity: null, notify: null, launching: null, isHeard: false, strikes: 0, answers: new Map(), looks: new Map() }
+      const program: Program = { hooks, identity: null, notify: null, launching: null, isHeard: false, strikes: 0,
+        answers: new Map(), looks: new Map() }
       programs.set(number, program)
       // Once it is closed, nobody starts a helper for it.
-      const order = (what: Ordered, fd?: number) => { if (programs.has(number)) send({ program: number, ...what }, fd) }
+      const order = (what: Ordered, fd?: number) => {
+        if (programs.has(number)) send({ program: number, ...what }, fd)
+      }
 
       return {
-        /** @param channel a socket to the launcher of the program, which is closed in the end */
+        /** `channel`: a socket to the launcher of the program, which is closed in the end */
         launch (channel: number) {
           program.launching = channel
           order({ type: 'launch' }, channel)
@@ -121,13 +147,13 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
           order({ type: 'find' })
         },
 
-        /** @param socket at which the program says how it does */
+        /** `socket`: at which the program says how it does */
         hearNotify (socket: number) {
           program.notify = socket
           order({ type: 'notify' }, socket)
         },
 
-        /** @param fd of the socket that the program gets */
+        /** `fd`: of the socket that the program gets */
         answer (answer: Answer, fd: () => number | undefined = () => undefined) {
           program.answers.set(answer.asked.id, { answer, fd })
           order({ type: 'answer', answer }, fd())
@@ -153,7 +179,7 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
       }
     },
 
-    /** @param files whose paths no program removes */
+    /** `files`: whose paths no program removes */
     keepFiles (app: string, files: SocketFile[]) {
       // Of more than these only the latest are kept: they have to fit into one message.
       const latest = files.slice(-MAX_FILES)
@@ -162,7 +188,7 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
     }
   }
 
-  /** @param fd goes along */
+  /** `fd`: goes along */
   function send (order: Order, fd?: number | undefined) {
     const { orders } = running ?? start()
     // One that has ended is replaced as soon as that is known, and the next one gets all orders that count.
@@ -178,8 +204,10 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
   function start () {
     const [orders, theirs] = calls.socketPair() ?? []
     const atWork = helper.memoryFile('clusterdeck-call-helper')
-    if (orders === undefined || theirs === undefined || atWork < 0) throw new Error('no descriptor is left for the process that answers programs')
-    const child = spawn(process.execPath, [HELPER], { cwd: '/', env: {}, stdio: ['ignore', 'pipe', 'inherit', theirs, atWork], detached: true })
+    if (orders === undefined || theirs === undefined || atWork < 0)
+      throw new Error('no descriptor is left for the process that answers programs')
+    const child = spawn(process.execPath, [HELPER], { cwd: '/', env: {},
+      stdio: ['ignore', 'pipe', 'inherit', theirs, atWork], detached: true })
     calls.close(theirs)
     child.unref()
     const output = child.stdout as Socket
@@ -206,7 +234,10 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
     }
   }
 
-  /** @param how `culprit`: the program that the helper was at work for when it ended; `received`: a call of it without an answer; 0: none */
+  /**
+   * @param how `culprit`: the program that the helper was at work for when it ended; `received`: a call of it without
+   * an answer; 0: none
+   */
   function goOn ({ culprit, received, isHeldUp }: { culprit: number, received: bigint, isHeldUp: boolean }) {
     for (const [number, program] of programs) {
       const { hooks, identity, notify, launching, answers } = program
@@ -216,7 +247,9 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
       send({ program: number, type: 'identity', identity })
       if (notify !== null) send({ program: number, type: 'notify' }, notify)
       if (launching !== null) send({ program: number, type: 'launch' }, launching)
-      if (program.isHeard) send({ program: number, type: 'find', ...(number === culprit && received > 0n && { received: String(received) }) })
+      if (program.isHeard)
+        send({ program: number, type: 'find',
+          ...(number === culprit && received > 0n && { received: String(received) }) })
       for (const { answer, fd } of answers.values()) send({ program: number, type: 'answer', answer }, fd())
     }
   }
@@ -227,7 +260,7 @@ function createHelperLink (calls: SystemCalls, helper: HelperCalls) {
     if (program) take(program, report.type, report)
   }
 
-  function take <Type extends Report['type']>(program: Program, type: Type, report: Extract<Report, { type: Type }>) {
+  function take<Type extends Report['type']> (program: Program, type: Type, report: Extract<Report, { type: Type }>) {
     reports[type](program, report)
   }
 }

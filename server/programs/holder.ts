@@ -8,15 +8,15 @@ import { listenersOf } from './listening-sockets.ts'
 
 /** A process, as far as this user may know of it: proc(5). */
 export type ProcessFacts = {
-  pid: number
-  parent: number
-  user: number
+  pid: number,
+  parent: number,
+  user: number,
   /** that it executes; empty where that is not told */
-  file: string
+  file: string,
   /** of its command line, or one text that it calls itself */
-  words: string[]
+  words: string[],
   /** empty where that is not told */
-  cwd: string
+  cwd: string,
   /** with which it was started; empty where that is not told */
   env: Record<string, string>
 }
@@ -46,9 +46,11 @@ export function factsOf (pid: number): ProcessFacts | null {
   }
 }
 
-/** @param environ `NAME=value`, each with a NUL behind it */
+/** `environ`: `NAME=value`, each with a NUL behind it */
 function variablesIn (environ: string): Record<string, string> {
-  return Object.fromEntries(Array.from(environ.matchAll(/(?:^|\0)([^=\0]+)=([^\0]*)/g), ([, name, value]) => [name, value]))
+  return Object.fromEntries(
+    Array.from(environ.matchAll(/(?:^|\0)([^=\0]+)=([^\0]*)/g), ([, name, value]) => [name, value])
+  )
 }
 
 /** @returns of all that there are */
@@ -93,10 +95,7 @@ function nameInPm2 ({ env }: ProcessFacts): string | null {
   return /^\{"name":"([^"\\]*)"/.exec(env.pm2_env ?? '')?.[1] ?? null
 }
 
-/**
- * @param daemon of a PM2
- * @returns names of apps whose sockets it may have: those in cluster mode
- */
+/** `daemon`: of a PM2. Returns names of apps whose sockets it may have: those in cluster mode. */
 export function clusterAppsOf (daemon: number): string[] {
   const names = allProcesses().flatMap((pid) => {
     const facts = factsOf(pid)
@@ -110,7 +109,8 @@ export function processText (facts: ProcessFacts): string {
   const { pid } = facts
   const name = nameInPm2(facts)
   const unit = unitAround(pid)
-  const whose = [...(name === null ? [] : [`PM2 calls it ${name}`]), ...(unit === null || name !== null ? [] : [unit.name])]
+  const whose = [...(name === null ? [] : [`PM2 calls it ${name}`]),
+    ...(unit === null || name !== null ? [] : [unit.name])]
   return oneLine(`${lineText(facts)} (${[`pid ${pid}`, ...whose].join(', ')})`)
 }
 
@@ -118,7 +118,8 @@ export function processText (facts: ProcessFacts): string {
 function lineText ({ words: [command, ...rest] }: ProcessFacts) {
   const end = rest.findIndex((word) => !word.startsWith('-') || IS_CODE.test(word))
   const shown = end === -1 ? rest : rest.slice(0, IS_CODE.test(rest[end]) ? end : end + 1)
-  const text = [rest.length > 0 ? path.basename(command) : command, ...shown.map((word) => word.replace(/^(-[^=]*)=.*$/s, '$1=…'))].join(' ')
+  const text = [rest.length > 0 ? path.basename(command) : command,
+    ...shown.map((word) => word.replace(/^(-[^=]*)=.*$/s, '$1=…'))].join(' ')
   return `${text.slice(0, MAX_TEXT)}${text.length > MAX_TEXT || shown.length < rest.length ? ' …' : ''}`
 }
 
@@ -131,8 +132,12 @@ export function holderText (port: number): string | null {
   const facts = pids.length === 0 ? null : factsOf(firstOf(pids))
   if (!facts || pids.includes(process.pid)) return null
   const names = namesInPm2(facts)
-  const who = pm2DaemonAt(facts) === null ? processText(facts) : oneLine(`PM2 (pid ${facts.pid}), which runs ${names.join(', ') || 'nothing that it tells'},`)
+  const who = pm2DaemonAt(facts) === null
+    ? processText(facts)
+    : oneLine(`PM2 (pid ${facts.pid}), which runs ${names.join(', ') || 'nothing that it tells'},`)
   if (pids.some((pid) => factsOf(pid)?.env.CLUSTERDECK_SLOT !== undefined)) return `${who} listens there`
-  const words = names.length > 0 ? `--pm2 ${names.length === 1 && IS_PLAIN.test(names[0]) ? names[0] : '<name>'}` : `--port ${port}`
+  const words = names.length > 0
+    ? `--pm2 ${names.length === 1 && IS_PLAIN.test(names[0]) ? names[0] : '<name>'}`
+    : `--port ${port}`
   return `${who} listens there; without a gap, it is replaced by: clusterdeck adopt ${words}`
 }

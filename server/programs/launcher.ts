@@ -19,14 +19,18 @@ if (calls !== null) launch(JSON.parse(readFileSync(ORDER, 'utf8')), calls)
 // Only where no other program has taken the place of this one.
 process.exitCode = NOT_EXECUTABLE
 
-/** @param program `args`: its own name is the first */
-function launch ({ file, args, env, shell }: { file: string, args: string[], env: Record<string, string>, shell?: string }, system: SystemCalls) {
+/** `program`: `args`: its own name is the first */
+function launch (
+  { file, args, env, shell }: { file: string, args: string[], env: Record<string, string>, shell?: string },
+  system: SystemCalls
+) {
   const { listener, reason } = system.askBeforeBind(LISTENER_ABOVE)
   system.send(CHANNEL, JSON.stringify({ reason }), listener)
   // Nobody is there any more.
   if (readSync(CHANNEL, Buffer.alloc(1)) === 0) return
   // Here, as Node has raised one of its own at its start.
   limitAsShell(shell)
-  const failed = loadPosix()?.execute(file, args, Object.entries(env).map(([name, value]) => `${name}=${value}`), STANDARD_STREAMS)
+  const failed = loadPosix()?.execute(file, args, Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    STANDARD_STREAMS)
   system.send(CHANNEL, JSON.stringify({ failed }))
 }

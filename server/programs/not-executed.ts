@@ -19,22 +19,27 @@ export function whyNotExecuted (file: string, reason: string) {
   if (reason !== NOT_THERE) return reason
   if (IS_CRLF.test(head)) return 'its interpreter is not there, as the name has a CR at its end'
   const interpreter = /^#!\s*(\S+)/.exec(head)?.[1]
-  return interpreter ? `its interpreter ${interpreter} is not there` : 'what loads it is not there: it was built for another system'
+  return interpreter
+    ? `its interpreter ${interpreter} is not there`
+    : 'what loads it is not there: it was built for another system'
 }
 
 /**
- * What may help where a command has failed that runs a script of a shell with the line ends of Windows.
- * @param words of the command, or texts for a shell
- * @returns null: there is none
+ * What may help where a command has failed that runs a script of a shell with the line ends of Windows. `words`: of the
+ * command, or texts for a shell. Returns null: there is none.
  */
 export function crlfHint (words: readonly string[], cwd: string): string | null {
   const names = words.flatMap((word) => word.split(/[\s;&|()<>'"`]+/)).filter(Boolean).slice(0, MAX_WORDS)
   const found = names.find((name, at) => {
     const head = headOf(path.resolve(cwd, name)) ?? ''
     // Other languages than shells read such lines, but for the first one, which the kernel reads.
-    return IS_CRLF.test(head) ? at === 0 || /^#!.*sh\b/.test(head) : /\.(ba|da|z)?sh$/.test(name) && /^[^\n]*\r\n/.test(head)
+    return IS_CRLF.test(head)
+      ? at === 0 || /^#!.*sh\b/.test(head)
+      : /\.(ba|da|z)?sh$/.test(name) && /^[^\n]*\r\n/.test(head)
   })
-  return found === undefined ? null : `the lines of ${found} end in CRLF, as on Windows, and the CR counts as part of what is called: have them end in LF (dos2unix)`
+  return found === undefined
+    ? null
+    : `the lines of ${found} end in CRLF, as on Windows, and the CR counts as part of what is called: have them end in LF (dos2unix)`
 }
 
 /** @returns null: it is no file, is not there, or may not be read */

@@ -41,31 +41,34 @@ export const loadNotifyCalls = bindOnce((koffi) => {
       const address = unixAddress(path)
       const yes = Buffer.alloc(4)
       yes.writeInt32LE(1)
-      if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_PASSCRED, yes, yes.length) === 0 && bind(fd, address, address.length) === 0) return { fd }
+      if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_PASSCRED, yes, yes.length) === 0 &&
+        bind(fd, address, address.length) === 0) return { fd }
       const reason = strerror(koffi.errno())
       if (fd >= 0) close(fd)
       return { reason }
     },
 
-    /**
-     * Never waits for a datagram.
-     * @returns null: there is none
-     */
+    /** Never waits for a datagram. Returns null: there is none. */
     take (fd: number, closeSent: Close): Datagram | null {
       const data = Buffer.alloc(MAX_TEXT_BYTES)
       const message = socketMessage(koffi, data, CONTROL_BYTES)
       const length = Number(recvmsg(fd, message, MSG_CMSG_CLOEXEC))
       if (length < 0) return null
-      const pid = readControl(message.subarray(OF_CONTROL, OF_CONTROL + Number(message.readBigUInt64LE(OF_CONTROL_LENGTH))), closeSent)
+      const pid = readControl(
+        message.subarray(OF_CONTROL, OF_CONTROL + Number(message.readBigUInt64LE(OF_CONTROL_LENGTH))),
+        closeSent
+      )
       return { text: data.toString('utf8', 0, length), pid }
     },
 
-    close (fd: number) { close(fd) }
+    close (fd: number) {
+      close(fd)
+    }
   }
 
   /**
-   * Closes the descriptors that came along: whoever sends BARRIER=1 waits for that, and nothing else that is said with one is of use here.
-   * @returns the pid of the sender
+   * Closes the descriptors that came along: whoever sends BARRIER=1 waits for that, and nothing else that is said with
+   * one is of use here. Returns the pid of the sender.
    */
   function readControl (control: Buffer, closeSent: Close): number {
     let pid = 0
@@ -74,7 +77,9 @@ export const loadNotifyCalls = bindOnce((koffi) => {
       if (length < HEAD_BYTES) break
       const [level, type] = [control.readInt32LE(at + 8), control.readInt32LE(at + 12)]
       if (level === SOL_SOCKET && type === SCM_CREDENTIALS) pid = control.readInt32LE(at + HEAD_BYTES)
-      if (level === SOL_SOCKET && type === SCM_RIGHTS) for (let fd = at + HEAD_BYTES; fd + 4 <= at + length; fd += 4) closeSent(control.readInt32LE(fd))
+      if (level === SOL_SOCKET && type === SCM_RIGHTS) {
+        for (let fd = at + HEAD_BYTES; fd + 4 <= at + length; fd += 4) closeSent(control.readInt32LE(fd))
+      }
       at += Math.ceil(length / 8) * 8
     }
     return pid

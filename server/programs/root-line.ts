@@ -9,8 +9,8 @@ import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 
 /**
- * Between a command of root and the same command as another user, whose code may speak for the latter: root does no more than that user could do
- * without Yama, and what whoever has called it wants.
+ * Between a command of root and the same command as another user, whose code may speak for the latter: root does no
+ * more than that user could do without Yama, and what whoever has called it wants.
  */
 export type LineToRoot = NonNullable<ReturnType<typeof lineToRoot>>
 
@@ -20,8 +20,8 @@ export const ROOT_LINE = 'CLUSTERDECK_ROOT_LINE'
 const { EIO, EPERM } = constants.errno
 
 /**
- * A copy of a socket on which a process of one user listens. Root would get each descriptor of each process.
- * @returns below 0: an error number
+ * A copy of a socket on which a process of one user listens. Root would get each descriptor of each process. Returns
+ * below 0: an error number.
  */
 export function copyListener ({ pid, fd, user }: { pid: number, fd: number, user: number }): number {
   const [calls, posix] = [loadSystemCalls(), loadPosix()]
@@ -36,10 +36,7 @@ export function copyListener ({ pid, fd, user }: { pid: number, fd: number, user
   return -EPERM
 }
 
-/**
- * The end of root.
- * @param how `stop`: ends what is taken over; why it could not
- */
+/** The end of root. `how`: `stop`: ends what is taken over; why it could not. */
 export function openRootLine ({ user, stop }: { user: number, stop: () => Promise<string | null> }) {
   const calls = loadSystemCalls()
   const [own, theirs] = calls?.socketPair() ?? []
@@ -47,7 +44,7 @@ export function openRootLine ({ user, stop }: { user: number, stop: () => Promis
   return {
     theirs,
 
-    /** @param child with `theirs` and a pipe behind its standard streams */
+    /** `child`: with `theirs` and a pipe behind its standard streams */
     serve (child: ChildProcess) {
       calls.close(theirs)
       createInterface(child.stdio[REQUESTS] as Readable).on('line', async (line) => {
@@ -59,21 +56,21 @@ export function openRootLine ({ user, stop }: { user: number, stop: () => Promis
       })
     },
 
-    close () { calls.close(own) }
+    close () {
+      calls.close(own)
+    }
   }
 }
 
-/**
- * The other end.
- * @returns null: it was not root who called this command
- */
+/** The other end. Returns null: it was not root who called this command. */
 export function lineToRoot (env: Record<string, string | undefined>) {
   if (env[ROOT_LINE] === undefined) return null
   /** Waits for the answer. */
   const ask = (request: string): { errno?: number, failed?: string | null, descriptor?: number | null } => {
     writeSync(REQUESTS, `${request}\n`)
     loadPosix()?.lookAtUnix(ANSWERS, -1)
-    const { text, descriptor } = loadSystemCalls()?.take(ANSWERS) ?? { text: '{"failed":"root has gone"}', descriptor: null }
+    const { text, descriptor } = loadSystemCalls()?.take(ANSWERS) ??
+      { text: '{"failed":"root has gone"}', descriptor: null }
     return { ...JSON.parse(text), descriptor }
   }
   return {

@@ -19,20 +19,27 @@ export function whyUnheard (): string | null {
 
 /**
  * Starts a program in a process group of its own. Its launcher has the call helper answer its bind(2) and listen(2).
- * @param program `args`: without its name
- * @param hooks where nobody can hear it
+ * `program`: `args`: without its name; `hooks`: where nobody can hear it.
  */
-export function runProgram ({ file, args, env: { [SHELL_VARIABLE]: shell, ...env }, cwd, output }: { file: string, args: string[], env: Record<string, string | undefined>, cwd: string, output: Output }, helper: HelperProgram | null, { onStarted, onUnheard }: {
-  /** the program runs */
-  onStarted: () => void
-  /** the program runs all the same */
-  onUnheard: (reason: string) => void
-}): ChildProcess {
+export function runProgram (
+  { file, args, env: { [SHELL_VARIABLE]: shell, ...env }, cwd, output }: { file: string, args: string[],
+    env: Record<string, string | undefined>, cwd: string, output: Output },
+  helper: HelperProgram | null,
+  { onStarted, onUnheard }: {
+    /** the program runs */
+    onStarted: () => void,
+    /** the program runs all the same */
+    onUnheard: (reason: string) => void
+  }
+): ChildProcess {
   const calls = loadSystemCalls()
   const [own, theirs] = (helper && calls?.socketPair()) ?? []
-  if (!helper || !calls || own === undefined || theirs === undefined) return runUnheard(calls ? 'no descriptor is left' : UNAVAILABLE)
+  if (!helper || !calls || own === undefined || theirs === undefined)
+    return runUnheard(calls ? 'no descriptor is left' : UNAVAILABLE)
   try {
-    const child = startAsShell(shell, () => spawn(process.execPath, [LAUNCHER], { cwd, env: {}, stdio: ['inherit', output.stdout, output.stderr, theirs, 'pipe'], detached: true }))
+    const child = startAsShell(shell, () =>
+      spawn(process.execPath, [LAUNCHER], { cwd, env: {},
+        stdio: ['inherit', output.stdout, output.stderr, theirs, 'pipe'], detached: true }))
     const order = child.stdio[4] as Socket
     // EPIPE: it has ended, and its 'exit' says so.
     order.on('error', () => {})
@@ -49,7 +56,8 @@ export function runProgram ({ file, args, env: { [SHELL_VARIABLE]: shell, ...env
 
   function runUnheard (reason: string) {
     try {
-      const child = startAsShell(shell, () => spawn(file, args, { cwd, env, stdio: ['inherit', output.stdout, output.stderr], detached: true }))
+      const child = startAsShell(shell, () =>
+        spawn(file, args, { cwd, env, stdio: ['inherit', output.stdout, output.stderr], detached: true }))
       limitAsShell(shell, child.pid)
       child.once('spawn', () => {
         onUnheard(reason)

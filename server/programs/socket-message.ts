@@ -5,8 +5,8 @@ const OF_PART = 56
 export const OF_CONTROL = 72
 
 /**
- * What sendmsg(2) and recvmsg(2) take: a struct msghdr, and in the same memory what it points to but for the data: a struct iovec, and
- * room for control messages.
+ * What sendmsg(2) and recvmsg(2) take: a struct msghdr, and in the same memory what it points to but for the data: a
+ * struct iovec, and room for control messages.
  */
 export function socketMessage (koffi: Koffi, data: Buffer, controlBytes: number): Buffer {
   const whole = Buffer.alloc(OF_CONTROL + controlBytes)

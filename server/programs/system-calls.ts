@@ -6,12 +6,18 @@ import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.t
 export type SystemCalls = NonNullable<ReturnType<typeof loadSystemCalls>>
 /** of a call that waits for its answer */
 export type Notice = { id: bigint, thread: number, call: Call, args: bigint[] }
-type Call = 'bind' | 'listen' | 'unlink' | 'unlinkat'
+type Call =
+  | 'bind'
+  | 'listen'
+  | 'unlink'
+  | 'unlinkat'
 
 /** Numbers of system calls by architecture: the kernel's tables. `audit`: linux/audit.h. */
 export const NUMBERS = Object.freeze({
-  x64: { audit: 0xc000003e, bind: 49, listen: 50, getsockopt: 55, unlink: 87, unlinkat: 263, seccomp: 317, pidfdSendSignal: 424, pidfdOpen: 434, pidfdGetfd: 438 },
-  arm64: { audit: 0xc00000b7, bind: 200, listen: 201, getsockopt: 209, unlink: null, unlinkat: 35, seccomp: 277, pidfdSendSignal: 424, pidfdOpen: 434, pidfdGetfd: 438 }
+  x64: { audit: 0xc000003e, bind: 49, listen: 50, getsockopt: 55, unlink: 87, unlinkat: 263, seccomp: 317,
+    pidfdSendSignal: 424, pidfdOpen: 434, pidfdGetfd: 438 },
+  arm64: { audit: 0xc00000b7, bind: 200, listen: 201, getsockopt: 209, unlink: null, unlinkat: 35, seccomp: 277,
+    pidfdSendSignal: 424, pidfdOpen: 434, pidfdGetfd: 438 }
 })
 const HELD: readonly Call[] = Object.freeze(['bind', 'listen', 'unlink', 'unlinkat'])
 
@@ -74,8 +80,8 @@ const O_CLOEXEC = 0o2000000
 const { EACCES, EINTR, EINVAL, ENOENT, ENOPROTOOPT, EPERM } = constants.errno
 
 /**
- * The system calls by which a program gets its sockets from somebody else: seccomp(2), seccomp_unotify(2), pidfd_getfd(2).
- * Null where they cannot be had, as on a machine that is neither x86-64 nor arm64.
+ * The system calls by which a program gets its sockets from somebody else: seccomp(2), seccomp_unotify(2),
+ * pidfd_getfd(2). Null where they cannot be had, as on a machine that is neither x86-64 nor arm64.
  */
 export const loadSystemCalls = bindOnce((koffi) => {
   const numbers = NUMBERS[process.arch as keyof typeof NUMBERS]
@@ -96,7 +102,8 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
   const close = libc.func('int close(int fd)')
   const strerror = libc.func('const char *strerror(int number)')
 
-  const setFilter = (flags: number, program: Buffer) => Number(syscall(numbers.seccomp, 'unsigned int', SECCOMP_SET_MODE_FILTER, 'unsigned int', flags, 'void *', program))
+  const setFilter = (flags: number, program: Buffer) =>
+    Number(syscall(numbers.seccomp, 'unsigned int', SECCOMP_SET_MODE_FILTER, 'unsigned int', flags, 'void *', program))
 
   return {
     /** @returns why no program can be heard here; null: as far as can be told without one, it can */
@@ -105,13 +112,16 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
       if (major < 5 || (major === 5 && minor < 9)) return `it takes Linux 5.9, and this is ${release()}`
       const action = Buffer.alloc(4)
       action.writeUInt32LE(RETURN_NOTICE)
-      return Number(syscall(numbers.seccomp, 'unsigned int', SECCOMP_GET_ACTION_AVAIL, 'unsigned int', 0, 'void *', action)) === 0 ? null : `seccomp: ${strerror(koffi.errno())}`
+      return Number(
+          syscall(numbers.seccomp, 'unsigned int', SECCOMP_GET_ACTION_AVAIL, 'unsigned int', 0, 'void *', action)
+        ) === 0
+        ? null
+        : `seccomp: ${strerror(koffi.errno())}`
     },
 
     /**
-     * From now on this thread, and all that it executes or forks, asks before it binds or listens.
-     * @param above the lowest number of the descriptor
-     * @returns `listener`: answers for it; what is executed has it too
+     * From now on this thread, and all that it executes or forks, asks before it binds or listens. `above`: the lowest
+     * number of the descriptor. Returns `listener`: answers for it; what is executed has it too.
      */
     askBeforeBind (above: number): { listener: number, reason?: undefined } | { listener?: undefined, reason: string } {
       const program = toFilter(koffi, filterFor(numbers))
@@ -119,7 +129,8 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
       let fd = setFilter(flags, program)
       if (fd < 0 && koffi.errno() === EINVAL) fd = setFilter(flags = NEW_LISTENER, program)
       // Who has the rights of root needs no promise that nobody gets more of them.
-      if (fd < 0 && koffi.errno() === EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) === 0) fd = setFilter(flags, program)
+      if (fd < 0 && koffi.errno() === EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) === 0)
+        fd = setFilter(flags, program)
       if (fd < 0 && koffi.errno() === EINVAL) fd = setFilter(NEW_LISTENER, program)
       if (fd < 0) return { reason: strerror(koffi.errno()) }
       const listener = fcntl(fd, F_DUPFD, 'int', above)
@@ -128,15 +139,17 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
     },
 
     /**
-     * A copy of another process's descriptor.
-     * @param pid of a process, no other thread of it
-     * @param isMeant whether that process is one of which a copy may be taken: asked before and after, while no other one can have its number
-     * @returns below 0: an error number
+     * A copy of another process's descriptor. `pid`: of a process, no other thread of it; `isMeant`: whether that
+     * process is one of which a copy may be taken: asked before and after, while no other one can have its number.
+     * Returns below 0: an error number.
      */
     descriptorOf (pid: number, fd: number, isMeant: (() => boolean) | null = null): number {
       const process = Number(syscall(numbers.pidfdOpen, 'int', pid, 'unsigned int', 0))
       if (process < 0) return -koffi.errno()
-      const mayTake = () => isMeant === null || (isMeant() && Number(syscall(numbers.pidfdSendSignal, 'int', process, 'int', 0, 'void *', null, 'unsigned int', 0)) === 0)
+      const mayTake = () =>
+        isMeant === null ||
+        (isMeant() &&
+          Number(syscall(numbers.pidfdSendSignal, 'int', process, 'int', 0, 'void *', null, 'unsigned int', 0)) === 0)
       try {
         if (!mayTake()) return -EPERM
         const copy = Number(syscall(numbers.pidfdGetfd, 'int', process, 'int', fd, 'unsigned int', 0))
@@ -149,7 +162,9 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
       }
     },
 
-    close (fd: number) { close(fd) },
+    close (fd: number) {
+      close(fd)
+    },
 
     /**
      * What waits for an answer. Only for a listener that can be read, or it waits itself.
@@ -159,12 +174,9 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
       const notice = Buffer.alloc(NOTICE_BYTES)
       if (ioctl(listener, RECEIVE, notice) < 0) return [ENOENT, EINTR].includes(koffi.errno()) ? 'none' : 'over'
       const number = notice.readInt32LE(16)
-      return {
-        id: notice.readBigUInt64LE(0),
-        thread: notice.readUInt32LE(8),
+      return { id: notice.readBigUInt64LE(0), thread: notice.readUInt32LE(8),
         call: HELD.find((call) => numbers[call] === number) ?? 'listen',
-        args: [0, 1, 2].map((index) => notice.readBigUInt64LE(32 + 8 * index))
-      }
+        args: [0, 1, 2].map((index) => notice.readBigUInt64LE(32 + 8 * index)) }
     },
 
     /** Answers come sooner where the kernel knows how. */
@@ -175,16 +187,19 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
     },
 
     /** The call goes on as if nobody had asked. */
-    goOn (listener: number, id: bigint) { answer(listener, id, { flags: CONTINUE }) },
+    goOn (listener: number, id: bigint) {
+      answer(listener, id, { flags: CONTINUE })
+    },
 
-    /** @param errno 0, or below it an error number, which the program gets */
-    answer (listener: number, id: bigint, errno: number) { answer(listener, id, { errno }) },
+    /** `errno`: 0, or below it an error number, which the program gets */
+    answer (listener: number, id: bigint, errno: number) {
+      answer(listener, id, { errno })
+    },
 
-    /**
-     * Puts a socket of this process in the place of the asking program's.
-     * @returns false: it has gone meanwhile
-     */
-    put (listener: number, id: bigint, { own, theirs, isClosedOnExec }: { own: number, theirs: number, isClosedOnExec: boolean }): boolean {
+    /** Puts a socket of this process in the place of the asking program's. Returns false: it has gone meanwhile. */
+    put (listener: number, id: bigint,
+      { own, theirs, isClosedOnExec }: { own: number, theirs: number, isClosedOnExec: boolean }): boolean
+    {
       const order = Buffer.alloc(24)
       order.writeBigUInt64LE(id, 0)
       order.writeUInt32LE(PUT_IN_PLACE, 8)
@@ -195,15 +210,13 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
     },
 
     /**
-     * @param file a link in /proc/PID/fd
-     * @returns the protocol of a socket, such as `TCPv6`; empty where it is none: sockfs has it as an attribute
+     * `file`: a link in /proc/PID/fd. Returns the protocol of a socket, such as `TCPv6`; empty where it is none: sockfs
+     * has it as an attribute.
      */
-    protocolOf: (file: string): string => loadPosix()?.attributeOf(file, 'system.sockprotoname')?.replace(/\0.*$/s, '') ?? '',
+    protocolOf: (file: string): string =>
+      loadPosix()?.attributeOf(file, 'system.sockprotoname')?.replace(/\0.*$/s, '') ?? '',
 
-    /**
-     * @param fd of a socket
-     * @returns the sockaddr that it is bound to; empty: none
-     */
+    /** `fd`: of a socket. Returns the sockaddr that it is bound to; empty: none. */
     nameOf (fd: number): Buffer {
       const name = Buffer.alloc(MAX_ADDRESS_BYTES)
       const length = Buffer.alloc(4)
@@ -211,10 +224,7 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
       return getsockname(fd, name, length) < 0 ? Buffer.alloc(0) : name.subarray(0, length.readUInt32LE())
     },
 
-    /**
-     * @param fd of a socket
-     * @returns whether others may be bound to its address: SO_REUSEPORT, socket(7)
-     */
+    /** `fd`: of a socket. Returns whether others may be bound to its address: SO_REUSEPORT, socket(7). */
     sharesPort: (fd: number): boolean => option(fd, SOL_SOCKET, SO_REUSEPORT) === 1,
 
     /** Whether calls on it wait is a property of the socket, whoever has it. */
@@ -230,10 +240,7 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
     },
 
     /**
-     * Never waits.
-     * @param fd a Unix socket
-     * @param descriptor goes along: SCM_RIGHTS, unix(7)
-     * @returns whether it was taken
+     * Never waits. `fd`: a Unix socket; `descriptor`: goes along: SCM_RIGHTS, unix(7). Returns whether it was taken.
      */
     send (fd: number, text: string, descriptor?: number): boolean {
       const data = Buffer.from(text)
@@ -242,18 +249,16 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
       return Number(sendmsg(fd, message, MSG_DONTWAIT | MSG_NOSIGNAL)) === data.length
     },
 
-    /**
-     * Never waits.
-     * @param fd a Unix socket
-     * @returns null: the other one has closed it
-     */
+    /** Never waits. `fd`: a Unix socket. Returns null: the other one has closed it. */
     take (fd: number): { text: string, descriptor: number | null } | null {
       const data = Buffer.alloc(MAX_MESSAGE_BYTES)
       const message = toMessage(data)
       const length = Number(recvmsg(fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
       if (length <= 0) return null
-      const hasDescriptor = message.readBigUInt64LE(OF_CONTROL_LENGTH) > 0n && message.readInt32LE(OF_CONTROL + 12) === SCM_RIGHTS
-      return { text: data.toString('utf8', 0, length), descriptor: hasDescriptor ? message.readInt32LE(OF_CONTROL + 16) : null }
+      const hasDescriptor = message.readBigUInt64LE(OF_CONTROL_LENGTH) > 0n &&
+        message.readInt32LE(OF_CONTROL + 12) === SCM_RIGHTS
+      return { text: data.toString('utf8', 0, length),
+        descriptor: hasDescriptor ? message.readInt32LE(OF_CONTROL + 16) : null }
     }
   }
 
@@ -284,26 +289,24 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
 }
 
 /**
- * Bind and listen wait for an answer, and so does the removal of a file, which could be the path of a socket that others serve. Nobody is told
- * whether a socket listens already (SO_ACCEPTCONN): the master's do, and gunicorn would not listen then.
+ * Bind and listen wait for an answer, and so does the removal of a file, which could be the path of a socket that
+ * others serve. Nobody is told whether a socket listens already (SO_ACCEPTCONN): the master's do, and gunicorn would
+ * not listen then.
  */
-function filterFor ({ audit, bind, listen, getsockopt, unlink, unlinkat }: (typeof NUMBERS)['x64'] | (typeof NUMBERS)['arm64']): Instruction[] {
+function filterFor (
+  { audit, bind, listen, getsockopt, unlink, unlinkat }: (typeof NUMBERS)['x64'] | (typeof NUMBERS)['arm64']
+): Instruction[] {
   const notice: Instruction = [RETURN, 0, 0, RETURN_NOTICE]
   const allow: Instruction = [RETURN, 0, 0, RETURN_ALLOW]
-  return [
-    [LOAD, 0, 0, OF_ARCHITECTURE],
-    [IF_EQUAL, 1, 0, audit],
-    allow,
-    [LOAD, 0, 0, OF_NUMBER],
+  return [[LOAD, 0, 0, OF_ARCHITECTURE], [IF_EQUAL, 1, 0, audit], allow, [LOAD, 0, 0, OF_NUMBER],
     ...[listen, ...(unlink === null ? [] : [unlink])].flatMap((number) => onlyFor(number, [notice])),
     ...onlyFor(unlinkat, [[LOAD, 0, 0, OF_REMOVAL_FLAGS], [IF_ANY_BIT, 0, 1, AT_REMOVEDIR], allow, notice]),
     ...onlyFor(bind, [[LOAD, 0, 0, OF_ADDRESS_LENGTH], [IF_EQUAL, 0, 1, NETLINK_ADDRESS_BYTES], allow, notice]),
-    ...onlyFor(getsockopt, [[LOAD, 0, 0, OF_LEVEL], [IF_EQUAL, 0, 3, SOL_SOCKET], [LOAD, 0, 0, OF_OPTION], [IF_EQUAL, 0, 1, SO_ACCEPTCONN], [RETURN, 0, 0, RETURN_ERROR | ENOPROTOOPT]]),
-    allow
-  ]
+    ...onlyFor(getsockopt, [[LOAD, 0, 0, OF_LEVEL], [IF_EQUAL, 0, 3, SOL_SOCKET], [LOAD, 0, 0, OF_OPTION], [IF_EQUAL, 0,
+      1, SO_ACCEPTCONN], [RETURN, 0, 0, RETURN_ERROR | ENOPROTOOPT]]), allow]
 }
 
-/** @param number of a call */
+/** `number`: of a call */
 function onlyFor (number: number, instructions: Instruction[]): Instruction[] {
   return [[IF_EQUAL, 0, instructions.length, number], ...instructions]
 }

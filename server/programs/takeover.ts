@@ -14,12 +14,12 @@ import { loadSystemCalls } from './system-calls.ts'
 
 export type Takeover = ReturnType<typeof takePlaces>
 type Place = {
-  host?: string
-  port?: number
+  host?: string,
+  port?: number,
   /** absolute */
-  path?: string
+  path?: string,
   /** of a socket that serves there: one beside those of the program, or a copy of its own */
-  fd: number
+  fd: number,
   /** of that one among all that share the port; null: it is a copy */
   index: number | null
 }
@@ -36,18 +36,24 @@ const { EACCES, ENOSYS, EPERM } = constants.errno
 const YAMA = '/proc/sys/kernel/yama/ptrace_scope'
 
 /**
- * Gets sockets on all addresses where a program serves. On a TCP port it is another socket, which shares the port with those of the
- * program, so that the kernel can be told which of them gets new connections. Where that cannot be, it is a copy of theirs.
- * @param all processes of the program; those of other users do not count
- * @param how `except`: not Unix sockets in this folder; `root`: copies what Yama keeps this user from copying
+ * Gets sockets on all addresses where a program serves. On a TCP port it is another socket, which shares the port with
+ * those of the program, so that the kernel can be told which of them gets new connections. Where that cannot be, it is
+ * a copy of theirs. `all`: processes of the program; those of other users do not count; `how`: `except`: not Unix
+ * sockets in this folder; `root`: copies what Yama keeps this user from copying.
  * @throws {DeckError} not-possible
  */
-export function takePlaces (all: readonly number[], { except, root = null }: { except?: string, root?: LineToRoot | null } = {}) {
+export function takePlaces (all: readonly number[],
+  { except, root = null }: { except?: string, root?: LineToRoot | null } = {})
+{
   const user = userId()
   const pids = all.filter((pid) => ownerOfProcess(pid)?.user === user)
   const [calls, posix] = [loadSystemCalls(), loadPosix()]
-  if (!calls || !posix) throw new DeckError('not-possible', 'the sockets of a running program can be taken over on Linux alone, on x86-64 and arm64, with the package koffi, which npm installs where it can')
-  const found = listenersIn(pids).filter(({ pid, listener }) => except === undefined || listener.path === undefined || path.dirname(absolutePath(pid, listener.path)) !== except)
+  if (!calls || !posix)
+    throw new DeckError('not-possible',
+      'the sockets of a running program can be taken over on Linux alone, on x86-64 and arm64, with the package koffi, which npm installs where it can')
+  const found = listenersIn(pids).filter(({ pid, listener }) =>
+    except === undefined || listener.path === undefined || path.dirname(absolutePath(pid, listener.path)) !== except
+  )
   const descriptors: number[] = []
   let timer: NodeJS.Timeout | undefined
   const close = () => {
@@ -68,15 +74,23 @@ export function takePlaces (all: readonly number[], { except, root = null }: { e
       },
 
       /** Connections to them that nobody has accepted yet. */
-      queued: () => copies.filter(({ listener }) => listener.port !== undefined).reduce((sum, { copy }) => sum + posix.queueLength(copy), 0),
+      queued: () =>
+        copies.filter(({ listener }) => listener.port !== undefined).reduce(
+          (sum, { copy }) => sum + posix.queueLength(copy),
+          0
+        ),
 
       /** Established connections of the program to its ports. */
       connections () {
         const ports = new Set(copies.flatMap(({ listener }) => listener.port ?? []))
-        return countConnections(pids.find((pid) => namesIn(`/proc/${pid}/fd`).length > 0) ?? 0, new Set(pids.flatMap((pid) => [...socketsOf(pid)])), ports)
+        return countConnections(pids.find((pid) => namesIn(`/proc/${pid}/fd`).length > 0) ?? 0,
+          new Set(pids.flatMap((pid) => [...socketsOf(pid)])), ports)
       },
 
-      /** Lets the program have all new connections until `steer` is called, also once somebody listens on a socket beside its own. */
+      /**
+       * Lets the program have all new connections until `steer` is called, also once somebody listens on a socket
+       * beside its own.
+       */
       holdBack () {
         const waiting = new Set([...places.values()].filter(({ index }) => index !== null))
         timer = setInterval(() => {
@@ -101,7 +115,9 @@ export function takePlaces (all: readonly number[], { except, root = null }: { e
       const theirs = copies.filter(({ listener }) => listener.host === host && listener.port === port)
       for (const each of theirs) posix?.sharePort(each.copy)
       const { fd } = posix?.bindTcp({ address: host, port, isV6Only: posix?.isV6Only(copy), isShared: true }) ?? {}
-      return fd === undefined ? { host, port, fd: copy, index: null } : { host, port, fd: kept(fd), index: theirs.length }
+      return fd === undefined
+        ? { host, port, fd: copy, index: null }
+        : { host, port, fd: kept(fd), index: theirs.length }
     }
   } catch (error) {
     close()
@@ -129,8 +145,11 @@ function oneOf (count: number): Instruction[] {
 /** @returns why a program of this process cannot be run here in its place; null: nothing is known against it */
 export function whyElsewhere (pid: number): string | null {
   const differs = (link: string) => ![linkAt(`/proc/self/${link}`), ''].includes(linkAt(`/proc/${pid}/${link}`))
-  if (differs('root') || differs('ns/mnt')) return 'it sees other files than this command, as in a container: run the command where it runs'
-  return differs('ns/net') ? 'it is in another network than this command, as in a container: run the command where it runs' : null
+  if (differs('root') || differs('ns/mnt'))
+    return 'it sees other files than this command, as in a container: run the command where it runs'
+  return differs('ns/net')
+    ? 'it is in another network than this command, as in a container: run the command where it runs'
+    : null
 }
 
 function addressOf (pid: number, listener: Listener) {
@@ -144,7 +163,8 @@ function listenersIn (pids: readonly number[]): { pid: number, fd: number, liste
     const listeners = new Map(listenersOf(pid).map((listener) => [listener.inode, listener]))
     for (const name of namesIn(`/proc/${pid}/fd`)) {
       const listener = listeners.get(socketAt(`/proc/${pid}/fd/${name}`))
-      if (listener && !found.has(listener.inode) && !listener.path?.startsWith('@')) found.set(listener.inode, { pid, fd: Number(name), listener })
+      if (listener && !found.has(listener.inode) && !listener.path?.startsWith('@'))
+        found.set(listener.inode, { pid, fd: Number(name), listener })
     }
   }
   return [...found.values()]
@@ -152,9 +172,11 @@ function listenersIn (pids: readonly number[]): { pid: number, fd: number, liste
 
 function whyRefused (pid: number, errno: number): string {
   const name = getSystemErrorName(-errno)
-  if (errno === ENOSYS) return `the sockets of process ${pid} cannot be copied (${name}): it takes Linux 5.6, or the sandbox of this container forbids it`
+  if (errno === ENOSYS)
+    return `the sockets of process ${pid} cannot be copied (${name}): it takes Linux 5.6, or the sandbox of this container forbids it`
   if (errno !== EPERM && errno !== EACCES) return `the sockets of process ${pid} cannot be copied (${name})`
   const scope = textIn(YAMA).trim()
-  if (scope === '1' || scope === '2') return `the sockets of process ${pid} cannot be copied (${name}): the kernel lets root alone look into other processes (kernel.yama.ptrace_scope is ${scope}). Call the same command by sudo: the app then runs as the user that the process has`
+  if (scope === '1' || scope === '2')
+    return `the sockets of process ${pid} cannot be copied (${name}): the kernel lets root alone look into other processes (kernel.yama.ptrace_scope is ${scope}). Call the same command by sudo: the app then runs as the user that the process has`
   return `the sockets of process ${pid} cannot be copied (${name}): it takes the rights of its user, and in a container CAP_SYS_PTRACE`
 }

@@ -6,14 +6,14 @@ import { readTracked } from './git.ts'
 /** What is found in the folder of an app, by names from there; folders end with a slash. */
 export type AppFiles = {
   /** databases and uploads, which the app writes */
-  data: string[]
+  data: string[],
   /** `.env` files, but for examples and those of development and tests */
-  environment: string[]
-  logs: string[]
+  environment: string[],
+  logs: string[],
   /** which its code mentions */
-  healthPaths: string[]
+  healthPaths: string[],
   /** its own source code, as far as it was read */
-  code: string
+  code: string,
   /** false: there was more than could be looked through in time */
   isWhole: boolean
 }
@@ -25,8 +25,12 @@ const MAX_DEPTH = 8
 const MAX_CODE_FILES = 400
 const MAX_FILE_BYTES = 256 * 1024
 const MAX_CODE_BYTES = 2 * 1024 ** 2
-/** Folders of other tools, those that a build makes, and data folders of any deck: the app has written nothing there. */
-const NOT_THE_APPS = new Set(['.clusterdeck', 'node_modules', '.git', '.hg', '.svn', '.yarn', '.pnpm-store', '.next', '.nuxt', '.output', '.svelte-kit', '.cache', '.turbo', '.vercel', 'coverage', 'test', 'tests', '__tests__', 'fixtures'])
+/**
+ * Folders of other tools, those that a build makes, and data folders of any deck: the app has written nothing there.
+ */
+const NOT_THE_APPS = new Set(['.clusterdeck', 'node_modules', '.git', '.hg', '.svn', '.yarn', '.pnpm-store', '.next',
+  '.nuxt', '.output', '.svelte-kit', '.cache', '.turbo', '.vercel', 'coverage', 'test', 'tests', '__tests__',
+  'fixtures'])
 const UPLOADS = /^(uploads?|attachments|user[-_]?(uploads|files|content))$/i
 const LOGS = /^logs?$/i
 const SESSIONS = /^sessions$/i
@@ -40,12 +44,17 @@ const HEALTH_PATH = /['"`](\/(?:api\/)?_?(?:healthz?|health-?check|readyz?|livez
 const USABLE = /^[^\u0000-\u001f\u007f-\u009f\\]+$/
 
 /**
- * Looks through the folder of an app, without its packages. What git tracks came with the code, so the app has not written it.
+ * Looks through the folder of an app, without its packages. What git tracks came with the code, so the app has not
+ * written it.
  * @param top real path of the package folder
  * @param how `except`: files and folders that are left out, absolute; `isLate`: time is up
  */
-export async function lookThroughApp (top: string, { except, env, isLate = () => false }: { except: readonly string[], env: Record<string, string | undefined>, isLate?: () => boolean }): Promise<AppFiles> {
-  const found: { data: string[], environment: string[], logs: string[], code: string[] } = { data: [], environment: [], logs: [], code: [] }
+export async function lookThroughApp (top: string,
+  { except, env, isLate = () => false }: { except: readonly string[], env: Record<string, string | undefined>,
+    isLate?: () => boolean }): Promise<AppFiles>
+{
+  const found: { data: string[], environment: string[], logs: string[], code: string[] } = { data: [], environment: [],
+    logs: [], code: [] }
   const folders: { name: string, depth: number }[] = [{ name: '', depth: 0 }]
   let seen = 0
   let isWhole = true
@@ -64,26 +73,34 @@ export async function lookThroughApp (top: string, { except, env, isLate = () =>
   }
   const code = await readCode(top, found.code, isLate)
   const tracked = await readTracked(top, [...found.data, ...found.environment, ...found.logs], { env })
-  const ofApp = (names: string[]) => names.filter((name) => !tracked.some((file) => file === name || (name.endsWith('/') && file.startsWith(name) && !/\.git(keep|ignore)$/.test(file)))).sort()
-  return {
-    data: ofApp(found.data),
-    environment: ofApp(found.environment),
-    logs: ofApp(found.logs),
-    healthPaths: [...new Set(Array.from(code.matchAll(HEALTH_PATH), ([, route]) => route))],
-    code,
-    isWhole: isWhole && found.code.length <= MAX_CODE_FILES
-  }
+  const ofApp = (names: string[]) =>
+    names.filter((name) =>
+      !tracked.some((file) =>
+        file === name || (name.endsWith('/') && file.startsWith(name) && !/\.git(keep|ignore)$/.test(file))
+      )
+    ).sort()
+  return { data: ofApp(found.data), environment: ofApp(found.environment), logs: ofApp(found.logs),
+    healthPaths: [...new Set(Array.from(code.matchAll(HEALTH_PATH), ([, route]) => route))], code,
+    isWhole: isWhole && found.code.length <= MAX_CODE_FILES }
 
   /** @returns the names of folders to look into */
   async function takeFolder ({ name, entries }: Folder): Promise<string[]> {
     const inside = (each: string) => path.posix.join(name, each)
     const files = entries.filter((each) => each.isFile()).map((each) => each.name)
-    found.environment.push(...entries.filter((each) => !each.isDirectory() && ENVIRONMENT.test(each.name)).map((each) => inside(each.name)))
+    found.environment.push(
+      ...entries.filter((each) => !each.isDirectory() && ENVIRONMENT.test(each.name)).map((each) => inside(each.name))
+    )
     found.logs.push(...files.filter((each) => each.endsWith('.log')).map(inside))
     found.code.push(...files.filter((each) => CODE.test(each)).map(inside))
-    const databases = (await Promise.all(files.filter((each) => DATABASE.test(each)).map(async (each) => await isSqlite(path.join(top, inside(each))) ? [each] : []))).flat()
+    const databases =
+      (await Promise.all(
+        files.filter((each) => DATABASE.test(each)).map(async (each) =>
+          await isSqlite(path.join(top, inside(each))) ? [each] : []
+        )
+      )).flat()
     // SQLite has more files beside its own, and tools replace all of them.
-    const isOfData = name !== '' && databases.length > 0 && entries.every((each) => each.isFile() && BESIDE_DATABASE.test(each.name))
+    const isOfData = name !== '' && databases.length > 0 &&
+      entries.every((each) => each.isFile() && BESIDE_DATABASE.test(each.name))
     found.data.push(...isOfData ? [`${name}/`] : databases.map(inside))
     const inner = []
     for (const each of entries.filter((entry) => entry.isDirectory() && !NOT_THE_APPS.has(entry.name))) {
@@ -134,10 +151,7 @@ async function readCode (top: string, names: string[], isLate: () => boolean): P
   return text
 }
 
-/**
- * @param buffer which takes it
- * @returns what the file begins with; null: it cannot be read
- */
+/** `buffer`: which takes it. Returns what the file begins with; null: it cannot be read. */
 async function readStart (file: string, buffer: Buffer): Promise<Buffer | null> {
   try {
     const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)

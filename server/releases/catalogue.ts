@@ -12,22 +12,15 @@ export type Catalogue = ReturnType<typeof createCatalogue>
 export type Outcome = 'succeeded' | 'failed' | 'rolled-back'
 export type { Setback }
 /**
- * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`: wall
- * time since which it has served, as far as is known; `spec`: how its workers are started, null where another master has started it;
- * `stamp`: of all its files, for a copy; `rewritten`: how other files of its folder have changed by a later deploy from the same folder.
+ * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`:
+ * wall time since which it has served, as far as is known; `spec`: how its workers are started, null where another
+ * master has started it;
+ * `stamp`: of all its files, for a copy; `rewritten`: how other files of its folder have changed by a later deploy from
+ * the same folder.
  */
-export type Item = {
-  release: Release
-  outcome: Outcome | null
-  rollout: number | null
-  deployedMs: number | null
-  servedMs?: number | null
-  setback?: Setback | null
-  marks: Marks
-  spec: LaunchSpec | null
-  stamp: string | null
-  rewritten?: Drift | null
-}
+export type Item = { release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null,
+  servedMs?: number | null, setback?: Setback | null, marks: Marks, spec: LaunchSpec | null, stamp: string | null,
+  rewritten?: Drift | null }
 type Use = { used: Set<string>, current: string | null }
 
 const CURSOR_KIND = 'd'
@@ -37,10 +30,10 @@ const GUARD = 'guard'
 /** Keeps the known releases and gives out their numbers, `r<n>`, each of them once. */
 export function createCatalogue ({ history, lastNumber, onError, now }: {
   /** has the releases of earlier masters */
-  history: Pick<History, 'releases' | 'lastReleaseNumber'>
+  history: Pick<History, 'releases' | 'lastReleaseNumber'>,
   /** the highest n of `r<n>` that the master before knows of */
-  lastNumber: number
-  onError: (error: unknown) => void
+  lastNumber: number,
+  onError: (error: unknown) => void,
   now: () => number
 }) {
   /** By the n of `r<n>`. */
@@ -51,8 +44,10 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
     /** The highest n given out. */
     lastNumber: () => lastNumber,
 
-    /** @param number that another master has given out */
-    countFrom (number: number) { lastNumber = Math.max(lastNumber, number) },
+    /** `number`: that another master has given out */
+    countFrom (number: number) {
+      lastNumber = Math.max(lastNumber, number)
+    },
 
     nextNumber,
 
@@ -64,7 +59,9 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
 
     readKept,
 
-    put (number: number, item: Item) { known.set(number, item) },
+    put (number: number, item: Item) {
+      known.set(number, item)
+    },
 
     find: (id: string): Item | undefined => known.get(releaseNumber(id)),
 
@@ -81,38 +78,47 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
       const good = lastGood(cluster.current ?? '')
       const numbers = [...known.keys()].filter((number) => number < before).sort((a, b) => b - a)
       checkKept(before, () => numbers.length > 0)
-      const items = numbers.slice(0, wanted).flatMap((number) => known.get(number) ?? []).map((item) => viewOf(item, cluster, good))
+      const items = numbers.slice(0, wanted).flatMap((number) => known.get(number) ?? []).map((item) =>
+        viewOf(item, cluster, good)
+      )
       return { items, next: numbers.length > wanted ? encodeCursor(CURSOR_KIND, numbers[wanted - 1]) : null }
     },
 
     show: viewOf,
 
-    /** Notes the outcome of a rollout to a release. One that has served stays a success: a later failure is its setback. */
-    settle ({ release: id, outcome, rollout = null, actor = 'system', reason = null }: { release: string, outcome: Outcome, rollout?: number | null, actor?: string, reason?: string | null }) {
+    /**
+     * Notes the outcome of a rollout to a release. One that has served stays a success: a later failure is its setback.
+     */
+    settle (
+      { release: id, outcome, rollout = null, actor = 'system', reason = null }: { release: string, outcome: Outcome,
+        rollout?: number | null, actor?: string, reason?: string | null }
+    ) {
       const item = known.get(releaseNumber(id))
       if (!item) return
-      if (outcome === 'succeeded') Object.assign(item, { outcome, rollout, deployedMs: now(), servedMs: now(), setback: null })
+      if (outcome === 'succeeded')
+        Object.assign(item, { outcome, rollout, deployedMs: now(), servedMs: now(), setback: null })
       else if (item.servedMs == null) Object.assign(item, { outcome, rollout, deployedMs: now() })
-      else if (rollout !== null && !isRolledBack(item)) item.setback = { outcome: 'failed', at: isoTime(now()), rollout, actor, reason }
+      else if (rollout !== null && !isRolledBack(item))
+        item.setback = { outcome: 'failed', at: isoTime(now()), rollout, actor, reason }
       saveAll()
     },
 
     /** A rollback has replaced it. */
-    markRolledBack ({ release: id, ...by }: { release: string, rollout: number, actor: string, reason: string | null }) {
+    markRolledBack (
+      { release: id, ...by }: { release: string, rollout: number, actor: string, reason: string | null }
+    ) {
       const item = known.get(releaseNumber(id))
       if (!item) return
       item.setback = { outcome: 'rolled-back', at: isoTime(now()), ...by }
       saveAll()
     },
 
-    /**
-     * Forgets those that were touched longest ago.
-     * @param keep how many
-     * @returns the forgotten ones
-     */
+    /** Forgets those that were touched longest ago. `keep`: how many. Returns the forgotten ones. */
     prune (keep: number, isNeeded: (id: string) => boolean): Release[] {
       const oldestFirst = [...known].sort(([, a], [, b]) => lastTouched(a) - lastTouched(b))
-      const surplus = oldestFirst.slice(0, Math.max(0, known.size - keep)).filter(([, { release }]) => !isNeeded(release.id))
+      const surplus = oldestFirst.slice(0, Math.max(0, known.size - keep)).filter(([, { release }]) =>
+        !isNeeded(release.id)
+      )
       for (const [number] of surplus) known.delete(number)
       if (surplus.length > 0) saveAll()
       return surplus.map(([, { release }]) => release)
@@ -122,8 +128,8 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
   }
 
   /**
-   * @returns the last other one that has served; one that people rolled back only if there is no other,
-   * one that the guard rolled back never
+   * Returns the last other one that has served; one that people rolled back only if there is no other, one that the
+   * guard rolled back never.
    */
   function lastGood (id: string): Item | undefined {
     const others = [...known.values()].filter(({ release, servedMs }) => servedMs != null && release.id !== id)
@@ -133,16 +139,9 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
 
   function viewOf (item: Item, { used, current }: Use, good = lastGood(current ?? '')) {
     const { release: { args: _, execArgv: __, ...release }, outcome, rollout, deployedMs, servedMs, setback } = item
-    return {
-      ...release,
-      outcome,
-      rollout,
-      deployedAt: deployedMs === null ? null : isoTime(deployedMs),
-      servedAt: servedMs == null ? null : isoTime(servedMs),
-      setback: setback ?? null,
-      isLastGood: good?.release.id === release.id,
-      inUse: used.has(release.id)
-    }
+    return { ...release, outcome, rollout, deployedAt: deployedMs === null ? null : isoTime(deployedMs),
+      servedAt: servedMs == null ? null : isoTime(servedMs), setback: setback ?? null,
+      isLastGood: good?.release.id === release.id, inUse: used.has(release.id) }
   }
 
   /** @returns the one that the next new release gets */
@@ -157,7 +156,9 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
     return item
   }
 
-  /** Reads the releases of the history: at the start, and again after the history was taken over from another master. */
+  /**
+   * Reads the releases of the history: at the start, and again after the history was taken over from another master.
+   */
   function readKept () {
     lastNumber = Math.max(lastNumber, history.lastReleaseNumber())
     try {
@@ -170,31 +171,32 @@ export function createCatalogue ({ history, lastNumber, onError, now }: {
 
   function restoreRow ({ number, outcome, deployedMs, body, arguments: words, marks }: ReleaseRow) {
     lastNumber = Math.max(lastNumber, number)
-    const { stamp = null, rollout = null, setback = null, rewritten = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body as Partial<Item>
+    const { stamp = null, rollout = null, setback = null, rewritten = null,
+      servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body as Partial<Item>
     const ours = known.get(number)
     // One that this master has adopted already keeps the spec that it goes on with; its marks are those of its deploy.
-    if (ours) return Object.assign(ours, { stamp, marks, rollout, setback, rewritten, servedMs: servedMs ?? ours.servedMs })
-    known.set(number, {
-      release: { ...shownBody, ...words } as Release,
-      outcome: outcome as Outcome | null,
-      rollout,
-      deployedMs,
-      servedMs,
-      setback,
-      marks,
-      spec: null,
-      stamp,
-      rewritten
-    })
+    if (ours)
+      return Object.assign(ours, { stamp, marks, rollout, setback, rewritten, servedMs: servedMs ?? ours.servedMs })
+    known.set(number, { release: { ...shownBody, ...words } as Release, outcome: outcome as Outcome | null, rollout,
+      deployedMs, servedMs, setback, marks, spec: null, stamp, rewritten })
   }
 
   /** Writes them all: the next time makes up for one that failed. */
   function saveAll () {
     try {
-      history.releases.replace([...known].map(([number, { release, outcome, rollout, deployedMs, servedMs = null, setback = null, rewritten = null, marks, stamp }]) => {
-        const { args = [], execArgv = [], environmentChanged: _, ...body } = release
-        return { number, outcome, deployedMs, body: { ...body, stamp, rollout, servedMs, setback, rewritten }, arguments: { args, execArgv }, marks }
-      }))
+      history.releases.replace(
+        [...known].map(
+          (
+            [number,
+              { release, outcome, rollout, deployedMs, servedMs = null, setback = null, rewritten = null, marks,
+                stamp }]
+          ) => {
+            const { args = [], execArgv = [], environmentChanged: _, ...body } = release
+            return { number, outcome, deployedMs, body: { ...body, stamp, rollout, servedMs, setback, rewritten },
+              arguments: { args, execArgv }, marks }
+          }
+        )
+      )
     } catch (error) {
       onError(error)
     }
@@ -205,12 +207,12 @@ function isRolledBack ({ setback }: Item) {
   return setback?.outcome === 'rolled-back'
 }
 
-/** @param ms wall time */
+/** `ms`: wall time */
 function isoTime (ms: number) {
   return new Date(ms).toISOString()
 }
 
-/** @param item wall time, ms */
+/** `item`: wall time, ms */
 function lastTouched ({ release, deployedMs }: Item) {
   return deployedMs ?? Date.parse(release.createdAt)
 }

@@ -15,7 +15,8 @@ import type { LaunchSpec } from './launch-spec.ts'
 /** Where commits are looked for; `url`: of which it has the commits. */
 type Source = { gitDir: string, url: string | null }
 /** `home`: the app's package folder; `own`: its repository; `spec`: without secrets. */
-export type Where = { config: LaunchSpec['config'], spec: LaunchSpec, home: string, own: { gitDir: string, prefix: string } | null, sources: Source[] }
+export type Where = { config: LaunchSpec['config'], spec: LaunchSpec, home: string,
+  own: { gitDir: string, prefix: string } | null, sources: Source[] }
 /** A commit that was found. `prefix`: the package folder in it, from the top. */
 export type Look = { gitDir: string, prefix: string, found: Found, tree: ReturnType<typeof readCommit> }
 
@@ -28,12 +29,12 @@ const SHOWN_REFS = 50
 
 /** Finds the commit that is to be deployed, how it is built, and the release that is of it already. */
 export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpec, inherited }: {
-  dataFolder: string
-  catalogue: Pick<Catalogue, 'newestFirst'>
+  dataFolder: string,
+  catalogue: Pick<Catalogue, 'newestFirst'>,
   /** for the app in that folder */
-  readConfig: (folder?: string) => Promise<LaunchSpec['config']>
+  readConfig: (folder?: string) => Promise<LaunchSpec['config']>,
   /** `cwd`: of the command that has the secrets */
-  readSpec: (config: LaunchSpec['config'], cwd: string) => Promise<LaunchSpec>
+  readSpec: (config: LaunchSpec['config'], cwd: string) => Promise<LaunchSpec>,
   /** of the shell that the app is from */
   inherited: Record<string, string | undefined>
 }) {
@@ -61,12 +62,16 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
     },
 
     /**
-     * @returns the branches and tags with the newest commits, as they were fetched last
+     * Returns the branches and tags with the newest commits, as they were fetched last.
      * @throws {DeckError} invalid-config
      */
     async refs (): Promise<Ref[]> {
       const { sources } = await this.where()
-      const lists = await Promise.all(sources.filter(({ gitDir }) => existsSync(gitDir)).map(({ gitDir }) => readRefs(gitDir, { limit: SHOWN_REFS }, { env: inherited })))
+      const lists = await Promise.all(
+        sources.filter(({ gitDir }) => existsSync(gitDir)).map(({ gitDir }) =>
+          readRefs(gitDir, { limit: SHOWN_REFS }, { env: inherited })
+        )
+      )
       const byName = new Map(lists.flat().reverse().map((ref) => [`${ref.kind} ${ref.name}`, ref]))
       return [...byName.values()].sort((one, other) => Date.parse(other.at) - Date.parse(one.at)).slice(0, SHOWN_REFS)
     },
@@ -79,33 +84,44 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
         const tree = readCommit(gitDir, found.commit, { env: inherited })
         const isThere = own !== null && (await tree.names(own.prefix)).length > 0
         if (!isThere && gitDir === own?.gitDir) {
-          throw new DeckError('not-found', `git: expected a commit with the folder ${own.prefix || 'of the app'}, received ${formatCommit(found.commit)}, which has none (${url ?? gitDir})`)
+          throw new DeckError('not-found',
+            `git: expected a commit with the folder ${own.prefix || 'of the app'}, received ${
+              formatCommit(found.commit)
+            }, which has none (${url ?? gitDir})`)
         }
         // The folder of the app may be in another repository.
         return { gitDir, prefix: isThere ? own.prefix : '', found, tree }
       }
       const places = withoutUrlSecrets(sources.map(({ gitDir, url }) => url ?? gitDir).join(' or '))
-      throw new DeckError('not-found', `git: expected a branch, a tag or a commit of ${places}, received ${JSON.stringify(git)}`)
+      throw new DeckError('not-found',
+        `git: expected a branch, a tag or a commit of ${places}, received ${JSON.stringify(git)}`)
     },
 
-    /**
-     * @returns as buildOf()
-     * @throws {DeckError} build-unconfirmed
-     */
-    buildOf: ({ tree, prefix }: Look, { spec }: Where): Promise<Build | null> => buildOf({ tree, prefix, hook: spec.config.hooks.build }),
+    /** Returns as buildOf() @throws {DeckError} build-unconfirmed */
+    buildOf: ({ tree, prefix }: Look, { spec }: Where): Promise<Build | null> =>
+      buildOf({ tree, prefix, hook: spec.config.hooks.build }),
 
     /**
      * What nobody has configured may be built as the lock file suggests, once somebody has accepted that.
      * @throws {DeckError} build-unconfirmed
      */
     checkGuess (build: Build | null, isAccepted: boolean) {
-      if (!build?.isGuess || isAccepted || catalogue.newestFirst().some(({ release }) => release.build === build.text)) return
-      throw new DeckError('build-unconfirmed', `hooks.build: expected a command, received none; as far as can be guessed, ${build.text} builds the app. Accept that, or set hooks.build`, { details: { guess: build.text } })
+      if (!build?.isGuess || isAccepted || catalogue.newestFirst().some(({ release }) => release.build === build.text))
+        return
+      throw new DeckError('build-unconfirmed',
+        `hooks.build: expected a command, received none; as far as can be guessed, ${build.text} builds the app. Accept that, or set hooks.build`,
+        { details: { guess: build.text } })
     },
 
     /** @returns the same for releases that are made in the same way of the same commit */
-    stampOf ({ found: { commit }, prefix }: Look, build: Build | null, { spec: { config: { hooks, releases, entry, cwd, args, execArgv, runtime, appNode } } }: Where): string {
-      return `git ${digestOf([commit, prefix, build?.text, hooks.build?.command, build?.install?.key, appNode?.version ?? process.versions.node, appNode?.file, releases.shared, entry, cwd, args, execArgv, runtime])}`
+    stampOf ({ found: { commit }, prefix }: Look, build: Build | null,
+      { spec: { config: { hooks, releases, entry, cwd, args, execArgv, runtime, appNode } } }: Where): string
+    {
+      return `git ${
+        digestOf([commit, prefix, build?.text, hooks.build?.command, build?.install?.key,
+          appNode?.version ?? process.versions.node, appNode?.file, releases.shared, entry, cwd, args, execArgv,
+          runtime])
+      }`
     },
 
     /** @returns the newest release of the same commit that has the variables and arguments of now */
@@ -119,19 +135,22 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
     }
   }
 
-  /**
-   * @param own the repository of the app's folder
-   * @returns at least one; only the first one can have an address
-   */
-  async function sourcesOf ({ config: { releases: { git } } }: LaunchSpec, own: { gitDir: string } | null): Promise<Source[]> {
+  /** `own`: the repository of the app's folder. Returns at least one; only the first one can have an address. */
+  async function sourcesOf ({ config: { releases: { git } } }: LaunchSpec,
+    own: { gitDir: string } | null): Promise<Source[]>
+  {
     const pushed = path.join(dataFolder, PUSHED)
     const more = existsSync(pushed) ? [{ gitDir: await realpath(pushed), url: null }] : []
-    if (git !== undefined && !path.isAbsolute(git)) return [{ gitDir: path.join(dataFolder, FETCHED), url: git }, ...more]
+    if (git !== undefined && !path.isAbsolute(git))
+      return [{ gitDir: path.join(dataFolder, FETCHED), url: git }, ...more]
     const named = git === undefined ? own : await findRepository(git, { env: inherited })
-    if (git !== undefined && !named) throw new DeckError('invalid-config', `releases.git: expected a git repository that this user may read, received ${git}`)
+    if (git !== undefined && !named)
+      throw new DeckError('invalid-config',
+        `releases.git: expected a git repository that this user may read, received ${git}`)
     const all = [...(named ? [{ gitDir: named.gitDir, url: null }] : []), ...more]
     if (all.length > 0) return all
-    throw new DeckError('invalid-config', 'releases.git: expected a repository, as the folder of the app is in none that git trusts, received none')
+    throw new DeckError('invalid-config',
+      'releases.git: expected a repository, as the folder of the app is in none that git trusts, received none')
   }
 }
 

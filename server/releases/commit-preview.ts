@@ -20,28 +20,33 @@ import type { LaunchSpec } from './launch-spec.ts'
  * Does in a run what takes its time.
  * rejects as the work does
  */
-type RunAside = (run: { name: string, option: string, timeoutMs: number }, work: (tools: { exec: Exec, tell: (line: string) => void }) => Promise<void>) => Promise<void>
+type RunAside = (run: { name: string, option: string, timeoutMs: number },
+  work: (tools: { exec: Exec, tell: (line: string) => void }) => Promise<void>) => Promise<void>
 
-/** Tells what the deploy of a commit would do, from git alone: nothing is exported or built. Where the repository has an address, git may have to fetch. */
-export function createCommitPreview ({ catalogue, commits, folders, modules, maker, releaseFolder, inherited, latest, current }: {
-  catalogue: Pick<Catalogue, 'find' | 'nextNumber'>
-  commits: ReturnType<typeof createCommitFinder>
-  folders: Pick<ReturnType<typeof createReleaseFolders>, 'checkShared'>
-  modules: Pick<ReturnType<typeof createModuleCache>, 'nameOf' | 'has'>
-  maker: Pick<ReturnType<typeof createMaker>, 'checkLeftBehind' | 'startedWith'>
-  releaseFolder: string
-  /** by git */
-  inherited: Record<string, string | undefined>
-  /** of the last deploy */
-  latest: () => LaunchSpec
-  /** the id of the release that runs */
-  current: () => string | null
-}) {
-  /**
-   * @param wanted as for a deploy
-   * @param refuse takes each refusal of the deploy
-   */
-  return async function previewCommit ({ git, isGuessAccepted = false }: { git: string, isGuessAccepted?: boolean }, refuse: Refuse, runAside: RunAside): Promise<Preview> {
+/**
+ * Tells what the deploy of a commit would do, from git alone: nothing is exported or built. Where the repository has an
+ * address, git may have to fetch.
+ */
+export function createCommitPreview (
+  { catalogue, commits, folders, modules, maker, releaseFolder, inherited, latest, current }: {
+    catalogue: Pick<Catalogue, 'find' | 'nextNumber'>,
+    commits: ReturnType<typeof createCommitFinder>,
+    folders: Pick<ReturnType<typeof createReleaseFolders>, 'checkShared'>,
+    modules: Pick<ReturnType<typeof createModuleCache>, 'nameOf' | 'has'>,
+    maker: Pick<ReturnType<typeof createMaker>, 'checkLeftBehind' | 'startedWith'>,
+    releaseFolder: string,
+    /** by git */
+    inherited: Record<string, string | undefined>,
+    /** of the last deploy */
+    latest: () => LaunchSpec,
+    /** the id of the release that runs */
+    current: () => string | null
+  }
+) {
+  /** `wanted`: as for a deploy; `refuse`: takes each refusal of the deploy */
+  return async function previewCommit ({ git, isGuessAccepted = false }: { git: string, isGuessAccepted?: boolean },
+    refuse: Refuse, runAside: RunAside): Promise<Preview>
+  {
     const where = await attempt(refuse, () => commits.where())
     if (!where) return unknownPreview()
     const { config, spec, home } = where
@@ -59,18 +64,18 @@ export function createCommitPreview ({ catalogue, commits, folders, modules, mak
     const next = same?.item.release ?? await draftOf(seen, build, where)
     const running = catalogue.find(current() ?? '')
     return {
-      release: {
-        id: next.id,
-        isNew: !same,
-        ...describe(next),
-        arguments: config.args.length,
-        nodeOptions: config.execArgv.length,
-        hooks: DEPLOY_HOOKS.filter((name) => config.hooks[name] !== undefined)
-      },
+      release: { id: next.id, isNew: !same, ...describe(next), arguments: config.args.length,
+        nodeOptions: config.execArgv.length, hooks: DEPLOY_HOOKS.filter((name) => config.hooks[name] !== undefined) },
       build: same || !build
         ? null
-        : { text: buildText(build), isGuess: build.isGuess, packages: build.install && await packagesOf(build, seen, { names: files?.map(({ name }) => name) ?? null, nodeVersion: config.appNode?.version ?? process.versions.node }) },
-      changed: running ? changesBetween(running, same?.item ?? { release: next, marks: { ...spec.marks, ...(config.secrets && secretMarks(running)) } }) : null,
+        : { text: buildText(build), isGuess: build.isGuess,
+          packages: build.install && await packagesOf(build, seen, { names: files?.map(({ name }) =>
+            name
+          ) ?? null, nodeVersion: config.appNode?.version ?? process.versions.node }) },
+      changed: running
+        ? changesBetween(running,
+          same?.item ?? { release: next, marks: { ...spec.marks, ...(config.secrets && secretMarks(running)) } })
+        : null,
       commits: running ? await commitsBetween(running.release, next, inherited) : null,
       files: running ? await filesSince(running.release, seen) : null,
       config: compared,
@@ -80,35 +85,29 @@ export function createCommitPreview ({ catalogue, commits, folders, modules, mak
 
   async function find (git: string, where: Where, runAside: RunAside) {
     const address = await commits.addressToFetch(git, where)
-    if (address !== null) await runAside({ name: `git fetch ${address}`, ...limitOf(where.spec) }, (tools) => commits.fetch(where, tools))
+    if (address !== null)
+      await runAside({ name: `git fetch ${address}`, ...limitOf(where.spec) }, (tools) => commits.fetch(where, tools))
     return await commits.find(git, where)
   }
 
   /** @returns as far as it is known before its build */
-  async function draftOf ({ gitDir, prefix, found, tree }: Look, build: Build | null, { config: { entry, cwd }, spec, home }: Where): Promise<Release> {
+  async function draftOf ({ gitDir, prefix, found, tree }: Look, build: Build | null,
+    { config: { entry, cwd }, spec, home }: Where): Promise<Release>
+  {
     const id = `r${catalogue.nextNumber()}`
     const top = path.join(await realpath(releaseFolder).catch(() => releaseFolder), id)
     const within = inRelease({ top, home, prefix })
-    return {
-      id,
-      mode: 'folder',
-      entry: within(entry),
-      path: path.join(top, prefix).replace(/\/$/, ''),
-      cwd: within(cwd),
-      source: gitDir,
+    return { id, mode: 'folder', entry: within(entry), path: path.join(top, prefix).replace(/\/$/, ''),
+      cwd: within(cwd), source: gitDir,
       package: describePackage(parsePackage(await tree.file(`${prefix}package.json`))),
-      git: { ...found, isDirty: false },
-      lockFile: build?.lock?.digest ?? null,
-      createdAt: new Date().toISOString(),
-      ...maker.startedWith(spec)
-    }
+      git: { ...found, isDirty: false }, lockFile: build?.lock?.digest ?? null, createdAt: new Date().toISOString(),
+      ...maker.startedWith(spec) }
   }
 
-  /**
-   * @param about `names`: of all its files
-   * @returns null: not known
-   */
-  async function packagesOf (build: Build, { tree }: Look, { names, nodeVersion }: { names: string[] | null, nodeVersion: string }): Promise<'kept' | 'installed' | null> {
+  /** `about`: `names`: of all its files. Returns null: not known. */
+  async function packagesOf (build: Build, { tree }: Look,
+    { names, nodeVersion }: { names: string[] | null, nodeVersion: string }): Promise<'kept' | 'installed' | null>
+  {
     if (names === null) return null
     return modules.has(await modules.nameOf(build, { names, nodeVersion, read: tree.file })) ? 'kept' : 'installed'
   }

@@ -10,18 +10,25 @@ const PIECE_BYTES = 256 * 1024
 const MAX_CHARS = 200
 
 /**
- * Describes a folder of code, so that people can tell one release from another. Never fails: what it cannot read is null.
- * @param folder a package folder
- * @param options of git
- * @returns `lockFile`: `sha256:…` of the package manager's lock file
+ * Describes a folder of code, so that people can tell one release from another. Never fails: what it cannot read is
+ * null. `folder`: a package folder; `options`: of git. Returns `lockFile`: `sha256:…` of the package manager's lock
+ * file.
  */
-export async function describeFolder (folder: string, options: { env: Record<string, string | undefined> }): Promise<{ package: { name: string | null, version: string | null } | null, git: Awaited<ReturnType<typeof readGit>>, lockFile: string | null }> {
-  const [content, git, lockFile] = await Promise.all([readPackage(folder), readGit(folder, options), digestLockFile(folder)])
+export async function describeFolder (folder: string,
+  options: { env: Record<string, string | undefined> }
+): Promise<
+  { package: { name: string | null, version: string | null } | null, git: Awaited<ReturnType<typeof readGit>>,
+    lockFile: string | null }
+> {
+  const [content, git, lockFile] = await Promise.all([readPackage(folder), readGit(folder, options),
+    digestLockFile(folder)])
   return { package: describePackage(content), git, lockFile }
 }
 
-/** @param content of its package.json */
-export function describePackage (content: Record<string, unknown> | null): { name: string | null, version: string | null } | null {
+/** `content`: of its package.json */
+export function describePackage (
+  content: Record<string, unknown> | null
+): { name: string | null, version: string | null } | null {
   return content && { name: clipText(content.name), version: clipText(content.version) }
 }
 
@@ -50,7 +57,7 @@ async function digestFile (file: string) {
   try {
     const buffer = Buffer.allocUnsafe(PIECE_BYTES)
     for (let bytes = 1; bytes > 0;) {
-      ({ bytesRead: bytes } = await handle.read(buffer))
+      ;({ bytesRead: bytes } = await handle.read(buffer))
       hash.update(buffer.subarray(0, bytes))
     }
     return hash.digest('hex')

@@ -15,18 +15,22 @@ const SLICE_MS = 5
 const MAX_NAMED = 5
 
 /**
- * Finds out whether the files that the workers of a release have loaded have changed since. It compares size, times and inode, and
- * if those differ the content: a `touch` or a checkout of the same content is no change.
+ * Finds out whether the files that the workers of a release have loaded have changed since. It compares size, times and
+ * inode, and if those differ the content: a `touch` or a checkout of the same content is no change.
  *
- * `stamp`: of its metadata; null: the file was missing. `digest`: of its content; null: it is not read yet, or has another stamp by
- * now. `isLate`: it was written after the worker had been forked, so nobody knows which content was loaded, and it counts as changed.
+ * `stamp`: of its metadata; null: the file was missing. `digest`: of its content; null: it is not read yet, or has
+ * another stamp by now. `isLate`: it was written after the worker had been forked, so nobody knows which content was
+ * loaded, and it counts as changed.
  */
 type Mark = { stamp: string | null, digest: string | null, isLate: boolean }
 /** `since`: the id of the first worker of the last deploy */
 type Known = { since: number, marks: Map<string, Mark> }
 
-/** @param options `now`: monotonic ms; `time`: wall ms since the epoch */
-export function createDrift ({ now = () => performance.now(), time = Date.now, readBudgetMs = READ_BUDGET_MS }: { now?: () => number, time?: () => number, readBudgetMs?: number } = {}) {
+/** `options`: `now`: monotonic ms; `time`: wall ms since the epoch */
+export function createDrift (
+  { now = () => performance.now(), time = Date.now, readBudgetMs = READ_BUDGET_MS }: { now?: () => number,
+    time?: () => number, readBudgetMs?: number } = {}
+) {
   /** the one that was asked for last comes last */
   const releases: Map<string, Known> = new Map()
   /** files whose content is not read yet */
@@ -36,9 +40,8 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
 
   return {
     /**
-     * Takes fingerprints of files that are not known yet; their contents are read in the next turns.
-     * @param files absolute paths; the app could have sent anything
-     * @param worker wall ms since the epoch
+     * Takes fingerprints of files that are not known yet; their contents are read in the next turns. `files`: absolute
+     * paths; the app could have sent anything; `worker`: wall ms since the epoch.
      */
     noteLoaded (release: string, files: unknown, { id, forkedAt }: { id: number, forkedAt: number }) {
       const { since, marks } = knownOf(release)
@@ -57,17 +60,19 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
     knows: (release: string): boolean => (releases.get(release)?.marks.size ?? 0) > 0,
 
     /**
-     * How the files of a release have changed since its workers loaded them. It is synchronous, and takes about 2 µs for each unchanged file.
-     * @returns null: none has, as far as is known
+     * How the files of a release have changed since its workers loaded them. It is synchronous, and takes about 2 µs
+     * for each unchanged file. Returns null: none has, as far as is known.
      */
     of (release: string): import('../lifecycle/state.ts').Drift | null {
       const files = changedFiles(release)
-      return files.length === 0 ? null : { count: files.length, files: files.slice(0, MAX_NAMED), since: firstWritten(files), by: null, kind: 'code' }
+      return files.length === 0
+        ? null
+        : { count: files.length, files: files.slice(0, MAX_NAMED), since: firstWritten(files), by: null, kind: 'code' }
     },
 
     /**
-     * This release is deployed (again): the files that its workers load from now on are the right ones.
-     * @param since the id of the first of these workers
+     * This release is deployed (again): the files that its workers load from now on are the right ones. `since`: the id
+     * of the first of these workers.
      */
     renew (release: string, since: number) {
       releases.delete(release)
@@ -75,7 +80,10 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
     },
 
     /** @returns until every content has been read */
-    settled: (): Promise<void> => new Promise((resolve) => { unread.length === 0 ? resolve() : waiting.push(resolve) })
+    settled: (): Promise<void> =>
+      new Promise((resolve) => {
+        unread.length === 0 ? resolve() : waiting.push(resolve)
+      })
   }
 
   function knownOf (release: string): Known {
@@ -133,10 +141,7 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
   }
 }
 
-/**
- * @param files that have changed
- * @returns when the first of them was written, ISO 8601; null: all are gone
- */
+/** `files`: that have changed. Returns when the first of them was written, ISO 8601; null: all are gone. */
 function firstWritten (files: string[]): string | null {
   const times = files.flatMap((file) => stampOf(file) ?? []).map(writtenAt)
   return times.length === 0 ? null : new Date(Math.min(...times)).toISOString()
@@ -144,5 +149,7 @@ function firstWritten (files: string[]): string | null {
 
 function pathsOf (files: unknown): string[] {
   if (!Array.isArray(files)) return []
-  return files.slice(0, MAX_FILES).filter((file) => typeof file === 'string' && file.length <= MAX_PATH_CHARS && path.isAbsolute(file) && !file.includes('\0'))
+  return files.slice(0, MAX_FILES).filter((file) =>
+    typeof file === 'string' && file.length <= MAX_PATH_CHARS && path.isAbsolute(file) && !file.includes('\0')
+  )
 }

@@ -4,8 +4,8 @@ import { DeckError } from '../errors.ts'
 import { readSmallFile } from './small-file.ts'
 
 /**
- * The variables that the configuration sets for workers. Their values never leave this process. The history keeps marks of them:
- * keyed digests, which only show that a value has changed.
+ * The variables that the configuration sets for workers. Their values never leave this process. The history keeps marks
+ * of them: keyed digests, which only show that a value has changed.
  * undefined: the variable is not set
  */
 export type Variables = Record<string, string | undefined>
@@ -13,23 +13,32 @@ export type Variables = Record<string, string | undefined>
 export type Marks = Record<string, string>
 
 const MARK_CHARS = 16
-/** A shell, a terminal or the service manager sets these anew at each start, so a change of them says nothing about the app. */
-const PASSING = new RegExp(`^(${[
-  'CLUSTERDECK_.*', '_', 'PWD', 'OLDPWD', 'SHLVL', 'WINDOWID', 'SSH_.*', 'XDG_SESSION_ID', 'INVOCATION_ID', 'JOURNAL_STREAM', 'SYSTEMD_EXEC_PID',
-  'NOTIFY_SOCKET', 'WATCHDOG_.*', 'LISTEN_.*', 'MEMORY_PRESSURE_.*', 'MANAGERPID'
-].join('|')})$`)
+/**
+ * A shell, a terminal or the service manager sets these anew at each start, so a change of them says nothing about the
+ * app.
+ */
+const PASSING = new RegExp(
+  `^(${
+    ['CLUSTERDECK_.*', '_', 'PWD', 'OLDPWD', 'SHLVL', 'WINDOWID', 'SSH_.*', 'XDG_SESSION_ID', 'INVOCATION_ID',
+      'JOURNAL_STREAM', 'SYSTEMD_EXEC_PID', 'NOTIFY_SOCKET', 'WATCHDOG_.*', 'LISTEN_.*', 'MEMORY_PRESSURE_.*',
+      'MANAGERPID'].join('|')
+  })$`
+)
 
 /**
  * Reads `envFile`, and puts `env` over it.
  * @throws {DeckError} invalid-config
  */
-export async function readVariables ({ env, envFile }: { env: Record<string, string | null>, envFile?: string }): Promise<Variables> {
+export async function readVariables (
+  { env, envFile }: { env: Record<string, string | null>, envFile?: string }
+): Promise<Variables> {
   const given = { ...(envFile === undefined ? {} : await readFile(envFile)), ...env }
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, value ?? undefined]))
 }
 
 async function readFile (file: string) {
-  const refuse = (why: string, cause: unknown) => new DeckError('invalid-config', `envFile: expected a file of NAME=value lines, received ${file}, ${why}`, { cause })
+  const refuse = (why: string, cause: unknown) =>
+    new DeckError('invalid-config', `envFile: expected a file of NAME=value lines, received ${file}, ${why}`, { cause })
   const text = (await readSmallFile(file, refuse)).toString()
   // The system would cut a value at a NUL, so node refuses to start a process with one.
   if (text.includes('\0')) throw refuse('which is no text', undefined)
@@ -37,16 +46,17 @@ async function readFile (file: string) {
   return parseEnv(text.replace(/^\uFEFF/, ''))
 }
 
-/**
- * @param inherited of the shell that the app is from: workers have them too
- * @returns of all variables of a worker
- */
-export function markVariables (variables: Variables, key: string, inherited: Record<string, string | undefined>): Marks {
-  const all = Object.entries({ ...inherited, ...variables }).filter(([name, value]) => value !== undefined && !PASSING.test(name))
+/** `inherited`: of the shell that the app is from: workers have them too. Returns of all variables of a worker. */
+export function markVariables (variables: Variables, key: string,
+  inherited: Record<string, string | undefined>): Marks
+{
+  const all = Object.entries({ ...inherited, ...variables }).filter(([name, value]) =>
+    value !== undefined && !PASSING.test(name)
+  )
   return Object.fromEntries(all.map(([name, value]) => [name, keyedDigest(key, [name, value]).slice(0, MARK_CHARS)]))
 }
 
-/** @param content plain data; the order of an object's keys counts */
+/** `content`: plain data; the order of an object's keys counts */
 export function keyedDigest (key: string, content: unknown): string {
   return createHmac('sha256', key).update(JSON.stringify(content)).digest('hex')
 }

@@ -20,10 +20,7 @@ export function createFailures () {
   let recent: { requests: number, excess: number }[] = []
 
   return {
-    /**
-     * @param now of the new workers in one second
-     * @param beside of the old ones
-     */
+    /** `now`: of the new workers in one second; `beside`: of the old ones */
     add (now: Count, beside: Count, { minRequests }: { minRequests: number }) {
       baseline.requests += beside.requests
       baseline.failed += beside.failed
@@ -38,7 +35,9 @@ export function createFailures () {
       while (sumOf(recent.slice(1)).requests >= RECENT * minRequests) recent = recent.slice(1)
     },
 
-    /** @returns unsure: by so few answers it can be chance; over: they failed more often, but the last answers are fine */
+    /**
+     * @returns unsure: by so few answers it can be chance; over: they failed more often, but the last answers are fine
+     */
     look ({ errorRate, minRequests }: { errorRate: number, minRequests: number }): 'none' | 'unsure' | 'some' | 'over' {
       if (canary.requests < minRequests) return 'none'
       const share = Math.min(1, (canary.failed + expected) / 2 / canary.requests)
@@ -52,5 +51,8 @@ export function createFailures () {
 }
 
 function sumOf (seconds: { requests: number, excess: number }[]) {
-  return seconds.reduce((sum, each) => ({ requests: sum.requests + each.requests, excess: sum.excess + each.excess }), { requests: 0, excess: 0 })
+  return seconds.reduce((sum, each) => ({ requests: sum.requests + each.requests, excess: sum.excess + each.excess }), {
+    requests: 0,
+    excess: 0
+  })
 }

@@ -22,15 +22,13 @@ const CONFIG_FILE = /^clusterdeck\.config\.\w+$/
 const SEPARATOR = '\0'
 
 /** @returns the parts of an app's folder that are no part of a release: the variables of a release are kept with it */
-export function partsLeftOut ({ envFile, releases: { shared, exclude } }: Pick<WorkerConfig, 'envFile' | 'releases'>): string[] {
+export function partsLeftOut (
+  { envFile, releases: { shared, exclude } }: Pick<WorkerConfig, 'envFile' | 'releases'>
+): string[] {
   return [...shared, ...exclude, ...envFile === undefined ? [] : [envFile]]
 }
 
-/**
- * @param top real path
- * @returns its files and links
- * @throws {Error} it cannot be read, or has too many files
- */
+/** `top`: real path. Returns its files and links. @throws {Error} it cannot be read, or has too many files */
 export async function listFolder (top: string, { left, data }: Parts): Promise<TreeEntry[]> {
   const except = [await realpath(data), ...left.map((name) => path.resolve(top, name))]
   const entries = await listTree(top, { except, packages: false, limit: MAX_FILES })
@@ -39,7 +37,9 @@ export async function listFolder (top: string, { left, data }: Parts): Promise<T
 
 /** @returns plain texts, as there may be thousands */
 export function stampsOf (files: TreeEntry[]): Stamps {
-  return files.map(({ kind, name, mode, size, mtimeMs, mark, target }) => [name, kind, mode, size, mtimeMs, mark, target].join(SEPARATOR))
+  return files.map(({ kind, name, mode, size, mtimeMs, mark, target }) =>
+    [name, kind, mode, size, mtimeMs, mark, target].join(SEPARATOR)
+  )
 }
 
 export function differencesOf (before: Stamps, now: Stamps): Differences {
@@ -76,23 +76,17 @@ export async function differencesBetween (from: string, to: string, parts: Parts
   }
 }
 
-/** @param names what has changed is in both */
+/** `names`: what has changed is in both */
 function sortOut ({ gone, come }: { gone: Set<string>, come: Set<string> }): Differences {
-  return {
-    added: [...come].filter((name) => !gone.has(name)),
-    changed: [...come].filter((name) => gone.has(name)),
-    removed: [...gone].filter((name) => !come.has(name))
-  }
+  return { added: [...come].filter((name) => !gone.has(name)), changed: [...come].filter((name) => gone.has(name)),
+    removed: [...gone].filter((name) => !come.has(name)) }
 }
 
 async function listByName (top: string, parts: Parts): Promise<Map<string, TreeEntry>> {
   return new Map((await listFolder(top, parts)).map((entry) => [entry.name, entry]))
 }
 
-/**
- * @param other of the same name in another folder
- * @returns unread: only their contents can tell
- */
+/** `other`: of the same name in another folder. Returns unread: only their contents can tell. */
 function compareEntries (one: TreeEntry | undefined, other: TreeEntry | undefined): 'same' | 'other' | 'unread' {
   if (one?.kind === 'link' && other?.kind === 'link') return one.target === other.target ? 'same' : 'other'
   if (one?.kind !== 'file' || other?.kind !== 'file' || one.size !== other.size) return 'other'

@@ -5,9 +5,8 @@ import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Big
 const MAX_READ_BYTES = 32 * 1024 * 1024
 
 /**
- * Size, times and identity of a file as one text. It has ctime too, as tools can set mtime.
- * @param file absolute path
- * @returns null: there is no such file
+ * Size, times and identity of a file as one text. It has ctime too, as tools can set mtime. `file`: absolute path.
+ * Returns null: there is no such file.
  */
 export function stampOf (file: string): string | null {
   try {
@@ -36,7 +35,9 @@ export function digestOf (file: string, stamp: string): string | null {
       if (count === 0) return null
       at += count
     }
-    return toStamp(fstatSync(descriptor, { bigint: true })) === stamp ? createHash('sha256').update(content).digest('base64') : null
+    return toStamp(fstatSync(descriptor, { bigint: true })) === stamp
+      ? createHash('sha256').update(content).digest('base64')
+      : null
   } catch {
     return null
   } finally {
@@ -45,8 +46,8 @@ export function digestOf (file: string, stamp: string): string | null {
 }
 
 /**
- * @returns ms since the epoch: the earlier of both times, as a tool can set mtime to the future, and every new link to the
- * file changes ctime
+ * Returns ms since the epoch: the earlier of both times, as a tool can set mtime to the future, and every new link to
+ * the file changes ctime.
  */
 export function writtenAt (stamp: string): number {
   const [, mtimeNs, ctimeNs] = stamp.split(':').map(Number)

@@ -3,19 +3,20 @@ import type { Drift, Release } from '../lifecycle/state.ts'
 import type { Catalogue } from './catalogue.ts'
 
 /**
- * Tells which releases are no longer what they were, as their folder was changed in place: by an edit, `git pull`, `npm ci` or a build.
- * Other code is a certain change. Of files that no worker has loaded nobody knows whether a deploy or the app itself has written them.
+ * Tells which releases are no longer what they were, as their folder was changed in place: by an edit, `git pull`, `npm
+ * ci` or a build. Other code is a certain change. Of files that no worker has loaded nobody knows whether a deploy or
+ * the app itself has written them.
  */
 export function createInPlace ({ catalogue, drift }: {
-  catalogue: Pick<Catalogue, 'find' | 'newestFirst'>
+  catalogue: Pick<Catalogue, 'find' | 'newestFirst'>,
   /** knows what the workers of this master have loaded */
   drift: Pick<import('./drift.ts').Drift, 'of' | 'knows'>
 }) {
   return {
     /**
-     * What a new worker of these releases would not find as it was. The files that the workers have loaded decide. Where this master has
-     * seen none of them, a later deploy from the same folder counts, unless it was of the same commit.
-     * @returns those that have changed
+     * What a new worker of these releases would not find as it was. The files that the workers have loaded decide.
+     * Where this master has seen none of them, a later deploy from the same folder counts, unless it was of the same
+     * commit. Returns those that have changed.
      */
     look (ids: Iterable<string>): Record<string, Drift> {
       const changed: Record<string, Drift> = {}
@@ -27,10 +28,12 @@ export function createInPlace ({ catalogue, drift }: {
     },
 
     /**
-     * Whether a rollback to this release would bring it back as it was. Beside the files that workers load, apps read files that nobody sees
-     * (templates, the output of a build), so a later deploy of other code from the same folder counts in any case.
+     * Whether a rollback to this release would bring it back as it was. Beside the files that workers load, apps read
+     * files that nobody sees (templates, the output of a build), so a later deploy of other code from the same folder
+     * counts in any case.
      */
-    changeOf: (id: string): Drift | null => drift.of(id) ?? overwritten(id, drift.knows(id) ? isOtherCode : isAnotherCommit) ?? rewritten(id)
+    changeOf: (id: string): Drift | null =>
+      drift.of(id) ?? overwritten(id, drift.knows(id) ? isOtherCode : isAnotherCommit) ?? rewritten(id)
   }
 
   function rewritten (id: string): Drift | null {
@@ -55,5 +58,6 @@ function isAnotherCommit (one: Release, other: Release) {
 }
 
 function isOtherCode (one: Release, other: Release) {
-  return one.git?.commit !== other.git?.commit || one.lockFile !== other.lockFile || one.package?.version !== other.package?.version
+  return one.git?.commit !== other.git?.commit || one.lockFile !== other.lockFile ||
+    one.package?.version !== other.package?.version
 }

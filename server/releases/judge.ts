@@ -19,12 +19,10 @@ const RSS_BYTES = indexOf('rssBytes')
 const MAX_SECONDS = 120
 /** A quantile is shown only if this many answers were slower. */
 const LEAST_SLOWER = 5
-const WARMING_UP = 'new workers answered with 5xx at first, but no longer; with ready.path a worker gets no connection before it can answer'
+const WARMING_UP =
+  'new workers answered with 5xx at first, but no longer; with ready.path a worker gets no connection before it can answer'
 
-/**
- * Compares new workers (canary) with old ones (baseline) that serve at the same time.
- * @param parts wall clock, ms
- */
+/** Compares new workers (canary) with old ones (baseline) that serve at the same time. `parts`: wall clock, ms. */
 export function createJudge ({ now = Date.now }: { now?: () => number } = {}) {
   /** Reports of each second since the last comparison. */
   const seconds: Map<number, [worker: number, report: Report][]> = new Map()
@@ -48,10 +46,7 @@ export function createJudge ({ now = Date.now }: { now?: () => number } = {}) {
       worseRoute = createWorseRoute()
     },
 
-    /**
-     * @param body its report, untrusted
-     * @throws {TypeError} where it cannot be read
-     */
+    /** `body`: its report, untrusted @throws {TypeError} where it cannot be read */
     accept (worker: number, body: unknown) {
       const { statuses, latency, intervalMs, row, routes } = readReport(body)
       const second = Math.floor(now() / 1000)
@@ -59,12 +54,15 @@ export function createJudge ({ now = Date.now }: { now?: () => number } = {}) {
       if (!reports) seconds.set(second, reports = [])
       const usage = { isCounted: statuses !== null, cpuPercent: row[CPU_PERCENT], rssBytes: row[RSS_BYTES] }
       const requests = (statuses ?? []).reduce((all, value, index) => index === ABORTED ? all : all + value, 0)
-      reports.push([worker, { ...usage, requests, failed: statuses?.[FAILED] ?? 0, latency, routes, intervalMs, busyMs: row[LOOP_UTILIZATION] * intervalMs }])
+      reports.push([worker, { ...usage, requests, failed: statuses?.[FAILED] ?? 0, latency, routes, intervalMs,
+        busyMs: row[LOOP_UTILIZATION] * intervalMs }])
       if (seconds.size > MAX_SECONDS) seconds.delete(seconds.keys().next().value ?? 0)
     },
 
-    /** @param order ids of workers */
-    judge ({ canary, baseline, isFinal, limits }: { canary: number[], baseline: number[], isFinal: boolean, limits: Limits }): Verdict & { warning?: string } {
+    /** `order`: ids of workers */
+    judge (
+      { canary, baseline, isFinal, limits }: { canary: number[], baseline: number[], isFinal: boolean, limits: Limits }
+    ): Verdict & { warning?: string } {
       for (const id of baseline) before.add(id)
       const sides = { canary: new Set(canary), baseline: before }
       for (const reports of seconds.values()) {
@@ -74,11 +72,11 @@ export function createJudge ({ now = Date.now }: { now?: () => number } = {}) {
         addRoutes(worseRoute, reports, sides)
       }
       seconds.clear()
-      const figures = {
-        canary: figuresOf(canary.length, sums.canary, latencies.warm.canary),
-        baseline: figuresOf(before.size, sums.baseline, latencies.warm.baseline)
-      }
-      const verdict = usages.hasAny() && figures.canary.requests === 0 ? usages.verdict(limits) : verdictOn({ ...figures, failures: failures.look(limits), latencies, worseRoute }, limits)
+      const figures = { canary: figuresOf(canary.length, sums.canary, latencies.warm.canary),
+        baseline: figuresOf(before.size, sums.baseline, latencies.warm.baseline) }
+      const verdict = usages.hasAny() && figures.canary.requests === 0
+        ? usages.verdict(limits)
+        : verdictOn({ ...figures, failures: failures.look(limits), latencies, worseRoute }, limits)
       return { at: new Date(now()).toISOString(), isFinal, ...verdict, ...figures }
     }
   }
@@ -88,11 +86,10 @@ function newSum () {
   return { requests: 0, failed: 0 }
 }
 
-/**
- * Adds the reports of one second to a sum.
- * @returns of this second
- */
-function addUp (sum: { requests: number, failed: number }, workers: Set<number>, reports: [worker: number, report: Report][]): { requests: number, failed: number } {
+/** Adds the reports of one second to a sum. Returns of this second. */
+function addUp (sum: { requests: number, failed: number }, workers: Set<number>,
+  reports: [worker: number, report: Report][]): { requests: number, failed: number }
+{
   const second = newSum()
   for (const [worker, { requests, failed }] of reports) {
     if (!workers.has(worker)) continue
@@ -104,8 +101,11 @@ function addUp (sum: { requests: number, failed: number }, workers: Set<number>,
   return second
 }
 
-function figuresOf (workers: number, { requests, failed }: { requests: number, failed: number }, warm: Float64Array): Figures {
-  return { workers, requests, errorRate: requests === 0 ? null : failed / requests, p99Ms: roundMs(quantile(warm, 0.99)) }
+function figuresOf (workers: number, { requests, failed }: { requests: number, failed: number },
+  warm: Float64Array): Figures
+{
+  return { workers, requests, errorRate: requests === 0 ? null : failed / requests,
+    p99Ms: roundMs(quantile(warm, 0.99)) }
 }
 
 function roundMs (ms: number) {
@@ -113,38 +113,48 @@ function roundMs (ms: number) {
 }
 
 /** @returns null: there are too few requests to be sure */
-function verdictOn ({ canary, baseline, failures, latencies, worseRoute }: { canary: Figures, baseline: Figures, failures: ReturnType<ReturnType<typeof createFailures>['look']>, latencies: ReturnType<typeof createLatencies>, worseRoute: ReturnType<typeof createWorseRoute> }, limits: Limits): { passed: boolean | null, message: string, warning?: string } {
+function verdictOn (
+  { canary, baseline, failures, latencies, worseRoute }: { canary: Figures, baseline: Figures,
+    failures: ReturnType<ReturnType<typeof createFailures>['look']>, latencies: ReturnType<typeof createLatencies>,
+    worseRoute: ReturnType<typeof createWorseRoute> },
+  limits: Limits
+): { passed: boolean | null, message: string, warning?: string } {
   const { errorRate, p99Ratio, minRequests } = limits
   if (canary.requests < minRequests) {
-    const message = `too few requests to judge the new workers: ${canary.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)`
+    const message =
+      `too few requests to judge the new workers: ${canary.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)`
     return { passed: null, message }
   }
   const failing = formatPercent((canary.errorRate ?? 0) * 100)
   const failedBefore = formatPercent((baseline.errorRate ?? 0) * 100)
   if (failures === 'some') {
-    const message = `${failing} of the new workers' responses are 5xx, old workers: ${failedBefore}${failingText(worseRoute.failing())} (option rollout.limits.errorRate: ${errorRate})`
+    const message = `${failing} of the new workers' responses are 5xx, old workers: ${failedBefore}${
+      failingText(worseRoute.failing())
+    } (option rollout.limits.errorRate: ${errorRate})`
     return { passed: false, message }
   }
   const slower = latencies.slower()
   if (slower) {
     const [now, before] = [slower.canaryMs, slower.baselineMs].map((ms) => formatLatency(roundMs(ms)))
     const what = `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${now}, old workers: ${before}`
-    const where = slowerText(worseRoute.slower(Math.max(slower.baselineMs * p99Ratio, slower.baselineMs + limits.slowerMs)))
+    const where = slowerText(
+      worseRoute.slower(Math.max(slower.baselineMs * p99Ratio, slower.baselineMs + limits.slowerMs))
+    )
     return { passed: false, message: `${what}${where} (option rollout.limits.p99Ratio: ${p99Ratio})` }
   }
   if (failures === 'unsure') {
-    const message = `too few responses of the new workers to be sure: ${failing} of ${canary.requests} are 5xx, old workers: ${failedBefore}`
+    const message =
+      `too few responses of the new workers to be sure: ${failing} of ${canary.requests} are 5xx, old workers: ${failedBefore}`
     return { passed: null, message }
   }
   const errors = `${failing} of ${canary.requests} responses are 5xx (old: ${failedBefore})`
-  return {
-    passed: true,
-    message: `the new workers do as well as the old ones: ${errors}${besideOf(latencies, limits)}`,
-    ...(failures === 'over' ? { warning: WARMING_UP } : {})
-  }
+  return { passed: true, message: `the new workers do as well as the old ones: ${errors}${besideOf(latencies, limits)}`,
+    ...(failures === 'over' ? { warning: WARMING_UP } : {}) }
 }
 
-function addRoutes (worseRoute: ReturnType<typeof createWorseRoute>, reports: [worker: number, report: Report][], { canary, baseline }: { canary: Set<number>, baseline: Set<number> }) {
+function addRoutes (worseRoute: ReturnType<typeof createWorseRoute>, reports: [worker: number, report: Report][],
+  { canary, baseline }: { canary: Set<number>, baseline: Set<number> })
+{
   for (const [worker, { routes }] of reports) {
     if (canary.has(worker)) worseRoute.add('canary', routes)
     else if (baseline.has(worker)) worseRoute.add('baseline', routes)
@@ -153,24 +163,33 @@ function addRoutes (worseRoute: ReturnType<typeof createWorseRoute>, reports: [w
 
 function failingText (worse: Worse | null) {
   if (worse === null) return ''
-  const [now, before] = [worse.canary, worse.baseline].map(({ requests, errors }) => requests === 0 ? null : formatPercent(errors / requests * 100))
-  return `; mostly ${worse.route}: ${now} are 5xx, ${before === null ? 'new in this release' : `old workers: ${before}`}`
+  const [now, before] = [worse.canary, worse.baseline].map(({ requests, errors }) =>
+    requests === 0 ? null : formatPercent(errors / requests * 100)
+  )
+  return `; mostly ${worse.route}: ${now} are 5xx, ${
+    before === null ? 'new in this release' : `old workers: ${before}`
+  }`
 }
 
 function slowerText (worse: Worse | null) {
   if (worse === null) return ''
   const { canary, baseline } = p99Of(worse)
-  return `; mostly ${worse.route}: p99 ${formatLatency(roundMs(canary))}, ${baseline === null ? 'new in this release' : `old workers: ${formatLatency(roundMs(baseline))}`}`
+  return `; mostly ${worse.route}: p99 ${formatLatency(roundMs(canary))}, ${
+    baseline === null ? 'new in this release' : `old workers: ${formatLatency(roundMs(baseline))}`
+  }`
 }
 
 function besideOf ({ warm, stretches }: ReturnType<typeof createLatencies>, { minRequests }: Limits) {
   const counts = { new: countOf(warm.canary), old: countOf(warm.baseline) }
   for (const [side, count] of Object.entries(counts)) {
-    if (count < minRequests) return `; latency is not compared: ${count} answers of the ${side} workers after warm-up, expected at least ${minRequests}`
+    if (count < minRequests)
+      return `; latency is not compared: ${count} answers of the ${side} workers after warm-up, expected at least ${minRequests}`
   }
   if (stretches() === 0) return '; latency is not compared: the new workers have been warm for too short a time'
   const at = Math.max(0.5, Math.min(0.99, 1 - LEAST_SLOWER / Math.min(counts.new, counts.old)))
-  return `, ${nameOf(at)} after warm-up ${formatLatency(roundMs(quantile(warm.canary, at)))} (old: ${formatLatency(roundMs(quantile(warm.baseline, at)))})`
+  return `, ${nameOf(at)} after warm-up ${formatLatency(roundMs(quantile(warm.canary, at)))} (old: ${
+    formatLatency(roundMs(quantile(warm.baseline, at)))
+  })`
 }
 
 function countOf (latency: Float64Array) {

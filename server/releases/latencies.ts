@@ -37,8 +37,10 @@ export function createLatencies () {
   let slower: Slower | null = null
 
   return {
-    /** @param reports of one second */
-    add (reports: [worker: number, report: Report][], sides: { canary: Set<number>, baseline: Set<number> }, limits: Limits) {
+    /** `reports`: of one second */
+    add (reports: [worker: number, report: Report][], sides: { canary: Set<number>, baseline: Set<number> },
+      limits: Limits)
+    {
       for (const [worker, report] of reports) {
         const side = sides.canary.has(worker) ? 'canary' : sides.baseline.has(worker) ? 'baseline' : null
         if (side === null || !warmUp(worker, report, limits)) continue
@@ -47,7 +49,8 @@ export function createLatencies () {
       }
       // Only what both have answered in the same time is compared.
       if (!stretch.canary.hasAny()) stretch = newStretch()
-      else if (++stretch.seconds * 1000 >= limits.warmupMs && Math.min(stretch.canary.requests(), stretch.baseline.requests()) >= limits.minRequests) closeStretch(limits)
+      else if (++stretch.seconds * 1000 >= limits.warmupMs &&
+        Math.min(stretch.canary.requests(), stretch.baseline.requests()) >= limits.minRequests) closeStretch(limits)
     },
 
     /** @returns null: they are not slower, or not for long enough to say so */
@@ -100,58 +103,70 @@ class Side {
     this.#busyMs += busyMs
   }
 
-  hasAny () { return this.workers.size > 0 }
+  hasAny () {
+    return this.workers.size > 0
+  }
 
-  requests () { return this.#requests }
+  requests () {
+    return this.#requests
+  }
 
   /** Requests per worker and ms. */
-  rate () { return this.#requests / this.#ms }
+  rate () {
+    return this.#requests / this.#ms
+  }
 
-  isBusy () { return this.#busyMs / this.#ms > BUSY }
+  isBusy () {
+    return this.#busyMs / this.#ms > BUSY
+  }
 
   latency () {
     const all = new Float64Array(BUCKETS)
-    for (const { latency } of this.workers.values()) for (let index = 0; index < BUCKETS; index++) all[index] += latency[index]
+    for (const { latency } of this.workers.values())
+      for (let index = 0; index < BUCKETS; index++) all[index] += latency[index]
     return all
   }
 }
 
-function compareSides ({ canary, baseline }: { canary: Side, baseline: Side }, { p99Ratio, slowerMs }: Limits): Slower | null {
+function compareSides ({ canary, baseline }: { canary: Side, baseline: Side }, { p99Ratio, slowerMs }: Limits): Slower
+  | null
+{
   if (canary.rate() > baseline.rate() * (canary.isBusy() ? MORE_WHEN_BUSY : MORE_WHEN_IDLE)) return null
   const before = baseline.latency()
   for (const share of SHARES) {
     if (Math.min(canary.requests(), baseline.requests()) * share < LEAST_SLOW) return null
     const usualMs = quantile(before, 1 - share / MIX)
     const limit = bucketOf(Math.max(usualMs * p99Ratio, usualMs + slowerMs))
-    if (isOver(canary, limit, share)) return { quantile: 1 - share, canaryMs: quantile(canary.latency(), 1 - share), baselineMs: quantile(before, 1 - share) }
+    if (isOver(canary, limit, share))
+      return { quantile: 1 - share, canaryMs: quantile(canary.latency(), 1 - share),
+        baselineMs: quantile(before, 1 - share) }
   }
   return null
 }
 
 /**
  * Whether so many of all answers are slow, and as many without the worker that has most of them, which may have the one
- * client that asks for more; and as many of those workers that have served longest, as a rollout always has some that are
- * still getting warm.
- * @param limit a bucket
+ * client that asks for more; and as many of those workers that have served longest, as a rollout always has some that
+ * are still getting warm. `limit`: a bucket.
  */
 function isOver (canary: Side, limit: number, share: number) {
-  const counts = [...canary.workers.values()].map(({ requests, latency, servedMs }) => ({ requests, servedMs, slow: slowIn(latency, limit) }))
+  const counts = [...canary.workers.values()].map(({ requests, latency, servedMs }) => ({ requests, servedMs,
+    slow: slowIn(latency, limit) })
+  )
   if (!hasShare(counts, share)) return false
   const worst = counts.reduce((most, each) => each.slow > most.slow ? each : most)
   const longest = [...counts].sort((one, other) => other.servedMs - one.servedMs).slice(0, Math.ceil(counts.length / 2))
-  return hasShare(longest, share) && (counts.length === 1 || hasShare(counts.filter((each) => each !== worst), share, LEAST_SLOW))
+  return hasShare(longest, share) &&
+    (counts.length === 1 || hasShare(counts.filter((each) => each !== worst), share, LEAST_SLOW))
 }
 
-/** @param least of requests */
+/** `least`: of requests */
 function hasShare (counts: { requests: number, slow: number }[], share: number, least: number = 0) {
   const [requests, slow] = counts.reduce(([all, some], each) => [all + each.requests, some + each.slow], [0, 0])
   return requests >= least && slow >= share * requests
 }
 
-/**
- * @param limit a bucket
- * @returns how many answers took longer
- */
+/** `limit`: a bucket. Returns how many answers took longer. */
 function slowIn (latency: Float64Array, limit: number): number {
   let sum = 0
   for (let index = limit + 1; index < BUCKETS; index++) sum += latency[index]

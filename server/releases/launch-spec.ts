@@ -4,19 +4,28 @@ import { digestMarks, markVariables, readVariables, type Marks, type Variables }
 import { readSecrets } from './secrets.ts'
 import type { Config } from '../config/config.ts'
 
-/** The part of a configuration that concerns workers, which each deploy reads again. The values of variables stay in memory. */
-export type WorkerConfig = Pick<Config, 'entry' | 'args' | 'execArgv' | 'runtime' | 'node' | 'appNode' | 'cwd' | 'env' | 'envFile' | 'secrets' | 'hooks' | 'jobs' | 'releases'>
+/**
+ * The part of a configuration that concerns workers, which each deploy reads again. The values of variables stay in
+ * memory.
+ */
+export type WorkerConfig = Pick<Config,
+  'entry' | 'args' | 'execArgv' | 'runtime' | 'node' | 'appNode' | 'cwd' | 'env' | 'envFile' | 'secrets' | 'hooks'
+    | 'jobs' | 'releases'>
 /** `secrets`: those of the values that are secret */
-export type LaunchSpec = { config: WorkerConfig, values: Variables, secrets: Readonly<Record<string, string>>, marks: Marks, digest: string }
+export type LaunchSpec = { config: WorkerConfig, values: Variables, secrets: Readonly<Record<string, string>>,
+  marks: Marks, digest: string }
 
 /**
- * @param place `key`: of the digests; `inherited`: by the workers;
- * `cwd`: of the command that has the secrets
+ * `place`: `key`: of the digests; `inherited`: by the workers; `cwd`: of the command that has the secrets.
  * @throws {DeckError} invalid-config, secrets-failed
  */
-export async function readLaunchSpec (config: WorkerConfig, { key, inherited, cwd }: { key: string, inherited: Record<string, string | undefined>, cwd: string }): Promise<LaunchSpec> {
+export async function readLaunchSpec (config: WorkerConfig,
+  { key, inherited, cwd }: { key: string, inherited: Record<string, string | undefined>, cwd: string }
+): Promise<LaunchSpec> {
   const variables = await readVariables(config)
-  const secrets = config.secrets ? await readSecrets(config.secrets, { cwd, env: withoutOwnVariables({ ...inherited, ...variables }) }) : {}
+  const secrets = config.secrets
+    ? await readSecrets(config.secrets, { cwd, env: withoutOwnVariables({ ...inherited, ...variables }) })
+    : {}
   const values = { ...variables, ...secrets }
   const marks = markVariables(values, key, inherited)
   return { config, values, secrets, marks, digest: digestMarks(key, marks) }
@@ -28,7 +37,8 @@ export async function reloadConfig (reload: () => Promise<WorkerConfig>): Promis
     return await reload()
   } catch (error) {
     // For a deploy, an unknown name in the file is as wrong as a wrong value.
-    if (error instanceof DeckError && error.code === 'unknown-option') throw new DeckError('invalid-config', error.message, { cause: error })
+    if (error instanceof DeckError && error.code === 'unknown-option')
+      throw new DeckError('invalid-config', error.message, { cause: error })
     throw error
   }
 }

@@ -12,15 +12,15 @@ import type { Catalogue, Item } from './catalogue.ts'
 const MAX_NAMED = 5
 
 /**
- * Keeps a manifest of each release that runs from a folder of the app: what was in that folder when it was deployed. So it is known
- * which files another deploy from the same folder has changed that no worker had loaded, such as templates or the output of a build.
- * Nothing waits for it: a deploy goes on while its folder is listed.
+ * Keeps a manifest of each release that runs from a folder of the app: what was in that folder when it was deployed. So
+ * it is known which files another deploy from the same folder has changed that no worker had loaded, such as templates
+ * or the output of a build. Nothing waits for it: a deploy goes on while its folder is listed.
  */
 export function createManifests ({ dataDir, catalogue, onError }: {
   /** has the manifests, and is in none */
-  dataDir: { folder: string }
+  dataDir: { folder: string },
   /** hears how the others have changed */
-  catalogue: Pick<Catalogue, 'newestFirst' | 'find' | 'save'>
+  catalogue: Pick<Catalogue, 'newestFirst' | 'find' | 'save'>,
   onError: (error: unknown) => void
 }) {
   const folder = path.join(dataDir.folder, 'manifests')
@@ -31,21 +31,22 @@ export function createManifests ({ dataDir, catalogue, onError }: {
 
   return {
     /**
-     * This release is deployed (again) with what is in its folder now. Until that is listed, nobody knows what it has changed.
-     * @param left parts of its package folder that are no part of a release
+     * This release is deployed (again) with what is in its folder now. Until that is listed, nobody knows what it has
+     * changed. `left`: parts of its package folder that are no part of a release.
      */
     note (release: Release, left: readonly string[]) {
       if (!mayChange(release)) return
-      const others = catalogue.newestFirst().filter(({ release: { id } }) => id !== release.id && isFromSameFolder(id, release))
+      const others = catalogue.newestFirst().filter(({ release: { id } }) =>
+        id !== release.id && isFromSameFolder(id, release)
+      )
       for (const item of others) item.rewritten = { kind: 'unknown', count: 0, files: [], since: null, by: null }
       Object.assign(catalogue.find(release.id) ?? {}, { rewritten: null })
       turn = turn.then(() => compare(release, others, left)).catch(tellError)
     },
 
     /**
-     * How the files of its folder differ now from those that it was deployed with.
-     * @param left as for note
-     * @returns null: it is not known
+     * How the files of its folder differ now from those that it was deployed with. `left`: as for note. Returns null:
+     * it is not known.
      */
     async since (release: Release, left: readonly string[]): Promise<Differences | null> {
       await turn
@@ -53,17 +54,20 @@ export function createManifests ({ dataDir, catalogue, onError }: {
       return before && now && differencesOf(before, stampsOf(now))
     },
 
-    /**
-     * Removes the manifests of releases that are not known.
-     * @returns never rejects
-     */
+    /** Removes the manifests of releases that are not known. Returns never rejects. */
     async prune (): Promise<void> {
       const names = await readdir(folder).catch(() => [])
-      await Promise.all(names.filter((name) => !catalogue.find(name.split('.')[0])).map((name) => rm(path.join(folder, name), { force: true }).catch(tellError)))
+      await Promise.all(
+        names.filter((name) => !catalogue.find(name.split('.')[0])).map((name) =>
+          rm(path.join(folder, name), { force: true }).catch(tellError)
+        )
+      )
     },
 
     /** What is still being listed is not kept. */
-    close () { isClosed = true },
+    close () {
+      isClosed = true
+    },
 
     /** @returns until all folders are listed */
     settled: (): Promise<void> => turn
@@ -120,7 +124,7 @@ export function createManifests ({ dataDir, catalogue, onError }: {
   }
 }
 
-/** @param files as they are now */
+/** `files`: as they are now */
 function toChange ({ added, changed, removed }: Differences, files: TreeEntry[]): Drift | null {
   const names = [...changed, ...added, ...removed]
   if (names.length === 0) return null

@@ -8,37 +8,46 @@ import { addTree, UNFINISHED } from './tree-copy.ts'
 
 /** The names of what is kept begin with this. */
 const KEPT = '.modules-'
-/** What tools write into `node_modules` by themselves, perhaps in place, is copied; what packages have brought along is linked. */
+/**
+ * What tools write into `node_modules` by themselves, perhaps in place, is copied; what packages have brought along is
+ * linked.
+ */
 const WRITTEN = /(^|\/)node_modules\/\.(?!bin\/|pnpm\/|store\/)/
 const IN_MODULES = /(^|\/)node_modules(\/|$)/
 const PACKAGE = /(^|\/)package\.json$/
 const DIGITS = 16
 
 /**
- * Keeps installed packages for the next release that needs the same ones: what is in its `node_modules` are hard links to these, or
- * clones where the file system can make them. Whatever else the install has made is kept too: with Yarn Plug'n'Play that is all.
+ * Keeps installed packages for the next release that needs the same ones: what is in its `node_modules` are hard links
+ * to these, or clones where the file system can make them. Whatever else the install has made is kept too: with Yarn
+ * Plug'n'Play that is all.
  */
-export function createModuleCache ({ releaseFolder, onError }: { releaseFolder: string, onError: (error: unknown) => void }) {
+export function createModuleCache (
+  { releaseFolder, onError }: { releaseFolder: string, onError: (error: unknown) => void }
+) {
   return {
     /**
-     * @param files of the commit
-     * @returns of what it installs, with that Node on this machine; null: more than the lock file decides that
+     * `files`: of the commit. Returns of what it installs, with that Node on this machine; null: more than the lock
+     * file decides that.
      */
-    async nameOf (build: Build | null, { names, read, nodeVersion }: { names: string[], read: (name: string) => Promise<string | null>, nodeVersion: string }): Promise<string | null> {
+    async nameOf (build: Build | null,
+      { names, read, nodeVersion }: { names: string[], read: (name: string) => Promise<string | null>,
+        nodeVersion: string }): Promise<string | null>
+    {
       const { install, lock } = build ?? {}
       if (!install?.key || !lock || names.some((name) => IN_MODULES.test(name))) return null
-      for (const name of names.filter((each) => PACKAGE.test(each))) if (hasInstallScript(await read(name) ?? '')) return null
-      const key = createHash('sha256').update(JSON.stringify([install.key, `v${nodeVersion}`, process.platform, process.arch])).digest('hex')
+      for (const name of names.filter((each) => PACKAGE.test(each)))
+        if (hasInstallScript(await read(name) ?? '')) return null
+      const key = createHash('sha256').update(
+        JSON.stringify([install.key, `v${nodeVersion}`, process.platform, process.arch])
+      ).digest('hex')
       return `${KEPT}${shorten(lock.digest)}-${key.slice(0, DIGITS)}`
     },
 
     /** @returns whether anything is kept under it */
     has: (name: string | null): boolean => name !== null && existsSync(path.join(releaseFolder, name)),
 
-    /**
-     * @param top of the release
-     * @returns null: nothing is kept under that name that would fit
-     */
+    /** `top`: of the release. Returns null: nothing is kept under that name that would fit. */
     async fill (name: string, top: string): Promise<{ files: number, digest: string } | null> {
       const from = await realpath(path.join(releaseFolder, name)).catch(() => null)
       if (from === null) return null
@@ -52,18 +61,22 @@ export function createModuleCache ({ releaseFolder, onError }: { releaseFolder: 
     },
 
     /**
-     * Takes what has been installed into a release, which is kept only once that is whole.
-     * @param release `files`: which it had before; `except`: absolute
-     * paths of what has not been installed either
+     * Takes what has been installed into a release, which is kept only once that is whole. `release`: `files`: which it
+     * had before; `except`: absolute paths of what has not been installed either.
      */
-    async take (name: string, { id, top, files, except }: { id: string, top: string, files: Iterable<string>, except: readonly string[] }): Promise<{ digest: string }> {
+    async take (name: string,
+      { id, top, files, except }: { id: string, top: string, files: Iterable<string>,
+        except: readonly string[] }): Promise<{ digest: string }>
+    {
       const taken = path.join(releaseFolder, takenName(id))
       await mkdir(taken, { mode: 0o700 })
       const entries = await listTree(top, { except })
       const before = new Set(files)
-      const isInstalled = (entry: TreeEntry) => IN_MODULES.test(entry.name) || (entry.kind !== 'folder' && !before.has(entry.name))
+      const isInstalled = (entry: TreeEntry) =>
+        IN_MODULES.test(entry.name) || (entry.kind !== 'folder' && !before.has(entry.name))
       const above = new Set(entries.filter(isInstalled).flatMap((entry) => foldersAbove(entry.name)))
-      await addTree(entries.filter((entry) => above.has(entry.name) || isInstalled(entry)).map(asLinked), { from: top, to: taken })
+      await addTree(entries.filter((entry) => above.has(entry.name) || isInstalled(entry)).map(asLinked), { from: top,
+        to: taken })
       return { digest: await treeDigest(await listTree(taken, { except: [] })) }
     },
 
@@ -74,7 +87,7 @@ export function createModuleCache ({ releaseFolder, onError }: { releaseFolder: 
       return await treeDigest(await listTree(folder, { except: [] })) === digest
     },
 
-    /** @param id of the release that has become whole */
+    /** `id`: of the release that has become whole */
     async keep (name: string, id: string) {
       const taken = path.join(releaseFolder, takenName(id))
       if (!await stat(taken).catch(() => null)) return
@@ -86,13 +99,10 @@ export function createModuleCache ({ releaseFolder, onError }: { releaseFolder: 
 
     remove,
 
-    /** @param id of a release */
+    /** `id`: of a release */
     forget: (id: string) => remove(takenName(id)),
 
-    /**
-     * Removes what no release needs.
-     * @param locks of all releases
-     */
+    /** Removes what no release needs. `locks`: of all releases. */
     async prune (locks: Iterable<string | null | undefined>) {
       const needed = new Set([...locks].flatMap((lock) => lock ? `${KEPT}${shorten(lock)}` : []))
       const names = namesIn(releaseFolder).filter((name) => !needed.has(name.slice(0, name.lastIndexOf('-'))))
@@ -110,7 +120,7 @@ function takenName (id: string) {
   return `${UNFINISHED}modules-${id}`
 }
 
-/** @param lock `sha256:…` */
+/** `lock`: `sha256:…` */
 function shorten (lock: string) {
   return lock.replace(/^sha256:/, '').slice(0, DIGITS)
 }

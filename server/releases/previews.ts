@@ -9,20 +9,33 @@ import type { Catalogue } from './catalogue.ts'
 import type { createMaker } from './maker.ts'
 import type { createManifests } from './manifests.ts'
 
-/** `isNew: false`: it is a known one; `arguments`, `nodeOptions`: how many, as they may hold secrets; `hooks`: what runs with the deploy */
-export type Drafted = Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'source' | 'package' | 'git'> & { id: string, isNew: boolean, arguments: number, nodeOptions: number, hooks: string[] }
+/**
+ * `isNew: false`: it is a known one; `arguments`, `nodeOptions`: how many, as they may hold secrets; `hooks`: what runs
+ * with the deploy
+ */
+export type Drafted = Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'source' | 'package' | 'git'> & { id: string,
+  isNew: boolean, arguments: number, nodeOptions: number, hooks: string[] }
 export type Preview = {
   /** null: a refusal says why it cannot be told */
-  release: Drafted | null
-  /** how a commit would be built; `packages`: of the same lock file, or installed; null: not known, or there is nothing to do */
-  build: { text: string, isGuess: boolean, packages: 'kept' | 'installed' | null } | null
-  changed: Release['changed']
+  release:
+    | Drafted
+    | null,
+  /**
+   * how a commit would be built; `packages`: of the same lock file, or installed; null: not known, or there is nothing
+   * to do
+   */
+  build: { text: string, isGuess: boolean, packages: 'kept' | 'installed' | null } | null,
+  changed: Release['changed'],
   /** null: unknown, or none */
-  commits: Awaited<ReturnType<typeof commitsBetween>>
+  commits: Awaited<ReturnType<typeof commitsBetween>>,
   /** null: not known */
-  files: Differences | null
+  files:
+    | Differences
+    | null,
   /** as read now and for the last deploy; null: it was not read */
-  config: { now: WorkerConfig, deployed: WorkerConfig } | null
+  config:
+    | { now: WorkerConfig, deployed: WorkerConfig }
+    | null,
   /** Takes a reason for which it would be refused. */
   warnings: string[]
 }
@@ -32,28 +45,28 @@ export type Refuse = (error: DeckError) => void
 export const DEPLOY_HOOKS = ['beforeDeploy', 'afterDeploy'] as const
 
 /** Tells what a deploy or a rollback would do, by the drafts that a deploy makes. It changes nothing. */
-export function createPreviews ({ catalogue, maker, manifests, dataFolder, inherited, readSpec, latest, current, checkReturn, checkThere, caveatOf }: {
-  catalogue: Pick<Catalogue, 'find' | 'mustFind' | 'nextNumber'>
-  maker: Pick<ReturnType<typeof createMaker>, 'draft' | 'checkWritten'>
-  manifests: Pick<ReturnType<typeof createManifests>, 'since'>
-  dataFolder: string
-  /** by git */
-  inherited: Record<string, string | undefined>
-  readSpec: (path?: string) => Promise<LaunchSpec>
-  /** of the last deploy */
-  latest: () => LaunchSpec
-  /** the id of the release that runs */
-  current: () => string | null
-  checkReturn: (id: string) => void
-  checkThere: (release: Release) => Promise<void>
-  /** what a rollback to it would not bring back */
-  caveatOf: (id: string) => string | null
-}) {
+export function createPreviews (
+  { catalogue, maker, manifests, dataFolder, inherited, readSpec, latest, current, checkReturn, checkThere, caveatOf }:
+    {
+      catalogue: Pick<Catalogue, 'find' | 'mustFind' | 'nextNumber'>,
+      maker: Pick<ReturnType<typeof createMaker>, 'draft' | 'checkWritten'>,
+      manifests: Pick<ReturnType<typeof createManifests>, 'since'>,
+      dataFolder: string,
+      /** by git */
+      inherited: Record<string, string | undefined>,
+      readSpec: (path?: string) => Promise<LaunchSpec>,
+      /** of the last deploy */
+      latest: () => LaunchSpec,
+      /** the id of the release that runs */
+      current: () => string | null,
+      checkReturn: (id: string) => void,
+      checkThere: (release: Release) => Promise<void>,
+      /** what a rollback to it would not bring back */
+      caveatOf: (id: string) => string | null
+    }
+) {
   return {
-    /**
-     * @param wanted as for a deploy
-     * @param refuse takes each refusal of the deploy
-     */
+    /** `wanted`: as for a deploy; `refuse`: takes each refusal of the deploy */
     async ofDeploy ({ path }: { path?: string }, refuse: Refuse): Promise<Preview> {
       const spec = await attempt(refuse, () => readSpec(path))
       if (!spec) return unknownPreview()
@@ -69,14 +82,9 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
         ? await Promise.all([commitsBetween(running, next, inherited), filesSince(running, place.folder, spec.config)])
         : [null, null]
       return {
-        release: {
-          id: same?.release.id ?? `r${catalogue.nextNumber()}`,
-          isNew: same === undefined,
-          ...describe({ ...found, ...about }),
-          arguments: args.length,
-          nodeOptions: execArgv.length,
-          hooks: DEPLOY_HOOKS.filter((name) => hooks[name] !== undefined)
-        },
+        release: { id: same?.release.id ?? `r${catalogue.nextNumber()}`, isNew: same === undefined,
+          ...describe({ ...found, ...about }), arguments: args.length, nodeOptions: execArgv.length,
+          hooks: DEPLOY_HOOKS.filter((name) => hooks[name] !== undefined) },
         build: null,
         changed,
         commits,
@@ -86,7 +94,7 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
       }
     },
 
-    /** @param id null: there is none, which is refused already */
+    /** `id`: null: there is none, which is refused already */
     async ofRollback (id: string | null, refuse: Refuse): Promise<Preview> {
       if (id === null) return unknownPreview()
       const item = await attempt(refuse, async () => catalogue.mustFind(id))
@@ -97,11 +105,13 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
       const running = catalogue.find(current() ?? '')
       const isElsewhere = running && running.release.path !== release.path
       const [commits, files] = running
-        ? await Promise.all([commitsBetween(running.release, release, inherited), isElsewhere ? filesSince(running.release, release.path, latest().config) : null])
+        ? await Promise.all([commitsBetween(running.release, release, inherited),
+          isElsewhere ? filesSince(running.release, release.path, latest().config) : null])
         : [null, null]
       const caveat = caveatOf(id)
       return {
-        release: { id, isNew: false, ...describe(release), arguments: release.args?.length ?? 0, nodeOptions: release.execArgv?.length ?? 0, hooks: [] },
+        release: { id, isNew: false, ...describe(release), arguments: release.args?.length ?? 0,
+          nodeOptions: release.execArgv?.length ?? 0, hooks: [] },
         build: null,
         changed: running ? changesBetween(running, item) : null,
         commits,
@@ -112,7 +122,7 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
     }
   }
 
-  /** @param folder of the next one */
+  /** `folder`: of the next one */
   function filesSince (running: Release, folder: string, config: WorkerConfig) {
     const left = partsLeftOut(config)
     if (mayChange(running) && running.path === folder) return manifests.since(running, left)
@@ -125,19 +135,24 @@ export function unknownPreview (): Preview {
   return { release: null, build: null, changed: null, commits: null, files: null, config: null, warnings: [] }
 }
 
-export function describe ({ mode, entry, path, cwd, source = null, package: about = null, git = null }: Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'source' | 'package' | 'git'>) {
+export function describe (
+  { mode, entry, path, cwd, source = null, package: about = null, git = null }: Pick<Release,
+    'mode' | 'entry' | 'path' | 'cwd' | 'source' | 'package' | 'git'>
+) {
   return { mode, entry, path, cwd, source, package: about, git }
 }
 
-/** @param folder of the next one */
+/** `folder`: of the next one */
 function warningsOf ({ id, mode, path }: Release, folder: string, files: Differences | null) {
   const isUnchanged = files !== null && Object.values(files).every(({ length }) => length === 0)
   if (!mayChange({ mode }) || path !== folder || isUnchanged) return []
-  return [`${id} runs from the same folder, whose files have changed: it may not be able to come back. With releases.mode: folder every release keeps its files`]
+  return [
+    `${id} runs from the same folder, whose files have changed: it may not be able to come back. With releases.mode: folder every release keeps its files`
+  ]
 }
 
 /** @returns null: it was refused */
-export async function attempt <T>(refuse: Refuse, work: () => Promise<T>): Promise<T | null> {
+export async function attempt<T> (refuse: Refuse, work: () => Promise<T>): Promise<T | null> {
   try {
     return await work()
   } catch (error) {

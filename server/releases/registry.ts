@@ -33,69 +33,64 @@ import type { Variables } from './environment.ts'
 const LOOK_AGAIN_MS = 2000
 
 export type Releases = Awaited<ReturnType<typeof openReleases>>
-type Cluster = { releasesInUse: () => string[], addresses?: () => string[], snapshot: () => { release: { id: string } } }
+type Cluster = { releasesInUse: () => string[], addresses?: () => string[],
+  snapshot: () => { release: { id: string } } }
 
 /**
- * Makes releases of the code on the disk, keeps the last ones, and knows how their workers are started. It keeps the values of
- * variables in memory alone.
+ * Makes releases of the code on the disk, keeps the last ones, and knows how their workers are started. It keeps the
+ * values of variables in memory alone.
  * @throws {DeckError} invalid-config, secrets-failed
  */
-export async function openReleases ({
-  config,
-  cwd: cwdBefore,
-  canWait = false,
-  history,
-  lastNumber = 0,
-  cluster = () => null,
-  usedByRuns = () => [],
-  events,
-  reload = async () => config,
-  dataDir,
-  drift = createDrift(),
-  mask = createSecretMask(),
-  inherited = process.env,
-  onError = () => {},
-  now = Date.now
-}: {
-  config: Config
-  history: Pick<History, 'releases' | 'lastReleaseNumber'>
-  /** the highest n of `r<n>` that the master before knows of */
-  lastNumber?: number
-  /** runs the releases; null: it has not been made yet */
-  cluster?: () => Cluster | null
-  /** the ids of the releases that jobs and commands run in */
-  usedByRuns?: () => readonly string[]
-  events: Pick<EventStream, 'publish'>
-  /** of the release of the master before: its secrets are read there */
-  cwd?: string
-  /** for its secrets, as workers of the master before serve meanwhile */
-  canWait?: boolean
-  /** reads the configuration anew, for the app in that folder */
-  reload?: (launchIn?: string) => Promise<WorkerConfig>
-  dataDir: { folder: string, releaseFolder: string, releaseKey: () => string }
-  /** knows which files the workers have loaded */
-  drift?: Pick<Drift, 'knows' | 'of'>
-  /** is to hide all secrets that are read */
-  mask?: Pick<SecretMask, 'add'>
-  /** by workers and git: the variables of the shell that the app is from */
-  inherited?: Record<string, string | undefined>
-  /** for errors that harm no deploy */
-  onError?: (error: unknown) => void
-  /** wall clock, ms */
-  now?: () => number
-}) {
+export async function openReleases (
+  { config, cwd: cwdBefore, canWait = false, history, lastNumber = 0, cluster = () => null, usedByRuns = () => [],
+    events, reload = async () => config, dataDir, drift = createDrift(), mask = createSecretMask(),
+    inherited = process.env, onError = () => {}, now = Date.now }: {
+      config: Config,
+      history: Pick<History, 'releases' | 'lastReleaseNumber'>,
+      /** the highest n of `r<n>` that the master before knows of */
+      lastNumber?: number,
+      /** runs the releases; null: it has not been made yet */
+      cluster?: () =>
+        | Cluster
+        | null,
+      /** the ids of the releases that jobs and commands run in */
+      usedByRuns?: () => readonly string[],
+      events: Pick<EventStream, 'publish'>,
+      /** of the release of the master before: its secrets are read there */
+      cwd?: string,
+      /** for its secrets, as workers of the master before serve meanwhile */
+      canWait?: boolean,
+      /** reads the configuration anew, for the app in that folder */
+      reload?: (launchIn?: string) => Promise<WorkerConfig>,
+      dataDir: { folder: string, releaseFolder: string, releaseKey: () => string },
+      /** knows which files the workers have loaded */
+      drift?: Pick<Drift, 'knows' | 'of'>,
+      /** is to hide all secrets that are read */
+      mask?: Pick<SecretMask, 'add'>,
+      /** by workers and git: the variables of the shell that the app is from */
+      inherited?: Record<string, string | undefined>,
+      /** for errors that harm no deploy */
+      onError?: (error: unknown) => void,
+      /** wall clock, ms */
+      now?: () => number
+    }
+) {
   const folders = createReleaseFolders({ dataFolder: dataDir.folder, releaseFolder: dataDir.releaseFolder, onError })
   const key = dataDir.releaseKey()
   const catalogue = createCatalogue({ history, lastNumber, onError, now })
   const maker = createMaker({ config, key, catalogue, folders, drift, inherited, current: currentRelease, now })
   const modules = createModuleCache({ releaseFolder: dataDir.releaseFolder, onError })
-  const commits = createCommitFinder({ dataFolder: dataDir.folder, catalogue, readConfig, readSpec: readWith, inherited })
-  const git = createGitReleases({ catalogue, commits, folders, modules, maker, readConfig, readSpec: readWith, onMade, inherited })
+  const commits = createCommitFinder({ dataFolder: dataDir.folder, catalogue, readConfig, readSpec: readWith,
+    inherited })
+  const git = createGitReleases({ catalogue, commits, folders, modules, maker, readConfig, readSpec: readWith, onMade,
+    inherited })
   const inPlace = createInPlace({ catalogue, drift })
   const manifests = createManifests({ dataDir, catalogue, onError })
   const preview = {
-    ...createPreviews({ catalogue, maker, manifests, dataFolder: dataDir.folder, inherited, readSpec, latest: () => latest, current: currentRelease, checkReturn, checkThere, caveatOf }),
-    ofCommit: createCommitPreview({ catalogue, commits, folders, modules, maker, releaseFolder: dataDir.releaseFolder, inherited, latest: () => latest, current: currentRelease })
+    ...createPreviews({ catalogue, maker, manifests, dataFolder: dataDir.folder, inherited, readSpec, latest: () =>
+      latest, current: currentRelease, checkReturn, checkThere, caveatOf }),
+    ofCommit: createCommitPreview({ catalogue, commits, folders, modules, maker, releaseFolder: dataDir.releaseFolder,
+      inherited, latest: () => latest, current: currentRelease })
   }
   /** How the files of each release have changed, as the list has last seen it, and when, wall time. */
   const looks: Map<string, { at: number, change: import('../lifecycle/state.ts').Drift | null }> = new Map()
@@ -108,7 +103,10 @@ export async function openReleases ({
   let first: Release | null = null
   /** The id of the release that a caller got last: its rollout may be about to begin. */
   let givenOut = ''
-  /** The release that this master has made at its start: its files are listed afterwards, as no start is to wait for that. */
+  /**
+   * The release that this master has made at its start: its files are listed afterwards, as no start is to wait for
+   * that.
+   */
   let unlisted: Release | null = null
   /** Releases are made one after the other. */
   let turn: Promise<unknown> = Promise.resolve()
@@ -142,9 +140,9 @@ export async function openReleases ({
     isChild: (pid: number): boolean => isGit(pid) || isSecretsCommand(pid),
 
     /**
-     * The release that a master begins with: that of the master before, or the last one where that was made of a commit, as the folder of
-     * the app may have another one; else one of the present configuration.
-     * @returns `isNew`: the caller has to publish it by `tellCreated`, once the start cannot fail any more
+     * The release that a master begins with: that of the master before, or the last one where that was made of a
+     * commit, as the folder of the app may have another one; else one of the present configuration. Returns `isNew`:
+     * the caller has to publish it by `tellCreated`, once the start cannot fail any more.
      * @throws {DeckError} as prepare
      */
     async beginWith (before: Release | null): Promise<{ release: Release, isNew: boolean }> {
@@ -161,8 +159,8 @@ export async function openReleases ({
     secretsProblem: () => missing?.message ?? null,
 
     /**
-     * Reads the secrets that are missing.
-     * @returns the release that this master has begun with, which can run now; null: they could not be read
+     * Reads the secrets that are missing. Returns the release that this master has begun with, which can run now; null:
+     * they could not be read.
      */
     async readMissing (): Promise<Release | null> {
       try {
@@ -180,7 +178,8 @@ export async function openReleases ({
      * Makes a release of the code that is on the disk now, or finds the one that it still is.
      * @param wanted `path`: a folder below
      * `releases.root`; `mode`: in place of `releases.mode`; `spec`: as `check` has read it
-     * @throws {DeckError} entry-not-found, path-refused, copy-failed, unshared-files, invalid-config; then nothing has changed
+     * @throws {DeckError} entry-not-found, path-refused, copy-failed, unshared-files, invalid-config; then nothing has
+     * changed
      */
     prepare: prepareRelease,
 
@@ -194,11 +193,12 @@ export async function openReleases ({
      * The release for a rollout: a known one, or one of the code on the disk.
      * @throws {DeckError} as prepare and load
      */
-    forRollout: ({ release, ...source }: { release?: string, path?: string, mode?: 'folder', spec?: LaunchSpec }, by: { note: string | null, actor: string }): Promise<Release> => release === undefined ? prepareRelease({ ...source, ...by }) : loadRelease(release),
+    forRollout: ({ release, ...source }: { release?: string, path?: string, mode?: 'folder', spec?: LaunchSpec },
+      by: { note: string | null, actor: string }): Promise<Release> =>
+      release === undefined ? prepareRelease({ ...source, ...by }) : loadRelease(release),
 
     /**
-     * Refuses at once a deploy that would fail.
-     * @returns for `prepare`, so that the configuration is read once
+     * Refuses at once a deploy that would fail. Returns for `prepare`, so that the configuration is read once.
      * @throws {DeckError} entry-not-found, path-refused, invalid-config, secrets-failed
      */
     check: async ({ path }: { path?: string }): Promise<LaunchSpec> => await readSpec(path),
@@ -219,14 +219,15 @@ export async function openReleases ({
     },
 
     /**
-     * What the app has written into the folder of the release that runs, and the next release would not find.
-     * @returns null: it has no folder of its own; `home`: the app's folder
+     * What the app has written into the folder of the release that runs, and the next release would not find. Returns
+     * null: it has no folder of its own; `home`: the app's folder.
      * @throws {DeckError} copy-failed
      */
     async written (): Promise<{ release: string, home: string, copy: string, files: string[], bytes: number } | null> {
       const release = catalogue.find(currentRelease() ?? '')?.release
       if (release?.mode !== 'folder') return null
-      return { release: release.id, home: await ownFolder(latest.config), ...await folders.written(release, latest.config.releases) }
+      return { release: release.id, home: await ownFolder(latest.config),
+        ...await folders.written(release, latest.config.releases) }
     },
 
     /** Which of these releases a new worker would not find as they were. */
@@ -238,59 +239,56 @@ export async function openReleases ({
      */
     checkReturn,
 
-    /**
-     * @returns the one to roll back to
-     * @throws {DeckError} not-found
-     */
+    /** Returns the one to roll back to @throws {DeckError} not-found */
     before (id: string): string {
       const last = catalogue.lastGood(id)
       if (!last) {
-        throw new DeckError('not-found', `No release other than ${id} was deployed successfully and kept; to use one that the guard rolled back, name it`)
+        throw new DeckError('not-found',
+          `No release other than ${id} was deployed successfully and kept; to use one that the guard rolled back, name it`)
       }
       return last.release.id
     },
 
     load: loadRelease,
 
-    /**
-     * @returns as in list
-     * @throws {DeckError} not-found
-     */
-    get: (id: string): ReturnType<typeof withChange> => withChange(catalogue.show(catalogue.mustFind(id), clusterUse())),
+    /** Returns as in list @throws {DeckError} not-found */
+    get: (id: string): ReturnType<typeof withChange> =>
+      withChange(catalogue.show(catalogue.mustFind(id), clusterUse())),
 
     /**
      * Tells how one release differs from another. Of variables it tells only the names.
      * @returns `commits`: null: unknown
      * @throws {DeckError} not-found
      */
-    async compare (from: string, to: string): Promise<{ changed: NonNullable<Release['changed']>, commits: Awaited<ReturnType<typeof commitsBetween>> }> {
+    async compare (from: string,
+      to: string
+    ): Promise<{ changed: NonNullable<Release['changed']>, commits: Awaited<ReturnType<typeof commitsBetween>> }> {
       const [before, after] = [catalogue.mustFind(from), catalogue.mustFind(to)]
-      return { changed: changesBetween(before, after), commits: await commitsBetween(before.release, after.release, inherited) }
+      return { changed: changesBetween(before, after),
+        commits: await commitsBetween(before.release, after.release, inherited) }
     },
 
     /**
-     * Newest first, without arguments, which are never shown.
-     * @param query `limit` 1…100
+     * Newest first, without arguments, which are never shown. `query`: `limit` 1…100.
      * @throws {DeckError} invalid-query
      */
-    list (query: { limit?: number, cursor?: string | null } = {}): { items: ReturnType<typeof withChange>[], next: string | null } {
+    list (
+      query: { limit?: number, cursor?: string | null } = {}
+    ): { items: ReturnType<typeof withChange>[], next: string | null } {
       const { items, next } = catalogue.page(query, clusterUse())
       return { items: items.map(withChange), next }
     },
 
     /**
-     * @returns the variables of its workers, which override those that they inherit
+     * Returns the variables of its workers, which override those that they inherit.
      * @throws {DeckError} why they are not known yet
      */
     environment: (id: string): Variables => specOf(id).values,
 
-    /**
-     * @returns those of its variables that are secret
-     * @throws {DeckError} why they are not known yet
-     */
+    /** Returns those of its variables that are secret @throws {DeckError} why they are not known yet */
     secrets: (id: string): Readonly<Record<string, string>> => specOf(id).secrets,
 
-    /** @param id the one that a master has begun with, which may never have served before another one was deployed */
+    /** `id`: the one that a master has begun with, which may never have served before another one was deployed */
     settleFirst (id: string) {
       // If it served under the master before, it was deployed then, not now.
       const item = catalogue.find(id)
@@ -305,18 +303,22 @@ export async function openReleases ({
     prune: pruneReleases,
 
     /**
-     * Removes unfinished copies of an earlier master, and folders of no known release. It must not be called before the cluster has
-     * its workers, as their releases are in use.
-     * @returns never rejects
+     * Removes unfinished copies of an earlier master, and folders of no known release. It must not be called before the
+     * cluster has its workers, as their releases are in use. Returns never rejects.
      */
     async clean (): Promise<void> {
       const needed = usedReleases().add(givenOut)
-      await Promise.all(folders.names().filter((name) => !needed.has(name) && !catalogue.find(name)).map(folders.remove))
+      await Promise.all(
+        folders.names().filter((name) => !needed.has(name) && !catalogue.find(name)).map(folders.remove)
+      )
       await git.prune()
     }
   }
 
-  function prepareRelease ({ path, mode, spec, actor, note = null }: { path?: string, mode?: 'folder', spec?: LaunchSpec, actor: string, note?: string | null }) {
+  function prepareRelease (
+    { path, mode, spec, actor, note = null }: { path?: string, mode?: 'folder', spec?: LaunchSpec, actor: string,
+      note?: string | null }
+  ) {
     return inTurn(async () => {
       const { release, isNew } = await makeRelease(spec ?? await readSpec(path), { path, mode, actor, note })
       listFiles(release)
@@ -356,10 +358,7 @@ export async function openReleases ({
     return await readWith(next, place.cwd)
   }
 
-  /**
-   * @returns for the app in that folder
-   * @throws {DeckError} invalid-config
-   */
+  /** Returns for the app in that folder @throws {DeckError} invalid-config */
   async function readConfig (folder?: string): Promise<LaunchSpec['config']> {
     const next = await reloadConfig(() => reload(folder))
     checkKind(next, next.appNode)
@@ -373,18 +372,24 @@ export async function openReleases ({
   function checkKind ({ runtime = 'node', entry }: Pick<Release, 'runtime' | 'entry'>, node: Release['node']) {
     const { runtime: own = 'node' } = first ?? config
     if (runtime === own || !cluster()?.addresses?.().length) return
-    const kinds = { node: 'by Node 20.19, 22.12 or later', other: node?.file === entry ? `by Node ${node.version}` : 'as a program of another language' }
-    throw new DeckError('invalid-config', `node: expected an app that is still run ${own === 'node' ? kinds.node : 'by an older Node, or as a program of another language'}, as its workers share their sockets in another way, received one that is run ${kinds[runtime]}. Stop the app, and start it again`)
+    const kinds = { node: 'by Node 20.19, 22.12 or later',
+      other: node?.file === entry ? `by Node ${node.version}` : 'as a program of another language' }
+    throw new DeckError('invalid-config',
+      `node: expected an app that is still run ${
+        own === 'node' ? kinds.node : 'by an older Node, or as a program of another language'
+      }, as its workers share their sockets in another way, received one that is run ${
+        kinds[runtime]
+      }. Stop the app, and start it again`)
   }
 
-  /** @param folder in which a command runs that has the secrets */
+  /** `folder`: in which a command runs that has the secrets */
   async function readWith (from: LaunchSpec['config'], folder: string) {
     const spec = await readLaunchSpec(from, { key, inherited, cwd: folder })
     mask.add(spec.secrets)
     return spec
   }
 
-  /** @param release has just been made of what is in its folder */
+  /** `release`: has just been made of what is in its folder */
   function listFiles (release: Release) {
     manifests.note(release, partsLeftOut(latest.config))
   }
@@ -400,17 +405,23 @@ export async function openReleases ({
     const release = catalogue.lastGood('')?.release
     if (release?.build === undefined) return null
     const top = await realpath(dataDir.releaseFolder).catch(() => null)
-    const found = top === null ? null : await placeIn(release.path, { top, entry: config.entry, cwd: config.cwd, runtime: config.runtime }).catch(() => null)
+    const found = top === null
+      ? null
+      : await placeIn(release.path, { top, entry: config.entry, cwd: config.cwd, runtime: config.runtime }).catch(() =>
+        null
+      )
     return found && 'entry' in found && found.entry === release.entry ? release : null
   }
 
-  function inTurn <T>(work: () => Promise<T>): Promise<T> {
+  function inTurn<T> (work: () => Promise<T>): Promise<T> {
     const result = turn.then(work)
     turn = result.catch(() => {})
     return result
   }
 
-  async function makeRelease (spec: LaunchSpec, wanted: { path?: string, mode?: 'folder', actor: string, note: string | null }) {
+  async function makeRelease (spec: LaunchSpec,
+    wanted: { path?: string, mode?: 'folder', actor: string, note: string | null })
+  {
     const made = await maker.make(spec, wanted)
     latest = spec
     givenOut = made.release.id
@@ -418,19 +429,24 @@ export async function openReleases ({
   }
 
   /**
-   * Takes over the release that ran under another master, as its checkpoint describes it. No checkpoint has the values of variables,
-   * so these are read anew.
+   * Takes over the release that ran under another master, as its checkpoint describes it. No checkpoint has the values
+   * of variables, so these are read anew.
    */
   function adoptRelease (release: Release): Release {
     // Where an old Node runs the app, its file is among the arguments.
-    const { args, execArgv } = (release.runtime !== config.runtime || release.entry === release.node?.file ? catalogue.find(release.id)?.release : undefined) ?? config
-    const { environmentChanged: _, ...before } = { args, execArgv, runtime: config.runtime, ...release, ...nodeOf(release) }
+    const { args, execArgv } =
+      (release.runtime !== config.runtime || release.entry === release.node?.file
+        ? catalogue.find(release.id)?.release
+        : undefined) ?? config
+    const { environmentChanged: _, ...before } = { args, execArgv, runtime: config.runtime, ...release,
+      ...nodeOf(release) }
     const isOther = missing === null && before.environment !== undefined && before.environment.digest !== latest.digest
     const adopted = isOther ? { ...before, environmentChanged: true } : before
     const number = releaseNumber(release.id)
     catalogue.countFrom(number)
     // If its marks are known, they are those of its deploy.
-    const fresh: Omit<Item, 'release' | 'spec'> = { outcome: 'succeeded', rollout: null, deployedMs: null, servedMs: now(), marks: latest.marks, stamp: null }
+    const fresh: Omit<Item, 'release' | 'spec'> = { outcome: 'succeeded', rollout: null, deployedMs: null,
+      servedMs: now(), marks: latest.marks, stamp: null }
     catalogue.put(number, { ...fresh, ...catalogue.find(release.id), release: adopted, spec: missing ? null : latest })
     return adopted
   }
@@ -439,12 +455,15 @@ export async function openReleases ({
   function nodeOf ({ node, runtime = 'node' }: Release): Pick<Release, 'node'> {
     const { appNode } = config
     if (!appNode || (runtime === 'node' ? isOldNode(appNode.version) : !node)) return {}
-    return !node || node.file === appNode.file || !isProgram(node.file) ? { node: { ...appNode, ...(node?.file === appNode.file && { by: node.by }) } } : {}
+    return !node || node.file === appNode.file || !isProgram(node.file)
+      ? { node: { ...appNode, ...(node?.file === appNode.file && { by: node.by }) } }
+      : {}
   }
 
   /**
-   * Finds a release to roll back to, with its arguments and variables. A release that this master has not started itself gets the
-   * variables that were read last, since a rollback must work whatever the configuration looks like by then.
+   * Finds a release to roll back to, with its arguments and variables. A release that this master has not started
+   * itself gets the variables that were read last, since a rollback must work whatever the configuration looks like by
+   * then.
    * @throws {DeckError} not-found, release-gone, or why its variables are not known yet
    */
   async function loadRelease (id: string): Promise<Release> {
@@ -453,7 +472,8 @@ export async function openReleases ({
     await checkThere(item.release)
     if (item.spec === null) {
       item.spec = latestSpec()
-      if (item.release.environment?.digest !== latest.digest) item.release = { ...item.release, environmentChanged: true }
+      if (item.release.environment?.digest !== latest.digest)
+        item.release = { ...item.release, environmentChanged: true }
     }
     givenOut = id
     return item.release
@@ -474,7 +494,10 @@ export async function openReleases ({
     const change = inPlace.changeOf(id)
     if (change?.kind !== 'code') return
     const restore = release.git ? `check out ${formatCommit(release.git.commit)}` : 'put the files back'
-    throw new DeckError('drifted', `${id} cannot come back: ${changeText(id, change)}. To run its code again, ${restore} and deploy. With releases.mode: folder every release keeps its files`, {
+    throw new DeckError('drifted',
+      `${id} cannot come back: ${
+        changeText(id, change)
+      }. To run its code again, ${restore} and deploy. With releases.mode: folder every release keeps its files`, {
       details: { release: id, ...change }
     })
   }
@@ -495,7 +518,9 @@ export async function openReleases ({
 
   function withChange (shown: ReturnType<typeof catalogue.show>) {
     const change = recentChange(shown.id)
-    return { ...shown, changedInPlace: change && { ...change, message: change.kind === 'code' ? changeText(shown.id, change) : caveatText(shown.id, change) } }
+    return { ...shown,
+      changedInPlace: change &&
+        { ...change, message: change.kind === 'code' ? changeText(shown.id, change) : caveatText(shown.id, change) } }
   }
 
   /** Pages are drawn often, and a look at the files of ten releases can take 40 ms. */
@@ -528,6 +553,7 @@ export async function openReleases ({
   }
 
   function tellCreated (release: Release) {
-    events.publish({ type: 'release.created', release: release.id, actor: release.createdBy ?? 'system', detail: shownRelease(release) })
+    events.publish({ type: 'release.created', release: release.id, actor: release.createdBy ?? 'system',
+      detail: shownRelease(release) })
   }
 }

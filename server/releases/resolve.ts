@@ -13,12 +13,12 @@ export function mayChange ({ mode }: { mode?: string }): boolean {
 /** Where the code of a release is. All paths are real paths. */
 export type Place = {
   /** how it was found */
-  mode: 'live' | 'symlink' | 'path'
-  entry: string
+  mode: 'live' | 'symlink' | 'path',
+  entry: string,
   /** the app's package folder */
-  folder: string
+  folder: string,
   /** what its workers run in */
-  cwd: string
+  cwd: string,
   /** the path of the entry if that is itself a link, as in `node_modules/.bin`: `process.argv[1]` shows it */
   calledAs?: string
 }
@@ -29,14 +29,17 @@ const MAX_PACKAGE_BYTES = 1024 * 1024
 const OUTPUTS = Object.freeze(['.output', '.next'])
 
 /**
- * Finds the files that the configuration means now. If `entry` goes through a symbolic link (`current/app.js`), these are where it points.
- * @param config absolute paths
+ * Finds the files that the configuration means now. If `entry` goes through a symbolic link (`current/app.js`), these
+ * are where it points. `config`: absolute paths.
  * @throws {DeckError} entry-not-found
  */
-export async function resolveConfigured ({ entry, cwd, mode, runtime }: { entry: string, cwd: string, mode: 'auto' | 'folder' | 'live', runtime?: Runtime }): Promise<Place> {
+export async function resolveConfigured (
+  { entry, cwd, mode, runtime }: { entry: string, cwd: string, mode: 'auto' | 'folder' | 'live', runtime?: Runtime }
+): Promise<Place> {
   if (runtime === 'other') return await placeOfProgram({ entry, cwd, mode })
   const real = await realFile(entry)
-  if (real === null) throw new DeckError('entry-not-found', `entry: expected a file, received ${entry}, which is not there`)
+  if (real === null)
+    throw new DeckError('entry-not-found', `entry: expected a file, received ${entry}, which is not there`)
   const user = await folderOfUser(entry, cwd)
   const link = mode === 'live' ? null : await lastLink(user ?? entry)
   return {
@@ -50,34 +53,41 @@ export async function resolveConfigured ({ entry, cwd, mode, runtime }: { entry:
 }
 
 /**
- * Another program than Node may be installed anywhere, and may behave by the name of a link to it: the app is the folder that it runs in.
+ * Another program than Node may be installed anywhere, and may behave by the name of a link to it: the app is the
+ * folder that it runs in.
  * @throws {DeckError} entry-not-found
  */
-async function placeOfProgram ({ entry, cwd, mode }: { entry: string, cwd: string, mode: 'auto' | 'folder' | 'live' }): Promise<Place> {
+async function placeOfProgram (
+  { entry, cwd, mode }: { entry: string, cwd: string, mode: 'auto' | 'folder' | 'live' }
+): Promise<Place> {
   const link = mode === 'live' ? null : await lastLink(cwd)
   const folder = await realpath(cwd)
   const file = programIn(folder, { entry, cwd })
-  if (await realFile(file) === null) throw new DeckError('entry-not-found', `entry: expected a program, received ${file}, which is not there`)
+  if (await realFile(file) === null)
+    throw new DeckError('entry-not-found', `entry: expected a program, received ${file}, which is not there`)
   return { mode: link ? 'symlink' : 'live', entry: file, folder, cwd: folder }
 }
 
-/** @param folder takes the place of `cwd` */
+/** `folder`: takes the place of `cwd` */
 function programIn (folder: string, { entry, cwd }: { entry: string, cwd: string }): string {
   return isBelow(entry, cwd) ? path.join(folder, path.relative(cwd, entry)) : entry
 }
 
 /**
- * Finds the files of a folder that a deploy names. The folder must be below `root`, and takes the place of the package folder of the
- * configured entry.
- * @param wanted absolute, or relative to `root`
+ * Finds the files of a folder that a deploy names. The folder must be below `root`, and takes the place of the package
+ * folder of the configured entry. `wanted`: absolute, or relative to `root`.
  * @throws {DeckError} path-refused, entry-not-found
  */
-export async function resolvePath (wanted: string, { root, entry, cwd, runtime }: { root: string | undefined, entry: string, cwd: string, runtime?: Runtime }): Promise<Place> {
+export async function resolvePath (wanted: string,
+  { root, entry, cwd, runtime }: { root: string | undefined, entry: string, cwd: string, runtime?: Runtime }
+): Promise<Place> {
   const folder = await folderBelow(wanted, root)
   const top = root === undefined ? folder : await realpath(root)
   const found = await placeIn(folder, { top, entry, cwd, runtime })
   if ('outside' in found) throw pathRefusal(wanted, `${found.outside} in it leads out of releases.root`)
-  if ('missing' in found) throw new DeckError('entry-not-found', `path: expected a folder with ${found.missing}, received ${quoteClipped(wanted)}, which has none`)
+  if ('missing' in found)
+    throw new DeckError('entry-not-found',
+      `path: expected a folder with ${found.missing}, received ${quoteClipped(wanted)}, which has none`)
   return { mode: 'path', ...found }
 }
 
@@ -87,10 +97,14 @@ export async function resolvePath (wanted: string, { root, entry, cwd, runtime }
  * @param config `top`: nothing outside of it counts, real path
  * @returns `outside`: an entry that leads out; `missing`: where it was looked for
  */
-export async function placeIn (folder: string, { top, entry, cwd, runtime }: { top: string, entry: string, cwd: string, runtime?: Runtime }): Promise<Omit<Place, 'mode'> | { outside: string } | { missing: string }> {
+export async function placeIn (folder: string,
+  { top, entry, cwd, runtime }: { top: string, entry: string, cwd: string, runtime?: Runtime }
+): Promise<Omit<Place, 'mode'> | { outside: string } | { missing: string }> {
   if (runtime === 'other') {
     const file = programIn(folder, { entry, cwd })
-    return await realFile(file) === null ? { missing: path.relative(folder, file) } : { entry: file, folder, cwd: folder }
+    return await realFile(file) === null
+      ? { missing: path.relative(folder, file) }
+      : { entry: file, folder, cwd: folder }
   }
   const candidates = await placesOfEntry(entry, folder, cwd)
   for (const candidate of candidates) {
@@ -104,21 +118,27 @@ export async function placeIn (folder: string, { top, entry, cwd, runtime }: { t
 }
 
 async function linkOf (file: string): Promise<{ calledAs?: string }> {
-  return (await lstat(file)).isSymbolicLink() ? { calledAs: path.join(await realpath(path.dirname(file)), path.basename(file)) } : {}
+  return (await lstat(file)).isSymbolicLink()
+    ? { calledAs: path.join(await realpath(path.dirname(file)), path.basename(file)) }
+    : {}
 }
 
-/**
- * @returns its real path
- * @throws {DeckError} path-refused
- */
+/** Returns its real path @throws {DeckError} path-refused */
 export async function folderBelow (wanted: string, root: string | undefined): Promise<string> {
   if (root === undefined) throw pathRefusal(wanted, 'releases.root is not set, so none may be named')
-  if (wanted === '' || wanted.length > MAX_PATH_CHARS || wanted.includes('\0')) throw pathRefusal(wanted, 'it is no path')
-  const realRoot = await realpath(root).catch((error) => { throw pathRefusal(wanted, `releases.root, ${root}, cannot be read (${error.code})`) })
+  if (wanted === '' || wanted.length > MAX_PATH_CHARS || wanted.includes('\0'))
+    throw pathRefusal(wanted, 'it is no path')
+  const realRoot = await realpath(root).catch((error) => {
+    throw pathRefusal(wanted, `releases.root, ${root}, cannot be read (${error.code})`)
+  })
   const named = path.resolve(realRoot, wanted)
-  // It is refused before it is read, so that nobody learns what exists outside. The root may be named by its real path or as configured.
-  if (!isBelow(named, realRoot) && !isBelow(named, path.resolve(root))) throw pathRefusal(wanted, 'it is not below releases.root')
-  const real = await realpath(named).catch((error) => { throw pathRefusal(wanted, `it cannot be read (${error.code})`) })
+  // It is refused before it is read, so that nobody learns what exists outside. The root may be named by its real path
+  // or as configured.
+  if (!isBelow(named, realRoot) && !isBelow(named, path.resolve(root)))
+    throw pathRefusal(wanted, 'it is not below releases.root')
+  const real = await realpath(named).catch((error) => {
+    throw pathRefusal(wanted, `it cannot be read (${error.code})`)
+  })
   // Real paths have the letter case of the file system, so they can be compared.
   if (!isBelow(real, realRoot)) throw pathRefusal(wanted, 'it leads out of releases.root')
   if (!(await stat(real)).isDirectory()) throw pathRefusal(wanted, 'it is no folder')
@@ -126,8 +146,8 @@ export async function folderBelow (wanted: string, root: string | undefined): Pr
 }
 
 /**
- * If the entry is a program in `node_modules`, the app is the package that has installed it, not the program.
- * @returns the folder of that package, perhaps by links; null: the entry is no such program
+ * If the entry is a program in `node_modules`, the app is the package that has installed it, not the program. Returns
+ * the folder of that package, perhaps by links; null: the entry is no such program.
  */
 async function folderOfUser (entry: string, cwd: string): Promise<string | null> {
   const [before, behind] = entry.split(`${path.sep}node_modules${path.sep}`, 2)
@@ -140,22 +160,24 @@ async function folderOfUser (entry: string, cwd: string): Promise<string | null>
   return top
 }
 
-/**
- * @param entry as configured
- * @returns its possible places in that folder, the likeliest first
- */
+/** `entry`: as configured. Returns its possible places in that folder, the likeliest first. */
 async function placesOfEntry (entry: string, folder: string, cwd: string): Promise<string[]> {
   const user = await folderOfUser(entry, cwd)
   if (user) return [path.relative(user, entry)]
   const link = await lastLink(entry)
   const real = await realFile(entry) ?? entry
   const { main } = await readPackage(folder) ?? {}
-  const mains = typeof main === 'string' && !main.includes('\0') ? [main, `${main}.js`, path.join(main, 'index.js')] : []
+  const mains = typeof main === 'string' && !main.includes('\0')
+    ? [main, `${main}.js`, path.join(main, 'index.js')]
+    : []
   const own = path.relative(await packageFolder(real, link?.target ?? null), real)
   return [...new Set([...(link?.rest ? [link.rest] : []), own, ...mains, path.basename(entry)])]
 }
 
-/** Workers whose working folder is in the configured release get the same folder in this one, as the other may be removed some day. */
+/**
+ * Workers whose working folder is in the configured release get the same folder in this one, as the other may be
+ * removed some day.
+ */
 async function sameCwd ({ entry, cwd, folder }: { entry: string, cwd: string, folder: string }) {
   const real = await realpath(cwd).catch(() => cwd)
   const own = await ownFolder({ entry, cwd })
@@ -165,7 +187,9 @@ async function sameCwd ({ entry, cwd, folder }: { entry: string, cwd: string, fo
 }
 
 /** @returns the app's package folder as configured, real path, also where its entry is not there (yet) */
-export async function ownFolder ({ entry, cwd, runtime }: { entry: string, cwd: string, runtime?: Runtime }): Promise<string> {
+export async function ownFolder (
+  { entry, cwd, runtime }: { entry: string, cwd: string, runtime?: Runtime }
+): Promise<string> {
   if (runtime === 'other') return await realpath(cwd)
   const user = await folderOfUser(entry, cwd)
   const link = await lastLink(entry)
@@ -184,12 +208,11 @@ async function lastLink (file: string): Promise<{ target: string, rest: string }
 }
 
 /**
- * @param entry real path
- * @param within how far up to look; null: to the top
- * @returns the nearest folder with a package.json, else `within`, else that of the entry
+ * `entry`: real path; `within`: how far up to look; null: to the top. Returns the nearest folder with a package.json,
+ * else `within`, else that of the entry.
  */
 async function packageFolder (entry: string, within: string | null): Promise<string> {
-  for (let folder = path.dirname(entry); ; folder = path.dirname(folder)) {
+  for (let folder = path.dirname(entry);; folder = path.dirname(folder)) {
     if (within !== null && folder !== within && !isBelow(folder, within)) break
     if (await realFile(path.join(folder, 'package.json'))) return await builderOf(folder, within)
     if (folder === path.dirname(folder)) break
@@ -198,9 +221,9 @@ async function packageFolder (entry: string, within: string | null): Promise<str
 }
 
 /**
- * A build may have written its own package.json (`.output/server`, `.next/standalone`), and reads what is beside that too.
- * @param folder with a package.json
- * @returns the package that has built it; if that is not there, all that was built; any other folder itself
+ * A build may have written its own package.json (`.output/server`, `.next/standalone`), and reads what is beside that
+ * too. `folder`: with a package.json. Returns the package that has built it; if that is not there, all that was built;
+ * any other folder itself.
  */
 async function builderOf (folder: string, within: string | null): Promise<string> {
   const output = folder.split(path.sep).findLastIndex((name) => OUTPUTS.includes(name))
@@ -225,10 +248,7 @@ export async function readPackage (folder: string): Promise<PackageJson | null> 
   }
 }
 
-/**
- * @param text of a package.json
- * @returns null: it is none
- */
+/** `text`: of a package.json. Returns null: it is none. */
 export function parsePackage (text: string | null): PackageJson | null {
   try {
     const content = JSON.parse(String(text).replace(/^\uFEFF/, ''))
@@ -256,7 +276,8 @@ export function isBelow (inner: string, outer: string): boolean {
 }
 
 function pathRefusal (wanted: string, why: string) {
-  return new DeckError('path-refused', `path: expected a folder below releases.root, received ${quoteClipped(wanted)}: ${why}`)
+  return new DeckError('path-refused',
+    `path: expected a folder below releases.root, received ${quoteClipped(wanted)}: ${why}`)
 }
 
 function quoteClipped (text: string) {
@@ -264,9 +285,8 @@ function quoteClipped (text: string) {
 }
 
 /**
- * Follows links now, as the entry does: a worker that is started later must not load what the next release has put there, such as
- * the `.pnp.cjs` of Yarn.
- * @param words options of Node
+ * Follows links now, as the entry does: a worker that is started later must not load what the next release has put
+ * there, such as the `.pnp.cjs` of Yarn. `words`: options of Node.
  */
 export async function pinOptions (words: readonly string[]): Promise<string[]> {
   return await Promise.all(words.map(async (word) => {
@@ -277,10 +297,7 @@ export async function pinOptions (words: readonly string[]): Promise<string[]> {
   }))
 }
 
-/**
- * @param word an option of Node, or its value
- * @param change of an absolute path in it
- */
+/** `word`: an option of Node, or its value; `change`: of an absolute path in it */
 export function mapPath (word: string, change: (file: string) => string): string {
   const file = pathIn(word)
   return file === null ? word : `${word.slice(0, -file.length)}${change(file)}`

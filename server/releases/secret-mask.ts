@@ -6,29 +6,32 @@ export type SecretMask = ReturnType<typeof createSecretMask>
 const MIN_CHARS = 8
 
 /**
- * Hides values of secrets in what is recorded, shown or sent: an app may throw its password, and a hook may print it. Values stay hidden
- * after they have changed.
+ * Hides values of secrets in what is recorded, shown or sent: an app may throw its password, and a hook may print it.
+ * Values stay hidden after they have changed.
  */
 export function createSecretMask () {
-  /** Names of secrets by their values and by each line of these, as a log may show a value of several lines line by line. */
+  /**
+   * Names of secrets by their values and by each line of these, as a log may show a value of several lines line by
+   * line.
+   */
   const names: Map<string, string> = new Map()
   let pattern: RegExp | null = null
 
   return {
     add (secrets: Readonly<Record<string, string>>) {
       for (const [name, value] of Object.entries(secrets)) {
-        for (const text of [value, ...value.split(/\r?\n/)]) if (text.length >= MIN_CHARS && !names.has(text)) names.set(text, name)
+        for (const text of [value, ...value.split(/\r?\n/)])
+          if (text.length >= MIN_CHARS && !names.has(text)) names.set(text, name)
       }
       // Longer ones first: a value that is the beginning of another one would leave the rest of that.
       const texts = [...names.keys()].sort((a, b) => b.length - a.length)
-      if (texts.length > 0) pattern = new RegExp(texts.map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), 'g')
+      if (texts.length > 0)
+        pattern = new RegExp(texts.map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), 'g')
     },
 
-    /**
-     * And what is secret in addresses.
-     * @param content plain data
-     */
-    hide: <T>(content: T): T => (pattern === null && !JSON.stringify(content)?.includes('://') ? content : hideIn(content)) as T,
+    /** And what is secret in addresses. `content`: plain data. */
+    hide: <T>(content: T): T =>
+      (pattern === null && !JSON.stringify(content)?.includes('://') ? content : hideIn(content)) as T,
 
     /** The values alone: what a command writes may be data for somebody. */
     hideValues

@@ -13,11 +13,13 @@ const running: Set<number | undefined> = new Set()
 export const isSecretsCommand = (pid: number) => running.has(pid)
 
 /**
- * Runs a command to its end, without a shell and in a process group of its own.
- * @returns what it has written to stdout
+ * Runs a command to its end, without a shell and in a process group of its own. Returns what it has written to stdout.
  * @throws {DeckError} secrets-failed
  */
-export async function readOutput ({ command: [program, ...args], timeoutMs }: { command: readonly string[], timeoutMs: number }, { cwd, env }: { cwd: string, env: Record<string, string | undefined> }): Promise<Buffer> {
+export async function readOutput (
+  { command: [program, ...args], timeoutMs }: { command: readonly string[], timeoutMs: number },
+  { cwd, env }: { cwd: string, env: Record<string, string | undefined> }
+): Promise<Buffer> {
   const startedAt = performance.now()
   const child = start()
   const parts: Buffer[] = []
@@ -25,7 +27,13 @@ export async function readOutput ({ command: [program, ...args], timeoutMs }: { 
   running.add(child.pid)
   child.once('exit', () => running.delete(child.pid))
   return await new Promise((resolve, reject) => {
-    const timer = setTimeout(() => giveUp(failed(`${program} to end within ${durationText(timeoutMs)} (option secrets.timeoutMs)`, 'nothing by then')), timeoutMs)
+    const timer = setTimeout(
+      () =>
+        giveUp(
+          failed(`${program} to end within ${durationText(timeoutMs)} (option secrets.timeoutMs)`, 'nothing by then')
+        ),
+      timeoutMs
+    )
     // The error of node has the arguments.
     child.once('error', (error) => giveUp(notStarted(error)))
     child.once('exit', endGroup)
@@ -38,7 +46,12 @@ export async function readOutput ({ command: [program, ...args], timeoutMs }: { 
     child.once('close', (code, signal) => {
       clearTimeout(timer)
       if (code === 0) return resolve(Buffer.concat(parts))
-      reject(failed(`${program} to end with exit code 0`, `${signal ?? `exit code ${code}`} after ${durationText(Math.round(performance.now() - startedAt))}; ${NOT_SHOWN}`))
+      reject(
+        failed(`${program} to end with exit code 0`,
+          `${signal ?? `exit code ${code}`} after ${
+            durationText(Math.round(performance.now() - startedAt))
+          }; ${NOT_SHOWN}`)
+      )
     })
 
     function giveUp (error: DeckError) {

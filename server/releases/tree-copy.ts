@@ -15,22 +15,24 @@ const CANNOT = new Set(['EXDEV', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'E
 const MAY_NOT = new Set(['EPERM', 'EACCES', 'EMLINK'])
 
 /**
- * Copies the folder of an app, so that later changes of it reach no worker that runs from the copy. If the file system can share blocks
- * (btrfs, xfs, …), everything is cloned. Otherwise the app's own files are copied, and those of node_modules are hard links: package
- * managers replace files, which does not change the copy, but a file that is written in place changes in both.
- * @param entries of listTree
- * @param where `to`: does not exist yet; it appears whole or not at
- * all; `links`: what is shared by all copies, the target by the name in the copy
+ * Copies the folder of an app, so that later changes of it reach no worker that runs from the copy. If the file system
+ * can share blocks (btrfs, xfs, …), everything is cloned. Otherwise the app's own files are copied, and those of
+ * node_modules are hard links: package managers replace files, which does not change the copy, but a file that is
+ * written in place changes in both. `entries`: of listTree; `where`: `to`: does not exist yet; it appears whole or not
+ * at all; `links`: what is shared by all copies, the target by the name in the copy.
  * @throws {DeckError} copy-failed; then nothing is left of it
  */
-export async function copyTree (entries: TreeEntry[], { from, to, links = {} }: { from: string, to: string, links?: Readonly<Record<string, string>> }) {
+export async function copyTree (entries: TreeEntry[],
+  { from, to, links = {} }: { from: string, to: string, links?: Readonly<Record<string, string>> })
+{
   const unfinished = path.join(path.dirname(to), `${UNFINISHED}${path.basename(to)}`)
   try {
     await rm(unfinished, { recursive: true, force: true })
     await mkdir(unfinished, { recursive: true, mode: 0o700 })
     await addTree(entries, { from, to: unfinished })
     for (const [name, target] of Object.entries(links)) {
-      await symlink(target, path.join(await makeWithin(path.dirname(path.join(unfinished, name)), unfinished), path.basename(name)))
+      await symlink(target,
+        path.join(await makeWithin(path.dirname(path.join(unfinished, name)), unfinished), path.basename(name)))
     }
     await rename(unfinished, to)
   } catch (error) {
@@ -41,9 +43,8 @@ export async function copyTree (entries: TreeEntry[], { from, to, links = {} }: 
 }
 
 /**
- * Makes a folder of a release for what is shared. A link on the way there may lead out of the release, where nothing is made.
- * @param top of the release, a real path
- * @returns its real path
+ * Makes a folder of a release for what is shared. A link on the way there may lead out of the release, where nothing is
+ * made. `top`: of the release, a real path. Returns its real path.
  * @throws {DeckError} invalid-config
  */
 export async function makeWithin (folder: string, top: string): Promise<string> {
@@ -54,18 +55,19 @@ export async function makeWithin (folder: string, top: string): Promise<string> 
     return made
   }
   if (real === top || isBelow(real, top)) return real
-  throw new DeckError('invalid-config', `releases.shared: expected places within the release, received one below ${path.relative(top, folder)}, which leads to ${real}`)
+  throw new DeckError('invalid-config',
+    `releases.shared: expected places within the release, received one below ${
+      path.relative(top, folder)
+    }, which leads to ${real}`)
 }
 
-/**
- * Copies files into a folder that may have others already, as copyTree does.
- * @param entries of listTree
- */
+/** Copies files into a folder that may have others already, as copyTree does. `entries`: of listTree. */
 export async function addTree (entries: TreeEntry[], { from, to }: { from: string, to: string }) {
   const can = { clone: true, link: true }
   const folders = entries.filter(({ kind }) => kind === 'folder')
   // A folder without the right to write could be neither filled nor removed.
-  for (const { name, mode } of folders) await mkdir(path.join(to, name), { mode: (mode & 0o777) | 0o700, recursive: true })
+  for (const { name, mode } of folders)
+    await mkdir(path.join(to, name), { mode: (mode & 0o777) | 0o700, recursive: true })
   const rest = entries.filter(({ kind }) => kind !== 'folder').values()
   const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, async () => {
     for (const entry of rest) await putFile(entry).catch(giveUp)
@@ -125,14 +127,16 @@ export async function addTree (entries: TreeEntry[], { from, to }: { from: strin
 }
 
 /**
- * Finds the target of a link in the copy: a link within the folder leads to the same place within the copy, any other to its old target.
- * @param from a real path
+ * Finds the target of a link in the copy: a link within the folder leads to the same place within the copy, any other
+ * to its old target. `from`: a real path.
  */
 async function sameTarget ({ name, target }: TreeEntry, from: string) {
   const at = path.dirname(path.join(from, name))
   const absolute = path.resolve(at, String(target))
   const isInside = (place: string) => place === from || place.startsWith(from + path.sep)
-  const inside = isInside(absolute) ? absolute : await realpath(absolute).then((real) => isInside(real) ? real : null, () => null)
+  const inside = isInside(absolute)
+    ? absolute
+    : await realpath(absolute).then((real) => isInside(real) ? real : null, () => null)
   return inside === null ? absolute : path.relative(at, inside) || '.'
 }
 

@@ -12,7 +12,10 @@ const STRETCHES = 3
 const LEAST_MORE: Readonly<Usage> = Object.freeze({ cpuPercent: 20, rssBytes: 64 * 1024 ** 2 })
 /** Workers that take less than this share of what they took in the stretch before are still warming up. */
 const FALLS = 0.9
-const KINDS: Readonly<Record<keyof Usage, { name: string, format: (value: number) => string }>> = Object.freeze({ cpuPercent: { name: 'CPU', format: formatPercent }, rssBytes: { name: 'memory', format: formatBytes } })
+const KINDS: Readonly<Record<keyof Usage, { name: string, format: (value: number) => string }>> = Object.freeze({
+  cpuPercent: { name: 'CPU', format: formatPercent },
+  rssBytes: { name: 'memory', format: formatBytes }
+})
 
 /**
  * Whether new workers take more CPU or memory than old ones, where nobody counts requests: the kernel gives all workers
@@ -28,8 +31,10 @@ export function createUsages () {
   let hasAny = false
 
   return {
-    /** @param reports of one second */
-    add (reports: [worker: number, report: Report][], sides: { canary: Set<number>, baseline: Set<number> }, limits: Limits) {
+    /** `reports`: of one second */
+    add (reports: [worker: number, report: Report][], sides: { canary: Set<number>, baseline: Set<number> },
+      limits: Limits)
+    {
       for (const [worker, { isCounted, ...report }] of reports) {
         const side = sides.canary.has(worker) ? 'canary' : sides.baseline.has(worker) ? 'baseline' : null
         if (side === null || isCounted) continue
@@ -46,12 +51,23 @@ export function createUsages () {
     hasAny: () => hasAny,
 
     verdict ({ p99Ratio }: Limits): { passed: boolean | null, message: string } {
-      if (!last) return { passed: null, message: 'the new workers have run for too short a time to compare their CPU and memory; nobody counts the requests of this program' }
+      if (!last)
+        return { passed: null,
+          message:
+            'the new workers have run for too short a time to compare their CPU and memory; nobody counts the requests of this program' }
       const { canary, baseline } = last
-      const textOf = (kind: keyof Usage) => `${KINDS[kind].name} ${KINDS[kind].format(canary[kind])} (old: ${KINDS[kind].format(baseline[kind])})`
+      const textOf = (kind: keyof Usage) =>
+        `${KINDS[kind].name} ${KINDS[kind].format(canary[kind])} (old: ${KINDS[kind].format(baseline[kind])})`
       const found = kindsOf(over).find((kind) => over[kind].length >= STRETCHES)
-      if (found) return { passed: false, message: `each new worker takes much more than an old one: ${textOf(found)} (option rollout.limits.p99Ratio: ${p99Ratio})` }
-      return { passed: true, message: `the new workers take no more than the old ones: ${kindsOf(over).map(textOf).join(', ')}; nobody counts the requests of this program` }
+      if (found)
+        return { passed: false,
+          message: `each new worker takes much more than an old one: ${
+            textOf(found)
+          } (option rollout.limits.p99Ratio: ${p99Ratio})` }
+      return { passed: true,
+        message: `the new workers take no more than the old ones: ${
+          kindsOf(over).map(textOf).join(', ')
+        }; nobody counts the requests of this program` }
     }
   }
 

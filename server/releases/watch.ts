@@ -16,7 +16,8 @@ const DEBOUNCE_MS = 200
 const LOOK_FOR_MISSING_MS = 250
 const ENV_FILE = /^--env-file(-if-exists)?$/
 /** Sources of a program of another language. What it writes itself, such as a database or a log, must not deploy it. */
-const IS_SOURCE = /\.(py|rb|erb|php|go|rs|java|kt|scala|ex|exs|pl|lua|cs|c|cc|cpp|h|[cm]?[jt]sx?|html|css|tmpl|jinja2?|toml|ya?ml)$/
+const IS_SOURCE =
+  /\.(py|rb|erb|php|go|rs|java|kt|scala|ex|exs|pl|lua|cs|c|cc|cpp|h|[cm]?[jt]sx?|html|css|tmpl|jinja2?|toml|ya?ml)$/
 /** Folders of tools and packages. */
 const NOT_ITS_OWN = /^(\..+|node_modules|__pycache__|venv|target|vendor)$/
 const MAX_ERROR_LINES = 6
@@ -26,10 +27,10 @@ const ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back', 'mas
 const BUSY = ['rollout-running', 'upgrade-running', 'starting']
 
 export function watchFor ({ deck, logs, events, tell, current }: {
-  deck: { deploy: (wanted: { actor: string, strategy: StrategyWish }) => Promise<unknown> }
-  logs: Logs
-  events: EventStream
-  tell: (line: string) => void
+  deck: { deploy: (wanted: { actor: string, strategy: StrategyWish }) => Promise<unknown> },
+  logs: Logs,
+  events: EventStream,
+  tell: (line: string) => void,
   /** by the configuration that was read last */
   current: () => { config: WorkerConfig, configFile: string | null }
 }) {
@@ -37,16 +38,19 @@ export function watchFor ({ deck, logs, events, tell, current }: {
     // A held rollout would keep the next change from being tried.
     deploy: () => deck.deploy({ actor: 'watch', strategy: { onFailure: 'rollback' } }),
     events,
-    stderrOf: ({ slot, worker }) => slot === null || worker === null ? [] : logs.tail({ slot, worker, stream: 'stderr', lines: 20 }),
+    stderrOf: ({ slot, worker }) =>
+      slot === null || worker === null ? [] : logs.tail({ slot, worker, stream: 'stderr', lines: 20 }),
     startedWith () {
       const { config: { entry, envFile, execArgv, cwd }, configFile } = current()
-      return [entry, envFile, configFile, ...envFilesIn(execArgv).map((file) => path.resolve(cwd, file))].filter((file) => typeof file === 'string')
+      return [entry, envFile, configFile, ...envFilesIn(execArgv).map((file) => path.resolve(cwd, file))].filter((
+        file
+      ) => typeof file === 'string')
     },
     tell
   })
 }
 
-/** @param execArgv options of node */
+/** `execArgv`: options of node */
 function envFilesIn (execArgv: readonly string[]): string[] {
   return execArgv.flatMap((word, at) => {
     const [name, value = execArgv[at + 1]] = splitOption(word)
@@ -55,29 +59,35 @@ function envFilesIn (execArgv: readonly string[]): string[] {
 }
 
 /**
- * Watches the files that the workers have loaded, without their packages, those that they are started with, and links that lead to
- * either, and rolls out each change. Changes during a rollout are
+ * Watches the files that the workers have loaded, without their packages, those that they are started with, and links
+ * that lead to either, and rolls out each change. Changes during a rollout are
  * rolled out together after it.
  */
 export function createWatcher ({ deploy, events, stderrOf, startedWith = () => [], tell }: {
   /** starts a rollout; throws a DeckError if it cannot */
-  deploy: () => unknown
-  events: Pick<EventStream, 'subscribe'>
+  deploy: () => unknown,
+  events: Pick<EventStream, 'subscribe'>,
   /** the last lines of a worker that has ended */
-  stderrOf: (exit: DeckEvent) => string[]
+  stderrOf: (exit: DeckEvent) => string[],
   /** further files by the present configuration, absolute; they need not be there */
-  startedWith?: () => string[]
+  startedWith?: () => string[],
   /** takes text of the app's own */
   tell: (line: string) => void
 }) {
   const folders: string[] = []
-  const watcher = watchFiles([], { ignoreInitial: true, ignored: (file) => folders.some((folder) => isLeftOut(path.relative(folder, file))) })
+  const watcher = watchFiles([], { ignoreInitial: true,
+    ignored: (file) => folders.some((folder) => isLeftOut(path.relative(folder, file))) })
   const watched: Set<string> = new Set()
   const missing: Set<string> = new Set()
-  /** Where links, and paths that may pass some, lead: a watch stays with the file that it has found. Empty: there is none. */
+  /**
+   * Where links, and paths that may pass some, lead: a watch stays with the file that it has found. Empty: there is
+   * none.
+   */
   const ways: Map<string, string> = new Map()
   const looking = setInterval(lookForMissing, LOOK_FOR_MISSING_MS).unref()
-  let timer: NodeJS.Timeout | undefined
+  let timer:
+    | NodeJS.Timeout
+    | undefined
   /** Something has changed since the last rollout began. */
   let hasChanged = false
   let hasFailed = false
@@ -108,10 +118,7 @@ export function createWatcher ({ deploy, events, stderrOf, startedWith = () => [
   return {
     add: addFiles,
 
-    /**
-     * Another program does not say what it has loaded: all of its sources count.
-     * @param folder absolute
-     */
+    /** Another program does not say what it has loaded: all of its sources count. `folder`: absolute. */
     addFolder (folder: string) {
       folders.push(folder)
       watcher.add(folder)
@@ -148,7 +155,7 @@ export function createWatcher ({ deploy, events, stderrOf, startedWith = () => [
     }
   }
 
-  /** @param files absolute paths, as a worker names them: anything */
+  /** `files`: absolute paths, as a worker names them: anything */
   function addFiles (files: unknown[]) {
     const before = watched.size
     for (const file of files) {
@@ -159,12 +166,14 @@ export function createWatcher ({ deploy, events, stderrOf, startedWith = () => [
     if (watched.size > before) findLinks()
   }
 
-  /** @param exit of a worker that does not say any more what it has loaded */
+  /** `exit`: of a worker that does not say any more what it has loaded */
   function explainExit (exit: DeckEvent) {
     const lines = firstLines(exit, stderrOf(exit))
-    if (lastError !== lines.join()) for (const line of lines) tell(`  ${line}`)
+    if (lastError !== lines.join()) { for (const line of lines) tell(`  ${line}`) }
     lastError = lines.join()
-    addFiles([...String(exit.detail?.stack ?? '').split('\n'), ...lines].flatMap(filesIn).filter((file) => existsSync(file)))
+    addFiles(
+      [...String(exit.detail?.stack ?? '').split('\n'), ...lines].flatMap(filesIn).filter((file) => existsSync(file))
+    )
   }
 
   function lookForMissing () {
@@ -199,10 +208,7 @@ export function createWatcher ({ deploy, events, stderrOf, startedWith = () => [
   }
 }
 
-/**
- * @param line of an error
- * @returns absolute paths of the sources that it names
- */
+/** `line`: of an error. Returns absolute paths of the sources that it names. */
 function filesIn (line: string): string[] {
   const [, text] = /((?:file:\/\/)?\/[^\s()'"]+?\.[cm]?[jt]sx?)\b/.exec(line.slice(0, 1000)) ?? []
   if (text === undefined) return []
@@ -213,7 +219,7 @@ function filesIn (line: string): string[] {
   }
 }
 
-/** @param name from a folder that is watched */
+/** `name`: from a folder that is watched */
 function isLeftOut (name: string) {
   return !name.startsWith('..') && name.split(path.sep).some((part) => NOT_ITS_OWN.test(part))
 }
@@ -225,10 +231,12 @@ function realPath (file: string): string {
 
 /** @returns absolute */
 function linksIn (folder: string): string[] {
-  return orNone(() => readdirSync(folder, { withFileTypes: true }), []).flatMap((each) => each.isSymbolicLink() && each.name !== 'node_modules' ? [path.join(folder, each.name)] : [])
+  return orNone(() => readdirSync(folder, { withFileTypes: true }), []).flatMap((each) =>
+    each.isSymbolicLink() && each.name !== 'node_modules' ? [path.join(folder, each.name)] : []
+  )
 }
 
-function orNone <T>(read: () => T, none: T): T {
+function orNone<T> (read: () => T, none: T): T {
   try {
     return read()
   } catch {
@@ -247,5 +255,7 @@ function firstLines ({ detail }: DeckEvent, stderr: string[]) {
   if (!errorName) return []
   const at = stderr.findLastIndex((line) => line.startsWith(errorName))
   const lines = at === -1 ? stack.split('\n') : stderr.slice(Math.max(0, at - 4), at + 2)
-  return lines.filter((line) => line.trim() !== '').slice(0, MAX_ERROR_LINES).map((line) => line.slice(0, MAX_LINE_CHARS))
+  return lines.filter((line) => line.trim() !== '').slice(0, MAX_ERROR_LINES).map((line) =>
+    line.slice(0, MAX_LINE_CHARS)
+  )
 }

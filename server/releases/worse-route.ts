@@ -16,7 +16,7 @@ export function createWorseRoute () {
   const routes: Map<string, Sides> = new Map()
 
   return {
-    /** @param reports checked */
+    /** `reports`: checked */
     add (side: 'canary' | 'baseline', reports: RouteReport[]) {
       for (const { route, errors, latency } of reports) {
         let sides = routes.get(route)
@@ -28,7 +28,7 @@ export function createWorseRoute () {
     /** @returns that with most of the errors that the old workers did not have; null: it is in no one route */
     failing: (): Worse | null => worst(({ errors }) => errors),
 
-    /** @param ms what takes longer is slow */
+    /** `ms`: what takes longer is slow */
     slower (ms: number): Worse | null {
       const limit = bucketOf(ms)
       return worst(({ latency }) => slowIn(latency, limit))
@@ -36,9 +36,13 @@ export function createWorseRoute () {
   }
 
   function worst (badOf: (sum: Sum) => number): Worse | null {
-    const found = [...routes].map(([route, sides]) => ({ route, ...sides, excess: excessOf(sides, badOf) })).sort((one, other) => other.excess - one.excess)[0]
+    const found =
+      [...routes].map(([route, sides]) => ({ route, ...sides, excess: excessOf(sides, badOf) })).sort((one, other) =>
+        other.excess - one.excess
+      )[0]
     const total = [...routes.values()].reduce((sum, sides) => sum + Math.max(0, excessOf(sides, badOf)), 0)
-    if (!found || found.excess <= 0 || found.excess < LEAST_SHARE * total || found.canary.requests < LEAST_REQUESTS) return null
+    if (!found || found.excess <= 0 || found.excess < LEAST_SHARE * total || found.canary.requests < LEAST_REQUESTS)
+      return null
     const { excess, ...worse } = found
     return { ...worse, share: excess / total }
   }
@@ -51,7 +55,8 @@ function excessOf ({ canary, baseline }: Sides, badOf: (sum: Sum) => number) {
 
 /** @returns p99 in ms; null: the old workers had no such request */
 export function p99Of ({ canary, baseline }: Worse): { canary: number, baseline: number | null } {
-  return { canary: quantile(canary.latency, 0.99), baseline: baseline.requests === 0 ? null : quantile(baseline.latency, 0.99) }
+  return { canary: quantile(canary.latency, 0.99),
+    baseline: baseline.requests === 0 ? null : quantile(baseline.latency, 0.99) }
 }
 
 function slowIn (latency: Float64Array, limit: number) {

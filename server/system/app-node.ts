@@ -27,17 +27,19 @@ const ASK = 'process.stdout.write(process.execPath + "\\n" + process.version)'
 const known: Map<string, { stamp: string, node: Installed }> = new Map()
 
 /**
- * Finds the Node that an app runs on: the one of the option, else the one that its folder asks for, if it is installed, else the one with which
- * the command was typed, else that of this process.
+ * Finds the Node that an app runs on: the one of the option, else the one that its folder asks for, if it is installed,
+ * else the one with which the command was typed, else that of this process.
  * @throws {DeckError} invalid-config
  */
 export async function chooseNode ({ wanted, source = 'node', folder, env }: {
   /** the option `node`: an absolute path or a version */
-  wanted?: string | number
+  wanted?:
+    | string
+    | number,
   /** where that was said */
-  source?: string
+  source?: string,
   /** of the code */
-  folder: string
+  folder: string,
   /** of the shell that the app is from */
   env: Environment
 }): Promise<AppNode> {
@@ -48,7 +50,10 @@ export async function chooseNode ({ wanted, source = 'node', folder, env }: {
   if (asked && found) return { ...found, by: asked.by }
   const node = await typedNode(place)
   if (!asked) return node
-  return { ...node, instead: `${asked.file} asks for Node ${asked.text}, which ${asked.wanted ? 'is not installed for this user' : 'is not understood here'}; the app runs on Node ${node.version}` }
+  return { ...node,
+    instead: `${asked.file} asks for Node ${asked.text}, which ${
+      asked.wanted ? 'is not installed for this user' : 'is not understood here'
+    }; the app runs on Node ${node.version}` }
 }
 
 /** @returns whether the app has asked for it */
@@ -56,19 +61,24 @@ export function isAskedFor ({ by }: Pick<AppNode, 'by'>): boolean {
   return by !== 'command' && by !== 'clusterdeck'
 }
 
-/** @returns whether such a Node can run no worker as node:cluster has them, and is run as a program of another language is */
+/**
+ * @returns whether such a Node can run no worker as node:cluster has them, and is run as a program of another language
+ * is
+ */
 export function isOldNode (version: string): boolean {
   return !isFrom(version, WORKERS_SINCE)
 }
 
 /** @returns whether such a Node runs TypeScript unasked */
 export function stripsTypes (version: string): boolean {
-  return version === process.versions.node ? Boolean((process.features as { typescript?: unknown }).typescript) : isFrom(version, { 22: 18, 23: 6 })
+  return version === process.versions.node
+    ? Boolean((process.features as { typescript?: unknown }).typescript)
+    : isFrom(version, { 22: 18, 23: 6 })
 }
 
 /**
- * Puts the folder of a Node before the others, with the npm in it; not where `node` means it already, as others have programs of their own there.
- * @param node undefined: that of this process
+ * Puts the folder of a Node before the others, with the npm in it; not where `node` means it already, as others have
+ * programs of their own there. `node`: undefined: that of this process.
  */
 export function pathWithNode (node: AppNode | undefined, searchPath: string = ''): string {
   const file = node?.file ?? process.execPath
@@ -80,23 +90,33 @@ export function pathWithNode (node: AppNode | undefined, searchPath: string = ''
 }
 
 /** @throws {DeckError} invalid-config */
-async function nodeOfOption (option: string, source: string, place: { cwd: string, env: Environment }): Promise<Installed> {
+async function nodeOfOption (option: string, source: string,
+  place: { cwd: string, env: Environment }): Promise<Installed>
+{
   if (path.isAbsolute(option)) {
     return await identify(option, place).catch((error) => {
-      throw new DeckError('invalid-config', `${source}: expected a program of Node.js, received ${JSON.stringify(option)} (${errorCode(error) ?? 'which does not say that it is one'})`, { cause: error })
+      throw new DeckError('invalid-config',
+        `${source}: expected a program of Node.js, received ${JSON.stringify(option)} (${
+          errorCode(error) ?? 'which does not say that it is one'
+        })`, { cause: error })
     })
   }
   const found = await findVersion(wantedBy(option) as Wanted, place)
   if (found) return found
   const others = [...new Set(installedNodes(place.env).map(({ version }) => version))]
-  throw new DeckError('invalid-config', `${source}: expected a version of Node that nvm, fnm, volta, mise or asdf has installed for this user, or that of node in PATH, received ${JSON.stringify(option)}${others.length > 0 ? `; installed are ${others.slice(0, 10).join(', ')}` : ''}`)
+  throw new DeckError('invalid-config',
+    `${source}: expected a version of Node that nvm, fnm, volta, mise or asdf has installed for this user, or that of node in PATH, received ${
+      JSON.stringify(option)
+    }${others.length > 0 ? `; installed are ${others.slice(0, 10).join(', ')}` : ''}`)
 }
 
 async function findVersion (wanted: Wanted, place: { cwd: string, env: Environment }): Promise<Installed | null> {
   const installed = installedNodes(place.env).find(({ version }) => fits(version, wanted))
   if (installed) return { file: realpathSync(installed.file), version: installed.version }
   const inPath = nodeInPath(place.env.PATH ?? '')
-  for (const file of [inPath !== null && isTrusted(inPath) ? inPath : null, place.env[TYPED_VARIABLE] || process.execPath]) {
+  for (const file of [inPath !== null && isTrusted(inPath) ? inPath : null,
+    place.env[TYPED_VARIABLE] || process.execPath])
+  {
     const found = file === null ? null : await identify(file, place).catch(() => null)
     if (found && fits(found.version, wanted) && isTrusted(found.file)) return found
   }
@@ -106,7 +126,9 @@ async function findVersion (wanted: Wanted, place: { cwd: string, env: Environme
 async function typedNode (place: { cwd: string, env: Environment }): Promise<AppNode> {
   const { [TYPED_VARIABLE]: typed } = place.env
   const found = typed ? await identify(typed, place).catch(() => null) : null
-  return found ? { ...found, by: 'command' } : { file: process.execPath, version: process.versions.node, by: typed ? 'clusterdeck' : 'command' }
+  return found
+    ? { ...found, by: 'command' }
+    : { file: process.execPath, version: process.versions.node, by: typed ? 'clusterdeck' : 'command' }
 }
 
 /**
@@ -122,7 +144,12 @@ async function identify (file: string, { cwd, env }: { cwd: string, env: Environ
   const before = known.get(key)
   if (before?.stamp === stamp && isProgram(before.node.file)) return before.node
   const variables = { ...withoutOwnVariables(env), NODE_OPTIONS: undefined, NODE_CHANNEL_FD: undefined }
-  const { stdout } = await promisify(execFile)(file, isShim ? ['-e', ASK] : ['--version'], { cwd: statSync(cwd, { throwIfNoEntry: false })?.isDirectory() ? cwd : '/', env: variables, timeout: PATIENCE_MS, killSignal: 'SIGKILL' })
+  const { stdout } = await promisify(execFile)(file, isShim ? ['-e', ASK] : ['--version'], {
+    cwd: statSync(cwd, { throwIfNoEntry: false })?.isDirectory() ? cwd : '/',
+    env: variables,
+    timeout: PATIENCE_MS,
+    killSignal: 'SIGKILL'
+  })
   const [own, version = own] = stdout.trim().split('\n')
   const [, numbers] = /^v(\d+\.\d+\.\d+)/.exec(version) ?? []
   const node = { file: isShim ? own : real, version: numbers }
@@ -143,8 +170,10 @@ function beginsAsScript (file: string) {
 }
 
 /** What the nearest folder asks for that asks for any, up to the one of the repository. */
-function versionOfFolder (start: string): { by: AppNode['by'], file: string, text: string, wanted: Wanted | null } | null {
-  for (let folder = start; ; folder = path.dirname(folder)) {
+function versionOfFolder (
+  start: string
+): { by: AppNode['by'], file: string, text: string, wanted: Wanted | null } | null {
+  for (let folder = start;; folder = path.dirname(folder)) {
     for (const [name, by, read] of VERSION_FILES) {
       const file = path.join(folder, name)
       const text = read(textOf(file))
@@ -154,17 +183,15 @@ function versionOfFolder (start: string): { by: AppNode['by'], file: string, tex
   }
 }
 
-const VERSION_FILES: readonly [name: string, by: AppNode['by'], read: (text: string) => string | undefined][] = Object.freeze([
-  ['.nvmrc', '.nvmrc', firstLine],
-  ['.node-version', '.node-version', firstLine],
-  ['package.json', 'volta', (text) => text.includes('"volta"') ? voltaOf(text) : undefined]
-])
+const VERSION_FILES: readonly [name: string, by: AppNode['by'], read: (text: string) => string | undefined][] = Object
+  .freeze([['.nvmrc', '.nvmrc', firstLine], ['.node-version', '.node-version', firstLine], ['package.json', 'volta',
+    (text) => text.includes('"volta"') ? voltaOf(text) : undefined]])
 
 function firstLine (text: string) {
   return text.split('\n').map((line) => line.replace(/#.*/, '').trim()).find((line) => line !== '')
 }
 
-/** @param text of a package.json */
+/** `text`: of a package.json */
 function voltaOf (text: string): string | undefined {
   try {
     const { node } = Object(JSON.parse(text).volta)
@@ -189,7 +216,9 @@ function textOf (file: string): string {
 
 /** @returns null: nobody here knows what it means */
 function wantedBy (text: string): Wanted | null {
-  const numbers = /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:\.[x*])*$/.exec(text)?.slice(1).filter((each) => each !== undefined)
+  const numbers = /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:\.[x*])*$/.exec(text)?.slice(1).filter((each) =>
+    each !== undefined
+  )
   if (numbers) return { numbers }
   if (/^(node|stable|latest|current)$/.test(text)) return { numbers: [] }
   const [, name] = /^lts(?:\/|-)?(.*)$/.exec(text.toLowerCase()) ?? []
@@ -205,7 +234,9 @@ function fits (version: string, { numbers, lts = false }: Wanted) {
 
 /** @returns what `node` means */
 function nodeInPath (searchPath: string): string | null {
-  return searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder)).map((folder) => path.join(folder, 'node')).find(isProgram) ?? null
+  return searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder)).map((folder) =>
+    path.join(folder, 'node')
+  ).find(isProgram) ?? null
 }
 
 function isTrusted (file: string) {
@@ -230,7 +261,7 @@ function majorOf (version: string) {
   return Number.parseInt(version, 10)
 }
 
-/** @param since the first minor version of each line; the lines after the last one have it */
+/** `since`: the first minor version of each line; the lines after the last one have it */
 function isFrom (version: string, since: Record<number, number>): boolean {
   const [major, minor] = version.split('.').map(Number)
   return major > Math.max(...Object.keys(since).map(Number)) || minor >= (since[major] ?? Infinity)

@@ -9,7 +9,8 @@ export const ARCHIVE = Object.freeze({
   maxDepth: 100,
   maxNameBytes: 255,
   maxPathBytes: 2048
-} as { maxBytes: number, maxUnpackedBytes: number, maxEntries: number, maxDepth: number, maxNameBytes: number, maxPathBytes: number })
+} as { maxBytes: number, maxUnpackedBytes: number, maxEntries: number, maxDepth: number, maxNameBytes: number,
+  maxPathBytes: number })
 
 /** What of a mode is kept: nobody else may write, and nothing runs as another user. */
 const KEPT = 0o755
@@ -19,25 +20,22 @@ const USUAL = Object.freeze({ folder: 0o755, file: 0o644 })
 const OWNERS = Object.freeze({ folder: 0o700, file: 0o600 })
 const CONTROL = /[\u0000-\u001f\u007f]/
 
-/**
- * @param name from the top of the archive, with slashes
- * @returns why it may not be in there
- */
+/** `name`: from the top of the archive, with slashes. Returns why it may not be in there. */
 export function whyNoName (name: string, { maxDepth, maxNameBytes, maxPathBytes }: ArchiveLimits): string | null {
   const parts = name.split('/')
   // Descriptions of entries are read line by line.
   if (CONTROL.test(name)) return 'its name has characters that cannot be shown'
   if (parts.includes('') || parts.includes('.') || parts.includes('..')) return 'its name leaves the folder, or is none'
   if (parts.length > maxDepth) return `it is deeper than ${maxDepth} folders`
-  if (Buffer.byteLength(name) > maxPathBytes || parts.some((part) => Buffer.byteLength(part) > maxNameBytes)) return 'its name is too long'
+  if (Buffer.byteLength(name) > maxPathBytes || parts.some((part) => Buffer.byteLength(part) > maxNameBytes))
+    return 'its name is too long'
   return null
 }
 
 /**
- * A link goes up first and then down alone, and not above the top: then no chain of such links ever leaves it, since each
- * one of them begins in a real folder. By what would be behind a name, as in `a/../b`, it could.
- * @param name of the link, from the top
- * @param target as it is written
+ * A link goes up first and then down alone, and not above the top: then no chain of such links ever leaves it, since
+ * each one of them begins in a real folder. By what would be behind a name, as in `a/../b`, it could. `name`: of the
+ * link, from the top; `target`: as it is written.
  */
 export function leadsInside (name: string, target: string) {
   if (target === '' || target.includes('\0') || target.startsWith('/')) return false
@@ -47,7 +45,10 @@ export function leadsInside (name: string, target: string) {
   return ups <= name.split('/').length - 1 && !parts.slice(ups).includes('..') && !parts.includes('')
 }
 
-/** Group and others only ever lose by it: what nobody else can read where it is packed, nobody else can where it is unpacked. */
+/**
+ * Group and others only ever lose by it: what nobody else can read where it is packed, nobody else can where it is
+ * unpacked.
+ */
 export function tameMode (mode?: number, isFolder: boolean = false) {
   const kind = isFolder ? 'folder' : 'file'
   const kept = (mode ?? USUAL[kind]) & KEPT
@@ -56,7 +57,10 @@ export function tameMode (mode?: number, isFolder: boolean = false) {
   return (kept & ~unentered) | OWNERS[kind]
 }
 
-/** @returns without the `./` that some programs begin all names with, and the slash at the end of folders; '': the top itself */
+/**
+ * @returns without the `./` that some programs begin all names with, and the slash at the end of folders; '': the top
+ * itself
+ */
 export function plainName (name: string): string {
   const plain = name.replace(/^(\.\/+)+/, '').replace(/\/+$/, '')
   return plain === '.' ? '' : plain

@@ -4,7 +4,10 @@ import type { ChildProcess } from 'node:child_process'
 import type { EventEmitter } from 'node:events'
 
 /** what has come along */
-type Handle = { close: () => void } | null | undefined
+type Handle =
+  | { close: () => void }
+  | null
+  | undefined
 
 /** A message of Node's own, of which any field may be anything. `msg`: what a handle belongs to. */
 type InternalMessage = { cmd?: unknown, act?: unknown, fd?: unknown, type?: unknown, msg?: InternalMessage }
@@ -13,15 +16,15 @@ type InternalMessage = { cmd?: unknown, act?: unknown, fd?: unknown, type?: unkn
 const MAX_LINE_CHARS = 4 * 1024 * 1024
 
 /**
- * Stands between the IPC channel of a child and everything that listens to it, Node itself included: Node trusts the other
- * end, and throws in this process at one message that makes no sense to it. Whatever code runs in the child can send
- * anything there.
+ * Stands between the IPC channel of a child and everything that listens to it, Node itself included: Node trusts the
+ * other end, and throws in this process at one message that makes no sense to it. Whatever code runs in the child can
+ * send anything there.
  */
 export function guardChannel (child: ChildProcess, { isExpected, isHandleExpected = () => false, onInvalidMessage }: {
   /** whether somebody here listens to this message of Node's own */
-  isExpected: (message: InternalMessage) => boolean
+  isExpected: (message: InternalMessage) => boolean,
   /** whether anybody wants what comes along with this one */
-  isHandleExpected?: (message: InternalMessage) => boolean
+  isHandleExpected?: (message: InternalMessage) => boolean,
   /** of each message that was dropped */
   onInvalidMessage: (reason: string) => void
 }) {
@@ -40,9 +43,17 @@ export function guardChannel (child: ChildProcess, { isExpected, isHandleExpecte
 
   function takeMessage (message: InternalMessage, handle: Handle): boolean {
     const { cmd } = message
-    if (cmd === 'NODE_HANDLE') return isHandleExpected(message) ? emit.call(child, 'internalMessage', message, handle) : refuseHandle(message, handle)
-    if (isAnswer(cmd) ? Array.isArray(child._handleQueue) : isExpected(message)) return emit.call(child, 'internalMessage', message)
-    onInvalidMessage(`a message of Node's own that nobody expects: ${String(cmd).slice(0, 50)} ${String(message.act ?? '').slice(0, 50)}`)
+    if (cmd === 'NODE_HANDLE')
+      return isHandleExpected(message)
+        ? emit.call(child, 'internalMessage', message, handle)
+        : refuseHandle(message, handle)
+    if (isAnswer(cmd) ? Array.isArray(child._handleQueue) : isExpected(message))
+      return emit.call(child, 'internalMessage', message)
+    onInvalidMessage(
+      `a message of Node's own that nobody expects: ${String(cmd).slice(0, 50)} ${
+        String(message.act ?? '').slice(0, 50)
+      }`
+    )
     return true
   }
 
@@ -56,7 +67,7 @@ export function guardChannel (child: ChildProcess, { isExpected, isHandleExpecte
   }
 }
 
-/** @param cmd of the acknowledgement of a handle, which Node expects only after it has sent one */
+/** `cmd`: of the acknowledgement of a handle, which Node expects only after it has sent one */
 function isAnswer (cmd: unknown) {
   return cmd === 'NODE_HANDLE_ACK' || cmd === 'NODE_HANDLE_NACK'
 }
@@ -88,10 +99,7 @@ function guardReading (child: ChildProcess, onInvalidMessage: (reason: string) =
     }
   }
 
-  /**
-   * @param text in which Node has stopped at a line
-   * @returns a line that has no end yet
-   */
+  /** `text`: in which Node has stopped at a line. Returns a line that has no end yet. */
   function readBehind (text: string): string {
     const lines = text.split('\n')
     const open = String(lines.pop())
@@ -100,7 +108,9 @@ function guardReading (child: ChildProcess, onInvalidMessage: (reason: string) =
     const unread = bad === -1 ? [] : lines.slice(bad + 1)
     for (const message of unread.map(parseLine)) {
       if (message === null) onInvalidMessage('a message that is no JSON')
-      else process.nextTick(() => child.emit(String(message.value?.cmd).startsWith('NODE_') ? 'internalMessage' : 'message', message.value))
+      else process.nextTick(() =>
+          child.emit(String(message.value?.cmd).startsWith('NODE_') ? 'internalMessage' : 'message', message.value)
+        )
     }
     return open
   }

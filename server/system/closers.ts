@@ -1,7 +1,7 @@
 export type Closers = ReturnType<typeof createClosers>
 /**
- * `handsOver`: another master, or the same one anew, goes on with what there is only one of, such as the data folder; `hasFailed`: it
- * ends by an error, and leaves what a death would leave.
+ * `handsOver`: another master, or the same one anew, goes on with what there is only one of, such as the data folder;
+ * `hasFailed`: it ends by an error, and leaves what a death would leave.
  */
 type How = { handsOver: boolean, hasFailed: boolean }
 
@@ -13,8 +13,8 @@ export function createClosers () {
   const stack: ((how: How) => unknown)[] = []
 
   return {
-    /** @param close may take its time */
-    add <T>(opened: T, close: (opened: T, how: How) => unknown): T {
+    /** `close`: may take its time */
+    add<T> (opened: T, close: (opened: T, how: How) => unknown): T {
       stack.push((how) => close(opened, how))
       return opened
     },

@@ -1,14 +1,18 @@
 import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** The end of something that tries again and again: it cuts the pause between two tries short, and limits the last ones. */
+/**
+ * The end of something that tries again and again: it cuts the pause between two tries short, and limits the last ones.
+ */
 export function createClosing () {
   const limit = new AbortController()
   let hasBegun = false
   let wakeUp = () => {}
 
   return {
-    get hasBegun () { return hasBegun },
+    get hasBegun () {
+      return hasBegun
+    },
 
     /** Is aborted when the time for the last tries is over. */
     signal: limit.signal,
@@ -25,10 +29,7 @@ export function createClosing () {
       })
     },
 
-    /**
-     * @param working the last tries, some of which cannot be aborted
-     * @param ms how long they may take
-     */
+    /** `working`: the last tries, some of which cannot be aborted; `ms`: how long they may take */
     async end (working: Promise<void> | null, ms: number) {
       hasBegun = true
       wakeUp()

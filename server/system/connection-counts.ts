@@ -1,7 +1,10 @@
 import { namesIn, socketAt } from './proc.ts'
 import type { SocketDiagnostics } from './socket-diagnostics.ts'
 
-/** `ports`: on which it listens; `held`: the inodes of what it listens on and of its connections, by process and descriptor */
+/**
+ * `ports`: on which it listens; `held`: the inodes of what it listens on and of its connections, by process and
+ * descriptor
+ */
 type Tree = { ports: Set<string>, held: Map<string, number> }
 /** by inode */
 type Sockets = Map<number, { port: string, isListening: boolean }>
@@ -10,8 +13,8 @@ type Sockets = Map<number, { port: string, isListening: boolean }>
 const LOOKS = 2
 
 /**
- * How many connections each program has open that have come to a port on which it listens. The kernel lists the sockets;
- * whose they are is in the descriptors of the processes, of which only those are read that are new.
+ * How many connections each program has open that have come to a port on which it listens. The kernel lists the
+ * sockets; whose they are is in the descriptors of the processes, of which only those are read that are new.
  */
 export function createConnectionCounts (diagnostics: SocketDiagnostics) {
   /** by the pid of its first process */
@@ -28,8 +31,11 @@ export function createConnectionCounts (diagnostics: SocketDiagnostics) {
     for (const pid of programs.keys()) if (!trees.has(pid)) trees.set(pid, { ports: new Set(), held: new Map() })
     const sockets = listSockets(diagnostics, new Set([...trees.values()].flatMap(({ ports }) => [...ports])))
     const mustLookAtAll = hasUnknown(sockets)
-    for (const [pid, tree] of trees) if (mustLookAtAll || tree.ports.size === 0) look(tree, programs.get(pid) ?? [], sockets)
-    return new Map([...trees].filter(([, { ports }]) => ports.size > 0).map(([pid, tree]) => [pid, openOf(tree, sockets)]))
+    for (const [pid, tree] of trees)
+      if (mustLookAtAll || tree.ports.size === 0) look(tree, programs.get(pid) ?? [], sockets)
+    return new Map(
+      [...trees].filter(([, { ports }]) => ports.size > 0).map(([pid, tree]) => [pid, openOf(tree, sockets)])
+    )
   }
 
   /** @returns whether somebody has to be looked for */
@@ -51,7 +57,8 @@ export function createConnectionCounts (diagnostics: SocketDiagnostics) {
 function listSockets (diagnostics: SocketDiagnostics, ports: Set<string>): Sockets {
   const sockets: Sockets = new Map()
   for (const family of [4, 6] as const) {
-    diagnostics.listening({ family }, (inode, port) => sockets.set(inode, { port: `${family} ${port}`, isListening: true }))
+    diagnostics.listening({ family }, (inode, port) =>
+      sockets.set(inode, { port: `${family} ${port}`, isListening: true }))
     const asked = [...ports].filter((port) => port.startsWith(`${family} `))
     // The kernel looks through all sockets, whatever is asked for.
     if (asked.length === 0) continue

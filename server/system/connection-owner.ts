@@ -10,13 +10,16 @@ const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/
 /** ESTABLISHED and SYN_RECV. */
 const WAITING = ['01', '03']
 
-/** Whoever had the other end of a connection has closed it before anybody asked: no user id, and not to be taken for anyone. */
+/**
+ * Whoever had the other end of a connection has closed it before anybody asked: no user id, and not to be taken for
+ * anyone.
+ */
 export const NOBODY = -1
 
 const known: WeakMap<Socket, number | null> = new WeakMap()
 /**
- * Connections whose owner nobody has asked for yet. The kernel takes milliseconds to write a table, so one reading of it
- * serves all of them: a browser opens several at once.
+ * Connections whose owner nobody has asked for yet. The kernel takes milliseconds to write a table, so one reading of
+ * it serves all of them: a browser opens several at once.
  */
 const expected: Set<Socket> = new Set()
 
@@ -30,7 +33,8 @@ export function expectOwner (socket: Socket) {
 }
 
 /**
- * Which user of this machine has the other end of a connection. Read from the kernel's tables once, see proc_net_tcp(5).
+ * Which user of this machine has the other end of a connection. Read from the kernel's tables once, see
+ * proc_net_tcp(5).
  * @returns a user id, or NOBODY; null: it comes from another machine, or the system does not tell
  */
 export function ownerOf (socket: Socket): number | null {
@@ -53,7 +57,8 @@ function noteOwner (socket: Socket, owner: number | null) {
 
 /** A process may send from any address of its machine, whichever one it connects to. */
 function isOfThisMachine ({ remoteAddress = '', localAddress }: Socket, tables: Tables) {
-  return remoteAddress === localAddress || LOOPBACK.test(remoteAddress) || tables.ownAddresses().includes(plainAddress(remoteAddress))
+  return remoteAddress === localAddress || LOOPBACK.test(remoteAddress) ||
+    tables.ownAddresses().includes(plainAddress(remoteAddress))
 }
 
 function readOwnAddresses (): string[] {
@@ -79,12 +84,13 @@ function findOwner (socket: Socket, tables: Tables): number | null {
 }
 
 /**
- * Who has the other end of a connection at this moment.
- * @param socket connected
- * @returns a user id; `not taken`: it waits for whoever listens to
- * accept it; `gone`: nobody has it any more; `untold`: the system does not tell; `elsewhere`: another machine
+ * Who has the other end of a connection at this moment. `socket`: connected. Returns a user id; `not taken`: it waits
+ * for whoever listens to accept it; `gone`: nobody has it any more; `untold`: the system does not tell; `elsewhere`:
+ * another machine.
  */
-export function otherEndOf (socket: Socket, tables: Tables = createTables()): number | 'not taken' | 'gone' | 'untold' | 'elsewhere' {
+export function otherEndOf (socket: Socket, tables: Tables = createTables()): number | 'not taken' | 'gone' | 'untold'
+  | 'elsewhere'
+{
   if (!isOfThisMachine(socket, tables)) return 'elsewhere'
   const seen = []
   for (const file of isV4(socket.remoteAddress) ? [TABLE, TABLE_OF_IPV6] : [TABLE_OF_IPV6]) {
@@ -107,8 +113,15 @@ function isHeld ({ inode }: { inode: string }) {
 
 function rowsOf (tables: string[], { remoteAddress, remotePort, localAddress, localPort }: Socket) {
   // What is remote to us is local to them.
-  const row = new RegExp(`^ *\\d+: ${placePattern(remoteAddress, remotePort)} ${placePattern(localAddress, localPort)} (\\S+) \\S+ \\S+ \\S+ +(\\d+) +\\d+ (\\d+) `, 'gm')
-  return tables.flatMap((table) => [...table.matchAll(row)]).map(([, state, uid, inode]) => ({ state, uid: Number(uid), inode }))
+  const row = new RegExp(
+    `^ *\\d+: ${placePattern(remoteAddress, remotePort)} ${
+      placePattern(localAddress, localPort)
+    } (\\S+) \\S+ \\S+ \\S+ +(\\d+) +\\d+ (\\d+) `,
+    'gm'
+  )
+  return tables.flatMap((table) => [...table.matchAll(row)]).map(([, state, uid, inode]) => ({ state, uid: Number(uid),
+    inode })
+  )
 }
 
 /** What is said of IPv4 is in both tables, in the second one where whoever asks has a socket of IPv6. */
@@ -126,7 +139,7 @@ function v4Word (address: string) {
   return asPrinted(Buffer.from(address.replace('::ffff:', '').split('.').map(Number)))
 }
 
-/** @param address as Node writes it: lower case, and one `::` at most */
+/** `address`: as Node writes it: lower case, and one `::` at most */
 function v6Words (address: string) {
   const [head, tail] = address.split('%')[0].split('::').map((part) => part.split(':').filter(Boolean))
   const groups = tail ? [...head, ...Array(8 - head.length - tail.length).fill('0'), ...tail] : head
@@ -139,25 +152,22 @@ function asPrinted (bytes: Buffer) {
   return endianness() === 'LE' ? bytes.readUInt32LE() : bytes.readUInt32BE()
 }
 
-/** What the kernel says at one moment: each table, and the addresses of this machine, are read once, when they are needed. */
+/**
+ * What the kernel says at one moment: each table, and the addresses of this machine, are read once, when they are
+ * needed.
+ */
 type Tables = ReturnType<typeof createTables>
 function createTables () {
   const texts: Map<string, string> = new Map()
   let addresses: string[] | null = null
-  return {
-    ownAddresses () {
-      addresses ??= readOwnAddresses()
-      return addresses
-    },
-
-    alreadyRead: () => [...texts.values()],
-
-    read (file: string) {
-      const text = texts.get(file) ?? readTable(file)
-      texts.set(file, text)
-      return text
-    }
-  }
+  return { ownAddresses () {
+    addresses ??= readOwnAddresses()
+    return addresses
+  }, alreadyRead: () => [...texts.values()], read (file: string) {
+    const text = texts.get(file) ?? readTable(file)
+    texts.set(file, text)
+    return text
+  } }
 }
 
 function readTable (file: string) {

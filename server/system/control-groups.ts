@@ -10,8 +10,10 @@ export type ControlGroups = ReturnType<typeof createControlGroups>
 export type Limits = { memoryBytes: number, cpus: number }
 type ControlGroup = {
   /** a process that has not started others yet */
-  enter: (pid: number) => void
-  /** once its processes have ended; whether the kernel has killed one of them, as they had reached their limit of memory */
+  enter: (pid: number) => void,
+  /**
+   * once its processes have ended; whether the kernel has killed one of them, as they had reached their limit of memory
+   */
   end: () => boolean
 }
 
@@ -26,10 +28,13 @@ const MAX_ROUNDS = 20
 let count = 0
 
 /**
- * Gives workers control groups of their own: version 2 of cgroups(7), where this process may have them.
- * @param parts `processes`: where /proc is
+ * Gives workers control groups of their own: version 2 of cgroups(7), where this process may have them. `parts`:
+ * `processes`: where /proc is.
  */
-export function createControlGroups ({ root = '/sys/fs/cgroup', processes = '/proc', isDelegated = isMarked }: { root?: string, processes?: string, isDelegated?: (folder: string) => boolean } = {}) {
+export function createControlGroups (
+  { root = '/sys/fs/cgroup', processes = '/proc', isDelegated = isMarked }: { root?: string, processes?: string,
+    isDelegated?: (folder: string) => boolean } = {}
+) {
   /** Groups whose processes had not ended with the worker. */
   const left: Set<string> = new Set()
 
@@ -42,13 +47,14 @@ export function createControlGroups ({ root = '/sys/fs/cgroup', processes = '/pr
       if (reason !== undefined) return reason
       const there = textIn(path.join(folder, 'cgroup.controllers')).trim().split(' ')
       const missing = controllers.filter((each) => !there.includes(each))
-      return missing.length === 0 ? null : `the control group ${folder} has no controller ${missing.join(' and ')}: its service needs Delegate=yes, or the machine uses version 1 of control groups`
+      return missing.length === 0
+        ? null
+        : `the control group ${folder} has no controller ${
+          missing.join(' and ')
+        }: its service needs Delegate=yes, or the machine uses version 1 of control groups`
     },
 
-    /**
-     * @returns null: there are none
-     * @throws where the system does not let it
-     */
+    /** Returns null: there are none @throws where the system does not let it */
     open (limits: Limits): ControlGroup | null {
       const controllers = controllersOf(limits)
       if (controllers.length === 0) return null
@@ -61,25 +67,31 @@ export function createControlGroups ({ root = '/sys/fs/cgroup', processes = '/pr
       return groupAt(own)
     },
 
-    /**
-     * @param pid of a worker that another master has started
-     * @returns null: it has none of its own
-     */
+    /** `pid`: of a worker that another master has started. Returns null: it has none of its own. */
     groupOf (pid: number): ControlGroup | null {
       const { folder } = findPlace()
       const name = path.basename(pathOf(pid))
-      return folder !== undefined && name.startsWith(OF_WORKER) && existsSync(path.join(folder, name)) ? groupAt(path.join(folder, name)) : null
+      return folder !== undefined && name.startsWith(OF_WORKER) && existsSync(path.join(folder, name))
+        ? groupAt(path.join(folder, name))
+        : null
     }
   }
 
   /** @returns the group below which those of workers are */
   function findPlace (): { folder: string, reason?: undefined } | { folder?: undefined, reason: string } {
-    if (!existsSync(path.join(root, 'cgroup.controllers'))) return { reason: `${root} has no control groups of version 2` }
+    if (!existsSync(path.join(root, 'cgroup.controllers')))
+      return { reason: `${root} has no control groups of version 2` }
     const own = pathOf('self')
     const name = path.posix.basename(own) === OWN ? path.posix.dirname(own) : own
     const folder = path.join(root, name)
-    if (name !== '/' && !isDelegated(folder)) return { reason: `the control group ${name} is not left to this process: it takes a service of systemd with Delegate=yes, as "clusterdeck systemd" writes it` }
-    return mayWrite(path.join(folder, 'cgroup.procs')) ? { folder } : { reason: `this process may not write to ${folder}` }
+    if (name !== '/' && !isDelegated(folder))
+      return {
+        reason:
+          `the control group ${name} is not left to this process: it takes a service of systemd with Delegate=yes, as "clusterdeck systemd" writes it`
+      }
+    return mayWrite(path.join(folder, 'cgroup.procs'))
+      ? { folder }
+      : { reason: `this process may not write to ${folder}` }
   }
 
   /** @returns the path of its group, from the root of those that can be seen */
@@ -95,14 +107,13 @@ export function createControlGroups ({ root = '/sys/fs/cgroup', processes = '/pr
   }
 
   function groupAt (folder: string): ControlGroup {
-    return {
-      enter (pid) { writeFileSync(path.join(folder, 'cgroup.procs'), String(pid)) },
-      end () {
-        const killed = Number(/^oom_kill (\d+)$/m.exec(textIn(path.join(folder, 'memory.events')))?.[1] ?? 0)
-        removeGroup(folder)
-        return killed > 0
-      }
-    }
+    return { enter (pid) {
+      writeFileSync(path.join(folder, 'cgroup.procs'), String(pid))
+    }, end () {
+      const killed = Number(/^oom_kill (\d+)$/m.exec(textIn(path.join(folder, 'memory.events')))?.[1] ?? 0)
+      removeGroup(folder)
+      return killed > 0
+    } }
   }
 
   function removeGroup (folder: string) {
@@ -127,20 +138,22 @@ function writeLimits (folder: string, { memoryBytes, cpus }: Limits) {
   const write = (name: string, text: string) => writeFileSync(path.join(folder, name), text)
   if (memoryBytes > 0) {
     write('memory.max', String(memoryBytes))
-    // Without this, a worker that reaches its limit is swapped out, which is slower than its restart. A kernel without swap has no such file.
+    // Without this, a worker that reaches its limit is swapped out, which is slower than its restart. A kernel without
+    // swap has no such file.
     if (existsSync(path.join(folder, 'memory.swap.max'))) write('memory.swap.max', '0')
   }
   if (cpus > 0) write('cpu.max', `${Math.round(cpus * PERIOD_US)} ${PERIOD_US}`)
 }
 
-/** @param folder whose processes it gets */
+/** `folder`: whose processes it gets */
 function moveTo (own: string, folder: string) {
   mkdirSync(own, { recursive: true })
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const pids = textIn(path.join(folder, 'cgroup.procs')).split('\n').filter(Boolean)
     if (pids.length === 0) return
     const reasons = pids.map((pid) => moveProcess(pid, own)).filter((reason) => reason !== null)
-    if (reasons.length === pids.length) throw new Error(`the processes of ${folder} cannot be moved to ${own}: ${reasons[0]}`)
+    if (reasons.length === pids.length)
+      throw new Error(`the processes of ${folder} cannot be moved to ${own}: ${reasons[0]}`)
   }
 }
 

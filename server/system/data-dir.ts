@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, existsSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync,
+  writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.ts'
 import { DeckError, errorCode, errorReason, toError } from '../errors.ts'
@@ -10,17 +11,23 @@ import { isAlive, type ProcessIdentity } from './process-identity.ts'
 import { SECRETS, whyFolderDistrusted, whyPathDistrusted } from './trust.ts'
 
 export type DataDir = ReturnType<typeof openDataDir>
-/** What a master says of itself; `fingerprint`: of its certificate; `host`: the folder of the host that the app is in, which has the token. */
-type Announcement = ProcessIdentity & { keeper: ProcessIdentity | null, pidNamespace: string | null, adminUrl: string, fingerprint?: string, startedAt: string, host?: string }
+/**
+ * What a master says of itself; `fingerprint`: of its certificate; `host`: the folder of the host that the app is in,
+ * which has the token.
+ */
+type Announcement =
+  & ProcessIdentity
+  & { keeper: ProcessIdentity | null, pidNamespace: string | null, adminUrl: string, fingerprint?: string,
+    startedAt: string, host?: string }
 
 /** What else is in a folder of this name is nothing that anybody wants in a repository either. */
 const DEFAULT_NAME = '.clusterdeck'
 const IGNORED = '# Tokens, history and logs of this deck: nothing for a repository.\n*\n'
 
 /**
- * The data folder: made at the first start, readable by its owner alone. Where nothing can be written there, as on a full
- * or read-only disk, another folder takes its place until the next start: no app waits for its history.
- * @param wanted absolute path
+ * The data folder: made at the first start, readable by its owner alone. Where nothing can be written there, as on a
+ * full or read-only disk, another folder takes its place until the next start: no app waits for its history. `wanted`:
+ * absolute path.
  * @throws {DeckError} data-dir-unusable
  */
 export function openDataDir (wanted: string) {
@@ -81,7 +88,7 @@ export function openDataDir (wanted: string) {
       if (master) tryTo(() => this.announce(master))
     },
 
-    /** @param how the next master has announced itself, or is about to */
+    /** `how`: the next master has announced itself, or is about to */
     release ({ handsOver }: { handsOver: boolean }) {
       if (!handsOver) announcements.forEach(withdrawAnnouncement)
       lock?.release()
@@ -91,7 +98,9 @@ export function openDataDir (wanted: string) {
     /** @returns the admin token, made when there is none */
     token: (): string => readOrMakeSecret('admin.token'),
 
-    /** @returns what digests of the workers' variables are made with: without it a short value could be guessed from one */
+    /**
+     * @returns what digests of the workers' variables are made with: without it a short value could be guessed from one
+     */
     releaseKey: (): string => readOrMakeSecret('release.key'),
 
     announce (master: Announcement) {
@@ -104,7 +113,10 @@ export function openDataDir (wanted: string) {
         // Whoever looks for this master looks there too.
         withdrawAnnouncement(own)
         for (const other of others) {
-          if (tryTo(() => { makePrivate(path.dirname(other), SECRETS); writeJson(other, master) })) return
+          if (tryTo(() => {
+            makePrivate(path.dirname(other), SECRETS)
+            writeJson(other, master)
+          })) return
         }
         throw error
       }
@@ -113,7 +125,7 @@ export function openDataDir (wanted: string) {
     memory: {
       /** @returns what the last master has left, wherever that was; null if it has ended as it should */
       read: (): unknown => readJson(newestOf(fileOf('memory.json'), path.join(wanted, 'memory.json'))),
-      /** @param content what the next master has to know if this one cannot end as it should */
+      /** `content`: what the next master has to know if this one cannot end as it should */
       write (content: unknown) {
         remembered = content
         writeJson(fileOf('memory.json'), content)
@@ -150,10 +162,7 @@ export function openDataDir (wanted: string) {
   }
 }
 
-/**
- * @param folder a data folder that is not opened
- * @returns as `memory.read`
- */
+/** `folder`: a data folder that is not opened. Returns as `memory.read`. */
 export function readMemory (folder: string): unknown {
   return readJson(path.join(folder, 'memory.json'))
 }
@@ -168,7 +177,8 @@ function placeFolder (wanted: string): { folder: string, away: string | null } {
     if (!isOutOfReach(error, wanted)) throw unusableFolder(wanted, error)
     const folder = fallbackFolders(wanted).find((each) => tryTo(() => makeFolder(each)))
     if (folder === undefined) throw unusableFolder(wanted, error)
-    const away = `dataDir: ${wanted} cannot be written (${error.code}); until the next start everything is kept in ${folder}, and earlier history is not shown`
+    const away =
+      `dataDir: ${wanted} cannot be written (${error.code}); until the next start everything is kept in ${folder}, and earlier history is not shown`
     return { folder, away }
   }
 }
@@ -196,7 +206,8 @@ function keepOutOfRepositories (folder: string) {
  * What is in it says whose orders are obeyed, and which programs are run.
  * @param secrets names of files in it that nobody else may read
  * @returns whether nothing was in it
- * @throws {DeckError} data-dir-unusable: others could have written there, or put another folder in its place; and what the system says
+ * @throws {DeckError} data-dir-unusable: others could have written there, or put another folder in its place; and what
+ * the system says
  */
 function makePrivate (folder: string, secrets: readonly string[]): boolean {
   // Nothing is made where it is theirs to move, and nothing was put there meanwhile.
@@ -207,12 +218,11 @@ function makePrivate (folder: string, secrets: readonly string[]): boolean {
   return readdirSync(folder).length === 0
 }
 
-/**
- * @param reason why a folder cannot be trusted; null: it can be
- * @throws {DeckError} data-dir-unusable
- */
+/** `reason`: why a folder cannot be trusted; null: it can be @throws {DeckError} data-dir-unusable */
 function checkTrusted (reason: string | null) {
-  if (reason !== null) throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}; correct that, or choose another folder (--data-dir)`)
+  if (reason !== null)
+    throw new DeckError('data-dir-unusable',
+      `dataDir: expected a folder that only its user can write, but ${reason}; correct that, or choose another folder (--data-dir)`)
 }
 
 /** @returns the one that was written last */
@@ -231,13 +241,18 @@ function tryTo (work: () => void): boolean {
   }
 }
 
-/** @param announced what it has said of itself, if it has come that far */
+/** `announced`: what it has said of itself, if it has come that far */
 function masterRunning (announced: unknown) {
   const { pid, adminUrl, host } = Object(announced)
   // While it takes over from a master that has died, it has not said anything yet.
-  const who = typeof pid === 'number' && isAlive({ pid, startTime: null }) ? `a master (pid ${pid}, ${adminUrl})` : 'another master'
+  const who = typeof pid === 'number' && isAlive({ pid, startTime: null })
+    ? `a master (pid ${pid}, ${adminUrl})`
+    : 'another master'
   const isInHost = typeof host === 'string'
-  return new DeckError('master-running', `${who} already runs on this data folder${isInHost ? ': this app is in the host now' : ''}`, { details: { isInHost } })
+  return new DeckError('master-running',
+    `${who} already runs on this data folder${isInHost ? ': this app is in the host now' : ''}`, {
+    details: { isInHost }
+  })
 }
 
 function readToken (file: string): string | null {
@@ -274,5 +289,6 @@ function writeSecret (file: string, value: string) {
 }
 
 function unusableFolder (folder: string, error: NodeJS.ErrnoException) {
-  return new DeckError('data-dir-unusable', `dataDir: expected a folder that can be written, received ${folder} (${errorReason(error)})`, { cause: error })
+  return new DeckError('data-dir-unusable',
+    `dataDir: expected a folder that can be written, received ${folder} (${errorReason(error)})`, { cause: error })
 }

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * How many descriptors a process may have open (getrlimit(2), RLIMIT_NOFILE).
- * @param file see proc_pid_limits(5); without it, of this process
- * @returns Infinity where nobody tells
+ * How many descriptors a process may have open (getrlimit(2), RLIMIT_NOFILE). `file`: see proc_pid_limits(5); without
+ * it, of this process. Returns Infinity where nobody tells.
  */
 export function descriptorLimit (file: string = '/proc/self/limits'): number {
   try {

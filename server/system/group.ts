@@ -8,12 +8,17 @@ import { readFileSync } from 'node:fs'
 const ROOT = 0
 
 /**
- * @param uids the users who count as nobody else, beside root
- * @returns whether somebody else is in it, or could be: one that no file names, and that this process is not in
+ * `uids`: the users who count as nobody else, beside root. Returns whether somebody else is in it, or could be: one
+ * that no file names, and that this process is not in.
  */
-export function hasOthers (gid: number, uids: readonly number[], { read = readTable, ownGroups = groupsOfThisProcess }: { read?: (file: string) => string, ownGroups?: () => readonly number[] } = {}): boolean {
+export function hasOthers (gid: number, uids: readonly number[],
+  { read = readTable, ownGroups = groupsOfThisProcess }: { read?: (file: string) => string,
+    ownGroups?: () => readonly number[] } = {}): boolean
+{
   if (gid === ROOT) return false
-  const users = rowsOf(read('/etc/passwd')).map(([name, , uid, group]) => ({ name, uid: Number(uid), gid: Number(group) }))
+  const users = rowsOf(read('/etc/passwd')).map(([name, , uid, group]) => ({ name, uid: Number(uid),
+    gid: Number(group) })
+  )
   const named = rowsOf(read('/etc/group')).filter(([, , id]) => Number(id) === gid)
   const members = named.flatMap(([, , , names = '']) => names.split(',').filter(Boolean))
   const isOther = (uid: number | undefined) => uid !== ROOT && !uids.includes(uid as number)

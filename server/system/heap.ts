@@ -8,17 +8,22 @@ const WHOLE = { type: 'major', execution: 'sync', flavor: 'last-resort' } as con
 const CAN_COMPACT = Number.parseInt(process.versions.v8, 10) >= 12
 
 let isOurs = false
-let timer: NodeJS.Timeout | undefined
+let timer:
+  | NodeJS.Timeout
+  | undefined
 
 /**
- * The young generation stays as small as it is: keepers and masters make much garbage when they start, which would let it grow for good.
- * What Node loads of its own code after that, it compiles anew.
+ * The young generation stays as small as it is: keepers and masters make much garbage when they start, which would let
+ * it grow for good. What Node loads of its own code after that, it compiles anew.
  */
 export function keepYoungSmall () {
   v8.setFlagsFromString('--semi-space-growth-factor=1')
 }
 
-/** The process is a master, and no program that has one inside. By itself V8 lets the garbage of a flood fill four times of what is in use. */
+/**
+ * The process is a master, and no program that has one inside. By itself V8 lets the garbage of a flood fill four times
+ * of what is in use.
+ */
 export function keepHeapSmall () {
   isOurs = true
   v8.setFlagsFromString('--heap-growing-percent=50')
@@ -26,8 +31,8 @@ export function keepHeapSmall () {
 }
 
 /**
- * Gives memory back once the work is over that somebody has begun or ended now: V8 leaves garbage where it is while little is made.
- * Workers notice nothing of it.
+ * Gives memory back once the work is over that somebody has begun or ended now: V8 leaves garbage where it is while
+ * little is made. Workers notice nothing of it.
  */
 export function tidySoon () {
   if (!isOurs) return

@@ -10,14 +10,15 @@ export function tickFor (timeoutMs: number): number {
 
 /**
  * How long each worker has not been heard, in time in which it could have been. A clock that goes on while the machine
- * sleeps, while this process is stopped or busy, or while the worker waits for a CPU would condemn workers that are well,
- * and all of them in the same moment. So time counts only as far as the master itself was awake to see it pass, and what
- * the worker has spent waiting for a CPU is taken off. A keeper listens to its masters in the same way, by their pids.
+ * sleeps, while this process is stopped or busy, or while the worker waits for a CPU would condemn workers that are
+ * well, and all of them in the same moment. So time counts only as far as the master itself was awake to see it pass,
+ * and what the worker has spent waiting for a CPU is taken off. A keeper listens to its masters in the same way, by
+ * their pids.
  */
 export function createHeartbeat ({ timeoutMs: wantedMs, tickMs = tickFor(wantedMs), queuedMs = () => 0 }: {
-  timeoutMs: number
+  timeoutMs: number,
   /** how often `tick` is called */
-  tickMs?: number
+  tickMs?: number,
   /** how long a worker has waited for a CPU since it began */
   queuedMs?: (worker: number) => number
 }) {
@@ -32,9 +33,8 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs = tickFor(wantedM
 
   return {
     /**
-     * @param at monotonic, ms
-     * @param workers those that should answer; others are forgotten, unless they are silent
-     * @returns those that have just become silent
+     * `at`: monotonic, ms; `workers`: those that should answer; others are forgotten, unless they are silent. Returns
+     * those that have just become silent.
      */
     tick (at: number, workers: number[]): { worker: number, silentMs: number }[] {
       // Late: the master was not awake either, and what was said meanwhile is still unread.
@@ -65,13 +65,13 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs = tickFor(wantedM
       excused.delete(worker)
     },
 
-    /** @param ms the time that counts from now on, also for those that are silent already */
+    /** `ms`: the time that counts from now on, also for those that are silent already */
     setTimeoutMs (ms: number) {
       timeoutMs = ms
       maxStepMs = 2 * tickFor(ms)
     },
 
-    /** @param isExcused it is known why it does not answer */
+    /** `isExcused`: it is known why it does not answer */
     excuse (worker: number, isExcused: boolean) {
       if (isExcused) excused.add(worker)
       else excused.delete(worker)
@@ -103,8 +103,8 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs = tickFor(wantedM
 }
 
 /**
- * How long the main thread of a process has waited for a CPU: proc_pid_schedstat, second field, in ns.
- * @returns ms, 0 where the system does not tell
+ * How long the main thread of a process has waited for a CPU: proc_pid_schedstat, second field, in ns. Returns ms, 0
+ * where the system does not tell.
  */
 export function queuedMs (pid: number | undefined): number {
   return Number(textIn(`/proc/${pid}/schedstat`).split(' ')[1]) / 1e6 || 0

@@ -7,21 +7,28 @@ import type { Readable } from 'node:stream'
 
 /**
  * One request, whose redirects are not followed. Not by fetch(), which on Node 20 to 24 never settles where a
- * connection is closed as soon as it is open.
- * @param request `fingerprint`: of the one certificate that is right, whoever has signed it; `recipient`: who may be told what is in it;
- * null: whoever answers, as nothing is secret, or somebody has named both the address and the secret; `agent`: of
- * keepConnections(), for the same fingerprint and recipient
- * @returns its body is still to be read
+ * connection is closed as soon as it is open. `request`: `fingerprint`: of the one certificate that is right, whoever
+ * has signed it; `recipient`: who may be told what is in it; null: whoever answers, as nothing is secret, or somebody
+ * has named both the address and the secret; `agent`: of keepConnections(), for the same fingerprint and recipient.
+ * Returns its body is still to be read.
  * @throws {NodeJS.ErrnoException} such as ECONNREFUSED and ECONNRESET; AbortError
  */
-export function sendRequest (url: string, { method = 'GET', headers, body, signal, fingerprint = null, recipient, agent }: { method?: string, headers: Record<string, string>, body?: string | Readable, signal?: AbortSignal, fingerprint?: string | null, recipient: Recipient | null, agent?: http.Agent }): Promise<http.IncomingMessage> {
+export function sendRequest (url: string,
+  { method = 'GET', headers, body, signal, fingerprint = null, recipient, agent }: { method?: string,
+    headers: Record<string, string>, body?: string | Readable, signal?: AbortSignal, fingerprint?: string | null,
+    recipient: Recipient | null, agent?: http.Agent }): Promise<http.IncomingMessage>
+{
   const absent = recipient && whyAbsent(recipient)
   if (absent) return Promise.reject(notTold(absent))
   const { request } = url.startsWith('https:') ? https : http
   // Who is to close a connection does so with its answer, and what is still being sent then would break it off.
   const sentHeaders = isStream(body) ? { ...headers, connection: 'keep-alive' } : headers
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers: sentHeaders, signal, ...(agent ? { agent } : wayOf({ hasTls: url.startsWith('https:'), fingerprint, recipient, signal })) }).once('response', resolve).once('error', reject)
+    const sent = request(url, { method, headers: sentHeaders, signal,
+      ...(agent ? { agent } : wayOf({ hasTls: url.startsWith('https:'), fingerprint, recipient, signal })) }).once(
+        'response',
+        resolve
+      ).once('error', reject)
     if (!isStream(body)) return sent.end(body)
     // An answer that comes before all is sent is one that needs no more.
     sent.once('response', (response) => {
@@ -33,17 +40,21 @@ export function sendRequest (url: string, { method = 'GET', headers, body, signa
 }
 
 /**
- * Keeps connections for further requests. The kernel takes milliseconds to say who has the other end, and is asked once for each connection.
- * @returns to be destroyed
+ * Keeps connections for further requests. The kernel takes milliseconds to say who has the other end, and is asked once
+ * for each connection. Returns to be destroyed.
  */
-export function keepConnections (url: string, { fingerprint, recipient }: { fingerprint: string | null, recipient: Recipient | null }): http.Agent {
+export function keepConnections (url: string,
+  { fingerprint, recipient }: { fingerprint: string | null, recipient: Recipient | null }): http.Agent
+{
   const hasTls = url.startsWith('https:')
   const { createConnection } = wayOf({ hasTls, fingerprint, recipient })
   return Object.assign(new (hasTls ? https : http).Agent({ keepAlive: true }), createConnection && { createConnection })
 }
 
 function wayOf (expected: Expected): Pick<http.RequestOptions, 'agent' | 'createConnection'> {
-  return expected.fingerprint === null && expected.recipient === null ? { agent: false } : { createConnection: connectTo(expected) }
+  return expected.fingerprint === null && expected.recipient === null
+    ? { agent: false }
+    : { createConnection: connectTo(expected) }
 }
 
 type Expected = { hasTls: boolean, fingerprint: string | null, recipient: Recipient | null, signal?: AbortSignal }
@@ -72,12 +83,13 @@ function connectTo ({ hasTls, fingerprint, recipient, signal }: Expected): http.
   }
 
   async function whyWrong (socket: net.Socket): Promise<string | null> {
-    if (fingerprint !== null && (socket as tls.TLSSocket).getPeerCertificate().fingerprint256 !== fingerprint) return 'it shows another certificate than that of the master'
+    if (fingerprint !== null && (socket as tls.TLSSocket).getPeerCertificate().fingerprint256 !== fingerprint)
+      return 'it shows another certificate than that of the master'
     return recipient && await whyNotTold(socket, recipient, { isPinned: fingerprint !== null })
   }
 }
 
-/** @param reason is shown where others show a code */
+/** `reason`: is shown where others show a code */
 function notTold (reason: string) {
   return Object.assign(new Error(reason), { code: reason })
 }

@@ -1,4 +1,7 @@
-/** As many messages of one type as a worker may send in a while; an app that opens and closes servers all the time stays far below. */
+/**
+ * As many messages of one type as a worker may send in a while; an app that opens and closes servers all the time stays
+ * far below.
+ */
 const MAX_MESSAGES = 2000
 const WINDOW_MS = 10_000
 
@@ -6,11 +9,13 @@ const WINDOW_MS = 10_000
  * What processes send that nobody can make sense of, or too much of: told at the first time, counted from then on, and
  * told once more when the process has gone.
  */
-export function createIpcValidation ({ tell, now = () => performance.now(), nameOf = (worker) => `worker ${worker}` }: {
-  tell: (sender: number, message: string) => void
-  now?: () => number
-  nameOf?: (sender: number) => string
-}) {
+export function createIpcValidation (
+  { tell, now = () => performance.now(), nameOf = (worker) => `worker ${worker}` }: {
+    tell: (sender: number, message: string) => void,
+    now?: () => number,
+    nameOf?: (sender: number) => string
+  }
+) {
   /** by sender */
   const counts: Map<number, number> = new Map()
   /** by sender */
@@ -19,20 +24,19 @@ export function createIpcValidation ({ tell, now = () => performance.now(), name
   return {
     hear: noteInvalid,
 
-    /**
-     * @param type of one more message
-     * @returns whether it may be listened to
-     */
+    /** `type`: of one more message. Returns whether it may be listened to. */
     admit (sender: number, type: string): boolean {
       let window = windows.get(sender)
-      if (!window || now() - window.since >= WINDOW_MS) windows.set(sender, window = { since: now(), messages: new Map() })
+      if (!window || now() - window.since >= WINDOW_MS)
+        windows.set(sender, window = { since: now(), messages: new Map() })
       const count = (window.messages.get(type) ?? 0) + 1
       window.messages.set(type, count)
-      if (count > MAX_MESSAGES) noteInvalid(sender, `more than ${MAX_MESSAGES} messages of type "${type}" in ${WINDOW_MS / 1000} s`)
+      if (count > MAX_MESSAGES)
+        noteInvalid(sender, `more than ${MAX_MESSAGES} messages of type "${type}" in ${WINDOW_MS / 1000} s`)
       return count <= MAX_MESSAGES
     },
 
-    /** @param sender has ended */
+    /** `sender`: has ended */
     left (sender: number) {
       const count = counts.get(sender) ?? 0
       counts.delete(sender)

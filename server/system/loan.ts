@@ -12,9 +12,8 @@ const SOCKET = 'socket'
 export type Loan = Awaited<ReturnType<typeof lend>>
 
 /**
- * Makes a folder for sockets that no other user can enter.
- * @param below if the paths of the sockets do not get too long there
- * @param longestName of a socket
+ * Makes a folder for sockets that no other user can enter. `below`: if the paths of the sockets do not get too long
+ * there; `longestName`: of a socket.
  */
 export function makeSocketFolder (below: string, prefix: string, longestName: string) {
   const isShort = Buffer.byteLength(path.join(below, `${prefix}XXXXXX`, longestName)) <= LONGEST_PATH_BYTES
@@ -23,10 +22,11 @@ export function makeSocketFolder (below: string, prefix: string, longestName: st
 
 /**
  * Gives a text once, within a few seconds, to a process of this user on this machine, and so to nobody by the network.
- * @param how `below`: a folder of ours
- * @returns `path`: for take()
+ * `how`: `below`: a folder of ours. Returns `path`: for take().
  */
-export async function lend (content: string, { below, takenWithinMs = TAKEN_WITHIN_MS }: { below: string, takenWithinMs?: number }): Promise<{ path: string, over: Promise<void>, close: () => void }> {
+export async function lend (content: string,
+  { below, takenWithinMs = TAKEN_WITHIN_MS }: { below: string, takenWithinMs?: number }
+): Promise<{ path: string, over: Promise<void>, close: () => void }> {
   const folder = makeSocketFolder(below, 'lend-', SOCKET)
   const file = path.join(folder, SOCKET)
   const server = net.createServer((connection) => {
@@ -36,7 +36,9 @@ export async function lend (content: string, { below, takenWithinMs = TAKEN_WITH
     close()
   })
   const timer = setTimeout(close, takenWithinMs).unref()
-  const over = new Promise<void>((resolve) => { server.once('close', () => resolve()) })
+  const over = new Promise<void>((resolve) => {
+    server.once('close', () => resolve())
+  })
   await new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(file, () => resolve(undefined))
@@ -53,10 +55,7 @@ export async function lend (content: string, { below, takenWithinMs = TAKEN_WITH
   }
 }
 
-/**
- * @param file of lend()
- * @throws ENOENT, ECONNREFUSED: it has been taken, or the time is up
- */
+/** `file`: of lend() @throws ENOENT, ECONNREFUSED: it has been taken, or the time is up */
 export async function take (file: string): Promise<string> {
   return await text(net.connect(file))
 }

@@ -10,8 +10,9 @@ const MAX_CAUSES = 5
 export type Log = Record<'error' | 'warn', (fields: object, text: string) => void>
 
 /**
- * The master's own log: what went wrong inside it, one JSON object a line. What happens to the workers is in the history.
- * Each line is written at once, as the last one before an end is the one that is needed, and what a full disk does not take is dropped.
+ * The master's own log: what went wrong inside it, one JSON object a line. What happens to the workers is in the
+ * history. Each line is written at once, as the last one before an end is the one that is needed, and what a full disk
+ * does not take is dropped.
  */
 export function createLog (file: string, now: () => number = Date.now) {
   let descriptor = openLog(file)
@@ -19,10 +20,16 @@ export function createLog (file: string, now: () => number = Date.now) {
   let isTorn = false
 
   return {
-    /** @param fields `err`: an error */
-    warn (fields: object, text: string) { write('warn', fields, text) },
-    error (fields: object, text: string) { write('error', fields, text) },
-    fatal (fields: object, text: string) { write('fatal', fields, text) },
+    /** `fields`: `err`: an error */
+    warn (fields: object, text: string) {
+      write('warn', fields, text)
+    },
+    error (fields: object, text: string) {
+      write('error', fields, text)
+    },
+    fatal (fields: object, text: string) {
+      write('fatal', fields, text)
+    },
 
     /** What comes later is dropped. */
     close () {
@@ -33,7 +40,9 @@ export function createLog (file: string, now: () => number = Date.now) {
 
   function write (level: keyof typeof LEVELS, fields: object, text: string) {
     if (descriptor === null) return
-    const line = Buffer.from(`${isTorn ? '\n' : ''}${lineOf({ level: LEVELS[level], time: now(), pid: process.pid, ...fields, msg: text })}\n`)
+    const line = Buffer.from(
+      `${isTorn ? '\n' : ''}${lineOf({ level: LEVELS[level], time: now(), pid: process.pid, ...fields, msg: text })}\n`
+    )
     try {
       isTorn = writeSync(descriptor, line) < line.length
     } catch {
@@ -63,12 +72,10 @@ function lineOf ({ err, ...fields }: Record<string, unknown>) {
   }
 }
 
-/**
- * @param causes that may follow
- * @returns with what JSON leaves out of an error
- */
+/** `causes`: that may follow. Returns with what JSON leaves out of an error. */
 function shownError (error: unknown, causes: number = MAX_CAUSES): unknown {
   if (!(error instanceof Error)) return error
   const { name: type, message, stack, cause } = error
-  return { ...error, type, message, stack, ...(cause !== undefined && { cause: causes > 0 ? shownError(cause, causes - 1) : String(cause) }) }
+  return { ...error, type, message, stack,
+    ...(cause !== undefined && { cause: causes > 0 ? shownError(cause, causes - 1) : String(cause) }) }
 }

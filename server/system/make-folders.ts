@@ -4,8 +4,8 @@ import { errorCode } from '../errors.ts'
 import { isFolder } from './working-folder.ts'
 
 /**
- * Makes a folder, and those above it that are missing. mkdirSync() of Node with `recursive` would never return where the system makes no
- * folders, as below /proc.
+ * Makes a folder, and those above it that are missing. mkdirSync() of Node with `recursive` would never return where
+ * the system makes no folders, as below /proc.
  * @throws {NodeJS.ErrnoException}
  */
 export function makeFolders (folder: string, mode?: number) {

@@ -4,10 +4,9 @@ export type Koffi = typeof import('koffi')
 
 /**
  * Functions of the C library, by the optional package koffi, which is loaded with the first of them that is needed.
- * @param bind null: not on this machine
- * @returns null where they cannot be had: not Linux, or the package is absent
+ * `bind`: null: not on this machine. Returns null where they cannot be had: not Linux, or the package is absent.
  */
-export function bindOnce <T>(bind: (koffi: Koffi) => T | null): () => T | null {
+export function bindOnce<T> (bind: (koffi: Koffi) => T | null): () => T | null {
   let bound: T | null | undefined
   return () => {
     if (bound === undefined) bound = load()

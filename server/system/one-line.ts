@@ -5,7 +5,10 @@ const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u20
 /** The same, but for tabs and ends of lines. */
 const CONTROLS_IN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
-/** Text of an app or its errors on one line, without anything that moves a terminal's cursor, begins another line or turns one around. */
+/**
+ * Text of an app or its errors on one line, without anything that moves a terminal's cursor, begins another line or
+ * turns one around.
+ */
 export function oneLine (text: string) {
   return stripVTControlCharacters(text).replace(CONTROLS, ' ')
 }

@@ -5,45 +5,55 @@ import { runningDecks, type RunningDeck } from './running-decks.ts'
 
 /** The decks of this user on this machine, as one of them sees the others. */
 export type OtherDecks = ReturnType<typeof createOtherDecks>
-/** `silent`: its master lives and does not answer; `restarting`: its keeper lives alone; `elsewhere`: its admin page is not on loopback, so it was not asked */
-export type Presence = 'answers' | 'silent' | 'restarting' | 'elsewhere'
+/**
+ * `silent`: its master lives and does not answer; `restarting`: its keeper lives alone; `elsewhere`: its admin page is
+ * not on loopback, so it was not asked
+ */
+export type Presence =
+  | 'answers'
+  | 'silent'
+  | 'restarting'
+  | 'elsewhere'
 /** `publicUrl`: for people, where that is another one; `status`: null unless it answers */
-export type OtherDeck = { id: string, name: string, cwd: string, adminUrl: string, publicUrl: string | null, presence: Presence, status: unknown }
+export type OtherDeck = { id: string, name: string, cwd: string, adminUrl: string, publicUrl: string | null,
+  presence: Presence, status: unknown }
 
 const LOOK_EVERY_MS = 2000
 const ASK_WITHIN_MS = 1000
 const LINK_WITHIN_MS = 5000
 
-export function createOtherDecks ({ isOwn, list = runningDecks, ask = { status: askStatus, signInLink: askSignInLink }, now = () => performance.now() }: {
-  /** whether it is run by the one who asks */
-  isOwn: (deck: RunningDeck) => boolean
-  list?: () => RunningDeck[]
-  ask?: { status: typeof askStatus, signInLink: typeof askSignInLink }
-  /** ms, of any clock */
-  now?: () => number
-}) {
+export function createOtherDecks (
+  { isOwn, list = runningDecks, ask = { status: askStatus, signInLink: askSignInLink }, now = () => performance.now() }:
+    {
+      /** whether it is run by the one who asks */
+      isOwn: (deck: RunningDeck) => boolean,
+      list?: () => RunningDeck[],
+      ask?: { status: typeof askStatus, signInLink: typeof askSignInLink },
+      /** ms, of any clock */
+      now?: () => number
+    }
+) {
   const known = keepFor(LOOK_EVERY_MS, readDecks, now)
   const asked = keepFor(LOOK_EVERY_MS, () => Promise.all(readDecks().map(lookAtDeck)), now)
 
   return {
     /** Those that are registered: nobody is asked. */
-    list: (): { id: string, name: string, cwd: string }[] => known().map(({ name, cwd, dataDir }) => ({ id: idOf({ dataDir }), name, cwd })),
+    list: (): { id: string, name: string, cwd: string }[] =>
+      known().map(({ name, cwd, dataDir }) => ({ id: idOf({ dataDir }), name, cwd })),
 
     /** Each is asked, all at once; those who ask at about the same time share the answers. */
     health: asked,
 
-    /**
-     * @returns as it is registered now
-     * @throws {DeckError} not-found
-     */
+    /** Returns as it is registered now @throws {DeckError} not-found */
     get: (id: string): Pick<OtherDeck, 'id' | 'name' | 'adminUrl' | 'publicUrl'> => addressOf(findDeck(id)),
 
     /**
-     * A link into another one, for the user of this one.
-     * @returns see askSignInLink()
+     * A link into another one, for the user of this one. Returns see askSignInLink().
      * @throws {DeckError} not-found, no-master
      */
-    signInLink: async (id: string, order: Parameters<typeof askSignInLink>[1]): Promise<{ code: string, url: string }> => ask.signInLink(findDeck(id), order, { timeoutMs: LINK_WITHIN_MS })
+    signInLink: async (id: string,
+      order: Parameters<typeof askSignInLink>[1]): Promise<{ code: string, url: string }> =>
+      ask.signInLink(findDeck(id), order, { timeoutMs: LINK_WITHIN_MS })
   }
 
   function readDecks (): RunningDeck[] {
@@ -63,7 +73,8 @@ export function createOtherDecks ({ isOwn, list = runningDecks, ask = { status: 
   }
 
   async function lookAtDeck (deck: RunningDeck): Promise<OtherDeck> {
-    const toOtherDeck = (presence: Presence, status: unknown = null) => ({ ...addressOf(deck), cwd: deck.cwd, presence, status })
+    const toOtherDeck = (presence: Presence, status: unknown = null) => ({ ...addressOf(deck), cwd: deck.cwd, presence,
+      status })
     if (!isAlive(deck.master)) return toOtherDeck('restarting')
     if (!isOnLoopback(deck)) return toOtherDeck('elsewhere')
     try {
@@ -80,7 +91,7 @@ function addressOf ({ dataDir, name, adminUrl, publicUrl = null }: RunningDeck) 
 }
 
 /** @returns the same for that long */
-function keepFor <T>(ms: number, make: () => T, now: () => number): () => T {
+function keepFor<T> (ms: number, make: () => T, now: () => number): () => T {
   let madeAt = -Infinity
   let kept: T
   return () => {

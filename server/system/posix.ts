@@ -62,7 +62,9 @@ function bindLibc (koffi: Koffi) {
   const prctl = libc.func('int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)')
   const waitpid = libc.func('int waitpid(int pid, _Out_ int *status, int options)')
   const socket = libc.func('int socket(int domain, int type, int protocol)')
-  const sendto = libc.func('long sendto(int fd, const void *data, size_t size, int flags, const void *address, unsigned int length)')
+  const sendto = libc.func(
+    'long sendto(int fd, const void *data, size_t size, int flags, const void *address, unsigned int length)'
+  )
   const close = libc.func('int close(int fd)')
   const dup2 = libc.func('int dup2(int fd, int other)')
   const fallocate = libc.func('int fallocate(int fd, int mode, int64_t offset, int64_t length)')
@@ -85,10 +87,7 @@ function bindLibc (koffi: Koffi) {
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
   return {
-    /**
-     * @param name with its namespace
-     * @returns its extended attribute: xattr(7)
-     */
+    /** `name`: with its namespace. Returns its extended attribute: xattr(7). */
     attributeOf (file: string, name: string): string | null {
       const value = Buffer.alloc(256)
       const length = Number(getxattr(file, name, value, value.length))
@@ -99,12 +98,11 @@ function bindLibc (koffi: Koffi) {
     adoptOrphans: (): boolean => prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) === 0,
 
     /** This process is told to end when its parent has: prctl(2). */
-    endWithParent () { prctl(PR_SET_PDEATHSIG, constants.signals.SIGTERM, 0, 0, 0) },
+    endWithParent () {
+      prctl(PR_SET_PDEATHSIG, constants.signals.SIGTERM, 0, 0, 0)
+    },
 
-    /**
-     * Never waits: waitpid(2) with WNOHANG.
-     * @returns null while it lives
-     */
+    /** Never waits: waitpid(2) with WNOHANG. Returns null while it lives. */
     wait (pid: number): { code: number | null, signal: string | null } | null {
       const status = [0]
       if (waitpid(pid, status, WNOHANG) !== pid) return null
@@ -116,28 +114,24 @@ function bindLibc (koffi: Koffi) {
      * Gives a part of a file back to the file system; the rest stays at its offsets.
      * @returns false: this file system cannot
      */
-    punchHole: (fd: number, from: number, to: number): boolean => fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from) === 0,
+    punchHole: (fd: number, from: number, to: number): boolean =>
+      fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from) === 0,
 
     /**
-     * Takes the beginning of a file away; whoever appends to it never notices.
-     * @param bytes whole blocks
-     * @returns false: this file system cannot
+     * Takes the beginning of a file away; whoever appends to it never notices. `bytes`: whole blocks. Returns false:
+     * this file system cannot.
      */
     cutOff: (fd: number, bytes: number): boolean => fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, bytes) === 0,
 
-    /**
-     * Until it is closed.
-     * @returns false: somebody else has it
-     */
+    /** Until it is closed. Returns false: somebody else has it. */
     lock: (fd: number): boolean => flock(fd, LOCK_EX | LOCK_NB) === 0,
 
     /** @returns where its first block that is no hole begins; 0 where that cannot be told */
     firstData: (fd: number): number => Math.max(0, Number(lseek(fd, 0, SEEK_DATA))),
 
     /**
-     * Sends one datagram to a Unix socket, or not at all; it never waits for a receiver whose queue is full.
-     * @param path one that begins with @ is in the abstract namespace
-     * @returns whether it was taken
+     * Sends one datagram to a Unix socket, or not at all; it never waits for a receiver whose queue is full. `path`:
+     * one that begins with @ is in the abstract namespace. Returns whether it was taken.
      */
     sendDatagram (path: string, content: string | Buffer): boolean {
       const fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)
@@ -161,13 +155,14 @@ function bindLibc (koffi: Koffi) {
     duplicate: (fd: number, other: number): boolean => dup2(fd, other) === other,
 
     /**
-     * A TCP socket that is bound, and does not listen. Where `isShared` is false the address has to be free.
-     * @param place `isShared`: with others that were bound so
+     * A TCP socket that is bound, and does not listen. Where `isShared` is false the address has to be free. `place`:
+     * `isShared`: with others that were bound so.
      */
-    bindTcp: ({ isShared, ...place }: Place & { isShared: boolean }) => bindSocket(SOCK_STREAM, place, (fd) => {
-      setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1)
-      if (isShared) setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1)
-    }),
+    bindTcp: ({ isShared, ...place }: Place & { isShared: boolean }) =>
+      bindSocket(SOCK_STREAM, place, (fd) => {
+        setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+        if (isShared) setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1)
+      }),
 
     /** A UDP socket that is bound, and so receives. */
     bindUdp: (place: Place) => bindSocket(SOCK_DGRAM, place),
@@ -183,10 +178,9 @@ function bindLibc (koffi: Koffi) {
     changeRoot: (folder: string): number => chroot(folder) === 0 ? 0 : -koffi.errno(),
 
     /**
-     * @param fd of a Unix socket
-     * @param timeoutMs how long it waits for somebody; below 0: as long as it takes
-     * @returns `isWaitedFor`: somebody has connected, and is not accepted yet, or has sent something; `isShut`: nobody can
-     * connect any more, as a process has called shutdown(2)
+     * `fd`: of a Unix socket; `timeoutMs`: how long it waits for somebody; below 0: as long as it takes. Returns
+     * `isWaitedFor`: somebody has connected, and is not accepted yet, or has sent something; `isShut`: nobody can
+     * connect any more, as a process has called shutdown(2).
      */
     lookAtUnix (fd: number, timeoutMs: number = 0): { isWaitedFor: boolean, isShut: boolean } {
       const asked = Buffer.from(Int32Array.of(fd, POLLIN | POLLRDHUP).buffer)
@@ -196,9 +190,8 @@ function bindLibc (koffi: Koffi) {
     },
 
     /**
-     * Another program takes the place of this one, in the same process: execve(2). It returns only where that is not possible.
-     * @param descriptors how many of them it gets, from 0 on; Node closes all others for it
-     * @returns why not
+     * Another program takes the place of this one, in the same process: execve(2). It returns only where that is not
+     * possible. `descriptors`: how many of them it gets, from 0 on; Node closes all others for it. Returns why not.
      */
     execute (file: string, args: string[], env: string[], descriptors: number): string {
       // Node ignores it, and what is ignored stays so.
@@ -208,10 +201,7 @@ function bindLibc (koffi: Koffi) {
       return strerror(koffi.errno())
     },
 
-    /**
-     * Sets the soft limit of a process (setrlimit(2)), at most to its hard one.
-     * @param pid 0: this one
-     */
+    /** Sets the soft limit of a process (setrlimit(2)), at most to its hard one. `pid`: 0: this one. */
     limitSoftly (pid: number, resource: number, soft: number) {
       const limits = new BigUint64Array(2)
       if (prlimit(pid, resource, null, limits) !== 0) return
@@ -222,25 +212,16 @@ function bindLibc (koffi: Koffi) {
     /** Others may be bound to its address from now on: SO_REUSEPORT, socket(7). */
     sharePort: (fd: number): boolean => setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1),
 
-    /**
-     * @param fd of a socket
-     * @returns whether it accepts connections
-     */
+    /** `fd`: of a socket. Returns whether it accepts connections. */
     isListening: (fd: number): boolean => readOption(fd, SOL_SOCKET, SO_ACCEPTCONN, 4)?.some(Boolean) ?? false,
 
     /** @returns whether it is of IPv6, and takes no connection of IPv4 */
     isV6Only: (fd: number): boolean => readOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 4)?.some(Boolean) ?? false,
 
-    /**
-     * @param fd of a socket
-     * @returns how many packets it has not taken: sock_diag(7), SK_MEMINFO_DROPS
-     */
+    /** `fd`: of a socket. Returns how many packets it has not taken: sock_diag(7), SK_MEMINFO_DROPS. */
     dropped: (fd: number): number => numberAt(readOption(fd, SOL_SOCKET, SO_MEMINFO, MEMINFO_BYTES), MEMINFO_DROPS),
 
-    /**
-     * Never waits: connect(2).
-     * @param fd of a TCP socket
-     */
+    /** Never waits: connect(2). `fd`: of a TCP socket. */
     connect (fd: number, address: string, port: number) {
       const name = addressOf(address, port)
       if (name !== null) connect(fd, name, name.length)
@@ -250,30 +231,28 @@ function bindLibc (koffi: Koffi) {
     listen: (fd: number, backlog: number): number => listen(fd, backlog) === 0 ? 0 : -koffi.errno(),
 
     /**
-     * @param fd of a TCP socket that listens
-     * @returns how many connections nobody has accepted yet: tcpi_unacked, tcp(7)
+     * `fd`: of a TCP socket that listens. Returns how many connections nobody has accepted yet: tcpi_unacked, tcp(7).
      */
     queueLength: (fd: number): number => numberAt(readOption(fd, IPPROTO_TCP, TCP_INFO, TCP_INFO_BYTES), TCPI_UNACKED),
 
     /**
-     * For the whole group of sockets that share the port of this one.
-     * @param program returns the index of one of them
-     * @returns false: the kernel does not take it
+     * For the whole group of sockets that share the port of this one. `program`: returns the index of one of them.
+     * Returns false: the kernel does not take it.
      */
-    pickBy: (fd: number, program: Instruction[]): boolean => setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, toFilter(koffi, program), FILTER_HEAD_BYTES) === 0,
+    pickBy: (fd: number, program: Instruction[]): boolean =>
+      setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, toFilter(koffi, program), FILTER_HEAD_BYTES) === 0,
 
-    /** @param program returns how many bytes of each packet it takes, 0: none; null: it takes all packets */
+    /** `program`: returns how many bytes of each packet it takes, 0: none; null: it takes all packets */
     takeBy (fd: number, program: Instruction[] | null) {
       if (program) setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, toFilter(koffi, program), FILTER_HEAD_BYTES)
       else setOption(fd, SOL_SOCKET, SO_DETACH_FILTER, 0)
     }
   }
 
-  /**
-   * @param setUp before it is bound
-   * @returns `errno`: below 0, as libuv has it
-   */
-  function bindSocket (type: number, { address, port, isV6Only = false, prepare = () => {} }: Place, setUp: (fd: number) => void = () => {}): { fd: number, errno?: undefined } | { fd?: undefined, errno: number } {
+  /** `setUp`: before it is bound. Returns `errno`: below 0, as libuv has it. */
+  function bindSocket (type: number, { address, port, isV6Only = false, prepare = () => {} }: Place,
+    setUp: (fd: number) => void = () => {}): { fd: number, errno?: undefined } | { fd?: undefined, errno: number }
+  {
     const isV6 = address.includes(':')
     const fd = socket(isV6 ? AF_INET6 : AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
     if (fd < 0) return { errno: -koffi.errno() }

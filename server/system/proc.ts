@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /*
- * What the kernel tells of processes: proc(5). All of it is empty for a process that has ended meanwhile (ENOENT, ESRCH),
- * for another user's (EACCES), and on another system than Linux.
+ * What the kernel tells of processes: proc(5). All of it is empty for a process that has ended meanwhile (ENOENT,
+ * ESRCH), for another user's (EACCES), and on another system than Linux.
  */
 
 export function namesIn (folder: string): string[] {
@@ -18,10 +18,7 @@ export function linkAt (link: string): string {
   return readOr(() => readlinkSync(link), '')
 }
 
-/**
- * @param descriptor such as /proc/1/fd/3
- * @returns the inode of the socket; 0: it is something else
- */
+/** `descriptor`: such as /proc/1/fd/3. Returns the inode of the socket; 0: it is something else. */
 export function socketAt (descriptor: string): number {
   const target = linkAt(descriptor)
   return target.startsWith('socket:[') ? Number(target.slice(8, -1)) : 0
@@ -32,10 +29,12 @@ export function statOf (pid: number | string): string[] | null {
   const text = textIn(`/proc/${pid}/stat`)
   // The command name may hold anything, parentheses too.
   const end = text.lastIndexOf(')')
-  return end === -1 ? null : ['', String(pid), text.slice(text.indexOf('(') + 1, end), ...text.slice(end + 2).split(' ')]
+  return end === -1
+    ? null
+    : ['', String(pid), text.slice(text.indexOf('(') + 1, end), ...text.slice(end + 2).split(' ')]
 }
 
-function readOr <T>(read: () => T, otherwise: T): T {
+function readOr<T> (read: () => T, otherwise: T): T {
   try {
     return read()
   } catch {

@@ -10,7 +10,7 @@ export function isGroupAlive (leader: number): boolean {
   }
 }
 
-/** @param signal for all that are left in its group */
+/** `signal`: for all that are left in its group */
 export function signalGroup (leader: number, signal: NodeJS.Signals) {
   try {
     process.kill(-leader, signal)

@@ -20,7 +20,8 @@ export function identifyProcess (pid: number): ProcessIdentity {
 export function isAlive ({ pid, startTime }: ProcessIdentity): boolean {
   if (process.platform !== 'linux') return canSignal(pid)
   const found = lookUp(pid)
-  return found !== null && found.state !== 'Z' && found.state !== 'X' && (startTime === null || found.startTime === startTime)
+  return found !== null && found.state !== 'Z' && found.state !== 'X' &&
+    (startTime === null || found.startTime === startTime)
 }
 
 /** Signals this very process, and no other that has got its number since. */

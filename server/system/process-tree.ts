@@ -1,7 +1,9 @@
 import { namesIn, statOf, textIn } from './proc.ts'
 import { identifyProcess, isAlive, type ProcessIdentity } from './process-identity.ts'
 
-/** of its first process, which has a session of its own; `mark`: what its TREE_VARIABLE is, and that of no other process */
+/**
+ * of its first process, which has a session of its own; `mark`: what its TREE_VARIABLE is, and that of no other process
+ */
 export type TreeIdentity = ProcessIdentity & { mark: string }
 type Row = { pid: number, parent: number, session: number, hasEnded: boolean }
 
@@ -15,9 +17,8 @@ const SESSION = 6
 
 /**
  * What a process has started, and they have, as long as it lives: also where those between have ended, and those that
- * have made a session of their own. It may have ended itself.
- * @param known that have been found before
- * @returns those that live, the root first
+ * have made a session of their own. It may have ended itself. `known`: that have been found before. Returns those that
+ * live, the root first.
  */
 export function treeOf (root: TreeIdentity, known: Iterable<ProcessIdentity> = []): ProcessIdentity[] {
   const rows = readProcesses()
@@ -29,18 +30,23 @@ export function treeOf (root: TreeIdentity, known: Iterable<ProcessIdentity> = [
   const adopters = ancestorsOf(process.pid, rows)
   const mark = `${TREE_VARIABLE}=${root.mark}\0`
   for (const { pid, parent, session } of rows.values()) {
-    if (pid !== root.pid && ((isItsSession && session === root.pid) || (adopters.has(parent) && hasMark(pid, mark)))) found.add(pid)
+    if (pid !== root.pid && ((isItsSession && session === root.pid) || (adopters.has(parent) && hasMark(pid, mark))))
+      found.add(pid)
   }
   const all = withDescendants(found, rows)
   return all.filter((pid) => rows.get(pid)?.hasEnded === false).map((pid) => identifyProcess(pid))
 }
 
-/** @returns of all programs that this process, or any below it, has started as a tree; also those that have left theirs */
+/**
+ * @returns of all programs that this process, or any below it, has started as a tree; also those that have left theirs
+ */
 export function programProcesses (): number[] {
   // It may belong to a tree itself, and so do others that it has started.
   const { [TREE_VARIABLE]: ownMark } = process.env
   const isOfOwnTree = (pid: number) => ownMark !== undefined && hasMark(pid, `${TREE_VARIABLE}=${ownMark}\0`)
-  return withDescendants(new Set([process.pid]), readProcesses()).filter((pid) => hasMark(pid, `${TREE_VARIABLE}=`) && !isOfOwnTree(pid))
+  return withDescendants(new Set([process.pid]), readProcesses()).filter((pid) =>
+    hasMark(pid, `${TREE_VARIABLE}=`) && !isOfOwnTree(pid)
+  )
 }
 
 /** @returns it and all that it has started, those that have ended but were not waited for included */
@@ -53,15 +59,14 @@ function readProcesses (): Map<number, Row> {
   const rows: Map<number, Row> = new Map()
   for (const name of namesIn('/proc')) {
     const fields = /^\d+$/.test(name) ? statOf(name) : null
-    if (fields) rows.set(Number(name), { pid: Number(name), parent: Number(fields[PARENT]), session: Number(fields[SESSION]), hasEnded: 'ZX'.includes(fields[STATE]) })
+    if (fields)
+      rows.set(Number(name), { pid: Number(name), parent: Number(fields[PARENT]), session: Number(fields[SESSION]),
+        hasEnded: 'ZX'.includes(fields[STATE]) })
   }
   return rows
 }
 
-/**
- * Who takes in processes whose parent has ended is among these.
- * @returns with itself
- */
+/** Who takes in processes whose parent has ended is among these. Returns with itself. */
 function ancestorsOf (pid: number, rows: Map<number, Row>): Set<number> {
   const found: Set<number> = new Set([pid])
   for (let row = rows.get(pid); row && row.parent > 0; row = rows.get(row.parent)) found.add(row.parent)

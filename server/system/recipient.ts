@@ -9,9 +9,9 @@ import type { Socket } from 'node:net'
  */
 export type Recipient = {
   /** the user whose deck it is, where that is another one than root and the user of this process */
-  owner?: number
+  owner?: number,
   /** the master, and its keeper if it has one, which starts the next master at the same address */
-  processes: readonly ProcessIdentity[]
+  processes: readonly ProcessIdentity[],
   /** where their numbers hold, if the master has said that */
   pidNamespace?: string | null
 }
@@ -26,7 +26,9 @@ const CLOSED = 'ECONNRESET'
 
 /** @returns why nobody is there who may be told; null: somebody may be */
 export function whyAbsent (recipient: Recipient): string | null {
-  return recipient.processes.some(isAlive) || isInOtherNamespace(recipient) ? null : `its master (pid ${recipient.processes[0].pid}) has ended`
+  return recipient.processes.some(isAlive) || isInOtherNamespace(recipient)
+    ? null
+    : `its master (pid ${recipient.processes[0].pid}) has ended`
 }
 
 /** A container's, whose processes have other numbers there. */
@@ -35,19 +37,22 @@ export function isInOtherNamespace ({ pidNamespace: theirs = null }: Recipient) 
 }
 
 /**
- * Why the process that has taken a connection may not be told: asked of the very connection, as any other one may be taken
- * by somebody else.
- * @param socket connected; nothing was sent over it yet
- * @param how `isPinned`: it has shown the certificate of the master
- * @returns null: it may be told
+ * Why the process that has taken a connection may not be told: asked of the very connection, as any other one may be
+ * taken by somebody else. `socket`: connected; nothing was sent over it yet; `how`: `isPinned`: it has shown the
+ * certificate of the master. Returns null: it may be told.
  */
-export async function whyNotTold (socket: Socket, recipient: Recipient, { isPinned, lookUp = otherEndOf, now = () => performance.now() }: { isPinned: boolean, lookUp?: typeof otherEndOf, now?: () => number }): Promise<string | null> {
+export async function whyNotTold (socket: Socket, recipient: Recipient,
+  { isPinned, lookUp = otherEndOf, now = () => performance.now() }: { isPinned: boolean, lookUp?: typeof otherEndOf,
+    now?: () => number }): Promise<string | null>
+{
   const since = now()
   for (let missing = 0; !socket.destroyed; await wait(LOOK_EVERY_MS)) {
     const found = lookUp(socket)
-    if (found === 'elsewhere') return isPinned ? null : 'it is on another machine, and shows no certificate of the master'
+    if (found === 'elsewhere')
+      return isPinned ? null : 'it is on another machine, and shows no certificate of the master'
     // By the processes alone, then; but numbers of another namespace say nothing here.
-    if (found === 'untold') return isPinned || !isInOtherNamespace(recipient) ? null : 'this system does not tell who listens there'
+    if (found === 'untold')
+      return isPinned || !isInOtherNamespace(recipient) ? null : 'this system does not tell who listens there'
     if (found === 'gone') {
       missing += 1
       if (missing === LOOKS_FOR_A_ROW) return CLOSED

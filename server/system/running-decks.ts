@@ -11,22 +11,26 @@ import { whyPathDistrusted } from './trust.ts'
 /** A deck of this user on this machine, as its master has said it. */
 export type RunningDeck = {
   /** several decks may have the same */
-  name: string
-  entry: string
-  cwd: string
+  name: string,
+  entry: string,
+  cwd: string,
   /** absolute, as configured: its token is there, and no other deck has it */
-  dataDir: string
-  configFile: string | null
-  adminUrl: string
+  dataDir: string,
+  configFile: string | null,
+  adminUrl: string,
   /** of its admin page, for people, where that is another one */
-  publicUrl?: string | null
+  publicUrl?:
+    | string
+    | null,
   /** of its certificate */
-  fingerprint: string | null
+  fingerprint:
+    | string
+    | null,
   /** of clusterdeck */
-  version: string
+  version: string,
   /** ISO 8601, of this master */
-  startedAt: string
-  master: ProcessIdentity
+  startedAt: string,
+  master: ProcessIdentity,
   keeper: ProcessIdentity | null
 }
 
@@ -34,30 +38,21 @@ const MAX_BYTES = 64 * 1024
 const OF_OTHERS = 0o077
 
 /** What a file has to say of a deck. */
-const FIELDS: Readonly<Record<keyof RunningDeck, (value: unknown) => boolean>> = Object.freeze({
-  name: isText,
-  entry: isText,
-  cwd: isText,
-  dataDir: (value) => isText(value) && path.isAbsolute(value),
-  configFile: (value) => value === null || isText(value),
-  adminUrl: isAddress,
+const FIELDS: Readonly<Record<keyof RunningDeck, (value: unknown) => boolean>> = Object.freeze({ name: isText,
+  entry: isText, cwd: isText, dataDir: (value) => isText(value) && path.isAbsolute(value),
+  configFile: (value) => value === null || isText(value), adminUrl: isAddress,
   publicUrl: (value) => (value ?? null) === null || isAddress(value),
-  fingerprint: (value) => value === null || isText(value),
-  version: isText,
-  startedAt: (value) => isText(value) && !Number.isNaN(Date.parse(value)),
-  master: isIdentity,
-  keeper: (value) => value === null || isIdentity(value)
-})
+  fingerprint: (value) => value === null || isText(value), version: isText,
+  startedAt: (value) => isText(value) && !Number.isNaN(Date.parse(value)), master: isIdentity,
+  keeper: (value) => value === null || isIdentity(value) })
 
-/**
- * Where all decks of this user are told of: a file each.
- * @returns absolute
- */
+/** Where all decks of this user are told of: a file each. Returns absolute. */
 export function runtimeFolder (env: Record<string, string | undefined> = process.env): string {
   if (env.CLUSTERDECK_RUNTIME_DIR) return path.resolve(env.CLUSTERDECK_RUNTIME_DIR)
   const own = process.geteuid?.() ?? 'user'
   // sudo and su pass on that of another user.
-  const isOwn = env.XDG_RUNTIME_DIR && path.isAbsolute(env.XDG_RUNTIME_DIR) && (statOf(env.XDG_RUNTIME_DIR)?.uid === own || own === 'user')
+  const isOwn = env.XDG_RUNTIME_DIR && path.isAbsolute(env.XDG_RUNTIME_DIR) &&
+    (statOf(env.XDG_RUNTIME_DIR)?.uid === own || own === 'user')
   return isOwn ? path.join(String(env.XDG_RUNTIME_DIR), 'clusterdeck') : path.join(tmpdir(), `clusterdeck-${own}`)
 }
 
@@ -72,20 +67,23 @@ export function registerDeck (deck: RunningDeck, env: Record<string, string | un
     checkFolder(folder)
     writeJson(fileOf(folder, deck), deck)
   } catch (error) {
-    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be written (${errorReason(error)})`, error)
+    throw error instanceof DeckError
+      ? error
+      : unusableFolder(`${folder}, which cannot be written (${errorReason(error)})`, error)
   }
 }
 
 /** Says no more that it runs, unless another master has taken its place. */
-export function withdrawDeck (deck: Pick<RunningDeck, 'dataDir' | 'master'>, env: Record<string, string | undefined> = process.env) {
+export function withdrawDeck (deck: Pick<RunningDeck, 'dataDir' | 'master'>,
+  env: Record<string, string | undefined> = process.env)
+{
   const file = fileOf(runtimeFolder(env), deck)
   const told = readDeck(file)
   if (told && isSame(told.master, deck.master)) removeFile(file)
 }
 
 /**
- * The decks of this user on this machine; those that have ended without a word are forgotten.
- * @returns by name
+ * The decks of this user on this machine; those that have ended without a word are forgotten. Returns by name.
  * @throws {DeckError} runtime-dir-unusable: others could have said it
  */
 export function runningDecks (env: Record<string, string | undefined> = process.env): RunningDeck[] {
@@ -100,11 +98,10 @@ export function runningDecks (env: Record<string, string | undefined> = process.
   }).sort((one, other) => compareText(one.name, other.name) || compareText(one.dataDir, other.dataDir))
 }
 
-/**
- * @param dataDir absolute
- * @returns the deck that lives there; null: none does, or nobody can be trusted to say so
- */
-export function runningDeckAt (dataDir: string, env: Record<string, string | undefined> = process.env): RunningDeck | null {
+/** `dataDir`: absolute. Returns the deck that lives there; null: none does, or nobody can be trusted to say so. */
+export function runningDeckAt (dataDir: string, env: Record<string, string | undefined> = process.env): RunningDeck
+  | null
+{
   try {
     const folder = runtimeFolder(env)
     checkFolder(folder)
@@ -133,7 +130,9 @@ function filesOf (folder: string): string[] {
   } catch (error) {
     // No deck has run yet.
     if (toError(error).code === 'ENOENT') return []
-    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be read (${errorReason(error)})`, error)
+    throw error instanceof DeckError
+      ? error
+      : unusableFolder(`${folder}, which cannot be read (${errorReason(error)})`, error)
   }
 }
 
@@ -146,14 +145,19 @@ function checkFolder (folder: string) {
   if (!stat.isDirectory()) throw unusableFolder(`${folder}, which is none`)
   const own = process.geteuid?.()
   if (own === undefined) return
-  if (stat.uid !== own) throw unusableFolder(`${folder}, which belongs to another user (uid ${stat.uid}, this process has ${own})`)
-  if (stat.mode & OF_OTHERS) throw unusableFolder(`${folder}, which is open to others (mode ${(stat.mode & 0o7777).toString(8).padStart(4, '0')}, expected 0700)`)
+  if (stat.uid !== own)
+    throw unusableFolder(`${folder}, which belongs to another user (uid ${stat.uid}, this process has ${own})`)
+  if (stat.mode & OF_OTHERS)
+    throw unusableFolder(
+      `${folder}, which is open to others (mode ${(stat.mode & 0o7777).toString(8).padStart(4, '0')}, expected 0700)`
+    )
   const reason = whyPathDistrusted(folder)
   if (reason !== null) throw unusableFolder(`${folder}, but ${reason}`)
 }
 
 function unusableFolder (received: string, cause?: unknown) {
-  return new DeckError('runtime-dir-unusable', `CLUSTERDECK_RUNTIME_DIR: expected a folder of this user alone, received ${received}`, { cause })
+  return new DeckError('runtime-dir-unusable',
+    `CLUSTERDECK_RUNTIME_DIR: expected a folder of this user alone, received ${received}`, { cause })
 }
 
 function fileOf (folder: string, { dataDir }: Pick<RunningDeck, 'dataDir'>) {
@@ -177,7 +181,8 @@ function readDeck (file: string): RunningDeck | null {
 }
 
 function isRunningDeck (deck: unknown): deck is RunningDeck {
-  return typeof deck === 'object' && deck !== null && Object.entries(FIELDS).every(([name, isFine]) => isFine(Reflect.get(deck, name)))
+  return typeof deck === 'object' && deck !== null &&
+    Object.entries(FIELDS).every(([name, isFine]) => isFine(Reflect.get(deck, name)))
 }
 
 function statOf (file: string) {

@@ -3,17 +3,15 @@ export function createSemaphore (atOnce: number) {
   const waiting: (() => void)[] = []
   let running = 0
 
-  return {
-    async run <T>(work: () => T | Promise<T>): Promise<T> {
-      if (running === atOnce) await new Promise((resolve) => waiting.push(() => resolve(undefined)))
-      else running++
-      try {
-        return await work()
-      } finally {
-        const next = waiting.shift()
-        if (next) next()
-        else running--
-      }
+  return { async run<T> (work: () => T | Promise<T>): Promise<T> {
+    if (running === atOnce) await new Promise((resolve) => waiting.push(() => resolve(undefined)))
+    else running++
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else running--
     }
-  }
+  } }
 }

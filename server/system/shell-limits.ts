@@ -2,7 +2,8 @@ import { loadPosix } from './posix.ts'
 import { statOf, textIn } from './proc.ts'
 
 /** As proc_pid_limits(5) names those of ulimit, with their numbers in getrlimit(2). */
-const RESOURCES = Object.freeze({ 'cpu time': 0, 'file size': 1, 'data size': 2, 'stack size': 3, 'core file size': 4, processes: 6, 'open files': 7, 'locked memory': 8, 'address space': 9 })
+const RESOURCES = Object.freeze({ 'cpu time': 0, 'file size': 1, 'data size': 2, 'stack size': 3, 'core file size': 4,
+  processes: 6, 'open files': 7, 'locked memory': 8, 'address space': 9 })
 const OPEN_FILES = 'open files'
 const UNLIMITED = 'unlimited'
 const MAX_UMASK = 0o777
@@ -10,9 +11,8 @@ const PARENT = 4
 const SESSION = 6
 
 /**
- * Reads the umask and the soft limits of a process.
- * @param pid 'self': as the shell has set them that has called this command
- * @returns for SHELL_VARIABLE; undefined where nobody tells
+ * Reads the umask and the soft limits of a process. `pid`: 'self': as the shell has set them that has called this
+ * command. Returns for SHELL_VARIABLE; undefined where nobody tells.
  */
 export function describeShell (pid: number | 'self' = 'self'): string | undefined {
   const umask = /^Umask:\s*(\d+)/m.exec(textIn(`/proc/${pid}/status`))?.[1]
@@ -24,12 +24,8 @@ export function describeShell (pid: number | 'self' = 'self'): string | undefine
   return umask === undefined ? undefined : JSON.stringify({ umask, soft })
 }
 
-/**
- * Starts a process of the app as its shell would.
- * @param shell of SHELL_VARIABLE
- * @param start at once
- */
-export function startAsShell <T>(shell: string | undefined, start: () => T): T {
+/** Starts a process of the app as its shell would. `shell`: of SHELL_VARIABLE; `start`: at once. */
+export function startAsShell<T> (shell: string | undefined, start: () => T): T {
   const { umask } = readShell(shell)
   if (umask === null) return start()
   const own = process.umask(umask)
@@ -40,10 +36,7 @@ export function startAsShell <T>(shell: string | undefined, start: () => T): T {
   }
 }
 
-/**
- * Sets the soft limits; the hard ones stay, which no soft one is above.
- * @param pid of its process; default: this one
- */
+/** Sets the soft limits; the hard ones stay, which no soft one is above. `pid`: of its process; default: this one. */
 export function limitAsShell (shell: string | undefined, pid: number = 0) {
   const { soft } = readShell(shell)
   for (const [name, resource] of Object.entries(RESOURCES)) {

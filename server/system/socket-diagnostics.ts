@@ -41,11 +41,13 @@ function bindCalls (koffi: Koffi) {
   const answer = Buffer.alloc(ANSWER_BYTES)
 
   return {
-    /** @param take for each that listens; for none where the kernel does not tell */
-    listening: (query: TcpQuery, take: (inode: number, port: number) => void) => dump(requestFor(LISTENING, query), take),
+    /** `take`: for each that listens; for none where the kernel does not tell */
+    listening: (query: TcpQuery, take: (inode: number, port: number) => void) =>
+      dump(requestFor(LISTENING, query), take),
 
-    /** @param take for each that is connected, and has been accepted */
-    connected: (query: TcpQuery, take: (inode: number, port: number) => void) => dump(requestFor(CONNECTED, query), take)
+    /** `take`: for each that is connected, and has been accepted */
+    connected: (query: TcpQuery, take: (inode: number, port: number) => void) =>
+      dump(requestFor(CONNECTED, query), take)
   }
 
   function dump (request: Buffer, take: (inode: number, port: number) => void) {

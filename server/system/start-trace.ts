@@ -8,9 +8,8 @@ export const TRACE_VARIABLE = 'CLUSTERDECK_TRACE_START'
 let since = 0
 
 /**
- * Begins the file of a trace, in the format of Chrome: an array of events without its last bracket, as several processes add to it.
- * Perfetto (ui.perfetto.dev) and chrome://tracing show it.
- * @returns absolute
+ * Begins the file of a trace, in the format of Chrome: an array of events without its last bracket, as several
+ * processes add to it. Perfetto (ui.perfetto.dev) and chrome://tracing show it. Returns absolute.
  * @throws {DeckError} invalid-config
  */
 export function beginTrace (file: string, cwd: string): string {
@@ -18,7 +17,8 @@ export function beginTrace (file: string, cwd: string): string {
   try {
     writeFileSync(place, '[\n')
   } catch (error) {
-    throw new DeckError('invalid-config', `--trace-start: expected a file that can be written, received ${place} (${errorReason(error)})`)
+    throw new DeckError('invalid-config',
+      `--trace-start: expected a file that can be written, received ${place} (${errorReason(error)})`)
   }
   return place
 }
@@ -31,7 +31,8 @@ export function traceProcess (name: string) {
 /** Ends a step of the start of this process: what it has done since the step before, or since it was started. */
 export function traceStep (name: string) {
   const now = performance.now()
-  append({ name, ph: 'X', ts: Math.round((performance.timeOrigin + since) * 1000), dur: Math.round((now - since) * 1000) })
+  append({ name, ph: 'X', ts: Math.round((performance.timeOrigin + since) * 1000),
+    dur: Math.round((now - since) * 1000) })
   since = now
 }
 

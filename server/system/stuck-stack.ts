@@ -6,11 +6,12 @@ import { errorText } from '../errors.ts'
 import type { Debugger } from 'node:inspector'
 
 /*
- * How to see where a loop is stuck. Tried on Node 20: a diagnostic report on a signal is written by JavaScript, so not in
- * a loop that is stuck; a thread beside the main one that could pause it costs 12 MB in every worker all the time. SIGUSR1
- * costs nothing until it is sent: Node's own signal thread opens the inspector, whatever the main thread does, and a pause
- * reaches a busy loop and a regular expression alike. For as long as that takes, about 50 ms, any user of this machine
- * who finds the random port on the loopback address could talk to the inspector too; the process is killed right after.
+ * How to see where a loop is stuck. Tried on Node 20: a diagnostic report on a signal is written by JavaScript, so not
+ * in a loop that is stuck; a thread beside the main one that could pause it costs 12 MB in every worker all the time.
+ * SIGUSR1 costs nothing until it is sent: Node's own signal thread opens the inspector, whatever the main thread does,
+ * and a pause reaches a busy loop and a regular expression alike. For as long as that takes, about 50 ms, any user of
+ * this machine who finds the random port on the loopback address could talk to the inspector too; the process is killed
+ * right after.
  * `watchdog.stack: 'off'` is for machines where that is too much.
  */
 
@@ -26,7 +27,9 @@ const LISTENS = '0A'
  * @param limits for all of it
  * @returns frames as in an error's stack, or why there are none; never throws
  */
-export async function captureStack (pid: number | undefined, { withinMs }: { withinMs: number }): Promise<{ stack: string | null, reason: string | null }> {
+export async function captureStack (pid: number | undefined,
+  { withinMs }: { withinMs: number }): Promise<{ stack: string | null, reason: string | null }>
+{
   if (process.platform !== 'linux' || pid === undefined) return noStack('it can only be read on Linux')
   const until = performance.now() + withinMs
   try {
@@ -54,11 +57,14 @@ async function stateOf (pid: number) {
 /** @returns ports on the loopback address by the socket's inode, of all processes */
 async function listeningPorts (pid: number): Promise<Map<string, number>> {
   const rows = (await readFile(`/proc/${pid}/net/tcp`, 'utf8')).split('\n').map((line) => line.trim().split(/\s+/))
-  return new Map(rows.filter(([, local, , state]) => state === LISTENS && local.startsWith(LOOPBACK))
-    .map((fields) => [fields[9], parseInt(fields[1].split(':')[1], 16)]))
+  return new Map(
+    rows.filter(([, local, , state]) => state === LISTENS && local.startsWith(LOOPBACK)).map((
+      fields
+    ) => [fields[9], parseInt(fields[1].split(':')[1], 16)])
+  )
 }
 
-/** @param before inodes that are not meant */
+/** `before`: inodes that are not meant */
 async function inspectorPort (pid: number, before: Set<string>, until: number) {
   for (; performance.now() < until; await wait(POLL_MS)) {
     const added = new Map([...await listeningPorts(pid)].filter(([inode]) => !before.has(inode)))
@@ -78,15 +84,25 @@ async function pauseAndReadFrames (port: number, until: number): Promise<CallFra
   const leftMs = () => Math.max(1, until - performance.now())
   const [{ webSocketDebuggerUrl }] = await getTargets(`http://127.0.0.1:${port}/json/list`, leftMs())
   const { WebSocket } = await import('ws')
-  const inspector = new WebSocket(`ws://127.0.0.1:${port}${new URL(webSocketDebuggerUrl).pathname}`, { handshakeTimeout: leftMs(), perMessageDeflate: false })
+  const inspector = new WebSocket(`ws://127.0.0.1:${port}${new URL(webSocketDebuggerUrl).pathname}`, {
+    handshakeTimeout: leftMs(),
+    perMessageDeflate: false
+  })
   try {
     await once(inspector, 'open')
     const urls: Map<string, string> = new Map()
-    const paused: Promise<CallFrame[]> = new Promise((resolve) => inspector.on('message', (text) => {
-      const { method, params } = JSON.parse(String(text))
-      if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url)
-      if (method === 'Debugger.paused') resolve(params.callFrames.map((frame: CallFrame) => ({ ...frame, url: frame.url || urls.get(frame.location.scriptId) })))
-    }))
+    const paused: Promise<CallFrame[]> = new Promise((resolve) =>
+      inspector.on('message', (text) => {
+        const { method, params } = JSON.parse(String(text))
+        if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url)
+        if (method === 'Debugger.paused')
+          resolve(
+            params.callFrames.map((frame: CallFrame) => ({ ...frame,
+              url: frame.url || urls.get(frame.location.scriptId) })
+            )
+          )
+      })
+    )
     inspector.send('{ "id": 1, "method": "Debugger.enable" }')
     inspector.send('{ "id": 2, "method": "Debugger.pause" }')
     return await Promise.race([paused, wait(leftMs(), null, { ref: false })])
@@ -98,7 +114,7 @@ async function pauseAndReadFrames (port: number, until: number): Promise<CallFra
 
 type CallFrame = Debugger.CallFrame
 
-/** @param frames the inspector protocol counts lines and columns from 0 */
+/** `frames`: the inspector protocol counts lines and columns from 0 */
 function formatFrames (frames: CallFrame[]) {
   return frames.slice(0, MAX_FRAMES).map(({ functionName, url, location }) => {
     const where = `${url || '<anonymous>'}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`
@@ -111,7 +127,9 @@ function getTargets (url: string, timeoutMs: number): Promise<{ webSocketDebugge
   return new Promise((resolve, reject) => {
     const request = http.get(url, { agent: false, timeout: timeoutMs }, (response) => {
       let text = ''
-      response.setEncoding('utf8').on('error', reject).on('data', (chunk) => { text += chunk })
+      response.setEncoding('utf8').on('error', reject).on('data', (chunk) => {
+        text += chunk
+      })
       response.on('end', () => {
         try {
           resolve(JSON.parse(text))

@@ -10,23 +10,27 @@ export type Due = { cron: string, at: string }
 type Entry = { cron: string, timeZone: string | undefined, next: Date | null }
 
 /**
- * Knows when each thing of a list is due next by its cron expression, and says when that time has come. However late that is
- * noticed, it is due once: nothing is made up for times in between. If the clock is set back, a time that comes twice counts once; but
- * nothing waits for longer than it does anyway.
+ * Knows when each thing of a list is due next by its cron expression, and says when that time has come. However late
+ * that is noticed, it is due once: nothing is made up for times in between. If the clock is set back, a time that comes
+ * twice counts once; but nothing waits for longer than it does anyway.
  */
-export function createTimetable ({ nextRun, onDue, onSetBack = () => {}, now = Date.now, passed = () => performance.now(), timers = globalThis }: {
-  nextRun: (cron: string, after: Date, timeZone: string | undefined) => Date | null
-  onDue: (name: string, at: Date) => void
-  /** they are planned anew, as the clock was set back */
-  onSetBack?: (names: string[], backMs: number) => void
-  /** wall clock, ms */
-  now?: () => number
-  /** monotonic clock, ms */
-  passed?: () => number
-  timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
-}) {
+export function createTimetable (
+  { nextRun, onDue, onSetBack = () => {}, now = Date.now, passed = () => performance.now(), timers = globalThis }: {
+    nextRun: (cron: string, after: Date, timeZone: string | undefined) => Date | null,
+    onDue: (name: string, at: Date) => void,
+    /** they are planned anew, as the clock was set back */
+    onSetBack?: (names: string[], backMs: number) => void,
+    /** wall clock, ms */
+    now?: () => number,
+    /** monotonic clock, ms */
+    passed?: () => number,
+    timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
+  }
+) {
   let entries: Map<string, Entry> = new Map()
-  let timer: NodeJS.Timeout | undefined
+  let timer:
+    | NodeJS.Timeout
+    | undefined
   /** How far the clock is ahead of the time that has passed. */
   let aheadMs = now() - passed()
 
@@ -43,18 +47,26 @@ export function createTimetable ({ nextRun, onDue, onSetBack = () => {}, now = D
       const before = entries
       entries = new Map()
       for (const [name, { cron, timeZone }] of Object.entries(list)) {
-        if (cron !== undefined) entries.set(name, { cron, timeZone, next: nextOf({ cron, timeZone }, before.get(name), missed[name]) })
+        if (cron !== undefined)
+          entries.set(name, { cron, timeZone, next: nextOf({ cron, timeZone }, before.get(name), missed[name]) })
       }
       waitForNext()
     },
 
     /** @returns for the next master */
-    memory: (): Record<string, Due> => Object.fromEntries([...entries].flatMap(([name, { cron, next }]) => next ? [[name, { cron, at: next.toISOString() }]] : [])),
+    memory: (): Record<string, Due> =>
+      Object.fromEntries(
+        [...entries].flatMap(([name, { cron, next }]) => next ? [[name, { cron, at: next.toISOString() }]] : [])
+      ),
 
-    close () { timers.clearTimeout(timer) }
+    close () {
+      timers.clearTimeout(timer)
+    }
   }
 
-  function nextOf ({ cron, timeZone }: { cron: string, timeZone: string | undefined }, before: Entry | undefined, missed: Due | undefined) {
+  function nextOf ({ cron, timeZone }: { cron: string, timeZone: string | undefined }, before: Entry | undefined,
+    missed: Due | undefined)
+  {
     if (before?.cron === cron && before.timeZone === timeZone) return before.next
     if (missed?.cron === cron && Date.parse(missed.at) <= now()) return new Date(missed.at)
     return nextRun(cron, new Date(now()), timeZone)

@@ -12,15 +12,14 @@ const CPU_FIELDS = [14, 15, 16, 17]
 const THREADS_FIELD = 20
 /** USER_HZ, whatever the kernel's own clock is. */
 const MS_PER_TICK = 10
-/** What processes share with each other is looked up this often: the kernel walks through all of their memory for it. */
+/**
+ * What processes share with each other is looked up this often: the kernel walks through all of their memory for it.
+ */
 const SHARE_EVERY_MS = 60_000
 /** Less than a thousandth of the time. */
 const SHARE_REST = 1000
 
-/**
- * What a program and all that it has started take, by /proc.
- * @param parts monotonic, ms
- */
+/** What a program and all that it has started take, by /proc. `parts`: monotonic, ms. */
 export function createTreeUsage ({ now = () => performance.now() }: { now?: () => number } = {}) {
   /** How much of the memory that processes have of their own is left if each page counts once. */
   let ownShare = 1
@@ -35,7 +34,9 @@ export function createTreeUsage ({ now = () => performance.now() }: { now?: () =
       const own = sum(({ resident, shared }) => resident - shared)
       if (all.length > 1) lookAtShares(pids)
       return {
-        rssBytes: Math.round(all.length === 1 ? all[0].resident : Math.max(...all.map(({ shared }) => shared)) + own * ownShare),
+        rssBytes: Math.round(all.length === 1 ? all[0].resident : Math.max(...all.map(({ shared }) =>
+          shared
+        )) + own * ownShare),
         cpuMs: sum(({ cpuMs }) => cpuMs),
         processes: all.length,
         threads: sum(({ threads }) => threads),
@@ -50,7 +51,9 @@ export function createTreeUsage ({ now = () => performance.now() }: { now?: () =
     const names = pids.join()
     if (at < last.at + Math.max(SHARE_REST * last.costMs, names === last.pids ? SHARE_EVERY_MS : 0)) return
     const texts = pids.map((pid) => textIn(`/proc/${pid}/smaps_rollup`))
-    const [once, each] = [/^Pss_Anon:\s+(\d+)/m, /^Anonymous:\s+(\d+)/m].map((field) => texts.reduce((sum, text) => sum + Number(field.exec(text)?.[1] ?? 0), 0))
+    const [once, each] = [/^Pss_Anon:\s+(\d+)/m, /^Anonymous:\s+(\d+)/m].map((field) =>
+      texts.reduce((sum, text) => sum + Number(field.exec(text)?.[1] ?? 0), 0)
+    )
     ownShare = once > 0 && each > 0 ? Math.min(1, once / each) : 1
     last = { at, costMs: now() - at, pids: names }
   }
@@ -65,16 +68,14 @@ function usageOf (pid: number): ProcessUsage | null {
   const fields = statOf(pid)
   if (fields === null) return null
   const [, resident, shared] = textIn(`/proc/${pid}/statm`).split(' ').map((pages) => Number(pages) * pageBytes())
-  return {
-    resident: resident || 0,
-    shared: shared || 0,
+  return { resident: resident || 0, shared: shared || 0,
     cpuMs: CPU_FIELDS.reduce((sum, field) => sum + Number(fields[field]), 0) * MS_PER_TICK,
-    threads: Number(fields[THREADS_FIELD]),
-    descriptors: countDescriptors(pid)
-  }
+    threads: Number(fields[THREADS_FIELD]), descriptors: countDescriptors(pid) }
 }
 
-let knownPageBytes: number | undefined
+let knownPageBytes:
+  | number
+  | undefined
 
 /** Some kernels for arm64 have larger ones. */
 function pageBytes () {

@@ -29,10 +29,8 @@ export function whyDistrusted (file: string, trusted?: Trusted): string | null {
 }
 
 /**
- * The same of a folder, of what is in it, and of all that leads there.
- * @param folder absolute path
- * @param secrets names of files in it that others may not even read
- * @returns beginning with the path that is meant
+ * The same of a folder, of what is in it, and of all that leads there. `folder`: absolute path; `secrets`: names of
+ * files in it that others may not even read. Returns beginning with the path that is meant.
  */
 export function whyFolderDistrusted (folder: string, secrets: readonly string[], trusted?: Trusted): string | null {
   const reason = whyDistrusted(folder, trusted)
@@ -53,9 +51,8 @@ export function whyFolderDistrusted (folder: string, secrets: readonly string[],
 /**
  * Why somebody else could put something of his own at a path: he owns what is there, a folder above it or a link on the
  * way, or he can write to one. A group may in which nobody else is: many systems give each user one of his own. So may
- * everybody to a volume of root's, as Kubernetes makes them, for there nobody else is.
- * @param file absolute path; what is not there yet is nobody's
- * @returns beginning with the path that is meant
+ * everybody to a volume of root's, as Kubernetes makes them, for there nobody else is. `file`: absolute path; what is
+ * not there yet is nobody's. Returns beginning with the path that is meant.
  */
 export function whyPathDistrusted (file: string, trusted?: Trusted): string | null {
   return whyWayDistrusted(file, ({ place, stat }) => {
@@ -66,8 +63,7 @@ export function whyPathDistrusted (file: string, trusted?: Trusted): string | nu
 }
 
 /**
- * The same of a program, which nobody else may be able to replace, wherever it lies.
- * @param program absolute path
+ * The same of a program, which nobody else may be able to replace, wherever it lies. `program`: absolute path.
  * @throws {NodeJS.ErrnoException} where it is not there
  */
 export function whyProgramDistrusted (program: string): string | null {
@@ -75,9 +71,8 @@ export function whyProgramDistrusted (program: string): string | null {
 }
 
 /**
- * Who could put something else in its place: as of a path, and no volume is as safe as that.
- * @param file absolute path
- * @returns beginning with the path that is meant
+ * Who could put something else in its place: as of a path, and no volume is as safe as that. `file`: absolute path.
+ * Returns beginning with the path that is meant.
  * @throws {NodeJS.ErrnoException} where it is not there
  */
 export function whyPlaceDistrusted (file: string): string | null {
@@ -97,11 +92,10 @@ function whyWayDistrusted (file: string, why: (step: Step) => string | null): st
 }
 
 /**
- * Each folder and link on the way to a file, and the file: the kernel goes the same way.
- * @param file absolute path
- * @returns as far as there is something
+ * Each folder and link on the way to a file, and the file: the kernel goes the same way. `file`: absolute path. Returns
+ * as far as there is something.
  */
-function * wayTo (file: string): Generator<Step> {
+function* wayTo (file: string): Generator<Step> {
   const ahead = partsOf(file)
   let place = path.parse(file).root
   yield { place, stat: lstatSync(place) }
@@ -131,7 +125,9 @@ function whyReplaceable (stat: Stats, { owner }: Trusted = {}) {
   if (stat.mode & OTHERS_REPLACE) return whyWritable(stat)
   if (!(stat.mode & GROUP_REPLACES) || !process.geteuid) return null
   const uids = owner === undefined ? [process.geteuid()] : [process.geteuid(), owner]
-  return hasOthers(stat.gid, uids) ? `can be written by group ${stat.gid}, in which others are (mode ${toOctal(stat.mode)})` : null
+  return hasOthers(stat.gid, uids)
+    ? `can be written by group ${stat.gid}, in which others are (mode ${toOctal(stat.mode)})`
+    : null
 }
 
 function isVolume (place: string, stat: Stats) {
@@ -141,7 +137,9 @@ function isVolume (place: string, stat: Stats) {
 
 function whyNotOwned ({ uid }: Stats, { owner }: Trusted = {}) {
   const own = process.geteuid?.()
-  return own === undefined || uid === own || uid === 0 || uid === owner ? null : `belongs to another user (uid ${uid}, this process has ${own})`
+  return own === undefined || uid === own || uid === 0 || uid === owner
+    ? null
+    : `belongs to another user (uid ${uid}, this process has ${own})`
 }
 
 function whyWritable ({ mode }: Stats) {
@@ -152,7 +150,7 @@ function whyReadable ({ mode }: Stats) {
   return process.geteuid && mode & OTHERS_READ ? `can be read by others (mode ${toOctal(mode)})` : null
 }
 
-/** @param stat of what is in a folder that others can enter */
+/** `stat`: of what is in a folder that others can enter */
 function whyOpen (stat: Stats, isSecret: boolean) {
   // The mode of a link means nothing.
   if (stat.isSymbolicLink()) return null

@@ -2,13 +2,17 @@ import { realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * The folder that this process works in. `named`: as people call it, by the links that a shell has followed (`$PWD`) or that lead
- * to it in a path that was typed, and also where it has been removed since; `real`: where that is at the moment, or was.
+ * The folder that this process works in. `named`: as people call it, by the links that a shell has followed (`$PWD`) or
+ * that lead to it in a path that was typed, and also where it has been removed since; `real`: where that is at the
+ * moment, or was.
  */
 export type WorkingFolder = { named: string, real: string }
 
-/** @param process_ `words`: that were typed */
-export function workingFolder ({ env = process.env, cwd = process.cwd, words = process.argv.slice(2) }: { env?: Record<string, string | undefined>, cwd?: () => string, words?: readonly string[] } = {}): WorkingFolder {
+/** `process_`: `words`: that were typed */
+export function workingFolder (
+  { env = process.env, cwd = process.cwd, words = process.argv.slice(2) }: { env?: Record<string, string | undefined>,
+    cwd?: () => string, words?: readonly string[] } = {}
+): WorkingFolder {
   const said = env.PWD !== undefined && path.isAbsolute(env.PWD) ? path.resolve(env.PWD) : null
   const real = tryOrNull(cwd)
   // ENOENT: it has been removed. Only the name is left, which a new folder may have by now.
@@ -18,44 +22,29 @@ export function workingFolder ({ env = process.env, cwd = process.cwd, words = p
   return { named: names.find((name) => tryOrNull(() => realpathSync(name)) === real) ?? real, real }
 }
 
-/**
- * @param word that was typed
- * @returns the path in it, if that is absolute, and the folders above, the nearest first
- */
+/** `word`: that was typed. Returns the path in it, if that is absolute, and the folders above, the nearest first. */
 function foldersIn (word: string): string[] {
   const file = word.replace(/^--[^=]+=/, '')
   return path.isAbsolute(file) ? withFoldersAbove(file) : []
 }
 
-/**
- * @param file absolute
- * @returns the nearest first
- */
+/** `file`: absolute. Returns the nearest first. */
 function withFoldersAbove (file: string): string[] {
   const folder = path.dirname(file)
   return folder === file ? [file] : [file, ...withFoldersAbove(folder)]
 }
 
-/**
- * @param folder absolute
- * @returns itself, or the nearest one above it that is there
- */
+/** `folder`: absolute. Returns itself, or the nearest one above it that is there. */
 export function existingFolder (folder: string): string {
   return isFolder(folder) || folder === path.dirname(folder) ? folder : existingFolder(path.dirname(folder))
 }
 
-/**
- * Node cannot go on for long in a folder that is not there.
- * @param folder absolute
- */
+/** Node cannot go on for long in a folder that is not there. `folder`: absolute. */
 export function standOn (folder: string) {
   if (tryOrNull(process.cwd) === null) process.chdir(existingFolder(folder))
 }
 
-/**
- * What is named by way of a link stays where the link led at the start.
- * @param file absolute
- */
+/** What is named by way of a link stays where the link led at the start. `file`: absolute. */
 export function pinPath (file: string, { named, real }: WorkingFolder) {
   return file === named || file.startsWith(`${named}${path.sep}`) ? path.join(real, path.relative(named, file)) : file
 }
@@ -69,7 +58,7 @@ export function isFolder (folder: string) {
   return tryOrNull(() => statSync(folder).isDirectory()) ?? false
 }
 
-function tryOrNull <T>(work: () => T): T | null {
+function tryOrNull<T> (work: () => T): T | null {
   try {
     return work()
   } catch {

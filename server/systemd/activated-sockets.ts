@@ -7,7 +7,8 @@ import type { SocketHandle } from '../../workers/node-internals.d.ts'
 /**
  * A listening socket that a service manager has opened before us, sd_listen_fds(3). Its other copies are not ours:
  * it is never unlinked, and closed here only when this process ends.
- * `fd`: its number in the process that was started; `name`: of LISTEN_FDNAMES; `path`: of a Unix socket, null if it cannot be known
+ * `fd`: its number in the process that was started; `name`: of LISTEN_FDNAMES; `path`: of a Unix socket, null if it
+ * cannot be known
  */
 export type InheritedSocket = { fd: number, name: string, host?: string, port?: number, path?: string | null }
 
@@ -23,12 +24,13 @@ const VARIABLES = ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']
 
 /**
  * Takes what was passed to this very process, once. The variables are removed: a child would take them for its own.
- * Imports no package, since the keeper runs it.
- * @returns by the name under which a keeper holds them
+ * Imports no package, since the keeper runs it. Returns by the name under which a keeper holds them.
  */
-export function takeInheritedSockets ({ env = process.env, pid = process.pid, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }: {
-  env?: Record<string, string | undefined>
-  pid?: number
+export function takeInheritedSockets ({ env = process.env, pid = process.pid, say = (line) => {
+  process.stderr.write(`clusterdeck: ${line}\n`)
+} }: {
+  env?: Record<string, string | undefined>,
+  pid?: number,
   /** why one of them is not used */
   say?: (line: string) => void
 } = {}): Map<string, { handle: SocketHandle, data: InheritedSocket }> {
@@ -38,24 +40,29 @@ export function takeInheritedSockets ({ env = process.env, pid = process.pid, sa
   // Another process of the same service may have left its own in the environment.
   if (LISTEN_PID === undefined || Number(LISTEN_PID) !== pid) return taken
   const count = Number(LISTEN_FDS)
-  if (!Number.isInteger(count) || count < 0) say(`LISTEN_FDS: expected a number of descriptors, received ${JSON.stringify(LISTEN_FDS)}`)
+  if (!Number.isInteger(count) || count < 0)
+    say(`LISTEN_FDS: expected a number of descriptors, received ${JSON.stringify(LISTEN_FDS)}`)
   const names = (LISTEN_FDNAMES ?? '').split(':')
   for (let fd = FIRST_FD; fd < FIRST_FD + count; fd++) {
     const name = names[fd - FIRST_FD] || NO_NAME
     const opened = openSocket(fd)
-    if (opened.handle) taken.set(`${INHERITED_PREFIX}${fd}`, { handle: opened.handle, data: { fd, name, ...opened.place } })
-    else say(`the inherited descriptor ${fd} ("${name}") is not used: expected a listening TCP or Unix stream socket, received ${opened.reason}`)
+    if (opened.handle)
+      taken.set(`${INHERITED_PREFIX}${fd}`, { handle: opened.handle, data: { fd, name, ...opened.place } })
+    else say(
+        `the inherited descriptor ${fd} ("${name}") is not used: expected a listening TCP or Unix stream socket, received ${opened.reason}`
+      )
     if (opened.reason === NOTHING) break
   }
   return taken
 }
 
-/**
- * @param held all sockets of a keeper
- * @returns those of the service manager
- */
-export function listInherited (held: Map<string, { handle: SocketHandle, data?: object }>): { handle: SocketHandle, data: InheritedSocket }[] {
-  return [...held].flatMap(([key, { handle, data }]) => key.startsWith(INHERITED_PREFIX) && isInherited(data) ? [{ handle, data }] : [])
+/** `held`: all sockets of a keeper. Returns those of the service manager. */
+export function listInherited (
+  held: Map<string, { handle: SocketHandle, data?: object }>
+): { handle: SocketHandle, data: InheritedSocket }[] {
+  return [...held].flatMap(([key, { handle, data }]) =>
+    key.startsWith(INHERITED_PREFIX) && isInherited(data) ? [{ handle, data }] : []
+  )
 }
 
 function isInherited (data: object | undefined): data is InheritedSocket {
@@ -64,7 +71,9 @@ function isInherited (data: object | undefined): data is InheritedSocket {
 
 /** @returns for people */
 export function describeInherited ({ fd, name, host, port, path }: InheritedSocket): string {
-  const address = port !== undefined ? placeText({ host, port }) : path ?? `a Unix socket of unknown path, descriptor ${fd}`
+  const address = port !== undefined
+    ? placeText({ host, port })
+    : path ?? `a Unix socket of unknown path, descriptor ${fd}`
   return name === NO_NAME ? address : `${address} ("${name}")`
 }
 
@@ -72,7 +81,9 @@ const NOTHING = 'nothing'
 
 type Place = { host: string, port: number } | { path: string | null }
 
-function openSocket (fd: number): { handle: SocketHandle, place: Place, reason?: undefined } | { handle?: undefined, reason: string } {
+function openSocket (
+  fd: number
+): { handle: SocketHandle, place: Place, reason?: undefined } | { handle?: undefined, reason: string } {
   const stat = statOf(fd)
   if (!stat) return { reason: NOTHING }
   // A pipe opens as a Unix socket would.
@@ -107,11 +118,13 @@ const LISTENS = 0x10000
 const FLAGS_COLUMN = 3
 
 /**
- * Node does not tell the path of a Unix socket, proc_pid_net(5) does. One from another network namespace is not in there.
- * @returns null: it is a connection
+ * Node does not tell the path of a Unix socket, proc_pid_net(5) does. One from another network namespace is not in
+ * there. Returns null: it is a connection.
  */
 function unixPlace (inode: number): Place | null {
-  const row = unixSockets().map((line) => /^((?:\S+ +){6})(\d+)(?: (.*))?$/.exec(line)).find((match) => Number(match?.[2]) === inode)
+  const row = unixSockets().map((line) => /^((?:\S+ +){6})(\d+)(?: (.*))?$/.exec(line)).find((match) =>
+    Number(match?.[2]) === inode
+  )
   if (!row) return { path: null }
   if ((Number.parseInt(row[1].trim().split(/ +/)[FLAGS_COLUMN], 16) & LISTENS) === 0) return null
   return { path: row[3] ?? null }

@@ -8,34 +8,35 @@ const KEEPER_PREFIX = 'admin '
 
 /**
  * Where the admin port listens: on the service manager's socket for it, on that of the master before, or on one that is
- * still to be bound.
- * @returns `hold`: call it with the socket that listens
+ * still to be bound. Returns `hold`: call it with the socket that listens.
  * @throws {DeckError} invalid-config where what was inherited cannot be used as the configuration says
  */
-export function adminPlace ({ admin: { host, port }, dispatch }: Pick<Config, 'admin' | 'dispatch'>, keeper: { held: Map<string, { handle: SocketHandle, data?: object }>, hold: (key: string, handle: SocketHandle) => void, dropOthers: (prefix: string, wanted: string) => void }): { host: string, port: number, socket?: SocketHandle, hold: (socket: SocketHandle | null) => void } {
+export function adminPlace ({ admin: { host, port }, dispatch }: Pick<Config, 'admin' | 'dispatch'>,
+  keeper: { held: Map<string, { handle: SocketHandle, data?: object }>,
+    hold: (key: string, handle: SocketHandle) => void, dropOthers: (prefix: string, wanted: string) => void }
+): { host: string, port: number, socket?: SocketHandle, hold: (socket: SocketHandle | null) => void } {
   const inherited = listInherited(keeper.held)
   const forAdmin = inherited.find(({ data }) => data.name === ADMIN_NAME)
   const forApp = inherited.find(({ data }) => data.name !== ADMIN_NAME)
   // node:cluster's own primary would bind the address anew.
   if (forApp && dispatch !== 'shared') {
-    throw new DeckError('invalid-config', `dispatch: expected "shared" for a socket of the service manager, ${describeInherited(forApp.data)}, received "${dispatch}"`)
+    throw new DeckError('invalid-config',
+      `dispatch: expected "shared" for a socket of the service manager, ${
+        describeInherited(forApp.data)
+      }, received "${dispatch}"`)
   }
   if (forAdmin) {
     const { data } = forAdmin
     if (data.port === undefined) {
-      throw new DeckError('invalid-config', `LISTEN_FDNAMES: expected a TCP socket under the name "${ADMIN_NAME}", received ${describeInherited(data)}`)
+      throw new DeckError('invalid-config',
+        `LISTEN_FDNAMES: expected a TCP socket under the name "${ADMIN_NAME}", received ${describeInherited(data)}`)
     }
     // The keeper, where there is one, has had it from the first.
     return { host: String(data.host), port: data.port, socket: forAdmin.handle, hold () {} }
   }
   const key = `${KEEPER_PREFIX}${host}:${port}`
-  return {
-    host,
-    port,
-    socket: keeper.held.get(key)?.handle,
-    hold (socket) {
-      if (socket) keeper.hold(key, socket)
-      keeper.dropOthers(KEEPER_PREFIX, key)
-    }
-  }
+  return { host, port, socket: keeper.held.get(key)?.handle, hold (socket) {
+    if (socket) keeper.hold(key, socket)
+    keeper.dropOthers(KEEPER_PREFIX, key)
+  } }
 }

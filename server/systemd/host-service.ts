@@ -7,16 +7,18 @@ const READY_WITHIN_MS = 20_000
 const LONGEST_STOP_MS = 90_000
 
 /**
- * Tells the service manager that has started a host how the host is, as sd_notify(3) and sd_watchdog_enabled(3) have it. It says
- * nothing where nobody wants to know.
+ * Tells the service manager that has started a host how the host is, as sd_notify(3) and sd_watchdog_enabled(3) have
+ * it. It says nothing where nobody wants to know.
  */
-export function tellHostService ({ apps, keeper }: {
-  apps: { all: () => { name: string, state: string, isKept: boolean }[], onChange: (handler: () => void) => () => void }
-  keeper: { isKept: boolean, onLost: (handler: () => void) => void }
-}, { env = process.env, notify = createNotifier(env.NOTIFY_SOCKET) }: {
-  env?: Record<string, string | undefined>
-  notify?: (message: string) => void
-} = {}): { tellStopping: () => void, end: () => void } {
+export function tellHostService (
+  { apps, keeper }: {
+    apps: { all: () => { name: string, state: string, isKept: boolean }[],
+      onChange: (handler: () => void) => () => void },
+    keeper: { isKept: boolean, onLost: (handler: () => void) => void }
+  },
+  { env = process.env, notify = createNotifier(env.NOTIFY_SOCKET) }: { env?: Record<string, string | undefined>,
+    notify?: (message: string) => void } = {}
+): { tellStopping: () => void, end: () => void } {
   if (!env.NOTIFY_SOCKET) return { tellStopping () {}, end () {} }
   let isReady = false
   let status = ''
@@ -26,18 +28,14 @@ export function tellHostService ({ apps, keeper }: {
   keeper.onLost(() => notify(`MAINPID=${process.pid}`))
   tellState()
 
-  return {
-    tellStopping () {
-      unsubscribe()
-      notify(`STOPPING=1\nEXTEND_TIMEOUT_USEC=${LONGEST_STOP_MS * 1000}`)
-    },
-
-    end () {
-      unsubscribe()
-      clearInterval(watchdog)
-      clearTimeout(timer)
-    }
-  }
+  return { tellStopping () {
+    unsubscribe()
+    notify(`STOPPING=1\nEXTEND_TIMEOUT_USEC=${LONGEST_STOP_MS * 1000}`)
+  }, end () {
+    unsubscribe()
+    clearInterval(watchdog)
+    clearTimeout(timer)
+  } }
 
   function tellReady () {
     if (isReady) return

@@ -7,20 +7,23 @@ const START_SECONDS = 90
 const STOP_SECONDS = 300
 
 /**
- * The unit of a host, which brings back the apps of its user: systemd.service(5). Apps lie anywhere, so it has no sandbox of the file system.
+ * The unit of a host, which brings back the apps of its user: systemd.service(5). Apps lie anywhere, so it has no
+ * sandbox of the file system.
  * @throws {import('../errors.ts').DeckError} invalid-config: a value that no unit file can hold
  */
 export function hostUnitFiles ({ scope, name, node, script, options, user, folder }: {
-  scope: Scope
+  scope: Scope,
   /** of the unit, without its suffix */
-  name: string
-  node: string
+  name: string,
+  node: string,
   /** the command line's own file */
-  script: string
+  script: string,
   /** of `host` */
-  options: string[]
+  options: string[],
   /** null: that of a user's own manager */
-  user: string | null
+  user:
+    | string
+    | null,
   /** of the host; null: the one that its user has by default */
   folder: string | null
 }): UnitFile[] {
@@ -36,7 +39,9 @@ ExecReload=/bin/kill -HUP $MAINPID
 NotifyAccess=all
 ExecStart=${words.join(' ')}
 WorkingDirectory=~
-${folder === null ? '' : `Environment=${quotedProgram(`CLUSTERDECK_HOST_DIR=${folder}`)}\n`}${user === null ? '' : `User=${user}\n`}WatchdogSec=${WATCHDOG_SECONDS}
+${folder === null ? '' : `Environment=${quotedProgram(`CLUSTERDECK_HOST_DIR=${folder}`)}\n`}${
+    user === null ? '' : `User=${user}\n`
+  }WatchdogSec=${WATCHDOG_SECONDS}
 TimeoutStartSec=${START_SECONDS}
 TimeoutStopSec=${STOP_SECONDS}
 # Only the main process hears of a stop first: it lets the workers answer what they have.

@@ -11,13 +11,9 @@ const MAX_QUEUED = 50
  * none for Unix paths: without the native calls, the program that comes with systemd sends them.
  * @param path NOTIFY_SOCKET; one that begins with @ is in the abstract namespace
  */
-export function createNotifier (path: string | undefined, {
-  load = loadPosix, run = spawn, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) }
-}: {
-  load?: typeof loadPosix
-  run?: typeof spawn
-  say?: (line: string) => void
-} = {}): (message: string) => void {
+export function createNotifier (path: string | undefined, { load = loadPosix, run = spawn, say = (line) => {
+  process.stderr.write(`clusterdeck: ${line}\n`)
+} }: { load?: typeof loadPosix, run?: typeof spawn, say?: (line: string) => void } = {}): (message: string) => void {
   /** the first one is on its way */
   const queue: string[] = []
   let isUseless = path === undefined
@@ -45,13 +41,14 @@ export function createNotifier (path: string | undefined, {
   }
 
   function runProgram (message: string) {
-    run('systemd-notify', ['--', ...message.split('\n')], { stdio: 'ignore' })
-      .on('error', (error) => giveUp(`neither the optional package koffi nor the program systemd-notify can be used (${error.message}); the service manager is told nothing`))
-      .on('exit', (code) => {
+    run('systemd-notify', ['--', ...message.split('\n')], { stdio: 'ignore' }).on('error',
+      (error) =>
+        giveUp(
+          `neither the optional package koffi nor the program systemd-notify can be used (${error.message}); the service manager is told nothing`
+        )).on('exit', (code) => {
         if (code !== 0) sayOnce(`systemd-notify ended with ${code}`)
         sendNext()
-      })
-      .unref()
+      }).unref()
   }
 
   function sendNext () {

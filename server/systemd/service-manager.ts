@@ -13,26 +13,25 @@ const STOP_SLACK_MS = 10_000
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 /**
- * Tells the service manager that has started this cluster how it is, as sd_notify(3) and sd_watchdog_enabled(3) have it.
- * One more subscriber of the event stream; nothing at all where nobody wants to know.
+ * Tells the service manager that has started this cluster how it is, as sd_notify(3) and sd_watchdog_enabled(3) have
+ * it. One more subscriber of the event stream; nothing at all where nobody wants to know.
  */
-export function tellServiceManager ({ events, supervisor, settings, keeper }: {
-  events: EventStream
-  supervisor: { snapshot: () => Snapshot }
-  settings: { readonly current: { drain: { deadlineMs: number }, stop: { termGraceMs: number } } }
-  keeper: { isKept: boolean }
-}, {
-  env = process.env, notify = createNotifier(env.NOTIFY_SOCKET), sources = [process], now = () => performance.now(), untilDeploying = async () => {}
-}: {
-  env?: Record<string, string | undefined>
-  notify?: (message: string) => void
-  /** of signals: this process, and its keeper */
-  sources?: EventEmitter[]
-  /** monotonic, ms */
-  now?: () => number
-  /** resolves once the newest deploy that a signal has asked for has begun, or was refused */
-  untilDeploying?: () => Promise<void>
-} = {}) {
+export function tellServiceManager (
+  { events, supervisor, settings, keeper }: { events: EventStream, supervisor: { snapshot: () => Snapshot },
+    settings: { readonly current: { drain: { deadlineMs: number }, stop: { termGraceMs: number } } },
+    keeper: { isKept: boolean } },
+  { env = process.env, notify = createNotifier(env.NOTIFY_SOCKET), sources = [process], now = () => performance.now(),
+    untilDeploying = async () => {} }: {
+      env?: Record<string, string | undefined>,
+      notify?: (message: string) => void,
+      /** of signals: this process, and its keeper */
+      sources?: EventEmitter[],
+      /** monotonic, ms */
+      now?: () => number,
+      /** resolves once the newest deploy that a signal has asked for has begun, or was refused */
+      untilDeploying?: () => Promise<void>
+    } = {}
+) {
   if (!env.NOTIFY_SOCKET) return
   let isReady = false
   let isStopping = false
@@ -103,9 +102,12 @@ export function tellServiceManager ({ events, supervisor, settings, keeper }: {
 }
 
 /** A master whose loop no longer turns is silent, and the service manager starts the service anew. */
-export function startWatchdog ({ WATCHDOG_USEC, WATCHDOG_PID }: Record<string, string | undefined>, { notify, isKept }: { notify: (message: string) => void, isKept: boolean }) {
+export function startWatchdog ({ WATCHDOG_USEC, WATCHDOG_PID }: Record<string, string | undefined>,
+  { notify, isKept }: { notify: (message: string) => void, isKept: boolean })
+{
   const intervalMs = Number(WATCHDOG_USEC) / 1000 / 2
-  // Meant for the process that was started, which may be the keeper; in another one it has been left in the environment.
+  // Meant for the process that was started, which may be the keeper; in another one it has been left in the
+  // environment.
   const isMeant = !WATCHDOG_PID || [process.pid, isKept && process.ppid].includes(Number(WATCHDOG_PID))
   if (!isMeant || !(intervalMs > 0)) return undefined
   const notifyAlive = () => notify('WATCHDOG=1')

@@ -12,7 +12,10 @@ const MAX_OUTPUT_BYTES = 1024 * 1024
  * The service manager, as its own command line has it: the machine's, or that of the user who asks.
  * @param options `patienceMs`: 0: as long as it takes
  */
-export function createSystemctl ({ scope, env = process.env, patienceMs = 0 }: { scope: Scope, env?: Record<string, string | undefined>, patienceMs?: number }) {
+export function createSystemctl (
+  { scope, env = process.env, patienceMs = 0 }: { scope: Scope, env?: Record<string, string | undefined>,
+    patienceMs?: number }
+) {
   const own = scope === 'user' ? ['--user'] : []
 
   return {
@@ -25,7 +28,9 @@ export function createSystemctl ({ scope, env = process.env, patienceMs = 0 }: {
     async check () {
       const { code, reason } = await runProgram('systemctl', [...own, 'show', '--property=Version'])
       if (code === 0) return
-      const hint = scope === 'user' ? '; a service manager of one\'s own is there after a login of its user, not after su or sudo' : ''
+      const hint = scope === 'user'
+        ? '; a service manager of one\'s own is there after a login of its user, not after su or sudo'
+        : ''
       throw new DeckError('not-possible', `no systemd to ask here: ${reason}${hint}`)
     },
 
@@ -55,11 +60,16 @@ export function createSystemctl ({ scope, env = process.env, patienceMs = 0 }: {
   }
 
   /** @returns never rejects */
-  function runProgram (program: string, words: string[]): Promise<{ code: number | string | null, stdout: string, reason: string }> {
+  function runProgram (program: string,
+    words: string[]): Promise<{ code: number | string | null, stdout: string, reason: string }>
+  {
     return new Promise((resolve) => {
-      execFile(program, words, { env: { ...withoutOwnVariables(env), LC_ALL: 'C', SYSTEMD_COLORS: '0' }, maxBuffer: MAX_OUTPUT_BYTES, timeout: patienceMs, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
+      execFile(program, words, { env: { ...withoutOwnVariables(env), LC_ALL: 'C', SYSTEMD_COLORS: '0' },
+        maxBuffer: MAX_OUTPUT_BYTES, timeout: patienceMs, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
         if (!error) return resolve({ code: 0, stdout, reason: '' })
-        const reason = error.code === 'ENOENT' ? `${program} was not found` : oneLine(stderr.trim()) || `exit code ${error.code ?? error.signal}`
+        const reason = error.code === 'ENOENT'
+          ? `${program} was not found`
+          : oneLine(stderr.trim()) || `exit code ${error.code ?? error.signal}`
         resolve({ code: error.code ?? null, stdout, reason })
       })
     })

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs'
 import { oneLine } from '../system/one-line.ts'
 
 /** They start the programs of others: what is below one of these is not its service. */
-const STARTS_OTHERS = /^(sshd?|cron|crond|atd|anacron|user@.*|getty@.*|serial-getty@.*|docker|containerd|podman|snapd|.*-session|display-manager|gdm|sddm|lightdm)\.service$/
+const STARTS_OTHERS =
+  /^(sshd?|cron|crond|atd|anacron|user@.*|getty@.*|serial-getty@.*|docker|containerd|podman|snapd|.*-session|display-manager|gdm|sddm|lightdm)\.service$/
 
 export type ServiceUnit = { name: string, isOfUser: boolean }
 
 /**
- * The service that a process is the main one of, as far as the process table tells: it is in the control group of a service, and
- * systemd itself has started it.
- * @returns null: it is none
+ * The service that a process is the main one of, as far as the process table tells: it is in the control group of a
+ * service, and systemd itself has started it. Returns null: it is none.
  */
 export function unitOf (pid: number, read: (file: string) => string = readText): ServiceUnit | null {
   try {
@@ -23,8 +23,8 @@ export function unitOf (pid: number, read: (file: string) => string = readText):
 }
 
 /**
- * The service that a process belongs to: its main process has started this one, perhaps by others in between, such as npm and a shell.
- * @returns null: none, or one that starts the programs of others, such as sshd
+ * The service that a process belongs to: its main process has started this one, perhaps by others in between, such as
+ * npm and a shell. Returns null: none, or one that starts the programs of others, such as sshd.
  */
 export function unitAround (pid: number, read: (file: string) => string = readText): ServiceUnit | null {
   try {
@@ -45,7 +45,8 @@ export function unitAround (pid: number, read: (file: string) => string = readTe
 export async function stopUnit (unit: ServiceUnit): Promise<string | null> {
   const [command, ...words] = stopWords(unit)
   return await new Promise((resolve) => {
-    execFile(command, words, (error, _output, said) => resolve(error && (oneLine(said.trim()) || oneLine(error.message))))
+    execFile(command, words,
+      (error, _output, said) => resolve(error && (oneLine(said.trim()) || oneLine(error.message))))
   })
 }
 
@@ -54,10 +55,7 @@ export function stopWords ({ name, isOfUser }: ServiceUnit): string[] {
   return ['systemctl', ...(isOfUser ? ['--user'] : []), 'stop', name]
 }
 
-/**
- * @param unit whose app has moved into a host
- * @returns for people
- */
+/** `unit`: whose app has moved into a host. Returns for people. */
 export function disableText ({ name, isOfUser }: ServiceUnit): string {
   return `${name} must not start it again: systemctl ${isOfUser ? '--user ' : ''}disable ${name}`
 }

@@ -12,10 +12,7 @@ export function quotedProgram (file: string) {
   return quoteIfNeeded(escapedSpecifiers(mustBePrintable('node', file)))
 }
 
-/**
- * One word of an ExecStart= after the first.
- * @param what for the error
- */
+/** One word of an ExecStart= after the first. `what`: for the error. */
 export function quotedWord (what: string, text: string) {
   return quoteIfNeeded(escapedSpecifiers(mustBePrintable(what, text)).replaceAll('$', '$$$$'))
 }
@@ -43,10 +40,12 @@ function escapedSpecifiers (text: string) {
 }
 
 function mustBePrintable (what: string, text: string) {
-  if (/[\u0000-\u001f\u007f]/.test(text)) throw unitRefusal(what, 'no line breaks and no other control characters', text)
+  if (/[\u0000-\u001f\u007f]/.test(text))
+    throw unitRefusal(what, 'no line breaks and no other control characters', text)
   return text
 }
 
 function unitRefusal (what: string, expected: string, received: string) {
-  return new DeckError('invalid-config', `${what}: expected ${expected}, for the sake of the unit file, received ${JSON.stringify(received)}`)
+  return new DeckError('invalid-config',
+    `${what}: expected ${expected}, for the sake of the unit file, received ${JSON.stringify(received)}`)
 }

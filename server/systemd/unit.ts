@@ -19,35 +19,44 @@ const HOMES = ['/home', '/root', '/run/user']
 export type Scope = 'system' | 'user'
 export type UnitFile = { file: string, text: string }
 type UnitFacts = {
-  scope: Scope
+  scope: Scope,
   /** of the units, without their suffix */
-  name: string
-  node: string
+  name: string,
+  node: string,
   /** the command line's own file */
-  script: string
+  script: string,
   /** the Node on which the app runs unless it asks for another; null: `node` */
-  typedNode?: string | null
+  typedNode?:
+    | string
+    | null,
   /** null: the options or the config file say what to start */
-  entry: string | null
+  entry:
+    | string
+    | null,
   /** of `start` */
-  options: string[]
+  options: string[],
   /** the app's own */
-  args: string[]
-  cwd: string
+  args: string[],
+  cwd: string,
   /** null: one that systemd makes up for as long as the service runs; of a user's own manager, that user */
-  user: string | null
+  user:
+    | string
+    | null,
   /** null: one that systemd makes */
-  dataDir: string | null
+  dataDir:
+    | string
+    | null,
   /** what it is to listen on for the app, as ListenStream= has it */
-  sockets: string[]
+  sockets: string[],
   /** other services that are to be started first */
-  dependsOn?: readonly string[]
-  notifyReload: boolean
-  config: { ready: { timeoutMs: number }, drain: { deadlineMs: number }, stop: { termGraceMs: number }, appNode?: AppNode }
+  dependsOn?: readonly string[],
+  notifyReload: boolean,
+  config: { ready: { timeoutMs: number }, drain: { deadlineMs: number }, stop: { termGraceMs: number },
+    appNode?: AppNode }
 }
 
 /**
- * @returns the unit of the service, and that of its sockets where it has any
+ * Returns the unit of the service, and that of its sockets where it has any.
  * @throws {import('../errors.ts').DeckError} invalid-config: a value that no unit file can hold
  */
 export function unitFiles (facts: UnitFacts): UnitFile[] {
@@ -60,7 +69,10 @@ export function joinUnits (files: UnitFile[]): string {
   return files.length === 1 ? files[0].text : files.map(({ file, text }) => `# ${file}\n${text}`).join('\n')
 }
 
-function serviceUnit ({ scope, name, node, typedNode = null, script, entry, options, args, cwd, user, dataDir, sockets, dependsOn = [], notifyReload, config: { ready, drain, stop, appNode } }: UnitFacts) {
+function serviceUnit (
+  { scope, name, node, typedNode = null, script, entry, options, args, cwd, user, dataDir, sockets, dependsOn = [],
+    notifyReload, config: { ready, drain, stop, appNode } }: UnitFacts
+) {
   const stopSeconds = Math.ceil((drain.deadlineMs + stop.termGraceMs) / 1000) + STOP_SLACK_S
   const startSeconds = Math.max(LEAST_START_S, Math.ceil(ready.timeoutMs / 1000) + START_SLACK_S)
   const words = [
@@ -72,16 +84,32 @@ function serviceUnit ({ scope, name, node, typedNode = null, script, entry, opti
   ]
   return `[Unit]
 Description=${name}, run by clusterdeck
-${scope === 'system' ? 'After=network.target\n' : ''}${sockets.length > 0 ? `# Whoever starts the service gets its sockets too.\nRequires=${name}.socket\nAfter=${name}.socket\n` : ''}${dependsOn.length > 0 ? afterOthers(dependsOn.map((each) => `${each}.service`).join(' ')) : ''}
+${scope === 'system' ? 'After=network.target\n' : ''}${
+    sockets.length > 0
+      ? `# Whoever starts the service gets its sockets too.\nRequires=${name}.socket\nAfter=${name}.socket\n`
+      : ''
+  }${dependsOn.length > 0 ? afterOthers(dependsOn.map((each) => `${each}.service`).join(' ')) : ''}
 [Service]
-${notifyReload
-    ? '# Needs systemd 253. A reload is a rolling deploy, and ends when that has ended.\nType=notify-reload'
-    : '# A reload is a rolling deploy.\nType=notify\nExecReload=/bin/kill -HUP $MAINPID'}
+${
+    notifyReload
+      ? '# Needs systemd 253. A reload is a rolling deploy, and ends when that has ended.\nType=notify-reload'
+      : '# A reload is a rolling deploy.\nType=notify\nExecReload=/bin/kill -HUP $MAINPID'
+  }
 # The main process is the keeper; the master, which is its child, knows how things are.
 NotifyAccess=all
 ExecStart=${words.join(' ')}
 WorkingDirectory=${wholeLine('the working folder', cwd)}
-${asNamed(cwd).real === cwd ? '' : `# By a link, which each deploy follows anew.\nEnvironment=${quotedProgram(`PWD=${cwd}`)}\n`}${scope === 'system' ? ownershipLines({ name, user, dataDir }) : ''}${typedNode === null ? '' : `# The Node of the app, unless it asks for another one.\nEnvironment=${quotedProgram(`${TYPED_VARIABLE}=${typedNode}`)}\n`}WatchdogSec=${WATCHDOG_SECONDS}
+${
+    asNamed(cwd).real === cwd
+      ? ''
+      : `# By a link, which each deploy follows anew.\nEnvironment=${quotedProgram(`PWD=${cwd}`)}\n`
+  }${scope === 'system' ? ownershipLines({ name, user, dataDir }) : ''}${
+    typedNode === null
+      ? ''
+      : `# The Node of the app, unless it asks for another one.\nEnvironment=${
+        quotedProgram(`${TYPED_VARIABLE}=${typedNode}`)
+      }\n`
+  }WatchdogSec=${WATCHDOG_SECONDS}
 TimeoutStartSec=${startSeconds}
 # drain.deadlineMs and stop.termGraceMs, and what is left to do then.
 TimeoutStopSec=${stopSeconds}
@@ -98,7 +126,11 @@ Delegate=yes
 LimitNOFILE=524288
 
 NoNewPrivileges=yes
-${scope === 'system' ? sandboxLines([node, appNode?.file ?? '', script, entry ?? '', cwd, dataDir ?? '']) : '# What needs more than a user may do, such as ProtectSystem=, is for services of the system.\n'}# AF_NETLINK: os.networkInterfaces() asks the kernel by it.
+${
+    scope === 'system'
+      ? sandboxLines([node, appNode?.file ?? '', script, entry ?? '', cwd, dataDir ?? ''])
+      : '# What needs more than a user may do, such as ProtectSystem=, is for services of the system.\n'
+  }# AF_NETLINK: os.networkInterfaces() asks the kernel by it.
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
 RestrictNamespaces=yes
 RestrictRealtime=yes
@@ -122,11 +154,15 @@ function afterOthers (services: string) {
 
 function ownershipLines ({ name, user, dataDir }: Pick<UnitFacts, 'name' | 'user' | 'dataDir'>) {
   return `${user === null ? '# Name one by User= if the app needs to own files.\nDynamicUser=yes' : `User=${user}`}
-${dataDir === null ? `StateDirectory=${name}\nStateDirectoryMode=0700` : `ReadWritePaths=${listedPath('--data-dir', dataDir)}`}
+${
+    dataDir === null
+      ? `StateDirectory=${name}\nStateDirectoryMode=0700`
+      : `ReadWritePaths=${listedPath('--data-dir', dataDir)}`
+  }
 `
 }
 
-/** @param paths that have to be seen from inside */
+/** `paths`: that have to be seen from inside */
 function sandboxLines (paths: string[]) {
   return `CapabilityBoundingSet=
 ProtectSystem=strict

@@ -15,8 +15,8 @@ const LAST_WORDS_MS = 2000
 
 /** What the app counts by prom-client, over all of its workers, those that have ended among them. */
 export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => performance.now() }: {
-  tell: (worker: number, message: ToWorker) => void
-  patienceMs?: number
+  tell: (worker: number, message: ToWorker) => void,
+  patienceMs?: number,
   /** monotonic, ms */
   now?: () => number
 }) {
@@ -47,7 +47,7 @@ export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => 
       tell(worker, { type: 'app-metrics-text', id, text: toPrometheusText(metrics) })
     },
 
-    /** @param worker has ended */
+    /** `worker`: has ended */
     left (worker: number) {
       const source = sources.get(worker)
       if (source) source.endedAt = now()
@@ -94,7 +94,9 @@ export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => 
     const metrics: Metric[] = []
     let series = 0
     let leftOut = living.reduce((most, source) => Math.max(most, source.leftOut), 0)
-    for (const name of new Set([...living, ...ending].flatMap(({ metrics }) => [...metrics.keys()]).concat(kept.names()))) {
+    for (const name of new Set(
+      [...living, ...ending].flatMap(({ metrics }) => [...metrics.keys()]).concat(kept.names())
+    )) {
       const own = (of: Source[]) => of.flatMap(({ metrics }) => metrics.get(name) ?? [])
       const metric = sumMetric(own(living), [...own(ending), ...kept.named(name)])
       if (!metric) continue

@@ -11,22 +11,25 @@ const FIRST_DELAY_MS = 1000
 const MAX_DELAY_MS = 60_000
 
 /**
- * Delivers records in batches, in order, one batch at a time. Nobody waits for it, and it never throws. What is too much while the
- * receiver does not answer is dropped, oldest first, but for the batch that is being sent. A batch that is too large for the receiver
- * is halved until it fits; the next ones are no larger.
+ * Delivers records in batches, in order, one batch at a time. Nobody waits for it, and it never throws. What is too
+ * much while the receiver does not answer is dropped, oldest first, but for the batch that is being sent. A batch that
+ * is too large for the receiver is halved until it fits; the next ones are no larger.
  */
-export function createDelivery <T>(send: (batch: T[], signal: AbortSignal) => Promise<Outcome>, { onOutcome = () => {}, batchMs = BATCH_MS, firstDelayMs = FIRST_DELAY_MS, maxWaiting = MAX_WAITING, bytesOf = () => 1, random = Math.random }: {
-  /** after each try; `error`: null where it was delivered */
-  onOutcome?: (trouble: { error: string | null, dropped: number }) => void
-  /** how long the first record waits for others */
-  batchMs?: number
-  /** before the second try */
-  firstDelayMs?: number
-  maxWaiting?: number
-  /** about as many as a record takes in a request */
-  bytesOf?: (record: T) => number
-  random?: () => number
-} = {}) {
+export function createDelivery<T> (send: (batch: T[], signal: AbortSignal) => Promise<Outcome>,
+  { onOutcome = () => {}, batchMs = BATCH_MS, firstDelayMs = FIRST_DELAY_MS, maxWaiting = MAX_WAITING,
+    bytesOf = () => 1, random = Math.random }: {
+      /** after each try; `error`: null where it was delivered */
+      onOutcome?: (trouble: { error: string | null, dropped: number }) => void,
+      /** how long the first record waits for others */
+      batchMs?: number,
+      /** before the second try */
+      firstDelayMs?: number,
+      maxWaiting?: number,
+      /** about as many as a record takes in a request */
+      bytesOf?: (record: T) => number,
+      random?: () => number
+    } = {})
+{
   /** oldest first, and so the batch that is being sent comes first */
   const waiting: T[] = []
   let sending = 0
@@ -37,7 +40,9 @@ export function createDelivery <T>(send: (batch: T[], signal: AbortSignal) => Pr
 
   return {
     /** How many more it takes without dropping any. */
-    get room () { return maxWaiting - waiting.length },
+    get room () {
+      return maxWaiting - waiting.length
+    },
 
     push (record: T) {
       if (closing.hasBegun) return
@@ -70,7 +75,7 @@ export function createDelivery <T>(send: (batch: T[], signal: AbortSignal) => Pr
 
   /** @returns false: it is too large for one request */
   async function deliverBatch (batch: T[]): Promise<boolean> {
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1;; tries++) {
       const { error, canRetry, retryAfterMs, rejected, isTooLarge = false } = await trySending(batch)
       if (isTooLarge && batch.length > 1) return false
       const isLast = error === null || !canRetry || closing.hasBegun

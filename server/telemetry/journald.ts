@@ -7,9 +7,11 @@ const MAX_NAME_CHARS = 64
 
 /**
  * Sends records to journald by its native protocol, which has fields: https://systemd.io/JOURNAL_NATIVE_PROTOCOL/.
- * @param parts `identifier`: for `journalctl -t`
+ * `parts`: `identifier`: for `journalctl -t`.
  */
-export function createJournal ({ identifier, path = SOCKET, load = loadPosix }: { identifier: string, path?: string, load?: typeof loadPosix }) {
+export function createJournal (
+  { identifier, path = SOCKET, load = loadPosix }: { identifier: string, path?: string, load?: typeof loadPosix }
+) {
   return sendEach(async (record) => {
     const posix = load()
     if (!posix) return NEEDS_KOFFI
@@ -18,15 +20,13 @@ export function createJournal ({ identifier, path = SOCKET, load = loadPosix }: 
 }
 
 export function journalEntry ({ level, text, event, attributes, trace }: LogRecord, identifier: string): Buffer {
-  const fields = {
-    MESSAGE: text,
-    PRIORITY: PRIORITIES[level],
-    SYSLOG_IDENTIFIER: identifier,
-    SYSLOG_FACILITY: FACILITY,
+  const fields = { MESSAGE: text, PRIORITY: PRIORITIES[level], SYSLOG_IDENTIFIER: identifier, SYSLOG_FACILITY: FACILITY,
     ...event !== null && { CLUSTERDECK_EVENT: event },
-    ...Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name.toUpperCase().replace(/[^A-Z0-9]/g, '_').slice(0, MAX_NAME_CHARS), value])),
-    ...trace && { TRACE_ID: trace.traceId, ...trace.spanId && { SPAN_ID: trace.spanId } }
-  }
+    ...Object.fromEntries(
+      Object.entries(attributes).map((
+        [name, value]
+      ) => [name.toUpperCase().replace(/[^A-Z0-9]/g, '_').slice(0, MAX_NAME_CHARS), value])
+    ), ...trace && { TRACE_ID: trace.traceId, ...trace.spanId && { SPAN_ID: trace.spanId } } }
   return Buffer.concat(Object.entries(fields).map(([name, value]) => fieldOf(name, String(value))))
 }
 

@@ -6,12 +6,12 @@ import type { DeckEvent } from '../events/stream.ts'
 /** What collectors of logs get. */
 export type LogRecord = {
   /** ms since the epoch */
-  at: number
-  level: Level
-  text: string
+  at: number,
+  level: Level,
+  text: string,
   /** its type; null: a line that a worker has written */
-  event: string | null
-  attributes: Record<string, string | number>
+  event: string | null,
+  attributes: Record<string, string | number>,
   /** null: the line names none */
   trace: { traceId: string, spanId: string | null } | null
 }
@@ -30,29 +30,27 @@ const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
 export function eventRecord (event: DeckEvent): LogRecord {
   const { at, type, pid } = event
-  const known = FIELDS.flatMap((name) => event[name] === null ? [] : [[`clusterdeck.${name === 'id' ? 'event.id' : snakeCase(name)}`, event[name]]])
-  return {
-    at: Date.parse(at),
-    level: LEVEL_BY_TONE[kindOf(event).tone] ?? 'info',
-    text: sentenceOf(event),
-    event: type,
+  const known = FIELDS.flatMap((name) =>
+    event[name] === null ? [] : [[`clusterdeck.${name === 'id' ? 'event.id' : snakeCase(name)}`, event[name]]]
+  )
+  return { at: Date.parse(at), level: LEVEL_BY_TONE[kindOf(event).tone] ?? 'info', text: sentenceOf(event), event: type,
     attributes: { ...Object.fromEntries(known), ...pid !== null && { 'process.pid': pid }, ...crashOf(event) },
-    trace: null
-  }
+    trace: null }
 }
 
 /** Tells where the crash of an event is recorded. */
 function crashOf ({ detail }: DeckEvent): LogRecord['attributes'] {
   const { crash, crashGroup, errorName } = detail ?? {}
-  return {
-    ...typeof crash === 'number' && { 'clusterdeck.crash': crash },
+  return { ...typeof crash === 'number' && { 'clusterdeck.crash': crash },
     ...typeof crashGroup === 'number' && { 'clusterdeck.crash_group': crashGroup },
-    ...typeof errorName === 'string' && { 'exception.type': errorName }
-  }
+    ...typeof errorName === 'string' && { 'exception.type': errorName } }
 }
 
-export function lineRecord ({ slot, stream, text, at }: { slot: number, stream: 'stdout' | 'stderr', text: string, at: number }): LogRecord {
-  return { at, level: levelOf(text, stream), text: text.slice(0, MAX_TEXT_CHARS), event: null, attributes: { 'clusterdeck.slot': slot, 'log.iostream': stream }, trace: traceOf(text) }
+export function lineRecord (
+  { slot, stream, text, at }: { slot: number, stream: 'stdout' | 'stderr', text: string, at: number }
+): LogRecord {
+  return { at, level: levelOf(text, stream), text: text.slice(0, MAX_TEXT_CHARS), event: null,
+    attributes: { 'clusterdeck.slot': slot, 'log.iostream': stream }, trace: traceOf(text) }
 }
 
 function traceOf (text: string): LogRecord['trace'] {

@@ -1,10 +1,5 @@
 /** A metric and its samples, as they are told to whoever collects metrics. */
-export type Metric = {
-  name: string
-  help: string
-  type: MetricType
-  series: Series[]
-}
+export type Metric = { name: string, help: string, type: MetricType, series: Series[] }
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary'
 export type Labels = Record<string, string>
 /**
@@ -13,7 +8,9 @@ export type Labels = Record<string, string>
  * One set of labels. A histogram has all four, a summary no buckets.
  */
 export type Buckets = [le: number, count: number][]
-export type Series = { labels: Labels, value: number } | { labels: Labels, sum: number, count: number, buckets: Buckets }
+export type Series =
+  | { labels: Labels, value: number }
+  | { labels: Labels, sum: number, count: number, buckets: Buckets }
 
 /**
  * Joins the metrics of several apps, each of which adds its labels to all of its series.
@@ -25,7 +22,9 @@ export function joinMetrics (parts: { labels: Labels, metrics: readonly Metric[]
     for (const { series, ...metric } of metrics) {
       const known = joined.get(metric.name) ?? { ...metric, series: [] }
       joined.set(metric.name, known)
-      if (known.type === metric.type) for (const each of series) known.series.push({ ...each, labels: addLabels(each.labels, labels) })
+      if (known.type === metric.type) {
+        for (const each of series) known.series.push({ ...each, labels: addLabels(each.labels, labels) })
+      }
     }
   }
   return [...joined.values()]
@@ -33,6 +32,8 @@ export function joinMetrics (parts: { labels: Labels, metrics: readonly Metric[]
 
 /** A label of the app's own that is called as one of ours is renamed, as Prometheus does it. */
 function addLabels (own: Labels, added: Labels): Labels {
-  const renamed = Object.fromEntries(Object.entries(own).map(([name, value]) => [Object.hasOwn(added, name) ? `exported_${name}` : name, value]))
+  const renamed = Object.fromEntries(
+    Object.entries(own).map(([name, value]) => [Object.hasOwn(added, name) ? `exported_${name}` : name, value])
+  )
   return { ...added, ...renamed }
 }

@@ -6,10 +6,11 @@ import { toProtobuf } from './otlp-protobuf.ts'
 import type { OtlpTarget } from './otlp-settings.ts'
 
 /**
- * `error`: null where the collector has taken all of it; `rejected`: how many it has refused of what it has taken; `isTooLarge`: it
- * may take a part.
+ * `error`: null where the collector has taken all of it; `rejected`: how many it has refused of what it has taken;
+ * `isTooLarge`: it may take a part.
  */
-export type Outcome = { error: string | null, canRetry: boolean, retryAfterMs: number | null, rejected: number, isTooLarge?: boolean }
+export type Outcome = { error: string | null, canRetry: boolean, retryAfterMs: number | null, rejected: number,
+  isTooLarge?: boolean }
 
 /** The answer of a collector is read up to here. */
 const MAX_ANSWER_BYTES = 64 * 1024
@@ -19,22 +20,26 @@ const TOO_LARGE = 413
 const NOTHING_REJECTED = Object.freeze({ retryAfterMs: null, rejected: 0 })
 
 /** Posts a request of OTLP once. It never throws, and says nothing that may hold a secret. */
-export function postOtlp ({ url, headers, timeoutMs, isCompressed, isJson, ca }: OtlpTarget, content: object, { signal }: { signal?: AbortSignal } = {}): Promise<Outcome> {
+export function postOtlp ({ url, headers, timeoutMs, isCompressed, isJson, ca }: OtlpTarget, content: object,
+  { signal }: { signal?: AbortSignal } = {}): Promise<Outcome>
+{
   const plain = isJson ? Buffer.from(JSON.stringify(content)) : toProtobuf(content)
   const body = isCompressed ? gzipSync(plain) : plain
   const { request } = url.startsWith('https:') ? https : http
   return new Promise((resolve) => {
     try {
-      const sent = request(url, {
-        method: 'POST',
-        headers: { 'user-agent': 'clusterdeck', ...headers, 'content-type': isJson ? 'application/json' : 'application/x-protobuf', 'content-length': body.length, ...isCompressed && { 'content-encoding': 'gzip' } },
-        ca,
-        signal
-      })
+      const sent = request(url, { method: 'POST',
+        headers: { 'user-agent': 'clusterdeck', ...headers,
+          'content-type': isJson ? 'application/json' : 'application/x-protobuf', 'content-length': body.length,
+          ...isCompressed && { 'content-encoding': 'gzip' } }, ca, signal })
       // The limit is for the whole answer: one that comes byte by byte never leaves its socket idle.
-      const timer = setTimeout(() => sent.destroy(Object.assign(new Error(), { code: `no answer within ${timeoutMs / 1000} s` })), timeoutMs).unref()
+      const timer = setTimeout(
+        () => sent.destroy(Object.assign(new Error(), { code: `no answer within ${timeoutMs / 1000} s` })),
+        timeoutMs
+      ).unref()
       sent.on('close', () => clearTimeout(timer))
-      sent.on('error', (error) => resolve({ ...NOTHING_REJECTED, error: errorCode(error) ?? error.name, canRetry: true }))
+      sent.on('error', (error) =>
+        resolve({ ...NOTHING_REJECTED, error: errorCode(error) ?? error.name, canRetry: true }))
       sent.on('response', (response) => resolve(readAnswer(response)))
       sent.end(body)
     } catch (error) {
@@ -54,15 +59,13 @@ async function readAnswer (response: http.IncomingMessage): Promise<Outcome> {
   }
   if (status < 200 || status > 299) {
     const seconds = Number(headers['retry-after'])
-    return { error: `answered ${status}`, canRetry: RETRYABLE.includes(status), retryAfterMs: seconds > 0 ? seconds * 1000 : null, rejected: 0, isTooLarge: status === TOO_LARGE }
+    return { error: `answered ${status}`, canRetry: RETRYABLE.includes(status),
+      retryAfterMs: seconds > 0 ? seconds * 1000 : null, rejected: 0, isTooLarge: status === TOO_LARGE }
   }
   return { ...NOTHING_REJECTED, error: null, canRetry: false, rejected: rejectedOf(text) }
 }
 
-/**
- * What a collector has refused in part is only told where it answers in JSON.
- * @param text of an Export…ServiceResponse
- */
+/** What a collector has refused in part is only told where it answers in JSON. `text`: of an Export…ServiceResponse. */
 function rejectedOf (text: string) {
   try {
     const { rejectedDataPoints, rejectedLogRecords } = Object(JSON.parse(text).partialSuccess)

@@ -7,23 +7,25 @@ import { errorReason, errorText } from '../errors.ts'
  */
 export type Environment = Record<string, string | undefined>
 export type OtlpTarget = {
-  url: string
-  headers: Record<string, string>
-  timeoutMs: number
-  isCompressed: boolean
+  url: string,
+  headers: Record<string, string>,
+  timeoutMs: number,
+  isCompressed: boolean,
   /** else protobuf */
-  isJson: boolean
+  isJson: boolean,
   /** PEM */
   ca?: string
 }
 type OtlpSettings = {
   /** null: they are not wanted */
-  metrics: OtlpTarget | null
-  logs: OtlpTarget | null
+  metrics: OtlpTarget | null,
+  logs:
+    | OtlpTarget
+    | null,
   /** as the environment names this service */
-  resource: Record<string, string>
+  resource: Record<string, string>,
   /** of metrics */
-  intervalMs: number
+  intervalMs: number,
   /** why something that is wanted cannot be sent */
   problems: string[]
 }
@@ -44,18 +46,17 @@ export function readOtlpSettings (environment: Environment): OtlpSettings {
       return null
     }
   })
-  return {
-    metrics,
-    logs,
-    resource: { ...readPairs(environment.OTEL_RESOURCE_ATTRIBUTES), ...environment.OTEL_SERVICE_NAME && { 'service.name': environment.OTEL_SERVICE_NAME } },
+  return { metrics, logs,
+    resource: { ...readPairs(environment.OTEL_RESOURCE_ATTRIBUTES),
+      ...environment.OTEL_SERVICE_NAME && { 'service.name': environment.OTEL_SERVICE_NAME } },
     intervalMs: Math.max(MIN_INTERVAL_MS, millisecondsOf(environment.OTEL_METRIC_EXPORT_INTERVAL, DEFAULT_INTERVAL_MS)),
-    problems: [...new Set(problems)]
-  }
+    problems: [...new Set(problems)] }
 }
 
 function isWanted (environment: Environment, signal: 'metrics' | 'logs') {
   const isDisabled = environment.OTEL_SDK_DISABLED?.toLowerCase() === 'true'
-  const exporters = environment[`OTEL_${signal.toUpperCase()}_EXPORTER`]?.split(',').map((each) => each.trim()) ?? ['otlp']
+  const exporters = environment[`OTEL_${signal.toUpperCase()}_EXPORTER`]?.split(',').map((each) => each.trim()) ??
+    ['otlp']
   return !isDisabled && exporters.includes('otlp') && endpointOf(environment, signal) !== null
 }
 
@@ -66,18 +67,20 @@ function readTarget (environment: Environment, signal: 'metrics' | 'logs'): Otlp
   const valueOf = (name: string) => environment[variableOf(name)]
   const protocol = valueOf('PROTOCOL')
   if (protocol && !protocol.startsWith('http/')) {
-    throw new TypeError(`${variableOf('PROTOCOL')}: expected "http/protobuf" or "http/json", received "${protocol}": ${signal} go over HTTP; set ${own}PROTOCOL=http/protobuf, and ${own}ENDPOINT to the port for HTTP, usually 4318`)
+    throw new TypeError(
+      `${
+        variableOf('PROTOCOL')
+      }: expected "http/protobuf" or "http/json", received "${protocol}": ${signal} go over HTTP; set ${own}PROTOCOL=http/protobuf, and ${own}ENDPOINT to the port for HTTP, usually 4318`
+    )
   }
   const url = endpointOf(environment, signal)
-  if (url === null || !/^https?:$/.test(protocolOf(url))) throw new TypeError(`${variableOf('ENDPOINT')}: expected an address such as "http://127.0.0.1:4318"`)
-  return {
-    url,
+  if (url === null || !/^https?:$/.test(protocolOf(url)))
+    throw new TypeError(`${variableOf('ENDPOINT')}: expected an address such as "http://127.0.0.1:4318"`)
+  return { url,
     headers: { ...readPairs(environment.OTEL_EXPORTER_OTLP_HEADERS), ...readPairs(environment[`${own}HEADERS`]) },
-    timeoutMs: millisecondsOf(valueOf('TIMEOUT'), DEFAULT_TIMEOUT_MS),
-    isCompressed: valueOf('COMPRESSION') === 'gzip',
+    timeoutMs: millisecondsOf(valueOf('TIMEOUT'), DEFAULT_TIMEOUT_MS), isCompressed: valueOf('COMPRESSION') === 'gzip',
     isJson: protocol === 'http/json',
-    ...valueOf('CERTIFICATE') && { ca: readCertificate(variableOf('CERTIFICATE'), String(valueOf('CERTIFICATE'))) }
-  }
+    ...valueOf('CERTIFICATE') && { ca: readCertificate(variableOf('CERTIFICATE'), String(valueOf('CERTIFICATE'))) } }
 }
 
 /** @throws {TypeError} */
@@ -85,7 +88,9 @@ function readCertificate (variable: string, file: string) {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new TypeError(`${variable}: expected a file that can be read, received ${file} (${errorReason(error)})`, { cause: error })
+    throw new TypeError(`${variable}: expected a file that can be read, received ${file} (${errorReason(error)})`, {
+      cause: error
+    })
   }
 }
 

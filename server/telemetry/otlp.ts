@@ -13,10 +13,10 @@ const RECORD_BYTES = 300
 
 /** Sends metrics to a collector at regular times. What fails is not tried again: the next sums have all of it. */
 export function sendMetrics (target: OtlpTarget, { intervalMs, read, sender, onOutcome, time = Date.now }: {
-  intervalMs: number
-  read: () => Promise<Metric[]>
-  sender: Sender
-  onOutcome: (outcome: { error: string | null, dropped: number }) => void
+  intervalMs: number,
+  read: () => Promise<Metric[]>,
+  sender: Sender,
+  onOutcome: (outcome: { error: string | null, dropped: number }) => void,
   /** wall, ms */
   time?: () => number
 }): Closable {
@@ -28,18 +28,19 @@ export function sendMetrics (target: OtlpTarget, { intervalMs, read, sender, onO
   let timer: NodeJS.Timeout
   planNext()
 
-  return {
-    async close (ms) {
-      isClosed = true
-      clearTimeout(timer)
-      const limit = setTimeout(() => closing.abort(), ms)
-      await sendOnce()
-      clearTimeout(limit)
-    }
-  }
+  return { async close (ms) {
+    isClosed = true
+    clearTimeout(timer)
+    const limit = setTimeout(() => closing.abort(), ms)
+    await sendOnce()
+    clearTimeout(limit)
+  } }
 
   function planNext () {
-    timer = setTimeout(() => sendOnce().then(() => { if (!isClosed) planNext() }), intervalMs).unref()
+    timer = setTimeout(() =>
+      sendOnce().then(() => {
+        if (!isClosed) planNext()
+      }), intervalMs).unref()
   }
 
   async function sendOnce () {
@@ -50,7 +51,8 @@ export function sendMetrics (target: OtlpTarget, { intervalMs, read, sender, onO
       let dropped = 0
       do {
         const metrics = joinMetrics([{ labels: {}, metrics: series.slice(0, maxSeries) }])
-        const { error, rejected, isTooLarge } = await postOtlp(target, metricsRequest(metrics, { startMs, nowMs }, sender), { signal: closing.signal })
+        const { error, rejected, isTooLarge } = await postOtlp(target,
+          metricsRequest(metrics, { startMs, nowMs }, sender), { signal: closing.signal })
         const count = Math.min(series.length, maxSeries)
         if (isTooLarge && count > 1) {
           maxSeries = Math.ceil(count / 2)
@@ -67,6 +69,12 @@ export function sendMetrics (target: OtlpTarget, { intervalMs, read, sender, onO
   }
 }
 
-export function sendLogs (target: OtlpTarget, { sender, onOutcome }: { sender: Sender, onOutcome: (outcome: { error: string | null, dropped: number }) => void }) {
-  return createDelivery((batch: LogRecord[], signal) => postOtlp(target, logsRequest(batch, { nowMs: Date.now() }, sender), { signal }), { onOutcome, bytesOf: ({ text }) => RECORD_BYTES + Buffer.byteLength(text) })
+export function sendLogs (target: OtlpTarget,
+  { sender, onOutcome }: { sender: Sender, onOutcome: (outcome: { error: string | null, dropped: number }) => void })
+{
+  return createDelivery(
+    (batch: LogRecord[], signal) => postOtlp(target, logsRequest(batch, { nowMs: Date.now() }, sender), { signal }),
+    { onOutcome, bytesOf: ({ text }) =>
+      RECORD_BYTES + Buffer.byteLength(text) }
+  )
 }

@@ -8,7 +8,9 @@ export function toPrometheusText (metrics: readonly Metric[]) {
 }
 
 function metricText ({ name, help, type, series }: Metric) {
-  return `# HELP ${name} ${escape(help)}\n# TYPE ${name} ${type}\n${series.map((each) => seriesText(name, type, each)).join('')}`
+  return `# HELP ${name} ${escape(help)}\n# TYPE ${name} ${type}\n${
+    series.map((each) => seriesText(name, type, each)).join('')
+  }`
 }
 
 function seriesText (name: string, type: MetricType, series: Series) {
@@ -16,11 +18,8 @@ function seriesText (name: string, type: MetricType, series: Series) {
   if ('value' in series) return sample(name, pairs, series.value)
   const before = pairs === '' ? '' : `${pairs},`
   const buckets = type === 'histogram' ? [...series.buckets, [Infinity, series.count] as const] : []
-  return [
-    ...buckets.map(([le, count]) => sample(`${name}_bucket`, `${before}le="${numberText(le)}"`, count)),
-    sample(`${name}_sum`, pairs, series.sum),
-    sample(`${name}_count`, pairs, series.count)
-  ].join('')
+  return [...buckets.map(([le, count]) => sample(`${name}_bucket`, `${before}le="${numberText(le)}"`, count)),
+    sample(`${name}_sum`, pairs, series.sum), sample(`${name}_count`, pairs, series.count)].join('')
 }
 
 function sample (name: string, pairs: string, value: number) {

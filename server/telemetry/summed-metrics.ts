@@ -2,12 +2,9 @@ import type { ToldMetric } from './told-metrics.ts'
 import type { Buckets, Metric, Series } from './metric.ts'
 
 /** How values of several workers become one: the aggregators of prom-client. Any other one is `sum`. */
-const AGGREGATORS: Map<string, (values: number[]) => number> = new Map([
-  ['first', ([value]) => value],
-  ['min', (values) => Math.min(...values)],
-  ['max', (values) => Math.max(...values)],
-  ['average', (values) => sum(values) / values.length]
-])
+const AGGREGATORS: Map<string, (values: number[]) => number> = new Map([['first', ([value]) => value], ['min',
+  (values) => Math.min(...values)], ['max', (values) => Math.max(...values)], ['average',
+  (values) => sum(values) / values.length]])
 
 /** @returns whether its values only grow, so that those of a worker that has ended still count */
 function isGrowing ({ type }: { type: string }): boolean {
@@ -15,16 +12,16 @@ function isGrowing ({ type }: { type: string }): boolean {
 }
 
 /**
- * Makes one metric of those that several workers have under the same name.
- * @param living newest worker first
- * @param ended of workers that have ended
- * @returns null: the app wants it left out, or it has no series
+ * Makes one metric of those that several workers have under the same name. `living`: newest worker first; `ended`: of
+ * workers that have ended. Returns null: the app wants it left out, or it has no series.
  */
 export function sumMetric (living: readonly ToldMetric[], ended: readonly ToldMetric[]): Metric | null {
   const [{ name, help, type, aggregator }] = [...living, ...ended]
   if (aggregator === 'omit') return null
   const aggregate = AGGREGATORS.get(aggregator) ?? sum
-  const all = [...living, ...aggregate === sum && type !== 'gauge' ? ended : []].filter((metric) => metric.type === type)
+  const all = [...living, ...aggregate === sum && type !== 'gauge' ? ended : []].filter((metric) =>
+    metric.type === type
+  )
   const bySeries: Map<string, Series[]> = new Map()
   for (const { series } of all) {
     for (const [key, each] of series) {
@@ -33,7 +30,9 @@ export function sumMetric (living: readonly ToldMetric[], ended: readonly ToldMe
       else bySeries.set(key, [each])
     }
   }
-  return bySeries.size === 0 ? null : { name, help, type, series: [...bySeries.values()].map((several) => joinSeries(several, aggregate)) }
+  return bySeries.size === 0
+    ? null
+    : { name, help, type, series: [...bySeries.values()].map((several) => joinSeries(several, aggregate)) }
 }
 
 /**
@@ -50,9 +49,12 @@ export function createKeptMetrics (maxSeries: number) {
     /** @returns none or one */
     named: (name: string): ToldMetric[] => [kept.get(name) ?? []].flat(),
 
-    /** @param series of it */
+    /** `series`: of it */
     add (metric: ToldMetric, series: Iterable<[string, Series]> = metric.series) {
-      if (isGrowing(metric)) for (const [key, each] of series) if (count < maxSeries || kept.has(metric.name)) addSeries(ofType(metric), key, each)
+      if (isGrowing(metric)) {
+        for (const [key, each] of series)
+          if (count < maxSeries || kept.has(metric.name)) addSeries(ofType(metric), key, each)
+      }
     }
   }
 
@@ -86,22 +88,31 @@ export function countOf (series: Series): number {
   return 'value' in series ? series.value : series.count
 }
 
-/** @param several with the same labels */
+/** `several`: with the same labels */
 function joinSeries (several: Series[], aggregate: (values: number[]) => number): Series {
   const [{ labels }] = several
   if (several.length === 1) return several[0]
   const [single, multiple] = [several.filter(isSingle), several.filter(isMultiple)]
   if (single.length > 0) return { labels, value: aggregate(single.map(({ value }) => value)) }
-  return { labels, sum: sum(multiple.map((each) => each.sum)), count: sum(multiple.map(({ count }) => count)), buckets: joinBuckets(multiple.map(({ buckets }) => buckets)) }
+  return { labels, sum: sum(multiple.map((each) => each.sum)), count: sum(multiple.map(({ count }) => count)),
+    buckets: joinBuckets(multiple.map(({ buckets }) => buckets)) }
 }
 
-/** Releases may have other bounds for the same histogram. Where one has no such bound, what is below its next lower one is certain. */
+/**
+ * Releases may have other bounds for the same histogram. Where one has no such bound, what is below its next lower one
+ * is certain.
+ */
 function joinBuckets (several: Buckets[]): Buckets {
   const [first, ...others] = several
-  const areAlike = others.every((buckets) => buckets.length === first.length && buckets.every(([le], index) => le === first[index][0]))
-  if (areAlike) return first.map(([le], index) => [le, several.reduce((count, buckets) => count + buckets[index][1], 0)])
+  const areAlike = others.every((buckets) =>
+    buckets.length === first.length && buckets.every(([le], index) => le === first[index][0])
+  )
+  if (areAlike)
+    return first.map(([le], index) => [le, several.reduce((count, buckets) => count + buckets[index][1], 0)])
   const bounds = [...new Set(several.flatMap((buckets) => buckets.map(([le]) => le)))].sort((a, b) => a - b)
-  return bounds.map((bound) => [bound, sum(several.map((buckets) => buckets.findLast(([le]) => le <= bound)?.[1] ?? 0))])
+  return bounds.map((
+    bound
+  ) => [bound, sum(several.map((buckets) => buckets.findLast(([le]) => le <= bound)?.[1] ?? 0))])
 }
 
 function sum (values: number[]) {

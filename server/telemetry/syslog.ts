@@ -17,48 +17,51 @@ const DEFAULT_PORT = 514
 const MAX_TEXT_CHARS = 8000
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/**
- * Sends records to the syslog of this machine, or by UDP to another one.
- * @param address `local`, or `udp://host:port`
- */
-export function createSyslog (address: string, { app, load = loadPosix, path = SOCKET }: { app: string, load?: typeof loadPosix, path?: string }): Syslog {
+/** Sends records to the syslog of this machine, or by UDP to another one. `address`: `local`, or `udp://host:port`. */
+export function createSyslog (address: string,
+  { app, load = loadPosix, path = SOCKET }: { app: string, load?: typeof loadPosix, path?: string }): Syslog
+{
   return address === LOCAL ? sendLocally({ app, load, path }) : sendByUdp(new URL(address), app)
 }
 
 function sendLocally ({ app, load, path }: { app: string, load: typeof loadPosix, path: string }): Syslog {
-  return {
-    send: sendEach(async (record) => {
-      const posix = load()
-      if (!posix) return NEEDS_KOFFI
-      return posix.sendDatagram(path, localMessage(record, app)) ? null : TAKES_NOTHING
-    }),
-    close () {}
-  }
+  return { send: sendEach(async (record) => {
+    const posix = load()
+    if (!posix) return NEEDS_KOFFI
+    return posix.sendDatagram(path, localMessage(record, app)) ? null : TAKES_NOTHING
+  }), close () {} }
 }
 
 function sendByUdp ({ hostname, port }: URL, app: string): Syslog {
   const host = hostname.replace(/^\[|\]$/g, '')
   const socket = dgram.createSocket(host.includes(':') ? 'udp6' : 'udp4').unref()
   socket.on('error', () => {})
-  return {
-    send: sendEach((record) => new Promise((resolve) => {
-      socket.send(networkMessage(record, app), Number(port) || DEFAULT_PORT, host, (error) => resolve(error ? errorCode(error) ?? error.name : null))
-    })),
-    close () { socket.close() }
-  }
+  return { send: sendEach((record) =>
+    new Promise((resolve) => {
+      socket.send(networkMessage(record, app), Number(port) || DEFAULT_PORT, host,
+        (error) => resolve(error ? errorCode(error) ?? error.name : null))
+    })
+  ), close () {
+    socket.close()
+  } }
 }
 
 /** Writes a record for another machine, as RFC 5424 defines it. */
 export function networkMessage ({ at, level, text, event, attributes }: LogRecord, app: string) {
-  return `${priorityOf(level)}1 ${new Date(at).toISOString()} ${nameOf(os.hostname(), 255)} ${nameOf(app, 48)} ${attributes['process.pid'] ?? '-'} ${nameOf(event ?? '-', 32)} - ${textOf(text)}`
+  return `${priorityOf(level)}1 ${new Date(at).toISOString()} ${nameOf(os.hostname(), 255)} ${nameOf(app, 48)} ${
+    attributes['process.pid'] ?? '-'
+  } ${nameOf(event ?? '-', 32)} - ${textOf(text)}`
 }
 
 /** Writes a record for this machine, as syslog(3) of the C library does. */
 export function localMessage ({ at, level, text, attributes }: LogRecord, app: string) {
   const date = new Date(at)
-  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map((each) => String(each).padStart(2, '0')).join(':')
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map((each) => String(each).padStart(2, '0'))
+    .join(':')
   const pid = attributes['process.pid'] === undefined ? '' : `[${attributes['process.pid']}]`
-  return `${priorityOf(level)}${MONTHS[date.getMonth()]} ${String(date.getDate()).padStart(2)} ${time} ${nameOf(app, 32)}${pid}: ${textOf(text)}`
+  return `${priorityOf(level)}${MONTHS[date.getMonth()]} ${String(date.getDate()).padStart(2)} ${time} ${
+    nameOf(app, 32)
+  }${pid}: ${textOf(text)}`
 }
 
 function priorityOf (level: LogRecord['level']) {

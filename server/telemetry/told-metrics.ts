@@ -3,7 +3,8 @@ import type { MetricType, Series } from './metric.ts'
 
 /** The metrics of a worker, checked: any code of the app could have sent them under our name. */
 /** `series`: by their labels */
-export type ToldMetric = { name: string, help: string, type: MetricType, aggregator: string, series: Map<string, Series> }
+export type ToldMetric = { name: string, help: string, type: MetricType, aggregator: string,
+  series: Map<string, Series> }
 type Told = { metrics: ToldMetric[], gone: string[], leftOut: number }
 
 /** The names of our own metrics begin with it. */
@@ -15,10 +16,7 @@ const MAX_TEXT_CHARS = 1000
 const MAX_BUCKETS = 200
 const TYPES = ['counter', 'gauge', 'histogram', 'summary']
 
-/**
- * @param body of a message `app-metrics`
- * @returns without what is not valid
- */
+/** `body`: of a message `app-metrics`. Returns without what is not valid. */
 export function readTold (body: unknown): Told {
   const { metrics, gone, leftOut } = Object(body)
   const read = listOf(metrics).slice(0, MAX_APP_SERIES).flatMap((metric) => readMetric(Object(metric)) ?? [])

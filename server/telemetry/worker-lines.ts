@@ -3,7 +3,8 @@ import { lineRecord, type LogRecord } from './log-record.ts'
 type Stream = 'stdout' | 'stderr'
 type Cursor = { lag: () => number, read: (maxBytes: number) => Promise<{ lines: string[] }> }
 /** What is needed of the logs. */
-export type Logs = { slots: () => number[], begin: (slot: number) => Record<Stream, number>, cursor: (slot: number, stream: Stream, position: number) => Cursor }
+export type Logs = { slots: () => number[], begin: (slot: number) => Record<Stream, number>,
+  cursor: (slot: number, stream: Stream, position: number) => Cursor }
 
 const STREAMS = ['stdout', 'stderr'] as const
 const EVERY_MS = 1000
@@ -13,9 +14,12 @@ const MIN_ROOM = 32
 
 /**
  * Reads what the workers write from their log files, as fast as it is taken: what is not taken yet stays in the files.
- * @param parts `room`: for how many records; `now`: wall, ms
+ * `parts`: `room`: for how many records; `now`: wall, ms.
  */
-export function followWorkerLines (logs: Logs, { push, room, now = Date.now, setTimer = setTimeout }: { push: (record: LogRecord) => void, room: () => number, now?: () => number, setTimer?: (work: () => void, ms: number) => { unref: () => unknown } }) {
+export function followWorkerLines (logs: Logs,
+  { push, room, now = Date.now, setTimer = setTimeout }: { push: (record: LogRecord) => void, room: () => number,
+    now?: () => number, setTimer?: (work: () => void, ms: number) => { unref: () => unknown } })
+{
   const cursors: Map<string, Cursor> = new Map()
   let isStopped = false
   let reading: Promise<void> = Promise.resolve()

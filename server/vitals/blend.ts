@@ -2,8 +2,8 @@ import { addSparse, BUCKETS, quantile } from '../../workers/histogram.ts'
 import { COLUMNS, QUANTILES, type Row } from './columns.ts'
 
 /**
- * Adds up rows and their histograms: of several workers to one row (`across`), or of several seconds to one of a longer step
- * (`over`). Unknown values do not count.
+ * Adds up rows and their histograms: of several workers to one row (`across`), or of several seconds to one of a longer
+ * step (`over`). Unknown values do not count.
  */
 export class Blend {
   #values: Float64Array = new Float64Array(COLUMNS.length)
@@ -18,18 +18,24 @@ export class Blend {
     this.#rules = COLUMNS.map((column) => column[direction])
   }
 
-  get isEmpty () { return this.#rows === 0 }
+  get isEmpty () {
+    return this.#rows === 0
+  }
 
   /** How many rows it holds. */
-  get rows () { return this.#rows }
+  get rows () {
+    return this.#rows
+  }
 
-  /** @param source has the histogram of the row */
+  /** `source`: has the histogram of the row */
   add (row: Row, source: Blend | null = null) {
     for (let index = 0; index < COLUMNS.length; index++) {
       const value = row[index]
       if (Number.isNaN(value) || this.#rules[index] === 'merged') continue
       const isFirst = this.#known[index]++ === 0
-      this.#values[index] = this.#rules[index] === 'max' && !isFirst ? Math.max(this.#values[index], value) : this.#values[index] + value
+      this.#values[index] = this.#rules[index] === 'max' && !isFirst
+        ? Math.max(this.#values[index], value)
+        : this.#values[index] + value
     }
     this.#rows++
     if (source !== null && source.#hasLatency) {
@@ -38,7 +44,7 @@ export class Blend {
     }
   }
 
-  /** @param sparse a histogram as it travels */
+  /** `sparse`: a histogram as it travels */
   addLatency (sparse: readonly number[]) {
     addSparse(this.#latency, sparse)
     this.#hasLatency ||= sparse.length > 0

@@ -1,9 +1,9 @@
 import { COLUMNS } from './columns.ts'
 
 /**
- * Encodes a step as version, number of columns, and then for the cluster (as slot 0) and each slot its number and its row. All
- * numbers have a variable length (LEB128), and 0 is an unknown value. Most take one or two bytes, where columns of SQLite or
- * floats would take four to ten.
+ * Encodes a step as version, number of columns, and then for the cluster (as slot 0) and each slot its number and its
+ * row. All numbers have a variable length (LEB128), and 0 is an unknown value. Most take one or two bytes, where
+ * columns of SQLite or floats would take four to ten.
  */
 export type Entry = [slot: number, row: ArrayLike<number>]
 
@@ -30,7 +30,7 @@ export function encodeStep (entries: readonly Entry[]): Buffer {
   return Buffer.from(buffer.subarray(0, at))
 }
 
-/** @param take called for each entry, each time with the same array */
+/** `take`: called for each entry, each time with the same array */
 export function decodeStep (body: Uint8Array, take: (slot: number, row: ArrayLike<number>) => void) {
   if (body[0] !== VERSION) return
   const width = body[1]

@@ -3,35 +3,45 @@ import { indexOf, requestsOf, type Row } from './columns.ts'
 /** `rssBytes`: the lowest, `heapUsedBytes`: at that time; NaN: not known of programs in other languages */
 type Window = { rssBytes: number, heapUsedBytes: number, requests: number, connections: number }
 /** of one worker; `heapBytes`: by which its heap has grown; `isClear`: it counts where no other worker grows */
-type Growth = { worker: number, hours: number, fromBytes: number, toBytes: number, grownBytes: number, bytesPerHour: number, heapBytes: number | null, bytesPer1000Requests: number | null, isClear: boolean }
+type Growth = { worker: number, hours: number, fromBytes: number, toBytes: number, grownBytes: number,
+  bytesPerHour: number, heapBytes: number | null, bytesPer1000Requests: number | null, isClear: boolean }
 /** `growth`: of the worker in the middle; `steady`: the release before, if its workers did not grow */
-export type Growing = { release: string, growth: Growth, workers: number[], ofWorkers: number, highestBytes: number, fastestBytesPerHour: number, allBytesPerHour: number, steady: { release: string, hours: number } | null }
+export type Growing = { release: string, growth: Growth, workers: number[], ofWorkers: number, highestBytes: number,
+  fastestBytesPerHour: number, allBytesPerHour: number, steady: { release: string, hours: number } | null }
 
 const WINDOW_S = 10 * 60
 /** What an app loads and compiles with its first requests is no growth. */
 const WARM_UP_S = 10 * 60
-/** Each span is judged by the lowest memory of so many parts of it: what the garbage collector has not freed yet is above that. */
+/**
+ * Each span is judged by the lowest memory of so many parts of it: what the garbage collector has not freed yet is
+ * above that.
+ */
 const PARTS = 12
 const MIB = 1024 ** 2
 /** The shorter the time, the more it has to be: most of what grows for some hours is a cache that fills. */
-const SPANS = Object.freeze([
-  { windows: 12, leastBytes: 100 * MIB, leastShare: 1 },
-  { windows: 24, leastBytes: 64 * MIB, leastShare: 0.6 },
-  { windows: 48, leastBytes: 32 * MIB, leastShare: 0.4 },
-  { windows: 96, leastBytes: 24 * MIB, leastShare: 0.25 },
-  { windows: 192, leastBytes: 16 * MIB, leastShare: 0.15 }
-])
+const SPANS = Object.freeze([{ windows: 12, leastBytes: 100 * MIB, leastShare: 1 }, { windows: 24, leastBytes: 64 * MIB,
+  leastShare: 0.6 }, { windows: 48, leastBytes: 32 * MIB, leastShare: 0.4 }, { windows: 96, leastBytes: 24 * MIB,
+  leastShare: 0.25 }, { windows: 192, leastBytes: 16 * MIB, leastShare: 0.15 }])
 const LONGEST = SPANS[SPANS.length - 1].windows
 /** Of all pairs of parts so many have to have more memory in the later one. */
 const LEAST_RISING = 0.9
-/** A step is no trend, and what fills slows down: from quarter to quarter it grows by this share of the average, and more to the last one. */
+/**
+ * A step is no trend, and what fills slows down: from quarter to quarter it grows by this share of the average, and
+ * more to the last one.
+ */
 const LEAST_STEADY = 0.5
 const LAST_COUNTS = 0.625
 /** One worker among others that do not grow has to grow without any doubt. */
 const CLEARLY_STEADY = 0.6
-/** With so much more load in the last quarter than in the first it may be the load, unless the memory has grown by so much more than that. */
+/**
+ * With so much more load in the last quarter than in the first it may be the load, unless the memory has grown by so
+ * much more than that.
+ */
 const MORE_LOAD = 1.25
-/** Workers of the release have given back so much before, as the garbage collector does after hours where there is little to do: it has to grow by more. */
+/**
+ * Workers of the release have given back so much before, as the garbage collector does after hours where there is
+ * little to do: it has to grow by more.
+ */
 const MORE_THAN_FELL = 1.25
 const MAX_RELEASES = 10
 
@@ -42,7 +52,7 @@ export function createGrowingMemory ({ onGrowing }: { onGrowing: (growing: Growi
   const releases: Map<string, { isTold: boolean, steadyHours: number, fellBytes: number }> = new Map()
 
   return {
-    /** @param second since the epoch */
+    /** `second`: since the epoch */
     add (second: number, worker: number, release: string, row: Row) {
       let member = members.get(worker)
       if (!member) members.set(worker, member = new Member(worker, release, second))
@@ -53,11 +63,12 @@ export function createGrowingMemory ({ onGrowing }: { onGrowing: (growing: Growi
       const member = members.get(worker)
       members.delete(worker)
       // Another release has replaced it, and it may be deployed again.
-      if (member && members.size > 0 && ![...members.values()].some(({ release }) => release === member.release)) noteOf(member.release).isTold = false
+      if (member && members.size > 0 && ![...members.values()].some(({ release }) => release === member.release))
+        noteOf(member.release).isTold = false
     }
   }
 
-  /** @param release of which a worker has been judged */
+  /** `release`: of which a worker has been judged */
   function judge (release: string) {
     const all = [...members.values()].filter((member) => member.release === release)
     const note = noteOf(release)
@@ -65,24 +76,24 @@ export function createGrowingMemory ({ onGrowing }: { onGrowing: (growing: Growi
     const growing = all.filter(({ growth }) => growth && growth.grownBytes > note.fellBytes * MORE_THAN_FELL)
     // By the second time all have been judged.
     const settled = growing.filter(({ times }) => times > 1)
-    const told = (growing.length * 2 > all.length && settled.length > 0 ? growing : settled.filter(({ growth }) => growth?.isClear)).flatMap(({ growth }) => growth ?? [])
-    note.steadyHours = growing.length > 0 ? 0 : Math.max(note.steadyHours, middleOf(all.map(({ hours }) => hours).sort((a, b) => a - b)))
+    const told =
+      (growing.length * 2 > all.length && settled.length > 0
+        ? growing
+        : settled.filter(({ growth }) => growth?.isClear)).flatMap(({ growth }) => growth ?? [])
+    note.steadyHours = growing.length > 0
+      ? 0
+      : Math.max(note.steadyHours, middleOf(all.map(({ hours }) => hours).sort((a, b) => a - b)))
     if (note.isTold || told.length === 0) return
     note.isTold = true
     const byPace = told.toSorted((one, other) => one.bytesPerHour - other.bytesPerHour)
-    onGrowing({
-      release,
-      growth: middleOf(byPace),
-      workers: told.map(({ worker }) => worker).sort((a, b) => a - b),
-      ofWorkers: all.length,
-      highestBytes: Math.max(...told.map(({ toBytes }) => toBytes)),
+    onGrowing({ release, growth: middleOf(byPace), workers: told.map(({ worker }) => worker).sort((a, b) => a - b),
+      ofWorkers: all.length, highestBytes: Math.max(...told.map(({ toBytes }) => toBytes)),
       fastestBytesPerHour: byPace[byPace.length - 1].bytesPerHour,
       allBytesPerHour: told.reduce((sum, { bytesPerHour }) => sum + bytesPerHour, 0),
-      steady: steadyBefore(release, middleOf(byPace).hours)
-    })
+      steady: steadyBefore(release, middleOf(byPace).hours) })
   }
 
-  /** @param hours in which the growth was found */
+  /** `hours`: in which the growth was found */
   function steadyBefore (release: string, hours: number) {
     const names = [...releases.keys()]
     const before = names[names.indexOf(release) - 1]
@@ -121,7 +132,7 @@ class Member {
   #since
   #newest
 
-  /** @param second of its first report */
+  /** `second`: of its first report */
   constructor (worker: number, release: string, second: number) {
     this.worker = worker
     this.release = release
@@ -178,26 +189,21 @@ function growthOf (all: Window[], span: typeof SPANS[number], worker: number): G
   if (share < 1 || rising < LEAST_RISING || steadiness < LEAST_STEADY || isByLoad(parts, span)) return null
   const heapBytes = parts[PARTS - 1].heapUsedBytes - parts[0].heapUsedBytes
   const requests = parts.reduce((sum, part) => sum + part.requests, 0)
-  return {
-    worker,
-    hours: hoursOf(span),
-    fromBytes,
-    toBytes,
-    grownBytes: grown,
-    bytesPerHour: slopeOf(memory) * PARTS / hoursOf(span),
-    heapBytes: Number.isNaN(heapBytes) ? null : heapBytes,
+  return { worker, hours: hoursOf(span), fromBytes, toBytes, grownBytes: grown,
+    bytesPerHour: slopeOf(memory) * PARTS / hoursOf(span), heapBytes: Number.isNaN(heapBytes) ? null : heapBytes,
     bytesPer1000Requests: requests > 0 ? grown * PARTS / (PARTS - 1) / requests * 1000 : null,
-    isClear: share >= 2 && rising === 1 && steadiness >= CLEARLY_STEADY
-  }
+    isClear: share >= 2 && rising === 1 && steadiness >= CLEARLY_STEADY }
 }
 
 function partsOf (windows: Window[]): Window[] {
   const size = windows.length / PARTS
-  return Array.from({ length: PARTS }, (_, n) => windows.slice(n * size, (n + 1) * size).reduce((part, window) => ({
-    ...(window.rssBytes < part.rssBytes ? window : part),
-    requests: part.requests + window.requests,
-    connections: part.connections + window.connections
-  }), blankWindow()))
+  return Array.from({ length: PARTS },
+    (_, n) =>
+      windows.slice(n * size, (n + 1) * size).reduce(
+        (part, window) => ({ ...(window.rssBytes < part.rssBytes ? window : part),
+          requests: part.requests + window.requests, connections: part.connections + window.connections }),
+        blankWindow()
+      ))
 }
 
 function blankWindow (): Window {
@@ -219,10 +225,14 @@ function risingOf (values: number[]): number {
 }
 
 function pairsOf (values: number[]): [early: number, late: number, apart: number][] {
-  return values.flatMap((early, n) => values.slice(n + 1).map((late, apart) => [early, late, apart + 1] as [number, number, number]))
+  return values.flatMap((early, n) =>
+    values.slice(n + 1).map((late, apart) => [early, late, apart + 1] as [number, number, number])
+  )
 }
 
-/** @returns the least that it grows from quarter to quarter, as a share of what it does on average; the last counts more */
+/**
+ * @returns the least that it grows from quarter to quarter, as a share of what it does on average; the last counts more
+ */
 function steadinessOf (values: number[]): number {
   const quarters = quartersOf(values).map((quarter) => middleOf(quarter.sort((a, b) => a - b)))
   const steps = quarters.slice(1).map((value, n) => value - quarters[n])
@@ -234,7 +244,9 @@ function steadinessOf (values: number[]): number {
 function isByLoad (parts: Window[], span: typeof SPANS[number]) {
   if (span.windows === LONGEST) return false
   return (['requests', 'connections'] as const).some((name) => {
-    const [first, , , last] = quartersOf(parts.map((part) => part[name])).map((quarter) => quarter.reduce((sum, value) => sum + value, 0))
+    const [first, , , last] = quartersOf(parts.map((part) => part[name])).map((quarter) =>
+      quarter.reduce((sum, value) => sum + value, 0)
+    )
     return last > first * MORE_LOAD && parts[PARTS - 1].rssBytes < parts[0].rssBytes * last / first * MORE_LOAD
   }) || !(parts.reduce((sum, { requests }) => sum + requests, 0) > 0)
 }
@@ -248,6 +260,6 @@ function hoursOf ({ windows }: { windows: number }) {
   return windows * WINDOW_S / 3600
 }
 
-function middleOf <T>(sorted: T[]): T {
+function middleOf<T> (sorted: T[]): T {
   return sorted[Math.floor(sorted.length / 2)]
 }

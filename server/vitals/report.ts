@@ -5,16 +5,18 @@ import { COLUMNS, FIRST_STATUS, indexOf, type MeasuredName, type Row } from './c
 /** A checked report: any code of the app could have sent one under our name. */
 export type Report = {
   /** without quantiles, which its histogram gives */
-  row: Row
+  row: Row,
   /** by STATUS_CLASSES; null: nobody counts its requests */
-  statuses: number[] | null
+  statuses:
+    | number[]
+    | null,
   /** sparse histogram */
-  latency: number[]
-  latencySumMs: number
+  latency: number[],
+  latencySumMs: number,
   /** that have answered in that time */
-  routes: RouteReport[]
+  routes: RouteReport[],
   /** since the last report */
-  intervalMs: number
+  intervalMs: number,
   /** in that time */
   cpuSeconds: number
 }
@@ -26,34 +28,23 @@ const MAX_CPU_PERCENT = 100_000
 const MAX_ROUTE_CHARS = 200
 
 /** The fields of a report that are columns, with the highest value of each. */
-const LIMITS: readonly [MeasuredName, number][] = [
-  ['rssBytes', MAX_BYTES],
-  ['heapUsedBytes', MAX_BYTES],
-  ['heapTotalBytes', MAX_BYTES],
-  ['externalBytes', MAX_BYTES],
-  ['cpuPercent', MAX_CPU_PERCENT],
-  ['eventLoopUtilization', 1],
-  ['loopDelayP50Ms', MAX_MS],
-  ['loopDelayP99Ms', MAX_MS],
-  ['loopDelayMaxMs', MAX_MS],
-  ['inFlight', MAX_COUNT],
-  ['openConnections', MAX_COUNT],
-  ['processes', MAX_COUNT],
-  ['threads', MAX_COUNT],
-  ['descriptors', MAX_COUNT]
-]
+const LIMITS: readonly [MeasuredName, number][] = [['rssBytes', MAX_BYTES], ['heapUsedBytes', MAX_BYTES], [
+  'heapTotalBytes',
+  MAX_BYTES
+], ['externalBytes', MAX_BYTES], ['cpuPercent', MAX_CPU_PERCENT], ['eventLoopUtilization', 1], ['loopDelayP50Ms',
+  MAX_MS], ['loopDelayP99Ms', MAX_MS], ['loopDelayMaxMs', MAX_MS], ['inFlight', MAX_COUNT], ['openConnections',
+  MAX_COUNT], ['processes', MAX_COUNT], ['threads', MAX_COUNT], ['descriptors', MAX_COUNT]]
 /** What every report has. */
 const OF_ALL: readonly string[] = ['rssBytes', 'cpuPercent']
 /** What only the report of a program has, which is measured from outside; the others have all but these. */
 const OF_PROGRAMS: readonly string[] = ['processes', 'threads', 'descriptors']
 /** Every worker reports each second, so the places of the columns are looked up once. */
-const FIELDS = LIMITS.map(([name, limit]) => ({ name, limit, index: indexOf(name), isOfAll: OF_ALL.includes(name), isOfNode: !OF_PROGRAMS.includes(name) }))
+const FIELDS = LIMITS.map(([name, limit]) => ({ name, limit, index: indexOf(name), isOfAll: OF_ALL.includes(name),
+  isOfNode: !OF_PROGRAMS.includes(name) })
+)
 const CPU_PERCENT = indexOf('cpuPercent')
 
-/**
- * @param body of a `vitals` message
- * @throws {TypeError} says which field is wrong
- */
+/** `body`: of a `vitals` message @throws {TypeError} says which field is wrong */
 export function readReport (body: unknown): Report {
   const fields: Record<string, unknown> = Object(body)
   const row = new Float64Array(COLUMNS.length).fill(NaN)
@@ -65,15 +56,10 @@ export function readReport (body: unknown): Report {
   const intervalMs = numberUpTo(MAX_MS, fields.intervalMs, 'intervalMs')
   const statuses = isOfNode ? countsOf(fields.statuses) : null
   if (statuses) row.set(statuses, FIRST_STATUS)
-  return {
-    row,
-    statuses,
-    latency: statuses ? histogramOf(fields.latency) : [],
-    routes: fields.routes === undefined ? [] : routesOf(fields.routes),
-    intervalMs,
+  return { row, statuses, latency: statuses ? histogramOf(fields.latency) : [],
+    routes: fields.routes === undefined ? [] : routesOf(fields.routes), intervalMs,
     latencySumMs: statuses ? numberUpTo(MAX_COUNT * MAX_MS, fields.latencySumMs, 'latencySumMs') : 0,
-    cpuSeconds: row[CPU_PERCENT] / 100 * intervalMs / 1000
-  }
+    cpuSeconds: row[CPU_PERCENT] / 100 * intervalMs / 1000 }
 }
 
 function numberUpTo (limit: number, value: unknown, name: string): number {
@@ -102,7 +88,8 @@ function routesOf (value: unknown): RouteReport[] {
 
 function isRoute (value: unknown) {
   const { route, errors, latency } = Object(value)
-  return typeof route === 'string' && route.length > 0 && route.length <= MAX_ROUTE_CHARS && isCount(errors) && isHistogram(latency)
+  return typeof route === 'string' && route.length > 0 && route.length <= MAX_ROUTE_CHARS && isCount(errors) &&
+    isHistogram(latency)
 }
 
 function isSparse (pairs: unknown[]) {

@@ -2,10 +2,7 @@ import { COLUMNS, type Row } from './columns.ts'
 
 const WIDTH = COLUMNS.length
 
-/**
- * The rows of the last `capacity` seconds, in typed arrays whose size never changes.
- * @param capacity seconds
- */
+/** The rows of the last `capacity` seconds, in typed arrays whose size never changes. `capacity`: seconds. */
 export function createRing (capacity: number) {
   const seconds = new Float64Array(capacity).fill(-1)
   const values = new Float32Array(capacity * WIDTH)
@@ -16,9 +13,11 @@ export function createRing (capacity: number) {
     values,
 
     /** The newest second, -1 if there is none. */
-    get newest () { return newest },
+    get newest () {
+      return newest
+    },
 
-    /** @param second since the epoch */
+    /** `second`: since the epoch */
     write (second: number, row: Row) {
       const place = second % capacity
       seconds[place] = second

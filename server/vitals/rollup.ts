@@ -12,10 +12,7 @@ export function createRollup (stepS: number) {
   let at = -1
 
   return {
-    /**
-     * @param second that is about to be added
-     * @returns the step before it, if this is the first second of another one
-     */
+    /** `second`: that is about to be added. Returns the step before it, if this is the first second of another one. */
     turnTo (second: number): StoredStep | null {
       const start = Math.floor(second / stepS) * stepS
       if (start === at) return null
@@ -24,7 +21,9 @@ export function createRollup (stepS: number) {
       return done
     },
 
-    addCluster (row: Row, source: Blend) { cluster.add(row, source) },
+    addCluster (row: Row, source: Blend) {
+      cluster.add(row, source)
+    },
 
     addSlot (slot: number, row: Row, source: Blend) {
       let blend = slots.get(slot)

@@ -13,8 +13,8 @@ const KEPT_MINUTES = 60
 const MAX_RELEASES = 10
 
 /**
- * What the workers have answered, by release and route, since this master began: in all, and each minute of the last hour.
- * @param parts wall clock, ms
+ * What the workers have answered, by release and route, since this master began: in all, and each minute of the last
+ * hour. `parts`: wall clock, ms.
  */
 export function createRoutes ({ now }: { now: () => number }) {
   /** by release, the newest last */
@@ -26,7 +26,7 @@ export function createRoutes ({ now }: { now: () => number }) {
   const minutes: { minute: number, slices: Slice[] }[] = []
 
   return {
-    /** @param reports checked */
+    /** `reports`: checked */
     add (release: string, reports: RouteReport[]) {
       if (reports.length === 0) return
       turnTo(minuteOf(now()))
@@ -38,8 +38,8 @@ export function createRoutes ({ now }: { now: () => number }) {
     },
 
     /**
-     * @param asked `release`: of this one alone; `sinceMs`: since the begin of that minute, within the last hour
-     * @returns those with the most time first
+     * `asked`: `release`: of this one alone; `sinceMs`: since the begin of that minute, within the last hour. Returns
+     * those with the most time first.
      */
     read ({ release, sinceMs }: { release?: string, sinceMs?: number } = {}): RouteFigures[] {
       const sums: Map<string, Sum> = new Map()
@@ -49,16 +49,21 @@ export function createRoutes ({ now }: { now: () => number }) {
       if (sinceMs !== undefined) {
         for (const { minute, slices } of minutes) {
           if (minute < minuteOf(sinceMs)) continue
-          for (const slice of slices) if (isMeant(slice.release)) for (const [route, sum] of slice.routes) addTo(sums, { route, ...sum })
+          for (const slice of slices)
+            if (isMeant(slice.release)) { for (const [route, sum] of slice.routes) addTo(sums, { route, ...sum }) }
         }
       }
-      return [...sums].map(([route, sum]) => figuresOf(route, sum)).sort((one, other) => other.totalMs - one.totalMs || one.route.localeCompare(other.route))
+      return [...sums].map(([route, sum]) => figuresOf(route, sum)).sort((one, other) =>
+        other.totalMs - one.totalMs || one.route.localeCompare(other.route)
+      )
     }
   }
 
   function turnTo (minute: number) {
     if (minute === currentMinute) return
-    if (current.size > 0) minutes.push({ minute: currentMinute, slices: [...current].map(([release, routes]) => ({ release, routes: sparseOf(routes) })) })
+    if (current.size > 0)
+      minutes.push({ minute: currentMinute,
+        slices: [...current].map(([release, routes]) => ({ release, routes: sparseOf(routes) })) })
     current = new Map()
     currentMinute = minute
     while (minutes.length > 0 && minutes[0].minute < minute - KEPT_MINUTES) minutes.shift()
@@ -71,7 +76,9 @@ function sumsOf (all: Map<string, Map<string, Sum>>, release: string) {
   return sums
 }
 
-function addTo (sums: Map<string, Sum>, { route, errors, latency }: { route: string, errors: number, latency: readonly number[] }) {
+function addTo (sums: Map<string, Sum>,
+  { route, errors, latency }: { route: string, errors: number, latency: readonly number[] })
+{
   const name = sums.has(route) || sums.size < MAX_ROUTES ? route : OTHER_ROUTES
   let sum = sums.get(name)
   if (!sum) sums.set(name, sum = { errors: 0, latency: new Float64Array(BUCKETS) })
@@ -88,7 +95,8 @@ function sparseOf (sums: Map<string, Sum>): Slice['routes'] {
 }
 
 function figuresOf (route: string, { errors, latency }: Sum): RouteFigures {
-  return { route, requests: latency.reduce((all, count) => all + count, 0), errors, totalMs: roundMs(totalOf(latency)), p50Ms: roundMs(quantile(latency, 0.5)), p99Ms: roundMs(quantile(latency, 0.99)) }
+  return { route, requests: latency.reduce((all, count) => all + count, 0), errors, totalMs: roundMs(totalOf(latency)),
+    p50Ms: roundMs(quantile(latency, 0.5)), p99Ms: roundMs(quantile(latency, 0.99)) }
 }
 
 function roundMs (ms: number) {

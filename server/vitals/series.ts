@@ -6,17 +6,17 @@ import { joinSteps, type Points } from './points.ts'
 import type { createRing } from './ring.ts'
 
 /**
- * Vitals over time as columns of one length, ready for uPlot: `time` is the begin of each step in seconds since the epoch, and
- * the cluster and each slot have one array per column, with null for an unknown value.
+ * Vitals over time as columns of one length, ready for uPlot: `time` is the begin of each step in seconds since the
+ * epoch, and the cluster and each slot have one array per column, with null for an unknown value.
  */
 type Series = {
-  stepMs: number
-  time: number[]
-  cluster: Record<string, (number | null)[]>
+  stepMs: number,
+  time: number[],
+  cluster: Record<string, (number | null)[]>,
   /** ascending */
-  slots: ({ slot: number, columns: Record<string, (number | null)[]> })[]
+  slots: ({ slot: number, columns: Record<string, (number | null)[]> })[],
   /** if they were asked for: what is older than `time` */
-  points?: Points
+  points?: Points,
   /** where to go on if this was too much for one answer, else null */
   nextMs: number | null
 }
@@ -35,40 +35,54 @@ COLUMNS.forEach(({ name }, index) => READERS.set(name, (row, offset) => shownVal
 
 type Ring = Pick<ReturnType<typeof createRing>, 'values' | 'find' | 'newest'>
 export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = MAX_VALUES }: {
-  now: () => number
+  now: () => number,
   /** how long seconds are kept */
-  memoryS: number
-  cluster: Ring
-  slots: ReadonlyMap<number, { ring: Ring }>
-  read: (query: { stepS: number, sinceS: number, untilS: number, limit: number }) => { at: number, body: Uint8Array }[]
+  memoryS: number,
+  cluster: Ring,
+  slots: ReadonlyMap<number, { ring: Ring }>,
+  read: (query: { stepS: number, sinceS: number, untilS: number, limit: number }) => { at: number, body: Uint8Array }[],
   maxValues?: number
 }) {
-  /** @throws {RangeError} for any other step; DeckError `invalid-query` for an unknown column; and what the database says */
-  return function series ({ sinceMs, untilMs = now(), stepMs, columns = COLUMN_NAMES, slots: wanted = 'all', pointMs }: {
-    /** from this moment on */
-    sinceMs: number
-    /** before this moment; default: now */
-    untilMs?: number
-    /** 1000, 10,000 or 60,000 */
-    stepMs: number
-    /** by name; default: all */
-    columns?: readonly string[]
-    /** default: all */
-    slots?: 'all' | 'none' | number
-    /** joins the steps of so much time, see points.ts */
-    pointMs?: number
-  }): Series {
-    if (![1000, 10_000, 60_000].includes(stepMs)) throw new RangeError(`stepMs: expected 1000, 10000 or 60000, received ${stepMs}`)
+  /**
+   * @throws {RangeError} for any other step; DeckError `invalid-query` for an unknown column; and what the database
+   * says
+   */
+  return function series (
+    { sinceMs, untilMs = now(), stepMs, columns = COLUMN_NAMES, slots: wanted = 'all', pointMs }: {
+      /** from this moment on */
+      sinceMs: number,
+      /** before this moment; default: now */
+      untilMs?: number,
+      /** 1000, 10,000 or 60,000 */
+      stepMs: number,
+      /** by name; default: all */
+      columns?: readonly string[],
+      /** default: all */
+      slots?:
+        | 'all'
+        | 'none'
+        | number,
+      /** joins the steps of so much time, see points.ts */
+      pointMs?: number
+    }
+  ): Series {
+    if (![1000, 10_000, 60_000].includes(stepMs))
+      throw new RangeError(`stepMs: expected 1000, 10000 or 60000, received ${stepMs}`)
     const table = createTable(readersOf(columns), stepMs / 1000, maxValues)
     const range = { sinceS: Math.ceil(sinceMs / 1000), untilS: Math.ceil(untilMs / 1000) }
     const isWanted = (slot: number) => wanted === 'all' || slot === wanted
-    const nextS = stepMs === 1000 ? fromMemory(table, { isWanted, ...range }) : fromDatabase(table, { stepS: stepMs / 1000, isWanted, ...range })
+    const nextS = stepMs === 1000
+      ? fromMemory(table, { isWanted, ...range })
+      : fromDatabase(table, { stepS: stepMs / 1000, isWanted, ...range })
     const steps = table.read()
-    return { stepMs, ...(pointMs === undefined ? steps : joinSteps(steps, pointMs)), nextMs: nextS === null ? null : nextS * 1000 }
+    return { stepMs, ...(pointMs === undefined ? steps : joinSteps(steps, pointMs)),
+      nextMs: nextS === null ? null : nextS * 1000 }
   }
 
   /** @returns where to go on */
-  function fromMemory (table: Table, { sinceS, untilS, isWanted }: { sinceS: number, untilS: number, isWanted: (slot: number) => boolean }): number | null {
+  function fromMemory (table: Table,
+    { sinceS, untilS, isWanted }: { sinceS: number, untilS: number, isWanted: (slot: number) => boolean }
+  ): number | null {
     const last = Math.min(cluster.newest, untilS - 1)
     for (let second = Math.max(sinceS, cluster.newest - memoryS + 1); second <= last; second++) {
       const offset = cluster.find(second)
@@ -85,13 +99,18 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
     return null
   }
 
-  function fromDatabase (table: Table, { stepS, sinceS, untilS, isWanted }: { stepS: number, sinceS: number, untilS: number, isWanted: (slot: number) => boolean }): number | null {
+  function fromDatabase (table: Table,
+    { stepS, sinceS, untilS, isWanted }: { stepS: number, sinceS: number, untilS: number,
+      isWanted: (slot: number) => boolean }): number | null
+  {
     for (;;) {
       const steps = read({ stepS, sinceS, untilS, limit: PAGE_ROWS })
       for (const { at, body } of steps) {
         if (table.isFull()) return at
         table.begin(at)
-        decodeStep(body, (slot, row) => { if (slot === 0 || isWanted(slot)) table.add(slot, row, 0) })
+        decodeStep(body, (slot, row) => {
+          if (slot === 0 || isWanted(slot)) table.add(slot, row, 0)
+        })
         sinceS = at + 1
       }
       if (steps.length < PAGE_ROWS) return null
@@ -107,7 +126,8 @@ function readersOf (names: readonly string[]): Map<string, Reader> {
     const reader = READERS.get(name)
     if (reader) return [name, reader]
     const expected = `columns: expected some of ${COLUMN_NAMES.join(', ')}`
-    throw new DeckError('invalid-query', `${expected}, received ${JSON.stringify(name)}${didYouMean(name, COLUMN_NAMES)}`)
+    throw new DeckError('invalid-query',
+      `${expected}, received ${JSON.stringify(name)}${didYouMean(name, COLUMN_NAMES)}`)
   }))
 }
 
@@ -118,25 +138,20 @@ function createTable (readersByName: Map<string, Reader>, stepS: number, maxValu
   /** by slot, then by column; slot 0 is the cluster */
   const groups: Map<number, (number | null)[][]> = new Map([[0, names.map(() => [])]])
 
-  return {
-    isFull: () => time.length * groups.size * names.length >= maxValues,
-
-    begin (second: number) { time.push(second) },
-
-    add (slot: number, row: ArrayLike<number>, offset: number) {
-      const columns = columnsOf(slot)
-      const last = time.length - 1
-      for (let index = 0; index < columns.length; index++) putValue(columns[index], last, readers[index](row, offset, stepS))
-    },
-
-    read () {
-      for (const columns of groups.values()) for (const column of columns) putValue(column, time.length, undefined)
-      const [cluster, ...slots] = [...groups].sort(([a], [b]) => a - b).map(([slot, columns]) => {
-        return { slot, columns: Object.fromEntries(names.map((name, index) => [name, columns[index]])) }
-      })
-      return { time, cluster: cluster.columns, slots }
-    }
-  }
+  return { isFull: () => time.length * groups.size * names.length >= maxValues, begin (second: number) {
+    time.push(second)
+  }, add (slot: number, row: ArrayLike<number>, offset: number) {
+    const columns = columnsOf(slot)
+    const last = time.length - 1
+    for (let index = 0; index < columns.length; index++)
+      putValue(columns[index], last, readers[index](row, offset, stepS))
+  }, read () {
+    for (const columns of groups.values()) for (const column of columns) putValue(column, time.length, undefined)
+    const [cluster, ...slots] = [...groups].sort(([a], [b]) => a - b).map(([slot, columns]) => {
+      return { slot, columns: Object.fromEntries(names.map((name, index) => [name, columns[index]])) }
+    })
+    return { time, cluster: cluster.columns, slots }
+  } }
 
   function columnsOf (slot: number) {
     let columns = groups.get(slot)
@@ -145,10 +160,7 @@ function createTable (readersByName: Map<string, Reader>, stepS: number, maxValu
   }
 }
 
-/**
- * Fills the places before it with null.
- * @param value undefined: none
- */
+/** Fills the places before it with null. `value`: undefined: none. */
 function putValue (column: (number | null)[], index: number, value: number | null | undefined) {
   while (column.length < index) column.push(null)
   if (value !== undefined) column.push(value)

@@ -5,14 +5,15 @@ import type { Report } from './report.ts'
 /** `at`: its begin, wall ms; `slow`: took longer than the limit */
 type Window = { at: number, seconds: number, requests: number, p50Ms: number, p99Ms: number, slow: number }
 /** `route`: null: of all requests, as no routes are counted; `others`: routes that are slow as well */
-export type Spell = { route: string | null, sinceMs: number, requests: number, p99Ms: number, usualP99Ms: number, limitMs: number, others: string[] }
+export type Spell = { route: string | null, sinceMs: number, requests: number, p99Ms: number, usualP99Ms: number,
+  limitMs: number, others: string[] }
 /** `isUsualNow`: it has lasted so long that it is what is usual */
 export type SpellEnd = { spell: Spell, untilMs: number, isUsualNow: boolean }
 
 const SECOND_MS = 1000
 /**
- * A window of a route ends once it is this old and has enough requests, or enough that took longer than the limit: where nearly
- * nothing is answered any more, there are few of them. One that gets neither is not judged.
+ * A window of a route ends once it is this old and has enough requests, or enough that took longer than the limit:
+ * where nearly nothing is answered any more, there are few of them. One that gets neither is not judged.
  */
 const WINDOW_S = 10
 const LONGEST_WINDOW_S = 60
@@ -23,8 +24,8 @@ const LEAST_SLOW = 5
 const USUAL_MS = 60 * 60_000
 const LEAST_WINDOWS = 30
 /**
- * The limit: the median of their p99, by so much more that each of these is reached. A spread that some bad minutes have made
- * counts up to the highest factor only: after some of them the next is to be told as well.
+ * The limit: the median of their p99, by so much more that each of these is reached. A spread that some bad minutes
+ * have made counts up to the highest factor only: after some of them the next is to be told as well.
  */
 const FACTOR = 2
 const SPREADS = 2
@@ -38,19 +39,18 @@ const LONGEST_SPELL_MS = 60 * 60_000
 const MAX_OTHERS = 50
 
 /**
- * Tells when requests are slower than usual for long enough: the p99 of a route against that of its last hour. Routes are judged
- * by themselves, so that it is no slow spell when slow ones are asked for more often. One spell is open at a time: what blocks the
- * event loop makes many routes slow.
+ * Tells when requests are slower than usual for long enough: the p99 of a route against that of its last hour. Routes
+ * are judged by themselves, so that it is no slow spell when slow ones are asked for more often. One spell is open at a
+ * time: what blocks the event loop makes many routes slow.
  */
-export function createSlowSpells ({ onBegin, onEnd }: { onBegin: (spell: Spell) => void, onEnd: (end: SpellEnd) => void }) {
+export function createSlowSpells (
+  { onBegin, onEnd }: { onBegin: (spell: Spell) => void, onEnd: (end: SpellEnd) => void }
+) {
   const routes: Map<string | null, Route> = new Map()
   let open: Spell | null = null
 
   return {
-    /**
-     * @param second since the epoch
-     * @param report checked
-     */
+    /** `second`: since the epoch; `report`: checked */
     add (second: number, { routes: byRoute, latency }: Pick<Report, 'routes' | 'latency'>) {
       if (byRoute.length === 0) {
         // Without routes all requests are one; with routes a report of none has no requests either.
@@ -60,10 +60,7 @@ export function createSlowSpells ({ onBegin, onEnd }: { onBegin: (spell: Spell) 
       for (const { route, latency: own } of byRoute) routeOf(route).add(second, own)
     },
 
-    /**
-     * Judges the windows that are over.
-     * @param second since the epoch
-     */
+    /** Judges the windows that are over. `second`: since the epoch. */
     turn (second: number) {
       for (const [name, route] of routes) {
         route.turn(second)
@@ -84,23 +81,28 @@ export function createSlowSpells ({ onBegin, onEnd }: { onBegin: (spell: Spell) 
 
   function begin () {
     if (![...routes.values()].some(({ isSlow }) => isSlow)) return
-    const [worst, ...others] = [...routes].flatMap(([name, route]) => route.over.length > 0 ? [{ name, route, window: route.over[route.over.length - 1] }] : [])
-      .sort((one, other) => moreOf(other) - moreOf(one))
+    const [worst, ...others] = [...routes].flatMap(([name, route]) =>
+      route.over.length > 0 ? [{ name, route, window: route.over[route.over.length - 1] }] : []
+    ).sort((one, other) => moreOf(other) - moreOf(one))
     const { name, route, window: { requests, p99Ms } } = worst
     const sinceMs = Math.min(...[worst, ...others].map((each) => each.route.over[0].at))
-    open = { route: name, sinceMs, requests, p99Ms, usualP99Ms: route.usual?.p99Ms ?? 0, limitMs: route.usual?.limitMs ?? 0, others: others.slice(0, MAX_OTHERS).map((each) => String(each.name)) }
+    open = { route: name, sinceMs, requests, p99Ms, usualP99Ms: route.usual?.p99Ms ?? 0,
+      limitMs: route.usual?.limitMs ?? 0, others: others.slice(0, MAX_OTHERS).map((each) => String(each.name)) }
     onBegin(open)
   }
 
   function end (spell: Spell, second: number, isUsualNow: boolean) {
     const untilMs = Math.max(spell.sinceMs, ...[...routes.values()].map(({ lastOverMs }) => lastOverMs))
-    if (isUsualNow) for (const route of routes.values()) route.learnAnew()
+    if (isUsualNow) { for (const route of routes.values()) route.learnAnew() }
     open = null
     onEnd({ spell, untilMs: isUsualNow ? second * SECOND_MS : untilMs, isUsualNow })
   }
 }
 
-/** What is slow because another route blocks the event loop waits for a part of it: of the slowest one the median rises most. */
+/**
+ * What is slow because another route blocks the event loop waits for a part of it: of the slowest one the median rises
+ * most.
+ */
 function moreOf ({ route, window }: { route: Route, window: Window }) {
   return window.p50Ms - (route.usual?.p50Ms ?? 0) + (window.p99Ms - (route.usual?.p99Ms ?? 0)) / 1000
 }
@@ -122,7 +124,7 @@ class Route {
   #since = 0
   #calm = 0
 
-  /** @param latency sparse */
+  /** `latency`: sparse */
   add (second: number, latency: readonly number[]) {
     if (this.#since === 0) this.#since = second
     addSparse(this.#counts, latency)
@@ -143,7 +145,8 @@ class Route {
   }
 
   isForgotten (second: number) {
-    return this.#requests === 0 && !this.isSlow && this.over.length === 0 && (this.#windows.at(-1)?.at ?? 0) < second * SECOND_MS - USUAL_MS
+    return this.#requests === 0 && !this.isSlow && this.over.length === 0 &&
+      (this.#windows.at(-1)?.at ?? 0) < second * SECOND_MS - USUAL_MS
   }
 
   learnAnew () {
@@ -178,7 +181,8 @@ class Route {
   }
 
   #windowOf (seconds: number): Window {
-    return { at: this.#since * SECOND_MS, seconds, requests: this.#requests, p50Ms: quantile(this.#counts, 0.5), p99Ms: quantile(this.#counts, 0.99), slow: this.#slowRequests() }
+    return { at: this.#since * SECOND_MS, seconds, requests: this.#requests, p50Ms: quantile(this.#counts, 0.5),
+      p99Ms: quantile(this.#counts, 0.99), slow: this.#slowRequests() }
   }
 
   #slowRequests () {

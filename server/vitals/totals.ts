@@ -5,10 +5,11 @@ import type { DeckEvent } from '../events/stream.ts'
 import type { Report } from './report.ts'
 
 /**
- * The bounds of cumulative counts: those of Prometheus' own clients, and some lower ones. All are bounds of the histogram too, so
- * the counts are exact.
+ * The bounds of cumulative counts: those of Prometheus' own clients, and some lower ones. All are bounds of the
+ * histogram too, so the counts are exact.
  */
-const SHOWN_BOUNDS_MS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10_000, 30_000, 60_000]
+const SHOWN_BOUNDS_MS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10_000,
+  30_000, 60_000]
 const SHOWN_BUCKETS = SHOWN_BOUNDS_MS.map((ms) => BOUNDS_MS.indexOf(ms))
 
 /** Ends of any other cause are counted here, so that the number of labels is limited. */
@@ -42,17 +43,23 @@ export function createTotals () {
     add (slot: number, report: Report) {
       let totals = bySlot.get(slot)
       if (!totals) bySlot.set(slot, totals = { statuses: null, cpuSeconds: 0 })
-      if (report.statuses) totals.statuses = addUp(totals.statuses ?? new Float64Array(STATUS_CLASSES.length), report.statuses)
+      if (report.statuses)
+        totals.statuses = addUp(totals.statuses ?? new Float64Array(STATUS_CLASSES.length), report.statuses)
       totals.cpuSeconds += report.cpuSeconds
       addSparse(latency, report.latency)
       latencySumMs += report.latencySumMs
     },
 
-    /** @returns `requests`: by slot and class; `duration`: cumulative, `le` in seconds, `count` of all; null: nobody counts requests */
+    /**
+     * @returns `requests`: by slot and class; `duration`: cumulative, `le` in seconds, `count` of all; null: nobody
+     * counts requests
+     */
     read () {
       const slots = [...bySlot].sort(([a], [b]) => a - b)
       return {
-        requests: slots.flatMap(([slot, { statuses }]) => statuses ? STATUS_CLASSES.map((name, index) => ({ slot, class: name, value: statuses[index] })) : []),
+        requests: slots.flatMap(([slot, { statuses }]) =>
+          statuses ? STATUS_CLASSES.map((name, index) => ({ slot, class: name, value: statuses[index] })) : []
+        ),
         cpuSeconds: slots.map(([slot, { cpuSeconds }]) => ({ slot, value: cpuSeconds })),
         exits: [...exits].map(([cause, value]) => ({ cause, value })),
         endedRequests,
@@ -60,18 +67,22 @@ export function createTotals () {
         stalledRequests,
         restarts: [...restarts].sort(([a], [b]) => a - b).map(([slot, value]) => ({ slot, value })),
         rollouts: [...rollouts].map(([type, value]) => ({ result: type.slice('rollout.'.length), value })),
-        duration: slots.length > 0 && slots.every(([, { statuses }]) => statuses === null) ? null : { ...cumulativeCounts(latency), sumSeconds: latencySumMs / 1000 }
+        duration: slots.length > 0 && slots.every(([, { statuses }]) => statuses === null)
+          ? null
+          : { ...cumulativeCounts(latency), sumSeconds: latencySumMs / 1000 }
       }
     }
   }
 }
 
 function addUp (sums: Float64Array, counts: readonly number[]) {
-  counts.forEach((count, index) => { sums[index] += count })
+  counts.forEach((count, index) => {
+    sums[index] += count
+  })
   return sums
 }
 
-function countUp <K>(counts: Map<K, number>, key: K) {
+function countUp<K> (counts: Map<K, number>, key: K) {
   counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 

@@ -12,7 +12,10 @@ import { createWriter } from './writer.ts'
 import type { VitalsStore } from '../../db/vitals.ts'
 
 export type Vitals = ReturnType<typeof createVitals>
-type Sample = { at: string, rssBytes: number, cpuPercent: number } & Record<Exclude<ColumnName, 'rssBytes' | 'cpuPercent'>, number | null>
+type Sample = { at: string, rssBytes: number, cpuPercent: number } & Record<
+  Exclude<ColumnName, 'rssBytes' | 'cpuPercent'>,
+  number | null
+>
 type SlotMemory = { ring: ReturnType<typeof createRing>, second: Blend }
 type Store = Pick<VitalsStore, 'write' | 'read'>
 
@@ -27,28 +30,32 @@ const MEMORY_S = 15 * 60
 const WORKER_MEMORY_S = 60
 const MAX_DEAD_WORKERS = 512
 /** A worker that does not report still holds these. */
-const HELD_NAMES: readonly MeasuredName[] = ['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'inFlight', 'openConnections', 'processes', 'threads', 'descriptors']
+const HELD_NAMES: readonly MeasuredName[] = ['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'inFlight',
+  'openConnections', 'processes', 'threads', 'descriptors']
 const HELD = HELD_NAMES.map(indexOf)
 
 /**
- * Keeps the vitals of the workers: each second for a quarter of an hour in memory, and longer steps in the database. Workers
- * report at the beginning of each second, and half a second later the reports are added up.
+ * Keeps the vitals of the workers: each second for a quarter of an hour in memory, and longer steps in the database.
+ * Workers report at the beginning of each second, and half a second later the reports are added up.
  */
-export function createVitals ({ store = NO_STORE, onFailure = () => {}, onSlow = () => {}, onSlowEnd = () => {}, onGrowing = () => {}, now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout }: {
-  /** of the longer steps */
-  store?: Store
-  /** the store fails */
-  onFailure?: (error: unknown) => void
-  /** requests are slower than usual */
-  onSlow?: (spell: Spell) => void
-  onSlowEnd?: (end: SpellEnd) => void
-  /** the memory of the workers of a release grows steadily */
-  onGrowing?: (growing: Growing) => void
-  /** wall clock, ms since the epoch */
-  now?: () => number
-  setTimer?: (work: () => void, ms: number) => NodeJS.Timeout | number
-  clearTimer?: (timer: NodeJS.Timeout | number | undefined) => void
-} = {}) {
+export function createVitals (
+  { store = NO_STORE, onFailure = () => {}, onSlow = () => {}, onSlowEnd = () => {}, onGrowing = () => {},
+    now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout }: {
+      /** of the longer steps */
+      store?: Store,
+      /** the store fails */
+      onFailure?: (error: unknown) => void,
+      /** requests are slower than usual */
+      onSlow?: (spell: Spell) => void,
+      onSlowEnd?: (end: SpellEnd) => void,
+      /** the memory of the workers of a release grows steadily */
+      onGrowing?: (growing: Growing) => void,
+      /** wall clock, ms since the epoch */
+      now?: () => number,
+      setTimer?: (work: () => void, ms: number) => NodeJS.Timeout | number,
+      clearTimer?: (timer: NodeJS.Timeout | number | undefined) => void
+    } = {}
+) {
   /** the living ones and, for a while, dead ones, oldest first */
   const workers: Map<number, Member> = new Map()
   const slots: Map<number, SlotMemory> = new Map()
@@ -74,8 +81,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, onSlow =
     },
 
     /**
-     * @param body untrusted
-     * @param release that it runs
+     * `body`: untrusted; `release`: that it runs.
      * @throws {TypeError} for the first report of a worker that cannot be read; further ones are left out
      */
     accept (worker: number, slot: number, body: unknown, release?: string) {
@@ -110,19 +116,14 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, onSlow =
       forgetOldest()
     },
 
-    /**
-     * Adds up the reports that have come, as those of this second.
-     * @param second since the epoch
-     */
+    /** Adds up the reports that have come, as those of this second. `second`: since the epoch. */
     turn: turnSecond,
 
     /** @returns its newest report */
-    latest: (worker: number): (Sample & { requestsPerSecond: number | null }) | null => workers.get(worker)?.latest() ?? null,
+    latest: (worker: number): (Sample & { requestsPerSecond: number | null }) | null =>
+      workers.get(worker)?.latest() ?? null,
 
-    /**
-     * @param worker which may have died
-     * @returns its reports of its last minute, oldest first
-     */
+    /** `worker`: which may have died. Returns its reports of its last minute, oldest first. */
     lastMinute: (worker: number): Sample[] => workers.get(worker)?.lastMinute() ?? [],
 
     series,
@@ -214,15 +215,21 @@ class Member {
   #requestsPerSecond: number | null = 0
   #ring = createRing(WORKER_MEMORY_S)
 
-  constructor (slot: number) { this.slot = slot }
+  constructor (slot: number) {
+    this.slot = slot
+  }
 
-  /** @param at wall ms */
+  /** `at`: wall ms */
   take ({ row, latency, statuses, intervalMs }: Report, at: number) {
     this.report.add(row)
     this.report.addLatency(latency)
     this.newest = this.report.row()
     this.#newestAt = at
-    this.#requestsPerSecond = statuses === null ? null : intervalMs > 0 ? Math.round(requestsOf(row) / intervalMs * 10_000) / 10 : 0
+    this.#requestsPerSecond = statuses === null
+      ? null
+      : intervalMs > 0
+      ? Math.round(requestsOf(row) / intervalMs * 10_000) / 10
+      : 0
   }
 
   /** @returns null: nothing is known of this second */

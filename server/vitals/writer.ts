@@ -9,22 +9,20 @@ const FAILURES_UNTIL_TOLD = 3
 /** Writes steps to the database. Steps that it cannot write wait in memory until the next one comes. */
 export function createWriter ({ store, onFailure }: {
   /** writes all of them, or throws */
-  store: (steps: StoredStep[]) => void
+  store: (steps: StoredStep[]) => void,
   /** called once for each outage */
   onFailure: (error: unknown) => void
 }) {
   let waiting: StoredStep[] = []
   let failures = 0
 
-  return {
-    add (step: StoredStep) {
-      waiting.push(step)
-      if (waiting.length > MAX_WAITING) waiting.shift()
-      writeRows()
-    },
-
-    get waiting () { return waiting.length }
-  }
+  return { add (step: StoredStep) {
+    waiting.push(step)
+    if (waiting.length > MAX_WAITING) waiting.shift()
+    writeRows()
+  }, get waiting () {
+    return waiting.length
+  } }
 
   function writeRows () {
     try {

@@ -12,12 +12,14 @@ import { rawRequest, START_MS, startAdmin, TOKEN, type Admin } from '../support/
 import { until } from '../support/until.ts'
 
 /** `role`: null for a stranger; `isOwner`: by the token of the data folder */
-type Caller = { name: string, role: Role | null, headers: Record<string, string>, isSession?: boolean, isOwner?: boolean }
+type Caller = { name: string, role: Role | null, headers: Record<string, string>, isSession?: boolean,
+  isOwner?: boolean }
 
 const PLACES = ['own', 'foreign host', 'cross-site', 'same site, other port'] as const
 const FOREIGN = 403
 /** The pages that a viewer may not see. */
-const ROLES_OF_PAGES: Record<string, Role> = { '/access': 'admin', '/decks': 'admin', '/deploys/preview': 'operator', '/fleet/preview': 'operator' }
+const ROLES_OF_PAGES: Record<string, Role> = { '/access': 'admin', '/decks': 'admin', '/deploys/preview': 'operator',
+  '/fleet/preview': 'operator' }
 
 test('every operation, page and form, for everybody and from everywhere, answers who may and refuses who may not', async (t) => {
   const { admin, callers } = await setUp(t)
@@ -32,12 +34,19 @@ test('every operation, page and form, for everybody and from everywhere, answers
       for (const place of PLACES) {
         // A stream has no end for whoever is let in.
         if (route.isStream && caller.role !== null && place === 'own') continue
-        const { status } = await rawRequest(admin, { method: route.method, path: route.path, headers: { ...caller.headers, ...comingFrom(place, admin.port), ...route.headers }, body: route.body, agent: agents.get(caller.name) })
+        const { status } = await rawRequest(admin, { method: route.method, path: route.path,
+          headers: { ...caller.headers, ...comingFrom(place, admin.port), ...route.headers }, body: route.body,
+          agent: agents.get(caller.name) })
         const isProbe = ['/healthz', '/readyz'].includes(route.path)
-        const expected = place === 'own' || (isProbe && place === 'foreign host') ? expectedStatus(route, caller) : [FOREIGN]
+        const expected = place === 'own' || (isProbe && place === 'foreign host')
+          ? expectedStatus(route, caller)
+          : [FOREIGN]
         const isRight = Array.isArray(expected) ? expected.includes(status) : ![401, 403].includes(status)
-        assert.ok(isRight, `${route.method} ${route.path}, ${caller.name}, ${place}: ${status}, expected ${expected ?? 'to be let in'}`)
-        const outcome = `${place === 'own' ? caller.name : 'anybody'}, ${place}: ${[303, 401, 403].includes(status) ? status : 'let in'}`
+        assert.ok(isRight,
+          `${route.method} ${route.path}, ${caller.name}, ${place}: ${status}, expected ${expected ?? 'to be let in'}`)
+        const outcome = `${place === 'own' ? caller.name : 'anybody'}, ${place}: ${
+          [303, 401, 403].includes(status) ? status : 'let in'
+        }`
         counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
       }
     }
@@ -50,7 +59,8 @@ test('a live page follows what its viewer may see, and shows a viewer nothing th
   for (const { name, headers, role, isSession } of callers.filter((caller) => !caller.isSession)) {
     const socket = io(admin.url, { transports: ['websocket'], extraHeaders: { ...headers }, reconnection: false })
     t.after(() => socket.close())
-    const outcome = await Promise.race([once(socket as any, 'connect').then(() => 'connected'), once(socket as any, 'connect_error').then(() => 'refused')])
+    const outcome = await Promise.race([once(socket as any, 'connect').then(() => 'connected'),
+      once(socket as any, 'connect_error').then(() => 'refused')])
     assert.equal(outcome, role === null ? 'refused' : 'connected', `${name} ${isSession}`)
     if (role === null) continue
     socket.emit('watch', '/')
@@ -63,9 +73,12 @@ test('a live page follows what its viewer may see, and shows a viewer nothing th
 
 test('revoking a token ends its session, its live page, its stream and its waiting call at once', async (t) => {
   const { admin } = await setUp(t)
-  const { body: { token, id } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'admin' }).expect(201)
+  const { body: { token, id } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'admin' }).expect(
+    201
+  )
   const own = { authorization: `Bearer ${token}` }
-  const { body: { url } } = await admin.stranger().post('/api/v1/sign-in-links').set(own).send({ name: 'eve', role: 'viewer' }).expect(201)
+  const { body: { url } } = await admin.stranger().post('/api/v1/sign-in-links').set(own).send({ name: 'eve',
+    role: 'viewer' }).expect(201)
   const visit = await admin.stranger().get(url.slice(admin.url.length))
   const cookie = String(visit.headers['set-cookie'][0]).split(';')[0]
   await admin.stranger().get('/api/v1/status').set({ cookie }).expect(200)
@@ -90,19 +103,25 @@ test('nobody gives for longer than they have: what a token has made ends with it
   const { admin } = await setUp(t)
   const as = (token: string) => ({ authorization: `Bearer ${token}` })
   const make = (by: string, body: object) => admin.stranger().post('/api/v1/tokens').set(as(by)).send(body)
-  const isLetIn = async (headers: Record<string, string>) => (await admin.stranger().get('/api/v1/status').set(headers)).status === 200
+  const isLetIn = async (headers: Record<string, string>) =>
+    (await admin.stranger().get('/api/v1/status').set(headers)).status === 200
   const visit = async (url: string) => {
     const { status, headers } = await admin.stranger().get(url.slice(admin.url.length))
     return { status, cookie: String(headers['set-cookie']?.[0]).split(';')[0] }
   }
   const { body: root } = await make(TOKEN, { name: 'root', role: 'admin', ttl: '1h' }).expect(201)
   const refused = await make(root.token, { name: 'child', role: 'admin', ttl: '2h' }).expect(403)
-  assert.match(refused.body.detail, /^ttl: expected no more than token \d+ has left itself \(it ends .+\), received 7200s$/)
+  assert.match(refused.body.detail,
+    /^ttl: expected no more than token \d+ has left itself \(it ends .+\), received 7200s$/)
   const { body: child } = await make(root.token, { name: 'child', role: 'admin' }).expect(201)
   assert.deepEqual([child.createdBy, child.createdWith, child.expiresAt], ['root', root.id, root.expiresAt])
   const { body: grandchild } = await make(child.token, { name: 'grandchild', role: 'viewer', ttl: '1m' }).expect(201)
-  const { body: { url } } = await admin.stranger().post('/api/v1/sign-in-links').set(as(child.token)).send({ name: 'eve' }).expect(201)
-  const { body: { url: unused } } = await admin.stranger().post('/api/v1/sign-in-links').set(as(child.token)).send({ name: 'eve' }).expect(201)
+  const { body: { url } } = await admin.stranger().post('/api/v1/sign-in-links').set(as(child.token)).send({
+    name: 'eve'
+  }).expect(201)
+  const { body: { url: unused } } = await admin.stranger().post('/api/v1/sign-in-links').set(as(child.token)).send({
+    name: 'eve'
+  }).expect(201)
   const { cookie } = await visit(url)
   for (const headers of [as(child.token), as(grandchild.token), { cookie }]) assert.ok(await isLetIn(headers))
   const stream = await fetch(`${admin.url}/api/v1/events/stream`, { headers: as(grandchild.token) })
@@ -112,19 +131,26 @@ test('nobody gives for longer than they have: what a token has made ends with it
   const links = ended.alsoEnded.filter((id: number) => ![child.id, grandchild.id].includes(id))
   assert.deepEqual([ended.alsoEnded.length, links.length], [4, 2], 'the two tokens, and the two links for eve')
   await reading
-  for (const headers of [as(root.token), as(child.token), as(grandchild.token), { cookie }]) assert.equal(await isLetIn(headers), false)
+  for (const headers of [as(root.token), as(child.token), as(grandchild.token), { cookie }])
+    assert.equal(await isLetIn(headers), false)
   assert.equal((await visit(unused)).status, 401)
   const told = admin.history.page({ type: ['token.revoked'], limit: 5 }).items.map(({ message }: any) => message)
-  assert.deepEqual(told.sort(), [...links.map((id: number) => `link ${id} of eve (admin), made with token ${child.id}`), `token ${child.id} of child (admin), made with token ${root.id}`, `token ${grandchild.id} of grandchild (viewer), made with token ${child.id}`, `token ${root.id} of root (admin)`].sort())
+  assert.deepEqual(told.sort(),
+    [...links.map((id: number) => `link ${id} of eve (admin), made with token ${child.id}`),
+      `token ${child.id} of child (admin), made with token ${root.id}`,
+      `token ${grandchild.id} of grandchild (viewer), made with token ${child.id}`, `token ${root.id} of root (admin)`]
+      .sort())
   const { body: { items } } = await admin.api('get', '/api/v1/tokens')
   assert.ok(items.every(({ id }: any) => id < root.id))
 })
 
 test('a session may let somebody look who has a name, for no longer than itself, and nothing more', async (t) => {
   const admin = await startAdmin(t)
-  const [link, own] = [{ name: 'grace', role: 'viewer' }, { 'sec-fetch-site': 'same-origin', cookie: await admin.signIn() }]
+  const [link, own] = [{ name: 'grace', role: 'viewer' }, { 'sec-fetch-site': 'same-origin',
+    cookie: await admin.signIn() }]
   const make = (body: object, headers = own) => admin.stranger().post('/api/v1/sign-in-links').set(headers).send(body)
-  for (const body of [{}, { name: 'grace' }, { role: 'viewer' }, { ...link, role: 'operator' }]) await make(body).expect(403)
+  for (const body of [{}, { name: 'grace' }, { role: 'viewer' }, { ...link, role: 'operator' }])
+    await make(body).expect(403)
   await make(link, { ...own, 'sec-fetch-site': 'same-site' }).expect(403)
   const { body: made } = await make({ ...link, ttl: '30d' }).expect(201)
   admin.clock.advance(1000)
@@ -132,7 +158,8 @@ test('a session may let somebody look who has a name, for no longer than itself,
   const theirs = { 'sec-fetch-site': 'same-origin', cookie: String(headers['set-cookie'][0]).split(';')[0] }
   await make(link, theirs).expect(403)
   const { body: { items: [listed] } } = await admin.api('get', '/api/v1/tokens').expect(200)
-  assert.deepEqual([listed.name, listed.role, listed.kind, listed.sessions, listed.createdBy, listed.id, listed.expiresAt], ['grace', 'viewer', 'link', 1, "the owner's token", made.token, made.until])
+  assert.deepEqual([listed.name, listed.role, listed.kind, listed.sessions, listed.createdBy, listed.id,
+    listed.expiresAt], ['grace', 'viewer', 'link', 1, 'the owner\'s token', made.token, made.until])
   assert.equal(Date.parse(made.until), START_MS + 12 * 60 * 60_000)
   await admin.api('delete', `/api/v1/tokens/${made.token}`).expect(200)
   await admin.stranger().get('/api/v1/status').set(theirs).expect(401)
@@ -146,10 +173,14 @@ test('no two that are valid have one name, and a list says when each was used la
   assert.equal(taken.detail, `name: "ada" is taken by token ${ada.id}: choose another name, or revoke that first`)
   await admin.api('post', '/api/v1/sign-in-links').send({ name: 'ada', role: 'viewer' }).expect(409)
   const list = async () => (await admin.api('get', '/api/v1/tokens').expect(200)).body.items
-  assert.deepEqual((await list()).map(({ lastUsedAt, lastUsedFrom }: any) => [lastUsedAt, lastUsedFrom]), [[null, null]])
+  assert.deepEqual((await list()).map(({ lastUsedAt, lastUsedFrom }: any) => [lastUsedAt, lastUsedFrom]), [[null,
+    null]])
   admin.clock.advance(60_000)
   await admin.stranger().get('/api/v1/status').set('authorization', `Bearer ${ada.token}`).expect(200)
-  assert.deepEqual((await list()).map(({ lastUsedAt, lastUsedFrom }: any) => [lastUsedAt, lastUsedFrom]), [['2026-01-01T00:01:00.000Z', '127.0.0.1']])
+  assert.deepEqual((await list()).map(({ lastUsedAt, lastUsedFrom }: any) => [lastUsedAt, lastUsedFrom]), [[
+    '2026-01-01T00:01:00.000Z',
+    '127.0.0.1'
+  ]])
   assert.equal(admin.history.tokens.get(ada.id).usedFrom, '127.0.0.1', 'also for the next master')
   admin.clock.advance(60 * 60_000)
   await make('ada').expect(201)
@@ -157,7 +188,8 @@ test('no two that are valid have one name, and a list says when each was used la
 
 test('a token is not revoked by whoever has not seen what has become of the tokens', async (t) => {
   const admin = await startAdmin(t)
-  const make = async (name: string) => (await admin.api('post', '/api/v1/tokens').send({ name, role: 'admin' }).expect(201)).body
+  const make = async (name: string) =>
+    (await admin.api('post', '/api/v1/tokens').send({ name, role: 'admin' }).expect(201)).body
   const [ada, bob] = [await make('ada'), await make('bob')]
   const { headers: { etag } } = await admin.api('get', '/api/v1/tokens').expect(200)
   await admin.stranger().delete(`/api/v1/tokens/${ada.id}`).set('authorization', `Bearer ${bob.token}`).expect(200)
@@ -165,19 +197,24 @@ test('a token is not revoked by whoever has not seen what has become of the toke
   assert.match(late.detail, /^bob has revoked the token 1 of ada \(admin\) since you opened this\. If-Match/)
   const { body: gone } = await admin.api('delete', `/api/v1/tokens/${ada.id}`).expect(404)
   assert.equal(gone.detail, 'Token 1 of ada has already been revoked by bob')
-  await admin.api('delete', `/api/v1/tokens/${bob.id}`).set('if-match', (await admin.api('get', '/api/v1/tokens')).headers.etag).expect(200)
+  await admin.api('delete', `/api/v1/tokens/${bob.id}`).set('if-match',
+    (await admin.api('get', '/api/v1/tokens')).headers.etag).expect(200)
 })
 
 test('all tokens end with the one of the data folder', async (t) => {
   const before = await startAdmin(t)
-  const { body: { token } } = await before.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(201)
+  const { body: { token } } = await before.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(
+    201
+  )
   const status = async (owner: string) => {
-    const next = createAdmin({ deck: before.deck, history: before.history, token: owner, port: 0, now: before.clock.now })
+    const next = createAdmin({ deck: before.deck, history: before.history, token: owner, port: 0,
+      now: before.clock.now })
     t.after(() => next.close())
     const { url } = await next.listen()
     return (await fetch(`${url}/api/v1/status`, { headers: { authorization: `Bearer ${token}` } })).status
   }
-  assert.deepEqual([await status(TOKEN), await status('another-token-0123456789'), await status(TOKEN)], [200, 401, 401])
+  assert.deepEqual([await status(TOKEN), await status('another-token-0123456789'), await status(TOKEN)], [200, 401,
+    401])
 })
 
 test('the history names who did it and from where, and who was refused', async (t) => {
@@ -189,15 +226,18 @@ test('the history names who did it and from where, and who was refused', async (
   const events = admin.history.page({ limit: 5 }).items
   const of = (type: string) => events.find((event: any) => event.type === type)
   assert.equal(of('access.refused')?.actor, 'viewer-token')
-  assert.match(String(of('access.refused')?.message), /^viewer-token \(viewer, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale, 403$/)
+  assert.match(String(of('access.refused')?.message),
+    /^viewer-token \(viewer, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale, 403$/)
   assert.equal(of('scale.changed')?.actor, 'operator-token')
-  assert.match(String(of('access.used')?.message), /^operator-token \(operator, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale$/)
+  assert.match(String(of('access.used')?.message),
+    /^operator-token \(operator, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale$/)
 })
 
 test('the history says where somebody has asked from whose connection is reset meanwhile', () => {
   const told: any[] = []
   const { watch } = createAudit({ events: { publish: (event: any) => told.push(event) } as any, timers: globalThis })
-  const req = { method: 'POST', url: '/api/v1/rollouts', headers: {}, socket: { remoteAddress: '192.0.2.7' }, auth: { actor: 'ada', role: 'operator', via: 'token' } } as any
+  const req = { method: 'POST', url: '/api/v1/rollouts', headers: {}, socket: { remoteAddress: '192.0.2.7' },
+    auth: { actor: 'ada', role: 'operator', via: 'token' } } as any
   const res = Object.assign(new EventEmitter(), { headersSent: false }) as any
   watch(req, res)
   req.socket = { remoteAddress: undefined }
@@ -210,7 +250,8 @@ test('the history names who hangs up before the answer, too', async (t) => {
   const operator = callers.find(({ name }) => name === 'operator') as Caller
   const before = admin.history.lastEventId()
   const told = () => admin.history.page({ type: ['access.used'], limit: 5 }).items.filter(({ id }: any) => id > before)
-  const req = http.request(`${admin.url}/api/v1/rollouts`, { method: 'POST', agent: false, headers: { ...operator.headers, 'content-type': 'application/json' } }).on('error', () => {})
+  const req = http.request(`${admin.url}/api/v1/rollouts`, { method: 'POST', agent: false,
+    headers: { ...operator.headers, 'content-type': 'application/json' } }).on('error', () => {})
   const deploy = admin.deck.deploy
   admin.deck.deploy = async (order) => {
     req.destroy()
@@ -219,25 +260,33 @@ test('the history names who hangs up before the answer, too', async (t) => {
   }
   req.end('{"kind":"deploy"}')
   await until(async () => told().length > 0, 'the event')
-  assert.match(String(told()[0].message), /^operator-token \(operator, API\) from (::ffff:)?127\.0\.0\.1: POST \/api\/v1\/rollouts, and hung up before the answer$/)
+  assert.match(String(told()[0].message),
+    /^operator-token \(operator, API\) from (::ffff:)?127\.0\.0\.1: POST \/api\/v1\/rollouts, and hung up before the answer$/)
 })
 
 test('a flood of wrong tokens leaves a few lines in the history, and their number', async (t) => {
   const { admin } = await setUp(t)
   const before = admin.history.lastEventId()
-  for (let n = 0; n < 40; n++) await rawRequest(admin, { path: '/api/v1/status', headers: { authorization: `Bearer wrong-${n}` } })
+  for (let n = 0; n < 40; n++)
+    await rawRequest(admin, { path: '/api/v1/status', headers: { authorization: `Bearer wrong-${n}` } })
   admin.clock.advance(60_000)
-  const refused = admin.history.page({ type: ['access.refused'], limit: 100 }).items.filter(({ id }: any) => id > before)
+  const refused = admin.history.page({ type: ['access.refused'], limit: 100 }).items.filter(({ id }: any) =>
+    id > before
+  )
   assert.equal(refused.length, 11)
   assert.equal(refused[0].detail?.count, 30)
 })
 
 test('a token has a name of its own, an end, and is stored as a hash', async (t) => {
   const { admin } = await setUp(t)
-  for (const body of [{ name: 'system', role: 'viewer' }, { name: 'a b', role: 'viewer' }, { name: 'ada', role: 'root' }, { name: 'ada', role: 'viewer', ttl: '0d' }, { name: 'ada' }, {}]) {
+  for (const body of [{ name: 'system', role: 'viewer' }, { name: 'a b', role: 'viewer' }, { name: 'ada',
+    role: 'root' }, { name: 'ada', role: 'viewer', ttl: '0d' }, { name: 'ada' }, {}])
+  {
     await admin.api('post', '/api/v1/tokens').send(body).expect(422)
   }
-  const { body } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer', ttl: '2m' }).expect(201)
+  const { body } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer', ttl: '2m' }).expect(
+    201
+  )
   const { body: { items } } = await admin.api('get', '/api/v1/tokens').expect(200)
   assert.ok(!JSON.stringify(items).includes(body.token))
   assert.ok(!JSON.stringify(admin.history.page({ limit: 100 })).includes(body.token))
@@ -250,53 +299,72 @@ test('a token has a name of its own, an end, and is stored as a hash', async (t)
 async function setUp (t: TestContext) {
   const admin = await startAdmin(t, { limits: { requests: 1e6, switches: 1e6, strangerRequests: 1e6 } })
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-  const make = async (name: string, role: Role, ttl = '90d') => (await admin.api('post', '/api/v1/tokens').send({ name, role, ttl }).expect(201)).body
+  const make = async (name: string, role: Role, ttl = '90d') =>
+    (await admin.api('post', '/api/v1/tokens').send({ name, role, ttl }).expect(201)).body
   const signIn = async (token: string) => {
-    const answer = await admin.stranger().post('/sign-in').set('Origin', admin.origin).type('form').send({ token }).expect(303)
+    const answer = await admin.stranger().post('/sign-in').set('Origin', admin.origin).type('form').send({ token })
+      .expect(303)
     return { cookie: String(answer.headers['set-cookie'][0]).split(';')[0] }
   }
-  const tokens = { viewer: await make('viewer-token', 'viewer'), operator: await make('operator-token', 'operator'), admin: await make('admin-token', 'admin') }
+  const tokens = { viewer: await make('viewer-token', 'viewer'), operator: await make('operator-token', 'operator'),
+    admin: await make('admin-token', 'admin') }
   const [revoked, expired] = [await make('revoked-token', 'admin'), await make('expired-token', 'admin', '1m')]
   const revokedSession = await signIn(revoked.token)
   await admin.api('delete', `/api/v1/tokens/${revoked.id}`).expect(200)
   admin.clock.advance(60_000)
-  const callers: Caller[] = [
-    { name: 'nobody', role: null, headers: {} },
-    { name: 'wrong token', role: null, headers: bearer('cdk_wrong') },
-    { name: 'revoked token', role: null, headers: bearer(revoked.token) },
-    { name: 'session of a revoked token', role: null, headers: revokedSession, isSession: true },
-    { name: 'expired token', role: null, headers: bearer(expired.token) },
-    ...await Promise.all(Object.entries(tokens).flatMap(([role, { token }]) => [
-      { name: role, role: role as Role, headers: bearer(token) },
-      signIn(token).then((headers) => ({ name: `session of ${role}`, role: role as Role, headers, isSession: true }))
-    ])),
-    { name: 'owner', role: 'admin', headers: bearer(TOKEN), isOwner: true },
-    { name: 'session of the owner', role: 'admin', headers: await signIn(TOKEN), isSession: true, isOwner: true }
-  ]
+  const callers: Caller[] = [{ name: 'nobody', role: null, headers: {} }, { name: 'wrong token', role: null,
+    headers: bearer('cdk_wrong') }, { name: 'revoked token', role: null, headers: bearer(revoked.token) }, {
+    name: 'session of a revoked token',
+    role: null,
+    headers: revokedSession,
+    isSession: true
+  }, { name: 'expired token', role: null, headers: bearer(expired.token) },
+    ...await Promise.all(
+      Object.entries(tokens).flatMap((
+        [role, { token }]
+      ) => [{ name: role, role: role as Role, headers: bearer(token) },
+        signIn(token).then((headers) => ({ name: `session of ${role}`, role: role as Role, headers, isSession: true }))]
+      )
+    ), { name: 'owner', role: 'admin', headers: bearer(TOKEN), isOwner: true }, { name: 'session of the owner',
+    role: 'admin', headers: await signIn(TOKEN), isSession: true, isOwner: true }]
   return { admin, callers }
 }
 
-type Route = { method: string, path: string, role: Role | null, body?: string, headers: Record<string, string>, isPage?: boolean, isStream?: boolean, isForm?: boolean, isForToken?: boolean, isForOwner?: boolean }
+type Route = { method: string, path: string, role: Role | null, body?: string, headers: Record<string, string>,
+  isPage?: boolean, isStream?: boolean, isForm?: boolean, isForToken?: boolean, isForOwner?: boolean }
 
 /** @returns all that the document, the pages and the forms name */
 async function routesOf (admin: Admin): Promise<Route[]> {
   const { body: document } = await admin.api('get', '/api/v1/openapi.json')
-  const operations = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({
-    method: method.toUpperCase(),
-    // What does not exist: whoever is let in changes nothing.
-    path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999'),
-    role: operation['x-role'] === 'anyone' ? null : operation['x-role'],
-    headers: ['get', 'delete'].includes(method) ? {} : { 'content-type': 'application/json' },
-    body: ['get', 'delete'].includes(method) ? undefined : '{"nothing":"that it takes"}',
-    isStream: path.endsWith('/stream'),
-    isForToken: ['upgradeMaster', 'moveToHost', 'getRunPlace', 'createToken', 'sendMcpMessage'].includes(operation.operationId)
-  })))
-  const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: ROLES_OF_PAGES[path] ?? 'viewer', headers: { accept: 'text/html' }, isPage: true, isForOwner: path === '/decks' }))
-  const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer', headers: {} }))
-  const forms = Object.keys(ACTIONS).map((name) => ({ method: 'POST', path: `/actions/${name}`, role: roleOf(name), headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'worker=999&rollout=999&workers=x&release=x&note=', isForm: true, isForOwner: name === 'switch' }))
-  const live = [{}, { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }].map((headers) => ({
-    method: 'GET', path: `/socket.io/?EIO=4&transport=${'upgrade' in headers ? 'websocket' : 'polling'}`, role: 'viewer', headers
-  }))
+  const operations = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      // What does not exist: whoever is let in changes nothing.
+      path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999'),
+      role: operation['x-role'] === 'anyone' ? null : operation['x-role'],
+      headers: ['get', 'delete'].includes(method) ? {} : { 'content-type': 'application/json' },
+      body: ['get', 'delete'].includes(method) ? undefined : '{"nothing":"that it takes"}',
+      isStream: path.endsWith('/stream'),
+      isForToken: ['upgradeMaster', 'moveToHost', 'getRunPlace', 'createToken', 'sendMcpMessage'].includes(
+        operation.operationId
+      )
+    }))
+  )
+  const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'),
+    role: ROLES_OF_PAGES[path] ?? 'viewer', headers: { accept: 'text/html' }, isPage: true,
+    isForOwner: path === '/decks' })
+  )
+  const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer',
+    headers: {} })
+  )
+  const forms = Object.keys(ACTIONS).map((name) => ({ method: 'POST', path: `/actions/${name}`, role: roleOf(name),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'worker=999&rollout=999&workers=x&release=x&note=', isForm: true, isForOwner: name === 'switch' })
+  )
+  const live = [{}, { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13',
+    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }].map((headers) => ({ method: 'GET',
+      path: `/socket.io/?EIO=4&transport=${'upgrade' in headers ? 'websocket' : 'polling'}`, role: 'viewer', headers })
+    )
   return [...operations, ...pages, ...files, ...forms, ...live] as Route[]
 }
 
@@ -312,6 +380,7 @@ function expectedStatus ({ role, isPage, isForm, isForToken, isForOwner }: Route
 function comingFrom (place: typeof PLACES[number], port: number): Record<string, string> {
   if (place === 'foreign host') return { Host: 'evil.example' }
   if (place === 'cross-site') return { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
-  if (place === 'same site, other port') return { Origin: `http://127.0.0.1:${port + 1}`, 'Sec-Fetch-Site': 'same-site' }
+  if (place === 'same site, other port')
+    return { Origin: `http://127.0.0.1:${port + 1}`, 'Sec-Fetch-Site': 'same-site' }
   return { Origin: `http://127.0.0.1:${port}`, 'Sec-Fetch-Site': 'same-origin' }
 }

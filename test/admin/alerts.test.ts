@@ -17,7 +17,10 @@ function tempFile (content: string) {
 test('alerts are listed without what is secret in their addresses', async (t) => {
   const { api } = await startAdmin(t)
   const { body, text } = await api('get', '/api/v1/alerts').expect(200)
-  assert.deepEqual(body.items.map(({ id, url }: any) => [id, url]), [['file-1', 'https://example.com/hook?token=…'], ['file-2', 'https://hooks.example.com/…']])
+  assert.deepEqual(body.items.map(({ id, url }: any) => [id, url]), [['file-1', 'https://example.com/hook?token=…'], [
+    'file-2',
+    'https://hooks.example.com/…'
+  ]])
   assert.doesNotMatch(text, /known to the receiver|hidden|T0A/)
 })
 
@@ -36,12 +39,14 @@ test('a test and a retry answer with their delivery, and name who has asked in t
   const { body: problem } = await api('post', '/api/v1/alerts/file-2/deliveries/1/retry').expect(409)
   assert.equal(problem.code, 'delivery-not-failed')
   const { body: { items } } = await api('get', '/api/v1/events?type=alert.*')
-  assert.deepEqual(items.map(({ type, actor }: any) => [type, actor]), [['alert.retried', OWNER], ['alert.failed', 'system'], ['alert.tested', OWNER]])
+  assert.deepEqual(items.map(({ type, actor }: any) => [type, actor]), [['alert.retried', OWNER], ['alert.failed',
+    'system'], ['alert.tested', OWNER]])
 })
 
-for (const [path, status] of [
-  ['/alerts/file-3/test', 404], ['/alerts/0/test', 400], ['/alerts/__proto__/test', 400], ['/alerts/file-1/deliveries/1/retry', 404], ['/alerts/file-1/deliveries/-1/retry', 400], ['/alerts/file-3/deliveries/1/retry', 404]
-] as [string, number][]) {
+for (const [path, status] of [['/alerts/file-3/test', 404], ['/alerts/0/test', 400], ['/alerts/__proto__/test', 400], [
+  '/alerts/file-1/deliveries/1/retry',
+  404
+], ['/alerts/file-1/deliveries/-1/retry', 400], ['/alerts/file-3/deliveries/1/retry', 404]] as [string, number][]) {
   test(`POST ${path} is refused with ${status}, and sends nothing`, async (t) => {
     const { api, deck } = await startAdmin(t)
     await api('post', `/api/v1${path}`).expect(status)
@@ -52,7 +57,9 @@ for (const [path, status] of [
 
 test('nothing but a test can be sent: a body is refused', async (t) => {
   const { api, deck } = await startAdmin(t)
-  await api('post', '/api/v1/alerts/file-1/test').send({ url: 'http://127.0.0.1:1', type: 'rollout.failed' }).expect(422)
+  await api('post', '/api/v1/alerts/file-1/test').send({ url: 'http://127.0.0.1:1', type: 'rollout.failed' }).expect(
+    422
+  )
   assert.equal(deck.events.lastId, 0)
 })
 
@@ -64,16 +71,21 @@ function cliOf ({ url }: Admin) {
 test('the command line tests one alert or all, and fails where one fails', async (t) => {
   const admin = await startAdmin(t)
   const cli = cliOf(admin)
-  assert.match((await cli()).stdout, /^ALERT {3}KIND {5}NAME {2}STATE .*\nfile-1 {2}webhook {2}- {5}on {11}0 {2}https:\/\/example\.com\/hook\?token=… {2}problems\n.*\n\nno deliveries yet\n$/)
+  assert.match((await cli()).stdout,
+    /^ALERT {3}KIND {5}NAME {2}STATE .*\nfile-1 {2}webhook {2}- {5}on {11}0 {2}https:\/\/example\.com\/hook\?token=… {2}problems\n.*\n\nno deliveries yet\n$/)
   const one = await cli('test', 'file-2')
   assert.deepEqual([one.code, one.stderr], [0, ''])
   assert.match(one.stdout, /^alert file-2: alert\.tested delivered in \d+ ms \(204\)\n$/)
   assert.deepEqual(admin.deck.alerts.list().map(({ deliveries }) => deliveries.length), [0, 1])
 
   admin.deck.alerts.status = 404
-  assert.deepEqual(await cli('test'), { code: 1, stdout: '', stderr: 'clusterdeck: alert file-1 failed: answered 404; alert file-2 failed: answered 404\n' })
+  assert.deepEqual(await cli('test'), { code: 1, stdout: '',
+    stderr: 'clusterdeck: alert file-1 failed: answered 404; alert file-2 failed: answered 404\n' })
   const { code, stdout } = await cli('test', 'file-1', '--json')
-  assert.deepEqual([code, JSON.parse(stdout).items.map(({ alert, delivery }: any) => [alert, delivery.state])], [1, [['file-1', 'failed']]])
+  assert.deepEqual([code, JSON.parse(stdout).items.map(({ alert, delivery }: any) => [alert, delivery.state])], [1, [[
+    'file-1',
+    'failed'
+  ]]])
   assert.match((await cli()).stdout, /file-2 {9}2 {2}\S+Z {2}alert\.tested {2}failed {9}1 {5}404 .* answered 404\n/)
 })
 
@@ -92,7 +104,9 @@ test('the command line sends a failed delivery again, and says so where it has n
   assert.equal((await cli('retry', 'file-1', '2')).code, 1)
 })
 
-for (const words of ['tset', 'test 0', 'test 1 2', 'test x', 'retry', 'retry 1', 'retry 1 x', 'retry 1 2 3', 'add', 'pause', 'change 1', 'delete 1 2', 'add slack x --url-file missing']) {
+for (const words of ['tset', 'test 0', 'test 1 2', 'test x', 'retry', 'retry 1', 'retry 1 x', 'retry 1 2 3', 'add',
+  'pause', 'change 1', 'delete 1 2', 'add slack x --url-file missing'])
+{
   test(`"alerts ${words}" is a usage error, and sends nothing`, async (t) => {
     const admin = await startAdmin(t)
     assert.equal((await cliOf(admin)(...words.split(' '))).code, 2)
@@ -104,56 +118,62 @@ test('the forms of the page send to what is there alone, and say what they expec
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()
   const before = admin.deck.events.lastId
-  for (const [action, body, status, detail] of [
-    ['test-alert', 'alert=x', 422, 'alert: expected the id of an alert such as 3 or file-1, received "x"'],
-    ['test-alert', 'alert=3', 404, 'Alert 3 does not exist: expected file-1 or file-2'],
-    ['retry-delivery', 'alert=file-1', 422, 'delivery: expected the id of a delivery, received "undefined"'],
-    ['retry-delivery', 'alert=file-1&delivery=1', 404, 'Alert file-1 has no delivery 1, or it is no longer kept']
-  ] as [string, string, number, string][]) {
-    const answer = await rawRequest(admin, { method: 'POST', path: `/actions/${action}`, headers: { Cookie, 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) }, body })
+  for (const [action, body, status, detail] of [['test-alert', 'alert=x', 422,
+    'alert: expected the id of an alert such as 3 or file-1, received "x"'], ['test-alert', 'alert=3', 404,
+    'Alert 3 does not exist: expected file-1 or file-2'], ['retry-delivery', 'alert=file-1', 422,
+    'delivery: expected the id of a delivery, received "undefined"'], ['retry-delivery', 'alert=file-1&delivery=1', 404,
+    'Alert file-1 has no delivery 1, or it is no longer kept']] as [string, string, number, string][])
+  {
+    const answer = await rawRequest(admin, { method: 'POST', path: `/actions/${action}`,
+      headers: { Cookie, 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/x-www-form-urlencoded',
+        'Content-Length': String(body.length) }, body })
     assert.deepEqual([answer.status, answer.json().detail], [status, detail])
   }
   assert.equal(admin.deck.events.lastId, before)
 })
 
-const SLACK = Object.freeze({ kind: 'slack', name: 'ops', url: 'https://hooks.example.com/services/T0/B0/hidden-key', events: ['rollout.*'] })
+const SLACK = Object.freeze({ kind: 'slack', name: 'ops', url: 'https://hooks.example.com/services/T0/B0/hidden-key',
+  events: ['rollout.*'] })
 
 test('an alert is added, changed, paused and deleted by the API; the history says who, and nothing tells its secrets', async (t) => {
   const { api, deck } = await startAdmin(t)
   const { body: added, headers, text } = await api('post', '/api/v1/alerts').send(SLACK).expect(201)
-  assert.deepEqual([added.id, added.kind, added.name, added.url, added.isPaused, added.isInFile, added.createdBy, headers.location], ['1', 'slack', 'ops', 'https://hooks.example.com/…', false, false, OWNER, '/api/v1/alerts/1'])
-  const { body: changed } = await api('patch', '/api/v1/alerts/1').send({ name: 'night', events: null, isPaused: true }).expect(200)
+  assert.deepEqual([added.id, added.kind, added.name, added.url, added.isPaused, added.isInFile, added.createdBy,
+    headers.location], ['1', 'slack', 'ops', 'https://hooks.example.com/…', false, false, OWNER, '/api/v1/alerts/1'])
+  const { body: changed } = await api('patch', '/api/v1/alerts/1').send({ name: 'night', events: null, isPaused: true })
+    .expect(200)
   assert.deepEqual([changed.name, changed.isDefault, changed.isPaused, changed.url], ['night', true, true, added.url])
   const { text: list } = await api('get', '/api/v1/alerts')
   const { text: deleted } = await api('delete', '/api/v1/alerts/1').expect(200)
   await api('get', '/api/v1/alerts/1').expect(404)
   const { body: { items }, text: events } = await api('get', '/api/v1/events?type=alert.*')
-  assert.deepEqual(items.map(({ type, actor, message }: any) => [type, actor, message]), [
-    ['alert.deleted', OWNER, 'alert 1 "night" (slack, https://hooks.example.com) deleted'],
-    ['alert.changed', OWNER, 'alert 1 "night" (slack, https://hooks.example.com) changed'],
-    ['alert.added', OWNER, 'alert 1 "ops" (slack, https://hooks.example.com) added']
-  ])
+  assert.deepEqual(items.map(({ type, actor, message }: any) => [type, actor, message]), [['alert.deleted', OWNER,
+    'alert 1 "night" (slack, https://hooks.example.com) deleted'], ['alert.changed', OWNER,
+    'alert 1 "night" (slack, https://hooks.example.com) changed'], ['alert.added', OWNER,
+    'alert 1 "ops" (slack, https://hooks.example.com) added']])
   assert.doesNotMatch(text + list + deleted + events, /hidden-key/)
   assert.equal((await api('post', '/api/v1/alerts').send(SLACK)).body.id, '2', 'no number is given out twice')
   assert.equal(deck.alerts.list().length, 3)
 })
 
-const MAIL = Object.freeze({ kind: 'mail', host: 'smtp.example.com', user: 'deck', password: 'hidden-password', from: 'deck@example.com', to: ['ops@example.com'] })
+const MAIL = Object.freeze({ kind: 'mail', host: 'smtp.example.com', user: 'deck', password: 'hidden-password',
+  from: 'deck@example.com', to: ['ops@example.com'] })
 
-for (const [body, wrong] of [
-  [{ kind: 'pager', url: SLACK.url }, /kind: expected one of slack, discord, teams, mail, sentry, webhook/],
-  [{ kind: 'slack' }, /url: expected to be given for slack/],
-  [{ ...SLACK, secret: 'long enough for a secret' }, /secret: expected not to be given for slack, which takes url, received one/],
-  [{ ...SLACK, url: 'file:///etc/passwd' }, /url: expected an http or https address/],
-  [{ ...SLACK, url: 'https://user:hidden-key@example.com' }, /url: expected an http or https address without user and password/],
-  [{ ...SLACK, events: [] }, /events: expected/],
-  [{ ...SLACK, name: 'a\r\nBcc: all@example.com' }, /name: expected/],
-  [{ ...MAIL, password: undefined }, /password: expected to be given with user/],
-  [{ ...MAIL, to: ['ops@example.com\r\nBcc: all@example.com'] }, /to/],
-  [{ ...MAIL, from: 'Deck <deck@example.com>' }, /from: expected a mail address/],
-  [{ ...MAIL, host: 'smtp.example.com/x' }, /host: expected the name or address/],
-  [{ ...MAIL, port: 0 }, /port: expected a port/]
-] as [object, RegExp][]) {
+for (const [body, wrong] of [[{ kind: 'pager', url: SLACK.url },
+  /kind: expected one of slack, discord, teams, mail, sentry, webhook/], [{ kind: 'slack' },
+  /url: expected to be given for slack/], [{ ...SLACK, secret: 'long enough for a secret' },
+  /secret: expected not to be given for slack, which takes url, received one/], [{ ...SLACK,
+  url: 'file:///etc/passwd' }, /url: expected an http or https address/], [{ ...SLACK,
+  url: 'https://user:hidden-key@example.com' }, /url: expected an http or https address without user and password/], [{
+  ...SLACK,
+  events: []
+}, /events: expected/], [{ ...SLACK, name: 'a\r\nBcc: all@example.com' }, /name: expected/], [{ ...MAIL,
+  password: undefined }, /password: expected to be given with user/], [{ ...MAIL,
+  to: ['ops@example.com\r\nBcc: all@example.com'] }, /to/], [{ ...MAIL, from: 'Deck <deck@example.com>' },
+  /from: expected a mail address/], [{ ...MAIL, host: 'smtp.example.com/x' }, /host: expected the name or address/], [{
+  ...MAIL,
+  port: 0
+}, /port: expected a port/]] as [object, RegExp][]) {
   test(`an alert like ${JSON.stringify(body).slice(0, 60)}… is refused and not kept`, async (t) => {
     const { api, deck } = await startAdmin(t)
     const { body: { detail }, text } = await api('post', '/api/v1/alerts').send(body).expect(422)
@@ -177,7 +197,8 @@ test('an alert of the configuration file is changed there alone, and an operator
   const { body } = await api('delete', '/api/v1/alerts/file-1').expect(409)
   assert.equal(body.detail, 'Alert file-1 is set in the configuration file: change it there')
   const { body: { token } } = await api('post', '/api/v1/tokens').send({ name: 'ada', role: 'operator' })
-  const ask = (method: 'get' | 'post' | 'patch' | 'delete', path: string) => stranger()[method](path).set('Authorization', `Bearer ${token}`)
+  const ask = (method: 'get' | 'post' | 'patch' | 'delete', path: string) =>
+    stranger()[method](path).set('Authorization', `Bearer ${token}`)
   await ask('post', '/api/v1/alerts').send(SLACK).expect(403)
   await ask('delete', '/api/v1/alerts/file-1').expect(403)
   await ask('post', '/api/v1/alerts/file-1/test').expect(202)
@@ -187,8 +208,13 @@ test('the command line adds, changes, pauses and deletes an alert', async (t) =>
   const admin = await startAdmin(t)
   const cli = cliOf(admin)
   const password = tempFile('hidden-password\n')
-  assert.deepEqual(await cli('add', 'mail', 'ops@example.com,ada@example.com', '--server', 'smtp.example.com:465', '--from', 'deck@example.com', '--user', 'deck', '--password-file', password), { code: 0, stdout: 'alert 1 added: ops@example.com, ada@example.com by smtp.example.com:465\n', stderr: '' })
-  assert.equal((await cli('change', '1', '--events', 'rollout.failed,job.*', '--title', 'night')).stdout, 'alert 1 changed\n')
+  assert.deepEqual(
+    await cli('add', 'mail', 'ops@example.com,ada@example.com', '--server', 'smtp.example.com:465', '--from',
+      'deck@example.com', '--user', 'deck', '--password-file', password),
+    { code: 0, stdout: 'alert 1 added: ops@example.com, ada@example.com by smtp.example.com:465\n', stderr: '' }
+  )
+  assert.equal((await cli('change', '1', '--events', 'rollout.failed,job.*', '--title', 'night')).stdout,
+    'alert 1 changed\n')
   assert.equal((await cli('pause', '1')).stdout, 'alert 1 paused\n')
   const [{ name, events, isPaused, mail }] = admin.deck.alerts.list()
   assert.deepEqual([name, events, isPaused, mail?.port], ['night', ['rollout.failed', 'job.*'], true, 465])

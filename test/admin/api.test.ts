@@ -33,7 +33,8 @@ test('starts a rollout and says where to follow it', async (t) => {
   const admin = await startAdmin(t)
   const { body, headers } = await admin.api('post', '/api/v1/rollouts').send({ kind: 'deploy', note: 'v2' }).expect(202)
   assert.equal(headers.location, `/api/v1/rollouts/${body.id}`)
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'v2', actor: "the owner's token", client: 'api' }])
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'v2', actor: 'the owner\'s token',
+    client: 'api' }])
   assert.deepEqual((await admin.api('get', headers.location).expect(200)).body, { ...body, ...NO_STORY })
   assert.deepEqual((await admin.api('get', '/api/v1/rollouts').expect(200)).body, { items: [body], next: null })
 })
@@ -42,30 +43,31 @@ test('restarts one worker as a rollout', async (t) => {
   const admin = await startAdmin(t)
   const { body, headers } = await admin.api('post', '/api/v1/workers/2/restart').expect(202)
   assert.equal(headers.location, `/api/v1/rollouts/${body.id}`)
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: "the owner's token", client: 'api' }])
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'the owner\'s token',
+    client: 'api' }])
 })
 
 test('names the rollout that runs to whoever starts another', async (t) => {
   const admin = await startAdmin(t)
   await admin.api('post', '/api/v1/rollouts').send({ kind: 'restart' }).expect(202)
-  for (const request of [
-    admin.api('post', '/api/v1/rollouts').send({ kind: 'restart' }),
-    admin.api('post', '/api/v1/workers/1/restart')
-  ]) {
+  for (const request of [admin.api('post', '/api/v1/rollouts').send({ kind: 'restart' }),
+    admin.api('post', '/api/v1/workers/1/restart')])
+  {
     const { body } = await request.expect(409)
-    assert.deepEqual(body, {
-      type: 'urn:clusterdeck:problem:rollout-running', title: 'A rollout is running', status: 409, detail: 'rollout 1 (restart) is running', code: 'rollout-running', rollout: 1
-    })
+    assert.deepEqual(body, { type: 'urn:clusterdeck:problem:rollout-running', title: 'A rollout is running',
+      status: 409, detail: 'rollout 1 (restart) is running', code: 'rollout-running', rollout: 1 })
   }
 })
 
 test('upgrades for whoever has the token, and for no session: it names a program to run', async (t) => {
   const admin = await startAdmin(t)
-  const { body } = await admin.api('post', '/api/v1/upgrade').send({ execPath: '/opt/node/bin/node', note: 'security' }).expect(202)
+  const { body } = await admin.api('post', '/api/v1/upgrade').send({ execPath: '/opt/node/bin/node', note: 'security' })
+    .expect(202)
   assert.deepEqual(body, admin.deck.snapshot().upgrade)
-  const asked = [{ type: 'upgrade', execPath: '/opt/node/bin/node', note: 'security', actor: "the owner's token" }]
+  const asked = [{ type: 'upgrade', execPath: '/opt/node/bin/node', note: 'security', actor: 'the owner\'s token' }]
   assert.deepEqual(admin.deck.dispatched, asked)
-  const refused = await rawRequest(admin, { method: 'POST', path: '/api/v1/upgrade', headers: { Cookie: await admin.signIn(), Origin: admin.origin } })
+  const refused = await rawRequest(admin, { method: 'POST', path: '/api/v1/upgrade',
+    headers: { Cookie: await admin.signIn(), Origin: admin.origin } })
   assert.equal(refused.status, 403)
   for (const execPath of ['node', '', 7]) {
     const { body: problem } = await admin.api('post', '/api/v1/upgrade').send({ execPath }).expect(422)
@@ -76,9 +78,14 @@ test('upgrades for whoever has the token, and for no session: it names a program
 
 test('scales and stops, and tells the deck who asked', async (t) => {
   const admin = await startAdmin(t)
-  assert.deepEqual((await admin.api('put', '/api/v1/scale').send({ workers: 256 }).expect(200)).body, { desiredWorkers: 256 })
-  assert.deepEqual((await admin.api('post', '/api/v1/stop').set('X-Clusterdeck-Client', 'cli').expect(202)).body, { state: 'stopping' })
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'scale', workers: 256, actor: "the owner's token" }, { type: 'stop', actor: "the owner's token" }])
+  assert.deepEqual((await admin.api('put', '/api/v1/scale').send({ workers: 256 }).expect(200)).body, {
+    desiredWorkers: 256
+  })
+  assert.deepEqual((await admin.api('post', '/api/v1/stop').set('X-Clusterdeck-Client', 'cli').expect(202)).body, {
+    state: 'stopping'
+  })
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'scale', workers: 256, actor: 'the owner\'s token' }, { type: 'stop',
+    actor: 'the owner\'s token' }])
 })
 
 test('returns a waiting call when the rollout is done', async (t) => {
@@ -105,9 +112,11 @@ test('returns a waiting call with what there is when the time is up', async (t) 
 
 test('tells what happened in a rollout, and how long the last ones took, to whoever asks for that one alone', async (t) => {
   const admin = await startAdmin(t)
-  const story = { timeline: [{ at: '2026-01-01T00:00:00.000Z', type: 'rollout.started', actor: 'ada', message: null }], comparisons: [] }
+  const story = { timeline: [{ at: '2026-01-01T00:00:00.000Z', type: 'rollout.started', actor: 'ada', message: null }],
+    comparisons: [] }
   const tell = (id: number, seconds: number) => {
-    const detail = { id, kind: 'deploy', state: 'succeeded', startedAt: '2026-01-01T00:00:00.000Z', finishedAt: `2026-01-01T00:00:${seconds}.000Z`, progress: { total: 0, replaced: 0 }, steps: [], ...story }
+    const detail = { id, kind: 'deploy', state: 'succeeded', startedAt: '2026-01-01T00:00:00.000Z',
+      finishedAt: `2026-01-01T00:00:${seconds}.000Z`, progress: { total: 0, replaced: 0 }, steps: [], ...story }
     admin.deck.events.publish({ type: 'rollout.succeeded', rollout: id, detail })
     return detail
   }
@@ -181,7 +190,9 @@ test('says that the history is unavailable while the database fails, and serves 
 
 test('shows nothing of an error that nobody foresaw, and logs it', async (t) => {
   const admin = await startAdmin(t)
-  admin.deck.snapshot = () => { throw new Error('secret at /srv/app.js:3') }
+  admin.deck.snapshot = () => {
+    throw new Error('secret at /srv/app.js:3')
+  }
   const { body, text } = await admin.api('get', '/api/v1/status').expect(500)
   assert.equal(body.code, 'internal')
   assert.ok(!text.includes('secret') && !text.includes('/srv'))
@@ -192,7 +203,9 @@ test('shows nothing of an error that nobody foresaw, and logs it', async (t) => 
 async function startWaiting (admin: Admin) {
   const { body: rollout } = await admin.api('post', '/api/v1/rollouts').send({ kind: 'restart' })
   const subscribed = nextSubscription(admin)
-  const req = http.get(`${admin.url}/api/v1/rollouts/${rollout.id}?wait=30s`, { headers: { Authorization: `Bearer ${TOKEN}` } })
+  const req = http.get(`${admin.url}/api/v1/rollouts/${rollout.id}?wait=30s`, {
+    headers: { Authorization: `Bearer ${TOKEN}` }
+  })
   req.on('error', () => {})
   const body = once(req, 'response').then(async ([res]) => {
     let text = ''
@@ -231,7 +244,8 @@ test('the document says which options can change, which ids there are, and what 
   const admin = await startAdmin(t)
   const { body: { paths } } = await admin.api('get', '/api/v1/openapi.json').expect(200)
   const { schema } = paths['/api/v1/config'].patch.requestBody.content['application/json']
-  assert.deepEqual(Object.keys(schema.properties), admin.deck.settings.list().filter(({ takesEffect }) => takesEffect === 'now').map(({ name }) => name))
+  assert.deepEqual(Object.keys(schema.properties),
+    admin.deck.settings.list().filter(({ takesEffect }) => takesEffect === 'now').map(({ name }) => name))
   assert.deepEqual([schema.additionalProperties, schema.minProperties], [false, 1])
   const id = paths['/api/v1/events/{id}'].get.parameters[0].schema
   await admin.api('get', `/api/v1/events/${id.maximum}`).expect(404)

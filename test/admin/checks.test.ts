@@ -23,11 +23,16 @@ test('the page shows each problem with the line that mends it, and what has pass
 test('the overview tells of a Node without fixes, with whatever runs on it, and of no other', async (t) => {
   const { stranger, signIn, deck } = await startAdmin(t)
   const cookie = await signIn()
-  const told = async () => /<section class="notices" aria-label="Version of Node">.*?<\/section>/s.exec((await stranger().get('/').set('Cookie', cookie).set('Accept', 'text/html')).text)?.[0] ?? null
+  const told = async () =>
+    /<section class="notices" aria-label="Version of Node">.*?<\/section>/s.exec(
+      (await stranger().get('/').set('Cookie', cookie).set('Accept', 'text/html')).text
+    )?.[0] ?? null
   assert.equal(await told(), null)
   const { master, release } = deck.snapshot()
   deck.set({ master: { ...master, nodeVersion: 'v24.0.0' } })
-  assert.match(String(await told()), /<a href="\/checks">clusterdeck and the app run on Node 24\.0\.0, which lacks the security fixes of 24\./)
+  assert.match(String(await told()),
+    /<a href="\/checks">clusterdeck and the app run on Node 24\.0\.0, which lacks the security fixes of 24\./)
   deck.set({ master: { ...master, nodeVersion: 'v18.1.0' }, release: { ...release, runtime: 'other' } })
-  assert.match(String(await told()), /clusterdeck runs on Node 18\.1\.0, which has had no fixes since 2025-04-30.*Holes that are found in it stay open/s)
+  assert.match(String(await told()),
+    /clusterdeck runs on Node 18\.1\.0, which has had no fixes since 2025-04-30.*Holes that are found in it stay open/s)
 })

@@ -6,16 +6,22 @@ import { startAdmin } from '../support/admin.ts'
 
 const DECODERS = { br: brotliDecompressSync, gzip: gunzipSync }
 
-async function setUp (t: TestContext): Promise<(path: string, acceptEncoding: string | undefined) => Promise<{ headers: http.IncomingHttpHeaders, body: Buffer }>> {
+async function setUp (
+  t: TestContext
+): Promise<
+  (path: string, acceptEncoding: string | undefined) => Promise<{ headers: http.IncomingHttpHeaders, body: Buffer }>
+> {
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()
-  return (path, acceptEncoding) => new Promise((resolve, reject) => {
-    const headers = { Cookie, Accept: '*/*', ...(acceptEncoding !== undefined && { 'Accept-Encoding': acceptEncoding }) }
-    http.get({ host: '127.0.0.1', port: admin.port, path, headers, agent: false }, async (response) => {
-      const chunks = await response.toArray()
-      resolve({ headers: response.headers, body: Buffer.concat(chunks) })
-    }).on('error', reject)
-  })
+  return (path, acceptEncoding) =>
+    new Promise((resolve, reject) => {
+      const headers = { Cookie, Accept: '*/*',
+        ...(acceptEncoding !== undefined && { 'Accept-Encoding': acceptEncoding }) }
+      http.get({ host: '127.0.0.1', port: admin.port, path, headers, agent: false }, async (response) => {
+        const chunks = await response.toArray()
+        resolve({ headers: response.headers, body: Buffer.concat(chunks) })
+      }).on('error', reject)
+    })
 }
 
 test('pages, files and answers come in the smallest encoding that is accepted', async (t) => {
@@ -24,9 +30,9 @@ test('pages, files and answers come in the smallest encoding that is accepted', 
     const { headers: plainHeaders, body: plain } = await get(path, undefined)
     assert.equal(plainHeaders['content-encoding'], undefined, path)
     // The first is what browsers say, in their order.
-    for (const [acceptEncoding, encoding] of [
-      ['gzip, deflate, br, zstd', 'br'], ['gzip', 'gzip'], ['gzip, br;q=0', 'gzip'], ['*', 'br'], ['identity', null], ['br;q=0, gzip;q=0', null], ['zstd', null]
-    ] as const) {
+    for (const [acceptEncoding, encoding] of [['gzip, deflate, br, zstd', 'br'], ['gzip', 'gzip'], ['gzip, br;q=0',
+      'gzip'], ['*', 'br'], ['identity', null], ['br;q=0, gzip;q=0', null], ['zstd', null]] as const)
+    {
       const { headers, body } = await get(path, acceptEncoding)
       assert.equal(headers['content-encoding'] ?? null, encoding, `${path}: ${acceptEncoding}`)
       assert.equal(Number(headers['content-length']), body.length)
@@ -41,6 +47,9 @@ test('pages, files and answers come in the smallest encoding that is accepted', 
 
 test('who is not signed in gets files compressed, and nothing else', async (t) => {
   const admin = await startAdmin(t)
-  const encodingOf = async (path: string) => (await fetch(`http://127.0.0.1:${admin.port}${path}`, { headers: { 'Accept-Encoding': 'gzip, br', Accept: 'text/html' } })).headers.get('content-encoding')
+  const encodingOf = async (path: string) =>
+    (await fetch(`http://127.0.0.1:${admin.port}${path}`, {
+      headers: { 'Accept-Encoding': 'gzip, br', Accept: 'text/html' }
+    })).headers.get('content-encoding')
   assert.deepEqual([await encodingOf('/assets/app.css'), await encodingOf('/sign-in')], ['br', null])
 })

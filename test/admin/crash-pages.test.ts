@@ -8,14 +8,14 @@ const PAGE = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 async function setUp (t: TestContext) {
   const admin = await startAdmin(t)
   admin.history.crashes.record('v1:1', aCrash(), { culprit: 'sum (src/shop.js)' })
-  admin.deck.events.publish({ type: 'worker.exited', worker: 7, slot: 1, cause: 'crash', code: 1, detail: { crash: 1, crashGroup: 1 } })
+  admin.deck.events.publish({ type: 'worker.exited', worker: 7, slot: 1, cause: 'crash', code: 1,
+    detail: { crash: 1, crashGroup: 1 } })
   const Cookie = await admin.signIn()
-  return {
-    admin,
-    Cookie,
+  return { admin, Cookie,
     visit: (path: string, headers = {}) => rawRequest(admin, { path, headers: { ...PAGE, Cookie, ...headers } }),
-    act: (path: string, headers = {}) => rawRequest(admin, { method: 'POST', path, headers: { Cookie, 'Sec-Fetch-Site': 'same-origin', 'Content-Length': '0', ...headers } })
-  }
+    act: (path: string, headers = {}) =>
+      rawRequest(admin, { method: 'POST', path,
+        headers: { Cookie, 'Sec-Fetch-Site': 'same-origin', 'Content-Length': '0', ...headers } }) }
 }
 
 test('nobody sees a crash without being signed in', async (t) => {
@@ -33,8 +33,10 @@ test('every page names the open crashes, and events lead to theirs and to the lo
     assert.equal(status, 200)
     assert.match(text, /id="open-crashes">1</, path)
   }
-  for (const path of ['/', '/history', '/history/1']) assert.match((await visit(path)).text, /href="\/crashes\/1\?crash=1"/, path)
-  for (const path of ['/history', '/history/1', '/crashes/1']) assert.match((await visit(path)).text, /href="\/logs\?slot=\d+&amp;around=\d{4}-[^"]*Z"/, path)
+  for (const path of ['/', '/history', '/history/1'])
+    assert.match((await visit(path)).text, /href="\/crashes\/1\?crash=1"/, path)
+  for (const path of ['/history', '/history/1', '/crashes/1'])
+    assert.match((await visit(path)).text, /href="\/logs\?slot=\d+&amp;around=\d{4}-[^"]*Z"/, path)
   assert.equal((await act('/api/v1/crashes/1/resolve')).status, 200)
   assert.match((await visit('/crashes')).text, /id="open-crashes" hidden>/)
   const { items: [{ id }] } = admin.history.page({ type: ['crash.group-resolved'] })
@@ -62,7 +64,9 @@ test('the address of a filtered list has no empty fields', async (t) => {
 
 test('a group that is gone gets a page that says so, a crash that is gone the rest of its group', async (t) => {
   const { visit } = await setUp(t)
-  for (const [path, said] of [['/crashes/99', /Crash group 99 does not exist or is no longer kept/], ['/crashes/abc', /Crash group &quot;abc&quot; does not exist/], ['/crashes/1?crash=99', /Occurrence 99 is no longer kept/]]) {
+  for (const [path, said] of [['/crashes/99', /Crash group 99 does not exist or is no longer kept/], ['/crashes/abc',
+    /Crash group &quot;abc&quot; does not exist/], ['/crashes/1?crash=99', /Occurrence 99 is no longer kept/]])
+  {
     const { status, text, headers } = await visit(String(path))
     assert.equal(status, 404)
     assert.match(String(headers['content-type']), /^text\/html/)
@@ -73,17 +77,20 @@ test('a group that is gone gets a page that says so, a crash that is gone the re
 
 test('a group changes its state by a button of our own page alone', async (t) => {
   const { admin, act } = await setUp(t)
-  for (const site of ['same-site', 'cross-site', 'none']) assert.equal((await act('/api/v1/crashes/1/mute', { 'Sec-Fetch-Site': site })).status, 403)
+  for (const site of ['same-site', 'cross-site', 'none'])
+    assert.equal((await act('/api/v1/crashes/1/mute', { 'Sec-Fetch-Site': site })).status, 403)
   assert.equal(admin.deck.crashes.counts().open, 1)
   const { status } = await act('/api/v1/crashes/1/mute', { Accept: 'application/json, application/problem+json' })
   assert.equal(status, 200)
   const { state, stateChangedBy } = admin.deck.crashes.group(1)
-  assert.deepEqual([state, stateChangedBy], ['muted', "the owner's token"])
+  assert.deepEqual([state, stateChangedBy], ['muted', 'the owner\'s token'])
 })
 
 test('without its database the list says so, and every other page goes on', async (t) => {
   const { admin, visit } = await setUp(t)
-  admin.deck.crashes.counts = () => { throw new Error('disk I/O error') }
+  admin.deck.crashes.counts = () => {
+    throw new Error('disk I/O error')
+  }
   assert.match((await visit('/')).text, /id="open-crashes" hidden>/)
   const { status, text } = await visit('/crashes')
   assert.equal(status, 503)

@@ -8,15 +8,23 @@ const HOSTILE = '<b>\u001b[2J"boom"'
 async function setUp (t: TestContext) {
   const admin = await startAdmin(t)
   for (let n = 0; n < 3; n++) {
-    admin.history.crashes.record(`v1:${n}`, {
-      at: new Date(START_MS + n * 1000).toISOString(), kind: 'exception', cause: 'crash', code: 1, signal: null, slot: 1, worker: n, pid: 7, release: `r${n}`, rollout: null, uptimeMs: 5, nodeVersion: 'v20.0.0', errorName: 'Error', errorMessage: `${HOSTILE} ${n}`, stack: `Error: x\n    at handler${n} (/srv/app.js:1:1)`, frames: [], causes: [{ depth: 1, errorName: 'TypeError', errorMessage: 'inner', stack: 'TypeError: inner\n    at deep' }], requests: [{ method: 'GET', path: '/pay', ageMs: 12 }], memory: null, stderr: ['last words'], vitals: []
-    }, { culprit: `handler${n} (app.js)` })
+    admin.history.crashes.record(`v1:${n}`, { at: new Date(START_MS + n * 1000).toISOString(), kind: 'exception',
+      cause: 'crash', code: 1, signal: null, slot: 1, worker: n, pid: 7, release: `r${n}`, rollout: null, uptimeMs: 5,
+      nodeVersion: 'v20.0.0', errorName: 'Error', errorMessage: `${HOSTILE} ${n}`,
+      stack: `Error: x\n    at handler${n} (/srv/app.js:1:1)`, frames: [],
+      causes: [{ depth: 1, errorName: 'TypeError', errorMessage: 'inner', stack: 'TypeError: inner\n    at deep' }],
+      requests: [{ method: 'GET', path: '/pay', ageMs: 12 }], memory: null, stderr: ['last words'], vitals: [] }, {
+      culprit: `handler${n} (app.js)`
+    })
   }
   const get = async (path: string) => (await admin.api('get', `/api/v1/crashes${path}`).expect(200)).body
   const cli = async (line: string) => {
     const output = { stdout: '', stderr: '' }
-    const stream = (name: 'stdout' | 'stderr') => ({ isTTY: false, write: (text: string) => { output[name] += text } } as any)
-    const code = await runCommandLine([...line.split(' '), '--url', admin.url], { stdout: stream('stdout'), stderr: stream('stderr'), env: { CLUSTERDECK_TOKEN: TOKEN }, cwd: '/' })
+    const stream = (name: 'stdout' | 'stderr') => ({ isTTY: false, write: (text: string) => {
+      output[name] += text
+    } } as any)
+    const code = await runCommandLine([...line.split(' '), '--url', admin.url], { stdout: stream('stdout'),
+      stderr: stream('stderr'), env: { CLUSTERDECK_TOKEN: TOKEN }, cwd: '/' })
     return { code, ...output }
   }
   return { admin, get, cli }
@@ -27,7 +35,10 @@ test('groups are listed page by page, filtered, and shown with their crashes', a
   const first = await get('?limit=2')
   assert.deepEqual(first.items.map(({ id }: any) => id), [3, 2])
   assert.deepEqual((await get(`?limit=2&cursor=${first.next}`)).items.map(({ id }: any) => id), [1])
-  for (const [query, ids] of [['release=r1', [2]], ['q=handler2', [3]], ['since=2026-01-01T00:00:01Z', [3, 2]], ['state=muted', []], ['q=%22*', []]] as [string, number[]][]) {
+  for (const [query, ids] of [['release=r1', [2]], ['q=handler2', [3]], ['since=2026-01-01T00:00:01Z', [3, 2]], [
+    'state=muted',
+    []
+  ], ['q=%22*', []]] as [string, number[]][]) {
     assert.deepEqual((await get(`?${query}`)).items.map(({ id }: any) => id), ids, query)
   }
   const group = await get('/2')
@@ -40,28 +51,36 @@ test('a group is resolved, muted and reopened by whoever is signed in, on record
   const { admin } = await setUp(t)
   for (const [action, state] of [['resolve', 'resolved'], ['mute', 'muted'], ['reopen', 'open']]) {
     const { body } = await admin.api('post', `/api/v1/crashes/1/${action}`).expect(200)
-    assert.deepEqual([body.state, body.stateChangedBy], [state, "the owner's token"])
+    assert.deepEqual([body.state, body.stateChangedBy], [state, 'the owner\'s token'])
   }
   const { items } = admin.history.page({ type: ['crash.*'] })
-  assert.deepEqual(items.map(({ type, actor }: any) => [type, actor]), [['crash.group-reopened', "the owner's token"], ['crash.group-muted', "the owner's token"], ['crash.group-resolved', "the owner's token"]])
+  assert.deepEqual(items.map(({ type, actor }: any) => [type, actor]), [['crash.group-reopened', 'the owner\'s token'],
+    ['crash.group-muted', 'the owner\'s token'], ['crash.group-resolved', 'the owner\'s token']])
 })
 
 test('groups are sorted, assigned and noted by the API, and a wrong order changes nothing', async (t) => {
   const { admin, get } = await setUp(t)
   assert.deepEqual((await get('?sort=first&limit=2')).items.map(({ id }: any) => id), [3, 2])
-  const { body: assigned } = await admin.api('put', '/api/v1/crashes/1/assignee').send({ assignee: ' ada ' }).expect(200)
+  const { body: assigned } = await admin.api('put', '/api/v1/crashes/1/assignee').send({ assignee: ' ada ' }).expect(
+    200
+  )
   assert.equal(assigned.assignee, 'ada')
   const { body: note } = await admin.api('post', '/api/v1/crashes/1/notes').send({ text: HOSTILE }).expect(201)
-  assert.deepEqual([note.text, note.actor], [HOSTILE, "the owner's token"])
-  for (const body of [{ assignee: '' }, { assignee: 'x'.repeat(101) }, {}]) await admin.api('put', '/api/v1/crashes/1/assignee').send(body).expect(422)
-  for (const body of [{ text: ' ' }, { text: 'x'.repeat(2001) }, { text: 1 }]) await admin.api('post', '/api/v1/crashes/1/notes').send(body).expect(422)
+  assert.deepEqual([note.text, note.actor], [HOSTILE, 'the owner\'s token'])
+  for (const body of [{ assignee: '' }, { assignee: 'x'.repeat(101) }, {}])
+    await admin.api('put', '/api/v1/crashes/1/assignee').send(body).expect(422)
+  for (const body of [{ text: ' ' }, { text: 'x'.repeat(2001) }, { text: 1 }])
+    await admin.api('post', '/api/v1/crashes/1/notes').send(body).expect(422)
   const { body: problem } = await admin.api('get', '/api/v1/crashes?sort=name').expect(400)
   assert.match(problem.detail, /^sort: expected "last"/)
   const group = await get('/1')
   assert.deepEqual([group.assignee, group.notes.length, group.goneSince], ['ada', 1, null])
   await admin.api('delete', `/api/v1/crashes/1/notes/${note.id}`).expect(200)
   await admin.api('delete', `/api/v1/crashes/1/notes/${note.id}`).expect(404)
-  assert.equal((await admin.api('put', '/api/v1/crashes/1/assignee').send({ assignee: null }).expect(200)).body.assignee, null)
+  assert.equal(
+    (await admin.api('put', '/api/v1/crashes/1/assignee').send({ assignee: null }).expect(200)).body.assignee,
+    null
+  )
 })
 
 test('the command line prints groups and one of them, without what would move the cursor', async (t) => {
@@ -70,9 +89,11 @@ test('the command line prints groups and one of them, without what would move th
   assert.equal(list.code, 0)
   assert.match(list.stdout, /^ID {2}STATE .*\n 3 {2}open .*handler2 \(app\.js\)\n/)
   const one = await cli('crashes 2')
-  for (const part of ['group     2, open (new)', 'handler1 (/srv/app.js:1:1)', 'caused by TypeError: inner', 'GET /pay for 12 ms', '  last words']) assert.ok(one.stdout.includes(part), `${part} in ${one.stdout}`)
+  for (const part of ['group     2, open (new)', 'handler1 (/srv/app.js:1:1)', 'caused by TypeError: inner',
+    'GET /pay for 12 ms', '  last words']) assert.ok(one.stdout.includes(part), `${part} in ${one.stdout}`)
   assert.doesNotMatch(list.stdout + one.stdout, /\u001b/)
   assert.equal(JSON.parse((await cli('crashes --json --state open')).stdout).items.length, 3)
   assert.equal((await cli('crashes --q nothing')).stdout, 'no crashes\n')
-  assert.deepEqual([(await cli('crashes x')).code, (await cli('crashes --state closed')).code, (await cli('crashes 99')).code], [2, 2, 1])
+  assert.deepEqual([(await cli('crashes x')).code, (await cli('crashes --state closed')).code,
+    (await cli('crashes 99')).code], [2, 2, 1])
 })

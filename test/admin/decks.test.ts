@@ -7,7 +7,9 @@ import { registered } from '../support/registered.ts'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' }
 
 /** Two decks of this user, of which the first knows the second. */
-async function setUp (t: TestContext, { here: hereOptions, there: thereOptions, fields }: { here?: object, there?: object, fields?: object } = {}) {
+async function setUp (t: TestContext,
+  { here: hereOptions, there: thereOptions, fields }: { here?: object, there?: object, fields?: object } = {})
+{
   const here = await startAdmin(t, { limits: { switches: 5 }, ...hereOptions })
   const there = await startAdmin(t, thereOptions)
   const mail = registered({ adminUrl: there.url, ...fields }, TOKEN)
@@ -16,12 +18,15 @@ async function setUp (t: TestContext, { here: hereOptions, there: thereOptions, 
 }
 
 const switchTo = (admin: Admin, cookie: string, deck: string, headers: Record<string, string> = {}) =>
-  rawRequest(admin, { method: 'POST', path: '/actions/switch', headers: { ...FORM, cookie, 'HX-Current-URL': `${admin.url}/logs`, ...headers }, body: `deck=${deck}` })
+  rawRequest(admin, { method: 'POST', path: '/actions/switch',
+    headers: { ...FORM, cookie, 'HX-Current-URL': `${admin.url}/logs`, ...headers }, body: `deck=${deck}` })
 
 /** @returns a Cookie header */
 async function signInAs (admin: Admin, role: 'viewer' | 'operator' | 'admin'): Promise<string> {
   const { body } = await admin.api('post', '/api/v1/tokens').send({ name: `ada-${role}`, role }).expect(201)
-  const answer = await admin.stranger().post('/sign-in').set('Origin', admin.origin).type('form').send({ token: body.token }).expect(303)
+  const answer = await admin.stranger().post('/sign-in').set('Origin', admin.origin).type('form').send({
+    token: body.token
+  }).expect(303)
   return String(answer.headers['set-cookie'][0]).split(';')[0]
 }
 
@@ -39,17 +44,31 @@ test('who has signed in by the token of this deck sees the other one and its hea
   assert.equal(status, 204)
   const link = String(headers['hx-redirect'])
   assert.match(link, new RegExp(`^${there.url}/sign-in\\?code=[\\w-]{43}$`))
-  assert.equal((await rawRequest(here, { path: link.slice(there.url.length) })).headers['set-cookie'], undefined, 'it is no link of this deck')
-  const visit = await rawRequest(there, { path: link.slice(there.url.length), headers: { cookie, 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' } })
+  assert.equal((await rawRequest(here, { path: link.slice(there.url.length) })).headers['set-cookie'], undefined,
+    'it is no link of this deck')
+  const visit = await rawRequest(there, { path: link.slice(there.url.length),
+    headers: { cookie, 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' } })
   assert.equal(visit.headers.location, '/')
   const own = String(visit.headers['set-cookie']).split(';')[0]
   assert.notEqual(own.split('=')[0], cookie.split('=')[0], 'both sessions live side by side')
-  assert.equal((await rawRequest(there, { path: '/access', headers: { cookie: `${cookie}; ${own}`, accept: 'text/html' } })).status, 200)
-  assert.equal((await rawRequest(here, { path: '/access', headers: { cookie: `${cookie}; ${own}`, accept: 'text/html' } })).status, 200)
+  assert.equal(
+    (await rawRequest(there, { path: '/access', headers: { cookie: `${cookie}; ${own}`, accept: 'text/html' } }))
+      .status,
+    200
+  )
+  assert.equal(
+    (await rawRequest(here, { path: '/access', headers: { cookie: `${cookie}; ${own}`, accept: 'text/html' } })).status,
+    200
+  )
 
-  assert.match(String(newest(here, 'access.switched').message), new RegExp(`^the owner's token \\(admin\\) switched to the deck mail at ${there.url}$`))
-  assert.match(String(newest(there, 'access.signed-in').message), /^the owner's token \(admin\) from (::ffff:)?127\.0\.0\.1, by the dashboard of app$/)
-  assert.ok(!JSON.stringify([here.history.page({ limit: 100 }), there.history.page({ limit: 100 })]).includes(link.slice(-43)), 'no history has the code')
+  assert.match(String(newest(here, 'access.switched').message),
+    new RegExp(`^the owner's token \\(admin\\) switched to the deck mail at ${there.url}$`))
+  assert.match(String(newest(there, 'access.signed-in').message),
+    /^the owner's token \(admin\) from (::ffff:)?127\.0\.0\.1, by the dashboard of app$/)
+  assert.ok(
+    !JSON.stringify([here.history.page({ limit: 100 }), there.history.page({ limit: 100 })]).includes(link.slice(-43)),
+    'no history has the code'
+  )
 })
 
 test('nobody is signed in there for longer than here', async (t) => {
@@ -100,12 +119,17 @@ test('the palette finds the other decks, for who may go there', async (t) => {
 })
 
 test('through a proxy or another port it leads to where people reach that deck, or says how to come there', async (t) => {
-  const { here, there, mail, id } = await setUp(t, { there: { publicUrl: 'https://ops.example.com/mail', allowedHosts: [] } })
+  const { here, there, mail, id } = await setUp(t, {
+    there: { publicUrl: 'https://ops.example.com/mail', allowedHosts: [] }
+  })
   const cookie = await here.signIn()
   for (const page of ['https://ops.example.com/', `http://127.0.0.1:${here.port + 1}/`]) {
     const refused = await switchTo(here, cookie, id, { 'HX-Current-URL': page })
     assert.equal(refused.status, 409)
-    assert.match(refused.json().detail, new RegExp(`^mail has its admin page at ${there.url}\\. Not reachable from here\\. Run ssh -L ${there.port}:127\\.0\\.0\\.1:${there.port} `))
+    assert.match(refused.json().detail,
+      new RegExp(
+        `^mail has its admin page at ${there.url}\\. Not reachable from here\\. Run ssh -L ${there.port}:127\\.0\\.0\\.1:${there.port} `
+      ))
     assert.equal(refused.headers['hx-redirect'], undefined)
     const { text } = await rawRequest(here, { path: '/decks', headers: { cookie, 'HX-Current-URL': page } })
     assert.ok(!text.includes('/actions/switch') && text.includes('ssh -L'), page)
@@ -113,13 +137,17 @@ test('through a proxy or another port it leads to where people reach that deck, 
   here.deck.registered[0] = { ...mail, publicUrl: 'https://ops.example.com/mail' }
   const led = await switchTo(here, cookie, id, { 'HX-Current-URL': 'https://ops.example.com/shop/' })
   assert.match(String(led.headers['hx-redirect']), /^https:\/\/ops\.example\.com\/mail\/sign-in\?code=[\w-]{43}$/)
-  assert.match(String((await switchTo(here, cookie, id)).headers['hx-redirect']), new RegExp(`^${there.url}/sign-in\\?code=`))
+  assert.match(String((await switchTo(here, cookie, id)).headers['hx-redirect']),
+    new RegExp(`^${there.url}/sign-in\\?code=`))
 })
 
 test('what is no deck, runs no more or does not answer leads nowhere, and says so', async (t) => {
   const { here, there, mail, id } = await setUp(t)
   const cookie = await here.signIn()
-  for (const [deck, status] of [['', 422], ['mail', 422], [encodeURIComponent('http://evil.example/'), 422], ['0'.repeat(16), 404]] as [string, number][]) {
+  for (const [deck, status] of [['', 422], ['mail', 422], [encodeURIComponent('http://evil.example/'), 422], [
+    '0'.repeat(16),
+    404
+  ]] as [string, number][]) {
     assert.equal((await switchTo(here, cookie, deck)).status, status, deck)
   }
   await there.admin.close()

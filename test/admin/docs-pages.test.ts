@@ -9,7 +9,8 @@ const PAGE = { Accept: 'text/html' }
 async function setUp (t: TestContext) {
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()
-  return { admin, visit: (path: string, headers = {}) => rawRequest(admin, { path, headers: { ...PAGE, Cookie, ...headers } }) }
+  return { admin,
+    visit: (path: string, headers = {}) => rawRequest(admin, { path, headers: { ...PAGE, Cookie, ...headers } }) }
 }
 
 test('the manual is for those who are signed in', async (t) => {
@@ -49,7 +50,9 @@ test('the page of the API lists all operations, and each leads to its own place 
 
 test('a page that is not there is a 404 like any other, whatever its name', async (t) => {
   const { visit } = await setUp(t)
-  for (const path of ['/docs/nothing', '/docs/README', '/docs/logs.md', '/docs/..%2f..%2fpackage', '/docs/__proto__', '/docs/logs/more', '/docs/api/nothing', '/docs/%00']) {
+  for (const path of ['/docs/nothing', '/docs/README', '/docs/logs.md', '/docs/..%2f..%2fpackage', '/docs/__proto__',
+    '/docs/logs/more', '/docs/api/nothing', '/docs/%00'])
+  {
     const { status, text } = await visit(path)
     assert.equal(status, 404, path)
     assert.match(text, /<h1>Not found<\/h1>/)

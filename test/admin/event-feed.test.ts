@@ -33,10 +33,13 @@ test('tells a reader that was away what it missed, then what happens', async (t)
 
 test('has 32 streams for each who is signed in, and room again once one has ended', async (t) => {
   const admin = await startAdmin(t)
-  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(201)
+  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(
+    201
+  )
   const feeds = []
   for (let n = 0; n < 32; n++) feeds.push(await openFeed(t, admin))
-  const look = async (path: string) => (await rawRequest(admin, { method: 'HEAD', path, headers: { Authorization: `Bearer ${TOKEN}` } })).status
+  const look = async (path: string) =>
+    (await rawRequest(admin, { method: 'HEAD', path, headers: { Authorization: `Bearer ${TOKEN}` } })).status
   assert.deepEqual([await look('/api/v1/events/stream'), await look('/api/v1/logs/stream')], [429, 429])
   await openFeed(t, admin, { Authorization: `Bearer ${token}` })
   feeds[0].close()
@@ -45,10 +48,13 @@ test('has 32 streams for each who is signed in, and room again once one has ende
 
 test('has room for the owner in a browser, however many streams a viewer has there', async (t) => {
   const admin = await startAdmin(t)
-  const { body: { url } } = await admin.api('post', '/api/v1/sign-in-links').send({ role: 'viewer', name: 'grace' }).expect(201)
-  const viewer = String((await admin.stranger().get(url.slice(admin.url.length))).headers['set-cookie']?.[0]).split(';')[0]
+  const { body: { url } } = await admin.api('post', '/api/v1/sign-in-links').send({ role: 'viewer', name: 'grace' })
+    .expect(201)
+  const viewer =
+    String((await admin.stranger().get(url.slice(admin.url.length))).headers['set-cookie']?.[0]).split(';')[0]
   for (let n = 0; n < 32; n++) await openFeed(t, admin, { Authorization: undefined, Cookie: viewer })
-  const look = async (cookie: string) => (await rawRequest(admin, { method: 'HEAD', path: '/api/v1/events/stream', headers: { Cookie: cookie } })).status
+  const look = async (cookie: string) =>
+    (await rawRequest(admin, { method: 'HEAD', path: '/api/v1/events/stream', headers: { Cookie: cookie } })).status
   assert.deepEqual([await look(viewer), await look(await admin.signIn())], [429, 200])
 })
 
@@ -67,7 +73,10 @@ test('says what it leaves out when a reader was away for too long', async (t) =>
   const oldest = 500_000
   Object.defineProperty(admin.deck.events, 'lastId', { get: () => oldest + 10_000 - 1 })
   const read = [] as number[]
-  admin.history.event = (id: number) => { read.push(id); return id === oldest + 9_999 ? { id, type: 'worker.online' } : null }
+  admin.history.event = (id: number) => {
+    read.push(id)
+    return id === oldest + 9_999 ? { id, type: 'worker.online' } : null
+  }
   const feed = await openFeed(t, admin, { 'Last-Event-ID': '1' })
   assert.equal((await feed.next()).id, String(oldest + 9_999))
   assert.match(feed.comments(), /: events 2 to 499999 are left out/)
@@ -82,11 +91,11 @@ test('sends heartbeats while nothing happens', async (t) => {
 })
 
 test('ends when the session does', async (t) => {
-  for (const end of [
-    (admin) => admin.admin.revokeSessions(),
-    (admin, Cookie) => rawRequest(admin, { method: 'POST', path: '/sign-out', headers: { Cookie, Origin: admin.origin } }),
-    (admin) => admin.clock.advance(13 * 60 * 60_000)
-  ] as ((admin: any, Cookie: string) => any)[]) {
+  for (const end of [(admin) => admin.admin.revokeSessions(),
+    (admin, Cookie) =>
+      rawRequest(admin, { method: 'POST', path: '/sign-out', headers: { Cookie, Origin: admin.origin } }),
+    (admin) => admin.clock.advance(13 * 60 * 60_000)] as ((admin: any, Cookie: string) => any)[])
+  {
     const admin = await startAdmin(t)
     const Cookie = await admin.signIn()
     const feed = await openFeed(t, admin, { Cookie, Authorization: undefined })
@@ -103,7 +112,10 @@ test('lets go of a reader that has gone', async (t) => {
   assert.equal(admin.clock.pending(), 1)
   const gone = new Promise((resolve) => {
     const { clearInterval } = admin.clock.timers
-    admin.clock.timers.clearInterval = (id: number) => { clearInterval(id); resolve(undefined) }
+    admin.clock.timers.clearInterval = (id: number) => {
+      clearInterval(id)
+      resolve(undefined)
+    }
   })
   feed.close()
   await gone
@@ -117,7 +129,10 @@ test('cuts off a reader that does not read, instead of keeping everything for it
   const large = 'x'.repeat(100_000)
   const cut = new Promise((resolve) => {
     const { clearInterval } = admin.clock.timers
-    admin.clock.timers.clearInterval = (id: number) => { clearInterval(id); resolve('cut') }
+    admin.clock.timers.clearInterval = (id: number) => {
+      clearInterval(id)
+      resolve('cut')
+    }
   })
   let published = 0
   while (await Promise.race([cut, new Promise((resolve) => setImmediate(resolve))]) !== 'cut') {
@@ -137,7 +152,9 @@ test('goes on with the present while the database fails', async (t) => {
   const admin = await startAdmin(t)
   admin.deck.events.publish({ type: 'worker.online' })
   const { event } = admin.history
-  admin.history.event = () => { throw new Error('disk I/O error') }
+  admin.history.event = () => {
+    throw new Error('disk I/O error')
+  }
   const feed = await openFeed(t, admin, { 'Last-Event-ID': '0' })
   const { id } = admin.deck.events.publish({ type: 'worker.ready' })
   assert.equal((await feed.next()).id, String(id))
@@ -146,36 +163,38 @@ test('goes on with the present while the database fails', async (t) => {
 
 /** A reader that has begun to follow what happens. */
 async function openFeed (t: TestContext, admin: Admin, headers: Record<string, string | undefined> = {}) {
-  const given = Object.entries({ Authorization: `Bearer ${TOKEN}`, ...headers }).filter(([, value]) => value !== undefined)
+  const given = Object.entries({ Authorization: `Bearer ${TOKEN}`, ...headers }).filter(([, value]) =>
+    value !== undefined
+  )
   const req = http.get(`${admin.url}/api/v1/events/stream`, { agent: false, headers: Object.fromEntries(given) as any })
   t.after(() => req.destroy())
   req.on('error', () => {})
   const [res] = await once(req, 'response') as [http.IncomingMessage]
   let text = ''
   let told = 0
-  res.setEncoding('utf8').on('data', (chunk) => { text += chunk }).on('error', () => {})
+  res.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk
+  }).on('error', () => {})
   const ended = once(res, 'close')
-  const until = async (isSo: () => boolean) => { while (!isSo()) await Promise.race([once(res, 'data'), ended.then(() => { throw new Error('the feed has ended') })]) }
+  const until = async (isSo: () => boolean) => {
+    while (!isSo())
+      await Promise.race([once(res, 'data'), ended.then(() => {
+        throw new Error('the feed has ended')
+      })])
+  }
   const blocks = () => text.split('\n\n').slice(0, -1)
   const messages = () => blocks().filter((block) => block.startsWith('id: '))
   await until(() => text.startsWith('retry: 3000\n\n'))
 
-  return {
-    headers: res.headers,
-    ended,
-    until,
-    text: () => text,
-    comments: () => blocks().filter((block) => block.startsWith(': ')).join('\n'),
-    close: () => req.destroy(),
-    stopReading: () => res.pause(),
-    async next () {
-      const index = told++
-      await until(() => messages().length > index)
-      const [id, data, ...rest] = messages()[index].split('\n')
-      assert.deepEqual(rest, [], 'a message has two lines, whatever the event holds')
-      return { id: id.slice('id: '.length), event: JSON.parse(data.slice('data: '.length)) }
-    }
-  }
+  return { headers: res.headers, ended, until, text: () => text,
+    comments: () => blocks().filter((block) => block.startsWith(': ')).join('\n'), close: () => req.destroy(),
+    stopReading: () => res.pause(), async next () {
+    const index = told++
+    await until(() => messages().length > index)
+    const [id, data, ...rest] = messages()[index].split('\n')
+    assert.deepEqual(rest, [], 'a message has two lines, whatever the event holds')
+    return { id: id.slice('id: '.length), event: JSON.parse(data.slice('data: '.length)) }
+  } }
 }
 
 function pick ({ id, event }: { id: string, event: { type: string } }) {

@@ -5,7 +5,8 @@ import { rawRequest, startAdmin } from '../support/admin.ts'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet } from '../support/fake-fleet.ts'
 
 const MEMBERS = [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2' })]
-const FORM = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', accept: 'application/problem+json' }
+const FORM = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin',
+  accept: 'application/problem+json' }
 
 async function start (t: TestContext, given?: Parameters<typeof createFakeFleet>[0]) {
   const admin = await startAdmin(t)
@@ -18,9 +19,9 @@ test('the last rollouts of the fleet are listed without the turns of all members
   const over = afterTurnsOf(aRollout(['a-1', 'b-2'], { id: 6 }), 'a-1', 'b-2')
   const { admin, fleet } = await start(t, { rollout: afterTurnsOf(aRollout(['a-1', 'b-2']), 'a-1'), past: [over] })
   const { body } = await admin.api('get', '/api/v1/fleet/rollouts').expect(200)
-  assert.deepEqual(body.items.map(({ id, state, progress }: any) => ({ id, state, progress })), [
-    { id: 7, state: 'running', progress: { total: 2, done: 1, failed: 0 } }, { id: 6, state: 'succeeded', progress: { total: 2, done: 2, failed: 0 } }
-  ])
+  assert.deepEqual(body.items.map(({ id, state, progress }: any) => ({ id, state, progress })), [{ id: 7,
+    state: 'running', progress: { total: 2, done: 1, failed: 0 } }, { id: 6, state: 'succeeded',
+    progress: { total: 2, done: 2, failed: 0 } }])
   assert.equal('turns' in body.items[0], false)
   assert.equal((await admin.api('get', '/api/v1/fleet/rollouts/6').expect(200)).body.turns['b-2'].state, 'succeeded')
   assert.equal((await admin.api('get', '/api/v1/fleet/rollouts/5').expect(404)).body.code, 'not-found')
@@ -31,9 +32,13 @@ test('the last rollouts of the fleet are listed without the turns of all members
 })
 
 test('the command line and scripts are told too who is behind, who is silent, and when each was heard', async (t) => {
-  const { admin } = await start(t, { members: [...MEMBERS, aMember({ member: 'c-3', ageMs: 3000 }), aMember({ member: 'd-4', isSilent: true, ageMs: 90_000, code: { version: '1.3.0', commit: null } })] })
+  const { admin } = await start(t, {
+    members: [...MEMBERS, aMember({ member: 'c-3', ageMs: 3000 }),
+      aMember({ member: 'd-4', isSilent: true, ageMs: 90_000, code: { version: '1.3.0', commit: null } })]
+  })
   const { body: { members } } = await admin.api('get', '/api/v1/fleet').expect(200)
-  assert.deepEqual(members.map(({ member, mark }: any) => [member, mark?.isBehind ?? false]), [['a-1', false], ['b-2', false], ['c-3', false], ['d-4', true]])
+  assert.deepEqual(members.map(({ member, mark }: any) => [member, mark?.isBehind ?? false]), [['a-1', false], ['b-2',
+    false], ['c-3', false], ['d-4', true]])
   const printed: string[] = []
   const api = { get: async () => (await admin.api('get', '/api/v1/fleet')).body }
   await fleetCommand({ api, options: {}, print: (text: string) => printed.push(text) } as any)
@@ -44,7 +49,8 @@ test('the command line and scripts are told too who is behind, who is silent, an
 test('whoever has looked at one rollout does not steer the next one', async (t) => {
   const { admin, fleet } = await start(t, { rollout: aRollout(['a-1', 'b-2'], { id: 8 }) })
   const cookie = await admin.signIn()
-  const post = (action: string, body: string) => rawRequest(admin, { method: 'POST', path: `/actions/${action}`, headers: { ...FORM, cookie }, body })
+  const post = (action: string, body: string) =>
+    rawRequest(admin, { method: 'POST', path: `/actions/${action}`, headers: { ...FORM, cookie }, body })
   const late = await post('fleet-pause', 'rollout=7')
   assert.deepEqual([late.status, late.json().detail], [409, 'Rollout 7 of the fleet is over: rollout 8 is running'])
   assert.equal((await post('fleet-pause', 'rollout=x')).status, 422)
@@ -52,33 +58,49 @@ test('whoever has looked at one rollout does not steer the next one', async (t) 
   assert.equal((await post('fleet-deploy', 'batch=1')).json().code, 'rollout-running')
   assert.deepEqual(fleet.asked, [])
   assert.equal((await post('fleet-pause', 'rollout=8')).status, 204)
-  assert.deepEqual(fleet.asked, [{ order: 'pause', actor: "the owner's token" }])
+  assert.deepEqual(fleet.asked, [{ order: 'pause', actor: 'the owner\'s token' }])
 })
 
 test('pages of the fleet that are not there say so', async (t) => {
   const { admin } = await start(t)
   const cookie = await admin.signIn()
-  const statusOf = async (path: string) => (await rawRequest(admin, { path, headers: { cookie, accept: 'text/html' } })).status
-  assert.deepEqual(await Promise.all(['/fleet', '/fleet?health=no', '/fleet?page=0', '/fleet/rollouts/9', '/fleet/rollouts/x', '/fleet/members/a-1', '/fleet/members/nobody', '/fleet/members/%2e%2e'].map(statusOf)), [200, 400, 400, 404, 404, 200, 404, 404])
+  const statusOf = async (path: string) =>
+    (await rawRequest(admin, { path, headers: { cookie, accept: 'text/html' } })).status
+  assert.deepEqual(
+    await Promise.all(
+      ['/fleet', '/fleet?health=no', '/fleet?page=0', '/fleet/rollouts/9', '/fleet/rollouts/x', '/fleet/members/a-1',
+        '/fleet/members/nobody', '/fleet/members/%2e%2e'].map(statusOf)
+    ),
+    [200, 400, 400, 404, 404, 200, 404, 404]
+  )
   admin.deck.fleet = null
-  assert.deepEqual(await Promise.all(['/fleet', '/fleet/rollouts/1', '/fleet/members/a-1'].map(statusOf)), [200, 409, 409])
+  assert.deepEqual(await Promise.all(['/fleet', '/fleet/rollouts/1', '/fleet/members/a-1'].map(statusOf)), [200, 409,
+    409])
 })
 
 test('whoever deploys to all hosts reads first which host gets what when, and which is left out; others may not ask', async (t) => {
-  const members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' }), aMember({ member: 'web-3', isSilent: true, ageMs: 65_000 })]
-  const answer = (member: string) => member === 'web-1'
-    ? { status: 200, body: { release: { id: 'r4', isNew: true, package: { version: '1.5.0' }, git: null }, commits: { added: { items: [{}, {}], hasMore: false }, removed: { items: [], hasMore: false } }, files: { changed: 2, added: 1, removed: 0 }, refusals: [] } }
-    : { status: 200, body: { release: null, refusals: [{ message: '<b>app.js</b> is missing' }] } }
+  const members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' }),
+    aMember({ member: 'web-3', isSilent: true, ageMs: 65_000 })]
+  const answer = (member: string) =>
+    member === 'web-1'
+      ? { status: 200,
+        body: { release: { id: 'r4', isNew: true, package: { version: '1.5.0' }, git: null },
+          commits: { added: { items: [{}, {}], hasMore: false }, removed: { items: [], hasMore: false } },
+          files: { changed: 2, added: 1, removed: 0 }, refusals: [] } }
+      : { status: 200, body: { release: null, refusals: [{ message: '<b>app.js</b> is missing' }] } }
   const admin = await startAdmin(t)
   const fleet = createFakeFleet({ members, answer })
   admin.deck.fleet = fleet
-  const { body } = await admin.api('post', '/api/v1/fleet/rollout/preview').send({ kind: 'deploy', canary: 'web-2' }).expect(200)
-  assert.deepEqual(body.batches.map((batch: any[]) => batch.map(({ member, becomes, problem }) => [member, becomes, problem])), [
-    [['web-2', null, '<b>app.js</b> is missing']], [['web-1', 'r4, new (1.5.0, 2 new commits, 3 files differ)', null]]
-  ])
+  const { body } = await admin.api('post', '/api/v1/fleet/rollout/preview').send({ kind: 'deploy', canary: 'web-2' })
+    .expect(200)
+  assert.deepEqual(
+    body.batches.map((batch: any[]) => batch.map(({ member, becomes, problem }) => [member, becomes, problem])),
+    [[['web-2', null, '<b>app.js</b> is missing']], [['web-1', 'r4, new (1.5.0, 2 new commits, 3 files differ)', null]]]
+  )
   assert.deepEqual([body.leftOut, body.refusals], [[{ member: 'web-3', reason: 'silent for 1 min 05 s' }], []])
   const cookie = await admin.signIn()
-  const pageOf = async (path: string) => (await rawRequest(admin, { path, headers: { cookie, accept: 'text/html' } })).text
+  const pageOf = async (path: string) =>
+    (await rawRequest(admin, { path, headers: { cookie, accept: 'text/html' } })).text
   const text = await pageOf('/fleet/preview?kind=deploy&batch=1&canary=web-2&note=')
   assert.match(text, /Left out: <bdi>web-3 \(silent for 1 min 05 s\)/)
   assert.match(text, /2 members, one after the other/)
@@ -88,19 +110,30 @@ test('whoever deploys to all hosts reads first which host gets what when, and wh
   admin.deck.fleet = createFakeFleet()
   assert.match(await pageOf('/fleet/preview?kind=rollback&batch=1'), /becomes<\/span> <bdi>its previous release/)
   const { token } = (await admin.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer' }).expect(201)).body
-  assert.equal((await rawRequest(admin, { path: '/fleet/preview?kind=deploy', headers: { authorization: `Bearer ${token}`, accept: 'text/html' } })).status, 403)
+  assert.equal(
+    (await rawRequest(admin, { path: '/fleet/preview?kind=deploy',
+      headers: { authorization: `Bearer ${token}`, accept: 'text/html' } })).status,
+    403
+  )
 })
 
 test('whoever forgets a host that will not come back is on record, by API and page; a viewer, or a role for some apps, may not', async (t) => {
-  const { admin, fleet } = await start(t, { members: [...MEMBERS, ...['c-3', 'd-4'].map((member) => aMember({ member, isSilent: true, ageMs: 90_000 }))] })
+  const { admin, fleet } = await start(t, {
+    members: [...MEMBERS, ...['c-3', 'd-4'].map((member) => aMember({ member, isSilent: true, ageMs: 90_000 }))]
+  })
   const cookie = await admin.signIn()
   const page = await rawRequest(admin, { path: '/fleet/members/c-3', headers: { cookie, accept: 'text/html' } })
   assert.match(page.text, /action="\/actions\/forget-host".*name="member" value="c-3"/)
-  assert.doesNotMatch((await rawRequest(admin, { path: '/fleet/members/b-2', headers: { cookie, accept: 'text/html' } })).text, /forget-host/)
+  assert.doesNotMatch(
+    (await rawRequest(admin, { path: '/fleet/members/b-2', headers: { cookie, accept: 'text/html' } })).text,
+    /forget-host/
+  )
   const { token } = (await admin.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer' }).expect(201)).body
   await admin.stranger().delete('/api/v1/fleet/members/c-3').set('authorization', `Bearer ${token}`).expect(403)
   assert.deepEqual((await admin.api('delete', '/api/v1/fleet/members/c-3').expect(200)).body, { member: 'c-3' })
-  const sent = await rawRequest(admin, { method: 'POST', path: '/actions/forget-host', headers: { ...FORM, accept: 'text/html', cookie }, body: 'member=d-4' })
+  const sent = await rawRequest(admin, { method: 'POST', path: '/actions/forget-host',
+    headers: { ...FORM, accept: 'text/html', cookie }, body: 'member=d-4' })
   assert.deepEqual([sent.status, sent.headers.location], [303, '/fleet'])
-  assert.deepEqual(fleet.asked, ['c-3', 'd-4'].map((member) => ({ order: 'forget', member, actor: "the owner's token" })))
+  assert.deepEqual(fleet.asked,
+    ['c-3', 'd-4'].map((member) => ({ order: 'forget', member, actor: 'the owner\'s token' })))
 })

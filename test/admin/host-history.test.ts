@@ -8,7 +8,9 @@ const HTML = { accept: 'text/html' }
 async function startWithPast (t: TestContext) {
   const host = await startHostAdmin(t)
   host.events.publish({ type: 'app.added', actor: 'ada', detail: { app: 'shop' } })
-  host.events.publish({ type: 'app.failed', actor: 'system', message: 'its part of this host failed, and is made anew; its workers serve on: <b>boom</b>', detail: { app: 'shop' } })
+  host.events.publish({ type: 'app.failed', actor: 'system',
+    message: 'its part of this host failed, and is made anew; its workers serve on: <b>boom</b>',
+    detail: { app: 'shop' } })
   host.events.publish({ type: 'token.revoked', actor: 'ada', message: 'Token of grace revoked' })
   const [added, failed] = host.history.page({ type: ['app.added', 'app.failed'], limit: 2 }).items.reverse()
   return { ...host, added, failed }
@@ -17,7 +19,8 @@ async function startWithPast (t: TestContext) {
 test('what has happened to the host itself is answered by its API, with the filters of the history of an app', async (t) => {
   const { api, failed } = await startWithPast(t)
   const { body } = await api('get', '/api/v1/host/events?type=app.*').expect(200)
-  assert.deepEqual(body.items.map(({ type, actor, detail }: any) => [type, actor, detail.app]), [['app.failed', 'system', 'shop'], ['app.added', 'ada', 'shop']])
+  assert.deepEqual(body.items.map(({ type, actor, detail }: any) => [type, actor, detail.app]), [['app.failed',
+    'system', 'shop'], ['app.added', 'ada', 'shop']])
   assert.equal((await api('get', `/api/v1/host/events/${failed.id}`).expect(200)).body.type, 'app.failed')
   await api('get', '/api/v1/host/events/9999').expect(404)
   await api('get', '/api/v1/host/events?since=no-time').expect(400)
@@ -34,25 +37,34 @@ test('its page lists it, newest first, without what a host does not have, and an
     assert.equal(answer.status, status, path)
     return answer.text
   }
-  for (const actor of ['bob', 'bob', 'ada', 'ada']) host.events.publish({ type: 'access.signed-in', actor, message: `${actor} signed in` })
+  for (const actor of ['bob', 'bob', 'ada', 'ada'])
+    host.events.publish({ type: 'access.signed-in', actor, message: `${actor} signed in` })
   const page = await get('/history')
   assert.match(page, /<span>5 sign-ins by ada, bob and the owner.*<\/span> <span class="fine">5 events<\/span>/)
   assert.match(page, /<a href="\/history" aria-current="page">History<\/a>/)
   assert.ok(page.indexOf('App shop failed') < page.indexOf('App shop added'))
   assert.ok(page.includes('&lt;b&gt;boom') && !page.includes('<b>boom'))
-  for (const none of ['filter-slot', 'filter-worker', '/alerts', '>Slot<', 'rollout.*', 'Since the last deploy']) assert.ok(!page.includes(none), none)
+  for (const none of ['filter-slot', 'filter-worker', '/alerts', '>Slot<', 'rollout.*', 'Since the last deploy'])
+    assert.ok(!page.includes(none), none)
   assert.match(await get('/history?type=app.added'), />App<\/th>[^]*App shop added[^]*href="\/apps\/shop\/">shop<\/a>/)
   assert.match(await get(`/history/${host.failed.id}`), /App shop failed/)
   await get('/history?since=no-time', 400)
   await get('/history/9999', 404)
-  assert.match((await rawRequest(host, { path: '/history.csv?type=app.added', headers: { cookie } })).text, /app\.added/)
+  assert.match((await rawRequest(host, { path: '/history.csv?type=app.added', headers: { cookie } })).text,
+    /app\.added/)
 })
 
 test('whoever has a role for some apps does not see it', async (t) => {
   const host = await startWithPast(t)
-  const { body: { token } } = await host.api('post', '/api/v1/tokens').send({ name: 'bob', role: 'operator', apps: ['shop'] }).expect(201)
-  const asBob = (path: string) => rawRequest(host, { path, headers: { accept: path.startsWith('/api/') || path.endsWith('.csv') ? '*/*' : 'text/html', authorization: `Bearer ${token}` } })
-  for (const path of ['/api/v1/host/events', `/api/v1/host/events/${host.added.id}`, '/history', `/history/${host.added.id}`, '/history.csv']) {
+  const { body: { token } } = await host.api('post', '/api/v1/tokens').send({ name: 'bob', role: 'operator',
+    apps: ['shop'] }).expect(201)
+  const asBob = (path: string) =>
+    rawRequest(host, { path,
+      headers: { accept: path.startsWith('/api/') || path.endsWith('.csv') ? '*/*' : 'text/html',
+        authorization: `Bearer ${token}` } })
+  for (const path of ['/api/v1/host/events', `/api/v1/host/events/${host.added.id}`, '/history',
+    `/history/${host.added.id}`, '/history.csv'])
+  {
     const { status, text } = await asBob(path)
     assert.deepEqual([status, /App shop added|app\.added/.test(text)], [403, false], path)
   }
@@ -69,5 +81,6 @@ test('the command line prints it, as that of an app', async (t) => {
   assert.match((await cli('--host', '--csv', '--type', 'app.added')).stdout, /app\.added/)
   const named = await runCliHere(['history', 'shop', '--host'])
   assert.deepEqual([named.code, named.stdout], [2, ''])
-  assert.match((await runCliHere(['history', '--host', '--data-dir', '/x'])).stderr, /history: expected either --host or --data-dir, received both/)
+  assert.match((await runCliHere(['history', '--host', '--data-dir', '/x'])).stderr,
+    /history: expected either --host or --data-dir, received both/)
 })

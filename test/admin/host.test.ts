@@ -25,14 +25,16 @@ test('an app answers below its path as a deck of its own does, and its links lea
     assert.equal(status, 200, path)
     const name = path.split('/')[2]
     assert.match(text, new RegExp(`href="/apps/${name}/deploys"`))
-    assert.ok(!/(href|action|hx-post)="\/(?!apps\/|assets\/)/.test(text), 'all else leads to where the assets of the port are')
+    assert.ok(!/(href|action|hx-post)="\/(?!apps\/|assets\/)/.test(text),
+      'all else leads to where the assets of the port are')
   }
 })
 
 test('the documented path of the API of an app is the same as that below its pages', async (t) => {
   const host = await startHostAdmin(t)
   for (const path of ['/status', '/events?limit=1', '/config', '/nothing']) {
-    const [there, here] = await Promise.all([host.api('get', `/apps/shop/api/v1${path}`), host.api('get', `/api/v1/apps/shop${path}`)])
+    const [there, here] = await Promise.all([host.api('get', `/apps/shop/api/v1${path}`),
+      host.api('get', `/api/v1/apps/shop${path}`)])
     assert.deepEqual([here.status, here.text], [there.status, there.text], path)
   }
   const { headers } = await host.api('post', '/api/v1/apps/shop/rollouts').send({ kind: 'restart' }).expect(202)
@@ -67,13 +69,16 @@ test('behind a proxy all of it is below its path', async (t) => {
 
 test('one session is for all apps, wherever it was opened, and a link made at an app leads to it', async (t) => {
   const host = await startHostAdmin(t)
-  const { body: { url } } = await host.api('post', '/apps/shop/api/v1/sign-in-links').send({ name: 'ada', role: 'viewer' }).expect(201)
+  const { body: { url } } = await host.api('post', '/apps/shop/api/v1/sign-in-links').send({ name: 'ada',
+    role: 'viewer' }).expect(201)
   assert.match(url, new RegExp(`^${host.url}/apps/shop/sign-in\\?code=`))
   const visit = await rawRequest(host, { path: url.slice(host.url.length) })
   assert.equal(visit.headers.location, '/apps/shop/')
   const cookie = String(visit.headers['set-cookie']).split(';')[0]
-  for (const path of ['/apps/shop/', '/apps/mail/', '/']) assert.equal((await rawRequest(host, { path, headers: { ...HTML, cookie } })).status, 200, path)
-  const { headers } = await rawRequest(host, { method: 'POST', path: '/apps/mail/sign-out', headers: { cookie, 'sec-fetch-site': 'same-origin' } })
+  for (const path of ['/apps/shop/', '/apps/mail/', '/'])
+    assert.equal((await rawRequest(host, { path, headers: { ...HTML, cookie } })).status, 200, path)
+  const { headers } = await rawRequest(host, { method: 'POST', path: '/apps/mail/sign-out',
+    headers: { cookie, 'sec-fetch-site': 'same-origin' } })
   assert.equal(headers.location, '/sign-in?state=signed-out')
   assert.equal((await rawRequest(host, { path: '/apps/shop/', headers: { ...HTML, cookie } })).status, 303)
   const kept = host.history.page({ type: ['access.signed-in'], limit: 5 }).items
@@ -83,13 +88,21 @@ test('one session is for all apps, wherever it was opened, and a link made at an
 test('a stranger learns of no app whether it exists, and opens none', async (t) => {
   const host = await startHostAdmin(t)
   for (const path of ['/api/v1/status', '/logs', '', '/api/v1/stop', '/socket.io/?EIO=4&transport=polling']) {
-    const answers = await Promise.all(['shop', 'nothing'].map((name) => rawRequest(host, { path: `/apps/${name}${path}` })))
+    const answers = await Promise.all(
+      ['shop', 'nothing'].map((name) => rawRequest(host, { path: `/apps/${name}${path}` }))
+    )
     assert.deepEqual(answers.map(({ status }) => status), [401, 401], path)
     assert.equal(answers[0].text, answers[1].text)
   }
-  const pages = await Promise.all(['shop', 'nothing'].map((name) => rawRequest(host, { path: `/apps/${name}/logs`, headers: HTML })))
+  const pages = await Promise.all(
+    ['shop', 'nothing'].map((name) => rawRequest(host, { path: `/apps/${name}/logs`, headers: HTML }))
+  )
   assert.deepEqual(pages.map(({ status }) => status), [303, 303])
-  const probes = await Promise.all(['shop', 'nothing'].map((name) => rawRequest(host, { path: `/apps/${name}/healthz`, headers: { Host: '10.0.0.1' } })))
+  const probes = await Promise.all(
+    ['shop', 'nothing'].map((name) =>
+      rawRequest(host, { path: `/apps/${name}/healthz`, headers: { Host: '10.0.0.1' } })
+    )
+  )
   assert.deepEqual(probes.map(({ status, text }) => [status, text]), [[200, 'ok\n'], [200, 'ok\n']])
 })
 
@@ -99,7 +112,8 @@ test('an app that does not run says so, to a program and to a person, and one th
   const { body } = await host.api('get', '/apps/shop/api/v1/status').expect(409)
   assert.equal(body.code, 'app-not-running')
   assert.equal(body.detail, 'shop is stopped: POST /api/v1/apps/shop/start starts it')
-  const page = await rawRequest(host, { path: '/apps/shop/logs', headers: { ...HTML, authorization: `Bearer ${TOKEN}` } })
+  const page = await rawRequest(host, { path: '/apps/shop/logs',
+    headers: { ...HTML, authorization: `Bearer ${TOKEN}` } })
   assert.equal(page.status, 409)
   assert.match(page.text, /shop is stopped/)
   const { body: unknown } = await host.api('get', '/api/v1/apps/shp/status').expect(404)
@@ -114,7 +128,8 @@ test('what somebody changes is in the history of that app, and what is refused a
   const host = await startHostAdmin(t)
   await host.api('put', '/api/v1/apps/shop/scale').send({ workers: 3 }).expect(200)
   await rawRequest(host, { method: 'PUT', path: '/apps/shop/api/v1/scale', headers: { authorization: 'Bearer wrong' } })
-  const used = (history: any, type: string) => history.page({ type: [type], limit: 9 }).items.map(({ detail }: any) => detail.path)
+  const used = (history: any, type: string) =>
+    history.page({ type: [type], limit: 9 }).items.map(({ detail }: any) => detail.path)
   await until(() => used(host.history, 'access.refused').length > 0, 'the refusal')
   assert.deepEqual(used(host.apps.deck('shop').history, 'access.used'), ['/api/v1/scale'])
   assert.deepEqual(used(host.apps.deck('mail').history, 'access.used'), [])
@@ -132,41 +147,61 @@ test('the live page of an app follows that app, ends with it, and nobody upgrade
   const ended = once(socket as any, 'disconnect')
   host.apps.closeApp('shop')
   assert.match(String((await ended)[0]), /^transport/)
-  const refused = http.get(`${host.url}/apps/shop/socket.io/?EIO=4&transport=websocket`, { headers: { authorization: `Bearer ${TOKEN}`, connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' } })
+  const refused = http.get(`${host.url}/apps/shop/socket.io/?EIO=4&transport=websocket`, {
+    headers: { authorization: `Bearer ${TOKEN}`, connection: 'Upgrade', upgrade: 'websocket',
+      'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }
+  })
   assert.equal((await once(refused, 'response'))[0].statusCode, 409)
 })
 
 test('a token that is revoked ends its streams and live pages at all apps', async (t) => {
   const host = await startHostAdmin(t)
-  const { body: { token, id } } = await host.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(201)
-  const streams = await Promise.all(['shop', 'mail'].map((name) => new Promise((resolve: (res: http.IncomingMessage) => void) => {
-    http.get(`${host.url}/apps/${name}/api/v1/events/stream`, { headers: { authorization: `Bearer ${token}` } }, (res) => resolve(res.on('error', () => {}).resume()))
-  })))
+  const { body: { token, id } } = await host.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(
+    201
+  )
+  const streams = await Promise.all(
+    ['shop', 'mail'].map((name) =>
+      new Promise((resolve: (res: http.IncomingMessage) => void) => {
+        http.get(`${host.url}/apps/${name}/api/v1/events/stream`, { headers: { authorization: `Bearer ${token}` } },
+          (res) => resolve(res.on('error', () => {}).resume()))
+      })
+    )
+  )
   const sockets = ['/apps/shop', '/apps/mail', ''].map((base) => connect(t, host, base, token))
   await Promise.all(sockets.map((socket) => once(socket as any, 'connect')))
-  const ends = [...streams.map((res) => new Promise((resolve) => res.once('close', resolve))), ...sockets.map((socket) => once(socket as any, 'disconnect'))]
+  const ends = [...streams.map((res) => new Promise((resolve) => res.once('close', resolve))),
+    ...sockets.map((socket) => once(socket as any, 'disconnect'))]
   await host.api('delete', `/apps/mail/api/v1/tokens/${id}`).expect(200)
   await Promise.all(ends)
-  for (const path of ['/api/v1/apps/shop/status', '/api/v1/apps/mail/status']) assert.equal((await rawRequest(host, { path, headers: { authorization: `Bearer ${token}` } })).status, 401)
+  for (const path of ['/api/v1/apps/shop/status', '/api/v1/apps/mail/status'])
+    assert.equal((await rawRequest(host, { path, headers: { authorization: `Bearer ${token}` } })).status, 401)
 })
 
 test('a stream of an app ends when it closes, and the others go on', async (t) => {
   const host = await startHostAdmin(t)
-  const [shop, mail] = await Promise.all(['shop', 'mail'].map((name) => new Promise((resolve: (res: http.IncomingMessage) => void) => {
-    http.get(`${host.url}/api/v1/apps/${name}/events/stream`, { headers: { authorization: `Bearer ${TOKEN}` } }, (res) => resolve(res.setEncoding('utf8')))
-  })))
+  const [shop, mail] = await Promise.all(
+    ['shop', 'mail'].map((name) =>
+      new Promise((resolve: (res: http.IncomingMessage) => void) => {
+        http.get(`${host.url}/api/v1/apps/${name}/events/stream`, { headers: { authorization: `Bearer ${TOKEN}` } },
+          (res) => resolve(res.setEncoding('utf8')))
+      })
+    )
+  )
   const ended = once(shop.resume(), 'end')
   host.apps.closeApp('shop')
   await ended
   let text = ''
-  mail.on('data', (chunk) => { text += chunk })
+  mail.on('data', (chunk) => {
+    text += chunk
+  })
   host.apps.deck('mail').events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
   while (!text.includes('worker.ready')) await once(mail, 'data')
   mail.destroy()
 })
 
 function connect (t: TestContext, host: Host, base: string, token: string = TOKEN) {
-  const socket = io(host.url, { path: `${base}/socket.io/`, transports: ['websocket'], reconnection: false, forceNew: true, extraHeaders: { authorization: `Bearer ${token}` } })
+  const socket = io(host.url, { path: `${base}/socket.io/`, transports: ['websocket'], reconnection: false,
+    forceNew: true, extraHeaders: { authorization: `Bearer ${token}` } })
   t.after(() => socket.close())
   return socket
 }

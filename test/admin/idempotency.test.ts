@@ -30,7 +30,9 @@ test('a request that comes again with its key is done once, and answered as the 
 test('the key of another request is refused, and nothing is done', async (t) => {
   const admin = await startAdmin(t)
   await deploy(admin, 'a')
-  for (const other of [deploy(admin, 'a', { kind: 'restart' }), deploy(admin, 'a', {}, '/api/v1/crashes/1/mute'), deploy(admin, 'a', { kind: 'deploy', note: 'another' })]) {
+  for (const other of [deploy(admin, 'a', { kind: 'restart' }), deploy(admin, 'a', {}, '/api/v1/crashes/1/mute'),
+    deploy(admin, 'a', { kind: 'deploy', note: 'another' })])
+  {
     const { status, body } = await other
     assert.deepEqual([status, body.code], [422, 'idempotency-key-reused'])
   }
@@ -66,7 +68,9 @@ test('a refusal is an answer too, and what cannot be done at the moment is not',
 
   const { crashes } = admin.history
   const { find } = crashes
-  crashes.find = () => { throw new DeckError('history-unavailable', 'locked') }
+  crashes.find = () => {
+    throw new DeckError('history-unavailable', 'locked')
+  }
   const away = await deploy(admin, 'later', {}, '/api/v1/crashes/1/mute')
   assert.deepEqual([away.status, away.headers['retry-after']], [503, '5'])
   crashes.find = find
@@ -84,7 +88,10 @@ test('an answer is kept for the next master and for a day, but for nobody else, 
   assert.notEqual(again.body.token, made.body.token)
 
   next.deck.set({ rollout: null })
-  const ada = await next.api('post', '/api/v1/rollouts').set('Authorization', `Bearer ${made.body.token}`).set('Idempotency-Key', 'a').send({ kind: 'restart' })
+  const ada = await next.api('post', '/api/v1/rollouts').set('Authorization', `Bearer ${made.body.token}`).set(
+    'Idempotency-Key',
+    'a'
+  ).send({ kind: 'restart' })
   assert.deepEqual([ada.status, ada.headers['idempotency-replayed']], [202, undefined])
 
   next.deck.set({ rollout: null })
@@ -100,5 +107,6 @@ test('a key that is none is refused', async (t) => {
     assert.match(body.detail, /^Idempotency-Key: expected 1 to 255 visible characters without spaces, received "/)
   }
   assert.equal(rolloutsOf(admin), 0)
-  assert.equal((await admin.api('get', '/api/v1/status').set('Idempotency-Key', 'two words')).status, 200, 'a GET may be sent again anyway')
+  assert.equal((await admin.api('get', '/api/v1/status').set('Idempotency-Key', 'two words')).status, 200,
+    'a GET may be sent again anyway')
 })

@@ -8,22 +8,29 @@ const limits = () => ({ maxBytes: 900_000, signal: AbortSignal.timeout(10_000) }
 
 /** @returns somebody who asks by another deck */
 function asker (changes?: Partial<Auth>): Auth {
-  return { name: 'ada@web-1', actor: 'ada@web-1', role: 'operator', token: null, until: null, via: 'fleet', client: 'cli', from: 'web-1', bound: 'fleet.accept', ...changes }
+  return { name: 'ada@web-1', actor: 'ada@web-1', role: 'operator', token: null, until: null, via: 'fleet',
+    client: 'cli', from: 'web-1', bound: 'fleet.accept', ...changes }
 }
 
 test('every operation answers whoever asks by another deck as it answers the holder of a token with that role', async (t) => {
   const { admin, api, stranger } = await startAdmin(t, { limits: { requests: 1e6 } })
   const { body: document } = await api('get', '/api/v1/openapi.json')
-  const operations = Object.entries<object>(document.paths).flatMap(([path, item]) => Object.keys(item).map((method) => ({ method: method.toUpperCase(), path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999') })))
-    .filter(({ path }) => path.startsWith('/api/v1') && !path.endsWith('/stream'))
+  const operations = Object.entries<object>(document.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => ({ method: method.toUpperCase(),
+      path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999') })
+    )
+  ).filter(({ path }) => path.startsWith('/api/v1') && !path.endsWith('/stream'))
   assert.ok(operations.length > 60)
   let refused = 0
   for (const role of ['viewer', 'operator'] as const) {
     const { body: { token } } = await api('post', '/api/v1/tokens').send({ name: `${role}-token`, role }).expect(201)
     for (const { method, path } of operations) {
       const body = method === 'GET' ? undefined : { nothing: 'that it takes' }
-      const known = await (stranger() as any)[method.toLowerCase()](path).set('authorization', `Bearer ${token}`).send(body)
-      const asked = await admin.ask({ method, path: path.slice('/api/v1'.length), headers: {}, body }, asker({ role }), limits())
+      const known = await (stranger() as any)[method.toLowerCase()](path).set('authorization', `Bearer ${token}`).send(
+        body
+      )
+      const asked = await admin.ask({ method, path: path.slice('/api/v1'.length), headers: {}, body }, asker({ role }),
+        limits())
       assert.equal(asked.status, known.status, `${role}: ${method} ${path}: ${asked.body}`)
       assert.equal(JSON.parse(asked.body).code, known.body.code, `${role}: ${method} ${path}`)
       if (asked.status === 403) refused++
@@ -37,7 +44,8 @@ test('every operation answers whoever asks by another deck as it answers the hol
 test('no stream goes to another deck', async (t) => {
   const { admin } = await startAdmin(t)
   for (const path of ['/events/stream', '/logs/stream']) {
-    const { status, body } = await admin.ask({ method: 'GET', path, headers: { accept: 'text/event-stream' } }, asker(), limits())
+    const { status, body } = await admin.ask({ method: 'GET', path, headers: { accept: 'text/event-stream' } }, asker(),
+      limits())
     assert.deepEqual([status, JSON.parse(body).code], [409, 'not-possible'], path)
   }
 })
@@ -45,36 +53,55 @@ test('no stream goes to another deck', async (t) => {
 test('all who ask by another deck have one limit of requests together, whatever they call themselves', async (t) => {
   const { admin, api } = await startAdmin(t, { limits: { requests: 3 } })
   const statuses = []
-  for (const name of ['a', 'b', 'c', 'd']) statuses.push((await admin.ask({ method: 'GET', path: '/status', headers: {} }, asker({ name, actor: name }), limits())).status)
+  for (const name of ['a', 'b', 'c', 'd'])
+    statuses.push(
+      (await admin.ask({ method: 'GET', path: '/status', headers: {} }, asker({ name, actor: name }), limits())).status
+    )
   assert.deepEqual(statuses, [200, 200, 200, 429])
   await api('get', '/api/v1/status').expect(200)
 })
 
 test('a request that comes again is done once, for each of those who ask', async (t) => {
   const { admin, deck, api, stranger, url, origin } = await startAdmin(t)
-  const send = (name: string) => admin.ask({ method: 'POST', path: '/messages', headers: { 'idempotency-key': 'k' }, body: { type: 'reload' } }, asker({ name, actor: name }), limits())
+  const send = (name: string) =>
+    admin.ask({ method: 'POST', path: '/messages', headers: { 'idempotency-key': 'k' }, body: { type: 'reload' } },
+      asker({ name, actor: name }), limits())
   const answers = [await send('ada@web-1'), await send('ada@web-1'), await send('eve@web-1')]
-  assert.deepEqual(answers.map(({ status, headers }) => [status, headers['idempotency-replayed']]), [[202, undefined], [202, 'true'], [202, undefined]])
+  assert.deepEqual(answers.map(({ status, headers }) => [status, headers['idempotency-replayed']]), [[202, undefined], [
+    202,
+    'true'
+  ], [202, undefined]])
   assert.deepEqual(deck.dispatched.map(({ order }) => order.actor), ['ada@web-1', 'eve@web-1'])
 
-  const { body: link } = await api('post', '/api/v1/sign-in-links').send({ name: 'ada@web-1', role: 'operator' }).expect(201)
+  const { body: link } = await api('post', '/api/v1/sign-in-links').send({ name: 'ada@web-1', role: 'operator' })
+    .expect(201)
   const visit = await stranger().get(link.url.slice(url.length))
-  const namesake = await stranger().post('/api/v1/messages').set({ cookie: String(visit.headers['set-cookie'][0]).split(';')[0], origin, 'idempotency-key': 'k' }).send({ type: 'reload' }).expect(202)
+  const namesake = await stranger().post('/api/v1/messages').set({
+    cookie: String(visit.headers['set-cookie'][0]).split(';')[0],
+    origin,
+    'idempotency-key': 'k'
+  }).send({ type: 'reload' }).expect(202)
   assert.equal(namesake.headers['idempotency-replayed'], undefined)
 })
 
 test('an answer that is too large or too late is cut, and the port ends while one is waited for', async (t) => {
   const { admin, api } = await startAdmin(t)
-  await assert.rejects(admin.ask({ method: 'GET', path: '/openapi.json', headers: {} }, asker(), { ...limits(), maxBytes: 1000 }), { code: 'payload-too-large', message: /use a smaller limit/ })
+  await assert.rejects(
+    admin.ask({ method: 'GET', path: '/openapi.json', headers: {} }, asker(), { ...limits(), maxBytes: 1000 }),
+    { code: 'payload-too-large', message: /use a smaller limit/ }
+  )
   await api('post', '/api/v1/rollouts').send({ kind: 'restart' }).expect(202)
   const late = new AbortController()
-  const waiting = admin.ask({ method: 'GET', path: '/rollouts/1?wait=5m', headers: {} }, asker(), { maxBytes: 1e6, signal: late.signal })
+  const waiting = admin.ask({ method: 'GET', path: '/rollouts/1?wait=5m', headers: {} }, asker(), { maxBytes: 1e6,
+    signal: late.signal })
   late.abort(new Error('too late'))
   await assert.rejects(waiting, { message: 'too late' })
   const ended = admin.ask({ method: 'GET', path: '/rollouts/1?wait=5m', headers: {} }, asker(), limits())
   await admin.close()
   assert.equal(await ended.then(({ status }) => status, ({ code }) => code === 'stopping' && 200), 200)
-  await assert.rejects(admin.ask({ method: 'GET', path: '/status', headers: {} }, asker(), limits()), { code: 'stopping' })
+  await assert.rejects(admin.ask({ method: 'GET', path: '/status', headers: {} }, asker(), limits()), {
+    code: 'stopping'
+  })
 })
 
 test('what nobody answers ends with the port', async () => {

@@ -14,7 +14,10 @@ test('jobs are listed with what runs next and how the last run ended, and never 
   assert.equal(headers.location, `/api/v1/jobs/runs/${begun.id}`)
   await deck.jobs.commands[0].finish({ code: 3 })
   const { body, text } = await api('get', '/api/v1/jobs').expect(200)
-  assert.deepEqual(body.items.map(({ name, nextAt, last }: any) => [name, nextAt === null, last?.state ?? null, last?.actor ?? null]), [['nightly', true, 'failed', "the owner's token"], ['reindex', true, null, null]])
+  assert.deepEqual(
+    body.items.map(({ name, nextAt, last }: any) => [name, nextAt === null, last?.state ?? null, last?.actor ?? null]),
+    [['nightly', true, 'failed', 'the owner\'s token'], ['reindex', true, null, null]]
+  )
   assert.doesNotMatch(text, /report\.js|reindex\.js/)
   assert.equal((await api('get', '/api/v1/jobs/nightly/runs')).body.items[0].reason, 'nightly exited with code 3')
 })
@@ -33,7 +36,8 @@ test('a job that runs is not started again, and a run is ended once', async (t) 
 test('an operator starts and pauses jobs, and only an admin runs any command', async (t) => {
   const { api, deck } = await startAdmin(t)
   const { body: { token } } = await api('post', '/api/v1/tokens').send({ name: 'bob', role: 'operator' })
-  const asBob = (path: string, body: object = {}) => api('post', `/api/v1/jobs/${path}`).set('Authorization', `Bearer ${token}`).send(body)
+  const asBob = (path: string, body: object = {}) =>
+    api('post', `/api/v1/jobs/${path}`).set('Authorization', `Bearer ${token}`).send(body)
   await asBob('runs', { command: ['id'] }).expect(403)
   assert.equal((await asBob('nightly/pause').expect(200)).body.paused.actor, 'bob')
   assert.equal((await asBob('nightly/resume').expect(200)).body.paused, null)
@@ -41,7 +45,9 @@ test('an operator starts and pauses jobs, and only an admin runs any command', a
   assert.equal(deck.jobs.commands.length, 1)
 })
 
-for (const body of [{}, { command: 'id' }, { command: [] }, { command: [''] }, { command: ['a\0b'] }, { command: ['id'], cwd: '/' }]) {
+for (const body of [{}, { command: 'id' }, { command: [] }, { command: [''] }, { command: ['a\0b'] }, { command: ['id'],
+  cwd: '/' }])
+{
   test(`${JSON.stringify(body)} is refused, and runs nothing`, async (t) => {
     const { api, deck } = await startAdmin(t)
     await api('post', '/api/v1/jobs/runs').send(body).expect(422)
@@ -51,13 +57,17 @@ for (const body of [{}, { command: 'id' }, { command: [] }, { command: [''] }, {
 
 test('output is streamed as it comes, and ends with the run', async (t) => {
   const { api, deck } = await startAdmin(t)
-  const { body: { id } } = await api('post', '/api/v1/jobs/runs').send({ command: ['npm', 'run', 'migrate'] }).expect(201)
+  const { body: { id } } = await api('post', '/api/v1/jobs/runs').send({ command: ['npm', 'run', 'migrate'] }).expect(
+    201
+  )
   deck.jobs.commands[0].write('one\n')
   deck.jobs.commands[0].write('two\n', 'stderr')
   await deck.jobs.commands[0].finish()
-  const { text } = await api('get', `/api/v1/jobs/runs/${id}/stream`).set('Accept', 'text/event-stream').buffer(true).expect(200)
+  const { text } = await api('get', `/api/v1/jobs/runs/${id}/stream`).set('Accept', 'text/event-stream').buffer(true)
+    .expect(200)
   const said = text.split('\n\n').filter((block: string) => /^(data|event)/.test(block))
-  assert.deepEqual(said.slice(0, 2), ['data: {"stream":"stdout","text":"one\\n"}', 'data: {"stream":"stderr","text":"two\\n"}'])
+  assert.deepEqual(said.slice(0, 2), ['data: {"stream":"stdout","text":"one\\n"}',
+    'data: {"stream":"stderr","text":"two\\n"}'])
   assert.match(said[2], /^event: end\ndata: \{.*"state":"succeeded"/)
 })
 
@@ -65,7 +75,8 @@ test('the command line pauses, resumes and explains what it expects', async (t) 
   const { url } = await startAdmin(t)
   const cli = (...words: string[]) => runCliHere(['jobs', ...words, '--url', url, '--token', TOKEN])
   assert.equal((await cli('pause', 'nightly')).stdout, 'nightly is paused\n')
-  assert.match((await cli('ls')).stdout, /^JOB .*\nnightly {2}paused by the owner's token {2}every day at 03:00 UTC \(0 3 \* \* \*\) /)
+  assert.match((await cli('ls')).stdout,
+    /^JOB .*\nnightly {2}paused by the owner's token {2}every day at 03:00 UTC \(0 3 \* \* \*\) /)
   assert.equal((await cli('resume', 'nightly')).stdout, 'nightly is resumed\n')
   assert.match((await cli('pause', 'nihgtly')).stderr, /There is no job "nihgtly" \(did you mean "nightly"\?\)/)
   assert.equal((await cli('pause')).code, 2)
@@ -99,7 +110,8 @@ test('a job that fails is in the health of its app, on its pages and in the metr
   await deck.jobs.runNow('nightly', { actor: 'cron' })
   await deck.jobs.commands[0].finish({ code: 3, reason: 'nightly exited with code 3 after 2 s: lost <connection>' })
   const { tone, text, hint } = await health()
-  assert.deepEqual([tone, text, hint], ['warn', `${calm.text}; job nightly failed`, 'nightly exited with code 3 after 2 s: lost <connection>.'])
+  assert.deepEqual([tone, text, hint], ['warn', `${calm.text}; job nightly failed`,
+    'nightly exited with code 3 after 2 s: lost <connection>.'])
   assert.match(await pageOf(admin, '/'), /<h1[^>]*>[^<]*; job nightly failed<\/h1>/)
   assert.ok((await pageOf(admin, '/jobs')).includes('/actions/acknowledge-job'))
   const { text: metrics } = await api('get', '/metrics')
@@ -111,5 +123,5 @@ test('a job that fails is in the health of its app, on its pages and in the metr
   assert.deepEqual(await health(), calm)
   await api('post', '/api/v1/jobs/nightly/acknowledge').expect(404)
   assert.ok(!(await pageOf(admin, '/jobs')).includes('/actions/acknowledge-job'))
-  assert.equal((await api('get', '/api/v1/jobs/nightly/runs')).body.items[0].acknowledgedBy, "the owner's token")
+  assert.equal((await api('get', '/api/v1/jobs/nightly/runs')).body.items[0].acknowledgedBy, 'the owner\'s token')
 })

@@ -8,11 +8,16 @@ type Host = Awaited<ReturnType<typeof startHostAdmin>>
 
 const NAMES = ['mail', 'search', 'shop']
 
-const makeToken = async (host: Host, wanted: object): Promise<any> => (await host.api('post', '/api/v1/tokens').send(wanted).expect(201)).body
+const makeToken = async (host: Host, wanted: object): Promise<any> =>
+  (await host.api('post', '/api/v1/tokens').send(wanted).expect(201)).body
 
 function callWith (host: Host, token: string) {
-  return async (method: string, path: string, body: object | undefined = undefined, headers: Record<string, string> = {}) => {
-    const { status, text } = await rawRequest(host, { method, path, headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }), ...headers }, body: body && JSON.stringify(body) })
+  return async (method: string, path: string, body: object | undefined = undefined,
+    headers: Record<string, string> = {}) =>
+  {
+    const { status, text } = await rawRequest(host, { method, path,
+      headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }), ...headers },
+      body: body && JSON.stringify(body) })
     return { status, text, body: text.startsWith('{') ? JSON.parse(text) : null }
   }
 }
@@ -27,12 +32,19 @@ test('a token for some apps works there, and all others are as if they did not e
   const { items } = (await call('GET', '/api/v1/apps')).body
   assert.deepEqual(items.map(({ name }: any) => name), ['mail', 'shop'])
 
-  for (const [method, rest] of [['GET', ''], ['GET', '/status'], ['GET', '/metrics'], ['POST', '/stop'], ['POST', '/start'], ['POST', '/rollouts'], ['DELETE', ''], ['GET', '/tokens'], ['GET', '/openapi.json']] as [string, string][]) {
-    const [hidden, missing] = await Promise.all(['search', 'nothing'].map((name) => call(method, `/api/v1/apps/${name}${rest}`)))
+  for (const [method, rest] of [['GET', ''], ['GET', '/status'], ['GET', '/metrics'], ['POST', '/stop'], ['POST',
+    '/start'], ['POST', '/rollouts'], ['DELETE', ''], ['GET', '/tokens'], ['GET', '/openapi.json']] as [string,
+      string][])
+  {
+    const [hidden, missing] = await Promise.all(
+      ['search', 'nothing'].map((name) => call(method, `/api/v1/apps/${name}${rest}`))
+    )
     assert.equal(hidden.status, method === 'DELETE' ? 403 : 404, `${method} ${rest}: ${hidden.text}`)
     assert.equal(hidden.text.replaceAll('search', 'nothing'), missing.text)
   }
-  for (const path of ['/apps/search/', '/apps/search/logs', '/apps/search/api/v1/status', '/apps/search/logs.txt', '/apps/search/socket.io/?EIO=4&transport=polling']) {
+  for (const path of ['/apps/search/', '/apps/search/logs', '/apps/search/api/v1/status', '/apps/search/logs.txt',
+    '/apps/search/socket.io/?EIO=4&transport=polling'])
+  {
     assert.equal((await call('GET', path, undefined, { accept: 'text/html' })).status, 404, path)
   }
   const { body } = await call('GET', '/api/v1/apps/searc/status')
@@ -50,46 +62,63 @@ test('a role for one app sees a host with one app', async (t) => {
 
 test('what concerns the whole host is not for an admin of some apps, who makes and sees tokens for these alone', async (t) => {
   const host = await startHostAdmin(t, { names: NAMES })
-  const [made, other] = [await makeToken(host, { name: 'lead', role: 'admin', apps: ['shop', 'mail'] }), await makeToken(host, { name: 'other', role: 'viewer', apps: ['search'] })]
+  const [made, other] = [await makeToken(host, { name: 'lead', role: 'admin', apps: ['shop', 'mail'] }),
+    await makeToken(host, { name: 'other', role: 'viewer', apps: ['search'] })]
   const call = callWith(host, made.token)
-  for (const [method, path, body] of [
-    ['POST', '/api/v1/apps', { cwd: '/srv/x' }], ['DELETE', '/api/v1/apps/shop'], ['POST', '/api/v1/host/stop'], ['POST', '/api/v1/host/upgrade', {}], ['POST', '/api/v1/apps/shop/upgrade', {}]
-  ] as [string, string, object?][]) assert.equal((await call(method, path, body)).status, 403, `${method} ${path}`)
+  for (const [method, path, body] of [['POST', '/api/v1/apps', { cwd: '/srv/x' }], ['DELETE', '/api/v1/apps/shop'], [
+    'POST',
+    '/api/v1/host/stop'
+  ], ['POST', '/api/v1/host/upgrade', {}], ['POST', '/api/v1/apps/shop/upgrade', {}]] as [string, string, object?][])
+    assert.equal((await call(method, path, body)).status, 403, `${method} ${path}`)
 
   for (const apps of [undefined, ['shop']]) {
-    const { status, body } = await call('POST', '/api/v1/tokens', { name: apps ? 'ci' : 'bot', role: 'operator', ...(apps && { apps }) })
+    const { status, body } = await call('POST', '/api/v1/tokens', { name: apps ? 'ci' : 'bot', role: 'operator',
+      ...(apps && { apps }) })
     assert.deepEqual([status, body.apps], [201, apps ?? ['shop', 'mail']])
   }
-  assert.equal((await call('POST', '/api/v1/apps/shop/tokens', { name: 'ci', role: 'viewer', apps: ['search'] })).status, 403)
+  assert.equal(
+    (await call('POST', '/api/v1/apps/shop/tokens', { name: 'ci', role: 'viewer', apps: ['search'] })).status,
+    403
+  )
   assert.equal((await call('POST', '/api/v1/sign-in-links', { apps: ['search'] })).status, 403)
   assert.deepEqual((await call('GET', '/api/v1/tokens')).body.items.map(({ name }: any) => name), ['ci', 'bot', 'lead'])
   assert.equal((await call('DELETE', `/api/v1/tokens/${other.id}`)).status, 404)
   const page = await call('GET', '/access', undefined, { accept: 'text/html' })
   assert.ok(page.text.includes('admin of shop, mail') && !page.text.includes('other'))
-  const offered = (text: string) => [...new Set(Array.from(text.matchAll(/name="app" value="([^"]+)"/g), ([, name]) => name))]
+  const offered = (
+    text: string
+  ) => [...new Set(Array.from(text.matchAll(/name="app" value="([^"]+)"/g), ([, name]) => name))]
   assert.deepEqual(offered(page.text), ['mail', 'shop'], 'apps to choose from')
   assert.deepEqual(offered((await host.api('get', '/access').set('accept', 'text/html')).text), NAMES)
 
-  const unknown = await host.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer', apps: ['shp'] }).expect(422)
+  const unknown = await host.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer', apps: ['shp'] }).expect(
+    422
+  )
   assert.equal(unknown.body.detail, 'apps: expected apps of this host, received "shp" (did you mean "shop"?)')
 })
 
 test('a session has the apps of its link or its token, also after the next start, and its page shows no others', async (t) => {
   const host = await startHostAdmin(t, { names: NAMES })
-  const { body: { url } } = await host.api('post', '/api/v1/sign-in-links').send({ role: 'operator', apps: ['shop'] }).expect(201)
+  const { body: { url } } = await host.api('post', '/api/v1/sign-in-links').send({ role: 'operator', apps: ['shop'] })
+    .expect(201)
   const visit = await rawRequest(host, { path: url.slice(host.url.length) })
   const cookie = String(visit.headers['set-cookie']).split(';')[0]
   const get = (path: string) => rawRequest(host, { path, headers: { accept: 'text/html', cookie } })
   const list = await get('/')
   assert.ok(list.text.includes('app-shop') && !list.text.includes('app-mail'))
-  for (const path of ['/palette', '/switch', '/apps/shop/palette']) assert.ok(!(await get(path)).text.includes('/apps/mail'), path)
+  for (const path of ['/palette', '/switch', '/apps/shop/palette'])
+    assert.ok(!(await get(path)).text.includes('/apps/mail'), path)
   assert.equal((await get('/apps/mail/')).status, 404)
-  const post = (body: string) => rawRequest(host, { method: 'POST', path: '/actions/apps', headers: { cookie, 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', 'hx-request': 'true' }, body })
+  const post = (body: string) =>
+    rawRequest(host, { method: 'POST', path: '/actions/apps',
+      headers: { cookie, 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin',
+        'hx-request': 'true' }, body })
   assert.equal((await post('app=shop&app=mail&action=restart')).status, 404)
   assert.deepEqual(host.apps.deck('shop').dispatched, [], 'none is touched where one is not theirs')
   assert.equal((await post('app=shop&action=restart')).status, 204)
 
-  const socket = io(host.url, { path: '/socket.io/', transports: ['websocket'], reconnection: false, forceNew: true, extraHeaders: { cookie, origin: host.origin } })
+  const socket = io(host.url, { path: '/socket.io/', transports: ['websocket'], reconnection: false, forceNew: true,
+    extraHeaders: { cookie, origin: host.origin } })
   t.after(() => socket.close())
   await once(socket as any, 'connect')
   const first = once(socket as any, 'fragments')
@@ -99,7 +128,8 @@ test('a session has the apps of its link or its token, also after the next start
   assert.match(String(event.message), /^the owner's token \(operator of shop\) from /)
 
   const next = await startHostAdmin(t, { names: NAMES, history: host.history, port: 0 })
-  const again = await rawRequest(next, { path: '/', headers: { accept: 'text/html', cookie: cookie.replace(host.cookieName, next.cookieName) } })
+  const again = await rawRequest(next, { path: '/',
+    headers: { accept: 'text/html', cookie: cookie.replace(host.cookieName, next.cookieName) } })
   assert.ok(again.text.includes('app-shop') && !again.text.includes('app-mail'))
 })
 
@@ -108,15 +138,20 @@ test('a role for an app ends with that app, also in sessions and links: the next
   const { token } = await makeToken(host, { name: 'ci', role: 'operator', apps: ['mail', 'shop'] })
   const { token: lead } = await makeToken(host, { name: 'lead', role: 'admin', apps: ['mail'] })
   const makeLink = async () => {
-    const { body } = await host.api('post', '/api/v1/sign-in-links').send({ role: 'operator', apps: ['mail'] }).expect(201)
-    return async () => String((await rawRequest(host, { path: body.url.slice(host.url.length) })).headers['set-cookie']).split(';')[0]
+    const { body } = await host.api('post', '/api/v1/sign-in-links').send({ role: 'operator', apps: ['mail'] }).expect(
+      201
+    )
+    return async () =>
+      String((await rawRequest(host, { path: body.url.slice(host.url.length) })).headers['set-cookie']).split(';')[0]
   }
   const [open, openLater] = [await makeLink(), await makeLink()]
   const cookie = await open()
-  const statuses = async (...cookies: string[]) => await Promise.all([
-    ...[token, lead].map((each) => callWith(host, each)('GET', '/api/v1/apps/mail/status')),
-    ...cookies.map((each) => rawRequest(host, { path: '/api/v1/apps/mail/status', headers: { cookie: each } }))
-  ].map(async (answer) => (await answer).status))
+  const statuses = async (...cookies: string[]) =>
+    await Promise.all(
+      [...[token, lead].map((each) => callWith(host, each)('GET', '/api/v1/apps/mail/status')), ...cookies.map((each) =>
+        rawRequest(host, { path: '/api/v1/apps/mail/status', headers: { cookie: each } })
+      )].map(async (answer) => (await answer).status)
+    )
   assert.deepEqual(await statuses(cookie), [200, 200, 200])
   await host.api('delete', '/api/v1/apps/mail').expect(202)
   host.apps.open('mail')
@@ -124,16 +159,23 @@ test('a role for an app ends with that app, also in sessions and links: the next
   assert.equal((await callWith(host, token)('GET', '/api/v1/apps/shop/status')).status, 200)
   assert.deepEqual((await makeToken(host, { name: 'new', role: 'viewer', apps: ['mail'] })).apps, ['mail'])
   const { items } = (await host.api('get', '/api/v1/tokens').expect(200)).body
-  assert.deepEqual(items.map(({ name, apps }: any) => [name, apps]), [['new', ['mail']], ['lead', ['mail (deleted)']], ['ci', ['mail (deleted)', 'shop']]])
+  assert.deepEqual(items.map(({ name, apps }: any) => [name, apps]), [['new', ['mail']], ['lead', ['mail (deleted)']], [
+    'ci',
+    ['mail (deleted)', 'shop']
+  ]])
   // A token that is for an app no more makes none for the next one.
-  assert.equal((await callWith(host, lead)('POST', '/api/v1/tokens', { name: 'x', role: 'viewer', apps: ['mail'] })).status, 403)
+  assert.equal(
+    (await callWith(host, lead)('POST', '/api/v1/tokens', { name: 'x', role: 'viewer', apps: ['mail'] })).status,
+    403
+  )
 })
 
 test('whether an app is ready is told to those with a role for it; for others each name is as one that no app has', async (t) => {
   const host = await startHostAdmin(t, { names: NAMES })
   const { token } = await makeToken(host, { name: 'probe', role: 'viewer', apps: ['shop'] })
   const paths = ['/apps/shop/readyz', '/apps/mail/readyz', '/apps/nothing/readyz', '/apps/nothing/healthz']
-  const ask = async (headers: Record<string, string>) => await Promise.all(paths.map(async (path) => (await rawRequest(host, { path, headers })).status))
+  const ask = async (headers: Record<string, string>) =>
+    await Promise.all(paths.map(async (path) => (await rawRequest(host, { path, headers })).status))
   assert.deepEqual(await ask({}), [401, 401, 401, 200])
   assert.deepEqual(await ask({ authorization: `Bearer ${token}` }), [200, 404, 404, 200])
   host.apps.deck('shop').set({ readyWorkers: 1 })

@@ -23,13 +23,17 @@ test('takes the next free port where it may, and says which is in use where it h
   t.after(() => second.close())
   const { port: taken } = await second.listen()
   assert.ok(taken > port + 1 && taken < port + 20, `${taken} after ${port}`)
-  await assert.rejects(createAdmin({ deck, history, token: TOKEN, port, portsToTry: 2 }).listen(), { code: 'port-in-use', message: new RegExp(`127\\.0\\.0\\.1, but ${port + 1} is in use`) })
+  await assert.rejects(createAdmin({ deck, history, token: TOKEN, port, portsToTry: 2 }).listen(), {
+    code: 'port-in-use',
+    message: new RegExp(`127\\.0\\.0\\.1, but ${port + 1} is in use`)
+  })
 })
 
 test('says which port is in use', async (t) => {
   const { deck, history, port } = await startAdmin(t)
   const second = createAdmin({ deck, history, token: TOKEN, port })
-  await assert.rejects(second.listen(), { code: 'port-in-use', exitCode: 1, message: new RegExp(`127\\.0\\.0\\.1, but ${port} is in use`) })
+  await assert.rejects(second.listen(), { code: 'port-in-use', exitCode: 1,
+    message: new RegExp(`127\\.0\\.0\\.1, but ${port} is in use`) })
   await second.close()
 })
 
@@ -59,12 +63,17 @@ test('whoever comes before the site is loaded waits for it, and the guard comes 
   t.after(() => admin.close())
   const { url, loaded } = await admin.listen()
   let isLoaded = false
-  loaded.then(() => { isLoaded = true })
-  const answers = Promise.all([
-    fetch(`${url}/healthz`).then(({ status }) => status),
+  loaded.then(() => {
+    isLoaded = true
+  })
+  const answers = Promise.all([fetch(`${url}/healthz`).then(({ status }) => status),
     fetch(`${url}/api/v1/status`).then(({ status }) => status),
-    once(http.get(`${url}/socket.io/?EIO=4&transport=websocket`, { headers: { Connection: 'Upgrade', Upgrade: 'websocket' } }), 'response').then(([{ statusCode }]) => statusCode)
-  ])
+    once(
+      http.get(`${url}/socket.io/?EIO=4&transport=websocket`, {
+        headers: { Connection: 'Upgrade', Upgrade: 'websocket' }
+      }),
+      'response'
+    ).then(([{ statusCode }]) => statusCode)])
   assert.equal(isLoaded, false)
   assert.deepEqual(await answers, [200, 401, 401])
 })
@@ -112,8 +121,10 @@ test('cuts what does not end by itself once the port has been closing for a seco
   const admin = await startAdmin(t)
   const silent = net.connect(admin.port, '127.0.0.1').resume()
   const upgraded = net.connect(admin.port, '127.0.0.1')
-  upgraded.write(`GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nAuthorization: Bearer ${TOKEN}\r\n` +
-    'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n')
+  upgraded.write(
+    `GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nAuthorization: Bearer ${TOKEN}\r\n` +
+      'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
+  )
   await Promise.all([once(silent, 'connect'), once(upgraded.on('data', () => {}), 'data')])
   const closed = admin.admin.close()
   admin.clock.advance(999)
@@ -134,7 +145,11 @@ test('cuts whoever sends a request slowly, or nothing at all', async (t) => {
   const head = `Host: 127.0.0.1:${admin.port}\r\n`
   assert.match(await rawBytes(admin, ''), /^(HTTP\/1\.1 408 |$)/)
   assert.match(await rawBytes(admin, `GET /healthz HTTP/1.1\r\n${head}X-Slow: `), /^HTTP\/1\.1 408 /)
-  assert.match(await rawBytes(admin, `POST /sign-in HTTP/1.1\r\n${head}Origin: ${admin.origin}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\nto`), /^(HTTP\/1\.1 408 |$)/)
+  assert.match(
+    await rawBytes(admin,
+      `POST /sign-in HTTP/1.1\r\n${head}Origin: ${admin.origin}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\nto`),
+    /^(HTTP\/1\.1 408 |$)/
+  )
   await admin.stranger().get('/healthz').expect(200)
 })
 
@@ -154,14 +169,20 @@ test('cuts whoever sends a body without an end, before and after the answer, who
   const admin = await startAdmin(t)
   const own = `Host: 127.0.0.1:${admin.port}\r\nOrigin: ${admin.origin}\r\n`
   const lengths = ['Transfer-Encoding: chunked', `Content-Length: ${2 ** 30}`]
-  for (const [path, header] of [['/api/v1/rollouts', 'Content-Type: application/json'], ['/api/v1/rollouts', `Content-Type: application/json\r\nAuthorization: Bearer ${TOKEN}`], ['/sign-in', 'Content-Type: application/x-www-form-urlencoded'], ['/healthz', 'X: y']]) {
+  for (const [path, header] of [['/api/v1/rollouts', 'Content-Type: application/json'], ['/api/v1/rollouts',
+    `Content-Type: application/json\r\nAuthorization: Bearer ${TOKEN}`], ['/sign-in',
+    'Content-Type: application/x-www-form-urlencoded'], ['/healthz', 'X: y']])
+  {
     for (const length of lengths) {
       const socket = net.connect(admin.port, '127.0.0.1').on('error', () => {}).resume()
       const closed = new Promise((resolve) => socket.once('close', resolve))
       socket.write(`POST ${path} HTTP/1.1\r\n${own}${header}\r\n${length}\r\n\r\n`)
       const chunk = Buffer.alloc(64 * 1024, ' ')
-      const part = length.startsWith('T') ? Buffer.concat([Buffer.from('10000\r\n'), chunk, Buffer.from('\r\n')]) : chunk
-      while (!socket.closed && socket.bytesWritten < 2 ** 28) if (!socket.write(part)) await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), closed])
+      const part = length.startsWith('T')
+        ? Buffer.concat([Buffer.from('10000\r\n'), chunk, Buffer.from('\r\n')])
+        : chunk
+      while (!socket.closed && socket.bytesWritten < 2 ** 28)
+        if (!socket.write(part)) await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), closed])
       assert.ok(socket.closed, `${path} with ${header}, ${length}`)
     }
   }
@@ -178,7 +199,10 @@ test('has room for strangers by closing those who have been silent longest, and 
   viewer.write(`GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`)
   await once(viewer, 'data')
   const [first, second] = [await connect(), await connect()]
-  assert.match(await rawBytes(admin, `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nConnection: close\r\n\r\n`), /^HTTP\/1\.1 200 /)
+  assert.match(
+    await rawBytes(admin, `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nConnection: close\r\n\r\n`),
+    /^HTTP\/1\.1 200 /
+  )
   for (let n = 0; n < 20; n++) await connect()
   if (!first.closed) await once(first, 'close')
   if (!second.closed) await once(second, 'close')
@@ -189,7 +213,8 @@ test('has room for strangers by closing those who have been silent longest, and 
 
 test('a viewer with ever more connections takes those of nobody else', async (t) => {
   const admin = await startAdmin(t, { maxConnections: { maxKnown: 4, maxStrangers: 4 } })
-  const { body: { token: viewer } } = await admin.api('post', '/api/v1/tokens').send({ name: 'screen', role: 'viewer' }).expect(201)
+  const { body: { token: viewer } } = await admin.api('post', '/api/v1/tokens').send({ name: 'screen', role: 'viewer' })
+    .expect(201)
   const connect = async (token: string) => {
     const socket = net.connect(admin.port, '127.0.0.1').resume()
     await ask(socket, token)
@@ -197,7 +222,9 @@ test('a viewer with ever more connections takes those of nobody else', async (t)
   }
   const ask = async (socket: net.Socket, token: string) => {
     assert.ok(!socket.closed)
-    socket.write(`GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+    socket.write(
+      `GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nAuthorization: Bearer ${token}\r\n\r\n`
+    )
     await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => assert.fail('it is closed'))])
   }
   const ours = [await connect(TOKEN), await connect(TOKEN)]
@@ -210,8 +237,10 @@ test('a viewer with ever more connections takes those of nobody else', async (t)
 
 test('survives bytes that are no HTTP', async (t) => {
   const admin = await startAdmin(t)
-  for (const bytes of ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'GET\r\n\r\n', `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
-    `POST /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\nabc`]) {
+  for (const bytes of ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'GET\r\n\r\n',
+    `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    `POST /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\nabc`])
+  {
     assert.match(await rawBytes(admin, bytes), /^HTTP\/1\.1 4(00|31) /)
   }
   await admin.stranger().get('/healthz').expect(200)
@@ -221,7 +250,11 @@ test('survives a peer that resets while its upgrade is being refused', async (t)
   const admin = await startAdmin(t)
   const socket = net.connect(admin.port, '127.0.0.1')
   await once(socket, 'connect')
-  socket.write(`GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n${'x'.repeat(100_000)}`)
+  socket.write(
+    `GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n${
+      'x'.repeat(100_000)
+    }`
+  )
   socket.resetAndDestroy()
   await admin.stranger().get('/healthz').expect(200)
 })
@@ -239,15 +272,12 @@ test('opens the live connection to nobody else', async (t) => {
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()
   for (const transports of [['websocket'], ['polling']] as ('polling' | 'websocket')[][]) {
-    for (const headers of [
-      {},
-      { Cookie },
-      { Cookie, Origin: 'http://evil.example' },
-      { Cookie, Origin: admin.origin, 'Sec-Fetch-Site': 'same-site' },
-      { Authorization: 'Bearer wrong' }
-    ] as Record<string, string>[]) {
+    for (const headers of [{}, { Cookie }, { Cookie, Origin: 'http://evil.example' }, { Cookie, Origin: admin.origin,
+      'Sec-Fetch-Site': 'same-site' }, { Authorization: 'Bearer wrong' }] as Record<string, string>[])
+    {
       // A polling GET that says nothing of its origin only reads; its first POST is refused.
-      await assert.rejects(connectViewer(t, admin, transports, headers), /error|failed/, `${transports} ${JSON.stringify(headers)}`)
+      await assert.rejects(connectViewer(t, admin, transports, headers), /error|failed/,
+        `${transports} ${JSON.stringify(headers)}`)
     }
   }
 })
@@ -256,19 +286,21 @@ test('takes whoever signs out off the live page', async (t) => {
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()
   const viewer = await connectViewer(t, admin, ['websocket'], { Cookie, Origin: admin.origin })
-  const [reason] = await Promise.all([
-    disconnection(viewer),
-    rawRequest(admin, { method: 'POST', path: '/sign-out', headers: { Cookie, Origin: admin.origin } })
-  ])
+  const [reason] = await Promise.all([disconnection(viewer),
+    rawRequest(admin, { method: 'POST', path: '/sign-out', headers: { Cookie, Origin: admin.origin } })])
   assert.equal(reason, 'io server disconnect')
 })
 
 /** @returns why */
 function disconnection (viewer: Socket): Promise<string> {
-  return new Promise((resolve) => { viewer.once('disconnect', (reason) => resolve(reason)) })
+  return new Promise((resolve) => {
+    viewer.once('disconnect', (reason) => resolve(reason))
+  })
 }
 
-async function connectViewer (t: TestContext, admin: Admin, transports: ('polling' | 'websocket')[], extraHeaders: Record<string, string> = { Authorization: `Bearer ${TOKEN}` }) {
+async function connectViewer (t: TestContext, admin: Admin, transports: ('polling' | 'websocket')[],
+  extraHeaders: Record<string, string> = { Authorization: `Bearer ${TOKEN}` })
+{
   const viewer = io(admin.url, { transports, extraHeaders, reconnection: false, forceNew: true })
   t.after(() => viewer.close())
   await new Promise((resolve, reject) => {
@@ -289,14 +321,13 @@ test('connections leave half of the descriptors to everything else, and are not 
 test('who pushes an app may take longer than others, and who sends nothing else slowly is cut', async (t) => {
   const admin = await startAdmin(t, { serverOptions: QUICK })
   const received: Buffer[] = []
-  admin.deck.fleet = {
-    async push (digest: string, archive: AsyncIterable<Buffer>) {
-      for await (const chunk of archive) received.push(chunk)
-      return { digest, bytes: 2, pushedAt: '2026-01-01T00:00:00.000Z', actor: null, isNew: true }
-    }
-  } as any
+  admin.deck.fleet = { async push (digest: string, archive: AsyncIterable<Buffer>) {
+    for await (const chunk of archive) received.push(chunk)
+    return { digest, bytes: 2, pushedAt: '2026-01-01T00:00:00.000Z', actor: null, isNew: true }
+  } } as any
   const begin = (path: string, type: string) => {
-    const request = http.request(`${admin.url}${path}`, { method: 'POST', agent: false, headers: { authorization: `Bearer ${TOKEN}`, 'content-type': type, 'content-length': 2 } })
+    const request = http.request(`${admin.url}${path}`, { method: 'POST', agent: false,
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': type, 'content-length': 2 } })
     const answered = once(request, 'response').then(([{ statusCode }]) => statusCode)
     request.write('a')
     return { request, answered }

@@ -13,31 +13,37 @@ import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 import type { Auth } from '../../server/api/roles.ts'
 
-const ADMIN: Auth = { actor: 'dashboard', via: 'session', client: 'dashboard', name: null, role: 'admin', token: null, until: null }
+const ADMIN: Auth = { actor: 'dashboard', via: 'session', client: 'dashboard', name: null, role: 'admin', token: null,
+  until: null }
 
 /** The live part alone, over HTTP without a guard. */
-async function startLive (t: TestContext, { authenticate = () => ADMIN, basePath, now = Date.now }: { authenticate?: () => Auth | null, basePath?: string, now?: () => number } = {}) {
+async function startLive (t: TestContext,
+  { authenticate = () => ADMIN, basePath, now = Date.now }: { authenticate?: () => Auth | null, basePath?: string,
+    now?: () => number } = {})
+{
   const history = openHistory({ file: ':memory:' })
   const deck = createFakeDeck({ history })
   const views = createViews()
   const rendered = [] as string[]
   const renderings = new EventEmitter()
   const logged = [] as any[]
-  const spy = {
-    render (name: string, data: object) {
-      rendered.push(name)
-      renderings.emit(name)
-      return views.render(name, data)
-    }
-  }
+  const spy = { render (name: string, data: object) {
+    rendered.push(name)
+    renderings.emit(name)
+    return views.render(name, data)
+  } }
   const httpServer = http.createServer()
-  const live = attachLive({ httpServer, pages: livePages({ deck, history, now, render: spy.render }), basePath, authenticate, now, log: { error: (...args) => logged.push(args) } })
+  const live = attachLive({ httpServer, pages: livePages({ deck, history, now, render: spy.render }), basePath,
+    authenticate, now, log: { error: (...args) => logged.push(args) } })
   httpServer.listen(0, '127.0.0.1')
   await once(httpServer, 'listening')
   const { port } = httpServer.address() as AddressInfo
   t.after(async () => {
     live.close()
-    await new Promise((resolve) => { httpServer.close(resolve); httpServer.closeAllConnections() })
+    await new Promise((resolve) => {
+      httpServer.close(resolve)
+      httpServer.closeAllConnections()
+    })
     history.close()
   })
 
@@ -74,7 +80,8 @@ test('renders nothing while nobody watches, whatever happens', async (t) => {
   deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
   await nextTurn()
   assert.deepEqual(rendered, [])
-  // Connected is not watching; an event's own page does not change, nor do older pages of a list, but for what stands around them.
+  // Connected is not watching; an event's own page does not change, nor do older pages of a list, but for what stands
+  // around them.
   await heard(connect(), 'connect')
   for (const url of ['/history/1', '/history?cursor=1', '/docs', '/nope']) await watch.call({ connect }, url)
   deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
@@ -85,7 +92,8 @@ test('renders nothing while nobody watches, whatever happens', async (t) => {
 test('a viewer gets the whole page first, then what changed and nothing else', async (t) => {
   const live = await startLive(t)
   const viewer = await live.watch('/')
-  assert.deepEqual(viewer.updates[0].map(({ id }) => id), ['notices', 'health', 'addresses', 'actions', 'facts', 'build', 'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts', 'trouble', 'open-crashes'])
+  assert.deepEqual(viewer.updates[0].map(({ id }) => id), ['notices', 'health', 'addresses', 'actions', 'facts',
+    'build', 'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts', 'trouble', 'open-crashes'])
   assert.equal(typeof viewer.reply.version, 'string')
 
   live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
@@ -115,7 +123,8 @@ test('a viewer of the history gets what its filters let through', async (t) => {
   live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
   await nextTurn()
   live.deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1 })
-  await until(() => exits.updates.flat().some(({ id, html }) => id === 'events' && html.includes('event-2')), 'the exit')
+  await until(() => exits.updates.flat().some(({ id, html }) => id === 'events' && html.includes('event-2')),
+    'the exit')
   const { html } = exits.updates.flat().findLast(({ id }) => id === 'events') ?? { html: '' }
   assert.match(html, /id="event-2"/)
   assert.doesNotMatch(html, /id="event-1"/)
@@ -163,7 +172,9 @@ test('whoever is no longer signed in gets no page, not even in the moment before
 
 test('nonsense in place of an address harms nobody', async (t) => {
   const live = await startLive(t, { basePath: '/deck' })
-  for (const url of [null, 5, '/deck//', {}, 'http://[', '//', '\0', 'x'.repeat(5000), '/history?slot=abc', '/history?cursor=%00']) {
+  for (const url of [null, 5, '/deck//', {}, 'http://[', '//', '\0', 'x'.repeat(5000), '/history?slot=abc',
+    '/history?cursor=%00'])
+  {
     const { reply, socket } = await live.watch(url)
     assert.equal(typeof reply.version, 'string')
     socket.emit('watch')
@@ -190,7 +201,9 @@ test('whoever asks for pages faster than they can be rendered gets the last one'
   await heard(socket, 'connect')
   for (let n = 0; n < 5000; n++) socket.emit('watch', `/history?q=${n}`)
   const seen = [] as string[]
-  await new Promise((resolve) => socket.on('fragments', ({ url }) => seen.push(url) && url === '/history?q=4999' && resolve(undefined)))
+  await new Promise((resolve) =>
+    socket.on('fragments', ({ url }) => seen.push(url) && url === '/history?q=4999' && resolve(undefined))
+  )
   assert.ok(seen.length <= 100, `${seen.length} answers`)
   assert.ok(rendered.length <= 1000, `${rendered.length} parts rendered`)
 })

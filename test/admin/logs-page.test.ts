@@ -13,7 +13,8 @@ describe('the page of the logs', () => {
     say(admin, 1, 'stdout', Array.from({ length: 250 }, (_, index) => `line ${index}`))
     const { status, text } = await visit(admin, '/logs?slot=1&stream=stdout')
     assert.equal(status, 200)
-    assert.deepEqual([shownLines(text).length, shownLines(text)[0], shownLines(text).at(-1)], [200, 'line 50', 'line 249'])
+    assert.deepEqual([shownLines(text).length, shownLines(text)[0], shownLines(text).at(-1)], [200, 'line 50',
+      'line 249'])
     assert.match(text, /data-stream="\/api\/v1\/logs\/stream\?slot=1&amp;stream=stdout&amp;" data-places="1o2140"/)
     assert.deepEqual(shownLines((await visit(admin, linkTo(text, 'Older'))).text).at(-1), 'line 49')
     assert.match(text, /<option value="1" selected>/)
@@ -27,7 +28,10 @@ describe('the page of the logs', () => {
     await sayAt(admin, 1, 'stdout', 'third', 3)
     const { text } = await visit(admin, '/logs?slot=&stream=')
     assert.deepEqual(shownLines(text), ['first', 'second', 'third'])
-    assert.deepEqual([...text.matchAll(/class="line-time"[^>]*><time data-clock="short" datetime="([^"]*)"/g)].map(([, time]) => time), [1, 2, 3].map((seconds) => at(seconds)))
+    assert.deepEqual(
+      [...text.matchAll(/class="line-time"[^>]*><time data-clock="short" datetime="([^"]*)"/g)].map(([, time]) => time),
+      [1, 2, 3].map((seconds) => at(seconds))
+    )
     assert.match(text, /is-stderr/)
   })
 
@@ -50,14 +54,17 @@ describe('the page of the logs', () => {
     assert.match(text, /<span class="line-hit">needle<\/span>/)
     assert.match(text, /1 matching line/)
     // The places are where the search began, so that what comes live is new.
-    assert.match(text, /data-q="NEEDLE" data-matcher="[^"]+" data-stream="\/api\/v1\/logs\/stream\?" data-places="1o\d{4}-1e0-2o0-2e0"/)
+    assert.match(text,
+      /data-q="NEEDLE" data-matcher="[^"]+" data-stream="\/api\/v1\/logs\/stream\?" data-places="1o\d{4}-1e0-2o0-2e0"/)
     assert.match((await visit(admin, '/logs?q=pin')).text, /No line matches/)
     assert.equal((await visit(admin, '/logs.txt?q=needle&slot=1&stream=stdout')).text, 'needle\n')
   })
 
   test('shows what is around a line, with the line marked, what was searched for, and the way back', async (t) => {
     const admin = await startAdmin(t)
-    for (let second = 1; second <= 4; second++) await sayAt(admin, 1 + second % 2, 'stdout', second === 3 ? '{"level":50,"msg":"req-7 failed"}' : `line ${second} of req-7`, second)
+    for (let second = 1; second <= 4; second++)
+      await sayAt(admin, 1 + second % 2, 'stdout',
+        second === 3 ? '{"level":50,"msg":"req-7 failed"}' : `line ${second} of req-7`, second)
     const found = (await visit(admin, '/logs?level=error&level=warn&q=req-7')).text
     assert.deepEqual(shownLines(found), ['ERROR req-7 failed'])
     assert.match(found, /data-raw="\{&quot;level&quot;:50,&quot;msg&quot;:&quot;req-7 failed&quot;\}"/)
@@ -101,21 +108,24 @@ describe('the page of the logs', () => {
     appendFileSync(liveFile(admin.deck.logs.folder, { slot: 1, stream: 'stdout' }), 'whole\nhalf')
     const { text } = await visit(admin, '/logs?slot=1')
     assert.match(text, /data-places="1o6-1e0"/)
-    assert.match(text, /data-open>.*<span class="line-slot">1<\/span><span class="line-stream"><\/span><span class="line-text">half</)
+    assert.match(text,
+      /data-open>.*<span class="line-slot">1<\/span><span class="line-stream"><\/span><span class="line-text">half</)
   })
 
-  for (const [query, status, message] of [
-    ['slot=abc', 400, 'slot: expected an integer from 0 to 256, received &quot;abc&quot;'],
-    ['slot=-1', 400, 'slot: expected an integer from 0 to 256, received &quot;-1&quot;'],
-    ['slot=0', 404, 'Slot 0 has no logs'],
-    ['slot=1&slot=2', 400, 'slot: expected to be given once'],
-    ['stream=%3Cscript%3Ealert(1)', 400, 'received &quot;&lt;script&gt;alert(1)&quot;'],
-    ['slot=9', 404, 'Slot 9 has no logs']
-  ] as [string, number, string][]) {
+  for (const [query, status, message] of [['slot=abc', 400,
+    'slot: expected an integer from 0 to 256, received &quot;abc&quot;'], ['slot=-1', 400,
+    'slot: expected an integer from 0 to 256, received &quot;-1&quot;'], ['slot=0', 404, 'Slot 0 has no logs'], [
+    'slot=1&slot=2',
+    400,
+    'slot: expected to be given once'
+  ], ['stream=%3Cscript%3Ealert(1)', 400, 'received &quot;&lt;script&gt;alert(1)&quot;'], ['slot=9', 404,
+    'Slot 9 has no logs']] as [string, number, string][])
+  {
     test(`?${query}: names what is wrong, and follows nothing`, async (t) => {
       const answer = await visit(await startAdmin(t), `/logs?${query}`)
       assert.equal(answer.status, status)
-      assert.ok(answer.text.includes(message), answer.text.slice(answer.text.indexOf('role="alert"'), answer.text.indexOf('role="alert"') + 500))
+      assert.ok(answer.text.includes(message),
+        answer.text.slice(answer.text.indexOf('role="alert"'), answer.text.indexOf('role="alert"') + 500))
       assert.doesNotMatch(answer.text, /data-stream/)
     })
   }
@@ -125,7 +135,8 @@ describe('the page of the logs', () => {
     for (const path of ['/logs', '/logs.txt', '/logs.ndjson']) {
       assert.equal((await rawRequest(admin, { path })).status, 401, path)
       const visited = await rawRequest(admin, { path: `${path}?slot=1`, headers: HTML })
-      assert.deepEqual([visited.status, visited.headers.location], [303, `/sign-in?next=${encodeURIComponent(`${path}?slot=1`)}`])
+      assert.deepEqual([visited.status, visited.headers.location], [303,
+        `/sign-in?next=${encodeURIComponent(`${path}?slot=1`)}`])
     }
   })
 
@@ -134,10 +145,14 @@ describe('the page of the logs', () => {
     say(admin, 1, 'stdout', ['out', HOSTILE])
     say(admin, 1, 'stderr', ['err'])
     const both = await visit(admin, '/logs.txt?slot=1')
-    assert.equal(both.text.replaceAll(/^\d{4}-.{20}/gm, '<time>'), `<time>1 stdout | out\n<time>1 stdout | ${HOSTILE}\n<time>1 stderr | err\n`)
-    assert.deepEqual([both.headers['content-type'], both.headers['content-disposition']], ['text/plain; charset=utf-8', 'attachment; filename="clusterdeck-logs.txt"'])
+    assert.equal(both.text.replaceAll(/^\d{4}-.{20}/gm, '<time>'),
+      `<time>1 stdout | out\n<time>1 stdout | ${HOSTILE}\n<time>1 stderr | err\n`)
+    assert.deepEqual([both.headers['content-type'], both.headers['content-disposition']], ['text/plain; charset=utf-8',
+      'attachment; filename="clusterdeck-logs.txt"'])
     assert.equal((await visit(admin, '/logs.txt?slot=1&stream=stdout')).text, `out\n${HOSTILE}\n`)
-    const lines = (await visit(admin, '/logs.ndjson?slot=1&stream=')).text.trim().split('\n').map((line) => JSON.parse(line))
+    const lines = (await visit(admin, '/logs.ndjson?slot=1&stream=')).text.trim().split('\n').map((line) =>
+      JSON.parse(line)
+    )
     const { arrivedAt, ...last } = lines.at(-1)
     assert.deepEqual([typeof arrivedAt, last], ['string', { slot: 1, stream: 'stderr', text: 'err', place: '1e0' }])
     assert.equal((await visit(admin, '/logs.txt?slot=x')).status, 400)
@@ -146,7 +161,10 @@ describe('the page of the logs', () => {
   test('has a place in the address bar that says no more than what is selected', async (t) => {
     const admin = await startAdmin(t)
     const pushed = async (path: string) => (await visit(admin, path, { 'HX-Request': 'true' })).headers['hx-push-url']
-    assert.deepEqual([await pushed('/logs?slot=&stream=stderr&x=1'), await pushed('/logs?slot=&stream=')], ['/logs?stream=stderr', '/logs'])
+    assert.deepEqual([await pushed('/logs?slot=&stream=stderr&x=1'), await pushed('/logs?slot=&stream=')], [
+      '/logs?stream=stderr',
+      '/logs'
+    ])
   })
 })
 

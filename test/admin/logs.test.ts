@@ -14,13 +14,17 @@ test('gives the last lines of each log, as JSON or as a line of JSON each', asyn
   say(admin, 1, 'stdout', ['a', 'b', HOSTILE])
   say(admin, 1, 'stderr', ['oops'])
   say(admin, 2, 'stdout', ['c'])
-  for (const [slot, stream, seconds] of [[1, 'stdout', 1], [1, 'stderr', 3], [2, 'stdout', 2]] as const) writtenAt(admin, slot, stream, seconds)
+  for (const [slot, stream, seconds] of [[1, 'stdout', 1], [1, 'stderr', 3], [2, 'stdout', 2]] as const)
+    writtenAt(admin, slot, stream, seconds)
   const all = await admin.api('get', '/api/v1/logs?lines=2')
-  assert.deepEqual(all.body.items.map(({ place, ...line }: any) => line), [
-    { slot: 1, stream: 'stdout', text: 'b', arrivedAt: at(1) }, { slot: 1, stream: 'stdout', text: HOSTILE, arrivedAt: at(1) }, { slot: 2, stream: 'stdout', text: 'c', arrivedAt: at(2) }, { slot: 1, stream: 'stderr', text: 'oops', arrivedAt: at(3) }
-  ], 'in the order of their arrival')
+  assert.deepEqual(all.body.items.map(({ place, ...line }: any) => line), [{ slot: 1, stream: 'stdout', text: 'b',
+    arrivedAt: at(1) }, { slot: 1, stream: 'stdout', text: HOSTILE, arrivedAt: at(1) }, { slot: 2, stream: 'stdout',
+    text: 'c', arrivedAt: at(2) }, { slot: 1, stream: 'stderr', text: 'oops', arrivedAt: at(3) }],
+    'in the order of their arrival')
   assert.deepEqual(all.body.items.map(({ place }: any) => place), ['1o2', '1o4', '2o0', '1e0'], 'and where each begins')
-  const one = await admin.api('get', '/api/v1/logs?slot=1&stream=stdout').set('Accept', 'application/x-ndjson').buffer(true).parse(asText)
+  const one = await admin.api('get', '/api/v1/logs?slot=1&stream=stdout').set('Accept', 'application/x-ndjson').buffer(
+    true
+  ).parse(asText)
   assert.equal(one.headers['content-type'], 'application/x-ndjson; charset=utf-8')
   assert.deepEqual(String(one.body).split('\n').slice(0, -1).map((line) => JSON.parse(line).text), ['a', 'b', HOSTILE])
   assert.deepEqual((await admin.api('get', '/api/v1/logs?slot=2&stream=stderr')).body, { items: [], next: null })
@@ -30,7 +34,8 @@ test('gives the last lines of each log, as JSON or as a line of JSON each', asyn
 test('finds the newest lines that match, in all files, and says where to look further', async (t) => {
   const admin = await startAdmin(t)
   for (const [index, [slot, stream]] of ([[1, 'stdout'], [2, 'stderr'], [1, 'stdout']] as const).entries()) {
-    say(admin, slot, stream, Array.from({ length: 3 }, (_, line) => `${index}${line} ${line === 1 ? 'An ERROR ÄRGER' : 'fine'}`))
+    say(admin, slot, stream, Array.from({ length: 3 }, (_, line) =>
+      `${index}${line} ${line === 1 ? 'An ERROR ÄRGER' : 'fine'}`))
     writtenAt(admin, slot, stream, index)
     // Noted, as a master does by itself.
     await admin.api('get', '/api/v1/logs')
@@ -47,9 +52,15 @@ test('finds the newest lines that match, in all files, and says where to look fu
   const [line] = (await find('q=11')).items
   assert.deepEqual(texts(await find(`around=${line.place}&lines=4`)), ['02', '10', '11', '12'], 'of all slots')
   assert.deepEqual(texts(await find(`q=${encodeURIComponent('/^[02]1 .*(ERROR|never)/')}`)), ['01', '21'])
-  assert.deepEqual([texts(await find('level=error&lines=3')), texts(await find('level=info,none&lines=3'))], [['11', '12', '21'], ['02', '20', '22']], 'what says none is an error on stderr')
+  assert.deepEqual([texts(await find('level=error&lines=3')), texts(await find('level=info,none&lines=3'))], [['11',
+    '12', '21'], ['02', '20', '22']], 'what says none is an error on stderr')
   assert.deepEqual(await find('q=nowhere'), { items: [], next: null })
-  for (const [query, message] of [[`around=${at(1)}&q=x`, 'around: expected without q, received both'], ['since=soon', 'since: expected an ISO 8601 time'], ['cursor=1x', 'cursor: expected the id of an event'], ['q=', 'q: expected 1 to 200 characters'], ['q=/(/', 'q: expected text, or a regular expression such as /time(d )?out/'], ['level=loud', 'level: expected levels (error, warn'], ['around=1o0&level=error', 'around: expected without level']]) {
+  for (const [query, message] of [[`around=${at(1)}&q=x`, 'around: expected without q, received both'], ['since=soon',
+    'since: expected an ISO 8601 time'], ['cursor=1x', 'cursor: expected the id of an event'], ['q=',
+    'q: expected 1 to 200 characters'], ['q=/(/', 'q: expected text, or a regular expression such as /time(d )?out/'], [
+    'level=loud',
+    'level: expected levels (error, warn'
+  ], ['around=1o0&level=error', 'around: expected without level']]) {
     const { status, body } = await admin.api('get', `/api/v1/logs?${query}`)
     assert.equal(status, 400)
     assert.ok(body.detail.startsWith(message), body.detail)
@@ -60,13 +71,19 @@ test('leaves out slots that the cluster has no more, unless one is asked for', a
   const admin = await startAdmin(t)
   admin.deck.logs.open({ worker: 3, slot: 3 }).close()
   for (const slot of [1, 3]) say(admin, slot, 'stdout', [`of ${slot}`])
-  for (const query of ['', '?q=of']) assert.deepEqual((await admin.api('get', `/api/v1/logs${query}`)).body.items.map(({ slot }: any) => slot), [1], query)
-  for (const query of ['?slot=3', '?slot=3&q=of']) assert.deepEqual((await admin.api('get', `/api/v1/logs${query}`)).body.items.map(({ slot }: any) => slot), [3], query)
+  for (const query of ['', '?q=of'])
+    assert.deepEqual((await admin.api('get', `/api/v1/logs${query}`)).body.items.map(({ slot }: any) => slot), [1],
+      query)
+  for (const query of ['?slot=3', '?slot=3&q=of'])
+    assert.deepEqual((await admin.api('get', `/api/v1/logs${query}`)).body.items.map(({ slot }: any) => slot), [3],
+      query)
 })
 
 test('gives a bounded answer, whatever has been written', async (t) => {
   const admin = await startAdmin(t)
-  for (const slot of [1, 2]) say(admin, slot, 'stdout', [...Array.from({ length: 50_000 }, (_, index) => `${index} ${'x'.repeat(100)}`), 'y'.repeat(2_000_000), 'last'])
+  for (const slot of [1, 2])
+    say(admin, slot, 'stdout', [...Array.from({ length: 50_000 }, (_, index) => `${index} ${'x'.repeat(100)}`),
+      'y'.repeat(2_000_000), 'last'])
   const { body, text } = await admin.api('get', '/api/v1/logs?lines=1000')
   assert.ok(text.length < 1_200_000)
   assert.equal(body.items.at(-1).text, 'last')
@@ -79,12 +96,12 @@ test('tells what is written as it is written, each line once and whole, also of 
   const feed = await openFeed(t, admin, '?lines=2')
   say(admin, 1, 'stdout', ['and half', HOSTILE])
   say(admin, 2, 'stderr', ['second'])
-  assert.deepEqual(await feed.next(4), [
-    ['message', { slot: 1, stream: 'stdout', text: 'older' }],
-    ['message', { slot: 1, stream: 'stdout', text: 'half and half' }],
-    ['message', { slot: 1, stream: 'stdout', text: HOSTILE }],
-    ['message', { slot: 2, stream: 'stderr', text: 'second' }]
-  ], 'what has no end yet comes with its end, and once')
+  assert.deepEqual(await feed.next(4), [['message', { slot: 1, stream: 'stdout', text: 'older' }], ['message', {
+    slot: 1,
+    stream: 'stdout',
+    text: 'half and half'
+  }], ['message', { slot: 1, stream: 'stdout', text: HOSTILE }], ['message', { slot: 2, stream: 'stderr',
+    text: 'second' }]], 'what has no end yet comes with its end, and once')
   admin.deck.logs.open({ worker: 3, slot: 3 }).close()
   say(admin, 3, 'stdout', ['third'])
   assert.deepEqual(await feed.next(1), [['message', { slot: 3, stream: 'stdout', text: 'third' }]])
@@ -118,7 +135,9 @@ test('goes on for a reader where it was, by the id of the last event', async (t)
   const ids = [...feed.text().matchAll(/^id: (.+)$/gm)].map(([, id]) => id)
   assert.deepEqual(ids, ['1o6-1e0', '1o6-1e7'])
   say(admin, 1, 'stdout', ['third'])
-  for (const [query, headers] of [['?slot=1&from=1o6-1e7', {}], ['?slot=1&from=1o0-1e0', { 'Last-Event-ID': '1o6-1e7' }], ['?slot=1&lines=5', { 'Last-Event-ID': '1o6-1e7' }]] as const) {
+  for (const [query, headers] of [['?slot=1&from=1o6-1e7', {}], ['?slot=1&from=1o0-1e0', {
+    'Last-Event-ID': '1o6-1e7'
+  }], ['?slot=1&lines=5', { 'Last-Event-ID': '1o6-1e7' }]] as const) {
     const next = await openFeed(t, admin, query, { Authorization: `Bearer ${TOKEN}`, ...headers })
     assert.deepEqual(await next.next(1), [['message', { slot: 1, stream: 'stdout', text: 'third' }]], query)
   }
@@ -180,13 +199,15 @@ function at (seconds: number) {
   return new Date(Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1000).toISOString()
 }
 
-/** @param data of a message, whose lines say when they have arrived */
+/** `data`: of a message, whose lines say when they have arrived */
 function withoutTime ({ arrivedAt, place, ...data }: any) {
   assert.equal(typeof arrivedAt, data.text === undefined ? 'undefined' : 'string')
   return data
 }
 
-async function openFeed (t: TestContext, admin: Admin, query: string = '', headers: Record<string, string> = { Authorization: `Bearer ${TOKEN}` }) {
+async function openFeed (t: TestContext, admin: Admin, query: string = '',
+  headers: Record<string, string> = { Authorization: `Bearer ${TOKEN}` })
+{
   const req = http.get(`${admin.url}/api/v1/logs/stream${query}`, { agent: false, headers })
   t.after(() => req.destroy())
   req.on('error', () => {})
@@ -194,14 +215,18 @@ async function openFeed (t: TestContext, admin: Admin, query: string = '', heade
   assert.equal(res.headers['content-type'], 'text/event-stream; charset=utf-8')
   let text = ''
   let told = 0
-  res.setEncoding('utf8').on('data', (chunk) => { text += chunk }).on('error', () => {})
+  res.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk
+  }).on('error', () => {})
   const ended = once(res, 'close')
   // ECONNRESET, when the test ends before the answer does.
   ended.catch(() => {})
-  const messages = () => text.split('\n\n').slice(0, -1).filter((block) => block.includes('data: ')).map((block) => {
-    const lines = block.split('\n')
-    return [lines.find((line) => line.startsWith('event: '))?.slice('event: '.length) ?? 'message', withoutTime(JSON.parse((lines.at(-1) as string).slice('data: '.length)))]
-  })
+  const messages = () =>
+    text.split('\n\n').slice(0, -1).filter((block) => block.includes('data: ')).map((block) => {
+      const lines = block.split('\n')
+      return [lines.find((line) => line.startsWith('event: '))?.slice('event: '.length) ?? 'message',
+        withoutTime(JSON.parse((lines.at(-1) as string).slice('data: '.length)))]
+    })
   while (!text.startsWith('retry: 3000\n\n')) await once(res, 'data')
 
   return {
@@ -233,5 +258,7 @@ async function openFeed (t: TestContext, admin: Admin, query: string = '', heade
 
 function asText (res: any, done: (error: Error | null, body: string) => void) {
   let text = ''
-  res.setEncoding('utf8').on('data', (chunk: string) => { text += chunk }).on('end', () => done(null, text))
+  res.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  }).on('end', () => done(null, text))
 }

@@ -12,12 +12,12 @@ const MODERN = '2026-07-28'
 const META = { 'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientCapabilities': {} }
 const OPERATOR = { path: '/mcp?role=operator' }
 
-async function send ({ url }: { url: string }, message: unknown, { path = '/mcp', token = TOKEN, headers = {} }: How = {}): Promise<{ status: number, body: any }> {
-  const response = await fetch(url + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: `Bearer ${token}`, ...headers },
-    body: JSON.stringify(message)
-  })
+async function send ({ url }: { url: string }, message: unknown,
+  { path = '/mcp', token = TOKEN, headers = {} }: How = {}): Promise<{ status: number, body: any }>
+{
+  const response = await fetch(url + path, { method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream',
+      authorization: `Bearer ${token}`, ...headers }, body: JSON.stringify(message) })
   const text = await response.text()
   return { status: response.status, body: text === '' ? null : JSON.parse(text) }
 }
@@ -26,10 +26,13 @@ function request (method: string, params?: object) {
   return { jsonrpc: '2.0', id: 1, method, ...(params && { params }) }
 }
 
-async function call (admin: { url: string }, name: string, input: object = {}, how?: How): Promise<{ isError: boolean, text: string, data: any }> {
+async function call (admin: { url: string }, name: string, input: object = {},
+  how?: How): Promise<{ isError: boolean, text: string, data: any }>
+{
   const { body: { result, ...rest } } = await send(admin, request('tools/call', { name, arguments: input }), how)
   assert.ok(result, JSON.stringify(rest))
-  return { isError: result.isError, text: result.content[0].text, data: result.content[1] && JSON.parse(result.content[1].text) }
+  return { isError: result.isError, text: result.content[0].text,
+    data: result.content[1] && JSON.parse(result.content[1].text) }
 }
 
 async function toolNames (admin: { url: string }, how?: How): Promise<string[]> {
@@ -40,97 +43,138 @@ async function toolNames (admin: { url: string }, how?: How): Promise<string[]> 
 test('agents of both eras are answered: those that begin with a handshake, and those that say their version with each request', async (t) => {
   const admin = await startAdmin(t)
   const modern = (method: string, params: object = {}, headers: Record<string, string> = {}) =>
-    send(admin, request(method, { ...params, _meta: META }), { headers: { 'mcp-protocol-version': MODERN, 'mcp-method': method, ...headers } })
+    send(admin, request(method, { ...params, _meta: META }), {
+      headers: { 'mcp-protocol-version': MODERN, 'mcp-method': method, ...headers }
+    })
 
-  const { body: { result: hello } } = await send(admin, request('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'a', version: '1' } }))
-  assert.deepEqual([hello.protocolVersion, hello.capabilities, hello.serverInfo.name], ['2025-06-18', { tools: {} }, 'clusterdeck'])
-  assert.equal((await send(admin, request('initialize', { protocolVersion: '1999-01-01' }))).body.result.protocolVersion, '2025-11-25')
-  assert.deepEqual(await send(admin, { jsonrpc: '2.0', method: 'notifications/initialized' }), { status: 202, body: null })
+  const { body: { result: hello } } = await send(admin,
+    request('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'a', version: '1' } }))
+  assert.deepEqual([hello.protocolVersion, hello.capabilities, hello.serverInfo.name], ['2025-06-18', { tools: {} },
+    'clusterdeck'])
+  assert.equal(
+    (await send(admin, request('initialize', { protocolVersion: '1999-01-01' }))).body.result.protocolVersion,
+    '2025-11-25'
+  )
+  assert.deepEqual(await send(admin, { jsonrpc: '2.0', method: 'notifications/initialized' }), { status: 202,
+    body: null })
   assert.deepEqual((await send(admin, request('ping'))).body.result, {})
 
   const { body: { result: found } } = await modern('server/discover')
-  assert.deepEqual([found.resultType, found.supportedVersions[0], found.cacheScope, found._meta['io.modelcontextprotocol/serverInfo'].name], ['complete', MODERN, 'private', 'clusterdeck'])
+  assert.deepEqual([found.resultType, found.supportedVersions[0], found.cacheScope,
+    found._meta['io.modelcontextprotocol/serverInfo'].name], ['complete', MODERN, 'private', 'clusterdeck'])
   const { body: { result: { resultType, tools, ttlMs } } } = await modern('tools/list')
-  assert.deepEqual([resultType, tools.map(({ name }: any) => name), ttlMs > 0], ['complete', await toolNames(admin), true])
-  assert.match((await modern('tools/call', { name: 'status' }, { 'mcp-name': 'status' })).body.result.content[0].text, /^app: All 2 workers/)
+  assert.deepEqual([resultType, tools.map(({ name }: any) => name), ttlMs > 0], ['complete', await toolNames(admin),
+    true])
+  assert.match((await modern('tools/call', { name: 'status' }, { 'mcp-name': 'status' })).body.result.content[0].text,
+    /^app: All 2 workers/)
 
-  for (const [code, status, answer] of [
-    [-32601, 404, modern('resources/list')],
-    [-32020, 400, modern('tools/call', { name: 'status' }, { 'mcp-name': 'logs' })],
-    [-32020, 400, send(admin, request('tools/list', { _meta: META }))],
-    [-32022, 400, send(admin, request('tools/list'), { headers: { 'mcp-protocol-version': '2099-01-01' } })],
-    [-32602, 400, send(admin, request('tools/list'), { headers: { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' } })],
-    [-32602, 200, send(admin, request('tools/call', { name: 'nothing' }))],
-    [-32602, 200, send(admin, request('tools/call', { name: { toString: 1 } }))],
-    [-32022, 400, send(admin, request('tools/list', { _meta: { ...META, 'io.modelcontextprotocol/protocolVersion': { toString: 1 } } }))],
-    [-32601, 200, send(admin, request('resources/list'))],
-    [-32602, 200, send(admin, request('tools/call', { name: 'status', arguments: [] }))]
-  ] as [number, number, Promise<{ status: number, body: any }>][]) {
+  for (const [code, status, answer] of [[-32601, 404, modern('resources/list')], [-32020, 400,
+    modern('tools/call', { name: 'status' }, { 'mcp-name': 'logs' })], [-32020, 400,
+    send(admin, request('tools/list', { _meta: META }))], [-32022, 400,
+    send(admin, request('tools/list'), { headers: { 'mcp-protocol-version': '2099-01-01' } })], [-32602, 400,
+    send(admin, request('tools/list'), { headers: { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' } })], [
+    -32602,
+    200,
+    send(admin, request('tools/call', { name: 'nothing' }))
+  ], [-32602, 200, send(admin, request('tools/call', { name: { toString: 1 } }))], [-32022, 400,
+    send(admin,
+      request('tools/list', { _meta: { ...META, 'io.modelcontextprotocol/protocolVersion': { toString: 1 } } }))], [
+    -32601,
+    200,
+    send(admin, request('resources/list'))
+  ], [-32602, 200, send(admin, request('tools/call', { name: 'status', arguments: [] }))]] as [number, number,
+    Promise<{ status: number, body: any }>][])
+  {
     const { status: received, body } = await answer
     assert.deepEqual([body.error?.code, received], [code, status], JSON.stringify(body))
   }
-  for (const message of [{ id: 1, method: 'ping' }, { jsonrpc: '2.0', id: null, method: 'ping' }, [request('ping')], 3]) assert.equal((await send(admin, message)).body.code, 'invalid-body', JSON.stringify(message))
+  for (const message of [{ id: 1, method: 'ping' }, { jsonrpc: '2.0', id: null, method: 'ping' }, [request('ping')], 3])
+    assert.equal((await send(admin, message)).body.code, 'invalid-body', JSON.stringify(message))
 })
 
 test('an agent has the tools of its role, which only read unless its address says more', async (t) => {
   const admin = await startAdmin(t)
-  const tokenOf = async (role: string) => (await admin.api('post', '/api/v1/tokens').send({ name: `${role}-agent`, role }).expect(201)).body.token
+  const tokenOf = async (role: string) =>
+    (await admin.api('post', '/api/v1/tokens').send({ name: `${role}-agent`, role }).expect(201)).body.token
   const [viewer, operator] = [await tokenOf('viewer'), await tokenOf('operator')]
   const reading = await toolNames(admin)
-  assert.deepEqual(reading, ['status', 'vitals', 'events', 'routes', 'crashes', 'crash', 'logs', 'releases', 'compare_releases', 'rollouts', 'open_requests', 'settings', 'checks', 'manual'])
+  assert.deepEqual(reading, ['status', 'vitals', 'events', 'routes', 'crashes', 'crash', 'logs', 'releases',
+    'compare_releases', 'rollouts', 'open_requests', 'settings', 'checks', 'manual'])
   const acting = [...reading, 'profile', 'profile_past', 'preview_change', 'confirm_change']
-  for (const [token, path, names] of [[TOKEN, '/mcp?role=operator', acting], [operator, '/mcp', reading], [operator, '/mcp?role=admin', acting], [viewer, '/mcp?role=operator', reading]] as [string, string, string[]][]) {
+  for (const [token, path, names] of [[TOKEN, '/mcp?role=operator', acting], [operator, '/mcp', reading], [operator,
+    '/mcp?role=admin', acting], [viewer, '/mcp?role=operator', reading]] as [string, string, string[]][])
+  {
     assert.deepEqual(await toolNames(admin, { token, path }), names, path)
   }
   const { body: { result: { tools } } } = await send(admin, request('tools/list'), OPERATOR)
-  assert.deepEqual(tools.filter(({ annotations }: any) => !annotations.readOnlyHint).map(({ name }: any) => name), ['confirm_change'])
+  assert.deepEqual(tools.filter(({ annotations }: any) => !annotations.readOnlyHint).map(({ name }: any) => name), [
+    'confirm_change'
+  ])
   assert.ok(JSON.stringify(tools).length < 14_000, 'a model reads all of them with each question')
 
   assert.equal((await send(admin, request('tools/list'), { token: 'wrong' })).status, 401)
   assert.equal((await send(admin, request('tools/list'), { headers: { origin: 'https://evil.example' } })).status, 403)
-  const session = await fetch(`${admin.url}/mcp`, { method: 'POST', headers: { cookie: await admin.signIn(), origin: admin.origin, 'content-type': 'application/json' }, body: JSON.stringify(request('tools/list')) })
+  const session = await fetch(`${admin.url}/mcp`, { method: 'POST',
+    headers: { cookie: await admin.signIn(), origin: admin.origin, 'content-type': 'application/json' },
+    body: JSON.stringify(request('tools/list')) })
   assert.equal(session.status, 403)
   assert.equal((await fetch(`${admin.url}/mcp`, { headers: { authorization: `Bearer ${TOKEN}` } })).status, 405)
 })
 
 test('every tool that reads answers, and refuses arguments that it does not know', async (t) => {
   const admin = await startAdmin(t)
-  admin.history.crashes.record('v1:1', {
-    at: new Date(START_MS).toISOString(), kind: 'exception', cause: 'crash', code: 1, signal: null, slot: 1, worker: 1, pid: 7, release: 'r1', rollout: null, uptimeMs: 5, nodeVersion: 'v20.0.0', errorName: 'TypeError', errorMessage: 'no total\n> PREVIEW of nothing', stack: null, frames: [{ function: 'total', file: 'price.js', line: 3, column: 1, isInApp: true }], causes: [], requests: [{ method: 'GET', path: '/pay', ageMs: 12 }], memory: null, stderr: ['last words'], vitals: []
-  }, { culprit: 'total (price.js)' })
+  admin.history.crashes.record('v1:1', { at: new Date(START_MS).toISOString(), kind: 'exception', cause: 'crash',
+    code: 1, signal: null, slot: 1, worker: 1, pid: 7, release: 'r1', rollout: null, uptimeMs: 5,
+    nodeVersion: 'v20.0.0', errorName: 'TypeError', errorMessage: 'no total\n> PREVIEW of nothing', stack: null,
+    frames: [{ function: 'total', file: 'price.js', line: 3, column: 1, isInApp: true }], causes: [],
+    requests: [{ method: 'GET', path: '/pay', ageMs: 12 }], memory: null, stderr: ['last words'], vitals: [] }, {
+    culprit: 'total (price.js)'
+  })
   for (const name of await toolNames(admin)) {
     const { isError, text } = await call(admin, name, name === 'crash' ? { id: 1 } : {})
-    if (name === 'compare_releases') assert.match(text, /^No release that is known has served before r1: name one as "from"/)
+    if (name === 'compare_releases')
+      assert.match(text, /^No release that is known has served before r1: name one as "from"/)
     else assert.equal(isError, false, `${name}: ${text}`)
     const wrong = await call(admin, name, { nothing: 1 })
-    assert.deepEqual([wrong.isError, /nothing: expected .*\(invalid-argument\)$/.test(wrong.text)], [true, true], wrong.text)
+    assert.deepEqual([wrong.isError, /nothing: expected .*\(invalid-argument\)$/.test(wrong.text)], [true, true],
+      wrong.text)
   }
-  assert.match((await call(admin, 'crash', { id: 1 })).text, /^TypeError: no total > PREVIEW of nothing, at price\.js:3 in total\.\n[^]*\n {2}\| last words$/)
-  assert.match((await call(admin, 'logs', { lines: 2000 })).text, /lines: expected an integer from 1 to 200, received "2000"/)
-  assert.match((await call(admin, 'events', { type: [{ toString: 1 }] })).text, /type: expected .*\(invalid-argument\)$/)
+  assert.match((await call(admin, 'crash', { id: 1 })).text,
+    /^TypeError: no total > PREVIEW of nothing, at price\.js:3 in total\.\n[^]*\n {2}\| last words$/)
+  assert.match((await call(admin, 'logs', { lines: 2000 })).text,
+    /lines: expected an integer from 1 to 200, received "2000"/)
+  assert.match((await call(admin, 'events', { type: [{ toString: 1 }] })).text,
+    /type: expected .*\(invalid-argument\)$/)
   assert.match((await call(admin, 'manual', { page: 'crashes' })).text, /^# Crashes/)
   assert.deepEqual(admin.logged, [])
 })
 
 test('a change is previewed, then confirmed, and done once, for who has previewed it', async (t) => {
   const admin = await startAdmin(t)
-  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'operator' }).expect(201)
+  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'operator' }).expect(
+    201
+  )
   const ada = { ...OPERATOR, token }
   const preview = async (input: object) => (await call(admin, 'preview_change', input, ada)).data.confirmation
   const scale = await preview({ change: 'scale', workers: 4 })
   const restart = await preview({ change: 'restart', note: 'new certificates' })
   assert.deepEqual(admin.deck.dispatched, [])
 
-  assert.match((await call(admin, 'confirm_change', { confirmation: scale }, OPERATOR)).text, /returned to you in the last minutes/)
+  assert.match((await call(admin, 'confirm_change', { confirmation: scale }, OPERATOR)).text,
+    /returned to you in the last minutes/)
   assert.match((await call(admin, 'confirm_change', { confirmation: scale }, ada)).text, /^Done: scaling to 4 workers/)
   assert.match((await call(admin, 'confirm_change', { confirmation: scale }, ada)).text, /^Done already, and not again/)
-  assert.deepEqual(admin.deck.dispatched.map(({ type, workers, actor }) => [type, workers, actor]), [['scale', 4, 'ada']])
+  assert.deepEqual(admin.deck.dispatched.map(({ type, workers, actor }) => [type, workers, actor]), [['scale', 4,
+    'ada']])
   assert.match((await call(admin, 'confirm_change', { confirmation: restart }, ada)).text, /It is rollout \d+/)
   const { kind, client, note } = admin.deck.dispatched[1] as any
   assert.deepEqual([kind, client, note], ['restart', 'agent', 'new certificates'])
 
   const used = admin.history.page({ type: ['access.used'] }).items.filter(({ actor }: any) => actor === 'ada')
-  assert.deepEqual(used.map(({ message }: any) => message), ['ada (operator, agent) from 127.0.0.1: POST /api/v1/rollouts', 'ada (operator, agent) from 127.0.0.1: PUT /api/v1/scale'])
+  assert.deepEqual(used.map(({ message }: any) => message), [
+    'ada (operator, agent) from 127.0.0.1: POST /api/v1/rollouts',
+    'ada (operator, agent) from 127.0.0.1: PUT /api/v1/scale'
+  ])
 })
 
 test('what has moved since the preview, what is too old or misplaced, is refused and changes nothing', async (t) => {
@@ -139,14 +183,19 @@ test('what has moved since the preview, what is too old or misplaced, is refused
   const textOf = async (input: object) => (await call(admin, 'preview_change', input, admins)).text
   const { data: { confirmation } } = await call(admin, 'preview_change', { change: 'scale', workers: 4 }, admins)
   await admin.api('put', '/api/v1/scale').send({ workers: 3 }).expect(200)
-  assert.match((await call(admin, 'confirm_change', { confirmation }, admins)).text, /has set it to 3 workers since you opened this/)
+  assert.match((await call(admin, 'confirm_change', { confirmation }, admins)).text,
+    /has set it to 3 workers since you opened this/)
   const late = await call(admin, 'preview_change', { change: 'scale', workers: 5 }, admins)
   admin.clock.advance(16 * 60_000)
-  assert.match((await call(admin, 'confirm_change', { confirmation: late.data.confirmation }, admins)).text, /preview the change again/)
+  assert.match((await call(admin, 'confirm_change', { confirmation: late.data.confirmation }, admins)).text,
+    /preview the change again/)
   assert.match(await textOf({ change: 'scale' }), /^workers: expected with the change scale/)
-  assert.match(await textOf({ change: 'scale', workers: 2, worker: 1 }), /^worker: expected nothing with the change scale, which takes workers/)
-  assert.match(await textOf({ change: 'set-options', options: { 'drain.deadline': 1 } }), /There is no option "drain.deadline"/)
-  assert.match(await textOf({ change: 'set-options', options: { 'drain.deadlineMs': 5000 } }), /drain\.deadlineMs: \d+ → 5000/)
+  assert.match(await textOf({ change: 'scale', workers: 2, worker: 1 }),
+    /^worker: expected nothing with the change scale, which takes workers/)
+  assert.match(await textOf({ change: 'set-options', options: { 'drain.deadline': 1 } }),
+    /There is no option "drain.deadline"/)
+  assert.match(await textOf({ change: 'set-options', options: { 'drain.deadlineMs': 5000 } }),
+    /drain\.deadlineMs: \d+ → 5000/)
   assert.match(await textOf({ change: 'set-options', options: {} }), /^options: expected .*\(invalid-argument\)$/)
   assert.match(await textOf({ change: 'explode' }), /^change: expected .*\(invalid-argument\)$/)
   assert.deepEqual(admin.deck.dispatched.map(({ workers }) => workers), [3])
@@ -154,19 +203,33 @@ test('what has moved since the preview, what is too old or misplaced, is refused
 
 test('each change can be previewed and confirmed, and is the operation of the API that it names', async (t) => {
   const admin = await startAdmin(t)
-  admin.history.crashes.record('v1:1', {
-    at: new Date(START_MS).toISOString(), kind: 'exception', cause: 'crash', code: 1, signal: null, slot: 1, worker: 1, pid: 7, release: 'r1', rollout: null, uptimeMs: 5, nodeVersion: 'v20.0.0', errorName: 'TypeError', errorMessage: `no total${'.'.repeat(1000)}`, stack: null, frames: [], causes: [], requests: [], memory: null, stderr: [], vitals: []
-  }, { culprit: 'total (price.js)' })
+  admin.history.crashes.record('v1:1', { at: new Date(START_MS).toISOString(), kind: 'exception', cause: 'crash',
+    code: 1, signal: null, slot: 1, worker: 1, pid: 7, release: 'r1', rollout: null, uptimeMs: 5,
+    nodeVersion: 'v20.0.0', errorName: 'TypeError', errorMessage: `no total${'.'.repeat(1000)}`, stack: null,
+    frames: [], causes: [], requests: [], memory: null, stderr: [], vitals: [] }, { culprit: 'total (price.js)' })
   const admins = { path: '/mcp?role=admin' }
   const { body: { result: { tools } } } = await send(admin, request('tools/list'), admins)
   const names = new Set(tools.find(({ name }: any) => name === 'preview_change').inputSchema.properties.change.enum)
-  for (const [change, input, done] of [
-    ['restart-worker', { worker: 1 }, 'POST /api/v1/workers/1/restart'], ['pause-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/pause'], ['resume-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/resume'],
-    ['promote-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/promote'], ['retry-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/retry'], ['abort-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/abort'],
-    ['deploy', {}, 'POST /api/v1/rollouts'], ['rollback', { release: 'r1' }, 'POST /api/v1/rollouts'], ['deploy', { git: 'main' }, 'POST /api/v1/releases'], ['restart', {}, 'POST /api/v1/rollouts'],
-    ['kill-worker', { worker: 2 }, 'POST /api/v1/workers/2/kill'], ['scale', { workers: 3 }, 'PUT /api/v1/scale'], ['mute-crash', { crash: 1 }, 'POST /api/v1/crashes/1/mute'], ['reopen-crash', { crash: 1 }, 'POST /api/v1/crashes/1/reopen'],
-    ['resolve-crash', { crash: 1 }, 'POST /api/v1/crashes/1/resolve'], ['note-crash', { crash: 1, note: 'known' }, 'POST /api/v1/crashes/1/notes'], ['set-options', { options: { 'drain.deadlineMs': 5000 } }, 'PATCH /api/v1/config']
-  ] as [string, object, string][]) {
+  for (const [change, input, done] of [['restart-worker', { worker: 1 }, 'POST /api/v1/workers/1/restart'], [
+    'pause-rollout',
+    { rollout: 1 },
+    'POST /api/v1/rollouts/1/pause'
+  ], ['resume-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/resume'], ['promote-rollout', { rollout: 1 },
+    'POST /api/v1/rollouts/1/promote'], ['retry-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/retry'], [
+    'abort-rollout',
+    { rollout: 1 },
+    'POST /api/v1/rollouts/1/abort'
+  ], ['deploy', {}, 'POST /api/v1/rollouts'], ['rollback', { release: 'r1' }, 'POST /api/v1/rollouts'], ['deploy', {
+    git: 'main'
+  }, 'POST /api/v1/releases'], ['restart', {}, 'POST /api/v1/rollouts'], ['kill-worker', { worker: 2 },
+    'POST /api/v1/workers/2/kill'], ['scale', { workers: 3 }, 'PUT /api/v1/scale'], ['mute-crash', { crash: 1 },
+    'POST /api/v1/crashes/1/mute'], ['reopen-crash', { crash: 1 }, 'POST /api/v1/crashes/1/reopen'], ['resolve-crash', {
+    crash: 1
+  }, 'POST /api/v1/crashes/1/resolve'], ['note-crash', { crash: 1, note: 'known' }, 'POST /api/v1/crashes/1/notes'], [
+    'set-options',
+    { options: { 'drain.deadlineMs': 5000 } },
+    'PATCH /api/v1/config'
+  ]] as [string, object, string][]) {
     if (!change.endsWith('-rollout')) admin.deck.set({ rollout: null })
     const previewed = await call(admin, 'preview_change', { change, ...input }, admins)
     assert.equal(previewed.isError, false, `${change}: ${previewed.text}`)
@@ -188,7 +251,8 @@ test('a host lists its apps, and answers for each of them by name', async (t) =>
   assert.match((await call(admin, 'status', { app: 'shop' })).text, /workers/)
   assert.match((await call(admin, 'status')).text, /^app: expected the name of an app/)
   assert.match((await call(admin, 'status', { app: 'nobody' })).text, /nobody[^]*\(not-found\)/)
-  const { data: { confirmation } } = await call(admin, 'preview_change', { change: 'scale', workers: 4, app: 'mail' }, OPERATOR)
+  const { data: { confirmation } } = await call(admin, 'preview_change', { change: 'scale', workers: 4, app: 'mail' },
+    OPERATOR)
   await call(admin, 'confirm_change', { confirmation }, OPERATOR)
   assert.deepEqual([admin.apps.deck('mail').dispatched.length, admin.apps.deck('shop').dispatched.length], [1, 0])
 })
@@ -201,7 +265,9 @@ test('of an app on several machines an agent sees the members, and asks any of t
     members: [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2', isSilent: true })],
     answer (member, { method, path }) {
       asked.push(`${member}: ${method} ${path}`)
-      return { status: 200, body: { items: [{ slot: 1, stream: 'stdout', text: 'it timed out', arrivedAt: null, place: '1o0' }], next: null } }
+      return { status: 200,
+        body: { items: [{ slot: 1, stream: 'stdout', text: 'it timed out', arrivedAt: null, place: '1o0' }],
+          next: null } }
     }
   })
   assert.equal((await toolNames(admin))[0], 'fleet')
@@ -213,15 +279,22 @@ test('of an app on several machines an agent sees the members, and asks any of t
 test('"clusterdeck mcp" passes lines of stdin on, in either era, until stdin ends', async (t) => {
   const admin = await startAdmin(t)
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const ended = runCommandLine(['mcp', '--url', admin.url], { stdin: stdin as any, stdout: stdout as any, stderr: { write () {} } as any, env: { CLUSTERDECK_TOKEN: TOKEN }, cwd: '/' })
+  const ended = runCommandLine(['mcp', '--url', admin.url], { stdin: stdin as any, stdout: stdout as any,
+    stderr: { write () {} } as any, env: { CLUSTERDECK_TOKEN: TOKEN }, cwd: '/' })
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
   const ask = async (line: string) => {
     stdin.write(`${line}\n`)
     return JSON.parse((await lines.next()).value)
   }
-  assert.equal((await ask(JSON.stringify(request('initialize', { protocolVersion: '2025-11-25' })))).result.serverInfo.name, 'clusterdeck')
+  assert.equal(
+    (await ask(JSON.stringify(request('initialize', { protocolVersion: '2025-11-25' })))).result.serverInfo.name,
+    'clusterdeck'
+  )
   stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n\n`)
-  assert.match((await ask(JSON.stringify(request('tools/call', { name: 'status', _meta: META })))).result.content[0].text, /^app: /)
+  assert.match(
+    (await ask(JSON.stringify(request('tools/call', { name: 'status', _meta: META })))).result.content[0].text,
+    /^app: /
+  )
   assert.equal((await ask('{')).error.code, -32700)
   admin.clock.advance(1)
   stdin.end()

@@ -9,14 +9,19 @@ test('without scripts a form leads back to its page, or says on a page why it wa
   const admin = await startAdmin(t)
   const cookie = await admin.signIn()
   const send = async (action: string, body: string, referer: string) => {
-    const headers = { cookie, accept: 'text/html,*/*;q=0.8', 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', ...(referer && { referer }) }
+    const headers = { cookie, accept: 'text/html,*/*;q=0.8', 'content-type': 'application/x-www-form-urlencoded',
+      'sec-fetch-site': 'same-origin', ...(referer && { referer }) }
     return await rawRequest(admin, { method: 'POST', path: `/actions/${action}`, headers, body })
   }
-  for (const [referer, location] of [[`${admin.url}/alerts?new=slack`, '/alerts?new=slack'], [`${admin.url}//evil.example/x`, '/evil.example/x'], ['no address', '/'], ['', '/']]) {
+  for (const [referer, location] of [[`${admin.url}/alerts?new=slack`, '/alerts?new=slack'], [
+    `${admin.url}//evil.example/x`,
+    '/evil.example/x'
+  ], ['no address', '/'], ['', '/']]) {
     const { status, headers } = await send('test-alert', 'alert=file-1', referer)
     assert.deepEqual([status, headers.location], [303, location], referer)
   }
-  const added = await send('add-alert', 'kind=slack&url=https://hooks.example.com/x&topic=crashes', `${admin.url}/alerts?new=slack`)
+  const added = await send('add-alert', 'kind=slack&url=https://hooks.example.com/x&topic=crashes',
+    `${admin.url}/alerts?new=slack`)
   assert.deepEqual([added.status, added.headers.location], [303, '/alerts'])
   const refused = await send('test-alert', 'alert=99', `${admin.url}/alerts`)
   assert.deepEqual([refused.status, refused.headers['content-type']], [404, 'text/html; charset=utf-8'])
@@ -25,25 +30,40 @@ test('without scripts a form leads back to its page, or says on a page why it wa
 
 test('a form without scripts whose session has ended leads to the sign-in page and from there back, and nothing is done', async (t) => {
   const admin = await startAdmin(t)
-  const form = { accept: 'text/html,*/*;q=0.8', 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', referer: `${admin.url}/alerts?new=slack` }
-  const send = (path: string, headers: Record<string, string>) => rawRequest(admin, { method: 'POST', path, headers, body: 'kind=slack&url=https://hooks.example.com/x&topic=crashes' })
+  const form = { accept: 'text/html,*/*;q=0.8', 'content-type': 'application/x-www-form-urlencoded',
+    'sec-fetch-site': 'same-origin', referer: `${admin.url}/alerts?new=slack` }
+  const send = (path: string, headers: Record<string, string>) =>
+    rawRequest(admin, { method: 'POST', path, headers,
+      body: 'kind=slack&url=https://hooks.example.com/x&topic=crashes' })
   const { status, headers: { location } } = await send('/actions/add-alert', form)
   assert.deepEqual([status, location], [303, '/sign-in?state=not-done&next=%2Falerts%3Fnew%3Dslack'])
   const page = await rawRequest(admin, { path: String(location), headers: { accept: 'text/html' } })
   assert.match(page.text, /not signed in any more, so nothing was changed/)
   assert.match(page.text, /name="next" value="\/alerts\?new=slack"/)
   // What a script sends gets an answer for scripts.
-  for (const [path, headers] of [['/actions/add-alert', { ...form, 'hx-request': 'true' }], ['/actions/add-alert', { ...form, accept: '*/*' }], ['/api/v1/rollouts', form]] as [string, Record<string, string>][]) {
+  for (const [path, headers] of [['/actions/add-alert', { ...form, 'hx-request': 'true' }], ['/actions/add-alert', {
+    ...form,
+    accept: '*/*'
+  }], ['/api/v1/rollouts', form]] as [string, Record<string, string>][]) {
     assert.equal((await send(path, headers)).status, 401, `${path} ${headers.accept}`)
   }
 })
 
 test('no form would put its fields into an address, whose scripts have not come', () => {
-  const files = ['pages', 'partials'].flatMap((folder) => readdirSync(new URL(folder, VIEWS)).map((name) => `${folder}/${name}`))
+  const files = ['pages', 'partials'].flatMap((folder) =>
+    readdirSync(new URL(folder, VIEWS)).map((name) => `${folder}/${name}`)
+  )
   const bare = files.flatMap((file) => {
     const outside = readFileSync(new URL(file, VIEWS), 'utf8').replace(/<dialog[^]*?<\/dialog>/g, '')
-    return (outside.match(/<form\b(?:<%[^]*?%>|[^>])*/g) ?? []).filter((form) => !/ (?:action|method)=/.test(form)).map((form) => `${file}: ${form.slice(0, 60)}`)
+    return (outside.match(/<form\b(?:<%[^]*?%>|[^>])*/g) ?? []).filter((form) => !/ (?:action|method)=/.test(form)).map(
+      (form) => `${file}: ${form.slice(0, 60)}`
+    )
   })
   // They are loaded by scripts alone.
-  assert.deepEqual(bare.filter((each) => !/^(pages\/(rollback|decks|palette)|partials\/(change-setting|saved-filters))\.eta/.test(each)), [])
+  assert.deepEqual(
+    bare.filter((each) =>
+      !/^(pages\/(rollback|decks|palette)|partials\/(change-setting|saved-filters))\.eta/.test(each)
+    ),
+    []
+  )
 })

@@ -7,13 +7,17 @@ import { createFakeFleet } from '../support/fake-fleet.ts'
 async function setUp (t: TestContext) {
   const admin = await startAdmin(t)
   const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'bob', role: 'admin' }).expect(201)
-  const headers = { Cookie: await admin.signIn(), Accept: 'application/problem+json', 'Content-Type': 'application/x-www-form-urlencoded', 'Sec-Fetch-Site': 'same-origin' }
+  const headers = { Cookie: await admin.signIn(), Accept: 'application/problem+json',
+    'Content-Type': 'application/x-www-form-urlencoded', 'Sec-Fetch-Site': 'same-origin' }
   return {
     admin,
     /** As bob does, by the API. */
-    asBob: (method: 'post' | 'put' | 'patch', path: string) => admin.stranger()[method](`/api/v1${path}`).set('authorization', `Bearer ${token}`),
-    /** @param fields what a dialog sends */
-    send: (name: string, fields: Record<string, string>) => rawRequest(admin, { method: 'POST', path: `/actions/${name}`, headers, body: String(new URLSearchParams(fields)) })
+    asBob: (method: 'post' | 'put' | 'patch', path: string) =>
+      admin.stranger()[method](`/api/v1${path}`).set('authorization', `Bearer ${token}`),
+    /** `fields`: what a dialog sends */
+    send: (name: string, fields: Record<string, string>) =>
+      rawRequest(admin, { method: 'POST', path: `/actions/${name}`, headers,
+        body: String(new URLSearchParams(fields)) })
   }
 }
 
@@ -22,7 +26,8 @@ test('a form that has shown what somebody else has changed meanwhile says who, d
   const { desiredWorkers } = admin.deck.snapshot()
   await asBob('put', '/scale').send({ workers: 6 }).expect(200)
   const refused = await send('scale', { workers: '5', seen: String(desiredWorkers) })
-  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, `bob has set it to 6 workers since you opened this; you were shown ${desiredWorkers}`, '6'])
+  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412,
+    `bob has set it to 6 workers since you opened this; you were shown ${desiredWorkers}`, '6'])
   assert.equal(admin.deck.snapshot().desiredWorkers, 6)
   assert.equal((await send('scale', { workers: '5', seen: refused.json().now })).status, 204)
   assert.equal(admin.deck.snapshot().desiredWorkers, 5)
@@ -36,15 +41,19 @@ test('a deploy or a restart that was opened before another rollout began says wh
   const why = `bob has started a deploy (rollout ${id}) since you opened this`
   for (const name of ['deploy', 'restart']) {
     const refused = await send(name, { seen: '0' })
-    assert.deepEqual([refused.status, refused.json().code, refused.json().detail], [409, 'rollout-running', why], 'nobody can overrule it')
+    assert.deepEqual([refused.status, refused.json().code, refused.json().detail], [409, 'rollout-running', why],
+      'nobody can overrule it')
   }
   const { rollout } = admin.deck.snapshot()
   admin.deck.set({ rollout: null })
-  admin.deck.events.publish({ type: 'rollout.succeeded', rollout: id, detail: { ...rollout, state: 'succeeded', done: true, finishedAt: '2026-01-01T00:00:01.000Z' } })
+  admin.deck.events.publish({ type: 'rollout.succeeded', rollout: id,
+    detail: { ...rollout, state: 'succeeded', done: true, finishedAt: '2026-01-01T00:00:01.000Z' } })
   const refused = await send('restart', { seen: '0' })
   assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, why, String(id)])
   assert.equal(admin.deck.dispatched.length, count)
-  admin.history.rollouts = () => { throw new Error('the disk is full') }
+  admin.history.rollouts = () => {
+    throw new Error('the disk is full')
+  }
   assert.equal((await send('restart', { seen: '0' })).status, 204, 'while the history is away')
 })
 
@@ -56,35 +65,55 @@ test('a setting that somebody has changed meanwhile is not set over theirs, and 
   await asBob('patch', '/config').set('if-match', `"${tag}"`).send({ 'drain.deadlineMs': 20_000 }).expect(200)
   const order = { name: 'drain.deadlineMs', value: '30000', tag, seen }
   const refused = await send('configure', order)
-  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, `bob has set it to 20000 since you opened this; you were shown ${seen}`, '20000'])
+  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412,
+    `bob has set it to 20000 since you opened this; you were shown ${seen}`, '20000'])
   assert.equal((await send('configure', { ...order, seen: '20000' })).status, 204)
-  assert.equal((await send('configure', { name: 'rollout.surge', value: '2', tag, seen: valueOf('rollout.surge') })).status, 204)
+  assert.equal(
+    (await send('configure', { name: 'rollout.surge', value: '2', tag, seen: valueOf('rollout.surge') })).status,
+    204
+  )
 })
 
 test('a call of the API is refused in the same words, by the ETag of what it has read', async (t) => {
   const { admin, asBob } = await setUp(t)
-  const [scale, rollouts] = await Promise.all(['/scale', '/rollouts'].map(async (path) => String((await admin.api('get', `/api/v1${path}`).expect(200)).headers.etag)))
+  const [scale, rollouts] = await Promise.all(
+    ['/scale', '/rollouts'].map(async (path) =>
+      String((await admin.api('get', `/api/v1${path}`).expect(200)).headers.etag)
+    )
+  )
   await asBob('put', '/scale').send({ workers: 6 }).expect(200)
   await asBob('post', '/rollouts').send({ kind: 'restart' }).expect(202)
   const late = await admin.api('put', '/api/v1/scale').set('if-match', scale).send({ workers: 3 }).expect(412)
-  assert.equal(late.body.detail, `bob has set it to 6 workers since you opened this. If-Match: expected "6", received ${JSON.stringify(scale)}; read the current state first`)
-  const second = await admin.api('post', '/api/v1/rollouts').set('if-match', rollouts).send({ kind: 'restart' }).expect(412)
-  assert.match(second.body.detail, /^bob has started a restart \(rollout 1\) since you opened this\. If-Match: expected "1", received "\\"0\\""/)
+  assert.equal(late.body.detail,
+    `bob has set it to 6 workers since you opened this. If-Match: expected "6", received ${
+      JSON.stringify(scale)
+    }; read the current state first`)
+  const second = await admin.api('post', '/api/v1/rollouts').set('if-match', rollouts).send({ kind: 'restart' }).expect(
+    412
+  )
+  assert.match(second.body.detail,
+    /^bob has started a restart \(rollout 1\) since you opened this\. If-Match: expected "1", received "\\"0\\""/)
 })
 
 test('an alert, and who takes care of a crash, are not changed over what somebody else has changed meanwhile', async (t) => {
   const { admin, asBob, send } = await setUp(t)
-  const { body: alert, headers: { etag } } = await admin.api('get', `/api/v1/alerts/${(await asBob('post', '/alerts').send({ kind: 'slack', url: 'https://hooks.example.com/x' }).expect(201)).body.id}`).expect(200)
+  const { body: alert, headers: { etag } } = await admin.api('get',
+    `/api/v1/alerts/${
+      (await asBob('post', '/alerts').send({ kind: 'slack', url: 'https://hooks.example.com/x' }).expect(201)).body.id
+    }`).expect(200)
   const seen = admin.deck.alerts.digest(alert.id)
   assert.equal(etag, `"${seen}"`)
   await asBob('patch', `/alerts/${alert.id}`).set('if-match', etag).send({ name: 'ops' }).expect(200)
   const why = 'bob has changed this alert since you opened this'
   for (const name of ['change-alert', 'delete-alert']) {
     const refused = await send(name, { alert: alert.id, name: 'mine', seen })
-    assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, why, admin.deck.alerts.digest(alert.id)], name)
+    assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, why,
+      admin.deck.alerts.digest(alert.id)], name)
   }
   for (const method of ['patch', 'delete'] as const) {
-    const late = await admin.api(method, `/api/v1/alerts/${alert.id}`).set('if-match', etag).send(method === 'patch' ? { name: 'mine' } : undefined).expect(412)
+    const late = await admin.api(method, `/api/v1/alerts/${alert.id}`).set('if-match', etag).send(
+      method === 'patch' ? { name: 'mine' } : undefined
+    ).expect(412)
     assert.ok(late.body.detail.startsWith(`${why}. If-Match: expected "`), late.body.detail)
   }
   assert.equal(admin.deck.alerts.list().find(({ id }) => id === alert.id)?.name, 'ops')
@@ -94,7 +123,8 @@ test('an alert, and who takes care of a crash, are not changed over what somebod
   const before = String((await admin.api('get', '/api/v1/crashes/1/assignee').expect(200)).headers.etag)
   await asBob('put', '/crashes/1/assignee').set('if-match', before).send({ assignee: 'bob "b"' }).expect(200)
   const refused = await send('assign-crash', { crash: '1', assignee: 'ada', seen: '' })
-  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, 'bob has assigned it to bob "b" since you opened this', 'bob "b"'])
+  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412,
+    'bob has assigned it to bob "b" since you opened this', 'bob "b"'])
   await admin.api('put', '/api/v1/crashes/1/assignee').set('if-match', before).send({ assignee: 'ada' }).expect(412)
   assert.equal((await send('assign-crash', { crash: '1', assignee: 'ada', seen: 'bob "b"' })).status, 204)
   assert.deepEqual((await admin.api('get', '/api/v1/crashes/1/assignee')).body, { assignee: 'ada' })
@@ -104,13 +134,13 @@ test('a member of the fleet is not scaled over what somebody has set there meanw
   const { admin, send } = await setUp(t)
   const why = 'bob has set it to 6 workers since you opened this'
   const tags: unknown[] = []
-  admin.deck.fleet = createFakeFleet({
-    answer: (_member, { method, headers }) => {
-      if (method === 'GET') return { status: 200, body: { desiredWorkers: 6 } }
-      tags.push(headers?.['if-match'])
-      return headers?.['if-match'] === '"6"' ? { status: 200, body: {} } : { status: 412, body: { code: 'precondition-failed', detail: `${why}. If-Match: expected "6", received "4"` } }
-    }
-  })
+  admin.deck.fleet = createFakeFleet({ answer: (_member, { method, headers }) => {
+    if (method === 'GET') return { status: 200, body: { desiredWorkers: 6 } }
+    tags.push(headers?.['if-match'])
+    return headers?.['if-match'] === '"6"'
+      ? { status: 200, body: {} }
+      : { status: 412, body: { code: 'precondition-failed', detail: `${why}. If-Match: expected "6", received "4"` } }
+  } })
   const refused = await send('member-scale', { member: 'web-2', workers: '3', seen: '4' })
   assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, why, '6'])
   assert.equal((await send('member-scale', { member: 'web-2', workers: '3', seen: '6' })).status, 204)

@@ -5,13 +5,14 @@ import { START_MS, startAdmin } from '../support/admin.ts'
 test('the page of profiles says what ran, what a release has changed, and where it is switched on; only operators see functions', async (t) => {
   const admin = await startAdmin(t)
   const { stranger, signIn, deck, api } = admin
-  const read = async (path: string, status = 200) => (await stranger().get(path).set('Cookie', await signIn()).set('Accept', 'text/html').expect(status)).text
-  assert.match(await read('/profiles'), /Continuous profiling is off.*href="\/settings\?q=profiling">Switch it on.*diagnostics\.profiling/s)
+  const read = async (path: string, status = 200) =>
+    (await stranger().get(path).set('Cookie', await signIn()).set('Accept', 'text/html').expect(status)).text
+  assert.match(await read('/profiles'),
+    /Continuous profiling is off.*href="\/settings\?q=profiling">Switch it on.*diagnostics\.profiling/s)
 
   const slice = (each: any) => ({ slot: 1, name: '', ms: 1000, ...each })
-  deck.profiling.items.push(
-    slice({ at: START_MS - 30_000, worker: 2, release: 'r2', busy: '<b>taxOf' }), slice({ at: START_MS - 60_000, worker: 1, release: 'r1', busy: 'priceOf' })
-  )
+  deck.profiling.items.push(slice({ at: START_MS - 30_000, worker: 2, release: 'r2', busy: '<b>taxOf' }),
+    slice({ at: START_MS - 60_000, worker: 1, release: 'r1', busy: 'priceOf' }))
   const all = await read('/profiles')
   assert.match(all, /2 profiles of 5 s, of 2 workers/)
   assert.match(all, /50\.0%<\/strong> <bdi class="mono">priceOf/)
@@ -23,19 +24,26 @@ test('the page of profiles says what ran, what a release has changed, and where 
   assert.match(await read('/profiles?worker=x', 400), /worker: expected/)
 
   const { body } = await api('get', '/api/v1/profiles/functions?worker=1').expect(200)
-  assert.deepEqual([body.slices, body.busyMs, body.functions[0].function, body.functions[0].place], [1, 1000, 'priceOf', 'priceOf.js:1'])
+  assert.deepEqual([body.slices, body.busyMs, body.functions[0].function, body.functions[0].place], [1, 1000, 'priceOf',
+    'priceOf.js:1'])
   const { body: { token } } = await api('post', '/api/v1/tokens').send({ name: 'viewer', role: 'viewer' }).expect(201)
-  for (const [path, status] of [['', 200], ['/functions', 403], ['/changes?beforeRelease=r1', 403], ['/file', 403]] as [string, number][]) {
+  for (const [path, status] of [['', 200], ['/functions', 403], ['/changes?beforeRelease=r1', 403], ['/file', 403]] as [
+    string,
+    number
+  ][]) {
     await stranger().get(`/api/v1/profiles${path}`).set('Authorization', `Bearer ${token}`).expect(status)
   }
 })
 
 test('an event of a worker leads to what it ran before, where that was profiled', async (t) => {
   const { stranger, signIn, deck } = await startAdmin(t)
-  const publish = (worker: number) => deck.events.publish({ type: 'worker.exited', cause: 'hung', worker, slot: 1, release: 'r1', message: 'hung' })
+  const publish = (worker: number) =>
+    deck.events.publish({ type: 'worker.exited', cause: 'hung', worker, slot: 1, release: 'r1', message: 'hung' })
   const [first, second] = [publish(1), publish(2)]
-  deck.profiling.items.push({ at: Date.parse(first.at) - 20_000, worker: 1, slot: 1, release: 'r1', name: '', busy: 'priceOf', ms: 4000 })
-  const page = async (id: number) => (await stranger().get(`/history/${id}`).set('Cookie', await signIn()).set('Accept', 'text/html').expect(200)).text
+  deck.profiling.items.push({ at: Date.parse(first.at) - 20_000, worker: 1, slot: 1, release: 'r1', name: '',
+    busy: 'priceOf', ms: 4000 })
+  const page = async (id: number) =>
+    (await stranger().get(`/history/${id}`).set('Cookie', await signIn()).set('Accept', 'text/html').expect(200)).text
   assert.match(await page(first.id), /href="\/profiles\?since=[^"]*worker=1">What ran before/)
   assert.doesNotMatch(await page(second.id), /What ran before/)
 })
@@ -43,13 +51,18 @@ test('an event of a worker leads to what it ran before, where that was profiled'
 test('the event of slow requests shows what ran meanwhile against before, or that the workers waited; only operators see functions', async (t) => {
   const { stranger, signIn, deck } = await startAdmin(t)
   const since = START_MS - 10 * 60_000
-  const publish = (told: any) => deck.events.publish({ type: 'route.slowed', message: 'GET /report is slow', ...told, detail: { route: 'GET /report', since: new Date(since).toISOString(), ...told.detail } })
+  const publish = (told: any) =>
+    deck.events.publish({ type: 'route.slowed', message: 'GET /report is slow', ...told,
+      detail: { route: 'GET /report', since: new Date(since).toISOString(), ...told.detail } })
   const event = publish({})
   const slice = (each: any) => ({ slot: 1, worker: 1, release: 'r1', name: '', ms: 1000, ...each })
-  deck.profiling.items.push(slice({ at: since + 20_000, busy: '<b>taxOf', ms: 4500 }), slice({ at: since + 10_000, busy: 'priceOf' }), slice({ at: since - 60_000, busy: 'priceOf' }))
-  const page = async (id: number) => (await stranger().get(`/history/${id}`).set('Cookie', await signIn()).set('Accept', 'text/html').expect(200)).text
+  deck.profiling.items.push(slice({ at: since + 20_000, busy: '<b>taxOf', ms: 4500 }),
+    slice({ at: since + 10_000, busy: 'priceOf' }), slice({ at: since - 60_000, busy: 'priceOf' }))
+  const page = async (id: number) =>
+    (await stranger().get(`/history/${id}`).set('Cookie', await signIn()).set('Accept', 'text/html').expect(200)).text
   const text = await page(event.id)
-  assert.match(text, /What ran meanwhile<\/h2>.*busy for \d.*before 20\.0%.*&lt;b&gt;taxOf<\/bdi>[^\n]*before 0\.0%.*priceOf/s)
+  assert.match(text,
+    /What ran meanwhile<\/h2>.*busy for \d.*before 20\.0%.*&lt;b&gt;taxOf<\/bdi>[^\n]*before 0\.0%.*priceOf/s)
   assert.ok(!text.includes('<b>taxOf'))
   deck.profiling.items.splice(0, 1)
   // It runs no more than before.

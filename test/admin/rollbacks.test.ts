@@ -5,29 +5,31 @@ import { PAGES } from '../../server/dashboard/pages.ts'
 import { createViews } from '../../server/dashboard/views.ts'
 import { rawRequest, startAdmin } from '../support/admin.ts'
 
-/** @param t somebody who looks at r1, with r3 to go to */
+/** `t`: somebody who looks at r1, with r3 to go to */
 async function setUp (t: TestContext) {
   const admin = await startAdmin(t)
   const { items } = admin.deck.releases
   items.push({ ...items[0], id: 'r3', isLastGood: true, package: { name: 'told', version: '1.1.0' } })
   const Cookie = await admin.signIn()
-  return {
-    admin,
-    visit: (path: string) => rawRequest(admin, { path, headers: { Cookie, Accept: 'text/html' } }),
+  return { admin, visit: (path: string) => rawRequest(admin, { path, headers: { Cookie, Accept: 'text/html' } }),
     rollBack: (fields: Record<string, string>) => {
       const body = new URLSearchParams(fields).toString()
-      return rawRequest(admin, { method: 'POST', path: '/actions/rollback', body, headers: { Cookie, Accept: 'application/problem+json', 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) } })
-    }
-  }
+      return rawRequest(admin, { method: 'POST', path: '/actions/rollback', body,
+        headers: { Cookie, Accept: 'application/problem+json', 'Sec-Fetch-Site': 'same-origin',
+          'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) } })
+    } }
 }
 
 test('who is about to roll back sees from what to what, what changes, and what crashed there', async (t) => {
   const { admin, visit } = await setUp(t)
-  admin.history.crashes.record('fingerprint', { at: '2026-01-01T00:00:00.000Z', kind: 'exception', cause: 'crash', errorName: 'TypeError', errorMessage: 'no <total>', release: 'r3' } as any, { culprit: null })
+  admin.history.crashes.record('fingerprint',
+    { at: '2026-01-01T00:00:00.000Z', kind: 'exception', cause: 'crash', errorName: 'TypeError',
+      errorMessage: 'no <total>', release: 'r3' } as any, { culprit: null })
   const { status, text } = await visit('/releases/r3/rollback')
   const said = text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
   assert.equal(status, 200)
-  assert.match(said, /Roll back to r3\? r1 r3 .* Package told 1\.2\.3 told 1\.1\.0 .*variables: LEVEL Removed commits 8989898989 Slower totals Ada.*Crashes on r3 TypeError: no &lt;total&gt;/)
+  assert.match(said,
+    /Roll back to r3\? r1 r3 .* Package told 1\.2\.3 told 1\.1\.0 .*variables: LEVEL Removed commits 8989898989 Slower totals Ada.*Crashes on r3 TypeError: no &lt;total&gt;/)
   assert.match(text, /name="from" value="r1"/)
   assert.equal((await visit('/releases/r9/rollback')).status, 404)
 })
@@ -36,23 +38,30 @@ test('a rollback is refused where another release is running than the one that w
   const { admin, rollBack } = await setUp(t)
   const late = await rollBack({ release: 'r3', from: 'r2' })
   assert.deepEqual([late.status, late.json().code, admin.deck.dispatched], [412, 'precondition-failed', []])
-  assert.match(late.json().detail, /^Somebody has started a rollout since you opened this: r1 is now running, not r2\. /)
+  assert.match(late.json().detail,
+    /^Somebody has started a rollout since you opened this: r1 is now running, not r2\. /)
   assert.equal((await rollBack({ from: 'r1' })).status, 422, 'before the comparison is there')
   assert.equal((await rollBack({ release: 'r3', from: 'r1', note: 'why' })).status, 204)
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'rollback', release: 'r3', note: 'why', actor: "the owner's token", client: 'dashboard' }])
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'rollback', release: 'r3', note: 'why',
+    actor: 'the owner\'s token', client: 'dashboard' }])
 })
 
 test('a release says what it is by now, leads to what came of it, and offers the way back while it runs', async (t) => {
   const { admin, visit } = await setUp(t)
   const [running] = admin.deck.releases.items
-  admin.deck.releases.items.push({ ...running, id: 'r4', inUse: false, outcome: 'failed', servedAt: null, rollout: 7, changed: { ...running.changed, from: 'r3' } })
-  const steps = [{ slot: 1, state: 'failed', oldWorker: 1, newWorker: 3, startedAt: running.createdAt, finishedAt: running.createdAt }]
-  const detail = { id: 7, kind: 'deploy', state: 'failed', from: 'r1', to: 'r4', actor: 'ada', note: null, startedAt: running.createdAt, finishedAt: running.createdAt, done: true, reason: 'worker 3 <b>died</b>', steps, progress: { total: 2, replaced: 0 } }
+  admin.deck.releases.items.push({ ...running, id: 'r4', inUse: false, outcome: 'failed', servedAt: null, rollout: 7,
+    changed: { ...running.changed, from: 'r3' } })
+  const steps = [{ slot: 1, state: 'failed', oldWorker: 1, newWorker: 3, startedAt: running.createdAt,
+    finishedAt: running.createdAt }]
+  const detail = { id: 7, kind: 'deploy', state: 'failed', from: 'r1', to: 'r4', actor: 'ada', note: null,
+    startedAt: running.createdAt, finishedAt: running.createdAt, done: true, reason: 'worker 3 <b>died</b>', steps,
+    progress: { total: 2, replaced: 0 } }
   admin.deck.events.publish({ type: 'rollout.failed', rollout: 7, actor: 'ada', message: detail.reason, detail })
   const [current, before, failed] = await Promise.all(['/releases/r1', '/releases/r3', '/releases/r4'].map(visit))
   assert.match(current.text, /id="roll-back-to-r3"[^]*All 2 workers run it\./)
   assert.match(before.text, /id="roll-back-to-r3"[^]*It has served before\. A rollback brings it back/)
-  assert.match(failed.text, /Its deploy failed; r1 runs\.[^]*Worker 3 &lt;b&gt;died&lt;\/b&gt;\.[^]*href="\/rollouts\/7">See what happened/)
+  assert.match(failed.text,
+    /Its deploy failed; r1 runs\.[^]*Worker 3 &lt;b&gt;died&lt;\/b&gt;\.[^]*href="\/rollouts\/7">See what happened/)
   assert.match(failed.text, /href="\/releases\/r4\/compare\?from=r3">Compare with r3<[^]*Deploy of r4 failed/)
   assert.ok(!failed.text.includes('roll-back-to'))
 })
@@ -60,13 +69,19 @@ test('a release says what it is by now, leads to what came of it, and offers the
 test('a release says what held the memory of its workers, how much for 1,000 requests, and since which release', async (t) => {
   const { admin, visit } = await setUp(t)
   assert.doesNotMatch((await visit('/releases/r3')).text, /What held its memory/)
-  const holder = { name: 'shop.js: <b>sessions', className: 'Object', path: ['sessions'], count: 12_000, bytes: 120e6, bytesPer1000Requests: 10e6, file: '/srv/shop.js' }
-  const publish = (detail: object) => admin.deck.events.publish({ type: 'memory.examined', worker: 1, slot: 1, release: 'r3', actor: 'system', message: 'told', detail })
+  const holder = { name: 'shop.js: <b>sessions', className: 'Object', path: ['sessions'], count: 12_000, bytes: 120e6,
+    bytesPer1000Requests: 10e6, file: '/srv/shop.js' }
+  const publish = (detail: object) =>
+    admin.deck.events.publish({ type: 'memory.examined', worker: 1, slot: 1, release: 'r3', actor: 'system',
+      message: 'told', detail })
   publish({ heapBytes: 150e6, holders: [holder], sinceRelease: 'r1' })
   const { id } = admin.history.page({ type: 'memory.examined', limit: 1 }).items[0]
   publish({ error: 'the worker ended before its heap was written' })
   const said = (await visit('/releases/r3')).text.replace(/\s+/g, ' ')
-  assert.ok(said.includes(`<a class="feed-text" href="/history/${id}">114 MB at <bdi>shop.js: &lt;b&gt;sessions</bdi></a>`), said)
+  assert.ok(
+    said.includes(`<a class="feed-text" href="/history/${id}">114 MB at <bdi>shop.js: &lt;b&gt;sessions</bdi></a>`),
+    said
+  )
   assert.match(said, /9\.5 MB per 1,000 requests · most since <a href="\/releases\/r1">r1<\/a> · 12,000 objects/)
   assert.doesNotMatch((await visit('/releases/r1')).text, /What held its memory/)
 })
@@ -74,10 +89,12 @@ test('a release says what held the memory of its workers, how much for 1,000 req
 test('the page of a release follows the cluster: once another one runs, it no longer counts as current', async (t) => {
   const { admin: { deck, history } } = await setUp(t)
   const sources = { deck, history, now: () => 0, can: { operate: true }, render: createViews().render } as any
-  const followed = followPage(PAGES, { sources, frame: { fragments: [], model: () => ({}) } }, new URL('http://localhost/releases/r1'))
+  const followed = followPage(PAGES, { sources, frame: { fragments: [], model: () => ({}) } },
+    new URL('http://localhost/releases/r1'))
   const head = () => followed.render().find(({ id }) => id === 'release-head')?.html ?? ''
   assert.match(head(), /current/)
-  deck.set({ release: { ...deck.snapshot().release, id: 'r3' }, workers: deck.snapshot().workers.map((worker: any) => ({ ...worker, release: 'r3' })) })
+  deck.set({ release: { ...deck.snapshot().release, id: 'r3' },
+    workers: deck.snapshot().workers.map((worker: any) => ({ ...worker, release: 'r3' })) })
   assert.doesNotMatch(head(), /current/)
   assert.match(head(), /id="roll-back-to-r1"[^]*It has served before/)
 })
@@ -86,8 +103,15 @@ test('a release is compared with the one before it, unless another is named', as
   const { admin, visit } = await setUp(t)
   const [running, older] = admin.deck.releases.items
   admin.deck.set({ release: { ...admin.deck.snapshot().release, id: 'r4' } })
-  admin.deck.releases.items.splice(0, 2, { ...running, id: 'r5', changed: { ...running.changed, from: 'r4' } }, { ...running, id: 'r4', changed: { ...running.changed, from: 'r3' } }, older)
-  for (const [path, from] of [['/releases/r4/compare', 'r3'], ['/releases/r5/compare', 'r4'], ['/releases/r4/compare?from=r5', 'r5'], ['/compare?to=r4', 'r3']]) {
+  admin.deck.releases.items.splice(0, 2, { ...running, id: 'r5', changed: { ...running.changed, from: 'r4' } }, {
+    ...running,
+    id: 'r4',
+    changed: { ...running.changed, from: 'r3' }
+  }, older)
+  for (const [path, from] of [['/releases/r4/compare', 'r3'], ['/releases/r5/compare', 'r4'], [
+    '/releases/r4/compare?from=r5',
+    'r5'
+  ], ['/compare?to=r4', 'r3']]) {
     assert.ok((await visit(path)).text.includes(`<h1>From <a href="/releases/${from}">`), path)
   }
   assert.match((await visit('/deploys')).text, /<option value="r3" selected>[^]*<option value="r4" selected>/)
@@ -95,10 +119,20 @@ test('a release is compared with the one before it, unless another is named', as
 
 test('any two releases can be compared, and what is none is not found', async (t) => {
   const { visit } = await setUp(t)
-  const [running, other, picked] = await Promise.all(['/releases/r1/compare', '/releases/r1/compare?from=r3', '/compare?from=r3&to=r1'].map(visit))
+  const [running, other, picked] = await Promise.all(
+    ['/releases/r1/compare', '/releases/r1/compare?from=r3', '/compare?from=r3&to=r1'].map(visit)
+  )
   assert.match(running.text, /Both are the same release/)
-  for (const { text } of [other, picked]) assert.match(text, /From <a href="\/releases\/r3">.* to <a href="\/releases\/r1">[^]*<option value="r3" selected>[^]*<option value="r1" selected>/)
-  assert.deepEqual(await Promise.all(['/releases/r1/compare?from=r9', '/releases/x/compare', '/releases/r1/compare?from=%00', '/compare?from=r3', '/compare?from=r1&to=%3Cb%3E'].map(async (path) => (await visit(path)).status)), [404, 404, 404, 404, 404])
+  for (const { text } of [other, picked])
+    assert.match(text,
+      /From <a href="\/releases\/r3">.* to <a href="\/releases\/r1">[^]*<option value="r3" selected>[^]*<option value="r1" selected>/)
+  assert.deepEqual(
+    await Promise.all(
+      ['/releases/r1/compare?from=r9', '/releases/x/compare', '/releases/r1/compare?from=%00', '/compare?from=r3',
+        '/compare?from=r1&to=%3Cb%3E'].map(async (path) => (await visit(path)).status)
+    ),
+    [404, 404, 404, 404, 404]
+  )
 })
 
 test('the dialog of a deploy shows what it would do, to those who may deploy', async (t) => {
@@ -106,7 +140,8 @@ test('the dialog of a deploy shows what it would do, to those who may deploy', a
   const { status, text } = await visit('/deploys/preview')
   const said = text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
   assert.equal(status, 200)
-  assert.match(said, /r1 runs from the same folder Release r2, new, after r1 Package told 1\.2\.4 Commits 1 or more added Files 30 changed, 1 added: views\/&lt;b&gt;\.html and 30 more Changed package\.json, variables LEVEL Option workers from 2 to 4: at the next start Option env: with this deploy Plan 2 workers, .* Last three rollout 1 succeeded in 4\.2 s Entry \/srv\/app\/app\.js .* Node options 2, not shown Hooks beforeDeploy Added commits 8989898989 Faster totals Ada/)
+  assert.match(said,
+    /r1 runs from the same folder Release r2, new, after r1 Package told 1\.2\.4 Commits 1 or more added Files 30 changed, 1 added: views\/&lt;b&gt;\.html and 30 more Changed package\.json, variables LEVEL Option workers from 2 to 4: at the next start Option env: with this deploy Plan 2 workers, .* Last three rollout 1 succeeded in 4\.2 s Entry \/srv\/app\/app\.js .* Node options 2, not shown Hooks beforeDeploy Added commits 8989898989 Faster totals Ada/)
   assert.deepEqual(admin.deck.dispatched, [])
   admin.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
   assert.match((await visit('/deploys/preview')).text, /tone-bad"><bdi>rollout 1 \(restart\) is running/)
@@ -114,7 +149,9 @@ test('the dialog of a deploy shows what it would do, to those who may deploy', a
 
 test('the dialogs say what rollout.order does: new workers first, or old ones', async (t) => {
   const { admin, visit } = await setUp(t)
-  const said = async () => [await visit('/dialogs'), await visit('/releases/r3/rollback')].map(({ text }) => text.replace(/<[^>]*>/g, '')).join('\n')
+  const said = async () =>
+    [await visit('/dialogs'), await visit('/releases/r3/rollback')].map(({ text }) => text.replace(/<[^>]*>/g, ''))
+      .join('\n')
   assert.match(await said(), /so no request is dropped[^]*Each is ready before the old one drains/)
   admin.deck.configure({ wanted: { 'rollout.order': 'stop-first' }, actor: 'ben' })
   const stopFirst = await said()

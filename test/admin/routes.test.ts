@@ -11,7 +11,9 @@ const HOSTILE = 'GET /<script>alert(1)</script>'
 async function setUp (t: TestContext) {
   const admin = await startAdmin(t)
   const say = (release: string, ...routes: [route: string, ms: number, errors?: number][]) =>
-    admin.deck.vitals.accept(1, 1, report({ routes: routes.map(([route, ms, errors = 0]) => ({ route, errors, latency: [bucketOf(ms), 50] })) }), release)
+    admin.deck.vitals.accept(1, 1,
+      report({ routes: routes.map(([route, ms, errors = 0]) => ({ route, errors, latency: [bucketOf(ms), 50] })) }),
+      release)
   say('r1', ['GET /users/:id', 5], ['GET /orders', 10])
   admin.clock.advance(10 * MINUTE_MS)
   say('r2', ['GET /users/:id', 500], ['GET /orders', 10, 25], [HOSTILE, 1])
@@ -24,20 +26,25 @@ test('lists the routes of all releases, of one, beside another and of the last m
   const slow = { route: 'GET /users/:id', requests: 50, errors: 0, totalMs: 24366.99, p50Ms: 487.34, p99Ms: 487.34 }
   const fast = { requests: 50, errors: 0, totalMs: 243.67, p50Ms: 4.87, p99Ms: 4.87 }
   const all = await list('')
-  assert.deepEqual([all.since, all.release, all.items.map(({ route, requests, errors }: any) => [route, requests, errors])], [null, null, [['GET /users/:id', 100, 0], ['GET /orders', 100, 25], [HOSTILE, 50, 0]]])
+  assert.deepEqual([all.since, all.release,
+    all.items.map(({ route, requests, errors }: any) => [route, requests, errors])], [null, null, [['GET /users/:id',
+    100, 0], ['GET /orders', 100, 25], [HOSTILE, 50, 0]]])
   assert.deepEqual((await list('?release=r2&compare=r1')).items[0], { ...slow, before: fast })
   assert.deepEqual((await list('?release=r1')).items.map(({ route }: any) => route), ['GET /orders', 'GET /users/:id'])
   assert.deepEqual((await list('?since=5m')).items[0], { ...slow, before: null })
   assert.deepEqual((await list('?since=15m')).items.map(({ requests }: any) => requests), [100, 100, 50])
   const { body } = await admin.api('get', '/api/v1/routes?since=2h').expect(400)
-  assert.match(body.detail, /since: expected a time of the last hour, from 2025-12-31T23:10:00.000Z on, received 2025-12-31T22:10:00.000Z/)
+  assert.match(body.detail,
+    /since: expected a time of the last hour, from 2025-12-31T23:10:00.000Z on, received 2025-12-31T22:10:00.000Z/)
 })
 
 test('forgets the minutes of more than an hour ago, and keeps what each release has answered in all', async (t) => {
   const admin = await setUp(t)
   admin.clock.advance(59 * MINUTE_MS)
-  admin.deck.vitals.accept(1, 1, report({ routes: [{ route: 'GET /new', errors: 0, latency: [bucketOf(5), 1] }] }), 'r3')
-  const routesOf = async (query: string) => (await admin.api('get', `/api/v1/routes${query}`).expect(200)).body.items.map(({ route }: any) => route).sort()
+  admin.deck.vitals.accept(1, 1, report({ routes: [{ route: 'GET /new', errors: 0, latency: [bucketOf(5), 1] }] }),
+    'r3')
+  const routesOf = async (query: string) =>
+    (await admin.api('get', `/api/v1/routes${query}`).expect(200)).body.items.map(({ route }: any) => route).sort()
   assert.deepEqual(await routesOf('?since=1h'), [HOSTILE, 'GET /new', 'GET /orders', 'GET /users/:id'].sort())
   admin.clock.advance(5 * MINUTE_MS)
   assert.deepEqual(await routesOf('?since=1h'), ['GET /new'])
@@ -47,7 +54,8 @@ test('forgets the minutes of more than an hour ago, and keeps what each release 
 test('the page marks the routes that a release made worse, and shows their names as text', async (t) => {
   const { stranger, signIn } = await setUp(t)
   const cookie = await signIn()
-  const page = async (query: string) => (await stranger().get(`/routes${query}`).set('Cookie', cookie).set('Accept', 'text/html')).text
+  const page = async (query: string) =>
+    (await stranger().get(`/routes${query}`).set('Cookie', cookie).set('Accept', 'text/html')).text
   const text = await page('?release=r2&compare=r1')
   assert.match(text, /GET \/users\/:id<\/bdi> <span class="pill tone-warn">Slower/)
   assert.match(text, /GET \/orders<\/bdi> <span class="pill tone-bad">More errors/)
@@ -57,11 +65,12 @@ test('the page marks the routes that a release made worse, and shows their names
 
 test('an agent reads the slowest first', async (t) => {
   const admin = await setUp(t)
-  const response = await fetch(`${admin.url}/mcp`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: `Bearer ${TOKEN}` },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'routes', arguments: { release: 'r2', compare: 'r1' } } })
-  })
+  const response = await fetch(`${admin.url}/mcp`, { method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream',
+      authorization: `Bearer ${TOKEN}` },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call',
+      params: { name: 'routes', arguments: { release: 'r2', compare: 'r1' } } }) })
   const { result } = await response.json() as any
-  assert.match(result.content[0].text, /^3 routes of r2 since this master began, slowest p99 first:\n- GET \/users\/:id: 50 requests, 0\.0% errors, p50 487 ms, p99 487 ms \(r1: 50 requests/)
+  assert.match(result.content[0].text,
+    /^3 routes of r2 since this master began, slowest p99 first:\n- GET \/users\/:id: 50 requests, 0\.0% errors, p50 487 ms, p99 487 ms \(r1: 50 requests/)
 })

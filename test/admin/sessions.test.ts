@@ -8,7 +8,7 @@ const TTL_MS = 60_000
 const START_MS = 1_700_000_000_000
 const NAME = 'clusterdeck_9777'
 const ADMIN = { name: null, role: 'admin', token: null, until: null }
-const SESSION = { actor: "the owner's token", via: 'session', client: 'dashboard', ...ADMIN, until: START_MS + TTL_MS }
+const SESSION = { actor: 'the owner\'s token', via: 'session', client: 'dashboard', ...ADMIN, until: START_MS + TTL_MS }
 
 test('ends a session when its time is up, however much it was used', () => {
   const { sessions, clock } = setUp()
@@ -57,17 +57,28 @@ test('finds its cookie among others, those of its own name included', () => {
   const cookie = cookieOf(sessions.open(request({})))
   const shadow = `${NAME}=${'A'.repeat(43)}`
   assert.deepEqual(sessions.authenticate(request({ cookie: `theme=dark; ${shadow}; ${cookie}; x=${NAME}` })), SESSION)
-  for (const other of ['', ';;;', '=', shadow, `other_${cookie}`, cookie.replace(NAME, 'clusterdeck_9778'), `${cookie}x`, cookie.slice(0, -1), `${NAME}=${'x'.repeat(10_000)}`]) {
+  for (const other of ['', ';;;', '=', shadow, `other_${cookie}`, cookie.replace(NAME, 'clusterdeck_9778'),
+    `${cookie}x`, cookie.slice(0, -1), `${NAME}=${'x'.repeat(10_000)}`])
+  {
     assert.equal(sessions.authenticate(request({ cookie: other })), null, other)
   }
 })
 
 test('takes the token as a bearer, and takes nothing else for it', () => {
   const { sessions } = setUp()
-  assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret' })), { actor: "the owner's token", via: 'token', client: 'api', ...ADMIN })
-  assert.deepEqual(sessions.authenticate(request({ authorization: 'bearer  secret ' })), { actor: "the owner's token", via: 'token', client: 'api', ...ADMIN })
-  assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret', 'x-clusterdeck-client': 'cli' })), { actor: "the owner's token", via: 'token', client: 'cli', ...ADMIN })
-  for (const authorization of ['', 'Bearer', 'Bearer ', 'Bearer secre', 'Bearer secrets', 'Bearer SECRET', 'Basic secret', 'secret', 'Bearer secret secret']) {
+  assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret' })), { actor: 'the owner\'s token',
+    via: 'token', client: 'api', ...ADMIN })
+  assert.deepEqual(sessions.authenticate(request({ authorization: 'bearer  secret ' })), { actor: 'the owner\'s token',
+    via: 'token', client: 'api', ...ADMIN })
+  assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret', 'x-clusterdeck-client': 'cli' })), {
+    actor: 'the owner\'s token',
+    via: 'token',
+    client: 'cli',
+    ...ADMIN
+  })
+  for (const authorization of ['', 'Bearer', 'Bearer ', 'Bearer secre', 'Bearer secrets', 'Bearer SECRET',
+    'Basic secret', 'secret', 'Bearer secret secret'])
+  {
     assert.equal(sessions.authenticate(request({ authorization })), null, authorization)
   }
 })
@@ -89,10 +100,9 @@ test('keeps people signed in, and lets more sign in, while the database fails', 
 })
 
 test('does not revive a session that was ended while the database failed', () => {
-  for (const end of [
-    (sessions, cookie) => sessions.close(request({ cookie })),
-    (sessions) => sessions.revokeAll()
-  ] as ((sessions: any, cookie: string) => void)[]) {
+  for (const end of [(sessions, cookie) => sessions.close(request({ cookie })),
+    (sessions) => sessions.revokeAll()] as ((sessions: any, cookie: string) => void)[])
+  {
     const { sessions, store } = setUp()
     const cookie = cookieOf(sessions.open(request({})))
     store.isBroken = true
@@ -123,16 +133,25 @@ function setUp () {
   const { sessions: table } = openHistory({ file: ':memory:' })
   const clock = { now: START_MS }
   const stored = [] as any[]
-  const store = {
-    isBroken: false,
-    create: (session: any) => { check(); stored.push(session); table.create(session) },
-    find: (hash: string) => { check(); return table.find(hash) },
-    revoke: (hash: string) => { check(); table.revoke(hash) },
-    countByToken: () => new Map(),
-    revokeAll: () => { check(); table.revokeAll() }
+  const store = { isBroken: false, create: (session: any) => {
+    check()
+    stored.push(session)
+    table.create(session)
+  }, find: (hash: string) => {
+    check()
+    return table.find(hash)
+  }, revoke: (hash: string) => {
+    check()
+    table.revoke(hash)
+  }, countByToken: () => new Map(), revokeAll: () => {
+    check()
+    table.revokeAll()
+  } }
+  const check = () => {
+    if (store.isBroken) throw new Error('disk I/O error')
   }
-  const check = () => { if (store.isBroken) throw new Error('disk I/O error') }
-  const restart = ({ token = 'secret' } = {}) => createSessions({ store, token, ttlMs: TTL_MS, cookieName: NAME, now: () => clock.now })
+  const restart = ({ token = 'secret' } = {}) =>
+    createSessions({ store, token, ttlMs: TTL_MS, cookieName: NAME, now: () => clock.now })
   return { sessions: restart(), restart, store, clock, stored: () => stored }
 }
 

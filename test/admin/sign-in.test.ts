@@ -41,7 +41,11 @@ test('keeps a link for the visit while programs look at it ahead', async (t) => 
   const head = await rawRequest(admin, { method: 'HEAD', path })
   assert.equal(head.status, 200)
   assert.equal(head.headers['set-cookie'], undefined)
-  for (const headers of [{ 'Sec-Purpose': 'prefetch' }, { 'Sec-Purpose': 'prefetch;prerender' }, { Purpose: 'prefetch' }, { 'X-Moz': 'prefetch' }, { 'Sec-Fetch-Dest': 'empty' }, { 'Sec-Fetch-Dest': 'iframe' }, { 'Sec-Fetch-Dest': 'image' }] as Record<string, string>[]) {
+  for (const headers of [{ 'Sec-Purpose': 'prefetch' }, { 'Sec-Purpose': 'prefetch;prerender' }, {
+    Purpose: 'prefetch'
+  }, { 'X-Moz': 'prefetch' }, { 'Sec-Fetch-Dest': 'empty' }, { 'Sec-Fetch-Dest': 'iframe' }, {
+    'Sec-Fetch-Dest': 'image'
+  }] as Record<string, string>[]) {
     const ahead = await rawRequest(admin, { path, headers })
     assert.equal(ahead.status, 403)
     assert.equal(ahead.headers['set-cookie'], undefined)
@@ -61,16 +65,21 @@ test('forgets a link when its time is up', async (t) => {
 
 test('a session ends with the token that has made its link, and when the link says so', async (t) => {
   const admin = await startAdmin(t)
-  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'admin', ttl: '1h' }).expect(201)
+  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'admin', ttl: '1h' })
+    .expect(201)
   const secondsOf = async (bearer: string, order: object) => {
-    const { body } = await admin.stranger().post('/api/v1/sign-in-links').set('Authorization', `Bearer ${bearer}`).send(order).expect(201)
+    const { body } = await admin.stranger().post('/api/v1/sign-in-links').set('Authorization', `Bearer ${bearer}`).send(
+      order
+    ).expect(201)
     return Number(/Max-Age=(\d+)/.exec(String((await open(admin, body.url)).headers['set-cookie']))?.[1])
   }
   assert.equal(await secondsOf(TOKEN, {}), 43_200)
   assert.equal(await secondsOf(TOKEN, { ttl: '30m', from: 'shop' }), 1800)
   assert.equal(await secondsOf(token, {}), 3600)
   assert.equal(await secondsOf(token, { ttl: '2h' }), 3600)
-  for (const order of [{ ttl: '0s' }, { ttl: '31d' }, { ttl: 'soon' }, { from: '' }, { from: 'a\nb' }, { from: 'x'.repeat(201) }]) {
+  for (const order of [{ ttl: '0s' }, { ttl: '31d' }, { ttl: 'soon' }, { from: '' }, { from: 'a\nb' }, {
+    from: 'x'.repeat(201)
+  }]) {
     await admin.api('post', '/api/v1/sign-in-links').send(order).expect(422)
   }
 })
@@ -89,7 +98,7 @@ test('behind a proxy that speaks TLS links say so, and the cookie comes back by 
 
 test('does not know links that nobody made', async (t) => {
   const admin = await startAdmin(t)
-  for (const code of ['', 'x', 'A'.repeat(43), encodeURIComponent("' OR 1=1 --")]) {
+  for (const code of ['', 'x', 'A'.repeat(43), encodeURIComponent('\' OR 1=1 --')]) {
     const visit = await open(admin, `${admin.url}/sign-in?code=${code}`)
     assert.equal(visit.status, 401, code)
     assert.equal(visit.headers['set-cookie'], undefined)
@@ -99,7 +108,8 @@ test('does not know links that nobody made', async (t) => {
 test('makes links for the token alone: a session cannot prolong itself', async (t) => {
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()
-  const refused = await rawRequest(admin, { method: 'POST', path: '/api/v1/sign-in-links', headers: { Cookie, Origin: admin.origin } })
+  const refused = await rawRequest(admin, { method: 'POST', path: '/api/v1/sign-in-links',
+    headers: { Cookie, Origin: admin.origin } })
   assert.equal(refused.status, 403)
   const { body } = await admin.api('post', '/api/v1/sign-in-links').expect(201)
   assert.ok(body.url.startsWith(`${admin.url}/sign-in?code=`))
@@ -116,7 +126,9 @@ test('signs in by the token, typed into the page', async (t) => {
 
 test('says that a token is wrong, without saying how', async (t) => {
   const admin = await startAdmin(t)
-  for (const body of ['token=wrong', `token=${TOKEN}x`, `token=${TOKEN.slice(1)}`, 'token=', '', `token[a]=${TOKEN}`, `token=${TOKEN}&token=${TOKEN}`]) {
+  for (const body of ['token=wrong', `token=${TOKEN}x`, `token=${TOKEN.slice(1)}`, 'token=', '', `token[a]=${TOKEN}`,
+    `token=${TOKEN}&token=${TOKEN}`])
+  {
     const refused = await submit(admin, body)
     assert.equal(refused.status, 401, body)
     assert.match(refused.text, /Wrong token/)
@@ -126,12 +138,15 @@ test('says that a token is wrong, without saying how', async (t) => {
 
 test('takes the token only from its own sign-in page', async (t) => {
   const admin = await startAdmin(t)
-  for (const headers of [{ Origin: '' }, { Origin: 'null' }, { 'Sec-Fetch-Site': 'same-site' }, { 'Sec-Fetch-Site': 'cross-site' }] as Record<string, string>[]) {
+  for (const headers of [{ Origin: '' }, { Origin: 'null' }, { 'Sec-Fetch-Site': 'same-site' }, {
+    'Sec-Fetch-Site': 'cross-site'
+  }] as Record<string, string>[]) {
     const refused = await submit(admin, `token=${TOKEN}`, headers)
     assert.equal(refused.status, 403, JSON.stringify(headers))
     assert.equal(refused.headers['set-cookie'], undefined)
   }
-  const bare = await rawRequest(admin, { method: 'POST', path: '/sign-in', headers: { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': '0' } })
+  const bare = await rawRequest(admin, { method: 'POST', path: '/sign-in',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': '0' } })
   assert.equal(bare.status, 403)
 })
 
@@ -167,7 +182,8 @@ test('ends the session at the sign-out, for every copy of the cookie', async (t)
   const out = await rawRequest(admin, { method: 'POST', path: '/sign-out', headers: { Cookie, Origin: admin.origin } })
   assert.equal(out.status, 303)
   assert.equal(out.headers.location, '/sign-in?state=signed-out')
-  assert.match(String(out.headers['set-cookie']), new RegExp(`^${admin.cookieName}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax$`))
+  assert.match(String(out.headers['set-cookie']),
+    new RegExp(`^${admin.cookieName}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax$`))
   assert.equal((await open(admin, `${admin.url}/api/v1/status`, { Cookie })).status, 401)
   assert.match((await open(admin, `${admin.url}/sign-in?state=signed-out`)).text, /signed out/)
 })
@@ -175,7 +191,11 @@ test('ends the session at the sign-out, for every copy of the cookie', async (t)
 test('lets no foreign page sign anybody out', async (t) => {
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()
-  assert.equal((await rawRequest(admin, { method: 'POST', path: '/sign-out', headers: { Cookie, 'Sec-Fetch-Site': 'same-site' } })).status, 403)
+  assert.equal(
+    (await rawRequest(admin, { method: 'POST', path: '/sign-out', headers: { Cookie, 'Sec-Fetch-Site': 'same-site' } }))
+      .status,
+    403
+  )
   assert.equal((await open(admin, `${admin.url}/api/v1/status`, { Cookie })).status, 200)
 })
 
@@ -192,16 +212,20 @@ test('asks visitors to sign in first, and takes them where they wanted to go', a
 test('a part of a page that htmx asks for is refused when the session is over, and not replaced by the sign-in page', async (t) => {
   const admin = await startAdmin(t)
   for (const method of ['GET', 'POST']) {
-    const answer = await rawRequest(admin, { method, path: '/actions/restart', headers: { ...PAGE, 'HX-Request': 'true' } })
+    const answer = await rawRequest(admin, { method, path: '/actions/restart',
+      headers: { ...PAGE, 'HX-Request': 'true' } })
     assert.equal(answer.status, 401)
     assert.deepEqual([answer.headers['hx-redirect'], answer.json().code], [undefined, 'unauthenticated'])
   }
 })
 
 test('goes on to pages of its own alone after the sign-in', () => {
-  for (const next of ['/', '/history', '/history?type=worker.exited&q=a%20b', '/history/12']) assert.equal(safePath(next), next)
-  for (const next of [undefined, null, '', 3, ['/x'], 'history', '//evil.example', '/\\evil.example', '/\t/evil.example', '///evil.example', '/.//evil.example',
-    'https://evil.example', 'javascript:alert(1)', '/api/v1/status', '/sign-in?next=/', '/sign-out', '/actions/restart', '/x'.repeat(2000)]) {
+  for (const next of ['/', '/history', '/history?type=worker.exited&q=a%20b', '/history/12'])
+    assert.equal(safePath(next), next)
+  for (const next of [undefined, null, '', 3, ['/x'], 'history', '//evil.example', '/\\evil.example',
+    '/\t/evil.example', '///evil.example', '/.//evil.example', 'https://evil.example', 'javascript:alert(1)',
+    '/api/v1/status', '/sign-in?next=/', '/sign-out', '/actions/restart', '/x'.repeat(2000)])
+  {
     assert.equal(safePath(next), '/', String(next))
   }
 })
@@ -211,10 +235,7 @@ function open (admin: Admin, url: string, headers: Record<string, string> = {}) 
 }
 
 function submit (admin: Admin, body: string, headers: Record<string, string> = {}) {
-  return rawRequest(admin, {
-    method: 'POST',
-    path: '/sign-in',
-    headers: { Origin: admin.origin, 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length), ...headers },
-    body
-  })
+  return rawRequest(admin, { method: 'POST', path: '/sign-in',
+    headers: { Origin: admin.origin, 'Content-Type': 'application/x-www-form-urlencoded',
+      'Content-Length': String(body.length), ...headers }, body })
 }

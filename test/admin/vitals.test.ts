@@ -22,11 +22,12 @@ test('serves the vitals as columns, of the cluster and of each slot', async (t) 
   const { body } = await admin.api('get', '/api/v1/vitals').expect(200)
   const { cluster, slots, ...rest } = body
   const startS = START_MS / 1000
-  assert.deepEqual(rest, {
-    step: '1s', stepMs: 1000, since: new Date(START_MS + 3000 - HOUR_MS / 4).toISOString(), until: new Date(START_MS + 3000).toISOString(), time: [startS, startS + 1, startS + 2], next: null
-  })
-  assert.deepEqual([cluster.requests, cluster.requests5xx, cluster.latencyP50Ms], [[3, 3, 3], [1, 1, 1], [4.873, 4.873, 4.873]])
-  assert.deepEqual(slots.map(({ slot, columns }: any) => [slot, columns.requests, columns.rssBytes]), [1, 2].map((slot) => [slot, Array(3).fill(slot), Array(3).fill(64 * 1024 * 1024)]))
+  assert.deepEqual(rest, { step: '1s', stepMs: 1000, since: new Date(START_MS + 3000 - HOUR_MS / 4).toISOString(),
+    until: new Date(START_MS + 3000).toISOString(), time: [startS, startS + 1, startS + 2], next: null })
+  assert.deepEqual([cluster.requests, cluster.requests5xx, cluster.latencyP50Ms], [[3, 3, 3], [1, 1, 1], [4.873, 4.873,
+    4.873]])
+  assert.deepEqual(slots.map(({ slot, columns }: any) => [slot, columns.requests, columns.rssBytes]),
+    [1, 2].map((slot) => [slot, Array(3).fill(slot), Array(3).fill(64 * 1024 * 1024)]))
 })
 
 test('leaves out the slots that nobody has asked for', async (t) => {
@@ -39,15 +40,18 @@ test('leaves out the slots that nobody has asked for', async (t) => {
       assert.ok(body.cluster.requests.length > 0)
     }
   }
-  assert.match((await admin.api('get', '/api/v1/vitals?slots=0').expect(400)).body.detail, /expected all, none or the number of a slot/)
+  assert.match((await admin.api('get', '/api/v1/vitals?slots=0').expect(400)).body.detail,
+    /expected all, none or the number of a slot/)
 })
 
 test('leaves out the columns that nobody has asked for', async (t) => {
   const admin = await startAdmin(t)
   live(admin, 1)
   const { body } = await admin.api('get', '/api/v1/vitals?columns=cpuPercent,requests,cpuPercent').expect(200)
-  assert.deepEqual([body.cluster, body.slots[1].columns], [{ cpuPercent: [100], requests: [3] }, { cpuPercent: [50], requests: [2] }])
-  assert.match((await admin.api('get', '/api/v1/vitals?columns=rssByte').expect(400)).body.detail, /did you mean "rssBytes"/)
+  assert.deepEqual([body.cluster, body.slots[1].columns], [{ cpuPercent: [100], requests: [3] }, { cpuPercent: [50],
+    requests: [2] }])
+  assert.match((await admin.api('get', '/api/v1/vitals?columns=rssByte').expect(400)).body.detail,
+    /did you mean "rssBytes"/)
 })
 
 test('joins the steps into points of a chart, with the lowest and the highest value of each, and leaves those of the newest point as they are', async (t) => {
@@ -61,25 +65,33 @@ test('joins the steps into points of a chart, with the lowest and the highest va
   const { body } = await admin.api('get', '/api/v1/vitals?columns=rssBytes,requests&pointMs=10000').expect(200)
   const { cluster, slots: [{ slot, ...ofSlot }], ...points } = body.points
   assert.deepEqual(points, { pointMs: 10_000, time: [startS, startS + 10] })
-  assert.deepEqual(cluster, {
-    mean: { rssBytes: [5_632_000, 15_870_000], requests: [1, 1] },
+  assert.deepEqual(cluster, { mean: { rssBytes: [5_632_000, 15_870_000], requests: [1, 1] },
     low: { rssBytes: [1_024_000, 11_260_000], requests: [1, 1] },
-    high: { rssBytes: [10_240_000, 20_480_000], requests: [1, 1] }
-  })
+    high: { rssBytes: [10_240_000, 20_480_000], requests: [1, 1] } })
   assert.deepEqual([slot, ofSlot], [1, cluster])
-  assert.deepEqual([body.time, body.cluster.rssBytes], [[20, 21, 22, 23, 24].map((n) => startS + n), [21, 22, 23, 24, 25].map((n) => n * 1_024_000)])
-  assert.deepEqual((await admin.api('get', '/api/v1/vitals?columns=requests&slots=9&pointMs=10000&until=' + new Date(START_MS).toISOString()).expect(200)).body.points.time, [])
-  assert.match((await admin.api('get', '/api/v1/vitals?pointMs=10').expect(400)).body.detail, /pointMs.*an integer from 1000 to 86400000/)
+  assert.deepEqual([body.time, body.cluster.rssBytes], [[20, 21, 22, 23, 24].map((n) => startS + n),
+    [21, 22, 23, 24, 25].map((n) => n * 1_024_000)])
+  assert.deepEqual(
+    (await admin.api('get',
+      '/api/v1/vitals?columns=requests&slots=9&pointMs=10000&until=' + new Date(START_MS).toISOString()).expect(200))
+      .body.points.time,
+    []
+  )
+  assert.match((await admin.api('get', '/api/v1/vitals?pointMs=10').expect(400)).body.detail,
+    /pointMs.*an integer from 1000 to 86400000/)
 })
 
 test('chooses the step by the range and says which it is, and takes any that is asked for', async (t) => {
   const admin = await startAdmin(t)
   live(admin, 130)
-  for (const [query, step, count] of [
-    ['', '1s', 130], ['since=15m', '1s', 130], ['since=16m', '10s', 12], ['since=4h', '10s', 12], ['since=5h', '1m', 2], ['since=30d', '1m', 2],
-    ['since=23h&until=22h', '10s', 0], ['since=25h&until=24h', '1m', 0], ['since=5h&until=5h', '', 0],
-    ['step=10s', '10s', 12], ['since=30d&step=1s', '1s', 130], ['since=20s&step=10s', '10s', 1]
-  ] as [string, string, number][]) {
+  for (const [query, step, count] of [['', '1s', 130], ['since=15m', '1s', 130], ['since=16m', '10s', 12], ['since=4h',
+    '10s', 12], ['since=5h', '1m', 2], ['since=30d', '1m', 2], ['since=23h&until=22h', '10s', 0], [
+    'since=25h&until=24h',
+    '1m',
+    0
+  ], ['since=5h&until=5h', '', 0], ['step=10s', '10s', 12], ['since=30d&step=1s', '1s', 130], ['since=20s&step=10s',
+    '10s', 1]] as [string, string, number][])
+  {
     const { body } = await admin.api('get', `/api/v1/vitals?${query}`).expect(step === '' ? 400 : 200)
     if (step !== '') assert.deepEqual([body.step, body.time.length], [step, count], query)
   }
@@ -113,41 +125,40 @@ test('tells Prometheus all of it: every line parses, and every sample is of a ty
   const admin = await startAdmin(t)
   live(admin, 10)
   admin.deck.events.publish({ type: 'worker.exited', cause: 'crash', slot: 1 })
-  for (const detail of [{ endedRequests: 2, endedConnections: 3 }, { endedRequests: 0, endedConnections: 1 }]) admin.deck.events.publish({ type: 'worker.exited', cause: 'deploy', slot: 1, detail })
+  for (const detail of [{ endedRequests: 2, endedConnections: 3 }, { endedRequests: 0, endedConnections: 1 }])
+    admin.deck.events.publish({ type: 'worker.exited', cause: 'deploy', slot: 1, detail })
   admin.deck.events.publish({ type: 'worker.restarted', slot: 1 })
-  const { text, headers } = await admin.api('get', '/metrics').set('Accept', 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4').expect(200)
+  const { text, headers } = await admin.api('get', '/metrics').set('Accept',
+    'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4').expect(200)
   assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
   const samples = parsePrometheus(text)
-  for (const [sample, value] of Object.entries({
-    'clusterdeck_worker_resident_memory_bytes{slot="1"}': 64 * 1024 * 1024,
-    'clusterdeck_worker_up{slot="2"}': 1,
-    'clusterdeck_worker_eventloop_delay_p99_seconds{slot="1"}': 0.01,
+  for (const [sample, value] of Object.entries({ 'clusterdeck_worker_resident_memory_bytes{slot="1"}': 64 * 1024 * 1024,
+    'clusterdeck_worker_up{slot="2"}': 1, 'clusterdeck_worker_eventloop_delay_p99_seconds{slot="1"}': 0.01,
     'clusterdeck_worker_cpu_seconds_total{slot="1"}': 5,
     'clusterdeck_http_requests_total{slot="2",code_class="5xx"}': 10,
     'clusterdeck_http_request_duration_seconds_bucket{le="0.005"}': 20,
     'clusterdeck_http_request_duration_seconds_bucket{le="0.25"}': 20,
     'clusterdeck_http_request_duration_seconds_bucket{le="0.5"}': 30,
     'clusterdeck_http_request_duration_seconds_bucket{le="+Inf"}': 30,
-    'clusterdeck_http_request_duration_seconds_count{}': 30,
-    'clusterdeck_http_request_duration_seconds_sum{}': 5.1,
-    'clusterdeck_worker_exits_total{cause="crash"}': 1,
-    'clusterdeck_worker_exits_total{cause="hung"}': 0,
-    'clusterdeck_ended_requests_total{}': 2,
-    'clusterdeck_ended_connections_total{}': 4,
-    'clusterdeck_worker_restarts_total{slot="1"}': 1,
-    'clusterdeck_worker_restarts_total{slot="2"}': 0,
-    'clusterdeck_workers_ready{}': 2,
-    'clusterdeck_info{version="0.1.0",node_version="v26.99.0"}': 1
-  })) assert.equal(samples.get(sample), value, sample)
+    'clusterdeck_http_request_duration_seconds_count{}': 30, 'clusterdeck_http_request_duration_seconds_sum{}': 5.1,
+    'clusterdeck_worker_exits_total{cause="crash"}': 1, 'clusterdeck_worker_exits_total{cause="hung"}': 0,
+    'clusterdeck_ended_requests_total{}': 2, 'clusterdeck_ended_connections_total{}': 4,
+    'clusterdeck_worker_restarts_total{slot="1"}': 1, 'clusterdeck_worker_restarts_total{slot="2"}': 0,
+    'clusterdeck_workers_ready{}': 2, 'clusterdeck_info{version="0.1.0",node_version="v26.99.0"}': 1 }))
+    assert.equal(samples.get(sample), value, sample)
   assert.ok(Number(samples.get('clusterdeck_master_resident_memory_bytes{}')) > 0)
-  const bounds = [...samples].filter(([name]) => name.startsWith('clusterdeck_http_request_duration_seconds_bucket')).map(([, count]) => count)
+  const bounds = [...samples].filter(([name]) => name.startsWith('clusterdeck_http_request_duration_seconds_bucket'))
+    .map(([, count]) => count)
   assert.deepEqual(bounds, bounds.toSorted((a, b) => a - b), 'cumulative')
 })
 
 test('has no more samples after many workers than after the first of each slot', async (t) => {
   const admin = await startAdmin(t)
   live(admin, 1)
-  const names = async () => [...parsePrometheus((await admin.api('get', '/metrics')).text).keys()].filter((name) => name.startsWith('clusterdeck_'))
+  const names = async () =>
+    [...parsePrometheus((await admin.api('get', '/metrics')).text).keys()].filter((name) =>
+      name.startsWith('clusterdeck_')
+    )
   const before = await names()
   for (let worker = 3; worker < 200; worker++) {
     admin.deck.vitals.accept(worker, 1, report())

@@ -6,11 +6,12 @@ import { startAdmin, type Admin } from '../support/admin.ts'
 import { aCrash } from '../support/crash-record.ts'
 
 async function visit (admin: Admin, path: string): Promise<{ status: number, html: string }> {
-  const { status, text } = await admin.stranger().get(path).set('Cookie', await admin.signIn()).set('Accept', 'text/html')
+  const { status, text } = await admin.stranger().get(path).set('Cookie', await admin.signIn()).set('Accept',
+    'text/html')
   return { status, html: text }
 }
 
-/** @param end how it ends, if it does */
+/** `end`: how it ends, if it does */
 function live ({ deck, clock }: Admin, worker: Record<string, any>, end?: Record<string, any>) {
   const at = () => new Date(clock.now()).toISOString()
   const about = { slot: 1, pid: 4000 + worker.worker, release: 'r1', ...worker }
@@ -23,7 +24,8 @@ function live ({ deck, clock }: Admin, worker: Record<string, any>, end?: Record
 test('a worker that has gone: how it ended, its crash, who was before it and who got its slot', async (t) => {
   const admin = await startAdmin(t)
   live(admin, { worker: 11 }, { cause: 'deploy', code: 0, message: 'worker 11 (slot 1) exited with code 0' })
-  live(admin, { worker: 12 }, { cause: 'crash', code: 1, message: 'worker 12 (slot 1) exited with code 1: <b>TypeError</b>\u202e', detail: { crash: 5, crashGroup: 3 } })
+  live(admin, { worker: 12 }, { cause: 'crash', code: 1,
+    message: 'worker 12 (slot 1) exited with code 1: <b>TypeError</b>\u202e', detail: { crash: 5, crashGroup: 3 } })
   live(admin, { worker: 20, slot: 2 })
   live(admin, { worker: 21 }, { cause: 'killed', code: null, signal: 'SIGKILL' })
   const { status, html } = await visit(admin, '/workers/12')
@@ -48,7 +50,8 @@ test('a worker that has ended shows its last 200 lines and the place where it th
     utimesSync(file, start / 1000 + second, start / 1000 + second)
     deck.logs.open({ worker: 0, slot: 1 }).close()
   }
-  const tell = (type: string, worker: number, second: number, more = {}) => deck.events.publish({ type, worker, slot: 1, pid: 4000 + worker, at: at(second), ...more } as any)
+  const tell = (type: string, worker: number, second: number, more = {}) =>
+    deck.events.publish({ type, worker, slot: 1, pid: 4000 + worker, at: at(second), ...more } as any)
   history.crashes.record('v1:sum', aCrash({ at: at(20), slot: 1, worker: 12 }), { culprit: 'sum (src/shop.js)' })
 
   tell('worker.forked', 11, 0)
@@ -65,9 +68,11 @@ test('a worker that has ended shows its last 200 lines and the place where it th
 
   const { html } = await visit(admin, '/workers/12')
   assert.match(html, /Its last 200 lines/)
-  assert.deepEqual(Array.from(html.matchAll(/line (\d+) &lt;b&gt;/g), ([, number]) => Number(number)), Array.from({ length: 200 }, (_, index) => index + 51))
+  assert.deepEqual(Array.from(html.matchAll(/line (\d+) &lt;b&gt;/g), ([, number]) => Number(number)),
+    Array.from({ length: 200 }, (_, index) => index + 51))
   assert.doesNotMatch(html, /of the one before|of the next one/)
-  assert.match(html, /href="\/crashes\/1\?crash=1">Thrown in <span class="mono"><bdi>sum<\/bdi><\/span> at <span class="mono"><bdi>src\/shop\.js:12:34</)
+  assert.match(html,
+    /href="\/crashes\/1\?crash=1">Thrown in <span class="mono"><bdi>sum<\/bdi><\/span> at <span class="mono"><bdi>src\/shop\.js:12:34</)
   assert.match(html, /Worker 13<\/a> replaced it at once/)
   assert.match((await visit(admin, '/workers/13')).html, /Its only line[^]*of the next one/)
   assert.match((await visit(admin, '/workers/14')).html, /It wrote nothing to stdout and stderr/)
@@ -90,8 +95,11 @@ test('a new worker that failed in a rollout: the one that it was to replace has 
   assert.match((await visit(admin, '/workers/11')).html, /href="\/workers\/1">Worker 1<\/a> has slot 1 now/)
   assert.doesNotMatch((await visit(admin, '/workers/1')).html, /Before it:/, 'it came after the one that lives')
   const at = new Date(admin.clock.now()).toISOString()
-  admin.deck.set({ workers: admin.deck.snapshot().workers.map((worker) => worker.id === 1 ? { ...worker, startedAt: at } : worker) })
-  assert.match((await visit(admin, '/workers/1')).html, /Before it: <a [^>]*href="\/workers\/11\?at=/, 'and here before it')
+  admin.deck.set({
+    workers: admin.deck.snapshot().workers.map((worker) => worker.id === 1 ? { ...worker, startedAt: at } : worker)
+  })
+  assert.match((await visit(admin, '/workers/1')).html, /Before it: <a [^>]*href="\/workers\/11\?at=/,
+    'and here before it')
 })
 
 test('an id that a later cluster has used again means who lives, or who lived at a time', async (t) => {
@@ -102,7 +110,8 @@ test('an id that a later cluster has used again means who lives, or who lived at
   const { html } = await visit(admin, '/workers/1')
   assert.match(html, /pid <span class="mono">4001<[^]*Record CPU profile/)
   const [second, first] = Array.from(html.matchAll(/href="(\/workers\/1\?at=[^"]+)">Worker 1</g), ([, url]) => url)
-  assert.match((await visit(admin, first)).html, /pid <span class="mono">3001<[^]*<strong><bdi>The first one<[^]*<a [^>]*>Worker 1<\/a> replaced it after 1\.0 s/)
+  assert.match((await visit(admin, first)).html,
+    /pid <span class="mono">3001<[^]*<strong><bdi>The first one<[^]*<a [^>]*>Worker 1<\/a> replaced it after 1\.0 s/)
   assert.match((await visit(admin, second)).html, /pid <span class="mono">3002<[^]*<strong><bdi>The second one</)
 })
 
@@ -112,12 +121,15 @@ test('an event leads to the worker that it tells of, and an unknown one is not f
   const { html } = await visit(admin, '/history/2')
   const [, url] = /href="([^"]+)">See the worker/.exec(html) as RegExpExecArray
   assert.match((await visit(admin, url)).html, /<title>Worker 11/)
-  for (const [path, status] of [['/workers/99', 404], ['/workers/x', 404], ['/workers/11?at=yesterday', 400]]) assert.equal((await visit(admin, String(path))).status, status, String(path))
+  for (const [path, status] of [['/workers/99', 404], ['/workers/x', 404], ['/workers/11?at=yesterday', 400]])
+    assert.equal((await visit(admin, String(path))).status, status, String(path))
 })
 
 test('a history that cannot be read takes no page of a live worker down', async (t) => {
   const admin = await startAdmin(t)
-  admin.history.page = () => { throw new Error('disk I/O error') }
+  admin.history.page = () => {
+    throw new Error('disk I/O error')
+  }
   const { status, html } = await visit(admin, '/workers/1')
   assert.equal(status, 200)
   assert.match(html, /Worker 1 <span class="badge tone-ok">[^]*history database cannot be read[^]*Record CPU profile/)
@@ -128,7 +140,8 @@ test('a worker of another program than Node shows what is known of it, also whil
   const { snapshot } = admin.deck
   admin.deck.snapshot = () => {
     const status = snapshot()
-    return { ...status, workers: status.workers.map((worker) => worker.id === 2 ? { ...worker, runtime: 'other' as const } : worker) }
+    return { ...status,
+      workers: status.workers.map((worker) => worker.id === 2 ? { ...worker, runtime: 'other' as const } : worker) }
   }
   const program = await visit(admin, '/workers/2')
   assert.match(program.html, /data-figure="processes"[^]*id="chart-descriptors"/)
@@ -143,11 +156,16 @@ test('an old worker tells what it keeps, and that the requests of its sessions s
   const holds = { requests: 0, transfers: 0, webSockets: 3, eventStreams: 1, connections: 0, sessions: 9 }
   const keep = (forMs: number) => {
     const keptUntil = new Date(admin.clock.now() + forMs).toISOString()
-    admin.deck.set({ workers: admin.deck.snapshot().workers.map((worker) => worker.id === 1 ? { ...worker, state: 'draining', keptUntil, holds } : worker) })
+    admin.deck.set({
+      workers: admin.deck.snapshot().workers.map((worker) =>
+        worker.id === 1 ? { ...worker, state: 'draining', keptUntil, holds } : worker
+      )
+    })
   }
   keep(7_200_000)
   const { html } = await visit(admin, '/workers/1')
-  assert.match(html, /takes nothing new but the requests of its sessions, and keeps <strong>3 WebSockets, 1 event stream and 9 sessions<\/strong>\. What is still open in <time[^>]*>2 h[^<]*<\/time> is closed then/)
+  assert.match(html,
+    /takes nothing new but the requests of its sessions, and keeps <strong>3 WebSockets, 1 event stream and 9 sessions<\/strong>\. What is still open in <time[^>]*>2 h[^<]*<\/time> is closed then/)
   assert.match(html, /data-dialog="dialog-end-connections"/)
   keep(0)
   const closing = (await visit(admin, '/workers/1')).html
@@ -157,13 +175,17 @@ test('an old worker tells what it keeps, and that the requests of its sessions s
 
 test('looking is for everybody, looking inside for operators, files for admins', async (t) => {
   const admin = await startAdmin(t)
-  admin.deck.diagnostics.items.unshift({ ...admin.deck.diagnostics.items[0], id: 2, kind: 'cpu-profile', durationMs: 5000 })
+  admin.deck.diagnostics.items.unshift({ ...admin.deck.diagnostics.items[0], id: 2, kind: 'cpu-profile',
+    durationMs: 5000 })
   const seenBy = async (role: string) => {
     const { body } = await admin.api('post', '/api/v1/sign-in-links').send({ name: role, role })
     const signedIn = await admin.stranger().get(new URL(body.url).pathname + new URL(body.url).search)
     const cookie = String(signedIn.headers['set-cookie']?.[0]).split(';')[0]
     const { text } = await admin.stranger().get('/workers/1?profile=2').set('Cookie', cookie).set('Accept', 'text/html')
-    const act = (name: string, body: object) => admin.stranger().post(`/actions/${name}`).set('Cookie', cookie).set('Origin', admin.origin).type('form').send(body)
+    const act = (name: string, body: object) =>
+      admin.stranger().post(`/actions/${name}`).set('Cookie', cookie).set('Origin', admin.origin).type('form').send(
+        body
+      )
     return { text, act }
   }
   const viewer = await seenBy('viewer')
@@ -179,12 +201,16 @@ test('looking is for everybody, looking inside for operators, files for admins',
   assert.equal((await operator.act('diagnose', { worker: 1, kind: 'cpu-profile', seconds: '5' })).status, 204)
   assert.equal((await operator.act('diagnose', { worker: 2, kind: 'heap-snapshot' })).status, 204)
   assert.equal((await operator.act('kill-worker', { worker: 1 })).status, 204)
-  assert.deepEqual(admin.deck.dispatched.map(({ actor, ...order }) => order), [
-    { type: 'diagnose', worker: 1, kind: 'cpu-profile', durationMs: 5000 }, { type: 'diagnose', worker: 2, kind: 'heap-snapshot' }, { type: 'kill-worker', worker: 1 }
-  ])
-  for (const [body, message] of [
-    [{ worker: 1, kind: 'cpu-profile', seconds: '61' }, /seconds: expected an integer from 1 to 60, received "61"/], [{ worker: 1, kind: 'everything' }, /kind: expected cpu-profile or heap-snapshot, received "everything"/], [{ worker: 'x', kind: 'cpu-profile' }, /worker: expected the id of a worker/]
-  ] as const) {
+  assert.deepEqual(admin.deck.dispatched.map(({ actor, ...order }) => order), [{ type: 'diagnose', worker: 1,
+    kind: 'cpu-profile', durationMs: 5000 }, { type: 'diagnose', worker: 2, kind: 'heap-snapshot' }, {
+    type: 'kill-worker',
+    worker: 1
+  }])
+  for (const [body, message] of [[{ worker: 1, kind: 'cpu-profile', seconds: '61' },
+    /seconds: expected an integer from 1 to 60, received "61"/], [{ worker: 1, kind: 'everything' },
+    /kind: expected cpu-profile or heap-snapshot, received "everything"/], [{ worker: 'x', kind: 'cpu-profile' },
+    /worker: expected the id of a worker/]] as const)
+  {
     const { status, text } = await operator.act('diagnose', body)
     assert.equal(status, 422)
     assert.match(JSON.parse(text).detail, message)

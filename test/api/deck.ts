@@ -31,9 +31,9 @@ const WORKERS = 3
 const REST_AFTER_MS = 200
 const MAX_WORKERS_AT_REST = 6
 
-const NOTE = Object.freeze({
-  kind: 'exception', errorName: 'TypeError', errorMessage: 'total is not a function', stack: 'TypeError: total is not a function\n    at sum (/srv/app/shop.js:12:34)', causes: [], requests: [{ method: 'POST', path: '/checkout', ageMs: 12 }], memory: null, nodeVersion: process.version
-})
+const NOTE = Object.freeze({ kind: 'exception', errorName: 'TypeError', errorMessage: 'total is not a function',
+  stack: 'TypeError: total is not a function\n    at sum (/srv/app/shop.js:12:34)', causes: [],
+  requests: [{ method: 'POST', path: '/checkout', ageMs: 12 }], memory: null, nodeVersion: process.version })
 
 export type IdleDeck = Awaited<ReturnType<typeof startDeck>>
 
@@ -46,9 +46,10 @@ export async function startDeck () {
   const entry = path.join(folder, 'app.js')
   mkdirSync(path.join(folder, 'releases', 'next'), { recursive: true })
   for (const file of [entry, path.join(folder, 'releases', 'next', 'app.js')]) writeFileSync(file, '')
-  const config = await configFromOptions({
-    entry, workers: WORKERS, dataDir: 'data', releases: { root: 'releases' }, logs: { mirror: 'off' }, alerts: [{ kind: 'webhook', url: 'https://example.com/hook?token=hidden', events: ['scale.*'], secret: 'known to the receiver alone' }]
-  }, { cwd: folder })
+  const config = await configFromOptions({ entry, workers: WORKERS, dataDir: 'data', releases: { root: 'releases' },
+    logs: { mirror: 'off' },
+    alerts: [{ kind: 'webhook', url: 'https://example.com/hook?token=hidden', events: ['scale.*'],
+      secret: 'known to the receiver alone' }] }, { cwd: folder })
 
   const dataDir = openDataDir(config.dataDir)
   const history = openHistory({ file: dataDir.historyFile })
@@ -64,7 +65,9 @@ export async function startDeck () {
   const releases = await openReleases({ config, dataDir, history, events, cluster: () => cluster })
   keepOutcomes({ releases, events })
   let isRefused = true
-  const alerts = createAlerts({ configured: config.alerts, store: history.alerts, events, deck: () => ({ host: 'web-1', app: 'app', url: null, entry, pid: process.pid, version: '0.0.0' }), log: { warn () {} } }, {
+  const alerts = createAlerts({ configured: config.alerts, store: history.alerts, events,
+    deck: () => ({ host: 'web-1', app: 'app', url: null, entry, pid: process.pid, version: '0.0.0' }),
+    log: { warn () {} } }, {
     // The first one fails, so that there is a delivery to be sent again.
     async fetch () {
       const status = isRefused ? 404 : 204
@@ -76,12 +79,21 @@ export async function startDeck () {
   /** by worker */
   const hooks: Map<number, any> = new Map()
   const state = createState({ options: lifecycleOptions(config), release: (await releases.beginWith(null)).release })
-  const supervisor = cluster = createSupervisor(state, { fork: fork as any, events, keeper: { held: new Map(), send: toKeeper } as any, vitals, crashes, judge: createJudge(), prepare: releases.forRollout })
+  const supervisor = cluster = createSupervisor(state, { fork: fork as any, events,
+    keeper: { held: new Map(), send: toKeeper } as any, vitals, crashes, judge: createJudge(),
+    prepare: releases.forRollout })
   const ofSources = { folderOf: () => null, places: { placeOf: () => null, lineOf: () => null } }
-  const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics), ...ofSources })
+  const diagnostics = createDiagnostics({ supervisor, events,
+    store: openStore(dataDir.diagnosticsFolder, config.diagnostics), ...ofSources })
   const profiling = createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => false, ...ofSources })
-  const master = { pid: process.pid, version: '0.0.0', nodeVersion: process.version, startedAt: new Date().toISOString(), isShared: false }
-  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) }, master, diagnostics, profiling, logs, releases, alerts, jobs: createFakeJobs({ history, events }), notices: createNotices({ history, events }), others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }), isKept: () => true, examine: async () => ({ checkedAt: new Date(0).toISOString(), isRunning: true, problems: 0, items: [] }) })
+  const master = { pid: process.pid, version: '0.0.0', nodeVersion: process.version,
+    startedAt: new Date().toISOString(), isShared: false }
+  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals,
+    appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) }, master, diagnostics, profiling, logs, releases,
+    alerts, jobs: createFakeJobs({ history, events }), notices: createNotices({ history, events }),
+    others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }),
+    isKept: () => true,
+    examine: async () => ({ checkedAt: new Date(0).toISOString(), isRunning: true, problems: 0, items: [] }) })
   supervisor.start({ workers: WORKERS })
   await supervisor.running
   for (const worker of hooks.keys()) hooks.get(worker).onMessage(report({ latenciesMs: [5] }))
@@ -89,10 +101,13 @@ export async function startDeck () {
   return {
     deck,
 
-    /** @param worker ends as by an exception that nobody catches */
+    /** `worker`: ends as by an exception that nobody catches */
     crash: (worker: number) => end(worker, { code: 1, signal: null, error: NOTE }),
 
-    /** From now on every command finds a cluster that is at rest, and small: nobody waits for what the last one has begun. */
+    /**
+     * From now on every command finds a cluster that is at rest, and small: nobody waits for what the last one has
+     * begun.
+     */
     keepAtRest () {
       events.subscribe(({ type, rollout }) => {
         if (type === 'rollout.started' && rollout !== null) setTimeout(endRollout, REST_AFTER_MS, rollout)
@@ -100,14 +115,15 @@ export async function startDeck () {
       })
     },
 
-    /** @param type resolves with the next event of that type */
-    next: (type: string) => new Promise((resolve) => {
-      const unsubscribe = events.subscribe((event) => {
-        if (event.type !== type) return
-        unsubscribe()
-        resolve(event)
-      })
-    }),
+    /** `type`: resolves with the next event of that type */
+    next: (type: string) =>
+      new Promise((resolve) => {
+        const unsubscribe = events.subscribe((event) => {
+          if (event.type !== type) return
+          unsubscribe()
+          resolve(event)
+        })
+      }),
 
     async close () {
       supervisor.dispatch({ type: 'stop', actor: 'system' })
@@ -136,7 +152,8 @@ export async function startDeck () {
 
   /** No other master ever starts. */
   function toKeeper ({ type }: { type: string }) {
-    if (type === 'upgrade' || type === 'cancel') setTimeout(() => supervisor.nextGone({ reason: 'exit code 1', left: [], lastWorker: 0 }), REST_AFTER_MS)
+    if (type === 'upgrade' || type === 'cancel')
+      setTimeout(() => supervisor.nextGone({ reason: 'exit code 1', left: [], lastWorker: 0 }), REST_AFTER_MS)
   }
 
   function fork ({ worker, slot }: { worker: number, slot: number }, its: any) {
@@ -144,16 +161,11 @@ export async function startDeck () {
     logs.open({ worker, slot }).close()
     setImmediate(say, 'onOnline', undefined)
     setImmediate(say, 'onMessage', { type: 'ready' })
-    return {
-      identity: { pid: FIRST_PID + worker },
-      tell (message: any) {
-        if (message.type === 'drain') setImmediate(say, 'onMessage', { type: 'drained' })
-        if (message.type === 'diagnose') setImmediate(diagnose, message)
-      },
-      pass: () => true,
-      terminate: () => setImmediate(end, worker, { code: 0, signal: null, error: null }),
-      kill: () => setImmediate(end, worker, { code: null, signal: 'SIGKILL', error: null })
-    }
+    return { identity: { pid: FIRST_PID + worker }, tell (message: any) {
+      if (message.type === 'drain') setImmediate(say, 'onMessage', { type: 'drained' })
+      if (message.type === 'diagnose') setImmediate(diagnose, message)
+    }, pass: () => true, terminate: () => setImmediate(end, worker, { code: 0, signal: null, error: null }),
+      kill: () => setImmediate(end, worker, { code: null, signal: 'SIGKILL', error: null }) }
 
     function say (what: 'onOnline' | 'onMessage', message: any) {
       hooks.get(worker)?.[what](message)
@@ -171,16 +183,17 @@ export async function startDeck () {
     its?.onExit(exit)
   }
 
-  /** @param rollout that may wait for a person, or for hours */
+  /** `rollout`: that may wait for a person, or for hours */
   function endRollout (rollout: number) {
     if (supervisor.snapshot().rollout?.id === rollout) attempt({ type: 'abort', rollout, actor: 'system' })
   }
 
   function shrink () {
-    if (supervisor.snapshot().desiredWorkers > MAX_WORKERS_AT_REST) attempt({ type: 'scale', workers: WORKERS, actor: 'system' })
+    if (supervisor.snapshot().desiredWorkers > MAX_WORKERS_AT_REST)
+      attempt({ type: 'scale', workers: WORKERS, actor: 'system' })
   }
 
-  /** @param command that something else may have made impossible by now */
+  /** `command`: that something else may have made impossible by now */
   function attempt (command: OperatorInput) {
     try {
       supervisor.dispatch(command)

@@ -12,11 +12,12 @@ const STREAM_MS = 50
 const IS_KEY = /^[!-~]{1,255}$/
 
 /**
- * A real admin port over a deck without processes, with some of everything to be asked for.
- * @returns `errors`: what
- * the master would have logged as its own fault
+ * A real admin port over a deck without processes, with some of everything to be asked for. Returns `errors`: what the
+ * master would have logged as its own fault.
  */
-export async function openPort (): Promise<{ url: string, tokens: Record<Role, string>, errors: string[], close: () => Promise<void> }> {
+export async function openPort (): Promise<
+  { url: string, tokens: Record<Role, string>, errors: string[], close: () => Promise<void> }
+> {
   const errors: string[] = []
   const idle = await startDeck()
   const { deck } = idle
@@ -27,16 +28,10 @@ export async function openPort (): Promise<{ url: string, tokens: Record<Role, s
   const tokens = await fill({ ...idle, url })
   idle.keepAtRest()
 
-  return {
-    url,
-    tokens,
-    errors,
-
-    async close () {
-      await admin.close()
-      await idle.close()
-    }
-  }
+  return { url, tokens, errors, async close () {
+    await admin.close()
+    await idle.close()
+  } }
 }
 
 /** A crash, a rollout, diagnostics, a delivery that has failed, lines of a log, and a token of each role. */
@@ -61,15 +56,18 @@ async function fill ({ deck, crash, next, url }: IdleDeck & { url: string }) {
   }
 
   async function post (path: string, body: object = {}) {
-    const response = await fetch(`${url}/api/v1${path}`, { method: 'POST', headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })
-    if (!response.ok) throw new Error(`POST ${path}: expected 2xx, received ${response.status}: ${await response.text()}`)
+    const response = await fetch(`${url}/api/v1${path}`, { method: 'POST',
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body) })
+    if (!response.ok)
+      throw new Error(`POST ${path}: expected 2xx, received ${response.status}: ${await response.text()}`)
     return await response.json() as any
   }
 }
 
 /**
- * What cannot be told to a program that knows nothing but the description: a stream has no end by itself, and a key that
- * comes again with another request is refused. So streams end as if the master did, and no key comes again.
+ * What cannot be told to a program that knows nothing but the description: a stream has no end by itself, and a key
+ * that comes again with another request is refused. So streams end as if the master did, and no key comes again.
  */
 export function tameServer () {
   subscribe('http.server.request.start', ({ request, response }: any) => {

@@ -14,17 +14,20 @@ const QUIET = Object.freeze({ REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_
 /** `code`: null where there is no such program */
 type Result = { code: number | null, output: string }
 
-/** @param document a file */
+/** `document`: a file */
 export function lint (document: string, place: { cwd: string }) {
   return run('npx', ['--yes', REDOCLY, 'lint', document], place)
 }
 
-/** @param order `report`: a file to be written */
-export function fuzz (program: string, { url, token, report, maxExamples, cwd }: { url: string, token: string, report: string, maxExamples: number, cwd: string }) {
-  return run(program, [
-    '--config-file', path.join(FOLDER, 'schemathesis.toml'), 'run', `${url}/api/v1/openapi.json`, '--header', `Authorization: Bearer ${token}`, '--checks', 'all', '--continue-on-failure',
-    '--max-examples', String(maxExamples), '--seed', '1', '--generation-database', 'none', '--report', 'json', '--report-json-path', report, '--no-color'
-  ], { cwd })
+/** `order`: `report`: a file to be written */
+export function fuzz (program: string,
+  { url, token, report, maxExamples, cwd }: { url: string, token: string, report: string, maxExamples: number,
+    cwd: string })
+{
+  return run(program, ['--config-file', path.join(FOLDER, 'schemathesis.toml'), 'run', `${url}/api/v1/openapi.json`,
+    '--header', `Authorization: Bearer ${token}`, '--checks', 'all', '--continue-on-failure', '--max-examples',
+    String(maxExamples), '--seed', '1', '--generation-database', 'none', '--report', 'json', '--report-json-path',
+    report, '--no-color'], { cwd })
 }
 
 /** The one that is named, else the one that is installed, else one in a virtual environment that outlives this run. */
@@ -32,7 +35,12 @@ export async function findSchemathesis (named: string | undefined): Promise<stri
   const program = named ?? 'schemathesis'
   const { code, output } = await run(program, ['--version'])
   if (code === 0) return program
-  if (named !== undefined) throw new Error(`--schemathesis: expected a program that tells its version, received ${JSON.stringify(named)}: ${output.trim() || `exit code ${code}`}`)
+  if (named !== undefined)
+    throw new Error(
+      `--schemathesis: expected a program that tells its version, received ${JSON.stringify(named)}: ${
+        output.trim() || `exit code ${code}`
+      }`
+    )
   const environment = path.join(tmpdir(), `clusterdeck-schemathesis-${SCHEMATHESIS_VERSION}`)
   const installed = path.join(environment, 'bin', 'schemathesis')
   if (!existsSync(installed)) {
@@ -48,9 +56,13 @@ async function mustRun (program: string, words: string[]) {
 }
 
 async function run (program: string, words: string[], { cwd }: { cwd?: string } = {}): Promise<Result> {
-  const child = spawn(program, words, { cwd, stdio: ['ignore', 'pipe', 'pipe'], timeout: PATIENCE_MS, env: { ...process.env, ...QUIET } })
+  const child = spawn(program, words, { cwd, stdio: ['ignore', 'pipe', 'pipe'], timeout: PATIENCE_MS,
+    env: { ...process.env, ...QUIET } })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => { output += text })
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
   try {
     const [code] = await once(child, 'close')
     return { code, output }

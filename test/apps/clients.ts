@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
  */
 export type Session = {
   /** rejects if the request has been sent and not answered, or wrongly */
-  ask: () => Promise<string>
+  ask: () => Promise<string>,
   close: () => void
 }
 export type Failure = { client: number, isFresh: boolean, startedAt: number, endedAt: number, reason: string }
@@ -18,15 +18,15 @@ const FRESH = 4
 const THINK_MS = 20
 
 /**
- * Clients that ask again and again, one request each at a time: half of them stay on their connection, half open one for each
- * request.
- * @param expected what every answer has to hold
+ * Clients that ask again and again, one request each at a time: half of them stay on their connection, half open one
+ * for each request. `expected`: what every answer has to hold.
  */
 export function createClients (open: (isFresh: boolean) => Session, expected: string | RegExp) {
   const failures: Failure[] = []
   const pids: Set<number> = new Set()
   const rounds = new EventEmitter().setMaxListeners(0)
-  const clients = Array.from({ length: STAYING + FRESH }, (_, number) => ({ number, isFresh: number >= STAYING, begun: 0, done: 0 }))
+  const clients = Array.from({ length: STAYING + FRESH },
+    (_, number) => ({ number, isFresh: number >= STAYING, begun: 0, done: 0 }))
   const stopping = new AbortController()
   const ended = Promise.all(clients.map(keepAsking))
 
@@ -57,7 +57,8 @@ export function createClients (open: (isFresh: boolean) => Session, expected: st
       client.begun++
       const startedAt = performance.now()
       const reason = await ask(staying ?? open(true), staying === null)
-      if (reason !== null) failures.push({ client: client.number, isFresh: client.isFresh, startedAt, endedAt: performance.now(), reason })
+      if (reason !== null)
+        failures.push({ client: client.number, isFresh: client.isFresh, startedAt, endedAt: performance.now(), reason })
       client.done++
       rounds.emit('done')
       await sleep(THINK_MS)

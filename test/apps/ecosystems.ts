@@ -1,5 +1,6 @@
-// Files of PM2, each run by pm2-runtime, and imported and run by clusterdeck: `npm run ecosystems`, or `npm run ecosystems -- one-app.cjs`
-// Every port is asked several times, and the answers are held against each other. The table goes to stdout.
+// Files of PM2, each run by pm2-runtime, and imported and run by clusterdeck: `npm run ecosystems`, or `npm run
+// ecosystems -- one-app.cjs` Every port is asked several times, and the answers are held against each other. The table
+// goes to stdout.
 import { spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -10,22 +11,13 @@ import { createOwner } from '../support/owner.ts'
 import { freePort } from '../support/ports.ts'
 
 /** What is compared, with the name for --env where it has one, and how many ports an app counts up. */
-const FILES: { file: string, env?: string, counted?: number }[] = [
-  { file: 'one-app.cjs' },
-  { file: 'cluster-max.cjs' },
-  { file: 'several-apps.cjs' },
-  { file: 'npm-script.cjs' },
-  { file: 'npm-line.cjs' },
-  { file: 'env-production.cjs', env: 'production' },
-  { file: 'deploy.cjs', env: 'production' },
-  { file: 'python-beside-node.cjs' },
-  { file: 'functions.cjs' },
-  { file: 'increment-port.cjs', counted: 3 },
-  { file: 'services.yaml' },
-  { file: 'services.json' },
-  { file: 'quoted-args.cjs' },
-  { file: 'graceful.cjs' }
-]
+const FILES: { file: string, env?: string, counted?: number }[] = [{ file: 'one-app.cjs' }, { file: 'cluster-max.cjs' },
+  { file: 'several-apps.cjs' }, { file: 'npm-script.cjs' }, { file: 'npm-line.cjs' }, { file: 'env-production.cjs',
+  env: 'production' }, { file: 'deploy.cjs', env: 'production' }, { file: 'python-beside-node.cjs' }, {
+  file: 'functions.cjs'
+}, { file: 'increment-port.cjs', counted: 3 }, { file: 'services.yaml' }, { file: 'services.json' }, {
+  file: 'quoted-args.cjs'
+}, { file: 'graceful.cjs' }]
 const INSTALLED = path.join(import.meta.dirname, '.installed', 'pm2')
 const PM2 = path.join(INSTALLED, 'node_modules', 'pm2', 'bin', 'pm2-runtime')
 /** The ports of the fixtures. */
@@ -45,7 +37,11 @@ for (const each of chosen) {
   rows.push(row)
   process.stderr.write(`${row.join(': ')}\n`)
 }
-console.log(['| file | apps asked | pm2-runtime and clusterdeck |', '| --- | --- | --- |', ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n'))
+console.log(
+  ['| file | apps asked | pm2-runtime and clusterdeck |', '| --- | --- | --- |', ...rows.map((row) =>
+    `| ${row.join(' | ')} |`
+  )].join('\n')
+)
 process.exitCode = rows.length > 0 && rows.every(([, , verdict]) => verdict === 'same answers') ? 0 : 1
 
 /** Once. */
@@ -56,7 +52,9 @@ async function install () {
   await owner.run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', 'pm2@7'], { cwd: INSTALLED })
 }
 
-async function compare ({ file, env, counted = 1 }: { file: string, env?: string, counted?: number }): Promise<[string, string, string]> {
+async function compare (
+  { file, env, counted = 1 }: { file: string, env?: string, counted?: number }
+): Promise<[string, string, string]> {
   const folder = path.join(tempFolder(), 'app')
   cpSync(path.join(FIXTURES, 'ecosystems'), folder, { recursive: true })
   const ports = await withFreePorts(path.join(folder, file))
@@ -64,7 +62,9 @@ async function compare ({ file, env, counted = 1 }: { file: string, env?: string
   try {
     const byPm2 = await answersOf(startPm2(file, env, folder), asked)
     const byDeck = await answersOf(await startDecks(file, env, folder), asked)
-    const differing = asked.filter((port) => byPm2[port] !== byDeck[port]).map((port) => `${byPm2[port]} and ${byDeck[port]}`)
+    const differing = asked.filter((port) => byPm2[port] !== byDeck[port]).map((port) =>
+      `${byPm2[port]} and ${byDeck[port]}`
+    )
     return [file, String(asked.length), differing.length === 0 ? 'same answers' : differing.join('; ')]
   } catch (error: any) {
     return [file, String(asked.length), error.message]
@@ -89,15 +89,21 @@ function startPm2 (file: string, env: string | undefined, cwd: string): Running 
 
 /** As the import says. */
 async function startDecks (file: string, env: string | undefined, cwd: string): Promise<Running> {
-  const { stdout, stderr } = await owner.run(process.execPath, [CLI, 'import', file, ...(env ? ['--env', env] : [])], { cwd })
+  const { stdout, stderr } = await owner.run(process.execPath, [CLI, 'import', file, ...(env ? ['--env', env] : [])], {
+    cwd
+  })
   const isUp = /clusterdeck up\b/.test(stdout + stderr)
   return start([CLI, isUp ? 'up' : 'start'], cwd, { CLUSTERDECK_ADMIN_PORT: '0' })
 }
 
 function start (words: string[], cwd: string, env: Record<string, string> = {}): Running {
-  const child = spawn(process.execPath, words, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, words, { cwd, env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => { output = (output + text).slice(-2000) })
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      output = (output + text).slice(-2000)
+    })
   return { output: () => output, end: owner.spawned(child) }
 }
 
@@ -108,7 +114,9 @@ async function answersOf (running: Running, ports: number[]): Promise<Record<num
     for (const port of ports) entries.push([port, await answersOfPort(port)])
     return Object.fromEntries(entries)
   } catch (error) {
-    throw new Error(`${(error as Error).message}: ${running.output().trim().split('\n').slice(-2).join(' ')}`, { cause: error })
+    throw new Error(`${(error as Error).message}: ${running.output().trim().split('\n').slice(-2).join(' ')}`, {
+      cause: error
+    })
   } finally {
     await running.end()
   }
@@ -134,7 +142,8 @@ async function firstAnswer (port: number): Promise<string> {
 }
 
 async function ask (port: number): Promise<string> {
-  const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' }, signal: AbortSignal.timeout(2000) })
+  const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' },
+    signal: AbortSignal.timeout(2000) })
   const { args, ...rest } = await answer.json() as any
   return JSON.stringify({ args: isOfRuntime(args) ? args.slice(2) : args, ...rest })
 }

@@ -3,17 +3,12 @@ import { openSqlite } from '../../db/sqlite.ts'
 import { findProcesses, findProcessesIn, isBound, isListening } from '../support/leftovers.ts'
 import type { Trial } from './trial.ts'
 
-/**
- * What a deck that has ended leaves behind, and how its workers ended.
- * @returns what is not as it should be
- */
+/** What a deck that has ended leaves behind, and how its workers ended. Returns what is not as it should be. */
 export function examineEnd ({ program, deck, mark, place, killed }: Trial): string[] {
-  return [
-    ...[place.port, place.secondPort].filter(isListening).map((port) => `port ${port} still listens`),
+  return [...[place.port, place.secondPort].filter(isListening).map((port) => `port ${port} still listens`),
     ...[place.socket].filter(isBound).map((socket) => `${socket} still listens`),
     ...endWhatIsLeft(mark, place.folder).map((command) => `left running: ${command}`),
-    ...describeExits(deck.folder, killed, program.outlivesSigterm ? ['SIGTERM', 'SIGKILL'] : ['SIGTERM'])
-  ]
+    ...describeExits(deck.folder, killed, program.outlivesSigterm ? ['SIGTERM', 'SIGKILL'] : ['SIGTERM'])]
 }
 
 /** @returns commands */
@@ -24,13 +19,12 @@ function endWhatIsLeft (mark: string, folder: string): string[] {
   return [...commands.values()]
 }
 
-/**
- * @param killed those that were killed on purpose
- * @param fitting signals that are no fault
- */
+/** `killed`: those that were killed on purpose; `fitting`: signals that are no fault */
 function describeExits (folder: string, killed: number[], fitting: string[]) {
   const db = openSqlite(path.join(folder, 'history.db'), { readonly: true })
-  const exits = db.prepare("SELECT pid, cause, code, signal, message FROM events WHERE type = 'worker.exited' ORDER BY id").all() as any[]
+  const exits = db.prepare(
+    'SELECT pid, cause, code, signal, message FROM events WHERE type = \'worker.exited\' ORDER BY id'
+  ).all() as any[]
   db.close()
   const counts = new Map()
   for (const { pid, cause, code, signal } of exits) {
@@ -42,8 +36,8 @@ function describeExits (folder: string, killed: number[], fitting: string[]) {
 }
 
 /**
- * Some handlers of SIGTERM end by sending it once more, or with the code that shells have for it. Of a worker whose master
- * has died nothing may be known.
+ * Some handlers of SIGTERM end by sending it once more, or with the code that shells have for it. Of a worker whose
+ * master has died nothing may be known.
  */
 function isFitting (code: number | null, signal: string | null, fitting: string[]) {
   return signal ? fitting.includes(signal) : code === null || code === 0 || code === 143

@@ -1,5 +1,6 @@
-// Real programs of the npm registry, unmodified, each on a deck of its own: `npm run apps`, or `npm run apps -- express koa`
-// Under load each is deployed and restarted, and loses a worker and its master. The table goes to stdout, progress to stderr.
+// Real programs of the npm registry, unmodified, each on a deck of its own: `npm run apps`, or `npm run apps -- express
+// koa` Under load each is deployed and restarted, and loses a worker and its master. The table goes to stdout, progress
+// to stderr.
 import { install } from './installation.ts'
 import { PROGRAMS, type Program } from './programs.ts'
 import { isOk, summarize, toMarkdown, type Row } from './report.ts'
@@ -15,7 +16,11 @@ for (const program of choose(process.argv.slice(2))) {
   process.stderr.write(`${summarize(row)} (${((performance.now() - begunAt) / 1000).toFixed(1)} s)\n`)
 }
 console.log(toMarkdown(rows))
-console.log(`\n${rows.filter(isOk).length} of ${rows.length} ok, in ${Math.round((performance.now() - startedAt) / 1000)} s, node ${process.version}`)
+console.log(
+  `\n${rows.filter(isOk).length} of ${rows.length} ok, in ${
+    Math.round((performance.now() - startedAt) / 1000)
+  } s, node ${process.version}`
+)
 process.exitCode = rows.every(isOk) ? 0 : 1
 
 /** @returns all, where none is named */

@@ -29,7 +29,9 @@ export async function install (program: Program): Promise<{ folder: string, vers
 
 function digest (program: Program) {
   const { packages, overrides, scripts, type, manager, compiles, build = [] } = program
-  const hash = createHash('sha256').update(JSON.stringify([packages, overrides, scripts, type, manager, compiles, build, process.versions.modules]))
+  const hash = createHash('sha256').update(
+    JSON.stringify([packages, overrides, scripts, type, manager, compiles, build, process.versions.modules])
+  )
   for (const source of sourcesOf(program)) {
     for (const file of listFiles(source.from)) hash.update(file).update(readFileSync(file))
   }
@@ -37,44 +39,57 @@ function digest (program: Program) {
 }
 
 /** @returns `to`: below its folder */
-function sourcesOf ({ project, entry, files = project || !entry || entry.startsWith('node_modules') ? [] : [entry] }: Program): { from: string, to: string }[] {
-  return [
-    ...(project ? [{ from: path.join(SOURCES, project), to: '.' }] : []),
-    ...files.map((file) => ({ from: path.join(SOURCES, file), to: path.basename(file) }))
-  ]
+function sourcesOf (
+  { project, entry, files = project || !entry || entry.startsWith('node_modules') ? [] : [entry] }: Program
+): { from: string, to: string }[] {
+  return [...(project ? [{ from: path.join(SOURCES, project), to: '.' }] : []),
+    ...files.map((file) => ({ from: path.join(SOURCES, file), to: path.basename(file) }))]
 }
 
-/** @param where a file or a folder */
+/** `where`: a file or a folder */
 function listFiles (where: string): string[] {
-  return statSync(where).isDirectory() ? readdirSync(where).sort().flatMap((name) => listFiles(path.join(where, name))) : [where]
+  return statSync(where).isDirectory()
+    ? readdirSync(where).sort().flatMap((name) => listFiles(path.join(where, name)))
+    : [where]
 }
 
 async function fill (folder: string, program: Program) {
   const { name, packages, overrides, scripts, type, manager, compiles, build = [] } = program
   mkdirSync(folder, { recursive: true })
-  writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: `gallery-${name}`, private: true, type, scripts, dependencies: packages, overrides }, null, 2))
+  writeFileSync(path.join(folder, 'package.json'),
+    JSON.stringify({ name: `gallery-${name}`, private: true, type, scripts, dependencies: packages, overrides }, null,
+      2))
   for (const { from, to } of sourcesOf(program)) cpSync(from, path.join(folder, to), { recursive: true })
   if (manager) await run('npx', ['--yes', '--package', manager[0], manager[1], 'install'], folder, 'not installed')
-  if (Object.keys(packages).length > 0) await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], folder, 'not installed')
+  if (Object.keys(packages).length > 0)
+    await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], folder,
+      'not installed')
   if (compiles) await run('npm', ['rebuild', '--build-from-source', ...compiles], folder, 'not compiled')
-  for (const [command, ...args] of build) await run(path.join(folder, 'node_modules/.bin', command), args, folder, 'not built')
+  for (const [command, ...args] of build)
+    await run(path.join(folder, 'node_modules/.bin', command), args, folder, 'not built')
 }
 
 async function run (command: string, args: string[], cwd: string, failure: string) {
   try {
     await promisify(execFile)(command, args, { cwd, timeout: PATIENCE_MS, maxBuffer: 64 * 1024 * 1024 })
   } catch (error: any) {
-    throw new Error(`${failure}: ${lastWords(`${error.stdout ?? ''}${error.stderr ?? ''}`) || error.message}`, { cause: error })
+    throw new Error(`${failure}: ${lastWords(`${error.stdout ?? ''}${error.stderr ?? ''}`) || error.message}`, {
+      cause: error
+    })
   }
 }
 
 function lastWords (output: string) {
-  return output.split('\n').map((line) => line.trim()).filter((line) => line && !/debug-\d+\.log|A complete log/.test(line)).slice(-3).join(' ').slice(-300)
+  return output.split('\n').map((line) => line.trim()).filter((line) =>
+    line && !/debug-\d+\.log|A complete log/.test(line)
+  ).slice(-3).join(' ').slice(-300)
 }
 
 function versionOf ({ packages }: Program, folder: string) {
   const [name] = Object.keys(packages)
-  return name ? JSON.parse(readFileSync(path.join(folder, 'node_modules', name, 'package.json'), 'utf8')).version : `node ${process.versions.node}`
+  return name
+    ? JSON.parse(readFileSync(path.join(folder, 'node_modules', name, 'package.json'), 'utf8')).version
+    : `node ${process.versions.node}`
 }
 
 function read (file: string) {

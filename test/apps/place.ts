@@ -5,15 +5,15 @@ import { freePort } from '../support/ports.ts'
 /** Where a program is to be, and what it may use there. */
 export type Place = {
   /** where it is installed */
-  folder: string
+  folder: string,
   /** a free one */
-  port: number
+  port: number,
   /** another one */
-  secondPort: number
+  secondPort: number,
   /** an empty folder, for whatever it keeps */
-  state: string
+  state: string,
   /** the path of a Unix socket */
-  socket: string
+  socket: string,
   /** an HTTP server for proxies to ask */
   upstream: string
 }

@@ -1,33 +1,30 @@
 /** What became of one program; what it did not come to is left out. */
 export type Row = {
-  name: string
-  version?: string
+  name: string,
+  version?: string,
   /** from the start of the command until both workers are ready */
-  readyMs?: number
-  requests?: number
-  failedInRollouts?: number
+  readyMs?: number,
+  requests?: number,
+  failedInRollouts?: number,
   /** requests that the killed worker had in its hands */
-  lostWithWorker?: number
-  failedWithMaster?: number
+  lostWithWorker?: number,
+  failedWithMaster?: number,
   /** in all, of those that are no fault: requests on connections that the program closed as it ended */
-  failedOnKept?: number
-  stopMs?: number
+  failedOnKept?: number,
+  stopMs?: number,
   /** in words */
   faults: string[]
 }
 
-const COLUMNS: [title: string, cell: (row: Row) => string | number | undefined][] = [
-  ['program', ({ name }) => name],
-  ['version', ({ version }) => version],
-  ['ready ms', ({ readyMs }) => readyMs],
-  ['requests', ({ requests }) => requests],
-  ['failed in rollouts', ({ failedInRollouts }) => failedInRollouts],
-  ['lost with the worker', ({ lostWithWorker }) => lostWithWorker],
-  ['failed with the master', ({ failedWithMaster }) => failedWithMaster],
-  ['failed on kept connections', ({ failedOnKept }) => failedOnKept],
-  ['stop ms', ({ stopMs }) => stopMs],
-  ['verdict', verdict]
-]
+const COLUMNS: [title: string, cell: (row: Row) => string | number | undefined][] = [['program', ({ name }) => name], [
+  'version',
+  ({ version }) => version
+], ['ready ms', ({ readyMs }) => readyMs], ['requests', ({ requests }) => requests], ['failed in rollouts',
+  ({ failedInRollouts }) => failedInRollouts], ['lost with the worker', ({ lostWithWorker }) => lostWithWorker], [
+  'failed with the master',
+  ({ failedWithMaster }) => failedWithMaster
+], ['failed on kept connections', ({ failedOnKept }) => failedOnKept], ['stop ms', ({ stopMs }) => stopMs], ['verdict',
+  verdict]]
 
 export function isOk ({ faults }: Row) {
   return faults.length === 0

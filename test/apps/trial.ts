@@ -11,7 +11,10 @@ import { until } from '../support/until.ts'
 import type { Program } from './programs.ts'
 import type { Row } from './report.ts'
 
-/** A second one of a program that goes elsewhere would do so at the very start, where the first one is quick, as under node:cluster. */
+/**
+ * A second one of a program that goes elsewhere would do so at the very start, where the first one is quick, as under
+ * node:cluster.
+ */
 const workersOf = ({ cannotBeReplaced }: Program) => cannotBeReplaced ? 1 : 2
 
 export type Trial = Awaited<ReturnType<typeof begin>>
@@ -52,20 +55,16 @@ async function begin (program: Program, folder: string) {
     throw error
   })
   const row: Omit<Row, 'name'> = { faults: [] }
-  return { program, workers: workersOf(program), place, upstream, mark, startedAt, deck, row, clients: null as ReturnType<typeof createClients> | null, killed: [] as number[] }
+  return { program, workers: workersOf(program), place, upstream, mark, startedAt, deck, row,
+    clients: null as ReturnType<typeof createClients> | null, killed: [] as number[] }
 }
 
 /** As a user does. */
 async function launch (program: Program, place: Place) {
   const { entry, start = [], flags, args, env } = program
   const owner = createOwner()
-  const options = {
-    workers: workersOf(program),
-    cwd: place.folder,
-    flags: [...start, ...flags?.(place) ?? []],
-    args: args?.(place) ?? [],
-    env: { PORT: String(place.port), GALLERY_STATE: place.state, ...env?.(place) }
-  }
+  const options = { workers: workersOf(program), cwd: place.folder, flags: [...start, ...flags?.(place) ?? []],
+    args: args?.(place) ?? [], env: { PORT: String(place.port), GALLERY_STATE: place.state, ...env?.(place) } }
   return await startDeck(owner, entry ? path.join(place.folder, entry) : null, options).catch(async (error) => {
     await owner.end()
     throw error
@@ -93,15 +92,21 @@ async function untilReady ({ deck, workers }: Trial) {
 }
 
 /** The program listens where it was told to, and nowhere else. */
-async function checkAddresses ({ program: { listens = ({ port }) => [String(port)] }, place, deck }: Trial, when: string) {
+async function checkAddresses ({ program: { listens = ({ port }) => [String(port)] }, place, deck }: Trial,
+  when: string)
+{
   const { app: { addresses } } = await deck.status()
   const [found, wanted] = [addresses.map(nameOf), listens(place)]
-  if (!found.every((name: string) => wanted.some((want) => fits(name, want))) || !wanted.every((want) => found.some((name: string) => fits(name, want)))) {
-    throw new Error(`${when} it listens on ${addresses.join(', ') || 'nothing'}, expected ${[...wanted].join(', ') || 'nothing'}`)
+  if (!found.every((name: string) => wanted.some((want) => fits(name, want))) ||
+    !wanted.every((want) => found.some((name: string) => fits(name, want))))
+  {
+    throw new Error(
+      `${when} it listens on ${addresses.join(', ') || 'nothing'}, expected ${[...wanted].join(', ') || 'nothing'}`
+    )
   }
 }
 
-/** @param want with a / at its end: any path below that folder */
+/** `want`: with a / at its end: any path below that folder */
 function fits (name: string, want: string) {
   return want.endsWith('/') ? name.startsWith(want) : name === want
 }
@@ -126,10 +131,7 @@ async function everyWorkerAnswers ({ program: { asks }, workers: wanted, deck, c
   }, 'every worker to answer')
 }
 
-/**
- * What answers may be a child of the worker.
- * @returns 0: it has none, or has ended
- */
+/** What answers may be a child of the worker. Returns 0: it has none, or has ended. */
 function parentOf (pid: number): number {
   try {
     return Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
@@ -188,14 +190,15 @@ async function loseWorker (trial: Trial) {
 }
 
 /**
- * What a process has accepted nobody else can answer: what it was asked before it was killed and, on connections that it
- * had, one request each before their clients could know.
+ * What a process has accepted nobody else can answer: what it was asked before it was killed and, on connections that
+ * it had, one request each before their clients could know.
  */
 function divide (failures: Failure[], killedAt: number, goneAt: number) {
   const clients = new Set()
   const parts: Record<'lost' | 'others', Failure[]> = { lost: [], others: [] }
   for (const failure of failures) {
-    const couldBeThere = failure.endedAt >= killedAt && failure.startedAt <= (failure.isFresh ? killedAt : goneAt) && !clients.has(failure.client)
+    const couldBeThere = failure.endedAt >= killedAt && failure.startedAt <= (failure.isFresh ? killedAt : goneAt) &&
+      !clients.has(failure.client)
     if (couldBeThere) clients.add(failure.client)
     parts[couldBeThere ? 'lost' : 'others'].push(failure)
   }
@@ -232,7 +235,9 @@ function blame ({ row }: Trial, when: string, failures: Failure[]) {
     const what = `${reason} (${isFresh ? 'new' : 'kept'} connection)`
     counts.set(what, (counts.get(what) ?? 0) + 1)
   }
-  row.faults.push(`${failures.length} failed ${when}: ${[...counts].map(([what, count]) => `${count} × ${what}`).join(', ')}`)
+  row.faults.push(
+    `${failures.length} failed ${when}: ${[...counts].map(([what, count]) => `${count} × ${what}`).join(', ')}`
+  )
 }
 
 async function end (trial: Trial) {

@@ -5,7 +5,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 type Site = { port: number, path: string }
 
 /** Long-lived connections: the largest share of a worker ÷ the mean. */
-export async function largestShare ({ port, path }: Site, { connections, workers, gapMs }: { connections: number, workers: number, gapMs: number }) {
+export async function largestShare ({ port, path }: Site,
+  { connections, workers, gapMs }: { connections: number, workers: number, gapMs: number })
+{
   const sockets: net.Socket[] = []
   const answers: Promise<string>[] = []
   for (let n = 0; n < connections; n++) {
@@ -26,7 +28,9 @@ export async function largestShare ({ port, path }: Site, { connections, workers
  * @param how `busyPath`: is in JavaScript for a second
  * @returns ends it
  */
-export async function keepBusy ({ port, path }: Site, { count, busyPath }: { count: number, busyPath: string }): Promise<() => Promise<void>> {
+export async function keepBusy ({ port, path }: Site,
+  { count, busyPath }: { count: number, busyPath: string }): Promise<() => Promise<void>>
+{
   const sockets: Map<string, net.Socket> = new Map()
   while (sockets.size < count) {
     const socket = net.connect(port, '127.0.0.1').setMaxListeners(0)
@@ -46,9 +50,12 @@ export async function keepBusy ({ port, path }: Site, { count, busyPath }: { cou
 }
 
 /** @returns ms from the connect to the answer; NaN: there was none */
-export async function answerTimes (site: Site, { everyMs, seconds }: { everyMs: number, seconds: number }): Promise<number[]> {
+export async function answerTimes (site: Site,
+  { everyMs, seconds }: { everyMs: number, seconds: number }): Promise<number[]>
+{
   const times: Promise<number>[] = []
-  for (const endsAt = performance.now() + seconds * 1000; performance.now() < endsAt; await wait(everyMs)) times.push(timeAnswer(site))
+  for (const endsAt = performance.now() + seconds * 1000; performance.now() < endsAt; await wait(everyMs))
+    times.push(timeAnswer(site))
   return await Promise.all(times)
 }
 

@@ -1,6 +1,7 @@
 // What somebody who looks costs, beside the goal of each: bytes and requests of a page's first load; bytes a second at
-// rest, while the app serves; the master's CPU time under 200 viewers; the longest task and the memory of a tab in 10,000
-// events a minute; how long it takes from a kill to the pixel: `node test/bench/dashboard.ts [load|rest|viewers|events|pixel …]`
+// rest, while the app serves; the master's CPU time under 200 viewers; the longest task and the memory of a tab in
+// 10,000 events a minute; how long it takes from a kill to the pixel: `node test/bench/dashboard.ts
+// [load|rest|viewers|events|pixel …]`
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
@@ -32,11 +33,14 @@ await browser.close()
 async function load () {
   await withDeck(4, async (deck) => {
     const [{ id }] = (await deck.status()).workers
-    for (const path of ['/', '/deploys', '/history', '/crashes', '/logs', `/workers/${id}`, '/settings', '/access', '/alerts', '/docs', '/docs/api']) {
+    for (const path of ['/', '/deploys', '/history', '/crashes', '/logs', `/workers/${id}`, '/settings', '/access',
+      '/alerts', '/docs', '/docs/api'])
+    {
       const { page, traffic } = await visit(deck, path)
       await sleep(1500)
       const isOverview = path === '/'
-      report(`first load of ${path}`, `${kilobytes(traffic.bytes)}, ${traffic.requests} requests`, isOverview ? '95 kB, 12 requests' : '70 kB')
+      report(`first load of ${path}`, `${kilobytes(traffic.bytes)}, ${traffic.requests} requests`,
+        isOverview ? '95 kB, 12 requests' : '70 kB')
       await page.context().close()
     }
   })
@@ -49,7 +53,9 @@ async function rest () {
       await sleep(3000)
       const { bytes, requests } = traffic
       await sleep(REST_S * 1000)
-      report(`a viewer at rest, ${workers} workers`, `${kilobytes((traffic.bytes - bytes) / REST_S)}/s, ${traffic.requests - requests} requests in ${REST_S} s`, String(goal))
+      report(`a viewer at rest, ${workers} workers`,
+        `${kilobytes((traffic.bytes - bytes) / REST_S)}/s, ${traffic.requests - requests} requests in ${REST_S} s`,
+        String(goal))
       await page.context().close()
     })
   }
@@ -59,14 +65,24 @@ async function viewers () {
   for (const workers of [16, 64]) {
     await withDeck(workers, async (deck) => {
       const idleMs = await cpuMsWhile(deck.masterPid, () => sleep(VIEWERS_S * 1000))
-      const sockets = Array.from({ length: VIEWERS }, () => io(deck.adminUrl, { transports: ['websocket'], forceNew: true, extraHeaders: { authorization: `Bearer ${deck.token}` } }))
-      await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.on('connect', () => socket.emit('watch', '/', resolve)))))
+      const sockets = Array.from({ length: VIEWERS }, () =>
+        io(deck.adminUrl, { transports: ['websocket'], forceNew: true,
+          extraHeaders: { authorization: `Bearer ${deck.token}` } }))
+      await Promise.all(sockets.map((socket) =>
+        new Promise((resolve) =>
+          socket.on('connect', () =>
+            socket.emit('watch', '/', resolve))
+        )
+      ))
       await sleep(2000)
       let messages = 0
       for (const socket of sockets) socket.onAny(() => messages++)
       const busyMs = await cpuMsWhile(deck.masterPid, () => sleep(VIEWERS_S * 1000))
       const share = (ms: number) => `${(ms / VIEWERS_S / 10).toFixed(1)} %`
-      report(`the master with ${VIEWERS} viewers, ${workers} workers`, `${share(busyMs)} of a core, ${share(idleMs)} without them; ${(messages / VIEWERS / VIEWERS_S).toFixed(1)} messages a second to each`, '8 %')
+      report(`the master with ${VIEWERS} viewers, ${workers} workers`,
+        `${share(busyMs)} of a core, ${share(idleMs)} without them; ${
+          (messages / VIEWERS / VIEWERS_S).toFixed(1)
+        } messages a second to each`, '8 %')
       for (const socket of sockets) socket.close()
     })
   }
@@ -77,22 +93,29 @@ async function events () {
     await withOwner(async (owner) => {
       const dashboard = await startDashboard(owner as any, browser)
       const [worker] = dashboard.deck.snapshot().workers
-      dashboard.deck.set({ desiredWorkers: 16, readyWorkers: 16, workers: Array.from({ length: 16 }, (_, index) => ({ ...worker, id: index + 1, slot: index + 1 })) })
+      dashboard.deck.set({ desiredWorkers: 16, readyWorkers: 16,
+        workers: Array.from({ length: 16 }, (_, index) => ({ ...worker, id: index + 1, slot: index + 1 })) })
       const page = await dashboard.visit(path)
       await page.evaluate(() => {
-        (window as any).longTasks = []
-        new PerformanceObserver((list) => (window as any).longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ entryTypes: ['longtask'] })
+        ;(window as any).longTasks = []
+        new PerformanceObserver((list) =>
+          (window as any).longTasks.push(...list.getEntries().map(({ duration }) => duration))
+        ).observe({ entryTypes: ['longtask'] })
       })
       for (let told = 0, startedAt = performance.now(); told < EVENTS; told++) {
-        dashboard.deck.events.publish({ type: EVENT_TYPES[told % EVENT_TYPES.length], worker: told % 16 + 1, slot: told % 16 + 1, cause: 'crash' })
+        dashboard.deck.events.publish({ type: EVENT_TYPES[told % EVENT_TYPES.length], worker: told % 16 + 1,
+          slot: told % 16 + 1, cause: 'crash' })
         if (told / EVENTS * EVENTS_S * 1000 > performance.now() - startedAt) await sleep(20)
       }
       await sleep(1000)
-      const longest = await page.evaluate(() => (window as any).longTasks.reduce((most: number, each: number) => Math.max(most, each), 0))
+      const longest = await page.evaluate(() =>
+        (window as any).longTasks.reduce((most: number, each: number) => Math.max(most, each), 0)
+      )
       const session = await page.context().newCDPSession(page)
       await session.send('HeapProfiler.enable')
       const { usedSize } = await session.send('Runtime.getHeapUsage')
-      report(`${EVENTS} events in a minute, ${path}`, `longest task ${Math.round(longest)} ms, heap of the tab ${(usedSize / 1e6).toFixed(1)} MB`, '100 ms, 60 MB')
+      report(`${EVENTS} events in a minute, ${path}`,
+        `longest task ${Math.round(longest)} ms, heap of the tab ${(usedSize / 1e6).toFixed(1)} MB`, '100 ms, 60 MB')
     })
   }
 }
@@ -108,21 +131,23 @@ async function pixel () {
       await page.locator(`#${row}`).getByText('Ready').waitFor()
       // Not always at the same distance from the last beat.
       await sleep(Math.random() * 1000)
-      const shown = page.evaluate((name) => new Promise((resolve) => {
-        const observer = new MutationObserver(() => {
-          if (document.getElementById(name)?.querySelector('.badge.tone-ok')) return
-          observer.disconnect()
-          requestAnimationFrame(() => resolve(Date.now()))
-        })
-        observer.observe(document.body, { childList: true, subtree: true, attributes: true, characterData: true })
-      }), row)
+      const shown = page.evaluate((name) =>
+        new Promise((resolve) => {
+          const observer = new MutationObserver(() => {
+            if (document.getElementById(name)?.querySelector('.badge.tone-ok')) return
+            observer.disconnect()
+            requestAnimationFrame(() => resolve(Date.now()))
+          })
+          observer.observe(document.body, { childList: true, subtree: true, attributes: true, characterData: true })
+        }), row)
       await page.evaluate(() => 1)
       const killedAt = Date.now()
       process.kill(pid, 'SIGKILL')
       took.push(Number(await shown) - killedAt)
     }
     took.sort((a, b) => a - b)
-    report(`from ${KILLS} kills to the pixel`, `p50 ${took[KILLS / 2]} ms, p95 ${took[Math.ceil(KILLS * 0.95) - 1]} ms, at most ${took.at(-1)} ms`, 'p95 150 ms')
+    report(`from ${KILLS} kills to the pixel`,
+      `p50 ${took[KILLS / 2]} ms, p95 ${took[Math.ceil(KILLS * 0.95) - 1]} ms, at most ${took.at(-1)} ms`, 'p95 150 ms')
     await page.context().close()
   }, { isLoaded: false })
 }
@@ -136,11 +161,18 @@ async function visit (deck: Deck, path: string) {
   return { page, traffic }
 }
 
-async function withDeck (workers: number, use: (deck: Deck) => Promise<void>, { isLoaded = true }: { isLoaded?: boolean } = {}) {
+async function withDeck (workers: number, use: (deck: Deck) => Promise<void>,
+  { isLoaded = true }: { isLoaded?: boolean } = {})
+{
   await withOwner(async (owner) => {
-    const deck = await startDeck(owner, 'hello.js', { workers, flags: ['--ready-timeout-ms', '300000', '--restart-intensity-restarts', '10000', '--restart-max-delay-ms', '100'] })
+    const deck = await startDeck(owner, 'hello.js', { workers,
+      flags: ['--ready-timeout-ms', '300000', '--restart-intensity-restarts', '10000', '--restart-max-delay-ms',
+        '100'] })
     await untilReady(deck, workers)
-    const load = isLoaded ? autocannon({ url: await deck.appUrl(), connections: Math.max(8, workers), duration: 600, overallRate: REQUESTS_PER_SECOND * workers }) : null
+    const load = isLoaded
+      ? autocannon({ url: await deck.appUrl(), connections: Math.max(8, workers), duration: 600,
+        overallRate: REQUESTS_PER_SECOND * workers })
+      : null
     await use(deck)
     load?.stop()
     await load

@@ -1,7 +1,7 @@
 /**
  * What it costs a master to tell its fleet what has piled up while NATS was away: `node test/bench/fleet-events.ts
- * [events] [delay ms]` prints the time that it takes, and the delay of the loop meanwhile, beside that of a loop that is idle.
- * Then how long pages of that stream take. `delay`: one way, to NATS. It takes a nats-server.
+ * [events] [delay ms]` prints the time that it takes, and the delay of the loop meanwhile, beside that of a loop that
+ * is idle. Then how long pages of that stream take. `delay`: one way, to NATS. It takes a nats-server.
  */
 import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -39,8 +39,12 @@ async function run () {
   const history = openHistory({ file: path.join(tempFolder(), 'history.db') })
   const events = createEventStream()
   events.subscribe(history.record)
-  const connection = createNatsConnection({ options: { servers: [delayMs ? link.url : nats.url], name: 'bench', tls: {} }, member: 'one' })
-  const outbox = createOutbox({ nats: connection, history, events, teller: () => ({ member: 'one', app: 'shop', host: 'here' }) })
+  const connection = createNatsConnection({
+    options: { servers: [delayMs ? link.url : nats.url], name: 'bench', tls: {} },
+    member: 'one'
+  })
+  const outbox = createOutbox({ nats: connection, history, events,
+    teller: () => ({ member: 'one', app: 'shop', host: 'here' }) })
   const feed = createFeed({ nats: connection })
   owner.after(async () => {
     await outbox.close()
@@ -61,7 +65,11 @@ async function run () {
     })
   }) as Promise<void>
   await nats.kill()
-  for (let n = 0; n < total; n++) events.publish({ type: 'worker.exited', cause: 'crash', slot: n % 8 + 1, worker: n + 1, pid: 4000 + n, release: 'r12', code: 1, uptimeMs: 5000, message: `worker ${n + 1} threw: TypeError: Cannot read properties of undefined`, detail: { crash: n, crashGroup: 3 } })
+  for (let n = 0; n < total; n++)
+    events.publish({ type: 'worker.exited', cause: 'crash', slot: n % 8 + 1, worker: n + 1, pid: 4000 + n,
+      release: 'r12', code: 1, uptimeMs: 5000,
+      message: `worker ${n + 1} threw: TypeError: Cannot read properties of undefined`,
+      detail: { crash: n, crashGroup: 3 } })
   await nats.start()
   await connected
   const startedAt = performance.now()
@@ -70,9 +78,18 @@ async function run () {
   const tookMs = performance.now() - startedAt
   const { user, system } = process.cpuUsage(cpu)
   console.log(`the loop meanwhile:        ${delays}`)
-  console.log(`${total} events in ${(tookMs / 1000).toFixed(2)} s, ${(tookMs / total).toFixed(3)} ms each, of which ${((user + system) / 1000 / total).toFixed(3)} ms of CPU`)
+  console.log(
+    `${total} events in ${(tookMs / 1000).toFixed(2)} s, ${(tookMs / total).toFixed(3)} ms each, of which ${
+      ((user + system) / 1000 / total).toFixed(3)
+    } ms of CPU`
+  )
 
-  for (const [name, wanted] of [['a page of 50', {}], ['of one member', { member: 'one' }], ['of a member that is not there', { member: 'none' }], ['of one type and cause', { types: ['worker.exited:crash'] }], ['of problems that are not there', { types: ['master.stopped:master-lost', 'keeper.lost'] }]] as [string, object][]) {
+  for (const [name, wanted] of [['a page of 50', {}], ['of one member', { member: 'one' }], [
+    'of a member that is not there',
+    { member: 'none' }
+  ], ['of one type and cause', { types: ['worker.exited:crash'] }], ['of problems that are not there', {
+    types: ['master.stopped:master-lost', 'keeper.lost']
+  }]] as [string, object][]) {
     const times = [] as number[]
     const delays = await loopDelay(async () => {
       for (let n = 0; n < PAGES; n++) {
@@ -81,7 +98,9 @@ async function run () {
         times.push(performance.now() - askedAt)
       }
     })
-    console.log(`${name}: p50 ${quantile(times, 0.5).toFixed(1)} ms, max ${quantile(times, 1).toFixed(1)} ms; the loop: ${delays}`)
+    console.log(
+      `${name}: p50 ${quantile(times, 0.5).toFixed(1)} ms, max ${quantile(times, 1).toFixed(1)} ms; the loop: ${delays}`
+    )
   }
 }
 
@@ -94,5 +113,7 @@ async function loopDelay (work: () => Promise<unknown>) {
   delay.enable()
   await work()
   delay.disable()
-  return `p50 ${(delay.percentile(50) / NS_PER_MS).toFixed(2)} ms, p99 ${(delay.percentile(99) / NS_PER_MS).toFixed(2)} ms, max ${(delay.max / NS_PER_MS).toFixed(2)} ms`
+  return `p50 ${(delay.percentile(50) / NS_PER_MS).toFixed(2)} ms, p99 ${
+    (delay.percentile(99) / NS_PER_MS).toFixed(2)
+  } ms, max ${(delay.max / NS_PER_MS).toFixed(2)} ms`
 }

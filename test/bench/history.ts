@@ -1,7 +1,8 @@
 /**
  * How long the history holds the loop: one million events in a file, then every kind of query.
- * `node test/bench/history.ts [events]` prints p50, p99 and max per kind, and how many calls took longer than 10 ms. It fails
- * where that is more than one in a hundred: single ones are the system's, which runs others and writes to its disk meanwhile.
+ * `node test/bench/history.ts [events]` prints p50, p99 and max per kind, and how many calls took longer than 10 ms. It
+ * fails where that is more than one in a hundred: single ones are the system's, which runs others and writes to its
+ * disk meanwhile.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,40 +36,29 @@ function fill () {
 
 function reopen () {
   history.close()
-  return [report('open', [timed(() => { history = openHistory({ file, retention: { maxAgeMs: Infinity, maxEvents: total - 20_000 } }) })])]
+  return [report('open', [timed(() => {
+    history = openHistory({ file, retention: { maxAgeMs: Infinity, maxEvents: total - 20_000 } })
+  })])]
 }
 
 function query () {
   const third = new Date(start + total * 333).toISOString()
   const half = new Date(start + total * 500).toISOString()
-  const kinds: Record<string, EventQuery> = {
-    'no filter': {},
-    'type, common': { type: 'worker.exited' },
-    'type, rare': { type: 'master.started' },
-    'type family': { type: 'worker.*' },
-    'type family, rare': { type: 'rollout.*' },
-    'two types': { type: ['worker.exited', 'master.started'] },
-    'cause, common': { cause: 'crash' },
-    'cause, rare': { cause: 'hung' },
-    'cause, absent': { cause: 'max-age' },
-    slot: { slot: 3 },
-    worker: { worker: Math.floor(total / 10) },
-    release: { release: 'r2' },
-    rollout: { rollout: 3 },
+  const kinds: Record<string, EventQuery> = { 'no filter': {}, 'type, common': { type: 'worker.exited' },
+    'type, rare': { type: 'master.started' }, 'type family': { type: 'worker.*' },
+    'type family, rare': { type: 'rollout.*' }, 'two types': { type: ['worker.exited', 'master.started'] },
+    'cause, common': { cause: 'crash' }, 'cause, rare': { cause: 'hung' }, 'cause, absent': { cause: 'max-age' },
+    slot: { slot: 3 }, worker: { worker: Math.floor(total / 10) }, release: { release: 'r2' }, rollout: { rollout: 3 },
     'since and until': { since: third, until: half },
     'until long ago': { until: new Date(start + 60_000).toISOString() },
     'type + slot': { type: 'worker.exited', slot: 3 },
     'type + slot + cause, rare': { type: 'worker.exited', slot: 5, cause: 'hung' },
     'common + common, never together': { type: 'worker.ready', cause: 'crash' },
     'family + cause, never together': { type: 'rollout.*', cause: 'crash' },
-    'slot + release + range': { slot: 7, release: 'r1', since: third, until: half },
-    'q, common': { q: 'exited' },
-    'q, rare': { q: 'needle in the haystack' },
-    'q, absent': { q: 'no such words' },
-    'q, absent + type': { q: 'no such words', type: 'worker.exited' },
-    'limit 1000': { limit: 1000 },
-    'limit 1000, large details': { limit: 1000, type: 'unexpected' }
-  }
+    'slot + release + range': { slot: 7, release: 'r1', since: third, until: half }, 'q, common': { q: 'exited' },
+    'q, rare': { q: 'needle in the haystack' }, 'q, absent': { q: 'no such words' },
+    'q, absent + type': { q: 'no such words', type: 'worker.exited' }, 'limit 1000': { limit: 1000 },
+    'limit 1000, large details': { limit: 1000, type: 'unexpected' } }
   return Object.entries(kinds).map(([name, wanted]) => pages(name, wanted))
 }
 
@@ -111,7 +101,11 @@ function report (name: string, times: number[], note: string = '') {
   const sorted = times.toSorted((a, b) => a - b)
   const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
   const max = sorted[sorted.length - 1]
-  console.log(`${name.padEnd(34)} calls ${String(times.length).padStart(7)}  p50 ${ms(at(0.5))}  p99 ${ms(at(0.99))}  max ${ms(max)}  over ${times.filter((time) => time > LIMIT_MS).length}  ${note}`)
+  console.log(
+    `${name.padEnd(34)} calls ${String(times.length).padStart(7)}  p50 ${ms(at(0.5))}  p99 ${ms(at(0.99))}  max ${
+      ms(max)
+    }  over ${times.filter((time) => time > LIMIT_MS).length}  ${note}`
+  )
   return at(0.99)
 }
 

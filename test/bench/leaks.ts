@@ -1,7 +1,8 @@
 // Leaks in real workers, and whether the history names them: node test/bench/leaks.ts [name …]
-// Each is on a deck of its own under load: its worker is recycled for its memory, and the event must name what held it, by the
-// first of its holders. What no rule was made for stands below; no request may fail meanwhile. It also tells how much memory and time
-// that took: of the heap, of the worker before and while it wrote it, of the process that read it, and of the file.
+// Each is on a deck of its own under load: its worker is recycled for its memory, and the event must name what held it,
+// by the first of its holders. What no rule was made for stands below; no request may fail meanwhile. It also tells how
+// much memory and time that took: of the heap, of the worker before and while it wrote it, of the process that read it,
+// and of the file.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { startDeck } from '../support/deck.ts'
@@ -13,28 +14,12 @@ import { createOwner } from '../support/owner.ts'
  * by app
  */
 const LEAKS: Record<string, Record<string, RegExp>> = {
-  'leaks.cjs': {
-    closure: /undoSteps/,
-    listener: /priceFeed/,
-    map: /seenVisitors/,
-    timer: /pollUpstream|pollState/,
-    promises: /diskReady|lastWrite/,
-    buffer: /uploadedParts/,
-    sessions: /sessions/,
-    cache: /renderedPages/,
-    socket: /idleSockets/,
-    orm: /identityMap/,
-    modules: /loadCache|moduleMap|ModuleWrap|ModuleJob/i,
-    text: /auditTrail/
-  },
-  'leaks-in-an-app.cjs': {
-    'rate-limiter': /hits/,
-    'request-log': /recentRequests/,
-    'process-listener': /SIGUSR2/,
-    memoize: /results/,
-    linked: /newest/,
-    queue: /jobs/
-  }
+  'leaks.cjs': { closure: /undoSteps/, listener: /priceFeed/, map: /seenVisitors/, timer: /pollUpstream|pollState/,
+    promises: /diskReady|lastWrite/, buffer: /uploadedParts/, sessions: /sessions/, cache: /renderedPages/,
+    socket: /idleSockets/, orm: /identityMap/, modules: /loadCache|moduleMap|ModuleWrap|ModuleJob/i,
+    text: /auditTrail/ },
+  'leaks-in-an-app.cjs': { 'rate-limiter': /hits/, 'request-log': /recentRequests/, 'process-listener': /SIGUSR2/,
+    memoize: /results/, linked: /newest/, queue: /jobs/ }
 }
 const LIMIT_BYTES = 160 * 1024 ** 2
 
@@ -47,13 +32,23 @@ for (const [app, leaks] of Object.entries(LEAKS)) {
     tried++
     const { event, failures, seconds, most } = await tryLeak(app, leak)
     const [holder] = event.detail.holders ?? []
-    const isRight = holder !== undefined && expected.test(`${holder.name} ${holder.path.join(' ')}`) && expected.test(holder.name + holder.className)
+    const isRight = holder !== undefined && expected.test(`${holder.name} ${holder.path.join(' ')}`) &&
+      expected.test(holder.name + holder.className)
     if (isRight) right++
     failed += failures.length
-    console.log(`${isRight ? 'right' : 'WRONG'} ${leak}: ${event.message} (${failures.length} failed, ${seconds.toFixed(0)} s)`)
+    console.log(
+      `${isRight ? 'right' : 'WRONG'} ${leak}: ${event.message} (${failures.length} failed, ${seconds.toFixed(0)} s)`
+    )
     const { heapBytes = 0, rssBytes = 0, writtenMs = 0 } = event.detail
-    console.log(`    heap ${inMB(heapBytes)}, written in ${(writtenMs / 1000).toFixed(1)} s; worker ${inMB(rssBytes)} before, ${inMB(most.worker)} at most; reader ${inMB(most.reader)} at most; file ${inMB(most.file)}`)
-    if (!isRight) for (const each of event.detail.holders ?? []) console.log(`    ${each.bytes} ${each.count} ${each.className} ${each.file} ${each.path.join(' → ')}`)
+    console.log(
+      `    heap ${inMB(heapBytes)}, written in ${(writtenMs / 1000).toFixed(1)} s; worker ${inMB(rssBytes)} before, ${
+        inMB(most.worker)
+      } at most; reader ${inMB(most.reader)} at most; file ${inMB(most.file)}`
+    )
+    if (!isRight) {
+      for (const each of event.detail.holders ?? [])
+        console.log(`    ${each.bytes} ${each.count} ${each.className} ${each.file} ${each.path.join(' → ')}`)
+    }
   }
 }
 console.log(`${right} of ${tried} named, ${failed} requests failed`)
@@ -61,7 +56,8 @@ process.exit(right === tried && failed === 0 ? 0 : 1)
 
 async function tryLeak (app: string, leak: string) {
   const startedAt = performance.now()
-  const deck = await startDeck(owner, app, { workers: 1, env: { LEAK: leak, PORT: '0' }, flags: ['--recycle-max-rss-bytes', String(LIMIT_BYTES)] })
+  const deck = await startDeck(owner, app, { workers: 1, env: { LEAK: leak, PORT: '0' },
+    flags: ['--recycle-max-rss-bytes', String(LIMIT_BYTES)] })
   await deck.until({ ready: 1 })
   const load = hammer(owner, await deck.appUrl(), { connections: 8, breathMs: 5 })
   const [{ id, pid }] = (await deck.status()).workers
@@ -84,23 +80,21 @@ async function untilExamined (deck: Awaited<ReturnType<typeof startDeck>>, leak:
   }
 }
 
-/**
- * @param folder of the files
- * @returns the most bytes of each so far
- */
-function watchMemory (folder: string, { worker, master }: { worker: number, master: number }): { stop: () => { worker: number, reader: number, file: number } } {
+/** `folder`: of the files. Returns the most bytes of each so far. */
+function watchMemory (folder: string,
+  { worker, master }: { worker: number, master: number }
+): { stop: () => { worker: number, reader: number, file: number } } {
   const most = { worker: 0, reader: 0, file: 0 }
   const timer = setInterval(() => {
     most.worker = Math.max(most.worker, peakBytes(worker))
-    for (const pid of childrenOf(master)) if (readOr(`/proc/${pid}/cmdline`).includes('heap-look.js')) most.reader = Math.max(most.reader, peakBytes(pid))
+    for (const pid of childrenOf(master))
+      if (readOr(`/proc/${pid}/cmdline`).includes('heap-look.js')) most.reader = Math.max(most.reader, peakBytes(pid))
     most.file = Math.max(most.file, ...filesIn(folder).map(sizeOf))
   }, 20)
-  return {
-    stop () {
-      clearInterval(timer)
-      return most
-    }
-  }
+  return { stop () {
+    clearInterval(timer)
+    return most
+  } }
 }
 
 /** @returns since its start; 0: it has ended */

@@ -1,5 +1,5 @@
-// What continuous profiling costs: CPU time of the workers per request, latencies at a fixed rate, memory and disk of an
-// Express app with it and without, minute by minute, as each worker is profiled once in a minute.
+// What continuous profiling costs: CPU time of the workers per request, latencies at a fixed rate, memory and disk of
+// an Express app with it and without, minute by minute, as each worker is profiled once in a minute.
 // `node test/bench/profiling.ts [rounds] [requests a second]`
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
@@ -28,17 +28,24 @@ for (const figure of Object.keys(on.rounds[0])) {
   const [ours, theirs] = [on, off].map(({ rounds }) => rounds.map((each) => each[figure]))
   console.log(`${figure}: on ${spreadOf(ours)}, off ${spreadOf(theirs)}, on ÷ off ${ratiosTo(ours, theirs)}`)
 }
-console.log(`files of profiles: ${(bytesOf(path.join(on.deck.folder, 'profiles')) / MB).toFixed(2)} MB after ${(ROUNDS + 1) * 2} minutes`)
+console.log(
+  `files of profiles: ${(bytesOf(path.join(on.deck.folder, 'profiles')) / MB).toFixed(2)} MB after ${
+    (ROUNDS + 1) * 2
+  } minutes`
+)
 await owner.end()
 
 async function startProfiled (profiling: 'on' | 'off') {
   const deck = await startDeck(owner, 'compared-app.cjs', { flags: ['--diagnostics-profiling', profiling] })
   const { workers } = await deck.until({ ready: 2 })
   const rounds: Record<string, number>[] = []
-  return { deck, rounds, pids: workers.map(({ pid }: { pid: number }) => pid), port: Number(new URL(await deck.appUrl()).port) }
+  return { deck, rounds, pids: workers.map(({ pid }: { pid: number }) => pid),
+    port: Number(new URL(await deck.appUrl()).port) }
 }
 
-async function measureMinute ({ deck, pids, port }: Awaited<ReturnType<typeof startProfiled>>): Promise<Record<string, number>> {
+async function measureMinute (
+  { deck, pids, port }: Awaited<ReturnType<typeof startProfiled>>
+): Promise<Record<string, number>> {
   const load = loadAtRate(port, { path: '/express', perSecond: PER_SECOND })
   await sleep(300)
   await load.take()
@@ -48,15 +55,12 @@ async function measureMinute ({ deck, pids, port }: Awaited<ReturnType<typeof st
   const { total, failed, p50Ms, p99Ms, p999Ms } = await load.end()
   if (failed > 0) throw new Error(`${failed} of ${total} requests failed`)
   const { workers } = await deck.status()
-  return {
-    'CPU µs a request': 1000 * used / total,
-    'p50 ms': p50Ms,
-    'p99 ms': p99Ms,
-    'p99.9 ms': p999Ms,
-    'memory of the workers, MB': workers.reduce((sum: number, { vitals }: any) => sum + vitals.rssBytes, 0) / MB
-  }
+  return { 'CPU µs a request': 1000 * used / total, 'p50 ms': p50Ms, 'p99 ms': p99Ms, 'p99.9 ms': p999Ms,
+    'memory of the workers, MB': workers.reduce((sum: number, { vitals }: any) => sum + vitals.rssBytes, 0) / MB }
 }
 
 function bytesOf (folder: string) {
-  return existsSync(folder) ? readdirSync(folder).reduce((sum, name) => sum + statSync(path.join(folder, name)).size, 0) : 0
+  return existsSync(folder)
+    ? readdirSync(folder).reduce((sum, name) => sum + statSync(path.join(folder, name)).size, 0)
+    : 0
 }

@@ -25,7 +25,9 @@ const WARM_REQUESTS = 300_000
 const CONNECTIONS = 8
 const owner = createOwner()
 
-console.log(`µs of CPU a request, ${ROUNDS} rounds of new processes, ${SECONDS} s each with ${CONNECTIONS} connections that stay; medians (smallest to largest)\n`)
+console.log(
+  `µs of CPU a request, ${ROUNDS} rounds of new processes, ${SECONDS} s each with ${CONNECTIONS} connections that stay; medians (smallest to largest)\n`
+)
 console.log('| program | alone | under clusterdeck ÷ alone | alone again ÷ alone |\n| --- | --- | --- | --- |')
 for (const name of NAMES) console.log(toLine(name, await compare(name)))
 

@@ -1,6 +1,6 @@
 // What vitals cost a plain `http` hello: CPU time per request and requests per second with them, as a share of those
-// without them and of those under bare node:cluster. All three alternate in one run, because machines are noisy. Then how
-// much the heap has grown by after 200,000 requests more. `node test/bench/vitals.ts [rounds]`
+// without them and of those under bare node:cluster. All three alternate in one run, because machines are noisy. Then
+// how much the heap has grown by after 200,000 requests more. `node test/bench/vitals.ts [rounds]`
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -19,22 +19,23 @@ const WORKERS = 1
 
 const installation = createInstallation()
 await installation.install('without', {
-  'workers/requests.ts': 'export const UNCOUNTED = Symbol(); export const watchRequests = () => ({ inFlight: () => [], isNewest: () => true })',
+  'workers/requests.ts':
+    'export const UNCOUNTED = Symbol(); export const watchRequests = () => ({ inFlight: () => [], isNewest: () => true })',
   'workers/vitals.ts': 'export const sendVitals = () => ({ send () {} })'
 })
-const plain = spawn(process.execPath, [fixture('plain-cluster.js'), String(WORKERS), './hello.js'], { stdio: ['ignore', 'pipe', 'inherit'] })
+const plain = spawn(process.execPath, [fixture('plain-cluster.js'), String(WORKERS), './hello.js'], {
+  stdio: ['ignore', 'pipe', 'inherit']
+})
 owner.spawned(plain)
 const [port] = await once(plain.stdout, 'data')
 const decks = {
   vitals: await startDeck(owner, 'hello.js', { workers: WORKERS }),
   // It would be taken for one that hangs.
-  without: await startDeck(owner, 'hello.js', { workers: WORKERS, cli: installation.cli, flags: ['--watchdog-timeout-ms', '0'] })
+  without: await startDeck(owner, 'hello.js', { workers: WORKERS, cli: installation.cli,
+    flags: ['--watchdog-timeout-ms', '0'] })
 }
-const targets = {
-  vitals: await target(decks.vitals),
-  without: await target(decks.without),
-  plain: { url: `http://localhost:${Number(port)}`, pid: await childOf(Number(plain.pid)) }
-}
+const targets = { vitals: await target(decks.vitals), without: await target(decks.without),
+  plain: { url: `http://localhost:${Number(port)}`, pid: await childOf(Number(plain.pid)) } }
 
 for (const { url } of Object.values(targets)) await autocannon({ url, connections: 32, amount: 100_000 })
 
@@ -43,21 +44,34 @@ const results: Record<keyof typeof targets, Result[]> = { vitals: [], without: [
 for (let round = 0; round < ROUNDS; round++) {
   // Each of them comes first as often as the others do.
   const names = Object.keys(targets) as (keyof typeof targets)[]
-  for (const name of [...names.slice(round % 3), ...names.slice(0, round % 3)]) results[name].push(await measure(targets[name]))
+  for (const name of [...names.slice(round % 3), ...names.slice(0, round % 3)])
+    results[name].push(await measure(targets[name]))
 }
 for (const [name, rounds] of Object.entries(results)) {
-  console.log(`${name.padEnd(8)} CPU ${median(rounds.map(({ cpuUs }) => cpuUs)).toFixed(2)} µs a request, ${Math.round(median(rounds.map(({ perSecond }) => perSecond)))} requests a second`)
+  console.log(
+    `${name.padEnd(8)} CPU ${median(rounds.map(({ cpuUs }) => cpuUs)).toFixed(2)} µs a request, ${
+      Math.round(median(rounds.map(({ perSecond }) => perSecond)))
+    } requests a second`
+  )
 }
 for (const other of ['without', 'plain'] as const) {
   const cpu = median(results.vitals.map(({ cpuUs }, round) => cpuUs / results[other][round].cpuUs))
   const rate = median(results.vitals.map(({ perSecond }, round) => perSecond / results[other][round].perSecond))
-  console.log(`with vitals / ${other}: CPU a request ${cpu.toFixed(3)}, requests a second ${rate.toFixed(3)} (median of ${ROUNDS} ratios)`)
+  console.log(
+    `with vitals / ${other}: CPU a request ${cpu.toFixed(3)}, requests a second ${
+      rate.toFixed(3)
+    } (median of ${ROUNDS} ratios)`
+  )
 }
 
 const before = await heapBytes()
 await autocannon({ url: targets.vitals.url, connections: 32, amount: HEAP_REQUESTS })
 const after = await heapBytes()
-console.log(`lowest heap of 10 seconds: ${(before / 1e6).toFixed(2)} MB, after ${HEAP_REQUESTS} requests more ${(after / 1e6).toFixed(2)} MB`)
+console.log(
+  `lowest heap of 10 seconds: ${(before / 1e6).toFixed(2)} MB, after ${HEAP_REQUESTS} requests more ${
+    (after / 1e6).toFixed(2)
+  } MB`
+)
 
 await owner.end()
 

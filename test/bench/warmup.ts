@@ -6,14 +6,13 @@ import { supervised } from '../support/supervised.ts'
 const DEPLOYS = 5
 const REQUESTS = 60
 
-const WAYS = Object.freeze({
-  'without a probe': {},
-  'with a probe': { readyPath: '/health' },
+const WAYS = Object.freeze({ 'without a probe': {}, 'with a probe': { readyPath: '/health' },
   'and 1 warm-up request': { readyPath: '/health', readyWarmup: ['/'] },
-  'and 60 warm-up requests': { readyPath: '/health', readyWarmup: ['/'], readyWarmupRounds: 60 }
-})
+  'and 60 warm-up requests': { readyPath: '/health', readyWarmup: ['/'], readyWarmupRounds: 60 } })
 
-console.log(`after each of ${DEPLOYS} deploys, one client: ms until its answer (the app fills a cache for 200 ms at first)\n`)
+console.log(
+  `after each of ${DEPLOYS} deploys, one client: ms until its answer (the app fills a cache for 200 ms at first)\n`
+)
 console.log(['', 'first', 'second', 'median of 3…60', 'boot until ready'].map(cell).join(''))
 for (const [way, flags] of Object.entries(WAYS)) console.log([way, ...await measure(flags)].map(cell).join(''))
 
@@ -40,7 +39,8 @@ async function measure (flags: Record<string, unknown>) {
 function time (url: string, agent: http.Agent): Promise<number> {
   const startedAt = performance.now()
   return new Promise((resolve, reject) => {
-    http.get(url, { agent }, (response) => response.resume().on('end', () => resolve(performance.now() - startedAt))).on('error', reject)
+    http.get(url, { agent }, (response) => response.resume().on('end', () => resolve(performance.now() - startedAt)))
+      .on('error', reject)
   })
 }
 

@@ -11,10 +11,17 @@ import type { Page } from 'playwright-core'
 import type { AppView } from '../../server/api/apps.ts'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
-const SICK: Partial<AppView> = { health: { tone: 'bad', text: '1 of 2 workers serves; slot 2 keeps crashing', hint: 'Each restart waits longer than the last.' }, workers: { ready: 1, desired: 2 }, openCrashes: 2 }
+const SICK: Partial<AppView> = {
+  health: { tone: 'bad', text: '1 of 2 workers serves; slot 2 keeps crashing',
+    hint: 'Each restart waits longer than the last.' },
+  workers: { ready: 1, desired: 2 },
+  openCrashes: 2
+}
 
 const namesOn = (page: Page) => page.locator('.apps-name .row-link').allInnerTexts()
 
@@ -50,7 +57,8 @@ rareTest('a new token is for the apps that are chosen, or for all where none is'
   const form = page.getByRole('region', { name: 'New token' })
   const create = async (name: string, apps: string[]) => {
     await form.getByLabel('Name').fill(name)
-    for (const app of ['mail', 'search', 'shop']) await form.getByRole('checkbox', { name: app }).setChecked(apps.includes(app))
+    for (const app of ['mail', 'search', 'shop'])
+      await form.getByRole('checkbox', { name: app }).setChecked(apps.includes(app))
     await form.getByLabel('Your own token').fill(TOKEN)
     const answer = page.waitForResponse((response) => response.url().endsWith('/api/v1/tokens'))
     await form.getByRole('button', { name: 'Create' }).click()
@@ -77,11 +85,16 @@ test('those that are selected are restarted, deployed, stopped and started toget
   await page.locator('#dialog-apps-restart [type=submit]').click()
   await page.locator('#apps-stop').waitFor({ state: 'hidden' })
   assert.equal(await page.locator('dialog[open]').count(), 0)
-  assert.deepEqual(['mail', 'search', 'shop'].map((name) => host.apps.deck(name).dispatched.map(({ kind, actor }) => [kind, actor])), [[['restart', OWNER]], [], [['restart', OWNER]]])
+  assert.deepEqual(
+    ['mail', 'search', 'shop'].map((name) => host.apps.deck(name).dispatched.map(({ kind, actor }) => [kind, actor])),
+    [[['restart', OWNER]], [], [['restart', OWNER]]]
+  )
 
   await page.getByLabel('Select all').check()
   await order('deploy')
-  await page.getByText('mail: rollout 1 (restart) is running; shop: rollout 1 (restart) is running. Done for the other 1').waitFor()
+  await page.getByText(
+    'mail: rollout 1 (restart) is running; shop: rollout 1 (restart) is running. Done for the other 1'
+  ).waitFor()
   assert.deepEqual(host.apps.deck('search').dispatched.map(({ kind }) => kind), ['deploy'])
   await page.keyboard.press('Escape')
 
@@ -91,7 +104,11 @@ test('those that are selected are restarted, deployed, stopped and started toget
   await page.getByLabel('Select mail').check()
   await order('start')
   await page.locator('#app-mail').getByText('All 2 workers are ready').waitFor()
-  assert.deepEqual(host.apps.orders.map(({ type, name, actor }) => [type, name, actor]), [['stop', 'mail', OWNER], ['stop', 'shop', OWNER], ['start', 'mail', OWNER]])
+  assert.deepEqual(host.apps.orders.map(({ type, name, actor }) => [type, name, actor]), [['stop', 'mail', OWNER], [
+    'stop',
+    'shop',
+    OWNER
+  ], ['start', 'mail', OWNER]])
 })
 
 rareTest('a viewer selects nothing, and the page of a stopped app offers its start to an operator', async (t) => {
@@ -104,7 +121,9 @@ rareTest('a viewer selects nothing, and the page of a stopped app offers its sta
   assert.equal(await viewer.locator('.pick, #app-picks').count(), 0)
   await viewer.goto(`${host.url}/apps/shop/`)
   await viewer.getByRole('heading', { name: 'shop has failed' }).waitFor()
-  assert.deepEqual(await viewer.getByRole('main').getByRole('button').allInnerTexts(), ['Find a page, worker or release'])
+  assert.deepEqual(await viewer.getByRole('main').getByRole('button').allInnerTexts(), [
+    'Find a page, worker or release'
+  ])
 
   const page = await host.visit()
   await page.goto(`${host.url}/apps/shop/logs`)
@@ -163,7 +182,8 @@ rareTest('with one app, twelve and sixty it is within the screen, can be read, a
     const names = Array.from({ length: count }, (_, n) => n === 1 ? 'a'.repeat(60) : `app-${n}`)
     const host = await startHostDashboard(t, browser, { names })
     if (count > 1) {
-      host.apps.set('app-2', { ...SICK, lastDeploy: { state: 'rolled-back', release: 'r12', finishedAt: new Date().toISOString() } })
+      host.apps.set('app-2', { ...SICK,
+        lastDeploy: { state: 'rolled-back', release: 'r12', finishedAt: new Date().toISOString() } })
       host.apps.closeApp('app-3', { state: 'failed', reason: 'x'.repeat(400) })
     }
     const page = await host.visit('/', { reducedMotion: 'reduce' })
@@ -171,9 +191,14 @@ rareTest('with one app, twelve and sixty it is within the screen, can be read, a
       await page.setViewportSize({ width, height: 900 })
       for (const theme of ['light', 'dark'] as const) {
         await page.lookAs(theme)
-        assert.deepEqual(await page.audit({ rules: theme === 'light' ? undefined : RULES_OF_COLOUR }), [], `${count} apps, ${width}, ${theme}`)
+        assert.deepEqual(await page.audit({ rules: theme === 'light' ? undefined : RULES_OF_COLOUR }), [],
+          `${count} apps, ${width}, ${theme}`)
       }
-      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth), false, `${count} apps, ${width}`)
+      assert.equal(
+        await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth),
+        false,
+        `${count} apps, ${width}`
+      )
     }
     assert.deepEqual(page.problems, [])
   }
@@ -187,7 +212,10 @@ rareTest('sixty apps come in one small page, and of what changes figures alone a
   await page.locator('html[data-live=on]').waitFor()
   assert.ok(traffic.bytes > 20_000 && traffic.bytes < 90_000, `${traffic.bytes} bytes`)
   assert.ok(traffic.requests < 12, traffic.urls.join(' '))
-  const updates = () => traffic.messages.filter((message) => message.startsWith('42[')).map((message) => JSON.parse(message.slice(2)).at(-1))
+  const updates = () =>
+    traffic.messages.filter((message) => message.startsWith('42[')).map((message) =>
+      JSON.parse(message.slice(2)).at(-1)
+    )
   assert.deepEqual(updates().flatMap(({ fragments }) => fragments), [], 'nothing comes twice')
   traffic.messages.length = 0
   host.apps.set('app-9', { requestsPerSecond: 777 })
@@ -212,7 +240,8 @@ rareTest('the history of the host follows what happens to it, finds it, and lead
     host.events.publish({ type: 'app.failed', actor: 'system', message, detail: { app: 'shop' } })
     const row = page.locator('#events tbody tr').filter({ hasText: `App shop failed: ${message}` })
     await row.waitFor()
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth), false, `${width}`)
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth),
+      false, `${width}`)
     assert.deepEqual(await page.audit(), [])
     await page.locator('#filter-type').selectOption('token.*')
     await row.waitFor({ state: 'detached' })

@@ -4,20 +4,20 @@
  */
 export type Plan = {
   /** origin */
-  target: string
+  target: string,
   /** paths */
-  reads: string[]
-  writes: { method: string, path: string, body: string }[]
+  reads: string[],
+  writes: { method: string, path: string, body: string }[],
   /** paths that take a form */
-  forms: string[]
+  forms: string[],
   /** paths */
-  streams: string[]
+  streams: string[],
   /** path of a WebSocket */
-  socket: string
+  socket: string,
   /** that must not be used ahead of a visit */
-  link: string
+  link: string,
   /** a name */
-  cookie: string
+  cookie: string,
   /** the paths share the ways to ask: each has some of them, and each way has some paths */
   isShared?: boolean
 }
@@ -34,63 +34,90 @@ const PATIENCE_MS = 40_000
 const PAGES = ['/', '/access', '/sign-in', '/api/v1/status']
 
 const KINDS: Record<string, (plan: Plan) => Attempt[]> = {
-  fetch: ({ target, reads, isShared }) => reads.flatMap((path) => (isShared ? ASKING : MODES).map((mode) => fetching(target + path, { mode }))),
-  part: ({ target }) => MODES.map((mode) => fetching(`${target}/api/v1/status`, { mode, headers: { range: 'bytes=0-9' } })),
+  fetch: ({ target, reads, isShared }) =>
+    reads.flatMap((path) => (isShared ? ASKING : MODES).map((mode) => fetching(target + path, { mode }))),
+  part: ({ target }) =>
+    MODES.map((mode) => fetching(`${target}/api/v1/status`, { mode, headers: { range: 'bytes=0-9' } })),
   redirect: ({ target }) => MODES.map((mode) => fetching(`${target}/`, { mode, redirect: 'manual' })),
-  token: ({ target }) => [fetching(`${target}/api/v1/status`, { mode: 'cors', headers: { authorization: 'Bearer guess' } })],
-  write: ({ target, writes, isShared }) => writes.flatMap(({ method, path, body }, index) => shareOf(bodiesOf(body).flatMap((body) => MODES.map((mode) => ({ method, mode, ...body }))), index, isShared).map((init) => fetching(target + path, init))),
-  beacon: ({ target, forms, writes, isShared }) => [...forms, ...writes.map(({ path }) => path)].flatMap((path, index) => shareOf(['text/plain', FORM_TYPE, 'application/json'], index, isShared).map((type) => ({
-    name: `${type} to ${path}`,
-    async run () {
-      navigator.sendBeacon(target + path, new Blob([FIELDS], { type }))
-      return null
-    }
-  }))),
-  frame: ({ target }) => PAGES.flatMap((path) => ['iframe', 'object', 'embed'].map((tag) => ({ name: `${tag} of ${path}`, run: () => framed(tag, target + path) }))),
+  token: (
+    { target }
+  ) => [fetching(`${target}/api/v1/status`, { mode: 'cors', headers: { authorization: 'Bearer guess' } })],
+  write: ({ target, writes, isShared }) =>
+    writes.flatMap(({ method, path, body }, index) =>
+      shareOf(bodiesOf(body).flatMap((body) => MODES.map((mode) => ({ method, mode, ...body }))), index, isShared).map((
+        init
+      ) => fetching(target + path, init))
+    ),
+  beacon: ({ target, forms, writes, isShared }) =>
+    [...forms, ...writes.map(({ path }) => path)].flatMap((path, index) =>
+      shareOf(['text/plain', FORM_TYPE, 'application/json'], index, isShared).map((type) => ({
+        name: `${type} to ${path}`,
+        async run () {
+          navigator.sendBeacon(target + path, new Blob([FIELDS], { type }))
+          return null
+        }
+      }))
+    ),
+  frame: ({ target }) =>
+    PAGES.flatMap((path) =>
+      ['iframe', 'object', 'embed'].map((tag) => ({ name: `${tag} of ${path}`, run: () => framed(tag, target + path) }))
+    ),
   window: ({ target }) => PAGES.map((path) => ({ name: path, run: () => opened(target + path) })),
-  'form in a frame': ({ target, forms, isShared }) => forms.flatMap((path, index) => shareOf([FORM_TYPE, 'text/plain', 'multipart/form-data'], index, isShared).map((type) => ({ name: `${type} to ${path}`, run: () => submittedInFrame(target + path, type) }))),
-  'form in a window': ({ target, forms }) => forms.slice(-3).map((path) => ({ name: path, run: () => submittedInWindow(target + path) })),
-  image: ({ target }) => ['/assets/favicon.svg', '/assets/icons.svg', '/api/v1/status'].map((path) => loading('img', { src: target + path })),
-  script: ({ target }) => ['/assets/early.js', '/api/v1/status', '/history.csv'].map((path) => loading('script', { src: target + path })),
-  module: ({ target }) => ['/assets/early.js', '/api/v1/openapi.json'].map((path) => loading('script', { src: target + path, type: 'module' })),
-  stylesheet: ({ target }) => ['/assets/app.css', '/'].map((path) => loading('link', { rel: 'stylesheet', href: target + path })),
-  ahead: ({ target, link }) => ['prefetch', 'prerender', 'preload'].map((rel) => ({
-    name: rel,
-    async run () {
-      document.head.append(Object.assign(document.createElement('link'), { rel, as: rel === 'preload' ? 'fetch' : '', href: target + link }))
+  'form in a frame': ({ target, forms, isShared }) =>
+    forms.flatMap((path, index) =>
+      shareOf([FORM_TYPE, 'text/plain', 'multipart/form-data'], index, isShared).map((type) => ({
+        name: `${type} to ${path}`,
+        run: () => submittedInFrame(target + path, type)
+      }))
+    ),
+  'form in a window': ({ target, forms }) =>
+    forms.slice(-3).map((path) => ({ name: path, run: () => submittedInWindow(target + path) })),
+  image: ({ target }) =>
+    ['/assets/favicon.svg', '/assets/icons.svg', '/api/v1/status'].map((path) =>
+      loading('img', { src: target + path })
+    ),
+  script: ({ target }) =>
+    ['/assets/early.js', '/api/v1/status', '/history.csv'].map((path) => loading('script', { src: target + path })),
+  module: ({ target }) =>
+    ['/assets/early.js', '/api/v1/openapi.json'].map((path) =>
+      loading('script', { src: target + path, type: 'module' })
+    ),
+  stylesheet: ({ target }) =>
+    ['/assets/app.css', '/'].map((path) => loading('link', { rel: 'stylesheet', href: target + path })),
+  ahead: ({ target, link }) =>
+    ['prefetch', 'prerender', 'preload'].map((rel) => ({ name: rel, async run () {
+      document.head.append(
+        Object.assign(document.createElement('link'), { rel, as: rel === 'preload' ? 'fetch' : '',
+          href: target + link })
+      )
       return null
-    }
-  })),
-  speculation: ({ target, link }) => ['prefetch', 'prerender'].map((rule) => ({
-    name: rule,
-    async run () {
+    } })),
+  speculation: ({ target, link }) =>
+    ['prefetch', 'prerender'].map((rule) => ({ name: rule, async run () {
       const text = JSON.stringify({ [rule]: [{ source: 'list', urls: [target + link], eagerness: 'immediate' }] })
       document.head.append(Object.assign(document.createElement('script'), { type: 'speculationrules', text }))
       return null
-    }
-  })),
-  stream: ({ target, streams }) => streams.flatMap((path) => [true, false].map((withCredentials) => ({ name: path, run: () => streamed(target + path, withCredentials) }))),
-  socket: ({ target, streams, socket }) => [socket, ...streams].map((path) => ({ name: path, run: () => connected(target.replace('http', 'ws') + path) })),
+    } })),
+  stream: ({ target, streams }) =>
+    streams.flatMap((path) =>
+      [true, false].map((withCredentials) => ({ name: path, run: () => streamed(target + path, withCredentials) }))
+    ),
+  socket: ({ target, streams, socket }) =>
+    [socket, ...streams].map((path) => ({ name: path, run: () => connected(target.replace('http', 'ws') + path) })),
   worker: (plan) => [{ name: 'a worker', run: () => inWorker(plan) }],
   'service worker': (plan) => [{ name: 'a service worker', run: () => inServiceWorker(plan) }],
   cookie: ({ cookie }) => [
     { name: 'read', run: async () => document.cookie.includes(cookie) ? document.cookie : null },
     // Those of a longer path come before the one that signs in.
-    ...['/', '/api', '/api/v1', '/history', '/actions'].map((path) => ({
-      name: `planted at ${path}`,
-      async run () {
-        document.cookie = `${cookie}=${'x'.repeat(43)}; path=${path}`
-        return null
-      }
-    }))
+    ...['/', '/api', '/api/v1', '/history', '/actions'].map((path) => ({ name: `planted at ${path}`, async run () {
+      document.cookie = `${cookie}=${'x'.repeat(43)}; path=${path}`
+      return null
+    } }))
   ]
 }
 
-/**
- * @param index of the path
- * @returns those of this path: of three one, of twelve three
- */
-function shareOf <T>(ways: T[], index: number, isShared: boolean = false): T[] {
+/** `index`: of the path. Returns those of this path: of three one, of twelve three. */
+function shareOf<T> (ways: T[], index: number, isShared: boolean = false): T[] {
   const shares = ways.length > MODES.length ? SHARES : ways.length
   return isShared ? ways.filter((_, way) => way % shares === index % shares) : ways
 }
@@ -108,7 +135,9 @@ export async function attack (plan: Plan): Promise<{ made: Record<string, number
 }
 
 async function outcomes (attempts: Attempt[]): Promise<string[]> {
-  const all = await Promise.all(attempts.map(async ({ name, run }) => ({ name, seen: await Promise.race([run(), untilLate()]) })))
+  const all = await Promise.all(
+    attempts.map(async ({ name, run }) => ({ name, seen: await Promise.race([run(), untilLate()]) }))
+  )
   return all.filter(({ seen }) => seen !== null).map(({ name, seen }) => `${name}: ${seen}`)
 }
 
@@ -141,21 +170,20 @@ async function fetched (url: string, init: RequestInit) {
 function bodiesOf (json: string): RequestInit[] {
   const parts = new FormData()
   parts.set('workers', '3')
-  return [
-    { body: json, headers: { 'content-type': 'text/plain' } },
-    { body: FIELDS, headers: { 'content-type': FORM_TYPE } },
-    { body: parts },
-    { body: json, headers: { 'content-type': 'application/json' } }
-  ]
+  return [{ body: json, headers: { 'content-type': 'text/plain' } }, { body: FIELDS,
+    headers: { 'content-type': FORM_TYPE } }, { body: parts }, { body: json,
+    headers: { 'content-type': 'application/json' } }]
 }
 
 /** Both ends of a load are told, and by them a page knows whether there was something. */
 function loading (tag: 'img' | 'script' | 'link', attributes: Record<string, string>) {
   const name = `${tag} of ${attributes.src ?? attributes.href}`
-  const run = () => new Promise((resolve) => {
-    const element = Object.assign(document.createElement(tag), attributes, { onload: () => resolve('loaded'), onerror: () => resolve(null) })
-    document.head.append(element)
-  }) as Promise<string | null>
+  const run = () =>
+    new Promise((resolve) => {
+      const element = Object.assign(document.createElement(tag), attributes, { onload: () => resolve('loaded'),
+        onerror: () => resolve(null) })
+      document.head.append(element)
+    }) as Promise<string | null>
   return { name, run }
 }
 
@@ -175,7 +203,7 @@ async function submittedInFrame (url: string, type: string) {
   return documentIn(frame)
 }
 
-/** @param element that comes into the page, if it is not in it yet */
+/** `element`: that comes into the page, if it is not in it yet */
 function ended (element: HTMLElement) {
   return new Promise((resolve) => {
     element.addEventListener('load', resolve)
@@ -203,7 +231,8 @@ function submittedInWindow (url: string) {
 
 function formTo (url: string, target: string, enctype: string) {
   const form = Object.assign(document.createElement('form'), { action: url, method: 'post', target, enctype })
-  for (const [name, value] of new URLSearchParams(FIELDS)) form.append(Object.assign(document.createElement('input'), { name, value }))
+  for (const [name, value] of new URLSearchParams(FIELDS))
+    form.append(Object.assign(document.createElement('input'), { name, value }))
   document.body.append(form)
   return form
 }
@@ -211,7 +240,9 @@ function formTo (url: string, target: string, enctype: string) {
 /** Until it is lost to this page, as the other side asks for, or answers. */
 function readFrom (other: Window): Promise<string | null> {
   return new Promise((resolve) => {
-    const onMessage = ({ source }: MessageEvent) => { if (source === other) finish('it answers') }
+    const onMessage = ({ source }: MessageEvent) => {
+      if (source === other) finish('it answers')
+    }
     const timer = setInterval(look, 10)
     window.addEventListener('message', onMessage)
 
@@ -266,15 +297,18 @@ async function inServiceWorker (plan: Plan) {
   return outcome
 }
 
-/** @param worker this very file */
+/** `worker`: this very file */
 function askFor (plan: Plan, worker: Pick<Worker, 'postMessage'>): Promise<string | null> {
   const { port1, port2 } = new MessageChannel()
   worker.postMessage(plan, [port2])
-  return new Promise((resolve) => { port1.onmessage = ({ data }) => resolve(data.length > 0 ? data.join() : null) })
+  return new Promise((resolve) => {
+    port1.onmessage = ({ data }) => resolve(data.length > 0 ? data.join() : null)
+  })
 }
 
 if (typeof document === 'undefined') {
-  globalThis.onmessage = async ({ data, ports: [port] }: MessageEvent<Plan>) => port.postMessage(await outcomes(KINDS.fetch(data)))
+  globalThis.onmessage = async ({ data, ports: [port] }: MessageEvent<Plan>) =>
+    port.postMessage(await outcomes(KINDS.fetch(data)))
 } else {
   Object.assign(window, { attack })
 }

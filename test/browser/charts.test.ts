@@ -7,10 +7,15 @@ import { rareTest } from '../support/rare.ts'
 import { report } from '../support/vitals.ts'
 import type { Page } from 'playwright-core'
 
-const BLANK = Object.fromEntries(['cause', 'slot', 'worker', 'pid', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'].map((name) => [name, null]))
+const BLANK = Object.fromEntries(
+  ['cause', 'slot', 'worker', 'pid', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail']
+    .map((name) => [name, null])
+)
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 /** What both workers report of one second. */
@@ -20,10 +25,13 @@ function live ({ deck }: Dashboard, second: number, fields: Parameters<typeof re
 }
 
 /**
- * Goes on to report each second as it ends, since a page that comes late, as on a busy machine, shows no value of then as one of now.
+ * Goes on to report each second as it ends, since a page that comes late, as on a busy machine, shows no value of then
+ * as one of now.
  * @returns ends it
  */
-function keepLive (t: TestContext, dashboard: Parameters<typeof live>[0], fields: Parameters<typeof report>[0], now: () => number = Date.now): () => void {
+function keepLive (t: TestContext, dashboard: Parameters<typeof live>[0], fields: Parameters<typeof report>[0],
+  now: () => number = Date.now): () => void
+{
   let next = Math.floor(now() / 1000)
   const timer = setInterval(() => {
     for (; next < Math.floor(now() / 1000); next++) live(dashboard, next, fields)
@@ -33,12 +41,12 @@ function keepLive (t: TestContext, dashboard: Parameters<typeof live>[0], fields
   return end
 }
 
-/** @param page what a chart says to whoever hears it */
+/** `page`: what a chart says to whoever hears it */
 async function valueText (page: Page, chart: string) {
   return String(await page.locator(`#chart-${chart} .chart-place`).getAttribute('aria-valuetext'))
 }
 
-/** @param page how many pixels of a chart have this colour, give or take what smoothing does */
+/** `page`: how many pixels of a chart have this colour, give or take what smoothing does */
 function pixelsLike (page: Page, chart: string, variable: string) {
   return page.locator(`#chart-${chart} canvas`).evaluate((canvas, name) => {
     const probe = document.createElement('i')
@@ -47,9 +55,13 @@ function pixelsLike (page: Page, chart: string, variable: string) {
     const wanted = (getComputedStyle(probe).color.match(/\d+/g) ?? []).map(Number)
     probe.remove()
     const { width, height } = canvas as HTMLCanvasElement
-    const pixels = ((canvas as HTMLCanvasElement).getContext('2d') as CanvasRenderingContext2D).getImageData(0, 0, width, height).data
+    const pixels =
+      ((canvas as HTMLCanvasElement).getContext('2d') as CanvasRenderingContext2D).getImageData(0, 0, width, height)
+        .data
     let count = 0
-    for (let at = 0; at < pixels.length; at += 4) if (pixels[at + 3] > 100 && wanted.slice(0, 3).every((value, part) => Math.abs(value - pixels[at + part]) < 24)) count++
+    for (let at = 0; at < pixels.length; at += 4)
+      if (pixels[at + 3] > 100 && wanted.slice(0, 3).every((value, part) => Math.abs(value - pixels[at + part]) < 24))
+        count++
     return count
   }, variable)
 }
@@ -57,7 +69,8 @@ function pixelsLike (page: Page, chart: string, variable: string) {
 rareTest('what was measured a minute ago is drawn, and is no value of now', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const second = Math.floor(Date.now() / 1000)
-  for (let at = second - 120; at < second - 60; at++) live(dashboard, at, { latenciesMs: [5], rssBytes: 100 * 1024 * 1024 })
+  for (let at = second - 120; at < second - 60; at++)
+    live(dashboard, at, { latenciesMs: [5], rssBytes: 100 * 1024 * 1024 })
   const page = await dashboard.visit()
   await page.locator('#charts[data-state=shown]').waitFor()
   assert.deepEqual([...new Set(await page.locator('#charts [data-column]').allTextContents())], ['–'])
@@ -82,7 +95,8 @@ rareTest('the charts show the last minutes, go on live, and mark deploys and dea
   assert.match(await value('latencyP50Ms').innerText(), /^(4\.8|4\.9|5|5\.[01])\d* ms$/)
   assert.match(await value('latencyP99Ms').innerText(), /^(4[89]|5[01])\d ms$/)
   assert.equal(await page.locator('#charts canvas').count(), 5)
-  for (const [chart, colour] of [['requests', '--info'], ['latency', '--drain'], ['memory', '--info'], ['loop', '--warn']]) assert.ok(await pixelsLike(page, chart, colour) > 20, `a line in the chart of ${chart}`)
+  for (const [chart, colour] of [['requests', '--info'], ['latency', '--drain'], ['memory', '--info'], ['loop',
+    '--warn']]) assert.ok(await pixelsLike(page, chart, colour) > 20, `a line in the chart of ${chart}`)
 
   // A second that has begun after the page came, and is over.
   endLive()
@@ -94,48 +108,67 @@ rareTest('the charts show the last minutes, go on live, and mark deploys and dea
   const before = await pixelsLike(page, 'memory', '--bad')
   dashboard.deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1, message: 'boom' })
   dashboard.deck.events.publish({ type: 'worker.exited', worker: 2, slot: 2, cause: 'deploy', code: 0 })
-  await page.locator(`#chart-news[data-event="${dashboard.deck.snapshot().lastEventId}"]`).waitFor({ state: 'attached' })
+  await page.locator(`#chart-news[data-event="${dashboard.deck.snapshot().lastEventId}"]`).waitFor({
+    state: 'attached'
+  })
   // However much happens, it is not asked for at once again.
   await page.clock.fastForward(3000)
   await page.locator('#charts-marks li').waitFor()
-  assert.match((await page.locator('#charts-marks').innerText()), /^(\d+ \w+ )?\d\d:\d\d:\d\d crash$/)
-  while (await pixelsLike(page, 'memory', '--bad') <= before) await page.evaluate(() => new Promise(requestAnimationFrame))
+  assert.match(await page.locator('#charts-marks').innerText(), /^(\d+ \w+ )?\d\d:\d\d:\d\d crash$/)
+  while (await pixelsLike(page, 'memory', '--bad') <= before)
+    await page.evaluate(() => new Promise(requestAnimationFrame))
 
   assert.deepEqual(await page.audit(), [])
   await page.locator('[data-theme-toggle]').click()
   assert.ok(await pixelsLike(page, 'latency', '--drain') > 30, 'drawn anew in the other theme')
-  const asked = page.waitForRequest((request) => request.url().includes('/api/v1/vitals') && request.url().includes('step=1m'))
+  const asked = page.waitForRequest((request) =>
+    request.url().includes('/api/v1/vitals') && request.url().includes('step=1m')
+  )
   await page.getByLabel('Range').selectOption('24h')
   await asked
   assert.deepEqual(page.problems, [])
 })
 
-rareTest('a storm of crashes is one mark with all of them, which leads to exactly these events, beside the deploy that it followed', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const begin = Date.now() - 600_000
-  const record = (id: number, ms: number, fields: object) => dashboard.history.record({ ...BLANK, id, at: new Date(begin + ms).toISOString(), ...fields })
-  record(1, 0, { type: 'rollout.started', cause: 'deploy', rollout: 4, detail: { id: 4, state: 'succeeded', kind: 'deploy', steps: [], progress: { total: 2, replaced: 2 }, startedAt: new Date(begin).toISOString(), finishedAt: new Date(begin).toISOString() } })
-  for (let id = 2; id <= 601; id++) record(id, 5000 + id, { type: 'worker.exited', cause: id % 3 === 0 ? 'killed' : 'crash', slot: 1, worker: id })
-  const page = await dashboard.visit('/?range=3h')
-  const marks = page.locator('#charts-marks a')
-  await marks.nth(1).waitFor()
-  assert.deepEqual(await marks.evaluateAll((all) => all.map(({ lastChild }) => lastChild?.textContent?.trim())), ['400 × crash, 200 × killed from outside', 'deploy started'])
-  assert.equal(await marks.last().getAttribute('href'), '/history/1')
-  const exported = await page.request.get(dashboard.url + String(await marks.first().getAttribute('href')).replace('/history?', '/history.csv?'))
-  assert.equal((await exported.text()).trimEnd().split('\n').length, 1 + 600)
-  await page.locator('#chart-cpu .chart-place').focus()
-  for (let presses = 0; presses < 8 && !/crash/.test(await valueText(page, 'cpu')); presses++) await page.keyboard.press('ArrowLeft')
-  assert.match(await valueText(page, 'cpu'), /400 × crash, 200 × killed/)
-  assert.match(await page.locator('#chart-cpu .chart-flag').innerText(), /^(\d+ \w+ )?\d\d:\d\d\n.*400 × crash/s)
-  await page.keyboard.press('Enter')
-  await page.waitForURL(/\/history\?type=worker\.exited/)
-  assert.deepEqual(page.problems, [])
-})
+rareTest(
+  'a storm of crashes is one mark with all of them, which leads to exactly these events, beside the deploy that it followed',
+  async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    const begin = Date.now() - 600_000
+    const record = (id: number, ms: number, fields: object) =>
+      dashboard.history.record({ ...BLANK, id, at: new Date(begin + ms).toISOString(), ...fields })
+    record(1, 0, { type: 'rollout.started', cause: 'deploy', rollout: 4,
+      detail: { id: 4, state: 'succeeded', kind: 'deploy', steps: [], progress: { total: 2, replaced: 2 },
+        startedAt: new Date(begin).toISOString(), finishedAt: new Date(begin).toISOString() } })
+    for (let id = 2; id <= 601; id++)
+      record(id, 5000 + id, { type: 'worker.exited', cause: id % 3 === 0 ? 'killed' : 'crash', slot: 1, worker: id })
+    const page = await dashboard.visit('/?range=3h')
+    const marks = page.locator('#charts-marks a')
+    await marks.nth(1).waitFor()
+    assert.deepEqual(await marks.evaluateAll((all) => all.map(({ lastChild }) => lastChild?.textContent?.trim())), [
+      '400 × crash, 200 × killed from outside',
+      'deploy started'
+    ])
+    assert.equal(await marks.last().getAttribute('href'), '/history/1')
+    const exported = await page.request.get(
+      dashboard.url + String(await marks.first().getAttribute('href')).replace('/history?', '/history.csv?')
+    )
+    assert.equal((await exported.text()).trimEnd().split('\n').length, 1 + 600)
+    await page.locator('#chart-cpu .chart-place').focus()
+    for (let presses = 0; presses < 8 && !/crash/.test(await valueText(page, 'cpu')); presses++)
+      await page.keyboard.press('ArrowLeft')
+    assert.match(await valueText(page, 'cpu'), /400 × crash, 200 × killed/)
+    assert.match(await page.locator('#chart-cpu .chart-flag').innerText(), /^(\d+ \w+ )?\d\d:\d\d\n.*400 × crash/s)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/history\?type=worker\.exited/)
+    assert.deepEqual(page.problems, [])
+  }
+)
 
 test('the cursor says when it is and what was measured then, by mouse and by keys, and nothing where nobody measured', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const second = Math.floor(Date.now() / 1000)
-  for (let at = second - 800; at < second - 600; at++) live(dashboard, at, { latenciesMs: [5], rssBytes: 100 * 1024 * 1024 })
+  for (let at = second - 800; at < second - 600; at++)
+    live(dashboard, at, { latenciesMs: [5], rssBytes: 100 * 1024 * 1024 })
   const fields = { latenciesMs: [5, 5], rssBytes: 200 * 1024 * 1024 }
   for (let at = second - 300; at < second; at++) live(dashboard, at, fields)
   keepLive(t, dashboard, fields)
@@ -148,12 +181,16 @@ test('the cursor says when it is and what was measured then, by mouse and by key
     assert.equal(new Set(flags).size, 1, 'all charts point at the same moment')
     // Of yesterday there is a day in front.
     const [hours, minutes, seconds] = flags[0].split(' ').at(-1)?.split(':').map(Number) ?? []
-    return { ms: (hours * 3600 + minutes * 60 + seconds) * 1000, memory: await page.locator('[data-column=rssBytes]').textContent(), requests: await page.locator('[data-column=requestsPerSecond]').textContent() }
+    return { ms: (hours * 3600 + minutes * 60 + seconds) * 1000,
+      memory: await page.locator('[data-column=rssBytes]').textContent(),
+      requests: await page.locator('[data-column=requestsPerSecond]').textContent() }
   }
   const [early, gap, late] = [await shownAt(0.25), await shownAt(0.5), await shownAt(0.9)]
-  assert.deepEqual([early, gap, late].map(({ memory, requests }) => [memory, requests]), [['200 MB', '2/s'], ['–', '–'], ['400 MB', '4/s']])
+  assert.deepEqual([early, gap, late].map(({ memory, requests }) => [memory, requests]), [['200 MB', '2/s'], ['–', '–'],
+    ['400 MB', '4/s']])
   const day = 24 * 60 * 60_000
-  for (const [from, to, partMs] of [[early, gap, 225_000], [gap, late, 360_000]] as const) assert.ok(Math.abs((to.ms - from.ms + day) % day - partMs) < 15_000, `${from.ms} to ${to.ms}`)
+  for (const [from, to, partMs] of [[early, gap, 225_000], [gap, late, 360_000]] as const)
+    assert.ok(Math.abs((to.ms - from.ms + day) % day - partMs) < 15_000, `${from.ms} to ${to.ms}`)
 
   await page.mouse.move(5, 5)
   await page.locator('#chart-memory .chart-place').focus()
@@ -172,42 +209,53 @@ test('the cursor says when it is and what was measured then, by mouse and by key
   assert.deepEqual(page.problems, [])
 })
 
-rareTest('what a drag marks is looked into, stays over a reload, and leads to the history and the logs of that time', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const second = Math.floor(Date.now() / 1000)
-  for (let at = second - 800; at < second; at++) live(dashboard, at, { latenciesMs: [5] })
-  const page = await dashboard.visit()
-  await page.getByLabel('Range').selectOption('3h')
-  assert.equal(new URL(page.url()).search, '?range=3h')
-  await page.reload()
-  assert.equal(await page.getByLabel('Range').inputValue(), '3h')
-  await page.locator('html[data-live=on]').waitFor()
+rareTest('what a drag marks is looked into, stays over a reload, and leads to the history and the logs of that time',
+  async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    const second = Math.floor(Date.now() / 1000)
+    for (let at = second - 800; at < second; at++) live(dashboard, at, { latenciesMs: [5] })
+    const page = await dashboard.visit()
+    await page.getByLabel('Range').selectOption('3h')
+    assert.equal(new URL(page.url()).search, '?range=3h')
+    await page.reload()
+    assert.equal(await page.getByLabel('Range').inputValue(), '3h')
+    await page.locator('html[data-live=on]').waitFor()
 
-  const box = await page.locator('#chart-latency .u-over').boundingBox() as { x: number, y: number, width: number }
-  await page.mouse.move(box.x + box.width * 0.5, box.y + 20)
-  await page.mouse.down()
-  await page.mouse.move(box.x + box.width * 0.75, box.y + 20, { steps: 4 })
-  assert.ok(await page.locator('.u-select').evaluateAll((all) => all.length === 5 && all.every(({ clientWidth }) => clientWidth > 50)), 'all charts show what is marked')
-  await page.mouse.up()
-  await page.locator('#charts-part').waitFor()
-  await page.getByText('Past time, not live').waitFor()
-  const params = new URL(page.url()).searchParams
-  const [since, until] = ['since', 'until'].map((name) => Date.parse(String(params.get(name))))
-  assert.ok(Math.abs(until - since - 45 * 60_000) < 120_000, `${until - since} ms`)
-  for (const name of ['history', 'logs']) assert.equal(await page.locator(`#charts-${name}`).getAttribute('href'), `/${name}?${params}`)
-  await page.reload()
-  await page.locator('#charts-part').waitFor()
-  assert.equal(new URL(page.url()).searchParams.get('since'), params.get('since'))
-  // The page goes on to be live at its new address.
-  await page.locator('html[data-live=on]').waitFor()
-  dashboard.setWorker(1, { vitals: { at: new Date().toISOString(), rssBytes: 1e8, cpuPercent: 5, requestsPerSecond: 77, latencyP99Ms: 1 } })
-  await page.locator('#workers .rate', { hasText: '77' }).waitFor()
-  await page.locator('#charts-live').click()
-  assert.equal(new URL(page.url()).search, '')
-  dashboard.setWorker(1, { vitals: { at: new Date().toISOString(), rssBytes: 1e8, cpuPercent: 5, requestsPerSecond: 78, latencyP99Ms: 1 } })
-  await page.locator('#workers .rate', { hasText: '78' }).waitFor()
-  assert.deepEqual(page.problems, [])
-})
+    const box = await page.locator('#chart-latency .u-over').boundingBox() as { x: number, y: number, width: number }
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 20)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width * 0.75, box.y + 20, { steps: 4 })
+    assert.ok(
+      await page.locator('.u-select').evaluateAll((all) =>
+        all.length === 5 && all.every(({ clientWidth }) => clientWidth > 50)
+      ),
+      'all charts show what is marked'
+    )
+    await page.mouse.up()
+    await page.locator('#charts-part').waitFor()
+    await page.getByText('Past time, not live').waitFor()
+    const params = new URL(page.url()).searchParams
+    const [since, until] = ['since', 'until'].map((name) => Date.parse(String(params.get(name))))
+    assert.ok(Math.abs(until - since - 45 * 60_000) < 120_000, `${until - since} ms`)
+    for (const name of ['history', 'logs'])
+      assert.equal(await page.locator(`#charts-${name}`).getAttribute('href'), `/${name}?${params}`)
+    await page.reload()
+    await page.locator('#charts-part').waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('since'), params.get('since'))
+    // The page goes on to be live at its new address.
+    await page.locator('html[data-live=on]').waitFor()
+    dashboard.setWorker(1, {
+      vitals: { at: new Date().toISOString(), rssBytes: 1e8, cpuPercent: 5, requestsPerSecond: 77, latencyP99Ms: 1 }
+    })
+    await page.locator('#workers .rate', { hasText: '77' }).waitFor()
+    await page.locator('#charts-live').click()
+    assert.equal(new URL(page.url()).search, '')
+    dashboard.setWorker(1, {
+      vitals: { at: new Date().toISOString(), rssBytes: 1e8, cpuPercent: 5, requestsPerSecond: 78, latencyP99Ms: 1 }
+    })
+    await page.locator('#workers .rate', { hasText: '78' }).waitFor()
+    assert.deepEqual(page.problems, [])
+  })
 
 rareTest('a finger marks a part of the charts, and up and down it scrolls the page', async (t) => {
   const dashboard = await startDashboard(t, browser)
@@ -219,7 +267,9 @@ rareTest('a finger marks a part of the charts, and up and down it scrolls the pa
   const box = await page.locator('#chart-cpu .u-over').boundingBox() as { x: number, y: number, width: number }
   const session = await page.context().newCDPSession(page)
   const draw = async (points: [part: number, y: number][]) => {
-    for (const [index, [part, y]] of points.entries()) await session.send('Input.dispatchTouchEvent', { type: index === 0 ? 'touchStart' : 'touchMove', touchPoints: [{ x: box.x + box.width * part, y: box.y + y }] })
+    for (const [index, [part, y]] of points.entries())
+      await session.send('Input.dispatchTouchEvent', { type: index === 0 ? 'touchStart' : 'touchMove',
+        touchPoints: [{ x: box.x + box.width * part, y: box.y + y }] })
     await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
   }
   await draw([[0.5, 90], [0.5, 60], [0.5, 20], [0.5, -40]])
@@ -232,81 +282,91 @@ rareTest('a finger marks a part of the charts, and up and down it scrolls the pa
   assert.deepEqual(page.problems, [])
 })
 
-rareTest('after a restart of the master the seconds before it come from the disk, with a gap in which there was none', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const second = Math.floor(Date.now() / 1000)
-  const before = createVitals({ store: dashboard.history.vitals })
-  for (let at = second - 800; at < second - 400; at++) {
-    before.accept(1, 1, report({ latenciesMs: [5, 5, 5], statuses: [3, 0, 0, 2, 0, 0] }))
-    before.turn(at)
-  }
-  before.stop()
-  for (let at = second - 200; at < second; at++) live(dashboard, at, { latenciesMs: [5] })
-  for (const place of ['/', '/workers/1']) {
-    const page = await dashboard.visit(place)
-    // Below the first screen they come once somebody has scrolled there.
-    await page.locator('#charts').scrollIntoViewIfNeeded()
-    await page.locator('#charts[data-state=shown]').waitFor()
-    const box = await page.locator('#chart-requests .u-over').boundingBox() as { x: number, y: number, width: number }
-    const seen = []
-    for (const part of [0.4, 0.66, 0.9]) {
-      await page.mouse.move(box.x + box.width * part, box.y + 20)
-      seen.push(await page.locator('#chart-requests [data-column]').allTextContents())
+rareTest('after a restart of the master the seconds before it come from the disk, with a gap in which there was none',
+  async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    const second = Math.floor(Date.now() / 1000)
+    const before = createVitals({ store: dashboard.history.vitals })
+    for (let at = second - 800; at < second - 400; at++) {
+      before.accept(1, 1, report({ latenciesMs: [5, 5, 5], statuses: [3, 0, 0, 2, 0, 0] }))
+      before.turn(at)
     }
-    assert.deepEqual(seen, [['5/s', '2/s'], ['–', '–'], place === '/' ? ['2/s', '0/s'] : ['1/s', '0/s']], place)
-    await page.close()
-  }
-})
+    before.stop()
+    for (let at = second - 200; at < second; at++) live(dashboard, at, { latenciesMs: [5] })
+    for (const place of ['/', '/workers/1']) {
+      const page = await dashboard.visit(place)
+      // Below the first screen they come once somebody has scrolled there.
+      await page.locator('#charts').scrollIntoViewIfNeeded()
+      await page.locator('#charts[data-state=shown]').waitFor()
+      const box = await page.locator('#chart-requests .u-over').boundingBox() as { x: number, y: number, width: number }
+      const seen = []
+      for (const part of [0.4, 0.66, 0.9]) {
+        await page.mouse.move(box.x + box.width * part, box.y + 20)
+        seen.push(await page.locator('#chart-requests [data-column]').allTextContents())
+      }
+      assert.deepEqual(seen, [['5/s', '2/s'], ['–', '–'], place === '/' ? ['2/s', '0/s'] : ['1/s', '0/s']], place)
+      await page.close()
+    }
+  })
 
-rareTest('a hidden tab asks for nothing, and one that is seen asks for marks only when something has happened, however much does', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  live(dashboard, Math.floor(Date.now() / 1000) - 2, { latenciesMs: [5] })
-  const page = await dashboard.openPage()
-  await page.clock.install()
-  await page.addInitScript(() => Object.defineProperty(document, 'hidden', { get: () => sessionStorage.getItem('isHidden') === 'yes' }))
-  const asked = [] as string[]
-  page.on('request', (request) => { asked.push(...new URL(request.url()).pathname.match(/vitals$|events\/counts$/) ?? []) })
-  const counts = () => asked.filter((path) => path === 'events/counts').length
-  await page.goto(dashboard.admin.signInLink())
-  await page.locator('html[data-live=on]').waitFor()
-  while (counts() < 1 || !asked.includes('vitals')) await page.evaluate(() => new Promise(requestAnimationFrame))
-  const exit = () => dashboard.deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1 })
-  const heard = (id: number) => page.locator(`#chart-news[data-event="${id}"]`).waitFor({ state: 'attached' })
+rareTest(
+  'a hidden tab asks for nothing, and one that is seen asks for marks only when something has happened, however much does',
+  async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    live(dashboard, Math.floor(Date.now() / 1000) - 2, { latenciesMs: [5] })
+    const page = await dashboard.openPage()
+    await page.clock.install()
+    await page.addInitScript(() =>
+      Object.defineProperty(document, 'hidden', { get: () => sessionStorage.getItem('isHidden') === 'yes' })
+    )
+    const asked = [] as string[]
+    page.on('request', (request) => {
+      asked.push(...new URL(request.url()).pathname.match(/vitals$|events\/counts$/) ?? [])
+    })
+    const counts = () => asked.filter((path) => path === 'events/counts').length
+    await page.goto(dashboard.admin.signInLink())
+    await page.locator('html[data-live=on]').waitFor()
+    while (counts() < 1 || !asked.includes('vitals')) await page.evaluate(() => new Promise(requestAnimationFrame))
+    const exit = () =>
+      dashboard.deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1 })
+    const heard = (id: number) => page.locator(`#chart-news[data-event="${id}"]`).waitFor({ state: 'attached' })
 
-  const ready = dashboard.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
-  await page.locator(`#recent-${ready.id}`).waitFor()
-  await page.clock.runFor(60_000)
-  assert.equal(counts(), 1, 'nothing has happened that is marked')
-  const time = () => page.evaluate(() => performance.now())
-  const beganAt = await time()
-  for (let storm = 0; storm < 10; storm++) {
+    const ready = dashboard.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
+    await page.locator(`#recent-${ready.id}`).waitFor()
+    await page.clock.runFor(60_000)
+    assert.equal(counts(), 1, 'nothing has happened that is marked')
+    const time = () => page.evaluate(() => performance.now())
+    const beganAt = await time()
+    for (let storm = 0; storm < 10; storm++) {
+      exit()
+      await heard(dashboard.deck.snapshot().lastEventId)
+      await page.clock.runFor(200)
+    }
+    await page.clock.runFor(3000)
+    // The clock of the page goes on by itself too; there is a pause of three seconds between two looks.
+    const most = 2 + Math.ceil((await time() - beganAt) / 3000)
+    assert.ok(counts() >= 2 && counts() <= most, `${counts()} looks at a storm, of ${most}`)
+
+    const setHidden = (isHidden: string) =>
+      page.evaluate((text) => {
+        sessionStorage.setItem('isHidden', text)
+        document.dispatchEvent(new Event('visibilitychange'))
+      }, isHidden)
+    await setHidden('yes')
+    await page.clock.runFor(1000)
+    asked.length = 0
+    // Of this it is not told, either.
     exit()
-    await heard(dashboard.deck.snapshot().lastEventId)
-    await page.clock.runFor(200)
+    await page.clock.runFor(60_000)
+    await page.reload()
+    await page.locator('html[data-live=on]').waitFor()
+    await page.clock.runFor(60_000)
+    assert.equal(asked.join(), '')
+    await setHidden('no')
+    await page.locator('#charts-marks li').first().waitFor()
+    assert.ok(asked.includes('vitals'))
   }
-  await page.clock.runFor(3000)
-  // The clock of the page goes on by itself too; there is a pause of three seconds between two looks.
-  const most = 2 + Math.ceil((await time() - beganAt) / 3000)
-  assert.ok(counts() >= 2 && counts() <= most, `${counts()} looks at a storm, of ${most}`)
-
-  const setHidden = (isHidden: string) => page.evaluate((text) => {
-    sessionStorage.setItem('isHidden', text)
-    document.dispatchEvent(new Event('visibilitychange'))
-  }, isHidden)
-  await setHidden('yes')
-  await page.clock.runFor(1000)
-  asked.length = 0
-  // Of this it is not told, either.
-  exit()
-  await page.clock.runFor(60_000)
-  await page.reload()
-  await page.locator('html[data-live=on]').waitFor()
-  await page.clock.runFor(60_000)
-  assert.equal(asked.join(), '')
-  await setHidden('no')
-  await page.locator('#charts-marks li').first().waitFor()
-  assert.ok(asked.includes('vitals'))
-})
+)
 
 test('a worker\'s row tells its requests and latency; without any vitals there are dashes, and nothing breaks', async (t) => {
   const dashboard = await startDashboard(t, browser)
@@ -314,6 +374,7 @@ test('a worker\'s row tells its requests and latency; without any vitals there a
   assert.match(await page.locator('#chart-requests figcaption').innerText(), /all\s*–\s*5xx\s*–/)
   dashboard.setWorker(1, { vitals: { rssBytes: 1e8, cpuPercent: 5, requestsPerSecond: 1234.5, latencyP99Ms: 12.34 } })
   await page.locator('#workers .rate', { hasText: '1,235' }).waitFor()
-  assert.deepEqual(await page.locator('#workers tbody tr').first().locator('.rate').allInnerTexts(), ['1,235', '12.3 ms'])
+  assert.deepEqual(await page.locator('#workers tbody tr').first().locator('.rate').allInnerTexts(), ['1,235',
+    '12.3 ms'])
   assert.deepEqual(page.problems, [])
 })

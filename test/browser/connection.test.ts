@@ -11,7 +11,9 @@ import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 test('a lost connection shows a banner, and the page catches up by itself', async (t) => {
@@ -39,14 +41,19 @@ test('a lost connection shows a banner, and the page catches up by itself', asyn
   await page.locator('#rollout-progress').waitFor()
 
   assert.equal(await isSamePage(), true)
-  assert.deepEqual(page.problems.filter((problem) => !/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/.test(problem)), [])
+  assert.deepEqual(
+    page.problems.filter((problem) => !/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/.test(problem)),
+    []
+  )
 })
 
 test('until its scripts have come, a page says that it is not live, and a click on what needs them says so at once', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.openSignedIn()
   let letCome: (value?: unknown) => void = () => {}
-  const come = new Promise((resolve) => { letCome = resolve })
+  const come = new Promise((resolve) => {
+    letCome = resolve
+  })
   await page.route('**/assets/live.js*', async (route) => {
     await come
     await route.continue()
@@ -69,7 +76,8 @@ rareTest('without JavaScript a page says since when it is as it is, and what nee
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.openSignedIn({ javaScriptEnabled: false })
   await page.goto(dashboard.url)
-  assert.match(await page.locator('#waiting').innerText(), /This page is not live\. It shows what was so at .*\d\d:\d\d:\d\d.*JavaScript is off/)
+  assert.match(await page.locator('#waiting').innerText(),
+    /This page is not live\. It shows what was so at .*\d\d:\d\d:\d\d.*JavaScript is off/)
   assert.match(await page.locator('#charts').innerText(), /The charts need JavaScript/)
   assert.equal(await page.getByText('Loading …').isVisible(), false)
   await page.goto(`${dashboard.url}/workers/1`)
@@ -94,7 +102,11 @@ rareTest('if the master answers but the live connection does not get through, th
   await page.addInitScript(() => {
     const { WebSocket } = window
     // It fails at once, as one that a proxy refuses.
-    window.WebSocket = class extends WebSocket { constructor () { super('ws://127.0.0.1:1/') } }
+    window.WebSocket = class extends WebSocket {
+      constructor () {
+        super('ws://127.0.0.1:1/')
+      }
+    }
   })
   await page.route('**/socket.io/**', (route) => route.abort())
   await page.goto(dashboard.url)
@@ -120,7 +132,8 @@ rareTest('a page that was open during an upgrade comes back by itself and says w
 
 test('whoever is signed out over an open form is told by whom, signs in over it, and finds what was typed, of which nothing was done', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  const make = async () => (await dashboard.api('post', '/api/v1/tokens').send({ name: 'carol', role: 'operator' }).expect(201)).body
+  const make = async () =>
+    (await dashboard.api('post', '/api/v1/tokens').send({ name: 'carol', role: 'operator' }).expect(201)).body
   const carol = await make()
   const page = await dashboard.openPage()
   await page.goto(dashboard.url)
@@ -133,7 +146,7 @@ test('whoever is signed out over an open form is told by whom, signs in over it,
 
   await dashboard.api('delete', `/api/v1/tokens/${carol.id}`).expect(200)
   const ended = page.getByRole('dialog', { name: 'Your session has ended' })
-  await ended.getByText("The owner's token has revoked your access. Nothing was changed.").waitFor()
+  await ended.getByText('The owner\'s token has revoked your access. Nothing was changed.').waitFor()
   assert.deepEqual(await page.audit(), [])
   await ended.getByLabel('Token').fill(carol.token)
   await ended.getByLabel('Token').press('Enter')
@@ -142,36 +155,39 @@ test('whoever is signed out over an open form is told by whom, signs in over it,
   await ended.getByLabel('Token').press('Enter')
   await page.getByText('You are signed in again.').waitFor()
   await page.locator('html[data-live=on]').waitFor()
-  assert.deepEqual([await page.locator('#dialog-scale [name=workers]').inputValue(), await isSamePage(), dashboard.deck.dispatched], ['7', true, []])
+  assert.deepEqual([await page.locator('#dialog-scale [name=workers]').inputValue(), await isSamePage(),
+    dashboard.deck.dispatched], ['7', true, []])
   await page.getByRole('dialog').getByRole('button', { name: 'Scale', exact: true }).click()
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
   assert.deepEqual(dashboard.deck.dispatched, [{ type: 'scale', workers: 7, actor: 'carol' }])
   assert.deepEqual(page.problems.filter((problem) => !problem.includes('401')), [])
 })
 
-rareTest('whoever is signed out can look on, signs in later or in another tab, and gets another page as somebody else', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.visit('/history?type=worker.exited')
-  const isSamePage = await markPage(page)
-  dashboard.admin.revokeSessions()
-  const ended = page.getByRole('dialog', { name: 'Your session has ended' })
-  await ended.getByRole('button', { name: 'Not now' }).click()
-  const banner = page.locator('#offline')
-  await banner.getByText('You are not signed in any more.').waitFor()
-  await banner.getByRole('button', { name: 'Sign in' }).click()
-  await ended.waitFor()
-  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
-  await page.evaluate(() => dispatchEvent(new Event('focus')))
-  await banner.waitFor({ state: 'hidden' })
-  assert.equal(await isSamePage(), true)
+rareTest('whoever is signed out can look on, signs in later or in another tab, and gets another page as somebody else',
+  async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    const page = await dashboard.visit('/history?type=worker.exited')
+    const isSamePage = await markPage(page)
+    dashboard.admin.revokeSessions()
+    const ended = page.getByRole('dialog', { name: 'Your session has ended' })
+    await ended.getByRole('button', { name: 'Not now' }).click()
+    const banner = page.locator('#offline')
+    await banner.getByText('You are not signed in any more.').waitFor()
+    await banner.getByRole('button', { name: 'Sign in' }).click()
+    await ended.waitFor()
+    await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+    await page.evaluate(() => dispatchEvent(new Event('focus')))
+    await banner.waitFor({ state: 'hidden' })
+    assert.equal(await isSamePage(), true)
 
-  const { body: { token } } = await dashboard.api('post', '/api/v1/tokens').send({ name: 'grace', role: 'viewer' }).expect(201)
-  dashboard.admin.revokeSessions()
-  await ended.getByLabel('Token').fill(token)
-  await ended.getByLabel('Token').press('Enter')
-  await page.getByText('You are signed in as grace, viewer.').waitFor()
-  assert.deepEqual([await isSamePage(), page.url()], [false, `${dashboard.url}/history?type=worker.exited`])
-})
+    const { body: { token } } = await dashboard.api('post', '/api/v1/tokens').send({ name: 'grace', role: 'viewer' })
+      .expect(201)
+    dashboard.admin.revokeSessions()
+    await ended.getByLabel('Token').fill(token)
+    await ended.getByLabel('Token').press('Enter')
+    await page.getByText('You are signed in as grace, viewer.').waitFor()
+    assert.deepEqual([await isSamePage(), page.url()], [false, `${dashboard.url}/history?type=worker.exited`])
+  })
 
 test('a one-time link signs in once; a second use is told, and the token helps', async (t) => {
   const dashboard = await startDashboard(t, browser)
@@ -216,7 +232,9 @@ rareTest('the theme is the system\'s until the toggle says otherwise, and then s
 })
 
 /** A proxy that shows the admin port below /ops/deck, among other things of the same address. */
-async function startProxy (t: TestContext, { port, toPort, strips }: { port: number, toPort: () => number, strips: boolean }) {
+async function startProxy (t: TestContext,
+  { port, toPort, strips }: { port: number, toPort: () => number, strips: boolean })
+{
   const strays: string[] = []
   const pathOf = (url: string) => strips ? url.slice('/ops/deck'.length) || '/' : url
   const proxy = http.createServer((req, res) => {
@@ -224,10 +242,13 @@ async function startProxy (t: TestContext, { port, toPort, strips }: { port: num
       if (req.url !== '/favicon.ico') strays.push(`${req.method} ${req.url}`)
       return res.writeHead(404).end()
     }
-    req.pipe(http.request({ host: '127.0.0.1', port: toPort(), method: req.method, path: pathOf(String(req.url)), headers: req.headers }, (answer) => {
-      res.writeHead(answer.statusCode ?? 500, answer.rawHeaders)
-      answer.pipe(res)
-    }).on('error', () => res.destroy()))
+    req.pipe(
+      http.request({ host: '127.0.0.1', port: toPort(), method: req.method, path: pathOf(String(req.url)),
+        headers: req.headers }, (answer) => {
+        res.writeHead(answer.statusCode ?? 500, answer.rawHeaders)
+        answer.pipe(res)
+      }).on('error', () => res.destroy())
+    )
   })
   proxy.on('upgrade', (req, socket, head) => {
     const upstream = net.connect(toPort(), '127.0.0.1', () => {
@@ -249,35 +270,37 @@ async function startProxy (t: TestContext, { port, toPort, strips }: { port: num
 }
 
 for (const strips of [true, false]) {
-  rareTest(`the dashboard works below a path of a proxy that ${strips ? 'takes the path off' : 'leaves the path on'}`, async (t) => {
-    const port = await freePort()
-    const dashboard = await startDashboard(t, browser, { publicUrl: `http://127.0.0.1:${port}/ops/deck/`, basePath: '/ops/deck' })
-    const { strays } = await startProxy(t, { port, toPort: () => dashboard.port, strips })
-    const page = await dashboard.openPage()
-    const link = dashboard.admin.signInLink()
-    assert.ok(link.startsWith(`http://127.0.0.1:${port}/ops/deck/sign-in?code=`), link)
-    await page.goto(link)
-    await page.waitForURL(`http://127.0.0.1:${port}/ops/deck/`)
-    await page.locator('html[data-live=on]').waitFor()
-    const [cookie] = await page.context().cookies()
-    assert.equal(cookie.path, '/ops/deck')
-
-    for (const name of ['Deploys', 'History', 'Crashes', 'Logs', 'Manual', 'Settings', 'Access', 'Overview']) {
-      await page.getByRole('link', { name, exact: true }).click()
-      await page.waitForURL(new RegExp(`^http://127.0.0.1:${port}/ops/deck/`))
+  rareTest(`the dashboard works below a path of a proxy that ${strips ? 'takes the path off' : 'leaves the path on'}`,
+    async (t) => {
+      const port = await freePort()
+      const dashboard = await startDashboard(t, browser, { publicUrl: `http://127.0.0.1:${port}/ops/deck/`,
+        basePath: '/ops/deck' })
+      const { strays } = await startProxy(t, { port, toPort: () => dashboard.port, strips })
+      const page = await dashboard.openPage()
+      const link = dashboard.admin.signInLink()
+      assert.ok(link.startsWith(`http://127.0.0.1:${port}/ops/deck/sign-in?code=`), link)
+      await page.goto(link)
+      await page.waitForURL(`http://127.0.0.1:${port}/ops/deck/`)
       await page.locator('html[data-live=on]').waitFor()
-    }
-    await page.locator('#open-scale').click()
-    const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Workers').fill('3')
-    await dialog.getByRole('button', { name: 'Scale' }).click()
-    await dialog.waitFor({ state: 'hidden' })
-    assert.deepEqual(dashboard.deck.dispatched.map(({ type }) => type), ['scale'])
+      const [cookie] = await page.context().cookies()
+      assert.equal(cookie.path, '/ops/deck')
 
-    // What the page still asks for without its session is not meant.
-    assert.deepEqual(page.problems, [])
-    await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.waitForURL(`http://127.0.0.1:${port}/ops/deck/sign-in?state=signed-out`)
-    assert.deepEqual(strays, [], 'every address of the site is below its path')
-  })
+      for (const name of ['Deploys', 'History', 'Crashes', 'Logs', 'Manual', 'Settings', 'Access', 'Overview']) {
+        await page.getByRole('link', { name, exact: true }).click()
+        await page.waitForURL(new RegExp(`^http://127.0.0.1:${port}/ops/deck/`))
+        await page.locator('html[data-live=on]').waitFor()
+      }
+      await page.locator('#open-scale').click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Workers').fill('3')
+      await dialog.getByRole('button', { name: 'Scale' }).click()
+      await dialog.waitFor({ state: 'hidden' })
+      assert.deepEqual(dashboard.deck.dispatched.map(({ type }) => type), ['scale'])
+
+      // What the page still asks for without its session is not meant.
+      assert.deepEqual(page.problems, [])
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.waitForURL(`http://127.0.0.1:${port}/ops/deck/sign-in?state=signed-out`)
+      assert.deepEqual(strays, [], 'every address of the site is below its path')
+    })
 }

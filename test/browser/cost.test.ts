@@ -8,7 +8,9 @@ import { until } from '../support/until.ts'
 import type { Page } from 'playwright-core'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 /** Signed in, with an empty cache. */
@@ -20,13 +22,18 @@ async function visitAnew (dashboard: Dashboard, path: string, options?: PageOpti
   return { page, traffic }
 }
 
-/** @param message of socket.io */
+/** `message`: of socket.io */
 function updateOf (message: string): { fragments: { id: string, html: string }[], figures: Record<string, string> } {
   return JSON.parse(message.slice(message.indexOf('['))).at(-1)
 }
 
 /** How many bytes each page may transfer, and how many requests it stays below. */
-const LIMITS: [string, number, number][] = [['/', 95_000, 12], ['/history', 70_000, 11], ['/logs', 70_000, 12], ['/docs/api', 70_000, 10], ['/deploys', 70_000, 10], ['/crashes', 70_000, 10], ['/settings', 70_000, 10], ['/access', 70_000, 10], ['/alerts', 70_000, 10]]
+const LIMITS: [string, number, number][] = [['/', 95_000, 12], ['/history', 70_000, 11], ['/logs', 70_000, 12], [
+  '/docs/api',
+  70_000,
+  10
+], ['/deploys', 70_000, 10], ['/crashes', 70_000, 10], ['/settings', 70_000, 10], ['/access', 70_000, 10], ['/alerts',
+  70_000, 10]]
 /** The first of these pages have the most scripts, or are the longest of the manual. */
 const FULLEST = 4
 
@@ -37,7 +44,9 @@ test('a first load is small, asks for little, and nothing of the page comes twic
     assert.ok(traffic.bytes > 20_000 && traffic.bytes < bytes, `${path}: ${traffic.bytes} bytes`)
     assert.ok(traffic.requests < requests, `${path}: ${traffic.urls.join(' ')}`)
     // The axis of that graph goes on with the time.
-    const again = traffic.messages.filter((message) => message.startsWith('42[')).flatMap((message) => updateOf(message).fragments).filter(({ id }) => id !== 'timeline-graph')
+    const again = traffic.messages.filter((message) => message.startsWith('42[')).flatMap((message) =>
+      updateOf(message).fragments
+    ).filter(({ id }) => id !== 'timeline-graph')
     assert.deepEqual(again, [], path)
     assert.deepEqual(page.problems, [])
   }
@@ -63,7 +72,9 @@ rareTest('vitals come as figures alone, and of the workers only the row that cha
 
   dashboard.setWorker(2, { restarts: 7 })
   await page.locator('#worker-2-2').getByRole('link', { name: '7 restarts' }).waitFor()
-  const { html } = traffic.messages.flatMap((message) => updateOf(message).fragments).find(({ id }) => id === 'workers') ?? { html: '' }
+  const { html } =
+    traffic.messages.flatMap((message) => updateOf(message).fragments).find(({ id }) => id === 'workers') ??
+      { html: '' }
   assert.match(html, /<tr id="worker-1-1" data-kept><\/tr>/)
   assert.match(html, /<tr [^>]*id="worker-2-2"[^>]*data-flash>/)
   await page.locator('#worker-1-1').getByText('91.5%').waitFor()

@@ -7,7 +7,9 @@ import { startDeckHere } from '../support/deck-here.ts'
 import { rareTest } from '../support/rare.ts'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 rareTest('a real crash appears by itself, shows its stack and last words, and is resolved by a click', async (t) => {
@@ -33,11 +35,14 @@ rareTest('a real crash appears by itself, shows its stack and last words, and is
   await page.waitForURL('**/crashes/1')
   await page.locator('html[data-live=on]').waitFor()
   await page.getByRole('heading', { level: 1, name: 'RangeError: boom' }).waitFor()
-  assert.match(await page.locator('.frame.is-own').first().innerText(), /throwsError\s+test\/fixtures\/dies-on-request\.cjs:4:\d+/)
-  assert.match(await page.locator('.frame.is-first .is-there').innerText(), /^4\s+function throwsError \(\) \{ throw new RangeError\('boom'\) \}$/)
+  assert.match(await page.locator('.frame.is-own').first().innerText(),
+    /throwsError\s+test\/fixtures\/dies-on-request\.cjs:4:\d+/)
+  assert.match(await page.locator('.frame.is-first .is-there').innerText(),
+    /^4\s+function throwsError \(\) \{ throw new RangeError\('boom'\) \}$/)
   await page.getByText(/\d+ frames of Node\.js/).click()
   await page.locator('.frame:not(.is-own)').first().waitFor({ state: 'visible' })
-  assert.match(await page.getByRole('group', { name: 'Last lines of stderr' }).innerText(), /RangeError: boom\n {4}at (?:Object\.)?throwsError/)
+  assert.match(await page.getByRole('group', { name: 'Last lines of stderr' }).innerText(),
+    /RangeError: boom\n {4}at (?:Object\.)?throwsError/)
   assert.match(await page.getByRole('group', { name: 'Requests in flight' }).innerText(), /GET\s+\/throw-in-request/)
   assert.deepEqual(await page.audit(), [])
 
@@ -48,7 +53,7 @@ rareTest('a real crash appears by itself, shows its stack and last words, and is
   await page.locator('.frame:not(.is-own)').first().waitFor({ state: 'visible' })
 
   await page.getByRole('button', { name: 'Resolve' }).click()
-  await page.getByText("by the owner's token").waitFor()
+  await page.getByText('by the owner\'s token').waitFor()
   // Buttons that came by themselves work as well.
   await page.getByRole('button', { name: 'Reopen' }).click()
   await page.getByRole('button', { name: 'Resolve' }).click()
@@ -72,7 +77,10 @@ rareTest('a real crash appears by itself, shows its stack and last words, and is
 
 test('filters go into the address and keep their focus; states are a click away', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  for (const errorName of ['TypeError', 'RangeError']) dashboard.history.crashes.record(`v1:${errorName}`, aCrash({ errorName, errorMessage: `${errorName} happened` }), { culprit: null })
+  for (const errorName of ['TypeError', 'RangeError'])
+    dashboard.history.crashes.record(`v1:${errorName}`, aCrash({ errorName, errorMessage: `${errorName} happened` }), {
+      culprit: null
+    })
   const page = await dashboard.visit('/crashes')
   const isSamePage = await markPage(page)
   const ids = () => page.locator('#crash-groups tbody tr').evaluateAll((rows) => rows.map(({ id }) => id))
@@ -94,7 +102,8 @@ rareTest('whoever reads one crash keeps it while others happen', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const crash = (worker: number) => {
     dashboard.history.crashes.record('v1:x', aCrash({ worker, stderr: [`words of ${worker}`] }), { culprit: null })
-    dashboard.deck.events.publish({ type: 'worker.exited', worker, slot: 1, cause: 'crash', detail: { crash: worker, crashGroup: 1 } })
+    dashboard.deck.events.publish({ type: 'worker.exited', worker, slot: 1, cause: 'crash',
+      detail: { crash: worker, crashGroup: 1 } })
   }
   crash(1)
   const page = await dashboard.visit('/crashes/1')
@@ -115,19 +124,34 @@ rareTest('whoever reads one crash keeps it while others happen', async (t) => {
 
 rareTest('hostile text stays in its boxes, wide and narrow', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  const long = `<img src=x onerror="document.title='pwned'"></pre><script>document.title='pwned'</script>\u202e\u0000\u001b[31m${'x'.repeat(16_000)}`
-  dashboard.history.crashes.record('v1:x', aCrash({
-    errorName: long.slice(0, 200), errorMessage: long, stack: long, release: 'r'.repeat(60), nodeVersion: long.slice(0, 300), stderr: [long, long], requests: Array.from({ length: 40 }, () => ({ method: 'GET', path: long.slice(0, 500), ageMs: 1 })), causes: [1, 2, 3, 4, 5, 6].map((depth) => ({ depth, errorName: long, errorMessage: long, stack: long })), frames: [{ function: long, file: long, line: 1, column: 1, isInApp: true }, { function: long, file: `node_modules/${long}/x`, line: 1, column: 1, isInApp: false }]
-  }), { culprit: long.slice(0, 300) })
+  const long =
+    `<img src=x onerror="document.title='pwned'"></pre><script>document.title='pwned'</script>\u202e\u0000\u001b[31m${
+      'x'.repeat(16_000)
+    }`
+  dashboard.history.crashes.record('v1:x',
+    aCrash({ errorName: long.slice(0, 200), errorMessage: long, stack: long, release: 'r'.repeat(60),
+      nodeVersion: long.slice(0, 300), stderr: [long, long],
+      requests: Array.from({ length: 40 }, () => ({ method: 'GET', path: long.slice(0, 500), ageMs: 1 })),
+      causes: [1, 2, 3, 4, 5, 6].map((depth) => ({ depth, errorName: long, errorMessage: long, stack: long })),
+      frames: [{ function: long, file: long, line: 1, column: 1, isInApp: true }, { function: long,
+        file: `node_modules/${long}/x`, line: 1, column: 1, isInApp: false }] }), { culprit: long.slice(0, 300) })
   const page = await dashboard.visit('/crashes', { reducedMotion: 'reduce' })
   for (const path of ['/crashes', '/crashes?state=all&q=img', '/crashes/1', '/crashes/1?crash=9']) {
     await page.goto(dashboard.url + path)
     await page.locator('html[data-live=on]').waitFor()
-    await page.evaluate(() => document.querySelectorAll('details').forEach((details) => { details.open = true }))
+    await page.evaluate(() =>
+      document.querySelectorAll('details').forEach((details) => {
+        details.open = true
+      })
+    )
     for (const [width, colorScheme] of [[1440, 'dark'], [390, 'light']] as const) {
       await page.setViewportSize({ width, height: 900 })
       await page.lookAs(colorScheme)
-      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), true, `${path} is wider than a screen of ${width} pixels`)
+      assert.equal(
+        await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth),
+        true,
+        `${path} is wider than a screen of ${width} pixels`
+      )
     }
     assert.deepEqual(await page.audit(), [], path)
     assert.equal(await page.locator('img, main script').count(), 0, path)
@@ -138,7 +162,8 @@ rareTest('hostile text stays in its boxes, wide and narrow', async (t) => {
 
 test('groups are chosen and settled together, and what is chosen outlives an update', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  const crash = (errorName: string) => dashboard.history.crashes.record(`v1:${errorName}`, aCrash({ errorName }), { culprit: null })
+  const crash = (errorName: string) =>
+    dashboard.history.crashes.record(`v1:${errorName}`, aCrash({ errorName }), { culprit: null })
   for (const name of ['A', 'B', 'C']) crash(name)
   const page = await dashboard.visit('/crashes')
   const pick = (id: number) => page.getByLabel(`Select crash group ${id}`)
@@ -175,7 +200,7 @@ rareTest('a group is assigned and noted, and everybody who looks sees it', async
   assert.equal(await page.getByLabel('New note').inputValue(), '')
   assert.deepEqual(await page.audit(), [])
   page.on('dialog', (dialog) => dialog.accept())
-  await page.getByRole('button', { name: "Remove the note of the owner's token" }).click()
+  await page.getByRole('button', { name: 'Remove the note of the owner\'s token' }).click()
   await other.getByText('It is <b>the</b> cart').waitFor({ state: 'detached' })
   assert.deepEqual([...page.problems, ...other.problems], [])
 })

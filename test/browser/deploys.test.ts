@@ -8,65 +8,75 @@ import { createReleases } from '../support/releases.ts'
 import { versionOf } from '../support/repository.ts'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
-const app = (text: string) => `import http from 'node:http'\nhttp.createServer((request, response) => response.end('${text}')).listen(0)\n`
+const app = (text: string) =>
+  `import http from 'node:http'\nhttp.createServer((request, response) => response.end('${text}')).listen(0)\n`
 
-rareTest('a deploy on trial is paused, resumed and aborted, another one promoted, and the release before comes back, all by the page', async (t) => {
-  const releases = await createReleases('answers-with-pid.js')
-  const deck = await startDeckHere(t, releases.entry)
-  await deck.until({ ready: 2 })
-  const url = await deck.appUrl()
-  await releases.add('second', app('second'))
-  const strategy = { canary: { workers: 1, durationMs: 60_000 } }
-  const deploy = () => deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', strategy }) })
+rareTest(
+  'a deploy on trial is paused, resumed and aborted, another one promoted, and the release before comes back, all by the page',
+  async (t) => {
+    const releases = await createReleases('answers-with-pid.js')
+    const deck = await startDeckHere(t, releases.entry)
+    await deck.until({ ready: 2 })
+    const url = await deck.appUrl()
+    await releases.add('second', app('second'))
+    const strategy = { canary: { workers: 1, durationMs: 60_000 } }
+    const deploy = () => deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', strategy }) })
 
-  const page = await browser.page({ reducedMotion: 'reduce' })
-  t.after(() => page.context().close())
-  const { body: { url: link } } = await deck.api('/sign-in-links', { method: 'POST' })
-  await page.goto(link)
-  await page.goto(`${deck.adminUrl}/deploys`)
-  await page.locator('html[data-live=on]').waitFor()
-  await page.getByText('No deploys yet').waitFor()
+    const page = await browser.page({ reducedMotion: 'reduce' })
+    t.after(() => page.context().close())
+    const { body: { url: link } } = await deck.api('/sign-in-links', { method: 'POST' })
+    await page.goto(link)
+    await page.goto(`${deck.adminUrl}/deploys`)
+    await page.locator('html[data-live=on]').waitFor()
+    await page.getByText('No deploys yet').waitFor()
 
-  await deploy()
-  await page.locator('#rollout', { hasText: 'The canary serves beside the old workers' }).waitFor()
-  assert.equal(await page.locator('#rollout-title').innerText(), 'Running a canary of r2')
-  await page.locator('#rollout .step', { hasText: 'Canary' }).waitFor()
-  await page.getByRole('button', { name: 'Pause' }).click()
-  await page.locator('#rollout', { hasText: 'Deploy of r2 paused' }).waitFor()
-  await page.getByRole('button', { name: 'Resume' }).click()
-  await page.locator('#rollout', { hasText: 'Running a canary of r2' }).waitFor()
-  assert.deepEqual(await page.audit(), [])
-  await page.getByRole('button', { name: 'Abort' }).click()
-  await page.getByRole('dialog', { name: 'Abort: Deploy of r2?' }).getByRole('button', { name: 'Abort' }).click()
-  await page.locator('.rollout-row', { hasText: 'Deploy of r2 was rolled back' }).waitFor()
-  await page.getByRole('link', { name: 'Timeline of rollout 1' }).click()
-  await page.getByRole('heading', { name: 'Deploy of r2' }).waitFor()
-  assert.deepEqual((await page.locator('.moment strong').allInnerTexts()).filter((label) => !label.startsWith('Release')), ['Rollout started', 'Canary of 1 of 2 slots for a minute', 'Rollout paused', 'Rollout resumed', 'Rollout rolling back', 'Rolled back'])
-  assert.match(await page.locator('#slot-story-1').innerText(), /canary · ready after .* · rolled back in/)
-  await page.goto(`${deck.adminUrl}/deploys`)
-  await page.locator('html[data-live=on]').waitFor()
-  assert.match(await page.locator('.rollout-row').innerText(), /Aborted by the owner's token/)
+    await deploy()
+    await page.locator('#rollout', { hasText: 'The canary serves beside the old workers' }).waitFor()
+    assert.equal(await page.locator('#rollout-title').innerText(), 'Running a canary of r2')
+    await page.locator('#rollout .step', { hasText: 'Canary' }).waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.locator('#rollout', { hasText: 'Deploy of r2 paused' }).waitFor()
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.locator('#rollout', { hasText: 'Running a canary of r2' }).waitFor()
+    assert.deepEqual(await page.audit(), [])
+    await page.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog', { name: 'Abort: Deploy of r2?' }).getByRole('button', { name: 'Abort' }).click()
+    await page.locator('.rollout-row', { hasText: 'Deploy of r2 was rolled back' }).waitFor()
+    await page.getByRole('link', { name: 'Timeline of rollout 1' }).click()
+    await page.getByRole('heading', { name: 'Deploy of r2' }).waitFor()
+    assert.deepEqual(
+      (await page.locator('.moment strong').allInnerTexts()).filter((label) => !label.startsWith('Release')),
+      ['Rollout started', 'Canary of 1 of 2 slots for a minute', 'Rollout paused', 'Rollout resumed',
+        'Rollout rolling back', 'Rolled back']
+    )
+    assert.match(await page.locator('#slot-story-1').innerText(), /canary · ready after .* · rolled back in/)
+    await page.goto(`${deck.adminUrl}/deploys`)
+    await page.locator('html[data-live=on]').waitFor()
+    assert.match(await page.locator('.rollout-row').innerText(), /Aborted by the owner's token/)
 
-  await deploy()
-  await page.getByRole('button', { name: 'Promote' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click()
-  await page.locator('.rollout-row', { hasText: /Deploy of r\d succeeded/ }).waitFor()
-  assert.equal(await (await fetch(url)).text(), 'second')
+    await deploy()
+    await page.getByRole('button', { name: 'Promote' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click()
+    await page.locator('.rollout-row', { hasText: /Deploy of r\d succeeded/ }).waitFor()
+    assert.equal(await (await fetch(url)).text(), 'second')
 
-  await page.locator('#roll-back-to-r1').click()
-  await page.getByRole('dialog').getByText(/^Roll back to r1\?$/).waitFor()
-  assert.match(await page.getByRole('dialog').getByRole('row', { name: 'Folder' }).innerText(), /second.*first/)
-  assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
-  await page.getByRole('dialog').getByLabel('Note').fill('not yet')
-  await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click()
-  await page.locator('.rollout-row', { hasText: 'Rollback to r1 succeeded' }).waitFor()
-  assert.match(await page.locator('.rollout-row').first().innerText(), /by the owner's token · “not yet”/)
-  assert.notEqual(await (await fetch(url)).text(), 'second')
-  assert.deepEqual(page.problems, [])
-})
+    await page.locator('#roll-back-to-r1').click()
+    await page.getByRole('dialog').getByText(/^Roll back to r1\?$/).waitFor()
+    assert.match(await page.getByRole('dialog').getByRole('row', { name: 'Folder' }).innerText(), /second.*first/)
+    assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
+    await page.getByRole('dialog').getByLabel('Note').fill('not yet')
+    await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click()
+    await page.locator('.rollout-row', { hasText: 'Rollback to r1 succeeded' }).waitFor()
+    assert.match(await page.locator('.rollout-row').first().innerText(), /by the owner's token · “not yet”/)
+    assert.notEqual(await (await fetch(url)).text(), 'second')
+    assert.deepEqual(page.problems, [])
+  }
+)
 
 rareTest('the dialog of a deploy shows what it would do, and waits for nothing before it deploys', async (t) => {
   const releases = await createReleases('answers-with-pid.js')
@@ -80,30 +90,37 @@ rareTest('the dialog of a deploy shows what it would do, and waits for nothing b
   const dialog = page.getByRole('dialog', { name: 'Roll out a new release?' })
   await page.getByRole('button', { name: 'Rolling deploy' }).click()
   await dialog.getByText('r2, new, after r1').waitFor()
-  assert.match(await dialog.getByRole('region', { name: 'What it will do' }).innerText(), /Files\s+1 changed: .*Plan\s+2 workers, one at a time; if one fails, it rolls back/s)
+  assert.match(await dialog.getByRole('region', { name: 'What it will do' }).innerText(),
+    /Files\s+1 changed: .*Plan\s+2 workers, one at a time; if one fails, it rolls back/s)
   assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
 
   await dialog.getByLabel('Canary workers').fill('1')
   await dialog.getByLabel('Canary time').selectOption('1 min')
   await dialog.getByLabel('Workers at a time').fill('100%')
   await dialog.getByLabel('If one fails').selectOption('wait for me')
-  await dialog.getByText('2 workers, all at once, after a canary of 1 for a minute; if one fails, it waits for you').waitFor()
+  await dialog.getByText('2 workers, all at once, after a canary of 1 for a minute; if one fails, it waits for you')
+    .waitFor()
   await dialog.getByText('As a command').click()
   await dialog.getByText('clusterdeck deploy --surge 100% --canary 1 --canary-time 60000ms --on-failure hold').waitFor()
   await dialog.getByLabel('Workers at a time').fill('many')
   await dialog.getByLabel('Note').focus()
-  await dialog.getByText('strategy.surge: expected an integer from 1 to 256 or a share such as "25%", received "many"').waitFor()
+  await dialog.getByText('strategy.surge: expected an integer from 1 to 256 or a share such as "25%", received "many"')
+    .waitFor()
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.reload()
   await page.locator('html[data-live=on]').waitFor()
 
   let goOn: (() => void) | undefined
-  const held = new Promise((resolve) => { goOn = () => resolve(undefined) })
-  const asked = new Promise((resolve) => page.route('**/deploys/preview?*', async (route) => {
-    resolve(undefined)
-    await held
-    await route.continue().catch(() => {})
-  }))
+  const held = new Promise((resolve) => {
+    goOn = () => resolve(undefined)
+  })
+  const asked = new Promise((resolve) =>
+    page.route('**/deploys/preview?*', async (route) => {
+      resolve(undefined)
+      await held
+      await route.continue().catch(() => {})
+    })
+  )
   await page.getByRole('button', { name: 'Rolling deploy' }).click()
   await asked
   await dialog.getByText('Looking at what has changed…').waitFor()
@@ -120,9 +137,12 @@ test('a branch is chosen, its guessed build confirmed and deployed by the dialog
   repository.git('branch', 'faster')
   const commit = repository.commit(versionOf('two'), 'Second')
   repository.git('tag', '-a', 'v2', '-m', 'The second version')
-  assert.deepEqual((await deck.api('/refs')).body.items.map(({ name, kind, commit, subject }: any) => [name, kind, commit === repository.git('rev-parse', 'main'), subject]).sort(), [
-    ['faster', 'branch', false, 'The first'], ['main', 'branch', true, 'Second'], ['v2', 'tag', true, 'Second']
-  ])
+  assert.deepEqual(
+    (await deck.api('/refs')).body.items.map((
+      { name, kind, commit, subject }: any
+    ) => [name, kind, commit === repository.git('rev-parse', 'main'), subject]).sort(),
+    [['faster', 'branch', false, 'The first'], ['main', 'branch', true, 'Second'], ['v2', 'tag', true, 'Second']]
+  )
 
   const page = await browser.page({ reducedMotion: 'reduce' })
   t.after(() => page.context().close())
@@ -138,7 +158,7 @@ test('a branch is chosen, its guessed build confirmed and deployed by the dialog
   await dialog.getByLabel('Note').focus()
   await dialog.getByText(`${commit.slice(0, 10)} on main “Second” by Ada`).waitFor()
   await dialog.getByText('As a command').click()
-  await dialog.getByText("clusterdeck deploy --git v2 --note 'by the page'").waitFor()
+  await dialog.getByText('clusterdeck deploy --git v2 --note \'by the page\'').waitFor()
   assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
   await dialog.getByRole('button', { name: 'Deploy' }).click()
   await page.getByText('hooks.build: expected a command, received none').waitFor()

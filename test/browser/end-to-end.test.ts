@@ -5,7 +5,9 @@ import { markPage } from '../support/dashboard.ts'
 import { startDeck } from '../support/deck.ts'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 test('a real cluster: sign in by a link, see a kill, deploy by a click, find the kill in the history', async (t) => {

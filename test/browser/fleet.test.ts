@@ -10,7 +10,9 @@ import { rareOnly, rareTest } from '../support/rare.ts'
 import { followTraffic } from '../support/traffic.ts'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 const NAMES = ['a-1', 'b-2', 'c-3']
@@ -29,7 +31,12 @@ test('one look says who is silent and how far the rollout is, and one click paus
   const page = await dashboard.visit('/fleet', { reducedMotion: 'reduce' })
   await page.getByRole('heading', { name: 'All 3 members are well' }).waitFor()
   assert.match(await page.locator('#fleet-rollout .rollout-count').innerText(), /^1 of 3 done/)
-  assert.deepEqual(await page.locator('.fleet-step.is-current').allInnerTexts().then((texts) => texts.map((text) => text.split(/\s/)[0])), ['done', 'running', 'waiting'])
+  assert.deepEqual(
+    await page.locator('.fleet-step.is-current').allInnerTexts().then((texts) =>
+      texts.map((text) => text.split(/\s/)[0])
+    ),
+    ['done', 'running', 'waiting']
+  )
   assert.match(await page.locator('#open-fleet-deploy').getAttribute('aria-disabled') ?? '', /true/)
 
   fleet.set({ members: [...MEMBERS.slice(0, 2), { ...MEMBERS[2], isSilent: true, ageMs: 65_000 }] })
@@ -39,7 +46,7 @@ test('one look says who is silent and how far the rollout is, and one click paus
 
   await page.locator('#fleet-pause').click()
   await page.getByRole('heading', { name: 'Deploy to the fleet: paused' }).waitFor()
-  assert.deepEqual(fleet.asked, [{ order: 'pause', actor: "the owner's token" }])
+  assert.deepEqual(fleet.asked, [{ order: 'pause', actor: 'the owner\'s token' }])
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'fleet-resume')
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'Deploy to the fleet: running' }).waitFor()
@@ -69,48 +76,64 @@ test('a deploy goes out as the dialog says, and the second operator reads who wa
   await dialog.getByLabel('If a member fails').selectOption('roll all members back, last first')
   assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
   await dialog.getByText('As a command').click()
-  assert.match(await dialog.locator('[data-command=cli]').innerText(), /^clusterdeck fleet deploy --note faster --batch 50% --pause 30000ms --order zone --canary c-3 --on-failure rollback$/)
+  assert.match(await dialog.locator('[data-command=cli]').innerText(),
+    /^clusterdeck fleet deploy --note faster --batch 50% --pause 30000ms --order zone --canary c-3 --on-failure rollback$/)
   await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
   await page.locator('.fleet-matrix').waitFor()
-  assert.deepEqual(fleet.asked, [{ order: 'begin', actor: "the owner's token", wanted: { kind: 'deploy', note: 'faster', batch: '50%', pauseMs: 30_000, order: 'zone', canary: 'c-3', onFailure: 'rollback' } }])
+  assert.deepEqual(fleet.asked, [{ order: 'begin', actor: 'the owner\'s token',
+    wanted: { kind: 'deploy', note: 'faster', batch: '50%', pauseMs: 30_000, order: 'zone', canary: 'c-3',
+      onFailure: 'rollback' } }])
   assert.match(await page.locator('#fleet-rollout').innerText(), /30 s between · a failure rolls all hosts back/)
 
   await page.evaluate(() => document.querySelector('#open-fleet-restart')?.removeAttribute('aria-disabled'))
   await page.locator('#open-fleet-restart').click()
-  await page.getByRole('dialog', { name: 'Restart the fleet?' }).getByRole('button', { name: 'Restart', exact: true }).click()
+  await page.getByRole('dialog', { name: 'Restart the fleet?' }).getByRole('button', { name: 'Restart', exact: true })
+    .click()
   await page.getByText(/Rollout 1 of the fleet \(deploy by the owner's token\) is running/).waitFor()
 })
 
-rareTest('members that say something new send figures alone, move no row, and a row that differs goes by itself', async (t) => {
-  const { dashboard, fleet } = await startFleetPage(t)
-  const page = await dashboard.openSignedIn()
-  const traffic = await followTraffic(page)
-  await page.goto(`${dashboard.url}/fleet`, { waitUntil: 'networkidle' })
-  await page.locator('html[data-live=on]').waitFor()
-  const updates = () => traffic.messages.map((message) => JSON.parse(message.slice(message.indexOf('['))).at(-1))
-  assert.deepEqual(updates().flatMap(({ fragments }) => fragments), [], 'nothing of the page comes twice')
-  await page.evaluate(() => {
-    (window as any).shifts = []
-    new PerformanceObserver((list) => (window as any).shifts.push(...list.getEntries().map((entry) => (entry as any).value))).observe({ type: 'layout-shift', buffered: false })
-  })
-  traffic.messages.length = 0
-  fleet.set({ members: MEMBERS.map((member) => ({ ...member, ageMs: 3, vitals: { requestsPerSecond: 1234.5, latencyP99Ms: 9 } })) })
-  await page.locator('#member-b-2').getByText('1,235').waitFor()
-  assert.deepEqual(updates().flatMap(({ fragments }) => fragments), [])
-  assert.match(await page.locator('#member-b-2 polyline').getAttribute('points') ?? '', /120,\d+$/)
-  // The unit beside a figure moves with it.
-  assert.ok(await page.evaluate(() => ((window as any).shifts as number[]).reduce((sum, shift) => sum + shift, 0)) < 0.001)
+rareTest('members that say something new send figures alone, move no row, and a row that differs goes by itself',
+  async (t) => {
+    const { dashboard, fleet } = await startFleetPage(t)
+    const page = await dashboard.openSignedIn()
+    const traffic = await followTraffic(page)
+    await page.goto(`${dashboard.url}/fleet`, { waitUntil: 'networkidle' })
+    await page.locator('html[data-live=on]').waitFor()
+    const updates = () => traffic.messages.map((message) => JSON.parse(message.slice(message.indexOf('['))).at(-1))
+    assert.deepEqual(updates().flatMap(({ fragments }) => fragments), [], 'nothing of the page comes twice')
+    await page.evaluate(() => {
+      ;(window as any).shifts = []
+      new PerformanceObserver((list) =>
+        (window as any).shifts.push(...list.getEntries().map((entry) => (entry as any).value))
+      ).observe({ type: 'layout-shift', buffered: false })
+    })
+    traffic.messages.length = 0
+    fleet.set({
+      members: MEMBERS.map((member) => ({ ...member, ageMs: 3,
+        vitals: { requestsPerSecond: 1234.5, latencyP99Ms: 9 } })
+      )
+    })
+    await page.locator('#member-b-2').getByText('1,235').waitFor()
+    assert.deepEqual(updates().flatMap(({ fragments }) => fragments), [])
+    assert.match(await page.locator('#member-b-2 polyline').getAttribute('points') ?? '', /120,\d+$/)
+    // The unit beside a figure moves with it.
+    assert.ok(
+      await page.evaluate(() => ((window as any).shifts as number[]).reduce((sum, shift) => sum + shift, 0)) < 0.001
+    )
 
-  fleet.set({ members: [MEMBERS[0], { ...MEMBERS[1], openCrashes: 3 }, MEMBERS[2]] })
-  await page.locator('#member-b-2 .fleet-short').waitFor()
-  const { html } = updates().flatMap(({ fragments }) => fragments).find(({ id }) => id === 'fleet-members')
-  assert.match(html, /<tr id="member-a-1" data-kept><\/tr>/)
-  assert.match(html, /<tr [^>]*id="member-b-2"/)
-  assert.deepEqual(page.problems, [])
-})
+    fleet.set({ members: [MEMBERS[0], { ...MEMBERS[1], openCrashes: 3 }, MEMBERS[2]] })
+    await page.locator('#member-b-2 .fleet-short').waitFor()
+    const { html } = updates().flatMap(({ fragments }) => fragments).find(({ id }) => id === 'fleet-members')
+    assert.match(html, /<tr id="member-a-1" data-kept><\/tr>/)
+    assert.match(html, /<tr [^>]*id="member-b-2"/)
+    assert.deepEqual(page.problems, [])
+  })
 
 rareTest('filters are links and a form, and stay in the address', async (t) => {
-  const { dashboard } = await startFleetPage(t, { members: [MEMBERS[0], aMember({ member: 'down', labels: { zone: 'x' }, isSilent: true }), aMember({ member: 'far', url: 'https://far.example/deck' })] })
+  const { dashboard } = await startFleetPage(t, {
+    members: [MEMBERS[0], aMember({ member: 'down', labels: { zone: 'x' }, isSilent: true }),
+      aMember({ member: 'far', url: 'https://far.example/deck' })]
+  })
   const page = await dashboard.visit('/fleet')
   await page.locator('#fleet-tabs').getByRole('link', { name: 'Silent 1' }).click()
   await page.waitForURL(/\/fleet\?health=silent$/)
@@ -123,7 +146,8 @@ rareTest('filters are links and a form, and stay in the address', async (t) => {
   await page.locator('#fleet-q').fill('fa')
   await page.waitForURL(/\/fleet\?q=fa$/)
   const link = page.locator('#member-far .row-link')
-  assert.deepEqual([await link.getAttribute('href'), await link.getAttribute('rel')], ['https://far.example/deck', 'noopener'])
+  assert.deepEqual([await link.getAttribute('href'), await link.getAttribute('rel')], ['https://far.example/deck',
+    'noopener'])
   await page.locator('#member-far').getByRole('link', { name: 'more' }).click()
   await page.getByRole('heading', { name: 'far' }).waitFor()
   assert.deepEqual(page.problems, [])
@@ -133,7 +157,9 @@ rareTest('what is typed before the page listens is searched for', async (t) => {
   const { dashboard } = await startFleetPage(t)
   const page = await dashboard.visit('/fleet')
   let goOn = () => {}
-  const held = new Promise((resolve) => { goOn = () => resolve(undefined) })
+  const held = new Promise((resolve) => {
+    goOn = () => resolve(undefined)
+  })
   await page.route('**/libraries.js*', async (route) => {
     await held
     await route.continue()
@@ -164,9 +190,13 @@ test('a viewer sees the fleet, and has nothing to order it about with; a deck th
 })
 
 rareTest('five hundred members are painted within a second, in a page that is small', async (t) => {
-  const members = Array.from({ length: 500 }, (_, index) => aMember({ member: `host-${String(index).padStart(3, '0')}-shop`, isOwn: index === 0, labels: { zone: 'abc'[index % 3], rack: String(index % 20) } }))
+  const members = Array.from({ length: 500 },
+    (_, index) =>
+      aMember({ member: `host-${String(index).padStart(3, '0')}-shop`, isOwn: index === 0,
+        labels: { zone: 'abc'[index % 3], rack: String(index % 20) } }))
   const names = members.map(({ member }) => member)
-  const { dashboard } = await startFleetPage(t, { members, rollout: inTurnOf(afterTurnsOf(aRollout(names), ...names.slice(0, 200)), names[200]) })
+  const { dashboard } = await startFleetPage(t, { members,
+    rollout: inTurnOf(afterTurnsOf(aRollout(names), ...names.slice(0, 200)), names[200]) })
   const page = await dashboard.openSignedIn()
   const traffic = await followTraffic(page)
   await page.goto(`${dashboard.url}/fleet`, { waitUntil: 'networkidle' })
@@ -182,39 +212,49 @@ rareTest('five hundred members are painted within a second, in a page that is sm
   assert.deepEqual(page.problems, [])
 })
 
-test('a click deploys to two decks, one after the other, and the matrix shows it', { skip: withoutNats || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const members = await startFleet(t, ['one', 'two'], { servers: nats.url })
-  const [deck] = members
-  for (const member of members) member.put('v2')
-  const page = await browser.page({ reducedMotion: 'reduce' })
-  t.after(() => page.context().close())
-  const { body: { url: link } } = await deck.api('/sign-in-links', { method: 'POST' })
-  await page.goto(link)
-  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Fleet' }).click()
-  await page.getByRole('heading', { name: 'All 2 members are well' }).waitFor()
-  await page.locator('html[data-live=on]').waitFor()
-  await page.evaluate(() => {
-    (window as any).seen = []
-    new MutationObserver(() => {
-      const cells = Array.from(document.querySelectorAll('.fleet-step.is-current'), (cell) => String(cell.textContent).trim().split(/\s/)[0]).join(' ')
-      const { seen } = window as any
-      if (cells && seen.at(-1) !== cells) seen.push(cells)
-    }).observe(document.querySelector('#main') ?? document, { subtree: true, childList: true, characterData: true, attributes: true })
+test('a click deploys to two decks, one after the other, and the matrix shows it', { skip: withoutNats || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const members = await startFleet(t, ['one', 'two'], { servers: nats.url })
+    const [deck] = members
+    for (const member of members) member.put('v2')
+    const page = await browser.page({ reducedMotion: 'reduce' })
+    t.after(() => page.context().close())
+    const { body: { url: link } } = await deck.api('/sign-in-links', { method: 'POST' })
+    await page.goto(link)
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Fleet' }).click()
+    await page.getByRole('heading', { name: 'All 2 members are well' }).waitFor()
+    await page.locator('html[data-live=on]').waitFor()
+    await page.evaluate(() => {
+      ;(window as any).seen = []
+      new MutationObserver(() => {
+        const cells = Array.from(document.querySelectorAll('.fleet-step.is-current'),
+          (cell) => String(cell.textContent).trim().split(/\s/)[0]).join(' ')
+        const { seen } = window as any
+        if (cells && seen.at(-1) !== cells) seen.push(cells)
+      }).observe(document.querySelector('#main') ?? document, { subtree: true, childList: true, characterData: true,
+        attributes: true })
+    })
+    await page.locator('#open-fleet-deploy').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }).click()
+    await page.getByRole('heading', { name: 'Deploy to the fleet: succeeded' }).waitFor()
+    const seen = await page.evaluate(() => (window as any).seen)
+    assert.ok(seen.some((cells: string) => /^running\d* waiting|^done\d* running/.test(cells)), JSON.stringify(seen))
+    await page.getByRole('link', { name: 'Rollout 1', exact: true }).click()
+    await page.getByRole('heading', { name: 'What happened' }).waitFor()
+    assert.deepEqual(
+      await page.locator('.fleet-step.is-current').allInnerTexts().then((texts) =>
+        texts.map((text) => text.split(/\s/)[0])
+      ),
+      ['done', 'done']
+    )
+    assert.deepEqual(await Promise.all(members.map((member) => member.version())), ['v2', 'v2'])
+    assert.deepEqual(page.problems, [])
   })
-  await page.locator('#open-fleet-deploy').click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }).click()
-  await page.getByRole('heading', { name: 'Deploy to the fleet: succeeded' }).waitFor()
-  const seen = await page.evaluate(() => (window as any).seen)
-  assert.ok(seen.some((cells: string) => /^running\d* waiting|^done\d* running/.test(cells)), JSON.stringify(seen))
-  await page.getByRole('link', { name: 'Rollout 1', exact: true }).click()
-  await page.getByRole('heading', { name: 'What happened' }).waitFor()
-  assert.deepEqual(await page.locator('.fleet-step.is-current').allInnerTexts().then((texts) => texts.map((text) => text.split(/\s/)[0])), ['done', 'done'])
-  assert.deepEqual(await Promise.all(members.map((member) => member.version())), ['v2', 'v2'])
-  assert.deepEqual(page.problems, [])
-})
 
-test('a member is looked into and ordered about from the page of another one, and its history names who did', { skip: withoutNats || rareOnly }, async (t) => {
+test('a member is looked into and ordered about from the page of another one, and its history names who did', {
+  skip: withoutNats || rareOnly
+}, async (t) => {
   const nats = await startNats(t)
   const [one, two] = await startFleet(t, ['one', 'two'], { servers: nats.url })
   const page = await browser.page({ reducedMotion: 'reduce' })
@@ -250,7 +290,10 @@ test('a member is looked into and ordered about from the page of another one, an
   await page.getByRole('button', { name: 'Restart all' }).click()
   await dialog.getByRole('button', { name: 'Restart all' }).click()
   await rowOf(6).getByText('Ready').waitFor()
-  const orders = (await two.history('limit=200')).filter(({ type, actor }: any) => actor === `${OWNER} on one` && /^(scale\.changed|worker\.killed|rollout\.started)$/.test(type))
-  assert.deepEqual(orders.map(({ type }: any) => type).reverse(), ['scale.changed', 'worker.killed', 'rollout.started', 'rollout.started'])
+  const orders = (await two.history('limit=200')).filter(({ type, actor }: any) =>
+    actor === `${OWNER} on one` && /^(scale\.changed|worker\.killed|rollout\.started)$/.test(type)
+  )
+  assert.deepEqual(orders.map(({ type }: any) => type).reverse(), ['scale.changed', 'worker.killed', 'rollout.started',
+    'rollout.started'])
   assert.deepEqual(page.problems, [])
 })

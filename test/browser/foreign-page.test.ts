@@ -18,15 +18,21 @@ const WAYS = [['127.0.0.1', '127.0.0.1'], ['localhost', '127.0.0.1'], ['localhos
 const FILES = ['/history.csv', '/logs.txt', '/logs.ndjson', '/assets/app.css', '/assets/charts.js', '/sign-in']
 const POLLING = '/socket.io/?EIO=4&transport=polling'
 /** What would do something, if it were let through. */
-const BODIES: Record<string, object> = { '/api/v1/scale': { workers: 3 }, '/api/v1/rollouts': { kind: 'restart' }, '/api/v1/tokens': { name: 'eve', role: 'admin' }, '/api/v1/messages': { type: 'reload' } }
+const BODIES: Record<string, object> = { '/api/v1/scale': { workers: 3 }, '/api/v1/rollouts': { kind: 'restart' },
+  '/api/v1/tokens': { name: 'eve', role: 'admin' }, '/api/v1/messages': { type: 'reload' } }
 /** Kinds whose attempts tell a page nothing even where all is open: only what they do counts. */
 const BLIND = ['beacon', 'frame', 'form in a frame', 'ahead', 'speculation', 'cookie']
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
-test('a page on the app\'s own port can read nothing of the admin port and do nothing there, whoever visits it', { skip: rareOnly, timeout: 180_000 }, async (t) => {
+test('a page on the app\'s own port can read nothing of the admin port and do nothing there, whoever visits it', {
+  skip: rareOnly,
+  timeout: 180_000
+}, async (t) => {
   const deck = await startDeckHere(t, 'serves-a-hostile-page.js')
   await deck.until({ ready: 2 })
   await deck.api('/tokens', { method: 'POST', body: JSON.stringify({ name: 'ada', role: 'viewer' }) })
@@ -42,13 +48,19 @@ test('a page on the app\'s own port can read nothing of the admin port and do no
   const before = await stateOf(deck)
 
   for (const { from, to, link } of ways) {
-    // The browser counts another port of the same host as the same site; what it keeps from other sites, and whether the host
-    // has a name, needs no trying of each path; and what a path answers to one way to ask, that of another one does too.
+    // The browser counts another port of the same host as the same site; what it keeps from other sites, and whether
+    // the host has a name, needs no trying of each path; and what a path answers to one way to ask, that of another one
+    // does too.
     const isShared = from === to && from === HOSTS[0]
     const { reads, writes, forms } = isShared ? wanted : sampleOf(wanted)
-    const { made, read, frames } = await attackFrom(page, at(from, appPort), { ...wanted, reads, writes, forms, isShared, link, target: at(to, adminPort) })
+    const { made, read, frames } = await attackFrom(page, at(from, appPort), { ...wanted, reads, writes, forms,
+      isShared, link, target: at(to, adminPort) })
     const total = Object.values(made).reduce((sum, count) => sum + count)
-    t.diagnostic(`${total} attempts from ${from} on ${to}: ${Object.entries(made).map(([kind, count]) => `${kind} ${count}`).join(', ')}`)
+    t.diagnostic(
+      `${total} attempts from ${from} on ${to}: ${
+        Object.entries(made).map(([kind, count]) => `${kind} ${count}`).join(', ')
+      }`
+    )
     assert.equal(made.fetch, reads.length * (isShared ? 2 : 3))
     assert.equal(made.write, writes.length * (isShared ? 3 : 4 * 3))
     assert.equal(made['form in a frame'], forms.length * (isShared ? 1 : 3))
@@ -58,7 +70,12 @@ test('a page on the app\'s own port can read nothing of the admin port and do no
   }
 
   const events = (await deck.history('limit=1000')).filter(({ id }) => id > before.lastEventId)
-  assert.deepEqual(events.filter(({ type, actor }) => type !== 'access.refused' || actor !== null).map(({ type, message }) => `${type}: ${message}`), [])
+  assert.deepEqual(
+    events.filter(({ type, actor }) => type !== 'access.refused' || actor !== null).map(({ type, message }) =>
+      `${type}: ${message}`
+    ),
+    []
+  )
   assert.ok(events.length > 0, 'it has come as far as the port')
   assert.deepEqual((await stateOf(deck)).facts, before.facts)
   for (const host of HOSTS) {
@@ -66,9 +83,12 @@ test('a page on the app\'s own port can read nothing of the admin port and do no
       await page.goto(at(host, adminPort) + path)
       await page.locator('html[data-live=on]').waitFor()
     }
-    assert.equal(await page.evaluate(async () => (await fetch('/api/v1/status')).status), 200, `still signed in on ${host}`)
+    assert.equal(await page.evaluate(async () => (await fetch('/api/v1/status')).status), 200,
+      `still signed in on ${host}`)
   }
-  for (const { link } of ways) assert.equal((await fetch(deck.adminUrl + link, { redirect: 'manual' })).status, 303, 'a link that was fetched ahead still signs in')
+  for (const { link } of ways)
+    assert.equal((await fetch(deck.adminUrl + link, { redirect: 'manual' })).status, 303,
+      'a link that was fetched ahead still signs in')
 })
 
 rareTest('the same page reads and does all of that where a server lets it', async (t) => {
@@ -87,7 +107,8 @@ rareTest('the same page reads and does all of that where a server lets it', asyn
   assert.equal(read.filter((outcome) => outcome.startsWith('write: cors ')).length, plan.writes.length * 4)
   assert.equal(frames.length, made['form in a frame'] + made.frame)
   assert.ok(frames.every((url) => url.startsWith(plan.target)), frames.join())
-  for (const path of plan.forms) assert.ok(requests.filter((request) => request === `POST ${path}`).length >= 3 + 3, path)
+  for (const path of plan.forms)
+    assert.ok(requests.filter((request) => request === `POST ${path}`).length >= 3 + 3, path)
   for (const { path, method } of plan.writes) assert.ok(requests.includes(`${method} ${path}`), `${method} ${path}`)
   assert.ok(requests.includes(`GET ${plan.link}`), 'fetched ahead')
 })
@@ -105,23 +126,23 @@ async function freshLink (deck: Deck): Promise<string> {
 /** All that the document, the pages and the forms name, with ids of what there is. */
 async function planOf (deck: Deck): Promise<Omit<Plan, 'target' | 'link'>> {
   const { body: document } = await deck.api('/openapi.json')
-  const operations = Object.entries<object>(document.paths).flatMap(([path, item]) => Object.keys(item).map((method) => ({
-    method: method.toUpperCase(),
-    path: path.replace('{release}', 'r1').replace(/\{\w+\}/g, '1')
-  })))
+  const operations = Object.entries<object>(document.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => ({ method: method.toUpperCase(),
+      path: path.replace('{release}', 'r1').replace(/\{\w+\}/g, '1') })
+    )
+  )
   const gets = operations.filter(({ method }) => method === 'GET').map(({ path }) => path)
   const pages = PAGES.map(({ path }) => path.replace('{/:id}', '').replace(':id', '1'))
   const writes = operations.filter(({ method }) => method !== 'GET')
   assert.ok(gets.length >= 25 && writes.length >= 20, `${gets.length} and ${writes.length}`)
-  return {
-    reads: [...gets, ...pages, ...FILES, POLLING],
-    writes: [...writes, { method: 'POST', path: '/sign-in' }, { method: 'POST', path: `${POLLING}&sid=guess` }, { method: 'PATCH', path: '/api/v1/scale' }]
-      .map(({ method, path }) => ({ method, path, body: JSON.stringify(BODIES[path] ?? {}) })),
+  return { reads: [...gets, ...pages, ...FILES, POLLING],
+    writes: [...writes, { method: 'POST', path: '/sign-in' }, { method: 'POST', path: `${POLLING}&sid=guess` }, {
+      method: 'PATCH',
+      path: '/api/v1/scale'
+    }].map(({ method, path }) => ({ method, path, body: JSON.stringify(BODIES[path] ?? {}) })),
     forms: [...Object.keys(ACTIONS).map((name) => `/actions/${name}`), '/actions/restart', '/sign-in', '/sign-out'],
-    streams: gets.filter((path) => path.endsWith('/stream')),
-    socket: '/socket.io/?EIO=4&transport=websocket',
-    cookie: `clusterdeck_${new URL(deck.adminUrl).port}`
-  }
+    streams: gets.filter((path) => path.endsWith('/stream')), socket: '/socket.io/?EIO=4&transport=websocket',
+    cookie: `clusterdeck_${new URL(deck.adminUrl).port}` }
 }
 
 function sampleOf ({ reads, writes, forms }: Omit<Plan, 'target' | 'link'>) {
@@ -129,11 +150,14 @@ function sampleOf ({ reads, writes, forms }: Omit<Plan, 'target' | 'link'>) {
   return { reads: reads.filter(isTaken), writes: writes.filter(isTaken), forms: forms.filter(isTaken) }
 }
 
-/** @param origin of the hostile page */
+/** `origin`: of the hostile page */
 async function attackFrom (page: Page, origin: string, plan: Plan) {
   await page.goto(origin)
   await page.waitForFunction(() => 'attack' in window)
-  const outcome: { made: Record<string, number>, read: string[] } = await page.evaluate((plan) => (window as any).attack(plan), plan)
+  const outcome: { made: Record<string, number>, read: string[] } = await page.evaluate(
+    (plan) => (window as any).attack(plan),
+    plan
+  )
   const frames = page.frames().slice(1).map((frame) => frame.url())
   await Promise.all(page.context().pages().filter((each) => each !== page).map((each) => each.close()))
   return { ...outcome, frames }
@@ -141,9 +165,12 @@ async function attackFrom (page: Page, origin: string, plan: Plan) {
 
 async function stateOf (deck: Deck) {
   const { desiredWorkers, rollout, upgrade, state, release, workers, lastEventId } = await deck.status()
-  const [tokens, config, diagnostics] = await Promise.all(['/tokens', '/config', '/diagnostics'].map(async (path) => (await deck.api(path)).body))
+  const [tokens, config, diagnostics] = await Promise.all(
+    ['/tokens', '/config', '/diagnostics'].map(async (path) => (await deck.api(path)).body)
+  )
   const ids = workers.map(({ id, slot, pid, state }: any) => ({ id, slot, pid, state }))
-  return { lastEventId, facts: { desiredWorkers, rollout, upgrade, state, release, workers: ids, tokens, config, diagnostics } }
+  return { lastEventId,
+    facts: { desiredWorkers, rollout, upgrade, state, release, workers: ids, tokens, config, diagnostics } }
 }
 
 /** A server that lets everybody do everything. */
@@ -152,10 +179,17 @@ async function openDoor (t: TestContext) {
   const server = http.createServer((request, response) => {
     const { method, url = '', headers } = request
     requests.push(`${method} ${url}`)
-    response.setHeader('Access-Control-Allow-Origin', headers.origin ?? '*').setHeader('Access-Control-Allow-Credentials', 'true')
-    response.setHeader('Access-Control-Allow-Methods', String(headers['access-control-request-method'])).setHeader('Access-Control-Allow-Headers', String(headers['access-control-request-headers']))
+    response.setHeader('Access-Control-Allow-Origin', headers.origin ?? '*').setHeader(
+      'Access-Control-Allow-Credentials',
+      'true'
+    )
+    response.setHeader('Access-Control-Allow-Methods', String(headers['access-control-request-method'])).setHeader(
+      'Access-Control-Allow-Headers',
+      String(headers['access-control-request-headers'])
+    )
     response.setHeader('Content-Type', typeOf(url))
-    request.resume().once('end', () => response.end(url.endsWith('/stream') ? 'data: open\n\n' : contentOf(typeOf(url))))
+    request.resume().once('end',
+      () => response.end(url.endsWith('/stream') ? 'data: open\n\n' : contentOf(typeOf(url))))
   })
   const sockets = new WebSocketServer({ server })
   server.listen(0, '127.0.0.1')

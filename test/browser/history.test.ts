@@ -8,15 +8,19 @@ import type { Page } from 'playwright-core'
 
 /** The event of whoever looks at what was seeded. */
 const SIGN_IN = '4'
-const HOSTILE = '<img src=x onerror="document.title=\'pwned\'"></td><script>document.title="pwned"</script> "quoted" & \'single\''
+const HOSTILE =
+  '<img src=x onerror="document.title=\'pwned\'"></td><script>document.title="pwned"</script> "quoted" & \'single\''
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 function seed ({ deck }: Dashboard) {
   deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
-  deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1, message: 'TypeError: total is not a function' })
+  deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1,
+    message: 'TypeError: total is not a function' })
   deck.events.publish({ type: 'worker.exited', worker: 2, slot: 2, cause: 'killed', signal: 'SIGKILL', uptimeMs: 1500 })
 }
 
@@ -161,13 +165,18 @@ test('a fold that somebody has opened stays open while events come, and over pag
 test('an event has a permalink with all of its fields, and a way to those like it', async (t) => {
   const dashboard = await startDashboard(t, browser)
   seed(dashboard)
-  dashboard.deck.events.publish({ type: 'worker.exited', worker: 7, slot: 2, pid: 4711, cause: 'crash', code: 3, uptimeMs: 65_000, message: 'Error: boom', detail: { errorName: 'Error', stack: 'Error: boom\n    at app.js:1:2', extra: 5 } })
+  dashboard.deck.events.publish({ type: 'worker.exited', worker: 7, slot: 2, pid: 4711, cause: 'crash', code: 3,
+    uptimeMs: 65_000, message: 'Error: boom',
+    detail: { errorName: 'Error', stack: 'Error: boom\n    at app.js:1:2', extra: 5 } })
   const page = await dashboard.visit('/history')
   await page.locator('#event-4 .row-link').press('Enter')
   await page.waitForURL('**/history/4')
   await page.getByRole('heading', { level: 1, name: 'Error: boom' }).waitFor()
-  const fields = await page.locator('.fields > div').evaluateAll((rows) => Object.fromEntries(rows.map((row) => [row.querySelector('dt')?.textContent, row.querySelector('dd')?.textContent])))
-  assert.deepEqual(fields, { Cause: 'crash', Slot: '2', Worker: '7', PID: '4711', 'Exit code': '3', 'Lived for': '1 min 05 s', Error: 'Error', Extra: '5' })
+  const fields = await page.locator('.fields > div').evaluateAll((rows) =>
+    Object.fromEntries(rows.map((row) => [row.querySelector('dt')?.textContent, row.querySelector('dd')?.textContent]))
+  )
+  assert.deepEqual(fields, { Cause: 'crash', Slot: '2', Worker: '7', PID: '4711', 'Exit code': '3',
+    'Lived for': '1 min 05 s', Error: 'Error', Extra: '5' })
   assert.equal(await page.getByLabel('Stack').textContent(), 'Error: boom\n    at app.js:1:2')
 
   await page.getByRole('link', { name: '2', exact: true }).click()
@@ -177,11 +186,17 @@ test('an event has a permalink with all of its fields, and a way to those like i
 
 test('text that an app threw is shown as text, on every page and by live update', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  const crash = { type: 'worker.exited', worker: 1, slot: 1, cause: '<b>', release: HOSTILE, message: HOSTILE, detail: { errorName: HOSTILE, stack: HOSTILE, more: [HOSTILE] } }
+  const crash = { type: 'worker.exited', worker: 1, slot: 1, cause: '<b>', release: HOSTILE, message: HOSTILE,
+    detail: { errorName: HOSTILE, stack: HOSTILE, more: [HOSTILE] } }
   dashboard.deck.events.publish(crash)
-  for (const path of ['/', '/history', '/history/1', `/history?q=${encodeURIComponent(HOSTILE.slice(0, 60))}&type=${encodeURIComponent('<script>')}`]) {
+  for (const path of ['/', '/history', '/history/1',
+    `/history?q=${encodeURIComponent(HOSTILE.slice(0, 60))}&type=${encodeURIComponent('<script>')}`])
+  {
     const page = await dashboard.visit(path)
-    if (path === '/') dashboard.deck.set({ app: { entry: HOSTILE, cwd: '/', addresses: ['javascript:document.title="pwned"', HOSTILE] } })
+    if (path === '/')
+      dashboard.deck.set({
+        app: { entry: HOSTILE, cwd: '/', addresses: ['javascript:document.title="pwned"', HOSTILE] }
+      })
     if (!path.includes('?')) {
       dashboard.deck.events.publish(crash)
       await page.getByText('<img src=x onerror=').first().waitFor()
@@ -216,7 +231,8 @@ test('exports what the filters show as CSV', async (t) => {
   const dashboard = await startDashboard(t, browser)
   seed(dashboard)
   const page = await dashboard.visit('/history?type=worker.exited')
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export CSV' }).click()])
+  const [download] = await Promise.all([page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Export CSV' }).click()])
   assert.equal(download.suggestedFilename(), 'clusterdeck-events.csv')
   const chunks = []
   for await (const chunk of await download.createReadStream()) chunks.push(chunk)
@@ -224,17 +240,20 @@ test('exports what the filters show as CSV', async (t) => {
   assert.deepEqual(ids, ['id', '3', '2'])
 })
 
-const BLANK = Object.fromEntries(['cause', 'slot', 'worker', 'pid', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'].map((name) => [name, null]))
+const BLANK = Object.fromEntries(
+  ['cause', 'slot', 'worker', 'pid', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail']
+    .map((name) => [name, null])
+)
 const HOUR_MS = 3_600_000
 
-/**
- * A history with these exits, told as how many hours ago.
- * @param hours oldest first
- */
+/** A history with these exits, told as how many hours ago. `hours`: oldest first. */
 function pastOf (hours: number[], now: number = Date.now()) {
   const history = openHistory({ file: ':memory:', clock: () => 0 })
   for (const [index, ago] of hours.entries()) {
-    history.record({ ...BLANK, id: index + 1, at: new Date(now - ago * HOUR_MS).toISOString(), type: 'worker.exited', cause: 'crash', slot: 1 + index % 3, worker: index + 1, message: `death ${index + 1}` } as any)
+    history.record(
+      { ...BLANK, id: index + 1, at: new Date(now - ago * HOUR_MS).toISOString(), type: 'worker.exited', cause: 'crash',
+        slot: 1 + index % 3, worker: index + 1, message: `death ${index + 1}` } as any
+    )
   }
   return history
 }
@@ -242,13 +261,16 @@ function pastOf (hours: number[], now: number = Date.now()) {
 rareTest('a drag over the graph shows that part of the time, and any time is one click away', async (t) => {
   const dashboard = await startDashboard(t, browser, { history: pastOf([40, 20.5, 20, 19.5, 1]) })
   const page = await dashboard.visit('/history?type=worker.exited')
-  const box = await page.locator('#timeline-choice').boundingBox() as { x: number, y: number, width: number, height: number }
+  const box = await page.locator('#timeline-choice').boundingBox() as { x: number, y: number, width: number,
+    height: number }
   await page.mouse.move(box.x + box.width * 0.3, box.y + 5)
   await page.mouse.down()
   await page.mouse.move(box.x + box.width * 0.7, box.y + 15)
   assert.match(String(await page.locator('#timeline-read').textContent()), / – .*: 3 problems$/)
   await page.mouse.up()
-  await page.waitForURL((url) => url.searchParams.has('since') && url.searchParams.has('until') && url.searchParams.get('type') === 'worker.exited')
+  await page.waitForURL((url) =>
+    url.searchParams.has('since') && url.searchParams.has('until') && url.searchParams.get('type') === 'worker.exited'
+  )
   assert.deepEqual(await shownIds(page), ['4', '3', '2'])
   assert.equal(await page.locator('#timeline-graph strong').textContent(), '3 problems')
 
@@ -271,7 +293,8 @@ rareTest('the fields say the time as the clock of whoever looks does', async (t)
 rareTest('new events reach the graph by themselves', async (t) => {
   // By this clock the rest between two counts is short.
   const begin = Date.now()
-  const dashboard = await startDashboard(t, browser, { history: pastOf([2]), now: () => begin + (Date.now() - begin) * 20 })
+  const dashboard = await startDashboard(t, browser, { history: pastOf([2]),
+    now: () => begin + (Date.now() - begin) * 20 })
   const page = await dashboard.visit('/history?type=worker.exited')
   await page.getByText('1 problem', { exact: true }).waitFor()
   dashboard.deck.events.publish({ type: 'worker.exited', worker: 9, slot: 1, cause: 'deploy' })
@@ -294,17 +317,23 @@ rareTest('filters are saved by a name, found again, and removed', async (t) => {
   assert.deepEqual(page.problems, [])
 })
 
-rareTest("yesterday's exits are exported in three clicks, and a death of last night is read after two", async (t) => {
+rareTest('yesterday\'s exits are exported in three clicks, and a death of last night is read after two', async (t) => {
   const midnight = Math.floor(Date.now() / HOUR_MS / 24) * 24
-  const dashboard = await startDashboard(t, browser, { history: pastOf([-36, -12.5, -1, 6].map((hour) => -hour), midnight * HOUR_MS) })
+  const dashboard = await startDashboard(t, browser, {
+    history: pastOf([-36, -12.5, -1, 6].map((hour) => -hour), midnight * HOUR_MS)
+  })
   const page = await dashboard.visit()
   await page.getByRole('link', { name: 'Exits', exact: true }).click()
   await page.getByRole('link', { name: 'Yesterday' }).click()
-  await page.waitForURL((url) => url.searchParams.get('range') === 'yesterday' && url.searchParams.get('zone') === 'UTC')
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export CSV' }).click()])
+  await page.waitForURL((url) =>
+    url.searchParams.get('range') === 'yesterday' && url.searchParams.get('zone') === 'UTC'
+  )
+  const [download] = await Promise.all([page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Export CSV' }).click()])
   const chunks = []
   for await (const chunk of await download.createReadStream()) chunks.push(chunk)
-  assert.deepEqual(Buffer.concat(chunks).toString().trim().split('\r\n').map((line) => line.split(',')[0]), ['id', '3', '2'])
+  assert.deepEqual(Buffer.concat(chunks).toString().trim().split('\r\n').map((line) => line.split(',')[0]), ['id', '3',
+    '2'])
 
   dashboard.setWorker(1, { restarts: 1 })
   await page.goto(dashboard.url)

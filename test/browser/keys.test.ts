@@ -6,7 +6,9 @@ import { rareTest } from '../support/rare.ts'
 import type { Page } from 'playwright-core'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 async function find (page: WatchedPage, words: string) {
@@ -33,7 +35,8 @@ rareTest('the palette goes where it is told and opens what can be done, by the k
   assert.equal(await page.locator('#palette').isVisible(), false)
   await page.keyboard.press('Enter')
   await dialog.waitFor({ state: 'hidden' })
-  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 1, actor: "the owner's token", client: 'dashboard' }])
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 1, actor: 'the owner\'s token',
+    client: 'dashboard' }])
 
   // Now a rollout is running.
   await find(page, 'rolling deploy')
@@ -78,14 +81,17 @@ test('keys lead to pages, to the search and through lists, and mean nothing to w
   const listed = page.locator('#dialog-shortcuts [data-keys]')
   await listed.first().waitFor()
   assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
-  const goals = await listed.evaluateAll((links) => links.map((link) => [link.getAttribute('data-keys'), link.getAttribute('href')]))
+  const goals = await listed.evaluateAll((links) =>
+    links.map((link) => [link.getAttribute('data-keys'), link.getAttribute('href')])
+  )
   assert.ok(goals.length >= 5)
   await page.keyboard.press('Escape')
   await page.locator('#dialog-shortcuts').waitFor({ state: 'hidden' })
   for (const [keys, path] of goals) await go(String(keys).slice(2), String(path))
 
   await go('h', '/history')
-  const focused = () => page.evaluate(() => document.activeElement?.closest('tr')?.id ?? document.activeElement?.tagName)
+  const focused = () =>
+    page.evaluate(() => document.activeElement?.closest('tr')?.id ?? document.activeElement?.tagName)
   await page.keyboard.press('j')
   assert.equal(await focused(), 'event-3')
   await page.keyboard.press('j')
@@ -125,20 +131,28 @@ rareTest('every dialog opens, is walked through and closes by the keyboard, and 
     const dialog = page.locator('dialog[open]')
     await dialog.waitFor()
     const command = dialog.locator('[data-command=curl]')
-    if (await command.count() > 0) await page.waitForFunction(() => document.querySelector('dialog[open] [data-command=curl]')?.textContent?.startsWith('curl '))
-    const stops = await dialog.evaluate((each) => each.querySelectorAll('a[href], button, input:not([type=hidden]), textarea, summary, pre').length)
+    if (await command.count() > 0)
+      await page.waitForFunction(() =>
+        document.querySelector('dialog[open] [data-command=curl]')?.textContent?.startsWith('curl ')
+      )
+    const stops = await dialog.evaluate((each) =>
+      each.querySelectorAll('a[href], button, input:not([type=hidden]), textarea, summary, pre').length
+    )
     const isInside = () => dialog.evaluate((each) => each.contains(document.activeElement))
     assert.equal(await isInside(), true, `${opener}: focus`)
     // The focus may leave a dialog to the browser's own controls, but to nothing behind it.
     for (let count = 0; count <= stops; count++) {
       await page.keyboard.press('Tab')
-      assert.equal(await isInside() || await page.evaluate(() => document.activeElement === document.body), true, `${opener}: Tab`)
+      assert.equal(await isInside() || await page.evaluate(() => document.activeElement === document.body), true,
+        `${opener}: Tab`)
     }
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'hidden' })
-    assert.equal(await page.locator(opener).evaluate((each) => each === document.activeElement), true, `${opener}: return`)
+    assert.equal(await page.locator(opener).evaluate((each) => each === document.activeElement), true,
+      `${opener}: return`)
   }
-  for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1', '[data-palette]']) await tryOut(opener)
+  for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1', '[data-palette]'])
+    await tryOut(opener)
   await goTo(page, `${dashboard.url}/workers/1`)
   for (const opener of ['#worker-kill', '#looks-heap']) await tryOut(opener)
   await goTo(page, `${dashboard.url}/settings`)

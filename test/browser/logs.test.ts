@@ -9,33 +9,37 @@ import { rareTest } from '../support/rare.ts'
 import type { Page } from 'playwright-core'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>alert(1)</script>\u001b[31mred\u001b[0m'
 
-rareTest('a real cluster: what an app writes is there at once, and once, also what it writes while its master is lost', async (t) => {
-  const deck = await startDeck(t, 'talks-and-dies.js', { workers: 1 })
-  await deck.until({ ready: 1 })
-  const app = await deck.appUrl()
-  const tell = (path: string) => fetch(`${app}${path}`)
-  const page = await browser.page()
-  t.after(() => page.context().close())
-  await page.goto(await deck.signInLink())
-  await page.getByRole('link', { name: 'Logs of slot 1' }).click()
-  await page.waitForURL('**/logs?slot=1')
-  await page.getByText('No output yet').waitFor()
-  await untilLive(page)
+rareTest('a real cluster: what an app writes is there at once, and once, also what it writes while its master is lost',
+  async (t) => {
+    const deck = await startDeck(t, 'talks-and-dies.js', { workers: 1 })
+    await deck.until({ ready: 1 })
+    const app = await deck.appUrl()
+    const tell = (path: string) => fetch(`${app}${path}`)
+    const page = await browser.page()
+    t.after(() => page.context().close())
+    await page.goto(await deck.signInLink())
+    await page.getByRole('link', { name: 'Logs of slot 1' }).click()
+    await page.waitForURL('**/logs?slot=1')
+    await page.getByText('No output yet').waitFor()
+    await untilLive(page)
 
-  await tell('/say?text=hello')
-  await page.locator('.line').getByText('hello', { exact: true }).waitFor()
-  await deck.loseMaster()
-  await tell('/say?text=meanwhile')
-  await page.getByText('reconnected').waitFor()
-  await page.locator('.line').getByText('meanwhile', { exact: true }).waitFor()
-  assert.deepEqual((await texts(page)).filter((text) => /hello|meanwhile|connect/.test(text)), ['hello', 'connection lost', 'reconnected, output continues', 'meanwhile'])
-  assert.deepEqual(page.problems.filter((problem) => !/ERR_(CONNECTION|EMPTY|INCOMPLETE|NETWORK)/.test(problem)), [])
-})
+    await tell('/say?text=hello')
+    await page.locator('.line').getByText('hello', { exact: true }).waitFor()
+    await deck.loseMaster()
+    await tell('/say?text=meanwhile')
+    await page.getByText('reconnected').waitFor()
+    await page.locator('.line').getByText('meanwhile', { exact: true }).waitFor()
+    assert.deepEqual((await texts(page)).filter((text) => /hello|meanwhile|connect/.test(text)), ['hello',
+      'connection lost', 'reconnected, output continues', 'meanwhile'])
+    assert.deepEqual(page.problems.filter((problem) => !/ERR_(CONNECTION|EMPTY|INCOMPLETE|NETWORK)/.test(problem)), [])
+  })
 
 test('slot and stream are chosen without a new page, live, and the way back works', async (t) => {
   const dashboard = await startDashboard(t, browser)
@@ -49,7 +53,8 @@ test('slot and stream are chosen without a new page, live, and the way back work
   await page.getByLabel('Stream').selectOption('stderr')
   await page.waitForURL('**/logs?slot=2&stream=stderr')
   await page.getByText('No output yet').waitFor()
-  assert.equal(await page.getByRole('link', { name: 'Download as NDJSON' }).getAttribute('href'), '/logs.ndjson?slot=2&stream=stderr')
+  assert.equal(await page.getByRole('link', { name: 'Download as NDJSON' }).getAttribute('href'),
+    '/logs.ndjson?slot=2&stream=stderr')
   await untilLive(page)
   say(1, 'stderr', ['one err'])
   say(2, 'stdout', ['two out again'])
@@ -119,28 +124,31 @@ test('who scrolls up can read on in peace, is told how many lines came, and jump
   assert.deepEqual(page.problems, [])
 })
 
-rareTest('a writer that is too fast costs neither the page nor the master more than they can bear, and it is told', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const say = writer(dashboard)
-  const page = await dashboard.visit('/logs')
-  await untilLive(page)
-  const told = page.locator('.line-note').getByText(/^… [\d,]+ (bytes of slot [12] left out: output is faster than this page|lines left out)/).first().waitFor()
-  const lines = Array.from({ length: 2000 }, (_, index) => `${index} ${'x'.repeat(90)}`)
-  // About 20 MB a second, until that is too much.
-  const writing = new AbortController()
-  told.finally(() => writing.abort()).catch(() => {})
-  for (let round = 0; round < 100 || !writing.signal.aborted; round++) {
-    say(1 + round % 2, 'stdout', lines)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  // Of the slot that is read last it stays on the page; that of the other one may go with what is read after it.
-  for (const slot of [1, 2]) say(slot, 'stdout', ['the end'])
-  await page.getByText('the end', { exact: true }).last().waitFor()
-  await told
-  const count = await page.locator('#log-lines').evaluate((list) => list.childElementCount)
-  assert.ok(count <= 2010, `${count} lines`)
-  assert.deepEqual(page.problems, [])
-})
+rareTest('a writer that is too fast costs neither the page nor the master more than they can bear, and it is told',
+  async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    const say = writer(dashboard)
+    const page = await dashboard.visit('/logs')
+    await untilLive(page)
+    const told = page.locator('.line-note').getByText(
+      /^… [\d,]+ (bytes of slot [12] left out: output is faster than this page|lines left out)/
+    ).first().waitFor()
+    const lines = Array.from({ length: 2000 }, (_, index) => `${index} ${'x'.repeat(90)}`)
+    // About 20 MB a second, until that is too much.
+    const writing = new AbortController()
+    told.finally(() => writing.abort()).catch(() => {})
+    for (let round = 0; round < 100 || !writing.signal.aborted; round++) {
+      say(1 + round % 2, 'stdout', lines)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    // Of the slot that is read last it stays on the page; that of the other one may go with what is read after it.
+    for (const slot of [1, 2]) say(slot, 'stdout', ['the end'])
+    await page.getByText('the end', { exact: true }).last().waitFor()
+    await told
+    const count = await page.locator('#log-lines').evaluate((list) => list.childElementCount)
+    assert.ok(count <= 2010, `${count} lines`)
+    assert.deepEqual(page.problems, [])
+  })
 
 rareTest('a page that nobody sees asks for nothing, and goes on where it was', async (t) => {
   const dashboard = await startDashboard(t, browser)
@@ -170,27 +178,29 @@ test('text that an app wrote is shown as text, from the server and live', async 
   await page.locator('.line.is-stderr').waitFor()
   const shown = '<img src=x onerror="document.title=1"><script>alert(1)</script>red'
   assert.deepEqual(await texts(page), [shown, shown])
-  assert.deepEqual([await page.locator('main img').count(), await page.locator('main script').count(), (await page.title()).split(' ')[0]], [0, 0, 'Logs'])
+  assert.deepEqual([await page.locator('main img').count(), await page.locator('main script').count(),
+    (await page.title()).split(' ')[0]], [0, 0, 'Logs'])
   assert.deepEqual(page.problems, [])
 })
 
-rareTest('what an app coloured is coloured by classes, and JSON opened, the same from the server and live', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const say = writer(dashboard)
-  const lines = ['\u001b[1;31mred\u001b[0m plain', '{"level":50,"msg":"no <b>room</b>","disk":"/dev/sda"}']
-  say(1, 'stdout', lines)
-  const page = await dashboard.visit('/logs')
-  await untilLive(page)
-  say(1, 'stdout', lines)
-  await page.locator('.line').nth(3).waitFor()
-  const markup = await page.locator('.line').evaluateAll((all) => all.map((line) => [line.classList.contains('tone-bad'), line.querySelector('.line-text')?.innerHTML]))
-  assert.deepEqual(markup.slice(2), markup.slice(0, 2))
-  assert.deepEqual(markup.slice(0, 2), [
-    [false, '<span class="ansi-red ansi-bold">red</span> plain'],
-    [true, '<span class="line-level">ERROR </span><span class="line-message">no &lt;b&gt;room&lt;/b&gt;</span><span class="line-field"> disk=</span>/dev/sda']
-  ])
-  assert.deepEqual([page.problems, await page.audit()], [[], []])
-})
+rareTest('what an app coloured is coloured by classes, and JSON opened, the same from the server and live',
+  async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    const say = writer(dashboard)
+    const lines = ['\u001b[1;31mred\u001b[0m plain', '{"level":50,"msg":"no <b>room</b>","disk":"/dev/sda"}']
+    say(1, 'stdout', lines)
+    const page = await dashboard.visit('/logs')
+    await untilLive(page)
+    say(1, 'stdout', lines)
+    await page.locator('.line').nth(3).waitFor()
+    const markup = await page.locator('.line').evaluateAll((all) =>
+      all.map((line) => [line.classList.contains('tone-bad'), line.querySelector('.line-text')?.innerHTML])
+    )
+    assert.deepEqual(markup.slice(2), markup.slice(0, 2))
+    assert.deepEqual(markup.slice(0, 2), [[false, '<span class="ansi-red ansi-bold">red</span> plain'], [true,
+      '<span class="line-level">ERROR </span><span class="line-message">no &lt;b&gt;room&lt;/b&gt;</span><span class="line-field"> disk=</span>/dev/sda']])
+    assert.deepEqual([page.problems, await page.audit()], [[], []])
+  })
 
 test('a request is found in all files in three steps, with what is around it; what comes live is searched too', async (t) => {
   const dashboard = await startDashboard(t, browser)
@@ -207,7 +217,9 @@ test('a request is found in all files in three steps, with what is around it; wh
   await page.waitForURL('**/logs?q=REQ-7F3A')
   const search = page.getByLabel('Search the logs')
   await untilLive(page)
-  assert.deepEqual([await texts(page), await page.locator('.line-hit').allTextContents()], [['ERROR failed <b>badly</b> id=req-7f3a'], ['req-7f3a']])
+  assert.deepEqual([await texts(page), await page.locator('.line-hit').allTextContents()], [[
+    'ERROR failed <b>badly</b> id=req-7f3a'
+  ], ['req-7f3a']])
   say(1, 'stderr', ['of no interest', 'again req-7f3a'])
   await page.locator('.line').getByText('again req-7f3a').waitFor()
   assert.equal((await texts(page)).length, 2)
@@ -221,7 +233,8 @@ test('a request is found in all files in three steps, with what is around it; wh
 
   await page.locator('.line').first().click()
   await page.waitForURL('**/logs?q=REQ-7F3A&around=2o10#log-mark')
-  assert.deepEqual((await texts(page)).slice(0, 4).map((text) => text.slice(0, 12)), ['before it', 'ERROR failed', 'Copy line Co', 'after it'])
+  assert.deepEqual((await texts(page)).slice(0, 4).map((text) => text.slice(0, 12)), ['before it', 'ERROR failed',
+    'Copy line Co', 'after it'])
   assert.ok(await page.locator('.line[aria-current=true]').isVisible())
   assert.deepEqual(await page.audit(), [])
   await page.getByRole('button', { name: 'Copy link' }).click()
@@ -261,12 +274,14 @@ rareTest('lines that come when other lines have just replaced these disturb noth
   write(1, 'stdout', ['first'])
   const page = await dashboard.visit('/logs')
   await untilLive(page)
-  const isShown = page.evaluate(() => new Promise((resolve) => {
-    const panel = document.getElementById('log') as HTMLElement
-    const list = document.getElementById('log-lines') as HTMLElement
-    panel.remove()
-    new MutationObserver(() => requestAnimationFrame(resolve)).observe(list, { childList: true })
-  }))
+  const isShown = page.evaluate(() =>
+    new Promise((resolve) => {
+      const panel = document.getElementById('log') as HTMLElement
+      const list = document.getElementById('log-lines') as HTMLElement
+      panel.remove()
+      new MutationObserver(() => requestAnimationFrame(resolve)).observe(list, { childList: true })
+    })
+  )
   write(1, 'stdout', ['second'])
   await isShown
   assert.deepEqual(page.problems, [])

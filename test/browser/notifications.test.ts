@@ -9,7 +9,9 @@ import { until } from '../support/until.ts'
 import type { Page } from 'playwright-core'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 /** A browser without a screen shows none: this one notes them, and whether it asked its user. */
@@ -17,8 +19,12 @@ function noteNotifications () {
   const { sessionStorage } = window
   const shown = [] as any[]
   class Noted {
-    constructor (title: string, options: object) { shown.push(Object.assign(this, { title, ...options, close () {} })) }
-    static get permission () { return sessionStorage.getItem('permission') ?? 'default' }
+    constructor (title: string, options: object) {
+      shown.push(Object.assign(this, { title, ...options, close () {} }))
+    }
+    static get permission () {
+      return sessionStorage.getItem('permission') ?? 'default'
+    }
     static async requestPermission () {
       sessionStorage.setItem('permission', 'granted')
       return 'granted'
@@ -49,13 +55,17 @@ async function untilHeard (page: Page, dashboard: Dashboard, choose: () => Promi
   await until(async () => await newestKnown() === String(id), 'the wish to be heard')
 }
 
-const shownOn = (page: Page): Promise<{ title: string, body: string }[]> => page.evaluate(() => (window as any).shown.map(({ title, body }: any) => ({ title, body })))
-const untilShown = (page: Page, count: number) => page.waitForFunction((expected) => (window as any).shown.length === expected, count)
+const shownOn = (page: Page): Promise<{ title: string, body: string }[]> =>
+  page.evaluate(() => (window as any).shown.map(({ title, body }: any) => ({ title, body })))
+const untilShown = (page: Page, count: number) =>
+  page.waitForFunction((expected) => (window as any).shown.length === expected, count)
 
 test('whoever looks at something else is told of what they have chosen, once in a while, and is led to it', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await openChoices(dashboard)
-  const crash = (slot: number) => dashboard.deck.events.publish({ type: 'worker.exited', cause: 'crash', worker: slot, slot, code: 1, uptimeMs: 5000 })
+  const crash = (slot: number) =>
+    dashboard.deck.events.publish({ type: 'worker.exited', cause: 'crash', worker: slot, slot, code: 1,
+      uptimeMs: 5000 })
   const dialog = page.getByRole('dialog', { name: 'Notifications' })
   await untilHeard(page, dashboard, async () => {
     await dialog.getByRole('checkbox', { name: 'A crash a worker' }).focus()
@@ -67,12 +77,15 @@ test('whoever looks at something else is told of what they have chosen, once in 
   dashboard.deck.events.publish({ type: 'worker.crash-looping', slot: 1, message: 'slot 1 crash-loops' })
   const [first] = [1, 2, 1].map(crash)
   await untilShown(page, 1)
-  assert.deepEqual(await shownOn(page), [{ title: `Crash · ${await page.locator('#whose').getAttribute('title')}`, body: 'Worker 1 (slot 1) exited with code 1 after 5.0 s' }])
+  assert.deepEqual(await shownOn(page), [{ title: `Crash · ${await page.locator('#whose').getAttribute('title')}`,
+    body: 'Worker 1 (slot 1) exited with code 1 after 5.0 s' }])
   await page.clock.fastForward(5000)
   await untilShown(page, 2)
   assert.match((await shownOn(page))[1].title, /^Crash \(2 more\) · /)
 
-  await page.evaluate(() => { (window as any).isLookedAt = true })
+  await page.evaluate(() => {
+    ;(window as any).isLookedAt = true
+  })
   const { id } = crash(2)
   await page.waitForFunction((last) => localStorage.getItem('clusterdeck-notified') === String(last), id)
   assert.equal((await shownOn(page)).length, 2)
@@ -81,29 +94,30 @@ test('whoever looks at something else is told of what they have chosen, once in 
   assert.deepEqual(page.problems, [])
 })
 
-rareTest('a master that does not answer is told of after a while, and what was missed meanwhile once it does', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const page = await openChoices(dashboard)
-  await untilHeard(page, dashboard, () => page.getByRole('checkbox', { name: 'A lost master' }).check())
-  await page.keyboard.press('Escape')
-  await dashboard.admin.close()
-  await page.locator('html[data-live=off]').waitFor()
-  await page.clock.fastForward(15_000)
-  await untilShown(page, 1)
-  assert.match((await shownOn(page))[0].body, /^The master has not answered since .*\d\d:\d\d:\d\d\.$/)
+rareTest('a master that does not answer is told of after a while, and what was missed meanwhile once it does',
+  async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    const page = await openChoices(dashboard)
+    await untilHeard(page, dashboard, () => page.getByRole('checkbox', { name: 'A lost master' }).check())
+    await page.keyboard.press('Escape')
+    await dashboard.admin.close()
+    await page.locator('html[data-live=off]').waitFor()
+    await page.clock.fastForward(15_000)
+    await untilShown(page, 1)
+    assert.match((await shownOn(page))[0].body, /^The master has not answered since .*\d\d:\d\d:\d\d\.$/)
 
-  const { deck, history, port } = dashboard
-  deck.events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master was lost' })
-  const successor = createAdmin({ deck, history, token: TOKEN, port })
-  t.after(() => successor.close())
-  await successor.listen()
-  await page.locator('html[data-live=on]').waitFor()
-  await untilShown(page, 2)
-  assert.equal((await shownOn(page))[1].body, 'The master was lost')
-  await page.reload()
-  await page.locator('html[data-live=on]').waitFor()
-  assert.deepEqual(await shownOn(page), [])
-})
+    const { deck, history, port } = dashboard
+    deck.events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master was lost' })
+    const successor = createAdmin({ deck, history, token: TOKEN, port })
+    t.after(() => successor.close())
+    await successor.listen()
+    await page.locator('html[data-live=on]').waitFor()
+    await untilShown(page, 2)
+    assert.equal((await shownOn(page))[1].body, 'The master was lost')
+    await page.reload()
+    await page.locator('html[data-live=on]').waitFor()
+    assert.deepEqual(await shownOn(page), [])
+  })
 
 rareTest('a browser that was told not to notify says so, and keeps what was chosen', async (t) => {
   const dashboard = await startDashboard(t, browser)

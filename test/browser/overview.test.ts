@@ -7,7 +7,9 @@ import { markPage, startDashboard } from '../support/dashboard.ts'
 import { rareTest } from '../support/rare.ts'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 test('shows a worker that changed, without a reload', async (t) => {
@@ -40,7 +42,8 @@ test('says in one sentence how the cluster is, and counts down to the next try',
   const page = await dashboard.visit()
   await page.getByRole('heading', { level: 1, name: 'All 2 workers are ready' }).waitFor()
 
-  dashboard.setWorker(2, { id: null, pid: null, state: 'backoff', vitals: null, restarts: 1, retryAt: new Date(Date.now() + 60_000).toISOString() })
+  dashboard.setWorker(2, { id: null, pid: null, state: 'backoff', vitals: null, restarts: 1,
+    retryAt: new Date(Date.now() + 60_000).toISOString() })
   await page.getByRole('heading', { level: 1, name: '1 of 2 workers is restarting' }).waitFor()
   const countdown = page.locator('#worker-2-none .retry time')
   const before = await countdown.textContent()
@@ -63,14 +66,18 @@ test('deploys by keyboard alone, and shows the progress while buttons wait with 
 
   await page.locator('#rollout').getByRole('heading', { name: 'Deploying r2' }).waitFor()
   assert.equal(await page.getByRole('dialog').count(), 0)
-  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'faster totals', actor: "the owner's token", client: 'dashboard' }])
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'faster totals',
+    actor: 'the owner\'s token', client: 'dashboard' }])
   assert.equal(await page.locator('#rollout-progress').getAttribute('value'), '0')
   assert.equal(await page.locator('#open-restart').getAttribute('aria-disabled'), 'true')
   await page.locator('#actions-reason').getByText('Rollout 1 is running').waitFor()
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-deploy')
 
   const { rollout } = dashboard.deck.snapshot() as any
-  dashboard.deck.set({ rollout: { ...rollout, progress: { total: 2, replaced: 1 }, steps: [{ ...rollout.steps[0], state: 'done', newWorker: 3 }, rollout.steps[1]] } })
+  dashboard.deck.set({
+    rollout: { ...rollout, progress: { total: 2, replaced: 1 },
+      steps: [{ ...rollout.steps[0], state: 'done', newWorker: 3 }, rollout.steps[1]] }
+  })
   await page.locator('#step-1-1').getByText('Replaced').waitFor()
   assert.equal(await page.locator('#rollout-progress').getAttribute('value'), '1')
   assert.deepEqual(page.problems, [])
@@ -102,7 +109,8 @@ rareTest('the outcome of a rollout stays, with its reason, over a reload', async
   await page.locator('#rollout summary').press('Enter')
   await page.locator('#step-1-2').waitFor()
   dashboard.setWorker(1, { restarts: 5 })
-  dashboard.deck.events.publish({ type: 'rollout.failed', rollout: 1, detail: { ...dashboard.history.rollout(1), reason: 'another reason' } })
+  dashboard.deck.events.publish({ type: 'rollout.failed', rollout: 1,
+    detail: { ...dashboard.history.rollout(1), reason: 'another reason' } })
   await page.locator('#rollout').getByText('another reason').waitFor()
   assert.equal(await page.locator('#step-1-2').isVisible(), true)
 })
@@ -110,7 +118,9 @@ rareTest('the outcome of a rollout stays, with its reason, over a reload', async
 rareTest('Escape and Cancel close a dialog without effect and give the focus back', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
-  for (const close of [() => page.keyboard.press('Escape'), () => page.getByRole('dialog').getByText('Cancel').press('Enter')]) {
+  for (const close of [() => page.keyboard.press('Escape'),
+    () => page.getByRole('dialog').getByText('Cancel').press('Enter')])
+  {
     await page.locator('#open-restart').press('Enter')
     await page.getByRole('dialog', { name: 'Restart all workers?' }).waitFor()
     await close()
@@ -146,7 +156,7 @@ rareTest('scales from the size that is wanted now, and refuses what is out of ra
   await field.fill('6')
   await field.press('Enter')
   await page.locator('#facts').getByText('/ 6 ready').waitFor()
-  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'scale', workers: 6, actor: "the owner's token" }])
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'scale', workers: 6, actor: 'the owner\'s token' }])
 })
 
 test('a dialog that was opened before somebody else has scaled says so, does nothing, and asks once more', async (t) => {
@@ -157,7 +167,9 @@ test('a dialog that was opened before somebody else has scaled says so, does not
   await dialog.locator('[name=workers]').fill('4')
   dashboard.deck.dispatch({ type: 'scale', workers: 6, actor: 'bob' })
   await dialog.getByRole('button', { name: 'Scale', exact: true }).click()
-  await dialog.getByRole('alert').getByText('bob has set it to 6 workers since you opened this; you were shown 2. Nothing was changed.').waitFor()
+  await dialog.getByRole('alert').getByText(
+    'bob has set it to 6 workers since you opened this; you were shown 2. Nothing was changed.'
+  ).waitFor()
   assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
   assert.equal(dashboard.deck.snapshot().desiredWorkers, 6)
   await dialog.getByRole('button', { name: 'Scale anyway' }).click()
@@ -172,9 +184,12 @@ rareTest('restarts the one worker whose row was clicked', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   await page.getByRole('button', { name: 'Restart worker 2 in slot 2' }).click()
-  await page.getByRole('dialog', { name: 'Restart worker 2 in slot 2?' }).getByRole('button', { name: 'Restart worker' }).click()
+  await page.getByRole('dialog', { name: 'Restart worker 2 in slot 2?' }).getByRole('button', {
+    name: 'Restart worker'
+  }).click()
   await page.locator('#rollout-progress').waitFor()
-  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: "the owner's token", client: 'dashboard' }])
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'the owner\'s token',
+    client: 'dashboard' }])
 })
 
 rareTest('sends a message to all workers, or to the one whose page it is', async (t) => {
@@ -190,9 +205,8 @@ rareTest('sends a message to all workers, or to the one whose page it is', async
   await page.getByRole('dialog', { name: 'Send a message to all workers' }).getByLabel('Type').fill('reload')
   await page.keyboard.press('Enter')
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
-  assert.deepEqual(dashboard.deck.dispatched.map(({ order }) => order), [
-    { type: 'log-level', data: { level: 'debug' }, worker: 2, actor: "the owner's token" }, { type: 'reload', data: undefined, actor: "the owner's token" }
-  ])
+  assert.deepEqual(dashboard.deck.dispatched.map(({ order }) => order), [{ type: 'log-level', data: { level: 'debug' },
+    worker: 2, actor: 'the owner\'s token' }, { type: 'reload', data: undefined, actor: 'the owner\'s token' }])
 })
 
 rareTest('a message that is refused stays in its dialog, to be mended', async (t) => {
@@ -237,7 +251,12 @@ test('of 64 workers the sick come first, each is a click away, and what somebody
   dashboard.setWorker(5, { state: 'ready' })
   await page.locator('#show-unresponsive').waitFor({ state: 'detached' })
   assert.deepEqual(await slots(), ['41'])
-  assert.deepEqual(await page.locator('#workers-q').evaluate((field: HTMLInputElement) => [field.value, document.activeElement === field]), ['41', true])
+  assert.deepEqual(
+    await page.locator('#workers-q').evaluate((
+      field: HTMLInputElement
+    ) => [field.value, document.activeElement === field]),
+    ['41', true]
+  )
   await page.reload()
   assert.deepEqual(await slots(), ['41'])
   await page.getByRole('link', { name: 'Slot 17: worker 17, ready' }).click()
@@ -252,7 +271,9 @@ test('an action that fails is told in the words of the problem', async (t) => {
   await page.getByRole('dialog', { name: 'Restart all workers?' }).waitFor()
   dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
   await page.getByRole('dialog').getByRole('button', { name: 'Restart all' }).click()
-  await page.getByRole('alert').getByText('A rollout is running: cli has started a deploy (rollout 1) since you opened this').waitFor()
+  await page.getByRole('alert').getByText(
+    'A rollout is running: cli has started a deploy (rollout 1) since you opened this'
+  ).waitFor()
   // Chromium reports every 4xx of a fetch.
   assert.deepEqual(page.problems, ['Failed to load resource: the server responded with a status of 409 (Conflict)'])
 })
@@ -260,62 +281,76 @@ test('an action that fails is told in the words of the problem', async (t) => {
 rareTest('a notice goes once an operator acknowledges it, with who did in the history', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
-  dashboard.deck.events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master (pid 7) ended without stopping its workers' })
+  dashboard.deck.events.publish({ type: 'master.stopped', cause: 'master-lost',
+    message: 'the master (pid 7) ended without stopping its workers' })
   const notice = page.locator('#notice-master-lost')
   await notice.getByText('The master (pid 7) ended').waitFor()
   await page.locator('#health.tone-warn').waitFor()
   await notice.getByRole('button', { name: 'Acknowledge' }).click()
   await notice.waitFor({ state: 'detached' })
   await page.locator('#health.tone-ok').waitFor()
-  assert.equal(dashboard.history.page({ type: 'notice.acknowledged' }).items[0].actor, "the owner's token")
+  assert.equal(dashboard.history.page({ type: 'notice.acknowledged' }).items[0].actor, 'the owner\'s token')
   assert.deepEqual(page.problems, [])
 })
 
 rareTest('however wide the window and however many slots loop, nothing is out of sight to the side', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  setManyWorkers(dashboard, (worker) => worker.slot % 2 ? worker : { ...worker, ...LOOPING, restarts: 1234, retryAt: new Date(Date.now() + 599_000).toISOString() })
+  setManyWorkers(dashboard,
+    (worker) =>
+      worker.slot % 2
+        ? worker
+        : { ...worker, ...LOOPING, restarts: 1234, retryAt: new Date(Date.now() + 599_000).toISOString() })
   const page = await dashboard.visit()
   for (const width of [1440, 1024, 768, 390, 320]) {
     await page.setViewportSize({ width, height: 900 })
     // Charts follow the width a frame later.
     await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
-    const over = await page.evaluate(() => ['html', '#workers', '.slots'].filter((selector) => {
-      const { scrollWidth, clientWidth } = document.querySelector(selector) as HTMLElement
-      return scrollWidth > clientWidth
-    }))
+    const over = await page.evaluate(() =>
+      ['html', '#workers', '.slots'].filter((selector) => {
+        const { scrollWidth, clientWidth } = document.querySelector(selector) as HTMLElement
+        return scrollWidth > clientWidth
+      })
+    )
     assert.deepEqual(over, [], `at ${width}`)
     const height = await page.evaluate(() => document.documentElement.scrollHeight)
     assert.ok(height < 4000, `${height} at ${width}`)
   }
 })
 
-rareTest('on a phone with 64 workers, one press shows what killed a worker and its last lines, three restart another one, and two scale', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const { deck } = dashboard
-  setManyWorkers(dashboard, (worker) => worker.slot === 2 ? { ...worker, ...LOOPING } : worker)
-  appendFileSync(path.join(deck.logs.folder, 'slot-2.stderr.log'), 'TypeError: no such price\n    at priceOf\n')
-  deck.events.publish({ type: 'worker.forked', worker: 2, slot: 2, at: new Date(Date.now() - 60_000).toISOString() } as any)
-  deck.events.publish({ type: 'worker.exited', worker: 2, slot: 2, cause: 'crash', code: 1, message: 'worker 2 (slot 2) exited with code 1: TypeError: no such price' })
-  const page = await dashboard.visit('/', { width: 390, height: 844 })
-  await page.getByRole('link', { name: 'last #2' }).click()
-  await page.locator('#worker-head').getByText('exited with code 1: TypeError: no such price').waitFor()
-  await page.locator('#worker-output').getByText('at priceOf').waitFor()
+rareTest(
+  'on a phone with 64 workers, one press shows what killed a worker and its last lines, three restart another one, and two scale',
+  async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    const { deck } = dashboard
+    setManyWorkers(dashboard, (worker) => worker.slot === 2 ? { ...worker, ...LOOPING } : worker)
+    appendFileSync(path.join(deck.logs.folder, 'slot-2.stderr.log'), 'TypeError: no such price\n    at priceOf\n')
+    deck.events.publish(
+      { type: 'worker.forked', worker: 2, slot: 2, at: new Date(Date.now() - 60_000).toISOString() } as any
+    )
+    deck.events.publish({ type: 'worker.exited', worker: 2, slot: 2, cause: 'crash', code: 1,
+      message: 'worker 2 (slot 2) exited with code 1: TypeError: no such price' })
+    const page = await dashboard.visit('/', { width: 390, height: 844 })
+    await page.getByRole('link', { name: 'last #2' }).click()
+    await page.locator('#worker-head').getByText('exited with code 1: TypeError: no such price').waitFor()
+    await page.locator('#worker-output').getByText('at priceOf').waitFor()
 
-  await page.goto(dashboard.url)
-  await page.getByRole('link', { name: 'Slot 50: worker 50, ready' }).click()
-  await page.locator('#worker-restart').click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Restart worker' }).click()
-  await page.locator('#worker-reason').getByText('Rollout 1 is running').waitFor()
-  deck.set({ rollout: null })
+    await page.goto(dashboard.url)
+    await page.getByRole('link', { name: 'Slot 50: worker 50, ready' }).click()
+    await page.locator('#worker-restart').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Restart worker' }).click()
+    await page.locator('#worker-reason').getByText('Rollout 1 is running').waitFor()
+    deck.set({ rollout: null })
 
-  await page.goto(dashboard.url)
-  await page.locator('#open-scale').click()
-  await page.getByRole('dialog').getByLabel('Workers').fill('65')
-  await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click()
-  await page.locator('#facts').getByText('/ 65 ready').waitFor()
-  assert.deepEqual(deck.dispatched.map(({ type, worker, workers }) => [type, worker ?? workers]), [['restart-worker', 50], ['scale', 65]])
-  assert.deepEqual(page.problems, [])
-})
+    await page.goto(dashboard.url)
+    await page.locator('#open-scale').click()
+    await page.getByRole('dialog').getByLabel('Workers').fill('65')
+    await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click()
+    await page.locator('#facts').getByText('/ 65 ready').waitFor()
+    assert.deepEqual(deck.dispatched.map(({ type, worker, workers }) => [type, worker ?? workers]), [['restart-worker',
+      50], ['scale', 65]])
+    assert.deepEqual(page.problems, [])
+  }
+)
 
 /** Figures that are older than some seconds are not shown. */
 const STAYS_FRESH = new Date(Date.now() + 3_600_000).toISOString()
@@ -325,6 +360,9 @@ const LOOPING = Object.freeze({ id: null, pid: null, state: 'backoff', crashLoop
 /** 64 of them, the higher the slot the more memory. */
 function setManyWorkers ({ deck }: Awaited<ReturnType<typeof startDashboard>>, change: (worker: any) => any) {
   const [worker] = deck.snapshot().workers
-  const workers = Array.from({ length: 64 }, (_, index) => change({ ...worker, id: index + 1, slot: index + 1, vitals: { at: STAYS_FRESH, rssBytes: (index + 1) * 2 ** 20, cpuPercent: 5 } }))
+  const workers = Array.from({ length: 64 },
+    (_, index) =>
+      change({ ...worker, id: index + 1, slot: index + 1,
+        vitals: { at: STAYS_FRESH, rssBytes: (index + 1) * 2 ** 20, cpuPercent: 5 } }))
   deck.set({ desiredWorkers: 64, readyWorkers: workers.filter(({ state }) => state === 'ready').length, workers })
 }

@@ -12,7 +12,9 @@ import { rareTest } from '../support/rare.ts'
 import type { Page } from 'playwright-core'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 rareTest('one reads from page to page, and a link to a heading leads below the top bar', async (t) => {
@@ -23,25 +25,27 @@ rareTest('one reads from page to page, and a link to a heading leads below the t
   await page.getByRole('heading', { level: 1, name: 'How it works' }).waitFor()
   await page.getByRole('link', { name: 'Upgrade' }).click()
   await page.waitForURL('**/docs/deploying#upgrade')
-  const [heading, bar] = await Promise.all([page.getByRole('heading', { name: 'Upgrade' }).boundingBox(), page.locator('.topbar').boundingBox()])
+  const [heading, bar] = await Promise.all([page.getByRole('heading', { name: 'Upgrade' }).boundingBox(),
+    page.locator('.topbar').boundingBox()])
   assert.ok(heading && bar && heading.y >= bar.height && heading.y < 900, `at ${heading?.y}`)
   await page.getByRole('link', { name: 'Next: Releases' }).click()
   await page.getByRole('heading', { level: 1, name: 'Releases' }).waitFor()
   assert.deepEqual(page.problems, [])
 })
 
-rareTest('on a narrow screen a wide table scrolls by itself, also by the keyboard, and the index is one step away', async (t) => {
-  const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.visit('/docs/options', { width: 390 })
-  const table = page.getByRole('group', { name: 'Table' }).first()
-  await table.focus()
-  await page.keyboard.press('ArrowRight')
-  await page.waitForFunction(() => Number(document.querySelector('.doc-table')?.scrollLeft) > 0)
-  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
-  await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Manual' }).click()
-  await page.getByRole('heading', { level: 1, name: 'Manual' }).waitFor()
-  assert.deepEqual(page.problems, [])
-})
+rareTest('on a narrow screen a wide table scrolls by itself, also by the keyboard, and the index is one step away',
+  async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    const page = await dashboard.visit('/docs/options', { width: 390 })
+    const table = page.getByRole('group', { name: 'Table' }).first()
+    await table.focus()
+    await page.keyboard.press('ArrowRight')
+    await page.waitForFunction(() => Number(document.querySelector('.doc-table')?.scrollLeft) > 0)
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
+    await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Manual' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Manual' }).waitFor()
+    assert.deepEqual(page.problems, [])
+  })
 
 function untilTitle (page: Page, start: string) {
   return page.waitForFunction((expected) => document.title.startsWith(expected), start)
@@ -160,7 +164,8 @@ test('three clicks from the overview tell a channel of Slack, and the page says 
   assert.equal(await isSamePage(), true)
   assert.doesNotMatch(await page.content(), /hidden-key/)
   const { items } = dashboard.history.page({ type: ['alert.*'] })
-  assert.deepEqual(items.map(({ type, actor }: any) => [type, actor]), [['alert.retried', OWNER], ['alert.failed', 'system'], ['alert.tested', OWNER], ['alert.added', OWNER]])
+  assert.deepEqual(items.map(({ type, actor }: any) => [type, actor]), [['alert.retried', OWNER], ['alert.failed',
+    'system'], ['alert.tested', OWNER], ['alert.added', OWNER]])
 
   await alert.getByRole('button', { name: 'Pause' }).click()
   await alert.getByText('Paused').waitFor()
@@ -175,15 +180,12 @@ test('three clicks from the overview tell a channel of Slack, and the page says 
   assert.deepEqual(page.problems, [])
 })
 
-/**
- * A profile of 100 ms in which `hot` took most, below `handler`.
- * @returns its file
- */
+/** A profile of 100 ms in which `hot` took most, below `handler`. Returns its file. */
 function profileFile (): string {
   const file = path.join(tempFolder(), '2.cpuprofile')
-  const profile = profileOf([
-    [1, '(root)', [2, 6, 7]], [2, 'handler', [3, 4]], [3, 'hot', [5]], [4, 'cold'], [5, '<img src=x onerror=alert(1)>\u202e'], [6, 'handler', [], { url: 'node:internal/other', lineNumber: 1 }], [7, '(idle)']
-  ], [[3, 60], [5, 10], [4, 20], [6, 10], [7, 900]])
+  const profile = profileOf([[1, '(root)', [2, 6, 7]], [2, 'handler', [3, 4]], [3, 'hot', [5]], [4, 'cold'], [5,
+    '<img src=x onerror=alert(1)>\u202e'], [6, 'handler', [], { url: 'node:internal/other', lineNumber: 1 }], [7,
+    '(idle)']], [[3, 60], [5, 10], [4, 20], [6, 10], [7, 900]])
   writeFileSync(file, JSON.stringify(profile))
   return file
 }
@@ -202,18 +204,28 @@ rareTest('from the overview to what makes a worker hot: its page, a profile, and
 
   const frames = page.locator('.flame-frame')
   await page.getByText('Busy for 100 ms of 1.0 s (10.0%)').waitFor()
-  const widths = new Map(await frames.evaluateAll((all) => all.map((one) => [String(one.querySelector('text')?.firstChild?.textContent), Number(one.querySelector('rect')?.getAttribute('width'))] as [string, number])))
+  const widths = new Map(
+    await frames.evaluateAll((all) =>
+      all.map((one) =>
+        [String(one.querySelector('text')?.firstChild?.textContent),
+          Number(one.querySelector('rect')?.getAttribute('width'))] as [string, number]
+      )
+    )
+  )
   const whole = Number(widths.get('All')) + 1
   assert.ok(Math.abs((Number(widths.get('hot')) + 1) / whole - 0.7) < 0.01, 'as wide as its share of the busy time')
 
   const rows = page.locator('#flame-functions tr')
-  assert.deepEqual((await rows.first().innerText()).split(/\s+/).slice(0, 6), ['hot', 'app.js:4', '60', 'ms', '70', 'ms'])
+  assert.deepEqual((await rows.first().innerText()).split(/\s+/).slice(0, 6), ['hot', 'app.js:4', '60', 'ms', '70',
+    'ms'])
   assert.match(await page.locator('#flame-functions').innerText(), /<img src=x onerror=alert\(1\)><U\+202E>/)
 
   await frames.filter({ hasText: 'hot' }).click()
   await page.locator('#flame-reset[aria-disabled=false]').waitFor()
-  assert.deepEqual(await frames.locator('text').allTextContents().then((texts) => texts.slice(0, 3)), ['All', 'handler  app.js:3', 'hot  app.js:4'])
-  assert.match(await page.locator('#flame-detail').innerText(), /^hot \/srv\/app\/app\.js:4\s+total 70 ms \(70\.0%\) · self 60 ms \(60\.0%\)/)
+  assert.deepEqual(await frames.locator('text').allTextContents().then((texts) => texts.slice(0, 3)), ['All',
+    'handler  app.js:3', 'hot  app.js:4'])
+  assert.match(await page.locator('#flame-detail').innerText(),
+    /^hot \/srv\/app\/app\.js:4\s+total 70 ms \(70\.0%\) · self 60 ms \(60\.0%\)/)
   await page.locator('#flame-reset').click()
   await frames.filter({ hasText: 'cold' }).waitFor()
 
@@ -225,7 +237,8 @@ rareTest('from the overview to what makes a worker hot: its page, a profile, and
   assert.equal(await page.locator('.flame-frame.is-marked').textContent(), 'hot  app.js:4')
   await page.locator('#flame-place').focus()
   for (const key of ['Home', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'Enter']) await page.keyboard.press(key)
-  assert.match(await page.locator('#flame-detail').innerText(), /^cold \/srv\/app\/app\.js:5\s+total 20 ms/, 'by keys, too')
+  assert.match(await page.locator('#flame-detail').innerText(), /^cold \/srv\/app\/app\.js:5\s+total 20 ms/,
+    'by keys, too')
   assert.deepEqual(await page.audit(), [])
   assert.deepEqual(page.problems, [])
 })
@@ -247,7 +260,8 @@ test('the page shows live what is in flight and what the slot writes, as text, a
   await page.getByText('No requests in flight.').waitFor()
   deck.requests.push({ method: 'GET', path: '/<b>slow</b>\u202e', ageMs: 12_300 })
   await page.locator('#worker-requests-rows tr').waitFor()
-  assert.deepEqual(await page.locator('#worker-requests-rows td').allInnerTexts(), ['GET', '/<b>slow</b><U+202E>', '12 s'])
+  assert.deepEqual(await page.locator('#worker-requests-rows td').allInnerTexts(), ['GET', '/<b>slow</b><U+202E>',
+    '12 s'])
   appendFileSync(path.join(deck.logs.folder, 'slot-1.stdout.log'), 'a new line\n')
   await page.locator('#worker-log-lines').getByText('a new line').waitFor()
 
@@ -256,7 +270,8 @@ test('the page shows live what is in flight and what the slot writes, as text, a
   await page.locator('dialog[open]').waitFor({ state: 'hidden' })
   assert.deepEqual(deck.dispatched, [{ type: 'kill-worker', worker: 1, actor: deck.dispatched[0].actor }])
   deck.events.publish({ type: 'worker.forked', worker: 1, slot: 1, pid: 4001, release: 'r1' })
-  deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, pid: 4001, release: 'r1', cause: 'killed', signal: 'SIGKILL', uptimeMs: 1000, message: 'worker 1 (slot 1) was ended by SIGKILL' })
+  deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, pid: 4001, release: 'r1', cause: 'killed',
+    signal: 'SIGKILL', uptimeMs: 1000, message: 'worker 1 (slot 1) was ended by SIGKILL' })
   deck.set({ workers: deck.snapshot().workers.filter(({ id }: any) => id !== 1) })
   deck.events.publish({ type: 'worker.forked', worker: 3, slot: 1, pid: 4003, release: 'r1' })
   await page.getByText('Worker 3 replaced it').waitFor()

@@ -14,13 +14,13 @@ import type { Locator } from 'playwright-core'
 type Press = (wanted: Locator) => Promise<void>
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 /** What presses a link or button. */
-const HANDS: Record<string, (page: Page) => Press> = {
-  clicks: () => (wanted) => wanted.click(),
-
+const HANDS: Record<string, (page: Page) => Press> = { clicks: () => (wanted) => wanted.click(),
   keys: (page) => async (wanted) => {
     // Tab comes to a log as a whole; Enter leads to its newest line.
     const log = wanted.locator('xpath=ancestor::*[@role="log"]')
@@ -28,16 +28,18 @@ const HANDS: Record<string, (page: Page) => Press> = {
     await (isInLog ? log : wanted).focus()
     // From its neighbour: it is one of those that Tab comes to.
     for (const key of ['Shift+Tab', 'Tab', ...(isInLog ? ['Enter'] : [])]) await page.keyboard.press(key)
-    assert.equal(await wanted.evaluate((element) => element === document.activeElement), true, `reached by Tab: ${wanted}`)
+    assert.equal(await wanted.evaluate((element) => element === document.activeElement), true,
+      `reached by Tab: ${wanted}`)
     await page.keyboard.press('Enter')
-  }
-}
+  } }
 
 /**
  * Somebody who does it twice from the overview, by clicks alone and by keys alone.
  * @param task `within`: in so many presses
  */
-async function doInBothWays (t: TestContext, deck: { url: string, signInLink: () => Promise<string> | string }, task: (page: Page, within: (most: number) => Presses) => Promise<void>) {
+async function doInBothWays (t: TestContext, deck: { url: string, signInLink: () => Promise<string> | string },
+  task: (page: Page, within: (most: number) => Presses) => Promise<void>)
+{
   const page = await browser.page({ reducedMotion: 'reduce' })
   t.after(() => page.context().close())
   await page.goto(await deck.signInLink())
@@ -51,71 +53,76 @@ async function doInBothWays (t: TestContext, deck: { url: string, signInLink: ()
 type Presses = ReturnType<typeof countPresses>
 function countPresses (most: number, press: Press) {
   let count = 0
-  return {
-    press (wanted: Parameters<Press>[0]) {
-      count++
-      return press(wanted)
-    },
-    assertFew () { assert.ok(count <= most, `${count} presses instead of ${most}`) }
-  }
+  return { press (wanted: Parameters<Press>[0]) {
+    count++
+    return press(wanted)
+  }, assertFew () {
+    assert.ok(count <= most, `${count} presses instead of ${most}`)
+  } }
 }
 
-rareTest('in two presses a deploy is through and its result is seen, and in two the release before is back, after a look at what changes', async (t) => {
-  const releases = await createReleases('answers-with-pid.js')
-  const deck = await startDeckHere(t, releases.entry, { workers: 1, flags: ['--drain-idle-grace-ms', '100'] })
-  await deck.until({ ready: 1 })
-  const url = await deck.appUrl()
-  let count = 0
-  await doInBothWays(t, { url: deck.adminUrl, signInLink: deck.signInLink }, async (page, within) => {
-    await releases.add(`next-${++count}`, app("response.end('next')"))
-    const there = within(2)
-    await there.press(page.getByRole('button', { name: 'Rolling deploy' }))
-    await there.press(page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }))
-    await page.locator('#rollout').getByText(/Deploy of r\d succeeded/).waitFor()
-    there.assertFew()
-    assert.equal(await (await fetch(url)).text(), 'next')
+rareTest(
+  'in two presses a deploy is through and its result is seen, and in two the release before is back, after a look at what changes',
+  async (t) => {
+    const releases = await createReleases('answers-with-pid.js')
+    const deck = await startDeckHere(t, releases.entry, { workers: 1, flags: ['--drain-idle-grace-ms', '100'] })
+    await deck.until({ ready: 1 })
+    const url = await deck.appUrl()
+    let count = 0
+    await doInBothWays(t, { url: deck.adminUrl, signInLink: deck.signInLink }, async (page, within) => {
+      await releases.add(`next-${++count}`, app('response.end(\'next\')'))
+      const there = within(2)
+      await there.press(page.getByRole('button', { name: 'Rolling deploy' }))
+      await there.press(page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }))
+      await page.locator('#rollout').getByText(/Deploy of r\d succeeded/).waitFor()
+      there.assertFew()
+      assert.equal(await (await fetch(url)).text(), 'next')
 
-    const back = within(2)
-    await back.press(page.getByRole('button', { name: 'Roll back to r1' }))
-    assert.match(await page.getByRole('dialog').getByRole('row', { name: 'Folder' }).innerText(), /next-\d.*first/)
-    await back.press(page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }))
-    await page.locator('#rollout').getByText('Rollback to r1 succeeded').waitFor()
-    back.assertFew()
-    assert.notEqual(await (await fetch(url)).text(), 'next')
-    assert.equal(await page.getByRole('button', { name: /^Roll back/ }).count(), 0, 'of a rollback nothing is offered')
-  })
-})
+      const back = within(2)
+      await back.press(page.getByRole('button', { name: 'Roll back to r1' }))
+      assert.match(await page.getByRole('dialog').getByRole('row', { name: 'Folder' }).innerText(), /next-\d.*first/)
+      await back.press(page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }))
+      await page.locator('#rollout').getByText('Rollback to r1 succeeded').waitFor()
+      back.assertFew()
+      assert.notEqual(await (await fetch(url)).text(), 'next')
+      assert.equal(await page.getByRole('button', { name: /^Roll back/ }).count(), 0,
+        'of a rollback nothing is offered')
+    })
+  }
+)
 
-/** What somebody wants to know or do, from the overview, and in how many presses at most. What only reads comes first. */
+/**
+ * What somebody wants to know or do, from the overview, and in how many presses at most. What only reads comes first.
+ */
 type Hand = { page: Page, press: Press, shop: Shop }
-const TASKS: [string, number, (hand: Hand) => Promise<unknown>][] = [
-  ['is it well', 0, ({ page }) => page.getByRole('heading', { level: 1, name: /^All 4 workers are ready; 1 new crash in r3/ }).waitFor()],
-
+const TASKS: [string, number, (hand: Hand) => Promise<unknown>][] = [['is it well', 0,
+  ({ page }) => page.getByRole('heading', { level: 1, name: /^All 4 workers are ready; 1 new crash in r3/ }).waitFor()],
   ['what killed worker 3, and its last lines', 2, async ({ page, press }) => {
-    await press(page.locator('#workers tr', { has: page.locator('.slot', { hasText: /^3$/ }) }).getByRole('link', { name: /^Worker \d+$/ }))
+    await press(
+      page.locator('#workers tr', { has: page.locator('.slot', { hasText: /^3$/ }) }).getByRole('link', {
+        name: /^Worker \d+$/
+      })
+    )
     await press(page.locator('#worker-lives').getByRole('link', { name: 'Worker 3', exact: true }))
     await page.getByRole('link', { name: 'Thrown in sum at src/shop.js:12' }).waitFor()
     await page.locator('#worker-output').getByText('POST /cart 500 3 ms').waitFor()
-  }],
-
-  ['which release brought the crash', 1, async ({ page, press }) => {
-    await press(page.locator('#health').getByRole('link', { name: 'RangeError: no such price' }))
-    await page.getByText('Introduced in r3').waitFor()
-  }],
-
-  ['request req-7f3a, and what was around it', 2, async ({ page, press }) => {
-    await press(page.getByRole('link', { name: 'Logs', exact: true }))
-    await page.locator('#log-search').fill('req-7f3a')
-    await page.keyboard.press('Enter')
-    await page.waitForURL('**q=req-7f3a*')
-    await press(page.locator('#log .line', { hasText: 'req-7f3a' }).locator('.line-time'))
-    await page.locator('#log-mark').waitFor()
-    await page.getByText('GET /cart 200 5 ms').first().waitFor()
-  }],
-
-  ['who restarted all', 0, ({ page }) => page.locator('#recent li', { hasText: 'Restart of all workers started' }).getByText('by grace').waitFor()],
-
-  ['which function eats CPU', 3, async ({ page, press, shop: { deck: { diagnostics: { items } } } }) => {
+  }], ['which release brought the crash', 1, async ({ page, press }) => {
+  await press(page.locator('#health').getByRole('link', { name: 'RangeError: no such price' }))
+  await page.getByText('Introduced in r3').waitFor()
+}], ['request req-7f3a, and what was around it', 2, async ({ page, press }) => {
+  await press(page.getByRole('link', { name: 'Logs', exact: true }))
+  await page.locator('#log-search').fill('req-7f3a')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**q=req-7f3a*')
+  await press(page.locator('#log .line', { hasText: 'req-7f3a' }).locator('.line-time'))
+  await page.locator('#log-mark').waitFor()
+  await page.getByText('GET /cart 200 5 ms').first().waitFor()
+}], ['who restarted all', 0,
+  ({ page }) =>
+    page.locator('#recent li', { hasText: 'Restart of all workers started' }).getByText('by grace').waitFor()], [
+  'which function eats CPU',
+  3,
+  async ({ page, press, shop: { deck: { diagnostics: { items } } } }) => {
     const { file } = items.findLast((item) => item.file)
     const shares = (await page.locator('#workers td.cpu').allInnerTexts()).map(parseFloat)
     const hottest = shares.indexOf(Math.max(...shares))
@@ -127,64 +134,54 @@ const TASKS: [string, number, (hand: Hand) => Promise<unknown>][] = [
     items[0] = { ...items[0], state: 'done', bytes: 1000, finishedAt: new Date().toISOString(), file }
     await press(page.locator(`#look-${items[0].id}`).getByRole('link', { name: 'Flame graph' }))
     await page.locator('.flame-frame').filter({ hasText: 'priceOf' }).waitFor()
-  }],
-
-  ['a colleague may look', 3, async ({ page, press }) => {
-    await press(page.getByRole('link', { name: 'Access' }))
-    await page.locator('#new-link').getByLabel('Name').fill('grace')
-    await press(page.getByRole('button', { name: 'Create link' }))
-    await page.getByText('signs them in as viewer').waitFor()
-    await press(page.getByRole('button', { name: 'Copy link' }))
-  }],
-
-  ['an alert by webhook', 3, async ({ page, press }) => {
-    await press(page.getByRole('link', { name: 'Alerts' }))
-    await press(page.getByRole('link', { name: /^Webhook/ }))
-    await page.getByLabel('Address').fill('https://ops.example.com/hook')
-    await press(page.getByRole('button', { name: 'Add and send a test' }))
-    await page.locator('.alert', { hasText: 'ops.example.com' }).getByText('The receiver took the last message: status 204').waitFor()
-  }],
-
-  ['restart one', 2, async ({ page, press, shop }) => {
-    await press(page.getByRole('button', { name: 'Restart worker 10 in slot 2' }))
-    await press(page.getByRole('dialog').getByRole('button', { name: 'Restart worker' }))
-    await page.locator('#rollout').getByText(/Restart/).first().waitFor()
-    assert.equal(settle(shop).worker, 10)
-  }],
-
-  ['scale', 2, async ({ page, press, shop }) => {
-    await press(page.getByRole('button', { name: 'Scale' }))
-    await page.getByRole('dialog').getByLabel('Workers').fill('6')
-    await press(page.getByRole('dialog').getByRole('button', { name: 'Scale', exact: true }))
-    await page.locator('#recent').getByText('to 6').waitFor()
-    assert.equal(shop.deck.dispatched.at(-1).workers, 6)
-  }],
-
-  ['deploy to one worker first', 2, async ({ page, press, shop }) => {
-    await press(page.getByRole('button', { name: 'Rolling deploy' }))
-    await page.getByLabel('Canary workers').fill('1')
-    await press(page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }))
-    await page.locator('#rollout').getByText('Deploying r2').waitFor()
-    assert.equal(settle(shop).strategy.canary.workers, 1)
-  }],
-
-  ['take it back', 2, async ({ page, press, shop }) => {
-    await press(page.getByRole('button', { name: 'Roll back to r2' }))
-    await press(page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }))
-    await page.locator('#rollout').getByText(/Rolling back/).first().waitFor()
-    assert.equal(settle(shop).kind, 'rollback')
-  }],
-
-  ['deploy to all hosts', 3, async ({ page, press }) => {
-    await press(page.getByRole('link', { name: 'Fleet' }))
-    await press(page.getByRole('button', { name: 'Deploy to the fleet' }))
-    await press(page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }))
-    await page.locator('#fleet-rollout').getByText('Deploy').first().waitFor()
-  }]
-]
+  }
+], ['a colleague may look', 3, async ({ page, press }) => {
+  await press(page.getByRole('link', { name: 'Access' }))
+  await page.locator('#new-link').getByLabel('Name').fill('grace')
+  await press(page.getByRole('button', { name: 'Create link' }))
+  await page.getByText('signs them in as viewer').waitFor()
+  await press(page.getByRole('button', { name: 'Copy link' }))
+}], ['an alert by webhook', 3, async ({ page, press }) => {
+  await press(page.getByRole('link', { name: 'Alerts' }))
+  await press(page.getByRole('link', { name: /^Webhook/ }))
+  await page.getByLabel('Address').fill('https://ops.example.com/hook')
+  await press(page.getByRole('button', { name: 'Add and send a test' }))
+  await page.locator('.alert', { hasText: 'ops.example.com' }).getByText(
+    'The receiver took the last message: status 204'
+  ).waitFor()
+}], ['restart one', 2, async ({ page, press, shop }) => {
+  await press(page.getByRole('button', { name: 'Restart worker 10 in slot 2' }))
+  await press(page.getByRole('dialog').getByRole('button', { name: 'Restart worker' }))
+  await page.locator('#rollout').getByText(/Restart/).first().waitFor()
+  assert.equal(settle(shop).worker, 10)
+}], ['scale', 2, async ({ page, press, shop }) => {
+  await press(page.getByRole('button', { name: 'Scale' }))
+  await page.getByRole('dialog').getByLabel('Workers').fill('6')
+  await press(page.getByRole('dialog').getByRole('button', { name: 'Scale', exact: true }))
+  await page.locator('#recent').getByText('to 6').waitFor()
+  assert.equal(shop.deck.dispatched.at(-1).workers, 6)
+}], ['deploy to one worker first', 2, async ({ page, press, shop }) => {
+  await press(page.getByRole('button', { name: 'Rolling deploy' }))
+  await page.getByLabel('Canary workers').fill('1')
+  await press(page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }))
+  await page.locator('#rollout').getByText('Deploying r2').waitFor()
+  assert.equal(settle(shop).strategy.canary.workers, 1)
+}], ['take it back', 2, async ({ page, press, shop }) => {
+  await press(page.getByRole('button', { name: 'Roll back to r2' }))
+  await press(page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }))
+  await page.locator('#rollout').getByText(/Rolling back/).first().waitFor()
+  assert.equal(settle(shop).kind, 'rollback')
+}], ['deploy to all hosts', 3, async ({ page, press }) => {
+  await press(page.getByRole('link', { name: 'Fleet' }))
+  await press(page.getByRole('button', { name: 'Deploy to the fleet' }))
+  await press(page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }))
+  await page.locator('#fleet-rollout').getByText('Deploy').first().waitFor()
+}]]
 
 /** Each from the overview; `t` tells its seconds. */
-async function doTasks (t: TestContext, shop: Shop, { hand = 'clicks', options }: { hand?: keyof typeof HANDS, options?: PageOptions } = {}) {
+async function doTasks (t: TestContext, shop: Shop,
+  { hand = 'clicks', options }: { hand?: keyof typeof HANDS, options?: PageOptions } = {})
+{
   tellIncident(shop)
   const page = await browser.page({ reducedMotion: 'reduce', ...options })
   t.after(() => page.context().close())
@@ -201,21 +198,26 @@ async function doTasks (t: TestContext, shop: Shop, { hand = 'clicks', options }
   assert.deepEqual(page.problems, [])
 }
 
-test('thirteen things that operators want at night take at most three clicks from the overview', async (t) => doTasks(t, await openShop(t)))
+test('thirteen things that operators want at night take at most three clicks from the overview', async (t) =>
+  doTasks(t, await openShop(t)))
 
 rareTest('they take no more by keys alone', async (t) => doTasks(t, await openShop(t), { hand: 'keys' }))
 
-rareTest('they take no more on a phone', async (t) => doTasks(t, await openShop(t), { options: { width: 390, height: 844, hasTouch: true } }))
+rareTest('they take no more on a phone',
+  async (t) => doTasks(t, await openShop(t), { options: { width: 390, height: 844, hasTouch: true } }))
 
 rareTest('they take no more in an app of a host', async (t) => doTasks(t, await openShopInHost(t)))
 
 /** A worker dies of what no release before had; somebody restarts all; no rollout of the fleet is on. */
 function tellIncident ({ deck, history }: Shop) {
-  (deck.fleet as any).set({ rollout: null })
+  ;(deck.fleet as any).set({ rollout: null })
   const at = new Date().toISOString()
-  const crash = aCrash({ at, slot: 2, worker: 10, release: 'r3', errorName: 'RangeError', errorMessage: 'no such price' })
+  const crash = aCrash({ at, slot: 2, worker: 10, release: 'r3', errorName: 'RangeError',
+    errorMessage: 'no such price' })
   history.crashes.record('v1:price', crash, { culprit: 'priceOf (src/shop.js)' })
-  deck.events.publish({ type: 'worker.exited', worker: 10, slot: 2, release: 'r3', cause: 'crash', code: 1, uptimeMs: 5000, message: 'worker 10 (slot 2) exited with code 1: RangeError: no such price', detail: { crash: 2, crashGroup: 2 } })
+  deck.events.publish({ type: 'worker.exited', worker: 10, slot: 2, release: 'r3', cause: 'crash', code: 1,
+    uptimeMs: 5000, message: 'worker 10 (slot 2) exited with code 1: RangeError: no such price',
+    detail: { crash: 2, crashGroup: 2 } })
   deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'grace' })
   settle({ deck })
   deck.logs.open({ worker: 3, slot: 3 }).close()
@@ -223,10 +225,7 @@ function tellIncident ({ deck, history }: Shop) {
   write(deck, { slot: 1, hours: 0.01, text: 'GET /products req-7f3a 200 9 ms' })
 }
 
-/**
- * A worker has written a line.
- * @param line `hours`: ago
- */
+/** A worker has written a line. `line`: `hours`: ago. */
 function write (deck: Shop['deck'], { slot, hours, text }: { slot: number, hours: number, text: string }) {
   const file = path.join(deck.logs.folder, `slot-${slot}.stdout.log`)
   const at = new Date(Date.now() - hours * 3_600_000)
@@ -234,13 +233,11 @@ function write (deck: Shop['deck'], { slot, hours, text }: { slot: number, hours
   utimesSync(file, at, at)
 }
 
-/**
- * Ends the rollout that runs.
- * @returns the order that began it
- */
+/** Ends the rollout that runs. Returns the order that began it. */
 function settle ({ deck }: Pick<Shop, 'deck'>): any {
   const rollout: any = deck.snapshot().rollout
   deck.set({ rollout: null })
-  deck.events.publish({ type: 'rollout.succeeded', rollout: rollout.id, actor: rollout.actor, detail: { ...rollout, state: 'succeeded', done: true, finishedAt: new Date().toISOString() } })
+  deck.events.publish({ type: 'rollout.succeeded', rollout: rollout.id, actor: rollout.actor,
+    detail: { ...rollout, state: 'succeeded', done: true, finishedAt: new Date().toISOString() } })
   return deck.dispatched.at(-1)
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, copyFileSync, existsSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, copyFileSync, existsSync, readFileSync, readdirSync, realpathSync, rmSync,
+  writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { askDatagram, askPath, get } from '../support/asking.ts'
@@ -21,10 +22,9 @@ async function startBoth (t: TestContext, ofHost?: Parameters<typeof startHost>[
   // A release comes back only where its files are kept.
   const app = path.join(tempFolder(), 'app.mjs')
   copyFileSync(path.join(FIXTURES, 'serves-on-three-sockets.js'), app)
-  const [host, deck] = await Promise.all([
-    startHost(t, ofHost),
-    startDeck(t, app, { flags: ['--name', 'shop', '--releases-mode', 'folder'], env: { PORT: String(port), PLACE: place } })
-  ])
+  const [host, deck] = await Promise.all([startHost(t, ofHost),
+    startDeck(t, app, { flags: ['--name', 'shop', '--releases-mode', 'folder'],
+      env: { PORT: String(port), PLACE: place } })])
   await deck.until({ ready: 2 })
   const url = `http://127.0.0.1:${port}/`
   const fresh = openFreshConnections(t, url, { perSecond: 50 })
@@ -37,7 +37,8 @@ async function startBoth (t: TestContext, ofHost?: Parameters<typeof startHost>[
     place,
     port,
     url,
-    adopt: (...words: string[]) => runCli(['adopt', deck.folder, ...words], { env: { CLUSTERDECK_HOST_DIR: host.folder } }),
+    adopt: (...words: string[]) =>
+      runCli(['adopt', deck.folder, ...words], { env: { CLUSTERDECK_HOST_DIR: host.folder } }),
     order: (name: 'hold' | 'fail') => writeFileSync(path.join(place, name), ''),
     withdraw: (name: 'hold' | 'fail') => rmSync(path.join(place, name)),
 
@@ -67,15 +68,21 @@ function isOwn ({ pid, host }: { pid: number, host?: string }, before: number) {
 /** The host has the deck, and starts its workers. */
 async function untilBegun (host: Host, deck: Deck) {
   await host.untilApp('shop', ({ state }) => state === 'starting')
-  await until(() => readFileSync(path.join(deck.folder, 'memory.json'), 'utf8').includes(`"pid":${host.about.pid}`), 'the host to have begun')
+  await until(() => readFileSync(path.join(deck.folder, 'memory.json'), 'utf8').includes(`"pid":${host.about.pid}`),
+    'the host to have begun')
 }
 
 /** The deck goes on with two workers of its own, and knows why. */
 async function checkGoesOn (deck: Deck, host: Host | null) {
   // The host may have announced itself there in between.
-  await until(() => isOwn(JSON.parse(readFileSync(path.join(deck.folder, 'master.json'), 'utf8')), deck.masterPid), 'the next master of the deck')
+  await until(() => isOwn(JSON.parse(readFileSync(path.join(deck.folder, 'master.json'), 'utf8')), deck.masterPid),
+    'the next master of the deck')
   await deck.meetNext()
-  await deck.untilStatus(({ workers, readyWorkers }) => readyWorkers === 2 && workers.length === 2 && workers.every(({ orphan }: any) => !orphan), 'two workers of its own')
+  await deck.untilStatus(
+    ({ workers, readyWorkers }) =>
+      readyWorkers === 2 && workers.length === 2 && workers.every(({ orphan }: any) => !orphan),
+    'two workers of its own'
+  )
   assert.equal(deck.child.exitCode, null)
   if (host) assert.deepEqual(await host.request('/apps'), { items: [] })
   if (host) assert.deepEqual(remembered(host), [])
@@ -101,8 +108,14 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     const types = events.map(({ type }: any) => type)
     assert.ok(types.indexOf('app.adopted') < types.indexOf('rollout.succeeded'), String(types))
     const [moved] = events.filter(({ type }: any) => type === 'app.adopted')
-    assert.deepEqual([moved.actor, moved.message], ["the owner's token", `moved into the host as shop, from a deck of its own (pid ${keeperOrMaster})`])
-    assert.ok(!events.some(({ type, code, signal, cause }: any) => type === 'worker.exited' && cause === 'upgrade' && (code ?? signal) === null), 'how the old workers ended is known')
+    assert.deepEqual([moved.actor, moved.message], ['the owner\'s token',
+      `moved into the host as shop, from a deck of its own (pid ${keeperOrMaster})`])
+    assert.ok(
+      !events.some(({ type, code, signal, cause }: any) =>
+        type === 'worker.exited' && cause === 'upgrade' && (code ?? signal) === null
+      ),
+      'how the old workers ended is known'
+    )
     const rollback = await host.request('/apps/shop/rollouts', { method: 'POST', body: { kind: 'rollback' } })
     const { state, from, to } = await host.request(`/apps/shop/rollouts/${rollback.id}?wait=60s`)
     assert.deepEqual([state, from, to], ['succeeded', 'r2', 'r1'])
@@ -125,40 +138,45 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     await checkNoneLost()
   })
 
-  rareTest('a name that is taken, a wrong secret and a path where nobody is are refused, and the same master goes on', async (t) => {
-    const { host, deck, adopt, checkNoneLost } = await startBoth(t)
-    const cwd = tempFolder()
-    writeFileSync(path.join(cwd, 'app.js'), 'setInterval(() => {}, 1000)')
-    await host.add({ name: 'shop', cwd, flags: { entry: 'app.js', workers: '1' }, env: { PATH: process.env.PATH } })
-    const { code, stderr } = await adopt()
-    assert.equal(code, 2)
-    assert.match(stderr, /^clusterdeck: name: expected one that no other app of this host has, received "shop", which has its data in .*; choose one by --name$/m)
-    const { id, path: socket, secret } = await host.request('/host/adoptions', { method: 'POST', body: {} })
-    const move = (body: object) => deck.api('/move', { method: 'POST', body: JSON.stringify(body) })
-    const wrong = await move({ path: socket, secret: 'guessed' })
-    assert.deepEqual([wrong.status, wrong.body.code], [403, 'forbidden'])
-    assert.equal((await host.request(`/host/adoptions/${id}`)).state, 'failed')
-    const late = await move({ path: socket, secret })
-    assert.deepEqual([late.status, late.body.code], [409, 'not-possible'])
-    const { master: { pid } } = await deck.status()
-    assert.equal(pid, deck.masterPid)
-    await checkNoneLost()
-  })
+  rareTest('a name that is taken, a wrong secret and a path where nobody is are refused, and the same master goes on',
+    async (t) => {
+      const { host, deck, adopt, checkNoneLost } = await startBoth(t)
+      const cwd = tempFolder()
+      writeFileSync(path.join(cwd, 'app.js'), 'setInterval(() => {}, 1000)')
+      await host.add({ name: 'shop', cwd, flags: { entry: 'app.js', workers: '1' }, env: { PATH: process.env.PATH } })
+      const { code, stderr } = await adopt()
+      assert.equal(code, 2)
+      assert.match(stderr,
+        /^clusterdeck: name: expected one that no other app of this host has, received "shop", which has its data in .*; choose one by --name$/m)
+      const { id, path: socket, secret } = await host.request('/host/adoptions', { method: 'POST', body: {} })
+      const move = (body: object) => deck.api('/move', { method: 'POST', body: JSON.stringify(body) })
+      const wrong = await move({ path: socket, secret: 'guessed' })
+      assert.deepEqual([wrong.status, wrong.body.code], [403, 'forbidden'])
+      assert.equal((await host.request(`/host/adoptions/${id}`)).state, 'failed')
+      const late = await move({ path: socket, secret })
+      assert.deepEqual([late.status, late.body.code], [409, 'not-possible'])
+      const { master: { pid } } = await deck.status()
+      assert.equal(pid, deck.masterPid)
+      await checkNoneLost()
+    })
 
-  rareTest('its new workers do not get ready in the host: the next master of the deck goes on with the old ones, and the history says why', async (t) => {
-    const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
-    order('fail')
-    const { code, stderr } = await adopt()
-    withdraw('fail')
-    assert.equal(code, 1)
-    assert.match(stderr, /^clusterdeck: adopt: .*; the deck goes on as before$/m)
-    await checkGoesOn(deck, host)
-    const [stopped] = await deck.history('type=master.stopped&limit=1')
-    assert.match(stopped.message, /^the app did not move into the host: worker \d+ .*/)
-    await checkNoneLost()
-    const again = await adopt()
-    assert.equal(again.code, 0, again.stderr)
-  })
+  rareTest(
+    'its new workers do not get ready in the host: the next master of the deck goes on with the old ones, and the history says why',
+    async (t) => {
+      const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
+      order('fail')
+      const { code, stderr } = await adopt()
+      withdraw('fail')
+      assert.equal(code, 1)
+      assert.match(stderr, /^clusterdeck: adopt: .*; the deck goes on as before$/m)
+      await checkGoesOn(deck, host)
+      const [stopped] = await deck.history('type=master.stopped&limit=1')
+      assert.match(stopped.message, /^the app did not move into the host: worker \d+ .*/)
+      await checkNoneLost()
+      const again = await adopt()
+      assert.equal(again.code, 0, again.stderr)
+    }
+  )
 
   for (const [whom, list] of [['the host dies', ['pid', 'keeperPid']], ['its master dies', ['pid']]] as const) {
     rareTest(`${whom} in the middle of it: the next master of the deck goes on`, async (t) => {
@@ -176,21 +194,26 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     })
   }
 
-  rareTest('the host hangs in the middle of it, and has no keeper: adopt ends with its time, the old workers serve on, and once that host is killed the deck goes on', async (t) => {
-    const { host, deck, url, adopt, order, withdraw, checkNoneLost } = await startBoth(t, { env: { CLUSTERDECK_KEEPER: 'off' } })
-    assert.equal(host.about.keeperPid, null)
-    order('hold')
-    const adopting = adopt('--timeout', '4s')
-    await untilBegun(host, deck)
-    process.kill(host.about.pid, 'SIGSTOP')
-    const { code, stderr } = await adopting
-    assert.equal(code, 124, stderr)
-    assert.ok(Number(await get(url)) > 0)
-    withdraw('hold')
-    process.kill(host.about.pid, 'SIGKILL')
-    await checkGoesOn(deck, null)
-    await checkNoneLost()
-  })
+  rareTest(
+    'the host hangs in the middle of it, and has no keeper: adopt ends with its time, the old workers serve on, and once that host is killed the deck goes on',
+    async (t) => {
+      const { host, deck, url, adopt, order, withdraw, checkNoneLost } = await startBoth(t, {
+        env: { CLUSTERDECK_KEEPER: 'off' }
+      })
+      assert.equal(host.about.keeperPid, null)
+      order('hold')
+      const adopting = adopt('--timeout', '4s')
+      await untilBegun(host, deck)
+      process.kill(host.about.pid, 'SIGSTOP')
+      const { code, stderr } = await adopting
+      assert.equal(code, 124, stderr)
+      assert.ok(Number(await get(url)) > 0)
+      withdraw('hold')
+      process.kill(host.about.pid, 'SIGKILL')
+      await checkGoesOn(deck, null)
+      await checkNoneLost()
+    }
+  )
 
   rareTest('its master is killed in the middle of it: the host goes on, and the keeper ends', async (t) => {
     const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
@@ -233,28 +256,27 @@ for each in [path, path, port, port]: threading.Thread(target=serve, args=(each,
 while True: time.sleep(1)`
 
 /** A host, and a plain program on a port and a path, which clients ask on connections of their own. */
-async function startPlain (t: TestContext, { command = process.execPath, file = 'plain.cjs', code = PLAIN }: { command?: string, file?: string, code?: string } = {}) {
+async function startPlain (t: TestContext,
+  { command = process.execPath, file = 'plain.cjs', code = PLAIN }: { command?: string, file?: string, code?: string } =
+    {})
+{
   const [cwd, port] = [realpathSync(tempFolder()), await freePort()]
   writeFileSync(path.join(cwd, file), code)
   const host = await startHost(t)
   const child = spawn(command, [file], { cwd, env: { ...process.env, PORT: String(port) }, stdio: 'ignore' })
-  t.after(() => { child.kill('SIGKILL') })
+  t.after(() => {
+    child.kill('SIGKILL')
+  })
   await until(() => existsSync(path.join(cwd, 'app.sock')), 'the program to serve')
   const url = `http://127.0.0.1:${port}/`
   const fresh = openFreshConnections(t, url, { perSecond: 50 })
   await fresh.untilAnswered(20)
-  return {
-    host,
-    child,
-    cwd,
-    url,
+  return { host, child, cwd, url,
     adopt: (...words: string[]) => runCli(['adopt', ...words], { env: { CLUSTERDECK_HOST_DIR: host.folder } }),
-
     async checkNoneLost () {
       const { total, failures } = await fresh.stop()
       assert.deepEqual(failures, [], `of ${total} connections`)
-    }
-  }
+    } }
 }
 
 test('a program that is no deck is replaced under load, on its port and its path: no connection fails, then it is asked to end', async (t) => {
@@ -263,26 +285,37 @@ test('a program that is no deck is replaced under load, on its port and its path
   const { code, stdout, stderr } = await adopt('--port', new URL(url).port, '--name', 'plain')
   assert.equal(code, 0, stderr)
   assert.match(stdout, /^plain +The worker is ready +1\/1/m)
-  assert.match(stderr, new RegExp(`^node plain\\.cjs \\(pid ${child.pid}\\) serves on \\[::\\]:\\d+, ${cwd}/app\\.sock; new workers start beside it$`, 'm'))
+  assert.match(stderr,
+    new RegExp(
+      `^node plain\\.cjs \\(pid ${child.pid}\\) serves on \\[::\\]:\\d+, ${cwd}/app\\.sock; new workers start beside it$`,
+      'm'
+    ))
   assert.deepEqual(await exited, [null, 'SIGTERM'])
   await checkNoneLost()
   const { workers: [{ pid }] } = await host.request('/apps/plain/status')
   assert.deepEqual([await get(url), await askPath(path.join(cwd, 'app.sock'))].map(String), [String(pid), String(pid)])
   const { items: events } = await host.request('/apps/plain/events?limit=200')
-  assert.ok(events.some(({ type, message }: any) => type === 'app.adopted' && message === `started in this host as plain, in the place of node plain.cjs (pid ${child.pid})`))
+  assert.ok(
+    events.some(({ type, message }: any) =>
+      type === 'app.adopted' &&
+      message === `started in this host as plain, in the place of node plain.cjs (pid ${child.pid})`
+    )
+  )
 })
 
-rareTest('a program whose new workers do not get ready serves on as before, and the host has nothing of it', async (t) => {
-  const { host, child, cwd, url, adopt, checkNoneLost } = await startPlain(t)
-  writeFileSync(path.join(cwd, 'fails'), '')
-  const { code, stderr } = await adopt('--pid', String(child.pid), '--name', 'plain')
-  assert.equal(code, 1)
-  assert.match(stderr, /^clusterdeck: adopt: worker 1 .*told to fail.*; node plain\.cjs \(pid \d+\) goes on as before$/m)
-  assert.equal(await get(url), String(child.pid))
-  assert.equal(await askPath(path.join(cwd, 'app.sock')), String(child.pid))
-  await checkNoneLost()
-  assert.deepEqual([await host.request('/apps'), child.exitCode], [{ items: [] }, null])
-})
+rareTest('a program whose new workers do not get ready serves on as before, and the host has nothing of it',
+  async (t) => {
+    const { host, child, cwd, url, adopt, checkNoneLost } = await startPlain(t)
+    writeFileSync(path.join(cwd, 'fails'), '')
+    const { code, stderr } = await adopt('--pid', String(child.pid), '--name', 'plain')
+    assert.equal(code, 1)
+    assert.match(stderr,
+      /^clusterdeck: adopt: worker 1 .*told to fail.*; node plain\.cjs \(pid \d+\) goes on as before$/m)
+    assert.equal(await get(url), String(child.pid))
+    assert.equal(await askPath(path.join(cwd, 'app.sock')), String(child.pid))
+    await checkNoneLost()
+    assert.deepEqual([await host.request('/apps'), child.exitCode], [{ items: [] }, null])
+  })
 
 describe('a program that waits in accept() and removes its path before it binds that', { skip: lacksPython }, () => {
   const WHAT = { command: 'python3', file: 'waits.py', code: WAITING }
@@ -296,8 +329,11 @@ describe('a program that waits in accept() and removes its path before it binds 
     await checkNoneLost()
     const { workers } = await host.request('/apps/waits/status')
     const pids = workers.map(({ pid }: any) => String(pid))
-    for (const answer of [await get(url), await askPath(path.join(cwd, 'app.sock'))]) assert.ok(pids.includes(answer), answer)
-    await host.request('/apps/waits/rollouts', { method: 'POST', body: { kind: 'restart' } }).then(({ id }) => host.request(`/apps/waits/rollouts/${id}?wait=60s`))
+    for (const answer of [await get(url), await askPath(path.join(cwd, 'app.sock'))])
+      assert.ok(pids.includes(answer), answer)
+    await host.request('/apps/waits/rollouts', { method: 'POST', body: { kind: 'restart' } }).then(({ id }) =>
+      host.request(`/apps/waits/rollouts/${id}?wait=60s`)
+    )
     assert.ok(!pids.includes(await askPath(path.join(cwd, 'app.sock'))))
   })
 
@@ -307,29 +343,44 @@ describe('a program that waits in accept() and removes its path before it binds 
     const { code, stderr } = await adopt('--pid', String(child.pid), '--name', 'waits')
     assert.equal(code, 1)
     assert.match(stderr, /told to fail.*; python3 waits\.py \(pid \d+\) goes on as before$/m)
-    for (let n = 0; n < 5; n++) assert.deepEqual([await get(url), await askPath(path.join(cwd, 'app.sock'))], [String(child.pid), String(child.pid)])
+    for (let n = 0; n < 5; n++)
+      assert.deepEqual([await get(url), await askPath(path.join(cwd, 'app.sock'))], [String(child.pid),
+        String(child.pid)])
     await checkNoneLost()
-    assert.deepEqual([await host.request('/apps'), child.exitCode, readdirSync(cwd).filter((name) => name.includes('.sock'))], [{ items: [] }, null, ['app.sock']])
+    assert.deepEqual([await host.request('/apps'), child.exitCode,
+      readdirSync(cwd).filter((name) => name.includes('.sock'))], [{ items: [] }, null, ['app.sock']])
   })
 })
 
 test('a job of PM2 between two runs moves, and PM2, which would start it again, has it no more; one that runs is left alone', async (t) => {
   const [cwd, home, host] = [realpathSync(tempFolder()), tempFolder(), await startHost(t)]
-  writeFileSync(path.join(cwd, 'job.cjs'), "require('fs').writeFileSync('ran', [process.env.WHO, process.env.CLUSTERDECK_JOB].join(' ')); process.stdin.on('data', () => {})")
+  writeFileSync(path.join(cwd, 'job.cjs'),
+    'require(\'fs\').writeFileSync(\'ran\', [process.env.WHO, process.env.CLUSTERDECK_JOB].join(\' \')); process.stdin.on(\'data\', () => {})')
   const long = spawn(process.execPath, ['job.cjs'], { cwd, stdio: ['pipe', 'ignore', 'ignore'] })
-  t.after(() => { long.kill('SIGKILL') })
-  const listed = [['night', 0], ['long', long.pid]].map(([name, pid], id) => ({
-    name, pid, pm2_env: { name, pm_id: id, status: pid === 0 ? 'stopped' : 'online', autorestart: false, cron_restart: '* * * * * *', exec_mode: 'fork_mode', pm_cwd: cwd, pm_exec_path: path.join(cwd, 'job.cjs'), env: { WHO: name } }
-  }))
+  t.after(() => {
+    long.kill('SIGKILL')
+  })
+  const listed = [['night', 0], ['long', long.pid]].map(([name, pid], id) => ({ name, pid,
+    pm2_env: { name, pm_id: id, status: pid === 0 ? 'stopped' : 'online', autorestart: false,
+      cron_restart: '* * * * * *', exec_mode: 'fork_mode', pm_cwd: cwd, pm_exec_path: path.join(cwd, 'job.cjs'),
+      env: { WHO: name } } })
+  )
   writeFileSync(path.join(home, 'list'), JSON.stringify(listed))
   writeFileSync(path.join(home, 'pm2.pid'), String(process.pid))
-  writeFileSync(path.join(home, 'pm2'), `#!/bin/sh\n[ "$1" = jlist ] && exec cat '${home}/list'\necho "$@" >> '${home}/told'\n`, { mode: 0o755 })
-  const { code, stdout, stderr } = await runCli(['adopt', '--pm2'], { cwd, env: { CLUSTERDECK_HOST_DIR: host.folder, PM2_HOME: home, PATH: `${home}:${process.env.PATH}` } })
+  writeFileSync(path.join(home, 'pm2'),
+    `#!/bin/sh\n[ "$1" = jlist ] && exec cat '${home}/list'\necho "$@" >> '${home}/told'\n`, { mode: 0o755 })
+  const { code, stdout, stderr } = await runCli(['adopt', '--pm2'], { cwd,
+    env: { CLUSTERDECK_HOST_DIR: host.folder, PM2_HOME: home, PATH: `${home}:${process.env.PATH}` } })
   assert.equal(code, 1)
   assert.match(stdout, /^night +The worker has finished/m)
-  assert.match(stderr, new RegExp(`^clusterdeck: long: long of PM2 \\(pid ${long.pid}\\) is a job that runs at this moment: call this again once it has ended$`, 'm'))
+  assert.match(stderr,
+    new RegExp(
+      `^clusterdeck: long: long of PM2 \\(pid ${long.pid}\\) is a job that runs at this moment: call this again once it has ended$`,
+      'm'
+    ))
   assert.deepEqual([readFileSync(path.join(home, 'told'), 'utf8'), long.exitCode], ['delete 0\n', null])
-  await until(() => existsSync(path.join(cwd, 'ran')) && readFileSync(path.join(cwd, 'ran'), 'utf8') === 'night night', 'its first run in the host')
+  await until(() => existsSync(path.join(cwd, 'ran')) && readFileSync(path.join(cwd, 'ran'), 'utf8') === 'night night',
+    'its first run in the host')
 })
 
 const FROM_PM2 = `const { existsSync, writeFileSync } = require('fs')
@@ -338,37 +389,60 @@ const FROM_PM2 = `const { existsSync, writeFileSync } = require('fs')
   writeFileSync('has-begun', '')
   setInterval(() => { if (existsSync('goes-on')) throw new Error('told to fail') }, 20)`
 
-rareTest('of several apps of PM2 each has its turn: one that fails keeps none from moving, and what PM2 restarts meanwhile finds its port free', async (t) => {
-  const [cwd, home, ports, host] = [realpathSync(tempFolder()), tempFolder(), { bad: await freePort(), good: await freePort() }, await startHost(t)]
-  const at = (name: string) => path.join(cwd, name)
-  const env = { bad: { PORT: String(ports.bad), FAILS: '1' }, good: { PORT: String(ports.good) } }
-  writeFileSync(at('app.cjs'), FROM_PM2)
-  writeFileSync(at('clusterdeck.config.json'), JSON.stringify({ apps: Object.fromEntries(Object.entries(env).map(([name, env]) => [name, { entry: 'app.cjs', workers: 1, env }])) }))
-  writeFileSync(path.join(home, 'pm2.pid'), String(process.pid))
-  writeFileSync(path.join(home, 'pm2'), `#!/bin/sh\n[ "$1" = jlist ] && exec cat '${home}/list'\nkill "$2"\n`, { mode: 0o755 })
-  const run = async (name: 'bad' | 'good') => {
-    const child = spawn(process.execPath, ['app.cjs'], { cwd, env: { ...process.env, ...env[name] }, stdio: 'ignore' })
-    t.after(() => { child.kill('SIGKILL') })
-    await until(() => existsSync(at(`serves-${child.pid}`)), `${name} to serve`)
-    return child
+rareTest(
+  'of several apps of PM2 each has its turn: one that fails keeps none from moving, and what PM2 restarts meanwhile finds its port free',
+  async (t) => {
+    const [cwd, home, ports, host] = [realpathSync(tempFolder()), tempFolder(), { bad: await freePort(),
+      good: await freePort() }, await startHost(t)]
+    const at = (name: string) => path.join(cwd, name)
+    const env = { bad: { PORT: String(ports.bad), FAILS: '1' }, good: { PORT: String(ports.good) } }
+    writeFileSync(at('app.cjs'), FROM_PM2)
+    writeFileSync(at('clusterdeck.config.json'),
+      JSON.stringify({
+        apps: Object.fromEntries(
+          Object.entries(env).map(([name, env]) => [name, { entry: 'app.cjs', workers: 1, env }])
+        )
+      }))
+    writeFileSync(path.join(home, 'pm2.pid'), String(process.pid))
+    writeFileSync(path.join(home, 'pm2'), `#!/bin/sh\n[ "$1" = jlist ] && exec cat '${home}/list'\nkill "$2"\n`, {
+      mode: 0o755
+    })
+    const run = async (name: 'bad' | 'good') => {
+      const child = spawn(process.execPath, ['app.cjs'], { cwd, env: { ...process.env, ...env[name] },
+        stdio: 'ignore' })
+      t.after(() => {
+        child.kill('SIGKILL')
+      })
+      await until(() => existsSync(at(`serves-${child.pid}`)), `${name} to serve`)
+      return child
+    }
+    const tell = (children: Record<string, ChildProcess>) =>
+      writeFileSync(path.join(home, 'list'),
+        JSON.stringify(
+          Object.entries(children).map(([name, { pid }]) => ({ name, pid,
+            pm2_env: { name, pm_id: pid, status: 'online', exec_mode: 'fork_mode', pm_cwd: cwd,
+              pm_exec_path: at('app.cjs') } })
+          )
+        ))
+    const [bad, good] = await Promise.all([run('bad'), run('good')])
+    tell({ bad, good })
+    const adopting = runCli(['adopt', '--pm2'], { cwd,
+      env: { CLUSTERDECK_HOST_DIR: host.folder, PM2_HOME: home, PATH: `${home}:${process.env.PATH}` } })
+    await until(() => existsSync(at('has-begun')), 'the turn of the first')
+    good.kill('SIGKILL')
+    await once(good, 'exit')
+    const next = await run('good')
+    const exited = once(next, 'exit')
+    tell({ bad, good: next })
+    writeFileSync(at('goes-on'), '')
+    const { code, stdout, stderr } = await adopting
+    assert.equal(code, 1, stderr)
+    assert.match(stderr,
+      /^clusterdeck: bad: adopt: worker 1 .*told to fail.*; bad of PM2 \(pid \d+\) goes on as before$/m)
+    assert.match(stdout, /^good +The worker is ready/m)
+    assert.deepEqual([await exited, bad.exitCode], [[null, 'SIGTERM'], null])
+    assert.equal(await get(`http://127.0.0.1:${ports.bad}/`), String(bad.pid))
+    const { workers: [{ pid }] } = await host.request('/apps/good/status')
+    assert.equal(await get(`http://127.0.0.1:${ports.good}/`), String(pid))
   }
-  const tell = (children: Record<string, ChildProcess>) => writeFileSync(path.join(home, 'list'), JSON.stringify(Object.entries(children).map(([name, { pid }]) => ({ name, pid, pm2_env: { name, pm_id: pid, status: 'online', exec_mode: 'fork_mode', pm_cwd: cwd, pm_exec_path: at('app.cjs') } }))))
-  const [bad, good] = await Promise.all([run('bad'), run('good')])
-  tell({ bad, good })
-  const adopting = runCli(['adopt', '--pm2'], { cwd, env: { CLUSTERDECK_HOST_DIR: host.folder, PM2_HOME: home, PATH: `${home}:${process.env.PATH}` } })
-  await until(() => existsSync(at('has-begun')), 'the turn of the first')
-  good.kill('SIGKILL')
-  await once(good, 'exit')
-  const next = await run('good')
-  const exited = once(next, 'exit')
-  tell({ bad, good: next })
-  writeFileSync(at('goes-on'), '')
-  const { code, stdout, stderr } = await adopting
-  assert.equal(code, 1, stderr)
-  assert.match(stderr, /^clusterdeck: bad: adopt: worker 1 .*told to fail.*; bad of PM2 \(pid \d+\) goes on as before$/m)
-  assert.match(stdout, /^good +The worker is ready/m)
-  assert.deepEqual([await exited, bad.exitCode], [[null, 'SIGTERM'], null])
-  assert.equal(await get(`http://127.0.0.1:${ports.bad}/`), String(bad.pid))
-  const { workers: [{ pid }] } = await host.request('/apps/good/status')
-  assert.equal(await get(`http://127.0.0.1:${ports.good}/`), String(pid))
-})
+)

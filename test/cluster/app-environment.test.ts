@@ -29,20 +29,23 @@ case "$*" in *rev-parse*) printf '%s\\n%s\\n' 0123456789012345678901234567890123
 setVariables({ [OF_HOST]: 'host', SHARED: 'of the host' })
 
 /**
- * A folder with programs, and the variables of a shell that is another one than that of this process.
- * @param files by path
+ * A folder with programs, and the variables of a shell that is another one than that of this process. `files`: by path.
  */
 function shell (files: Record<string, string>, more: Record<string, string> = {}) {
   const folder = tempFolder()
   mkdirSync(path.join(folder, 'bin'))
   for (const [name, text] of Object.entries(files)) writeFileSync(path.join(folder, name), text, { mode: 0o755 })
-  return { folder, env: { PATH: `${path.join(folder, 'bin')}${path.delimiter}${process.env.PATH}`, [OF_APP]: 'app', SHARED: 'of the app', ...more } as Record<string, string | undefined> }
+  return { folder,
+    env: { PATH: `${path.join(folder, 'bin')}${path.delimiter}${process.env.PATH}`, [OF_APP]: 'app',
+      SHARED: 'of the app', ...more } as Record<string, string | undefined> }
 }
 
 async function start (t: TestContext, { folder, env }: ReturnType<typeof shell>, flags: Record<string, unknown> = {}) {
-  const sources = { flags: { workers: 1, logsMirror: 'off', dataDir: 'data', drainIdleGraceMs: 0, ...flags }, env, cwd: folder, isApart: true }
+  const sources = { flags: { workers: 1, logsMirror: 'off', dataDir: 'data', drainIdleGraceMs: 0, ...flags }, env,
+    cwd: folder, isApart: true }
   const config = await loadConfig(sources)
-  const app = await startAppHere(t, { config, environment: env, reload: (launchIn) => loadConfig({ ...sources, isAgain: true, launchIn }) })
+  const app = await startAppHere(t, { config, environment: env,
+    reload: (launchIn) => loadConfig({ ...sources, isAgain: true, launchIn }) })
   await app.supervisor.running
   return app
 }
@@ -56,7 +59,9 @@ async function ask (app: App): Promise<any> {
 async function deploy (app: App) {
   const { lastId } = app.events
   await app.deck.deploy({ actor: 'test' })
-  const end = await app.untilEvent(({ type, id }) => /^rollout\.(succeeded|failed|rolled-back)$/.test(type) && id > lastId)
+  const end = await app.untilEvent(({ type, id }) =>
+    /^rollout\.(succeeded|failed|rolled-back)$/.test(type) && id > lastId
+  )
   assert.equal(end.type, 'rollout.succeeded')
   return app.releases.get(end.detail.to)
 }
@@ -66,7 +71,9 @@ function assertOwn (variables: Record<string, string | undefined>) {
 }
 
 function readNoted (file: string) {
-  return Object.fromEntries(readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => line.split(/=(.*)/s, 2)))
+  return Object.fromEntries(
+    readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => line.split(/=(.*)/s, 2))
+  )
 }
 
 describe('an app in a process with other variables', () => {
@@ -88,13 +95,10 @@ describe('an app in a process with other variables', () => {
   })
 
   test('has its program, its hooks and its git by its own PATH, and these its variables', async (t) => {
-    const own = shell({
-      'bin/serves-it': `#!/usr/bin/env node\n${TELLS_VARIABLES}`,
-      'bin/notes-it': NOTES_VARIABLES,
-      'bin/git': TELLS_COMMIT,
-      '.git': 'what a checkout has',
-      'clusterdeck.config.json': JSON.stringify({ entry: 'serves-it', hooks: { beforeDeploy: { command: ['notes-it', 'notes'] } } })
-    })
+    const own = shell({ 'bin/serves-it': `#!/usr/bin/env node\n${TELLS_VARIABLES}`, 'bin/notes-it': NOTES_VARIABLES,
+      'bin/git': TELLS_COMMIT, '.git': 'what a checkout has',
+      'clusterdeck.config.json': JSON.stringify({ entry: 'serves-it',
+        hooks: { beforeDeploy: { command: ['notes-it', 'notes'] } } }) })
     const app = await start(t, own)
     assert.equal(app.config.entry, path.join(own.folder, 'bin', 'serves-it'))
     const { git } = await deploy(app)
@@ -105,7 +109,9 @@ describe('an app in a process with other variables', () => {
   rareTest('tells by them, and not by those of the process, what a deploy has changed', async (t) => {
     const own = shell({ 'app.js': TELLS_VARIABLES })
     const app = await start(t, own, { entry: 'app.js' })
-    t.after(() => { delete process.env.IT_CAME_LATER })
+    t.after(() => {
+      delete process.env.IT_CAME_LATER
+    })
     process.env.IT_CAME_LATER = 'in the process'
     assert.deepEqual((await deploy(app)).changed?.environment, [])
     own.env.SHARED = 'of the app, changed'
@@ -114,15 +120,11 @@ describe('an app in a process with other variables', () => {
   })
 
   rareTest('has a configuration that runs with them and in its folder, at the start as at a deploy', async (t) => {
-    const own = shell({
-      'app.js': TELLS_VARIABLES,
-      'word.txt': 'first',
-      'clusterdeck.config.mjs': `
+    const own = shell({ 'app.js': TELLS_VARIABLES, 'word.txt': 'first', 'clusterdeck.config.mjs': `
         import { readFileSync } from 'node:fs'
         globalThis.count = (globalThis.count ?? 0) + 1
         export default { entry: 'app.js', env: { TOLD: [process.cwd() === import.meta.dirname, process.env.${OF_APP}, process.env.${OF_HOST}, readFileSync('word.txt'), globalThis.count].join() } }
-      `
-    })
+      ` })
     const app = await start(t, own)
     assert.equal((await ask(app)).env.TOLD, 'true,app,,first,1')
     writeFileSync(path.join(own.folder, 'word.txt'), 'second')
@@ -132,7 +134,9 @@ describe('an app in a process with other variables', () => {
   })
 
   rareTest('has a port for the inspector of each worker where its own NODE_OPTIONS ask for one', async (t) => {
-    const app = await start(t, shell({ 'app.js': TELLS_VARIABLES }, { NODE_OPTIONS: '--inspect=127.0.0.1:0' }), { entry: 'app.js' })
+    const app = await start(t, shell({ 'app.js': TELLS_VARIABLES }, { NODE_OPTIONS: '--inspect=127.0.0.1:0' }), {
+      entry: 'app.js'
+    })
     assert.ok((await ask(app)).execArgv.includes('--inspect-port=0'))
   })
 })

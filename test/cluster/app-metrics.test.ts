@@ -11,7 +11,8 @@ const COUNTED = 'orders_total{kind="a\\\\b\\"c",service="shop"}'
 
 test('what the app counts by prom-client is summed exactly over its workers, a deploy, a crash and a kill', async (t) => {
   const collector = await startCollector(t)
-  const deck = await startCounting(t, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: 'shop' }, flags: ['--telemetry-worker-output', 'on'] })
+  const deck = await startCounting(t, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: 'shop' },
+    flags: ['--telemetry-worker-output', 'on'] })
   await deck.count(500)
   assert.equal((await deck.rollout('restart')).state, 'succeeded')
   await deck.count(500)
@@ -34,8 +35,10 @@ test('what the app counts by prom-client is summed exactly over its workers, a d
   const orders = collector.metrics().find(({ name }: any) => name === 'orders_total')
   assert.equal(orders.sum.dataPoints[0].asDouble, deck.sent())
   const logs = collector.logs()
-  for (const name of ['worker.ready', 'rollout.succeeded', 'worker.exited', 'master.stopped']) assert.ok(logs.some(({ eventName }) => eventName === `clusterdeck.${name}`), name)
-  assert.ok(logs.some(({ eventName, body }) => eventName === undefined && body.stringValue.includes('Error: as told')), 'what a worker has written')
+  for (const name of ['worker.ready', 'rollout.succeeded', 'worker.exited', 'master.stopped'])
+    assert.ok(logs.some(({ eventName }) => eventName === `clusterdeck.${name}`), name)
+  assert.ok(logs.some(({ eventName, body }) => eventName === undefined && body.stringValue.includes('Error: as told')),
+    'what a worker has written')
 })
 
 rareTest('it is exact over 12 deploys under load and 4 kills', async (t) => {
@@ -53,19 +56,23 @@ rareTest('it is exact over 12 deploys under load and 4 kills', async (t) => {
   assert.equal(last, deck.sent())
 })
 
-rareTest('registries of AggregatorRegistry.setRegistries are told in place of the default one, and none where the option is off', async (t) => {
-  const deck = await startCounting(t, { args: ['own-registry'] })
-  await deck.count(10)
-  const samples = await deck.samples()
-  assert.deepEqual([samples.get(COUNTED), samples.get('own_total{}')], [undefined, 10])
+rareTest(
+  'registries of AggregatorRegistry.setRegistries are told in place of the default one, and none where the option is off',
+  async (t) => {
+    const deck = await startCounting(t, { args: ['own-registry'] })
+    await deck.count(10)
+    const samples = await deck.samples()
+    assert.deepEqual([samples.get(COUNTED), samples.get('own_total{}')], [undefined, 10])
 
-  const silent = await startCounting(t, { flags: ['--telemetry-app-metrics', 'off'] })
-  await fetch(silent.url)
-  assert.equal((await silent.samples()).get(COUNTED), undefined)
-})
+    const silent = await startCounting(t, { flags: ['--telemetry-app-metrics', 'off'] })
+    await fetch(silent.url)
+    assert.equal((await silent.samples()).get(COUNTED), undefined)
+  }
+)
 
 async function startCounting (t: TestOwner, options?: Parameters<typeof startDeck>[2]) {
-  const deck = await startDeck(t, 'counts-by-prom-client.js', { ...options, flags: [...COUNTED_BY_AUTOCANNON, ...options?.flags ?? []] })
+  const deck = await startDeck(t, 'counts-by-prom-client.js', { ...options,
+    flags: [...COUNTED_BY_AUTOCANNON, ...options?.flags ?? []] })
   await deck.until({ ready: 2 })
   const url = await deck.appUrl()
   let sent = 0
@@ -74,7 +81,7 @@ async function startCounting (t: TestOwner, options?: Parameters<typeof startDec
     url,
     sent: () => sent,
 
-    /** @param amount of requests, each of which is answered */
+    /** `amount`: of requests, each of which is answered */
     async count (amount: number) {
       sent += amount
       const { '2xx': answered, errors } = await autocannon({ url, connections: 8, amount })
@@ -82,7 +89,9 @@ async function startCounting (t: TestOwner, options?: Parameters<typeof startDec
     },
 
     async samples () {
-      return parsePrometheus(await (await fetch(`${deck.adminUrl}/metrics`, { headers: { authorization: `Bearer ${deck.token}` } })).text())
+      return parsePrometheus(
+        await (await fetch(`${deck.adminUrl}/metrics`, { headers: { authorization: `Bearer ${deck.token}` } })).text()
+      )
     },
 
     /** SIGKILLs a worker whose figures have just been read: what it counts after that is lost. */

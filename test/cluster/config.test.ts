@@ -15,7 +15,8 @@ type Asked = Pick<Deck, 'api'>
 
 async function change ({ api }: Asked, wanted: Record<string, unknown>, tag?: string) {
   const { headers } = await api('/config')
-  return await api('/config', { method: 'PATCH', body: JSON.stringify(wanted), headers: { 'if-match': tag ?? String(headers.get('etag')) } })
+  return await api('/config', { method: 'PATCH', body: JSON.stringify(wanted),
+    headers: { 'if-match': tag ?? String(headers.get('etag')) } })
 }
 
 async function setting ({ api }: Asked, name: string) {
@@ -45,7 +46,8 @@ describe('a change of options while the cluster runs', () => {
     assert.deepEqual([shown.name, shown.value, shown.default], ['drain.deadlineMs', 100, 30_000])
     await restartsDespiteSlowRequest(deck)
     const [event] = await deck.history('type=config.changed')
-    assert.deepEqual([event.actor, event.message, event.detail], ["the owner's token", 'drain.deadlineMs from 600000 to 100', { changes: [{ name: 'drain.deadlineMs', from: 600_000, to: 100 }] }])
+    assert.deepEqual([event.actor, event.message, event.detail], ['the owner\'s token',
+      'drain.deadlineMs from 600000 to 100', { changes: [{ name: 'drain.deadlineMs', from: 600_000, to: 100 }] }])
   })
 
   test('is refused without the state that it is based on, or with an old one, and then nothing changes', async (t) => {
@@ -62,54 +64,72 @@ describe('a change of options while the cluster runs', () => {
       assert.deepEqual([late.status, late.body.code], [412, 'precondition-failed'], old)
     }
     const wrong = await change(deck, { 'drain.deadlineMs': 1, 'drain.idleGraceMs': -1 })
-    assert.deepEqual([wrong.status, wrong.body.code, wrong.body.detail], [422, 'invalid-config', 'drain.idleGraceMs: expected an integer from 0 to 2147483647, received -1'])
+    assert.deepEqual([wrong.status, wrong.body.code, wrong.body.detail], [422, 'invalid-config',
+      'drain.idleGraceMs: expected an integer from 0 to 2147483647, received -1'])
     const fixed = await change(deck, { dispatch: 'round-robin' })
-    assert.deepEqual([fixed.status, fixed.body.code, fixed.body.detail], [409, 'not-possible', 'dispatch can only be set at a start'])
+    assert.deepEqual([fixed.status, fixed.body.code, fixed.body.detail], [409, 'not-possible',
+      'dispatch can only be set at a start'])
     assert.equal((await change(deck, {})).status, 422)
     assert.equal((await change(deck, { 'drain.deadlineMs': 10_000 }, '*')).status, 200)
     assert.equal((await setting(deck, 'drain.deadlineMs')).value, 10_000)
     assert.equal((await deck.history('type=config.changed')).length, 1, 'what changes nothing is no change')
   })
 
-  rareTest('makes the watchdog watch, the logs shorter and the alerts others, at once and without a word of their secrets', async (t) => {
-    const heard = createServer((_request, response) => { response.end() }).listen(0, '127.0.0.1')
-    t.after(() => heard.close())
-    await once(heard, 'listening')
-    const { port } = heard.address() as AddressInfo
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags: ['--watchdog-timeout-ms', '0', '--watchdog-stack', 'off'] })
-    const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
-    const secret = 'a secret of its own'
-    const told = once(heard, 'request')
-    const { status, body } = await change(deck, { 'watchdog.timeoutMs': 2000, 'logs.maxBytes': 65_536, alerts: [{ kind: 'webhook', url: `http://127.0.0.1:${port}/`, secret, events: ['worker.unresponsive'] }] })
-    assert.equal(status, 200)
-    process.kill(pid, 'SIGSTOP')
-    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the worker that does not answer')
-    assert.equal(exit.cause, 'hung')
-    await told
-    const [event] = await deck.history('type=config.changed')
-    assert.deepEqual(event.detail.changes.at(-1), { name: 'logs.maxBytes', from: 10_485_760, to: 65_536 })
-    assert.deepEqual(event.detail.changes.find(({ name }: any) => name === 'alerts'), { name: 'alerts', from: null, to: null })
-    assert.ok(!JSON.stringify([body, event]).includes(secret))
-    const wrong = await change(deck, { alerts: [{ kind: 'webhook', url: `http://127.0.0.1:${port}/`, secret: 'too short' }] })
-    assert.deepEqual([wrong.status, wrong.body.code], [422, 'invalid-config'])
-    assert.match(wrong.body.detail, /^alerts: expected a list of .*; wrong is alerts\[0\]\.secret$/)
-  })
+  rareTest(
+    'makes the watchdog watch, the logs shorter and the alerts others, at once and without a word of their secrets',
+    async (t) => {
+      const heard = createServer((_request, response) => {
+        response.end()
+      }).listen(0, '127.0.0.1')
+      t.after(() => heard.close())
+      await once(heard, 'listening')
+      const { port } = heard.address() as AddressInfo
+      const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1,
+        flags: ['--watchdog-timeout-ms', '0', '--watchdog-stack', 'off'] })
+      const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
+      const secret = 'a secret of its own'
+      const told = once(heard, 'request')
+      const { status, body } = await change(deck, { 'watchdog.timeoutMs': 2000, 'logs.maxBytes': 65_536,
+        alerts: [{ kind: 'webhook', url: `http://127.0.0.1:${port}/`, secret, events: ['worker.unresponsive'] }] })
+      assert.equal(status, 200)
+      process.kill(pid, 'SIGSTOP')
+      const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
+        'the end of the worker that does not answer')
+      assert.equal(exit.cause, 'hung')
+      await told
+      const [event] = await deck.history('type=config.changed')
+      assert.deepEqual(event.detail.changes.at(-1), { name: 'logs.maxBytes', from: 10_485_760, to: 65_536 })
+      assert.deepEqual(event.detail.changes.find(({ name }: any) => name === 'alerts'), { name: 'alerts', from: null,
+        to: null })
+      assert.ok(!JSON.stringify([body, event]).includes(secret))
+      const wrong = await change(deck, {
+        alerts: [{ kind: 'webhook', url: `http://127.0.0.1:${port}/`, secret: 'too short' }]
+      })
+      assert.deepEqual([wrong.status, wrong.body.code], [422, 'invalid-config'])
+      assert.match(wrong.body.detail, /^alerts: expected a list of .*; wrong is alerts\[0\]\.secret$/)
+    }
+  )
 
-  rareTest('reaches into the workers that run: how many requests they may begin, and how long a crash lets the others finish', async (t) => {
-    const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--drain-idle-grace-ms', '100', '--crash-grace-ms', '0', '--restart-min-delay-ms', '1'] })
-    const { workers: [{ id }] } = await deck.until({ ready: 1 })
-    const url = await deck.appUrl()
-    for (let asked = 0; asked < 3; asked++) await (await fetch(url)).text()
-    assert.equal((await change(deck, { 'recycle.maxRequests': 3 })).status, 200)
-    const due = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the worker that has begun as many already')
-    assert.equal(due.cause, 'max-requests')
+  rareTest(
+    'reaches into the workers that run: how many requests they may begin, and how long a crash lets the others finish',
+    async (t) => {
+      const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1,
+        flags: ['--drain-idle-grace-ms', '100', '--crash-grace-ms', '0', '--restart-min-delay-ms', '1'] })
+      const { workers: [{ id }] } = await deck.until({ ready: 1 })
+      const url = await deck.appUrl()
+      for (let asked = 0; asked < 3; asked++) await (await fetch(url)).text()
+      assert.equal((await change(deck, { 'recycle.maxRequests': 3 })).status, 200)
+      const due = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
+        'the end of the worker that has begun as many already')
+      assert.equal(due.cause, 'max-requests')
 
-    assert.equal((await change(deck, { 'recycle.maxRequests': 0, 'crash.graceMs': 5000 })).status, 200)
-    const slow = fetch(`${url}/slow?ms=500`).then((response) => response.text())
-    await (await fetch(url)).text()
-    fetch(`${url}/throw-in-timer`).catch(() => {})
-    assert.equal(await slow, 'slow')
-  })
+      assert.equal((await change(deck, { 'recycle.maxRequests': 0, 'crash.graceMs': 5000 })).status, 200)
+      const slow = fetch(`${url}/slow?ms=500`).then((response) => response.text())
+      await (await fetch(url)).text()
+      fetch(`${url}/throw-in-timer`).catch(() => {})
+      assert.equal(await slow, 'slow')
+    }
+  )
 
   rareTest('outlives the death of a master and an upgrade, and ends with a clean stop', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: PATIENT })
@@ -139,7 +159,8 @@ describe('a change of options while the cluster runs', () => {
 test('a size that somebody else has changed meanwhile is not overwritten, where the caller says what it knows', async (t) => {
   const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
   await deck.until({ ready: 1 })
-  const scale = (workers: number, headers = {}) => deck.api('/scale', { method: 'PUT', body: JSON.stringify({ workers }), headers })
+  const scale = (workers: number, headers = {}) =>
+    deck.api('/scale', { method: 'PUT', body: JSON.stringify({ workers }), headers })
   const { headers, body } = await deck.api('/scale')
   assert.deepEqual(body, { desiredWorkers: 1 })
   const tag = String(headers.get('etag'))

@@ -15,24 +15,31 @@ import type { DeckClient } from '../support/deck-client.ts'
 
 const DEMO = fileURLToPath(new URL('../../workers/demo/app.js', import.meta.url))
 // Says where the demo listens, which it does not do itself.
-const ANNOUNCE = `data:text/javascript,${encodeURIComponent(`
+const ANNOUNCE = `data:text/javascript,${
+  encodeURIComponent(`
   import net from 'node:net'
   const { listen } = net.Server.prototype
   net.Server.prototype.listen = function (...args) {
     this.once('listening', () => console.log(this.address().port))
     return listen.apply(this, args)
-  }`)}`
+  }`)
+}`
 
 describe('the demo app, as one process', () => {
   let child: ChildProcess
   let url: string
 
   before(async () => {
-    child = spawn(process.execPath, ['--import', ANNOUNCE, DEMO], { env: { ...process.env, PORT: '0', HOST: '127.0.0.1' }, stdio: ['ignore', 'pipe', 'ignore'] })
+    child = spawn(process.execPath, ['--import', ANNOUNCE, DEMO], {
+      env: { ...process.env, PORT: '0', HOST: '127.0.0.1' },
+      stdio: ['ignore', 'pipe', 'ignore']
+    })
     const [port] = await once(createInterface(child.stdout as any), 'line')
     url = `http://127.0.0.1:${port}`
   })
-  after(() => { child.kill('SIGKILL') })
+  after(() => {
+    child.kill('SIGKILL')
+  })
 
   const get = async (where: string) => {
     const response = await fetch(url + where)
@@ -48,7 +55,8 @@ describe('the demo app, as one process', () => {
   test('/fib?n=30 is exactly {"data":832040}', async () => {
     assert.deepEqual(await get('/fib?n=30'), { status: 200, type: 'application/json', body: '{"data":832040}' })
     assert.equal((await get('/fib')).body, '{"data":832040}')
-    assert.deepEqual(await Promise.all([0, 1, 2, 20].map(async (n) => (await get(`/fib?n=${n}`)).body)), ['{"data":0}', '{"data":1}', '{"data":1}', '{"data":6765}'])
+    assert.deepEqual(await Promise.all([0, 1, 2, 20].map(async (n) => (await get(`/fib?n=${n}`)).body)), ['{"data":0}',
+      '{"data":1}', '{"data":1}', '{"data":6765}'])
   })
 
   test('/work loops and gives the same result every time', async () => {
@@ -90,7 +98,9 @@ describe('the demo app, as one process', () => {
     assert.ok(performance.now() - began >= 75)
   })
 
-  for (const where of ['/fib?n=41', '/fib?n=-1', '/fib?n=x', '/fib?n=', '/fib?n=1e1', '/work?loops=1000000001', '/slow?ms=soon', '/payload?bytes=100000001', '/payload?bytes=1.5', '/stream?chunks=%F0', '/leak?bytes=x']) {
+  for (const where of ['/fib?n=41', '/fib?n=-1', '/fib?n=x', '/fib?n=', '/fib?n=1e1', '/work?loops=1000000001',
+    '/slow?ms=soon', '/payload?bytes=100000001', '/payload?bytes=1.5', '/stream?chunks=%F0', '/leak?bytes=x'])
+  {
     test(`${where} is refused with 400`, async () => {
       const { status, body } = await get(where)
       assert.equal(status, 400)
@@ -119,7 +129,8 @@ test('/explode answers, then kills its worker, and the cluster replaces it', asy
   const { deck, url } = await runDemo(t, startDeckHere)
   const { pid, worker, slot, release } = await getJson(`${url}/explode`)
   assert.equal(release, 'r1')
-  const exited = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker, 'the exploded worker to be gone')
+  const exited = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker,
+    'the exploded worker to be gone')
   assert.deepEqual([exited.cause, exited.code, exited.pid, exited.slot], ['crash', 1, pid, slot])
   assert.match(exited.message, /the demo exploded, as it was asked to/)
   await deck.until({ ready: 2 })
@@ -137,7 +148,8 @@ rareTest('/hang takes its worker alone: the other one answers', async (t) => {
   const { workers } = await deck.status()
   const stuck = workers.find(({ pid }: any) => pid !== answers[0].pid)
   process.kill(stuck.pid, 'SIGKILL')
-  await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === stuck.id, 'the hung worker to be gone')
+  await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === stuck.id,
+    'the hung worker to be gone')
 })
 
 rareTest('the whole command line, on a running master', async (t) => {
@@ -147,12 +159,19 @@ rareTest('the whole command line, on a running master', async (t) => {
   const cli = (...args: string[]) => runCli([...args, '--data-dir', folder])
 
   assert.match((await cli('status')).stdout, /2 of 2 ready/)
-  assert.deepEqual(await cli('deploy', '--wait', '--note', 'by test').then(({ code, stdout }) => [code, stdout.replace(/in [\d.]+ m?s:/, 'in time:')]), [0, 'rollout 1 (deploy) succeeded in time: 2 of 2 workers replaced\n'])
+  assert.deepEqual(
+    await cli('deploy', '--wait', '--note', 'by test').then((
+      { code, stdout }
+    ) => [code, stdout.replace(/in [\d.]+ m?s:/, 'in time:')]),
+    [0, 'rollout 1 (deploy) succeeded in time: 2 of 2 workers replaced\n']
+  )
   assert.equal((await getJson(url)).release, 'r2')
   assert.equal(JSON.parse((await cli('restart', '--wait', '--json')).stdout).state, 'succeeded')
-  assert.deepEqual(await cli('scale', '3', '--wait').then(({ code, stdout }) => [code, stdout]), [0, '3 workers are ready\n'])
+  assert.deepEqual(await cli('scale', '3', '--wait').then(({ code, stdout }) => [code, stdout]), [0,
+    '3 workers are ready\n'])
   const { items } = JSON.parse((await cli('history', '--type', 'rollout.started', '--json')).stdout)
-  assert.deepEqual(items.map(({ rollout, actor, detail }: any) => [rollout, actor, detail.kind]), [[2, "the owner's token", 'restart'], [1, "the owner's token", 'deploy']])
+  assert.deepEqual(items.map(({ rollout, actor, detail }: any) => [rollout, actor, detail.kind]), [[2,
+    'the owner\'s token', 'restart'], [1, 'the owner\'s token', 'deploy']])
   assert.deepEqual(await cli('stop').then(({ code, stdout }) => [code, stdout]), [0, 'stopped\n'])
   assert.deepEqual(await deck.exited, { code: 0, signal: null })
   assert.equal((await cli('status')).code, 5)
@@ -163,7 +182,9 @@ async function getJson (url: string): Promise<any> {
   return await (await fetch(url, { headers: { connection: 'close' } })).json()
 }
 
-async function runDemo <D extends DeckClient>(t: TestContext, start: (t: TestContext, app: string, options: any) => Promise<D>, dataDir?: string) {
+async function runDemo<D extends DeckClient> (t: TestContext,
+  start: (t: TestContext, app: string, options: any) => Promise<D>, dataDir?: string)
+{
   const deck = await start(t, DEMO, { env: { PORT: '0', HOST: '127.0.0.1' }, dataDir })
   await deck.until({ ready: 2 })
   return { deck, url: await deck.appUrl() }

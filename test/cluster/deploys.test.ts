@@ -13,14 +13,16 @@ import { createReleases } from '../support/releases.ts'
 describe('deploys', { concurrency: 2 }, () => {
   test('paused, resumed, promoted and aborted at every step, scaled meanwhile: no request fails', async (t) => {
     const releases = await createReleases('answers-with-pid.js')
-    // The clients share this process with the master. A shorter idle grace than the default one could pass while the process
-    // has no CPU: a client then asks on a connection that was cut meanwhile, before it reads that.
+    // The clients share this process with the master. A shorter idle grace than the default one could pass while the
+    // process has no CPU: a client then asks on a connection that was cut meanwhile, before it reads that.
     const deck = await startDeckHere(t, releases.entry, { workers: 2 })
     await deck.until({ ready: 2 })
     const url = await deck.appUrl()
-    await releases.add('second', app("response.end('next')"))
+    await releases.add('second', app('response.end(\'next\')'))
     const { failures } = await underLoad(t, url, async () => {
-      const until = (id: any, isSo: (rollout: any) => boolean) => deck.untilEvent(({ type, rollout, detail }) => type.startsWith('rollout.') && rollout === id && isSo(detail), 'the next step')
+      const until = (id: any, isSo: (rollout: any) => boolean) =>
+        deck.untilEvent(({ type, rollout, detail }) => type.startsWith('rollout.') && rollout === id && isSo(detail),
+          'the next step')
 
       // In the canary's time.
       const first = await start(deck, { strategy: { canary: { workers: 1, durationMs: 60_000 } } })
@@ -29,7 +31,7 @@ describe('deploys', { concurrency: 2 }, () => {
       assert.equal((await steer(deck, first, 'pause')).code, 'rollout-state')
       assert.equal((await deck.status()).workers.length, 3, 'the canary serves beside the old workers')
       await steer(deck, first, 'abort')
-      assert.deepEqual(pick(await end(deck, first)), ['rolled-back', "aborted by the owner's token"])
+      assert.deepEqual(pick(await end(deck, first)), ['rolled-back', 'aborted by the owner\'s token'])
 
       // In the middle, with one of two replaced.
       const second = await start(deck, { strategy: { minReadyMs: 2000 } })
@@ -38,7 +40,7 @@ describe('deploys', { concurrency: 2 }, () => {
       await deck.api('/scale', { method: 'PUT', body: '{"workers":4}' })
       await steer(deck, second, 'resume')
       await steer(deck, second, 'abort')
-      assert.deepEqual(pick(await end(deck, second)), ['rolled-back', "aborted by the owner's token"])
+      assert.deepEqual(pick(await end(deck, second)), ['rolled-back', 'aborted by the owner\'s token'])
       await deck.until({ ready: 4 })
       assert.deepEqual(await releasesOf(deck), ['r1'])
 
@@ -64,32 +66,44 @@ describe('deploys', { concurrency: 2 }, () => {
     await deck.until({ ready: 2 })
     const cli = (...words: string[]) => runCliHere([...words, '--data-dir', deck.folder])
     const outcomes = []
-    for (const [name, source, flags] of [
-      ['broken', 'throw new Error("broken")', []], ['held', 'throw new Error("held")', ['--on-failure', 'hold']], ['good', app("response.end('good')"), ['--canary', '1', '--canary-time', '1s', '--surge', '2', '--min-ready', '100ms']]
-    ] as [string, string, string[]][]) {
+    for (const [name, source, flags] of [['broken', 'throw new Error("broken")', []], ['held',
+      'throw new Error("held")', ['--on-failure', 'hold']], ['good', app('response.end(\'good\')'), ['--canary', '1',
+      '--canary-time', '1s', '--surge', '2', '--min-ready', '100ms']]] as [string, string, string[]][])
+    {
       await releases.add(name, source)
       const { code, stdout, stderr } = await cli('deploy', '--wait', ...flags)
       outcomes.push([name, code, stdout.includes('succeeded'), /Error: (broken|held)/.exec(stderr)?.[1]])
       if (name === 'held') assert.equal((await cli('abort', '--wait')).code, 0)
     }
-    assert.deepEqual(outcomes, [['broken', 1, false, 'broken'], ['held', 1, false, 'held'], ['good', 0, true, undefined]])
+    assert.deepEqual(outcomes, [['broken', 1, false, 'broken'], ['held', 1, false, 'held'], ['good', 0, true,
+      undefined]])
     assert.match((await cli('releases')).stdout, /^r4 +succeeded +yes .*\nr3 +rolled-back .*\nr2 +failed /m)
     assert.equal((await cli('rollback', '--wait', '--timeout', '1ms')).code, 124)
   })
 
   for (const whom of ['its master', 'the next master']) {
-    test(`a release that loops in crashes after its deploy is rolled back by itself, once, by ${whom}`, { skip: whom === 'the next master' && rareOnly }, async (t) => {
+    test(`a release that loops in crashes after its deploy is rolled back by itself, once, by ${whom}`, {
+      skip: whom === 'the next master' && rareOnly
+    }, async (t) => {
       const releases = await createReleases('answers-with-pid.js')
       const begin = whom === 'its master' ? startDeckHere : startDeck
-      const deck = await begin(t, releases.entry, { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2'] })
+      const deck = await begin(t, releases.entry, { workers: 1,
+        flags: ['--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2'] })
       await deck.until({ ready: 1 })
       const fault = path.join(tempFolder(), 'fault')
-      await releases.add('late', app("response.end('late')", `import { existsSync } from 'node:fs'\nsetInterval(() => { if (existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)`))
+      await releases.add('late',
+        app('response.end(\'late\')',
+          `import { existsSync } from 'node:fs'\nsetInterval(() => { if (existsSync(${
+            JSON.stringify(fault)
+          })) throw new Error('too late') }, 20)`))
       assert.equal((await deploy(deck)).state, 'succeeded')
       if ('loseMaster' in deck) await deck.loseMaster()
       await deck.until({ ready: 1 })
       await writeFile(fault, '')
-      const back = await deck.untilEvent(({ type, detail }) => type === 'rollout.succeeded' && detail.kind === 'rollback', 'the rollback')
+      const back = await deck.untilEvent(
+        ({ type, detail }) => type === 'rollout.succeeded' && detail.kind === 'rollback',
+        'the rollback'
+      )
       assert.deepEqual([back.actor, back.detail.from, back.detail.to], ['guard', 'r2', 'r1'])
       assert.match(back.detail.note, /^r2 kept crashing after rollout 1$/)
       assert.deepEqual(await releasesOf(deck), ['r1'])

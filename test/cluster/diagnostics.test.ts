@@ -10,28 +10,36 @@ import type { DeckClient } from '../support/deck-client.ts'
 
 /** @returns what has become of it, and the file */
 async function diagnose (deck: DeckClient, body: any): Promise<any> {
-  const { status, headers, body: started } = await deck.api('/workers/1/diagnostics', { method: 'POST', body: JSON.stringify(body) })
+  const { status, headers, body: started } = await deck.api('/workers/1/diagnostics', { method: 'POST',
+    body: JSON.stringify(body) })
   assert.equal(status, 202, JSON.stringify(started))
   assert.equal(headers.get('location'), `/api/v1/diagnostics/${started.id}`)
-  await deck.untilEvent(({ type, detail }) => /^diagnostics\.(finished|failed)$/.test(type) && detail.id === started.id, `the end of ${body.kind}`)
+  await deck.untilEvent(({ type, detail }) => /^diagnostics\.(finished|failed)$/.test(type) && detail.id === started.id,
+    `the end of ${body.kind}`)
   const { body: item } = await deck.api(`/diagnostics/${started.id}`)
-  const response = await fetch(`${deck.adminUrl}/api/v1/diagnostics/${started.id}/file`, { headers: { authorization: `Bearer ${deck.token}` } })
+  const response = await fetch(`${deck.adminUrl}/api/v1/diagnostics/${started.id}/file`, {
+    headers: { authorization: `Bearer ${deck.token}` }
+  })
   return { item, response, text: await response.text() }
 }
 
 describe('diagnostics', { concurrency: true }, () => {
   test('a look into a worker: profile, snapshot, statistics and report, to be downloaded, without the environment', async (t) => {
-    const deck = await startDeckHere(t, 'hangs.js', { workers: 1, flags: ['--watchdog-timeout-ms', '2000'], env: { DATABASE_PASSWORD: 'a-secret-of-the-app' } })
+    const deck = await startDeckHere(t, 'hangs.js', { workers: 1, flags: ['--watchdog-timeout-ms', '2000'],
+      env: { DATABASE_PASSWORD: 'a-secret-of-the-app' } })
     await deck.until({ ready: 1 })
     const url = await deck.appUrl()
     const profiling = new AbortController()
-    const busy = (async () => { while (!profiling.signal.aborted) await (await fetch(`${url}/busy?ms=20`)).text() })()
+    const busy = (async () => {
+      while (!profiling.signal.aborted) await (await fetch(`${url}/busy?ms=20`)).text()
+    })()
     const profile = await diagnose(deck, { kind: 'cpu-profile', durationMs: 500 })
     profiling.abort()
     await busy
     const { nodes } = JSON.parse(profile.text)
     assert.ok(nodes.some(({ callFrame }: any) => callFrame.functionName === 'spinAWhile'), 'where the time went')
-    assert.deepEqual([profile.item.state, profile.item.actor, profile.item.slot, profile.item.warning], ['done', "the owner's token", 1, null])
+    assert.deepEqual([profile.item.state, profile.item.actor, profile.item.slot, profile.item.warning], ['done',
+      'the owner\'s token', 1, null])
     assert.equal(profile.response.headers.get('content-disposition'), 'attachment; filename="1-worker-1.cpuprofile"')
 
     const statistics = await diagnose(deck, { kind: 'heap-statistics' })
@@ -52,8 +60,14 @@ describe('diagnostics', { concurrency: true }, () => {
     const folder = path.join(deck.folder, 'diagnostics')
     assert.equal(statSync(folder).mode & 0o777, 0o700)
     for (const name of readdirSync(folder)) assert.equal(statSync(path.join(folder, name)).mode & 0o777, 0o600, name)
-    assert.deepEqual((await deck.history('type=diagnostics.*')).map(({ type, actor }) => [type, actor]), ['heap-snapshot', 'report', 'heap-statistics', 'cpu-profile'].flatMap((kind) => [...kind === 'cpu-profile' ? [] : [['diagnostics.downloaded', "the owner's token"]], ['diagnostics.finished', "the owner's token"], ['diagnostics.started', "the owner's token"]]))
-    assert.deepEqual((await deck.history('type=worker.exited')), [], 'it lives on')
+    assert.deepEqual((await deck.history('type=diagnostics.*')).map(({ type, actor }) => [type, actor]),
+      ['heap-snapshot', 'report', 'heap-statistics', 'cpu-profile'].flatMap((
+        kind
+      ) => [...kind === 'cpu-profile' ? [] : [['diagnostics.downloaded', 'the owner\'s token']], [
+        'diagnostics.finished',
+        'the owner\'s token'
+      ], ['diagnostics.started', 'the owner\'s token']]))
+    assert.deepEqual(await deck.history('type=worker.exited'), [], 'it lives on')
     assert.deepEqual((await deck.api('/diagnostics')).body.items.map(({ id }: any) => id), [4, 3, 2, 1])
     assert.equal((await deck.api('/diagnostics/2', { method: 'DELETE' })).status, 200)
     assert.equal((await deck.api('/diagnostics/2')).status, 404)
@@ -83,10 +97,12 @@ describe('diagnostics', { concurrency: true }, () => {
     assert.deepEqual([snapshot.code, snapshot.stdout], [0, `${path.join(cwd, 'now.heapsnapshot')}\n`])
     assert.match(snapshot.stderr, /warning: The worker stops .* passwords/)
     assert.equal(statSync(path.join(cwd, 'now.heapsnapshot')).mode & 0o777, 0o600)
-    assert.equal(JSON.parse(readFileSync(path.join(cwd, 'now.heapsnapshot'), 'utf8')).snapshot.meta.node_fields[0], 'type')
+    assert.equal(JSON.parse(readFileSync(path.join(cwd, 'now.heapsnapshot'), 'utf8')).snapshot.meta.node_fields[0],
+      'type')
     const profile = await cli('--kind', 'cpu-profile', '--duration', '200ms', '--json')
     assert.equal(JSON.parse(profile.stdout).file, path.join(cwd, '2-worker-1.cpuprofile'))
-    assert.equal((await cli('--kind', 'heap-statistics', '--output', 'now.heapsnapshot')).code, 1, 'nothing is overwritten')
+    assert.equal((await cli('--kind', 'heap-statistics', '--output', 'now.heapsnapshot')).code, 1,
+      'nothing is overwritten')
     assert.deepEqual((await deck.api('/diagnostics')).body.items.map(({ id }: any) => id), [3, 2], 'the oldest goes')
     assert.deepEqual((await cli('--kind', 'core')).code, 2)
   })

@@ -17,7 +17,9 @@ const [WORKERS, EACH] = [4, 10]
 /** Each waits anew once a second too, and so may miss a turn: on a busy machine a round takes seconds. */
 const [MISSED, ROUNDS] = [5, 5]
 
-test('connections that come one by one go to each worker in turn, and past one that is busy', { skip: skip || withoutNativeCalls }, async (t) => {
+test('connections that come one by one go to each worker in turn, and past one that is busy', {
+  skip: skip || withoutNativeCalls
+}, async (t) => {
   const folder = tempFolder()
   const deck = await startDeckHere(t, 'hangs.js', { workers: WORKERS, env: { FOLDER: folder } })
   await deck.until({ ready: WORKERS })
@@ -39,42 +41,45 @@ test('connections that come one by one go to each worker in turn, and past one t
   await assertEven(t, port, WORKERS)
 })
 
-test('serves, and says that it is uneven, where workers may load nothing native', { skip: skip || rareOnly }, async (t) => {
-  const deck = await startDeckHere(t, 'hangs.js', { flags: ['--exec-argv=--no-addons'] })
-  await deck.until({ ready: 2 })
-  await untilSpread(deck, false)
-  assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch shared, uneven: that takes Linux and the optional package koffi$/m)
-  assert.equal((await connectInTurn(t, new URL(await deck.appUrl()).port, 10)).length, 10)
-})
+test('serves, and says that it is uneven, where workers may load nothing native', { skip: skip || rareOnly },
+  async (t) => {
+    const deck = await startDeckHere(t, 'hangs.js', { flags: ['--exec-argv=--no-addons'] })
+    await deck.until({ ready: 2 })
+    await untilSpread(deck, false)
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout,
+      /^dispatch shared, uneven: that takes Linux and the optional package koffi$/m)
+    assert.equal((await connectInTurn(t, new URL(await deck.appUrl()).port, 10)).length, 10)
+  })
 
-test('connections that stay, and were opened while one of two workers was busy, give each its share of requests before long', { skip: skip || rareOnly }, async (t) => {
-  const folder = tempFolder()
-  const deck = await startDeckHere(t, 'hangs.js', { env: { FOLDER: folder } })
-  await deck.until({ ready: 2 })
-  const port = new URL(await deck.appUrl()).port
-  const held = ask(await connect(t, port), '/held')
-  await until(() => existsSync(path.join(folder, 'held')), 'one to be busy')
-  const clients = createKeepAlives({ port: Number(port), everyMs: 20 })
-  t.after(clients.end)
-  await clients.add(16)
-  writeFileSync(path.join(folder, 'free'), '')
-  const wasBusy = await held
-  await until(() => {
-    const last = clients.answers.slice(-500)
-    return last.length === 500 && last.filter(({ pid }) => pid === wasBusy).length > 200
-  }, 'two fifths of the requests')
-  assert.deepEqual(clients.answers.filter(({ pid }) => !Number(pid)), [], 'each is answered')
-})
+test(
+  'connections that stay, and were opened while one of two workers was busy, give each its share of requests before long',
+  { skip: skip || rareOnly },
+  async (t) => {
+    const folder = tempFolder()
+    const deck = await startDeckHere(t, 'hangs.js', { env: { FOLDER: folder } })
+    await deck.until({ ready: 2 })
+    const port = new URL(await deck.appUrl()).port
+    const held = ask(await connect(t, port), '/held')
+    await until(() => existsSync(path.join(folder, 'held')), 'one to be busy')
+    const clients = createKeepAlives({ port: Number(port), everyMs: 20 })
+    t.after(clients.end)
+    await clients.add(16)
+    writeFileSync(path.join(folder, 'free'), '')
+    const wasBusy = await held
+    await until(() => {
+      const last = clients.answers.slice(-500)
+      return last.length === 500 && last.filter(({ pid }) => pid === wasBusy).length > 200
+    }, 'two fifths of the requests')
+    assert.deepEqual(clients.answers.filter(({ pid }) => !Number(pid)), [], 'each is answered')
+  }
+)
 
 /** A worker says so some time after it is ready, and no event tells of it. */
 async function untilSpread (deck: DeckHere, isEven: boolean) {
   await until(async () => (await deck.status()).isEven === isEven, `isEven: ${isEven}`)
 }
 
-/**
- * @param workers that take part
- * @returns who answered, each once
- */
+/** `workers`: that take part. Returns who answered, each once. */
 async function assertEven (t: TestContext, port: string, workers: number): Promise<string[]> {
   const seen = []
   while (seen.length < ROUNDS) {
@@ -87,10 +92,7 @@ async function assertEven (t: TestContext, port: string, workers: number): Promi
   assert.fail(`of ${EACH} each, in ${ROUNDS} rounds: ${seen.map(String).join(' | ')}`)
 }
 
-/**
- * Each stays open while the next one comes.
- * @returns who answered
- */
+/** Each stays open while the next one comes. Returns who answered. */
 async function connectInTurn (t: TestContext, port: string, count: number): Promise<string[]> {
   const pids = []
   for (let n = 0; n < count; n++) pids.push(await ask(await connect(t, port), '/'))

@@ -18,7 +18,8 @@ import { untilFound } from '../support/until.ts'
 const SQLITE_URL = pathToFileURL(createRequire(import.meta.url).resolve(SQLITE)).href
 
 /** It answers with its version and the orders in its database; `/order` adds one. */
-const shop = (version: string) => `import http from 'node:http'
+const shop = (version: string) =>
+  `import http from 'node:http'
 import Database from '${SQLITE_URL}'
 const db = new Database('shop.db')
 http.createServer((request, response) => {
@@ -34,7 +35,10 @@ function fillShop (folder: string) {
 }
 
 /** Why no limit can be raised. */
-const lacksRaise: string | false = spawnSync('bash', ['-c', 'ulimit -n 1024; prlimit --pid $$ --nofile=2048:2048'], { stdio: 'ignore' }).status === 0 ? false : 'it takes root, prlimit and CAP_SYS_RESOURCE'
+const lacksRaise: string | false =
+  spawnSync('bash', ['-c', 'ulimit -n 1024; prlimit --pid $$ --nofile=2048:2048'], { stdio: 'ignore' }).status === 0
+    ? false
+    : 'it takes root, prlimit and CAP_SYS_RESOURCE'
 
 test('what is proposed for an app in its working folder makes a deploy come back, and loses nothing that it has written', async (t) => {
   const folder = tempFolder()
@@ -46,16 +50,19 @@ test('what is proposed for an app in its working folder makes a deploy come back
   const before = await doctor(['./app.js'], { cwd: folder })
   assert.equal(before.code, 6)
   const [{ how, text }] = before.of('in-place')?.mend ?? []
-  assert.deepEqual([before.of('in-place')?.severity, how, text], ['warning', 'flags', "--releases-mode folder --releases-shared '.env shop.db uploads/'"])
+  assert.deepEqual([before.of('in-place')?.severity, how, text], ['warning', 'flags',
+    '--releases-mode folder --releases-shared \'.env shop.db uploads/\''])
 
   const dataDir = tempFolder()
   const flags = wordsOf(String(text))
   const after = await doctor(['./app.js', '--data-dir', dataDir, ...flags], { cwd: folder })
   assert.deepEqual([after.of('in-place')?.severity, after.of('unshared-files')?.severity], ['ok', 'ok'])
 
-  const deck = await startDeckHere(t, path.join(folder, 'app.js'), { workers: 1, dataDir, flags: [...flags, '--drain-idle-grace-ms', '100'], cwd: folder })
+  const deck = await startDeckHere(t, path.join(folder, 'app.js'), { workers: 1, dataDir,
+    flags: [...flags, '--drain-idle-grace-ms', '100'], cwd: folder })
   await deck.until({ ready: 1 })
-  const ask = async (route = '/') => await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).json()
+  const ask = async (route = '/') =>
+    await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).json()
   await ask('/order')
   writeFileSync(path.join(folder, 'app.js'), shop('two'))
   assert.equal((await deploy(deck)).state, 'succeeded')
@@ -63,17 +70,21 @@ test('what is proposed for an app in its working folder makes a deploy come back
   assert.equal((await roll(deck, { kind: 'rollback', release: 'r1' })).state, 'succeeded')
   assert.deepEqual(await ask(), { version: 'one', orders: 2 })
   const running = await doctor(['--data-dir', dataDir], { cwd: folder })
-  assert.deepEqual([running.report.isRunning, running.of('in-place')?.severity, running.of('unshared-files')?.severity], [true, 'ok', 'ok'])
+  assert.deepEqual([running.report.isRunning, running.of('in-place')?.severity, running.of('unshared-files')?.severity],
+    [true, 'ok', 'ok'])
 })
 
 test('an option line that is pasted into the config file mends it, and keeps what that has set', async () => {
   const folder = tempFolder()
   fillShop(folder)
-  const write = (options: string) => writeFileSync(path.join(folder, 'clusterdeck.config.json'), `{ "entry": "app.js", "releases": { "keep": 4 }${options} }`)
+  const write = (options: string) =>
+    writeFileSync(path.join(folder, 'clusterdeck.config.json'),
+      `{ "entry": "app.js", "releases": { "keep": 4 }${options} }`)
   write('')
   const before = await doctor([], { cwd: folder })
   const [{ how, text, where }] = before.of('in-place')?.mend ?? []
-  assert.deepEqual([how, text, where], ['option', '"releases": {"keep":4,"mode":"folder","shared":["shop.db"]}', path.join(folder, 'clusterdeck.config.json')])
+  assert.deepEqual([how, text, where], ['option', '"releases": {"keep":4,"mode":"folder","shared":["shop.db"]}',
+    path.join(folder, 'clusterdeck.config.json')])
   write(`, ${text}`)
   const after = await doctor([], { cwd: folder })
   assert.deepEqual([after.of('in-place')?.severity, after.of('unshared-files')?.severity], ['ok', 'ok'])
@@ -94,15 +105,22 @@ test('a database in a release behind a link is moved to where all releases find 
   assert.deepEqual([status, stderr], [0, ''])
   assert.equal((await doctor(args, { cwd: top })).of('unshared-files')?.severity, 'ok')
   assert.ok(lstatSync(path.join(release, 'shop.db')).isSymbolicLink())
-  assert.equal(openSqlite(path.join(release, 'shop.db'), { readonly: true }).prepare('SELECT count(*) FROM orders').pluck().get(), 0)
+  assert.equal(
+    openSqlite(path.join(release, 'shop.db'), { readonly: true }).prepare('SELECT count(*) FROM orders').pluck().get(),
+    0
+  )
 })
 
 rareTest('what an app has written into the folder of its release is brought back by what is proposed', async (t) => {
   const folder = tempFolder()
   fillShop(folder)
   rmSync(path.join(folder, 'shop.db'))
-  writeFileSync(path.join(folder, 'app.js'), shop('one').replace("new Database('shop.db')", "new Database('shop.db').exec('CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY)')"))
-  const start = (flags: string[]) => startDeck(t, path.join(folder, 'app.js'), { workers: 1, dataDir: path.join(folder, '.clusterdeck'), flags: ['--releases-mode', 'folder', ...flags], cwd: folder })
+  writeFileSync(path.join(folder, 'app.js'),
+    shop('one').replace('new Database(\'shop.db\')',
+      'new Database(\'shop.db\').exec(\'CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY)\')'))
+  const start = (flags: string[]) =>
+    startDeck(t, path.join(folder, 'app.js'), { workers: 1, dataDir: path.join(folder, '.clusterdeck'),
+      flags: ['--releases-mode', 'folder', ...flags], cwd: folder })
   const deck = await start([])
   await deck.until({ ready: 1 })
   await fetch(new URL('/order', await deck.appUrl()))
@@ -136,7 +154,8 @@ if (process.argv.includes('--warm')) isWarm = true
   const { mend } = await untilChecked(['--data-dir', dataDir], folder, 'readiness', 'warning')
   assert.deepEqual(mend.map(({ text }) => text), ['--ready-path /healthz'])
   await deck.stop()
-  const next = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir, flags: wordsOf(mend[0].text), args: ['--warm'], cwd: folder })
+  const next = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir, flags: wordsOf(mend[0].text),
+    args: ['--warm'], cwd: folder })
   await next.until({ ready: 1 })
   assert.equal((await doctor(['--data-dir', dataDir], { cwd: folder })).of('readiness')?.severity, 'ok')
 })
@@ -158,7 +177,8 @@ http.createServer((request, response) => { if (request.url === '/slow') response
   else response.end() }).listen(0)
 `)
   const dataDir = tempFolder()
-  const deck = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir, flags: ['--drain-deadline-ms', '200', '--ready-path', '/'], cwd: folder })
+  const deck = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir,
+    flags: ['--drain-deadline-ms', '200', '--ready-path', '/'], cwd: folder })
   await deck.until({ ready: 1 })
   const slow = await fetch(new URL('/slow', await deck.appUrl()))
   await deploy(deck)
@@ -176,7 +196,7 @@ test('an app of a workspace shares what is in its own folder', async () => {
   openSqlite(path.join(folder, 'data', 'orders.sqlite')).exec('CREATE TABLE orders (id INTEGER)').close()
   const { of } = await doctor(['./app.js'], { cwd: folder })
   const [{ text }] = of('in-place')?.mend ?? []
-  assert.equal(text, "--releases-mode folder --releases-shared 'data/ shop.db'")
+  assert.equal(text, '--releases-mode folder --releases-shared \'data/ shop.db\'')
   assert.equal((await doctor(['./app.js', ...wordsOf(text)], { cwd: folder })).of('in-place')?.severity, 'ok')
 })
 
@@ -186,7 +206,8 @@ test('a text for people, and exit codes for CI', async () => {
   const { status, stdout } = typeIn('clusterdeck doctor ./app.js', { cwd: folder })
   assert.equal(status, 6)
   assert.match(stdout, /^\d+ problems?, \d+ of \d+ checks passed; the app does not run/)
-  assert.match(stdout, /^WARNING {4}Releases run in place\n {11}A deploy replaces .*\n {11}add to clusterdeck start: --releases-mode folder$/m)
+  assert.match(stdout,
+    /^WARNING {4}Releases run in place\n {11}A deploy replaces .*\n {11}add to clusterdeck start: --releases-mode folder$/m)
   assert.equal(typeIn('clusterdeck doctor ./none.js', { cwd: folder }).status, 2)
   assert.equal(typeIn('clusterdeck doctor -n nobody', { cwd: folder }).status, 5)
   assert.equal(readFileSync(path.join(folder, 'app.js'), 'utf8'), '')

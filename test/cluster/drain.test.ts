@@ -19,7 +19,8 @@ describe('drain', { concurrency: 3 }, () => {
     const gate = path.join(tempFolder(), 'gate')
     // A worker without a CPU needs a while to exit.
     const graceMs = 1000
-    const deck = await startDeckHere(t, 'answers-when-told.js', { workers: 1, env: { GATE: gate }, flags: ['--drain-idle-grace-ms', String(graceMs), '--stop-term-grace-ms', String(graceMs)] })
+    const deck = await startDeckHere(t, 'answers-when-told.js', { workers: 1, env: { GATE: gate },
+      flags: ['--drain-idle-grace-ms', String(graceMs), '--stop-term-grace-ms', String(graceMs)] })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     const url = await deck.appUrl()
     const slow = keepAliveGet(`${url}/slow`)
@@ -30,7 +31,8 @@ describe('drain', { concurrency: 3 }, () => {
     // All are with the worker once a later one is answered: connections are accepted in order.
     await keepAliveGet(url, new http.Agent()).response
     const rolling = deck.rollout('deploy')
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
+      'the drain of the old worker')
     await new Promise((resolve) => setTimeout(resolve, 2 * graceMs))
     assert.deepEqual(await deck.history('type=worker.exited'), [])
     await writeFile(gate, '')
@@ -38,10 +40,12 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal(Number(body), pid)
     assert.equal(headers.connection, 'close')
     const answers = (await text(pipelined)).split('HTTP/1.1 200 OK').slice(1)
-    assert.deepEqual(answers.map((answer) => /^connection: (.+)\r$/im.exec(answer)?.[1]), ['keep-alive', 'keep-alive', 'close'])
+    assert.deepEqual(answers.map((answer) => /^connection: (.+)\r$/im.exec(answer)?.[1]), ['keep-alive', 'keep-alive',
+      'close'])
     const rollout = await rolling
     assert.equal(rollout.state, 'succeeded', rollout.reason)
-    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the exit of the old worker')
+    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1,
+      'the exit of the old worker')
     assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'deploy'])
   })
 
@@ -60,14 +64,20 @@ describe('drain', { concurrency: 3 }, () => {
         const timer = setInterval(() => existsSync(process.env.GATE) && (clearInterval(timer), response.end(heard.join())), 10)
       }).listen(0)
     `)
-    const deck = await startDeckHere(t, file, { workers: 1, env: { GATE: gate }, flags: ['--drain-deadline-ms', '61000'] })
+    const deck = await startDeckHere(t, file, { workers: 1, env: { GATE: gate },
+      flags: ['--drain-deadline-ms', '61000'] })
     await deck.until({ ready: 1 })
     const slow = keepAliveGet(await deck.appUrl())
     await slow.sent
     const rolling = deck.rollout('restart')
-    const { detail } = await deck.untilEvent(({ type, worker }) => type === 'worker.message' && worker === 1, 'the word of the app')
+    const { detail } = await deck.untilEvent(({ type, worker }) => type === 'worker.message' && worker === 1,
+      'the word of the app')
     assert.deepEqual(detail.data, [61_000, 'draining', 'master', 61_000])
-    await deck.untilEvent(({ type, message }) => type === 'unexpected' && message.includes('has thrown at "draining": Error: no such order'), 'the fault of the listener')
+    await deck.untilEvent(
+      ({ type, message }) =>
+        type === 'unexpected' && message.includes('has thrown at "draining": Error: no such order'),
+      'the fault of the listener'
+    )
     await writeFile(gate, '')
     assert.equal(String((await slow.response).body), '61000,draining,master,61000')
     assert.equal((await rolling).state, 'succeeded')
@@ -76,14 +86,18 @@ describe('drain', { concurrency: 3 }, () => {
   rareTest('an answer that is known but not yet read by its client is not cut after the grace period', async (t) => {
     const graceMs = 100
     const port = await freePort()
-    const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1, env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') }, flags: ['--drain-idle-grace-ms', String(graceMs)] })
+    const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1,
+      env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') },
+      flags: ['--drain-idle-grace-ms', String(graceMs)] })
     await deck.until({ ready: 1 })
     const bytes = 20_000_000
     const agent = new http.Agent({ keepAlive: true })
     t.after(() => agent.destroy())
-    const [response] = await once(http.get(`http://127.0.0.1:${port}/download?bytes=${bytes}`, { agent }), 'response') as [http.IncomingMessage]
+    const [response] = await once(http.get(`http://127.0.0.1:${port}/download?bytes=${bytes}`, { agent }),
+      'response') as [http.IncomingMessage]
     const rolling = deck.rollout('restart')
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
+      'the drain of the old worker')
     await new Promise((resolve) => setTimeout(resolve, 10 * graceMs))
     let read = 0
     for await (const chunk of response) read += chunk.length
@@ -91,79 +105,98 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal((await rolling).state, 'succeeded')
   })
 
-  rareTest('a connection whose answer ends late in a drain is kept for a grace period of its own, as is one that sends half a request', async (t) => {
-    const graceMs = 4000
-    const port = await freePort()
-    const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1, env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') }, flags: ['--drain-idle-grace-ms', String(graceMs)] })
-    await deck.until({ ready: 1 })
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-    t.after(() => agent.destroy())
-    const late = keepAliveGet(`http://127.0.0.1:${port}/events?count=3&ms=${graceMs / 2}`, agent)
-    await late.sent
-    const half = net.connect({ port, host: '127.0.0.1' })
-    half.write('GET / HTTP/1.1\r\nHost: app\r\n\r\n')
-    assert.match(String((await once(half, 'data'))[0]), /connection: keep-alive/i)
-    const rolling = deck.rollout('restart')
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
-    await new Promise((resolve) => setTimeout(resolve, graceMs / 2))
-    half.write('GET / HTTP/1.1\r\n')
-    assert.match(String((await late.response).headers.connection), /keep-alive/)
-    await new Promise((resolve) => setTimeout(resolve, graceMs / 2))
-    const { isReused, headers } = await keepAliveGet(`http://127.0.0.1:${port}/`, agent).response
-    assert.deepEqual([isReused, headers.connection], [true, 'close'])
-    half.write('Host: app\r\n\r\n')
-    assert.match(await text(half), /connection: close/i)
-    assert.equal((await rolling).state, 'succeeded')
-  })
-
-  rareTest('what a client sends before it has read that the connection ends is not begun, and does not reset it', async (t) => {
-    const deck = await startDeckHere(t, 'tells-who-asked.js', { workers: 1 })
-    await deck.until({ ready: 1 })
-    const url = new URL(await deck.appUrl())
-    const socket = net.connect({ port: Number(url.port), host: '127.0.0.1', allowHalfOpen: true })
-    const ask = () => socket.write('GET / HTTP/1.1\r\nHost: app\r\n\r\n')
-    ask()
-    assert.match(String((await once(socket, 'data'))[0]), /connection: keep-alive/i)
-    const rolling = deck.rollout('restart')
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
-    ask()
-    let last = ''
-    socket.on('data', (chunk) => { last += chunk })
-    await once(socket, 'end')
-    for (let count = 0; count < 3; count++) {
-      ask()
-      await new Promise((resolve) => setTimeout(resolve, 50))
+  rareTest(
+    'a connection whose answer ends late in a drain is kept for a grace period of its own, as is one that sends half a request',
+    async (t) => {
+      const graceMs = 4000
+      const port = await freePort()
+      const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1,
+        env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') },
+        flags: ['--drain-idle-grace-ms', String(graceMs)] })
+      await deck.until({ ready: 1 })
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+      t.after(() => agent.destroy())
+      const late = keepAliveGet(`http://127.0.0.1:${port}/events?count=3&ms=${graceMs / 2}`, agent)
+      await late.sent
+      const half = net.connect({ port, host: '127.0.0.1' })
+      half.write('GET / HTTP/1.1\r\nHost: app\r\n\r\n')
+      assert.match(String((await once(half, 'data'))[0]), /connection: keep-alive/i)
+      const rolling = deck.rollout('restart')
+      await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
+        'the drain of the old worker')
+      await new Promise((resolve) => setTimeout(resolve, graceMs / 2))
+      half.write('GET / HTTP/1.1\r\n')
+      assert.match(String((await late.response).headers.connection), /keep-alive/)
+      await new Promise((resolve) => setTimeout(resolve, graceMs / 2))
+      const { isReused, headers } = await keepAliveGet(`http://127.0.0.1:${port}/`, agent).response
+      assert.deepEqual([isReused, headers.connection], [true, 'close'])
+      half.write('Host: app\r\n\r\n')
+      assert.match(await text(half), /connection: close/i)
+      assert.equal((await rolling).state, 'succeeded')
     }
-    socket.end()
-    await once(socket, 'close')
-    assert.deepEqual(last.match(/^(HTTP|connection: \w+)/gim), ['HTTP', 'Connection: close'])
-    assert.equal((await rolling).state, 'succeeded')
-  })
+  )
+
+  rareTest('what a client sends before it has read that the connection ends is not begun, and does not reset it',
+    async (t) => {
+      const deck = await startDeckHere(t, 'tells-who-asked.js', { workers: 1 })
+      await deck.until({ ready: 1 })
+      const url = new URL(await deck.appUrl())
+      const socket = net.connect({ port: Number(url.port), host: '127.0.0.1', allowHalfOpen: true })
+      const ask = () => socket.write('GET / HTTP/1.1\r\nHost: app\r\n\r\n')
+      ask()
+      assert.match(String((await once(socket, 'data'))[0]), /connection: keep-alive/i)
+      const rolling = deck.rollout('restart')
+      await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
+        'the drain of the old worker')
+      ask()
+      let last = ''
+      socket.on('data', (chunk) => {
+        last += chunk
+      })
+      await once(socket, 'end')
+      for (let count = 0; count < 3; count++) {
+        ask()
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+      socket.end()
+      await once(socket, 'close')
+      assert.deepEqual(last.match(/^(HTTP|connection: \w+)/gim), ['HTTP', 'Connection: close'])
+      assert.equal((await rolling).state, 'succeeded')
+    })
 
   test('an idle keep-alive connection is kept for the grace period, and is answered in it', async (t) => {
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
+    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1,
+      flags: ['--drain-idle-grace-ms', '60000'] })
     await deck.until({ ready: 1 })
     const url = await deck.appUrl()
     const agent = new http.Agent({ keepAlive: true })
     const first = await keepAliveGet(url, agent).response
     await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
+      'the drain of the old worker')
     const second = await keepAliveGet(url, agent).response
     assert.equal(second.isReused, true)
-    assert.equal(JSON.parse(second.body).pid, JSON.parse(first.body).pid, 'the lame duck answers what comes on the old connection')
+    assert.equal(JSON.parse(second.body).pid, JSON.parse(first.body).pid,
+      'the lame duck answers what comes on the old connection')
     assert.equal(second.headers.connection, 'close')
-    await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout, long before the grace period is over')
+    await deck.untilEvent(({ type }) => type === 'rollout.succeeded',
+      'the end of the rollout, long before the grace period is over')
     agent.destroy()
   })
 
   rareTest('an app that says keep-alive itself does not have the last word', async (t) => {
-    const deck = await startDeckHere(t, 'says-keep-alive-itself.js', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
+    const deck = await startDeckHere(t, 'says-keep-alive-itself.js', { workers: 1,
+      flags: ['--drain-idle-grace-ms', '60000'] })
     await deck.until({ ready: 1 })
     const url = await deck.appUrl()
-    const ways = ['/set', '/object', '/list', '/pairs'].map((way) => ({ way, agent: new http.Agent({ keepAlive: true, maxSockets: 1 }) }))
-    for (const { way, agent } of ways) assert.match(String((await keepAliveGet(`${url}${way}`, agent).response).headers.connection), /keep-alive/i)
+    const ways = ['/set', '/object', '/list', '/pairs'].map((way) => ({ way,
+      agent: new http.Agent({ keepAlive: true, maxSockets: 1 }) })
+    )
+    for (const { way, agent } of ways)
+      assert.match(String((await keepAliveGet(`${url}${way}`, agent).response).headers.connection), /keep-alive/i)
     await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
+      'the drain of the old worker')
     for (const { way, agent } of ways) {
       const begunAt = performance.now()
       let answer
@@ -171,9 +204,11 @@ describe('drain', { concurrency: 3 }, () => {
       do answer = await keepAliveGet(`${url}${way}`, agent).response
       while (answer.headers.connection !== 'close' && performance.now() - begunAt < 2000)
       const { headers, isReused } = answer
-      assert.deepEqual([isReused, headers.connection, headers['x-way']], [true, 'close', ['/list', '/pairs'].includes(way) ? way.slice(1) : undefined], way)
+      assert.deepEqual([isReused, headers.connection, headers['x-way']], [true, 'close',
+        ['/list', '/pairs'].includes(way) ? way.slice(1) : undefined], way)
     }
-    await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout, long before the grace period is over')
+    await deck.untilEvent(({ type }) => type === 'rollout.succeeded',
+      'the end of the rollout, long before the grace period is over')
   })
 
   test('idle connections are cut after the grace period, those that never asked for anything too', async (t) => {
@@ -186,7 +221,11 @@ describe('drain', { concurrency: 3 }, () => {
     await keepAliveGet(url.href, agent).response
     const rollout = await deck.rollout('restart')
     assert.equal(rollout.state, 'succeeded')
-    const [draining, exited] = await Promise.all(['worker.draining', 'worker.exited'].map((type) => deck.untilEvent((event) => event.type === type && event.worker === 1, type)))
+    const [draining, exited] = await Promise.all(
+      ['worker.draining', 'worker.exited'].map((type) =>
+        deck.untilEvent((event) => event.type === type && event.worker === 1, type)
+      )
+    )
     assert.ok(Date.parse(exited.at) - Date.parse(draining.at) < 4000)
     agent.destroy()
     silent.destroy()
@@ -198,54 +237,67 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const [exit] = await deck.history('type=worker.exited')
     assert.deepEqual([exit.cause, exit.signal, exit.worker], ['deploy', 'SIGKILL', 1])
-    assert.equal(exit.message, 'worker 1 (slot 1) was killed, as it had not ended 300 ms after SIGTERM (option stop.termGraceMs); r2 replaces it')
+    assert.equal(exit.message,
+      'worker 1 (slot 1) was killed, as it had not ended 300 ms after SIGTERM (option stop.termGraceMs); r2 replaces it')
   })
 
-  rareTest('an app with the shutdown of the Express documentation ends by itself, and its exit listeners run, also where its master has died and the next one has replaced it', async (t) => {
-    const notes = path.join(tempFolder(), 'notes')
-    const deck = await startDeck(t, 'shuts-down-as-documented.js', { workers: 1, env: { NOTES: notes } })
-    await deck.until({ ready: 1 })
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
-    const [exit] = await deck.history('type=worker.exited')
-    assert.deepEqual([exit.code, exit.signal], [0, null])
-    await rm(notes)
-    await deck.loseMaster()
-    const { cause, signal } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 2, 'the end of the orphan')
-    assert.deepEqual([cause, signal], ['master-lost', null], 'no SIGKILL was needed')
-    assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
-  })
+  rareTest(
+    'an app with the shutdown of the Express documentation ends by itself, and its exit listeners run, also where its master has died and the next one has replaced it',
+    async (t) => {
+      const notes = path.join(tempFolder(), 'notes')
+      const deck = await startDeck(t, 'shuts-down-as-documented.js', { workers: 1, env: { NOTES: notes } })
+      await deck.until({ ready: 1 })
+      assert.equal((await deck.rollout('restart')).state, 'succeeded')
+      assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
+      const [exit] = await deck.history('type=worker.exited')
+      assert.deepEqual([exit.code, exit.signal], [0, null])
+      await rm(notes)
+      await deck.loseMaster()
+      const { cause, signal } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 2,
+        'the end of the orphan')
+      assert.deepEqual([cause, signal], ['master-lost', null], 'no SIGKILL was needed')
+      assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
+    }
+  )
 
   rareTest('an app that waits for the message of PM2 gets it where that is configured', async (t) => {
     const notes = path.join(tempFolder(), 'notes')
-    const deck = await startDeckHere(t, 'waits-for-pm2-message.js', { workers: 1, env: { NOTES: notes }, flags: ['--stop-message', 'text'] })
+    const deck = await startDeckHere(t, 'waits-for-pm2-message.js', { workers: 1, env: { NOTES: notes },
+      flags: ['--stop-message', 'text'] })
     await deck.until({ ready: 1 })
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.equal(await readFile(notes, 'utf8'), 'shutdown\n')
   })
 
-  rareTest('a worker that crashes while it drains is a crash, in the history and among the crashes, and its rollout says so', async (t) => {
-    const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
-    await deck.until({ ready: 1 })
-    const url = await deck.appUrl()
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-    await keepAliveGet(url, agent).response
-    const { body: { id } } = await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
-    const last = keepAliveGet(`${url}/throw-in-request`, agent)
-    last.response.catch(() => {})
-    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
-    assert.deepEqual([exit.cause, exit.code, exit.actor, exit.rollout], ['crash', 1, null, id])
-    const { body: { items: [group] } } = await deck.api('/crashes')
-    assert.deepEqual([group.errorName, group.count], ['RangeError', 1])
-    const rollout = await deck.rolloutEnd({ id })
-    assert.equal(rollout.state, 'succeeded')
-    // Its request is answered by nobody, which it can say itself where it gets to it.
-    assert.match(rollout.warnings.at(-1), /^worker 1 \(slot 1\) exited with code 1: RangeError: boom(, with 1 request and 1 connection still open)?, while it drained$/)
-    const succeeded = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout')
-    assert.match(succeeded.message, /RangeError: boom(, with 1 request and 1 connection still open)?, while it drained$/)
-    agent.destroy()
-  })
+  rareTest(
+    'a worker that crashes while it drains is a crash, in the history and among the crashes, and its rollout says so',
+    async (t) => {
+      const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1,
+        flags: ['--drain-idle-grace-ms', '60000'] })
+      await deck.until({ ready: 1 })
+      const url = await deck.appUrl()
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+      await keepAliveGet(url, agent).response
+      const { body: { id } } = await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
+      await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
+        'the drain of the old worker')
+      const last = keepAliveGet(`${url}/throw-in-request`, agent)
+      last.response.catch(() => {})
+      const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
+      assert.deepEqual([exit.cause, exit.code, exit.actor, exit.rollout], ['crash', 1, null, id])
+      const { body: { items: [group] } } = await deck.api('/crashes')
+      assert.deepEqual([group.errorName, group.count], ['RangeError', 1])
+      const rollout = await deck.rolloutEnd({ id })
+      assert.equal(rollout.state, 'succeeded')
+      // Its request is answered by nobody, which it can say itself where it gets to it.
+      assert.match(rollout.warnings.at(-1),
+        /^worker 1 \(slot 1\) exited with code 1: RangeError: boom(, with 1 request and 1 connection still open)?, while it drained$/)
+      const succeeded = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout')
+      assert.match(succeeded.message,
+        /RangeError: boom(, with 1 request and 1 connection still open)?, while it drained$/)
+      agent.destroy()
+    }
+  )
 
   test('a worker that an exception ends answers the next request on a connection that a client has kept, and ends with the last one', async (t) => {
     const app = path.join(tempFolder(), 'throws-at-sigusr2.cjs')
@@ -259,37 +311,49 @@ require('node:http').createServer((request, response) => response.end(String(pro
     t.after(() => agent.destroy())
     await keepAliveGet(url, agent).response
     process.kill(pid, 'SIGUSR2')
-    await deck.untilEvent(({ type, worker, cause }) => worker === 1 && cause === 'crash' && ['worker.draining', 'worker.exited'].includes(type), 'the exception')
+    await deck.untilEvent(
+      ({ type, worker, cause }) =>
+        worker === 1 && cause === 'crash' && ['worker.draining', 'worker.exited'].includes(type),
+      'the exception'
+    )
     const { body, headers } = await keepAliveGet(url, agent).response
     assert.deepEqual([body, headers.connection], [String(pid), 'close'])
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
     assert.deepEqual([exit.cause, exit.code], ['crash', 1])
   })
 
-  rareTest('what does not end is cut when the drain deadline passes, and the exit, the rollout and a metric say so; a process that its worker has left behind is named', async (t) => {
-    const helper = path.join(tempFolder(), 'he\u202e\n\u001b[31mlper')
-    await symlink('/bin/sleep', helper)
-    const deck = await startDeckHere(t, 'websocket-echo.js', { workers: 1, env: { HELPER: helper }, flags: ['--drain-deadline-ms', '1000', '--drain-long-lived-ms', '0', '--drain-spread-ms', '0'] })
-    await deck.until({ ready: 1 })
-    const url = await deck.appUrl()
-    const socket = new WebSocket(url.replace('http', 'ws'))
-    await once(socket, 'open')
-    const upload = http.request(url, { method: 'POST', headers: { expect: '100-continue' } }).on('error', () => {})
-    upload.flushHeaders()
-    await once(upload, 'continue')
-    const closed = once(socket, 'close')
-    const rollout = await deck.rollout('deploy')
-    assert.equal((await closed)[0], 1012)
-    const [exit] = await deck.history('type=worker.exited')
-    const [{ name, pid }] = exit.detail.leftProcesses
-    process.kill(pid, 'SIGKILL')
-    assert.deepEqual([rollout.state, rollout.warnings], ['succeeded', ['worker 1 (slot 1) ended with 1 request and 1 connection still open, as it had not drained within 1 s (option drain.deadlineMs)']])
-    assert.equal(name, 'he lper')
-    assert.deepEqual(exit.detail, { endedRequests: 1, endedConnections: 1, closed: { webSockets: 1, eventStreams: 0, connections: 0 }, leftProcesses: [{ name, pid }] })
-    assert.equal(exit.message, `worker 1 (slot 1) ended, as r2 replaces it, with 1 request and 1 connection still open; it has closed 1 WebSocket; processes that it started still run: he lper (pid ${pid})`)
-    assert.equal(await metric(deck, 'clusterdeck_ended_connections_total'), 1)
-    assert.equal(await metric(deck, 'clusterdeck_ended_requests_total'), 1)
-  })
+  rareTest(
+    'what does not end is cut when the drain deadline passes, and the exit, the rollout and a metric say so; a process that its worker has left behind is named',
+    async (t) => {
+      const helper = path.join(tempFolder(), 'he\u202e\n\u001b[31mlper')
+      await symlink('/bin/sleep', helper)
+      const deck = await startDeckHere(t, 'websocket-echo.js', { workers: 1, env: { HELPER: helper },
+        flags: ['--drain-deadline-ms', '1000', '--drain-long-lived-ms', '0', '--drain-spread-ms', '0'] })
+      await deck.until({ ready: 1 })
+      const url = await deck.appUrl()
+      const socket = new WebSocket(url.replace('http', 'ws'))
+      await once(socket, 'open')
+      const upload = http.request(url, { method: 'POST', headers: { expect: '100-continue' } }).on('error', () => {})
+      upload.flushHeaders()
+      await once(upload, 'continue')
+      const closed = once(socket, 'close')
+      const rollout = await deck.rollout('deploy')
+      assert.equal((await closed)[0], 1012)
+      const [exit] = await deck.history('type=worker.exited')
+      const [{ name, pid }] = exit.detail.leftProcesses
+      process.kill(pid, 'SIGKILL')
+      assert.deepEqual([rollout.state, rollout.warnings], ['succeeded', [
+        'worker 1 (slot 1) ended with 1 request and 1 connection still open, as it had not drained within 1 s (option drain.deadlineMs)'
+      ]])
+      assert.equal(name, 'he lper')
+      assert.deepEqual(exit.detail, { endedRequests: 1, endedConnections: 1,
+        closed: { webSockets: 1, eventStreams: 0, connections: 0 }, leftProcesses: [{ name, pid }] })
+      assert.equal(exit.message,
+        `worker 1 (slot 1) ended, as r2 replaces it, with 1 request and 1 connection still open; it has closed 1 WebSocket; processes that it started still run: he lper (pid ${pid})`)
+      assert.equal(await metric(deck, 'clusterdeck_ended_connections_total'), 1)
+      assert.equal(await metric(deck, 'clusterdeck_ended_requests_total'), 1)
+    }
+  )
 
   rareTest('an app hears of its end by message, its exit listeners run, and its exit code is 0', async (t) => {
     const notes = path.join(tempFolder(), 'notes')
@@ -362,7 +426,8 @@ require('node:http').createServer((request, response) => response.end(String(pro
     const deploy = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the deploy')
     assert.deepEqual([deploy.detail.kind, deploy.detail.to, deploy.actor], ['deploy', 'r2', 'signal'])
     deck.signal('SIGUSR2')
-    const restart = await deck.untilEvent(({ type, rollout }) => type === 'rollout.succeeded' && rollout === 2, 'the restart')
+    const restart = await deck.untilEvent(({ type, rollout }) => type === 'rollout.succeeded' && rollout === 2,
+      'the restart')
     assert.deepEqual([restart.detail.kind, restart.detail.to], ['restart', 'r2'])
 
     const { workers } = await deck.until({ ready: 2 })
@@ -370,10 +435,12 @@ require('node:http').createServer((request, response) => response.end(String(pro
     const slow = keepAliveGet(`${url}/slow`)
     await slow.sent
     deck.signal('SIGTERM')
-    await deck.untilStatus(({ state, workers }) => state === 'stopping' && workers.length === 1, 'the other worker to be gone')
+    await deck.untilStatus(({ state, workers }) => state === 'stopping' && workers.length === 1,
+      'the other worker to be gone')
     // What comes before the keeper has let go of the socket is cut with it.
     let refusal
-    do refusal = await keepAliveGet(url).response.then(() => assert.fail('a new connection was answered'), (error) => error.code)
+    do refusal = await keepAliveGet(url).response.then(() => assert.fail('a new connection was answered'),
+      (error) => error.code)
     while (refusal === 'ECONNRESET')
     assert.equal(refusal, 'ECONNREFUSED')
     await writeFile(gate, '')
@@ -385,14 +452,16 @@ require('node:http').createServer((request, response) => response.end(String(pro
 
 function keepAliveGet (url: string, agent = new http.Agent({ keepAlive: true })) {
   const request = http.get(url, { agent })
-  const response: Promise<{ body: string, headers: http.IncomingHttpHeaders, isReused: boolean }> = new Promise((resolve, reject) => {
-    request.on('error', reject).on('response', (message) => {
-      let body = ''
-      message.on('error', reject).setEncoding('utf8')
-        .on('data', (text) => { body += text })
-        .on('end', () => resolve({ body, headers: message.headers, isReused: request.reusedSocket }))
-    })
-  })
+  const response: Promise<{ body: string, headers: http.IncomingHttpHeaders, isReused: boolean }> = new Promise(
+    (resolve, reject) => {
+      request.on('error', reject).on('response', (message) => {
+        let body = ''
+        message.on('error', reject).setEncoding('utf8').on('data', (text) => {
+          body += text
+        }).on('end', () => resolve({ body, headers: message.headers, isReused: request.reusedSocket }))
+      })
+    }
+  )
   response.catch(() => {})
   return { response, sent: new Promise((resolve) => request.once('finish', resolve)) }
 }

@@ -9,14 +9,15 @@ import { rareTest } from '../support/rare.ts'
 import { createSources } from '../support/sources.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
-/** @param slot kills its worker, and waits for what has come of it */
+/** `slot`: kills its worker, and waits for what has come of it */
 async function killWorker (deck: DeckClient, slot: number, isOutcome: (event: any) => boolean) {
   const { workers, lastEventId } = await deck.status()
   process.kill(workers.find((row: any) => row.slot === slot).pid, 'SIGKILL')
-  return await deck.untilEvent((event) => event.id > lastEventId && event.slot === slot && isOutcome(event), `what comes of slot ${slot}`)
+  return await deck.untilEvent((event) => event.id > lastEventId && event.slot === slot && isOutcome(event),
+    `what comes of slot ${slot}`)
 }
 
-/** @param file that was written once, after the deploy */
+/** `file`: that was written once, after the deploy */
 function changeOf (file: string) {
   const { mtimeMs, ctimeMs } = statSync(file)
   return { kind: 'code', count: 1, files: [file], since: new Date(Math.min(mtimeMs, ctimeMs)).toISOString(), by: null }
@@ -33,9 +34,11 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     const file = write('nested', 2)
     const { worker } = await killWorker(deck, 1, isReady)
     const status = await deck.status()
-    assert.deepEqual(status.workers.map((row: any) => [row.slot, row.drifted, row.release]), [[1, true, 'r1'], [2, false, 'r1']])
+    assert.deepEqual(status.workers.map((row: any) => [row.slot, row.drifted, row.release]), [[1, true, 'r1'], [2,
+      false, 'r1']])
     const [event, ...others] = await deck.history('type=worker.drifted')
-    assert.deepEqual([event.worker, event.slot, event.release, event.detail, others], [worker, 1, 'r1', changeOf(file), []])
+    assert.deepEqual([event.worker, event.slot, event.release, event.detail, others], [worker, 1, 'r1', changeOf(file),
+      []])
     assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /r1 \+ changes/)
 
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
@@ -45,29 +48,31 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     assert.equal((await deck.history('type=worker.drifted')).length, 1)
   })
 
-  rareTest('behind a link: where that leads now is of no matter, but an edit of the pinned folder is marked', async (t) => {
-    const [one, two] = [createSources(), createSources()]
-    two.write('nested', 2)
-    const link = path.join(tempFolder(), 'current')
-    symlinkSync(one.folder, link)
-    const deck = await startDeckHere(t, path.join(link, 'app.js'))
-    await deck.until({ ready: 2 })
-    symlinkSync(two.folder, `${link}.next`)
-    renameSync(`${link}.next`, link)
-    await killWorker(deck, 1, isReady)
-    assert.deepEqual(await deck.history('type=worker.drifted'), [])
+  rareTest('behind a link: where that leads now is of no matter, but an edit of the pinned folder is marked',
+    async (t) => {
+      const [one, two] = [createSources(), createSources()]
+      two.write('nested', 2)
+      const link = path.join(tempFolder(), 'current')
+      symlinkSync(one.folder, link)
+      const deck = await startDeckHere(t, path.join(link, 'app.js'))
+      await deck.until({ ready: 2 })
+      symlinkSync(two.folder, `${link}.next`)
+      renameSync(`${link}.next`, link)
+      await killWorker(deck, 1, isReady)
+      assert.deepEqual(await deck.history('type=worker.drifted'), [])
 
-    const file = one.write('nested', 3)
-    const { worker } = await killWorker(deck, 2, isReady)
-    const [event] = await deck.history('type=worker.drifted')
-    assert.deepEqual([event.worker, event.release, event.detail], [worker, 'r1', changeOf(file)])
-  })
+      const file = one.write('nested', 3)
+      const { worker } = await killWorker(deck, 2, isReady)
+      const [event] = await deck.history('type=worker.drifted')
+      assert.deepEqual([event.worker, event.release, event.detail], [worker, 'r1', changeOf(file)])
+    })
 
   rareTest('a touch is no drift', async (t) => {
     const { app, folder } = createSources()
     const deck = await startDeckHere(t, app)
     await deck.until({ ready: 2 })
-    for (const name of ['app.js', 'lib/nested.js', 'lib/required.cjs']) utimesSync(path.join(folder, name), new Date(), new Date())
+    for (const name of ['app.js', 'lib/nested.js', 'lib/required.cjs'])
+      utimesSync(path.join(folder, name), new Date(), new Date())
     await killWorker(deck, 1, isReady)
     assert.ok((await deck.status()).workers.every((row: any) => row.drifted === false))
   })
@@ -93,7 +98,10 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     await killWorker(deck, 2, isHeld)
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     await deck.until({ ready: 2 })
-    const answers = await Promise.all(Array.from({ length: 8 }, async () => await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json() as any))
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, async () =>
+        await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json() as any)
+    )
     assert.ok(answers.every(({ required }) => required === 3))
     assert.equal((await deck.history('type=worker.drifted')).length, 0)
   })

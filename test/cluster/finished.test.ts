@@ -9,10 +9,16 @@ import { rareTest } from '../support/rare.ts'
 
 function job (policy: string, how: string[] = []) {
   const file = path.join(tempFolder(), 'begun')
-  return { flags: ['--restart-policy', policy], args: [file, ...how], begun: () => readFileSync(file, 'utf8').trim().split('\n').sort() }
+  return { flags: ['--restart-policy', policy], args: [file, ...how],
+    begun: () => readFileSync(file, 'utf8').trim().split('\n').sort() }
 }
 
-const untilFinished = (deck: any, slots: number) => deck.untilStatus(({ workers, rollout }: any) => !rollout && workers.length === slots && workers.every(({ state }: any) => state === 'finished'), `${slots} finished slots`)
+const untilFinished = (deck: any, slots: number) =>
+  deck.untilStatus(
+    ({ workers, rollout }: any) =>
+      !rollout && workers.length === slots && workers.every(({ state }: any) => state === 'finished'),
+    `${slots} finished slots`
+  )
 
 const isReady = async (deck: any) => (await fetch(`${deck.adminUrl}/readyz`)).status
 
@@ -21,14 +27,16 @@ describe('programs that come to their end', { concurrency: 3 }, () => {
     const { begun, ...options } = job('on-failure')
     const deck = await startDeckHere(t, 'does-a-job.js', options)
     const { readyWorkers, finishedWorkers, health, workers } = await untilFinished(deck, 2)
-    assert.deepEqual([readyWorkers, finishedWorkers, health.tone, health.text], [0, 2, 'ok', 'All 2 workers have finished'])
+    assert.deepEqual([readyWorkers, finishedWorkers, health.tone, health.text], [0, 2, 'ok',
+      'All 2 workers have finished'])
     assert.deepEqual([workers[0].finished.code, workers[0].finished.succeeded, workers[0].restarts], [0, true, 0])
     assert.equal(await isReady(deck), 200)
     assert.match(deck.output.stdout, /slot\.finished Slot 1 is finished: worker \d exited with code 0/)
     const { state } = await deck.rollout('restart')
     await untilFinished(deck, 2)
     assert.deepEqual([state, begun()], ['succeeded', ['1', '1', '2', '2']])
-    assert.deepEqual((await deck.history('type=worker.exited')).map(({ cause }: any) => cause), Array(4).fill('finished'))
+    assert.deepEqual((await deck.history('type=worker.exited')).map(({ cause }: any) => cause),
+      Array(4).fill('finished'))
     assert.deepEqual((await deck.api('/crashes')).body.items, [])
   })
 
@@ -54,8 +62,9 @@ describe('programs that come to their end', { concurrency: 3 }, () => {
 
   rareTest('one that waits for a message goes on, as below any parent', async (t) => {
     const file = path.join(tempFolder(), 'waits.cjs')
-    writeFileSync(file, "process.once('message', () => {})\n")
-    const deck = await startDeckHere(t, file, { workers: 1, flags: ['--restart-policy', 'on-failure', '--ready-signal', 'online'] })
+    writeFileSync(file, 'process.once(\'message\', () => {})\n')
+    const deck = await startDeckHere(t, file, { workers: 1,
+      flags: ['--restart-policy', 'on-failure', '--ready-signal', 'online'] })
     await deck.until({ ready: 1 })
     await deck.api('/messages', { method: 'POST', body: JSON.stringify({ type: 'go' }) })
     await untilFinished(deck, 1)

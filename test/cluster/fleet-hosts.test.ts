@@ -14,42 +14,54 @@ const ALL = ['mail', 'search', 'shop']
 const THREE = Object.freeze({ 'web-1': ALL, 'web-2': ALL, 'web-3': ALL })
 const isOver = ({ rollout }: any) => rollout !== null && !['running', 'paused', 'rolling-back'].includes(rollout.state)
 
-test('one app is deployed over three hosts of three apps under load: no request fails, and the other apps are left alone', { skip: skip || rareOnly }, async (t) => {
+test(
+  'one app is deployed over three hosts of three apps under load: no request fails, and the other apps are left alone',
+  { skip: skip || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const hosts = await startFleetHosts(t, nats.url, THREE)
+    const [one, two] = hosts
+    const others = hosts.flatMap((host) => ['mail', 'search'].map((app) => ({ host, app })))
+    const before = await Promise.all(others.map(({ host, app }) => host.pids(app)))
+    const loads = hosts.flatMap((host) => ALL.map((app) => openFreshConnections(t, host.urls[app], { perSecond: 5 })))
+    for (const host of hosts) host.put('shop', 'v2')
+    await one.begin('shop', { note: 'faster totals' })
+    const { rollout } = await two.untilFleet('shop', isOver)
+    assert.deepEqual([rollout.app, rollout.state, statesOf(rollout)], ['shop', 'succeeded', ['web-1 succeeded',
+      'web-2 succeeded', 'web-3 succeeded']])
+    for (const host of hosts) assert.deepEqual([await host.version('shop'), await host.version('mail')], ['v2', 'v1'])
+    assert.deepEqual(await Promise.all(others.map(({ host, app }) => host.pids(app))), before)
+    assert.equal((await two.request('/apps/mail/fleet')).rollout, null)
+
+    // A bad release goes back on the hosts that have it, while another app is restarted on all.
+    one.put('shop', 'v3')
+    two.put('shop', 'v3', { isBad: true })
+    await one.begin('shop', { onFailure: 'rollback' })
+    await two.begin('mail', { kind: 'restart' })
+    const { rollout: bad } = await hosts[2].untilFleet('shop', ({ rollout: now }) =>
+      now.id === 2 && isOver({ rollout: now }))
+    assert.deepEqual([bad.state, statesOf(bad)], ['rolled-back', ['web-1 reverted', 'web-2 failed', 'web-3 skipped']])
+    const { rollout: restart } = await one.untilFleet('mail', isOver)
+    assert.deepEqual([restart.id, restart.app, restart.state], [1, 'mail', 'succeeded'])
+    for (const host of hosts) assert.equal(await host.version('shop'), 'v2')
+    for (const load of loads) assert.deepEqual((await load.stop()).failures, [])
+
+    // Each app tells in its own history, and the fleet has both under the name of their app.
+    const told = async (app: string) =>
+      (await hosts[2].request(`/apps/${app}/fleet/events?type=fleet.*&limit=50`)).items.map((each: any) =>
+        `${each.app} ${each.event.type}`
+      )
+    assert.deepEqual(await told('mail'), ['mail fleet.rollout-succeeded', 'mail fleet.rollout-started'])
+    assert.ok((await told('shop')).includes('shop fleet.rollout-rolled-back'))
+  }
+)
+
+test('a host without the app, and one where it is stopped, take no part; each host shows all hosts with their apps', {
+  skip: skip || rareOnly
+}, async (t) => {
   const nats = await startNats(t)
-  const hosts = await startFleetHosts(t, nats.url, THREE)
-  const [one, two] = hosts
-  const others = hosts.flatMap((host) => ['mail', 'search'].map((app) => ({ host, app })))
-  const before = await Promise.all(others.map(({ host, app }) => host.pids(app)))
-  const loads = hosts.flatMap((host) => ALL.map((app) => openFreshConnections(t, host.urls[app], { perSecond: 5 })))
-  for (const host of hosts) host.put('shop', 'v2')
-  await one.begin('shop', { note: 'faster totals' })
-  const { rollout } = await two.untilFleet('shop', isOver)
-  assert.deepEqual([rollout.app, rollout.state, statesOf(rollout)], ['shop', 'succeeded', ['web-1 succeeded', 'web-2 succeeded', 'web-3 succeeded']])
-  for (const host of hosts) assert.deepEqual([await host.version('shop'), await host.version('mail')], ['v2', 'v1'])
-  assert.deepEqual(await Promise.all(others.map(({ host, app }) => host.pids(app))), before)
-  assert.equal((await two.request('/apps/mail/fleet')).rollout, null)
-
-  // A bad release goes back on the hosts that have it, while another app is restarted on all.
-  one.put('shop', 'v3')
-  two.put('shop', 'v3', { isBad: true })
-  await one.begin('shop', { onFailure: 'rollback' })
-  await two.begin('mail', { kind: 'restart' })
-  const { rollout: bad } = await hosts[2].untilFleet('shop', ({ rollout: now }) => now.id === 2 && isOver({ rollout: now }))
-  assert.deepEqual([bad.state, statesOf(bad)], ['rolled-back', ['web-1 reverted', 'web-2 failed', 'web-3 skipped']])
-  const { rollout: restart } = await one.untilFleet('mail', isOver)
-  assert.deepEqual([restart.id, restart.app, restart.state], [1, 'mail', 'succeeded'])
-  for (const host of hosts) assert.equal(await host.version('shop'), 'v2')
-  for (const load of loads) assert.deepEqual((await load.stop()).failures, [])
-
-  // Each app tells in its own history, and the fleet has both under the name of their app.
-  const told = async (app: string) => (await hosts[2].request(`/apps/${app}/fleet/events?type=fleet.*&limit=50`)).items.map((each: any) => `${each.app} ${each.event.type}`)
-  assert.deepEqual(await told('mail'), ['mail fleet.rollout-succeeded', 'mail fleet.rollout-started'])
-  assert.ok((await told('shop')).includes('shop fleet.rollout-rolled-back'))
-})
-
-test('a host without the app, and one where it is stopped, take no part; each host shows all hosts with their apps', { skip: skip || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const [one, two, three] = await startFleetHosts(t, nats.url, { 'web-1': ['mail', 'shop'], 'web-2': ['mail', 'shop'], 'web-3': ['mail'] })
+  const [one, two, three] = await startFleetHosts(t, nats.url, { 'web-1': ['mail', 'shop'], 'web-2': ['mail', 'shop'],
+    'web-3': ['mail'] })
   for (const path of ['stop', 'stop?now=true']) {
     const refused = await one.api(`/apps/shop/fleet/members/web-2/api/${path}`, { method: 'POST' })
     assert.deepEqual([refused.status, refused.body.detail], [403, '/stop of web-2: sign in on web-2 itself'])
@@ -57,7 +69,12 @@ test('a host without the app, and one where it is stopped, take no part; each ho
   assert.equal((await two.request('/apps/shop')).state, 'running')
   await two.request('/apps/shop/stop', { method: 'POST' })
   const { members } = await three.untilHosts(({ members: seen }) => seen[1].apps[1].state === 'stopped')
-  assert.deepEqual(members.map(({ member, apps }: any) => `${member}: ${apps.map(({ app, state }: any) => `${app} ${state}`).join(', ')}`), ['web-1: mail running, shop running', 'web-2: mail running, shop stopped', 'web-3: mail running'])
+  assert.deepEqual(
+    members.map(({ member, apps }: any) =>
+      `${member}: ${apps.map(({ app, state }: any) => `${app} ${state}`).join(', ')}`
+    ),
+    ['web-1: mail running, shop running', 'web-2: mail running, shop stopped', 'web-3: mail running']
+  )
   await one.begin('shop', { kind: 'restart' })
   const { rollout } = await one.untilFleet('shop', isOver)
   assert.deepEqual([rollout.state, statesOf(rollout), rollout.absent], ['succeeded', ['web-1 succeeded'], ['web-2']])
@@ -65,34 +82,45 @@ test('a host without the app, and one where it is stopped, take no part; each ho
   const asked = await one.api('/apps/shop/fleet/members/web-3/api/status')
   assert.deepEqual([asked.status, asked.body.detail], [404, 'web-3 has no app "shop"'])
   // A call goes to the app that is meant, and its answer names its own paths.
-  const restarted = await one.request('/apps/mail/fleet/members/web-3/api/rollouts', { method: 'POST', body: { kind: 'restart' } })
+  const restarted = await one.request('/apps/mail/fleet/members/web-3/api/rollouts', { method: 'POST',
+    body: { kind: 'restart' } })
   assert.equal(restarted.kind, 'restart')
   const [event] = (await three.request('/apps/mail/events?type=rollout.started')).items
-  assert.equal(event.actor, "the owner's token on web-1")
+  assert.equal(event.actor, 'the owner\'s token on web-1')
 
   const env = { CLUSTERDECK_HOST_DIR: one.folder }
   const status = await runCliHere(['fleet'], { env, cwd: '/' })
   assert.match(status.stdout, /^fleet {5}test, this is web-1\n[^]*\nweb-2 +shop +Stopped +0\/0 /, status.stderr)
   const unclear = await runCliHere(['fleet', 'deploy'], { env, cwd: '/' })
-  assert.deepEqual([unclear.code, unclear.stderr], [2, 'clusterdeck: fleet deploy: expected --app with one of mail, shop, received none\n'])
+  assert.deepEqual([unclear.code, unclear.stderr], [2,
+    'clusterdeck: fleet deploy: expected --app with one of mail, shop, received none\n'])
   one.put('mail', 'v2')
-  const deployed = await runCliHere(['fleet', 'deploy', '--app', 'mail', '--only', 'zone=b', '--wait'], { env, cwd: '/' })
+  const deployed = await runCliHere(['fleet', 'deploy', '--app', 'mail', '--only', 'zone=b', '--wait'], { env,
+    cwd: '/' })
   assert.match(deployed.stderr, /only: expected labels of an online member, received zone=b/)
   const restart = await runCliHere(['fleet', 'restart', '--app', 'mail', '--wait'], { env, cwd: '/' })
-  assert.deepEqual([restart.code, restart.stdout], [0, 'rollout 1 of the fleet (restart) succeeded: 3 of 3\n'], restart.stderr)
+  assert.deepEqual([restart.code, restart.stdout], [0, 'rollout 1 of the fleet (restart) succeeded: 3 of 3\n'],
+    restart.stderr)
 })
 
 test('a role for one app sees and steers that app alone, on all hosts', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
-  const [one, two] = await startFleetHosts(t, nats.url, { 'web-1': ['mail', 'shop'], 'web-2': ['mail', 'shop'], 'web-3': ['mail'] })
-  const { token } = await one.request('/tokens', { method: 'POST', body: { name: 'ci', role: 'operator', apps: ['shop'] } })
+  const [one, two] = await startFleetHosts(t, nats.url, { 'web-1': ['mail', 'shop'], 'web-2': ['mail', 'shop'],
+    'web-3': ['mail'] })
+  const { token } = await one.request('/tokens', { method: 'POST',
+    body: { name: 'ci', role: 'operator', apps: ['shop'] } })
   const ask = (route: string, what: object = {}) => one.api(route, { ...what, bearer: token })
   const { body: { members } } = await ask('/host/fleet')
-  assert.deepEqual(members.map(({ member, apps }: any) => `${member}: ${apps.map(({ app }: any) => app).join(' ')}`), ['web-1: shop', 'web-2: shop'])
-  for (const route of ['/apps/mail/fleet', '/apps/mail/fleet/events', '/apps/mail/fleet/members/web-2/api/status']) assert.equal((await ask(route)).status, 404, route)
+  assert.deepEqual(members.map(({ member, apps }: any) => `${member}: ${apps.map(({ app }: any) => app).join(' ')}`), [
+    'web-1: shop',
+    'web-2: shop'
+  ])
+  for (const route of ['/apps/mail/fleet', '/apps/mail/fleet/events', '/apps/mail/fleet/members/web-2/api/status'])
+    assert.equal((await ask(route)).status, 404, route)
   assert.equal((await ask('/apps/mail/fleet/rollout', { method: 'POST', body: { kind: 'restart' } })).status, 404)
   assert.equal((await ask('/apps/shop/fleet/members/web-2/api/status')).body.app.name, 'shop')
-  for (const route of ['apps', 'apps/mail/status', 'host', 'tokens', 'fleet']) assert.notEqual((await ask(`/apps/shop/fleet/members/web-2/api/${route}`)).status, 200, route)
+  for (const route of ['apps', 'apps/mail/status', 'host', 'tokens', 'fleet'])
+    assert.notEqual((await ask(`/apps/shop/fleet/members/web-2/api/${route}`)).status, 200, route)
   assert.equal((await ask('/apps/shop/fleet/releases')).status, 403)
   assert.equal((await ask('/apps/shop/fleet/rollout', { method: 'POST', body: { kind: 'restart' } })).status, 202)
   const { rollout } = await two.untilFleet('shop', isOver)
@@ -101,36 +129,46 @@ test('a role for one app sees and steers that app alone, on all hosts', { skip: 
   assert.deepEqual([...new Set(items.map(({ app }: any) => app))], ['shop'])
 })
 
-test('NATS goes away, and a host falls silent in its turn: all apps serve, no turn begins, and the rest of that host is as it was', { skip: skip || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const hosts = await startFleetHosts(t, nats.url, { 'web-1': ['mail', 'shop'], 'web-2': ['mail', 'shop'] })
-  const [one, two] = hosts
-  const loads = hosts.flatMap((host) => ['mail', 'shop'].map((app) => openFreshConnections(t, host.urls[app], { perSecond: 5 })))
-  await nats.kill()
-  await one.untilHosts(({ nats: { isConnected } }) => !isConnected)
-  assert.equal((await one.api('/apps/shop/fleet/rollout', { method: 'POST', body: { kind: 'restart' } })).body.code, 'fleet-away')
-  one.put('mail', 'v2')
-  await one.request('/apps/mail/rollouts', { method: 'POST', body: { kind: 'deploy' } })
-  await one.untilApp('mail', ({ lastDeploy }) => lastDeploy?.state === 'succeeded' && lastDeploy.release === 'r2')
-  await nats.start()
-  for (const host of hosts) await host.untilHosts(({ nats: { isConnected }, members }) => isConnected && members.every(({ isSilent }: any) => !isSilent))
-  await two.untilFleet('mail', ({ members }) => members[0].release === 'r2' && members[1].mark === null)
+test(
+  'NATS goes away, and a host falls silent in its turn: all apps serve, no turn begins, and the rest of that host is as it was',
+  { skip: skip || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const hosts = await startFleetHosts(t, nats.url, { 'web-1': ['mail', 'shop'], 'web-2': ['mail', 'shop'] })
+    const [one, two] = hosts
+    const loads = hosts.flatMap((host) =>
+      ['mail', 'shop'].map((app) => openFreshConnections(t, host.urls[app], { perSecond: 5 }))
+    )
+    await nats.kill()
+    await one.untilHosts(({ nats: { isConnected } }) => !isConnected)
+    assert.equal((await one.api('/apps/shop/fleet/rollout', { method: 'POST', body: { kind: 'restart' } })).body.code,
+      'fleet-away')
+    one.put('mail', 'v2')
+    await one.request('/apps/mail/rollouts', { method: 'POST', body: { kind: 'deploy' } })
+    await one.untilApp('mail', ({ lastDeploy }) => lastDeploy?.state === 'succeeded' && lastDeploy.release === 'r2')
+    await nats.start()
+    for (const host of hosts)
+      await host.untilHosts(({ nats: { isConnected }, members }) =>
+        isConnected && members.every(({ isSilent }: any) => !isSilent)
+      )
+    await two.untilFleet('mail', ({ members }) => members[0].release === 'r2' && members[1].mark === null)
 
-  two.hold('shop')
-  await one.begin('shop', { kind: 'restart', deadlineMs: 3000 })
-  await one.untilFleet('shop', ({ rollout }) => rollout.turns['web-2'].state === 'running')
-  process.kill(two.about.pid, 'SIGSTOP')
-  try {
-    const { rollout } = await one.untilFleet('shop', ({ rollout: now }) => now.state === 'held')
-    assert.match(rollout.reason, /web-2 has not finished its turn within 3\.0 s/)
-    assert.deepEqual(statesOf(rollout), ['web-1 succeeded', 'web-2 running'])
-    assert.equal(await two.version('shop'), 'v1')
-  } finally {
-    process.kill(two.about.pid, 'SIGCONT')
+    two.hold('shop')
+    await one.begin('shop', { kind: 'restart', deadlineMs: 3000 })
+    await one.untilFleet('shop', ({ rollout }) => rollout.turns['web-2'].state === 'running')
+    process.kill(two.about.pid, 'SIGSTOP')
+    try {
+      const { rollout } = await one.untilFleet('shop', ({ rollout: now }) => now.state === 'held')
+      assert.match(rollout.reason, /web-2 has not finished its turn within 3\.0 s/)
+      assert.deepEqual(statesOf(rollout), ['web-1 succeeded', 'web-2 running'])
+      assert.equal(await two.version('shop'), 'v1')
+    } finally {
+      process.kill(two.about.pid, 'SIGCONT')
+    }
+    two.letGo('shop')
+    const { rollout } = await one.untilFleet('shop', ({ rollout: now }) => now.turns['web-2'].finishedAt !== null)
+    assert.deepEqual([rollout.state, rollout.turns['web-2'].isLate], ['held', true])
+    for (const load of loads) assert.deepEqual((await load.stop()).failures, [])
+    for (const host of hosts) assert.equal((await host.request('/host')).apps, 2)
   }
-  two.letGo('shop')
-  const { rollout } = await one.untilFleet('shop', ({ rollout: now }) => now.turns['web-2'].finishedAt !== null)
-  assert.deepEqual([rollout.state, rollout.turns['web-2'].isLate], ['held', true])
-  for (const load of loads) assert.deepEqual((await load.stop()).failures, [])
-  for (const host of hosts) assert.equal((await host.request('/host')).apps, 2)
-})
+)

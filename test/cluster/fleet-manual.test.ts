@@ -20,27 +20,31 @@ type Deck = Awaited<ReturnType<typeof startDeckHere>>
 type Scene = { decks: Deck[], cwd: string, last: () => Promise<any> }
 
 /** What an example has instead of what its reader has, made for it where it is to be there first. */
-const PREPARED: [RegExp, (scene: Scene, line: string) => Promise<string> | string][] = [
-  [/--pause \d+s/, (_scene, line) => line.replace(/--pause \d+s/, '--pause 1s')],
-  [/^clusterdeck fleet pause$/, async (scene, line) => { await slow(scene); return line }],
-  [/^clusterdeck fleet abort\b/, async (scene, line) => { await slow(scene); return line }],
-  [/^clusterdeck fleet resume$/, async (scene, line) => {
-    await slow(scene)
-    await post(scene.decks[2], '/fleet/rollout/pause')
-    return line
-  }],
-  [/ v1:[0-9a-f]+$/, async ({ decks }, line) => {
-    await fetch(`${await decks[1].appUrl()}/crash`).catch(() => {})
-    await decks[1].untilEvent(({ type }) => type === 'crash.group-new', 'a crash')
-    const { items } = (await decks[1].api('/crashes')).body
-    return line.replace(/v1:[0-9a-f]+$/, items[0].fingerprint)
-  }]
-]
+const PREPARED: [RegExp, (scene: Scene, line: string) => Promise<string> | string][] = [[/--pause \d+s/,
+  (_scene, line) => line.replace(/--pause \d+s/, '--pause 1s')], [/^clusterdeck fleet pause$/, async (scene, line) => {
+  await slow(scene)
+  return line
+}], [/^clusterdeck fleet abort\b/, async (scene, line) => {
+  await slow(scene)
+  return line
+}], [/^clusterdeck fleet resume$/, async (scene, line) => {
+  await slow(scene)
+  await post(scene.decks[2], '/fleet/rollout/pause')
+  return line
+}], [/ v1:[0-9a-f]+$/, async ({ decks }, line) => {
+  await fetch(`${await decks[1].appUrl()}/crash`).catch(() => {})
+  await decks[1].untilEvent(({ type }) => type === 'crash.group-new', 'a crash')
+  const { items } = (await decks[1].api('/crashes')).body
+  return line.replace(/v1:[0-9a-f]+$/, items[0].fingerprint)
+}]]
 
-test('the page of the fleet leads from nothing to a fleet of three, and each of its examples does what it is there for', { skip: withoutNats || rareOnly }, async (t) => {
+test('the page of the fleet leads from nothing to a fleet of three, and each of its examples does what it is there for',
+  { skip: withoutNats || rareOnly }, async (t) => {
   const nats = await startNats(t, { config: () => settings() })
   process.env.CLUSTERDECK_FLEET_TOKEN = 'a long secret'
-  t.after(() => { delete process.env.CLUSTERDECK_FLEET_TOKEN })
+  t.after(() => {
+    delete process.env.CLUSTERDECK_FLEET_TOKEN
+  })
   const [, start] = /^ {4}CLUSTERDECK_FLEET_TOKEN="a long secret" (clusterdeck start .*)$/m.exec(PAGE) ?? []
   const root = tempFolder()
   const decks: Deck[] = []
@@ -52,7 +56,9 @@ test('the page of the fleet leads from nothing to a fleet of three, and each of 
     mkdirSync(cwd)
     writeRelease(cwd, 'v1')
     const words = wordsOf(start.replace('web-1', name).replace('nats://10.0.0.5:4222', nats.url)).slice(1)
-    const deck = await startDeckHere(t, null, { workers: 1, flags: [...words, '--releases-root', root, '--fleet-labels', 'zone=a,disk=ssd'], cwd, dataDir: path.join(cwd, '.clusterdeck') })
+    const deck = await startDeckHere(t, null, { workers: 1,
+      flags: [...words, '--releases-root', root, '--fleet-labels', 'zone=a,disk=ssd'], cwd,
+      dataDir: path.join(cwd, '.clusterdeck') })
     await deck.until({ ready: 1 })
     decks.push(deck)
   }
@@ -65,8 +71,12 @@ test('the page of the fleet leads from nothing to a fleet of three, and each of 
   assert.ok(lines.length > 12, `${lines.length} examples`)
   for (const { from, line } of lines) {
     await t.test(`${line} (${from})`, async () => {
-      const ready = await PREPARED.filter(([pattern]) => pattern.test(line)).reduce(async (text, [, prepare]) => prepare(scene, await text), Promise.resolve(line))
-      const { code, stderr } = await runCliHere(wordsOf(ready), { cwd: scene.cwd, env: { CLUSTERDECK_RUNTIME_DIR: runtimeFolders[0] } })
+      const ready = await PREPARED.filter(([pattern]) => pattern.test(line)).reduce(
+        async (text, [, prepare]) => prepare(scene, await text),
+        Promise.resolve(line)
+      )
+      const { code, stderr } = await runCliHere(wordsOf(ready), { cwd: scene.cwd,
+        env: { CLUSTERDECK_RUNTIME_DIR: runtimeFolders[0] } })
       assert.equal(code, 0, `${ready}: ${stderr}`)
       await settle(scene)
     })

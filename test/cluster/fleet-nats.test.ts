@@ -30,9 +30,12 @@ const SPOILED: Record<string, (t: TestContext) => Promise<{ url: string, spoil: 
 }
 
 for (const [name, prepare] of Object.entries(SPOILED)) {
-  test(`a NATS server that ${name}: whatever keeps the app alive goes on without it`, { skip: skip || (name !== 'dies' && rareOnly) }, async (t) => {
+  test(`a NATS server that ${name}: whatever keeps the app alive goes on without it`, {
+    skip: skip || (name !== 'dies' && rareOnly)
+  }, async (t) => {
     const { url, spoil, isThere } = await prepare(t)
-    const member = await startMember(t, { name: 'web-1', servers: url, workers: 2, flags: ['--releases-mode', 'folder'] })
+    const member = await startMember(t, { name: 'web-1', servers: url, workers: 2,
+      flags: ['--releases-mode', 'folder'] })
     if (isThere) await member.untilFleet(({ nats: connection }) => connection.isConnected, 'NATS')
     await spoil()
 
@@ -113,10 +116,12 @@ test('one that is closed while it connects leaves no connection behind', { skip:
 })
 
 test('where one server refuses it, another one is asked', { skip: skip || rareOnly }, async (t) => {
-  const [closed, open] = await Promise.all([startNats(t, { config: () => 'authorization { token: other }' }), startNats(t)])
+  const [closed, open] = await Promise.all([startNats(t, { config: () => 'authorization { token: other }' }),
+    startNats(t)])
   // Whoever greets first.
   const slow = await createLink(t, { to: open.port, delayMs: 100 })
-  const connection = createNatsConnection({ options: { servers: [closed.url, slow.url], name: 'test', tls: {} }, member: 'one' })
+  const connection = createNatsConnection({ options: { servers: [closed.url, slow.url], name: 'test', tls: {} },
+    member: 'one' })
   t.after(connection.close)
   connection.start()
   await until(() => connection.state.isConnected, 'the other one')
@@ -125,10 +130,14 @@ test('where one server refuses it, another one is asked', { skip: skip || rareOn
 test('where TLS is asked for, a server without it hears nothing, least of all the token', { skip }, async (t) => {
   const nats = await startNats(t, { config: () => 'authorization { token: secret }' })
   for (const { scheme, isIn } of [{ scheme: 'nats', isIn: true }, { scheme: 'tls', isIn: false }]) {
-    const connection = createNatsConnection({ options: { servers: [`${scheme}://127.0.0.1:${nats.port}`], name: 'test', token: 'secret', tls: {} }, member: 'one' })
+    const connection = createNatsConnection({
+      options: { servers: [`${scheme}://127.0.0.1:${nats.port}`], name: 'test', token: 'secret', tls: {} },
+      member: 'one'
+    })
     t.after(connection.close)
     connection.start()
     await until(() => connection.state.isConnected || connection.state.problem !== 'not connected yet', 'an outcome')
-    assert.deepEqual([connection.state.isConnected, connection.state.problem], [isIn, isIn ? null : "server does not support 'tls'"])
+    assert.deepEqual([connection.state.isConnected, connection.state.problem], [isIn,
+      isIn ? null : 'server does not support \'tls\''])
   }
 })

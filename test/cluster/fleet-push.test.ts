@@ -20,7 +20,9 @@ import type { TestOwner } from '../support/deck.ts'
 const skip = withoutNats
 
 /** Members that unpack what is pushed below a folder of their own. */
-async function startHosts (t: TestOwner, names: string[], { servers, withoutRoot = [] }: { servers: string, withoutRoot?: string[] }) {
+async function startHosts (t: TestOwner, names: string[],
+  { servers, withoutRoot = [] }: { servers: string, withoutRoot?: string[] })
+{
   const hosts = await Promise.all(names.map(async (name) => {
     const releasesRoot = tempFolder()
     const flags = withoutRoot.includes(name) ? [] : ['--releases-root', releasesRoot]
@@ -28,7 +30,10 @@ async function startHosts (t: TestOwner, names: string[], { servers, withoutRoot
     const own = path.join(releasesRoot, `fleet-${name}.shop`)
     return Object.assign(member, { releasesRoot, unpacked: () => readdirSync(own).sort() })
   }))
-  await hosts[0].untilFleet(({ members }) => names.every((name) => members.some((each: any) => each.member === name && !each.isSilent)), 'all members')
+  await hosts[0].untilFleet(
+    ({ members }) => names.every((name) => members.some((each: any) => each.member === name && !each.isSilent)),
+    'all members'
+  )
   return hosts
 }
 
@@ -71,43 +76,53 @@ test('a folder that is pushed from one host runs on all of them, and is sent onc
   assert.deepEqual((await hosts[0].api('/fleet/releases')).body.items, items)
 })
 
-test('a host without releases.root fails in its turn, says why, and keeps what it runs', { skip: skip || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const hosts = await startHosts(t, ['one', 'two'], { servers: nats.url, withoutRoot: ['two'] })
-  const { code, stderr } = await push(hosts[0], appOf('v2'))
-  assert.equal(code, 1)
-  assert.match(stderr, /is held: two: releases\.root: expected a folder to unpack pushes into, received nothing/)
-  assert.deepEqual(await Promise.all(hosts.map((host) => host.version())), ['v2', 'v1'])
-})
+test('a host without releases.root fails in its turn, says why, and keeps what it runs', { skip: skip || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const hosts = await startHosts(t, ['one', 'two'], { servers: nats.url, withoutRoot: ['two'] })
+    const { code, stderr } = await push(hosts[0], appOf('v2'))
+    assert.equal(code, 1)
+    assert.match(stderr, /is held: two: releases\.root: expected a folder to unpack pushes into, received nothing/)
+    assert.deepEqual(await Promise.all(hosts.map((host) => host.version())), ['v2', 'v1'])
+  })
 
-test('what NATS holds under a digest that is not its own runs nowhere, and nothing is left of it', { skip: skip || rareOnly }, async (t) => {
+test('what NATS holds under a digest that is not its own runs nowhere, and nothing is left of it', {
+  skip: skip || rareOnly
+}, async (t) => {
   const nats = await startNats(t)
   const [host] = await startHosts(t, ['one'], { servers: nats.url })
   const good = await packFolder(appOf('v2'))
   const bad = await packFolder(appOf('v3'))
   t.after(() => [good, bad].forEach(({ close }) => close()))
   await putByHand(nats.url, good.digest, bad)
-  const { status, body } = await host.api('/fleet/rollout', { method: 'POST', body: JSON.stringify({ kind: 'deploy', digest: good.digest }) })
+  const { status, body } = await host.api('/fleet/rollout', { method: 'POST',
+    body: JSON.stringify({ kind: 'deploy', digest: good.digest }) })
   assert.equal(status, 202, JSON.stringify(body))
   const { rollout } = await host.untilFleet(({ rollout: seen }) => seen?.state === 'held', 'its end')
-  assert.match(rollout.reason, new RegExp(`one: the archive in NATS has changed: expected ${good.digest}, received ${bad.digest}`))
+  assert.match(rollout.reason,
+    new RegExp(`one: the archive in NATS has changed: expected ${good.digest}, received ${bad.digest}`))
   assert.deepEqual(host.unpacked(), [])
   assert.equal(await host.version(), 'v1')
 })
 
-test('an archive that would leave its folder runs nowhere, and nothing is left of it', { skip: skip || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const [host] = await startHosts(t, ['one'], { servers: nats.url })
-  const evil = archiveOf({ name: 'app.js', body: 'x' }, { name: 'out', type: '2', link: '../..' }, { name: 'out/hit', body: 'x' })
-  const digest = `sha256:${createHash('sha256').update(evil).digest('hex')}`
-  const sent = await fetch(`${host.adminUrl}/api/v1/fleet/releases?digest=${digest}`, { method: 'POST', headers: { authorization: `Bearer ${host.token}`, 'content-type': 'application/gzip' }, body: evil })
-  assert.equal(sent.status, 201)
-  const { body: { id } } = await host.api('/fleet/rollout', { method: 'POST', body: JSON.stringify({ kind: 'deploy', digest }) })
-  const { rollout } = await host.untilFleet(({ rollout: seen }) => seen?.id === id && seen.state === 'held', 'its end')
-  assert.match(rollout.reason, /cannot unpack sha256:\w+: "out": it is a link that leaves the folder: "..\/.."/)
-  assert.deepEqual(readdirSync(host.releasesRoot, { recursive: true }), ['fleet-one.shop'])
-  assert.equal(await host.version(), 'v1')
-})
+test('an archive that would leave its folder runs nowhere, and nothing is left of it', { skip: skip || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const [host] = await startHosts(t, ['one'], { servers: nats.url })
+    const evil = archiveOf({ name: 'app.js', body: 'x' }, { name: 'out', type: '2', link: '../..' }, { name: 'out/hit',
+      body: 'x' })
+    const digest = `sha256:${createHash('sha256').update(evil).digest('hex')}`
+    const sent = await fetch(`${host.adminUrl}/api/v1/fleet/releases?digest=${digest}`, { method: 'POST',
+      headers: { authorization: `Bearer ${host.token}`, 'content-type': 'application/gzip' }, body: evil })
+    assert.equal(sent.status, 201)
+    const { body: { id } } = await host.api('/fleet/rollout', { method: 'POST',
+      body: JSON.stringify({ kind: 'deploy', digest }) })
+    const { rollout } = await host.untilFleet(({ rollout: seen }) => seen?.id === id && seen.state === 'held',
+      'its end')
+    assert.match(rollout.reason, /cannot unpack sha256:\w+: "out": it is a link that leaves the folder: "..\/.."/)
+    assert.deepEqual(readdirSync(host.releasesRoot, { recursive: true }), ['fleet-one.shop'])
+    assert.equal(await host.version(), 'v1')
+  })
 
 test('only an admin may push, and deploy what was pushed', { skip }, async (t) => {
   const nats = await startNats(t)
@@ -115,40 +130,57 @@ test('only an admin may push, and deploy what was pushed', { skip }, async (t) =
   const folder = appOf('v2')
   assert.equal((await push(host, folder)).code, 0)
   const { body: { rollout: { source: { digest } } } } = await host.api('/fleet')
-  const { body: { token } } = await host.api('/tokens', { method: 'POST', body: JSON.stringify({ name: 'ada', role: 'operator' }) })
+  const { body: { token } } = await host.api('/tokens', { method: 'POST',
+    body: JSON.stringify({ name: 'ada', role: 'operator' }) })
   const operator = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const asked = await fetch(`${host.adminUrl}/api/v1/fleet/rollout`, { method: 'POST', headers: operator, body: JSON.stringify({ kind: 'deploy', digest }) })
+  const asked = await fetch(`${host.adminUrl}/api/v1/fleet/rollout`, { method: 'POST', headers: operator,
+    body: JSON.stringify({ kind: 'deploy', digest }) })
   assert.equal(asked.status, 403)
   const { code, stderr } = await push(host, folder, ['--token', token])
   assert.equal(code, 3, stderr)
   assert.doesNotMatch(stderr, /packed/)
 })
 
-test('refuses a body that is not what its digest says, a digest that was never pushed, and flags that do not go together', { skip }, async (t) => {
-  const nats = await startNats(t)
-  const [host] = await startHosts(t, ['one'], { servers: nats.url })
-  const digest = `sha256:${'0'.repeat(64)}`
-  const post = (query: string, body: Buffer, type = 'application/gzip') => fetch(`${host.adminUrl}/api/v1/fleet/releases${query}`, { method: 'POST', headers: { authorization: `Bearer ${host.token}`, 'content-type': type }, body })
-  const wrong = await post(`?digest=${digest}`, Buffer.alloc(6 * 1024 ** 2, 'x'))
-  assert.equal(wrong.status, 422)
-  assert.match((await wrong.json() as any).detail, /digest: expected that of the body, sha256:[0-9a-f]{64}, received sha256:0{64}/)
-  assert.equal((await post(`?digest=${digest}`, Buffer.alloc(0))).status, 422)
-  assert.equal((await post('?digest=sha256:0', Buffer.from('x'))).status, 400)
-  assert.equal((await post('', Buffer.from('x'))).status, 400)
-  assert.equal((await post(`?digest=${digest}`, Buffer.from('x'), 'application/json')).status, 415)
-  assert.deepEqual((await host.api('/fleet/releases')).body.items, [])
-  assert.deepEqual(await piecesIn(nats.url), 0)
+test(
+  'refuses a body that is not what its digest says, a digest that was never pushed, and flags that do not go together',
+  { skip },
+  async (t) => {
+    const nats = await startNats(t)
+    const [host] = await startHosts(t, ['one'], { servers: nats.url })
+    const digest = `sha256:${'0'.repeat(64)}`
+    const post = (query: string, body: Buffer, type = 'application/gzip') =>
+      fetch(`${host.adminUrl}/api/v1/fleet/releases${query}`, { method: 'POST',
+        headers: { authorization: `Bearer ${host.token}`, 'content-type': type }, body })
+    const wrong = await post(`?digest=${digest}`, Buffer.alloc(6 * 1024 ** 2, 'x'))
+    assert.equal(wrong.status, 422)
+    assert.match((await wrong.json() as any).detail,
+      /digest: expected that of the body, sha256:[0-9a-f]{64}, received sha256:0{64}/)
+    assert.equal((await post(`?digest=${digest}`, Buffer.alloc(0))).status, 422)
+    assert.equal((await post('?digest=sha256:0', Buffer.from('x'))).status, 400)
+    assert.equal((await post('', Buffer.from('x'))).status, 400)
+    assert.equal((await post(`?digest=${digest}`, Buffer.from('x'), 'application/json')).status, 415)
+    assert.deepEqual((await host.api('/fleet/releases')).body.items, [])
+    assert.deepEqual(await piecesIn(nats.url), 0)
 
-  const begin = async (wanted: object) => (await host.api('/fleet/rollout', { method: 'POST', body: JSON.stringify(wanted) })).status
-  assert.deepEqual([await begin({ kind: 'deploy', digest }), await begin({ kind: 'restart', digest }), await begin({ kind: 'deploy', digest, path: 'v1' }), await begin({ kind: 'deploy', digest: 'sha256:X' })], [404, 422, 422, 422])
-  for (const [words, problem] of [[['restart', '--push', '.'], 'fleet restart: expected without --push, which is for deploy'], [['deploy', '--push', '.', '--path', 'v1'], 'fleet deploy: expected either --push or --path, received both']] as [string[], string][]) {
-    const { code, stderr } = await runCliHere(['fleet', ...words, '--data-dir', host.dataDir])
-    assert.equal(code, 2)
-    assert.equal(stderr, `clusterdeck: ${problem}\n`)
+    const begin = async (wanted: object) =>
+      (await host.api('/fleet/rollout', { method: 'POST', body: JSON.stringify(wanted) })).status
+    assert.deepEqual([await begin({ kind: 'deploy', digest }), await begin({ kind: 'restart', digest }),
+      await begin({ kind: 'deploy', digest, path: 'v1' }), await begin({ kind: 'deploy', digest: 'sha256:X' })], [404,
+      422, 422, 422])
+    for (const [words, problem] of [[['restart', '--push', '.'],
+      'fleet restart: expected without --push, which is for deploy'], [['deploy', '--push', '.', '--path', 'v1'],
+      'fleet deploy: expected either --push or --path, received both']] as [string[], string][])
+    {
+      const { code, stderr } = await runCliHere(['fleet', ...words, '--data-dir', host.dataDir])
+      assert.equal(code, 2)
+      assert.equal(stderr, `clusterdeck: ${problem}\n`)
+    }
   }
-})
+)
 
-test('an upload that NATS or its sender breaks off leaves nothing, and the next one is whole', { skip: skip || rareOnly }, async (t) => {
+test('an upload that NATS or its sender breaks off leaves nothing, and the next one is whole', {
+  skip: skip || rareOnly
+}, async (t) => {
   const nats = await startNats(t)
   const [host] = await startHosts(t, ['one'], { servers: nats.url })
   const folder = appOf('v2')
@@ -156,7 +188,9 @@ test('an upload that NATS or its sender breaks off leaves nothing, and the next 
   const archive = await packFolder(folder)
   t.after(archive.close)
 
-  const left = http.request(`${host.adminUrl}/api/v1/fleet/releases?digest=${archive.digest}`, { method: 'POST', headers: { authorization: `Bearer ${host.token}`, 'content-type': 'application/gzip', 'content-length': archive.bytes } })
+  const left = http.request(`${host.adminUrl}/api/v1/fleet/releases?digest=${archive.digest}`, { method: 'POST',
+    headers: { authorization: `Bearer ${host.token}`, 'content-type': 'application/gzip',
+      'content-length': archive.bytes } })
   left.on('error', () => {})
   archive.read().pipe(left)
   await until(async () => await piecesIn(nats.url) > 0, 'the first piece')
@@ -183,7 +217,8 @@ test('an upload that NATS or its sender breaks off leaves nothing, and the next 
 test('removes what no release needs any more, and nothing else', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const releasesRoot = tempFolder()
-  const host = await startMember(t, { name: 'one', servers: nats.url, flags: ['--releases-root', releasesRoot, '--releases-keep', '2'] })
+  const host = await startMember(t, { name: 'one', servers: nats.url,
+    flags: ['--releases-root', releasesRoot, '--releases-keep', '2'] })
   await host.untilFleet(({ nats }) => nats.isConnected, 'NATS')
   mkdirSync(path.join(releasesRoot, 'fleet-other'))
   mkdirSync(path.join(releasesRoot, 'v7'))
@@ -203,7 +238,9 @@ test('removes what no release needs any more, and nothing else', { skip: skip ||
   assert.equal(await host.version(), 'p5')
 })
 
-async function withEngine (url: string, work: (open: { js: JetStreamClient, manager: JetStreamManager }) => Promise<any>) {
+async function withEngine (url: string,
+  work: (open: { js: JetStreamClient, manager: JetStreamManager }) => Promise<any>)
+{
   const connection = await connect({ servers: url, reconnect: false })
   try {
     const js = jetstream(connection)
@@ -218,7 +255,9 @@ const BUCKET = 'clusterdeck_test_releases'
 /** @returns how many pieces of archives it holds */
 function piecesIn (url: string): Promise<number> {
   return withEngine(url, async ({ manager }) => {
-    const { state } = await manager.streams.info(`OBJ_${BUCKET}`, { subjects_filter: `$O.${BUCKET}.C.>` }).catch(() => ({ state: {} } as any))
+    const { state } = await manager.streams.info(`OBJ_${BUCKET}`, { subjects_filter: `$O.${BUCKET}.C.>` }).catch(
+      () => ({ state: {} } as any)
+    )
     return Object.values<number>(state.subjects ?? {}).reduce((sum, count) => sum + count, 0)
   })
 }
@@ -226,8 +265,13 @@ function piecesIn (url: string): Promise<number> {
 /** As somebody would who may write there. */
 function putByHand (url: string, digest: string, archive: Archive) {
   return withEngine(url, async ({ js, manager }) => {
-    await manager.streams.add({ name: `OBJ_${BUCKET}`, subjects: [`$O.${BUCKET}.C.>`, `$O.${BUCKET}.M.>`], allow_rollup_hdrs: true, allow_direct: true })
+    await manager.streams.add({ name: `OBJ_${BUCKET}`, subjects: [`$O.${BUCKET}.C.>`, `$O.${BUCKET}.M.>`],
+      allow_rollup_hdrs: true, allow_direct: true })
     await js.publish(`$O.${BUCKET}.C.evil`, await buffer(archive.read()))
-    await js.publish(`$O.${BUCKET}.M.${Buffer.from(`shop/${digest}`).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`, JSON.stringify({ name: `shop/${digest}`, bucket: BUCKET, nuid: 'evil', size: archive.bytes, chunks: 1, mtime: new Date().toISOString() }))
+    await js.publish(
+      `$O.${BUCKET}.M.${Buffer.from(`shop/${digest}`).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`,
+      JSON.stringify({ name: `shop/${digest}`, bucket: BUCKET, nuid: 'evil', size: archive.bytes, chunks: 1,
+        mtime: new Date().toISOString() })
+    )
   })
 }

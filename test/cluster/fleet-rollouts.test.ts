@@ -30,39 +30,41 @@ function versionsOf (members: Member[]) {
   return Promise.all(members.map((member) => member.version()))
 }
 
-/** @param member own rollouts, newest first */
+/** `member`: own rollouts, newest first */
 async function ownRollouts (member: Member) {
   return (await member.api('/rollouts')).body.items
 }
 
-test('a bad release: the first host goes back by itself, the rest never begin, and the command says why', { skip }, async (t) => {
-  const nats = await startNats(t)
-  const members = await startFleet(t, NAMES, { servers: nats.url })
-  const loads = await Promise.all(members.map(async (member) => hammer(t, await member.appUrl(), { connections: 4 })))
-  for (const member of members) member.put('v2', { isBad: true })
+test('a bad release: the first host goes back by itself, the rest never begin, and the command says why', { skip },
+  async (t) => {
+    const nats = await startNats(t)
+    const members = await startFleet(t, NAMES, { servers: nats.url })
+    const loads = await Promise.all(members.map(async (member) => hammer(t, await member.appUrl(), { connections: 4 })))
+    for (const member of members) member.put('v2', { isBad: true })
 
-  const { code, stdout, stderr } = await cli(members[2], 'deploy --wait')
+    const { code, stdout, stderr } = await cli(members[2], 'deploy --wait')
 
-  assert.equal(code, 1)
-  assert.equal(stdout, '')
-  assert.match(stderr, /^web-1: failed in .*: .+$/m)
-  assert.match(stderr, /rollout 1 of the fleet \(deploy\) is held: web-1: .+/)
-  const { rollout } = await members[1].fleet()
-  assert.deepEqual(statesOf(rollout), { 'web-1': 'failed', 'web-2': 'pending', 'web-3': 'pending' })
-  const [own] = await ownRollouts(members[0])
-  assert.equal(own.state, 'failed')
-  assert.equal(rollout.reason, `web-1: ${own.reason}`, 'the reason is the host\'s own')
-  assert.deepEqual(await Promise.all(members.slice(1).map(async (member) => (await ownRollouts(member)).length)), [0, 0])
-  assert.deepEqual((await Promise.all(loads.map((load) => load.stop()))).flatMap(({ failures }) => failures), [])
-  assert.deepEqual(await versionsOf(members), ['v1', 'v1', 'v1'])
+    assert.equal(code, 1)
+    assert.equal(stdout, '')
+    assert.match(stderr, /^web-1: failed in .*: .+$/m)
+    assert.match(stderr, /rollout 1 of the fleet \(deploy\) is held: web-1: .+/)
+    const { rollout } = await members[1].fleet()
+    assert.deepEqual(statesOf(rollout), { 'web-1': 'failed', 'web-2': 'pending', 'web-3': 'pending' })
+    const [own] = await ownRollouts(members[0])
+    assert.equal(own.state, 'failed')
+    assert.equal(rollout.reason, `web-1: ${own.reason}`, 'the reason is the host\'s own')
+    assert.deepEqual(await Promise.all(members.slice(1).map(async (member) => (await ownRollouts(member)).length)), [0,
+      0])
+    assert.deepEqual((await Promise.all(loads.map((load) => load.stop()))).flatMap(({ failures }) => failures), [])
+    assert.deepEqual(await versionsOf(members), ['v1', 'v1', 'v1'])
 
-  // Mended, a person goes on with those that have not begun.
-  for (const member of members) member.put('v3')
-  const resumed = await cli(members[1], 'resume --wait')
-  assert.equal(resumed.code, 1)
-  assert.match(resumed.stderr, /is failed: 1 of 3 failed: web-1/)
-  assert.deepEqual(await versionsOf(members), ['v1', 'v3', 'v3'])
-})
+    // Mended, a person goes on with those that have not begun.
+    for (const member of members) member.put('v3')
+    const resumed = await cli(members[1], 'resume --wait')
+    assert.equal(resumed.code, 1)
+    assert.match(resumed.stderr, /is failed: 1 of 3 failed: web-1/)
+    assert.deepEqual(await versionsOf(members), ['v1', 'v3', 'v3'])
+  })
 
 test('where a host fails those that are done go back, the last one first', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
@@ -77,101 +79,130 @@ test('where a host fails those that are done go back, the last one first', { ski
   const { rollout } = await members[1].fleet()
   assert.equal(rollout.state, 'rolled-back')
   assert.deepEqual(statesOf(rollout), { 'web-1': 'reverted', 'web-2': 'reverted', 'web-3': 'failed' })
-  assert.deepEqual(storyOf(rollout).slice(-6), ['rolling-back web-3', 'turn-reverting web-2', 'turn-reverted web-2', 'turn-reverting web-1', 'turn-reverted web-1', 'rolled-back'])
+  assert.deepEqual(storyOf(rollout).slice(-6), ['rolling-back web-3', 'turn-reverting web-2', 'turn-reverted web-2',
+    'turn-reverting web-1', 'turn-reverted web-1', 'rolled-back'])
   assert.deepEqual(await versionsOf(members), ['v1', 'v1', 'v1'])
-  assert.deepEqual((await ownRollouts(members[1])).map(({ kind, state }: any) => [kind, state]), [['rollback', 'succeeded'], ['deploy', 'succeeded']])
+  assert.deepEqual((await ownRollouts(members[1])).map(({ kind, state }: any) => [kind, state]), [['rollback',
+    'succeeded'], ['deploy', 'succeeded']])
 })
 
-test('operators: a pause lets the turn end and begins no other, a second rollout is a conflict that names the first, an abort in a turn takes it back', { skip: skip || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const members = await startFleet(t, NAMES, { servers: nats.url, flags: PINNED })
-  for (const member of members) member.put('v2')
+test(
+  'operators: a pause lets the turn end and begins no other, a second rollout is a conflict that names the first, an abort in a turn takes it back',
+  { skip: skip || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const members = await startFleet(t, NAMES, { servers: nats.url, flags: PINNED })
+    for (const member of members) member.put('v2')
 
-  members[0].hold()
-  assert.equal((await cli(members[0], 'deploy --note first')).code, 0)
-  await members[1].untilFleet(({ rollout }) => rollout?.turns['web-1'].state === 'running', 'the first turn')
-  const second = await cli(members[2], 'restart')
-  assert.equal(second.code, 4)
-  assert.match(second.stderr, /Rollout 1 of the fleet \(deploy by .+\) is running/)
+    members[0].hold()
+    assert.equal((await cli(members[0], 'deploy --note first')).code, 0)
+    await members[1].untilFleet(({ rollout }) => rollout?.turns['web-1'].state === 'running', 'the first turn')
+    const second = await cli(members[2], 'restart')
+    assert.equal(second.code, 4)
+    assert.match(second.stderr, /Rollout 1 of the fleet \(deploy by .+\) is running/)
 
-  assert.equal((await cli(members[1], 'pause')).code, 0)
-  members[0].letGo()
-  const paused = await members[2].untilFleet(({ rollout }) => rollout.turns['web-1'].state === 'succeeded', 'the end of the first turn')
-  assert.deepEqual([paused.rollout.state, statesOf(paused.rollout)], ['paused', { 'web-1': 'succeeded', 'web-2': 'pending', 'web-3': 'pending' }])
+    assert.equal((await cli(members[1], 'pause')).code, 0)
+    members[0].letGo()
+    const paused = await members[2].untilFleet(({ rollout }) => rollout.turns['web-1'].state === 'succeeded',
+      'the end of the first turn')
+    assert.deepEqual([paused.rollout.state, statesOf(paused.rollout)], ['paused', { 'web-1': 'succeeded',
+      'web-2': 'pending', 'web-3': 'pending' }])
 
-  members[1].hold()
-  assert.equal((await cli(members[2], 'resume')).code, 0)
-  await members[0].untilFleet(({ rollout }) => rollout.turns['web-2'].state === 'running', 'the second turn')
-  const aborting = cli(members[0], 'abort --wait')
-  await members[2].untilFleet(({ rollout }) => rollout.state === 'rolling-back', 'the abort')
-  members[1].letGo()
-  const aborted = await aborting
-  assert.equal(aborted.code, 0, aborted.stderr)
-  const { rollout } = await members[1].fleet()
-  assert.deepEqual([rollout.state, statesOf(rollout)], ['rolled-back', { 'web-1': 'reverted', 'web-2': 'reverted', 'web-3': 'skipped' }])
-  assert.deepEqual(await versionsOf(members), ['v1', 'v1', 'v1'])
-  assert.deepEqual((await ownRollouts(members[2])).length, 0)
+    members[1].hold()
+    assert.equal((await cli(members[2], 'resume')).code, 0)
+    await members[0].untilFleet(({ rollout }) => rollout.turns['web-2'].state === 'running', 'the second turn')
+    const aborting = cli(members[0], 'abort --wait')
+    await members[2].untilFleet(({ rollout }) => rollout.state === 'rolling-back', 'the abort')
+    members[1].letGo()
+    const aborted = await aborting
+    assert.equal(aborted.code, 0, aborted.stderr)
+    const { rollout } = await members[1].fleet()
+    assert.deepEqual([rollout.state, statesOf(rollout)], ['rolled-back', { 'web-1': 'reverted', 'web-2': 'reverted',
+      'web-3': 'skipped' }])
+    assert.deepEqual(await versionsOf(members), ['v1', 'v1', 'v1'])
+    assert.deepEqual((await ownRollouts(members[2])).length, 0)
 
-  // And two at once: one of them is refused, whoever that is.
-  const both = await Promise.all([cli(members[0], 'restart --wait'), cli(members[1], 'restart --wait')])
-  assert.deepEqual(both.map(({ code }) => code).sort(), [0, 4])
-})
-
-test('what operators may do before the first turn, in a turn, between turns, in the pause between batches, on the way back and after the end', { skip: skip || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const link = await createLink(t, { to: nats.port })
-  const [[first], [other]] = await Promise.all([startFleet(t, ['web-1'], { flags: PINNED, servers: link.url }), startFleet(t, ['web-2'], { flags: PINNED, servers: nats.url })])
-  for (const member of [first, other]) {
-    await member.untilFleet(({ members }) => members.length === 2, 'two members')
-    member.put('v2')
+    // And two at once: one of them is refused, whoever that is.
+    const both = await Promise.all([cli(members[0], 'restart --wait'), cli(members[1], 'restart --wait')])
+    assert.deepEqual(both.map(({ code }) => code).sort(), [0, 4])
   }
-  const order = async (name: string) => {
-    const [where, body] = name === 'begin' ? ['', '{"kind":"restart"}'] : [`/${name}`, undefined]
-    const answer = await other.api(`/fleet/rollout${where}`, { method: 'POST', body })
-    return { is: answer.status < 400 ? answer.body.state : answer.body.code, detail: answer.body.detail }
-  }
-  const check = async (when: string, wanted: Record<string, string>) => {
-    for (const [name, is] of Object.entries(wanted)) assert.equal((await order(name)).is, is, `${name} ${when}`)
-  }
-  const begin = async (wanted: object) => assert.equal((await other.api('/fleet/rollout', { method: 'POST', body: JSON.stringify({ kind: 'deploy', note: 'the first', ...wanted }) })).status, 202)
-  const seen = (state: string, turn: string, what: string) => other.untilFleet(({ rollout }) => rollout.state === state && rollout.turns['web-1'].state === turn, what)
+)
 
-  // Whose turn is to come hears nothing of it.
-  link.cut()
-  await begin({})
-  assert.match(String((await order('begin')).detail), /Rollout 1 of the fleet \(deploy by .+\) is running/)
-  await check('before the first turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
-  link.mend()
-  await first.untilFleet(({ nats, rollout }) => nats.isConnected && rollout?.state === 'paused', 'it to hear of the pause')
-  first.hold()
-  await check('before the first turn', { resume: 'running' })
-  await seen('running', 'running', 'the first turn')
-  await check('in a turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
-  first.letGo()
-  await seen('paused', 'succeeded', 'the end of the turn')
-  first.hold()
-  await check('between turns', { begin: 'rollout-running', pause: 'rollout-state', abort: 'rolling-back' })
-  await seen('rolling-back', 'reverting', 'the way back')
-  await check('on the way back', { begin: 'rollout-running', pause: 'rollout-state', resume: 'rollout-state', abort: 'rollout-state' })
-  first.letGo()
-  const { rollout } = await seen('rolled-back', 'reverted', 'the end')
-  assert.deepEqual(statesOf(rollout), { 'web-1': 'reverted', 'web-2': 'skipped' })
-  await check('after the end', { pause: 'rollout-ended', resume: 'rollout-ended', abort: 'rollout-ended' })
+test(
+  'what operators may do before the first turn, in a turn, between turns, in the pause between batches, on the way back and after the end',
+  { skip: skip || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const link = await createLink(t, { to: nats.port })
+    const [[first], [other]] = await Promise.all([startFleet(t, ['web-1'], { flags: PINNED, servers: link.url }),
+      startFleet(t, ['web-2'], { flags: PINNED, servers: nats.url })])
+    for (const member of [first, other]) {
+      await member.untilFleet(({ members }) => members.length === 2, 'two members')
+      member.put('v2')
+    }
+    const order = async (name: string) => {
+      const [where, body] = name === 'begin' ? ['', '{"kind":"restart"}'] : [`/${name}`, undefined]
+      const answer = await other.api(`/fleet/rollout${where}`, { method: 'POST', body })
+      return { is: answer.status < 400 ? answer.body.state : answer.body.code, detail: answer.body.detail }
+    }
+    const check = async (when: string, wanted: Record<string, string>) => {
+      for (const [name, is] of Object.entries(wanted)) assert.equal((await order(name)).is, is, `${name} ${when}`)
+    }
+    const begin = async (wanted: object) =>
+      assert.equal(
+        (await other.api('/fleet/rollout', { method: 'POST',
+          body: JSON.stringify({ kind: 'deploy', note: 'the first', ...wanted }) })).status,
+        202
+      )
+    const seen = (state: string, turn: string, what: string) =>
+      other.untilFleet(({ rollout }) => rollout.state === state && rollout.turns['web-1'].state === turn, what)
 
-  await begin({ pauseMs: 3_600_000 })
-  await seen('running', 'succeeded', 'the pause between two batches')
-  await check('in the pause between batches', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused', abort: 'rolling-back' })
-  await seen('rolled-back', 'reverted', 'the end')
-  assert.deepEqual((await ownRollouts(other)).length, 0)
-  assert.deepEqual((await ownRollouts(first)).map(({ kind }: any) => kind), ['rollback', 'deploy', 'rollback', 'deploy'])
-  assert.deepEqual(await versionsOf([first, other]), ['v1', 'v1'])
-  for (const member of [first, other]) assert.deepEqual(await member.history('type=fleet.forgotten'), [], 'no answer that came late passes for that of a NATS server that has forgotten')
-})
+    // Whose turn is to come hears nothing of it.
+    link.cut()
+    await begin({})
+    assert.match(String((await order('begin')).detail), /Rollout 1 of the fleet \(deploy by .+\) is running/)
+    await check('before the first turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
+    link.mend()
+    await first.untilFleet(({ nats, rollout }) => nats.isConnected && rollout?.state === 'paused',
+      'it to hear of the pause')
+    first.hold()
+    await check('before the first turn', { resume: 'running' })
+    await seen('running', 'running', 'the first turn')
+    await check('in a turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
+    first.letGo()
+    await seen('paused', 'succeeded', 'the end of the turn')
+    first.hold()
+    await check('between turns', { begin: 'rollout-running', pause: 'rollout-state', abort: 'rolling-back' })
+    await seen('rolling-back', 'reverting', 'the way back')
+    await check('on the way back', { begin: 'rollout-running', pause: 'rollout-state', resume: 'rollout-state',
+      abort: 'rollout-state' })
+    first.letGo()
+    const { rollout } = await seen('rolled-back', 'reverted', 'the end')
+    assert.deepEqual(statesOf(rollout), { 'web-1': 'reverted', 'web-2': 'skipped' })
+    await check('after the end', { pause: 'rollout-ended', resume: 'rollout-ended', abort: 'rollout-ended' })
+
+    await begin({ pauseMs: 3_600_000 })
+    await seen('running', 'succeeded', 'the pause between two batches')
+    await check('in the pause between batches', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused',
+      abort: 'rolling-back' })
+    await seen('rolled-back', 'reverted', 'the end')
+    assert.deepEqual((await ownRollouts(other)).length, 0)
+    assert.deepEqual((await ownRollouts(first)).map(({ kind }: any) => kind), ['rollback', 'deploy', 'rollback',
+      'deploy'])
+    assert.deepEqual(await versionsOf([first, other]), ['v1', 'v1'])
+    for (const member of [first, other])
+      assert.deepEqual(await member.history('type=fleet.forgotten'), [],
+        'no answer that came late passes for that of a NATS server that has forgotten')
+  }
+)
 
 test('batches, a canary, an order by label, and hosts that are left out', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const zones = ['b', 'a', 'b', 'a']
-  const members = (await Promise.all(zones.map((zone, index) => startFleet(t, [`web-${index + 1}`], { servers: nats.url, labels: { zone } })))).flat()
+  const members =
+    (await Promise.all(
+      zones.map((zone, index) => startFleet(t, [`web-${index + 1}`], { servers: nats.url, labels: { zone } }))
+    )).flat()
   await members[0].untilFleet(({ members: seen }) => seen.length === 4, 'four members')
 
   const all = await cli(members[0], 'restart --batch 50% --order zone --canary web-3 --wait')
@@ -180,81 +211,100 @@ test('batches, a canary, an order by label, and hosts that are left out', { skip
   assert.deepEqual(rollout.batches, [['web-3'], ['web-2', 'web-4'], ['web-1']])
   const story = storyOf(rollout)
   assert.deepEqual(story.slice(0, 3), ['started', 'turn-started web-3', 'turn-succeeded web-3'])
-  assert.deepEqual(story.slice(3, 5).sort(), ['turn-started web-2', 'turn-started web-4'], 'those of a batch are in their turns at the same time')
+  assert.deepEqual(story.slice(3, 5).sort(), ['turn-started web-2', 'turn-started web-4'],
+    'those of a batch are in their turns at the same time')
 
   const some = await cli(members[0], 'restart --only zone=a --wait --json')
   assert.equal(some.code, 0, some.stderr)
   assert.deepEqual(JSON.parse(some.stdout).batches, [['web-2'], ['web-4']])
-  assert.match((await cli(members[0], 'restart --only zone=c')).stderr, /only: expected labels of an online member, received zone=c/)
+  assert.match((await cli(members[0], 'restart --only zone=c')).stderr,
+    /only: expected labels of an online member, received zone=c/)
   assert.match((await cli(members[0], 'restart --batch 0%')).stderr, /batch: expected/)
   assert.match((await cli(members[0], 'restart --pause soon')).stderr, /--pause: expected/)
   assert.equal((await cli(members[0], 'explode')).code, 2)
-  for (const words of ['restart web-1', 'deploy v2', 'pause web-1', 'restart --path app', 'restart --order zoen']) assert.equal((await cli(members[0], words)).code, 2, words)
-  assert.match((await cli(members[0], 'restart web-1')).stderr, /^clusterdeck: fleet restart: expected nothing more, received "web-1"; for one member: clusterdeck restart --member web-1\n$/)
+  for (const words of ['restart web-1', 'deploy v2', 'pause web-1', 'restart --path app', 'restart --order zoen'])
+    assert.equal((await cli(members[0], words)).code, 2, words)
+  assert.match((await cli(members[0], 'restart web-1')).stderr,
+    /^clusterdeck: fleet restart: expected nothing more, received "web-1"; for one member: clusterdeck restart --member web-1\n$/)
 })
 
-test('who does not let others operate it is not rolled out over, and says so', { skip: skip || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const [open] = await startFleet(t, ['web-1'], { servers: nats.url })
-  await startFleet(t, ['web-2'], { servers: nats.url, accept: 'read' })
-  await open.untilFleet(({ members }) => members.length === 2, 'two members')
-  const { code, stderr } = await cli(open, 'restart')
-  assert.equal(code, 3, stderr)
-  assert.match(stderr, /web-2: expected fleet\.accept "operate", received "read"/)
-  assert.equal((await open.fleet()).rollout, null)
-})
+test('who does not let others operate it is not rolled out over, and says so', { skip: skip || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const [open] = await startFleet(t, ['web-1'], { servers: nats.url })
+    await startFleet(t, ['web-2'], { servers: nats.url, accept: 'read' })
+    await open.untilFleet(({ members }) => members.length === 2, 'two members')
+    const { code, stderr } = await cli(open, 'restart')
+    assert.equal(code, 3, stderr)
+    assert.match(stderr, /web-2: expected fleet\.accept "operate", received "read"/)
+    assert.equal((await open.fleet()).rollout, null)
+  })
 
-test('a second deck of one name is told so, is no member, takes no turn and begins nothing', { skip: skip || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const [first] = await startFleet(t, ['web-1'], { servers: nats.url })
-  const second = await startMember(t, { name: 'web-1', servers: nats.url })
-  const { problem } = await second.untilFleet(({ problem }) => problem !== null, 'the problem')
-  assert.match(problem, /the name web-1 is taken by .*: give this host another by fleet\.member/)
-  assert.equal((await first.fleet()).problem, null)
-  assert.equal((await second.history('type=fleet.name-taken')).length, 1)
+test('a second deck of one name is told so, is no member, takes no turn and begins nothing', { skip: skip || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const [first] = await startFleet(t, ['web-1'], { servers: nats.url })
+    const second = await startMember(t, { name: 'web-1', servers: nats.url })
+    const { problem } = await second.untilFleet(({ problem }) => problem !== null, 'the problem')
+    assert.match(problem, /the name web-1 is taken by .*: give this host another by fleet\.member/)
+    assert.equal((await first.fleet()).problem, null)
+    assert.equal((await second.history('type=fleet.name-taken')).length, 1)
 
-  const { code, stderr } = await cli(first, 'restart --wait')
-  assert.equal(code, 0, stderr)
-  await second.untilFleet(({ rollout }) => rollout?.state === 'succeeded', 'the second one to have seen it')
-  assert.deepEqual((await second.api('/rollouts')).body.items, [])
-  const refused = await cli(second, 'restart')
-  assert.deepEqual([refused.code, refused.stderr.trim()], [1, `clusterdeck: ${problem}`])
-})
+    const { code, stderr } = await cli(first, 'restart --wait')
+    assert.equal(code, 0, stderr)
+    await second.untilFleet(({ rollout }) => rollout?.state === 'succeeded', 'the second one to have seen it')
+    assert.deepEqual((await second.api('/rollouts')).body.items, [])
+    const refused = await cli(second, 'restart')
+    assert.deepEqual([refused.code, refused.stderr.trim()], [1, `clusterdeck: ${problem}`])
+  })
 
-test('a guard that takes back what a turn has brought fails that turn, and one that takes back what somebody has deployed since does not', { skip: skip || rareOnly }, async (t) => {
-  const nats = await startNats(t)
-  const [guarded, other] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url, flags: [...PINNED, '--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2'] })
-  const fault = path.join(tempFolder(), 'fault')
-  const putFaulty = () => writeFileSync(path.join(guarded.appFolder, 'app.js'), `import { existsSync } from 'node:fs'
+test(
+  'a guard that takes back what a turn has brought fails that turn, and one that takes back what somebody has deployed since does not',
+  { skip: skip || rareOnly },
+  async (t) => {
+    const nats = await startNats(t)
+    const [guarded, other] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url,
+      flags: [...PINNED, '--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2'] })
+    const fault = path.join(tempFolder(), 'fault')
+    const putFaulty = () =>
+      writeFileSync(path.join(guarded.appFolder, 'app.js'), `import { existsSync } from 'node:fs'
 import http from 'node:http'
 http.createServer((request, response) => response.end('faulty')).listen(0)
 setInterval(() => { if (existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)
 `)
-  const inPause = async () => {
-    const { status, body } = await other.api('/fleet/rollout', { method: 'POST', body: '{"kind":"deploy","pauseMs":3600000}' })
-    assert.equal(status, 202, JSON.stringify(body))
-    await other.untilFleet(({ rollout }) => rollout.id === body.id && rollout.turns['web-1'].state === 'succeeded', 'the first turn')
-  }
-  const backFrom = async (release: string) => {
-    writeFileSync(fault, '')
-    await guarded.untilEvent(({ type, actor, detail }) => type === 'rollout.succeeded' && actor === 'guard' && detail.from === release, 'the guard')
-    rmSync(fault)
-  }
+    const inPause = async () => {
+      const { status, body } = await other.api('/fleet/rollout', { method: 'POST',
+        body: '{"kind":"deploy","pauseMs":3600000}' })
+      assert.equal(status, 202, JSON.stringify(body))
+      await other.untilFleet(({ rollout }) => rollout.id === body.id && rollout.turns['web-1'].state === 'succeeded',
+        'the first turn')
+    }
+    const backFrom = async (release: string) => {
+      writeFileSync(fault, '')
+      await guarded.untilEvent(
+        ({ type, actor, detail }) => type === 'rollout.succeeded' && actor === 'guard' && detail.from === release,
+        'the guard'
+      )
+      rmSync(fault)
+    }
 
-  putFaulty()
-  await inPause()
-  await backFrom('r2')
-  const { rollout: failed } = await other.untilFleet(({ rollout }) => rollout.state === 'held', 'the rollout to be held')
-  assert.equal(failed.turns['web-1'].state, 'failed')
-  assert.match(failed.reason, /^web-1: r2 kept crashing after rollout 1$/)
-  assert.equal((await other.api('/fleet/rollout/abort', { method: 'POST' })).body.state, 'rolled-back')
+    putFaulty()
+    await inPause()
+    await backFrom('r2')
+    const { rollout: failed } = await other.untilFleet(({ rollout }) => rollout.state === 'held',
+      'the rollout to be held')
+    assert.equal(failed.turns['web-1'].state, 'failed')
+    assert.match(failed.reason, /^web-1: r2 kept crashing after rollout 1$/)
+    assert.equal((await other.api('/fleet/rollout/abort', { method: 'POST' })).body.state, 'rolled-back')
 
-  guarded.put('v2')
-  await inPause()
-  putFaulty()
-  assert.equal((await guarded.rollout('deploy')).state, 'succeeded')
-  await backFrom('r4')
-  assert.equal(await guarded.version(), 'v2')
-  const { rollout } = await other.fleet()
-  assert.deepEqual([rollout.state, rollout.turns['web-1'].state, rollout.turns['web-2'].state], ['running', 'succeeded', 'pending'])
-})
+    guarded.put('v2')
+    await inPause()
+    putFaulty()
+    assert.equal((await guarded.rollout('deploy')).state, 'succeeded')
+    await backFrom('r4')
+    assert.equal(await guarded.version(), 'v2')
+    const { rollout } = await other.fleet()
+    assert.deepEqual([rollout.state, rollout.turns['web-1'].state, rollout.turns['web-2'].state], ['running',
+      'succeeded', 'pending'])
+  }
+)

@@ -25,7 +25,8 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     const host = hostAppsHere(t)
     const [one, other] = [folderWith(HELLO), folderWith(HELLO)]
     const added = await host.add(orderOf('one', { cwd: one }), BY)
-    assert.deepEqual([added.name, added.state, added.path, added.dataDir], ['one', 'starting', '/apps/one', path.join(one, '.clusterdeck')])
+    assert.deepEqual([added.name, added.state, added.path, added.dataDir], ['one', 'starting', '/apps/one',
+      path.join(one, '.clusterdeck')])
     await host.add(orderOf('other', { cwd: other }), BY)
     const { addresses: [address], health } = await host.until('one', ({ state }) => state === 'running')
     await host.until('other', ({ state }) => state === 'running')
@@ -51,7 +52,10 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     const host = hostAppsHere(t)
     const cwd = folderWith(HELLO)
     const runs = path.join(tempFolder(), 'runs')
-    writeFileSync(path.join(cwd, 'clusterdeck.config.mjs'), `import { appendFileSync } from 'node:fs'\nappendFileSync(${JSON.stringify(runs)}, 'x')\nexport default { workers: 1 }`)
+    writeFileSync(path.join(cwd, 'clusterdeck.config.mjs'),
+      `import { appendFileSync } from 'node:fs'\nappendFileSync(${
+        JSON.stringify(runs)
+      }, 'x')\nexport default { workers: 1 }`)
     await host.add(orderOf('shop', { cwd }), BY)
     await host.until('shop', ({ state }) => state === 'running')
     assert.equal(readFileSync(runs, 'utf8'), 'x')
@@ -93,54 +97,69 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     const { reason } = await host.until('thief', ({ state }) => state === 'failed')
     assert.match(String(reason), new RegExp(`port ${port} is in use`))
     await host.add(orderOf('heir', { cwd: folderWith(HELLO), dependsOn: ['thief'] }), BY)
-    assert.match(String((await host.until('heir', ({ state }) => state === 'failed')).reason), /^it depends on thief, which failed \(.*in use/)
-    assert.deepEqual(host.list().map(({ name, state }) => `${name} ${state}`), ['above running', 'base running', 'heir failed', 'loop starting', 'thief failed'])
+    assert.match(String((await host.until('heir', ({ state }) => state === 'failed')).reason),
+      /^it depends on thief, which failed \(.*in use/)
+    assert.deepEqual(host.list().map(({ name, state }) => `${name} ${state}`), ['above running', 'base running',
+      'heir failed', 'loop starting', 'thief failed'])
   })
 
-  rareTest('are rolled out in the order in which that is asked for, some at a time: who waits says for whom, can be aborted, and keeps no rollback', async (t) => {
-    const host = hostAppsHere(t, { rolloutsAtOnce: 1 })
-    const gate = path.join(tempFolder(), 'gate')
-    // With the gate its next worker is not ready.
-    const slow = `const { existsSync } = require('node:fs'); const timer = setInterval(() => { if (existsSync(${JSON.stringify(gate)})) return; clearInterval(timer); ${HELLO} }, 20)`
-    const names = ['first', 'second', 'third', 'fourth']
-    for (const name of names) await host.add(orderOf(name, { cwd: folderWith(name === 'first' ? slow : HELLO) }), BY)
-    for (const name of names) await host.until(name, ({ state }) => state === 'running')
-    const deckOf = (name: string) => (host.opened(name) as NonNullable<ReturnType<typeof host.opened>>).deck
-    const rolloutOf = (name: string) => deckOf(name).snapshot().rollout
-    const ends: string[] = []
-    for (const name of names) deckOf(name).events.subscribe(({ type, cause }) => { if (/^rollout\.(succeeded|rolled-back|failed)$/.test(type)) ends.push(`${name} ${cause} ${type.slice(8)}`) })
-    writeFileSync(gate, '')
-    for (const name of names) {
-      const begun = deckOf(name).dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
-      assert.deepEqual(begun.waitingFor, name === 'first' ? null : ['first'])
+  rareTest(
+    'are rolled out in the order in which that is asked for, some at a time: who waits says for whom, can be aborted, and keeps no rollback',
+    async (t) => {
+      const host = hostAppsHere(t, { rolloutsAtOnce: 1 })
+      const gate = path.join(tempFolder(), 'gate')
+      // With the gate its next worker is not ready.
+      const slow = `const { existsSync } = require('node:fs'); const timer = setInterval(() => { if (existsSync(${
+        JSON.stringify(gate)
+      })) return; clearInterval(timer); ${HELLO} }, 20)`
+      const names = ['first', 'second', 'third', 'fourth']
+      for (const name of names) await host.add(orderOf(name, { cwd: folderWith(name === 'first' ? slow : HELLO) }), BY)
+      for (const name of names) await host.until(name, ({ state }) => state === 'running')
+      const deckOf = (name: string) => (host.opened(name) as NonNullable<ReturnType<typeof host.opened>>).deck
+      const rolloutOf = (name: string) => deckOf(name).snapshot().rollout
+      const ends: string[] = []
+      for (const name of names)
+        deckOf(name).events.subscribe(({ type, cause }) => {
+          if (/^rollout\.(succeeded|rolled-back|failed)$/.test(type)) ends.push(`${name} ${cause} ${type.slice(8)}`)
+        })
+      writeFileSync(gate, '')
+      for (const name of names) {
+        const begun = deckOf(name).dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
+        assert.deepEqual(begun.waitingFor, name === 'first' ? null : ['first'])
+      }
+      assert.equal(host.view('third').health?.text, 'Restart waits for its turn: first is being rolled out')
+      deckOf('third').dispatch({ type: 'abort', rollout: Number(rolloutOf('third')?.id), actor: 'ada' })
+      assert.deepEqual([rolloutOf('third'), ends], [null, ['third restart rolled-back']])
+      await deckOf('third').deploy({ actor: 'ada' })
+      assert.deepEqual(rolloutOf('third')?.waitingFor, ['first'])
+      rmSync(gate)
+      await until(() => names.every((name) => rolloutOf(name) === null), () =>
+        `all rollouts to end: ${ends.join(', ')}`)
+      assert.deepEqual(ends, ['third restart rolled-back', 'first restart succeeded', 'second restart succeeded',
+        'fourth restart succeeded', 'third deploy succeeded'])
+      writeFileSync(gate, '')
+      deckOf('first').dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
+      const back = deckOf('third').dispatch({ type: 'rollout', kind: 'rollback', actor: 'ada' })
+      assert.equal(back.waitingFor, null)
+      await until(() => rolloutOf('third') === null, 'the rollback')
+      assert.equal(rolloutOf('first')?.state, 'rolling')
+      rmSync(gate)
+      await until(() => rolloutOf('first') === null, 'the restart')
     }
-    assert.equal(host.view('third').health?.text, 'Restart waits for its turn: first is being rolled out')
-    deckOf('third').dispatch({ type: 'abort', rollout: Number(rolloutOf('third')?.id), actor: 'ada' })
-    assert.deepEqual([rolloutOf('third'), ends], [null, ['third restart rolled-back']])
-    await deckOf('third').deploy({ actor: 'ada' })
-    assert.deepEqual(rolloutOf('third')?.waitingFor, ['first'])
-    rmSync(gate)
-    await until(() => names.every((name) => rolloutOf(name) === null), () => `all rollouts to end: ${ends.join(', ')}`)
-    assert.deepEqual(ends, ['third restart rolled-back', 'first restart succeeded', 'second restart succeeded', 'fourth restart succeeded', 'third deploy succeeded'])
-    writeFileSync(gate, '')
-    deckOf('first').dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
-    const back = deckOf('third').dispatch({ type: 'rollout', kind: 'rollback', actor: 'ada' })
-    assert.equal(back.waitingFor, null)
-    await until(() => rolloutOf('third') === null, 'the rollback')
-    assert.equal(rolloutOf('first')?.state, 'rolling')
-    rmSync(gate)
-    await until(() => rolloutOf('first') === null, 'the restart')
-  })
+  )
 
   test('an order that is wrong changes nothing: a name or folder that another one has, an option that there is not, an entry that is not there', async (t) => {
     const host = hostAppsHere(t)
     const cwd = folderWith(HELLO)
     await host.add(orderOf('shop', { cwd }), BY)
-    await assert.rejects(host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY), { code: 'name-taken', message: /^name: expected one that no other app of this host has, received "shop"/ })
-    await assert.rejects(host.add(orderOf('twin', { cwd }), BY), { code: 'name-taken', message: /^dataDir: .*the folder of shop; choose one by --data-dir$/ })
+    await assert.rejects(host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY), { code: 'name-taken',
+      message: /^name: expected one that no other app of this host has, received "shop"/ })
+    await assert.rejects(host.add(orderOf('twin', { cwd }), BY), { code: 'name-taken',
+      message: /^dataDir: .*the folder of shop; choose one by --data-dir$/ })
     await assert.rejects(host.add(orderOf('new', { flags: { wrokers: '2' } }), BY), { code: 'unknown-option' })
     await assert.rejects(host.add(orderOf('new', { flags: { entry: 'none.js' } }), BY), { code: 'entry-not-found' })
-    await assert.rejects(host.start('shpo', BY), { code: 'not-found', message: 'This host has no app "shpo" (did you mean "shop"?); it has shop' })
+    await assert.rejects(host.start('shpo', BY), { code: 'not-found',
+      message: 'This host has no app "shpo" (did you mean "shop"?); it has shop' })
     assert.deepEqual(host.list().map(({ name }) => name), ['shop'])
     assert.equal((await host.add(orderOf('shop', { cwd }), BY)).name, 'shop')
   })
@@ -151,7 +170,10 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     writeFileSync(path.join(cwd, 'web.js'), HELLO)
     const { name } = await host.add({ ...orderOf('', { cwd }), name: undefined }, BY)
     const web = orderOf('', { cwd, flags: { entry: 'web.js' } })
-    await assert.rejects(host.add({ ...web, name: undefined }, BY), { code: 'name-taken', message: new RegExp(`received "${name}", which runs .*app.js; choose --name and --data-dir for another app, or --name ${name} to run .*web.js in its place`) })
+    await assert.rejects(host.add({ ...web, name: undefined }, BY), { code: 'name-taken',
+      message: new RegExp(
+        `received "${name}", which runs .*app.js; choose --name and --data-dir for another app, or --name ${name} to run .*web.js in its place`
+      ) })
     assert.equal((await host.add({ ...orderOf('', { cwd }), name: undefined }, BY)).name, name)
     assert.equal((await host.add({ ...web, name }, BY)).name, name)
     await host.add({ ...orderOf('web', { cwd, flags: { entry: 'web.js', dataDir: '.clusterdeck-web' } }) }, BY)
@@ -183,38 +205,41 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.notEqual(host.identity('shop'), first)
   })
 
-  rareTest('one that is started and stopped again and again leaves nothing open; a start during its stop follows that; one that is being removed takes no order', async (t) => {
-    const host = hostAppsHere(t)
-    const cwd = folderWith(HELLO)
-    await host.add(orderOf('shop', { cwd }), BY)
-    await host.until('shop', ({ state }) => state === 'running')
-    const before = await cycle(3)
-    assert.deepEqual(await cycle(5), before)
-    await host.stop('shop', BY)
-    await host.start('shop', BY)
-    assert.equal(host.view('shop').state, 'stopping')
-    await host.until('shop', ({ state }) => state === 'running')
-    await host.remove('shop', BY)
-    await assert.rejects(host.start('shop', BY), { code: 'stopping', message: 'shop is being removed' })
-    await assert.rejects(host.add(orderOf('shop', { cwd }), BY), { code: 'stopping' })
+  rareTest(
+    'one that is started and stopped again and again leaves nothing open; a start during its stop follows that; one that is being removed takes no order',
+    async (t) => {
+      const host = hostAppsHere(t)
+      const cwd = folderWith(HELLO)
+      await host.add(orderOf('shop', { cwd }), BY)
+      await host.until('shop', ({ state }) => state === 'running')
+      const before = await cycle(3)
+      assert.deepEqual(await cycle(5), before)
+      await host.stop('shop', BY)
+      await host.start('shop', BY)
+      assert.equal(host.view('shop').state, 'stopping')
+      await host.until('shop', ({ state }) => state === 'running')
+      await host.remove('shop', BY)
+      await assert.rejects(host.start('shop', BY), { code: 'stopping', message: 'shop is being removed' })
+      await assert.rejects(host.add(orderOf('shop', { cwd }), BY), { code: 'stopping' })
 
-    /** @returns what is open then */
-    async function cycle (times: number): Promise<object> {
-      for (let n = 0; n < times; n++) {
+      /** @returns what is open then */
+      async function cycle (times: number): Promise<object> {
+        for (let n = 0; n < times; n++) {
+          await host.stop('shop', BY)
+          await host.until('shop', ({ state }) => state === 'stopped')
+          await host.start('shop', BY)
+          await host.until('shop', ({ state }) => state === 'running')
+        }
         await host.stop('shop', BY)
         await host.until('shop', ({ state }) => state === 'stopped')
+        // A descriptor is closed a moment after its file was given up.
+        await until(() => !openFiles().some((file) => file.startsWith(cwd)), 'all of its files to be closed')
         await host.start('shop', BY)
         await host.until('shop', ({ state }) => state === 'running')
+        return { listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0) }
       }
-      await host.stop('shop', BY)
-      await host.until('shop', ({ state }) => state === 'stopped')
-      // A descriptor is closed a moment after its file was given up.
-      await until(() => !openFiles().some((file) => file.startsWith(cwd)), 'all of its files to be closed')
-      await host.start('shop', BY)
-      await host.until('shop', ({ state }) => state === 'running')
-      return { listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0) }
     }
-  })
+  )
 
   test('a list that cannot be read is kept beside the new one; one app of it that cannot be read is left as it is', async (t) => {
     const folder = tempFolder()
@@ -227,7 +252,8 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     writeFileSync(file, JSON.stringify({ version: 1, apps: [strange] }))
     const host = hostAppsHere(t, { folder })
     await host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY)
-    assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).apps.map(({ name }: { name: string }) => name), ['shop', 'of a newer version'])
+    assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).apps.map(({ name }: { name: string }) => name), ['shop',
+      'of a newer version'])
   })
 })
 

@@ -14,9 +14,12 @@ import type { TestOwner } from '../support/deck.ts'
 const NAMES = ['shop', 'mail', 'jobs']
 
 /** @returns an order for an app that answers there */
-async function orderOf (name: string, port: number): Promise<{ name: string, cwd: string, flags: object, env: object }> {
+async function orderOf (name: string,
+  port: number): Promise<{ name: string, cwd: string, flags: object, env: object }>
+{
   const cwd = tempFolder()
-  writeFileSync(path.join(cwd, 'app.js'), `require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`)
+  writeFileSync(path.join(cwd, 'app.js'),
+    `require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`)
   return { name, cwd, flags: { entry: 'app.js', workers: '2' }, env: { PATH: process.env.PATH } }
 }
 
@@ -57,45 +60,56 @@ describe('a host', { concurrency: 2 }, () => {
     assert.deepEqual(await host.stop(), { code: 0, signal: null })
   })
 
-  rareTest('an app goes on with the next master though the app that it depends on does not start any more', async (t) => {
-    const host = await startHost(t)
-    const shop = await orderOf('shop', await freePort())
-    await host.add(shop)
-    await host.add({ ...await orderOf('mail', await freePort()), dependsOn: ['shop'] })
-    await host.untilApps(doRun)
-    writeFileSync(path.join(shop.cwd, 'app.js'), 'process.exit(1)')
-    process.kill(host.about.pid, 'SIGKILL')
-    await host.untilNext(host.about.pid)
-    await host.untilApp('mail', ({ state, workers }) => state === 'running' && workers.ready === workers.desired)
-    const readyPids = async () => (await host.request('/apps/mail/workers')).items.filter(({ state }: any) => state === 'ready').map(({ pid }: any) => pid)
-    const before = await readyPids()
-    process.kill(before[0], 'SIGKILL')
-    await until(async () => (await readyPids()).filter((pid: number) => pid !== before[0]).length === before.length, 'a worker in its place')
-  })
+  rareTest('an app goes on with the next master though the app that it depends on does not start any more',
+    async (t) => {
+      const host = await startHost(t)
+      const shop = await orderOf('shop', await freePort())
+      await host.add(shop)
+      await host.add({ ...await orderOf('mail', await freePort()), dependsOn: ['shop'] })
+      await host.untilApps(doRun)
+      writeFileSync(path.join(shop.cwd, 'app.js'), 'process.exit(1)')
+      process.kill(host.about.pid, 'SIGKILL')
+      await host.untilNext(host.about.pid)
+      await host.untilApp('mail', ({ state, workers }) => state === 'running' && workers.ready === workers.desired)
+      const readyPids = async () =>
+        (await host.request('/apps/mail/workers')).items.filter(({ state }: any) => state === 'ready').map((
+          { pid }: any
+        ) => pid)
+      const before = await readyPids()
+      process.kill(before[0], 'SIGKILL')
+      await until(async () => (await readyPids()).filter((pid: number) => pid !== before[0]).length === before.length,
+        'a worker in its place')
+    })
 
-  rareTest('keeper and master are gone: the same command brings the same list back, and what was stopped stays so', async (t) => {
-    const { host, urls: [url] } = await startApps(t)
-    await host.request('/apps/mail/stop', { method: 'POST' })
-    await host.untilApp('mail', ({ state }) => state === 'stopped')
-    for (const pid of [Number(host.child.pid), host.about.pid]) process.kill(pid, 'SIGKILL')
-    await host.exited
-    const next = await startHost(t, { folder: host.folder })
-    const apps = await next.untilApps(doRun)
-    assert.deepEqual(Object.values(apps).map(({ name, state }) => `${name} ${state}`), ['jobs running', 'mail stopped', 'shop running'])
-    assert.equal(await get(url), 'shop')
-    await assert.rejects(next.request('/apps/mail/status'), { code: 'app-not-running' })
-    await next.request('/apps/mail/start', { method: 'POST' })
-    await next.untilApp('mail', ({ state }) => state === 'running')
-  })
+  rareTest('keeper and master are gone: the same command brings the same list back, and what was stopped stays so',
+    async (t) => {
+      const { host, urls: [url] } = await startApps(t)
+      await host.request('/apps/mail/stop', { method: 'POST' })
+      await host.untilApp('mail', ({ state }) => state === 'stopped')
+      for (const pid of [Number(host.child.pid), host.about.pid]) process.kill(pid, 'SIGKILL')
+      await host.exited
+      const next = await startHost(t, { folder: host.folder })
+      const apps = await next.untilApps(doRun)
+      assert.deepEqual(Object.values(apps).map(({ name, state }) => `${name} ${state}`), ['jobs running',
+        'mail stopped', 'shop running'])
+      assert.equal(await get(url), 'shop')
+      await assert.rejects(next.request('/apps/mail/status'), { code: 'app-not-running' })
+      await next.request('/apps/mail/start', { method: 'POST' })
+      await next.untilApp('mail', ({ state }) => state === 'running')
+    })
 })
 
 /** @returns whether each that is to run has all of its workers */
 function doRun (apps: Record<string, any>): boolean {
-  return Object.values(apps).every(({ state, workers }) => state === 'stopped' || (state === 'running' && workers.ready === workers.desired))
+  return Object.values(apps).every(({ state, workers }) =>
+    state === 'stopped' || (state === 'running' && workers.ready === workers.desired)
+  )
 }
 
 /** @returns of the workers, by app */
 async function pidsOf (host: Host): Promise<Record<string, number[]>> {
-  const found = await Promise.all(NAMES.map(async (name) => [name, (await host.request(`/apps/${name}/workers`)).items.map(({ pid }: any) => pid)]))
+  const found = await Promise.all(
+    NAMES.map(async (name) => [name, (await host.request(`/apps/${name}/workers`)).items.map(({ pid }: any) => pid)])
+  )
   return Object.fromEntries(found)
 }

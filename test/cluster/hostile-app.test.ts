@@ -10,10 +10,8 @@ import { startDeck } from '../support/deck.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 
 /** Of test/fixtures/harms-its-master.js, in this order. */
-const HARMS = [
-  'acknowledgement', 'refusal', 'twice-the-same-query', 'query-of-a-wrong-port', 'answer-to-nothing', 'empty-envelope',
-  'garbage', 'half-garbage', 'other-half', 'long-line', 'ten-thousand', 'socket', 'server'
-]
+const HARMS = ['acknowledgement', 'refusal', 'twice-the-same-query', 'query-of-a-wrong-port', 'answer-to-nothing',
+  'empty-envelope', 'garbage', 'half-garbage', 'other-half', 'long-line', 'ten-thousand', 'socket', 'server']
 
 describe('an app cannot harm its master', { concurrency: true }, () => {
   test('whatever it sends: nonsense is dropped, told once and counted, and the worker is heard as before', async (t) => {
@@ -48,45 +46,63 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     assert.equal(await (await fetch(await deck.appUrl())).text(), String(pid))
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    assert.deepEqual((await deck.untilHistory('type=worker.exited', 1)).map(({ cause, code }) => [cause, code]), [['restart', 0]])
+    assert.deepEqual((await deck.untilHistory('type=worker.exited', 1)).map(({ cause, code }) => [cause, code]), [[
+      'restart',
+      0
+    ]])
   })
 
-  test('sockets that it sends do not pile up', { skip: (process.platform !== 'linux' && 'reads /proc') || rareOnly }, async (t) => {
-    const deck = await startDeck(t, 'harms-its-master.js', { workers: 1 })
-    await deck.until({ ready: 1 })
-    const url = await deck.appUrl()
-    const count = () => readdirSync(`/proc/${deck.masterPid}/fd`).length
-    await fetch(`${url}/socket`)
-    const before = count()
-    for (let n = 0; n < 20; n++) await fetch(`${url}/socket`)
-    assert.ok(count() <= before + 2, `${before} descriptors, then ${count()}`)
-  })
+  test('sockets that it sends do not pile up', { skip: (process.platform !== 'linux' && 'reads /proc') || rareOnly },
+    async (t) => {
+      const deck = await startDeck(t, 'harms-its-master.js', { workers: 1 })
+      await deck.until({ ready: 1 })
+      const url = await deck.appUrl()
+      const count = () => readdirSync(`/proc/${deck.masterPid}/fd`).length
+      await fetch(`${url}/socket`)
+      const before = count()
+      for (let n = 0; n < 20; n++) await fetch(`${url}/socket`)
+      assert.ok(count() <= before + 2, `${before} descriptors, then ${count()}`)
+    })
 
   for (const dispatch of ['shared', 'round-robin']) {
-    test(`a descriptor is the worker's own, as under plain Node, and the master touches none because a worker names it (${dispatch})`, { skip: (dispatch === 'round-robin' && rareOnly) || (process.platform !== 'linux' && 'reads /proc') }, async (t) => {
-      const [plain, own] = [openListener(t), openListener(t)]
-      const alone = spawn(through[0], [...through.slice(1), process.execPath, fileURLToPath(new URL('../fixtures/listens-on-descriptors.js', import.meta.url))], { env: { ...process.env, OWN }, stdio: ['ignore', 'ignore', 'ignore', plain.fd] })
-      t.after(() => alone.kill('SIGKILL'))
-      const deck = await startDeck(t, 'listens-on-descriptors.js', { workers: 1, env: { OWN }, flags: ['--dispatch', dispatch], launch: { through, descriptors: [own.fd] } })
-      const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-      const { masterPid } = deck
-      const ask = ({ port }: { port: number }, what: string) => get(`http://127.0.0.1:${port}/${what}`)
-      assert.equal(await ask(own, ''), String(pid))
+    test(
+      `a descriptor is the worker's own, as under plain Node, and the master touches none because a worker names it (${dispatch})`,
+      { skip: (dispatch === 'round-robin' && rareOnly) || (process.platform !== 'linux' && 'reads /proc') },
+      async (t) => {
+        const [plain, own] = [openListener(t), openListener(t)]
+        const alone = spawn(through[0], [...through.slice(1), process.execPath,
+          fileURLToPath(new URL('../fixtures/listens-on-descriptors.js', import.meta.url))], {
+          env: { ...process.env, OWN },
+          stdio: ['ignore', 'ignore', 'ignore', plain.fd]
+        })
+        t.after(() => alone.kill('SIGKILL'))
+        const deck = await startDeck(t, 'listens-on-descriptors.js', { workers: 1, env: { OWN },
+          flags: ['--dispatch', dispatch], launch: { through, descriptors: [own.fd] } })
+        const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+        const { masterPid } = deck
+        const ask = ({ port }: { port: number }, what: string) => get(`http://127.0.0.1:${port}/${what}`)
+        assert.equal(await ask(own, ''), String(pid))
 
-      const before = descriptorsOf(masterPid)
-      const ofMasterAlone = Object.keys(before).filter((fd) => !(fd in descriptorsOf(pid)))
-      assert.ok(ofMasterAlone.length > 0)
-      for (const kind of ['tcp', 'udp']) {
-        // A connection of the worker may have that number by now.
-        for (const fd of ofMasterAlone) assert.match(await ask(own, `${kind}?fd=${fd}`), /^(Error EINVAL listen|Error EEXIST listen|TypeError ERR_INVALID_FD_TYPE)/, `${kind} ${fd}`)
-        for (const fd of ['9999', 'file', '-1', OWN]) assert.equal(await ask(own, `${kind}?fd=${fd}`), await ask(plain, `${kind}?fd=${fd}`), `${kind} ${fd}`)
+        const before = descriptorsOf(masterPid)
+        const ofMasterAlone = Object.keys(before).filter((fd) => !(fd in descriptorsOf(pid)))
+        assert.ok(ofMasterAlone.length > 0)
+        for (const kind of ['tcp', 'udp']) {
+          // A connection of the worker may have that number by now.
+          for (const fd of ofMasterAlone)
+            assert.match(await ask(own, `${kind}?fd=${fd}`),
+              /^(Error EINVAL listen|Error EEXIST listen|TypeError ERR_INVALID_FD_TYPE)/, `${kind} ${fd}`)
+          for (const fd of ['9999', 'file', '-1', OWN])
+            assert.equal(await ask(own, `${kind}?fd=${fd}`), await ask(plain, `${kind}?fd=${fd}`), `${kind} ${fd}`)
+        }
+        assert.equal((await deck.rollout('restart')).state, 'succeeded')
+        assert.notEqual(await ask(own, ''), String(pid))
+        const after = descriptorsOf(masterPid)
+        for (const fd of ofMasterAlone.filter((fd) =>
+          before[fd].startsWith('pipe') || before[fd].startsWith('anon_inode')
+        )) assert.equal(after[fd], before[fd], fd)
+        assert.equal(deck.masterPid, masterPid)
       }
-      assert.equal((await deck.rollout('restart')).state, 'succeeded')
-      assert.notEqual(await ask(own, ''), String(pid))
-      const after = descriptorsOf(masterPid)
-      for (const fd of ofMasterAlone.filter((fd) => before[fd].startsWith('pipe') || before[fd].startsWith('anon_inode'))) assert.equal(after[fd], before[fd], fd)
-      assert.equal(deck.masterPid, masterPid)
-    })
+    )
   }
 })
 

@@ -6,17 +6,18 @@ import { startDeckHere } from '../support/deck-here.ts'
 import { hammerHttp2 } from '../support/http2-load.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 
-const LOADS = [
-  ['a new session for every request', { isKept: false }],
-  ['long sessions', {}],
-  ['long sessions with ten streams each', { streams: 10 }]
-] as const
+const LOADS = [['a new session for every request', { isKept: false }], ['long sessions', {}], [
+  'long sessions with ten streams each',
+  { streams: 10 }
+]] as const
 /** Below HTTP/2 the one is as good as the other: TLS has the load in which most is under way. */
 const KINDS = [['clear text', 'http2-app.js', LOADS], ['TLS', 'http2-over-tls.js', LOADS.slice(-1)]] as const
 
 describe('HTTP/2 in rollouts', () => {
   for (const [kind, app, loads] of KINDS) {
-    test(`no stream is lost over ${kind}: ${loads.map(([name]) => name).join(', ')}`, { skip: kind === 'TLS' && rareOnly }, async (t) => {
+    test(`no stream is lost over ${kind}: ${loads.map(([name]) => name).join(', ')}`, {
+      skip: kind === 'TLS' && rareOnly
+    }, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1 })
       await deck.until({ ready: 1 })
       const url = (await deck.appUrl()).replace('localhost', '127.0.0.1')
@@ -38,10 +39,12 @@ describe('HTTP/2 in rollouts', () => {
     const session = http2.connect(await deck.appUrl())
     await once(session, 'remoteSettings')
     await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1,
+      'the drain of the old worker')
     const stream = session.request({ ':path': '/' }).setEncoding('utf8')
     const [pid] = await once(stream, 'data')
-    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end, long before the grace period is over')
+    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1,
+      'its end, long before the grace period is over')
     assert.equal(exit.pid, Number(pid), 'the lame duck has answered')
     assert.equal(session.closed, true)
   })

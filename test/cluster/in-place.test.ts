@@ -15,11 +15,13 @@ import type { DeckClient } from '../support/deck-client.ts'
 
 const QUICK = ['--drain-idle-grace-ms', '100', '--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2']
 
-/** @param how an app in one folder, whose files each deploy replaces */
-async function deployedInPlace (t: TestOwner, { workers = 2, start = startDeckHere }: { workers?: number, start?: typeof startDeckHere | typeof startDeck } = {}) {
+/** `how`: an app in one folder, whose files each deploy replaces */
+async function deployedInPlace (t: TestOwner,
+  { workers = 2, start = startDeckHere }: { workers?: number, start?: typeof startDeckHere | typeof startDeck } = {})
+{
   const entry = path.join(tempFolder(), 'app.mjs')
   const put = (source: string) => writeFileSync(entry, source)
-  put(app("response.end('one')"))
+  put(app('response.end(\'one\')'))
   const deck = await start(t, entry, { workers, flags: QUICK })
   await deck.until({ ready: workers })
   return { deck, entry, put, cli: (...args: string[]) => runCliHere([...args, '--data-dir', deck.folder]) }
@@ -28,7 +30,9 @@ async function deployedInPlace (t: TestOwner, { workers = 2, start = startDeckHe
 /** @returns what is answered, each answer once */
 async function answers (deck: DeckClient): Promise<string[]> {
   const url = await deck.appUrl()
-  const texts = await Promise.all(Array.from({ length: 16 }, async () => await (await fetch(url, { headers: { connection: 'close' } })).text()))
+  const texts = await Promise.all(
+    Array.from({ length: 16 }, async () => await (await fetch(url, { headers: { connection: 'close' } })).text())
+  )
   return [...new Set(texts)].sort()
 }
 
@@ -36,18 +40,22 @@ async function answers (deck: DeckClient): Promise<string[]> {
 async function claims (deck: DeckClient) {
   const events = await deck.history('limit=500')
   return events.filter(({ type, message, detail }: any) => {
-    return (type === 'rollout.rolled-back' || (type === 'rollout.succeeded' && detail.kind === 'rollback')) && !message?.includes('may not be what it was')
+    return (type === 'rollout.rolled-back' || (type === 'rollout.succeeded' && detail.kind === 'rollback')) &&
+      !message?.includes('may not be what it was')
   })
 }
 
 const READS_BUILD = `import { existsSync, readFileSync } from 'node:fs'
 const build = readFileSync(new URL('.next/BUILD_ID', import.meta.url), 'utf8')`
 
-/** @param how an app that reads by itself what a build has made, which no deploy of code can be told by */
+/** `how`: an app that reads by itself what a build has made, which no deploy of code can be told by */
 async function deployedBuild (t: TestOwner, { atLoad = '', workers = 2 }: { atLoad?: string, workers?: number } = {}) {
   const folder = tempFolder()
   const entry = path.join(folder, 'app.mjs')
-  const build = (id: string) => { mkdirSync(path.join(folder, '.next'), { recursive: true }); writeFileSync(path.join(folder, '.next', 'BUILD_ID'), id) }
+  const build = (id: string) => {
+    mkdirSync(path.join(folder, '.next'), { recursive: true })
+    writeFileSync(path.join(folder, '.next', 'BUILD_ID'), id)
+  }
   build('one')
   writeFileSync(entry, app('response.end(build)', `${READS_BUILD}\n${atLoad}`))
   const deck = await startDeckHere(t, entry, { workers, flags: QUICK })
@@ -61,26 +69,32 @@ const BUILD_CAVEAT = 'r1 may not be what it was: 1 file of its folder has change
 describe('an app that is deployed in place', { concurrency: true }, () => {
   test('a rollback is refused with what to do instead, by command line, API and page, and changes nothing', async (t) => {
     const { deck, entry, put, cli } = await deployedInPlace(t)
-    put(app("response.end('two')"))
+    put(app('response.end(\'two\')'))
     assert.equal((await deploy(deck)).state, 'succeeded')
     const { code, stderr } = await cli('rollback', '--wait')
     assert.equal(code, 4)
-    assert.ok(stderr.includes(`r1 cannot come back: files of r1 changed after its deploy: ${entry}. To run its code again, put the files back and deploy.`), stderr)
+    assert.ok(
+      stderr.includes(
+        `r1 cannot come back: files of r1 changed after its deploy: ${entry}. To run its code again, put the files back and deploy.`
+      ),
+      stderr
+    )
     const { status, body } = await deck.api('/rollouts', { method: 'POST', body: '{"kind":"rollback","release":"r1"}' })
     assert.deepEqual([status, body.code, body.release], [409, 'drifted', 'r1'])
     const { body: { items: [second, first] } } = await deck.api('/releases')
-    assert.deepEqual([second.changedInPlace, first.changedInPlace.files, first.changedInPlace.count], [null, [entry], 1])
+    assert.deepEqual([second.changedInPlace, first.changedInPlace.files, first.changedInPlace.count], [null, [entry],
+      1])
     assert.ok(Math.abs(Date.parse(first.changedInPlace.since) - Date.parse(second.createdAt)) < 60_000)
     assert.deepEqual([await answers(deck), await claims(deck)], [['two'], []])
 
-    put(app("response.end('one')"))
+    put(app('response.end(\'one\')'))
     assert.equal((await roll(deck, { kind: 'rollback', release: 'r1' })).state, 'succeeded', 'the files are back')
     assert.deepEqual(await answers(deck), ['one'])
   })
 
   rareTest('a new master, which has seen no file of it, refuses as well', async (t) => {
     const { deck, put, cli } = await deployedInPlace(t, { start: startDeck })
-    put(app("response.end('two')"))
+    put(app('response.end(\'two\')'))
     assert.equal((await deploy(deck)).state, 'succeeded')
     assert.equal((await cli('upgrade', '--wait')).code, 0)
     const { code, stderr } = await cli('rollback', 'r1')
@@ -88,42 +102,58 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
     assert.match(stderr, /r1 cannot come back: r2 was deployed from the same folder later/)
   })
 
-  rareTest('a deploy that fails midway leaves the workers of the old code alone, and says why it cannot go back', async (t) => {
-    const { deck, put } = await deployedInPlace(t, { workers: 2 })
-    put(app("response.end('two')", "if (process.env.CLUSTERDECK_SLOT !== '1') throw new Error('no second one')"))
-    const { state, reason } = await deploy(deck)
-    assert.equal(state, 'failed')
-    assert.match(reason, /r1 cannot come back: files of r1 changed after its deploy/)
-    assert.deepEqual(await answers(deck), ['one', 'two'])
-    assert.deepEqual((await releasesOf(deck)).sort(), ['r1', 'r2'])
-    assert.deepEqual([await claims(deck), await deck.history('type=rollout.rolling-back')], [[], []])
-  })
+  rareTest('a deploy that fails midway leaves the workers of the old code alone, and says why it cannot go back',
+    async (t) => {
+      const { deck, put } = await deployedInPlace(t, { workers: 2 })
+      put(
+        app('response.end(\'two\')', 'if (process.env.CLUSTERDECK_SLOT !== \'1\') throw new Error(\'no second one\')')
+      )
+      const { state, reason } = await deploy(deck)
+      assert.equal(state, 'failed')
+      assert.match(reason, /r1 cannot come back: files of r1 changed after its deploy/)
+      assert.deepEqual(await answers(deck), ['one', 'two'])
+      assert.deepEqual((await releasesOf(deck)).sort(), ['r1', 'r2'])
+      assert.deepEqual([await claims(deck), await deck.history('type=rollout.rolling-back')], [[], []])
+    })
 
   rareTest('the guard does not put the same files into a crash loop once more, and says so', async (t) => {
     const { deck, put } = await deployedInPlace(t, { workers: 1 })
     const fault = path.join(tempFolder(), 'fault')
-    put(app("response.end('two')", `import { existsSync } from 'node:fs'\nsetInterval(() => { if (existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)`))
+    put(
+      app('response.end(\'two\')',
+        `import { existsSync } from 'node:fs'\nsetInterval(() => { if (existsSync(${
+          JSON.stringify(fault)
+        })) throw new Error('too late') }, 20)`)
+    )
     assert.equal((await deploy(deck)).state, 'succeeded')
     writeFileSync(fault, '')
     const refused = await deck.untilEvent(({ type }) => type === 'rollback.refused', 'the guard')
     assert.deepEqual([refused.actor, refused.release], ['guard', 'r2'])
-    assert.match(refused.message, /^r2 kept crashing after rollout 1, but r1 cannot come back: files of r1 changed after its deploy/)
+    assert.match(refused.message,
+      /^r2 kept crashing after rollout 1, but r1 cannot come back: files of r1 changed after its deploy/)
     const { notices } = await deck.status()
     assert.deepEqual(notices.map(({ kind }: any) => kind), ['rollout-failed'])
     assert.deepEqual(await claims(deck), [])
   })
 
-  rareTest('a worker that replaces a dead one is not called what it is not, and the judge does not take it for the old code', async (t) => {
-    const { deck, put, cli } = await deployedInPlace(t)
-    put(app("response.end('two')"))
-    const { workers: [first], lastEventId } = await deck.status()
-    process.kill(first.pid, 'SIGKILL')
-    await deck.untilEvent(({ id, type, slot }) => id > lastEventId && type === 'worker.ready' && slot === first.slot, 'the next worker')
-    const { workers } = await deck.status()
-    assert.deepEqual(workers.map(({ release, drifted, driftedSince }: any) => [release, drifted, driftedSince !== null]), [['r1', true, true], ['r1', false, false]])
-    assert.match((await cli('status')).stdout, /r1 \+ changes/)
-    assert.deepEqual(await answers(deck), ['one', 'two'])
-  })
+  rareTest(
+    'a worker that replaces a dead one is not called what it is not, and the judge does not take it for the old code',
+    async (t) => {
+      const { deck, put, cli } = await deployedInPlace(t)
+      put(app('response.end(\'two\')'))
+      const { workers: [first], lastEventId } = await deck.status()
+      process.kill(first.pid, 'SIGKILL')
+      await deck.untilEvent(({ id, type, slot }) => id > lastEventId && type === 'worker.ready' && slot === first.slot,
+        'the next worker')
+      const { workers } = await deck.status()
+      assert.deepEqual(
+        workers.map(({ release, drifted, driftedSince }: any) => [release, drifted, driftedSince !== null]),
+        [['r1', true, true], ['r1', false, false]]
+      )
+      assert.match((await cli('status')).stdout, /r1 \+ changes/)
+      assert.deepEqual(await answers(deck), ['one', 'two'])
+    }
+  )
 })
 
 describe('an app in place that reads files by itself', { concurrency: true }, () => {
@@ -148,43 +178,51 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
 
   rareTest('a rollback says what it does not bring back, and the guard does', async (t) => {
     const fault = path.join(tempFolder(), 'fault')
-    const { deck, build, cli } = await deployedBuild(t, { workers: 1, atLoad: `setInterval(() => { if (process.env.CLUSTERDECK_RELEASE === 'r3' && existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)` })
+    const { deck, build, cli } = await deployedBuild(t, { workers: 1,
+      atLoad: `setInterval(() => { if (process.env.CLUSTERDECK_RELEASE === 'r3' && existsSync(${
+        JSON.stringify(fault)
+      })) throw new Error('too late') }, 20)` })
     build('two')
     assert.equal((await deploy(deck)).state, 'succeeded')
     await untilListed(deck, 'r2')
     const { body: { items: [, first] } } = await deck.api('/releases')
-    assert.deepEqual([first.changedInPlace.kind, first.changedInPlace.files, first.changedInPlace.message], ['folder', ['.next/BUILD_ID'], BUILD_CAVEAT])
+    assert.deepEqual([first.changedInPlace.kind, first.changedInPlace.files, first.changedInPlace.message], ['folder', [
+      '.next/BUILD_ID'
+    ], BUILD_CAVEAT])
     const { code, stderr } = await cli('rollback', 'r1', '--wait')
     assert.deepEqual([code, stderr.includes(`warning: ${BUILD_CAVEAT}`)], [0, true], stderr)
 
     assert.equal((await deploy(deck)).state, 'succeeded')
     await untilListed(deck, 'r3')
     writeFileSync(fault, '')
-    const back = await deck.untilEvent(({ type, actor }) => type === 'rollout.succeeded' && actor === 'guard', 'the guard')
+    const back = await deck.untilEvent(({ type, actor }) => type === 'rollout.succeeded' && actor === 'guard',
+      'the guard')
     assert.match(back.message, /^r3 kept crashing after rollout 3; r1 may not be what it was: /)
     assert.deepEqual(await claims(deck), [])
   })
 
-  rareTest('what it writes into its folder hinders no rollback, and is not told of where it is listed as its own', async (t) => {
-    const folder = tempFolder()
-    const entry = path.join(folder, 'app.mjs')
-    const sqlite = pathToFileURL(createRequire(import.meta.url).resolve(SQLITE)).href
-    writeFileSync(entry, app("response.end(String(db.prepare('INSERT INTO visits DEFAULT VALUES').run().lastInsertRowid))", `import Database from ${JSON.stringify(sqlite)}
+  rareTest('what it writes into its folder hinders no rollback, and is not told of where it is listed as its own',
+    async (t) => {
+      const folder = tempFolder()
+      const entry = path.join(folder, 'app.mjs')
+      const sqlite = pathToFileURL(createRequire(import.meta.url).resolve(SQLITE)).href
+      writeFileSync(entry,
+        app('response.end(String(db.prepare(\'INSERT INTO visits DEFAULT VALUES\').run().lastInsertRowid))',
+          `import Database from ${JSON.stringify(sqlite)}
 const db = new Database(new URL('app.db', import.meta.url).pathname)
 db.exec('CREATE TABLE IF NOT EXISTS visits (id INTEGER PRIMARY KEY)')`))
-    for (const [flags, warnings] of [
-      [[], ['r1 may not be what it was: 1 file of its folder has changed since its deploy: app.db']],
-      [['--releases-shared', 'app.db'], []]
-    ] as [string[], string[]][]) {
-      const deck = await startDeckHere(t, entry, { workers: 1, flags: [...QUICK, ...flags] })
-      await deck.until({ ready: 1 })
-      await untilListed(deck, 'r1')
-      await answers(deck)
-      assert.equal((await deploy(deck)).state, 'succeeded')
-      await untilListed(deck, 'r2')
-      const { state, warnings: told } = await roll(deck, { kind: 'rollback', release: 'r1' })
-      assert.deepEqual([state, told], ['succeeded', warnings])
-      await deck.stop()
-    }
-  })
+      for (const [flags, warnings] of [[[], [
+        'r1 may not be what it was: 1 file of its folder has changed since its deploy: app.db'
+      ]], [['--releases-shared', 'app.db'], []]] as [string[], string[]][]) {
+        const deck = await startDeckHere(t, entry, { workers: 1, flags: [...QUICK, ...flags] })
+        await deck.until({ ready: 1 })
+        await untilListed(deck, 'r1')
+        await answers(deck)
+        assert.equal((await deploy(deck)).state, 'succeeded')
+        await untilListed(deck, 'r2')
+        const { state, warnings: told } = await roll(deck, { kind: 'rollback', release: 'r1' })
+        assert.deepEqual([state, told], ['succeeded', warnings])
+        await deck.stop()
+      }
+    })
 })

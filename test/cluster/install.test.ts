@@ -21,34 +21,44 @@ describe('a fresh clone', () => {
   const [clone, home, dataDir] = [path.join(tempFolder(), 'clone'), tempFolder(), path.join(tempFolder(), 'data')]
   const command = path.join(home, 'bin', 'clusterdeck')
   // Never what this machine has installed.
-  const settings = { ...env, npm_config_prefix: home, npm_config_ignore_scripts: 'true', npm_config_prefer_offline: 'true', npm_config_audit: 'false', npm_config_update_notifier: 'false' }
+  const settings = { ...env, npm_config_prefix: home, npm_config_ignore_scripts: 'true',
+    npm_config_prefer_offline: 'true', npm_config_audit: 'false', npm_config_update_notifier: 'false' }
   const ofDeck = { CLUSTERDECK_ADMIN_PORT: '0', CLUSTERDECK_DATA_DIR: dataDir, CLUSTERDECK_WORKERS: '1' }
-  const shell = (line: string, more: Record<string, string> = {}) => run('sh', ['-c', line], { cwd: clone, env: { ...settings, ...more }, timeout: PATIENCE_MS })
+  const shell = (line: string, more: Record<string, string> = {}) =>
+    run('sh', ['-c', line], { cwd: clone, env: { ...settings, ...more }, timeout: PATIENCE_MS })
   before(() => copyTracked(clone))
 
   for (const words of [['status'], ['start', 'app.js'], ['start', 'app.js', '--no-keeper'], ['--version']]) {
     test(`says what to do where ${words.join(' ')} comes before that: it is to be built`, async () => {
-      const failed = await run(process.execPath, [path.join(clone, 'server/cli.js'), ...words], { env: settings }).then(() => assert.fail('it ended well'), (error) => error)
-      assert.deepEqual([failed.code, failed.stdout, failed.stderr], [1, '', `clusterdeck: it is not built: run "npm ci && npm install --global ." in ${clone}/\n`])
+      const failed = await run(process.execPath, [path.join(clone, 'server/cli.js'), ...words], { env: settings }).then(
+        () => assert.fail('it ended well'),
+        (error) => error
+      )
+      assert.deepEqual([failed.code, failed.stdout, failed.stderr], [1, '',
+        `clusterdeck: it is not built: run "npm ci && npm install --global ." in ${clone}/\n`])
     })
   }
 
   test('is told to be installed in the same way wherever that is told', () => {
-    for (const page of ['views/docs/getting-started.md', 'views/docs/deploying.md']) assert.ok(read(page).includes(`\n    ${installation}`), page)
+    for (const page of ['views/docs/getting-started.md', 'views/docs/deploying.md'])
+      assert.ok(read(page).includes(`\n    ${installation}`), page)
     assert.ok(read('views/docs/getting-started.md').includes(`\`${runsInTheClone}\``))
   })
 
   rareTest('is a command after what the README says, with the npm of this machine', async () => {
     await shell(installation)
-    assert.equal((await run(command, ['--version'], { env: settings })).stdout, `${JSON.parse(read('package.json')).version}\n`)
+    assert.equal((await run(command, ['--version'], { env: settings })).stdout,
+      `${JSON.parse(read('package.json')).version}\n`)
   })
 
   rareTest('runs an app by npx, and is stopped by the command that was installed', async () => {
     copyFileSync(path.join(ROOT, 'test/fixtures/answers-with-pid.js'), path.join(clone, 'app.js'))
-    const master = spawn('sh', ['-c', runsInTheClone], { cwd: clone, env: { ...settings, ...ofDeck }, stdio: ['ignore', 'pipe', 'inherit'] })
+    const master = spawn('sh', ['-c', runsInTheClone], { cwd: clone, env: { ...settings, ...ofDeck },
+      stdio: ['ignore', 'pipe', 'inherit'] })
     const exited = once(master, 'exit')
     const timer = setTimeout(() => master.kill(), PATIENCE_MS)
-    for await (const text of master.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) if (text.includes('1 worker ready')) break
+    for await (const text of master.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false }))
+      if (text.includes('1 worker ready')) break
     master.stdout.resume()
     const { stdout } = await run(command, ['stop', '--data-dir', dataDir], { env: settings })
     clearTimeout(timer)
@@ -59,15 +69,18 @@ describe('a fresh clone', () => {
     const { stdout: version } = await shell('npm --version')
     const [other, folder] = [version.startsWith('10.') ? '11' : '10', tempFolder()]
     const fetched = await shell(`npm install --prefix '${folder}' npm@${other}`).catch((error) => error)
-    if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOTCACHED/.test(fetched.stderr) && !process.env.CI) return t.skip('no registry can be reached')
+    if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOTCACHED/.test(fetched.stderr) && !process.env.CI)
+      return t.skip('no registry can be reached')
     const withIt = { PATH: `${folder}/node_modules/.bin:${env.PATH}`, npm_config_prefix: path.join(home, other) }
     assert.equal((await shell('npm --version', withIt)).stdout.split('.')[0], other)
     const [packages, ...rest] = installation.split(' && ')
     // It reads the lock file; the packages are there already.
     await shell(packages, { ...withIt, npm_config_dry_run: 'true' })
     for (const line of rest) await shell(line, withIt)
-    assert.equal(path.resolve(path.join(home, other, 'bin'), readlinkSync(path.join(home, other, 'bin/clusterdeck'))), path.join(home, other, 'lib/node_modules/clusterdeck/server/cli.js'))
-    assert.equal((await run(path.join(home, other, 'bin/clusterdeck'), ['--version'], { env: settings })).stdout, `${JSON.parse(read('package.json')).version}\n`)
+    assert.equal(path.resolve(path.join(home, other, 'bin'), readlinkSync(path.join(home, other, 'bin/clusterdeck'))),
+      path.join(home, other, 'lib/node_modules/clusterdeck/server/cli.js'))
+    assert.equal((await run(path.join(home, other, 'bin/clusterdeck'), ['--version'], { env: settings })).stdout,
+      `${JSON.parse(read('package.json')).version}\n`)
   })
 })
 
@@ -80,5 +93,7 @@ function copyTracked (folder: string) {
   const ignored = ['.git', ...read('.gitignore').trim().split('\n').map((line) => line.replace(/\/$/, ''))]
   // An app of a test that runs at the same time may have a socket beside its file, which comes and goes.
   const isKept = (file: string) => lstatSync(file, { throwIfNoEntry: false })?.isSocket() === false
-  cpSync(ROOT, folder, { recursive: true, filter: (file) => !ignored.includes(path.basename(file)) && !ignored.includes(path.relative(ROOT, file)) && isKept(file) })
+  cpSync(ROOT, folder, { recursive: true,
+    filter: (file) =>
+      !ignored.includes(path.basename(file)) && !ignored.includes(path.relative(ROOT, file)) && isKept(file) })
 }

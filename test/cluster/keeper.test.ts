@@ -17,25 +17,30 @@ import { until } from '../support/until.ts'
 const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
 
 describe('keeper and data folder', { concurrency: 2 }, () => {
-  rareTest('a second start says who runs and exits 1, with and without a keeper; also where the first keeper was killed, which takes nothing with it', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    await deck.until({ ready: 1 })
-    const master = identifyProcess(deck.masterPid)
-    t.after(() => signalProcess(master, 'SIGTERM'))
-    const start = (...flags: string[]) => runCli(['start', APP, '--admin-port', '0', '--data-dir', deck.folder, ...flags])
-    const refusal = { code: 1, stdout: '', stderr: `clusterdeck: a master (pid ${master.pid}, ${deck.adminUrl}) already runs on this data folder\n` }
-    assert.deepEqual(await start(), refusal)
-    assert.deepEqual(await start('--no-keeper'), refusal)
-    deck.signal('SIGKILL')
-    await deck.exited
-    await deck.untilEvent(({ type }) => type === 'keeper.lost', 'the news that the keeper is gone')
-    assert.deepEqual(await start(), refusal)
-    assert.equal((await deck.status()).readyWorkers, 1)
-    assert.equal((await fetch(await deck.appUrl())).status, 200)
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    assert.equal((await runCliHere(['stop', '--data-dir', deck.folder])).code, 0)
-    await until(() => !isAlive(master), 'the end of the master')
-  })
+  rareTest(
+    'a second start says who runs and exits 1, with and without a keeper; also where the first keeper was killed, which takes nothing with it',
+    async (t) => {
+      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+      await deck.until({ ready: 1 })
+      const master = identifyProcess(deck.masterPid)
+      t.after(() => signalProcess(master, 'SIGTERM'))
+      const start = (...flags: string[]) =>
+        runCli(['start', APP, '--admin-port', '0', '--data-dir', deck.folder, ...flags])
+      const refusal = { code: 1, stdout: '',
+        stderr: `clusterdeck: a master (pid ${master.pid}, ${deck.adminUrl}) already runs on this data folder\n` }
+      assert.deepEqual(await start(), refusal)
+      assert.deepEqual(await start('--no-keeper'), refusal)
+      deck.signal('SIGKILL')
+      await deck.exited
+      await deck.untilEvent(({ type }) => type === 'keeper.lost', 'the news that the keeper is gone')
+      assert.deepEqual(await start(), refusal)
+      assert.equal((await deck.status()).readyWorkers, 1)
+      assert.equal((await fetch(await deck.appUrl())).status, 200)
+      assert.equal((await deck.rollout('restart')).state, 'succeeded')
+      assert.equal((await runCliHere(['stop', '--data-dir', deck.folder])).code, 0)
+      await until(() => !isAlive(master), 'the end of the master')
+    }
+  )
 
   rareTest('a variable that only a keeper should set, set by hand, makes a master of its own', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { CLUSTERDECK_KEPT: '1' } })
@@ -44,72 +49,94 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
   })
 
-  rareTest('a Unix socket stays the same file from master to master; where all were killed at once, the next start binds it anew', async (t) => {
-    const socketPath = path.join(tempFolder(), 'app.sock')
-    const env = { SOCKET_PATH: socketPath }
-    const first = await startDeck(t, 'unix-socket.js', { workers: 1, env })
-    await first.until({ ready: 1 })
-    chmodSync(socketPath, 0o660)
-    const { ino, mode } = statSync(socketPath)
-    await first.loseMaster()
-    const { workers } = await first.until({ ready: 1 })
-    assert.deepEqual([statSync(socketPath).ino, statSync(socketPath).mode], [ino, mode])
-    assert.equal(await ask(socketPath), String(workers[0].pid))
+  rareTest(
+    'a Unix socket stays the same file from master to master; where all were killed at once, the next start binds it anew',
+    async (t) => {
+      const socketPath = path.join(tempFolder(), 'app.sock')
+      const env = { SOCKET_PATH: socketPath }
+      const first = await startDeck(t, 'unix-socket.js', { workers: 1, env })
+      await first.until({ ready: 1 })
+      chmodSync(socketPath, 0o660)
+      const { ino, mode } = statSync(socketPath)
+      await first.loseMaster()
+      const { workers } = await first.until({ ready: 1 })
+      assert.deepEqual([statSync(socketPath).ino, statSync(socketPath).mode], [ino, mode])
+      assert.equal(await ask(socketPath), String(workers[0].pid))
 
-    const all = [Number(first.child.pid), first.masterPid, workers[0].pid].map(identifyProcess)
-    for (const identity of all) signalProcess(identity, 'SIGKILL')
-    await until(() => !all.some(isAlive), 'their ends')
-    assert.ok(statSync(socketPath).isSocket())
-    const second = await startDeckHere(t, 'unix-socket.js', { workers: 1, env, dataDir: first.folder })
-    const { workers: [{ pid }] } = await second.until({ ready: 1 })
-    assert.equal(await ask(socketPath), String(pid))
-  })
+      const all = [Number(first.child.pid), first.masterPid, workers[0].pid].map(identifyProcess)
+      for (const identity of all) signalProcess(identity, 'SIGKILL')
+      await until(() => !all.some(isAlive), 'their ends')
+      assert.ok(statSync(socketPath).isSocket())
+      const second = await startDeckHere(t, 'unix-socket.js', { workers: 1, env, dataDir: first.folder })
+      const { workers: [{ pid }] } = await second.until({ ready: 1 })
+      assert.equal(await ask(socketPath), String(pid))
+    }
+  )
 
   for (const [what, variable] of [['a port', 'PORT'], ['a Unix socket', 'SOCKET_PATH']] as const) {
-    rareTest(`${what} that nobody but the orphans holds is the next master's, by hand and without a keeper`, async (t) => {
-      const address = variable === 'PORT' ? String(await freePort()) : path.join(tempFolder(), 'app.sock')
-      const options = { workers: 1, flags: ['--no-keeper', '--orphan-ms', '1000', '--drain-idle-grace-ms', '100'], env: { [variable]: address } }
-      const app = variable === 'PORT' ? 'listens-on-port.js' : 'unix-socket.js'
-      const first = await startDeck(t, app, options)
+    rareTest(`${what} that nobody but the orphans holds is the next master's, by hand and without a keeper`,
+      async (t) => {
+        const address = variable === 'PORT' ? String(await freePort()) : path.join(tempFolder(), 'app.sock')
+        const options = { workers: 1, flags: ['--no-keeper', '--orphan-ms', '1000', '--drain-idle-grace-ms', '100'],
+          env: { [variable]: address } }
+        const app = variable === 'PORT' ? 'listens-on-port.js' : 'unix-socket.js'
+        const first = await startDeck(t, app, options)
+        await first.until({ ready: 1 })
+        first.signal('SIGKILL')
+        await first.exited
+        const second = await startDeckHere(t, app, { ...options, dataDir: first.folder })
+        const { type, message } = await second.untilEvent(
+          ({ type, worker }) => worker === 2 && ['worker.ready', 'worker.exited'].includes(type),
+          'the replacement to be ready or to fail'
+        )
+        assert.equal(type, 'worker.ready', message)
+        await second.until({ ready: 1 })
+        assert.equal((await second.untilEvent(({ type }) => type === 'worker.exited', 'the end of the orphan')).cause,
+          'master-lost')
+      })
+  }
+
+  rareTest(
+    'a history that its master could not finish is gone on with; one that is damaged is moved aside, with a notice',
+    async (t) => {
+      const folder = tempFolder()
+      const first = await startDeck(t, 'answers-with-pid.js', { workers: 1,
+        flags: ['--no-keeper', '--orphan-ms', '100'], dataDir: folder })
       await first.until({ ready: 1 })
       first.signal('SIGKILL')
       await first.exited
-      const second = await startDeckHere(t, app, { ...options, dataDir: first.folder })
-      const { type, message } = await second.untilEvent(({ type, worker }) => worker === 2 && ['worker.ready', 'worker.exited'].includes(type), 'the replacement to be ready or to fail')
-      assert.equal(type, 'worker.ready', message)
-      await second.until({ ready: 1 })
-      assert.equal((await second.untilEvent(({ type }) => type === 'worker.exited', 'the end of the orphan')).cause, 'master-lost')
-    })
-  }
+      const copies = ['torn', 'damaged'].map((name) => path.join(tempFolder(), name))
+      for (const copy of copies) cpSync(folder, copy, { recursive: true })
+      const wal = path.join(copies[0], 'history.db-wal')
+      truncateSync(wal, statSync(wal).size - 100)
+      for (const name of ['history.db', 'history.db-wal']) truncateSync(path.join(copies[1], name), 100)
 
-  rareTest('a history that its master could not finish is gone on with; one that is damaged is moved aside, with a notice', async (t) => {
-    const folder = tempFolder()
-    const first = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--no-keeper', '--orphan-ms', '100'], dataDir: folder })
-    await first.until({ ready: 1 })
-    first.signal('SIGKILL')
-    await first.exited
-    const copies = ['torn', 'damaged'].map((name) => path.join(tempFolder(), name))
-    for (const copy of copies) cpSync(folder, copy, { recursive: true })
-    const wal = path.join(copies[0], 'history.db-wal')
-    truncateSync(wal, statSync(wal).size - 100)
-    for (const name of ['history.db', 'history.db-wal']) truncateSync(path.join(copies[1], name), 100)
-
-    for (const [n, isMoved] of [false, true].entries()) {
-      const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: copies[n] })
-      await deck.until({ ready: 1 })
-      assert.deepEqual((await deck.history('type=master.stopped')).map(({ cause, pid }) => [cause, pid]), [['master-lost', first.masterPid]])
-      await deck.stop()
-      assert.equal(/the history was unreadable and is kept as .*history\.db\.damaged-.*; a new one starts/.test(deck.output.stdout), isMoved)
-      assert.equal(readdirSync(copies[n]).some((name) => name.includes('damaged')), isMoved)
-      const db = openSqlite(path.join(copies[n], 'history.db'), { readonly: true })
-      assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
-      db.close()
+      for (const [n, isMoved] of [false, true].entries()) {
+        const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: copies[n] })
+        await deck.until({ ready: 1 })
+        assert.deepEqual((await deck.history('type=master.stopped')).map(({ cause, pid }) => [cause, pid]), [[
+          'master-lost',
+          first.masterPid
+        ]])
+        await deck.stop()
+        assert.equal(
+          /the history was unreadable and is kept as .*history\.db\.damaged-.*; a new one starts/.test(
+            deck.output.stdout
+          ),
+          isMoved
+        )
+        assert.equal(readdirSync(copies[n]).some((name) => name.includes('damaged')), isMoved)
+        const db = openSqlite(path.join(copies[n], 'history.db'), { readonly: true })
+        assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
+        db.close()
+      }
     }
-  })
+  )
 })
 
 function ask (socketPath: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    http.get({ socketPath, agent: false }, (response) => response.setEncoding('utf8').on('data', resolve)).on('error', reject)
+    http.get({ socketPath, agent: false }, (response) => response.setEncoding('utf8').on('data', resolve)).on('error',
+      reject)
   })
 }

@@ -11,10 +11,12 @@ import { until } from '../support/until.ts'
 /** Ports that an app opens when its worker is ready already. */
 async function run (t: TestContext, { workers = 2, lateMs }: { workers?: number, lateMs?: string } = {}) {
   const [port, second] = [await freePort(), await freePort()]
-  const deck = await startDeckHere(t, 'opens-ports-late.js', { workers, env: { PORT: String(port), SECOND_PORT: String(second), RANGE: String(port + 1), LATE_MS: lateMs } })
+  const deck = await startDeckHere(t, 'opens-ports-late.js', { workers,
+    env: { PORT: String(port), SECOND_PORT: String(second), RANGE: String(port + 1), LATE_MS: lateMs } })
   await deck.until({ ready: workers })
   const url = `http://127.0.0.1:${port}`
-  return { deck, url, second: `http://127.0.0.1:${second}`, ask: async (path: string) => JSON.parse(await get(`${url}${path}`)) }
+  return { deck, url, second: `http://127.0.0.1:${second}`,
+    ask: async (path: string) => JSON.parse(await get(`${url}${path}`)) }
 }
 
 /** @returns who answers there */
@@ -28,15 +30,19 @@ describe('ports that are opened late', { concurrency: 2 }, () => {
     const { deck, url, second } = await run(t, { lateMs: '1500' })
     const main = keepAsking(t, url)
     const isSecond = ({ type, message }: any) => type === 'worker.listening' && message === second
-    for (const slot of [1, 2]) await deck.untilEvent((event) => isSecond(event) && event.slot === slot, `the late port of slot ${slot}`)
+    for (const slot of [1, 2])
+      await deck.untilEvent((event) => isSecond(event) && event.slot === slot, `the late port of slot ${slot}`)
     const late = keepAsking(t, second)
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.match(await get(second), /^\d+$/)
     assert.deepEqual([(await main.end()).failed, (await late.end()).failed], [[], []])
     const events = (await deck.history('limit=100')).reverse()
     for (const slot of [1, 2]) {
-      const told = events.filter((event) => event.slot === slot && (isSecond(event) || event.type === 'worker.draining')).map(({ type }) => type)
-      assert.deepEqual(told, ['worker.listening', 'worker.listening', 'worker.draining'], 'its old worker serves until the next one has it')
+      const told = events.filter((event) =>
+        event.slot === slot && (isSecond(event) || event.type === 'worker.draining')
+      ).map(({ type }) => type)
+      assert.deepEqual(told, ['worker.listening', 'worker.listening', 'worker.draining'],
+        'its old worker serves until the next one has it')
     }
     assert.deepEqual((await deck.status()).app.addresses, [url, second])
   })
@@ -60,7 +66,9 @@ describe('ports that are opened late', { concurrency: 2 }, () => {
   test('a request that a draining worker still answers may open some, and its client is let in', async (t) => {
     const { deck, url, ask } = await run(t, { workers: 1 })
     const { pid } = await ask('/')
-    const answers = ['/udp', '/tcp', '/transfer'].map(async (path) => await (await fetch(`${url}${path}?draining`)).json() as any)
+    const answers = ['/udp', '/tcp', '/transfer'].map(async (path) =>
+      await (await fetch(`${url}${path}?draining`)).json() as any
+    )
     await until(async () => (await deck.api('/workers/1/requests')).body.total === 3, 'the requests')
     const restart = deck.rollout('restart')
     const [udp, ...others] = await Promise.all(answers)

@@ -18,7 +18,7 @@ const { readFileSync } = require('node:fs')
 require.extensions['.ts'] = (module, file) => module._compile(readFileSync(file, 'utf8').replaceAll(': string', ''), file)
 `
 
-/** @param files by path; objects become JSON */
+/** `files`: by path; objects become JSON */
 function write (files: Record<string, string | object>, folder: string = tempFolder()) {
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
@@ -29,7 +29,8 @@ function write (files: Record<string, string | object>, folder: string = tempFol
 
 /** An app whose server is an installed program. */
 function writeApp ({ script, version = '1.0.0', folder }: { script: string, version?: string, folder?: string }) {
-  const where = write({ 'package.json': { name: 'told', version, scripts: { start: script } }, 'node_modules/teller/package.json': { name: 'teller', bin: 'cli' }, 'node_modules/teller/cli': TELLS }, folder)
+  const where = write({ 'package.json': { name: 'told', version, scripts: { start: script } },
+    'node_modules/teller/package.json': { name: 'teller', bin: 'cli' }, 'node_modules/teller/cli': TELLS }, folder)
   mkdirSync(path.join(where, 'node_modules/.bin'))
   symlinkSync('../teller/cli', path.join(where, 'node_modules/.bin/teller'))
   return where
@@ -55,29 +56,37 @@ async function deployed (deck: DeckClient, order?: object) {
 test('npm start runs the program of the script, as the script says at each deploy', async (t) => {
   const cwd = writeApp({ script: 'LEVEL=one teller --first' })
   const deck = await startDeckHere(t, null, { workers: 1, cwd, flags: ['npm'], args: ['start', '--', 'more'] })
-  const first = { args: ['--first', 'more'], level: 'one', script: 'start', version: '1.0.0', cwd, file: path.join(cwd, 'node_modules/teller/cli'), release: 'r1' }
+  const first = { args: ['--first', 'more'], level: 'one', script: 'start', version: '1.0.0', cwd,
+    file: path.join(cwd, 'node_modules/teller/cli'), release: 'r1' }
   assert.deepEqual(await ask(deck), first)
   assert.match(deck.output.stdout, /^npm start -- more → LEVEL=… node node_modules\/teller\/cli --first more\n/)
   const { path: folder, package: named } = (await deck.status()).release
   assert.deepEqual([folder, named], [cwd, { name: 'told', version: '1.0.0' }])
 
-  write({ 'package.json': { name: 'told', version: '1.1.0', scripts: { start: 'cross-env LEVEL=two teller --second' } } }, cwd)
+  write({
+    'package.json': { name: 'told', version: '1.1.0', scripts: { start: 'cross-env LEVEL=two teller --second' } }
+  }, cwd)
   await deployed(deck)
-  assert.deepEqual(await ask(deck), { ...first, args: ['--second', 'more'], level: 'two', version: '1.1.0', release: 'r2' })
+  assert.deepEqual(await ask(deck), { ...first, args: ['--second', 'more'], level: 'two', version: '1.1.0',
+    release: 'r2' })
 
   write({ 'package.json': { scripts: { start: 'tellr --third' } } }, cwd)
   const { status, body } = await deploy(deck)
   assert.deepEqual([status, body.code], [422, 'invalid-config'])
-  assert.match(body.detail, /^entry: expected a program, received "tellr --third" .* which runs tellr, which is not installed in/)
+  assert.match(body.detail,
+    /^entry: expected a program, received "tellr --third" .* which runs tellr, which is not installed in/)
   assert.equal((await ask(deck)).release, 'r2')
 })
 
 test('a folder that is a link is pinned at each deploy, and so is a folder that a deploy names', async (t) => {
   const root = tempFolder()
-  for (const version of ['1.0.0', '2.0.0', '3.0.0']) writeApp({ script: `teller --of ${version}`, version, folder: path.join(root, version) })
+  for (const version of ['1.0.0', '2.0.0', '3.0.0'])
+    writeApp({ script: `teller --of ${version}`, version, folder: path.join(root, version) })
   symlinkSync('1.0.0', path.join(root, 'current'))
   const deck = await startDeckHere(t, null, { workers: 1, cwd: root, flags: ['./current', '--releases-root', root] })
-  const expected = (version: string) => [['--of', version], version, path.join(root, version), path.join(root, version, 'node_modules/teller/cli')]
+  const expected = (
+    version: string
+  ) => [['--of', version], version, path.join(root, version), path.join(root, version, 'node_modules/teller/cli')]
   const told = async () => {
     const { args, version, cwd, file } = await ask(deck)
     return [args, version, cwd, file]
@@ -93,14 +102,13 @@ test('a folder that is a link is pinned at each deploy, and so is a folder that 
 })
 
 rareTest('TypeScript that --require compiles is run by that', async (t) => {
-  const cwd = write({
-    'package.json': { scripts: { dev: 'nodemon main.ts' } },
-    'main.ts': "const part: string = require('./part.ts')\nrequire('node:http').createServer((_request, response) => response.end(JSON.stringify({ part }))).listen(0)\n",
-    'part.ts': "const part: string = 'compiled'\nmodule.exports = part\n",
-    'node_modules/ts-node/package.json': {},
-    'node_modules/ts-node/register.js': COMPILER
-  })
+  const cwd = write({ 'package.json': { scripts: { dev: 'nodemon main.ts' } },
+    'main.ts':
+      'const part: string = require(\'./part.ts\')\nrequire(\'node:http\').createServer((_request, response) => response.end(JSON.stringify({ part }))).listen(0)\n',
+    'part.ts': 'const part: string = \'compiled\'\nmodule.exports = part\n', 'node_modules/ts-node/package.json': {},
+    'node_modules/ts-node/register.js': COMPILER })
   const deck = await startDeckHere(t, null, { workers: 1, cwd, flags: ['--script', 'dev'] })
   assert.deepEqual(await ask(deck), { part: 'compiled' })
-  assert.match(deck.output.stdout, /^script dev → node -r ts-node\/register main\.ts\n +it would restart at changes; clusterdeck does with --watch\n/)
+  assert.match(deck.output.stdout,
+    /^script dev → node -r ts-node\/register main\.ts\n +it would restart at changes; clusterdeck does with --watch\n/)
 })

@@ -39,7 +39,9 @@ function allOf (stream: PassThrough): string {
 
 /** What of this process a deck could have taken. */
 function ofTheProcess () {
-  const listeners = process.eventNames().filter((name) => !['internalMessage', 'exit'].includes(String(name))).map((name) => [name, process.listenerCount(name)])
+  const listeners = process.eventNames().filter((name) => !['internalMessage', 'exit'].includes(String(name))).map((
+    name
+  ) => [name, process.listenerCount(name)])
   return { listeners, settings: [process.cwd(), process.exitCode, process.title] }
 }
 
@@ -55,14 +57,16 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     await assert.rejects(get(app.addresses[0]), { code: 'ECONNREFUSED' })
     await assert.rejects(get(deck.adminUrl), { code: 'ECONNREFUSED' })
     assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
-    for (const ask of [deck.restart, deck.deploy, () => deck.scale(3), () => deck.send('reload')]) await assert.rejects(ask(), { code: 'stopping' })
+    for (const ask of [deck.restart, deck.deploy, () => deck.scale(3), () => deck.send('reload')])
+      await assert.rejects(ask(), { code: 'stopping' })
   })
 
   test('restart, deploy and rollback give the finished rollout, also one that has failed', async (t) => {
     const deck = await startDeck(t, { workers: 1 })
     const before = deck.snapshot().workers.map(({ pid }) => pid)
     const restart = await deck.restart({ note: 'to be sure' })
-    assert.deepEqual([restart.kind, restart.state, restart.done, restart.note, restart.actor], ['restart', 'succeeded', true, 'to be sure', 'program'])
+    assert.deepEqual([restart.kind, restart.state, restart.done, restart.note, restart.actor], ['restart', 'succeeded',
+      true, 'to be sure', 'program'])
     assert.ok(deck.snapshot().workers.every(({ pid }) => !before.includes(pid)))
     const deploy = await deck.deploy({ strategy: { surge: 2 } })
     assert.deepEqual([deploy.kind, deploy.state, deploy.from, deploy.to], ['deploy', 'succeeded', 'r1', 'r2'])
@@ -91,22 +95,29 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     const deck = await startDeck(t, { workers: 1 })
     const { lastEventId } = deck.snapshot()
     const any = deck as any
-    for (const [ask, message] of [
-      [() => any.scale(0), 'workers: expected an integer from 1 to 256, received 0'],
-      [() => any.scale(), 'workers: expected an integer from 1 to 256, received nothing'],
-      [() => any.restart('now'), 'restart: expected an object, received "now"'],
-      [() => any.restart({ strategy: {} }), 'strategy: expected one of note, received {}'],
-      [() => any.deploy({ note: 10n }), 'note: expected a text of at most 500 characters, received something that cannot be shown'],
-      [() => any.deploy({ strategy: { surge: () => {} } }), 'strategy.surge: expected an integer from 1 to 256 or a share such as "25%", received a function'],
-      [() => any.rollback({ release: 'latest' }), 'release: expected a release such as r12, received "latest"'],
-      [() => any.send(), `type: expected ${MESSAGE_TYPE}, received nothing`],
-      [() => any.send('shutdown'), `type: expected ${MESSAGE_TYPE}, received "shutdown"`],
-      [() => any.send('reload', 10n), 'data: expected any JSON of at most 64 KiB, received something that cannot be shown'],
-      [() => any.send('reload', () => {}), 'data: expected any JSON of at most 64 KiB, received a function'],
-      [() => any.send('reload', Array(65_537)), `data: expected any JSON of at most 64 KiB, received [${'null,'.repeat(15)}null…`],
-      [() => any.send('reload', null, { worker: '1' }), 'worker: expected the id of a worker, received "1"']
-    ] as [() => Promise<unknown>, string][]) {
-      await assert.rejects(ask(), (error) => error instanceof DeckError && error.code === 'invalid-argument' && error.message === message, message)
+    for (const [ask, message] of [[() => any.scale(0), 'workers: expected an integer from 1 to 256, received 0'], [
+      () => any.scale(),
+      'workers: expected an integer from 1 to 256, received nothing'
+    ], [() => any.restart('now'), 'restart: expected an object, received "now"'], [() => any.restart({ strategy: {} }),
+      'strategy: expected one of note, received {}'], [() => any.deploy({ note: 10n }),
+      'note: expected a text of at most 500 characters, received something that cannot be shown'], [
+      () => any.deploy({ strategy: { surge: () => {} } }),
+      'strategy.surge: expected an integer from 1 to 256 or a share such as "25%", received a function'
+    ], [() => any.rollback({ release: 'latest' }), 'release: expected a release such as r12, received "latest"'], [
+      () => any.send(),
+      `type: expected ${MESSAGE_TYPE}, received nothing`
+    ], [() => any.send('shutdown'), `type: expected ${MESSAGE_TYPE}, received "shutdown"`], [
+      () => any.send('reload', 10n),
+      'data: expected any JSON of at most 64 KiB, received something that cannot be shown'
+    ], [() => any.send('reload', () => {}), 'data: expected any JSON of at most 64 KiB, received a function'], [
+      () => any.send('reload', Array(65_537)),
+      `data: expected any JSON of at most 64 KiB, received [${'null,'.repeat(15)}null…`
+    ], [() => any.send('reload', null, { worker: '1' }), 'worker: expected the id of a worker, received "1"']] as [
+      () => Promise<unknown>,
+      string
+    ][]) {
+      await assert.rejects(ask(), (error) =>
+        error instanceof DeckError && error.code === 'invalid-argument' && error.message === message, message)
     }
     await assert.rejects(deck.deploy({ path: 'v2' }), { code: 'path-refused' })
     assert.equal(deck.snapshot().lastEventId, lastEventId)
@@ -120,7 +131,9 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     deck.events.on('rollout.succeeded', ({ type }) => ends.push(type))
     const exited = once(deck.events, 'worker.exited')
     deck.events.on('rollout.started', (event) => {
-      assert.throws(() => { (event as any).type = 'other' }, TypeError)
+      assert.throws(() => {
+        ;(event as any).type = 'other'
+      }, TypeError)
       assert.throws(() => (event.detail as Detail).steps?.pop(), TypeError)
       // In the middle of what the master does, this would be answered by chance.
       assert.rejects(deck.restart(), { code: 'rollout-running' })
@@ -128,7 +141,10 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     await deck.restart()
     const [{ cause, actor }] = await exited
     assert.deepEqual([cause, actor, ends], ['restart', 'program', ['rollout.succeeded']])
-    assert.ok(all.indexOf('rollout.started') < all.indexOf('worker.ready') && all.indexOf('worker.ready') < all.indexOf('rollout.succeeded'))
+    assert.ok(
+      all.indexOf('rollout.started') < all.indexOf('worker.ready') &&
+        all.indexOf('worker.ready') < all.indexOf('rollout.succeeded')
+    )
     await deck.stop()
     assert.equal(all.at(-1), 'master.stopped')
   })
@@ -147,15 +163,21 @@ describe('a deck of a program', { concurrency: 3 }, () => {
   rareTest('a snapshot is the caller\'s own, and cannot be changed', async (t) => {
     const deck = await startDeck(t, { workers: 1 })
     const snapshot = deck.snapshot()
-    assert.throws(() => { snapshot.workers[0].state = 'gone' }, TypeError)
-    assert.throws(() => { snapshot.app.addresses.pop() }, TypeError)
+    assert.throws(() => {
+      snapshot.workers[0].state = 'gone'
+    }, TypeError)
+    assert.throws(() => {
+      snapshot.app.addresses.pop()
+    }, TypeError)
     await deck.restart()
     assert.notEqual(deck.snapshot().workers[0].pid, snapshot.workers[0].pid)
   })
 
   test('the token opens the API, and the link the admin page', async (t) => {
     const deck = await startDeck(t, { workers: 1 })
-    const response = await fetch(`${deck.adminUrl}/api/v1/status`, { headers: { authorization: `Bearer ${deck.token}` } })
+    const response = await fetch(`${deck.adminUrl}/api/v1/status`, {
+      headers: { authorization: `Bearer ${deck.token}` }
+    })
     assert.equal((await response.json() as any).master.pid, process.pid)
     assert.equal((await fetch(deck.signInLink(), { redirect: 'manual' })).headers.get('location'), '/')
   })
@@ -174,24 +196,31 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     const dataDir = tempFolder()
     const giveUp = new AbortController()
     const stdout = new PassThrough()
-    stdout.on('data', (text) => { if (String(text).includes('worker.exited')) giveUp.abort(new Error('enough')) })
-    const never = start({ entry: path.join(FIXTURES, 'throws-at-load.js'), workers: 1, admin: { port: 0 }, dataDir, stdout, signal: giveUp.signal })
+    stdout.on('data', (text) => {
+      if (String(text).includes('worker.exited')) giveUp.abort(new Error('enough'))
+    })
+    const never = start({ entry: path.join(FIXTURES, 'throws-at-load.js'), workers: 1, admin: { port: 0 }, dataDir,
+      stdout, signal: giveUp.signal })
     await assert.rejects(never, ({ code, message, cause }) => {
       assert.deepEqual([code, cause.message], ['start-failed', 'enough'])
       assert.match(message, /^the start was given up; .*no configuration at all/)
       return true
     })
-    await assert.rejects(start({ entry: APP, dataDir, signal: AbortSignal.abort() }), { code: 'start-failed', message: 'the start was given up' })
+    await assert.rejects(start({ entry: APP, dataDir, signal: AbortSignal.abort() }), { code: 'start-failed',
+      message: 'the start was given up' })
     assert.equal((await startDeck(t, { dataDir })).snapshot().readyWorkers, 2)
   })
 
   rareTest('an address that is taken fails the start, and leaves nothing', async (t) => {
     const server = net.createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
-    t.after(() => { server.close() })
+    t.after(() => {
+      server.close()
+    })
     const { port } = server.address() as net.AddressInfo
     const dataDir = tempFolder()
-    const taken = { entry: path.join(FIXTURES, 'takes-a-port-in-use.js'), workers: 1, admin: { port: 0 }, dataDir, env: { PORT: String(port) } }
+    const taken = { entry: path.join(FIXTURES, 'takes-a-port-in-use.js'), workers: 1, admin: { port: 0 }, dataDir,
+      env: { PORT: String(port) } }
     await assert.rejects(start(taken), { code: 'start-failed', message: `127.0.0.1:${port} is in use (EADDRINUSE)` })
     await assert.rejects(start({ ...taken, admin: { port } }), { code: 'port-in-use' })
     await startDeck(t, { dataDir, workers: 1 })
@@ -206,42 +235,49 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.equal((await other.restart()).state, 'succeeded')
   })
 
-  rareTest('decks that hand out connections in turn run beside each other and others; a worker of node:cluster starts none', async () => {
-    assert.deepEqual(await startSeveral(), [
-      'first: round-robin, answered by its worker',
-      'second: round-robin, answered by its worker',
-      'third: shared, answered by its worker',
-      'fourth: round-robin, answered by its worker',
-      'worker: start: expected a process that may have workers, and this one is itself a worker of node:cluster'
-    ])
-  })
+  rareTest(
+    'decks that hand out connections in turn run beside each other and others; a worker of node:cluster starts none',
+    async () => {
+      assert.deepEqual(await startSeveral(), ['first: round-robin, answered by its worker',
+        'second: round-robin, answered by its worker', 'third: shared, answered by its worker',
+        'fourth: round-robin, answered by its worker',
+        'worker: start: expected a process that may have workers, and this one is itself a worker of node:cluster'])
+    }
+  )
 
-  rareTest('a policy that node:cluster cannot have is refused: it keeps that which the first workers of the program had', async () => {
-    const refusal = 'dispatch: expected "shared", received "round-robin" (node:cluster keeps the policy that the first workers of this process had)'
-    const [first, second, third, fourth] = await startSeveral({ FIRST: 'shared', NODE_CLUSTER_SCHED_POLICY: 'none' })
-    assert.deepEqual([first, second, third, fourth], ['first: shared, answered by its worker', `second: ${refusal}`, 'third: shared, answered by its worker', `fourth: ${refusal}`])
-  })
+  rareTest(
+    'a policy that node:cluster cannot have is refused: it keeps that which the first workers of the program had',
+    async () => {
+      const refusal =
+        'dispatch: expected "shared", received "round-robin" (node:cluster keeps the policy that the first workers of this process had)'
+      const [first, second, third, fourth] = await startSeveral({ FIRST: 'shared', NODE_CLUSTER_SCHED_POLICY: 'none' })
+      assert.deepEqual([first, second, third, fourth], ['first: shared, answered by its worker', `second: ${refusal}`,
+        'third: shared, answered by its worker', `fourth: ${refusal}`])
+    }
+  )
 
   async function startSeveral (env?: Record<string, string>): Promise<string[]> {
-    const { stdout } = await run(process.execPath, [path.join(FIXTURES, 'hands-out-in-turn.js'), tempFolder()], { timeout: 60_000, env: { ...process.env, ...env } })
+    const { stdout } = await run(process.execPath, [path.join(FIXTURES, 'hands-out-in-turn.js'), tempFolder()], {
+      timeout: 60_000,
+      env: { ...process.env, ...env }
+    })
     return stdout.trimEnd().split('\n')
   }
 
-  const wrong: [any, string, RegExp][] = [
-    [null, 'invalid-config', /^options: expected an object, received null$/],
-    [{ wrokers: 2 }, 'unknown-option', /^unknown option "wrokers" \(did you mean "workers"\?\)$/],
-    [{ admin: { prot: 1 } }, 'unknown-option', /^unknown option "admin.prot" \(did you mean "admin.port"\?\)$/],
-    [{ admin: 9777 }, 'invalid-config', /^admin: expected an object, received 9777$/],
-    [{ workers: 'two' }, 'invalid-config', /^workers: expected an integer from 1 to 256 or "max", received "two"$/],
-    [{ drain: { deadlineMs: 5n } }, 'invalid-config', /^drain\.deadlineMs: expected an integer from 0 to \d+, received 5$/],
-    [{ workers: { n: 5n } }, 'invalid-config', /^workers: expected .* received something that is no JSON$/],
-    [{ entry: () => {} }, 'invalid-config', /^entry: expected a path, received a function$/],
-    [{ entry: 'no-such-app.js' }, 'entry-not-found', /^entry: expected a file, received .*no-such-app\.js, which does not exist$/],
-    [{ configFile: '' }, 'invalid-config', /^configFile: expected a path, received an empty text$/],
-    [{ configFile: 'no-such.json' }, 'invalid-config', /^config: expected a file, received .*no-such\.json/],
-    [{ stdout: 'stdout' }, 'invalid-config', /^stdout: expected a stream that can be written, received a string$/],
-    [{ signal: 'SIGTERM' }, 'invalid-config', /^signal: expected an AbortSignal, received a string$/]
-  ]
+  const wrong: [any, string, RegExp][] = [[null, 'invalid-config', /^options: expected an object, received null$/], [{
+    wrokers: 2
+  }, 'unknown-option', /^unknown option "wrokers" \(did you mean "workers"\?\)$/], [{ admin: { prot: 1 } },
+    'unknown-option', /^unknown option "admin.prot" \(did you mean "admin.port"\?\)$/], [{ admin: 9777 },
+    'invalid-config', /^admin: expected an object, received 9777$/], [{ workers: 'two' }, 'invalid-config',
+    /^workers: expected an integer from 1 to 256 or "max", received "two"$/], [{ drain: { deadlineMs: 5n } },
+    'invalid-config', /^drain\.deadlineMs: expected an integer from 0 to \d+, received 5$/], [{ workers: { n: 5n } },
+    'invalid-config', /^workers: expected .* received something that is no JSON$/], [{ entry: () => {} },
+    'invalid-config', /^entry: expected a path, received a function$/], [{ entry: 'no-such-app.js' }, 'entry-not-found',
+    /^entry: expected a file, received .*no-such-app\.js, which does not exist$/], [{ configFile: '' },
+    'invalid-config', /^configFile: expected a path, received an empty text$/], [{ configFile: 'no-such.json' },
+    'invalid-config', /^config: expected a file, received .*no-such\.json/], [{ stdout: 'stdout' }, 'invalid-config',
+    /^stdout: expected a stream that can be written, received a string$/], [{ signal: 'SIGTERM' }, 'invalid-config',
+    /^signal: expected an AbortSignal, received a string$/]]
   for (const [options, code, message] of wrong) {
     test(`refuses what is wrong in its options: ${code}, ${message.source}`, async () => {
       await assert.rejects(start(options && { entry: APP, dataDir: tempFolder(), ...options }), (error) => {
@@ -259,7 +295,9 @@ test('what a listener throws is the program\'s to catch, and harms neither the d
   const caught: PromiseWithResolvers<Error> = Promise.withResolvers()
   process.setUncaughtExceptionCaptureCallback(caught.resolve)
   t.after(() => process.setUncaughtExceptionCaptureCallback(null))
-  deck.events.once('rollout.started', () => { throw new Error('a fault of the program') })
+  deck.events.once('rollout.started', () => {
+    throw new Error('a fault of the program')
+  })
   const succeeded = once(deck.events, 'rollout.succeeded')
   assert.equal((await deck.restart()).state, 'succeeded')
   assert.equal((await caught.promise).message, 'a fault of the program')

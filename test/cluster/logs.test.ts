@@ -18,25 +18,24 @@ const MEGABYTE = 1024 * 1024
 const env = { CLUSTERDECK_DRAIN_IDLE_GRACE_MS: '50' }
 
 describe('the output of the workers', () => {
-  rareTest('10 MB at full speed through rotation, while the master is killed: every line once, in order, none torn', async (t) => {
-    const deck = await startDeck(t, 'writes-lines.js', {
-      env,
-      args: [String(5 * MEGABYTE)],
-      flags: ['--logs-max-bytes', String(MEGABYTE / 2), '--logs-max-files', '1000', '--ready-signal', 'online']
+  rareTest('10 MB at full speed through rotation, while the master is killed: every line once, in order, none torn',
+    async (t) => {
+      const deck = await startDeck(t, 'writes-lines.js', { env, args: [String(5 * MEGABYTE)],
+        flags: ['--logs-max-bytes', String(MEGABYTE / 2), '--logs-max-files', '1000', '--ready-signal', 'online'] })
+      const { workers } = await deck.until({ ready: 2 })
+      await deck.loseMaster()
+      await deck.until({ ready: 2 })
+      await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === workers[1].id,
+        'the end of the workers that were left')
+      await until(() => filesWithEnds(deck) >= 2)
+      assert.equal((await deck.stop()).code, 0)
+      for (const slot of [1, 2]) {
+        const { bytes, files, writers } = checkLines(path.join(deck.folder, 'logs'), slot)
+        t.diagnostic(`slot ${slot}: ${bytes} bytes in ${files} files, by ${writers.size} processes`)
+        assert.ok(files > 8)
+        assert.equal(writers.size, 2)
+      }
     })
-    const { workers } = await deck.until({ ready: 2 })
-    await deck.loseMaster()
-    await deck.until({ ready: 2 })
-    await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === workers[1].id, 'the end of the workers that were left')
-    await until(() => filesWithEnds(deck) >= 2)
-    assert.equal((await deck.stop()).code, 0)
-    for (const slot of [1, 2]) {
-      const { bytes, files, writers } = checkLines(path.join(deck.folder, 'logs'), slot)
-      t.diagnostic(`slot ${slot}: ${bytes} bytes in ${files} files, by ${writers.size} processes`)
-      assert.ok(files > 8)
-      assert.equal(writers.size, 2)
-    }
-  })
 
   test('goes to a file of the slot that its owner alone can read, whole when the app exits right after a large line or is killed, and not to the master\'s own, if that is no terminal', async (t) => {
     const deck = await startDeckHere(t, 'talks-and-dies.js', { env, workers: 1 })
@@ -78,18 +77,21 @@ describe('the output of the workers', () => {
     const next = await startDeckHere(t, 'talks-and-dies.js', { env, workers: 1, dataDir: deck.folder })
     await next.until({ ready: 1 })
     await fetch(`${await urlOf(next)}/say?text=with+the+next`)
-    assert.deepEqual((await next.api('/logs?slot=1&stream=stdout')).body.items.map(({ text }: any) => text), ['with a master', 'without', 'with the next'])
+    assert.deepEqual((await next.api('/logs?slot=1&stream=stdout')).body.items.map(({ text }: any) => text), [
+      'with a master',
+      'without',
+      'with the next'
+    ])
   })
 
   rareTest('goes through an upgrade in place without a line lost or told twice', async (t) => {
-    const deck = await startDeck(t, 'writes-lines.js', {
-      env,
-      workers: 1,
-      args: [String(4 * MEGABYTE)],
-      flags: ['--logs-max-bytes', '65536', '--logs-max-files', '1000', '--logs-mirror', 'on', '--ready-signal', 'online']
-    })
+    const deck = await startDeck(t, 'writes-lines.js', { env, workers: 1, args: [String(4 * MEGABYTE)],
+      flags: ['--logs-max-bytes', '65536', '--logs-max-files', '1000', '--logs-mirror', 'on', '--ready-signal',
+        'online'] })
     const { workers: [{ id }] } = await deck.until({ ready: 1 })
-    const { code, stderr } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder], { cwd: path.dirname(deck.folder) })
+    const { code, stderr } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder], {
+      cwd: path.dirname(deck.folder)
+    })
     assert.equal(code, 0, stderr)
     await deck.meetNext()
     await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the old worker')
@@ -105,7 +107,9 @@ describe('the output of the workers', () => {
 rareTest('the command line follows over a death, a restart and the end: each line once', async (t) => {
   const deck = await startDeck(t, 'ticks.js', { workers: 1 })
   await deck.until({ ready: 1 })
-  const child = spawn(process.execPath, [CLI, 'logs', '-f', '--lines', '1000', '--data-dir', deck.folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [CLI, 'logs', '-f', '--lines', '1000', '--data-dir', deck.folder], {
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
   t.after(() => child.kill('SIGKILL'))
   const followed: string[] = []
   createInterface(child.stdout).on('line', (line) => followed.push(line.replace('1 stdout | ', '')))
@@ -120,7 +124,10 @@ rareTest('the command line follows over a death, a restart and the end: each lin
 })
 
 async function urlOf (deck: DeckClient) {
-  const { app: { addresses } } = await deck.untilStatus((status) => status.readyWorkers === 1 && status.app.addresses.length > 0, 'a worker that listens')
+  const { app: { addresses } } = await deck.untilStatus(
+    (status) => status.readyWorkers === 1 && status.app.addresses.length > 0,
+    'a worker that listens'
+  )
   return String(addresses.at(-1))
 }
 
@@ -135,7 +142,7 @@ function filesWithEnds ({ folder }: DeckClient) {
 }
 
 async function until (isSo: () => boolean) {
-  for (let tries = 0; ; tries++) {
+  for (let tries = 0;; tries++) {
     try {
       if (isSo()) return
     } catch (error) {

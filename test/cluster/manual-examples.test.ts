@@ -19,55 +19,88 @@ import { until } from '../support/until.ts'
 
 /** Why an example is not executed, which is said here or nowhere. */
 const NOT_EXECUTED: Readonly<Record<string, string>> = Object.freeze({
-  'ln -sfn releases/42 next && mv -T next current && clusterdeck deploy --wait --note "build 42"': 'a folder of releases and the link to one are those of test/cluster/releases.test.ts; the command is an example of its own',
-  'clusterdeck start app.js --admin-host 10.0.0.7 --admin-tls-cert cert.pem --admin-tls-key key.pem': 'no machine has this address; test/cluster/tls.test.ts starts with a certificate',
-  '{ curl --silent --no-buffer --max-time "$((left > 0 ? left : 1))" --header "@$folder/headers" --header "Last-Event-ID: $place" "$api/jobs/runs/$id/stream" 2> "$folder/error" || true; } |': 'test/cluster/ci.test.ts runs the script that it is of',
-  'status=$(curl --silent --show-error --max-time 60 --header "@$folder/headers" --output "$folder/answer" --write-out \'%{http_code}\' "$@" 2> "$folder/error") || status=none': 'test/cluster/ci.test.ts runs the script that it is of',
-  'claude mcp add clusterdeck -- npx clusterdeck mcp': 'it is another program; test/admin/mcp.test.ts does what it would do',
-  'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_SERVICE_NAME=shop clusterdeck start server.js': 'test/cluster/app-metrics.test.ts has a collector for it',
+  'ln -sfn releases/42 next && mv -T next current && clusterdeck deploy --wait --note "build 42"':
+    'a folder of releases and the link to one are those of test/cluster/releases.test.ts; the command is an example of its own',
+  'clusterdeck start app.js --admin-host 10.0.0.7 --admin-tls-cert cert.pem --admin-tls-key key.pem':
+    'no machine has this address; test/cluster/tls.test.ts starts with a certificate',
+  '{ curl --silent --no-buffer --max-time "$((left > 0 ? left : 1))" --header "@$folder/headers" --header "Last-Event-ID: $place" "$api/jobs/runs/$id/stream" 2> "$folder/error" || true; } |':
+    'test/cluster/ci.test.ts runs the script that it is of',
+  'status=$(curl --silent --show-error --max-time 60 --header "@$folder/headers" --output "$folder/answer" --write-out \'%{http_code}\' "$@" 2> "$folder/error") || status=none':
+    'test/cluster/ci.test.ts runs the script that it is of',
+  'claude mcp add clusterdeck -- npx clusterdeck mcp':
+    'it is another program; test/admin/mcp.test.ts does what it would do',
+  'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_SERVICE_NAME=shop clusterdeck start server.js':
+    'test/cluster/app-metrics.test.ts has a collector for it',
   'clusterdeck host': 'test/cluster/host.test.ts runs it',
   'clusterdeck host --admin-port 9800': 'test/cluster/host.test.ts runs it on another port',
   'clusterdeck host --detach': 'test/cluster/apps.test.ts starts it so',
   'clusterdeck start app.js --detach': 'test/unit/cli/start-in-host.test.ts starts it so',
   'clusterdeck import --pm2': 'no PM2 runs here; test/unit/cli/import.test.ts asks what answers as one does',
-  'npm ci && npm install --global . && clusterdeck upgrade --wait': 'test/cluster/install.test.ts installs by it; the command is an example of its own'
+  'npm ci && npm install --global . && clusterdeck upgrade --wait':
+    'test/cluster/install.test.ts installs by it; the command is an example of its own'
 })
 
 /** What an example has instead of what its reader has, made for it where it is to be there first. */
-const PREPARED: readonly [example: RegExp, prepare: (scene: Scene, line: string) => string | Promise<string>][] = Object.freeze([
-  [/^clusterdeck import ecosystem/, importable],
-  [/^clusterdeck (kill|diagnose) \d/, async ({ deck }, line) => line.replace(/\d+/, await aWorker(deck))],
-  [/^clusterdeck end-connections 5\b/, async ({ deck }, line) => line.replace('5', await anOldWorker(deck))],
-  [/^clusterdeck send .* --worker 5$/, async ({ deck }, line) => line.replace('5', await aWorker(deck))],
-  [/^clusterdeck acknowledge 812\b/, async (scene, line) => line.replace('812', await aNotice(scene))],
-  [/^clusterdeck logs --slot 0$/, async ({ deck }, line) => { await standby(deck); return line }],
-  [/^clusterdeck scale 8$/, (_scene, line) => line.replace('8', '2')],
-  [/ --duration 10s /, (_scene, line) => line.replace('10s', '100ms')],
-  [/^clusterdeck crashes 12\b/, (_scene, line) => line.replace('12', '1')],
-  [/^clusterdeck releases r7$/, async ({ deck }, line) => line.replace('r7', (await deck.status()).release.id)],
-  [/^clusterdeck rollback\b/, async ({ deck }, line) => line.replace('r12', (await deck.rollout('deploy')).from)],
-  [/^clusterdeck tokens revoke 3$/, async ({ deck }, line) => line.replace('3', (await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id)],
-  [/^clusterdeck alerts retry 1 7$/, async (scene, line) => line.replace('1 7', `file-1 ${await failedDelivery(scene)}`)],
-  [/^clusterdeck alerts (test|pause|resume|change|delete) 3\b/, async ({ deck }, line) => line.replace('3', (await post(deck, '/alerts', { kind: 'slack', url: 'http://127.0.0.1:9/', events: ['master.waiting'] })).id)],
-  [/^clusterdeck alerts test$/, (_scene, line) => `${line} file-1`],
-  [/ --server smtp\.example\.com:587 /, (_scene, line) => line.replace('smtp.example.com:587', '127.0.0.1:9')],
-  [/^clusterdeck jobs runs 812$/, async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/reindex/runs')).id)],
-  [/^clusterdeck jobs end 812$/, async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id)],
-  [/^clusterdeck jobs acknowledge nightly$/, async ({ deck }, line) => { await brokenJob(deck); return line.replace('nightly', 'broken') }],
-  [/^clusterdeck run .*rebuild-index\.js$/, (_scene, line) => line.replace('rebuild-index.js', '--version')],
-  [/--url https:\/\/deck\.example\.com /, ({ deck }, line) => line.replace('https://deck.example.com', deck.adminUrl).replace('/run/secrets/deck', path.join(deck.folder, 'admin.token'))],
-  [/^clusterdeck (un)?install\b(?!.*--dry-run)/, (_scene, line) => `${line} --dry-run`],
-  [/ --node \/opt\/node-24\/bin\/node /, (_scene, line) => line.replace('/opt/node-24/bin/node', process.execPath)],
-  [/^clusterdeck (pause|abort|promote)\b/, async ({ deck }, line) => { await canary(deck); return line }],
-  [/^clusterdeck resume\b/, async ({ deck }, line) => { await post(deck, `/rollouts/${await canary(deck, 1000)}/pause`); return line }],
-  [/^clusterdeck retry\b/, async (scene, line) => { await heldRollout(scene); return line }]
-] as [RegExp, (scene: Scene, line: string) => string | Promise<string>][])
+const PREPARED: readonly [example: RegExp, prepare: (scene: Scene, line: string) => string | Promise<string>][] = Object
+  .freeze(
+    [[/^clusterdeck import ecosystem/, importable], [/^clusterdeck (kill|diagnose) \d/, async ({ deck }, line) =>
+      line.replace(/\d+/, await aWorker(deck))], [/^clusterdeck end-connections 5\b/, async ({ deck }, line) =>
+      line.replace('5', await anOldWorker(deck))], [/^clusterdeck send .* --worker 5$/, async ({ deck }, line) =>
+      line.replace('5', await aWorker(deck))], [/^clusterdeck acknowledge 812\b/, async (scene, line) =>
+      line.replace('812', await aNotice(scene))], [/^clusterdeck logs --slot 0$/, async ({ deck }, line) => {
+      await standby(deck)
+      return line
+    }], [/^clusterdeck scale 8$/, (_scene, line) =>
+      line.replace('8', '2')], [/ --duration 10s /, (_scene, line) =>
+      line.replace('10s', '100ms')], [/^clusterdeck crashes 12\b/, (_scene, line) =>
+      line.replace('12', '1')], [/^clusterdeck releases r7$/, async ({ deck }, line) =>
+      line.replace('r7', (await deck.status()).release.id)], [/^clusterdeck rollback\b/, async ({ deck }, line) =>
+      line.replace('r12', (await deck.rollout('deploy')).from)], [/^clusterdeck tokens revoke 3$/,
+      async ({ deck }, line) =>
+        line.replace('3', (await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id)], [
+      /^clusterdeck alerts retry 1 7$/,
+      async (scene, line) => line.replace('1 7', `file-1 ${await failedDelivery(scene)}`)
+    ], [/^clusterdeck alerts (test|pause|resume|change|delete) 3\b/, async ({ deck }, line) =>
+      line.replace('3',
+        (await post(deck, '/alerts', { kind: 'slack', url: 'http://127.0.0.1:9/', events: ['master.waiting'] })).id)], [
+      /^clusterdeck alerts test$/,
+      (_scene, line) => `${line} file-1`
+    ], [/ --server smtp\.example\.com:587 /, (_scene, line) => line.replace('smtp.example.com:587', '127.0.0.1:9')], [
+      /^clusterdeck jobs runs 812$/,
+      async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/reindex/runs')).id)
+    ], [/^clusterdeck jobs end 812$/,
+      async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id)],
+      [/^clusterdeck jobs acknowledge nightly$/, async ({ deck }, line) => {
+        await brokenJob(deck)
+        return line.replace('nightly', 'broken')
+      }], [/^clusterdeck run .*rebuild-index\.js$/, (_scene, line) => line.replace('rebuild-index.js', '--version')], [
+      /--url https:\/\/deck\.example\.com /,
+      ({ deck }, line) =>
+        line.replace('https://deck.example.com', deck.adminUrl).replace('/run/secrets/deck',
+          path.join(deck.folder, 'admin.token'))
+    ], [/^clusterdeck (un)?install\b(?!.*--dry-run)/, (_scene, line) => `${line} --dry-run`], [
+      / --node \/opt\/node-24\/bin\/node /,
+      (_scene, line) => line.replace('/opt/node-24/bin/node', process.execPath)
+    ], [/^clusterdeck (pause|abort|promote)\b/, async ({ deck }, line) => {
+      await canary(deck)
+      return line
+    }], [/^clusterdeck resume\b/, async ({ deck }, line) => {
+      await post(deck, `/rollouts/${await canary(deck, 1000)}/pause`)
+      return line
+    }], [/^clusterdeck retry\b/, async (scene, line) => {
+      await heldRollout(scene)
+      return line
+    }]] as [RegExp, (scene: Scene, line: string) => string | Promise<string>][]
+  )
 
 /** What somebody else does, while an example waits for it. */
-const MEANWHILE: readonly [example: RegExp, work: (deck: Deck) => Promise<unknown>][] = Object.freeze([
-  [/^clusterdeck pause --wait$/, async (deck) => { await steer(deck, 'resume', 'paused'); await steer(deck, 'promote', 'canary') }],
-  [/ --wait --canary 1 /, (deck) => steer(deck, 'promote', 'canary')]
-] as [RegExp, (deck: Deck) => Promise<unknown>][])
+const MEANWHILE: readonly [example: RegExp, work: (deck: Deck) => Promise<unknown>][] = Object.freeze(
+  [[/^clusterdeck pause --wait$/, async (deck) => {
+    await steer(deck, 'resume', 'paused')
+    await steer(deck, 'promote', 'canary')
+  }], [/ --wait --canary 1 /, (deck) => steer(deck, 'promote', 'canary')]] as [RegExp,
+    (deck: Deck) => Promise<unknown>][]
+)
 
 /** They go on until somebody interrupts them. */
 const IS_ENDLESS = /^clusterdeck (status --watch|logs .*(-f|--follow)\b)/
@@ -78,13 +111,17 @@ type Scene = { deck: Deck, cwd: string, statuses: number[], breakApp: (isBroken:
 
 const ALL = examples()
 /** All but the first example of a command are rare. */
-const isFirstOfCommand = ({ line }: { line: string }, index: number, examples: { line: string }[]) => !rareOnly || examples.findIndex((other) => commandOf(other.line) === commandOf(line)) === index
+const isFirstOfCommand = ({ line }: { line: string }, index: number, examples: { line: string }[]) =>
+  !rareOnly || examples.findIndex((other) => commandOf(other.line) === commandOf(line)) === index
 /** The command with its subcommand, or with its first argument. */
 const commandOf = (line: string) => /^\S+( [a-z-]+( [a-z]+)?)?/.exec(line)?.[0]
 const isStart = ({ line }: { line: string }) => line.startsWith('clusterdeck start ') && !isOfApps({ line })
 /** test/cluster/programs-manual.test.ts has what they start. */
 const isOfPrograms = ({ from }: { from: string }) => from.endsWith('programs.md')
-const isOfApps = ({ line }: { line: string }) => !isConsole({ line }) && /^clusterdeck (up|down|ls|describe|delete)\b|^clusterdeck \w+ (shop|mail)\b| --all\b| --host\b| -n /.test(line) && !isInTerminal({ line })
+const isOfApps = ({ line }: { line: string }) =>
+  !isConsole({ line }) &&
+  /^clusterdeck (up|down|ls|describe|delete)\b|^clusterdeck \w+ (shop|mail)\b| --all\b| --host\b| -n /.test(line) &&
+  !isInTerminal({ line })
 /** test/cluster/top.test.ts has a terminal. */
 const isInTerminal = ({ line }: { line: string }) => line.startsWith('clusterdeck top')
 /** test/cluster/fleet-manual.test.ts has several decks for them. */
@@ -97,12 +134,16 @@ const isStop = ({ line }: { line: string }) => /^clusterdeck stop\b/.test(line) 
 
 test('what is said of examples here is of examples that there are', () => {
   for (const line of Object.keys(NOT_EXECUTED)) assert.ok(ALL.some((example) => example.line === line), line)
-  for (const [pattern] of [...PREPARED, ...MEANWHILE]) assert.ok(ALL.some(({ line }) => pattern.test(line)), String(pattern))
+  for (const [pattern] of [...PREPARED, ...MEANWHILE])
+    assert.ok(ALL.some(({ line }) => pattern.test(line)), String(pattern))
 })
 
 test(`${rareOnly ? 'an example of each command' : 'every example'} of the manual, of the README and of --help does what it is there for`, async (t) => {
   const scene = await open(t)
-  for (const { from, line } of ALL.filter((example) => !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example) && !isOfApps(example) && !isOfFleet(example) && !isInTerminal(example) && !isMove(example) && !isConsole(example)).filter(isFirstOfCommand)) {
+  for (const { from, line } of ALL.filter((example) =>
+    !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example) && !isOfApps(example) && !isOfFleet(example) &&
+    !isInTerminal(example) && !isMove(example) && !isConsole(example)
+  ).filter(isFirstOfCommand)) {
     await t.test(`${line} (${from})`, async () => {
       await execute(scene, line)
       await settle(scene.deck)
@@ -112,12 +153,17 @@ test(`${rareOnly ? 'an example of each command' : 'every example'} of the manual
 
 test(`${rareOnly ? 'an example of each way to start' : 'every example that starts'} an app has it running`, async (t) => {
   const cwd = appFolder()
-  for (const { from, line } of ALL.filter((example) => isStart(example) && !isOfPrograms(example) && !isOfFleet(example) && !NOT_EXECUTED[example.line]).filter(isFirstOfCommand)) {
+  for (const { from, line } of ALL.filter((example) =>
+    isStart(example) && !isOfPrograms(example) && !isOfFleet(example) && !NOT_EXECUTED[example.line]
+  ).filter(isFirstOfCommand)) {
     await t.test(`${line} (${from})`, async (t) => {
       const words = wordsOf(line)
-      const [flags, args] = words.includes('--') ? [words.slice(1, words.indexOf('--')), words.slice(words.indexOf('--') + 1)] : [words.slice(1), []]
+      const [flags, args] = words.includes('--')
+        ? [words.slice(1, words.indexOf('--')), words.slice(words.indexOf('--') + 1)]
+        : [words.slice(1), []]
       const deck = await startDeckHere(t, null, { workers: 1, flags, args, cwd })
-      await deck.untilStatus(({ readyWorkers, desiredWorkers }) => readyWorkers === desiredWorkers, 'a cluster that is ready')
+      await deck.untilStatus(({ readyWorkers, desiredWorkers }) => readyWorkers === desiredWorkers,
+        'a cluster that is ready')
       assert.equal((await deck.stop()).code, 0)
     })
   }
@@ -129,7 +175,8 @@ rareTest('every example that stops an app has it stopped', async (t) => {
       const cwd = tempFolder()
       const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: path.join(cwd, '.clusterdeck') })
       await deck.until({ ready: 1 })
-      assert.deepEqual(await runCliHere(wordsOf(line), { cwd }), { code: 0, stdout: 'stopped\n', stderr: 'stopping: the workers finish their requests\n' })
+      assert.deepEqual(await runCliHere(wordsOf(line), { cwd }), { code: 0, stdout: 'stopped\n',
+        stderr: 'stopping: the workers finish their requests\n' })
       assert.equal((await deck.exited).code, 0)
     })
   }
@@ -137,14 +184,20 @@ rareTest('every example that stops an app has it stopped', async (t) => {
 
 rareTest('every example of several apps is about them', async (t) => {
   const entry = path.join(tempFolder(), 'app.mjs')
-  writeFileSync(entry, `console.log('out'); await import(${JSON.stringify(pathToFileURL(path.join(FIXTURES, 'answers-with-pid.js')).href)})`)
+  writeFileSync(entry,
+    `console.log('out'); await import(${
+      JSON.stringify(pathToFileURL(path.join(FIXTURES, 'answers-with-pid.js')).href)
+    })`)
   const apps = openApps(t, { shop: { entry }, mail: { entry, dependsOn: ['shop'] } })
   const names = () => apps.decks().map(({ name }) => name).sort()
   const isUp = ({ line }: { line: string }) => /^clusterdeck up\b/.test(line)
   // What stays in the foreground comes last.
-  const ORDER = [/^clusterdeck up \w/, /^clusterdeck (?!up\b|down\b)/, /^clusterdeck down\b/, /^clusterdeck up -/, /^clusterdeck up$/]
+  const ORDER = [/^clusterdeck up \w/, /^clusterdeck (?!up\b|down\b)/, /^clusterdeck down\b/, /^clusterdeck up -/,
+    /^clusterdeck up$/]
   const rankOf = ({ line }: { line: string }) => ORDER.findIndex((pattern) => pattern.test(line))
-  for (const { from, line } of ALL.filter((example) => isOfApps(example) && !isOfFleet(example)).sort((one, other) => rankOf(one) - rankOf(other))) {
+  for (const { from, line } of ALL.filter((example) => isOfApps(example) && !isOfFleet(example)).sort((one, other) =>
+    rankOf(one) - rankOf(other)
+  )) {
     await t.test(`${line} (${from})`, async () => {
       assert.notEqual(rankOf({ line }), -1)
       const words = wordsOf(line)
@@ -182,8 +235,13 @@ function forApps (words: string[]) {
 /** @returns the folder of somebody who has an app in all the shapes of the examples */
 function appFolder (): string {
   const cwd = tempFolder()
-  const app = `#!/usr/bin/env node\nconsole.log('Listening on 3000')\nconsole.log('worker 1 is up')\nimport(${JSON.stringify(pathToFileURL(path.join(FIXTURES, 'answers-with-pid.js')).href)})`
-  const files = { server: app, 'package.json': '{ "scripts": { "start": "node app.js", "serve": "NODE_ENV=production next start" } }', 'app.js': app, 'shop/package.json': '{ "main": "../app.js" }', 'node_modules/next/package.json': '{ "bin": { "next": "next.js" } }', 'node_modules/next/next.js': app }
+  const app = `#!/usr/bin/env node\nconsole.log('Listening on 3000')\nconsole.log('worker 1 is up')\nimport(${
+    JSON.stringify(pathToFileURL(path.join(FIXTURES, 'answers-with-pid.js')).href)
+  })`
+  const files = { server: app,
+    'package.json': '{ "scripts": { "start": "node app.js", "serve": "NODE_ENV=production next start" } }',
+    'app.js': app, 'shop/package.json': '{ "main": "../app.js" }',
+    'node_modules/next/package.json': '{ "bin": { "next": "next.js" } }', 'node_modules/next/next.js': app }
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(cwd, name)), { recursive: true })
     writeFileSync(path.join(cwd, name), text, { mode: 0o755 })
@@ -195,13 +253,20 @@ function appFolder (): string {
 async function open (t: TestContext): Promise<Scene> {
   const cwd = tempFolder()
   const { url, statuses } = await startReceiver(t)
-  writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, reindex: { command: 'echo done' }, broken: { command: 'exit 1' } } }))
+  writeFileSync(path.join(cwd, 'clusterdeck.config.json'),
+    JSON.stringify({
+      alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events: ['master.waiting'] }],
+      jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, reindex: { command: 'echo done' },
+        broken: { command: 'exit 1' } }
+    }))
   writeFileSync(path.join(cwd, 'slack-url.txt'), url)
   writeFileSync(path.join(cwd, 'dsn.txt'), url.replace('//', '//key@').replace(/\/?$/, '/1'))
   writeFileSync(path.join(cwd, 'package.json'), '{ "scripts": { "migrate": "echo migrated" } }')
   const app = path.join(cwd, 'app.js')
   const breakApp = (isBroken: boolean) => {
-    const source = `console.log('out'); console.error('{"level":"error","msg":"payment refused"}'); require(${JSON.stringify(path.join(FIXTURES, 'dies-in-many-ways.cjs'))})`
+    const source = `console.log('out'); console.error('{"level":"error","msg":"payment refused"}'); require(${
+      JSON.stringify(path.join(FIXTURES, 'dies-in-many-ways.cjs'))
+    })`
     writeFileSync(app, isBroken ? 'throw new Error("not yet")' : source)
   }
   breakApp(false)
@@ -224,26 +289,31 @@ async function execute (scene: Scene, line: string) {
   let prepared = line
   for (const [pattern, prepare] of PREPARED) if (pattern.test(line)) prepared = await prepare(scene, prepared)
   if (line.startsWith('curl ')) return await request(deck, prepared)
-  assert.match(line, /^(source <\()?clusterdeck [^;&`$]+/, 'expected a line that can be executed here, or to be told in NOT_EXECUTED why not')
+  assert.match(line, /^(source <\()?clusterdeck [^;&`$]+/,
+    'expected a line that can be executed here, or to be told in NOT_EXECUTED why not')
   if (IS_ENDLESS.test(line)) return await interrupt(wordsOf(prepared), cwd)
   const others = MEANWHILE.filter(([pattern]) => pattern.test(line)).map(([, work]) => work(deck))
   const { code, stdout, stderr } = await runCliHere(wordsOf(prepared), { cwd })
   assert.equal(code, codeOf(wordsOf(prepared)), stdout + stderr)
   assert.notEqual(stdout, '')
   await Promise.all(others)
-  if (line.includes(' | jq ')) for (const each of stdout.includes('\n{') ? stdout.trim().split('\n') : [stdout]) JSON.parse(each)
+  if (line.includes(' | jq ')) {
+    for (const each of stdout.includes('\n{') ? stdout.trim().split('\n') : [stdout]) JSON.parse(each)
+  }
   if (line.startsWith('clusterdeck upgrade')) await deck.meetNext()
 }
 
 async function request (deck: Deck, line: string) {
-  const { url, ...init } = requestOf(line, { '$(cat .clusterdeck/admin.token)': deck.token, 'http://127.0.0.1:9777': deck.adminUrl })
+  const { url, ...init } = requestOf(line, { '$(cat .clusterdeck/admin.token)': deck.token,
+    'http://127.0.0.1:9777': deck.adminUrl })
   assert.ok(url.startsWith(`${deck.adminUrl}/`), url)
   const response = await fetch(url, init)
   assert.ok(response.ok, `${response.status} ${await response.text()}`)
 }
 
 async function interrupt (words: string[], cwd: string, env = process.env) {
-  const child = spawn(process.execPath, [CLI, ...words], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'], timeout: PATIENCE_MS, killSignal: 'SIGKILL' })
+  const child = spawn(process.execPath, [CLI, ...words], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: PATIENCE_MS, killSignal: 'SIGKILL' })
   const exited = once(child, 'exit')
   await Promise.race([once(child.stdout, 'data'), exited])
   child.kill('SIGINT')
@@ -256,16 +326,21 @@ async function settle (deck: Deck) {
   const { rollout } = await deck.status()
   // 409: it ends by itself.
   if (rollout) await deck.api(`/rollouts/${rollout.id}/abort`, { method: 'POST' })
-  await deck.untilStatus(({ rollout, upgrade, desiredWorkers, readyWorkers, workers }) => rollout === null && upgrade === null && readyWorkers === desiredWorkers && workers.length === desiredWorkers, 'a cluster at rest')
+  await deck.untilStatus(
+    ({ rollout, upgrade, desiredWorkers, readyWorkers, workers }) =>
+      rollout === null && upgrade === null && readyWorkers === desiredWorkers && workers.length === desiredWorkers,
+    'a cluster at rest'
+  )
 }
 
 /** Not as the config file of the folder, which the examples after it would read. */
 function importable ({ cwd }: Scene, line: string) {
-  writeFileSync(path.join(cwd, 'ecosystem.config.js'), "module.exports = { apps: [{ script: 'app.js', env_production: { NODE_ENV: 'production' } }] }")
+  writeFileSync(path.join(cwd, 'ecosystem.config.js'),
+    'module.exports = { apps: [{ script: \'app.js\', env_production: { NODE_ENV: \'production\' } }] }')
   return `${line} --output imported.mjs`
 }
 
-/** @param deck a job of it fails */
+/** `deck`: a job of it fails */
 async function brokenJob (deck: Deck) {
   await post(deck, '/jobs/broken/runs')
   await deck.untilEvent(({ type, detail }) => type === 'job.failed' && detail.job === 'broken', 'the end of the job')
@@ -323,17 +398,23 @@ async function aNotice ({ deck, breakApp }: Scene): Promise<string> {
 async function failedDelivery ({ deck, statuses }: Scene): Promise<string> {
   statuses.push(404)
   const { id } = await post(deck, '/alerts/file-1/test')
-  await until(async () => (await deck.api('/alerts')).body.items.find((each: any) => each.id === 'file-1').deliveries.find((each: any) => each.id === id).state === 'failed', 'a delivery that has failed')
+  await until(
+    async () =>
+      (await deck.api('/alerts')).body.items.find((each: any) => each.id === 'file-1').deliveries.find((each: any) =>
+        each.id === id
+      ).state === 'failed',
+    'a delivery that has failed'
+  )
   return String(id)
 }
 
-/** @param state of the rollout that it waits for */
+/** `state`: of the rollout that it waits for */
 async function steer (deck: Deck, action: 'resume' | 'promote', state: 'paused' | 'canary') {
   const { rollout } = await deck.untilStatus(({ rollout }) => rollout?.state === state, `a rollout that is ${state}`)
   await post(deck, `/rollouts/${rollout.id}/${action}`)
 }
 
-/** @param deck it has a worker on standby from now on */
+/** `deck`: it has a worker on standby from now on */
 async function standby (deck: Deck) {
   const tag = String((await deck.api('/config')).headers.get('etag'))
   await deck.api('/config', { method: 'PATCH', headers: { 'If-Match': tag }, body: JSON.stringify({ standby: 1 }) })

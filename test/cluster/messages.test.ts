@@ -25,60 +25,84 @@ describe('messages', { concurrency: true }, () => {
     assert.deepEqual(await post(deck, '/messages', { type: 'reload', data }), { status: 202, answer: { workers: ids } })
     for (const { id, slot, pid, release } of workers) {
       for (const via of ['process', 'worker']) {
-        const event = await deck.untilEvent(({ type, worker, message }) => type === 'worker.message' && worker === id && message === `${via} heard`, `what the ${via} has heard`)
-        assert.deepEqual([event.slot, event.pid, event.release, event.detail], [slot, pid, release, { type: `${via} heard`, data: { type: 'reload', from: 'admin', data } }])
+        const event = await deck.untilEvent(
+          ({ type, worker, message }) => type === 'worker.message' && worker === id && message === `${via} heard`,
+          `what the ${via} has heard`
+        )
+        assert.deepEqual([event.slot, event.pid, event.release, event.detail], [slot, pid, release, {
+          type: `${via} heard`,
+          data: { type: 'reload', from: 'admin', data }
+        }])
       }
     }
     const [sent] = await deck.history('type=message.sent')
-    assert.deepEqual([sent.actor, sent.message, sent.detail], ["the owner's token", 'message "reload" sent to 2 workers', { type: 'reload', workers: ids }])
+    assert.deepEqual([sent.actor, sent.message, sent.detail], ['the owner\'s token',
+      'message "reload" sent to 2 workers', { type: 'reload', workers: ids }])
   })
 
   rareTest('for one worker reach that one alone, also with round-robin', async (t) => {
     const deck = await startDeck(t, 'repeats-what-it-hears.js', { workers: 2, flags: ['--dispatch', 'round-robin'] })
     const { workers: [first, second] } = await deck.until({ ready: 2 })
-    assert.deepEqual(await post(deck, `/workers/${second.id}/messages`, { type: 'only you' }), { status: 202, answer: { workers: [second.id] } })
+    assert.deepEqual(await post(deck, `/workers/${second.id}/messages`, { type: 'only you' }), { status: 202,
+      answer: { workers: [second.id] } })
     await post(deck, '/messages', { type: 'all of you' })
-    const heard = (id: number, type: string) => deck.untilEvent((event) => event.type === 'worker.message' && event.worker === id && event.detail.data.type === type, type)
+    const heard = (id: number, type: string) =>
+      deck.untilEvent(
+        (event) => event.type === 'worker.message' && event.worker === id && event.detail.data.type === type,
+        type
+      )
     await heard(second.id, 'only you')
     await heard(first.id, 'all of you')
-    assert.deepEqual((await deck.untilHistory(`type=worker.message&worker=${first.id}`, 2)).map(({ detail }) => detail.data.type), ['all of you', 'all of you'])
+    assert.deepEqual(
+      (await deck.untilHistory(`type=worker.message&worker=${first.id}`, 2)).map(({ detail }) => detail.data.type),
+      ['all of you', 'all of you']
+    )
   })
 
-  rareTest('of the app in a flood: some are told, the others counted, and those of another shape are nobody\'s business', async (t) => {
-    const count = 100_000
-    const deck = await startDeckHere(t, 'repeats-what-it-hears.js', { workers: 1 })
-    await deck.until({ ready: 1 })
-    const { workers: [{ id, pid }] } = await deck.status()
-    assert.equal(await (await fetch(`${await deck.appUrl()}/${count}`)).text(), String(pid))
-    /** newest first */
-    let told: any[] = await deck.history('type=worker.message&limit=1000')
-    // A machine that is busy may pause within the flood, which then counts as two.
-    while (heardOf(told) < count) {
-      const { id: last = 0 } = told[0] ?? {}
-      await deck.untilEvent(({ id, type }) => type === 'worker.message' && id > last, 'more of the flood')
-      told = await deck.history('type=worker.message&limit=1000')
+  rareTest(
+    'of the app in a flood: some are told, the others counted, and those of another shape are nobody\'s business',
+    async (t) => {
+      const count = 100_000
+      const deck = await startDeckHere(t, 'repeats-what-it-hears.js', { workers: 1 })
+      await deck.until({ ready: 1 })
+      const { workers: [{ id, pid }] } = await deck.status()
+      assert.equal(await (await fetch(`${await deck.appUrl()}/${count}`)).text(), String(pid))
+      /** newest first */
+      let told: any[] = await deck.history('type=worker.message&limit=1000')
+      // A machine that is busy may pause within the flood, which then counts as two.
+      while (heardOf(told) < count) {
+        const { id: last = 0 } = told[0] ?? {}
+        await deck.untilEvent(({ id, type }) => type === 'worker.message' && id > last, 'more of the flood')
+        told = await deck.history('type=worker.message&limit=1000')
+      }
+      assert.equal(heardOf(told), count)
+      assert.deepEqual(told.at(-1).detail, { type: 'tick', data: 1 })
+      assert.ok(told.length >= 11 && told.length < 500, `${told.length} events`)
+      assert.deepEqual(await deck.history('type=unexpected'), [])
+      assert.deepEqual((await post(deck, '/messages', { type: 'still there' })).answer, { workers: [id] })
+      await deck.untilEvent(({ message }) => message === 'process heard', 'an answer')
     }
-    assert.equal(heardOf(told), count)
-    assert.deepEqual(told.at(-1).detail, { type: 'tick', data: 1 })
-    assert.ok(told.length >= 11 && told.length < 500, `${told.length} events`)
-    assert.deepEqual(await deck.history('type=unexpected'), [])
-    assert.deepEqual((await post(deck, '/messages', { type: 'still there' })).answer, { workers: [id] })
-    await deck.untilEvent(({ message }) => message === 'process heard', 'an answer')
-  })
+  )
 
-  test('to a worker that does not read them wait in bounds; then it is refused, and gets those that were not', { skip: (process.platform === 'win32' && 'stops a process') || rareOnly }, async (t) => {
+  test('to a worker that does not read them wait in bounds; then it is refused, and gets those that were not', {
+    skip: (process.platform === 'win32' && 'stops a process') || rareOnly
+  }, async (t) => {
     const { deck, until, events } = await supervised(t, 'repeats-what-it-hears.js')
     await until('worker.ready')
     const [{ id, pid }] = deck.snapshot().workers
     process.kill(Number(pid), 'SIGSTOP')
-    const send = (n: number) => deck.send({ type: `message ${n}`, data: 'x'.repeat(60_000), worker: Number(id), actor: 'test' })
+    const send = (n: number) =>
+      deck.send({ type: `message ${n}`, data: 'x'.repeat(60_000), worker: Number(id), actor: 'test' })
     let sent = 0
-    assert.throws(() => { for (; sent < 1000; sent++) send(sent) }, { code: 'not-possible', message: `worker ${id} does not read its messages` })
+    assert.throws(() => {
+      for (; sent < 1000; sent++) send(sent)
+    }, { code: 'not-possible', message: `worker ${id} does not read its messages` })
     assert.ok(sent >= 100 && sent < 150, `${sent} were taken`)
     assert.deepEqual(deck.send({ type: 'to whom it may concern', actor: 'test' }), { workers: [] })
     assert.equal(events.filter(({ type }) => type === 'message.sent').length, sent + 1)
     process.kill(Number(pid), 'SIGCONT')
     // Each is heard twice: by the process and by its worker.
-    for (let heard = 0, count = 1; heard < 2 * sent; count++) heard += (await until('worker.message', count)).detail.leftOut ?? 1
+    for (let heard = 0, count = 1; heard < 2 * sent; count++)
+      heard += (await until('worker.message', count)).detail.leftOut ?? 1
   })
 })

@@ -33,7 +33,9 @@ describe('no dropped request', () => {
       await load.whenIdle(() => {
         for (const { pid } of workers) process.kill(pid, 'SIGKILL')
       })
-      for (const { id } of workers) await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === id, `the exit of worker ${id}`)
+      for (const { id } of workers)
+        await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === id,
+          `the exit of worker ${id}`)
       await deck.until({ ready: 2 })
     }
     await load.untilAnswered(200)
@@ -42,7 +44,8 @@ describe('no dropped request', () => {
     assert.deepEqual(failures, [])
 
     const exits = await deck.history('type=worker.exited')
-    assert.deepEqual(exits.map(({ signal, cause, code }) => ({ signal, cause, code })), Array(4).fill({ signal: 'SIGKILL', cause: 'killed', code: null }))
+    assert.deepEqual(exits.map(({ signal, cause, code }) => ({ signal, cause, code })),
+      Array(4).fill({ signal: 'SIGKILL', cause: 'killed', code: null }))
     const restarts = await deck.history('type=worker.restarted')
     assert.deepEqual(restarts.map(({ slot }) => slot).sort(), [1, 1, 2, 2])
   })
@@ -52,10 +55,10 @@ describe('no dropped request', () => {
     const deck = await startDeckHere(t, releases.entry, { flags: ['--rollout-limits-ready-timeout-ms', '4000'] })
     const { workers } = await deck.until({ ready: 2 })
     const load = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
-    for (const [name, source, reason] of [
-      ['throws', "throw new TypeError('no configuration at all')", /worker \d+ \(slot 1\) exited with code 1 before it was ready: TypeError: no configuration at all/],
-      ['waits', 'setInterval(() => {}, 1000)', /worker \d+ \(slot 1\) was not ready within 4 s/]
-    ] as const) {
+    for (const [name, source, reason] of [['throws', 'throw new TypeError(\'no configuration at all\')',
+      /worker \d+ \(slot 1\) exited with code 1 before it was ready: TypeError: no configuration at all/], ['waits',
+      'setInterval(() => {}, 1000)', /worker \d+ \(slot 1\) was not ready within 4 s/]] as const)
+    {
       await releases.add(name, source)
       const rollout = await deck.rollout('deploy')
       assert.equal(rollout.state, 'failed')
@@ -70,7 +73,8 @@ describe('no dropped request', () => {
 
     // A crash now must not bring the bad release in by the back door.
     process.kill(workers[0].pid, 'SIGKILL')
-    await deck.untilEvent((event) => event.type === 'worker.ready' && event.worker > workers[1].id && event.slot === 1, 'a replacement')
+    await deck.untilEvent((event) => event.type === 'worker.ready' && event.worker > workers[1].id && event.slot === 1,
+      'a replacement')
     const body = await (await fetch(await deck.appUrl())).json() as any
     assert.equal(body.release, 'r1')
   })

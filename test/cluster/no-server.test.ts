@@ -18,7 +18,8 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     await deck.until({ ready: 2 })
     const [said, ...others] = await deck.history('type=worker.no-server')
     assert.deepEqual(others, [])
-    assert.match(said.message, /^worker \d+ \(slot \d\) does not listen after [\d.]+ s and counts as ready\. .*--ready-signal online/)
+    assert.match(said.message,
+      /^worker \d+ \(slot \d\) does not listen after [\d.]+ s and counts as ready\. .*--ready-signal online/)
     assert.match(deck.output.stdout, /worker\.no-server Worker \d+/)
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.equal((await deck.history('type=worker.no-server')).length, 1)
@@ -40,11 +41,13 @@ describe('apps that are no server', { concurrency: 4 }, () => {
 
   rareTest('one that listens after all is a server from then on, which a restart waits for', async (t) => {
     const port = await freePort()
-    const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '3000'], env: { BOOT_MS: '12000', PORT: String(port) } })
+    const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '3000'],
+      env: { BOOT_MS: '12000', PORT: String(port) } })
     await deck.until({ ready: 1 })
     const { worker } = await deck.untilEvent(({ type }) => type === 'worker.listens-late', 'its server')
     const { state, reason } = await deck.rollout('restart')
-    assert.deepEqual([state, withoutStarved(reason)], ['failed', `worker ${worker + 1} (slot 1) was not ready within 3 s (option ready.timeoutMs)`])
+    assert.deepEqual([state, withoutStarved(reason)], ['failed',
+      `worker ${worker + 1} (slot 1) was not ready within 3 s (option ready.timeoutMs)`])
     assert.deepEqual((await deck.until({ ready: 1 })).workers.map(({ id }: any) => id), [worker])
     assert.equal(await get(`http://127.0.0.1:${port}/`), String((await deck.status()).workers[0].pid))
   })
@@ -60,7 +63,8 @@ describe('apps that are no server', { concurrency: 4 }, () => {
 
   test('a server of UDP alone is ready once it is bound, also with a port for itself, and so is its successor', async (t) => {
     const port = await freePort()
-    const deck = await startDeckHere(t, 'udp-echo.js', { flags: ['--ready-timeout-ms', '600000'], env: { PORT: String(port), EXCLUSIVE: 'true' } })
+    const deck = await startDeckHere(t, 'udp-echo.js', { flags: ['--ready-timeout-ms', '600000'],
+      env: { PORT: String(port), EXCLUSIVE: 'true' } })
     await deck.until({ ready: 2 })
     assert.deepEqual((await deck.status()).app.addresses, [`udp://127.0.0.1:${port}`])
     assert.equal(await askDatagram(port), 'hello')
@@ -71,7 +75,8 @@ describe('apps that are no server', { concurrency: 4 }, () => {
 
   test('a worker that is not ready gets no datagram, unless it waits for an answer itself', async (t) => {
     const port = await freePort()
-    const deck = await startDeckHere(t, 'udp-echo.js', { workers: 1, flags: ['--ready-signal', 'message'], env: { PORT: String(port), SAYS_READY: 'true' } })
+    const deck = await startDeckHere(t, 'udp-echo.js', { workers: 1, flags: ['--ready-signal', 'message'],
+      env: { PORT: String(port), SAYS_READY: 'true' } })
     const { workers: [{ pid }] } = await deck.untilStatus(({ app }) => app.addresses.length === 1, 'its port')
     const answer = askDatagram(port)
     // What is answered too early is there before this.
@@ -80,7 +85,8 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.equal(await answer, 'hello, ready')
 
     const other = await freePort()
-    const asking = await startDeckHere(t, 'udp-echo.js', { workers: 1, flags: ['--ready-signal', 'message'], env: { PORT: String(other), ASKS_FIRST: 'true' } })
+    const asking = await startDeckHere(t, 'udp-echo.js', { workers: 1, flags: ['--ready-signal', 'message'],
+      env: { PORT: String(other), ASKS_FIRST: 'true' } })
     await asking.until({ ready: 1 })
   })
 
@@ -116,28 +122,43 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     await deck.until({ ready: 2 })
     stopping.abort()
     assert.ok(await asking > 5)
-    assert.deepEqual((await deck.history('type=worker.exited')).map(({ cause, code }) => `${cause} ${code}`).sort(), ['master-lost 0', 'master-lost 0', 'restart 0', 'restart 0'])
+    assert.deepEqual((await deck.history('type=worker.exited')).map(({ cause, code }) => `${cause} ${code}`).sort(), [
+      'master-lost 0',
+      'master-lost 0',
+      'restart 0',
+      'restart 0'
+    ])
   })
 
   rareTest('one that has nothing to do ends, as under plain Node, and is told what a job needs', async (t) => {
     const deck = await startDeckHere(t, 'does-nothing.js', { workers: 1, flags: SOON })
-    const { message, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
-    assert.match(message, /^worker 1 \(slot 1\) exited with code 0 before it was ready; it has come to its end .*--restart-policy on-failure\)$/)
+    const { message, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1,
+      'its end')
+    assert.match(message,
+      /^worker 1 \(slot 1\) exited with code 0 before it was ready; it has come to its end .*--restart-policy on-failure\)$/)
     assert.equal(cause, 'boot-failure')
   })
 
-  rareTest('a server in a thread counts as ready and answers; it is said that no second worker can listen there, and why the next one cannot', async (t) => {
-    const port = await freePort()
-    const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'server', PORT: String(port) } })
-    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-    assert.equal(await get(`http://127.0.0.1:${port}/`), String(pid))
-    const [{ message }] = await deck.history('type=worker.no-server')
-    assert.match(message, /counts as ready\. .*\. It runs threads: the socket of a thread is its own, and no second worker can listen there$/)
-    assert.equal((await deck.rollout('restart')).state, 'failed')
-    const taken = await deck.untilEvent(({ type }) => type === 'worker.thread-port-taken', 'the reason')
-    assert.match(taken.message, new RegExp(`^a thread of worker 2 \\(slot 1\\) cannot listen, as another process does \\(listen EADDRINUSE: .*:${port}\\): .*stop-first$`))
-    assert.equal(await get(`http://127.0.0.1:${port}/`), String(pid))
-  })
+  rareTest(
+    'a server in a thread counts as ready and answers; it is said that no second worker can listen there, and why the next one cannot',
+    async (t) => {
+      const port = await freePort()
+      const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON,
+        env: { WHAT: 'server', PORT: String(port) } })
+      const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+      assert.equal(await get(`http://127.0.0.1:${port}/`), String(pid))
+      const [{ message }] = await deck.history('type=worker.no-server')
+      assert.match(message,
+        /counts as ready\. .*\. It runs threads: the socket of a thread is its own, and no second worker can listen there$/)
+      assert.equal((await deck.rollout('restart')).state, 'failed')
+      const taken = await deck.untilEvent(({ type }) => type === 'worker.thread-port-taken', 'the reason')
+      assert.match(taken.message,
+        new RegExp(
+          `^a thread of worker 2 \\(slot 1\\) cannot listen, as another process does \\(listen EADDRINUSE: .*:${port}\\): .*stop-first$`
+        ))
+      assert.equal(await get(`http://127.0.0.1:${port}/`), String(pid))
+    }
+  )
 
   rareTest('one whose work is done in a thread counts as ready', async (t) => {
     const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'consumer' } })
@@ -147,14 +168,16 @@ describe('apps that are no server', { concurrency: 4 }, () => {
 
   rareTest('an idle pool of threads keeps nothing running', async (t) => {
     const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'pool' } })
-    const { code, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
+    const { code, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1,
+      'its end')
     assert.deepEqual([code, cause], [0, 'boot-failure'])
   })
 
   rareTest('a start that takes long says on the terminal what it is waiting for, and the option', async (t) => {
     const deck = await startDeckHere(t, 'never-listens.js', { flags: ['--ready-timeout-ms', '60000'] })
     const { message } = await deck.untilEvent(({ type }) => type === 'master.waiting', 'the line')
-    assert.equal(message, '2 of 2 workers are not ready yet: the app does not listen yet (option ready.signal: auto; without a server set --ready-signal online)')
+    assert.equal(message,
+      '2 of 2 workers are not ready yet: the app does not listen yet (option ready.signal: auto; without a server set --ready-signal online)')
     assert.ok(deck.output.stdout.includes(message))
   })
 })

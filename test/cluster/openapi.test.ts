@@ -18,8 +18,13 @@ test('every operation answers as the document says, when all goes well and when 
   const config = path.join(tempFolder(), 'clusterdeck.config.json')
   const repository = createRepository()
   repository.commit({ 'other.js': '' })
-  await writeFile(config, JSON.stringify({ releases: { git: repository.folder }, alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, broken: { cron: '0 4 * * *', command: 'exit 3' } } }))
-  const deck = await startDeck(t, 'dies-in-many-ways.cjs', { workers: 2, flags: ['--config', config, '--drain-idle-grace-ms', '500', '--drain-spread-ms', '0'] })
+  await writeFile(config,
+    JSON.stringify({ releases: { git: repository.folder },
+      alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events: ['master.waiting'] }],
+      jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' },
+        broken: { cron: '0 4 * * *', command: 'exit 3' } } }))
+  const deck = await startDeck(t, 'dies-in-many-ways.cjs', { workers: 2,
+    flags: ['--config', config, '--drain-idle-grace-ms', '500', '--drain-spread-ms', '0'] })
   await deck.until({ ready: 2 })
   const { body: document } = await deck.api('/openapi.json')
   const contract = createContract(document)
@@ -31,9 +36,13 @@ test('every operation answers as the document says, when all goes well and when 
 
   for (const path of ['/healthz', '/readyz', '/metrics']) await ask('GET', path, undefined, '')
   await ask('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }, '')
-  for (const path of ['/openapi.json', '/status', '/notices', '/checks', '/config', '/scale', '/workers', `/workers/${worker}`, `/workers/${worker}/requests`, '/rollouts', '/releases', '/releases/r1', '/events', '/events/1', '/events/counts', '/events/histogram', '/vitals', '/routes', '/logs', '/diagnostics', '/crashes', '/crashes/1']) await ask('GET', path)
+  for (const path of ['/openapi.json', '/status', '/notices', '/checks', '/config', '/scale', '/workers',
+    `/workers/${worker}`, `/workers/${worker}/requests`, '/rollouts', '/releases', '/releases/r1', '/events',
+    '/events/1', '/events/counts', '/events/histogram', '/vitals', '/routes', '/logs', '/diagnostics', '/crashes',
+    '/crashes/1']) await ask('GET', path)
   const { latest } = await ask('GET', '/crashes/1')
-  assert.match(latest.frames.find(({ source }: any) => source)?.source.map(({ text }: any) => text).join(), /throw/, 'the lines of a frame of the app')
+  assert.match(latest.frames.find(({ source }: any) => source)?.source.map(({ text }: any) => text).join(), /throw/,
+    'the lines of a frame of the app')
   await ask('GET', `/crashes/1/occurrences/${latest.id}`)
   await ask('GET', '/crashes/1/issue')
   await ask('PUT', '/crashes/1/assignee', { assignee: 'ada' })
@@ -42,10 +51,12 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', '/crashes/1')
   await ask('DELETE', `/crashes/1/notes/${note}`)
   for (const action of ['resolve', 'mute', 'reopen']) await ask('POST', `/crashes/1/${action}`)
-  for (const type of ['text/csv', 'application/x-ndjson']) await ask('GET', '/events', undefined, undefined, { accept: type })
+  for (const type of ['text/csv', 'application/x-ndjson'])
+    await ask('GET', '/events', undefined, undefined, { accept: type })
   await ask('GET', '/logs', undefined, undefined, { accept: 'application/x-ndjson' })
   for (const query of ['q=listening&since=1h', 'around=1m&slot=1']) await ask('GET', `/logs?${query}`)
-  for (const path of ['/events/stream', '/logs/stream']) await ask('GET', path, undefined, undefined, { accept: 'text/event-stream' })
+  for (const path of ['/events/stream', '/logs/stream'])
+    await ask('GET', path, undefined, undefined, { accept: 'text/event-stream' })
   await ask('POST', '/sign-in-links', { name: 'grace', role: 'viewer' })
   const { id: token } = await ask('POST', '/tokens', { name: 'ada', role: 'operator', ttl: '1d' })
   await ask('GET', '/tokens')
@@ -61,7 +72,10 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('DELETE', `/diagnostics/${diagnostics.id}`)
   const profile = await ask('POST', `/workers/${worker}/diagnostics`, { kind: 'cpu-profile', durationMs: 1000 })
   await ask('GET', `/diagnostics/${profile.id}/functions`, undefined, 409)
-  await deck.untilEvent(({ type, message }) => type === 'diagnostics.finished' && String(message).includes('cpu-profile'), 'the profile')
+  await deck.untilEvent(
+    ({ type, message }) => type === 'diagnostics.finished' && String(message).includes('cpu-profile'),
+    'the profile'
+  )
   await ask('GET', `/diagnostics/${profile.id}/functions`)
 
   await ask('GET', '/profiles')
@@ -97,7 +111,8 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', '/jobs/runs', { command: [] }, 422)
   await ask('GET', '/refs')
   const built = await ask('POST', '/releases', { git: 'main' }, 202)
-  await deck.untilEvent(({ type, detail }) => type === 'job.command-failed' && detail.run === built.id, 'a commit without the entry')
+  await deck.untilEvent(({ type, detail }) => type === 'job.command-failed' && detail.run === built.id,
+    'a commit without the entry')
   await ask('GET', `/jobs/runs/${built.id}`)
   await ask('POST', '/releases', { git: 'other' }, 404)
 
@@ -108,7 +123,8 @@ test('every operation answers as the document says, when all goes well and when 
   await untilDelivery('delivered')
   await ask('POST', `/alerts/file-1/deliveries/${tested.id}/retry`, undefined, 409)
 
-  const added = await ask('POST', '/alerts', { kind: 'slack', url: 'http://127.0.0.1:9/services/x', events: ['master.waiting'] }, 201)
+  const added = await ask('POST', '/alerts', { kind: 'slack', url: 'http://127.0.0.1:9/services/x',
+    events: ['master.waiting'] }, 201)
   await ask('GET', `/alerts/${added.id}`)
   await ask('PATCH', `/alerts/${added.id}`, { name: 'ops', isPaused: true })
   await ask('POST', '/alerts', { kind: 'mail' }, 422)
@@ -118,7 +134,8 @@ test('every operation answers as the document says, when all goes well and when 
 
   const stream = await fetch(`${await deck.appUrl()}/?events`)
   await ask('POST', '/rollouts/preview', { kind: 'deploy', strategy: { canary: { workers: 1 } } })
-  const deploy = await ask('POST', '/rollouts', { kind: 'deploy', note: 'on trial', strategy: { canary: { workers: 1, durationMs: 60_000 }, limits: { minRequests: 1 } } })
+  const deploy = await ask('POST', '/rollouts', { kind: 'deploy', note: 'on trial',
+    strategy: { canary: { workers: 1, durationMs: 60_000 }, limits: { minRequests: 1 } } })
   await deck.untilEvent(({ type, detail }) => type === 'rollout.step' && detail.state === 'canary', 'the canary')
   await ask('POST', '/rollouts', { kind: 'restart' }, 409)
   await ask('POST', `/rollouts/${deploy.id}/retry`, undefined, 409)
@@ -133,7 +150,8 @@ test('every operation answers as the document says, when all goes well and when 
   const rollback = await ask('POST', '/rollouts', { kind: 'rollback', strategy: { minReadyMs: 60_000 } })
   await ask('POST', `/rollouts/${rollback.id}/abort`)
   await ask('GET', `/rollouts/${rollback.id}?wait=2m`)
-  const held = await ask('POST', '/rollouts', { kind: 'deploy', strategy: { onFailure: 'hold', limits: { readyTimeoutMs: 1 } } })
+  const held = await ask('POST', '/rollouts', { kind: 'deploy',
+    strategy: { onFailure: 'hold', limits: { readyTimeoutMs: 1 } } })
   await deck.untilEvent(({ type, rollout }) => type === 'rollout.held' && rollout === held.id, 'a step that has failed')
   await ask('POST', `/rollouts/${held.id}/retry`)
   await ask('POST', `/rollouts/${held.id}/abort`)
@@ -159,10 +177,13 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('PATCH', '/config', { surprise: 1 }, 400, { 'if-match': '*' })
   await ask('PUT', '/scale', { workers: 2 }, 412, { 'if-match': '"old"' })
 
-  for (const path of ['/workers/999', '/workers/999/requests', '/rollouts/999', '/releases/r999', '/events/999999', '/crashes/999', '/diagnostics/999', '/diagnostics/999/file', '/logs?slot=9']) await ask('GET', path, undefined, 404)
-  for (const path of ['/workers/x', '/releases/12', '/events/0', '/events?limit=0', '/events/counts?since=30d&step=1s', '/events/histogram?steps=0', '/status?x=1', '/vitals?since=tomorrow']) await ask('GET', path, undefined, 400)
+  for (const path of ['/workers/999', '/workers/999/requests', '/rollouts/999', '/releases/r999', '/events/999999',
+    '/crashes/999', '/diagnostics/999', '/diagnostics/999/file', '/logs?slot=9']) await ask('GET', path, undefined, 404)
+  for (const path of ['/workers/x', '/releases/12', '/events/0', '/events?limit=0', '/events/counts?since=30d&step=1s',
+    '/events/histogram?steps=0', '/status?x=1', '/vitals?since=tomorrow']) await ask('GET', path, undefined, 400)
   await ask('POST', `/workers/${workers[2].id}/end-connections`, undefined, 409)
-  for (const path of ['/workers/999/restart', '/workers/999/kill', '/workers/999/end-connections', '/crashes/999/mute', '/alerts/9/test', '/alerts/file-1/deliveries/9/retry']) await ask('POST', path, undefined, 404)
+  for (const path of ['/workers/999/restart', '/workers/999/kill', '/workers/999/end-connections', '/crashes/999/mute',
+    '/alerts/9/test', '/alerts/file-1/deliveries/9/retry']) await ask('POST', path, undefined, 404)
   await ask('POST', '/alerts/file-1/deliveries/x/retry', undefined, 400)
   await ask('POST', '/workers/999/messages', { type: 'reload' }, 404)
   await ask('POST', '/messages', { type: 'shutdown' }, 422)
@@ -177,28 +198,32 @@ test('every operation answers as the document says, when all goes well and when 
   await deck.meetNext()
   await deck.untilStatus(({ readyWorkers, upgrade }) => readyWorkers === 3 && upgrade === null, 'the next master')
   await ask('POST', '/stop')
-  // A deck that moves is in adopt.test.ts. Those of the fleet, in which this deck is not, are called in fleet-api.test.ts.
-  const ofFleet = Object.entries<Record<string, { operationId: string }>>(document.paths).filter(([path]) => path.startsWith('/api/v1/fleet')).flatMap(([, operations]) => Object.values(operations).map(({ operationId }) => operationId))
-  assert.deepEqual(contract.names.filter((name) => !contract.seen.has(name) && name !== 'moveToHost' && !ofFleet.includes(name)), [])
+  // A deck that moves is in adopt.test.ts. Those of the fleet, in which this deck is not, are called in
+  // fleet-api.test.ts.
+  const ofFleet = Object.entries<Record<string, { operationId: string }>>(document.paths).filter(([path]) =>
+    path.startsWith('/api/v1/fleet')
+  ).flatMap(([, operations]) => Object.values(operations).map(({ operationId }) => operationId))
+  assert.deepEqual(
+    contract.names.filter((name) => !contract.seen.has(name) && name !== 'moveToHost' && !ofFleet.includes(name)),
+    []
+  )
 
-  /** @param state of the one delivery that there is */
+  /** `state`: of the one delivery that there is */
   async function untilDelivery (state: 'delivered' | 'failed') {
-    await until(async () => (await ask('GET', '/alerts')).items[0].deliveries[0].state === state, `a delivery that is ${state}`)
+    await until(async () => (await ask('GET', '/alerts')).items[0].deliveries[0].state === state,
+      `a delivery that is ${state}`)
   }
 
-  /**
-   * @param path with a query, perhaps
-   * @param expected a status; '': a path of the port, not of the API
-   */
-  async function ask (method: string, path: string, body?: object, expected?: number | '', headers: Record<string, string> = {}) {
+  /** `path`: with a query, perhaps; `expected`: a status; '': a path of the port, not of the API */
+  async function ask (method: string, path: string, body?: object, expected?: number | '',
+    headers: Record<string, string> = {})
+  {
     const url = `${deck.adminUrl}${expected === '' ? '' : '/api/v1'}${path}`
     const abort = new AbortController()
-    const response = await fetch(url, {
-      method,
-      headers: { authorization: `Bearer ${deck.token}`, connection: 'close', ...(body && { 'content-type': 'application/json' }), ...headers },
-      body: body && JSON.stringify(body),
-      signal: abort.signal
-    })
+    const response = await fetch(url, { method,
+      headers: { authorization: `Bearer ${deck.token}`, connection: 'close',
+        ...(body && { 'content-type': 'application/json' }), ...headers }, body: body && JSON.stringify(body),
+      signal: abort.signal })
     const isStream = headers.accept === 'text/event-stream'
     const text = isStream ? '' : await response.text()
     if (isStream) abort.abort()
@@ -206,7 +231,8 @@ test('every operation answers as the document says, when all goes well and when 
     const answer = /json/.test(type) && !/ndjson/.test(type) ? JSON.parse(text) : text
     if (expected) assert.equal(response.status, expected, `${method} ${path}: ${text}`)
     else assert.ok(response.ok, `${method} ${path}: ${text}`)
-    contract.check({ method, path: new URL(url).pathname, status: response.status, headers: Object.fromEntries(response.headers), body: answer })
+    contract.check({ method, path: new URL(url).pathname, status: response.status,
+      headers: Object.fromEntries(response.headers), body: answer })
     return answer
   }
 })
@@ -218,5 +244,6 @@ test('every problem code and every type of event is in the document, and its exa
   assert.deepEqual(components.schemas.Problem.properties.code.enum, Object.keys(PROBLEMS))
   assert.deepEqual(components.schemas.Event.properties.type.enum, EVENT_TYPES)
   const contract = createContract(document)
-  for (const [name, { examples }] of Object.entries<{ examples: unknown[] }>(components.schemas)) contract.checkShape(name, examples[0])
+  for (const [name, { examples }] of Object.entries<{ examples: unknown[] }>(components.schemas))
+    contract.checkShape(name, examples[0])
 })

@@ -19,14 +19,14 @@ const BENCH = `
   process.on('message', () => { throw new Error('it fails') })
 `
 
-for (const [how, code, end] of [
-  ['a signal, which comes twice from a terminal', 130, (bench) => { for (let count = 0; count < 2; count++) bench.kill('SIGINT') }],
-  ['an error', 1, (bench) => bench.send('fail')]
-] as [string, number, (bench: ChildProcess) => void][]) {
+for (const [how, code, end] of [['a signal, which comes twice from a terminal', 130, (bench) => {
+  for (let count = 0; count < 2; count++) bench.kill('SIGINT')
+}], ['an error', 1, (bench) => bench.send('fail')]] as [string, number, (bench: ChildProcess) => void][]) {
   test(`a comparison that is ended by ${how}, ends what it has started, and removes its folders`, async (t) => {
     // In it node:test would take errors for those of a test.
     const env = { ...process.env, NODE_TEST_CONTEXT: undefined }
-    const bench = spawn(process.execPath, ['--input-type=module', '--eval', BENCH], { env, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+    const bench = spawn(process.execPath, ['--input-type=module', '--eval', BENCH], { env,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
     t.after(() => bench.kill('SIGKILL'))
     const [{ pids, folder }] = await once(bench, 'message')
     t.after(() => pids.filter(isAlive).forEach((pid: number) => process.kill(pid, 'SIGKILL')))

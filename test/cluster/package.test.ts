@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync,
+  writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -22,12 +23,16 @@ describe('the package that npm packs', () => {
   const bin = path.join(folder, 'node_modules', '.bin', 'clusterdeck')
 
   before(async () => {
-    const { stdout } = await run('npm', ['pack', '--json', '--silent', '--pack-destination', folder], { cwd: ROOT, timeout: PATIENCE_MS })
+    const { stdout } = await run('npm', ['pack', '--json', '--silent', '--pack-destination', folder], { cwd: ROOT,
+      timeout: PATIENCE_MS })
     await run('tar', ['-xzf', JSON.parse(stdout)[0].filename], { cwd: folder })
     mkdirSync(path.dirname(bin), { recursive: true })
     renameSync(path.join(folder, 'package'), installed)
     linkPackages(installed)
-    symlinkSync(path.join(installed, JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8')).bin.clusterdeck), bin)
+    symlinkSync(
+      path.join(installed, JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8')).bin.clusterdeck),
+      bin
+    )
     copyFileSync(path.join(ROOT, 'test', 'fixtures', 'answers-with-pid.js'), path.join(folder, 'app.js'))
     writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }')
   })
@@ -36,40 +41,58 @@ describe('the package that npm packs', () => {
     const names = readdirSync(installed).filter((name) => name !== 'node_modules').sort()
     assert.deepEqual(names, ['CHANGELOG.md', 'LICENSE', 'README.md', 'action.yml', ...FOLDERS, 'package.json'].sort())
     for (const name of ['ci', 'dist', 'public', 'views', 'db/migrations', 'workers/demo']) {
-      assert.deepEqual(filesOf(path.join(installed, name)), filesOf(path.join(ROOT, name)).filter((file) => name === 'views' || !/\.(d\.ts|md)$/.test(file)), name)
+      assert.deepEqual(filesOf(path.join(installed, name)), filesOf(path.join(ROOT, name)).filter((file) =>
+        name === 'views' || !/\.(d\.ts|md)$/.test(file)
+      ), name)
     }
-    const beside = ['server', 'db', 'workers'].flatMap((name) => filesOf(path.join(installed, name)).map((file) => `${name}/${file}`).filter((file) => !/^(db\/migrations|workers\/demo)\//.test(file)))
-    assert.deepEqual(beside, ['cli', 'compile-cache', 'node-needed', 'own-code', 'run-here', 'run-on'].map((name) => `server/${name}.js`))
-    assert.deepEqual(filesOf(path.join(installed, 'types')), ['errors.d.ts', 'index.d.ts', 'library/tables.d.ts', 'library/types.d.ts'])
+    const beside = ['server', 'db', 'workers'].flatMap((name) =>
+      filesOf(path.join(installed, name)).map((file) => `${name}/${file}`).filter((file) =>
+        !/^(db\/migrations|workers\/demo)\//.test(file)
+      )
+    )
+    assert.deepEqual(beside,
+      ['cli', 'compile-cache', 'node-needed', 'own-code', 'run-here', 'run-on'].map((name) => `server/${name}.js`))
+    assert.deepEqual(filesOf(path.join(installed, 'types')), ['errors.d.ts', 'index.d.ts', 'library/tables.d.ts',
+      'library/types.d.ts'])
   })
 
-  rareTest('runs the example of the manual, which reads nothing that it was not told to, and ends by itself', async () => {
-    writeFileSync(path.join(folder, 'run.mjs'), example())
-    writeFileSync(path.join(folder, 'clusterdeck.config.json'), '{ "workers": 7 }')
-    const { stdout, stderr } = await run(process.execPath, ['run.mjs'], { cwd: folder, env: { ...env, CLUSTERDECK_WORKERS: '6', CLUSTERDECK_DISPATCH: 'none' }, timeout: PATIENCE_MS })
-    const lines = stdout.trimEnd().split('\n')
-    assert.match(lines[0], /^2 workers, http:\/\/127\.0\.0\.1:\d+$/)
-    assert.deepEqual(lines.slice(1).sort(), ['restart succeeded', 'slot 1: restart', 'slot 1: shutdown', 'slot 2: restart', 'slot 2: shutdown'])
-    assert.equal(stderr, '')
-  })
+  rareTest('runs the example of the manual, which reads nothing that it was not told to, and ends by itself',
+    async () => {
+      writeFileSync(path.join(folder, 'run.mjs'), example())
+      writeFileSync(path.join(folder, 'clusterdeck.config.json'), '{ "workers": 7 }')
+      const { stdout, stderr } = await run(process.execPath, ['run.mjs'], { cwd: folder,
+        env: { ...env, CLUSTERDECK_WORKERS: '6', CLUSTERDECK_DISPATCH: 'none' }, timeout: PATIENCE_MS })
+      const lines = stdout.trimEnd().split('\n')
+      assert.match(lines[0], /^2 workers, http:\/\/127\.0\.0\.1:\d+$/)
+      assert.deepEqual(lines.slice(1).sort(), ['restart succeeded', 'slot 1: restart', 'slot 1: shutdown',
+        'slot 2: restart', 'slot 2: shutdown'])
+      assert.equal(stderr, '')
+    })
 
   for (const [compiler, rare] of [['typescript-7', false], ['typescript', rareOnly]] as const) {
-    test(`types every part of the library for a strict program, and refuses wrong uses: ${compiler}`, { skip: rare }, async () => {
-      cpSync(path.join(ROOT, 'test', 'library'), folder, { recursive: true })
-      mkdirSync(path.join(folder, 'node_modules', '@types'), { recursive: true })
-      const types = path.join(folder, 'node_modules', '@types', 'node')
-      if (!existsSync(types)) symlinkSync(path.join(ROOT, 'node_modules', '@types', 'node'), types)
-      const compiled = run(process.execPath, [path.join(ROOT, 'node_modules', compiler, 'bin', 'tsc'), '-p', folder], { timeout: PATIENCE_MS })
-      await compiled.catch(({ stdout }) => assert.fail(stdout))
-    })
+    test(`types every part of the library for a strict program, and refuses wrong uses: ${compiler}`, { skip: rare },
+      async () => {
+        cpSync(path.join(ROOT, 'test', 'library'), folder, { recursive: true })
+        mkdirSync(path.join(folder, 'node_modules', '@types'), { recursive: true })
+        const types = path.join(folder, 'node_modules', '@types', 'node')
+        if (!existsSync(types)) symlinkSync(path.join(ROOT, 'node_modules', '@types', 'node'), types)
+        const compiled = run(process.execPath, [path.join(ROOT, 'node_modules', compiler, 'bin', 'tsc'), '-p', folder],
+          { timeout: PATIENCE_MS })
+        await compiled.catch(({ stdout }) => assert.fail(stdout))
+      })
   }
 
   rareTest('has a command that starts the app, and one that stops it', async () => {
     const dataDir = path.join(folder, 'data')
-    const master = spawn(bin, ['start', 'app.js', '--workers', '1', '--admin-port', '0', '--data-dir', dataDir], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const master = spawn(bin, ['start', 'app.js', '--workers', '1', '--admin-port', '0', '--data-dir', dataDir], {
+      cwd: folder,
+      env,
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
     const exited = once(master, 'exit')
     const timer = setTimeout(() => master.kill('SIGTERM'), PATIENCE_MS)
-    for await (const text of master.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) if (text.includes('1 worker ready')) break
+    for await (const text of master.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false }))
+      if (text.includes('1 worker ready')) break
     master.stdout.resume()
     const { stdout } = await run(bin, ['stop', '--data-dir', dataDir], { cwd: folder, env })
     clearTimeout(timer)
@@ -77,7 +100,8 @@ describe('the package that npm packs', () => {
   })
 
   test('keeps its inner files to itself', async () => {
-    const inner = run(process.execPath, ['--input-type=module', '--eval', 'await import("clusterdeck/server/cli.js")'], { cwd: folder, env })
+    const inner = run(process.execPath, ['--input-type=module', '--eval', 'await import("clusterdeck/server/cli.js")'],
+      { cwd: folder, env })
     await assert.rejects(inner, ({ stderr }) => stderr.includes('ERR_PACKAGE_PATH_NOT_EXPORTED'))
     assert.ok(existsSync(path.join(installed, 'server', 'cli.js')))
   })
@@ -91,9 +115,7 @@ function example () {
 }
 
 function filesOf (folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
-    .filter((file) => !file.includes('node_modules'))
-    .sort()
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) =>
+    path.relative(folder, path.join(entry.parentPath, entry.name))
+  ).filter((file) => !file.includes('node_modules')).sort()
 }

@@ -24,7 +24,9 @@ const KINDS = [['the keeper', []], ['a master without a keeper', ['--no-keeper']
 describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency: 2 }, () => {
   for (const [who, flags] of KINDS) {
     const isVariant = flags.length > 0
-    test(`${who} buries the orphans of the app, and ends with 0 at a SIGTERM`, { skip: withoutNativeCalls || (isVariant && rareOnly) }, async (t) => {
+    test(`${who} buries the orphans of the app, and ends with 0 at a SIGTERM`, {
+      skip: withoutNativeCalls || (isVariant && rareOnly)
+    }, async (t) => {
       const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: CONTAINED, flags })
       const { workers: [{ pid: worker }] } = await deck.until({ ready: 1 })
       const url = await deck.appUrl()
@@ -35,38 +37,47 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
       // Those that are waited for by node itself are left to it: their end is known in full.
       const rollout = await deck.rollout('restart')
       assert.equal(rollout.state, 'succeeded')
-      const exit = await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === worker, 'the end of the first worker')
+      const exit = await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === worker,
+        'the end of the first worker')
       assert.deepEqual([exit.cause, exit.code, exit.signal], ['restart', 0, null])
       deck.signal('SIGTERM')
       assert.deepEqual(await deck.exited, { code: 0, signal: null })
     })
 
-    test(`${who} says once that orphans stay as zombies without the native calls, and serves`, { skip: isVariant && rareOnly }, async (t) => {
-      const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: { ...CONTAINED, ...WITHOUT_KOFFI }, flags })
+    test(`${who} says once that orphans stay as zombies without the native calls, and serves`, {
+      skip: isVariant && rareOnly
+    }, async (t) => {
+      const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: { ...CONTAINED, ...WITHOUT_KOFFI },
+        flags })
       await deck.until({ ready: 1 })
       const url = await deck.appUrl()
       const orphan = await ask(url)
       await untilOrphanIs('Z', orphan, url)
-      assert.equal(deck.output.stderr, 'clusterdeck: this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies\n')
+      assert.equal(deck.output.stderr,
+        'clusterdeck: this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies\n')
     })
 
     test(`${who} ends with the code of a wrong command line`, { skip: isVariant && rareOnly }, async () => {
-      const child = spawn(NAMESPACE[0], [...NAMESPACE.slice(1), process.execPath, CLI, 'start', 'no-such-app.js', ...flags], { cwd: tempFolder(), stdio: 'ignore' })
+      const child = spawn(NAMESPACE[0], [...NAMESPACE.slice(1), process.execPath, CLI, 'start', 'no-such-app.js',
+        ...flags], { cwd: tempFolder(), stdio: 'ignore' })
       assert.deepEqual(await once(child, 'exit'), [2, null])
     })
   }
 
-  rareTest('a SIGTERM that comes before the master has started: the keeper lets it start, so that it can stop', async () => {
-    const { child, exited } = startContained([])
-    // The first one with a handler of its own: of SIGTERM node itself takes care until then, in vain as process 1.
-    process.kill(await untilItHears('SIGHUP', child), 'SIGTERM')
-    assert.deepEqual(await exited, [0, null])
-  })
+  rareTest('a SIGTERM that comes before the master has started: the keeper lets it start, so that it can stop',
+    async () => {
+      const { child, exited } = startContained([])
+      // The first one with a handler of its own: of SIGTERM node itself takes care until then, in vain as process 1.
+      process.kill(await untilItHears('SIGHUP', child), 'SIGTERM')
+      assert.deepEqual(await exited, [0, null])
+    })
 
   rareTest('a master without a keeper ends at once by such a one: there is nothing to stop yet', async () => {
     const { child, exited } = startContained(['--no-keeper'])
     const pid = await untilItHears('SIGTERM', child)
-    const timer = setInterval(() => { if (childOf(child.pid) === pid) process.kill(pid, 'SIGTERM') }, 5)
+    const timer = setInterval(() => {
+      if (childOf(child.pid) === pid) process.kill(pid, 'SIGTERM')
+    }, 5)
     try {
       const [code, signal] = await exited
       // What comes before our code is Node's own to take: 1 of Node 24, or the signal itself.
@@ -88,14 +99,22 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
 
   rareTest('"up" shows its apps on stdout, ends them and their host at a SIGTERM, and leaves no process', async () => {
     const cwd = tempFolder()
-    writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ workers: 1, apps: { shop: { entry: APP }, log: { entry: SAYS } } }))
-    const child = spawn(NAMESPACE[0], [...NAMESPACE.slice(1), process.execPath, CLI, 'up'], {
-      cwd, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CLUSTERDECK_HOST_DIR: tempFolder(), CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running'), CLUSTERDECK_ADMIN_PORT: '0' }
-    })
+    writeFileSync(path.join(cwd, 'clusterdeck.config.json'),
+      JSON.stringify({ workers: 1, apps: { shop: { entry: APP }, log: { entry: SAYS } } }))
+    const child = spawn(NAMESPACE[0], [...NAMESPACE.slice(1), process.execPath, CLI, 'up'], { cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, CLUSTERDECK_HOST_DIR: tempFolder(),
+        CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running'), CLUSTERDECK_ADMIN_PORT: '0' } })
     const exited = once(child, 'exit')
     let output = ''
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => { output += text })
-    await until(() => [/^shop \| is ready$/m, /^log {2}\| is ready$/m, /^log {2}\| \S/m].every((line) => line.test(output)), () => output)
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text) => {
+        output += text
+      })
+    await until(
+      () => [/^shop \| is ready$/m, /^log {2}\| is ready$/m, /^log {2}\| \S/m].every((line) => line.test(output)),
+      () => output
+    )
     process.kill(Number(childOf(child.pid)), 'SIGTERM')
     assert.deepEqual(await exited, [0, null], output)
     assert.match(output, /^shop \| stopped$/m)
@@ -128,10 +147,7 @@ async function ask (url: string): Promise<string> {
   return await (await fetch(url, { headers: { connection: 'close' } })).text()
 }
 
-/**
- * Asks until it is so, as the end of a grandchild is told to nobody.
- * @param orphan its pid there
- */
+/** Asks until it is so, as the end of a grandchild is told to nobody. `orphan`: its pid there. */
 async function untilOrphanIs (wanted: 'gone' | 'Z', orphan: string, url: string) {
   const startedAt = performance.now()
   let state = ''

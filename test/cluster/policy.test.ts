@@ -19,7 +19,11 @@ async function start (t: TestContext, name: string, dispatch: 'shared' | 'sticky
   const folder = tempFolder()
   writeFileSync(path.join(folder, 'app.js'), ANSWERS)
   const env = { PATH: process.env.PATH, NAME: name, PORT: String(port) }
-  const config = await loadConfig({ flags: { entry: 'app.js', workers: 2, dispatch, logsMirror: 'off', dataDir: 'data', drainIdleGraceMs: 0 }, env, cwd: folder })
+  const config = await loadConfig({
+    flags: { entry: 'app.js', workers: 2, dispatch, logsMirror: 'off', dataDir: 'data', drainIdleGraceMs: 0 },
+    env,
+    cwd: folder
+  })
   return await startAppHere(t, { config, environment: env, reload: async () => config })
 }
 
@@ -27,7 +31,9 @@ function ask (url: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = net.connect(Number(new URL(url).port), '127.0.0.1').setEncoding('utf8')
     let text = ''
-    socket.on('data', (part) => { text += part }).once('end', () => resolve(text)).once('error', reject)
+    socket.on('data', (part) => {
+      text += part
+    }).once('end', () => resolve(text)).once('error', reject)
   })
 }
 
@@ -37,18 +43,22 @@ async function answersOf (app: { url: () => string }) {
 
 describe('apps in one process', () => {
   test('hand out their connections each in its own way, to their own workers alone, also where two ask for the same any port', async (t) => {
-    const apps = await Promise.all([start(t, 'a', 'shared'), start(t, 'b', 'round-robin'), start(t, 'c', 'round-robin'), start(t, 'd', 'sticky')])
+    const apps = await Promise.all([start(t, 'a', 'shared'), start(t, 'b', 'round-robin'), start(t, 'c', 'round-robin'),
+      start(t, 'd', 'sticky')])
     await Promise.all(apps.map(({ supervisor }) => supervisor.running))
     const [a, b, c, d] = await Promise.all(apps.map(answersOf))
     assert.deepEqual([b, c], [['b1', 'b2'], ['c1', 'c2']])
-    for (const [seen, name] of [[a, 'a'], [d, 'd']] as const) assert.ok(seen.length > 0 && seen.every((answer) => answer.startsWith(name)), String(seen))
+    for (const [seen, name] of [[a, 'a'], [d, 'd']] as const)
+      assert.ok(seen.length > 0 && seen.every((answer) => answer.startsWith(name)), String(seen))
     await apps[1].stop()
     await assert.rejects(ask(apps[1].url()), { code: 'ECONNREFUSED' })
     assert.deepEqual(await answersOf(apps[2]), ['c1', 'c2'])
   })
 
   for (const dispatch of ['shared', 'round-robin'] as const) {
-    test(`do not get each other's connections on one port: to the second one, ${dispatch}, it is in use`, { skip: dispatch === 'round-robin' && rareOnly }, async (t) => {
+    test(`do not get each other's connections on one port: to the second one, ${dispatch}, it is in use`, {
+      skip: dispatch === 'round-robin' && rareOnly
+    }, async (t) => {
       const port = await freePort()
       const first = await start(t, 'first', 'round-robin', port)
       await first.supervisor.running

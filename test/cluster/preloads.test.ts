@@ -32,9 +32,14 @@ describe('what runs before an app', { concurrency: 2 }, () => {
     const [seen, go] = [path.join(folder, 'seen'), path.join(folder, 'go')]
     const nodeOptions = `--max-http-header-size=20000 --require ${preload.quoted}`
     const deck = await startDeck(t, 'listens-when-told.js', {
-      flags: ['--ready-path', '/health', '--start-first', 'all'], env: { NODE_OPTIONS: nodeOptions, SIDE_PORT: String(sidePort), SEEN: seen, GO: go }
+      flags: ['--ready-path', '/health', '--start-first', 'all'],
+      env: { NODE_OPTIONS: nodeOptions, SIDE_PORT: String(sidePort), SEEN: seen, GO: go }
     })
-    await deck.untilStatus(({ workers }) => workers.length === 2 && workers.every(({ pid }: any) => readFileSync(seen, 'utf8').includes(`${pid}\n`)), 'both workers to have loaded it')
+    await deck.untilStatus(
+      ({ workers }) =>
+        workers.length === 2 && workers.every(({ pid }: any) => readFileSync(seen, 'utf8').includes(`${pid}\n`)),
+      'both workers to have loaded it'
+    )
     assert.equal((await deck.status()).readyWorkers, 0, 'the app does not listen yet')
     writeFileSync(go, '')
     const { workers } = await deck.until({ ready: 2 })
@@ -53,24 +58,34 @@ describe('what runs before an app', { concurrency: 2 }, () => {
     assert.deepEqual(items, [])
   })
 
-  for (const [how, option, name] of [['--require', '--require', 'metrics.cjs'], ['--import', '--import', 'metrics.mjs']] as const) {
+  for (const [how, option, name] of [['--require', '--require', 'metrics.cjs'], ['--import', '--import',
+    'metrics.mjs']] as const)
+  {
     rareTest(`by ${how} of the configuration, before an app of CommonJS`, async (t) => {
       const [sidePort, folder] = [await freePort(), tempFolder()]
       const file = path.join(folder, name)
-      writeFileSync(file, name.endsWith('.cjs') ? `require(${JSON.stringify(`${FIXTURES}opens-a-side-port.cjs`)})` : `await import(${JSON.stringify(`${FIXTURES}opens-a-side-port.cjs`)})`)
-      const deck = await startDeckHere(t, 'serves-only-as-main-module.cjs', { flags: [`--exec-argv=${option} ${file}`], env: { SIDE_PORT: String(sidePort) } })
+      writeFileSync(file, name.endsWith('.cjs')
+        ? `require(${JSON.stringify(`${FIXTURES}opens-a-side-port.cjs`)})`
+        : `await import(${JSON.stringify(`${FIXTURES}opens-a-side-port.cjs`)})`)
+      const deck = await startDeckHere(t, 'serves-only-as-main-module.cjs', { flags: [`--exec-argv=${option} ${file}`],
+        env: { SIDE_PORT: String(sidePort) } })
       const { app, workers } = await deck.until({ ready: 2 })
       assert.equal(app.addresses.length, 1, 'that of the app')
-      assert.ok(workers.map(({ pid }: any) => `side of ${pid}`).includes(await ask(sidePort)))
+      assert.ok(workers.map(({ pid }: any) =>
+        `side of ${pid}`
+      ).includes(await ask(sidePort)))
       assert.match(await ask(await deck.appUrl()), /argv/)
     })
   }
 
   for (const how of ['execArgv', 'NODE_OPTIONS']) {
-    test(`by ${how}: what Yarn has written for Plug'n'Play, before any ES module, so that packages are read from their archives`, { skip: how === 'execArgv' && rareOnly }, async (t) => {
-      const [folder, port] = [tempFolder(), await freePort()]
-      const pnp = path.join(folder, '.pnp.cjs')
-      writeFileSync(pnp, `
+    test(
+      `by ${how}: what Yarn has written for Plug'n'Play, before any ES module, so that packages are read from their archives`,
+      { skip: how === 'execArgv' && rareOnly },
+      async (t) => {
+        const [folder, port] = [tempFolder(), await freePort()]
+        const pnp = path.join(folder, '.pnp.cjs')
+        writeFileSync(pnp, `
         const fs = require('node:fs')
         const { readFileSync } = fs
         fs.readFileSync = (file, how) => {
@@ -78,17 +93,21 @@ describe('what runs before an app', { concurrency: 2 }, () => {
           const text = "module.exports = 'of the archive'"
           return how ? text : Buffer.from(text)
         }`)
-      writeFileSync(path.join(folder, 'package.cjs'), "module.exports = 'of the disk'")
-      writeFileSync(path.join(folder, 'app.mjs'), `
+        writeFileSync(path.join(folder, 'package.cjs'), 'module.exports = \'of the disk\'')
+        writeFileSync(path.join(folder, 'app.mjs'), `
         import { createServer } from 'node:http'
         import text from './package.cjs'
         if (process.env.PRINT) console.log(text)
         else createServer((request, response) => response.end(text)).listen(${port})`)
-      const plain = await run(process.execPath, ['--require', pnp, 'app.mjs'], { cwd: folder, env: { ...process.env, PRINT: '1' } })
-      const given = how === 'execArgv' ? { flags: [`--exec-argv=--require ${pnp}`] } : { env: { NODE_OPTIONS: `--no-deprecation --require "${pnp}"` } }
-      const deck = await startDeck(t, path.join(folder, 'app.mjs'), { workers: 1, ...given })
-      await deck.until({ ready: 1 })
-      assert.equal(`${await ask(port)}\n`, plain.stdout, 'as plain Node has it')
-    })
+        const plain = await run(process.execPath, ['--require', pnp, 'app.mjs'], { cwd: folder,
+          env: { ...process.env, PRINT: '1' } })
+        const given = how === 'execArgv'
+          ? { flags: [`--exec-argv=--require ${pnp}`] }
+          : { env: { NODE_OPTIONS: `--no-deprecation --require "${pnp}"` } }
+        const deck = await startDeck(t, path.join(folder, 'app.mjs'), { workers: 1, ...given })
+        await deck.until({ ready: 1 })
+        assert.equal(`${await ask(port)}\n`, plain.stdout, 'as plain Node has it')
+      }
+    )
   }
 })

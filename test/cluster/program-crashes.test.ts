@@ -15,25 +15,32 @@ const name = load()
 require('node:http').createServer((req, res) => res.end(name)).listen(process.env.PORT, '127.0.0.1')
 `
 
-test('a bad release of a program is rolled back, for the reason that it has said itself; a later end of a worker has another one', { skip: withoutOtherPrograms }, async (t) => {
-  const cwd = tempFolder()
-  writeFileSync(path.join(cwd, 'server.js'), PROGRAM)
-  writeFileSync(path.join(cwd, 'shop.json'), '{ "name": "good" }')
-  const deck = await startDeck(t, null, { cwd, args: asOtherProgram(path.join(cwd, 'server.js')), workers: 1, env: { PORT: String(await freePort()) } })
-  await deck.until({ ready: 1 })
-  const [{ pid }] = (await deck.status()).workers
+test(
+  'a bad release of a program is rolled back, for the reason that it has said itself; a later end of a worker has another one',
+  { skip: withoutOtherPrograms },
+  async (t) => {
+    const cwd = tempFolder()
+    writeFileSync(path.join(cwd, 'server.js'), PROGRAM)
+    writeFileSync(path.join(cwd, 'shop.json'), '{ "name": "good" }')
+    const deck = await startDeck(t, null, { cwd, args: asOtherProgram(path.join(cwd, 'server.js')), workers: 1,
+      env: { PORT: String(await freePort()) } })
+    await deck.until({ ready: 1 })
+    const [{ pid }] = (await deck.status()).workers
 
-  rmSync(path.join(cwd, 'shop.json'))
-  const { state, reason } = await deck.rollout('deploy')
-  assert.equal(state, 'failed')
-  assert.match(reason, /exited with code 1 before it was ready: Error: ENOENT: no such file or directory, open 'shop\.json'/)
-  const [{ culprit, kind, errorName }] = (await deck.api('/crashes')).body.items
-  assert.deepEqual([culprit, kind, errorName], ['load (server.js)', 'exception', 'Error'])
+    rmSync(path.join(cwd, 'shop.json'))
+    const { state, reason } = await deck.rollout('deploy')
+    assert.equal(state, 'failed')
+    assert.match(reason,
+      /exited with code 1 before it was ready: Error: ENOENT: no such file or directory, open 'shop\.json'/)
+    const [{ culprit, kind, errorName }] = (await deck.api('/crashes')).body.items
+    assert.deepEqual([culprit, kind, errorName], ['load (server.js)', 'exception', 'Error'])
 
-  process.kill(pid, 'SIGSEGV')
-  const end = await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, 'the end of the worker')
-  assert.match(end.message, /was ended by SIGSEGV \(it used memory that is not its own\)$/)
-})
+    process.kill(pid, 'SIGSEGV')
+    const end = await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid,
+      'the end of the worker')
+    assert.match(end.message, /was ended by SIGSEGV \(it used memory that is not its own\)$/)
+  }
+)
 
 test('the words of an error that a Node app logs before it exits are the reason, with the code 3 of one that serves too', async (t) => {
   const file = path.join(tempFolder(), 'app.cjs')
@@ -51,5 +58,6 @@ test('the words of an error that a Node app logs before it exits are the reason,
   await deck.until({ ready: 1 })
   writeFileSync(`${file}.bad`, '')
   const { reason } = await deck.rollout('deploy')
-  assert.match(reason, /exited with code 1 before it was ready: no database: Error: connect ECONNREFUSED 127\.0\.0\.1:1$/)
+  assert.match(reason,
+    /exited with code 1 before it was ready: no database: Error: connect ECONNREFUSED 127\.0\.0\.1:1$/)
 })

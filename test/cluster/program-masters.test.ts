@@ -39,22 +39,27 @@ describe('programs and their masters', { skip: withoutOtherPrograms }, () => {
     assert.deepEqual(leftovers(), [])
   })
 
-  rareTest('an orphan that binds nothing yet is ended by the next master, also where it does not hear the signal', async (t) => {
-    const { deck, pids } = await startProgram(t, { env: { BOOT_MS: '600000' }, flags: ['--stop-term-grace-ms', '200'] }, false)
-    await deck.untilEvent(({ type }) => type === 'worker.online', 'the program')
-    const [first] = pids()
-    await deck.loseMaster()
-    await until(() => !pids().includes(first), 'its end')
-  })
+  rareTest('an orphan that binds nothing yet is ended by the next master, also where it does not hear the signal',
+    async (t) => {
+      const { deck, pids } = await startProgram(t, { env: { BOOT_MS: '600000' },
+        flags: ['--stop-term-grace-ms', '200'] }, false)
+      await deck.untilEvent(({ type }) => type === 'worker.online', 'the program')
+      const [first] = pids()
+      await deck.loseMaster()
+      await until(() => !pids().includes(first), 'its end')
+    })
 
-  rareTest('told to stop twice while the master hangs, the keeper takes along all that programs have started, in whatever session', async (t) => {
-    const { deck, pids, leftovers } = await startProgram(t, { script: `setsid ${SERVER} & wait` })
-    assert.equal(pids().length, 4)
-    process.kill(deck.masterPid, 'SIGSTOP')
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) deck.signal(signal)
-    await deck.exited
-    await until(() => leftovers().length === 0, 'the end of all')
-  })
+  rareTest(
+    'told to stop twice while the master hangs, the keeper takes along all that programs have started, in whatever session',
+    async (t) => {
+      const { deck, pids, leftovers } = await startProgram(t, { script: `setsid ${SERVER} & wait` })
+      assert.equal(pids().length, 4)
+      process.kill(deck.masterPid, 'SIGSTOP')
+      for (const signal of ['SIGTERM', 'SIGINT'] as const) deck.signal(signal)
+      await deck.exited
+      await until(() => leftovers().length === 0, 'the end of all')
+    }
+  )
 
   rareTest('without a keeper, programs serve on alone, and the next start takes them over', async (t) => {
     const { deck, url, pids, port, mark } = await startProgram(t, { flags: ['--no-keeper'] })
@@ -69,11 +74,16 @@ describe('programs and their masters', { skip: withoutOtherPrograms }, () => {
   })
 })
 
-/** @param how `script`: of the shell */
-async function startProgram (t: TestContext, { env = {}, flags = [], dataDir, port, mark = `TEST_MARK=${process.pid}-${Math.random()}`, script = `${SERVER} & wait` }: { env?: Record<string, string>, flags?: string[], dataDir?: string, port?: number, mark?: string, script?: string } = {}, isAwaited: boolean = true) {
+/** `how`: `script`: of the shell */
+async function startProgram (t: TestContext,
+  { env = {}, flags = [], dataDir, port, mark = `TEST_MARK=${process.pid}-${Math.random()}`,
+    script = `${SERVER} & wait` }: { env?: Record<string, string>, flags?: string[], dataDir?: string, port?: number,
+      mark?: string, script?: string } = {}, isAwaited: boolean = true)
+{
   const on = port ?? await freePort()
   const [name, value] = mark.split('=')
-  const deck = await startDeck(t, null, { flags, dataDir, env: { ...env, PORT: String(on), [name]: value }, args: ['sh', '-c', script] })
+  const deck = await startDeck(t, null, { flags, dataDir, env: { ...env, PORT: String(on), [name]: value },
+    args: ['sh', '-c', script] })
   if (isAwaited) await deck.until({ ready: 2 })
   const leftovers = () => findProcesses(mark)
   return {
@@ -83,6 +93,9 @@ async function startProgram (t: TestContext, { env = {}, flags = [], dataDir, po
     url: `http://127.0.0.1:${on}/`,
     leftovers: () => [...leftovers(), ...isListening(on) ? [on] : []],
     /** Those of the programs. */
-    pids: () => leftovers().filter(({ command }) => command.includes('finishes-by-signal') && !command.includes('cli.js')).map(({ pid }) => pid)
+    pids: () =>
+      leftovers().filter(({ command }) => command.includes('finishes-by-signal') && !command.includes('cli.js')).map((
+        { pid }
+      ) => pid)
   }
 }

@@ -75,7 +75,9 @@ function runs (program: string, ...args: string[]) {
 }
 
 function build (line: string) {
-  const command = lines.find((each) => each.startsWith(line.includes('./server') ? 'go build ' : line.includes('java ') ? 'javac ' : '#'))
+  const command = lines.find((each) =>
+    each.startsWith(line.includes('./server') ? 'go build ' : line.includes('java ') ? 'javac ' : '#')
+  )
   if (command === undefined) return
   const { status, stderr } = spawnSync(command, { cwd, shell: true, encoding: 'utf8' })
   assert.equal(status, 0, stderr)

@@ -7,7 +7,8 @@ import { supervised } from '../support/supervised.ts'
 const FLAGS = Object.freeze({ dispatch: 'round-robin', readyPath: '/health', readyIntervalMs: 20 })
 
 test('round-robin: the master hands nobody to a worker that is not ready, and no request fails or waits for it', async (t) => {
-  const { deck, release, url, until } = await supervised(t, 'tells-who-asked.js', { flags: FLAGS, args: ['--unhealthy', '5'] })
+  const { deck, release, url, until } = await supervised(t, 'tells-who-asked.js', { flags: FLAGS,
+    args: ['--unhealthy', '5'] })
   await until('worker.ready')
   const load = keepAsking(t, `${url()}/`)
   deck.dispatch({ type: 'rollout', kind: 'deploy', release, actor: 'test' })
@@ -28,14 +29,18 @@ rareTest('round-robin: while nobody is ready connections wait, and are answered 
   assert.equal(JSON.parse(await get(`${url()}/seen`)).connectionsBefore, 0)
 })
 
-rareTest('round-robin: connections that were offered to a worker that dies before it is ready go to the others', async (t) => {
-  const { deck, url, until } = await supervised(t, 'tells-who-asked.js', { flags: { ...FLAGS, readyTimeoutMs: 30_000 }, args: ['--unhealthy', '1'] })
-  await until('worker.ready')
-  const load = keepAsking(t, `${url()}/`)
-  deck.dispatch({ type: 'scale', workers: 2, actor: 'test' })
-  const { worker } = await until('worker.listening', 2)
-  deck.dispatch({ type: 'kill-worker', worker, actor: 'test' })
-  await until('worker.exited')
-  await until('worker.ready', 2)
-  assert.deepEqual((await load.end()).failed, [])
-})
+rareTest('round-robin: connections that were offered to a worker that dies before it is ready go to the others',
+  async (t) => {
+    const { deck, url, until } = await supervised(t, 'tells-who-asked.js', {
+      flags: { ...FLAGS, readyTimeoutMs: 30_000 },
+      args: ['--unhealthy', '1']
+    })
+    await until('worker.ready')
+    const load = keepAsking(t, `${url()}/`)
+    deck.dispatch({ type: 'scale', workers: 2, actor: 'test' })
+    const { worker } = await until('worker.listening', 2)
+    deck.dispatch({ type: 'kill-worker', worker, actor: 'test' })
+    await until('worker.exited')
+    await until('worker.ready', 2)
+    assert.deepEqual((await load.end()).failed, [])
+  })

@@ -22,7 +22,8 @@ async function seenBy (url: string) {
 
 describe('readiness over HTTP', { concurrency: 2 }, () => {
   test('nobody reaches the next worker while it says 503, and no request fails', async (t) => {
-    const { deck, release, url, until } = await supervised(t, 'tells-who-asked.js', { flags: ASK, args: ['--unhealthy', '5'] })
+    const { deck, release, url, until } = await supervised(t, 'tells-who-asked.js', { flags: ASK,
+      args: ['--unhealthy', '5'] })
     const first = await until('worker.ready')
     assert.equal(first.message, 'GET /health answered 200 at try 6')
     const load = keepAsking(t, `${url()}/`)
@@ -36,18 +37,22 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     assert.equal(connections, 1, 'all tries went over one connection, which was kept alive')
     assert.notEqual(pid, first.pid)
     const { url: asking, agent, host, from, httpVersion } = seen[1]
-    assert.deepEqual([asking, agent, host, from, httpVersion], ['/health', 'clusterdeck-probe', new URL(url()).host, '127.0.0.1', '1.1'])
+    assert.deepEqual([asking, agent, host, from, httpVersion], ['/health', 'clusterdeck-probe', new URL(url()).host,
+      '127.0.0.1', '1.1'])
   })
 
-  for (const [app, args, sees] of [
-    ['express-app.cjs', [], null],
-    ['fastify-on-localhost.js', [], null],
-    ['https-app.js', [], null],
-    ['http2-app.js', [], null],
-    ['tells-who-asked.js', ['--kind', 'https'], { httpVersion: '1.1', isEncrypted: true, isAuthorized: false, from: '127.0.0.1' }],
-    ['tells-who-asked.js', ['--kind', 'https-with-client-certificates'], { httpVersion: '1.1', isEncrypted: true, isAuthorized: true }],
-    ['tells-who-asked.js', ['--kind', 'http2-over-tls'], { httpVersion: '2.0', isEncrypted: true, isAuthorized: false, from: '127.0.0.1' }]
-  ] as const) {
+  for (const [app, args, sees] of [['express-app.cjs', [], null], ['fastify-on-localhost.js', [], null], [
+    'https-app.js',
+    [],
+    null
+  ], ['http2-app.js', [], null], ['tells-who-asked.js', ['--kind', 'https'], { httpVersion: '1.1', isEncrypted: true,
+    isAuthorized: false, from: '127.0.0.1' }], ['tells-who-asked.js', ['--kind', 'https-with-client-certificates'], {
+    httpVersion: '1.1',
+    isEncrypted: true,
+    isAuthorized: true
+  }], ['tells-who-asked.js', ['--kind', 'http2-over-tls'], { httpVersion: '2.0', isEncrypted: true, isAuthorized: false,
+    from: '127.0.0.1' }]] as const)
+  {
     rareTest(`${[app, ...args].join(' ')} is asked, and then serves`, async (t) => {
       const takesOthers = app !== 'http2-app.js' && !args.some((word) => /client/.test(word))
       const { url, until } = await supervised(t, app, { flags: { ...ASK, readyPath: '/' }, args: [...args] })
@@ -60,19 +65,26 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
   }
 
   test('warms the app up, in order, before any connection; what fails there is told and stops nobody', async (t) => {
-    const { url, until, count } = await supervised(t, 'tells-who-asked.js', { flags: { ...ASK, readyWarmup: ['/large', '/fails'], readyWarmupRounds: 2 } })
+    const { url, until, count } = await supervised(t, 'tells-who-asked.js', {
+      flags: { ...ASK, readyWarmup: ['/large', '/fails'], readyWarmupRounds: 2 }
+    })
     await until('worker.listening')
     const clients = keepAsking(t, `${url()}/client`)
-    assert.equal((await until('worker.warm-up-failed')).message, '2 of 4 warm-up requests failed: GET /fails answered 503 (the <b>cache</b> is empty)')
+    assert.equal((await until('worker.warm-up-failed')).message,
+      '2 of 4 warm-up requests failed: GET /fails answered 503 (the <b>cache</b> is empty)')
     assert.match((await until('worker.ready')).message, /^GET \/health answered 200; 4 warm-up requests took \d+ ms$/)
     await clients.end()
-    assert.deepEqual((await seenBy(url())).urls.filter((each: string, index: number) => each !== '/client' || index < 5), ['/health', '/large', '/fails', '/large', '/fails'])
+    assert.deepEqual(
+      (await seenBy(url())).urls.filter((each: string, index: number) => each !== '/client' || index < 5),
+      ['/health', '/large', '/fails', '/large', '/fails']
+    )
     assert.equal(count('worker.exited'), 0)
   })
 
   rareTest('counts neither as requests of the app nor towards recycle.maxRequests', async (t) => {
     const { deck, url, until, reports, count } = await supervised(t, 'tells-who-asked.js', {
-      flags: { ...ASK, readyWarmup: ['/'], readyWarmupRounds: 30, recycleMaxRequests: 20 }, args: ['--unhealthy', '2']
+      flags: { ...ASK, readyWarmup: ['/'], readyWarmupRounds: 30, recycleMaxRequests: 20 },
+      args: ['--unhealthy', '2']
     })
     await until('worker.ready')
     for (let asked = 0; asked < 5; asked++) await get(`${url()}/`)
@@ -83,7 +95,9 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     assert.equal(reports.at(-1).inFlight, 0)
   })
 
-  for (const [how, flags] of Object.entries({ 'by message': { readySignal: 'message' }, 'by a line of its output': { readyLog: '/^ready after \\d+ ms$/' } })) {
+  for (const [how, flags] of Object.entries({ 'by message': { readySignal: 'message' },
+    'by a line of its output': { readyLog: '/^ready after \\d+ ms$/' } }))
+  {
     test(`an app that says ${how} that it is ready is asked then`, async (t) => {
       const { url, until } = await supervised(t, 'says-ready-later.js', { flags: { ...ASK, ...flags, readyPath: '/' } })
       assert.equal((await until('worker.ready')).message, 'GET / answered 200')
@@ -91,10 +105,15 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     })
   }
 
-  for (const [what, app, args] of [['an app', 'says-ready-again.js', []], ['a program', null, asOtherProgram('says-ready-again.js')]] as [string, string | null, string[]][]) {
-    test(`${what} is not ready by a line of another worker, whose log is the same`, { skip: rareOnly || (app === null && withoutOtherPrograms) }, async (t) => {
+  for (const [what, app, args] of [['an app', 'says-ready-again.js', []], ['a program', null,
+    asOtherProgram('says-ready-again.js')]] as [string, string | null, string[]][])
+  {
+    test(`${what} is not ready by a line of another worker, whose log is the same`, {
+      skip: rareOnly || (app === null && withoutOtherPrograms)
+    }, async (t) => {
       const [cwd, port] = [tempFolder(), await freePort()]
-      const deck = await startDeck(t, app, { args, cwd, workers: 1, flags: ['--ready-log', 'now ready', '--rollout-limits-ready-timeout-ms', '1500'], env: { PORT: String(port) } })
+      const deck = await startDeck(t, app, { args, cwd, workers: 1,
+        flags: ['--ready-log', 'now ready', '--rollout-limits-ready-timeout-ms', '1500'], env: { PORT: String(port) } })
       await deck.until({ ready: 1 })
       writeFileSync(path.join(cwd, 'hold'), '')
       const load = keepAsking(t, `http://127.0.0.1:${port}/`)
@@ -109,27 +128,33 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
 
   rareTest('an app that has to reach itself first does not get ready, and its end says what it answered', async (t) => {
     const { until } = await supervised(t, 'asks-itself-first.js', { flags: { ...ASK, readyTimeoutMs: 4000 } })
-    const why = 'worker 1 (slot 1) was not ready within 4 s (option ready.timeoutMs): GET /health answered 503 (asking myself: ECONNREFUSED)'
+    const why =
+      'worker 1 (slot 1) was not ready within 4 s (option ready.timeoutMs): GET /health answered 503 (asking myself: ECONNREFUSED)'
     assert.equal(withoutStarved((await until('worker.draining')).message), why)
     assert.equal((await until('worker.exited')).cause, 'boot-failure')
   })
 
   test('a deploy whose workers are never healthy fails with the answer as its reason, and the old ones go on', async (t) => {
     const sick = path.join(tempFolder(), 'sick')
-    const deck = await startDeckHere(t, 'tells-who-asked.js', { flags: ['--ready-path', '/health', '--rollout-limits-ready-timeout-ms', '4000'], args: ['--sick', sick] })
+    const deck = await startDeckHere(t, 'tells-who-asked.js', {
+      flags: ['--ready-path', '/health', '--rollout-limits-ready-timeout-ms', '4000'],
+      args: ['--sick', sick]
+    })
     const before = (await deck.until({ ready: 2 })).workers.map(({ pid }: any) => pid)
     const url = await deck.appUrl()
     const load = keepAsking(t, `${url}/seen`)
     writeFileSync(sick, '')
     const { state, reason } = await deck.rollout('deploy')
     assert.equal(state, 'failed')
-    assert.equal(withoutStarved(reason), 'worker 3 (slot 1) was not ready within 4 s (option rollout.limits.readyTimeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
+    assert.equal(withoutStarved(reason),
+      'worker 3 (slot 1) was not ready within 4 s (option rollout.limits.readyTimeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
     assert.deepEqual((await deck.until({ ready: 2 })).workers.map(({ pid }: any) => pid), before)
     assert.deepEqual((await load.end()).failed, [])
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 3, 'its end')
     assert.equal(exit.cause, 'boot-failure')
     const { body: { items: [group] } } = await deck.api('/crashes')
     const { body } = await deck.api(`/crashes/${group.id}`)
-    assert.ok(JSON.stringify(body).includes('GET /health answered 503 (the <b>cache</b> is empty)'), 'the crash record has it too')
+    assert.ok(JSON.stringify(body).includes('GET /health answered 503 (the <b>cache</b> is empty)'),
+      'the crash record has it too')
   })
 })

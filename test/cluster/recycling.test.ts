@@ -13,12 +13,16 @@ async function untilRecycled (deck: DeckClient, cause: string, count: number) {
   const { lastEventId } = await deck.status()
   const seen = new Set()
   while (seen.size < count) {
-    const { worker } = await deck.untilEvent(({ id, type, cause: its, worker }) => type === 'worker.exited' && its === cause && id > lastEventId && !seen.has(worker), `the end of a worker by ${cause}`)
+    const { worker } = await deck.untilEvent(
+      ({ id, type, cause: its, worker }) =>
+        type === 'worker.exited' && its === cause && id > lastEventId && !seen.has(worker),
+      `the end of a worker by ${cause}`
+    )
     seen.add(worker)
   }
 }
 
-/** @param events oldest first: no slot's worker is recycled before the last one's is gone */
+/** `events`: oldest first: no slot's worker is recycled before the last one's is gone */
 function assertOneAtATime (events: any[]) {
   let open = null
   for (const { type, worker } of events) {
@@ -31,11 +35,12 @@ function assertOneAtATime (events: any[]) {
 }
 
 describe('recycling', { concurrency: true }, () => {
-  for (const { cause, limit } of [
-    { cause: 'max-requests', limit: { 'recycle.maxRequests': 100 } },
-    { cause: 'max-age', limit: { 'recycle.maxAgeMs': 1500 } }
-  ]) {
-    test(`workers that go by ${cause} drop no request, new before old, one at a time`, { skip: cause === 'max-age' && rareOnly }, async (t) => {
+  for (const { cause, limit } of [{ cause: 'max-requests', limit: { 'recycle.maxRequests': 100 } }, { cause: 'max-age',
+    limit: { 'recycle.maxAgeMs': 1500 } }])
+  {
+    test(`workers that go by ${cause} drop no request, new before old, one at a time`, {
+      skip: cause === 'max-age' && rareOnly
+    }, async (t) => {
       const deck = await startDeckHere(t, 'answers-with-pid.js', { flags: ['--drain-idle-grace-ms', '20000'] })
       await deck.until({ ready: 2 })
       const url = await deck.appUrl()
@@ -44,7 +49,8 @@ describe('recycling', { concurrency: true }, () => {
       await Promise.all([keptAlive.untilAnswered(8), fresh.untilAnswered(8)])
       // Limits as low as these slow recycling down after a few, so they begin with the load.
       const { headers } = await deck.api('/config')
-      const change = deck.api('/config', { method: 'PATCH', body: JSON.stringify(limit), headers: { 'if-match': String(headers.get('etag')) } })
+      const change = deck.api('/config', { method: 'PATCH', body: JSON.stringify(limit),
+        headers: { 'if-match': String(headers.get('etag')) } })
       const [changed] = await Promise.all([change, untilRecycled(deck, cause, 3)])
       assert.equal(changed.status, 200)
       const [kept, opened] = await Promise.all([keptAlive.stop(), fresh.stop()])
@@ -55,13 +61,19 @@ describe('recycling', { concurrency: true }, () => {
       const exits = events.filter(({ type }) => type === 'worker.exited')
       assert.ok(exits.every((exit) => exit.cause === cause && exit.actor === 'system' && exit.release === 'r1'))
       for (const { id, slot, worker } of exits) {
-        assert.ok(events.some((event) => event.type === 'worker.ready' && event.slot === slot && event.worker > worker && event.id < id), 'new before old')
+        assert.ok(
+          events.some((event) =>
+            event.type === 'worker.ready' && event.slot === slot && event.worker > worker && event.id < id
+          ),
+          'new before old'
+        )
       }
     })
   }
 
   rareTest('a worker that holds too much memory for some seconds is replaced', async (t) => {
-    const deck = await startDeckHere(t, 'grows.js', { workers: 1, flags: ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--drain-idle-grace-ms', '100'] })
+    const deck = await startDeckHere(t, 'grows.js', { workers: 1,
+      flags: ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--drain-idle-grace-ms', '100'] })
     await deck.until({ ready: 1 })
     await fetch(`${await deck.appUrl()}/grow`, { headers: { connection: 'close' } })
     const exited = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the large worker')
@@ -71,19 +83,26 @@ describe('recycling', { concurrency: true }, () => {
   })
 
   test('of a worker that is recycled for its memory the history says what held it, and no request fails', async (t) => {
-    const deck = await startDeckHere(t, 'leaks.cjs', { workers: 1, env: { LEAK: 'sessions' }, flags: ['--recycle-max-rss-bytes', String(130 * 1024 * 1024), '--drain-idle-grace-ms', '200', '--drain-deadline-ms', '400', '--stop-term-grace-ms', '100'] })
+    const deck = await startDeckHere(t, 'leaks.cjs', { workers: 1, env: { LEAK: 'sessions' },
+      flags: ['--recycle-max-rss-bytes', String(130 * 1024 * 1024), '--drain-idle-grace-ms', '200',
+        '--drain-deadline-ms', '400', '--stop-term-grace-ms', '100'] })
     await deck.until({ ready: 1 })
     const load = hammer(t, await deck.appUrl(), { connections: 8, breathMs: 5 })
-    const { worker, release, message, detail } = await deck.untilEvent(({ type }) => type === 'memory.examined', 'what held the memory')
+    const { worker, release, message, detail } = await deck.untilEvent(({ type }) => type === 'memory.examined',
+      'what held the memory')
     assert.deepEqual((await load.stop()).failures, [])
     assert.deepEqual([worker, release, detail.sinceRelease], [1, 'r1', 'r1'])
-    assert.match(message, /^worker 1 held \d+ MB in its heap when it was recycled, \d+ MB of it in [\d,]+ objects at leaks\.cjs: .*sessions/)
+    assert.match(message,
+      /^worker 1 held \d+ MB in its heap when it was recycled, \d+ MB of it in [\d,]+ objects at leaks\.cjs: .*sessions/)
     const [{ count, bytes, bytesPer1000Requests, file }] = detail.holders
     assert.deepEqual([path.basename(file), count >= detail.requests / 2], ['leaks.cjs', true])
     // Each request leaves a row of 1,500 numbers.
     assert.ok(bytesPer1000Requests > 10e6 && bytesPer1000Requests < 60e6 && bytes > 20e6, JSON.stringify(detail))
     assert.deepEqual(existsSync(path.join(deck.folder, 'heaps')), false)
-    await deck.untilEvent(({ type, cause, worker: its }) => type === 'worker.exited' && cause === 'memory-limit' && its === 1, 'its end')
+    await deck.untilEvent(
+      ({ type, cause, worker: its }) => type === 'worker.exited' && cause === 'memory-limit' && its === 1,
+      'its end'
+    )
   })
 
   test('an operator kills a worker, by API and by command line', async (t) => {
@@ -91,12 +110,15 @@ describe('recycling', { concurrency: true }, () => {
     await deck.until({ ready: 2 })
     const { status, body } = await deck.api('/workers/1/kill', { method: 'POST' })
     assert.deepEqual([status, body], [202, { worker: 1 }])
-    const first = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the end of worker 1')
-    assert.deepEqual([first.cause, first.signal, first.actor, first.release], ['operator', 'SIGKILL', "the owner's token", 'r1'])
+    const first = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1,
+      'the end of worker 1')
+    assert.deepEqual([first.cause, first.signal, first.actor, first.release], ['operator', 'SIGKILL',
+      'the owner\'s token', 'r1'])
     const cli = await runCliHere(['kill', '2', '--data-dir', deck.folder])
     assert.deepEqual([cli.code, cli.stdout], [0, 'worker 2 killed; its replacement starts\n'])
-    const second = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 2, 'the end of worker 2')
-    assert.deepEqual([second.cause, second.signal, second.actor], ['operator', 'SIGKILL', "the owner's token"])
+    const second = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 2,
+      'the end of worker 2')
+    assert.deepEqual([second.cause, second.signal, second.actor], ['operator', 'SIGKILL', 'the owner\'s token'])
     await deck.until({ ready: 2 })
     const unknown = await runCliHere(['kill', '99', '--data-dir', deck.folder])
     assert.deepEqual([unknown.code, unknown.stderr], [1, 'clusterdeck: No worker 99 is alive\n'])

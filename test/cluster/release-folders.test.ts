@@ -8,8 +8,11 @@ import { deploy, roll } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
 import type { TestOwner } from '../support/deck.ts'
 
-/** It answers with its own version, that of a file that it reads from its working folder, and what it has noted so far. */
-const source = (version: string) => `import http from 'node:http'
+/**
+ * It answers with its own version, that of a file that it reads from its working folder, and what it has noted so far.
+ */
+const source = (version: string) =>
+  `import http from 'node:http'
 import { appendFileSync, readFileSync } from 'node:fs'
 http.createServer((request, response) => {
   if (request.url === '/note') appendFileSync('data/notes.txt', '${version} ')
@@ -29,9 +32,11 @@ async function startInFolders (t: TestOwner, flags: string[]) {
   writeFileSync(path.join(folder, 'data', 'notes.txt'), '')
   build(folder, 'one')
   const dataDir = tempFolder()
-  const deck = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir, flags: ['--releases-mode', 'folder', '--drain-idle-grace-ms', '100', ...flags], cwd: folder })
+  const deck = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers: 1, dataDir,
+    flags: ['--releases-mode', 'folder', '--drain-idle-grace-ms', '100', ...flags], cwd: folder })
   await deck.until({ ready: 1 })
-  const ask = async (route = '/') => await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).json() as any
+  const ask = async (route = '/') =>
+    await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).json() as any
   return { deck, folder, dataDir, ask }
 }
 
@@ -64,5 +69,6 @@ test('a deploy that would lose what the app has written is refused, and says whi
   assert.equal(code, 1)
   assert.match(stderr, /releases\.shared: expected what the app writes, received data\/notes\.txt in the folder of r1/)
   assert.deepEqual(await ask(), { version: 'one', built: 'one', notes: 'one ' })
-  assert.deepEqual([existsSync(path.join(dataDir, 'releases', 'r1', 'data', 'notes.txt')), existsSync(path.join(dataDir, 'releases', 'r2'))], [true, false])
+  assert.deepEqual([existsSync(path.join(dataDir, 'releases', 'r1', 'data', 'notes.txt')),
+    existsSync(path.join(dataDir, 'releases', 'r2'))], [true, false])
 })

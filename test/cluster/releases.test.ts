@@ -10,16 +10,19 @@ import { rareTest } from '../support/rare.ts'
 import { createRepository } from '../support/repository.ts'
 import type { DeckClient as Deck } from '../support/deck-client.ts'
 
-/** @param version an app that says which one it is, and what it was started with */
+/** `version`: an app that says which one it is, and what it was started with */
 function writeApp (folder: string, version: string) {
   mkdirSync(path.join(folder, 'node_modules', 'dep'), { recursive: true })
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: 'told', version, type: 'module' }))
   writeFileSync(path.join(folder, 'node_modules', 'dep', 'index.js.new'), `export default ${JSON.stringify(version)}`)
-  renameSync(path.join(folder, 'node_modules', 'dep', 'index.js.new'), path.join(folder, 'node_modules', 'dep', 'index.js'))
+  renameSync(path.join(folder, 'node_modules', 'dep', 'index.js.new'),
+    path.join(folder, 'node_modules', 'dep', 'index.js'))
   writeFileSync(path.join(folder, 'app.js'), `
     import http from 'node:http'
     import dep from './node_modules/dep/index.js'
-    const told = { version: ${JSON.stringify(version)}, dep, release: process.env.CLUSTERDECK_RELEASE, cwd: process.cwd(), args: process.argv.slice(2), level: process.env.LEVEL, gone: process.env.GONE }
+    const told = { version: ${
+    JSON.stringify(version)
+  }, dep, release: process.env.CLUSTERDECK_RELEASE, cwd: process.cwd(), args: process.argv.slice(2), level: process.env.LEVEL, gone: process.env.GONE }
     http.createServer((_request, response) => response.end(JSON.stringify(told))).listen(0)
   `)
 }
@@ -30,16 +33,20 @@ async function ask (deck: Deck): Promise<any> {
   return response.json()
 }
 
-/** @param deck SIGKILLs the one worker and waits for the next */
+/** `deck`: SIGKILLs the one worker and waits for the next */
 async function killWorker (deck: Deck) {
   const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
   process.kill(pid, 'SIGKILL')
-  await deck.untilStatus(({ readyWorkers, workers }) => readyWorkers === 1 && workers.length === 1 && workers[0].id > id, 'the next worker')
+  await deck.untilStatus(
+    ({ readyWorkers, workers }) => readyWorkers === 1 && workers.length === 1 && workers[0].id > id,
+    'the next worker'
+  )
 }
 
 /** @returns the rollout that has succeeded */
 async function deploy (deck: Deck, body: Record<string, unknown> = {}): Promise<any> {
-  const { body: rollout, status } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...body }) })
+  const { body: rollout, status } = await deck.api('/rollouts', { method: 'POST',
+    body: JSON.stringify({ kind: 'deploy', ...body }) })
   assert.equal(status, 202, JSON.stringify(rollout))
   const done = await deck.rolloutEnd(rollout)
   assert.equal(done.state, 'succeeded', done.reason)
@@ -51,7 +58,8 @@ test('a worker that is killed comes back on its own release: what a link led to,
   const root = tempFolder()
   for (const version of ['v1', 'v2', 'v3']) writeApp(path.join(root, version), version)
   symlinkSync('v1', path.join(root, 'current'))
-  const deck = await startDeck(t, path.join(root, 'current', 'app.js'), { workers: 1, flags: ['--releases-root', root, '--cwd', path.join(root, 'current')] })
+  const deck = await startDeck(t, path.join(root, 'current', 'app.js'), { workers: 1,
+    flags: ['--releases-root', root, '--cwd', path.join(root, 'current')] })
   await deck.until({ ready: 1 })
 
   symlinkSync('v2', path.join(root, 'next'))
@@ -65,11 +73,17 @@ test('a worker that is killed comes back on its own release: what a link led to,
   await killWorker(deck)
   assert.deepEqual(pick(await ask(deck)), { version: 'v3', release: 'r3', cwd: path.join(root, 'v3') })
   const { body: { items } } = await deck.api('/releases')
-  assert.deepEqual(items.map(({ id, mode, path: where, outcome, inUse }: any) => [id, mode, where, outcome, inUse]), [
-    ['r3', 'path', path.join(root, 'v3'), 'succeeded', true], ['r2', 'symlink', path.join(root, 'v2'), 'succeeded', false], ['r1', 'symlink', path.join(root, 'v1'), 'succeeded', false]
-  ])
+  assert.deepEqual(items.map(({ id, mode, path: where, outcome, inUse }: any) => [id, mode, where, outcome, inUse]), [[
+    'r3',
+    'path',
+    path.join(root, 'v3'),
+    'succeeded',
+    true
+  ], ['r2', 'symlink', path.join(root, 'v2'), 'succeeded', false], ['r1', 'symlink', path.join(root, 'v1'), 'succeeded',
+    false]])
 
-  const refused = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', path: path.dirname(root) }) })
+  const refused = await deck.api('/rollouts', { method: 'POST',
+    body: JSON.stringify({ kind: 'deploy', path: path.dirname(root) }) })
   assert.deepEqual([refused.status, refused.body.code], [422, 'path-refused'])
   assert.equal((await deck.status()).release.id, 'r3')
 
@@ -78,32 +92,51 @@ test('a worker that is killed comes back on its own release: what a link led to,
   assert.deepEqual(pick(await ask(deck)), { version: 'v3', release: 'r3', cwd: path.join(root, 'v3') })
 })
 
-rareTest('a release folder is what its workers run, whatever is done to the app\'s, until the next deploy; also under the next master', async (t) => {
-  const app = tempFolder()
-  writeApp(app, 'one')
-  const commit = createRepository(app).commit({}, 'one')
-  writeFileSync(path.join(app, 'settings.json'), JSON.stringify({ releases: { mode: 'folder' }, envFile: 'app.env', env: { GONE: null } }))
-  writeFileSync(path.join(app, 'app.env'), 'LEVEL=low\n')
-  const deck = await startDeck(t, path.join(app, 'app.js'), { workers: 1, flags: ['--config', 'settings.json'], env: { GONE: 'not' }, args: ['--told'], dataDir: path.join(app, '.data') })
-  await deck.until({ ready: 1 })
-  const one = { version: 'one', dep: 'one', release: 'r1', cwd: path.join(app, '.data', 'releases', 'r1'), args: ['--told'], level: 'low' }
-  assert.deepEqual(await ask(deck), one)
+rareTest(
+  'a release folder is what its workers run, whatever is done to the app\'s, until the next deploy; also under the next master',
+  async (t) => {
+    const app = tempFolder()
+    writeApp(app, 'one')
+    const commit = createRepository(app).commit({}, 'one')
+    writeFileSync(path.join(app, 'settings.json'),
+      JSON.stringify({ releases: { mode: 'folder' }, envFile: 'app.env', env: { GONE: null } }))
+    writeFileSync(path.join(app, 'app.env'), 'LEVEL=low\n')
+    const deck = await startDeck(t, path.join(app, 'app.js'), { workers: 1, flags: ['--config', 'settings.json'],
+      env: { GONE: 'not' }, args: ['--told'], dataDir: path.join(app, '.data') })
+    await deck.until({ ready: 1 })
+    const one = { version: 'one', dep: 'one', release: 'r1', cwd: path.join(app, '.data', 'releases', 'r1'),
+      args: ['--told'], level: 'low' }
+    assert.deepEqual(await ask(deck), one)
 
-  writeApp(app, 'two')
-  writeFileSync(path.join(app, 'app.env'), 'LEVEL=high\n')
-  await killWorker(deck)
-  assert.deepEqual(await ask(deck), one)
-  await deck.loseMaster()
-  const { release } = await deck.until({ ready: 1 })
-  assert.deepEqual(await ask(deck), { ...one, level: 'high' }, 'no memory has the values of variables: they are read anew')
-  assert.deepEqual([release.id, release.mode, release.environmentChanged, release.git], ['r1', 'folder', true, { commit, branch: 'main', isDirty: false, author: 'Ada', subject: 'one' }])
+    writeApp(app, 'two')
+    writeFileSync(path.join(app, 'app.env'), 'LEVEL=high\n')
+    await killWorker(deck)
+    assert.deepEqual(await ask(deck), one)
+    await deck.loseMaster()
+    const { release } = await deck.until({ ready: 1 })
+    assert.deepEqual(await ask(deck), { ...one, level: 'high' },
+      'no memory has the values of variables: they are read anew')
+    assert.deepEqual([release.id, release.mode, release.environmentChanged, release.git], ['r1', 'folder', true, {
+      commit,
+      branch: 'main',
+      isDirty: false,
+      author: 'Ada',
+      subject: 'one'
+    }])
 
-  await deploy(deck)
-  await killWorker(deck)
-  assert.deepEqual(await ask(deck), { ...one, version: 'two', dep: 'two', release: 'r2', cwd: path.join(app, '.data', 'releases', 'r2'), level: 'high' })
-  const { body: second } = await deck.api('/releases/r2')
-  assert.deepEqual([second.package.version, second.git.isDirty, second.changed.package, second.changed.environment], ['two', true, true, ['LEVEL']])
-})
+    await deploy(deck)
+    await killWorker(deck)
+    assert.deepEqual(await ask(deck), { ...one, version: 'two', dep: 'two', release: 'r2',
+      cwd: path.join(app, '.data', 'releases', 'r2'), level: 'high' })
+    const { body: second } = await deck.api('/releases/r2')
+    assert.deepEqual([second.package.version, second.git.isDirty, second.changed.package, second.changed.environment], [
+      'two',
+      true,
+      true,
+      ['LEVEL']
+    ])
+  }
+)
 
 test('variables and arguments are read anew at each deploy, and only there; a configuration that is wrong changes nothing', async (t) => {
   const app = tempFolder()
@@ -124,10 +157,11 @@ test('variables and arguments are read anew at each deploy, and only there; a co
   await deploy(deck)
   assert.deepEqual([(await ask(deck)).level, (await ask(deck)).args], ['secret-high', ['second']])
 
-  for (const [text, said] of [
-    ['export default { stop: { termGraceMs: "long" } }', /termGraceMs/], ['export default {', /Unexpected/], ['process.exit(7)', /ended the process/],
-    ['export default { wrokers: 3 }', /did you mean "workers"/], ['export default { env: { LEVEL: () => {} } }', /could not be cloned/]
-  ] as [string, RegExp][]) {
+  for (const [text, said] of [['export default { stop: { termGraceMs: "long" } }', /termGraceMs/], ['export default {',
+    /Unexpected/], ['process.exit(7)', /ended the process/], ['export default { wrokers: 3 }',
+    /did you mean "workers"/], ['export default { env: { LEVEL: () => {} } }', /could not be cloned/]] as [string,
+      RegExp][])
+  {
     writeFileSync(settings, text)
     const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy' }) })
     assert.deepEqual([status, body.code], [422, 'invalid-config'], text)
@@ -137,7 +171,8 @@ test('variables and arguments are read anew at each deploy, and only there; a co
   assert.deepEqual([(await ask(deck)).level, (await ask(deck)).release], ['secret-high', 'r2'])
   const { body: { changed, environment } } = await deck.api('/releases/r2')
   assert.deepEqual([changed.environment, changed.arguments, environment.names], [['LEVEL'], true, ['LEVEL']])
-  const told = JSON.stringify([await deck.status(), await deck.history('limit=1000'), (await deck.api('/releases')).body])
+  const told = JSON.stringify([await deck.status(), await deck.history('limit=1000'),
+    (await deck.api('/releases')).body])
   assert.doesNotMatch(told, /secret-|"second"/)
 })
 
@@ -145,53 +180,69 @@ function pick ({ version, release, cwd }: any) {
   return { version, release, cwd }
 }
 
-rareTest('a start in a folder behind a link: each deploy follows it, a command typed there finds the deck, and old folders may go with all that is in them', async (t) => {
-  const top = realpathSync(tempFolder())
-  const release = (name: string) => path.join(top, 'releases', name)
-  const current = path.join(top, 'current')
-  const turnTo = (name: string) => {
-    symlinkSync(path.join('releases', name), `${current}.new`)
-    renameSync(`${current}.new`, current)
+rareTest(
+  'a start in a folder behind a link: each deploy follows it, a command typed there finds the deck, and old folders may go with all that is in them',
+  async (t) => {
+    const top = realpathSync(tempFolder())
+    const release = (name: string) => path.join(top, 'releases', name)
+    const current = path.join(top, 'current')
+    const turnTo = (name: string) => {
+      symlinkSync(path.join('releases', name), `${current}.new`)
+      renameSync(`${current}.new`, current)
+    }
+    for (const name of ['1', '2']) writeApp(release(name), `${name}.0.0`)
+    turnTo('1')
+    const dataDir = path.join(release('1'), '.clusterdeck')
+    const deck = await startDeck(t, null, { workers: 1, cwd: current, env: { PWD: current }, dataDir,
+      flags: ['app.js', '--ready-signal', 'listening'] })
+    await deck.until({ ready: 1 })
+    assert.equal((await ask(deck)).cwd, release('1'))
+
+    turnTo('2')
+    const typed = await runCli(['deploy', '--wait', '--json'], { cwd: current, env: { PWD: current } })
+    assert.equal(typed.code, 0, typed.stderr)
+    const { version, cwd } = await ask(deck)
+    assert.deepEqual([version, cwd], ['2.0.0', release('2')])
+
+    rmSync(release('1'), { recursive: true })
+    const { message } = await deck.untilEvent(
+      ({ type, message }) => type === 'unexpected' && /data folder/.test(message),
+      'the news that the data folder was removed'
+    )
+    assert.equal(message, `the data folder ${dataDir} was removed; it is made anew, and the history begins anew there`)
+    await killWorker(deck)
+    await deck.loseMaster()
+    await deck.until({ ready: 1 })
+    assert.equal((await ask(deck)).version, '2.0.0')
+    assert.equal((await runCliHere(['status', '--data-dir', dataDir])).code, 0)
   }
-  for (const name of ['1', '2']) writeApp(release(name), `${name}.0.0`)
-  turnTo('1')
-  const dataDir = path.join(release('1'), '.clusterdeck')
-  const deck = await startDeck(t, null, { workers: 1, cwd: current, env: { PWD: current }, dataDir, flags: ['app.js', '--ready-signal', 'listening'] })
-  await deck.until({ ready: 1 })
-  assert.equal((await ask(deck)).cwd, release('1'))
+)
 
-  turnTo('2')
-  const typed = await runCli(['deploy', '--wait', '--json'], { cwd: current, env: { PWD: current } })
-  assert.equal(typed.code, 0, typed.stderr)
-  const { version, cwd } = await ask(deck)
-  assert.deepEqual([version, cwd], ['2.0.0', release('2')])
-
-  rmSync(release('1'), { recursive: true })
-  const { message } = await deck.untilEvent(({ type, message }) => type === 'unexpected' && /data folder/.test(message), 'the news that the data folder was removed')
-  assert.equal(message, `the data folder ${dataDir} was removed; it is made anew, and the history begins anew there`)
-  await killWorker(deck)
-  await deck.loseMaster()
-  await deck.until({ ready: 1 })
-  assert.equal((await ask(deck)).version, '2.0.0')
-  assert.equal((await runCliHere(['status', '--data-dir', dataDir])).code, 0)
-})
-
-rareTest('the working folder is removed, with a master that dies then: all go on where the entry is, and a command typed there is answered', async (t) => {
-  const top = realpathSync(tempFolder())
-  const [folder, app] = ['work', 'app'].map((name) => path.join(top, name))
-  mkdirSync(folder)
-  writeApp(app, '1.0.0')
-  const deck = await startDeck(t, null, { workers: 1, cwd: folder, env: { PWD: folder }, flags: ['../app/app.js'] })
-  await deck.until({ ready: 1 })
-  rmSync(folder, { recursive: true })
-  await deck.loseMaster()
-  const { message } = await deck.untilEvent(({ type, message }) => type === 'unexpected' && /working folder/.test(message), 'the notice')
-  assert.equal(message, `the working folder ${folder} is gone; the workers of release r1 start in ${app}, where its entry is`)
-  await deck.until({ ready: 1 })
-  assert.equal((await ask(deck)).cwd, app)
-  assert.match(deck.output.stderr, new RegExp(`the working folder ${folder} is gone; the master starts in ${top}\n`))
-  assert.equal((await deck.rollout('restart')).state, 'succeeded')
-  const typed = await runCli(['status', '--data-dir', deck.folder], { launch: { through: ['sh', '-c', `mkdir "${folder}" && cd "${folder}" && rmdir "${folder}" && exec "$@"`, 'sh'] } })
-  assert.equal(typed.code, 0, typed.stderr)
-  assert.equal(existsSync(folder), false)
-})
+rareTest(
+  'the working folder is removed, with a master that dies then: all go on where the entry is, and a command typed there is answered',
+  async (t) => {
+    const top = realpathSync(tempFolder())
+    const [folder, app] = ['work', 'app'].map((name) => path.join(top, name))
+    mkdirSync(folder)
+    writeApp(app, '1.0.0')
+    const deck = await startDeck(t, null, { workers: 1, cwd: folder, env: { PWD: folder }, flags: ['../app/app.js'] })
+    await deck.until({ ready: 1 })
+    rmSync(folder, { recursive: true })
+    await deck.loseMaster()
+    const { message } = await deck.untilEvent(
+      ({ type, message }) => type === 'unexpected' && /working folder/.test(message),
+      'the notice'
+    )
+    assert.equal(message,
+      `the working folder ${folder} is gone; the workers of release r1 start in ${app}, where its entry is`)
+    await deck.until({ ready: 1 })
+    assert.equal((await ask(deck)).cwd, app)
+    assert.match(deck.output.stderr, new RegExp(`the working folder ${folder} is gone; the master starts in ${top}\n`))
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    const typed = await runCli(['status', '--data-dir', deck.folder], {
+      launch: { through: ['sh', '-c', `mkdir "${folder}" && cd "${folder}" && rmdir "${folder}" && exec "$@"`, 'sh'] }
+    })
+    assert.equal(typed.code, 0, typed.stderr)
+    assert.equal(existsSync(folder), false)
+  }
+)

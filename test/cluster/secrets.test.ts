@@ -15,7 +15,9 @@ import { until } from '../support/until.ts'
 const CANARY = 'canary-Q7m2Zx'
 const APP = path.join(FIXTURES, 'has-secrets.js')
 
-type Deck = Awaited<ReturnType<typeof startDeckHere>> | Awaited<ReturnType<typeof startDeck>>
+type Deck =
+  | Awaited<ReturnType<typeof startDeckHere>>
+  | Awaited<ReturnType<typeof startDeck>>
 
 /** A store of secrets beside an app: a program that prints them, and notes that it was asked. */
 function openStore (config: Record<string, unknown> = {}) {
@@ -25,7 +27,7 @@ function openStore (config: Record<string, unknown> = {}) {
     at,
     folder,
     flags: ['--config', at('clusterdeck.config.json')],
-    /** @param script of the program */
+    /** `script`: of the program */
     become: (script: string) => writeFileSync(at('program.sh'), `echo asked >> "$0.asked"\n${script}\n`),
     hold (secrets: Record<string, string>) {
       writeFileSync(at('secrets.json'), JSON.stringify(secrets))
@@ -34,20 +36,23 @@ function openStore (config: Record<string, unknown> = {}) {
     asked: () => readFileSync(at('program.sh.asked'), 'utf8').split('\n').length - 1,
     read: (name: string) => readFileSync(at(name), 'utf8')
   }
-  writeFileSync(at('clusterdeck.config.json'), JSON.stringify({
-    secrets: { from: 'command', command: ['sh', at('program.sh')], timeoutMs: 5000 }, drain: { idleGraceMs: 0 }, ...config
-  }))
+  writeFileSync(at('clusterdeck.config.json'),
+    JSON.stringify({ secrets: { from: 'command', command: ['sh', at('program.sh')], timeoutMs: 5000 },
+      drain: { idleGraceMs: 0 }, ...config }))
   store.hold({ CANARY })
   return store
 }
 
-/** @param name of a variable */
-async function ask (deck: Deck, name: string = 'CANARY'): Promise<{ pid: number, release: string, value: string | null }> {
+/** `name`: of a variable */
+async function ask (deck: Deck,
+  name: string = 'CANARY'): Promise<{ pid: number, release: string, value: string | null }>
+{
   const [address] = (await deck.status()).app.addresses
   return await (await fetch(new URL(`/get/${name}`, address), { headers: { connection: 'close' } })).json() as any
 }
 
-const post = (deck: Deck, where: string, body: object = {}) => deck.api(where, { method: 'POST', body: JSON.stringify(body) })
+const post = (deck: Deck, where: string, body: object = {}) =>
+  deck.api(where, { method: 'POST', body: JSON.stringify(body) })
 
 /** @returns of the workers that serve, by slot */
 async function pidsOf (deck: Deck): Promise<number[]> {
@@ -57,7 +62,9 @@ async function pidsOf (deck: Deck): Promise<number[]> {
 /** @returns files that hold it */
 function filesWithCanary (folder: string, canary: string = CANARY): string[] {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  return files.map(({ parentPath, name }) => path.join(parentPath, name)).filter((file) => readFileSync(file).includes(canary))
+  return files.map(({ parentPath, name }) => path.join(parentPath, name)).filter((file) =>
+    readFileSync(file).includes(canary)
+  )
 }
 
 /** @returns processes that have it there */
@@ -72,20 +79,29 @@ function processesWith (what: 'environ' | 'cmdline', canary: string): number[] {
   })
 }
 
-/**
- * Asks for all that can be read, with each name and number that there is.
- * @returns texts, by their paths
- */
+/** Asks for all that can be read, with each name and number that there is. Returns texts, by their paths. */
 async function readEverything (deck: Deck, names: string[]): Promise<{ answered: Map<string, string> }> {
   const answered: Map<string, string> = new Map()
   const { body: document } = await deck.api('/openapi.json')
-  const pages = ['/', '/deploys', '/workers/{id}', '/rollouts/{id}', '/compare?from=r1&to=r2', '/releases/{id}', '/releases/{id}/rollback', '/releases/{id}/compare', '/history', '/history/{id}', '/crashes', '/crashes/{id}', '/logs', '/access', '/settings', '/alerts', '/jobs', '/jobs/runs/{id}', '/palette', '/decks', '/dialogs', '/metrics']
+  const pages = ['/', '/deploys', '/workers/{id}', '/rollouts/{id}', '/compare?from=r1&to=r2', '/releases/{id}',
+    '/releases/{id}/rollback', '/releases/{id}/compare', '/history', '/history/{id}', '/crashes', '/crashes/{id}',
+    '/logs', '/access', '/settings', '/alerts', '/jobs', '/jobs/runs/{id}', '/palette', '/decks', '/dialogs',
+    '/metrics']
   const calls = Object.entries(document.paths).filter(([, item]) => (item as any).get).map(([where]) => where)
   for (const template of [...calls, ...pages]) {
-    for (const where of /\{\w+\}/.test(template) ? names.map((name) => template.replace(/\{\w+\}/, name).replace(/\{\w+\}/g, 'stdout')) : [template]) {
-      const response = await fetch(deck.adminUrl + where, { headers: { authorization: `Bearer ${deck.token}`, connection: 'close' }, redirect: 'manual' })
+    for (const where of /\{\w+\}/.test(template)
+      ? names.map((name) => template.replace(/\{\w+\}/, name).replace(/\{\w+\}/g, 'stdout'))
+      : [template])
+    {
+      const response = await fetch(deck.adminUrl + where, {
+        headers: { authorization: `Bearer ${deck.token}`, connection: 'close' },
+        redirect: 'manual'
+      })
       if (String(response.headers.get('content-type')).startsWith('text/event-stream')) await response.body?.cancel()
-      else answered.set(where, `${response.status} ${[...response.headers].join('\n')}\n${Buffer.from(await response.arrayBuffer()).toString('latin1')}`)
+      else answered.set(where,
+          `${response.status} ${[...response.headers].join('\n')}\n${
+            Buffer.from(await response.arrayBuffer()).toString('latin1')
+          }`)
     }
   }
   return { answered }
@@ -97,11 +113,8 @@ describe('secrets', { concurrency: 2 }, () => {
     const canary = `${CANARY}-of-this-test`
     const folder = tempFolder()
     const note = (name: string) => `printf %s "$CANARY" > ${path.join(folder, name)}`
-    const store = openStore({
-      hooks: { beforeDeploy: { command: ['sh', '-c', note('hook')] } },
-      jobs: { nightly: { command: note('job') } },
-      env: { CANARY: 'of the configuration' }
-    })
+    const store = openStore({ hooks: { beforeDeploy: { command: ['sh', '-c', note('hook')] } },
+      jobs: { nightly: { command: note('job') } }, env: { CANARY: 'of the configuration' } })
     store.hold({ CANARY: canary })
     const dataDir = tempFolder()
     const deck = await startDeck(t, APP, { flags: store.flags, dataDir })
@@ -112,17 +125,23 @@ describe('secrets', { concurrency: 2 }, () => {
     await deck.untilEvent(({ type, detail }) => type === 'job.succeeded' && detail.run === run.id, 'the job')
     const cli = await runCli(['run', '--', 'sh', '-c', note('run')], { env: { CLUSTERDECK_DATA_DIR: dataDir } })
     assert.deepEqual([cli.code, cli.stderr], [0, ''])
-    const console = spawn(process.execPath, [CLI, 'run', '-i', '--', 'sh', '-c', note('console')], { env: { ...process.env, CLUSTERDECK_DATA_DIR: dataDir }, stdio: 'inherit' })
+    const console = spawn(process.execPath, [CLI, 'run', '-i', '--', 'sh', '-c', note('console')], {
+      env: { ...process.env, CLUSTERDECK_DATA_DIR: dataDir },
+      stdio: 'inherit'
+    })
     assert.equal((await once(console, 'exit'))[0], 0)
-    for (const name of ['hook', 'job', 'run', 'console']) assert.equal(readFileSync(path.join(folder, name), 'utf8'), canary, name)
+    for (const name of ['hook', 'job', 'run', 'console'])
+      assert.equal(readFileSync(path.join(folder, name), 'utf8'), canary, name)
     const { workers: [{ id: worker }] } = await deck.until({ ready: 2 })
     const { body: report } = await post(deck, `/workers/${worker}/diagnostics`, { kind: 'report' })
-    await deck.untilEvent(({ type, detail }) => type === 'diagnostics.finished' && detail.id === report.id, 'the report')
+    await deck.untilEvent(({ type, detail }) => type === 'diagnostics.finished' && detail.id === report.id,
+      'the report')
 
     assert.deepEqual(filesWithCanary(dataDir, canary), [])
     assert.deepEqual(processesWith('cmdline', canary), [])
     assert.deepEqual(processesWith('environ', canary).sort(), (await pidsOf(deck)).sort())
-    const { answered } = await readEverything(deck, ['1', '2', 'r1', 'r2', 'nightly', String(worker), String(run.id), String(report.id)])
+    const { answered } = await readEverything(deck, ['1', '2', 'r1', 'r2', 'nightly', String(worker), String(run.id),
+      String(report.id)])
     const worked = [...answered.values()].filter((text) => text.startsWith('200'))
     t.diagnostic(`${worked.length} of ${answered.size}`)
     assert.ok(worked.length > 60, `${worked.length} of ${answered.size} were answered`)
@@ -137,13 +156,13 @@ describe('secrets', { concurrency: 2 }, () => {
     const deck = await startDeckHere(t, APP, { flags: store.flags })
     await deck.until({ ready: 2 })
     const before = await pidsOf(deck)
-    for (const [script, message] of [
-      [`echo ${CANARY}; echo ${CANARY} >&2; exit 3`, /^secrets: expected sh to end with exit code 0, received exit code 3 after/],
-      ['sleep 600', /^secrets: expected sh to end within 5 s \(option secrets\.timeoutMs\)/],
-      [`echo "{ ${CANARY}"`, /received no JSON$/],
-      ['yes', /^secrets: expected sh to write at most/],
-      [`echo '{ "NODE_OPTIONS": "${CANARY}" }'`, /received NODE_OPTIONS$/]
-    ] as [string, RegExp][]) {
+    for (const [script, message] of [[`echo ${CANARY}; echo ${CANARY} >&2; exit 3`,
+      /^secrets: expected sh to end with exit code 0, received exit code 3 after/], ['sleep 600',
+      /^secrets: expected sh to end within 5 s \(option secrets\.timeoutMs\)/], [`echo "{ ${CANARY}"`,
+      /received no JSON$/], ['yes', /^secrets: expected sh to write at most/], [
+      `echo '{ "NODE_OPTIONS": "${CANARY}" }'`,
+      /received NODE_OPTIONS$/
+    ]] as [string, RegExp][]) {
       store.become(script)
       const { status, body } = await post(deck, '/rollouts', { kind: 'deploy' })
       assert.deepEqual([status, body.code], [500, 'secrets-failed'])
@@ -166,15 +185,24 @@ describe('secrets', { concurrency: 2 }, () => {
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     assert.deepEqual([(await ask(deck)).value, store.asked()], ['its next value', 2])
     const { body: release } = await deck.api('/releases/r2')
-    assert.deepEqual([release.changed.environment, release.environment.names], [['CANARY', 'FIRST', 'SECOND'], ['CANARY', 'SECOND']])
+    assert.deepEqual([release.changed.environment, release.environment.names], [['CANARY', 'FIRST', 'SECOND'], [
+      'CANARY',
+      'SECOND'
+    ]])
     store.become('exit 1')
     const { pid } = await ask(deck)
     process.kill(pid, 'SIGKILL')
-    await deck.untilStatus(({ workers, readyWorkers }) => readyWorkers === 1 && workers[0].pid !== pid, 'its replacement')
+    await deck.untilStatus(({ workers, readyWorkers }) => readyWorkers === 1 && workers[0].pid !== pid,
+      'its replacement')
     assert.equal((await ask(deck)).value, 'its next value')
     const { body: rollback } = await post(deck, '/rollouts', { kind: 'rollback' })
     const done = await deck.rolloutEnd(rollback)
-    assert.deepEqual([done.state, (await ask(deck)).value, (await ask(deck, 'FIRST')).value, store.asked()], ['succeeded', CANARY, '1', 2])
+    assert.deepEqual([done.state, (await ask(deck)).value, (await ask(deck, 'FIRST')).value, store.asked()], [
+      'succeeded',
+      CANARY,
+      '1',
+      2
+    ])
   })
 
   test('are asked for by the next master, which keeps the workers while they do not come, and starts no others', async (t) => {
@@ -187,7 +215,8 @@ describe('secrets', { concurrency: 2 }, () => {
     store.become(`echo ${CANARY} >&2; exit 1`)
     await deck.loseMaster()
     const { message } = await deck.untilEvent(({ type }) => type === 'secrets.failed', 'the failure')
-    assert.match(message, /^secrets: expected sh to end with exit code 0, received exit code 1 .*\. The workers serve on, and none is started; it is tried again$/)
+    assert.match(message,
+      /^secrets: expected sh to end with exit code 0, received exit code 1 .*\. The workers serve on, and none is started; it is tried again$/)
     process.kill(before[0], 'SIGKILL')
     await deck.untilEvent(({ type, pid }) => type === 'worker.exited' && pid === before[0], 'the end of one')
     const status = await deck.untilStatus(({ readyWorkers }) => readyWorkers === 1, 'the other one')
@@ -195,13 +224,10 @@ describe('secrets', { concurrency: 2 }, () => {
     assert.match(status.health.text, /^1 of 2 workers serves; no worker can be started/)
     assert.match(status.secrets.problem, /^secrets: expected sh/)
     assert.equal((await ask(deck)).pid, before[1])
-    for (const [where, body, code] of [
-      ['/rollouts', { kind: 'restart' }, 'starting'],
-      ['/rollouts', { kind: 'deploy' }, 'secrets-failed'],
-      ['/jobs/nightly/runs', {}, 'secrets-failed'],
-      ['/jobs/runs', { command: ['true'] }, 'secrets-failed'],
-      ['/jobs/place', {}, 'secrets-failed']
-    ] as [string, object, string][]) assert.equal((await post(deck, where, body)).body.code, code, where)
+    for (const [where, body, code] of [['/rollouts', { kind: 'restart' }, 'starting'], ['/rollouts', { kind: 'deploy' },
+      'secrets-failed'], ['/jobs/nightly/runs', {}, 'secrets-failed'], ['/jobs/runs', { command: ['true'] },
+      'secrets-failed'], ['/jobs/place', {}, 'secrets-failed']] as [string, object, string][])
+      assert.equal((await post(deck, where, body)).body.code, code, where)
     await until(() => store.asked() > asked + 2, 'another try')
     store.hold({ CANARY: 'its next value', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
     await deck.untilEvent(({ type }) => type === 'secrets.read', 'the secrets')
@@ -228,36 +254,41 @@ describe('secrets', { concurrency: 2 }, () => {
   test('that do not come refuse a start that has no workers', async () => {
     const store = openStore()
     store.become(`echo ${CANARY} >&2; exit 1`)
-    const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', tempFolder(), ...store.flags])
+    const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', tempFolder(),
+      ...store.flags])
     assert.equal(code, 1)
-    assert.match(stderr, /secrets: expected sh to end with exit code 0, received exit code 1 after .*; what it has written is not shown/)
+    assert.match(stderr,
+      /secrets: expected sh to end with exit code 0, received exit code 1 after .*; what it has written is not shown/)
     assert.ok(!stderr.includes(CANARY))
   })
 
-  rareTest('that an app throws, or a hook or a job prints, are masked in events, crash records and outputs', async (t) => {
-    const store = openStore({
-      hooks: { beforeDeploy: { command: ['sh', '-c', 'echo "$CANARY"; exit 1'] } },
-      jobs: { nightly: { command: 'echo "$CANARY"; exit 1' } }
+  rareTest('that an app throws, or a hook or a job prints, are masked in events, crash records and outputs',
+    async (t) => {
+      const store = openStore({ hooks: { beforeDeploy: { command: ['sh', '-c', 'echo "$CANARY"; exit 1'] } },
+        jobs: { nightly: { command: 'echo "$CANARY"; exit 1' } } })
+      const deck = await startDeckHere(t, APP, { workers: 1, flags: store.flags })
+      await deck.until({ ready: 1 })
+      await ask(deck, '../throw/CANARY').catch(() => {})
+      const { detail } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the crash')
+      const { body: crash } = await deck.api(`/crashes/${detail.crashGroup}`)
+      assert.match(JSON.stringify(crash), /no luck with \[CANARY\]/)
+      await deck.until({ ready: 1 })
+      assert.equal((await deck.rollout('deploy')).state, 'failed')
+      const hook = await deck.untilEvent(({ type }) => type === 'hook.failed', 'the hook')
+      assert.equal(hook.detail.output, '[CANARY]\n')
+      const { body: run } = await post(deck, '/jobs/nightly/runs')
+      await deck.untilEvent(({ type }) => type === 'job.failed', 'the job')
+      assert.equal((await deck.api(`/jobs/runs/${run.id}`)).body.output, '[CANARY]\n')
+      const { answered } = await readEverything(deck, ['1', '2', 'r1', 'nightly', String(run.id),
+        String(detail.crashGroup)])
+      // The log of a worker is the app's own, and its page shows the end of that.
+      const shown = [...answered].filter(([where, text]) => text.includes(CANARY) && !/\/logs|^\/workers\//.test(where))
+        .map(([where]) => where)
+      assert.deepEqual(shown, [])
+      assert.deepEqual(filesWithCanary(deck.folder).map((file) => path.relative(deck.folder, file)), [
+        'logs/slot-1.stderr.log'
+      ])
     })
-    const deck = await startDeckHere(t, APP, { workers: 1, flags: store.flags })
-    await deck.until({ ready: 1 })
-    await ask(deck, '../throw/CANARY').catch(() => {})
-    const { detail } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the crash')
-    const { body: crash } = await deck.api(`/crashes/${detail.crashGroup}`)
-    assert.match(JSON.stringify(crash), /no luck with \[CANARY\]/)
-    await deck.until({ ready: 1 })
-    assert.equal((await deck.rollout('deploy')).state, 'failed')
-    const hook = await deck.untilEvent(({ type }) => type === 'hook.failed', 'the hook')
-    assert.equal(hook.detail.output, '[CANARY]\n')
-    const { body: run } = await post(deck, '/jobs/nightly/runs')
-    await deck.untilEvent(({ type }) => type === 'job.failed', 'the job')
-    assert.equal((await deck.api(`/jobs/runs/${run.id}`)).body.output, '[CANARY]\n')
-    const { answered } = await readEverything(deck, ['1', '2', 'r1', 'nightly', String(run.id), String(detail.crashGroup)])
-    // The log of a worker is the app's own, and its page shows the end of that.
-    const shown = [...answered].filter(([where, text]) => text.includes(CANARY) && !/\/logs|^\/workers\//.test(where)).map(([where]) => where)
-    assert.deepEqual(shown, [])
-    assert.deepEqual(filesWithCanary(deck.folder).map((file) => path.relative(deck.folder, file)), ['logs/slot-1.stderr.log'])
-  })
 
   rareTest('are of each app of a host alone', async (t) => {
     const host = await startHost(t)
@@ -276,7 +307,9 @@ describe('secrets', { concurrency: 2 }, () => {
     }))
     assert.deepEqual(values, ['of-the-shop', 'of-the-mail'])
     mail.become('exit 1')
-    await assert.rejects(host.request('/apps/mail/rollouts', { method: 'POST', body: { kind: 'deploy' } }), { code: 'secrets-failed' })
+    await assert.rejects(host.request('/apps/mail/rollouts', { method: 'POST', body: { kind: 'deploy' } }), {
+      code: 'secrets-failed'
+    })
     await host.request('/apps/shop/rollouts', { method: 'POST', body: { kind: 'deploy' } })
   })
 })

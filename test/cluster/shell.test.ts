@@ -19,12 +19,19 @@ describe('umask and soft limits of the shell', { skip }, () => {
   test('stay with the app that it has ordered, over the death of the master: for workers of Node, other programs and jobs', async (t) => {
     const host = await startHost(t, { env: { SHLVL: '7' } })
     const folder = tempFolder()
-    writeFileSync(path.join(folder, 'app.js'), `require('node:child_process').execSync(${JSON.stringify(`${REPORT} > node-$PPID`)}); require('node:http').createServer(() => {}).listen(0)`)
+    writeFileSync(path.join(folder, 'app.js'),
+      `require('node:child_process').execSync(${
+        JSON.stringify(`${REPORT} > node-$PPID`)
+      }); require('node:http').createServer(() => {}).listen(0)`)
     writeFileSync(path.join(folder, 'program'), `#!/bin/sh\n${REPORT} > program-$$\nexec sleep 1000\n`, { mode: 0o755 })
-    writeFileSync(path.join(folder, 'clusterdeck.config.mjs'), `export default { workers: 1, jobs: { report: { command: ${JSON.stringify(`${REPORT} > job-$$`)} } } }`)
+    writeFileSync(path.join(folder, 'clusterdeck.config.mjs'),
+      `export default { workers: 1, jobs: { report: { command: ${JSON.stringify(`${REPORT} > job-$$`)} } } }`)
     const env = { ...process.env, CLUSTERDECK_HOST_DIR: host.folder, SSH_CONNECTION: '10.0.0.1 22', A_TOKEN: 'told' }
     const order = async (...words: string[]) => {
-      const command = execFile('sh', ['-c', SHELL, 'sh', process.execPath, CLI, 'start', '--detach', ...words], { cwd: folder, env })
+      const command = execFile('sh', ['-c', SHELL, 'sh', process.execPath, CLI, 'start', '--detach', ...words], {
+        cwd: folder,
+        env
+      })
       const [errors, [code]] = await Promise.all([command.stderr?.toArray() ?? [], once(command, 'exit')])
       assert.equal(code, 0, errors.join(''))
     }
@@ -47,10 +54,12 @@ describe('umask and soft limits of the shell', { skip }, () => {
   test('are those of a deck in the foreground, too', async (t) => {
     const folder = tempFolder()
     writeFileSync(path.join(folder, 'program'), `#!/bin/sh\n${REPORT} > program-$$\nexec sleep 1000\n`, { mode: 0o755 })
-    const command = execFile('sh', ['-c', SHELL, 'sh', process.execPath, CLI, 'start', './program', '--workers', '1', '--ready-signal', 'online', '--admin-port', '0'], { cwd: folder })
+    const command = execFile('sh', ['-c', SHELL, 'sh', process.execPath, CLI, 'start', './program', '--workers', '1',
+      '--ready-signal', 'online', '--admin-port', '0'], { cwd: folder })
     const exited = once(command, 'exit')
     const file = path.join(folder, '.clusterdeck', 'master.json')
-    const { pid, keeper } = await untilFound(() => existsSync(file) && JSON.parse(readFileSync(file, 'utf8')), 'the master')
+    const { pid, keeper } = await untilFound(() => existsSync(file) && JSON.parse(readFileSync(file, 'utf8')),
+      'the master')
     t.after(async () => {
       process.kill(keeper.pid, 'SIGTERM')
       await exited
@@ -62,7 +71,7 @@ describe('umask and soft limits of the shell', { skip }, () => {
   })
 })
 
-/** @param before another one */
+/** `before`: another one */
 async function report (folder: string, kind: string, before?: string): Promise<{ name: string, told: string[] }> {
   return await untilFound(() => {
     const name = readdirSync(folder).find((each) => each.startsWith(`${kind}-`) && each !== before)

@@ -25,38 +25,52 @@ describe('a worker on standby', () => {
     await load.whenIdle(() => process.kill(workers[1].pid, 'SIGKILL'))
 
     const promoted = await deck.untilEvent(({ type }) => type === 'worker.promoted', 'a worker that is promoted')
-    assert.deepEqual([promoted.worker, promoted.slot, promoted.message], [first.id, 2, `standby worker ${first.id} took over slot 2`])
+    assert.deepEqual([promoted.worker, promoted.slot, promoted.message], [first.id, 2,
+      `standby worker ${first.id} took over slot 2`])
     const { standby: { workers: [second] }, workers: rows } = await standing(deck)
     assert.ok(second.id > first.id)
-    assert.ok(rows.some(({ id, slot, pid, logSlot }: any) => id === first.id && slot === 2 && pid === first.pid && logSlot === 0))
+    assert.ok(
+      rows.some(({ id, slot, pid, logSlot }: any) =>
+        id === first.id && slot === 2 && pid === first.pid && logSlot === 0
+      )
+    )
     await load.untilAnswered(100)
     assert.deepEqual((await load.stop()).failures, [])
 
     const answers = await Promise.all(Array.from({ length: 40 }, () => ask(deck)))
     const own = answers.find(({ pid }) => pid === first.pid)
     assert.deepEqual([own?.before, own?.atListen, own?.now], [[null, null], ['2', '1'], ['2', '1']])
-    assert.match(readFileSync(path.join(deck.folder, 'logs/slot-0.stdout.log'), 'utf8'), new RegExp(`^loaded by ${first.pid}$`, 'm'))
+    assert.match(readFileSync(path.join(deck.folder, 'logs/slot-0.stdout.log'), 'utf8'),
+      new RegExp(`^loaded by ${first.pid}$`, 'm'))
     const { body } = await deck.api('/logs?slot=0')
-    assert.deepEqual(body.items.map(({ slot, text }: any) => [slot, text]), [first, second].map(({ pid }) => [0, `loaded by ${pid}`]))
+    assert.deepEqual(body.items.map(({ slot, text }: any) => [slot, text]),
+      [first, second].map(({ pid }) => [0, `loaded by ${pid}`]))
     const forked = (await deck.history(`type=worker.forked&worker=${first.id}`))[0]
     assert.equal(forked.slot, null)
     const { stdout } = await runCliHere(['status', '--data-dir', deck.folder])
     assert.match(stdout, new RegExp(`^standby  1 of 1 ready: worker ${second.id} \\(pid ${second.pid}`, 'm'))
   })
 
-  for (const [way, flags, app = APP, env = {}, isRare = false] of [
-    ['a worker that says "ready"', ['--ready-signal', 'message'], APP, {}, true],
-    ['one that counts as ready once it runs', ['--ready-signal', 'online'], APP, {}, true],
-    ['one that is asked and warmed up first', ['--ready-path', '/', '--ready-warmup', '/', '--ready-warmup-rounds', '3'], APP, {}, true],
-    ['one that has clients of its own', ['--dispatch', 'sticky']],
-    ['one on a Unix socket', [], 'unix-socket.js', { SOCKET_PATH: path.join(tempFolder(), 'app.sock') }, true],
-    ['one that looks for a free port', [], 'looks-for-a-free-port.js', { PORT: port }, true]
-  ] as [string, string[], string?, Record<string, string>?, boolean?][]) {
-    test(`works for ${way}`, { skip: (isRare && rareOnly) || (flags.includes('sticky') && ((process.platform !== 'linux' && 'the kernel has no such groups') || withoutNativeCalls)) }, async (t) => {
+  for (const [way, flags, app = APP, env = {}, isRare = false] of [['a worker that says "ready"', ['--ready-signal',
+    'message'], APP, {}, true], ['one that counts as ready once it runs', ['--ready-signal', 'online'], APP, {}, true],
+    ['one that is asked and warmed up first', ['--ready-path', '/', '--ready-warmup', '/', '--ready-warmup-rounds',
+      '3'], APP, {}, true], ['one that has clients of its own', ['--dispatch', 'sticky']], ['one on a Unix socket', [],
+    'unix-socket.js', { SOCKET_PATH: path.join(tempFolder(), 'app.sock') }, true], ['one that looks for a free port',
+    [], 'looks-for-a-free-port.js', { PORT: port }, true]] as [string, string[], string?, Record<string, string>?,
+      boolean?][])
+  {
+    test(`works for ${way}`, {
+      skip: (isRare && rareOnly) ||
+        (flags.includes('sticky') &&
+          ((process.platform !== 'linux' && 'the kernel has no such groups') || withoutNativeCalls))
+    }, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1, flags: [...STANDBY, ...flags], env })
       const { standby: { workers: [first] }, workers: [{ pid }] } = await standing(deck)
       process.kill(pid, 'SIGKILL')
-      const { worker } = await deck.untilEvent(({ type, slot, worker: id }) => type === 'worker.ready' && slot === 1 && id >= first.id, 'the next worker')
+      const { worker } = await deck.untilEvent(
+        ({ type, slot, worker: id }) => type === 'worker.ready' && slot === 1 && id >= first.id,
+        'the next worker'
+      )
       assert.equal(worker, first.id)
       if (app === APP) assert.equal((await ask(deck)).pid, first.pid)
     })
@@ -68,7 +82,8 @@ describe('a worker on standby', () => {
     for (const kind of ['deploy', 'restart'] as const) {
       const rollout = await deck.rollout(kind)
       assert.equal(rollout.state, 'succeeded')
-      const { cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === before.id, 'the end of the one before')
+      const { cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === before.id,
+        'the end of the one before')
       assert.equal(cause, kind)
       const { standby: { workers: [next] }, release } = await standing(deck)
       assert.equal(next.release, release.id)
@@ -83,7 +98,8 @@ describe('a worker on standby', () => {
     const { standby: { workers: [second] } } = await standing(deck)
     assert.notEqual(second.pid, first.pid)
     await until(() => !isAlive(first.pid), 'the end of the one whose master has died')
-    const { message } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === first.id, 'its exit in the history')
+    const { message } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === first.id,
+      'its exit in the history')
     assert.match(message, /^standby worker \d+ /)
 
     assert.equal((await deck.api('/upgrade', { method: 'POST', body: '{}' })).status, 202)
@@ -98,7 +114,9 @@ describe('a worker on standby', () => {
     const deck = await startDeckHere(t, APP, { workers: 1 })
     await deck.until({ ready: 1 })
     const tag = async () => String((await deck.api('/config')).headers.get('etag'))
-    const set = async (standby: number) => await deck.api('/config', { method: 'PATCH', headers: { 'if-match': await tag() }, body: JSON.stringify({ standby }) })
+    const set = async (standby: number) =>
+      await deck.api('/config', { method: 'PATCH', headers: { 'if-match': await tag() },
+        body: JSON.stringify({ standby }) })
     assert.equal((await set(1)).status, 200)
     const { standby: { workers: [one] } } = await standing(deck)
     assert.equal((await set(0)).status, 200)
@@ -108,13 +126,18 @@ describe('a worker on standby', () => {
 
 describe('an app whose workers cannot stand by', () => {
   rareTest('as they die meanwhile: they wait longer each time, and a deploy succeeds', async (t) => {
-    const deck = await startDeckHere(t, 'throws-on-standby.js', { workers: 1, flags: [...STANDBY, '--restart-min-delay-ms', '100', '--restart-max-delay-ms', '60000'] })
+    const deck = await startDeckHere(t, 'throws-on-standby.js', { workers: 1,
+      flags: [...STANDBY, '--restart-min-delay-ms', '100', '--restart-max-delay-ms', '60000'] })
     await deck.until({ ready: 1 })
     const exits = new Set() as Set<number>
     for (let count = 1; count <= 3; count++) {
-      const { worker, cause, message } = await deck.untilEvent(({ type, worker: id }) => type === 'worker.exited' && !exits.has(id), 'the end of one that stands by')
+      const { worker, cause, message } = await deck.untilEvent(
+        ({ type, worker: id }) => type === 'worker.exited' && !exits.has(id),
+        'the end of one that stands by'
+      )
       exits.add(worker)
-      assert.deepEqual([cause, message], ['boot-failure', `standby worker ${worker} exited with code 1 before it was ready: Error: no slot`])
+      assert.deepEqual([cause, message], ['boot-failure',
+        `standby worker ${worker} exited with code 1 before it was ready: Error: no slot`])
     }
     const [third, second] = (await deck.history('type=worker.forked')).map(({ at }) => Date.parse(at))
     assert.ok(third - second >= 80, 'with the usual backoff')
@@ -123,10 +146,17 @@ describe('an app whose workers cannot stand by', () => {
     assert.equal((await deck.status()).readyWorkers, 1)
   })
 
-  for (const [how, app, flags, reason] of [
-    ['as it does not listen', 'never-listens.js', ['--ready-signal', 'online', '--ready-timeout-ms', '500'], /did not listen within 500 ms \(option ready.timeoutMs\), and standby workers need an app that does: none is kept/],
-    ['as it asks for its slot while it loads', 'asks-for-its-slot.js', [], /has read NODE_APP_INSTANCE while it loaded \(.*asks-for-its-slot\.js:5:\d+\), and a standby worker has no slot yet: none is kept/]
-  ] as [string, string, string[], RegExp][]) {
+  for (const [how, app, flags, reason] of [['as it does not listen', 'never-listens.js', ['--ready-signal', 'online',
+    '--ready-timeout-ms', '500'],
+    /did not listen within 500 ms \(option ready.timeoutMs\), and standby workers need an app that does: none is kept/],
+    ['as it asks for its slot while it loads', 'asks-for-its-slot.js', [],
+      /has read NODE_APP_INSTANCE while it loaded \(.*asks-for-its-slot\.js:5:\d+\), and a standby worker has no slot yet: none is kept/]] as [
+      string,
+      string,
+      string[],
+      RegExp
+    ][])
+  {
     rareTest(`${how} has none, and that is told once`, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1, flags: [...STANDBY, ...flags] })
       const { message, worker } = await deck.untilEvent(({ type }) => type === 'standby.useless', 'that it has none')
@@ -136,18 +166,25 @@ describe('an app whose workers cannot stand by', () => {
       assert.deepEqual([standby.workers, standby.wanted, standby.ready], [[], 1, 0])
       assert.match(String(standby.problem), /^standby worker \d+ /)
       process.kill(pid, 'SIGKILL')
-      await deck.untilEvent(({ type, worker: id }) => type === 'worker.ready' && id > worker, 'a worker that was forked')
+      await deck.untilEvent(({ type, worker: id }) => type === 'worker.ready' && id > worker,
+        'a worker that was forked')
       assert.equal((await deck.history('type=standby.useless')).length, 1)
     })
   }
 })
 
 async function standing (deck: { untilStatus: (isWanted: (status: any) => boolean, what: string) => Promise<any> }) {
-  return await deck.untilStatus(({ readyWorkers, desiredWorkers, standby }) => readyWorkers === desiredWorkers && standby.ready === standby.wanted && standby.wanted > 0 && standby.workers.length === standby.wanted, 'workers, and one on standby')
+  return await deck.untilStatus(
+    ({ readyWorkers, desiredWorkers, standby }) =>
+      readyWorkers === desiredWorkers && standby.ready === standby.wanted && standby.wanted > 0 &&
+      standby.workers.length === standby.wanted,
+    'workers, and one on standby'
+  )
 }
 
 async function ask (deck: { appUrl: () => Promise<string> }) {
-  return await (await fetch(await deck.appUrl())).json() as { pid: number, before: string[], atListen: string[], now: string[] }
+  return await (await fetch(await deck.appUrl())).json() as { pid: number, before: string[], atListen: string[],
+    now: string[] }
 }
 
 function isAlive (pid: number) {

@@ -19,15 +19,20 @@ describe('start', { concurrency: 2 }, () => {
     await deck.until({ ready: 2 })
     assert.match(deck.output.stdout, /2 workers ready in \d+ ms/)
     assert.match(deck.output.stdout, new RegExp(`app +${await deck.appUrl()}\n`))
-    assert.match(deck.output.stdout, new RegExp(`admin +${deck.adminUrl}\n +\\(\`clusterdeck open\` prints a link that signs in\\)\n`))
+    assert.match(deck.output.stdout,
+      new RegExp(`admin +${deck.adminUrl}\n +\\(\`clusterdeck open\` prints a link that signs in\\)\n`))
     assert.doesNotMatch(deck.output.stdout + deck.output.stderr, /code=/)
   })
 
   for (const files of [26, 255]) {
     test(`says in one line that it may not open enough files: ${files}`, async () => {
-      const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', tempFolder()], { launch: { through: ['/bin/sh', '-c', `ulimit -n ${files}; exec "$@"`, 'sh'] } })
+      const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', tempFolder()], {
+        launch: { through: ['/bin/sh', '-c', `ulimit -n ${files}; exec "$@"`, 'sh'] }
+      })
       // With the fewest, what would tell it may not even be read.
-      assert.match(stderr, files === 26 ? /^clusterdeck: expected to be allowed to open at least 256 files \(ulimit -n\), received (26|EMFILE)\n$/ : /^clusterdeck: expected .* received 255\n$/)
+      assert.match(stderr, files === 26
+        ? /^clusterdeck: expected to be allowed to open at least 256 files \(ulimit -n\), received (26|EMFILE)\n$/
+        : /^clusterdeck: expected .* received 255\n$/)
       assert.equal(code, 1)
     })
   }
@@ -74,30 +79,51 @@ describe('start', { concurrency: 2 }, () => {
     assert.equal(new Set(events.map(({ id }) => id)).size, events.length)
     assert.ok(events.length >= lastEventId, 'nothing is lost')
     // A busy machine has a master wait for its workers.
-    assert.deepEqual(events.filter(({ type }) => type.startsWith('master.') && type !== 'master.waiting').map(({ type }) => type).reverse(), ['master.started', 'master.stopped', 'master.started'])
+    assert.deepEqual(
+      events.filter(({ type }) => type.startsWith('master.') && type !== 'master.waiting').map(({ type }) => type)
+        .reverse(),
+      ['master.started', 'master.stopped', 'master.started']
+    )
   })
 
   /** Of each exit code one in a process of its own, which is the keeper's to end. */
-  const refusals: [string, () => Promise<{ args: string[], env?: Record<string, string>, isReal?: boolean }>, number, RegExp][] = [
-    ['an entry that does not exist', async () => ({ args: ['start', 'no-such-app.js'], isReal: true }), 2, /^clusterdeck: entry: expected .*received .*no-such-app\.js.*\n$/],
-    ['an admin port in use', async () => ({ args: ['start', APP, '--admin-port', String(await busyPort())] }), 1, /^clusterdeck: admin\.port: expected a free port.*in use\n$/],
-    ['an app port in use', async () => ({ args: ['start', fileURLToPath(new URL('../fixtures/takes-a-port-in-use.js', import.meta.url)), '--admin-port', '0'], env: { PORT: String(await busyPort()) }, isReal: true }), 1, /^clusterdeck: 127\.0\.0\.1:(\d+) is in use \(EADDRINUSE\): .* \(pid \d+.*\) listens there; without a gap, it is replaced by: clusterdeck adopt --port \1\n$/],
-    ['a data folder that is a file', async () => ({ args: ['start', APP, '--data-dir', await aFile()] }), 1, /^clusterdeck: dataDir: expected a folder that can be written, received .* \((ENOTDIR|EEXIST)\)\n$/],
-    ['an unknown flag', async () => ({ args: ['start', APP, '--worker', '3'] }), 2, /--workers/],
-    ['a number of workers that is none', async () => ({ args: ['start', APP, '--workers', 'three'] }), 2, /--workers: expected .*received .*three/]
-  ]
+  const refusals: [string, () => Promise<{ args: string[], env?: Record<string, string>, isReal?: boolean }>, number,
+    RegExp][] = [['an entry that does not exist', async () => ({ args: ['start', 'no-such-app.js'], isReal: true }), 2,
+      /^clusterdeck: entry: expected .*received .*no-such-app\.js.*\n$/], ['an admin port in use',
+      async () => ({ args: ['start', APP, '--admin-port', String(await busyPort())] }), 1,
+      /^clusterdeck: admin\.port: expected a free port.*in use\n$/], ['an app port in use',
+      async () => ({
+        args: ['start', fileURLToPath(new URL('../fixtures/takes-a-port-in-use.js', import.meta.url)), '--admin-port',
+          '0'],
+        env: { PORT: String(await busyPort()) },
+        isReal: true
+      }), 1,
+      /^clusterdeck: 127\.0\.0\.1:(\d+) is in use \(EADDRINUSE\): .* \(pid \d+.*\) listens there; without a gap, it is replaced by: clusterdeck adopt --port \1\n$/],
+      ['a data folder that is a file', async () => ({ args: ['start', APP, '--data-dir', await aFile()] }), 1,
+        /^clusterdeck: dataDir: expected a folder that can be written, received .* \((ENOTDIR|EEXIST)\)\n$/], [
+      'an unknown flag',
+      async () => ({ args: ['start', APP, '--worker', '3'] }),
+      2,
+      /--workers/
+    ], ['a number of workers that is none', async () => ({ args: ['start', APP, '--workers', 'three'] }), 2,
+      /--workers: expected .*received .*three/]]
   for (const [what, prepare, code, message] of refusals) {
     test(`${what}: one clear line on stderr, exit code ${code}, no stack`, async () => {
       const { args, env, isReal } = await prepare()
       const cwd = tempFolder()
-      const result = await (isReal ? runCli : runCliHere)(args, { env: { CLUSTERDECK_WORKERS: args.includes('--workers') ? undefined : '2', ...env }, cwd })
+      const result = await (isReal ? runCli : runCliHere)(args, {
+        env: { CLUSTERDECK_WORKERS: args.includes('--workers') ? undefined : '2', ...env },
+        cwd
+      })
       assert.equal(result.code, code, result.stderr)
       assert.match(result.stderr, message)
       assert.doesNotMatch(result.stderr + result.stdout, /^\s+at /m)
     })
   }
 
-  test('a data folder that cannot be written: one clear line, exit code 1', { skip: process.getuid?.() === 0 && 'root may write everywhere' }, async () => {
+  test('a data folder that cannot be written: one clear line, exit code 1', {
+    skip: process.getuid?.() === 0 && 'root may write everywhere'
+  }, async () => {
     const folder = tempFolder()
     await chmod(folder, 0o500)
     const { code, stderr } = await runCli(['start', APP, '--data-dir', path.join(folder, 'data')])
@@ -119,13 +145,15 @@ describe('start', { concurrency: 2 }, () => {
     await deck.until({ ready: 2 })
     const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', folder])
     assert.equal(code, 1)
-    assert.match(stderr, new RegExp(`^clusterdeck: a master \\(pid ${deck.masterPid}, .*\\) already runs on this data folder\n$`))
+    assert.match(stderr,
+      new RegExp(`^clusterdeck: a master \\(pid ${deck.masterPid}, .*\\) already runs on this data folder\n$`))
     assert.equal((await deck.status()).readyWorkers, 2)
   })
 
   rareTest('a master that died leaves its data folder to the next one', async (t) => {
     const folder = tempFolder()
-    await writeFile(path.join(folder, 'master.json'), JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:1', startedAt: '2026-01-01T00:00:00.000Z' }))
+    await writeFile(path.join(folder, 'master.json'),
+      JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:1', startedAt: '2026-01-01T00:00:00.000Z' }))
     const deck = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
     await deck.until({ ready: 2 })
   })

@@ -24,7 +24,8 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     const first = await slotsOf(url)
     assert.deepEqual(new Set(Object.values(first)), new Set(['1', '2', '3', '4']))
     assert.deepEqual(await slotsOf(url), first)
-    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the address of the client$/m)
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout,
+      /^dispatch sticky, by the address of the client$/m)
 
     await deck.rollout('restart')
     assert.deepEqual(await slotsOf(url), first)
@@ -36,7 +37,9 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     await scale(deck, WORKERS + 1)
     const more = await slotsOf(url)
     assert.ok(CLIENTS.some((client) => more[client] === '5'))
-    for (const client of CLIENTS) assert.ok([first[client], '5'].includes(more[client]), `${client} went from slot ${first[client]} to ${more[client]}`)
+    for (const client of CLIENTS)
+      assert.ok([first[client], '5'].includes(more[client]),
+        `${client} went from slot ${first[client]} to ${more[client]}`)
 
     await scale(deck, WORKERS)
     assert.deepEqual(await slotsOf(url), first)
@@ -45,27 +48,40 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
   test('with sticky.by a session stays with the worker that has it, by header, cookie and URL, on new and on kept connections, over a restart too', async (t) => {
     const by = ['header', 'session-id', 'cookie', 'sid', 'query', 'sid', 'path', '/rooms/:session']
     const flags = [0, 2, 4, 6].flatMap((at) => [`--sticky-by-${by[at]}`, by[at + 1]])
-    const deck = await startDeckHere(t, 'sessions-in-memory.cjs', { workers: 3, flags: [...STICKY, ...flags, '--drain-idle-grace-ms', '100', '--drain-deadline-ms', '1000'] })
+    const deck = await startDeckHere(t, 'sessions-in-memory.cjs', { workers: 3,
+      flags: [...STICKY, ...flags, '--drain-idle-grace-ms', '100', '--drain-deadline-ms', '1000'] })
     await deck.until({ ready: 3 })
     const url = await deck.appUrl()
     const kept = new http.Agent({ keepAlive: true, maxSockets: 4 })
     t.after(() => kept.destroy())
-    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the header session-id, else the cookie sid, else the parameter sid of the URL, else the path \/rooms\/:session$/m)
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout,
+      /^dispatch sticky, by the header session-id, else the cookie sid, else the parameter sid of the URL, else the path \/rooms\/:session$/m)
 
     const made = await Promise.all(Array.from({ length: 18 }, async (_, index) => {
       const way = ['header', 'cookie', 'query'][index % 3]
       const agent = index % 2 ? kept : false
       const { sid, pid } = JSON.parse((await call(`${url}/?by=${way}`, { method: 'POST', agent })).slice(1))
       const target = way === 'query' ? `${url}/?sid=${sid}` : url
-      const headers = (way === 'header' ? { 'session-id': sid } : way === 'cookie' ? { cookie: `a=b; sid=${sid}` } : {}) as Record<string, string>
+      const headers =
+        (way === 'header' ? { 'session-id': sid } : way === 'cookie' ? { cookie: `a=b; sid=${sid}` } : {}) as Record<
+          string,
+          string
+        >
       // None, one of known length, one in parts, one that does not come together with its headers.
-      for (const [count, body] of [[], ['a'.repeat(1000)], ['b', 'c'.repeat(70_000)], ['d'.repeat(400_000)]].entries()) {
+      for (const [count, body] of [[], ['a'.repeat(1000)], ['b', 'c'.repeat(70_000)], ['d'.repeat(400_000)]]
+        .entries())
+      {
         const length = body.join('').length
-        const answer = JSON.parse(await call(target, { method: 'PUT', agent, body, headers: body.length === 1 ? { ...headers, 'content-length': String(length) } : headers }))
-        assert.deepEqual([answer.pid, answer.count, answer.length], [pid, count + 1, length], `${way}, ${agent ? 'kept' : 'new'}`)
+        const answer = JSON.parse(
+          await call(target, { method: 'PUT', agent, body,
+            headers: body.length === 1 ? { ...headers, 'content-length': String(length) } : headers })
+        )
+        assert.deepEqual([answer.pid, answer.count, answer.length], [pid, count + 1, length],
+          `${way}, ${agent ? 'kept' : 'new'}`)
       }
       if (way === 'header') assert.equal(await upgrade(url, headers), `${pid} first`)
-      return { pid, sid: way === 'header' ? sid : null, askAgain: () => call(target, { method: 'GET', agent, headers }) }
+      return { pid, sid: way === 'header' ? sid : null,
+        askAgain: () => call(target, { method: 'GET', agent, headers }) }
     }))
     assert.ok(new Set(made.map(({ pid }) => pid)).size > 1, 'all were with one worker')
 
@@ -76,28 +92,40 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     const inParts = headed('PUT / HTTP/1.1', 'Transfer-Encoding: chunked', `session-id: ${other?.sid}`)
     const part = `8000\r\n${'x'.repeat(0x8000)}\r\n`
     // Whatever comes behind a request that goes to another worker goes there with it, and is answered in order.
-    const behind = [headed('PUT / HTTP/1.1', 'Content-Length: 2', `session-id: ${other?.sid}`) + 'hi' + headed('PUT / HTTP/1.1', 'Content-Length: 1') + 'a' + get]
+    const behind = [
+      headed('PUT / HTTP/1.1', 'Content-Length: 2', `session-id: ${other?.sid}`) + 'hi' +
+      headed('PUT / HTTP/1.1', 'Content-Length: 1') + 'a' + get
+    ]
     const pids = (await pipeline(port, other?.pid, behind, 3)).map((answer) => /"pid":(\d+)/.exec(answer)?.[1])
     assert.deepEqual(pids, [other?.pid, other?.pid, other?.pid].map(String))
-    const [whole, next] = await pipeline(port, other?.pid, [inParts + part, part + '0\r\n\r\n' + get + inParts, part, '0\r\n\r\n'], 3)
+    const [whole, next] = await pipeline(port, other?.pid, [inParts + part, part + '0\r\n\r\n' + get + inParts, part,
+      '0\r\n\r\n'], 3)
     assert.deepEqual([JSON.parse(whole).length, JSON.parse(next).pid], [0x10000, other?.pid])
-    assert.match((await pipeline(port, other?.pid, [inParts, ...Array.from({ length: 40 }, () => part), '0\r\n\r\n'], 1))[0], /no such session/, 'too long to be passed, but not to be answered')
+    assert.match(
+      (await pipeline(port, other?.pid, [inParts, ...Array.from({ length: 40 }, () => part), '0\r\n\r\n'], 1))[0],
+      /no such session/,
+      'too long to be passed, but not to be answered'
+    )
     for (const room of ['one', 'two', 'three', 'four']) {
       const askAgain = (agent: http.Agent | false = false) => call(`${url}/rooms/${room}`, { method: 'GET', agent })
       const { pid } = JSON.parse(await askAgain())
-      for (const count of [2, 3, 4]) assert.deepEqual(JSON.parse(await askAgain(count % 2 ? kept : false)), { pid, count, length: 0 })
+      for (const count of [2, 3, 4])
+        assert.deepEqual(JSON.parse(await askAgain(count % 2 ? kept : false)), { pid, count, length: 0 })
       made.push({ pid, sid: null, askAgain })
     }
 
     await deck.rollout('restart')
-    for (const { pid, sid, askAgain } of made) assert.deepEqual(JSON.parse(await askAgain()), { pid, count: sid && sid === other?.sid ? 8 : 5, length: 0 })
+    for (const { pid, sid, askAgain } of made)
+      assert.deepEqual(JSON.parse(await askAgain()), { pid, count: sid && sid === other?.sid ? 8 : 5, length: 0 })
     const left = (await deck.status()).workers.filter(({ keptUntil }: any) => keptUntil)
     assert.equal(left.reduce((sum: number, { holds }: any) => sum + holds.sessions, 0), made.length)
     assert.deepEqual((await deck.api('/events?type=unexpected')).body.items, [])
   })
 
   rareTest('a slot that goes, and one that nobody serves for long, strand nobody', async (t) => {
-    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: WORKERS, flags: [...STICKY, '--sticky-failover-ms', '300', '--restart-min-delay-ms', '60000', '--restart-max-delay-ms', '60000'] })
+    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: WORKERS,
+      flags: [...STICKY, '--sticky-failover-ms', '300', '--restart-min-delay-ms', '60000', '--restart-max-delay-ms',
+        '60000'] })
     await deck.until({ ready: WORKERS })
     const url = await deck.appUrl()
     const before = await slotsOf(url)
@@ -116,11 +144,13 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
       if (time === 0) await deck.until({ ready: WORKERS })
     }
     const without = await slotsOf(url)
-    for (const client of CLIENTS) assert.ok(before[client] === '1' ? without[client] !== '1' : without[client] === before[client], client)
+    for (const client of CLIENTS)
+      assert.ok(before[client] === '1' ? without[client] !== '1' : without[client] === before[client], client)
   })
 
   rareTest('a worker gets nothing before its app has answered the probe', async (t) => {
-    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: WORKERS, flags: [...STICKY, '--ready-path', '/'] })
+    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: WORKERS,
+      flags: [...STICKY, '--ready-path', '/'] })
     await deck.until({ ready: WORKERS })
     const url = await deck.appUrl()
     const before = await slotsOf(url)
@@ -133,35 +163,45 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
 
   rareTest('an address that somebody else has is in use, another deck of its kind included', async (t) => {
     const port = await freePort()
-    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: 1, flags: STICKY, env: { PORT: String(port) } })
+    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: 1, flags: STICKY,
+      env: { PORT: String(port) } })
     await deck.until({ ready: 1 })
-    const other = await runCli(['start', new URL('../fixtures/tells-its-slot.cjs', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', tempFolder()], { env: { PORT: String(port) } })
+    const other = await runCli(['start', new URL('../fixtures/tells-its-slot.cjs', import.meta.url).pathname, ...STICKY,
+      '--admin-port', '0', '--data-dir', tempFolder()], { env: { PORT: String(port) } })
     assert.notEqual(other.code, 0)
     assert.match(other.stderr, new RegExp(`port ${port} is in use \\(EADDRINUSE\\)`))
   })
 
   test('is refused where it cannot be', async (t) => {
     await startDeckHere(t, 'hello.js', { workers: 1 })
-    const { code, stderr } = await runCli(['start', new URL('../fixtures/hello.js', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', tempFolder()], { launch: WITHOUT_KOFFI })
+    const { code, stderr } = await runCli(['start', new URL('../fixtures/hello.js', import.meta.url).pathname,
+      ...STICKY, '--admin-port', '0', '--data-dir', tempFolder()], { launch: WITHOUT_KOFFI })
     assert.notEqual(code, 0)
-    assert.match(stderr, /dispatch: expected "shared" or "round-robin" on this machine, received "sticky" \(it takes Linux and the optional package koffi\)/)
+    assert.match(stderr,
+      /dispatch: expected "shared" or "round-robin" on this machine, received "sticky" \(it takes Linux and the optional package koffi\)/)
   })
 })
 
 describe('an app with Socket.IO over polling', { skip: skip || withoutNativeCalls || rareOnly }, () => {
   let deck: DeckHere
-  const owner = { ends: [], after (end) { this.ends.push(end) } } as { after: (end: () => unknown) => void, ends: (() => unknown)[] }
+  const owner = { ends: [], after (end) {
+    this.ends.push(end)
+  } } as { after: (end: () => unknown) => void, ends: (() => unknown)[] }
   before(async () => {
-    deck = await startDeckHere(owner, 'socket-io-app.cjs', { workers: WORKERS, flags: [...STICKY, '--drain-deadline-ms', '500'] })
+    deck = await startDeckHere(owner, 'socket-io-app.cjs', { workers: WORKERS,
+      flags: [...STICKY, '--drain-deadline-ms', '500'] })
     await deck.until({ ready: WORKERS })
   })
-  after(async () => { for (const end of owner.ends) await end() })
+  after(async () => {
+    for (const end of owner.ends) await end()
+  })
 
   test('keeps its sessions over four workers, unmodified', async (t) => {
     const url = await deck.appUrl()
     const pids = await Promise.all(CLIENTS.slice(0, 8).map(async (localAddress) => {
       // Each request on a connection of its own, as behind many proxies.
-      const socket = io(url, { transports: ['polling'], reconnection: false, agent: new http.Agent({ localAddress, keepAlive: false }) as any })
+      const socket = io(url, { transports: ['polling'], reconnection: false,
+        agent: new http.Agent({ localAddress, keepAlive: false }) as any })
       t.after(() => socket.disconnect())
       await new Promise((resolve, reject) => socket.once('connect', () => resolve(null)).once('connect_error', reject))
       const answers = []
@@ -178,13 +218,17 @@ describe('portPerSlot', { skip }, () => {
     const taken = await busyPort()
     t.after(taken.close)
     const above = taken.port - 3
-    const deck = await startDeck(t, 'tells-its-slot.cjs', { workers: 3, flags: ['--port-per-slot', String(above)], env: { HOST: '127.0.0.1' } })
+    const deck = await startDeck(t, 'tells-its-slot.cjs', { workers: 3, flags: ['--port-per-slot', String(above)],
+      env: { HOST: '127.0.0.1' } })
     await deck.until({ ready: 3 })
     const { message } = await deck.untilEvent(({ type }) => type === 'unexpected', 'the port that is taken')
     assert.equal(message, `slot 3 has no port of its own: 127.0.0.1:${taken.port} is in use (EADDRINUSE)`)
     assert.deepEqual((await deck.status()).workers.map(({ port }: any) => port), [above + 1, above + 2, null])
 
-    for (const change of [async () => {}, () => deck.rollout('restart'), async () => { await deck.loseMaster(); await deck.until({ ready: 3 }) }]) {
+    for (const change of [async () => {}, () => deck.rollout('restart'), async () => {
+      await deck.loseMaster()
+      await deck.until({ ready: 3 })
+    }]) {
       await change()
       for (const slot of [1, 2]) assert.equal((await ask(`http://127.0.0.1:${above + slot}`)).slot, String(slot))
     }
@@ -204,7 +248,9 @@ async function ask (url: string, localAddress?: string): Promise<{ slot: string,
   return await new Promise((resolve, reject) => {
     http.get({ host, port, localAddress, agent: false }, (response) => {
       let text = ''
-      response.setEncoding('utf8').on('data', (part) => { text += part }).on('end', () => {
+      response.setEncoding('utf8').on('data', (part) => {
+        text += part
+      }).on('end', () => {
         const [slot, pid] = text.split(' ')
         resolve({ slot, pid })
       })
@@ -212,11 +258,17 @@ async function ask (url: string, localAddress?: string): Promise<{ slot: string,
   })
 }
 
-async function call (url: string, { method, agent, headers, body = [] }: { method: string, agent: http.Agent | false, headers?: Record<string, string>, body?: string[] }): Promise<string> {
+async function call (url: string,
+  { method, agent, headers, body = [] }: { method: string, agent: http.Agent | false, headers?: Record<string, string>,
+    body?: string[] }): Promise<string>
+{
   return await new Promise((resolve, reject) => {
     const request = http.request(url.replace('localhost', '127.0.0.1'), { method, agent, headers }, (response) => {
       let text = ''
-      response.setEncoding('utf8').on('data', (part) => { text += part }).on('end', () => response.statusCode === 200 ? resolve(text) : reject(new Error(`${response.statusCode} ${text}`)))
+      response.setEncoding('utf8').on('data', (part) => {
+        text += part
+      }).on('end',
+        () => response.statusCode === 200 ? resolve(text) : reject(new Error(`${response.statusCode} ${text}`)))
     }).on('error', reject)
     for (const part of body) request.write(part)
     request.end()
@@ -224,8 +276,8 @@ async function call (url: string, { method, agent, headers, body = [] }: { metho
 }
 
 /**
- * Sends this on a connection that another worker than `not` has answered on, and reads so many answers.
- * @returns their bodies
+ * Sends this on a connection that another worker than `not` has answered on, and reads so many answers. Returns their
+ * bodies.
  */
 async function pipeline (port: number, not: number | undefined, parts: string[], count: number): Promise<string[]> {
   for (;;) {
@@ -235,10 +287,12 @@ async function pipeline (port: number, not: number | undefined, parts: string[],
     let isAsked = false
     for await (const bytes of client) {
       text += bytes
-      const bodies = text.split(/HTTP\/1\.1 [^]*?\r\n\r\n/).slice(1).map((body) => body.replace(/^[0-9a-f]+\r\n/, '').split('\r\n')[0])
+      const bodies = text.split(/HTTP\/1\.1 [^]*?\r\n\r\n/).slice(1).map((body) =>
+        body.replace(/^[0-9a-f]+\r\n/, '').split('\r\n')[0]
+      )
       if (!isAsked && JSON.parse(bodies[0]).pid === not) break
       if (isAsked && bodies.length === count + 1) return bodies.slice(1)
-      if (!isAsked) for (const part of parts) client.write(part)
+      if (!isAsked) { for (const part of parts) client.write(part) }
       isAsked = true
     }
     assert.ok(!isAsked, `only these answers: ${text}`)
@@ -249,7 +303,8 @@ async function pipeline (port: number, not: number | undefined, parts: string[],
 async function upgrade (url: string, headers: Record<string, string>): Promise<string> {
   const { port } = new URL(url)
   const client = net.connect(Number(port), '127.0.0.1')
-  const lines = ['GET / HTTP/1.1', 'Host: app', 'Connection: Upgrade', 'Upgrade: echo', ...Object.entries(headers).map((pair) => pair.join(': ')), '', 'first']
+  const lines = ['GET / HTTP/1.1', 'Host: app', 'Connection: Upgrade', 'Upgrade: echo',
+    ...Object.entries(headers).map((pair) => pair.join(': ')), '', 'first']
   client.write(lines.join('\r\n'))
   let text = ''
   for await (const part of client) text += part
@@ -264,13 +319,11 @@ function askUntilTold (t: TestContext, url: string) {
   const clients = CLIENTS.map(async (client) => {
     while (!told.signal.aborted) await ask(url, client).catch((error) => failures.push(`${client}: ${error.message}`))
   })
-  return {
-    async stop () {
-      told.abort()
-      await Promise.all(clients)
-      return failures
-    }
-  }
+  return { async stop () {
+    told.abort()
+    await Promise.all(clients)
+    return failures
+  } }
 }
 
 async function scale (deck: Pick<DeckHere, 'api' | 'until'>, workers: number) {

@@ -13,7 +13,8 @@ const codes = (exits: any[]) => exits.map(({ cause, code, signal }) => `${cause}
 describe('rollout.order stop-first', { concurrency: 3 }, () => {
   test('no two workers live side by side: in a restart, a deploy, after a SIGKILL and beside what a dead master left; requests wait', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, 'holds-a-lock.js', { workers: 1, flags: STOP_FIRST, args: [`clusterdeck-${port}`], env: { PORT: String(port) } })
+    const deck = await startDeck(t, 'holds-a-lock.js', { workers: 1, flags: STOP_FIRST, args: [`clusterdeck-${port}`],
+      env: { PORT: String(port) } })
     await deck.until({ ready: 1 })
     const load = keepAsking(t, `http://127.0.0.1:${port}/`)
     for (const kind of ['restart', 'deploy'] as const) assert.equal((await deck.rollout(kind)).state, 'succeeded')
@@ -23,20 +24,26 @@ describe('rollout.order stop-first', { concurrency: 3 }, () => {
     process.kill(pid, 'SIGKILL')
     await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker === 4, 'the next worker')
     await deck.loseMaster()
-    await deck.untilStatus(({ readyWorkers, workers }) => readyWorkers === 1 && workers.length === 1 && workers[0].id > 4, 'its successor')
-    assert.deepEqual(codes(await deck.history('type=worker.exited')), ['restart 0', 'deploy 0', 'killed SIGKILL', 'master-lost 0'])
+    await deck.untilStatus(
+      ({ readyWorkers, workers }) => readyWorkers === 1 && workers.length === 1 && workers[0].id > 4,
+      'its successor'
+    )
+    assert.deepEqual(codes(await deck.history('type=worker.exited')), ['restart 0', 'deploy 0', 'killed SIGKILL',
+      'master-lost 0'])
   })
 
   rareTest('an upgrade is refused, and so is a canary', async (t) => {
     const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags: STOP_FIRST })
     await deck.until({ ready: 1 })
-    const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', strategy: { canary: { workers: 1 } } }) })
+    const { status, body } = await deck.api('/rollouts', { method: 'POST',
+      body: JSON.stringify({ kind: 'deploy', strategy: { canary: { workers: 1 } } }) })
     assert.deepEqual([status, body.code], [409, 'not-possible'])
   })
 })
 
 rareTest('restart.cron restarts all workers at its time, and skips one that meets another rollout', async (t) => {
-  const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--restart-cron', '* * * * * *'], env: { BOOT_MS: '1200' } })
+  const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--restart-cron', '* * * * * *'],
+    env: { BOOT_MS: '1200' } })
   const { nextRestartAt } = await deck.status()
   assert.ok(Date.parse(nextRestartAt) - Date.now() <= 1000, nextRestartAt)
   const started = await deck.untilEvent(({ type }) => type === 'rollout.started', 'the first restart')

@@ -19,12 +19,16 @@ const lacksPython = spawnSync('python3', ['-c', 'import pty, os; os.waitstatus_t
 
 describe('a terminal', { concurrency: true, skip: lacksPython && 'makes terminals with python3' }, () => {
   for (const flags of [[], ['--no-keeper']]) {
-    test(`that is closed stops what was started from it ${flags.join('')}, as it ends node, and deploys nothing`, { skip: flags.length > 0 && rareOnly }, async (t) => {
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags, launch: { through: ['python3', '-c', IN_A_TERMINAL] } })
+    test(`that is closed stops what was started from it ${flags.join('')}, as it ends node, and deploys nothing`, {
+      skip: flags.length > 0 && rareOnly
+    }, async (t) => {
+      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags,
+        launch: { through: ['python3', '-c', IN_A_TERMINAL] } })
       await deck.until({ ready: 1 })
       const [link] = /http:\S+\/sign-in\?code=[\w-]+/.exec(deck.output.stdout) ?? []
       const open = () => fetch(String(link), { redirect: 'manual' })
-      assert.deepEqual([(await open()).status, (await open()).headers.get('set-cookie')], [303, null], 'the link that it shows signs in once')
+      assert.deepEqual([(await open()).status, (await open()).headers.get('set-cookie')], [303, null],
+        'the link that it shows signs in once')
       deck.signal('SIGTERM')
       // Killed by SIGHUP, modulo 256.
       assert.equal((await deck.exited).code, 255)

@@ -18,11 +18,17 @@ const [CERT, KEY] = ['cert.pem', 'key.pem'].map((name) => path.join(FILES, name)
 
 test('with a certificate the admin port speaks https, and the command line knows its master by it', async (t) => {
   const folder = tempFolder()
-  const child = spawn(process.execPath, [CLI, 'start', path.join(FIXTURES, 'answers-with-pid.js'), '--workers', '1', '--admin-port', '0', '--data-dir', folder, '--admin-tls-cert', CERT, '--admin-tls-key', KEY], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [CLI, 'start', path.join(FIXTURES, 'answers-with-pid.js'), '--workers', '1',
+    '--admin-port', '0', '--data-dir', folder, '--admin-tls-cert', CERT, '--admin-tls-key', KEY], {
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
   const exited = once(child, 'exit')
-  t.after(() => { child.kill('SIGTERM') })
+  t.after(() => {
+    child.kill('SIGTERM')
+  })
   let said = ''
-  for await (const text of child.stdout.setEncoding('utf8')) if (/admin .*https:\/\/127\.0\.0\.1:\d+/.test(said += text)) break
+  for await (const text of child.stdout.setEncoding('utf8'))
+    if (/admin .*https:\/\/127\.0\.0\.1:\d+/.test(said += text)) break
   child.stdout.resume()
   const cli = (...args: string[]) => runCli([...args, '--data-dir', folder])
 
@@ -33,7 +39,9 @@ test('with a certificate the admin port speaks https, and the command line knows
 
   const file = path.join(folder, 'master.json')
   const announced = JSON.parse(readFileSync(file, 'utf8'))
-  writeFileSync(file, JSON.stringify({ ...announced, fingerprint: announced.fingerprint.replace(/^../, (byte: string) => byte === '00' ? '01' : '00') }))
+  writeFileSync(file,
+    JSON.stringify({ ...announced,
+      fingerprint: announced.fingerprint.replace(/^../, (byte: string) => byte === '00' ? '01' : '00') }))
   const stranger = await cli('status')
   assert.equal(stranger.code, 5)
   assert.match(stranger.stderr, /another certificate than that of the master/)
@@ -59,7 +67,10 @@ test('a renewed certificate is taken from the same files, and what is none is no
   const renewed: string[] = []
   const errors: unknown[] = []
   let look = () => {}
-  const certificate = createCertificate(files, { onRenewed: (fingerprint) => renewed.push(fingerprint), onError: (error) => errors.push(error), timers: { setInterval: (run: () => void) => { look = run }, clearInterval () {} } as any })
+  const certificate = createCertificate(files, { onRenewed: (fingerprint) => renewed.push(fingerprint),
+    onError: (error) => errors.push(error), timers: { setInterval: (run: () => void) => {
+      look = run
+    }, clearInterval () {} } as any })
   const admin = await startAdmin(t, { certificate })
   const shown = async () => {
     const socket = tls.connect({ port: admin.port, host: '127.0.0.1', rejectUnauthorized: false })
@@ -81,16 +92,28 @@ test('a renewed certificate is taken from the same files, and what is none is no
   look()
   assert.notEqual(await shown(), first)
   assert.deepEqual(renewed, [await shown()])
-  assert.throws(() => createCertificate({ ...files, key: CERT }, { onRenewed () {}, onError () {}, timers: globalThis }), { code: 'invalid-config', message: /^admin\.tls: expected a certificate and its private key as PEM/ })
-  assert.throws(() => createCertificate({ ...files, key: '/nowhere' }, { onRenewed () {}, onError () {}, timers: globalThis }), { code: 'invalid-config', message: 'admin.tls.key: expected a file that can be read, received /nowhere (ENOENT)' })
+  assert.throws(
+    () => createCertificate({ ...files, key: CERT }, { onRenewed () {}, onError () {}, timers: globalThis }),
+    { code: 'invalid-config', message: /^admin\.tls: expected a certificate and its private key as PEM/ }
+  )
+  assert.throws(
+    () => createCertificate({ ...files, key: '/nowhere' }, { onRenewed () {}, onError () {}, timers: globalThis }),
+    { code: 'invalid-config', message: 'admin.tls.key: expected a file that can be read, received /nowhere (ENOENT)' }
+  )
 })
 
 rareTest('over TLS too, whoever is silent makes way for who asks', async (t) => {
-  const certificate = createCertificate({ cert: CERT, key: KEY }, { onRenewed () {}, onError () {}, timers: globalThis })
+  const certificate = createCertificate({ cert: CERT, key: KEY }, { onRenewed () {}, onError () {},
+    timers: globalThis })
   const admin = await startAdmin(t, { certificate, maxConnections: { maxKnown: 4, maxStrangers: 4 } })
-  const silent = Array.from({ length: 40 }, () => tls.connect({ port: admin.port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {}))
-  t.after(() => { for (const socket of silent) socket.destroy() })
-  await Promise.all(silent.slice(20).map((socket) => Promise.race([once(socket, 'secureConnect'), once(socket, 'close')])))
+  const silent = Array.from({ length: 40 },
+    () => tls.connect({ port: admin.port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {}))
+  t.after(() => {
+    for (const socket of silent) socket.destroy()
+  })
+  await Promise.all(
+    silent.slice(20).map((socket) => Promise.race([once(socket, 'secureConnect'), once(socket, 'close')]))
+  )
   const socket = tls.connect({ port: admin.port, host: '127.0.0.1', rejectUnauthorized: false })
   socket.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nConnection: close\r\n\r\n`)
   let answer = ''
@@ -98,6 +121,9 @@ rareTest('over TLS too, whoever is silent makes way for who asks', async (t) => 
   assert.match(answer, /^HTTP\/1\.1 200 /)
   const cut = silent.filter((each) => each.destroyed || each.closed)
   assert.ok(cut.length > 0, 'of those that say nothing, some are gone')
-  const plain = await new Promise((resolve) => http.get({ port: admin.port, host: '127.0.0.1', path: '/healthz' }, resolve).on('error', ({ code }: NodeJS.ErrnoException) => resolve(code)))
+  const plain = await new Promise((resolve) =>
+    http.get({ port: admin.port, host: '127.0.0.1', path: '/healthz' }, resolve).on('error',
+      ({ code }: NodeJS.ErrnoException) => resolve(code))
+  )
   assert.equal(plain, 'ECONNRESET')
 })

@@ -22,7 +22,8 @@ describe('clusterdeck top in a terminal', { skip: lacksPython && 'makes terminal
     const terminal = startInTerminal(t, [...TOP, '--data-dir', deck.folder])
     await terminal.shows(/^>\S+ +2\/2 .* All 2 workers are ready/m)
     await terminal.shows(new RegExp(`^ +1 +\\d+ +${(await deck.status()).workers[0].pid} ready`, 'm'))
-    const say = async (text: string) => await (await fetch(`${await deck.appUrl()}/say?text=${encodeURIComponent(text)}`)).text()
+    const say = async (text: string) =>
+      await (await fetch(`${await deck.appUrl()}/say?text=${encodeURIComponent(text)}`)).text()
     await say('hello \u001b[2Jthere')
     await terminal.shows(/^\d stdout \| hello there$/m)
     terminal.type('r')
@@ -43,17 +44,20 @@ describe('clusterdeck top in a terminal', { skip: lacksPython && 'makes terminal
   rareTest('leaves the terminal as it was, however it ends', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await deck.until({ ready: 1 })
-    const ends: [string, (terminal: Terminal) => void, number][] = [
-      ['ctrl-c', ({ type }) => type('\u0003'), 0],
-      ['SIGINT', ({ signal }) => signal('SIGINT'), 130],
-      ['SIGTERM', ({ signal }) => signal('SIGTERM'), 143],
-      ['SIGQUIT', ({ signal }) => signal('SIGQUIT'), 131],
-      ['SIGHUP', ({ signal }) => signal('SIGHUP'), 129]
-    ]
+    const ends: [string, (terminal: Terminal) => void, number][] = [['ctrl-c', ({ type }) => type('\u0003'), 0], [
+      'SIGINT',
+      ({ signal }) => signal('SIGINT'),
+      130
+    ], ['SIGTERM', ({ signal }) => signal('SIGTERM'), 143], ['SIGQUIT', ({ signal }) => signal('SIGQUIT'), 131], [
+      'SIGHUP',
+      ({ signal }) => signal('SIGHUP'),
+      129
+    ]]
     for (const [, end, code] of ends) {
       const terminal = startInTerminal(t, [...TOP, '--data-dir', deck.folder])
       await terminal.shows(/^>\S+ +1\/1/m)
-      assert.deepEqual(terminal.emulator.modes, { isAlternate: true, isCursorShown: false, wraps: false, marksPaste: true })
+      assert.deepEqual(terminal.emulator.modes, { isAlternate: true, isCursorShown: false, wraps: false,
+        marksPaste: true })
       end(terminal)
       await endsWell(terminal, code)
     }
@@ -66,7 +70,8 @@ describe('clusterdeck top in a terminal', { skip: lacksPython && 'makes terminal
   rareTest('follows the size of the terminal, and gives it back while it is suspended', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await deck.until({ ready: 1 })
-    const terminal = startInTerminal(t, ['sh', '-mc', '"$@"; kill -STOP $$; fg >/dev/null', 'sh', ...TOP, '--data-dir', deck.folder], { rows: 50, columns: 200 })
+    const terminal = startInTerminal(t, ['sh', '-mc', '"$@"; kill -STOP $$; fg >/dev/null', 'sh', ...TOP, '--data-dir',
+      deck.folder], { rows: 50, columns: 200 })
     await terminal.shows(/^clusterdeck top {2}1 app: 1 running/m)
     terminal.resize(12, 40)
     await terminal.shows(/^1 app: 1 running/m)

@@ -19,7 +19,9 @@ import { rareTest } from '../support/rare.ts'
 import type { TLSSocket } from 'node:tls'
 import type { DeckClient as Deck } from '../support/deck-client.ts'
 
-async function run (t: TestContext, app: string, { workers = 1, ...options }: NonNullable<Parameters<typeof startDeckHere>[2]> = {}) {
+async function run (t: TestContext, app: string,
+  { workers = 1, ...options }: NonNullable<Parameters<typeof startDeckHere>[2]> = {})
+{
   const deck = await startDeckHere(t, app, { workers, ...options })
   await deck.until({ ready: workers })
   return { deck, url: await deck.appUrl() }
@@ -30,7 +32,9 @@ function get (url: string, options: https.RequestOptions = {}): Promise<string> 
   return new Promise((resolve, reject) => {
     get(url, { agent: false, ...options }, (response) => {
       let body = ''
-      response.setEncoding('utf8').on('data', (text) => { body += text }).on('end', () => resolve(body))
+      response.setEncoding('utf8').on('data', (text) => {
+        body += text
+      }).on('end', () => resolve(body))
     }).on('error', reject)
   })
 }
@@ -84,21 +88,23 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.equal(later.isReused, true)
   })
 
-  rareTest('http2: a stream that is open when its worker drains is answered, and the next session reaches a new worker', async (t) => {
-    const { deck, url } = await run(t, 'http2-app.js')
-    const session = http2.connect(url)
-    const slow = http2Get(session, '/?ms=1500')
-    await answersAfterDeploy(deck, () => {
-      const next = http2.connect(url)
-      return http2Get(next, '/').finally(() => next.close())
+  rareTest('http2: a stream that is open when its worker drains is answered, and the next session reaches a new worker',
+    async (t) => {
+      const { deck, url } = await run(t, 'http2-app.js')
+      const session = http2.connect(url)
+      const slow = http2Get(session, '/?ms=1500')
+      await answersAfterDeploy(deck, () => {
+        const next = http2.connect(url)
+        return http2Get(next, '/').finally(() => next.close())
+      })
+      assert.match(await slow, /^\d+$/)
+      assert.ok(session.closed, 'the server has said goodbye')
     })
-    assert.match(await slow, /^\d+$/)
-    assert.ok(session.closed, 'the server has said goodbye')
-  })
 
   test('a Unix socket, whose path is there until the master ends, and has the permissions that node would give it', async (t) => {
     const socketPath = path.join(tempFolder(), 'app.sock')
-    const deck = await startDeckHere(t, 'unix-socket.js', { workers: 1, env: { SOCKET_PATH: socketPath, UMASK: '077' } })
+    const deck = await startDeckHere(t, 'unix-socket.js', { workers: 1,
+      env: { SOCKET_PATH: socketPath, UMASK: '077' } })
     await deck.until({ ready: 1 })
     assert.equal((await stat(socketPath)).mode & 0o777, 0o700, 'as node would give it under this umask')
     assert.deepEqual((await deck.status()).app.addresses, [`unix:${socketPath}`])
@@ -109,35 +115,41 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await assert.rejects(ask(), { code: 'ENOENT' })
   })
 
-  rareTest('a Unix socket whose path the app removes, before it listens and when it ends, is served by all workers, also after restarts, a crash and a master\'s death', async (t) => {
-    const socketPath = path.join(tempFolder(), 'app.sock')
-    const deck = await startDeck(t, 'removes-its-socket.js', { workers: 2, flags: ['--drain-idle-grace-ms', '50'], env: { SOCKET_PATH: socketPath } })
-    // A busy machine takes a moment to bring it back.
-    const ifRemoved = (error: NodeJS.ErrnoException) => assert.equal(error.code, 'ENOENT')
-    const serving = async () => {
-      const { workers } = await deck.until({ ready: 2 })
-      const pids = workers.map(({ pid }: any) => String(pid))
-      const seen = new Set()
-      while (!pids.every((pid: string) => seen.has(pid))) seen.add(await get('http://app/', { socketPath }).catch(ifRemoved))
-      assert.equal((await stat(socketPath)).mode & 0o777, 0o666)
+  rareTest(
+    'a Unix socket whose path the app removes, before it listens and when it ends, is served by all workers, also after restarts, a crash and a master\'s death',
+    async (t) => {
+      const socketPath = path.join(tempFolder(), 'app.sock')
+      const deck = await startDeck(t, 'removes-its-socket.js', { workers: 2, flags: ['--drain-idle-grace-ms', '50'],
+        env: { SOCKET_PATH: socketPath } })
+      // A busy machine takes a moment to bring it back.
+      const ifRemoved = (error: NodeJS.ErrnoException) => assert.equal(error.code, 'ENOENT')
+      const serving = async () => {
+        const { workers } = await deck.until({ ready: 2 })
+        const pids = workers.map(({ pid }: any) => String(pid))
+        const seen = new Set()
+        while (!pids.every((pid: string) => seen.has(pid)))
+          seen.add(await get('http://app/', { socketPath }).catch(ifRemoved))
+        assert.equal((await stat(socketPath)).mode & 0o777, 0o666)
+      }
+      await serving()
+      assert.equal((await deck.rollout('restart')).state, 'succeeded')
+      await serving()
+      const [{ pid }] = (await deck.status()).workers
+      process.kill(pid, 'SIGKILL')
+      await deck.untilEvent(({ type, pid: of }) => type === 'worker.exited' && of === pid, 'its end')
+      await serving()
+      await deck.loseMaster()
+      await deck.untilEvent(({ type, cause }) => type === 'worker.exited' && cause === 'master-lost',
+        'an orphan to be replaced')
+      await serving()
+      assert.deepEqual(await deck.stop(), { code: 0, signal: null })
+      assert.deepEqual(await readdir(path.dirname(socketPath)), [])
     }
-    await serving()
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    await serving()
-    const [{ pid }] = (await deck.status()).workers
-    process.kill(pid, 'SIGKILL')
-    await deck.untilEvent(({ type, pid: of }) => type === 'worker.exited' && of === pid, 'its end')
-    await serving()
-    await deck.loseMaster()
-    await deck.untilEvent(({ type, cause }) => type === 'worker.exited' && cause === 'master-lost', 'an orphan to be replaced')
-    await serving()
-    assert.deepEqual(await deck.stop(), { code: 0, signal: null })
-    assert.deepEqual(await readdir(path.dirname(socketPath)), [])
-  })
+  )
 
-  for (const [how, env, mode] of [
-    ['under a wide umask', { UMASK: '0' }, 0o777], ['for all', { UMASK: '077', ALL: 'on' }, 0o766]
-  ] as [string, Record<string, string>, number][]) {
+  for (const [how, env, mode] of [['under a wide umask', { UMASK: '0' }, 0o777], ['for all', { UMASK: '077',
+    ALL: 'on' }, 0o766]] as [string, Record<string, string>, number][])
+  {
     rareTest(`a Unix socket ${how} has the permissions that node would give it`, async (t) => {
       const socketPath = path.join(tempFolder(), 'app.sock')
       const deck = await startDeckHere(t, 'unix-socket.js', { workers: 1, env: { SOCKET_PATH: socketPath, ...env } })
@@ -147,7 +159,9 @@ describe('unmodified apps', { concurrency: 2 }, () => {
   }
 
   test('a WebSocket echo: one that is open outlives a deploy with its worker, which the status shows, until somebody ends it', async (t) => {
-    const { deck, url } = await run(t, 'websocket-echo.js', { flags: ['--drain-idle-grace-ms', '100', '--drain-spread-ms', '0'] })
+    const { deck, url } = await run(t, 'websocket-echo.js', {
+      flags: ['--drain-idle-grace-ms', '100', '--drain-spread-ms', '0']
+    })
     const open = async () => {
       const socket = new WebSocket(url.replace('http', 'ws'))
       await once(socket, 'open')
@@ -171,7 +185,8 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     const closed = once(lasting, 'close')
     assert.equal((await deck.api(`/workers/${id}/end-connections`, { method: 'POST' })).status, 202)
     assert.equal((await closed)[0], 1012)
-    const { message } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'its end')
+    const { message } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
+      'its end')
     assert.match(message, /it has closed 1 WebSocket$/)
   })
 
@@ -196,7 +211,8 @@ describe('unmodified apps', { concurrency: 2 }, () => {
 
   test('an exclusive server at a port of its own choice is shared, and replaced', async (t) => {
     const port = await freePort()
-    const { deck, url } = await run(t, 'listens-where-told.js', { workers: 2, env: { ADDRESSES: JSON.stringify([{ port, host: '127.0.0.1', exclusive: true }]) } })
+    const { deck, url } = await run(t, 'listens-where-told.js', { workers: 2,
+      env: { ADDRESSES: JSON.stringify([{ port, host: '127.0.0.1', exclusive: true }]) } })
     assert.deepEqual((await deck.status()).app.addresses, [`http://127.0.0.1:${port}`])
     await answersAfterDeploy(deck, () => get(url))
   })
@@ -213,11 +229,14 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     const link = path.join(tempFolder(), 'serve')
     await symlink(fileURLToPath(new URL('../fixtures/tells-what-it-sees.js', import.meta.url)), link)
     // In the file too: `env: { ...process.env }` is what people write.
-    const valid = { CLUSTERDECK_EXEC_ARGV: '--no-deprecation', CLUSTERDECK_ARGS: '--colour', CLUSTERDECK_FLEET: '127.0.0.1:9' }
-    const secret = [...OPTIONS.filter(({ isSecret }) => isSecret).map(({ env }) => env), 'CLUSTERDECK_TOKEN', 'CLUSTERDECK_ADDED_LATER']
+    const valid = { CLUSTERDECK_EXEC_ARGV: '--no-deprecation', CLUSTERDECK_ARGS: '--colour',
+      CLUSTERDECK_FLEET: '127.0.0.1:9' }
+    const secret = [...OPTIONS.filter(({ isSecret }) => isSecret).map(({ env }) => env), 'CLUSTERDECK_TOKEN',
+      'CLUSTERDECK_ADDED_LATER']
     const env = { ...Object.fromEntries(secret.map((name) => [name, 'a-secret'])), ...valid }
     const config = path.join(tempFolder(), 'clusterdeck.config.mjs')
-    await writeFile(config, "export default { env: { ...process.env }, hooks: { beforeDeploy: { command: ['env'] } } }")
+    await writeFile(config,
+      'export default { env: { ...process.env }, hooks: { beforeDeploy: { command: [\'env\'] } } }')
     const deck = await startDeck(t, link, { flags: ['--config', config], workers: 1, env })
     await deck.until({ ready: 1 })
     const url = await deck.appUrl()
@@ -230,7 +249,8 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const { detail: { output } } = await deck.untilEvent(({ type }) => type === 'hook.succeeded', 'the end of the hook')
     const given = [...output.matchAll(/^(CLUSTERDECK_\w+)=/gm)].map(([, name]) => name)
-    assert.deepEqual(given.sort(), ['CLUSTERDECK_FROM_RELEASE', 'CLUSTERDECK_HOOK', 'CLUSTERDECK_RELEASE', 'CLUSTERDECK_ROLLOUT'])
+    assert.deepEqual(given.sort(), ['CLUSTERDECK_FROM_RELEASE', 'CLUSTERDECK_HOOK', 'CLUSTERDECK_RELEASE',
+      'CLUSTERDECK_ROLLOUT'])
   })
 
   rareTest('an app that is no server is ready when it is online', async (t) => {
@@ -239,14 +259,19 @@ describe('unmodified apps', { concurrency: 2 }, () => {
   })
 })
 
-function tlsGet (port: number, session: Buffer | undefined = undefined): Promise<{ body: string, session: Buffer | undefined, isReused: boolean }> {
+function tlsGet (port: number,
+  session: Buffer | undefined = undefined): Promise<{ body: string, session: Buffer | undefined, isReused: boolean }>
+{
   return new Promise((resolve, reject) => {
-    const options: https.RequestOptions & { session?: Buffer } = { port, host: '127.0.0.1', path: '/', agent: false, rejectUnauthorized: false, session, maxVersion: 'TLSv1.2' }
+    const options: https.RequestOptions & { session?: Buffer } = { port, host: '127.0.0.1', path: '/', agent: false,
+      rejectUnauthorized: false, session, maxVersion: 'TLSv1.2' }
     const request = https.get(options, (response) => {
       const socket = response.socket as TLSSocket
       const result = { session: socket.getSession(), isReused: socket.isSessionReused() }
       let body = ''
-      response.setEncoding('utf8').on('data', (text) => { body += text }).on('end', () => resolve({ body, ...result }))
+      response.setEncoding('utf8').on('data', (text) => {
+        body += text
+      }).on('end', () => resolve({ body, ...result }))
     })
     request.on('error', reject)
   })
@@ -257,7 +282,9 @@ function http2Get (session: http2.ClientHttp2Session, where: string): Promise<st
     session.on('error', reject)
     const stream = session.request({ ':path': where })
     let body = ''
-    stream.setEncoding('utf8').on('data', (text) => { body += text }).on('end', () => resolve(body)).on('error', reject)
+    stream.setEncoding('utf8').on('data', (text) => {
+      body += text
+    }).on('end', () => resolve(body)).on('error', reject)
     stream.end()
   })
 }

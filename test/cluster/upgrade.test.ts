@@ -30,7 +30,9 @@ describe('upgrade in place', () => {
     await install('1.1.0')
     const upgraded = upgrade(deck, '--wait', '--note', 'the autumn release')
     await deck.meetNext()
-    assert.deepEqual(await upgraded, { code: 0, stdout: `upgraded to clusterdeck 1.1.0 on Node ${process.version} (pid ${deck.masterPid})\n`, stderr: 'upgrade started: the next master starts its workers\n' })
+    assert.deepEqual(await upgraded, { code: 0,
+      stdout: `upgraded to clusterdeck 1.1.0 on Node ${process.version} (pid ${deck.masterPid})\n`,
+      stderr: 'upgrade started: the next master starts its workers\n' })
     const { workers, master, release } = await deck.until({ ready: 2 })
     const [{ failures, total }, { failures: keptFailures }] = [await fresh.stop(), await kept.stop()]
     t.diagnostic(`${total} fresh connections`)
@@ -39,39 +41,57 @@ describe('upgrade in place', () => {
 
     const events = (await deck.history('limit=1000')).reverse()
     const told = events.slice(events.findIndex(({ type }) => type === 'master.upgrading'))
-    assert.deepEqual(told.filter(({ type }) => type.startsWith('master.')).map(({ type, cause }) => [type, cause]), [
-      ['master.upgrading', null], ['master.stopped', 'upgrade'], ['master.started', null], ['master.upgraded', null]
-    ])
+    assert.deepEqual(told.filter(({ type }) => type.startsWith('master.')).map(({ type, cause }) => [type, cause]), [[
+      'master.upgrading',
+      null
+    ], ['master.stopped', 'upgrade'], ['master.started', null], ['master.upgraded', null]])
     assert.match(told[0].message, /the autumn release/)
     assert.equal(told.at(-1).type, 'worker.exited')
     assert.equal(events.find(({ type }) => type === 'master.upgraded').message, 'clusterdeck 1.0.0 → 1.1.0')
-    assert.deepEqual(told.filter(({ type }) => type === 'worker.exited').map(({ worker, cause, code }) => [worker, cause, code]).sort(), [[1, 'upgrade', 0], [2, 'upgrade', 0]])
+    assert.deepEqual(
+      told.filter(({ type }) => type === 'worker.exited').map(({ worker, cause, code }) => [worker, cause, code])
+        .sort(),
+      [[1, 'upgrade', 0], [2, 'upgrade', 0]]
+    )
     assert.deepEqual(told.filter(({ type }) => type === 'worker.ready').map(({ worker }) => worker).sort(), [3, 4])
     const times = events.map(({ at }) => at)
     assert.deepEqual(times, [...times].sort(), 'in the order of time')
     await until(() => delivered.includes('master.stopped'), 'the end of the old master to be told')
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
 
-    await t.test('the old master dies while the next one starts: that one takes over, and the workers of an upgrade outlive their master as well', { skip: rareOnly }, async (t) => {
-      const before = await deck.until({ ready: 2 })
-      const serving = before.workers.map(idOf)
-      const expected = [1, 2].map((n) => Math.max(...serving) + n)
-      const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
-      assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
-      await deck.untilEvent(({ type, worker }) => type === 'worker.forked' && worker === expected[0], 'the first worker of the next master')
-      await deck.loseMaster()
-      const { workers } = await deck.until({ ready: 2 })
-      assert.deepEqual((await fresh.stop()).failures, [])
-      assert.deepEqual(workers.map(idOf), expected)
-      const events = (await deck.history('limit=1000')).reverse().filter(({ id }) => id > before.lastEventId)
-      assert.deepEqual(events.filter(({ type }) => type === 'master.stopped').map(({ cause, signal }) => [cause, signal]), [['master-lost', 'SIGKILL']])
-      for (const worker of expected) {
-        assert.deepEqual(events.filter((event) => event.worker === worker).map(({ type }) => type), ['worker.forked', 'worker.online', 'worker.listening', 'worker.ready'])
+    await t.test(
+      'the old master dies while the next one starts: that one takes over, and the workers of an upgrade outlive their master as well',
+      { skip: rareOnly },
+      async (t) => {
+        const before = await deck.until({ ready: 2 })
+        const serving = before.workers.map(idOf)
+        const expected = [1, 2].map((n) => Math.max(...serving) + n)
+        const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+        assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
+        await deck.untilEvent(({ type, worker }) => type === 'worker.forked' && worker === expected[0],
+          'the first worker of the next master')
+        await deck.loseMaster()
+        const { workers } = await deck.until({ ready: 2 })
+        assert.deepEqual((await fresh.stop()).failures, [])
+        assert.deepEqual(workers.map(idOf), expected)
+        const events = (await deck.history('limit=1000')).reverse().filter(({ id }) => id > before.lastEventId)
+        assert.deepEqual(
+          events.filter(({ type }) => type === 'master.stopped').map(({ cause, signal }) => [cause, signal]),
+          [['master-lost', 'SIGKILL']]
+        )
+        for (const worker of expected) {
+          assert.deepEqual(events.filter((event) => event.worker === worker).map(({ type }) => type), ['worker.forked',
+            'worker.online', 'worker.listening', 'worker.ready'])
+        }
+        for (const type of ['worker.orphaned', 'worker.exited']) {
+          assert.deepEqual(
+            events.filter((event) => event.type === type).map(({ worker, cause }) => [worker, cause]).sort(),
+            serving.map((id: number) => [id, 'master-lost']),
+            type
+          )
+        }
       }
-      for (const type of ['worker.orphaned', 'worker.exited']) {
-        assert.deepEqual(events.filter((event) => event.type === type).map(({ worker, cause }) => [worker, cause]).sort(), serving.map((id: number) => [id, 'master-lost']), type)
-      }
-    })
+    )
 
     await t.test('the keeper dies meanwhile: the next master goes, the old one goes on', async () => {
       const before = await deck.until({ ready: 2 })
@@ -90,7 +110,8 @@ describe('upgrade in place', () => {
     const { cli, install } = createInstallation()
     let deck: Deck
     before(async () => {
-      deck = await startDeck({ after: (closer) => closers.push(closer as () => unknown) }, 'answers-with-pid.js', { cli, workers: 1 })
+      deck = await startDeck({ after: (closer) => closers.push(closer as () => unknown) }, 'answers-with-pid.js', { cli,
+        workers: 1 })
       await deck.until({ ready: 1 })
     })
     after(async () => {
@@ -98,27 +119,37 @@ describe('upgrade in place', () => {
       await assertNothingLeft(deck)
     })
 
-    for (const [index, [what, broken, reason, isRare]] of ([
-      ['whose workers do not boot', { 'workers/boot.ts': 'process.exit(7)' }, /^worker 2 \(slot 1\) exited with code 7 before it was ready$/],
-      ['that does not even load', { 'server/host/master.ts': 'throw new Error("not today")' }, /^not today$/, true],
-      ['whose packages are not installed', { node_modules: null }, /^the package \S+ is not installed: run "npm ci" in \/.+\/1\.1\.2\/$/, true],
-      ['that refuses the configuration', { 'server/config/config.ts': 'import { DeckError } from "../errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }\nexport const [configFileOf, loadSchema, originOf, valueOf, withValues] = []' }, /^workers: expected a bird$/, true],
-      ['that is older than the history', { 'db/migrations/001-schema.sql': null }, /from a newer clusterdeck$/, true]
-    ] as const).entries()) {
-      test(`to a version ${what}: the old master goes on as if nothing had been`, { skip: isRare && rareOnly }, async (t) => {
-        const before = await deck.until({ ready: 1 })
-        const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
-        await install(`1.1.${index}`, broken)
-        const { code, stderr } = await upgrade(deck, '--wait')
-        assert.equal(code, 1)
-        const failed = await deck.untilEvent(({ type, id }) => type === 'master.upgrade-failed' && id > before.lastEventId, 'the failure')
-        assert.match(failed.message, reason)
-        assert.ok(stderr.endsWith(`clusterdeck: the upgrade failed: ${failed.message}\n`), stderr)
-        const after = await deck.until({ ready: 1 })
-        assert.deepEqual([after.master.pid, after.master.version, after.upgrade], [before.master.pid, '1.0.0', null])
-        assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
-        assert.deepEqual((await fresh.stop()).failures, [])
-      })
+    for (const [index, [what, broken, reason, isRare]]
+      of ([['whose workers do not boot', { 'workers/boot.ts': 'process.exit(7)' },
+        /^worker 2 \(slot 1\) exited with code 7 before it was ready$/], ['that does not even load', {
+        'server/host/master.ts': 'throw new Error("not today")'
+      }, /^not today$/, true], ['whose packages are not installed', { node_modules: null },
+        /^the package \S+ is not installed: run "npm ci" in \/.+\/1\.1\.2\/$/, true], ['that refuses the configuration',
+        {
+          'server/config/config.ts':
+            'import { DeckError } from "../errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }\nexport const [configFileOf, loadSchema, originOf, valueOf, withValues] = []'
+        }, /^workers: expected a bird$/, true], ['that is older than the history', {
+        'db/migrations/001-schema.sql': null
+      }, /from a newer clusterdeck$/, true]] as const).entries())
+    {
+      test(`to a version ${what}: the old master goes on as if nothing had been`, { skip: isRare && rareOnly },
+        async (t) => {
+          const before = await deck.until({ ready: 1 })
+          const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+          await install(`1.1.${index}`, broken)
+          const { code, stderr } = await upgrade(deck, '--wait')
+          assert.equal(code, 1)
+          const failed = await deck.untilEvent(
+            ({ type, id }) => type === 'master.upgrade-failed' && id > before.lastEventId,
+            'the failure'
+          )
+          assert.match(failed.message, reason)
+          assert.ok(stderr.endsWith(`clusterdeck: the upgrade failed: ${failed.message}\n`), stderr)
+          const after = await deck.until({ ready: 1 })
+          assert.deepEqual([after.master.pid, after.master.version, after.upgrade], [before.master.pid, '1.0.0', null])
+          assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
+          assert.deepEqual((await fresh.stop()).failures, [])
+        })
     }
   })
 
@@ -127,10 +158,14 @@ describe('upgrade in place', () => {
     let deck: Deck
     const closers: (() => unknown)[] = []
     before(async () => {
-      deck = await startDeck({ after: (closer) => closers.push(closer as () => unknown) }, 'waits-at-the-gate.js', { env: { GATE: gate } })
+      deck = await startDeck({ after: (closer) => closers.push(closer as () => unknown) }, 'waits-at-the-gate.js', {
+        env: { GATE: gate }
+      })
       await deck.until({ ready: 2 })
     })
-    after(async () => { for (const close of closers) await close() })
+    after(async () => {
+      for (const close of closers) await close()
+    })
 
     for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
       test(`the next master gets ${signal}: that worker drains, and its end is on record`, async (t) => {
@@ -140,19 +175,25 @@ describe('upgrade in place', () => {
         const descriptors = countDescriptors(deck)
         const { pid } = await upgradeToTheGate(deck, gate)
         process.kill(parentOf(pid), signal)
-        const failed = await deck.untilEvent(({ type, id }) => type === 'master.upgrade-failed' && id > before.lastEventId, 'the failure')
+        const failed = await deck.untilEvent(
+          ({ type, id }) => type === 'master.upgrade-failed' && id > before.lastEventId,
+          'the failure'
+        )
         assert.match(failed.message, signal === 'SIGKILL' ? /\(SIGKILL\)$/ : /^it was told to stop$/)
         for (const worker of [newest + 1, newest + 2]) {
-          const { cause } = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker, `the end of worker ${worker}`)
+          const { cause } = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker,
+            `the end of worker ${worker}`)
           assert.equal(cause, 'rollback')
         }
         const after = await deck.until({ ready: 2 })
         assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
         assert.deepEqual((await fresh.stop()).failures, [])
-        assert.equal(countDescriptors(deck), descriptors, 'the keeper does not go on holding what only the next master had bound')
+        assert.equal(countDescriptors(deck), descriptors,
+          'the keeper does not go on holding what only the next master had bound')
         await rm(gate)
         assert.equal((await deck.rollout('restart')).state, 'succeeded')
-        assert.deepEqual((await deck.until({ ready: 2 })).workers.map(idOf), [newest + 3, newest + 4], 'ids go on without a gap')
+        assert.deepEqual((await deck.until({ ready: 2 })).workers.map(idOf), [newest + 3, newest + 4],
+          'ids go on without a gap')
       })
     }
 
@@ -164,32 +205,38 @@ describe('upgrade in place', () => {
     })
   })
 
-  rareTest('to a program that there is not is refused; while one runs nothing else begins, and a stop ends both masters', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    await deck.until({ ready: 1 })
-    const { status, body } = await deck.api('/upgrade', { method: 'POST', body: '{"execPath": "/no/such/node"}' })
-    assert.deepEqual([status, body.detail], [422, 'execPath: expected a program of this user that can be executed, received "/no/such/node" (ENOENT)'])
-    const link = path.join(tempFolder(), 'current')
-    await symlink(process.execPath, link)
-    assert.equal((await deck.api('/upgrade', { method: 'POST', body: JSON.stringify({ execPath: link }) })).status, 202)
-    const { detail } = await deck.untilEvent(({ type }) => type === 'master.upgrading', 'the upgrade')
-    assert.deepEqual(detail, { execPath: realpathSync(process.execPath) }, 'what was looked at, wherever the link leads by the next start')
-    for (const [call, init] of [
-      ['/upgrade', { method: 'POST' }],
-      ['/rollouts', { method: 'POST', body: '{"kind": "restart"}' }],
-      ['/scale', { method: 'PUT', body: '{"workers": 3}' }],
-      ['/workers/1/restart', { method: 'POST' }]
-    ] as [string, RequestInit][]) {
-      const { status, body } = await deck.api(call, init)
-      assert.deepEqual([call, status, body.code], [call, 409, 'upgrade-running'])
+  rareTest(
+    'to a program that there is not is refused; while one runs nothing else begins, and a stop ends both masters',
+    async (t) => {
+      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+      await deck.until({ ready: 1 })
+      const { status, body } = await deck.api('/upgrade', { method: 'POST', body: '{"execPath": "/no/such/node"}' })
+      assert.deepEqual([status, body.detail], [422,
+        'execPath: expected a program of this user that can be executed, received "/no/such/node" (ENOENT)'])
+      const link = path.join(tempFolder(), 'current')
+      await symlink(process.execPath, link)
+      assert.equal((await deck.api('/upgrade', { method: 'POST', body: JSON.stringify({ execPath: link }) })).status,
+        202)
+      const { detail } = await deck.untilEvent(({ type }) => type === 'master.upgrading', 'the upgrade')
+      assert.deepEqual(detail, { execPath: realpathSync(process.execPath) },
+        'what was looked at, wherever the link leads by the next start')
+      for (const [call, init] of [['/upgrade', { method: 'POST' }], ['/rollouts', { method: 'POST',
+        body: '{"kind": "restart"}' }], ['/scale', { method: 'PUT', body: '{"workers": 3}' }], ['/workers/1/restart', {
+        method: 'POST'
+      }]] as [string, RequestInit][]) {
+        const { status, body } = await deck.api(call, init)
+        assert.deepEqual([call, status, body.code], [call, 409, 'upgrade-running'])
+      }
+      deck.signal('SIGTERM')
+      assert.deepEqual(await deck.exited, { code: 0, signal: null })
+      await assertNothingLeft(deck)
     }
-    deck.signal('SIGTERM')
-    assert.deepEqual(await deck.exited, { code: 0, signal: null })
-    await assertNothingLeft(deck)
-  })
+  )
 
   rareTest('is refused where it cannot be done, and says why', async (t) => {
-    for (const [start, flags, why] of [[startDeckHere, [], /needs the keeper/], [startDeck, ['--dispatch', 'round-robin'], /"round-robin", expected "shared"/]] as const) {
+    for (const [start, flags, why] of [[startDeckHere, [], /needs the keeper/], [startDeck, ['--dispatch',
+      'round-robin'], /"round-robin", expected "shared"/]] as const)
+    {
       const deck = await start(t, 'answers-with-pid.js', { workers: 1, flags: [...flags] })
       await deck.until({ ready: 1 })
       const { code, stderr } = await upgrade(deck)
@@ -220,9 +267,8 @@ async function assertNothingLeft ({ folder }: Deck) {
 }
 
 /**
- * Takes its time for each delivery.
- * @param events that are delivered there
- * @returns a configuration file, and the types of what has arrived
+ * Takes its time for each delivery. `events`: that are delivered there. Returns a configuration file, and the types of
+ * what has arrived.
  */
 async function startSlowReceiver (t: TestContext, events: string[]): Promise<{ config: string, delivered: string[] }> {
   const delivered: string[] = []
@@ -234,7 +280,8 @@ async function startSlowReceiver (t: TestContext, events: string[]): Promise<{ c
   t.after(() => receiver.close())
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
   const config = path.join(tempFolder(), 'clusterdeck.config.json')
-  await writeFile(config, JSON.stringify({ alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events }] }))
+  await writeFile(config,
+    JSON.stringify({ alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events }] }))
   return { config, delivered }
 }
 
@@ -243,7 +290,8 @@ async function upgradeToTheGate (deck: Deck, gate: string): Promise<any> {
   const { lastEventId } = await deck.status()
   await writeFile(gate, '')
   await deck.api('/upgrade', { method: 'POST' })
-  return await deck.untilEvent(({ type, id }) => type === 'worker.ready' && id > lastEventId, 'the first worker of the next master')
+  return await deck.untilEvent(({ type, id }) => type === 'worker.ready' && id > lastEventId,
+    'the first worker of the next master')
 }
 
 async function upgrade (deck: DeckClient, ...flags: string[]) {

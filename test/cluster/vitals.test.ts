@@ -24,5 +24,6 @@ test('every request is counted once, whichever worker answers it and however tha
 })
 
 async function requestsTold (deck: Deck) {
-  return (await metric(deck, 'clusterdeck_http_requests_total{slot="1",code_class="2xx"}')) + (await metric(deck, 'clusterdeck_http_requests_total{slot="2",code_class="2xx"}'))
+  return (await metric(deck, 'clusterdeck_http_requests_total{slot="1",code_class="2xx"}')) +
+    (await metric(deck, 'clusterdeck_http_requests_total{slot="2",code_class="2xx"}'))
 }

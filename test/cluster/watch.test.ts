@@ -12,9 +12,12 @@ test('--watch rolls on a change of any loaded file, and a release that does not 
   await deck.until({ ready: 2 })
   const answer = async () => (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json()
   let last = 0
-  /** @param outcome of the next rollout */
+  /** `outcome`: of the next rollout */
   const untilRolled = async (outcome: string) => {
-    const event = await deck.untilEvent(({ type, rollout }) => rollout > last && /^rollout\.(succeeded|failed)$/.test(type), `a rollout that has ${outcome}`)
+    const event = await deck.untilEvent(
+      ({ type, rollout }) => rollout > last && /^rollout\.(succeeded|failed)$/.test(type),
+      `a rollout that has ${outcome}`
+    )
     assert.deepEqual([event.type, event.actor], [`rollout.${outcome}`, 'watch'], event.message)
     last = event.rollout
   }
@@ -51,10 +54,14 @@ test('--watch sees a link that leads elsewhere, to the app or to one of its file
     symlinkSync(target, at(`${name}.new`))
     renameSync(at(`${name}.new`), at(name))
   }
-  const config = (env: object) => writeFileSync(at('clusterdeck.config.json'), JSON.stringify({ entry: 'current/app.cjs', workers: 1, watch: true, envFile: 'own.env', execArgv: ['--env-file', 'node.env'], env, drain: { idleGraceMs: 50 } }))
+  const config = (env: object) =>
+    writeFileSync(at('clusterdeck.config.json'),
+      JSON.stringify({ entry: 'current/app.cjs', workers: 1, watch: true, envFile: 'own.env',
+        execArgv: ['--env-file', 'node.env'], env, drain: { idleGraceMs: 50 } }))
   for (const name of ['one', 'two']) {
     mkdirSync(at(name))
-    writeFileSync(at(name, 'app.cjs'), `const { OWN, OF_NODE, OF_CONFIG } = process.env; const answer = ['${name}', require('./part.cjs'), OWN, OF_NODE, OF_CONFIG].join(' '); require('http').createServer((_, response) => response.end(answer)).listen(0)`)
+    writeFileSync(at(name, 'app.cjs'),
+      `const { OWN, OF_NODE, OF_CONFIG } = process.env; const answer = ['${name}', require('./part.cjs'), OWN, OF_NODE, OF_CONFIG].join(' '); require('http').createServer((_, response) => response.end(answer)).listen(0)`)
     writeFileSync(at(`part-${name}.cjs`), `module.exports = 'part-${name}'`)
     symlinkSync('../part-one.cjs', at(name, 'part.cjs'))
   }
@@ -68,16 +75,20 @@ test('--watch sees a link that leads elsewhere, to the app or to one of its file
   const answer = async () => (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).text()
   assert.equal(await answer(), 'one part-one 1 1 ')
   let last = 0
-  for (const [change, becomes] of [
-    [() => writeFileSync(at('env-1'), 'OWN=2'), 'one part-one 2 1 '],
-    [() => { writeFileSync(at('env-2'), 'OWN=3'); link('env-2', 'own.env') }, 'one part-one 3 1 '],
-    [() => link('../part-two.cjs', 'one/part.cjs'), 'one part-two 3 1 '],
-    [() => link('two', 'current'), 'two part-one 3 1 '],
-    [() => config({ OF_CONFIG: 'new' }), 'two part-one 3 1 new'],
-    [() => writeFileSync(at('node.env'), 'OF_NODE=4'), 'two part-one 3 4 new']
-  ] as [() => void, string][]) {
+  for (const [change, becomes] of [[() => writeFileSync(at('env-1'), 'OWN=2'), 'one part-one 2 1 '], [() => {
+    writeFileSync(at('env-2'), 'OWN=3')
+    link('env-2', 'own.env')
+  }, 'one part-one 3 1 '], [() => link('../part-two.cjs', 'one/part.cjs'), 'one part-two 3 1 '], [
+    () => link('two', 'current'),
+    'two part-one 3 1 '
+  ], [() => config({ OF_CONFIG: 'new' }), 'two part-one 3 1 new'], [() => writeFileSync(at('node.env'), 'OF_NODE=4'),
+    'two part-one 3 4 new']] as [() => void, string][])
+  {
     change()
-    const event = await deck.untilEvent(({ type, rollout }) => rollout > last && /^rollout\.(succeeded|failed)$/.test(type), `a rollout to ${becomes}`)
+    const event = await deck.untilEvent(
+      ({ type, rollout }) => rollout > last && /^rollout\.(succeeded|failed)$/.test(type),
+      `a rollout to ${becomes}`
+    )
     assert.deepEqual([event.type, await answer()], ['rollout.succeeded', becomes], event.message)
     last = event.rollout
   }

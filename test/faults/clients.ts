@@ -7,27 +7,31 @@ const PATIENCE_MS = 45_000
 
 /** A request and what became of it. */
 export type Exchange = {
-  id: string
+  id: string,
   /** by performance.now() */
-  startedAt: number
-  endedAt: number
+  startedAt: number,
+  endedAt: number,
   /** `port of the server:port of the client`, once that is known */
-  connection: string | undefined
+  connection:
+    | string
+    | undefined,
   /** nothing was asked over that connection before */
-  isFirst: boolean
-  failure: string | null
+  isFirst: boolean,
+  failure:
+    | string
+    | null,
   /** which process had it when it failed, as far as that is known */
-  owner: number | undefined
-  isHung: boolean
+  owner: number | undefined,
+  isHung: boolean,
   /** it was not sent: the connection had been closed before */
-  isIdle: boolean
+  isIdle: boolean,
   /** its server has ended a long-lived connection in the way of its protocol, so that the client opens another one */
   isToldToLeave: boolean
 }
 /** What asks over one connection, or several. */
 export type Session = {
   /** rejects if the request has been sent and not answered, or wrongly; tells the exchange its connection */
-  ask: (exchange: Exchange) => Promise<void>
+  ask: (exchange: Exchange) => Promise<void>,
   close: () => void
 }
 /** what became of all requests of a load */
@@ -35,7 +39,11 @@ export type Tally = { name: string, requests: number, failures: Exchange[] }
 export type Clients = ReturnType<typeof startClients>
 
 /** Clients that ask, pause and ask again, each over a session of its own. */
-export function startClients ({ name, clients: count, streams = 1, pauseMs }: Pick<Load, 'name' | 'clients' | 'streams' | 'pauseMs'>, open: (client: number) => Session, ledger: () => Ledger) {
+export function startClients (
+  { name, clients: count, streams = 1, pauseMs }: Pick<Load, 'name' | 'clients' | 'streams' | 'pauseMs'>,
+  open: (client: number) => Session,
+  ledger: () => Ledger
+) {
   const failures: Exchange[] = []
   const stopping = new AbortController()
   const clients = Array.from({ length: count }, (_, number) => ({ number, begun: 0, goal: 0 }))
@@ -75,7 +83,9 @@ export function startClients ({ name, clients: count, streams = 1, pauseMs }: Pi
   async function exchange (session: Session) {
     const own = blankExchange(`${name}-${++asked}`)
     const patience = new AbortController()
-    const late = wait(PATIENCE_MS, undefined, { signal: patience.signal }).then(() => { throw Object.assign(new Error(`no answer within ${PATIENCE_MS} ms`), { isLate: true }) })
+    const late = wait(PATIENCE_MS, undefined, { signal: patience.signal }).then(() => {
+      throw Object.assign(new Error(`no answer within ${PATIENCE_MS} ms`), { isLate: true })
+    })
     late.catch(() => {})
     try {
       await Promise.race([session.ask(own), late])
@@ -93,5 +103,6 @@ export function startClients ({ name, clients: count, streams = 1, pauseMs }: Pi
 }
 
 export function blankExchange (id: string): Exchange {
-  return { id, startedAt: performance.now(), endedAt: 0, connection: undefined, isFirst: false, failure: null, owner: undefined, isHung: false, isIdle: false, isToldToLeave: false }
+  return { id, startedAt: performance.now(), endedAt: 0, connection: undefined, isFirst: false, failure: null,
+    owner: undefined, isHung: false, isIdle: false, isToldToLeave: false }
 }

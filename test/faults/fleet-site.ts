@@ -9,8 +9,8 @@ import { until } from '../support/until.ts'
 import type { Deck, TestOwner } from '../support/deck.ts'
 
 /**
- * Hosts of one fleet and their three servers, each of which can be taken away and given back. A host reaches the servers by
- * ways of its own.
+ * Hosts of one fleet and their three servers, each of which can be taken away and given back. A host reaches the
+ * servers by ways of its own.
  */
 export type FleetSite = Awaited<ReturnType<typeof openFleetSite>>
 export type Host = Awaited<ReturnType<typeof startHost>>
@@ -33,28 +33,38 @@ export async function openFleetSite (t: TestOwner, { names }: { names: string[] 
       await Promise.all(nats.servers.map((server) => server.start()))
     },
 
-    copyDisks: () => site.restartEngine((store) => {
-      rmSync(backupOf(store), { recursive: true, force: true })
-      cpSync(store, backupOf(store), { recursive: true })
-    }),
+    copyDisks: () =>
+      site.restartEngine((store) => {
+        rmSync(backupOf(store), { recursive: true, force: true })
+        cpSync(store, backupOf(store), { recursive: true })
+      }),
 
-    restore: () => site.restartEngine((store) => {
-      rmSync(store, { recursive: true, force: true })
-      cpSync(backupOf(store), store, { recursive: true })
-    }),
+    restore: () =>
+      site.restartEngine((store) => {
+        rmSync(store, { recursive: true, force: true })
+        cpSync(backupOf(store), store, { recursive: true })
+      }),
 
     wipe: () => site.restartEngine((store) => rmSync(store, { recursive: true, force: true })),
 
     /** Everybody is there, hears everybody, and is in no turn. */
     async untilWhole () {
       for (const host of hosts) {
-        await host.untilFleet(({ nats, problem, members }) => nats.isConnected && problem === null && members.length === names.length && members.every((each: any) => !each.isSilent && each.turnOf === null), 'all to be there and in no turn')
+        await host.untilFleet(
+          ({ nats, problem, members }) =>
+            nats.isConnected && problem === null && members.length === names.length && members.every((each: any) =>
+              !each.isSilent && each.turnOf === null
+            ),
+          'all to be there and in no turn'
+        )
       }
     },
 
     /** @returns what failed */
     async close (): Promise<string[]> {
-      return (await Promise.all(hosts.map(async (host) => (await host.endLoad()).map((failure) => `${host.name}: ${failure}`)))).flat()
+      return (await Promise.all(
+        hosts.map(async (host) => (await host.endLoad()).map((failure) => `${host.name}: ${failure}`))
+      )).flat()
     }
   }
   await site.untilWhole()
@@ -78,22 +88,27 @@ async function startHost (t: TestOwner, name: string, nats: Awaited<ReturnType<t
   return {
     name,
 
-    /**
-     * What a deploy finds from now on.
-     * @param options `isBad`: it does not start
-     */
+    /** What a deploy finds from now on. `options`: `isBad`: it does not start. */
     put (version: string, { isBad }: { isBad: boolean }) {
       if (!isBad) good = version
       deck.put(version, { isBad })
     },
 
-    get deck () { return deck },
+    get deck () {
+      return deck
+    },
     untilFleet: (isSo: (fleet: any) => boolean, what: string) => deck.untilFleet(isSo, `${what}, as ${name} sees it`),
 
-    cut () { for (const link of links) link.cut() },
-    mend () { for (const link of links) link.mend() },
-    /** @param ms of each message, each way */
-    slow (ms: number) { for (const link of links) link.slow(ms) },
+    cut () {
+      for (const link of links) link.cut()
+    },
+    mend () {
+      for (const link of links) link.mend()
+    },
+    /** `ms`: of each message, each way */
+    slow (ms: number) {
+      for (const link of links) link.slow(ms)
+    },
 
     /** The master and its keeper. */
     signal (signal: NodeJS.Signals) {
@@ -128,19 +143,25 @@ function kill (pid: number) {
   }
 }
 
-/**
- * @param since ms since the epoch
- * @returns its own rollouts since then that were for the fleet
- */
+/** `since`: ms since the epoch. Returns its own rollouts since then that were for the fleet. */
 export async function ownRolloutsOf ({ name, deck }: Host, since: number): Promise<any[]> {
   const { body } = await deck.api('/rollouts?limit=20')
   const found = body.items.flatMap((each: any) => {
     const [, fleet] = /rollout (\d+) of the fleet/.exec(each.note ?? '') ?? []
-    return fleet === undefined ? [] : { ...each, name, fleet: Number(fleet), from: Date.parse(each.startedAt), to: Date.parse(each.finishedAt ?? each.startedAt) }
+    return fleet === undefined
+      ? []
+      : { ...each, name, fleet: Number(fleet), from: Date.parse(each.startedAt),
+        to: Date.parse(each.finishedAt ?? each.startedAt) }
   })
   return found.filter(({ from }: any) => from >= since)
 }
 
 export async function untilAtRest (site: FleetSite) {
-  await until(async () => (await Promise.all(site.hosts.map(({ deck }) => deck.status()))).every(({ rollout }) => rollout === null || rollout.done), 'own rollouts to end')
+  await until(
+    async () =>
+      (await Promise.all(site.hosts.map(({ deck }) => deck.status()))).every(({ rollout }) =>
+        rollout === null || rollout.done
+      ),
+    'own rollouts to end'
+  )
 }

@@ -1,5 +1,6 @@
-// Random faults in the middle of rollouts over five hosts, with operators that give orders at random moments, against three real servers:
-// `npm run soak:fleet -- --minutes 20 --seed 1`. The same seed gives the same orders and faults. What must never be ends it with 1.
+// Random faults in the middle of rollouts over five hosts, with operators that give orders at random moments, against
+// three real servers: `npm run soak:fleet -- --minutes 20 --seed 1`. The same seed gives the same orders and faults.
+// What must never be ends it with 1.
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
@@ -11,11 +12,11 @@ import { openFleetSite, ownRolloutsOf, untilAtRest } from './fleet-site.ts'
 import { findBrokenPromises, versionsAfter, type Happened } from './fleet-verdict.ts'
 
 type Step = {
-  wanted: { kind: 'deploy' | 'restart', batch: number, onFailure: 'hold' | 'rollback', pauseMs: number }
+  wanted: { kind: 'deploy' | 'restart', batch: number, onFailure: 'hold' | 'rollback', pauseMs: number },
   /** which host's release does not start */
-  bad: number | null
-  faults: { fault: FleetFault, afterMs: number, ms: number, host: number, index: number }[]
-  orders: { order: 'pause' | 'resume' | 'abort' | 'begin', afterMs: number, host: number }[]
+  bad: number | null,
+  faults: { fault: FleetFault, afterMs: number, ms: number, host: number, index: number }[],
+  orders: { order: 'pause' | 'resume' | 'abort' | 'begin', afterMs: number, host: number }[],
   /** what a person does about what was held */
   last: 'resume' | 'abort' | 'begin'
 }
@@ -45,12 +46,20 @@ let count = 0
 while (performance.now() - startedAt < minutes * MINUTE_MS && problems.length === 0) {
   const step = steps[count++]
   const begunAt = performance.now()
-  const state = await take(step, count).catch((error) => { problems.push(error.stack) })
+  const state = await take(step, count).catch((error) => {
+    problems.push(error.stack)
+  })
   outcomes[String(state)] = (outcomes[String(state)] ?? 0) + 1
-  console.log(`${Math.round((performance.now() - startedAt) / 1000)} s, step ${count}: ${describe(step)}: ${state} (${((performance.now() - begunAt) / 1000).toFixed(1)} s)`)
+  console.log(
+    `${Math.round((performance.now() - startedAt) / 1000)} s, step ${count}: ${describe(step)}: ${state} (${
+      ((performance.now() - begunAt) / 1000).toFixed(1)
+    } s)`
+  )
 }
 problems.push(...await site.close())
-console.log(`seed ${seed}, ${count} steps: ${JSON.stringify(outcomes)}\n${problems.length === 0 ? 'clean' : problems.join('\n')}`)
+console.log(
+  `seed ${seed}, ${count} steps: ${JSON.stringify(outcomes)}\n${problems.length === 0 ? 'clean' : problems.join('\n')}`
+)
 await owner.end()
 process.exitCode = problems.length === 0 ? 0 : 1
 
@@ -58,16 +67,17 @@ function arbitraryStep () {
   const most = (ms: number) => fc.integer({ min: 0, max: ms })
   const host = most(NAMES.length - 1)
   const faults = FLEET_FAULTS.filter(({ title }) => title.includes(only))
-  const order = fc.record({ order: fc.constantFrom(...(['pause', 'resume', 'abort', 'begin'] as const)), afterMs: most(8000), host })
+  const order = fc.record({ order: fc.constantFrom(...(['pause', 'resume', 'abort', 'begin'] as const)),
+    afterMs: most(8000), host })
   return fc.record({
-    wanted: fc.record({
-      kind: fc.constantFrom(...(['deploy', 'deploy', 'deploy', 'restart'] as const)),
-      batch: fc.constantFrom(1, 1, 2),
-      onFailure: fc.constantFrom(...(['hold', 'rollback'] as const)),
-      pauseMs: fc.constantFrom(0, 0, 1500)
-    }),
+    wanted: fc.record({ kind: fc.constantFrom(...(['deploy', 'deploy', 'deploy', 'restart'] as const)),
+      batch: fc.constantFrom(1, 1, 2), onFailure: fc.constantFrom(...(['hold', 'rollback'] as const)),
+      pauseMs: fc.constantFrom(0, 0, 1500) }),
     bad: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, host),
-    faults: fc.array(fc.record({ fault: fc.constantFrom(...faults), afterMs: most(6000), ms: most(7000), host, index: most(2) }), { minLength: 1, maxLength: 2 }),
+    faults: fc.array(
+      fc.record({ fault: fc.constantFrom(...faults), afterMs: most(6000), ms: most(7000), host, index: most(2) }),
+      { minLength: 1, maxLength: 2 }
+    ),
     orders: fc.array(order, { maxLength: 3 }),
     last: fc.constantFrom(...(['resume', 'abort', 'begin'] as const))
   })
@@ -76,7 +86,10 @@ function arbitraryStep () {
 function describe ({ wanted, bad, faults, orders, last }: Step) {
   const { kind, batch, onFailure } = wanted
   const what = [`${kind} by ${batch}, ${onFailure}`, ...(bad === null ? [] : [`bad on ${NAMES[bad]}`])].join(', ')
-  return [what, ...faults.map(({ fault, afterMs, host, ms }) => `${fault.title} after ${afterMs} ms (${NAMES[host]}, ${ms} ms)`), ...orders.map(({ order, afterMs, host }) => `${order} after ${afterMs} ms at ${NAMES[host]}`), `${last} if held`].join('; ')
+  return [what,
+    ...faults.map(({ fault, afterMs, host, ms }) => `${fault.title} after ${afterMs} ms (${NAMES[host]}, ${ms} ms)`),
+    ...orders.map(({ order, afterMs, host }) => `${order} after ${afterMs} ms at ${NAMES[host]}`), `${last} if held`]
+    .join('; ')
 }
 
 /** @returns how it ended */
@@ -92,7 +105,9 @@ async function take (step: Step, number: number): Promise<string> {
   // Servers that have only just chosen who leads may do so again.
   await until(async () => await operators.order('begin', 0) !== null, 'the rollout to be begun')
   await Promise.all([
-    ...faults.map(({ fault, afterMs, ms, host, index }) => wait(afterMs).then(() => fault.act(site, { host: site.hosts[host], index, ms }))),
+    ...faults.map(({ fault, afterMs, ms, host, index }) =>
+      wait(afterMs).then(() => fault.act(site, { host: site.hosts[host], index, ms }))
+    ),
     ...orders.map(({ order, afterMs, host }) => wait(afterMs).then(() => operators.order(order, host)))
   ])
   let rollout = await untilOver(operators)
@@ -104,8 +119,11 @@ async function take (step: Step, number: number): Promise<string> {
   await site.untilWhole()
   const [first] = operators.begun
   const known = rollout?.id >= first.id ? rollout : null
-  const own = (await Promise.all(site.hosts.map((host) => ownRolloutsOf(host, since)))).flat().sort((one, other) => one.from - other.from)
-  await check(step, number, { own, rollout: known, begun: [...operators.begun, ...(known ? [known] : [])], ordersAt: operators.ordersAt })
+  const own = (await Promise.all(site.hosts.map((host) => ownRolloutsOf(host, since)))).flat().sort((one, other) =>
+    one.from - other.from
+  )
+  await check(step, number, { own, rollout: known, begun: [...operators.begun, ...(known ? [known] : [])],
+    ordersAt: operators.ordersAt })
   return known?.state ?? 'forgotten'
 }
 
@@ -118,28 +136,30 @@ function createOperators (wanted: Step['wanted']) {
   /** @returns null: it was refused, or the host is not there */
   async function order (name: string, host: number): Promise<any> {
     const at = Date.now()
-    const [where, body] = name === 'begin' ? ['', JSON.stringify({ ...wanted, deadlineMs: DEADLINE_MS })] : [`/${name}`, undefined]
+    const [where, body] = name === 'begin'
+      ? ['', JSON.stringify({ ...wanted, deadlineMs: DEADLINE_MS })]
+      : [`/${name}`, undefined]
     const answer = await site.hosts[host].deck.api(`/fleet/rollout${where}`, { method: 'POST', body }).catch(() => null)
     if (answer === null || REFUSED.includes(answer.status)) {
       console.log(`  ${name} at ${NAMES[host]}: ${answer?.body.detail ?? 'no answer'}`)
       return null
     }
-    if (answer.status >= 400) throw new Error(`${name} is answered with ${answer.status}: ${JSON.stringify(answer.body)}`)
+    if (answer.status >= 400)
+      throw new Error(`${name} is answered with ${answer.status}: ${JSON.stringify(answer.body)}`)
     if (name !== 'pause') ordersAt.push(at)
     if (name === 'begin') begun.push(answer.body)
     return answer.body
   }
 }
 
-/**
- * @param operators who go on with what was paused
- * @returns null: NATS has forgotten it
- */
+/** `operators`: who go on with what was paused. Returns null: NATS has forgotten it. */
 async function untilOver (operators: ReturnType<typeof createOperators>): Promise<any> {
   const until = performance.now() + OVER_WITHIN_MS
   for (;;) {
     const { nats, rollout } = (await site.hosts[0].deck.api('/fleet')).body
-    const isAtRest = !Object.values<{ state: string }>(rollout?.turns ?? {}).some(({ state }) => state === 'running' || state === 'reverting')
+    const isAtRest = !Object.values<{ state: string }>(rollout?.turns ?? {}).some(({ state }) =>
+      state === 'running' || state === 'reverting'
+    )
     const isOver = rollout === null || OVER.includes(rollout.state)
     // Nobody ends a turn that NATS has forgotten half of: a person has to.
     const isStuck = rollout?.state === 'held' && performance.now() > until - OVER_WITHIN_MS / 2
@@ -150,9 +170,13 @@ async function untilOver (operators: ReturnType<typeof createOperators>): Promis
   }
 }
 
-async function check ({ faults }: Step, number: number, seen: Pick<Happened, 'own' | 'ordersAt' | 'rollout' | 'begun'>) {
-  const namesOf = (is: (fault: FleetFault) => boolean | undefined) => faults.filter(({ fault }) => is(fault)).map(({ host }) => NAMES[host])
-  const happened = { ...seen, silenced: namesOf(({ isSilencing }) => isSilencing), killed: namesOf(({ isKilling }) => isKilling) }
+async function check ({ faults }: Step, number: number,
+  seen: Pick<Happened, 'own' | 'ordersAt' | 'rollout' | 'begun'>)
+{
+  const namesOf = (is: (fault: FleetFault) => boolean | undefined) =>
+    faults.filter(({ fault }) => is(fault)).map(({ host }) => NAMES[host])
+  const happened = { ...seen, silenced: namesOf(({ isSilencing }) => isSilencing),
+    killed: namesOf(({ isKilling }) => isKilling) }
   problems.push(...findBrokenPromises(happened))
   for (const { name, deck } of site.hosts) {
     const serves = await deck.version()
@@ -163,15 +187,20 @@ async function check ({ faults }: Step, number: number, seen: Pick<Happened, 'ow
   if (problems.length > 0) problems.push(JSON.stringify(happened))
 }
 
-/** @param number of a step */
+/** `number`: of a step */
 function versionOf (number: number) {
   return `v${number + 1}`
 }
 
 function readOptions () {
-  const { values } = parseArgs({ options: { minutes: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' }, only: { type: 'string', default: '' } } })
+  const { values } = parseArgs({
+    options: { minutes: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' },
+      only: { type: 'string', default: '' } }
+  })
   const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
   if (minutes > 0 && Number.isInteger(seed)) return { minutes, seed, only: values.only }
-  console.error(`expected --minutes, a number above 0, and --seed, an integer; received ${values.minutes} and ${values.seed}`)
+  console.error(
+    `expected --minutes, a number above 0, and --seed, an integer; received ${values.minutes} and ${values.seed}`
+  )
   process.exit(2)
 }

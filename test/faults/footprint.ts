@@ -12,10 +12,7 @@ const MASTER_MAY_GROW_BY = 80 * MEGABYTE
 /** A few come and go with requests to the admin port. */
 const DESCRIPTORS_MAY_GROW_BY = 4
 
-/**
- * What a deck takes of its machine.
- * @param site while it serves, and nothing happens to it
- */
+/** What a deck takes of its machine. `site`: while it serves, and nothing happens to it. */
 export function measureFootprint ({ deck, mark, temporary }: Site) {
   return {
     processes: findProcesses(mark).length,
@@ -30,16 +27,17 @@ export function measureFootprint ({ deck, mark, temporary }: Site) {
 
 /** @returns what has stayed that should have gone, in words */
 export function findGrowth (before: Footprint, after: Footprint): string[] {
-  return [
-    ...exceeds('processes', before.processes, after.processes),
+  return [...exceeds('processes', before.processes, after.processes),
     ...exceeds('descriptors of the keeper', before.keeper.descriptors, after.keeper.descriptors),
     ...exceeds('memory of the keeper', before.keeper.rssBytes + KEEPER_MAY_GROW_BY, after.keeper.rssBytes),
-    ...exceeds('descriptors of the master', before.master.descriptors + DESCRIPTORS_MAY_GROW_BY, after.master.descriptors),
+    ...exceeds('descriptors of the master', before.master.descriptors + DESCRIPTORS_MAY_GROW_BY,
+      after.master.descriptors),
     ...exceeds('memory of the master', before.master.rssBytes + MASTER_MAY_GROW_BY, after.master.rssBytes),
     ...exceeds('orders to workers', before.processes, after.orders),
     ...(before.data === after.data ? [] : [`data folder: ${before.data} before, ${after.data} after`]),
-    ...(before.elsewhere === after.elsewhere ? [] : [`temporary files: ${before.elsewhere} before, ${after.elsewhere} after`])
-  ]
+    ...(before.elsewhere === after.elsewhere
+      ? []
+      : [`temporary files: ${before.elsewhere} before, ${after.elsewhere} after`])]
 }
 
 function exceeds (what: string, most: number, received: number) {

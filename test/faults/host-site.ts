@@ -24,15 +24,18 @@ const NOTES_WITHIN_MS = 600
 const READY_WITHIN_MS = 120_000
 const CONFIG = 'clusterdeck.config.json'
 /** What a user would not wait for. */
-const SHARED = Object.freeze({ workers: 1, watchdog: { timeoutMs: 2000 }, drain: { idleGraceMs: 500 }, rollout: { limits: { p99Ratio: 1000 } } })
+const SHARED = Object.freeze({ workers: 1, watchdog: { timeoutMs: 2000 }, drain: { idleGraceMs: 500 },
+  rollout: { limits: { p99Ratio: 1000 } } })
 /** A master that dies leaves no queue of connections. */
 export const ROUND_ROBIN = 'web-3'
 /** Those that are not as the others, so that a host has all ways to hand out connections at once. */
-const SPECIAL: Record<string, { workers: number, dispatch?: string }> = Object.freeze({ [VICTIM]: { workers: 2 }, 'web-2': { workers: 2, dispatch: 'sticky' }, [ROUND_ROBIN]: { workers: 2, dispatch: 'round-robin' } })
+const SPECIAL: Record<string, { workers: number, dispatch?: string }> = Object.freeze({ [VICTIM]: { workers: 2 },
+  'web-2': { workers: 2, dispatch: 'sticky' }, [ROUND_ROBIN]: { workers: 2, dispatch: 'round-robin' } })
 /** What can be started beside them. */
 const HARMFUL = Object.freeze({
   flood: { entry: path.join(FIXTURES, 'floods-its-log.js'), workers: 1, env: { LINES: '10000' } },
-  loop: { entry: path.join(FIXTURES, 'throws-at-load.js'), workers: 1, restart: { minDelayMs: 10, maxDelayMs: 100, intensity: { restarts: 2 } } }
+  loop: { entry: path.join(FIXTURES, 'throws-at-load.js'), workers: 1,
+    restart: { minDelayMs: 10, maxDelayMs: 100, intensity: { restarts: 2 } } }
 })
 
 /** A host with eleven apps that are asked all the time, and one to which something happens. */
@@ -44,7 +47,8 @@ export async function openHostSite (t: TestOwner) {
   const apps = await Promise.all([...OTHERS, VICTIM].map((name) => placeApp(t, name)))
   const folders = {
     others: user.folder('others', { ...SHARED, apps: configOf(apps.filter(({ name }) => name !== VICTIM)) }),
-    own: user.folder('own', { ...SHARED, ...(disk && { dataDir: path.join(disk.folder, 'data') }), apps: { ...configOf(apps.filter(({ name }) => name === VICTIM)), ...HARMFUL } })
+    own: user.folder('own', { ...SHARED, ...(disk && { dataDir: path.join(disk.folder, 'data') }),
+      apps: { ...configOf(apps.filter(({ name }) => name === VICTIM)), ...HARMFUL } })
   }
   let asking: Clients[] = []
   let upgrades = 0
@@ -75,12 +79,13 @@ export async function openHostSite (t: TestOwner) {
     },
 
     /** @returns what the host says of it; nothing between two masters */
-    view: (name: string): Promise<{ state?: string, reason?: string | null }> => user.askHost(`/apps/${name}`).then(({ body }) => body, () => ({})),
+    view: (name: string): Promise<{ state?: string, reason?: string | null }> =>
+      user.askHost(`/apps/${name}`).then(({ body }) => body, () => ({})),
 
-    /** @param where below /api/v1 */
+    /** `where`: below /api/v1 */
     ask: async (name: string, where: string, init?: RequestInit) => await user.ask(user.deck(name), where, init),
 
-    /** @param type of an event */
+    /** `type`: of an event */
     async untilEvent (name: string, type: string, what: string) {
       await until(async () => (await site.ask(name, `/events?type=${type}&limit=1`)).body.items?.length > 0, what)
     },
@@ -90,11 +95,14 @@ export async function openHostSite (t: TestOwner) {
         const { state, reason } = await site.view(name)
         if (state === 'failed') throw new Error(`${name} has failed: ${reason}`)
         const { status, body } = await site.ask(name, '/status').catch(() => ({ status: 0, body: {} }))
-        return status === 200 && body.readyWorkers === body.desiredWorkers && body.workers.length === body.desiredWorkers
+        return status === 200 && body.readyWorkers === body.desiredWorkers &&
+          body.workers.length === body.desiredWorkers
       }, `${name} to be ready`, { patienceMs: READY_WITHIN_MS })
     },
 
-    async untilAllReady () { for (const { name } of apps) await site.untilReady(name) },
+    async untilAllReady () {
+      for (const { name } of apps) await site.untilReady(name)
+    },
 
     /** @returns the status of the answer; where it is a good one, the rollout is through */
     async rollout (name: string, kind: 'restart' | 'deploy'): Promise<number> {
@@ -106,10 +114,7 @@ export async function openHostSite (t: TestOwner) {
       return status
     },
 
-    /**
-     * A request that a worker of the victim does not survive.
-     * @returns its pid
-     */
+    /** A request that a worker of the victim does not survive. Returns its pid. */
     async hang (): Promise<number> {
       const { ports, ledger } = apps[apps.length - 1]
       const id = `poison-${++poisoned}`
@@ -119,7 +124,7 @@ export async function openHostSite (t: TestOwner) {
       return Number(owner())
     },
 
-    /** @param signal that the master does not survive */
+    /** `signal`: that the master does not survive */
     async harmMaster (signal: NodeJS.Signals) {
       const before = user.decks()
       process.kill(before[0].master.pid, signal)
@@ -139,21 +144,28 @@ export async function openHostSite (t: TestOwner) {
       await site.untilAllReady()
     },
 
-    /** @param pids that die in the same instant */
-    kill (pids: number[]) { for (const pid of pids) process.kill(pid, 'SIGKILL') },
+    /** `pids`: that die in the same instant */
+    kill (pids: number[]) {
+      for (const pid of pids) process.kill(pid, 'SIGKILL')
+    },
 
     /** Everybody asks from now on, one over a kept connection and one over a fresh one each time. */
     async load () {
-      asking = apps.map(({ name, ports, ledger }) => startClients(
-        { name, clients: 2, pauseMs: PAUSE_MS },
-        (client) => openHttp({ port: ports.http, isKept: client === 0 }),
-        ledger.read
-      ))
-      await until(() => apps.every(({ name, ledger }) => [...ledger.read().begun.keys()].some((id) => id.startsWith(name))), 'all clients to have asked')
+      asking = apps.map(({ name, ports, ledger }) =>
+        startClients({ name, clients: 2, pauseMs: PAUSE_MS }, (client) =>
+          openHttp({ port: ports.http, isKept: client === 0 }), ledger.read)
+      )
+      await until(
+        () => apps.every(({ name, ledger }) => [...ledger.read().begun.keys()].some((id) => id.startsWith(name))),
+        'all clients to have asked'
+      )
     },
 
     /** Nobody asks any more; what became of it, by app. */
-    silence: () => Promise.all(asking.map(async (clients, index) => ({ tally: await clients.stop(), ledger: apps[index].ledger.read() }))),
+    silence: () =>
+      Promise.all(
+        asking.map(async (clients, index) => ({ tally: await clients.stop(), ledger: apps[index].ledger.read() }))
+      ),
 
     /** How late the turns of the master's event loop were. */
     async delays (window: { startedAt: number, endedAt: number }) {
@@ -185,9 +197,12 @@ async function placeApp (t: TestOwner, name: string) {
   const file = path.join(tempFolder(), 'ledger')
   const ledger = openLedger(file)
   t.after(ledger.close)
-  return { name, ports: { http, https, http2, http2Tls }, ledger, env: { PORTS: [http, https, http2, http2Tls].join(), LEDGER: file } }
+  return { name, ports: { http, https, http2, http2Tls }, ledger,
+    env: { PORTS: [http, https, http2, http2Tls].join(), LEDGER: file } }
 }
 
 function configOf (apps: Awaited<ReturnType<typeof placeApp>>[]) {
-  return Object.fromEntries(apps.map(({ name, env }) => [name, { entry: path.join(FIXTURES, 'serves-every-way.js'), env, ...SPECIAL[name] }]))
+  return Object.fromEntries(
+    apps.map(({ name, env }) => [name, { entry: path.join(FIXTURES, 'serves-every-way.js'), env, ...SPECIAL[name] }])
+  )
 }

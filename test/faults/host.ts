@@ -1,7 +1,9 @@
-// Each fault in one app of a host while eleven others are asked, and what can happen to the host itself: `npm run faults:host`
+// Each fault in one app of a host while eleven others are asked, and what can happen to the host itself: `npm run
+// faults:host`
 //   [--only log-flood,master-kill]
-// No request of the others may fail, and no turn of the event loop be late by more than LATE_MS; in what happens to the host,
-// no request of anybody may fail. The table goes to the terminal, and as JSON and Markdown into test/faults/.results.
+// No request of the others may fail, and no turn of the event loop be late by more than LATE_MS; in what happens to the
+// host, no request of anybody may fail. The table goes to the terminal, and as JSON and Markdown into
+// test/faults/.results.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
@@ -16,9 +18,12 @@ const LATE_MS = 50
 const MAX_WITHOUT_CPU = 0.25
 
 /** `cells`: by app; `spared`: what failed of those that are not judged */
-type Row = { title: string, cells: Record<string, Cell>, spared: number, latestMs: number | null, p99Ms: number | null, withoutCpu: number | null, problems: string[], seconds: number }
+type Row = { title: string, cells: Record<string, Cell>, spared: number, latestMs: number | null, p99Ms: number | null,
+  withoutCpu: number | null, problems: string[], seconds: number }
 
-const { values: options } = parseArgs({ options: { only: { type: 'string', default: HOST_FAULTS.map(({ name }) => name).join() } } })
+const { values: options } = parseArgs({
+  options: { only: { type: 'string', default: HOST_FAULTS.map(({ name }) => name).join() } }
+})
 const unknown = options.only.split(',').filter((name) => !HOST_FAULTS.some((fault) => fault.name === name))
 if (unknown.length > 0) {
   console.error(`--only: expected ${HOST_FAULTS.map(({ name }) => name).join()}, received ${unknown.join()}`)
@@ -55,17 +60,17 @@ async function tryFault ({ title, act, isOfHost = false, refuses }: HostFault): 
     const delays = isOfHost ? null : (await site.delays({ startedAt, endedAt }))
     const all = await site.silence()
     problems.push(...await site.close())
-    const isJudged = (name: string) => isOfHost ? refuses !== 'all' && (refuses === undefined || name !== ROUND_ROBIN) : name !== VICTIM
-    return {
-      title,
-      cells: Object.fromEntries(all.filter(({ tally: { name } }) => isJudged(name)).map(({ tally, ledger }) => [tally.name, judge(tally, ledger, { lost: new Map() })])),
-      spared: all.filter(({ tally: { name } }) => !isJudged(name)).reduce((sum, { tally: { failures } }) => sum + failures.length, 0),
-      latestMs: delays?.own.at(-1) ?? null,
-      p99Ms: delays?.own[Math.ceil(delays.own.length * 0.99) - 1] ?? null,
-      withoutCpu: delays?.withoutCpu ?? null,
-      problems,
-      seconds: (endedAt - startedAt) / 1000
-    }
+    const isJudged = (name: string) =>
+      isOfHost ? refuses !== 'all' && (refuses === undefined || name !== ROUND_ROBIN) : name !== VICTIM
+    return { title, cells: Object.fromEntries(all.filter(({ tally: { name } }) =>
+      isJudged(name)
+    ).map(({ tally, ledger }) => [tally.name, judge(tally, ledger, { lost: new Map() })])),
+      spared: all.filter(({ tally: { name } }) =>
+        !isJudged(name)
+      ).reduce((sum, { tally: { failures } }) =>
+        sum + failures.length, 0), latestMs: delays?.own.at(-1) ?? null,
+      p99Ms: delays?.own[Math.ceil(delays.own.length * 0.99) - 1] ?? null, withoutCpu: delays?.withoutCpu ?? null,
+      problems, seconds: (endedAt - startedAt) / 1000 }
   } finally {
     await owner.end()
   }
@@ -76,11 +81,13 @@ function isRowClean (row: Row) {
 }
 
 function findingsOf ({ problems, latestMs, withoutCpu, cells }: Row): string[] {
-  return [
-    ...problems,
-    ...(latestMs !== null && latestMs > LATE_MS && Number(withoutCpu) <= MAX_WITHOUT_CPU ? [`a turn was ${latestMs.toFixed(1)} ms late`] : []),
-    ...Object.entries(cells).filter(([, cell]) => !isClean(cell)).flatMap(([name, { evidence }]) => evidence.map((each) => `${name}: ${each}`))
-  ]
+  return [...problems,
+    ...(latestMs !== null && latestMs > LATE_MS && Number(withoutCpu) <= MAX_WITHOUT_CPU
+      ? [`a turn was ${latestMs.toFixed(1)} ms late`]
+      : []),
+    ...Object.entries(cells).filter(([, cell]) => !isClean(cell)).flatMap(([name, { evidence }]) =>
+      evidence.map((each) => `${name}: ${each}`)
+    )]
 }
 
 function toMarkdown (rows: Row[]) {
@@ -89,8 +96,13 @@ function toMarkdown (rows: Row[]) {
     '| | apps | requests | failed | hung | failed of those not judged | latest turn, ms | p99, ms | without a CPU | seconds |',
     '| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |',
     ...rows.map(({ title, cells, spared, latestMs, p99Ms, withoutCpu, seconds }) => {
-      const sum = (key: 'requests' | 'failed' | 'hung') => Object.values(cells).reduce((total, cell) => total + cell[key], 0)
-      return `| ${title} | ${Object.keys(cells).length} | ${sum('requests')} | ${sum('failed')} | ${sum('hung')} | ${spared} | ${figure(latestMs)} | ${figure(p99Ms)} | ${withoutCpu === null ? '–' : `${Math.round(withoutCpu * 100)} %`} | ${seconds.toFixed(1)} |`
+      const sum = (key: 'requests' | 'failed' | 'hung') =>
+        Object.values(cells).reduce((total, cell) => total + cell[key], 0)
+      return `| ${title} | ${Object.keys(cells).length} | ${sum('requests')} | ${sum('failed')} | ${
+        sum('hung')
+      } | ${spared} | ${figure(latestMs)} | ${figure(p99Ms)} | ${
+        withoutCpu === null ? '–' : `${Math.round(withoutCpu * 100)} %`
+      } | ${seconds.toFixed(1)} |`
     }),
     ...rows.filter((row) => !isRowClean(row)).map((row) => `\n**${row.title}**: ${findingsOf(row).join('; ')}`)
   ].join('\n')

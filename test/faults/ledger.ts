@@ -7,10 +7,7 @@ const CLOCK_OFFSET_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now(
 
 export type Ledger = ReturnType<typeof openLedger>
 
-/**
- * What the processes of test/fixtures/serves-every-way.js write down.
- * @param file made if it is not there
- */
+/** What the processes of test/fixtures/serves-every-way.js write down. `file`: made if it is not there. */
 export function openLedger (file: string) {
   const fd = openSync(file, 'a+')
   const chunk = Buffer.alloc(CHUNK_BYTES)
@@ -34,7 +31,9 @@ export function openLedger (file: string) {
     },
 
     /** @returns which process has it */
-    ownerOf ({ id, connection, isFirst, startedAt }: Pick<Exchange, 'id' | 'connection' | 'isFirst' | 'startedAt'>): number | undefined {
+    ownerOf (
+      { id, connection, isFirst, startedAt }: Pick<Exchange, 'id' | 'connection' | 'isFirst' | 'startedAt'>
+    ): number | undefined {
       const last = ledger.accepted.get(String(connection))
       const isItsOwn = last && (!isFirst || last.at >= Math.floor(startedAt + CLOCK_OFFSET_MS))
       return ledger.begun.get(id)?.at(-1) ?? (isItsOwn ? last.pid : undefined)

@@ -10,26 +10,25 @@ export function isRowClean ({ cells, problems }: Row) {
 /** A line for the terminal, and what is not clean below it. */
 export function summarize (row: Row) {
   const { cells, problems, seconds } = row
-  const sum = (key: 'requests' | 'failed' | 'excusable' | 'hung' | 'twice') => Object.values(cells).reduce((total, cell) => total + cell[key], 0)
+  const sum = (key: 'requests' | 'failed' | 'excusable' | 'hung' | 'twice') =>
+    Object.values(cells).reduce((total, cell) => total + cell[key], 0)
   const unclean = Object.entries(cells).filter(([, cell]) => !isClean(cell))
   return [
-    `${isRowClean(row) ? 'clean' : 'NOT CLEAN'}, ${sum('requests')} requests, ${sum('failed')} failed (${sum('excusable')} excusable), ${sum('hung')} hung, ${sum('twice')} twice (${seconds.toFixed(1)} s)`,
+    `${isRowClean(row) ? 'clean' : 'NOT CLEAN'}, ${sum('requests')} requests, ${sum('failed')} failed (${
+      sum('excusable')
+    } excusable), ${sum('hung')} hung, ${sum('twice')} twice (${seconds.toFixed(1)} s)`,
     ...problems.map((problem) => `    ${problem}`),
     ...unclean.flatMap(([load, { evidence }]) => evidence.map((each) => `    ${load}: ${each}`))
   ].join('\n')
 }
 
-/** @param loads the columns */
+/** `loads`: the columns */
 export function toMarkdown (rows: Row[], faults: readonly Fault[], loads: readonly Load[]) {
   const title = ({ fault }: Row) => faults.find(({ name }) => name === fault)?.title ?? fault
-  return [
-    'requests / failed / of these excusable / hung / begun twice',
-    '',
-    line(['', ...loads.map((load) => load.title)]),
-    line(['', ...loads].map(() => '---')),
+  return ['requests / failed / of these excusable / hung / begun twice', '',
+    line(['', ...loads.map((load) => load.title)]), line(['', ...loads].map(() => '---')),
     ...rows.map((row) => line([title(row), ...loads.map(({ name }) => cellText(row.cells[name]))])),
-    ...rows.filter((row) => !isRowClean(row)).flatMap((row) => ['', `**${title(row)}**: ${summarize(row)}`])
-  ].join('\n')
+    ...rows.filter((row) => !isRowClean(row)).flatMap((row) => ['', `**${title(row)}**: ${summarize(row)}`])].join('\n')
 }
 
 function cellText (cell: Cell) {

@@ -18,13 +18,13 @@ import type { Load, Sizes } from './loads.ts'
 export type Site = Awaited<ReturnType<typeof openSite>>
 /** What has been done to a site, and what its history has to tell of it. */
 export type Deeds = {
-  rollouts: Record<'restart' | 'deploy', number>
+  rollouts: Record<'restart' | 'deploy', number>,
   /** of releases whose workers end at once */
-  badDeploys: number
-  scales: number
-  upgrades: number
+  badDeploys: number,
+  scales: number,
+  upgrades: number,
   /** pids */
-  lostMasters: number[]
+  lostMasters: number[],
   /** `cause`: null for any */
   lostWorkers: { pid: number, cause: string | null }[]
 }
@@ -37,9 +37,22 @@ const DISK_MEGABYTES = 64
 const CLOCK_OPTION = `--require=${path.join(FIXTURES, 'sets-its-clock.cjs')}`
 /** What a user would not wait for, and what lets a worker end in one way or another. */
 const FLAGS = Object.freeze([
-  '--watchdog-timeout-ms', '2000', '--keeper-hung-after-ms', '3000', '--restart-max-delay-ms', '1000', '--restart-intensity-restarts', '2',
+  '--watchdog-timeout-ms',
+  '2000',
+  '--keeper-hung-after-ms',
+  '3000',
+  '--restart-max-delay-ms',
+  '1000',
+  '--restart-intensity-restarts',
+  '2',
   // Whether a new worker is as fast as the old ones is not what is asked here, beside everything else that happens.
-  '--rollout-limits-p99-ratio', '1000', '--crash-grace-ms', String(CRASH_GRACE_MS), '--recycle-max-rss-bytes', String(500 * MEGABYTES), '--exec-argv=--max-old-space-size=256'
+  '--rollout-limits-p99-ratio',
+  '1000',
+  '--crash-grace-ms',
+  String(CRASH_GRACE_MS),
+  '--recycle-max-rss-bytes',
+  String(500 * MEGABYTES),
+  '--exec-argv=--max-old-space-size=256'
 ])
 
 /**
@@ -55,21 +68,18 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
   const place = tempFolder()
   const [ledgerFile, clockFile, temporary] = ['ledger', 'clock', 'temporary'].map((name) => path.join(place, name))
   mkdirSync(temporary)
-  const env = {
-    PORTS: [http, https, http2, http2Tls].join(),
-    LEDGER: ledgerFile,
-    APP: pathToFileURL(path.join(FIXTURES, 'serves-every-way.js')).href,
-    CLOCK: clockFile,
-    TMPDIR: temporary,
-    NODE_OPTIONS: CLOCK_OPTION
-  }
-  const deck = await startDeck(t, releases.entry, { workers: WORKERS, cli, env, flags: [...FLAGS, ...flags], dataDir: path.join(disk?.folder ?? tempFolder(), 'data'), launch: { execArgv: [CLOCK_OPTION], ...launch } })
+  const env = { PORTS: [http, https, http2, http2Tls].join(), LEDGER: ledgerFile,
+    APP: pathToFileURL(path.join(FIXTURES, 'serves-every-way.js')).href, CLOCK: clockFile, TMPDIR: temporary,
+    NODE_OPTIONS: CLOCK_OPTION }
+  const deck = await startDeck(t, releases.entry, { workers: WORKERS, cli, env, flags: [...FLAGS, ...flags],
+    dataDir: path.join(disk?.folder ?? tempFolder(), 'data'), launch: { execArgv: [CLOCK_OPTION], ...launch } })
   await deck.until({ ready: WORKERS })
   const source = readFileSync(path.join(FIXTURES, 'imports-its-app.js'), 'utf8')
   const ledger = openLedger(ledgerFile)
   t.after(ledger.close)
   const damage: Damage = { lost: new Map() }
-  const deeds: Deeds = { rollouts: { restart: 0, deploy: 0 }, badDeploys: 0, scales: 0, upgrades: 0, lostMasters: [], lostWorkers: [] }
+  const deeds: Deeds = { rollouts: { restart: 0, deploy: 0 }, badDeploys: 0, scales: 0, upgrades: 0, lostMasters: [],
+    lostWorkers: [] }
   let released = 0
   let poisoned = 0
 
@@ -83,7 +93,8 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
     /** Every process of it has this variable. */
     mark: `LEDGER=${ledgerFile}`,
 
-    startLoad: (load: Load, sizes: Sizes) => startClients(load, (client) => load.open(ports, sizes, client), ledger.read),
+    startLoad: (load: Load, sizes: Sizes) =>
+      startClients(load, (client) => load.open(ports, sizes, client), ledger.read),
 
     /** As it is now. */
     ledger: () => ledger.read(),
@@ -91,10 +102,14 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
     untilReady: () => deck.until({ ready: WORKERS }),
 
     /** @returns pids */
-    async workers (): Promise<number[]> { return (await deck.status()).workers.map(({ pid }: any) => pid) },
+    async workers (): Promise<number[]> {
+      return (await deck.status()).workers.map(({ pid }: any) => pid)
+    },
 
     /** @returns its id */
-    async newestEvent (): Promise<number> { return (await deck.history('limit=1'))[0].id },
+    async newestEvent (): Promise<number> {
+      return (await deck.history('limit=1'))[0].id
+    },
 
     /** @returns its id */
     async beginRollout (kind: 'restart' | 'deploy'): Promise<number> {
@@ -165,10 +180,7 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
       process.kill(pid, 'SIGSTOP')
     },
 
-    /**
-     * A request that its worker does not survive.
-     * @returns which one
-     */
+    /** A request that its worker does not survive. Returns which one. */
     async poison (what: '/hang' | '/crash' | '/out-of-memory'): Promise<number> {
       const id = `poison-${++poisoned}`
       const session = openHttp({ port: http, isKept: false, path: what })
@@ -181,24 +193,23 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
       return pid
     },
 
-    /**
-     * Makes a worker large.
-     * @returns which one
-     */
+    /** Makes a worker large. Returns which one. */
     async grow (): Promise<number> {
       const id = `grow-${++poisoned}`
       await openHttp({ port: http, isKept: false, path: `/grow?bytes=${600 * MEGABYTES}` }).ask(blankExchange(id))
       return Number(site.ledger().begun.get(id)?.[0])
     },
 
-    /** @param cause that the history has to name */
+    /** `cause`: that the history has to name */
     async untilGone (pid: number, cause: string) {
       deeds.lostWorkers.push({ pid, cause })
       await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, `worker ${pid} to be gone`)
     },
 
-    /** @param ms that all clocks are off from now on */
-    setClock (ms: number) { writeFileSync(clockFile, String(ms)) },
+    /** `ms`: that all clocks are off from now on */
+    setClock (ms: number) {
+      writeFileSync(clockFile, String(ms))
+    },
 
     /** SIGTERM to every process at once, as a process group gets it. */
     async signalAll () {
@@ -217,10 +228,8 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
       if (isKeeperLost) await until(() => findLeft().length === 0, 'the processes to end').catch(() => {})
       const left = findLeft()
       for (const { pid } of left) process.kill(pid, 'SIGKILL')
-      return [
-        ...(isKeeperLost || exit.code === 0 ? [] : [`the deck ended with ${exit.signal ?? `code ${exit.code}`}`]),
-        ...left.map(({ command }) => `left running: ${command}`)
-      ]
+      return [...(isKeeperLost || exit.code === 0 ? [] : [`the deck ended with ${exit.signal ?? `code ${exit.code}`}`]),
+        ...left.map(({ command }) => `left running: ${command}`)]
     }
   }
   return site

@@ -1,5 +1,6 @@
 // Random faults at random moments under mixed load: `npm run soak -- --minutes 20 --seed 1`
-// The same seed gives the same faults in the same order. What is not as it should be at the end is told, and ends it with 1.
+// The same seed gives the same faults in the same order. What is not as it should be at the end is told, and ends it
+// with 1.
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
@@ -40,7 +41,11 @@ while (performance.now() - startedAt < minutes * MINUTE_MS && problems.length ==
   const begunAt = performance.now()
   await take(step).catch((error) => problems.push(`${describe(step)}: ${error.message}`))
   if (problems.length > 0) console.log(problems.join('\n'))
-  console.log(`${Math.round((performance.now() - startedAt) / 1000)} s, step ${count}: ${describe(step)} (${((performance.now() - begunAt) / 1000).toFixed(1)} s)`)
+  console.log(
+    `${Math.round((performance.now() - startedAt) / 1000)} s, step ${count}: ${describe(step)} (${
+      ((performance.now() - begunAt) / 1000).toFixed(1)
+    } s)`
+  )
 }
 if (problems.length === 0) problems.push(...await findLastingGrowth())
 const tallies = await Promise.all(clients.map((each) => each.finish()))
@@ -51,14 +56,20 @@ for (const [name, { requests, failed, excusable, hung, twice }] of Object.entrie
   console.log(`${name}: ${requests} requests, ${failed} failed (${excusable} excusable), ${hung} hung, ${twice} twice`)
 }
 const row = { fault: `seed ${seed}`, cells, problems, seconds: (performance.now() - startedAt) / 1000 }
-console.log(`seed ${seed}, ${count} steps, ${JSON.stringify({ ...site.deeds, lostMasters: site.deeds.lostMasters.length, lostWorkers: site.deeds.lostWorkers.length })}\n${summarize(row)}`)
+console.log(
+  `seed ${seed}, ${count} steps, ${
+    JSON.stringify({ ...site.deeds, lostMasters: site.deeds.lostMasters.length,
+      lostWorkers: site.deeds.lostWorkers.length })
+  }\n${summarize(row)}`
+)
 await owner.end()
 process.exitCode = isRowClean(row) ? 0 : 1
 
 function arbitraryStep () {
   const most = (ms: number) => fc.constantFrom(...Array.from({ length: 51 }, (_, part) => part * ms / 50))
   const fault = fc.constantFrom(...FAULTS.filter(({ isFinal, skip }) => !isFinal && !skip))
-  return fc.record({ fault, afterMs: most(3000), alongside: fc.constantFrom('restart', 'deploy', null), headStartMs: most(600) })
+  return fc.record({ fault, afterMs: most(3000), alongside: fc.constantFrom('restart', 'deploy', null),
+    headStartMs: most(600) })
 }
 
 function rolloutOf ({ fault, alongside }: Step) {
@@ -96,9 +107,13 @@ async function findLastingGrowth () {
 }
 
 function readOptions () {
-  const { values } = parseArgs({ options: { minutes: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' } } })
+  const { values } = parseArgs({
+    options: { minutes: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' } }
+  })
   const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
   if (minutes > 0 && Number.isInteger(seed)) return { minutes, seed }
-  console.error(`expected --minutes, a number above 0, and --seed, an integer; received ${values.minutes} and ${values.seed}`)
+  console.error(
+    `expected --minutes, a number above 0, and --seed, an integer; received ${values.minutes} and ${values.seed}`
+  )
   process.exit(2)
 }

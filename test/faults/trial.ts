@@ -8,25 +8,24 @@ import type { Load, Sizes } from './loads.ts'
 
 /** What became of one fault under some loads. */
 export type Row = {
-  fault: string
+  fault: string,
   /** by the name of the load */
-  cells: Record<string, Cell>
+  cells: Record<string, Cell>,
   /** that are of no load alone */
-  problems: string[]
+  problems: string[],
   seconds: number
 }
 
-/**
- * Lets it happen once to a deck of its own, under loads.
- * @param t it ends with this
- */
+/** Lets it happen once to a deck of its own, under loads. `t`: it ends with this. */
 export async function tryFault (t: TestOwner, fault: Fault, loads: readonly Load[], sizes: Sizes): Promise<Row> {
   const startedAt = performance.now()
   const site = await openSite(t, fault.options)
   const running = loads.map((load) => site.startLoad(load, sizes))
   const problems: string[] = []
   await untilUnderWay(site, loads)
-  await fault.act(site).catch((error) => problems.push(`${error.message}${error.cause ? ` (${error.cause.code ?? error.cause.message})` : ''}`))
+  await fault.act(site).catch((error) =>
+    problems.push(`${error.message}${error.cause ? ` (${error.cause.code ?? error.cause.message})` : ''}`)
+  )
   // What is asked after it is answered too.
   const tallies = await Promise.all(running.map((clients) => fault.isLast ? clients.stop() : clients.finish()))
   problems.push(...await site.close())

@@ -11,13 +11,9 @@ import { askOnce, createKeepAlives } from './clients/keep-alive.ts'
 import { countBy } from './count-by.ts'
 
 const { values } = parseArgs({
-  options: {
-    connections: { type: 'string', default: '32' },
-    workers: { type: 'string', default: '2' },
-    everyMs: { type: 'string', default: '50' },
-    seconds: { type: 'string', default: '60' },
-    flag: { type: 'string', multiple: true, default: [] }
-  }
+  options: { connections: { type: 'string', default: '32' }, workers: { type: 'string', default: '2' },
+    everyMs: { type: 'string', default: '50' }, seconds: { type: 'string', default: '60' },
+    flag: { type: 'string', multiple: true, default: [] } }
 })
 const WORKERS = Number(values.workers)
 const STEP_S = 10
@@ -39,9 +35,12 @@ for (let second = STEP_S; second <= Number(values.seconds); second += STEP_S) {
   await wait(begunAt + second * 1000 - performance.now())
   const counts = countBy(clients.answers.slice(seen), ({ pid }) => pid)
   const total = clients.answers.length - seen
-  const shares = Object.entries(counts).map(([pid, count]) => `${pid === was ? 'was busy: ' : ''}${(100 * count / total).toFixed(1)} %`).sort()
+  const shares = Object.entries(counts).map(([pid, count]) =>
+    `${pid === was ? 'was busy: ' : ''}${(100 * count / total).toFixed(1)} %`
+  ).sort()
   const largest = Math.max(...Object.values(counts)) / (total / WORKERS)
-  rows.push([`${second - STEP_S} to ${second}`, total, shares.join(', '), largest.toFixed(3), clients.connections() - opened])
+  rows.push([`${second - STEP_S} to ${second}`, total, shares.join(', '), largest.toFixed(3),
+    clients.connections() - opened])
   process.stderr.write(`${rows.at(-1)?.join(' | ')}\n`)
   seen = clients.answers.length
   opened = clients.connections()

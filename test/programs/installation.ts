@@ -11,7 +11,9 @@ const SOURCES = path.join(import.meta.dirname, 'sources')
  * @returns `env`: with which its commands are found
  * @throws {Error} what an installer or a compiler said
  */
-export async function install (program: Program): Promise<{ folder: string, env: Record<string, string>, version: string }> {
+export async function install (
+  program: Program
+): Promise<{ folder: string, env: Record<string, string>, version: string }> {
   const env = await TOOLS[program.needs].install()
   const folder = path.join(INSTALLED, program.name)
   const stamp = path.join(folder, '.stamp')
@@ -19,7 +21,8 @@ export async function install (program: Program): Promise<{ folder: string, env:
   if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
     rmSync(stamp, { force: true })
     mkdirSync(folder, { recursive: true })
-    for (const from of sourcesOf(program)) cpSync(from, statSync(from).isDirectory() ? folder : path.join(folder, path.basename(from)), { recursive: true })
+    for (const from of sourcesOf(program))
+      cpSync(from, statSync(from).isDirectory() ? folder : path.join(folder, path.basename(from)), { recursive: true })
     for (const command of program.build ?? []) await run(command, folder, env)
     writeFileSync(stamp, wanted)
   }
@@ -38,12 +41,16 @@ function sourcesOf ({ files = [] }: Program) {
   return files.map((file) => path.join(SOURCES, file))
 }
 
-/** @param where a file or a folder */
+/** `where`: a file or a folder */
 function listFiles (where: string): string[] {
-  return statSync(where).isDirectory() ? readdirSync(where).sort().flatMap((name) => listFiles(path.join(where, name))) : [where]
+  return statSync(where).isDirectory()
+    ? readdirSync(where).sort().flatMap((name) => listFiles(path.join(where, name)))
+    : [where]
 }
 
 async function versionOf ({ needs, version }: Program, folder: string, env: Record<string, string>) {
-  const command = version ? ['python', '-c', `import importlib.metadata as m; print(m.version(${JSON.stringify(version)}))`] : TOOLS[needs].version
+  const command = version
+    ? ['python', '-c', `import importlib.metadata as m; print(m.version(${JSON.stringify(version)}))`]
+    : TOOLS[needs].version
   return /\d+(\.\d+)+/.exec(await run(command, folder, env))?.[0] ?? ''
 }

@@ -17,6 +17,11 @@ export function writeIndex (folder: string, pictures: Picture[]) {
   div { display: flex; gap: 8px; align-items: start; }
   img { display: block; height: 400px; object-fit: cover; object-position: top; }
 </style>
-${Array.from(rows, ([title, row]) => `<h2>${title}</h2>\n<div>${row.map(({ file }) => `<a href="${file}"><img src="${file}" alt="${file}" loading="lazy"></a>`).join('')}</div>`).join('\n')}
+${
+    Array.from(rows, ([title, row]) =>
+      `<h2>${title}</h2>\n<div>${
+        row.map(({ file }) => `<a href="${file}"><img src="${file}" alt="${file}" loading="lazy"></a>`).join('')
+      }</div>`).join('\n')
+  }
 `)
 }

@@ -7,10 +7,12 @@ type Browser = Awaited<ReturnType<typeof openBrowser>>
 /** a deck in a state */
 export type Scene = {
   /** of its admin page */
-  url: string
-  signInLink: () => Promise<string> | string
+  url: string,
+  signInLink: () =>
+    | Promise<string>
+    | string,
   /** a path below /api/v1 */
-  ask: (where: string) => Promise<any>
+  ask: (where: string) => Promise<any>,
   /** takes the master away from pages that are open */
   leave?: () => Promise<unknown>
 }
@@ -23,12 +25,16 @@ const README_WIDTH = 1280
 /** The manual goes on and on. */
 const MAX_HEIGHT = 3000
 
-export async function photograph ({ browser, scene, state, places, folder }: { browser: Browser, scene: Scene, state: string, places: readonly Place[], folder: string }): Promise<{ pictures: Picture[], findings: string[], places: string[] }> {
+export async function photograph (
+  { browser, scene, state, places, folder }: { browser: Browser, scene: Scene, state: string, places: readonly Place[],
+    folder: string }
+): Promise<{ pictures: Picture[], findings: string[], places: string[] }> {
   const first = await browser.page({ reducedMotion: 'reduce' })
   const context = first.context()
   const subjects = await subjectsOf(scene.ask)
   await first.goto(await scene.signInLink())
-  const taken: { pictures: Picture[], findings: string[], places: string[] } = { pictures: [], findings: [], places: [] }
+  const taken: { pictures: Picture[], findings: string[], places: string[] } = { pictures: [], findings: [],
+    places: [] }
   const waiting: (() => Promise<void>)[] = []
   for (const place of places) {
     const where = place.pathOf(subjects)
@@ -53,7 +59,9 @@ export async function photograph ({ browser, scene, state, places, folder }: { b
   return taken
 }
 
-async function takeAll (page: WatchedPage, { state, place, folder }: { state: string, place: string, folder: string }, { pictures, findings }: { pictures: Picture[], findings: string[] }) {
+async function takeAll (page: WatchedPage, { state, place, folder }: { state: string, place: string, folder: string },
+  { pictures, findings }: { pictures: Picture[], findings: string[] })
+{
   if (state === 'offline') await page.locator('#offline:not([hidden])').waitFor()
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 900 })
@@ -66,17 +74,24 @@ async function takeAll (page: WatchedPage, { state, place, folder }: { state: st
       const found = await page.audit({ rules: theme === 'light' ? undefined : RULES_OF_COLOUR })
       findings.push(...found.map((finding) => `${file}: ${finding}`))
     }
-    if (await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)) findings.push(`${state}-${place}-${width}: wider than the screen`)
+    if (await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth))
+      findings.push(`${state}-${place}-${width}: wider than the screen`)
   }
   if (state === 'healthy' && place === 'overview') await takeForReadme(page, folder)
   // Chromium reports what was asked for: a page that is not there, and a master that is gone.
-  findings.push(...page.problems.filter((problem) => !/status of 404|ERR_CONNECTION_|ERR_EMPTY_RESPONSE|status of 401/.test(problem)).map((problem) => `${state}-${place}: ${problem}`))
+  findings.push(
+    ...page.problems.filter((problem) =>
+      !/status of 404|ERR_CONNECTION_|ERR_EMPTY_RESPONSE|status of 401/.test(problem)
+    ).map((problem) => `${state}-${place}: ${problem}`)
+  )
 }
 
 async function takeForReadme (page: WatchedPage, folder: string) {
   await page.setViewportSize({ width: README_WIDTH, height: 900 })
   // It shows a deck whose hosts all answer.
-  await page.evaluate(() => document.querySelectorAll('#silent-hosts, #silent-count').forEach((element) => element.remove()))
+  await page.evaluate(() =>
+    document.querySelectorAll('#silent-hosts, #silent-count').forEach((element) => element.remove())
+  )
   for (const theme of THEMES) {
     await page.lookAs(theme)
     await page.screenshot({ path: path.join(folder, `readme-${theme}.png`), fullPage: true, animations: 'disabled' })

@@ -1,6 +1,7 @@
 // Every page in every state that a deck can be in, wide and narrow, light and dark: `npm run screenshots`, or
 // `npm run screenshots -- --only held,offline,overview`. `--readme` renews the picture of the README.
-// Pictures and an index.html go into test/screenshots/.results. What axe finds, and what a page complains of, ends it with 1.
+// Pictures and an index.html go into test/screenshots/.results. What axe finds, and what a page complains of, ends it
+// with 1.
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
@@ -24,7 +25,10 @@ const findings: string[] = []
 for (const state of states) await take(state)
 await browser.close()
 writeIndex(RESULTS, pictures)
-if (readme) for (const theme of ['light', 'dark']) copyFileSync(path.join(RESULTS, `readme-${theme}.png`), path.join(README_PICTURES, `dashboard-${theme}.png`))
+if (readme) {
+  for (const theme of ['light', 'dark'])
+    copyFileSync(path.join(RESULTS, `readme-${theme}.png`), path.join(README_PICTURES, `dashboard-${theme}.png`))
+}
 console.log(`\n${pictures.length} pictures: ${path.relative(process.cwd(), RESULTS)}/index.html`)
 for (const finding of findings) console.log(finding)
 process.exitCode = findings.length > 0 ? 1 : 0
@@ -42,24 +46,30 @@ async function take (state: typeof STATES[number]) {
     const taken = await photograph({ browser, scene, state: state.name, places: wanted, folder: RESULTS })
     pictures.push(...taken.pictures)
     findings.push(...taken.findings)
-    console.log(`${state.name}: ${taken.pictures.length} pictures of ${taken.places.join(', ')}, ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
+    console.log(
+      `${state.name}: ${taken.pictures.length} pictures of ${taken.places.join(', ')}, ${
+        ((performance.now() - startedAt) / 1000).toFixed(0)
+      } s`
+    )
   } finally {
     await owner.end()
   }
 }
 
-/** @param text names of states and places; where none of a kind is named, all of them */
+/** `text`: names of states and places; where none of a kind is named, all of them */
 function choose (text?: string) {
   const names = text?.split(',') ?? []
   const unknown = names.filter((name) => ![...STATES, ...PLACES].some((each) => each.name === name))
   if (unknown.length > 0) {
-    console.error(`--only: expected ${[...STATES, ...PLACES].map(({ name }) => name).join(', ')}, received ${unknown.join(', ')}`)
+    console.error(
+      `--only: expected ${[...STATES, ...PLACES].map(({ name }) => name).join(', ')}, received ${unknown.join(', ')}`
+    )
     process.exit(2)
   }
   return { states: named(STATES, names), places: named(PLACES, names) }
 }
 
-function named <T extends { name: string }>(all: readonly T[], names: string[]): readonly T[] {
+function named<T extends { name: string }> (all: readonly T[], names: string[]): readonly T[] {
   const some = all.filter(({ name }) => names.includes(name))
   return some.length > 0 ? some : all
 }

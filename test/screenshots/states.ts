@@ -17,26 +17,23 @@ const WORKERS = 4
 const QUICK = ['--drain-idle-grace-ms', '100']
 const LOOPING = ['--restart-min-delay-ms', '1000', '--restart-intensity-restarts', '2']
 
-export const STATES: readonly { name: string, make: (owner: Owner) => Promise<Scene>, skip?: string | false, hasStillPages?: boolean }[] = Object.freeze([
-  { name: 'healthy', make: openShop, hasStillPages: true },
-  { name: 'deploying', make: deploying },
-  { name: 'held', make: held },
-  { name: 'failed', make: failed },
-  { name: 'guarded', make: guarded },
-  { name: 'crash-looping', make: crashLooping },
-  { name: 'nobody-serves', make: nobodyServes },
-  { name: 'master-lost', make: masterLost },
-  { name: 'offline', make: offline },
-  { name: 'full-disk', make: fullDisk, skip: lacksSmallDisk },
-  { name: 'empty', make: empty }
-])
+export const STATES: readonly { name: string, make: (owner: Owner) => Promise<Scene>, skip?: string | false,
+  hasStillPages?: boolean }[] = Object.freeze([{ name: 'healthy', make: openShop, hasStillPages: true }, {
+    name: 'deploying',
+    make: deploying
+  }, { name: 'held', make: held }, { name: 'failed', make: failed }, { name: 'guarded', make: guarded }, {
+    name: 'crash-looping',
+    make: crashLooping
+  }, { name: 'nobody-serves', make: nobodyServes }, { name: 'master-lost', make: masterLost }, { name: 'offline',
+    make: offline }, { name: 'full-disk', make: fullDisk, skip: lacksSmallDisk }, { name: 'empty', make: empty }])
 
 /** Two slots are replaced, and the third worker does not come. */
 async function deploying (owner: Owner) {
   const { deck, release } = await busyDeck(owner)
   await release(shop({ atLoad: 'if (slot > 2) await new Promise(() => setInterval(() => {}, 60_000))' }))
   await start(deck, { note: 'faster totals', strategy: { limits: { readyTimeoutMs: 600_000 } } })
-  await deck.untilStatus(({ rollout, workers }) => rollout.progress.replaced === 2 && workers.length === WORKERS + 1, 'half of the deploy')
+  await deck.untilStatus(({ rollout, workers }) => rollout.progress.replaced === 2 && workers.length === WORKERS + 1,
+    'half of the deploy')
   return sceneOf(deck)
 }
 
@@ -78,10 +75,16 @@ async function crashLooping (owner: Owner) {
 
 async function nobodyServes (owner: Owner) {
   const fault = path.join(tempFolder(), 'fault')
-  const { deck } = await busyDeck(owner, { flags: LOOPING, source: shop({ atLoad: `if (existsSync(${JSON.stringify(fault)})) throw new Error('connect ECONNREFUSED 10.0.0.7:5432')` }) })
+  const { deck } = await busyDeck(owner, { flags: LOOPING,
+    source: shop({
+      atLoad: `if (existsSync(${JSON.stringify(fault)})) throw new Error('connect ECONNREFUSED 10.0.0.7:5432')`
+    }) })
   await writeFile(fault, '')
   for (const { pid } of (await deck.status()).workers) process.kill(pid, 'SIGKILL')
-  await deck.untilStatus(({ readyWorkers, workers }) => readyWorkers === 0 && workers.every(({ crashLooping }: any) => crashLooping), 'loops in every slot')
+  await deck.untilStatus(
+    ({ readyWorkers, workers }) => readyWorkers === 0 && workers.every(({ crashLooping }: any) => crashLooping),
+    'loops in every slot'
+  )
   return sceneOf(deck)
 }
 
@@ -139,10 +142,7 @@ http.createServer((request, response) => {
 `
 }
 
-/**
- * @param fault a file
- * @param who an expression
- */
+/** `fault`: a file; `who`: an expression */
 function diesBy (fault: string, who: string): string {
   return `function totalOf (cart) { return cart.items.length }
 if (${who}) setInterval(() => { if (existsSync(${JSON.stringify(fault)})) totalOf({}) }, 20)`

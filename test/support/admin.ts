@@ -10,14 +10,19 @@ import './no-hang.ts'
 import type { TestContext } from 'node:test'
 import type { Apps } from '../../server/api/apps.ts'
 
-/** The language of the admin tests: a real admin port over a real history, which is in memory, and a deck without processes. */
+/**
+ * The language of the admin tests: a real admin port over a real history, which is in memory, and a deck without
+ * processes.
+ */
 export type Admin = Awaited<ReturnType<typeof startAdmin>>
 
 export const TOKEN = 'test-token-0123456789abcdef'
 export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
 
-/** @param t closes everything when the test ends */
-export async function startAdmin (t: Pick<TestContext, 'after'>, options: Partial<Parameters<typeof createAdmin>[0]> & { history?: any } = {}) {
+/** `t`: closes everything when the test ends */
+export async function startAdmin (t: Pick<TestContext, 'after'>,
+  options: Partial<Parameters<typeof createAdmin>[0]> & { history?: any } = {})
+{
   const history = options.history ?? openTestHistory()
   const clock = createClock()
   const deck = createFakeDeck({ history, now: options.now ?? clock.now })
@@ -28,7 +33,13 @@ export async function startAdmin (t: Pick<TestContext, 'after'>, options: Partia
  * The port of a host whose apps have no processes.
  * @param options `names`: of its apps, which run; `fleet`: where it joins one
  */
-export async function startHostAdmin (t: Pick<TestContext, 'after'>, { names = ['mail', 'shop'], fleet, ...options }: Partial<Parameters<typeof createAdmin>[0]> & { names?: readonly string[], fleet?: Apps['fleet'], history?: any } = {}) {
+export async function startHostAdmin (t: Pick<TestContext, 'after'>,
+  { names = ['mail', 'shop'], fleet, ...options }: Partial<Parameters<typeof createAdmin>[0]> & {
+    names?: readonly string[],
+    fleet?: Apps['fleet'],
+    history?: any
+  } = {})
+{
   const history = options.history ?? openTestHistory()
   const clock = createClock()
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -44,10 +55,14 @@ function openTestHistory (): any {
   return openHistory({ file: ':memory:', clock: () => 0 })
 }
 
-async function openPort (t: Pick<TestContext, 'after'>, { clock, history }: { clock: ReturnType<typeof createClock>, history: any }, options: Partial<Parameters<typeof createAdmin>[0]>) {
+async function openPort (t: Pick<TestContext, 'after'>,
+  { clock, history }: { clock: ReturnType<typeof createClock>, history: any },
+  options: Partial<Parameters<typeof createAdmin>[0]>)
+{
   const logged = [] as any[]
   const log = { error: (...args: any) => logged.push(args), warn: (...args: any) => logged.push(args) }
-  const admin = createAdmin({ token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log, ...options, history })
+  const admin = createAdmin({ token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log,
+    ...options, history })
   const { url, port, loaded } = await admin.listen()
   await loaded
   t.after(async () => {
@@ -92,36 +107,37 @@ export function createClock () {
     due.set(++lastId, { at: nowMs + ms, everyMs, run })
     return lastId
   }
-  return {
-    now: () => nowMs,
-    pending: () => due.size,
-    advance (ms: number) {
-      nowMs += ms
-      for (const [id, timer] of [...due]) {
-        if (timer.at > nowMs) continue
-        if (timer.everyMs === null) due.delete(id)
-        else timer.at = nowMs + timer.everyMs
-        timer.run()
-      }
-    },
-    timers: {
-      setTimeout: (run: () => void, ms: number) => add(run, ms, null),
-      setInterval: (run: () => void, ms: number) => add(run, ms, ms),
-      clearTimeout: (id: number) => { due.delete(id) },
-      clearInterval: (id: number) => { due.delete(id) }
-    } as any
-  }
+  return { now: () => nowMs, pending: () => due.size, advance (ms: number) {
+    nowMs += ms
+    for (const [id, timer] of [...due]) {
+      if (timer.at > nowMs) continue
+      if (timer.everyMs === null) due.delete(id)
+      else timer.at = nowMs + timer.everyMs
+      timer.run()
+    }
+  },
+    timers: { setTimeout: (run: () => void, ms: number) => add(run, ms, null),
+      setInterval: (run: () => void, ms: number) => add(run, ms, ms), clearTimeout: (id: number) => {
+        due.delete(id)
+      }, clearInterval: (id: number) => {
+        due.delete(id)
+      } } as any }
 }
 
-export type Answer = { status: number, headers: http.IncomingHttpHeaders, text: string, json: () => any, isUpgraded: boolean }
+export type Answer = { status: number, headers: http.IncomingHttpHeaders, text: string, json: () => any,
+  isUpgraded: boolean }
 
 /**
  * A request whose headers are exactly these: Host and Origin included, which friendlier clients set themselves.
- * @param request `agent`: false: a connection of its own
+ * `request`: `agent`: false: a connection of its own.
  */
-export function rawRequest ({ port }: Pick<Admin, 'port'>, { method = 'GET', path = '/healthz', headers = {}, body, agent = false }: { method?: string, path?: string, headers?: Record<string, string | string[]>, body?: string, agent?: http.Agent | false }): Promise<Answer> {
+export function rawRequest ({ port }: Pick<Admin, 'port'>,
+  { method = 'GET', path = '/healthz', headers = {}, body, agent = false }: { method?: string, path?: string,
+    headers?: Record<string, string | string[]>, body?: string, agent?: http.Agent | false }): Promise<Answer>
+{
   return new Promise((resolve, reject) => {
-    const req = http.request({ host: '127.0.0.1', port, method, path, agent, setHost: false, headers: { Host: `127.0.0.1:${port}`, ...headers } })
+    const req = http.request({ host: '127.0.0.1', port, method, path, agent, setHost: false,
+      headers: { Host: `127.0.0.1:${port}`, ...headers } })
     req.on('error', reject)
     req.on('upgrade', (res, socket) => {
       socket.destroy()
@@ -129,8 +145,13 @@ export function rawRequest ({ port }: Pick<Admin, 'port'>, { method = 'GET', pat
     })
     req.on('response', (res) => {
       let text = ''
-      res.setEncoding('utf8').on('error', reject).on('data', (chunk) => { text += chunk })
-      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, text, json: () => JSON.parse(text), isUpgraded: false }))
+      res.setEncoding('utf8').on('error', reject).on('data', (chunk) => {
+        text += chunk
+      })
+      res.on('end',
+        () =>
+          resolve({ status: res.statusCode ?? 0, headers: res.headers, text, json: () => JSON.parse(text),
+            isUpgraded: false }))
     })
     req.end(body)
   })
@@ -140,7 +161,9 @@ export function rawRequest ({ port }: Pick<Admin, 'port'>, { method = 'GET', pat
 export async function rawBytes ({ port }: Pick<Admin, 'port'>, bytes: string) {
   const socket = net.connect(port, '127.0.0.1')
   let answer = ''
-  socket.setEncoding('utf8').on('data', (chunk) => { answer += chunk }).on('error', () => {})
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    answer += chunk
+  }).on('error', () => {})
   socket.write(bytes)
   await new Promise((resolve) => socket.once('close', resolve))
   return answer

@@ -3,7 +3,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 
 /** `path`: without the query; `headers`: by their names in small letters */
-type Answer = { method: string, path: string, status: number, headers: Record<string, string | undefined>, body: unknown }
+type Answer = { method: string, path: string, status: number, headers: Record<string, string | undefined>,
+  body: unknown }
 
 /** Holds answers of the API against its OpenAPI document. */
 export function createContract (document: any) {
@@ -11,9 +12,11 @@ export function createContract (document: any) {
   // @ts-expect-error its types know only the default export of CommonJS
   addFormats(ajv)
   ajv.addSchema({ $id: 'document', ...document })
-  const operations = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => {
-    return { pattern: patternOf(path), path, method: method.toUpperCase(), operation: operation as any }
-  }))
+  const operations = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => {
+      return { pattern: patternOf(path), path, method: method.toUpperCase(), operation: operation as any }
+    })
+  )
   const seen: Set<string> = new Set()
 
   return {
@@ -23,9 +26,10 @@ export function createContract (document: any) {
     /** Those that have answered as they should when all goes well. */
     seen,
 
-    /** @param name of a component */
+    /** `name`: of a component */
     checkShape (name: string, value: unknown) {
-      assert.ok(ajv.validate({ $ref: `document#/components/schemas/${name}` }, value), `${name}: ${ajv.errorsText(ajv.errors?.slice(0, 5))}`)
+      assert.ok(ajv.validate({ $ref: `document#/components/schemas/${name}` }, value),
+        `${name}: ${ajv.errorsText(ajv.errors?.slice(0, 5))}`)
     },
 
     check ({ method, path, status, headers, body }: Answer) {
@@ -37,7 +41,8 @@ export function createContract (document: any) {
       assert.ok(answer, `not in the document: ${where}`)
       const type = String(headers['content-type']).split(';')[0]
       assert.ok(answer.content[type], `${type} is not in the document: ${where}`)
-      for (const [name, { required }] of Object.entries<{ required?: boolean }>(answer.headers ?? {})) if (required) assert.ok(headers[name.toLowerCase()], `no ${name}: ${where}`)
+      for (const [name, { required }] of Object.entries<{ required?: boolean }>(answer.headers ?? {}))
+        if (required) assert.ok(headers[name.toLowerCase()], `no ${name}: ${where}`)
       if (type.endsWith('json')) {
         const schema = inDocument(answer.content[type].schema)
         assert.ok(ajv.validate(schema, body), `${ajv.errorsText(ajv.errors?.slice(0, 5))}: ${where}`)
@@ -47,7 +52,7 @@ export function createContract (document: any) {
   }
 }
 
-/** @param path that of another member has slashes */
+/** `path`: that of another member has slashes */
 function patternOf (path: string) {
   return new RegExp(`^${path.replace('{path}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`)
 }

@@ -8,28 +8,27 @@ import type { DeckEvent } from '../../server/events/stream.ts'
 
 const PATIENCE_MS = 90_000
 
-/** Runs an app in this very process as one of several, without a page: real workers, history and releases. It ends with the test. */
+/**
+ * Runs an app in this very process as one of several, without a page: real workers, history and releases. It ends with
+ * the test.
+ */
 export async function startAppHere (t: TestOwner, source: Omit<AppSource, 'dataDir'>) {
   const closers = createClosers()
   const said: string[] = []
-  const say = (text: unknown) => { said.push(String(text)) }
-  const host = {
-    keeper: await connectKeeper({}),
-    closers,
-    log: { error: (fields: any, text: string) => say(`${text}: ${fields.err?.stack}`), warn: say, fatal: say } as any,
-    terminal: { show () {}, line: say, fail: say, quote: say } as any,
-    streams: process,
-    software: { version: '0.0.0', nodeVersion: process.version },
-    others: { list: () => [] } as any,
-    fleet: () => null,
-    joinsFleet: false,
-    turns: null,
-    rolloutTurns: null
+  const say = (text: unknown) => {
+    said.push(String(text))
   }
+  const host = { keeper: await connectKeeper({}), closers,
+    log: { error: (fields: any, text: string) => say(`${text}: ${fields.err?.stack}`), warn: say, fatal: say } as any,
+    terminal: { show () {}, line: say, fail: say, quote: say } as any, streams: process,
+    software: { version: '0.0.0', nodeVersion: process.version }, others: { list: () => [] } as any, fleet: () => null,
+    joinsFleet: false, turns: null, rolloutTurns: null }
   const app = await openApp({ ...source, dataDir: openDataDir(source.config.dataDir) }, host)
   const { events, supervisor, deck } = app
   const seen: DeckEvent[] = []
-  events.subscribe((event) => { seen.push(event) })
+  events.subscribe((event) => {
+    seen.push(event)
+  })
   startWorkers(app, host, recordPast(app, host))
   t.after(stop)
 
@@ -45,8 +44,18 @@ export async function startAppHere (t: TestOwner, source: Omit<AppSource, 'dataD
       return new Promise((resolve, reject) => {
         const found = seen.find(isIt)
         if (found) return resolve(found)
-        const timer = setTimeout(() => settle(() => reject(new Error(`it did not happen; what did: ${seen.map(({ type, message }) => `${type}: ${message}`).join('\n')}`))), PATIENCE_MS)
-        const unsubscribe = events.subscribe((event) => { if (isIt(event)) settle(() => resolve(event)) })
+        const timer = setTimeout(
+          () =>
+            settle(() =>
+              reject(new Error(`it did not happen; what did: ${
+                seen.map(({ type, message }) => `${type}: ${message}`).join('\n')
+              }`))
+            ),
+          PATIENCE_MS
+        )
+        const unsubscribe = events.subscribe((event) => {
+          if (isIt(event)) settle(() => resolve(event))
+        })
 
         function settle (then: () => void) {
           clearTimeout(timer)

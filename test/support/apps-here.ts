@@ -12,63 +12,61 @@ import type { AppView } from '../../server/api/apps.ts'
 
 /**
  * Runs the apps of a host in this very process, without a page and a keeper: real workers, histories and releases.
- * @param how `folder`: of a host before
+ * `how`: `folder`: of a host before.
  */
-export function hostAppsHere (t: TestOwner, { folder = tempFolder(), rolloutsAtOnce = 2 }: { folder?: string, rolloutsAtOnce?: number } = {}) {
+export function hostAppsHere (t: TestOwner,
+  { folder = tempFolder(), rolloutsAtOnce = 2 }: { folder?: string, rolloutsAtOnce?: number } = {})
+{
   const said: string[] = []
   const scopes = createAppScopes({ onLateFault: (error, app) => console.error(`late, of ${app}`, error) })
-  const say = (text: string) => { said.push(text) }
+  const say = (text: string) => {
+    said.push(text)
+  }
   const sayError = (fields: any, text: string) => say(`${text}: ${fields.err?.stack}`)
   const log = { error: sayError, warn: sayError }
   const events = createEventStream()
   const told: string[] = []
-  events.subscribe(({ type, detail, message }) => { told.push([type, detail?.app, message].filter(Boolean).join(' ')) })
-  const keeper = { isKept: false, role: 'current', predecessor: null, exits: [], reaps: false, held: new Map(), hold () {}, drop () {}, send () {}, on () {}, onLost () {}, offLost () {}, rememberedApps: () => [], memoryOf: () => ({ read: () => null, write: () => false }), spareOf: () => ({ events: [], keep () {}, clear () {} }) } as any
-  const forgotten: string[] = []
-  const apps = createApps({
-    list: createAppList(folder, log),
-    lent: {
-      links: createAppLinks(keeper),
-      scopes,
-      log: log as any,
-      terminalOf: () => ({ show () {}, line: say, fail: say, quote: say, resolved () {} } as any),
-      turns: createTurns({ atOnce: 2 }),
-      rolloutTurns: createTurns({ atOnce: rolloutsAtOnce, turnMs: 60_000 }),
-      upgrade: createJointUpgrade(keeper, { turnMs: 3000, events }),
-      streams: process,
-      software: { version: '0.0.0', nodeVersion: process.version },
-      others: { list: () => [] } as any,
-      fleetMembership: { isWanted: false, of: () => null, enter: () => async () => {} },
-      addressOf: (name) => ({ adminUrl: `http://127.0.0.1:9/apps/${name}`, publicUrl: null, fingerprint: null, host: folder })
-    },
-    forget: (name) => { forgotten.push(name) },
-    events,
-    log
+  events.subscribe(({ type, detail, message }) => {
+    told.push([type, detail?.app, message].filter(Boolean).join(' '))
   })
+  const keeper = { isKept: false, role: 'current', predecessor: null, exits: [], reaps: false, held: new Map(),
+    hold () {}, drop () {}, send () {}, on () {}, onLost () {}, offLost () {}, rememberedApps: () => [],
+    memoryOf: () => ({ read: () => null, write: () => false }),
+    spareOf: () => ({ events: [], keep () {}, clear () {} }) } as any
+  const forgotten: string[] = []
+  const apps = createApps({ list: createAppList(folder, log),
+    lent: { links: createAppLinks(keeper), scopes, log: log as any,
+      terminalOf: () => ({ show () {}, line: say, fail: say, quote: say, resolved () {} } as any),
+      turns: createTurns({ atOnce: 2 }), rolloutTurns: createTurns({ atOnce: rolloutsAtOnce, turnMs: 60_000 }),
+      upgrade: createJointUpgrade(keeper, { turnMs: 3000, events }), streams: process,
+      software: { version: '0.0.0', nodeVersion: process.version }, others: { list: () => [] } as any,
+      fleetMembership: { isWanted: false, of: () => null, enter: () => async () => {} },
+      addressOf: (name) => ({ adminUrl: `http://127.0.0.1:9/apps/${name}`, publicUrl: null, fingerprint: null,
+        host: folder }) }, forget: (name) => {
+      forgotten.push(name)
+    }, events, log })
   t.after(async () => {
     await apps.leave('test')
     scopes.close()
   })
 
-  return {
-    ...apps,
-    folder,
-    said,
-    told,
-    forgotten,
-
-    until (name: string, isIt: (view: AppView) => unknown) {
-      const look = () => {
-        const view = apps.view(name)
-        return isIt(view) ? view : null
-      }
-      // Often enough for what does not last.
-      return untilFound(look, () => `${name} to get there: ${JSON.stringify(apps.view(name))}; ${said.join('\n')}`, { everyMs: 20 })
+  return { ...apps, folder, said, told, forgotten, until (name: string, isIt: (view: AppView) => unknown) {
+    const look = () => {
+      const view = apps.view(name)
+      return isIt(view) ? view : null
     }
-  }
+    // Often enough for what does not last.
+    return untilFound(look, () => `${name} to get there: ${JSON.stringify(apps.view(name))}; ${said.join('\n')}`, {
+      everyMs: 20
+    })
+  } }
 }
 
 /** An order for an app that answers with its name. */
-export function orderOf (name: string, { flags = {}, dependsOn = [], cwd = tempFolder() }: { flags?: Record<string, string>, dependsOn?: string[], cwd?: string } = {}): AppOrder {
-  return { name, cwd, flags: { entry: 'app.js', workers: '1', ...flags }, env: { PATH: String(process.env.PATH) }, dependsOn }
+export function orderOf (name: string,
+  { flags = {}, dependsOn = [], cwd = tempFolder() }: { flags?: Record<string, string>, dependsOn?: string[],
+    cwd?: string } = {}): AppOrder
+{
+  return { name, cwd, flags: { entry: 'app.js', workers: '1', ...flags }, env: { PATH: String(process.env.PATH) },
+    dependsOn }
 }

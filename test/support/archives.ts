@@ -5,13 +5,17 @@ import { tempFolder } from './folder.ts'
 
 /**
  * Archives as no good program makes them: each header written by hand.
- * `type`: of the format, '0' a file, '1' a hard link, '2' a symbolic link, '3' a device, '5' a folder, 'x' what describes the next one
+ * `type`: of the format, '0' a file, '1' a hard link, '2' a symbolic link, '3' a device, '5' a folder, 'x' what
+ * describes the next one
  */
-type Entry = { name: string, type?: string, body?: string | Buffer, link?: string, mode?: number, size?: number, prefix?: string, mtime?: number }
+type Entry = { name: string, type?: string, body?: string | Buffer, link?: string, mode?: number, size?: number,
+  prefix?: string, mtime?: number }
 
 const BLOCK = 512
 
-export function entryOf ({ name, type = '0', body = '', link = '', mode = 0o644, size, prefix = '', mtime = 1_700_000_000 }: Entry): Buffer {
+export function entryOf (
+  { name, type = '0', body = '', link = '', mode = 0o644, size, prefix = '', mtime = 1_700_000_000 }: Entry
+): Buffer {
   const content = Buffer.from(body)
   const header = Buffer.alloc(BLOCK)
   header.write(name, 0, 100)
@@ -35,7 +39,8 @@ function writeOctal (header: Buffer, value: number, at: number, length: number) 
 
 /** A header of the pax format, for the entry behind it. */
 export function paxOf (fields: Record<string, string>) {
-  return entryOf({ name: 'pax', type: 'x', body: Object.entries(fields).map(([key, value]) => recordOf(key, value)).join('') })
+  return entryOf({ name: 'pax', type: 'x',
+    body: Object.entries(fields).map(([key, value]) => recordOf(key, value)).join('') })
 }
 
 function recordOf (key: string, value: string) {

@@ -3,16 +3,16 @@ import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
 
-/**
- * @param url of http or https
- * @returns what is answered over a connection of its own
- */
+/** `url`: of http or https. Returns what is answered over a connection of its own. */
 export function get (url: string): Promise<string> {
   const isTls = url.startsWith('https')
   return new Promise((resolve, reject) => {
-    const request = (isTls ? https : http).get(url, { agent: false, timeout: 10_000, ...(isTls ? { rejectUnauthorized: false } : {}) }, (response) => {
+    const request = (isTls ? https : http).get(url, { agent: false, timeout: 10_000,
+      ...(isTls ? { rejectUnauthorized: false } : {}) }, (response) => {
       let body = ''
-      response.setEncoding('utf8').on('data', (text) => { body += text }).on('end', () => resolve(body)).on('error', reject)
+      response.setEncoding('utf8').on('data', (text) => {
+        body += text
+      }).on('end', () => resolve(body)).on('error', reject)
     })
     request.on('error', reject).on('timeout', () => request.destroy(new Error('no answer within 10 s')))
   })
@@ -21,7 +21,9 @@ export function get (url: string): Promise<string> {
 /** Asks again and again, over a new connection each time. */
 export function keepAsking (t: { after: (end: () => void) => void }, url: string) {
   const state = { isOver: false, asked: 0, failed: [] as string[] }
-  t.after(() => { state.isOver = true })
+  t.after(() => {
+    state.isOver = true
+  })
   const running = Promise.all([1, 2, 3, 4].map(async () => {
     while (!state.isOver) {
       state.asked++
@@ -29,13 +31,11 @@ export function keepAsking (t: { after: (end: () => void) => void }, url: string
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
   }))
-  return {
-    async end () {
-      state.isOver = true
-      await running
-      return state
-    }
-  }
+  return { async end () {
+    state.isOver = true
+    await running
+    return state
+  } }
 }
 
 export async function askPath (socketPath: string): Promise<string> {

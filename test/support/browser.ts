@@ -12,14 +12,19 @@ const PATIENCE_MS = 90_000
 /** The rules whose answer hangs on the theme. */
 export const RULES_OF_COLOUR = Object.freeze(['color-contrast', 'link-in-text-block'])
 
-export type PageOptions = { width?: number, height?: number, colorScheme?: 'light' | 'dark', reducedMotion?: 'reduce' | 'no-preference', javaScriptEnabled?: boolean, hasTouch?: boolean, timezoneId?: string }
+export type PageOptions = { width?: number, height?: number, colorScheme?: 'light' | 'dark',
+  reducedMotion?: 'reduce' | 'no-preference', javaScriptEnabled?: boolean, hasTouch?: boolean, timezoneId?: string }
 /** `lookAs`: for pages with reduced motion */
-export type WatchedPage = Page & { problems: string[], audit: (options?: AuditOptions) => Promise<string[]>, lookAs: (colorScheme: 'light' | 'dark') => Promise<void> }
+export type WatchedPage =
+  & Page
+  & { problems: string[], audit: (options?: AuditOptions) => Promise<string[]>,
+    lookAs: (colorScheme: 'light' | 'dark') => Promise<void> }
 /** `within`: a selector, else all of the page; `rules`: their ids, else all */
 type AuditOptions = { within?: string, rules?: readonly string[] }
 
 /**
- * A real Chromium for tests; the files of a lane share one. Every page lives in its own context (own cookies) and notes what went wrong in it.
+ * A real Chromium for tests; the files of a lane share one. Every page lives in its own context (own cookies) and notes
+ * what went wrong in it.
  *
  * const browser = await openBrowser()
  * const page = await browser.page({ width: 390, colorScheme: 'dark' })
@@ -34,7 +39,8 @@ export async function openBrowser () {
   return {
     version: browser.version(),
     async page ({ width = 1440, height = 900, ...options }: PageOptions = {}): Promise<WatchedPage> {
-      const context = await browser.newContext({ viewport: { width, height }, locale: 'en-GB', timezoneId: 'UTC', ...options })
+      const context = await browser.newContext({ viewport: { width, height }, locale: 'en-GB', timezoneId: 'UTC',
+        ...options })
       context.setDefaultTimeout(PATIENCE_MS)
       return watch(await context.newPage())
     },
@@ -70,9 +76,12 @@ async function launch () {
 /** Chromium reports a CSP violation as a console error, so both land in `problems`. */
 function watch (page: Page) {
   const problems: string[] = []
-  page.on('console', (message) => { if (message.type() === 'error') problems.push(message.text()) })
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text())
+  })
   page.on('pageerror', (error) => problems.push(String(error.stack ?? error)))
-  return Object.assign(page, { problems, audit: createAuditor(page), lookAs: (colorScheme: 'light' | 'dark') => lookAs(page, colorScheme) })
+  return Object.assign(page, { problems, audit: createAuditor(page),
+    lookAs: (colorScheme: 'light' | 'dark') => lookAs(page, colorScheme) })
 }
 
 /** Colours that fade over are those of neither theme. */
@@ -84,10 +93,16 @@ async function lookAs (page: Page, colorScheme: 'light' | 'dark') {
 /** What blinks goes on for ever. */
 async function untilStill (page: Page) {
   await page.evaluate(() => new Promise(requestAnimationFrame))
-  await page.waitForFunction(() => document.getAnimations().every(({ playState, effect }) => playState !== 'running' || effect?.getComputedTiming().endTime === Infinity))
+  await page.waitForFunction(() =>
+    document.getAnimations().every(({ playState, effect }) =>
+      playState !== 'running' || effect?.getComputedTiming().endTime === Infinity
+    )
+  )
 }
 
-/** axe-core runs in an isolated world: the page's CSP rightly forbids injected scripts. It is loaded once per document. */
+/**
+ * axe-core runs in an isolated world: the page's CSP rightly forbids injected scripts. It is loaded once per document.
+ */
 function createAuditor (page: Page) {
   let world: { loaderId: string, contextId: number } | undefined
   let opening: Promise<CDPSession> | undefined
@@ -95,9 +110,8 @@ function createAuditor (page: Page) {
   return async (options: AuditOptions = {}) => {
     await untilStill(page)
     const session = await (opening ??= page.context().newCDPSession(page))
-    const { result } = await session.send('Runtime.evaluate', {
-      contextId: await worldOf(session), awaitPromise: true, returnByValue: true, expression: expressionOf(options)
-    })
+    const { result } = await session.send('Runtime.evaluate', { contextId: await worldOf(session), awaitPromise: true,
+      returnByValue: true, expression: expressionOf(options) })
     return result.value
   }
 
@@ -113,12 +127,19 @@ function createAuditor (page: Page) {
 }
 
 /** What axe-core never finds serious, and takes long to look for. */
-const JUST_MODERATE = Object.fromEntries(['region', 'landmark-unique', 'heading-order', 'identical-links-same-purpose', 'skip-link'].map((id) => [id, { enabled: false }]))
+const JUST_MODERATE = Object.fromEntries(
+  ['region', 'landmark-unique', 'heading-order', 'identical-links-same-purpose', 'skip-link'].map((
+    id
+  ) => [id, { enabled: false }])
+)
 
 /** `preload` would fetch every style sheet again, for rules that are off. */
 function expressionOf ({ within, rules }: AuditOptions) {
-  const options = { resultTypes: ['violations'], preload: false, rules: { ...JUST_MODERATE, 'target-size': { enabled: true } }, ...(rules && { runOnly: rules }) }
-  return `axe.run(${within === undefined ? 'document' : JSON.stringify(within)}, ${JSON.stringify(options)}).then(({ violations }) => violations
+  const options = { resultTypes: ['violations'], preload: false,
+    rules: { ...JUST_MODERATE, 'target-size': { enabled: true } }, ...(rules && { runOnly: rules }) }
+  return `axe.run(${within === undefined ? 'document' : JSON.stringify(within)}, ${
+    JSON.stringify(options)
+  }).then(({ violations }) => violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.target.join(' ') + ' ' + node.failureSummary)))`
 }

@@ -13,8 +13,16 @@ export function hostCallsTable (): string {
 }
 
 function tableOf (mounts: Mount[]) {
-  const rows = mounts.flatMap(({ base, groups }) => Object.values(groups).flatMap(({ resources }) => Object.entries(resources).flatMap(([path, resource]) => Object.entries(resource).map(([method, { summary, role, byToken }]) => {
-    return `| \`${method} ${base === '/' ? '' : base}${path.replace(/:(\w+)/g, '{$1}')}\` | ${summary}. | ${role ?? 'anyone'}${byToken ? ', by a token' : ''} |`
-  }))))
+  const rows = mounts.flatMap(({ base, groups }) =>
+    Object.values(groups).flatMap(({ resources }) =>
+      Object.entries(resources).flatMap(([path, resource]) =>
+        Object.entries(resource).map(([method, { summary, role, byToken }]) => {
+          return `| \`${method} ${base === '/' ? '' : base}${path.replace(/:(\w+)/g, '{$1}')}\` | ${summary}. | ${
+            role ?? 'anyone'
+          }${byToken ? ', by a token' : ''} |`
+        })
+      )
+    )
+  )
   return ['| call | does | needs |', '| --- | --- | --- |', ...rows, ''].join('\n')
 }

@@ -26,7 +26,8 @@ export async function unpackChromium (): Promise<{ executablePath: string, env: 
 
   const executablePath = join(folder, 'chromium')
   const fonts = { FONTCONFIG_FILE: join(folder, 'fonts.conf') }
-  return { executablePath, env: startsWith(executablePath) ? fonts : { ...fonts, LD_LIBRARY_PATH: join(folder, 'lib') } }
+  return { executablePath,
+    env: startsWith(executablePath) ? fonts : { ...fonts, LD_LIBRARY_PATH: join(folder, 'lib') } }
 }
 
 /**
@@ -37,11 +38,8 @@ async function unpackInto (folder: string, bin: string) {
   await mkdir(CACHE, { recursive: true })
   const staging = await mkdtemp(join(CACHE, 'unpacking-'))
   try {
-    await Promise.all([
-      unpackBinary(join(bin, 'chromium.br'), join(staging, 'chromium')),
-      unpackTar(join(bin, 'al2023.tar.br'), staging),
-      unpackTar(join(bin, 'fonts.tar.br'), staging)
-    ])
+    await Promise.all([unpackBinary(join(bin, 'chromium.br'), join(staging, 'chromium')),
+      unpackTar(join(bin, 'al2023.tar.br'), staging), unpackTar(join(bin, 'fonts.tar.br'), staging)])
     await writeFile(join(staging, 'fonts.conf'), fontConfig(join(folder, 'fonts')))
     await rename(staging, folder)
   } catch (error) {
@@ -65,7 +63,7 @@ async function unpackTar (from: string, folder: string) {
 }
 
 /** The regular files of a ustar archive: 512-byte headers, contents padded to 512 (POSIX.1-1988). */
-function * tarFiles (archive: Buffer) {
+function* tarFiles (archive: Buffer) {
   let at = 0
   while (at < archive.length && archive[at] !== 0) {
     const text = (from: number, length: number) =>
@@ -83,7 +81,9 @@ function fontConfig (folder: string) {
     `<match target="pattern"><test name="family"><string>${family}</string></test>` +
     '<edit name="family" mode="prepend" binding="strong"><string>Open Sans</string></edit></match>'
   return `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>${folder}</dir><dir>/usr/share/fonts</dir>` +
-    `<cachedir>${join(CACHE, 'fontconfig')}</cachedir>${['sans-serif', 'system-ui', 'ui-sans-serif'].map(prefer).join('')}</fontconfig>`
+    `<cachedir>${join(CACHE, 'fontconfig')}</cachedir>${
+      ['sans-serif', 'system-ui', 'ui-sans-serif'].map(prefer).join('')
+    }</fontconfig>`
 }
 
 /** False where the system lacks a shared library of Chromium's: the loader then exits 127. */

@@ -32,18 +32,26 @@ const askZsh: Ask = (script, lines) => {
     zmodload zsh/zpty
     zpty z zsh -f -i
     wait_for() { REPLY=; local part; while [[ $REPLY != *$1* ]]; do zpty -r z part; REPLY+=$part; done }
-    zpty -w z "PROMPT= LISTMAX=10000; stty rows 200 cols 200; autoload -U compinit; compinit -u -D; source '${fileOf(script)}'; cd '${folderOfOneFile()}'"
+    zpty -w z "PROMPT= LISTMAX=10000; stty rows 200 cols 200; autoload -U compinit; compinit -u -D; source '${
+    fileOf(script)
+  }'; cd '${folderOfOneFile()}'"
     zpty -w z "list() { zle list-choices; zle -R; zle -I; print EN''D; zle kill-whole-line }; zle -N list; bindkey '^X' list; print REA''DY"
     wait_for READY
-    ${lines.map((line) => `zpty -w -n z '${line}'$'\\x18'; wait_for END; print -r -- $REPLY; print -- ---`).join('\n')}`)
-  return words.map(([, ...listed]) => listed.flatMap((line) => stripVTControlCharacters(line).split('\r'))
-    .filter((line) => !/^clusterdeck( |$)|END$/.test(line)).flatMap((line) => line.split(/ -- /)[0].split(/\s+/)).filter((word) => /\w/.test(word)))
+    ${
+    lines.map((line) => `zpty -w -n z '${line}'$'\\x18'; wait_for END; print -r -- $REPLY; print -- ---`).join('\n')
+  }`)
+  return words.map(([, ...listed]) =>
+    listed.flatMap((line) => stripVTControlCharacters(line).split('\r')).filter((line) =>
+      !/^clusterdeck( |$)|END$/.test(line)
+    ).flatMap((line) => line.split(/ -- /)[0].split(/\s+/)).filter((word) => /\w/.test(word))
+  )
 }
 
 export const ASK: Readonly<Record<string, Ask>> = Object.freeze({ bash: askBash, zsh: askZsh, fish: askFish })
 
 function answersOf (shell: string, flags: string[], script: string): string[][] {
-  const { status, stdout, stderr } = spawnSync(shell, [...flags, '-c', script], { encoding: 'utf8', timeout: 60_000, killSignal: 'SIGKILL' })
+  const { status, stdout, stderr } = spawnSync(shell, [...flags, '-c', script], { encoding: 'utf8', timeout: 60_000,
+    killSignal: 'SIGKILL' })
   if (status !== 0 || stderr !== '') throw new Error(`${shell} ended with ${status}: ${stderr}`)
   return stdout.split(/^---\n/m).slice(0, -1).map((answer) => answer.split('\n').filter(Boolean))
 }

@@ -3,21 +3,28 @@ import type { BrowserContext, Page } from 'playwright-core'
 import type { TestOwner } from './deck.ts'
 import type { PageOptions, WatchedPage } from './browser.ts'
 
-/** The language of the browser tests: a dashboard over a deck without processes, by the real clock, and somebody who looks at it. */
+/**
+ * The language of the browser tests: a dashboard over a deck without processes, by the real clock, and somebody who
+ * looks at it.
+ */
 export type Dashboard = Awaited<ReturnType<typeof startDashboard>>
 
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
-export async function startDashboard (t: TestOwner, browser: { page: (options?: PageOptions) => Promise<WatchedPage> }, options: Parameters<typeof startAdmin>[1] = {}) {
+export async function startDashboard (t: TestOwner, browser: { page: (options?: PageOptions) => Promise<WatchedPage> },
+  options: Parameters<typeof startAdmin>[1] = {})
+{
   const people = openPeople(t, browser)
   const dashboard = await startAdmin(t, { now: Date.now, timers: REAL_TIMERS as any, ...options })
   return {
     ...dashboard,
     ...people(dashboard),
 
-    /** @param changes to the worker of that slot; no event tells of it */
+    /** `changes`: to the worker of that slot; no event tells of it */
     setWorker (slot: number, changes: any) {
-      const workers = dashboard.deck.snapshot().workers.map((worker: any) => worker.slot === slot ? { ...worker, ...changes } : worker)
+      const workers = dashboard.deck.snapshot().workers.map((worker: any) =>
+        worker.slot === slot ? { ...worker, ...changes } : worker
+      )
       dashboard.deck.set({ workers, readyWorkers: workers.filter(({ state }: any) => state === 'ready').length })
     },
 
@@ -26,13 +33,16 @@ export async function startDashboard (t: TestOwner, browser: { page: (options?: 
       const { rollout } = dashboard.deck.snapshot() as any
       const detail = { ...rollout, state, reason, done: true, finishedAt: new Date().toISOString() }
       dashboard.deck.set({ rollout: null })
-      dashboard.deck.events.publish({ type: `rollout.${state}`, rollout: rollout.id, actor: rollout.actor, message: reason, detail })
+      dashboard.deck.events.publish({ type: `rollout.${state}`, rollout: rollout.id, actor: rollout.actor,
+        message: reason, detail })
     }
   }
 }
 
 /** The same of a host. */
-export async function startHostDashboard (t: TestOwner, browser: Parameters<typeof startDashboard>[1], options: Parameters<typeof startHostAdmin>[1] = {}) {
+export async function startHostDashboard (t: TestOwner, browser: Parameters<typeof startDashboard>[1],
+  options: Parameters<typeof startHostAdmin>[1] = {})
+{
   const people = openPeople(t, browser)
   const host = await startHostAdmin(t, { now: Date.now, timers: REAL_TIMERS as any, ...options })
   return { ...host, ...people(host) }
@@ -76,6 +86,8 @@ function openPeople (t: TestOwner, browser: Parameters<typeof startDashboard>[1]
 
 /** A mark that a reload wipes out. */
 export async function markPage (page: Page) {
-  await page.evaluate(() => { (window as any).wasNeverReloaded = true })
+  await page.evaluate(() => {
+    ;(window as any).wasNeverReloaded = true
+  })
   return () => page.evaluate(() => (window as any).wasNeverReloaded === true)
 }

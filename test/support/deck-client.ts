@@ -12,11 +12,12 @@ export type DeckClient = ReturnType<typeof createDeckClient>
 
 /**
  * The language of the tests with a real master, however that was started. Everything is waited for by event: the deck's
- * own event stream.
- * @param master `before`: those
- * that the folder told of before this one was started
+ * own event stream. `master`: `before`: those that the folder told of before this one was started.
  */
-export function createDeckClient ({ folder, output, exited, before = [] }: { folder: string, output: Output, exited: Promise<unknown>, before?: { pid: number }[] }) {
+export function createDeckClient (
+  { folder, output, exited, before = [] }: { folder: string, output: Output, exited: Promise<unknown>,
+    before?: { pid: number }[] }
+) {
   /** Pids: one that was killed is still announced. */
   const met = new Set(before.map(({ pid }) => pid))
   const events = createEventLog()
@@ -28,38 +29,54 @@ export function createDeckClient ({ folder, output, exited, before = [] }: { fol
     folder,
     output,
     /** Of the newest master that has been waited for. */
-    get masterPid () { return access.pid },
-    get adminUrl () { return access.adminUrl },
-    get token () { return access.token },
+    get masterPid () {
+      return access.pid
+    },
+    get adminUrl () {
+      return access.adminUrl
+    },
+    get token () {
+      return access.token
+    },
     /** The folder where its master is told of: another one where nothing can be written to its own. */
-    get place () { return access.place },
+    get place () {
+      return access.place
+    },
 
     /** Waits for a master that is not known yet. */
     async meetNext () {
-      const { pid, adminUrl, place } = await inTime(untilMaster(folder, (each) => !met.has(each), exited), 'the master to announce itself')
+      const { pid, adminUrl, place } = await inTime(untilMaster(folder, (each) => !met.has(each), exited),
+        'the master to announce itself')
       met.add(pid)
-      const token = await readFile(path.join(folder, 'admin.token'), 'utf8').catch(() => readFile(path.join(place, 'admin.token'), 'utf8'))
+      const token = await readFile(path.join(folder, 'admin.token'), 'utf8').catch(() =>
+        readFile(path.join(place, 'admin.token'), 'utf8')
+      )
       Object.assign(access, { pid, adminUrl, place, token: token.trim() })
       events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
     },
 
-    /** @param where path below /api/v1 */
+    /** `where`: path below /api/v1 */
     async api (where: string, init: RequestInit = {}) {
       // A kept connection may be one that a master which was killed has left.
-      const headers = { authorization: `Bearer ${access.token}`, connection: 'close', ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
+      const headers = { authorization: `Bearer ${access.token}`, connection: 'close',
+        ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
       const response = await fetch(`${access.adminUrl}/api/v1${where}`, { ...init, headers })
       const text = await response.text()
-      return { status: response.status, headers: response.headers, body: parsed(text, `${where} of the master with pid ${access.pid}: HTTP ${response.status}`) }
+      return { status: response.status, headers: response.headers,
+        body: parsed(text, `${where} of the master with pid ${access.pid}: HTTP ${response.status}`) }
     },
 
-    async status (): Promise<any> { return (await client.api('/status')).body },
+    async status (): Promise<any> {
+      return (await client.api('/status')).body
+    },
 
     /** @returns newest first */
-    async history (query: string = ''): Promise<any[]> { return (await client.api(`/events?${query}`)).body.items },
+    async history (query: string = ''): Promise<any[]> {
+      return (await client.api(`/events?${query}`)).body.items
+    },
 
     /**
-     * As history(), where what the test has waited for may come before the last of them.
-     * @param count of events, at least
+     * As history(), where what the test has waited for may come before the last of them. `count`: of events, at least.
      */
     async untilHistory (query: string, count: number) {
       return await inTime((async () => {
@@ -79,9 +96,11 @@ export function createDeckClient ({ folder, output, exited, before = [] }: { fol
     },
 
     /** As `clusterdeck open` prints it. */
-    async signInLink (): Promise<string> { return (await client.api('/sign-in-links', { method: 'POST' })).body.url },
+    async signInLink (): Promise<string> {
+      return (await client.api('/sign-in-links', { method: 'POST' })).body.url
+    },
 
-    /** @param what waits for an event that has come or is to come */
+    /** `what`: waits for an event that has come or is to come */
     untilEvent: (matches: (event: any) => boolean, what: string) => inTime(events.until(matches), what),
 
     /** Asks again after each event, until the status is as wanted. */
@@ -94,19 +113,20 @@ export function createDeckClient ({ folder, output, exited, before = [] }: { fol
           step = `the answer to /status after ${seen} events`
           const status = await client.status()
           if (isWanted(status)) return status
-          step = `more than ${seen} events; the status: ${status.state}, ${status.readyWorkers} ready, ${JSON.stringify(status.workers?.map(stateOf))}`
+          step = `more than ${seen} events; the status: ${status.state}, ${status.readyWorkers} ready, ${
+            JSON.stringify(status.workers?.map(stateOf))
+          }`
           await events.untilMoreThan(seen)
         }
       })(), () => `${what}, at last for ${step}`)
     },
 
-    /** @param wanted that many ready workers, and no others */
-    until: ({ ready }: { ready: number }) => client.untilStatus(({ readyWorkers, workers: rows }) => readyWorkers === ready && rows.length === ready, `${ready} ready workers`),
+    /** `wanted`: that many ready workers, and no others */
+    until: ({ ready }: { ready: number }) =>
+      client.untilStatus(({ readyWorkers, workers: rows }) => readyWorkers === ready && rows.length === ready,
+        `${ready} ready workers`),
 
-    /**
-     * Starts a rollout and waits for its end.
-     * @returns the rollout
-     */
+    /** Starts a rollout and waits for its end. Returns the rollout. */
     async rollout (kind: 'restart' | 'deploy'): Promise<any> {
       const { status, body } = await client.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind }) })
       if (status !== 202) throw new Error(`expected 202, received ${status}: ${JSON.stringify(body)}`)
@@ -114,7 +134,9 @@ export function createDeckClient ({ folder, output, exited, before = [] }: { fol
     },
 
     /** @returns the rollout once it has ended; on a busy machine that takes minutes */
-    async rolloutEnd ({ id }: { id: number }): Promise<any> { return (await client.api(`/rollouts/${id}?wait=3m`)).body },
+    async rolloutEnd ({ id }: { id: number }): Promise<any> {
+      return (await client.api(`/rollouts/${id}?wait=3m`)).body
+    },
 
     /** Listens no more. */
     close: () => events.close()
@@ -133,9 +155,13 @@ export async function readMasters (folder: string): Promise<{ pid: number, admin
   return masters
 }
 
-/** `master.json` appears once the admin port listens; the folder is watched by looking, as file watchers lose renames. */
+/**
+ * `master.json` appears once the admin port listens; the folder is watched by looking, as file watchers lose renames.
+ */
 async function untilMaster (folder: string, isMeant: (pid: number) => boolean, exited: Promise<unknown>) {
-  const ended = exited.then(() => { throw new Error('the master ended before it announced itself') })
+  const ended = exited.then(() => {
+    throw new Error('the master ended before it announced itself')
+  })
   ended.catch(() => {})
   for (;;) {
     const master = (await readMasters(folder)).find(({ pid }) => isMeant(pid))
@@ -148,10 +174,20 @@ function stateOf ({ id, state }: { id: number, state: string }) {
   return `${id} ${state}`
 }
 
-async function deadline <T>(promise: Promise<T>, what: string | (() => string), output: Output): Promise<T> {
+async function deadline<T> (promise: Promise<T>, what: string | (() => string), output: Output): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited ${PATIENCE_MS} ms for ${typeof what === 'function' ? what() : what}; output: ${output.stdout}${output.stderr}`)), PATIENCE_MS)
+    timer = setTimeout(
+      () =>
+        reject(
+          new Error(
+            `waited ${PATIENCE_MS} ms for ${
+              typeof what === 'function' ? what() : what
+            }; output: ${output.stdout}${output.stderr}`
+          )
+        ),
+      PATIENCE_MS
+    )
   })
   try {
     return await Promise.race([promise, late]) as T
@@ -160,10 +196,7 @@ async function deadline <T>(promise: Promise<T>, what: string | (() => string), 
   }
 }
 
-/**
- * @param what it is the answer to
- * @throws {Error} which shows the text
- */
+/** `what`: it is the answer to @throws {Error} which shows the text */
 function parsed (text: string, what: string): any {
   try {
     return JSON.parse(text)

@@ -20,9 +20,14 @@ delete process.env.PORT
  * @param app a file of test/fixtures, or an absolute path; null: `flags` say what to start
  * @param options `env`: of the app; `cwd`: default: the folder of the app
  */
-export async function startDeckHere (t: TestOwner, app: string | null, { workers = 2, flags = [], args = [], env = {}, dataDir = tempFolder(), cwd = path.dirname(path.resolve(FIXTURES, app ?? '')) }: { workers?: number, flags?: string[], args?: string[], env?: Record<string, string | undefined>, dataDir?: string, cwd?: string } = {}) {
+export async function startDeckHere (t: TestOwner, app: string | null,
+  { workers = 2, flags = [], args = [], env = {}, dataDir = tempFolder(),
+    cwd = path.dirname(path.resolve(FIXTURES, app ?? '')) }: { workers?: number, flags?: string[], args?: string[],
+      env?: Record<string, string | undefined>, dataDir?: string, cwd?: string } = {})
+{
   const output = { stdout: '', stderr: '' }
-  const words = ['start', ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers), '--admin-port', '0', '--data-dir', dataDir, ...flags]
+  const words = ['start', ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers),
+    '--admin-port', '0', '--data-dir', dataDir, ...flags]
   if (Object.keys(env).length > 0) words.push('--config', configure(env))
   if (args.length > 0) words.push('--', ...args)
   const before = await readMasters(dataDir)
@@ -59,10 +64,7 @@ function killAll () {
   process.emit('SIGTERM')
 }
 
-/**
- * The environment of the app; this process keeps its own.
- * @returns a configuration file
- */
+/** The environment of the app; this process keeps its own. Returns a configuration file. */
 function configure (env: Record<string, string | undefined>): string {
   const file = path.join(tempFolder(), 'clusterdeck.config.json')
   const variables = Object.entries(env).map(([name, value]) => [name, value ?? null])

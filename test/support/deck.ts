@@ -15,46 +15,47 @@ export type TestOwner = Pick<TestContext, 'after'>
 /** Who starts it, where that is not the test itself. */
 export type Launch = {
   /** a program and its arguments, which starts what follows */
-  through?: string[]
+  through?: string[],
   /** options of node, for keeper and master */
-  execArgv?: string[]
+  execArgv?: string[],
   /** to be passed on, from number 3 on */
-  descriptors?: number[]
-  env?: Record<string, string>
+  descriptors?: number[],
+  env?: Record<string, string>,
   /** the process to signal, where it is not the one that was spawned */
   pidOf?: (child: { pid?: number }) => number | undefined
 }
 
 /**
- * Runs `clusterdeck start` on a fixture as a user would, in processes of its own. Where neither the keeper, nor signals,
- * nor the death of the master are the point, startDeckHere() does with fewer.
+ * Runs `clusterdeck start` on a fixture as a user would, in processes of its own. Where neither the keeper, nor
+ * signals, nor the death of the master are the point, startDeckHere() does with fewer.
  * @param t the test that owns it; the deck ends with the test, however that ends
  * @param app a file of test/fixtures, or an absolute path; null: `flags` say what to start
  */
-export async function startDeck (t: TestOwner, app: string | null, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI, cwd = path.dirname(path.resolve(FIXTURES, app ?? '')), launch = {} }: {
-  workers?: number
-  /** further flags of `start` */
-  flags?: string[]
-  /** the app's own */
-  args?: string[]
-  env?: Record<string, string | undefined>
-  dataDir?: string
-  /** the command line of another installation */
-  cli?: string
-  /** default: the folder of the app */
-  cwd?: string
-  launch?: Launch
-} = {}) {
+export async function startDeck (t: TestOwner, app: string | null,
+  { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI,
+    cwd = path.dirname(path.resolve(FIXTURES, app ?? '')), launch = {} }: {
+      workers?: number,
+      /** further flags of `start` */
+      flags?: string[],
+      /** the app's own */
+      args?: string[],
+      env?: Record<string, string | undefined>,
+      dataDir?: string,
+      /** the command line of another installation */
+      cli?: string,
+      /** default: the folder of the app */
+      cwd?: string,
+      launch?: Launch
+    } = {})
+{
   const folder = dataDir ?? tempFolder()
   const before = await readMasters(folder)
   const { through = [], execArgv = [], descriptors = [], pidOf = ({ pid }) => pid } = launch
-  const [program, ...words] = [
-    ...through, process.execPath, ...execArgv, cli, 'start', ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
-    ...(args.length > 0 ? ['--', ...args] : [])
-  ]
-  const child = spawn(program, words, {
-    env: { ...process.env, PORT: undefined, ...launch.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', ...descriptors], cwd
-  }) as ChildProcessByStdio<null, Readable, Readable>
+  const [program, ...words] = [...through, process.execPath, ...execArgv, cli, 'start',
+    ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers), '--admin-port', '0',
+    '--data-dir', folder, ...flags, ...(args.length > 0 ? ['--', ...args] : [])]
+  const child = spawn(program, words, { env: { ...process.env, PORT: undefined, ...launch.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe', ...descriptors], cwd }) as ChildProcessByStdio<null, Readable, Readable>
   const output = collectOutput(child)
   const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
   const client = createDeckClient({ folder, output, exited, before })
@@ -102,10 +103,16 @@ export async function startDeck (t: TestOwner, app: string | null, { workers = 2
     const timer = setTimeout(killAll, PATIENCE_MS)
     const result = await exited
     clearTimeout(timer)
-    if (isStuck) throw new Error(`the deck had not stopped ${PATIENCE_MS} ms after SIGTERM; output: ${output.stdout}${output.stderr}`)
+    if (isStuck)
+      throw new Error(
+        `the deck had not stopped ${PATIENCE_MS} ms after SIGTERM; output: ${output.stdout}${output.stderr}`
+      )
     return result
 
-    /** A master outlives its keeper, and a worker both: told twice, the master ends all. Of two signals of a kind it may see one. */
+    /**
+     * A master outlives its keeper, and a worker both: told twice, the master ends all. Of two signals of a kind it may
+     * see one.
+     */
     function killAll () {
       isStuck = true
       kill('SIGKILL')
@@ -116,9 +123,16 @@ export async function startDeck (t: TestOwner, app: string | null, { workers = 2
 }
 
 /** Runs `clusterdeck` with any arguments to its end. */
-export async function runCli (args: string[], { env = {}, cwd, launch: { through = [], execArgv = [], descriptors = [], env: more } = {} }: { env?: Record<string, string | undefined>, cwd?: string, launch?: Launch } = {}) {
+export async function runCli (args: string[],
+  { env = {}, cwd, launch: { through = [], execArgv = [], descriptors = [], env: more } = {} }: {
+    env?: Record<string, string | undefined>,
+    cwd?: string,
+    launch?: Launch
+  } = {})
+{
   const [program, ...words] = [...through, process.execPath, ...execArgv, CLI, ...args]
-  const child = spawn(program, words, { env: { ...process.env, ...more, ...env }, cwd, stdio: ['ignore', 'pipe', 'pipe', ...descriptors] })
+  const child = spawn(program, words, { env: { ...process.env, ...more, ...env }, cwd,
+    stdio: ['ignore', 'pipe', 'pipe', ...descriptors] })
   const output = collectOutput(child)
   // A start that should have failed would run for ever.
   const timer = setTimeout(() => child.kill('SIGTERM'), 3 * PATIENCE_MS)
@@ -130,7 +144,9 @@ export async function runCli (args: string[], { env = {}, cwd, launch: { through
 function collectOutput (child: ChildProcess) {
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
-    child[name]?.setEncoding('utf8').on('data', (text) => { output[name] += text })
+    child[name]?.setEncoding('utf8').on('data', (text) => {
+      output[name] += text
+    })
   }
   return output
 }

@@ -8,7 +8,7 @@ import type { TestOwner } from './deck.ts'
 
 /** The language of the tests that deploy under load. */
 
-/** @param body what it answers a request with */
+/** `body`: what it answers a request with */
 export function app (body: string, atLoad: string = '') {
   return `import http from 'node:http'
 ${atLoad}
@@ -16,8 +16,10 @@ http.createServer((request, response) => { ${body} }).listen(Number(process.env.
 `
 }
 
-/** @param options `connections` that are kept, and fresh ones `perSecond` */
-export async function underLoad <T>(t: TestOwner, url: string, work: () => Promise<T>, { connections = 32, perSecond = 100 }: { connections?: number, perSecond?: number } = {}): Promise<{ ended: T, failures: string[], total: number }> {
+/** `options`: `connections` that are kept, and fresh ones `perSecond` */
+export async function underLoad<T> (t: TestOwner, url: string, work: () => Promise<T>,
+  { connections = 32, perSecond = 100 }: { connections?: number, perSecond?: number } = {}
+): Promise<{ ended: T, failures: string[], total: number }> {
   const keptAlive = hammer(t, url, { connections })
   const fresh = openFreshConnections(t, url, { perSecond })
   await fresh.untilAnswered(20)
@@ -34,7 +36,11 @@ export async function serving (deck: DeckClient): Promise<number[]> {
 /** @returns what runs in workers that are ready */
 export async function releasesOf (deck: DeckClient): Promise<string[]> {
   const ids = await serving(deck)
-  return [...new Set<string>((await deck.status()).workers.filter(({ id }: any) => ids.includes(id)).map(({ release }: any) => release))]
+  return [
+    ...new Set<string>((await deck.status()).workers.filter(({ id }: any) =>
+      ids.includes(id)
+    ).map(({ release }: any) => release))
+  ]
 }
 
 export function deploy (deck: DeckClient, strategy?: any) {
@@ -46,7 +52,8 @@ export async function roll (deck: DeckClient, body: any) {
 }
 
 export async function start (deck: DeckClient, body: any) {
-  const { status, body: started } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...body }) })
+  const { status, body: started } = await deck.api('/rollouts', { method: 'POST',
+    body: JSON.stringify({ kind: 'deploy', ...body }) })
   assert.equal(status, 202, JSON.stringify(started))
   return started
 }
@@ -61,7 +68,8 @@ export async function steer (deck: DeckClient, { id }: { id: number }, action: s
 
 /** Waits until the files that a release had at its deploy are recorded. */
 export async function untilListed (deck: DeckClient, release: string) {
-  await until(() => existsSync(path.join(deck.folder, 'manifests', `${release}.stamps.gz`)), `the manifest of ${release}`)
+  await until(() => existsSync(path.join(deck.folder, 'manifests', `${release}.stamps.gz`)),
+    `the manifest of ${release}`)
 }
 
 export function pick ({ state, reason }: any) {

@@ -1,6 +1,9 @@
 import stringWidth from 'string-width'
 
-/** A terminal without a window: as much of ECMA-48 and xterm as a program on the whole screen needs. What it does not know is strange. */
+/**
+ * A terminal without a window: as much of ECMA-48 and xterm as a program on the whole screen needs. What it does not
+ * know is strange.
+ */
 export function createEmulator ({ rows, columns }: { rows: number, columns: number }) {
   const modes = { isAlternate: false, isCursorShown: true, wraps: true, marksPaste: false }
   /** control characters and sequences that are none of a page on the screen */
@@ -23,7 +26,7 @@ export function createEmulator ({ rows, columns }: { rows: number, columns: numb
     text: () => grid.map((line) => line.join('').trimEnd()).join('\n'),
     styleAt: (row: number, column: number) => styles[row][column],
     resize (nextRows: number, nextColumns: number) {
-      [rows, columns] = [nextRows, nextColumns]
+      ;[rows, columns] = [nextRows, nextColumns]
       ;[top, bottom] = [0, rows - 1]
       erase()
     }
@@ -36,7 +39,9 @@ export function createEmulator ({ rows, columns }: { rows: number, columns: numb
   function write (text: string) {
     const [whole, cut = ''] = /^(.*?)(\u001b(?:\[[\d;?]*)?)?$/s.exec(rest + text)?.slice(1) ?? ['']
     rest = cut
-    for (const [, sequence, control, plain] of whole.matchAll(/(\u001b\[[\d;?]*[A-Za-z])|([\u0000-\u001f\u007f-\u009f])|([^\u0000-\u001f\u007f-\u009f]+)/g)) {
+    for (const [, sequence, control, plain] of whole.matchAll(
+      /(\u001b\[[\d;?]*[A-Za-z])|([\u0000-\u001f\u007f-\u009f])|([^\u0000-\u001f\u007f-\u009f]+)/g
+    )) {
       if (!modes.isAlternate && sequence === undefined) usual += control ?? plain
       else if (sequence !== undefined) obey(sequence)
       else if (control !== undefined) move(control)

@@ -13,20 +13,11 @@ export function createEventLog () {
   let request: http.ClientRequest | undefined
   let retry: NodeJS.Timeout | undefined
 
-  return {
-    count: () => seen.length,
-
-    follow (url: string, token: string) {
-      close()
-      connect(url, token)
-    },
-
-    close,
-
-    until: (matches: (event: any) => boolean): Promise<any> => watch(() => seen.find(matches)),
-
-    untilMoreThan: (count: number): Promise<any> => watch(() => seen.length > count)
-  }
+  return { count: () => seen.length, follow (url: string, token: string) {
+    close()
+    connect(url, token)
+  }, close, until: (matches: (event: any) => boolean): Promise<any> => watch(() => seen.find(matches)),
+    untilMoreThan: (count: number): Promise<any> => watch(() => seen.length > count) }
 
   function close () {
     clearTimeout(retry)
@@ -36,7 +27,8 @@ export function createEventLog () {
   }
 
   function connect (url: string, token: string) {
-    const own = http.get(url, { agent: false, headers: { authorization: `Bearer ${token}`, 'last-event-id': String(seen.at(-1)?.id ?? 0) } }, (response) => {
+    const own = http.get(url, { agent: false,
+      headers: { authorization: `Bearer ${token}`, 'last-event-id': String(seen.at(-1)?.id ?? 0) } }, (response) => {
       let rest = ''
       response.setEncoding('utf8').on('error', () => {}).on('data', (text) => {
         const blocks = (rest + text).split('\n\n')
@@ -45,7 +37,8 @@ export function createEventLog () {
       })
     })
     request = own
-    // ECONNRESET, ECONNREFUSED: 'close' follows, and until the test is over a master is expected there, or the next one elsewhere.
+    // ECONNRESET, ECONNREFUSED: 'close' follows, and until the test is over a master is expected there, or the next one
+    // elsewhere.
     own.on('error', () => {}).on('close', () => {
       if (own === request) retry = setTimeout(() => connect(url, token), RETRY_MS)
     })

@@ -16,16 +16,25 @@ type Example = { from: string, line: string }
  * names is no example.
  */
 export function examples (): Example[] {
-  const pages = ['README.md', ...readdirSync(path.join(ROOT, 'views/docs')).map((name) => path.join('views/docs', name))]
-  const ofPages = pages.flatMap((page) => linesOf(readFileSync(path.join(ROOT, page), 'utf8')).map((line) => ({ from: page, line })))
-  const ofHelp = commandsOf(PROGRAM).flatMap((command) => command.examples.map(([, line]) => ({ from: `${command.name()} --help`, line })))
+  const pages = ['README.md',
+    ...readdirSync(path.join(ROOT, 'views/docs')).map((name) => path.join('views/docs', name))]
+  const ofPages = pages.flatMap((page) =>
+    linesOf(readFileSync(path.join(ROOT, page), 'utf8')).map((line) => ({ from: page, line }))
+  )
+  const ofHelp = commandsOf(PROGRAM).flatMap((command) =>
+    command.examples.map(([, line]) => ({ from: `${command.name()} --help`, line }))
+  )
   return [...new Map([...ofHelp, ...ofPages].map((example) => [example.line, example])).values()]
 }
 
 function linesOf (markdown: string): string[] {
   const blocks: string[] = []
-  marked.walkTokens(marked.lexer(markdown), (token) => { if (token.type === 'code') blocks.push(token.text) })
-  return blocks.flatMap((block) => block.replace(/\\\n\s*/g, '').split('\n')).map((line) => line.replace(/(^|\s+)#.*$/, '').trim()).filter((line) => COMMAND.test(line))
+  marked.walkTokens(marked.lexer(markdown), (token) => {
+    if (token.type === 'code') blocks.push(token.text)
+  })
+  return blocks.flatMap((block) => block.replace(/\\\n\s*/g, '').split('\n')).map((line) =>
+    line.replace(/(^|\s+)#.*$/, '').trim()
+  ).filter((line) => COMMAND.test(line))
 }
 
 /** What the shell hands to clusterdeck. */
@@ -35,11 +44,12 @@ export function wordsOf (line: string): string[] {
 }
 
 /**
- * A request as curl would send it.
- * @param variables what the shell puts in place of them
+ * A request as curl would send it. `variables`: what the shell puts in place of them.
  * @throws {Error} for an option that is not known here
  */
-export function requestOf (line: string, variables: Record<string, string>): { url: string, method: string, headers: Record<string, string>, body: string | undefined } {
+export function requestOf (line: string,
+  variables: Record<string, string>
+): { url: string, method: string, headers: Record<string, string>, body: string | undefined } {
   const filled = Object.entries(variables).reduce((text, [name, value]) => text.replaceAll(name, value), line)
   const [, ...words] = split(filled)
   const given: Record<string, string[]> = { '-X': [], '-H': [], '-d': [], url: [] }
@@ -51,12 +61,8 @@ export function requestOf (line: string, variables: Record<string, string>): { u
     given[option].push(option === 'url' ? word : String(words.shift()))
   }
   const [body] = given['-d']
-  return {
-    url: given.url[0],
-    method: given['-X'][0] ?? (body === undefined ? 'GET' : 'POST'),
-    headers: Object.fromEntries(given['-H'].map((header) => header.split(/: (.*)/, 2) as [string, string])),
-    body
-  }
+  return { url: given.url[0], method: given['-X'][0] ?? (body === undefined ? 'GET' : 'POST'),
+    headers: Object.fromEntries(given['-H'].map((header) => header.split(/: (.*)/, 2) as [string, string])), body }
 }
 
 function split (line: string): string[] {

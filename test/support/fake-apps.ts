@@ -6,95 +6,93 @@ import { createFakeDeck } from './fake-deck.ts'
 import { tempFolder } from './folder.ts'
 import type { AppView, Apps } from '../../server/api/apps.ts'
 
-/** The apps of a host without processes, for tests of the admin side: each open one is a fake deck over a history file of its own. */
+/**
+ * The apps of a host without processes, for tests of the admin side: each open one is a fake deck over a history file
+ * of its own.
+ */
 type FakeDeck = ReturnType<typeof createFakeDeck>
 /** `open`, `closeApp`: as if by itself; `set`: changes what the view says, and tells nobody */
-type FakeApps = Apps & {
-   orders: { type: string, name: string, actor: string, more?: unknown }[],
-   deck: (name: string) => FakeDeck,
-   open: (name: string, changes?: Partial<AppView>) => void,
-   closeApp: (name: string, changes?: Partial<AppView>) => void,
-   set: (name: string, changes: Partial<AppView>) => void,
-   closeAll: () => void
- }
+type FakeApps =
+  & Apps
+  & { orders: { type: string, name: string, actor: string, more?: unknown }[], deck: (name: string) => FakeDeck,
+    open: (name: string, changes?: Partial<AppView>) => void,
+    closeApp: (name: string, changes?: Partial<AppView>) => void,
+    set: (name: string, changes: Partial<AppView>) => void, closeAll: () => void }
 
-/** @param parts `fleet`: of the host, which joins one where this is given */
-export function createFakeApps ({ names, now = Date.now, fleet }: { names: readonly string[], now?: () => number, fleet?: Apps['fleet'] }): FakeApps {
+/** `parts`: `fleet`: of the host, which joins one where this is given */
+export function createFakeApps (
+  { names, now = Date.now, fleet }: { names: readonly string[], now?: () => number, fleet?: Apps['fleet'] }
+): FakeApps {
   const folder = tempFolder()
-  const all: Map<string, { changes: Partial<AppView>, id: string, opened: { deck: FakeDeck, history: History, run: <T>(work: () => T) => T } | null }> = new Map()
+  const all: Map<string,
+    { changes: Partial<AppView>, id: string,
+      opened: { deck: FakeDeck, history: History, run: <T>(work: () => T) => T } | null }> = new Map()
   const handlers: Set<() => void> = new Set()
   let count = 0
   const orders: FakeApps['orders'] = []
   for (const name of names) openApp(name)
 
-  const apps: FakeApps = {
-    orders,
-    adoptions: {
-      async begin ({ name = null, actor }) {
-        orders.push({ type: 'adopt', name: String(name), actor })
-        return { view: { id: 1, state: 'waiting', app: null, reason: null }, path: path.join(folder, 'deck'), secret: 'once' }
-      },
-      view (id) {
-        if (id !== 1) throw new DeckError('not-found', `There is no adoption ${id}`)
-        return { id, state: 'done', app: 'shop', reason: null }
-      }
-    },
-    list: () => [...all.keys()].sort().map(viewOf),
+  const apps: FakeApps = { orders, adoptions: { async begin ({ name = null, actor }) {
+    orders.push({ type: 'adopt', name: String(name), actor })
+    return { view: { id: 1, state: 'waiting', app: null, reason: null }, path: path.join(folder, 'deck'),
+      secret: 'once' }
+  }, view (id) {
+    if (id !== 1) throw new DeckError('not-found', `There is no adoption ${id}`)
+    return { id, state: 'done', app: 'shop', reason: null }
+  } }, list: () => [...all.keys()].sort().map(viewOf),
     states: () => [...all.keys()].sort().map(viewOf).map(({ name, state }) => ({ name, state })),
-    view: (name) => viewOf(known(name)),
-    identity: (name) => all.get(name)?.id ?? null,
-    opened: (name) => (all.get(name)?.opened ?? null) as any,
-    async add (order, { actor }) {
-      const name = order.name ?? path.basename(order.cwd)
-      orders.push({ type: 'add', name, actor, more: order })
-      if (all.has(name) && viewOf(name).cwd !== order.cwd) throw new DeckError('name-taken', `name: expected a name that no app of this host has, received "${name}" (${viewOf(name).cwd}); choose one by --name`)
-      apps.open(name, { cwd: order.cwd })
-      return viewOf(name)
-    },
-    async start (name, { actor }) {
-      orders.push({ type: 'start', name: known(name), actor })
-      apps.open(name)
-      return viewOf(name)
-    },
-    async stop (name, { actor, atOnce }) {
-      orders.push({ type: 'stop', name: known(name), actor, ...(atOnce && { more: { atOnce } }) })
-      apps.closeApp(name, { state: 'stopped' })
-      return viewOf(name)
-    },
-    async remove (name, { purge, actor }) {
-      orders.push({ type: 'remove', name: known(name), actor, more: { purge } })
-      const view = { ...viewOf(name), state: 'stopping' as const }
-      close(name)
-      all.delete(name)
-      tell()
-      return view
-    },
-    onChange (handler) {
-      handlers.add(handler)
-      return () => { handlers.delete(handler) }
-    },
-    upgradeHost ({ actor, execPath, note }) {
-      orders.push({ type: 'upgrade-host', name: '', actor, more: { execPath, note } })
-      return { startedAt: '2026-01-01T00:00:00.000Z', actor, note }
-    },
-    stopHost ({ actor }) { orders.push({ type: 'stop-host', name: '', actor }) },
-    fleet: fleet ?? (() => null),
-    joinsFleet: fleet !== undefined,
-    about: () => ({ pid: 4000, keeperPid: 3999, version: '0.1.0', nodeVersion: 'v20.20.2', startedAt: '2026-01-01T00:00:00.000Z', folder, apps: all.size, upgrade: null, upgradeFailure: null }),
-
-    deck: (name) => all.get(name)?.opened?.deck as any,
-    open (name, changes = {}) {
-      openApp(name, changes)
-      tell()
-    },
-    closeApp (name, changes = {}) {
-      close(name)
-      all.set(name, { id: String(apps.identity(name)), changes: { health: null, workers: null, ...changes }, opened: null })
-      tell()
-    },
-    set (name, changes) { Object.assign((all.get(name) as any).changes, changes) },
-    closeAll () { for (const name of all.keys()) close(name) }
-  }
+    view: (name) => viewOf(known(name)), identity: (name) => all.get(name)?.id ?? null,
+    opened: (name) => (all.get(name)?.opened ?? null) as any, async add (order, { actor }) {
+    const name = order.name ?? path.basename(order.cwd)
+    orders.push({ type: 'add', name, actor, more: order })
+    if (all.has(name) && viewOf(name).cwd !== order.cwd)
+      throw new DeckError('name-taken',
+        `name: expected a name that no app of this host has, received "${name}" (${
+          viewOf(name).cwd
+        }); choose one by --name`)
+    apps.open(name, { cwd: order.cwd })
+    return viewOf(name)
+  }, async start (name, { actor }) {
+    orders.push({ type: 'start', name: known(name), actor })
+    apps.open(name)
+    return viewOf(name)
+  }, async stop (name, { actor, atOnce }) {
+    orders.push({ type: 'stop', name: known(name), actor, ...(atOnce && { more: { atOnce } }) })
+    apps.closeApp(name, { state: 'stopped' })
+    return viewOf(name)
+  }, async remove (name, { purge, actor }) {
+    orders.push({ type: 'remove', name: known(name), actor, more: { purge } })
+    const view = { ...viewOf(name), state: 'stopping' as const }
+    close(name)
+    all.delete(name)
+    tell()
+    return view
+  }, onChange (handler) {
+    handlers.add(handler)
+    return () => {
+      handlers.delete(handler)
+    }
+  }, upgradeHost ({ actor, execPath, note }) {
+    orders.push({ type: 'upgrade-host', name: '', actor, more: { execPath, note } })
+    return { startedAt: '2026-01-01T00:00:00.000Z', actor, note }
+  }, stopHost ({ actor }) {
+    orders.push({ type: 'stop-host', name: '', actor })
+  }, fleet: fleet ?? (() => null), joinsFleet: fleet !== undefined,
+    about: () => ({ pid: 4000, keeperPid: 3999, version: '0.1.0', nodeVersion: 'v20.20.2',
+      startedAt: '2026-01-01T00:00:00.000Z', folder, apps: all.size, upgrade: null, upgradeFailure: null }),
+    deck: (name) => all.get(name)?.opened?.deck as any, open (name, changes = {}) {
+    openApp(name, changes)
+    tell()
+  }, closeApp (name, changes = {}) {
+    close(name)
+    all.set(name, { id: String(apps.identity(name)), changes: { health: null, workers: null, ...changes },
+      opened: null })
+    tell()
+  }, set (name, changes) {
+    Object.assign((all.get(name) as any).changes, changes)
+  }, closeAll () {
+    for (const name of all.keys()) close(name)
+  } }
   return apps
 
   function openApp (name: string, changes: Partial<AppView> = {}) {
@@ -104,7 +102,8 @@ export function createFakeApps ({ names, now = Date.now, fleet }: { names: reado
     const deck = createFakeDeck({ history, now })
     const { app, master } = deck.snapshot()
     deck.set({ app: { ...app, name, cwd: home }, master: { ...master, isShared: true } })
-    all.set(name, { id: all.get(name)?.id ?? String(++count), changes: { cwd: home, ...changes }, opened: { deck, history, run: (work) => work() } })
+    all.set(name, { id: all.get(name)?.id ?? String(++count), changes: { cwd: home, ...changes },
+      opened: { deck, history, run: (work) => work() } })
   }
 
   function close (name: string) {
@@ -124,29 +123,13 @@ export function createFakeApps ({ names, now = Date.now, fleet }: { names: reado
   function viewOf (name: string): AppView {
     const { changes, opened } = all.get(name) as NonNullable<ReturnType<typeof all.get>>
     const status = opened?.deck.status()
-    return {
-      name,
-      state: opened ? 'running' : 'stopped',
-      reason: null,
-      isRetried: false,
-      entry: '/srv/app/app.js',
-      cwd: path.join(folder, name),
-      configFile: null,
-      dataDir: path.join(folder, name, '.clusterdeck'),
-      path: `/apps/${name}`,
-      startedAt: '2026-01-01T00:00:00.000Z',
+    return { name, state: opened ? 'running' : 'stopped', reason: null, isRetried: false, entry: '/srv/app/app.js',
+      cwd: path.join(folder, name), configFile: null, dataDir: path.join(folder, name, '.clusterdeck'),
+      path: `/apps/${name}`, startedAt: '2026-01-01T00:00:00.000Z',
       health: status ? { tone: status.health.tone, text: status.health.text, hint: status.health.hint } : null,
       workers: status ? { ready: status.readyWorkers, desired: status.desiredWorkers } : null,
-      cpu: opened ? 12.5 : null,
-      memoryBytes: opened ? 128 * 1024 * 1024 : null,
-      requestsPerSecond: opened ? 250 : null,
-      p99Ms: opened ? 12 : null,
-      restarts: opened ? 0 : null,
-      openCrashes: opened ? 0 : null,
-      release: opened ? 'r1' : null,
-      lastDeploy: null,
-      addresses: opened ? ['http://localhost:3000'] : [],
-      ...changes
-    }
+      cpu: opened ? 12.5 : null, memoryBytes: opened ? 128 * 1024 * 1024 : null, requestsPerSecond: opened ? 250 : null,
+      p99Ms: opened ? 12 : null, restarts: opened ? 0 : null, openCrashes: opened ? 0 : null,
+      release: opened ? 'r1' : null, lastDeploy: null, addresses: opened ? ['http://localhost:3000'] : [], ...changes }
   }
 }

@@ -22,10 +22,17 @@ import type { Report } from '../../server/doctor/doctor.ts'
 import type { History } from '../../db/history.ts'
 
 /**
- * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
- * @param parts `history`: a real one over a real database file, see db/
+ * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by
+ * `deck.set(...)`. `parts`: `history`: a real one over a real database file, see db/.
  */
-export function createFakeDeck ({ history, now = Date.now }: { history: any, now?: () => number }): Omit<Deck, 'fleet'> & { fleet: AppFleet | null, dispatched: any[], registered: RunningDeck[], requests: { method: string, path: string, ageMs: number }[], report: Report, anew: NewChange[], diagnostics: { items: any[] }, profiling: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, alerts: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> } {
+export function createFakeDeck (
+  { history, now = Date.now }: { history: any, now?: () => number }
+): Omit<Deck, 'fleet'> & { fleet: AppFleet | null, dispatched: any[], registered: RunningDeck[],
+  requests: { method: string, path: string, ageMs: number }[], report: Report, anew: NewChange[],
+  diagnostics: { items: any[] }, profiling: { items: any[] }, set: (changes: any) => void, releases: { items: any[] },
+  logs: { folder: string }, alerts: { status: number }, jobs: ReturnType<typeof createFakeJobs>,
+  vitals: ReturnType<typeof createVitals> }
+{
   const events = createEventStream({ lastId: history.lastEventId() })
   events.subscribe((event) => history.record(event))
   const vitals = createVitals({ store: history.vitals, now })
@@ -37,32 +44,26 @@ export function createFakeDeck ({ history, now = Date.now }: { history: any, now
   /** of this machine */
   const registered: RunningDeck[] = []
   const logs = fakeLogs()
-  const settings = createSettings({ ...SCHEMA.parse({}), entry: '/srv/app/app.js', cwd: '/srv/app', dataDir: '/srv/app/.clusterdeck', workers: 2 }, { key: 'key' })
+  const settings = createSettings({ ...SCHEMA.parse({}), entry: '/srv/app/app.js', cwd: '/srv/app',
+    dataDir: '/srv/app/.clusterdeck', workers: 2 }, { key: 'key' })
   const crashes = createCrashService({ store: history.crashes, events, release: () => state.release.id })
   const notices = createNotices({ history, events })
   const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', createdAt: '2026-01-01T00:00:00.000Z' }
   let state = fakeSnapshot(release)
 
-  const effects: Record<string, (command: any) => any> = {
-    rollout: fakeRollout,
-    'restart-worker': (command) => fakeRollout({ ...command, kind: 'restart' }),
-    scale (command) {
-      state.desiredWorkers = command.workers
-      events.publish({ type: 'scale.changed', actor: command.actor, detail: { to: command.workers } })
-      return { desiredWorkers: command.workers }
-    },
-    upgrade (command) {
-      state.upgrade = { startedAt: new Date().toISOString(), actor: command.actor, note: command.note }
-      return state.upgrade
-    },
-    'kill-worker': () => ({}),
-    'end-connections': () => ({}),
-    ...Object.fromEntries(STEERING.map((type) => [type, () => structuredClone(state.rollout)])),
-    stop () {
-      state.state = 'stopping'
-      return { state: 'stopping' }
-    }
-  }
+  const effects: Record<string, (command: any) => any> = { rollout: fakeRollout,
+    'restart-worker': (command) => fakeRollout({ ...command, kind: 'restart' }), scale (command) {
+    state.desiredWorkers = command.workers
+    events.publish({ type: 'scale.changed', actor: command.actor, detail: { to: command.workers } })
+    return { desiredWorkers: command.workers }
+  }, upgrade (command) {
+    state.upgrade = { startedAt: new Date().toISOString(), actor: command.actor, note: command.note }
+    return state.upgrade
+  }, 'kill-worker': () => ({}), 'end-connections': () => ({}),
+    ...Object.fromEntries(STEERING.map((type) => [type, () => structuredClone(state.rollout)])), stop () {
+    state.state = 'stopping'
+    return { state: 'stopping' }
+  } }
 
   const jobs = createFakeJobs({ history, events })
   return {
@@ -78,7 +79,8 @@ export function createFakeDeck ({ history, now = Date.now }: { history: any, now
     notices,
     registered,
     fleet: null,
-    others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === settings.current.dataDir, list: () => registered, now }),
+    others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === settings.current.dataDir, list: () => registered,
+      now }),
     health: createHealth({ history, crashes, notices, jobs }),
     dispatched,
     diagnostics: fakeDiagnostics({ dispatched, workerOf }),
@@ -93,24 +95,30 @@ export function createFakeDeck ({ history, now = Date.now }: { history: any, now
     isStopFirst: () => settings.current.rollout.order === 'stop-first',
     /** What was configured anew; a test may change it. */
     anew: [] as NewChange[],
-    async configuredAnew () { return this.anew },
+    async configuredAnew () {
+      return this.anew
+    },
     snapshot: () => structuredClone({ ...state, workers: state.workers.map(withTime), lastEventId: events.lastId }),
     status () {
       const snapshot = this.snapshot()
       return { ...snapshot, health: this.health(snapshot), notices: notices.list() }
     },
-    /** @param changes merged over the snapshot */
-    set (changes: any) { state = { ...state, ...changes } },
+    /** `changes`: merged over the snapshot */
+    set (changes: any) {
+      state = { ...state, ...changes }
+    },
     dispatch (command: any) {
       if (state.rollout && command.type !== 'stop' && !STEERING.includes(command.type)) {
-        throw new DeckError('rollout-running', `rollout ${state.rollout.id} (${state.rollout.kind}) is running`,
-          { details: { rollout: state.rollout.id } })
+        throw new DeckError('rollout-running', `rollout ${state.rollout.id} (${state.rollout.kind}) is running`, {
+          details: { rollout: state.rollout.id }
+        })
       }
       dispatched.push(command)
       return effects[command.type](command)
     },
     send (order: any) {
-      if (order.worker && !workerOf(order.worker)) throw new DeckError('not-found', `No worker ${order.worker} is alive`)
+      if (order.worker && !workerOf(order.worker))
+        throw new DeckError('not-found', `No worker ${order.worker} is alive`)
       dispatched.push({ type: 'message', order })
       return { workers: order.worker ? [order.worker] : [1, 2] }
     },
@@ -121,15 +129,20 @@ export function createFakeDeck ({ history, now = Date.now }: { history: any, now
     requests,
     /** What the checks have found; a test may change it. */
     report: fakeReport(),
-    async examine () { return this.report },
+    async examine () {
+      return this.report
+    },
     async move (to: any) {
       dispatched.push({ type: 'move', ...to })
       return { name: 'shop' }
     },
-    async deploy (command: any) { return this.dispatch({ type: 'rollout', kind: 'deploy', ...command }) },
+    async deploy (command: any) {
+      return this.dispatch({ type: 'rollout', kind: 'deploy', ...command })
+    },
     async deployCommit (command: any) {
       dispatched.push({ type: 'deploy-commit', ...command })
-      return jobs.runSteps({ name: `deploy --git ${command.git}`, git: command.git, option: 'hooks.build.timeoutMs', timeoutMs: 60_000, actor: command.actor, steps: async () => ({ release: 'r1', rollout: 1 }) })
+      return jobs.runSteps({ name: `deploy --git ${command.git}`, git: command.git, option: 'hooks.build.timeoutMs',
+        timeoutMs: 60_000, actor: command.actor, steps: async () => ({ release: 'r1', rollout: 1 }) })
     },
     preview: async (wanted: any) => fakePreview(wanted, state)
   } as any
@@ -145,72 +158,71 @@ export function createFakeDeck ({ history, now = Date.now }: { history: any, now
 
   function fakeRollout (command: any) {
     const kind = command.kind ?? 'restart'
-    state.rollout = {
-      id: 1,
-      kind,
-      state: 'rolling',
-      from: 'r1',
-      to: kind === 'deploy' ? 'r2' : 'r1',
-      actor: command.actor,
-      note: command.note ?? null,
-      startedAt: new Date().toISOString(),
-      finishedAt: null,
-      done: false,
-      reason: null,
-      progress: { total: 2, replaced: 0 },
-      steps: state.workers.map((worker: any) => ({
-        slot: worker.slot, state: 'pending', oldWorker: worker.id, newWorker: null, startedAt: null, finishedAt: null
-      }))
-    }
-    events.publish({ type: 'rollout.started', rollout: 1, actor: command.actor, detail: structuredClone(state.rollout) })
+    state.rollout = { id: 1, kind, state: 'rolling', from: 'r1', to: kind === 'deploy' ? 'r2' : 'r1',
+      actor: command.actor, note: command.note ?? null, startedAt: new Date().toISOString(), finishedAt: null,
+      done: false, reason: null, progress: { total: 2, replaced: 0 },
+      steps: state.workers.map((worker: any) => ({ slot: worker.slot, state: 'pending', oldWorker: worker.id,
+        newWorker: null, startedAt: null, finishedAt: null })
+      ) }
+    events.publish({ type: 'rollout.started', rollout: 1, actor: command.actor,
+      detail: structuredClone(state.rollout) })
     return structuredClone(state.rollout)
   }
 }
 
 /** One that is done, and whatever a test adds to `items`; what is started goes on until a test ends it. */
 function fakeDiagnostics ({ dispatched, workerOf }: { dispatched: any[], workerOf: (id: number) => any }) {
-  const done = { id: 1, kind: 'heap-statistics', worker: 1, slot: 1, pid: 4001, release: 'r1', state: 'done', durationMs: null, actor: 'token', startedAt: '2026-01-01T00:00:00.000Z', finishedAt: '2026-01-01T00:00:01.000Z', bytes: 2, error: null, warning: null }
+  const done = { id: 1, kind: 'heap-statistics', worker: 1, slot: 1, pid: 4001, release: 'r1', state: 'done',
+    durationMs: null, actor: 'token', startedAt: '2026-01-01T00:00:00.000Z', finishedAt: '2026-01-01T00:00:01.000Z',
+    bytes: 2, error: null, warning: null }
   /** newest first; `file`: of its own */
   const items: any[] = [done]
   const about = ({ file, ...item }: any) => item
-  return {
-    items,
-    list: () => items.map(about),
-    get: (id: number) => items.filter((item) => item.id === id).map(about)[0] ?? null,
-    file (id: number) {
-      const item = items.find((one) => one.id === id)
-      return item?.state === 'done' ? { file: item.file ?? fileURLToPath(import.meta.url), name: `${id}-worker-${item.worker}.json` } : null
-    },
-    start (order: any) {
-      const worker = workerOf(order.worker)
-      if (!worker) throw new DeckError('not-found', `No worker ${order.worker} is alive`)
-      dispatched.push({ type: 'diagnose', ...order })
-      const item = { ...done, durationMs: null, ...order, id: items[0].id + 1, slot: worker.slot, pid: worker.pid, state: 'running', startedAt: new Date().toISOString(), finishedAt: null, bytes: null }
-      items.unshift(item)
-      return about(item)
-    },
-    remove (id: number) {
-      if (!items.some((item) => item.id === id)) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
-    }
-  }
+  return { items, list: () => items.map(about),
+    get: (id: number) => items.filter((item) => item.id === id).map(about)[0] ?? null, file (id: number) {
+    const item = items.find((one) => one.id === id)
+    return item?.state === 'done'
+      ? { file: item.file ?? fileURLToPath(import.meta.url), name: `${id}-worker-${item.worker}.json` }
+      : null
+  }, start (order: any) {
+    const worker = workerOf(order.worker)
+    if (!worker) throw new DeckError('not-found', `No worker ${order.worker} is alive`)
+    dispatched.push({ type: 'diagnose', ...order })
+    const item = { ...done, durationMs: null, ...order, id: items[0].id + 1, slot: worker.slot, pid: worker.pid,
+      state: 'running', startedAt: new Date().toISOString(), finishedAt: null, bytes: null }
+    items.unshift(item)
+    return about(item)
+  }, remove (id: number) {
+    if (!items.some((item) => item.id === id)) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
+  } }
 }
 
 /** Slices of which each has one busy function of the app. */
 function fakeProfiling () {
   /** newest first */
-  const items: { at: number, worker: number, slot: number, release: string, name: string, busy: string, ms: number }[] = []
-  const frame = (functionName: string, url = '') => ({ functionName, scriptId: '0', url, lineNumber: 0, columnNumber: 0 })
-  return {
-    items,
-    isOn: () => items.length > 0,
-    list: ({ since = 0, until = Infinity, worker, release }: any = {}) => items.filter((each) => each.at >= since && each.at < until && (worker ?? each.worker) === each.worker && (release ?? each.release) === each.release),
-    async read (window: any) {
-      const slices = this.list(window)
-      const merged = createMergedProfile()
-      for (const { busy, ms } of slices) merged.add({ nodes: [{ id: 1, callFrame: frame('(root)'), children: [2, 3] }, { id: 2, callFrame: frame('(idle)') }, { id: 3, callFrame: frame(busy, `file:///srv/app/${busy}.js`) }], samples: [2, 3], timeDeltas: [0, 1000 * (5000 - ms)], startTime: 0, endTime: 5_000_000 }, { from: null, to: null })
-      return { profile: merged.profile(), slices }
-    }
-  }
+  const items: { at: number, worker: number, slot: number, release: string, name: string, busy: string, ms: number }[] =
+    []
+  const frame = (functionName: string, url = '') => ({ functionName, scriptId: '0', url, lineNumber: 0,
+    columnNumber: 0 })
+  return { items, isOn: () => items.length > 0,
+    list: ({ since = 0, until = Infinity, worker, release }: any = {}) =>
+      items.filter((each) =>
+        each.at >= since && each.at < until && (worker ?? each.worker) === each.worker &&
+        (release ?? each.release) === each.release
+      ), async read (window: any) {
+    const slices = this.list(window)
+    const merged = createMergedProfile()
+    for (const { busy, ms } of slices)
+      merged.add({
+        nodes: [{ id: 1, callFrame: frame('(root)'), children: [2, 3] }, { id: 2, callFrame: frame('(idle)') }, { id: 3,
+          callFrame: frame(busy, `file:///srv/app/${busy}.js`) }],
+        samples: [2, 3],
+        timeDeltas: [0, 1000 * (5000 - ms)],
+        startTime: 0,
+        endTime: 5_000_000
+      }, { from: null, to: null })
+    return { profile: merged.profile(), slices }
+  } }
 }
 
 /** Real files, which the workers of two slots could write; nothing rotates them. */
@@ -222,14 +234,12 @@ function fakeLogs () {
   return Object.assign(logs, { folder })
 }
 
-/**
- * Two, whose receivers answer with `status`; nothing is sent anywhere.
- * @param store of those that are added
- */
+/** Two, whose receivers answer with `status`; nothing is sent anywhere. `store`: of those that are added. */
 function fakeAlerts (events: EventStream, store: History['alerts']) {
   const secret = 'known to the receiver alone'
   const alerts = createAlerts({
-    configured: [{ kind: 'webhook', url: 'https://example.com/hook?token=hidden', secret }, { kind: 'slack', name: 'ops', url: 'https://hooks.example.com/T0A/B0B', events: ['scale.*'] }],
+    configured: [{ kind: 'webhook', url: 'https://example.com/hook?token=hidden', secret }, { kind: 'slack',
+      name: 'ops', url: 'https://hooks.example.com/T0A/B0B', events: ['scale.*'] }],
     store,
     events,
     deck: () => ({ host: 'web-1', app: 'app', url: null, entry: '/srv/app/app.js', pid: 4000, version: '0.1.0' }),
@@ -240,76 +250,71 @@ function fakeAlerts (events: EventStream, store: History['alerts']) {
 }
 
 function fakePreview ({ kind, release = 'r2' }: any, { rollout, desiredWorkers }: any) {
-  return {
-    kind,
-    from: 'r1',
-    release: { id: release, isNew: true, mode: 'live', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/srv/app', source: null, package: { name: 'told', version: '1.2.4' }, git: null, arguments: 0, nodeOptions: 2, hooks: ['beforeDeploy'] },
-    build: null,
-    changed: { from: 'r1', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false, mode: false, folder: false, entry: false },
-    commits: { added: { items: [{ commit: '89'.repeat(20), at: '2026-01-01T00:00:00.000Z', author: 'Ada', subject: 'Faster totals' }], hasMore: true }, removed: { items: [], hasMore: false } },
-    files: { added: 1, changed: 30, removed: 0, items: [{ name: 'views/<b>.html', change: 'changed' }] },
-    options: [{ name: 'workers', from: 2, to: 4, takesEffect: 'start' }, { name: 'env', from: null, to: null, takesEffect: 'deploy' }],
-    plan: { workers: desiredWorkers, text: '2 workers, one at a time; if one fails, it rolls back', strategy: strategyOf(kind, desiredWorkers), extraWorkers: 1, extraBytes: 64 * 2 ** 20 },
+  return { kind, from: 'r1',
+    release: { id: release, isNew: true, mode: 'live', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/srv/app',
+      source: null, package: { name: 'told', version: '1.2.4' }, git: null, arguments: 0, nodeOptions: 2,
+      hooks: ['beforeDeploy'] }, build: null,
+    changed: { from: 'r1', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false,
+      mode: false, folder: false, entry: false },
+    commits: {
+      added: {
+        items: [{ commit: '89'.repeat(20), at: '2026-01-01T00:00:00.000Z', author: 'Ada', subject: 'Faster totals' }],
+        hasMore: true
+      },
+      removed: { items: [], hasMore: false }
+    }, files: { added: 1, changed: 30, removed: 0, items: [{ name: 'views/<b>.html', change: 'changed' }] },
+    options: [{ name: 'workers', from: 2, to: 4, takesEffect: 'start' }, { name: 'env', from: null, to: null,
+      takesEffect: 'deploy' }],
+    plan: { workers: desiredWorkers, text: '2 workers, one at a time; if one fails, it rolls back',
+      strategy: strategyOf(kind, desiredWorkers), extraWorkers: 1, extraBytes: 64 * 2 ** 20 },
     last: [{ rollout: 1, state: 'succeeded', release: 'r1', startedAt: '2026-01-01T00:00:00.000Z', tookMs: 4200 }],
     warnings: ['r1 runs from the same folder'],
-    refusals: rollout ? [{ code: 'rollout-running', message: `rollout ${rollout.id} (${rollout.kind}) is running` }] : []
-  }
+    refusals: rollout
+      ? [{ code: 'rollout-running', message: `rollout ${rollout.id} (${rollout.kind}) is running` }]
+      : [] }
 }
 
 /** One of each severity. */
 function fakeReport (): Report {
-  return {
-    checkedAt: '2026-01-01T00:00:00.000Z',
-    isRunning: true,
-    problems: 2,
-    items: [
-      { id: 'drain', severity: 'error', title: '1 replaced worker has cut off requests', why: 'They took longer than drain.deadlineMs.', mend: [{ how: 'flags', text: '--drain-deadline-ms 120000', where: 'clusterdeck start' }] },
-      { id: 'in-place', severity: 'warning', title: 'Releases run in place', why: 'A rollback cannot bring the code back.', mend: [{ how: 'option', text: "releases: { mode: 'folder' }", where: '/srv/app/clusterdeck.config.mjs' }] },
-      { id: 'clock', severity: 'unknown', title: 'Whether the clock is synchronized is not known here', why: '', mend: [] },
-      { id: 'readiness', severity: 'info', title: 'No health path is asked', why: '', mend: [{ how: 'code', text: 'Give the app a path such as /health', where: null }] },
-      { id: 'keeper', severity: 'ok', title: 'A keeper holds the sockets', why: '', mend: [] }
-    ]
-  }
+  return { checkedAt: '2026-01-01T00:00:00.000Z', isRunning: true, problems: 2,
+    items: [{ id: 'drain', severity: 'error', title: '1 replaced worker has cut off requests',
+      why: 'They took longer than drain.deadlineMs.',
+      mend: [{ how: 'flags', text: '--drain-deadline-ms 120000', where: 'clusterdeck start' }] }, { id: 'in-place',
+      severity: 'warning', title: 'Releases run in place', why: 'A rollback cannot bring the code back.',
+      mend: [{ how: 'option', text: 'releases: { mode: \'folder\' }', where: '/srv/app/clusterdeck.config.mjs' }] }, {
+      id: 'clock',
+      severity: 'unknown',
+      title: 'Whether the clock is synchronized is not known here',
+      why: '',
+      mend: []
+    }, { id: 'readiness', severity: 'info', title: 'No health path is asked', why: '',
+      mend: [{ how: 'code', text: 'Give the app a path such as /health', where: null }] }, { id: 'keeper',
+      severity: 'ok', title: 'A keeper holds the sockets', why: '', mend: [] }] }
 }
 
 function fakeReleases (release: any) {
-  const known = {
-    ...release,
-    mode: 'live',
-    cwd: '/srv/app',
-    source: null,
-    createdBy: 'system',
-    note: null,
+  const known = { ...release, mode: 'live', cwd: '/srv/app', source: null, createdBy: 'system', note: null,
     package: { name: 'told', version: '1.2.3' },
-    git: { commit: '0123456789abcdef0123456789abcdef01234567', branch: 'main', isDirty: true, author: 'Ada', subject: 'Faster totals' },
-    lockFile: null,
-    environment: { digest: 'sha256:00', names: ['LEVEL'] },
-    changed: { from: 'r0', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false, mode: false, folder: false, entry: false },
-    outcome: 'succeeded',
-    rollout: null,
-    deployedAt: release.createdAt,
-    servedAt: release.createdAt,
-    setback: null,
-    isLastGood: false,
-    inUse: true,
-    changedInPlace: null
-  }
+    git: { commit: '0123456789abcdef0123456789abcdef01234567', branch: 'main', isDirty: true, author: 'Ada',
+      subject: 'Faster totals' }, lockFile: null, environment: { digest: 'sha256:00', names: ['LEVEL'] },
+    changed: { from: 'r0', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false,
+      mode: false, folder: false, entry: false }, outcome: 'succeeded', rollout: null, deployedAt: release.createdAt,
+    servedAt: release.createdAt, setback: null, isLastGood: false, inUse: true, changedInPlace: null }
   /** newest first; a test may put others in front */
   const items: any[] = [known]
-  return {
-    items,
-    list: () => ({ items: [...items], next: null }),
-    get,
-    refs: async () => [{ name: 'main', kind: 'branch', commit: known.git.commit, at: release.createdAt, subject: known.git.subject }],
-    before (id: string) {
-      const found = items.find((each) => each.id !== id && each.servedAt !== null)
-      if (!found) throw new DeckError('not-found', `No release other than ${id}`)
-      return found.id
-    },
-    async compare (from: string, to: string) {
-      return { changed: { ...get(to).changed, from: get(from).id }, commits: { added: { items: [], hasMore: false }, removed: { items: [{ commit: '89'.repeat(20), at: release.createdAt, author: 'Ada', subject: 'Slower totals' }], hasMore: true } } }
-    }
-  }
+  return { items, list: () => ({ items: [...items], next: null }), get,
+    refs:
+      async () => [{ name: 'main', kind: 'branch', commit: known.git.commit, at: release.createdAt,
+        subject: known.git.subject }], before (id: string) {
+    const found = items.find((each) => each.id !== id && each.servedAt !== null)
+    if (!found) throw new DeckError('not-found', `No release other than ${id}`)
+    return found.id
+  }, async compare (from: string, to: string) {
+    return { changed: { ...get(to).changed, from: get(from).id },
+      commits: { added: { items: [], hasMore: false },
+        removed: { items: [{ commit: '89'.repeat(20), at: release.createdAt, author: 'Ada', subject: 'Slower totals' }],
+          hasMore: true } } }
+  } }
 
   function get (id: string) {
     const found = items.find((each) => each.id === id)
@@ -319,40 +324,16 @@ function fakeReleases (release: any) {
 }
 
 function fakeSnapshot (release: any) {
-  const worker = (slot: number) => ({
-    id: slot,
-    slot,
-    logSlot: slot,
-    pid: 4000 + slot,
-    state: 'ready',
-    release: 'r1',
-    startedAt: '2026-01-01T00:00:00.000Z',
-    readyAt: '2026-01-01T00:00:00.300Z',
-    restarts: 0,
-    crashLooping: false,
-    retryAt: null,
-    holds: null,
-    keptUntil: null,
-    finished: null,
-    vitals: { rssBytes: 64 * 1024 * 1024, cpuPercent: 12.5 }
-  })
-  return {
-    state: 'running',
-    master: { pid: 4000, version: '0.1.0', nodeVersion: 'v26.99.0', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 50 * 1024 * 1024, isShared: false },
-    app: { name: 'app', entry: '/srv/app/app.js', program: null, cwd: '/srv/app', addresses: ['http://localhost:3000'], ownSockets: null },
-    limits: { memoryBytes: 0, cpus: 0, problem: null },
-    dispatch: 'shared',
-    stickyBy: null,
-    isEven: true,
-    desiredWorkers: 2,
-    readyWorkers: 2,
-    finishedWorkers: 0,
-    nextRestartAt: null,
-    release,
-    rollout: null as any,
-    upgrade: null as any,
-    lastEventId: 0,
-    workers: [worker(1), worker(2)],
-    standby: { wanted: 0, ready: 0, problem: null, workers: [] }
-  }
+  const worker = (slot: number) => ({ id: slot, slot, logSlot: slot, pid: 4000 + slot, state: 'ready', release: 'r1',
+    startedAt: '2026-01-01T00:00:00.000Z', readyAt: '2026-01-01T00:00:00.300Z', restarts: 0, crashLooping: false,
+    retryAt: null, holds: null, keptUntil: null, finished: null,
+    vitals: { rssBytes: 64 * 1024 * 1024, cpuPercent: 12.5 } })
+  return { state: 'running',
+    master: { pid: 4000, version: '0.1.0', nodeVersion: 'v26.99.0', startedAt: '2026-01-01T00:00:00.000Z',
+      rssBytes: 50 * 1024 * 1024, isShared: false },
+    app: { name: 'app', entry: '/srv/app/app.js', program: null, cwd: '/srv/app', addresses: ['http://localhost:3000'],
+      ownSockets: null }, limits: { memoryBytes: 0, cpus: 0, problem: null }, dispatch: 'shared', stickyBy: null,
+    isEven: true, desiredWorkers: 2, readyWorkers: 2, finishedWorkers: 0, nextRestartAt: null, release,
+    rollout: null as any, upgrade: null as any, lastEventId: 0, workers: [worker(1), worker(2)],
+    standby: { wanted: 0, ready: 0, problem: null, workers: [] } }
 }

@@ -22,8 +22,8 @@ type Start = { view?: Partial<AppView>, deck?: object }
 const CLOSED = ['waiting', 'stopped', 'failed']
 
 /**
- * A host without processes, which answers as a host does. Behind each app that runs is a real admin port over a deck without processes.
- * @param apps by name, which run unless they say otherwise
+ * A host without processes, which answers as a host does. Behind each app that runs is a real admin port over a deck
+ * without processes. `apps`: by name, which run unless they say otherwise.
  */
 export async function startFakeHost (t: TestContext, apps: Record<string, Partial<AppView>> = {}) {
   const folder = tempFolder()
@@ -66,13 +66,16 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
     deck: (name: string) => known.get(name)!.admin!.deck,
     whenStarted: (name: string, start: Start) => starts.set(name, start),
     change,
-    /** @param next what it says of itself from now on, one after the other */
-    changeAbout (...next: [object, ...object[]]) { abouts = next },
-    /** @param line words, separated by blanks */
-    cli: (line: string, place: { cwd?: string, env?: Record<string, string | undefined> } = {}) => runCliHere(line.split(' ').filter(Boolean), { cwd: place.cwd ?? tempFolder(), env: { ...env, ...place.env } })
+    /** `next`: what it says of itself from now on, one after the other */
+    changeAbout (...next: [object, ...object[]]) {
+      abouts = next
+    },
+    /** `line`: words, separated by blanks */
+    cli: (line: string, place: { cwd?: string, env?: Record<string, string | undefined> } = {}) =>
+      runCliHere(line.split(' ').filter(Boolean), { cwd: place.cwd ?? tempFolder(), env: { ...env, ...place.env } })
   }
 
-  /** @param how `isSilent`: without a word, as by SIGKILL */
+  /** `how`: `isSilent`: without a word, as by SIGKILL */
   function close ({ isSilent = false }: { isSilent?: boolean } = {}) {
     server.close()
     server.closeAllConnections()
@@ -83,7 +86,10 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
     const cwd = fields.cwd ?? tempFolder()
     const dataDir = fields.dataDir ?? path.join(cwd, '.clusterdeck')
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    const view = { name, state: 'starting' as const, reason: null, isRetried: false, entry: path.join(cwd, 'app.js'), cwd, configFile: null, dataDir, path: `/apps/${name}`, startedAt: null, health: null, workers: null, cpu: null, memoryBytes: null, requestsPerSecond: null, p99Ms: null, restarts: null, openCrashes: null, release: null, lastDeploy: null, addresses: [] }
+    const view = { name, state: 'starting' as const, reason: null, isRetried: false, entry: path.join(cwd, 'app.js'),
+      cwd, configFile: null, dataDir, path: `/apps/${name}`, startedAt: null, health: null, workers: null, cpu: null,
+      memoryBytes: null, requestsPerSecond: null, p99Ms: null, restarts: null, openCrashes: null, release: null,
+      lastDeploy: null, addresses: [] }
     known.set(name, { view, admin: null })
     await change(name, { state: 'running', ...fields })
   }
@@ -101,26 +107,43 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
       return
     }
     app.admin ??= await startAdmin(t)
-    Object.assign(view, { startedAt: '2026-01-01T00:00:00.000Z', health: { tone: 'ok', text: 'All 2 workers are ready', hint: '' }, workers: { ready: 2, desired: 2 }, cpu: 1.5, memoryBytes: 64 * 1024 * 1024, requestsPerSecond: 12, p99Ms: 8, restarts: 0, openCrashes: 0, release: 'r1', addresses: ['http://localhost:3000'] }, fields)
+    Object.assign(view, { startedAt: '2026-01-01T00:00:00.000Z',
+      health: { tone: 'ok', text: 'All 2 workers are ready', hint: '' }, workers: { ready: 2, desired: 2 }, cpu: 1.5,
+      memoryBytes: 64 * 1024 * 1024, requestsPerSecond: 12, p99Ms: 8, restarts: 0, openCrashes: 0, release: 'r1',
+      addresses: ['http://localhost:3000'] }, fields)
     const adminUrl = `${url}${view.path}`
     announce(dataDir, { adminUrl, host: folder })
-    registerDeck({ name, entry: String(view.entry), cwd: view.cwd, dataDir, configFile: null, adminUrl, fingerprint: null, version: '0.1.0', startedAt: String(view.startedAt), master: { pid: process.pid, startTime: null }, keeper: null }, env)
+    registerDeck({ name, entry: String(view.entry), cwd: view.cwd, dataDir, configFile: null, adminUrl,
+      fingerprint: null, version: '0.1.0', startedAt: String(view.startedAt),
+      master: { pid: process.pid, startTime: null }, keeper: null }, env)
   }
 
   async function answer (req: http.IncomingMessage, res: http.ServerResponse) {
     const { pathname, search } = new URL(String(req.url), 'http://host')
     if (pathname === '/healthz') return res.end()
     // As the rewrite of a host has it.
-    const [, name, rest] = /^(?:\/apps\/([^/]+))(\/.*)$/.exec(pathname.replace(/^\/api\/v1(\/apps\/[^/]+)\/(?!(?:start|stop)$)/, '$1/api/v1/')) ?? []
+    const [, name, rest] =
+      /^(?:\/apps\/([^/]+))(\/.*)$/.exec(
+        pathname.replace(/^\/api\/v1(\/apps\/[^/]+)\/(?!(?:start|stop)$)/, '$1/api/v1/')
+      ) ?? []
     if (name !== undefined) return passOn(name, `${rest}${search}`, req, res)
     if (req.headers.authorization !== `Bearer ${TOKEN}`) return refuse(res, 401, 'unauthenticated', 'Send the token')
     if (req.method !== 'GET') calls.push(`${req.method} ${pathname}${search}`)
     const [, called, action] = /^\/api\/v1\/apps\/([^/]+)(?:\/(start|stop))?$/.exec(pathname) ?? []
     const app = known.get(called)
-    if (called !== undefined && !app) return refuse(res, 404, 'not-found', `no app is called ${JSON.stringify(called)}${didYouMean(called, known.keys())}`)
-    if (req.method === 'GET' && pathname === '/api/v1/apps') return say(res, 200, { items: [...known.values()].map(({ view }) => view).sort((one, other) => one.name < other.name ? -1 : 1) })
-    if (req.method === 'GET' && pathname === '/api/v1/host') return say(res, 200, { pid: process.pid, keeperPid: null, version: '0.1.0', nodeVersion: process.version, startedAt: '2026-01-01T00:00:00.000Z', folder, apps: known.size, upgrade: null, upgradeFailure: null, ...nextAbout() })
-    if (req.method === 'POST' && pathname === '/api/v1/apps') return await takeOrder(await json(req), res, search.includes('start=false'))
+    if (called !== undefined && !app)
+      return refuse(res, 404, 'not-found',
+        `no app is called ${JSON.stringify(called)}${didYouMean(called, known.keys())}`)
+    if (req.method === 'GET' && pathname === '/api/v1/apps')
+      return say(res, 200, {
+        items: [...known.values()].map(({ view }) => view).sort((one, other) => one.name < other.name ? -1 : 1)
+      })
+    if (req.method === 'GET' && pathname === '/api/v1/host')
+      return say(res, 200, { pid: process.pid, keeperPid: null, version: '0.1.0', nodeVersion: process.version,
+        startedAt: '2026-01-01T00:00:00.000Z', folder, apps: known.size, upgrade: null, upgradeFailure: null,
+        ...nextAbout() })
+    if (req.method === 'POST' && pathname === '/api/v1/apps')
+      return await takeOrder(await json(req), res, search.includes('start=false'))
     if (req.method === 'POST' && pathname === '/api/v1/host/upgrade') {
       orders.push(Object.assign({ type: 'upgrade-host' }, await json(req)))
       return say(res, 202, { startedAt: '2026-01-01T00:00:00.000Z', actor: 'api', note: null })
@@ -155,7 +178,9 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
     orders.push(order)
     const name = order.name ?? order.app ?? path.basename(order.cwd)
     if (known.has(name)) {
-      if (known.get(name)?.view.cwd !== order.cwd) return refuse(res, 409, 'name-taken', `name: expected a name that no app of this host has, received ${JSON.stringify(name)}`)
+      if (known.get(name)?.view.cwd !== order.cwd)
+        return refuse(res, 409, 'name-taken',
+          `name: expected a name that no app of this host has, received ${JSON.stringify(name)}`)
       if (isIdle) return say(res, 200, known.get(name)?.view)
       return await startApp(name, res)
     }
@@ -176,9 +201,12 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
   function passOn (name: string, where: string, req: http.IncomingMessage, res: http.ServerResponse) {
     const app = known.get(name)
     if (!app) return refuse(res, 404, 'not-found', `no app is called ${JSON.stringify(name)}`)
-    if (app.admin === null) return refuse(res, 409, 'app-not-running', `${name} is ${app.view.state}: POST /api/v1/apps/${name}/start starts it`)
+    if (app.admin === null)
+      return refuse(res, 409, 'app-not-running',
+        `${name} is ${app.view.state}: POST /api/v1/apps/${name}/start starts it`)
     const { port } = app.admin
-    const sent = http.request({ port, host: '127.0.0.1', path: where, method: req.method, headers: { ...req.headers, host: `127.0.0.1:${port}` } }, (response) => {
+    const sent = http.request({ port, host: '127.0.0.1', path: where, method: req.method,
+      headers: { ...req.headers, host: `127.0.0.1:${port}` } }, (response) => {
       res.writeHead(Number(response.statusCode), response.headers)
       response.pipe(res)
     })
@@ -189,7 +217,9 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
 }
 
 function announce (folder: string, fields: object) {
-  writeFileSync(path.join(folder, 'master.json'), JSON.stringify({ pid: process.pid, startTime: null, keeper: null, startedAt: '2026-01-01T00:00:00.000Z', ...fields }), { mode: 0o600 })
+  writeFileSync(path.join(folder, 'master.json'),
+    JSON.stringify({ pid: process.pid, startTime: null, keeper: null, startedAt: '2026-01-01T00:00:00.000Z',
+      ...fields }), { mode: 0o600 })
 }
 
 function say (res: http.ServerResponse, status: number, body: unknown) {

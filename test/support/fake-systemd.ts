@@ -35,14 +35,18 @@ export function fakeSystemd () {
       return calls.filter((line) => !/ (show|is-active|show-user) /.test(line))
     },
 
-    /** @param message null: from now on it works */
+    /** `message`: null: from now on it works */
     failAt (verb: string, message: string | null) {
       if (message === null) rmSync(place(`fails-${verb}`), { force: true })
       else writeFileSync(place(`fails-${verb}`), `${message}\n`)
     },
 
-    linger () { writeFileSync(place('linger'), 'yes\n') },
+    linger () {
+      writeFileSync(place('linger'), 'yes\n')
+    },
 
-    get isActive () { return existsSync(place('active')) }
+    get isActive () {
+      return existsSync(place('active'))
+    }
   }
 }

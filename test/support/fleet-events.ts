@@ -10,7 +10,9 @@ const PATIENCE_MS = 90_000
 const LOOK_AGAIN_MS = 50
 const PAGE = 100
 
-export async function openStream (t: Pick<TestContext, 'after'>, { url, fleet = 'test' }: { url: string, fleet?: string }) {
+export async function openStream (t: Pick<TestContext, 'after'>,
+  { url, fleet = 'test' }: { url: string, fleet?: string })
+{
   const connection = await connect({ servers: url, maxReconnectAttempts: -1, reconnectTimeWait: 50 })
   t.after(() => connection.close())
   const js = jetstream(connection)
@@ -21,7 +23,7 @@ export async function openStream (t: Pick<TestContext, 'after'>, { url, fleet = 
     manager,
     name,
 
-    /** @param subject below that of the fleet */
+    /** `subject`: below that of the fleet */
     put: (subject: string, data: string) => js.publish(`clusterdeck.${fleet}.${subject}`, data),
 
     all,
@@ -39,7 +41,7 @@ export async function openStream (t: Pick<TestContext, 'after'>, { url, fleet = 
     }
   }
 
-  /** @param isSo what it throws, as while there is no server, is no answer */
+  /** `isSo`: what it throws, as while there is no server, is no answer */
   async function look (isSo: () => Promise<boolean>, what: string) {
     const until = performance.now() + PATIENCE_MS
     while (!await isSo().catch(() => false)) {

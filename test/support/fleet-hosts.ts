@@ -12,29 +12,42 @@ const PATIENCE_MS = 120_000
 /** Hosts of several apps that are members of one fleet. */
 type FleetHost = Awaited<ReturnType<typeof startFleetHost>>
 
-export async function startFleetHost (t: TestOwner, { name, servers, apps }: { name: string, servers: string, apps: readonly string[] }) {
-  const host = await startHost(t, { flags: ['--fleet', servers, '--fleet-name', 'test', '--fleet-member', name, '--fleet-accept', 'operate'] })
+export async function startFleetHost (t: TestOwner,
+  { name, servers, apps }: { name: string, servers: string, apps: readonly string[] })
+{
+  const host = await startHost(t, {
+    flags: ['--fleet', servers, '--fleet-name', 'test', '--fleet-member', name, '--fleet-accept', 'operate']
+  })
   const root = tempFolder()
   const heldBy = (app: string) => path.join(root, `${app}.held`)
   for (const app of apps) {
     const cwd = path.join(root, app)
     mkdirSync(path.join(cwd, 'pushed'), { recursive: true })
     writeRelease(cwd, 'v1', { heldBy: heldBy(app) })
-    await host.add({ name: app, cwd, flags: { entry: 'app.js', workers: '1', releasesMode: 'folder', releasesRoot: path.join(cwd, 'pushed') }, env: { PATH: process.env.PATH } })
+    await host.add({ name: app, cwd,
+      flags: { entry: 'app.js', workers: '1', releasesMode: 'folder', releasesRoot: path.join(cwd, 'pushed') },
+      env: { PATH: process.env.PATH } })
   }
-  const running = await host.untilApps((all) => apps.every((app) => all[app]?.state === 'running' && all[app].addresses.length > 0))
+  const running = await host.untilApps((all) =>
+    apps.every((app) => all[app]?.state === 'running' && all[app].addresses.length > 0)
+  )
   return {
     ...host,
     name,
     urls: Object.fromEntries(apps.map((app) => [app, running[app].addresses[0]])) as Record<string, string>,
 
     /** What a deploy of the app finds from now on. */
-    put: (app: string, version: string, how?: { isBad?: boolean }) => writeRelease(path.join(root, app), version, { ...how, heldBy: heldBy(app) }),
+    put: (app: string, version: string, how?: { isBad?: boolean }) =>
+      writeRelease(path.join(root, app), version, { ...how, heldBy: heldBy(app) }),
 
     /** No worker of the app gets ready from now on. */
-    hold (app: string) { writeFileSync(heldBy(app), '') },
+    hold (app: string) {
+      writeFileSync(heldBy(app), '')
+    },
 
-    letGo (app: string) { rmSync(heldBy(app)) },
+    letGo (app: string) {
+      rmSync(heldBy(app))
+    },
 
     /** Which version serves. */
     version: (app: string): Promise<string> => get(running[app].addresses[0]),
@@ -46,7 +59,8 @@ export async function startFleetHost (t: TestOwner, { name, servers, apps }: { n
     },
 
     /** @returns the rollout */
-    begin: (app: string, wanted: object = {}): Promise<any> => host.request(`/apps/${app}/fleet/rollout`, { method: 'POST', body: { kind: 'deploy', ...wanted } }),
+    begin: (app: string, wanted: object = {}): Promise<any> =>
+      host.request(`/apps/${app}/fleet/rollout`, { method: 'POST', body: { kind: 'deploy', ...wanted } }),
 
     /** @returns what the host knows of the app in its fleet */
     untilFleet (app: string, isSo: (fleet: any) => unknown): Promise<any> {
@@ -59,26 +73,30 @@ export async function startFleetHost (t: TestOwner, { name, servers, apps }: { n
     },
 
     /** @returns all hosts as this one knows them */
-    untilHosts: (isSo: (fleet: any) => unknown): Promise<any> => untilFound(async () => {
-      const found = await host.api('/host/fleet').catch(() => null)
-      return found?.status === 200 && isSo(found.body) ? found.body : null
-    }, () => `the hosts of the fleet on ${name}`, { patienceMs: PATIENCE_MS })
+    untilHosts: (isSo: (fleet: any) => unknown): Promise<any> =>
+      untilFound(async () => {
+        const found = await host.api('/host/fleet').catch(() => null)
+        return found?.status === 200 && isSo(found.body) ? found.body : null
+      }, () => `the hosts of the fleet on ${name}`, { patienceMs: PATIENCE_MS })
   }
 }
 
-/**
- * @param apps of each host, by its name
- * @returns once each sees all others with all of their apps
- */
-export async function startFleetHosts (t: TestOwner, servers: string, apps: Record<string, readonly string[]>): Promise<FleetHost[]> {
+/** `apps`: of each host, by its name. Returns once each sees all others with all of their apps. */
+export async function startFleetHosts (t: TestOwner, servers: string,
+  apps: Record<string, readonly string[]>): Promise<FleetHost[]>
+{
   const hosts = []
   // Side by side they would take each other's time to start.
   for (const [name, own] of Object.entries(apps)) hosts.push(await startFleetHost(t, { name, servers, apps: own }))
   const all = Object.entries(apps).map(([name, own]) => `${name}: ${[...own].sort().join(' ')}`)
   for (const host of hosts) {
     await host.untilHosts(({ members }) => {
-      const seen = members.filter((each: any) => !each.isSilent && each.apps.every(({ state }: any) => state === 'running'))
-      return all.every((text) => seen.some((each: any) => `${each.member}: ${each.apps.map(({ app }: any) => app).join(' ')}` === text))
+      const seen = members.filter((each: any) =>
+        !each.isSilent && each.apps.every(({ state }: any) => state === 'running')
+      )
+      return all.every((text) =>
+        seen.some((each: any) => `${each.member}: ${each.apps.map(({ app }: any) => app).join(' ')}` === text)
+      )
     })
   }
   return hosts

@@ -10,18 +10,23 @@ const BREATH_MS = 200
 const OVER = ['succeeded', 'failed', 'held', 'rolled-back']
 
 export async function begin (member: Member, wanted: object = {}): Promise<any> {
-  const { status, body } = await member.api('/fleet/rollout', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...wanted }) })
+  const { status, body } = await member.api('/fleet/rollout', { method: 'POST',
+    body: JSON.stringify({ kind: 'deploy', ...wanted }) })
   assert.equal(status, 202, JSON.stringify(body))
   return body
 }
 
 export async function untilTurn (member: Member, name: string, state: string) {
-  const { rollout } = await member.untilFleet(({ rollout: seen }) => seen?.turns[name].state === state, `the turn of ${name} to be ${state}`)
+  const { rollout } = await member.untilFleet(({ rollout: seen }) => seen?.turns[name].state === state,
+    `the turn of ${name} to be ${state}`)
   return rollout
 }
 
 export async function untilOver (member: Member) {
-  const { rollout } = await member.untilFleet(({ rollout: seen, nats }) => nats.isConnected && seen && OVER.includes(seen.state), 'the rollout to be over')
+  const { rollout } = await member.untilFleet(
+    ({ rollout: seen, nats }) => nats.isConnected && seen && OVER.includes(seen.state),
+    'the rollout to be over'
+  )
   return rollout
 }
 
@@ -30,18 +35,32 @@ export function statesOf ({ turns }: any): string[] {
 }
 
 /**
- * Whatever happened: nobody has deployed twice, and nobody beside another one. All machines here have one clock, so that what
- * each has done is in order.
+ * Whatever happened: nobody has deployed twice, and nobody beside another one. All machines here have one clock, so
+ * that what each has done is in order.
  */
 export async function checkHistories (members: Member[]) {
-  const own = await Promise.all(members.map(async (member) => (await member.api('/rollouts')).body.items.filter(({ note }: any) => /of the fleet/.test(note)).map((each: any) => ({ name: member.name, ...each }))))
+  const own = await Promise.all(
+    members.map(async (member) =>
+      (await member.api('/rollouts')).body.items.filter(({ note }: any) => /of the fleet/.test(note)).map((
+        each: any
+      ) => ({ name: member.name, ...each }))
+    )
+  )
   const deploys = own.flat().filter(({ kind }) => kind === 'deploy')
-  assert.deepEqual(deploys.map(({ name }) => name).sort(), [...new Set(deploys.map(({ name }) => name))].sort(), 'no host deploys twice')
-  const inOrder = own.flat().map(({ name, startedAt, finishedAt }) => ({ name, from: Date.parse(startedAt), to: Date.parse(finishedAt ?? startedAt) })).sort((one, other) => one.from - other.from)
-  for (const [index, { name, from }] of inOrder.entries()) assert.ok(index === 0 || from >= inOrder[index - 1].to, `${name} began beside ${inOrder[index - 1]?.name}`)
+  assert.deepEqual(deploys.map(({ name }) => name).sort(), [...new Set(deploys.map(({ name }) => name))].sort(),
+    'no host deploys twice')
+  const inOrder = own.flat().map(({ name, startedAt, finishedAt }) => ({ name, from: Date.parse(startedAt),
+    to: Date.parse(finishedAt ?? startedAt) })
+  ).sort((one, other) => one.from - other.from)
+  for (const [index, { name, from }] of inOrder.entries())
+    assert.ok(index === 0 || from >= inOrder[index - 1].to, `${name} began beside ${inOrder[index - 1]?.name}`)
 }
 
 export async function askAll (t: TestContext, members: Member[]) {
-  const loads = await Promise.all(members.map(async (member) => hammer(t, await member.appUrl(), { connections: 2, breathMs: BREATH_MS })))
-  return async () => assert.deepEqual((await Promise.all(loads.map((load) => load.stop()))).flatMap(({ failures }) => failures), [], 'every app serves')
+  const loads = await Promise.all(
+    members.map(async (member) => hammer(t, await member.appUrl(), { connections: 2, breathMs: BREATH_MS }))
+  )
+  return async () =>
+    assert.deepEqual((await Promise.all(loads.map((load) => load.stop()))).flatMap(({ failures }) => failures), [],
+      'every app serves')
 }

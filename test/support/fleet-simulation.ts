@@ -3,14 +3,14 @@ import { giveUp, startRollout, steerRollout, takeTurn, type FleetRollout } from 
 import type { Command, Input, Memory } from '../../server/fleet/member.ts'
 
 /**
- * Members of a fleet and a NATS server, without processes, network or time of their own: each step is one thing that happens to
- * one of them. What really runs is kept apart from what they believe.
+ * Members of a fleet and a NATS server, without processes, network or time of their own: each step is one thing that
+ * happens to one of them. What really runs is kept apart from what they believe.
  */
 export type Fleet = ReturnType<typeof createFleet>
 
 const DEADLINE_MS = 600_000
 
-/** @param options `loses`: whether the answer to a write is lost */
+/** `options`: `loses`: whether the answer to a write is lost */
 export function createFleet ({ members, loses = () => false }: { members: string[], loses?: () => boolean }) {
   let at = 0
   let boots = 0
@@ -29,12 +29,18 @@ export function createFleet ({ members, loses = () => false }: { members: string
     hosts,
     begun,
     broken,
-    get document () { return stored.at(-1)?.document ?? null },
-    get revision () { return revision },
+    get document () {
+      return stored.at(-1)?.document ?? null
+    },
+    get revision () {
+      return revision
+    },
 
-    pass (ms: number) { at += ms },
+    pass (ms: number) {
+      at += ms
+    },
 
-    /** @param member hears of the newest that is written */
+    /** `member`: hears of the newest that is written */
     deliver,
 
     deliverToAll () {
@@ -45,10 +51,11 @@ export function createFleet ({ members, loses = () => false }: { members: string
     deliverLate (member: string, back: number) {
       const host = get(member)
       const old = stored.at(-1 - back)
-      if (old && !host.hasLost && !host.isStopped && !isAway && !host.isCut && old.revision > host.heard) give(host, { type: 'seen', ...old })
+      if (old && !host.hasLost && !host.isStopped && !isAway && !host.isCut && old.revision > host.heard)
+        give(host, { type: 'seen', ...old })
     },
 
-    /** @param member looks again, as after a wait */
+    /** `member`: looks again, as after a wait */
     look (member: string) {
       const host = get(member)
       if (!host.isStopped) give(host, { type: 'look' })
@@ -68,7 +75,10 @@ export function createFleet ({ members, loses = () => false }: { members: string
       const { way } = host.running
       host.running = null
       if (isGood) host.release = way === 'forward' ? 'new' : 'old'
-      give(host, { type: 'ended', result: isGood ? { state: way === 'forward' ? 'succeeded' : 'reverted', to: host.release, reason: null } : { state: 'failed', to: null, reason: 'a worker crashed' } })
+      give(host, { type: 'ended',
+        result: isGood
+          ? { state: way === 'forward' ? 'succeeded' : 'reverted', to: host.release, reason: null }
+          : { state: 'failed', to: null, reason: 'a worker crashed' } })
     },
 
     /** What it has deployed did not last: it goes back by itself. */
@@ -88,9 +98,13 @@ export function createFleet ({ members, loses = () => false }: { members: string
       host.state = createMember({ member, boot: `boot ${++boots}`, memory: host.memory })
     },
 
-    stop (member: string) { get(member).isStopped = true },
+    stop (member: string) {
+      get(member).isStopped = true
+    },
 
-    goOn (member: string) { get(member).isStopped = false },
+    goOn (member: string) {
+      get(member).isStopped = false
+    },
 
     cut (member: string, isCut: boolean) {
       const host = get(member)
@@ -100,12 +114,12 @@ export function createFleet ({ members, loses = () => false }: { members: string
 
     nats (away: boolean) {
       isAway = away
-      if (away) for (const host of hosts.values()) if (!host.isStopped) give(host, { type: 'away' })
+      if (away) { for (const host of hosts.values()) if (!host.isStopped) give(host, { type: 'away' }) }
     },
 
     /**
-     * As out of a backup: whoever is there connects anew and reads. Of whoever is not, nobody can know.
-     * @param back how many of the last changes are forgotten
+     * As out of a backup: whoever is there connects anew and reads. Of whoever is not, nobody can know. `back`: how
+     * many of the last changes are forgotten.
      */
     restore (back: number) {
       stored = stored.slice(0, Math.max(0, stored.length - back))
@@ -123,7 +137,9 @@ export function createFleet ({ members, loses = () => false }: { members: string
     },
 
     /** An operator on one of them. */
-    operate (order: 'begin' | 'pause' | 'resume' | 'abort', { batch = 1, onFailure = 'hold' }: { batch?: number, onFailure?: 'hold' | 'rollback' } = {}) {
+    operate (order: 'begin' | 'pause' | 'resume' | 'abort',
+      { batch = 1, onFailure = 'hold' }: { batch?: number, onFailure?: 'hold' | 'rollback' } = {})
+    {
       if (isAway) return false
       const by = { at: iso(), actor: 'ada' }
       const now = stored.at(-1)
@@ -131,10 +147,18 @@ export function createFleet ({ members, loses = () => false }: { members: string
       try {
         const highest = Math.max(now?.document.id ?? 0, ...Array.from(hosts.values(), ({ memory }) => memory.rollout))
         // As their words say; whatever the document knows it has to say itself.
-        if (order !== 'pause' && Array.from(hosts.values()).some((host) => host.running && host.running.fleet !== now?.document.uid && !isSilent(host))) return false
+        if (order !== 'pause' &&
+          Array.from(hosts.values()).some((host) =>
+            host.running && host.running.fleet !== now?.document.uid && !isSilent(host)
+          )) return false
         if (order === 'begin') {
-          const batches = Array.from({ length: Math.ceil(members.length / batch) }, (_, index) => members.slice(index * batch, (index + 1) * batch))
-          store(startRollout(now?.document ?? null, { ...by, id: highest + 1, uid: `uid ${++uids}`, app: 'shop', kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
+          const batches = Array.from({ length: Math.ceil(members.length / batch) }, (_, index) =>
+            members.slice(index * batch, (index + 1) * batch))
+          store(
+            startRollout(now?.document ?? null, { ...by, id: highest + 1, uid: `uid ${++uids}`, app: 'shop',
+              kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [],
+              note: null }, silent)
+          )
           giveUpOn(silent)
         } else if (now) {
           const isGivingUp = order === 'resume' || now.document.state === 'held'
@@ -170,7 +194,9 @@ export function createFleet ({ members, loses = () => false }: { members: string
       heard: 0,
       isStopped: false,
       isCut: false,
-      /** its connection was to a NATS server that is no more, and it has not noticed: nothing that it writes comes in */
+      /**
+       * its connection was to a NATS server that is no more, and it has not noticed: nothing that it writes comes in
+       */
       hasLost: false
     }
   }
@@ -222,13 +248,19 @@ export function createFleet ({ members, loses = () => false }: { members: string
   function start (host: ReturnType<typeof createHost>, { type, document }: Command & { type: 'begin' | 'roll-back' }) {
     const way = type === 'begin' ? 'forward' : 'back'
     if (host.running) broken.push(`${host.member} runs two rollouts at once`)
-    if (begun.some((each) => each.member === host.member && each.fleet === document.uid && each.way === way)) broken.push(`${host.member} begins rollout ${document.id} ${way} twice`)
+    if (begun.some((each) => each.member === host.member && each.fleet === document.uid && each.way === way))
+      broken.push(`${host.member} begins rollout ${document.id} ${way} twice`)
     const batch = document.batches.findIndex((members) => members.includes(host.member))
     begun.push({ member: host.member, fleet: document.uid, way, batch })
     host.running = { fleet: document.uid, way, id: ++host.rollouts, isGivenUp: false }
     const together = Array.from(hosts.values()).filter(({ running }) => running && !running.isGivenUp)
-    const isTogether = way === 'forward' ? together.every(({ member }) => document.batches[batch].includes(member)) : together.length === 1
-    if (!isTogether) broken.push(`${together.map(({ member, running }) => `${member} ${running?.way}`).join(', ')} are in their turns at once`)
+    const isTogether = way === 'forward'
+      ? together.every(({ member }) => document.batches[batch].includes(member))
+      : together.length === 1
+    if (!isTogether)
+      broken.push(
+        `${together.map(({ member, running }) => `${member} ${running?.way}`).join(', ')} are in their turns at once`
+      )
     give(host, { type: 'began', rollout: host.running.id })
   }
 

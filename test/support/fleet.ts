@@ -7,25 +7,28 @@ import { tempFolder } from './folder.ts'
 /** Decks that are members of one fleet, each with an app and a data folder of its own. */
 export type Member = Awaited<ReturnType<typeof startMember>>
 
-export async function startMember (t: TestOwner, { name, servers, fleet = 'test', app = 'shop', labels = {}, workers = 1, accept = 'operate', flags = [], isApart = false, env = {}, launch = {}, root = tempFolder() }: {
-  name: string
-  servers: string
-  fleet?: string
-  /** what it is called */
-  app?: string
-  labels?: Record<string, string>
-  workers?: number
-  accept?: 'nothing' | 'read' | 'operate'
-  flags?: string[]
-  /** in processes of its own, so that it can be killed */
-  isApart?: boolean
-  /** of its master, where it is apart */
-  env?: Record<string, string>
-  /** where it is apart */
-  launch?: Launch
-  /** a folder for all of it */
-  root?: string
-}) {
+export async function startMember (t: TestOwner,
+  { name, servers, fleet = 'test', app = 'shop', labels = {}, workers = 1, accept = 'operate', flags = [],
+    isApart = false, env = {}, launch = {}, root = tempFolder() }: {
+      name: string,
+      servers: string,
+      fleet?: string,
+      /** what it is called */
+      app?: string,
+      labels?: Record<string, string>,
+      workers?: number,
+      accept?: 'nothing' | 'read' | 'operate',
+      flags?: string[],
+      /** in processes of its own, so that it can be killed */
+      isApart?: boolean,
+      /** of its master, where it is apart */
+      env?: Record<string, string>,
+      /** where it is apart */
+      launch?: Launch,
+      /** a folder for all of it */
+      root?: string
+    })
+{
   const folder = path.join(root, 'app')
   const heldBy = path.join(root, 'held')
   mkdirSync(folder, { recursive: true })
@@ -33,9 +36,12 @@ export async function startMember (t: TestOwner, { name, servers, fleet = 'test'
   const config = path.join(root, 'clusterdeck.json')
   writeFileSync(config, JSON.stringify({ name: app, fleet: { labels } }))
   const dataDir = path.join(root, 'data')
-  const words = ['--config', config, '--fleet', servers, '--fleet-name', fleet, '--fleet-member', name, '--fleet-accept', accept, ...flags]
+  const words = ['--config', config, '--fleet', servers, '--fleet-name', fleet, '--fleet-member', name,
+    '--fleet-accept', accept, ...flags]
   const options = { workers, dataDir, flags: words, env }
-  const deck = isApart ? await startDeck(t, path.join(folder, 'app.js'), { ...options, launch }) : await startDeckHere(t, path.join(folder, 'app.js'), options)
+  const deck = isApart
+    ? await startDeck(t, path.join(folder, 'app.js'), { ...options, launch })
+    : await startDeckHere(t, path.join(folder, 'app.js'), options)
   await deck.until({ ready: workers })
   return Object.assign(deck, {
     name,
@@ -46,18 +52,25 @@ export async function startMember (t: TestOwner, { name, servers, fleet = 'test'
     put: (version: string, options?: { isBad?: boolean }) => writeRelease(folder, version, { ...options, heldBy }),
 
     /** No worker gets ready from now on, so that its turn lasts. */
-    hold () { writeFileSync(heldBy, '') },
+    hold () {
+      writeFileSync(heldBy, '')
+    },
 
-    letGo () { rmSync(heldBy) },
+    letGo () {
+      rmSync(heldBy)
+    },
 
-    async fleet (): Promise<any> { return (await deck.api('/fleet')).body },
+    async fleet (): Promise<any> {
+      return (await deck.api('/fleet')).body
+    },
 
     async untilFleet (isSo: (fleet: any) => boolean, what: string): Promise<any> {
       const until = performance.now() + PATIENCE_MS
       for (;;) {
         const { status, body: found } = await deck.api('/fleet')
         if (status === 200 && isSo(found)) return found
-        if (performance.now() > until) throw new Error(`waited ${PATIENCE_MS} ms for ${what}: ${JSON.stringify(found.rollout ?? found)}`)
+        if (performance.now() > until)
+          throw new Error(`waited ${PATIENCE_MS} ms for ${what}: ${JSON.stringify(found.rollout ?? found)}`)
         await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
       }
     },
@@ -74,18 +87,25 @@ const PATIENCE_MS = 120_000
 const LOOK_AGAIN_MS = 100
 
 /** @returns once each sees all others */
-export async function startFleet (t: TestOwner, names: string[], options: Omit<Parameters<typeof startMember>[1], 'name'>): Promise<Member[]> {
+export async function startFleet (t: TestOwner, names: string[],
+  options: Omit<Parameters<typeof startMember>[1], 'name'>): Promise<Member[]>
+{
   const members = await Promise.all(names.map((name) => startMember(t, { ...options, name })))
-  for (const member of members) await member.untilFleet(({ members: seen }) => names.every((name) => seen.some((each: any) => each.member === name && !each.isSilent)), 'all members to see each other')
+  for (const member of members)
+    await member.untilFleet(
+      ({ members: seen }) => names.every((name) => seen.some((each: any) => each.member === name && !each.isSilent)),
+      'all members to see each other'
+    )
   return members
 }
 
-/** @param options `isBad`: it does not start; `heldBy`: it does not listen while there is this file */
-export function writeRelease (folder: string, version: string, { isBad = false, heldBy = '' }: { isBad?: boolean, heldBy?: string } = {}) {
+/** `options`: `isBad`: it does not start; `heldBy`: it does not listen while there is this file */
+export function writeRelease (folder: string, version: string,
+  { isBad = false, heldBy = '' }: { isBad?: boolean, heldBy?: string } = {})
+{
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: 'app', version: '1.0.0', type: 'module' }))
-  writeFileSync(path.join(folder, 'app.js'), isBad
-    ? 'throw new Error("this release is broken")\n'
-    : `import { existsSync } from 'node:fs'
+  writeFileSync(path.join(folder, 'app.js'),
+    isBad ? 'throw new Error("this release is broken")\n' : `import { existsSync } from 'node:fs'
 import http from 'node:http'
 while (existsSync(${JSON.stringify(heldBy)})) await new Promise((resolve) => setTimeout(resolve, 20))
 console.log(${JSON.stringify(`this is ${version}`)})

@@ -25,7 +25,7 @@ export function tempFolder () {
   return folder
 }
 
-/** @param files by name, with the folders that they are in; null: it is removed */
+/** `files`: by name, with the folders that they are in; null: it is removed */
 export function writeFiles (folder: string, files: Record<string, string | null>) {
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })

@@ -8,15 +8,21 @@ import type { TestOwner, startDeck } from './deck.ts'
 import type { DeckClient } from './deck-client.ts'
 
 /** Starts the app of a repository from its folder, in which it is built already. */
-export async function startApp (t: TestOwner, { repository = createRepository(), config = {}, start = startDeckHere }: { repository?: Repository, config?: Record<string, any>, start?: typeof startDeckHere | typeof startDeck } = {}) {
+export async function startApp (t: TestOwner,
+  { repository = createRepository(), config = {}, start = startDeckHere }: { repository?: Repository,
+    config?: Record<string, any>, start?: typeof startDeckHere | typeof startDeck } = {})
+{
   const { app } = repository
   const first = repository.commit(versionOf('one'), 'The first')
   writeFiles(app, { 'dist/built.txt': 'in place', 'clusterdeck.config.json': JSON.stringify(config) })
   const dataDir = tempFolder()
   const run = async () => {
-    const deck = await start(t, path.join(app, 'app.js'), { workers: 1, dataDir, cwd: app, flags: ['--config', path.join(app, 'clusterdeck.config.json'), '--drain-idle-grace-ms', '100'] })
+    const deck = await start(t, path.join(app, 'app.js'), { workers: 1, dataDir, cwd: app,
+      flags: ['--config', path.join(app, 'clusterdeck.config.json'), '--drain-idle-grace-ms', '100'] })
     await deck.until({ ready: 1 })
-    return { deck, ask: async (route = '/') => await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).text() }
+    return { deck,
+      ask: async (route = '/') =>
+        await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).text() }
   }
   const { deck, ask } = await run()
   return {
@@ -35,11 +41,9 @@ export async function startApp (t: TestOwner, { repository = createRepository(),
   }
 }
 
-/**
- * @param run of a build
- * @returns what has become of it
- */
+/** `run`: of a build. Returns what has become of it. */
 export async function untilRunEnds (deck: DeckClient, { id }: { id: number }): Promise<any> {
-  await deck.untilEvent(({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail.run === id, 'the end of the run')
+  await deck.untilEvent(({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail.run === id,
+    'the end of the run')
   return (await deck.api(`/jobs/runs/${id}`)).body
 }

@@ -11,15 +11,22 @@ const PATIENCE_MS = 60_000
 export type Host = Awaited<ReturnType<typeof startHost>>
 
 /**
- * Runs `clusterdeck host` as a service manager would, in processes of its own. It ends with the test, and all of its apps.
- * @param options `folder`: of a host before
+ * Runs `clusterdeck host` as a service manager would, in processes of its own. It ends with the test, and all of its
+ * apps. `options`: `folder`: of a host before.
  */
-export async function startHost (t: TestOwner, { folder = tempFolder(), flags = [], env = {} }: { folder?: string, flags?: string[], env?: Record<string, string> } = {}) {
+export async function startHost (t: TestOwner,
+  { folder = tempFolder(), flags = [], env = {} }: { folder?: string, flags?: string[], env?: Record<string, string> } =
+    {})
+{
   const child = spawn(process.execPath, [CLI, 'host', '--admin-port', '0', ...flags], {
-    env: { ...process.env, CLUSTERDECK_HOST_DIR: folder, ...env }, stdio: ['ignore', 'pipe', 'pipe']
+    env: { ...process.env, CLUSTERDECK_HOST_DIR: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe']
   })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => { output += text })
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
   const exited = once(child, 'exit')
   let stopping: Promise<unknown> | undefined
   t.after(() => (stopping ??= stop()))
@@ -37,24 +44,24 @@ export async function startHost (t: TestOwner, { folder = tempFolder(), flags = 
 
     add: (order: object) => request('/apps', { method: 'POST', body: order }),
 
-    untilApp: (name: string, isIt: (app: any) => unknown) => seen(async () => {
-      const app = await orNull(request(`/apps/${name}`))
-      return app !== null && isIt(app) ? app : null
-    }, name),
+    untilApp: (name: string, isIt: (app: any) => unknown) =>
+      seen(async () => {
+        const app = await orNull(request(`/apps/${name}`))
+        return app !== null && isIt(app) ? app : null
+      }, name),
 
-    untilApps: (areThey: (apps: Record<string, any>) => unknown) => seen(async () => {
-      const apps = await orNull(appsByName())
-      return apps !== null && areThey(apps) ? apps : null
-    }, 'its apps'),
+    untilApps: (areThey: (apps: Record<string, any>) => unknown) =>
+      seen(async () => {
+        const apps = await orNull(appsByName())
+        return apps !== null && areThey(apps) ? apps : null
+      }, 'its apps'),
 
-    /**
-     * @param pid of the master before
-     * @returns the next one
-     */
-    untilNext: (pid: number): Promise<any> => seen(async () => {
-      const next = await orNull(request('/host'))
-      return next?.pid === pid ? null : next
-    }, 'the next master')
+    /** `pid`: of the master before. Returns the next one. */
+    untilNext: (pid: number): Promise<any> =>
+      seen(async () => {
+        const next = await orNull(request('/host'))
+        return next?.pid === pid ? null : next
+      }, 'the next master')
   }
 
   async function appsByName (): Promise<Record<string, any>> {
@@ -62,30 +69,27 @@ export async function startHost (t: TestOwner, { folder = tempFolder(), flags = 
     return Object.fromEntries(items.map((app: any) => [app.name, app]))
   }
 
-  /**
-   * @param route below /api/v1
-   * @param what `bearer`: a token of somebody else
-   */
-  async function api (route: string, { method = 'GET', body, bearer }: { method?: string, body?: object, bearer?: string } = {}) {
+  /** `route`: below /api/v1; `what`: `bearer`: a token of somebody else */
+  async function api (route: string,
+    { method = 'GET', body, bearer }: { method?: string, body?: object, bearer?: string } = {})
+  {
     const { adminUrl } = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
     const token = bearer ?? readFileSync(path.join(folder, 'admin.token'), 'utf8').trim()
     // A kept connection may be one that a master which was killed has left.
-    const headers = { authorization: `Bearer ${token}`, connection: 'close', ...(body && { 'content-type': 'application/json' }) }
+    const headers = { authorization: `Bearer ${token}`, connection: 'close',
+      ...(body && { 'content-type': 'application/json' }) }
     const response = await fetch(`${adminUrl}/api/v1${route}`, { method, headers, body: body && JSON.stringify(body) })
     return { status: response.status, body: await response.json() as any }
   }
 
-  /**
-   * @returns what it is answered
-   * @throws where that is a refusal
-   */
+  /** Returns what it is answered @throws where that is a refusal */
   async function request (route: string, what?: Parameters<typeof api>[1]): Promise<any> {
     const { status, body } = await api(route, what)
     if (status >= 400) throw Object.assign(new Error(`${status}: ${body.detail}`), { code: body.code })
     return body
   }
 
-  function seen <T>(look: () => Promise<T | null>, what: string): Promise<T> {
+  function seen<T> (look: () => Promise<T | null>, what: string): Promise<T> {
     const lookWhileItRuns = async () => {
       const found = await look()
       if (!found && child.exitCode !== null) throw new Error(`the host has ended with ${child.exitCode}: ${output}`)
@@ -104,7 +108,7 @@ export async function startHost (t: TestOwner, { folder = tempFolder(), flags = 
 }
 
 /** Between two masters nobody answers. */
-async function orNull <T>(answer: Promise<T>): Promise<T | null> {
+async function orNull<T> (answer: Promise<T>): Promise<T | null> {
   try {
     return await answer
   } catch {

@@ -8,12 +8,13 @@ const PATIENCE_MS = 90_000
 export const NOT_SENT = Object.freeze(['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION'])
 
 /**
- * 16 HTTP/2 clients that ask as fast as they are answered, until stopped. Each request that was sent and not answered is
- * counted, also one that was refused and could be sent again.
- * @param t it ends with the test
- * @param options `streams`: of each client at the same time; `isKept: false`: a new session for every request
+ * 16 HTTP/2 clients that ask as fast as they are answered, until stopped. Each request that was sent and not answered
+ * is counted, also one that was refused and could be sent again. `t`: it ends with the test; `options`: `streams`: of
+ * each client at the same time; `isKept: false`: a new session for every request.
  */
-export function hammerHttp2 (t: TestOwner, url: string, { streams = 1, isKept = true }: { streams?: number, isKept?: boolean } = {}) {
+export function hammerHttp2 (t: TestOwner, url: string,
+  { streams = 1, isKept = true }: { streams?: number, isKept?: boolean } = {})
+{
   const counts = { total: 0, failures: [] as string[], sessions: 0 }
   const answers = new EventEmitter()
   const stopping = new AbortController()
@@ -21,7 +22,7 @@ export function hammerHttp2 (t: TestOwner, url: string, { streams = 1, isKept = 
   t.after(stop)
 
   return {
-    /** @param isEnough looked at after each answer */
+    /** `isEnough`: looked at after each answer */
     async until (isEnough: (counts: { total: number, failures: string[], sessions: number }) => boolean) {
       while (!isEnough(counts)) await once(answers, 'answer')
     },
@@ -67,7 +68,11 @@ function ask (session: http2.ClientHttp2Session): Promise<string | null> {
       const stream = session.request({ ':path': '/' })
       let status = 0
       let isWhole = false
-      stream.on('response', (headers) => { status = Number(headers[':status']) }).on('end', () => { isWhole = status === 200 }).resume()
+      stream.on('response', (headers) => {
+        status = Number(headers[':status'])
+      }).on('end', () => {
+        isWhole = status === 200
+      }).resume()
       stream.on('error', (error: any) => resolve(error.message))
       stream.on('close', () => resolve(isWhole ? null : `closed with status ${status}`))
       stream.setTimeout(PATIENCE_MS, () => resolve('no answer'))

@@ -7,38 +7,29 @@ import type { AppFleet } from '../../server/fleet/app-fleet.ts'
 export function createIdleDeck ({ turnMs = 0 }: { turnMs?: number } = {}) {
   const events = createEventStream({ lastId: 0 })
   let rollouts = 0
-  return {
-    events,
-    snapshot: () => ({ app: { name: 'app' }, release: { id: 'r1' }, readyWorkers: 4, desiredWorkers: 4, rollout: null, workers: [] }),
-    health: () => ({ tone: 'ok', text: 'All 4 workers are ready' }),
-    crashes: { counts: () => ({ open: 0 }) },
-    history: { rollout: () => null },
-    notices: { list: () => [] },
-    releases: { list: () => ({ items: [] }) },
-    dispatch () {
-      const rollout = ++rollouts
-      setTimeout(() => events.publish({ type: 'rollout.succeeded', rollout, release: 'r1', actor: 'bench', message: '' }), turnMs)
-      return { id: rollout }
-    }
-  } as any
+  return { events,
+    snapshot: () => ({ app: { name: 'app' }, release: { id: 'r1' }, readyWorkers: 4, desiredWorkers: 4, rollout: null,
+      workers: [] }), health: () => ({ tone: 'ok', text: 'All 4 workers are ready' }),
+    crashes: { counts: () => ({ open: 0 }) }, history: { rollout: () => null }, notices: { list: () => [] },
+    releases: { list: () => ({ items: [] }) }, dispatch () {
+    const rollout = ++rollouts
+    setTimeout(() => events.publish({ type: 'rollout.succeeded', rollout, release: 'r1', actor: 'bench', message: '' }),
+      turnMs)
+    return { id: rollout }
+  } } as any
 }
 
 /** A host with one such deck, in a fleet. */
-export function joinIdleDeck (options: Pick<Options, 'servers' | 'name' | 'member'>, { folder, turnMs, connect }: { folder: string, turnMs?: number, connect?: any }): AppFleet & { close: () => Promise<void> } {
+export function joinIdleDeck (options: Pick<Options, 'servers' | 'name' | 'member'>,
+  { folder, turnMs, connect }: { folder: string, turnMs?: number, connect?: any }
+): AppFleet & { close: () => Promise<void> } {
   const deck = createIdleDeck({ turnMs })
   const log = { warn () {} }
-  const host = createFleet({
-    options: { labels: {}, accept: 'operate', tls: {}, ...options },
-    folder,
-    only: 'app',
-    apps: () => [{ app: 'app', state: 'running', url: null }],
-    version: '1.0.0',
-    url: null,
-    log,
-    publish: deck.events.publish,
-    serve: async () => { throw new Error('expected no question') },
-    ...(connect && { connect })
-  })
+  const host = createFleet({ options: { labels: {}, accept: 'operate', tls: {}, ...options }, folder, only: 'app',
+    apps: () => [{ app: 'app', state: 'running', url: null }], version: '1.0.0', url: null, log,
+    publish: deck.events.publish, serve: async () => {
+      throw new Error('expected no question')
+    }, ...(connect && { connect }) })
   host.join({ app: 'app', deck, state: () => 'running', folder, url: null, log, scope: WHOLE_PROCESS })
   const fleet = host.of('app') as AppFleet
   return { ...fleet, close: host.close }

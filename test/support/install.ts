@@ -20,7 +20,7 @@ export function createInstallation () {
   return {
     cli: path.join(link, 'server', 'cli.js'),
 
-    /** @param broken files with other content than they should have, null: without them */
+    /** `broken`: files with other content than they should have, null: without them */
     async install (version: string, broken: Record<string, string | null> = {}) {
       unpack(version)
       for (const [file, content] of Object.entries(broken)) {
@@ -35,8 +35,11 @@ export function createInstallation () {
   function unpack (version: string) {
     const target = path.join(folder, version)
     mkdirSync(target)
-    for (const name of CONTENT) cpSync(path.join(ROOT, name), path.join(target, name), { recursive: true, preserveTimestamps: true, filter: (file) => path.basename(file) !== 'node_modules' })
-    writeFileSync(path.join(target, 'package.json'), JSON.stringify({ ...JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')), version }))
+    for (const name of CONTENT)
+      cpSync(path.join(ROOT, name), path.join(target, name), { recursive: true, preserveTimestamps: true,
+        filter: (file) => path.basename(file) !== 'node_modules' })
+    writeFileSync(path.join(target, 'package.json'),
+      JSON.stringify({ ...JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')), version }))
     linkPackages(target)
   }
 }

@@ -8,24 +8,28 @@ import { createRandom } from './random.ts'
  * All is drawn from a seed: boot times, cold curves, loads, bursts, stalls, errors, mixes of fast and slow endpoints.
  */
 type World = {
-  workers: number
-  canary: { workers: number, durationS: number } | null
-  surge: number
-  bootS: number
+  workers: number,
+  canary: { workers: number, durationS: number } | null,
+  surge: number,
+  bootS: number,
   /** requests in a second, of all workers together */
-  rate: number
+  rate: number,
   /** of each request */
-  cpuMs: number
+  cpuMs: number,
   /** `drawn`: some of its latencies without load */
-  endpoints: { weight: number, medianMs: number, sigma: number, drawn: number[] }[]
-  cold: { answers: number, seconds: number, times: number, moreMs: number, shape: 'flat' | 'linear' | 'decaying' }
-  errorShare: number
+  endpoints: { weight: number, medianMs: number, sigma: number, drawn: number[] }[],
+  cold: { answers: number, seconds: number, times: number, moreMs: number, shape: 'flat' | 'linear' | 'decaying' },
+  errorShare: number,
   /** how often nothing happens in a second, 0…1 */
   calmness: number
 }
-/** of a release that is worse for good: how many times slower, by how much more, for which share of its answers; and how many of them fail */
+/**
+ * of a release that is worse for good: how many times slower, by how much more, for which share of its answers; and how
+ * many of them fail
+ */
 type Badness = { times?: number, moreMs?: number, tail?: number, errorShare?: number }
-type Member = { id: number, isNew: boolean, readyAt: number, goesAt: number, answers: number, firstAt: number | null, pull: number, mix: number[], stalledUntil: number }
+type Member = { id: number, isNew: boolean, readyAt: number, goesAt: number, answers: number, firstAt: number | null,
+  pull: number, mix: number[], stalledUntil: number }
 
 const LOOK_EVERY_S = 5
 const DRAIN_S = 2
@@ -40,36 +44,37 @@ export function drawWorld (random: () => number): World {
   const evenly = (low: number, high: number) => Math.exp(between(Math.log(low), Math.log(high)))
   const endpoints = Array.from({ length: 1 + Math.floor(random() * 3) }, () => {
     const endpoint = { weight: evenly(0.01, 1), medianMs: evenly(1, 800), sigma: between(0.05, 0.8) }
-    return { ...endpoint, drawn: Array.from({ length: DRAWN }, () => endpoint.medianMs * Math.exp(endpoint.sigma * normal(random))) }
+    return { ...endpoint,
+      drawn: Array.from({ length: DRAWN }, () => endpoint.medianMs * Math.exp(endpoint.sigma * normal(random))) }
   })
-  return {
-    workers,
-    canary: random() < 0.5 ? { workers: 1 + Math.floor(random() * Math.min(3, workers)), durationS: Math.round(between(10, 90)) } : null,
-    surge: random() < 0.7 ? 1 : 1 + Math.floor(random() * workers),
-    bootS: evenly(0.5, 15),
-    rate: evenly(1, 30 * workers),
-    cpuMs: evenly(0.2, 5),
-    endpoints,
+  return { workers,
+    canary: random() < 0.5
+      ? { workers: 1 + Math.floor(random() * Math.min(3, workers)), durationS: Math.round(between(10, 90)) }
+      : null, surge: random() < 0.7 ? 1 : 1 + Math.floor(random() * workers), bootS: evenly(0.5, 15),
+    rate: evenly(1, 30 * workers), cpuMs: evenly(0.2, 5), endpoints,
     cold: random() < 0.2
       ? { answers: 0, seconds: 0, times: 1, moreMs: 0, shape: 'flat' }
-      : { answers: Math.round(evenly(1, 150)), seconds: between(0, 12), times: evenly(1, 30), moreMs: random() < 0.5 ? 0 : evenly(5, 3000), shape: (['flat', 'linear', 'decaying'] as const)[Math.floor(random() * 3)] },
-    errorShare: random() < 0.5 ? 0 : evenly(0.0001, 0.3),
-    calmness: random() < 0.5 ? 1 : between(0.9, 1)
-  }
+      : { answers: Math.round(evenly(1, 150)), seconds: between(0, 12), times: evenly(1, 30),
+        moreMs: random() < 0.5 ? 0 : evenly(5, 3000),
+        shape: (['flat', 'linear', 'decaying'] as const)[Math.floor(random() * 3)] },
+    errorShare: random() < 0.5 ? 0 : evenly(0.0001, 0.3), calmness: random() < 0.5 ? 1 : between(0.9, 1) }
 }
 
 /**
  * @param badness null: both releases are the same code
  * @returns the verdict that ended it; `requests`: of the new workers until then
  */
-export function deploy (world: World, random: () => number, badness: Badness | null = null, { limits: wish, make = createJudge }: { limits?: Partial<Limits>, make?: typeof createJudge } = {}): { passed: boolean | null, message: string, atS: number, requests: number } {
+export function deploy (world: World, random: () => number, badness: Badness | null = null,
+  { limits: wish, make = createJudge }: { limits?: Partial<Limits>, make?: typeof createJudge } = {}
+): { passed: boolean | null, message: string, atS: number, requests: number } {
   let at = 0
   const judge = make({ now: () => at * 1000 + 100 })
   const limits = { ...DEFAULT_STRATEGY.limits, ...wish }
   const { workers, canary, surge, cold } = world
-  const members: Member[] = Array.from({ length: workers }, (_, index) => join(index + 1, { isNew: false, readyAt: -1 }))
+  const members: Member[] = Array.from({ length: workers },
+    (_, index) => join(index + 1, { isNew: false, readyAt: -1 }))
   // They have served for long, or have just started too.
-  if (random() < 0.8) for (const member of members) Object.assign(member, { answers: 1e6, firstAt: -1e6 })
+  if (random() < 0.8) { for (const member of members) Object.assign(member, { answers: 1e6, firstAt: -1e6 }) }
   let nextId = workers + 1
   let replaced = 0
   let isTried = canary === null
@@ -110,18 +115,21 @@ export function deploy (world: World, random: () => number, badness: Badness | n
 
   function join (id: number, { isNew, readyAt }: { isNew: boolean, readyAt: number }): Member {
     const pull = Math.exp(0.5 * normal(random)) * (isNew && canary ? 0.3 + 0.7 * random() : 1)
-    return { id, isNew, readyAt, goesAt: Infinity, answers: 0, firstAt: null, pull, mix: world.endpoints.map(({ weight }) => weight * (0.7 + 0.7 * random())), stalledUntil: 0 }
+    return { id, isNew, readyAt, goesAt: Infinity, answers: 0, firstAt: null, pull,
+      mix: world.endpoints.map(({ weight }) => weight * (0.7 + 0.7 * random())), stalledUntil: 0 }
   }
 
   function startNew (count: number) {
-    for (let n = 0; n < count; n++) members.push(join(nextId++, { isNew: true, readyAt: at + world.bootS * (0.8 + 0.4 * random()) }))
+    for (let n = 0; n < count; n++)
+      members.push(join(nextId++, { isNew: true, readyAt: at + world.bootS * (0.8 + 0.4 * random()) }))
   }
 
   /** What happens to all of them at the same time. */
   function drawWeather () {
     if (random() >= world.calmness) surged = random() < 0.5 ? 1 : 4 * random()
     if (at > outage.until) outage = { until: 0, times: 1, errors: 0 }
-    if (world.calmness < 1 && random() < OUTAGE_SHARE) outage = { until: at + 5 * random(), times: 1 + 20 * random(), errors: random() < 0.5 ? 0 : random() }
+    if (world.calmness < 1 && random() < OUTAGE_SHARE)
+      outage = { until: at + 5 * random(), times: 1 + 20 * random(), errors: random() < 0.5 ? 0 : random() }
   }
 
   function look (isFinal: boolean) {
@@ -145,7 +153,8 @@ export function deploy (world: World, random: () => number, badness: Badness | n
       let ms = drawn[Math.floor(random() * DRAWN)] / (1 - busy) * outage.times + stallMs
       const coldness = coldnessOf(member)
       ms = ms * (1 + (cold.times - 1) * coldness) + cold.moreMs * coldness
-      if (worse.times !== undefined && (worse.tail === undefined || random() < worse.tail)) ms = ms * worse.times + (worse.moreMs ?? 0)
+      if (worse.times !== undefined && (worse.tail === undefined || random() < worse.tail))
+        ms = ms * worse.times + (worse.moreMs ?? 0)
       const bucket = bucketOf(ms)
       latency.set(bucket, (latency.get(bucket) ?? 0) + 1)
       if (random() < Math.max(world.errorShare, outage.errors) + (worse.errorShare ?? 0)) failed++
@@ -168,11 +177,19 @@ export function deploy (world: World, random: () => number, badness: Badness | n
   }
 }
 
-const BLANK = Object.freeze(Object.fromEntries(['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'cpuPercent', 'loopDelayP50Ms', 'loopDelayP99Ms', 'loopDelayMaxMs', 'inFlight', 'openConnections'].map((name) => [name, 0])))
+const BLANK = Object.freeze(
+  Object.fromEntries(
+    ['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'cpuPercent', 'loopDelayP50Ms', 'loopDelayP99Ms',
+      'loopDelayMaxMs', 'inFlight', 'openConnections'].map((name) => [name, 0])
+  )
+)
 
-/** @param of one second */
-function bodyOf ({ count, failed, latency, busy }: { count: number, failed: number, latency: Map<number, number>, busy: number }) {
-  return { ...BLANK, eventLoopUtilization: busy, intervalMs: 1000, statuses: [count - failed, 0, 0, failed, 0, 0], latency: [...latency].sort(([a], [b]) => a - b).flat(), latencySumMs: 0 }
+/** `of`: one second */
+function bodyOf (
+  { count, failed, latency, busy }: { count: number, failed: number, latency: Map<number, number>, busy: number }
+) {
+  return { ...BLANK, eventLoopUtilization: busy, intervalMs: 1000, statuses: [count - failed, 0, 0, failed, 0, 0],
+    latency: [...latency].sort(([a], [b]) => a - b).flat(), latencySumMs: 0 }
 }
 
 function drawIndex (weights: number[], random: () => number) {
@@ -193,11 +210,10 @@ function poisson (mean: number, random: () => number) {
   return count
 }
 
-/**
- * Deploys of the same code, each of another seed.
- * @returns those that were rolled back
- */
-export function listRolledBack ({ from, count, make }: { from: number, count: number, make?: typeof createJudge }): { seed: number, message: string }[] {
+/** Deploys of the same code, each of another seed. Returns those that were rolled back. */
+export function listRolledBack (
+  { from, count, make }: { from: number, count: number, make?: typeof createJudge }
+): { seed: number, message: string }[] {
   return Array.from({ length: count }, (_, n) => {
     const random = createRandom(from + n)
     return { seed: from + n, ...deploy(drawWorld(random), random, null, { make }) }
@@ -205,17 +221,17 @@ export function listRolledBack ({ from, count, make }: { from: number, count: nu
 }
 
 /** How a release may be worse for good. */
-const BAD: Record<string, (world: World) => Badness> = {
-  'six times slower': () => ({ times: 6, moreMs: 100 }),
+const BAD: Record<string, (world: World) => Badness> = { 'six times slower': () => ({ times: 6, moreMs: 100 }),
   'a fifth of the answers slow': (world) => ({ tail: 0.2, times: 1, moreMs: 6 * slowestOf(world) + 100 }),
-  'a tenth more answers fail': () => ({ errorShare: 0.1 })
-}
+  'a tenth more answers fail': () => ({ errorShare: 0.1 }) }
 
 /** A canary of one worker in four has so many requests in a minute. */
 const CANARY_REQUESTS = 4000
 
 /** Deploys of releases that are worse, with a canary for a minute that has CANARY_REQUESTS. */
-export function countFound ({ count, make }: { count: number, make?: typeof createJudge }): { name: string, found: number, tried: number }[] {
+export function countFound (
+  { count, make }: { count: number, make?: typeof createJudge }
+): { name: string, found: number, tried: number }[] {
   return Object.entries(BAD).map(([name, badnessOf]) => {
     const found = Array.from({ length: count }, (_, n) => {
       const random = createRandom(n + 1)
@@ -233,7 +249,9 @@ export function countFound ({ count, make }: { count: number, make?: typeof crea
 /** @returns ms that one answer in thirty exceeds where there is no load */
 function slowestOf ({ endpoints }: World): number {
   const weights = endpoints.reduce((sum, { weight }) => sum + weight, 0)
-  const all = endpoints.flatMap(({ weight, drawn }) => drawn.map((ms) => ({ ms, share: weight / weights / drawn.length }))).sort((a, b) => b.ms - a.ms)
+  const all = endpoints.flatMap(({ weight, drawn }) =>
+    drawn.map((ms) => ({ ms, share: weight / weights / drawn.length }))
+  ).sort((a, b) => b.ms - a.ms)
   let share = 0
   return all.find((each) => (share += each.share) >= 1 / 30)?.ms ?? 0
 }

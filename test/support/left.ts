@@ -22,19 +22,17 @@ export type Surroundings = ReturnType<typeof lookAround>
 
 /** What a test file shares with the next one of its process, and with the machine. */
 export function lookAround () {
-  return {
-    env: { ...process.env },
-    cwd: process.cwd(),
+  return { env: { ...process.env }, cwd: process.cwd(),
     listeners: new Map(process.eventNames().map((name) => [name, process.listenerCount(name)])),
-    servers: listeningSockets(),
-    files: new Set(filesOfProject())
-  }
+    servers: listeningSockets(), files: new Set(filesOfProject()) }
 }
 
 /** @returns the same, once it had the time to go; the processes are ended */
 export async function leftSince (before: Surroundings): Promise<string[]> {
   let left: string[] = []
-  await until(() => (left = leftNow(before)).length === 0, 'the end of all', { patienceMs: PATIENCE_MS }).catch(() => {})
+  await until(() => (left = leftNow(before)).length === 0, 'the end of all', { patienceMs: PATIENCE_MS }).catch(
+    () => {}
+  )
   if (left.length > 0) endEach(startedIn(String(before.env.TEST_PLACE)))
   return left
 }
@@ -42,12 +40,20 @@ export async function leftSince (before: Surroundings): Promise<string[]> {
 export function leftNow ({ env, cwd, listeners, servers: known, files }: Surroundings): string[] {
   const place = String(env.TEST_PLACE)
   return [
-    ...[...new Set([...Object.keys(env), ...Object.keys(process.env)])].filter((name) => env[name] !== process.env[name]).map((name) => `the variable ${name}`),
+    ...[...new Set([...Object.keys(env), ...Object.keys(process.env)])].filter((name) =>
+      env[name] !== process.env[name]
+    ).map((name) => `the variable ${name}`),
     ...process.cwd() === cwd ? [] : [`the working folder ${process.cwd()}`],
-    ...process.eventNames().filter((name) => !OF_THE_PROCESS.includes(name) && process.listenerCount(name) > (listeners.get(name) ?? 0)).map((name) => `a listener of the process for ${String(name)}`),
-    ...[...listeningSockets().keys()].filter((inode) => !known.has(inode)).map((inode) => `a server at ${addressOf(inode)}`),
+    ...process.eventNames().filter((name) =>
+      !OF_THE_PROCESS.includes(name) && process.listenerCount(name) > (listeners.get(name) ?? 0)
+    ).map((name) => `a listener of the process for ${String(name)}`),
+    ...[...listeningSockets().keys()].filter((inode) => !known.has(inode)).map((inode) =>
+      `a server at ${addressOf(inode)}`
+    ),
     ...startedIn(place).map(({ pid, command }) => `the process ${pid}, ${command}`),
-    ...readdirSync(place).filter((name) => !TEMPORARY_FOLDER.test(name) && !PLACES.includes(name) && name !== OF_NPM && !OF_BROWSER.test(name)).map((name) => `the file ${path.join(place, name)}`),
+    ...readdirSync(place).filter((name) =>
+      !TEMPORARY_FOLDER.test(name) && !PLACES.includes(name) && name !== OF_NPM && !OF_BROWSER.test(name)
+    ).map((name) => `the file ${path.join(place, name)}`),
     ...filesOfProject().filter((name) => !files.has(name)).map((name) => `the file ${name}`)
   ]
 }
@@ -58,6 +64,8 @@ function startedIn (place: string) {
 
 /** Where tests run programs, and what they may take for their working folder. */
 function filesOfProject (): string[] {
-  const names = readdirSync(path.join(ROOT, 'test', 'fixtures'), { recursive: true, encoding: 'utf8' }).map((name) => path.join('test', 'fixtures', name))
+  const names = readdirSync(path.join(ROOT, 'test', 'fixtures'), { recursive: true, encoding: 'utf8' }).map((name) =>
+    path.join('test', 'fixtures', name)
+  )
   return [...readdirSync(ROOT).filter((name) => !OF_TOOLS.test(name)), ...names]
 }

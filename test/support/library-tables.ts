@@ -7,18 +7,17 @@ const ALSO_TAKEN: Record<string, string> = { 'ready.status': 'number | string | 
 const OF_FLAGS_AND_FILES = /; in the config file only$| \(separated by \w+\)$/
 
 /** by the name that zod has for it */
-const TYPES: Record<string, (def: any, path: string) => string> = {
-  string: () => 'string',
-  number: () => 'number',
-  boolean: () => 'boolean',
-  null: () => 'null',
-  literal: ({ values }) => values.map(quoted).join(' | '),
+const TYPES: Record<string, (def: any, path: string) => string> = { string: () => 'string', number: () => 'number',
+  boolean: () => 'boolean', null: () => 'null', literal: ({ values }) => values.map(quoted).join(' | '),
   enum: ({ entries }) => Object.values(entries).map(quoted).join(' | '),
   union: ({ options }, path) => [...new Set(options.map((each: any) => typeOf(each, path)))].join(' | '),
   array: ({ element }, path) => `${typeOf(element, path)}[]`,
   record: ({ keyType, valueType }, path) => `Record<${typeOf(keyType, path)}, ${typeOf(valueType, path)}>`,
-  object: ({ shape }, path) => `{ ${Object.entries(shape).map(([name, field]) => `${name}${isOptional(field) ? '?' : ''}: ${typeOf(field, path)}`).join(', ')} }`
-}
+  object: ({ shape }, path) =>
+    `{ ${
+      Object.entries(shape).map(([name, field]) => `${name}${isOptional(field) ? '?' : ''}: ${typeOf(field, path)}`)
+        .join(', ')
+    } }` }
 
 /** The types of the library that follow from the tables of options and events, as a module. */
 export function libraryTables () {
@@ -51,7 +50,8 @@ function typeOf (field: any, path: string): string {
 
 function aboutOf ({ description, fallback }: Option) {
   const about = description.replace(OF_FLAGS_AND_FILES, '')
-  const isShown = fallback !== undefined && (!Array.isArray(fallback) || fallback.length > 0) && fallback?.constructor !== Object
+  const isShown = fallback !== undefined && (!Array.isArray(fallback) || fallback.length > 0) &&
+    fallback?.constructor !== Object
   return isShown ? `${about}; default: \`${[fallback].flat().join(' ')}\`` : about
 }
 

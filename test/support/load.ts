@@ -3,8 +3,8 @@ import http from 'node:http'
 import type { TestOwner } from './deck.ts'
 
 /**
- * Flags of a deck that autocannon asks and counts for: it goes on over a connection whose last answer has said that it closes,
- * and tells neither an answer nor an error of what it asks there.
+ * Flags of a deck that autocannon asks and counts for: it goes on over a connection whose last answer has said that it
+ * closes, and tells neither an answer nor an error of what it asks there.
  */
 export const COUNTED_BY_AUTOCANNON = Object.freeze(['--rebalance', 'off'])
 
@@ -12,10 +12,12 @@ export const COUNTED_BY_AUTOCANNON = Object.freeze(['--rebalance', 'off'])
 const MAX_WAITING = 30
 
 /**
- * Opens fresh connections at a steady rate, one request each, until it is told to stop, or its test is over. On a machine that
- * is too busy for the rate there are fewer: those that wait would only become more and more.
+ * Opens fresh connections at a steady rate, one request each, until it is told to stop, or its test is over. On a
+ * machine that is too busy for the rate there are fewer: those that wait would only become more and more.
  */
-export function openFreshConnections (t: TestOwner, url: string, { perSecond, socketPath }: { perSecond: number, socketPath?: string }) {
+export function openFreshConnections (t: TestOwner, url: string,
+  { perSecond, socketPath }: { perSecond: number, socketPath?: string })
+{
   const requests: Promise<{ ms: number, failure: string | null }>[] = []
   const answers = countAnswers()
   const startedAt = performance.now()
@@ -50,11 +52,9 @@ export function openFreshConnections (t: TestOwner, url: string, { perSecond, so
     async stop () {
       clearInterval(timer)
       const results = await Promise.all(requests)
-      return {
-        total: results.length,
+      return { total: results.length,
         failures: results.map(({ failure }) => failure).filter((failure) => failure !== null),
-        slowestMs: Math.round(Math.max(...results.map(({ ms }) => ms)))
-      }
+        slowestMs: Math.round(Math.max(...results.map(({ ms }) => ms))) }
     }
   }
 }
@@ -74,14 +74,16 @@ function countAnswers () {
       answers.emit('answer')
     },
 
-    /** @param total waits for that many answers in all */
+    /** `total`: waits for that many answers in all */
     async untilAnswered (total: number) {
       await until((answered) => answered >= total)
     }
   }
 }
 
-function request (url: string, { agent = false, socketPath }: { agent?: http.Agent | false, socketPath?: string }): Promise<{ ms: number, failure: string | null }> {
+function request (url: string,
+  { agent = false, socketPath }: { agent?: http.Agent | false, socketPath?: string }
+): Promise<{ ms: number, failure: string | null }> {
   const startedAt = performance.now()
   return new Promise((resolve) => {
     const finish = (failure: string | null) => resolve({ ms: performance.now() - startedAt, failure })
@@ -89,7 +91,8 @@ function request (url: string, { agent = false, socketPath }: { agent?: http.Age
       response.resume()
       response.on('error', (error) => finish(error.message))
       response.on('end', () => finish(response.statusCode === 200 ? null : `status ${response.statusCode}`))
-    }).on('timeout', () => outgoing.destroy(new Error('no answer within 60 s'))).on('error', (error: any) => finish(error.code ?? error.message))
+    }).on('timeout', () => outgoing.destroy(new Error('no answer within 60 s'))).on('error',
+      (error: any) => finish(error.code ?? error.message))
   })
 }
 
@@ -97,40 +100,47 @@ function request (url: string, { agent = false, socketPath }: { agent?: http.Age
  * Connections that ask, breathe and ask again, until stopped: some are always waiting for an answer and others idle,
  * and there is CPU time left for those that are to be replaced. As an HTTP client has to, each goes on after a
  * `Connection: close` with a new connection, and counts every request that was sent and not answered. (autocannon does
- * neither: a connection that ends without an answer is opened again, and nothing is counted.)
- * @param t it ends with the test
- * @param options `keepAlive: false`: a new connection for every request
+ * neither: a connection that ends without an answer is opened again, and nothing is counted.). `t`: it ends with the
+ * test; `options`: `keepAlive: false`: a new connection for every request.
  */
-export function hammer (t: TestOwner, url: string, { keepAlive = true, connections = 32, breathMs = BREATH_MS }: { keepAlive?: boolean, connections?: number, breathMs?: number } = {}) {
+export function hammer (t: TestOwner, url: string,
+  { keepAlive = true, connections = 32, breathMs = BREATH_MS }: { keepAlive?: boolean, connections?: number,
+    breathMs?: number } = {})
+{
   const answers = countAnswers()
-  const clients = Array.from({ length: connections }, () => keepAsking(url, { keepAlive, breathMs, onAnswer: answers.count }))
+  const clients = Array.from({ length: connections },
+    () => keepAsking(url, { keepAlive, breathMs, onAnswer: answers.count }))
   t.after(stop)
   return { untilAnswered: answers.untilAnswered, stop }
 
   async function stop () {
     const counts = await Promise.all(clients.map((client) => client.stop()))
-    return { total: counts.reduce((sum, { total }) => sum + total, 0), failures: counts.flatMap(({ failures }) => failures) }
+    return { total: counts.reduce((sum, { total }) => sum + total, 0),
+      failures: counts.flatMap(({ failures }) => failures) }
   }
 }
 
 const BREATH_MS = 40
-/** The app may have closed a connection that was idle for longer: shorter than every grace period for idle connections under load. */
+/**
+ * The app may have closed a connection that was idle for longer: shorter than every grace period for idle connections
+ * under load.
+ */
 const IDLE_AT_MOST_MS = 500
 
-function keepAsking (url: string, { keepAlive, breathMs, onAnswer }: { keepAlive: boolean, breathMs: number, onAnswer: () => void }) {
+function keepAsking (url: string,
+  { keepAlive, breathMs, onAnswer }: { keepAlive: boolean, breathMs: number, onAnswer: () => void })
+{
   const agent = keepAlive ? new http.Agent({ keepAlive, maxSockets: 1 }) : false
   const failures: string[] = []
   let total = 0
   const stopping = new AbortController()
   const ended = ask()
-  return {
-    async stop () {
-      stopping.abort()
-      await ended
-      if (agent) agent.destroy()
-      return { total, failures }
-    }
-  }
+  return { async stop () {
+    stopping.abort()
+    await ended
+    if (agent) agent.destroy()
+    return { total, failures }
+  } }
 
   async function ask () {
     while (!stopping.signal.aborted) {

@@ -4,9 +4,11 @@ import { endOf, listParts, liveFile } from '../../server/logs/log-files.ts'
 
 /**
  * Checks what writes-lines.js has left in the log of a slot: every line of each process once, in order, none torn.
- * @returns by pid; `cpuMs`: once it has written all
+ * Returns by pid; `cpuMs`: once it has written all.
  */
-export function checkLines (folder: string, slot: number): { bytes: number, files: number, writers: Map<string, { lines: number, cpuMs: number | null }> } {
+export function checkLines (folder: string,
+  slot: number): { bytes: number, files: number, writers: Map<string, { lines: number, cpuMs: number | null }> }
+{
   const log = { slot, stream: 'stdout' } as const
   const parts = listParts(folder, log)
   let expected = 0
@@ -15,7 +17,8 @@ export function checkLines (folder: string, slot: number): { bytes: number, file
     expected = to
   }
   const live = readFileSync(liveFile(folder, log))
-  const contents = [...parts.map(({ file }) => readFileSync(file)), live.subarray(live.length - (endOf(folder, log) - expected))]
+  const contents = [...parts.map(({ file }) => readFileSync(file)),
+    live.subarray(live.length - (endOf(folder, log) - expected))]
   const writers: Map<string, { lines: number, cpuMs: number | null }> = new Map()
   for (const content of contents) {
     assert.ok(content.length === 0 || content.at(-1) === 10, 'each file ends with a line')

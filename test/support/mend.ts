@@ -6,11 +6,10 @@ import { CLI } from './deck.ts'
 import { tempFolder } from './folder.ts'
 import type { Report } from '../../server/api/checks.ts'
 
-/**
- * What `clusterdeck doctor` prints for scripts.
- * @returns `of`: what a check has found
- */
-export async function doctor (args: string[], { cwd, env }: { cwd: string, env?: Record<string, string | undefined> }): Promise<{ code: number, report: Report, of: (id: string) => Report['items'][number] | undefined }> {
+/** What `clusterdeck doctor` prints for scripts. Returns `of`: what a check has found. */
+export async function doctor (args: string[],
+  { cwd, env }: { cwd: string, env?: Record<string, string | undefined> }
+): Promise<{ code: number, report: Report, of: (id: string) => Report['items'][number] | undefined }> {
   const { code, stdout, stderr } = await runCliHere(['doctor', '--json', ...args], { cwd, env })
   if (stderr !== '') throw new Error(stderr)
   const report: Report = JSON.parse(stdout)
@@ -24,14 +23,14 @@ export function wordsOf (text: string): string[] {
   return stdout.split('\0').slice(0, -1)
 }
 
-/**
- * Types a command into a shell that knows `clusterdeck`.
- * @param place `before`, `after`: in the same shell
- */
-export function typeIn (text: string, { cwd, before = '', after = '' }: { cwd: string, before?: string, after?: string }) {
+/** Types a command into a shell that knows `clusterdeck`. `place`: `before`, `after`: in the same shell. */
+export function typeIn (text: string,
+  { cwd, before = '', after = '' }: { cwd: string, before?: string, after?: string })
+{
   const programs = tempFolder()
   const own = path.join(programs, 'clusterdeck')
   writeFileSync(own, `#!/bin/sh\nexec '${process.execPath}' '${CLI}' "$@"\n`)
   chmodSync(own, 0o755)
-  return spawnSync('bash', ['-c', [before, text, after].filter(Boolean).join('\n')], { cwd, encoding: 'utf8', env: { ...process.env, PATH: `${programs}:${process.env.PATH}` } })
+  return spawnSync('bash', ['-c', [before, text, after].filter(Boolean).join('\n')], { cwd, encoding: 'utf8',
+    env: { ...process.env, PATH: `${programs}:${process.env.PATH}` } })
 }

@@ -21,7 +21,8 @@ export const withoutNats = PROGRAM === null && 'no nats-server: it is neither on
 if (withoutNats && process.env.CI) throw new Error(withoutNats)
 
 function find (): string | null {
-  const names = [process.env.NATS_SERVER, ...String(process.env.PATH).split(path.delimiter).map((folder) => path.join(folder, 'nats-server'))]
+  const names = [process.env.NATS_SERVER,
+    ...String(process.env.PATH).split(path.delimiter).map((folder) => path.join(folder, 'nats-server'))]
   return names.find((name) => name && isProgram(name)) ?? null
 }
 
@@ -35,16 +36,20 @@ function isProgram (name: string) {
 }
 
 /**
- * One server with JetStream, on a port that it keeps.
- * @param t it ends with this
- * @param options `config`: further lines of its configuration
+ * One server with JetStream, on a port that it keeps. `t`: it ends with this; `options`: `config`: further lines of its
+ * configuration.
  */
-export async function startNats (t: Pick<TestContext, 'after'>, { config = () => '' }: { config?: (port: number) => string } = {}) {
+export async function startNats (t: Pick<TestContext, 'after'>,
+  { config = () => '' }: { config?: (port: number) => string } = {})
+{
   const folder = tempFolder()
   const port = await freePort()
   const store = path.join(folder, 'jetstream')
   const file = path.join(folder, 'nats.conf')
-  writeFileSync(file, `listen: "127.0.0.1:${port}"\nserver_name: "nats-${port}"\nmax_payload: 8MB\njetstream { store_dir: ${JSON.stringify(store)}, max_file_store: 64GB, max_memory_store: 256MB }\n${config(port)}\n`)
+  writeFileSync(file,
+    `listen: "127.0.0.1:${port}"\nserver_name: "nats-${port}"\nmax_payload: 8MB\njetstream { store_dir: ${
+      JSON.stringify(store)
+    }, max_file_store: 64GB, max_memory_store: 256MB }\n${config(port)}\n`)
   let child: ChildProcess | null = null
   let output = ''
   t.after(() => kill())
@@ -56,8 +61,12 @@ export async function startNats (t: Pick<TestContext, 'after'>, { config = () =>
     start,
     kill,
     store,
-    get output () { return output },
-    get pid () { return child?.pid as number },
+    get output () {
+      return output
+    },
+    get pid () {
+      return child?.pid as number
+    },
 
     /** Of a stream, those of one subject. */
     async purge (stream: string, filter: string) {
@@ -73,17 +82,21 @@ export async function startNats (t: Pick<TestContext, 'after'>, { config = () =>
       await start()
     },
 
-    /** @param signal such as SIGSTOP */
+    /** `signal`: such as SIGSTOP */
     signal: (signal: NodeJS.Signals) => child?.kill(signal)
   }
 
   async function start () {
     child = spawn(PROGRAM as string, ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
-    child.stderr?.setEncoding('utf8').on('data', (text) => { output += text })
-    await until(() => isOpen(port), 'the server of NATS to listen').catch((error) => { throw new Error(`${error.message}: ${output.slice(-2000)}`, { cause: error }) })
+    child.stderr?.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+    await until(() => isOpen(port), 'the server of NATS to listen').catch((error) => {
+      throw new Error(`${error.message}: ${output.slice(-2000)}`, { cause: error })
+    })
   }
 
-  /** @param signal SIGTERM lets it write what it has in memory */
+  /** `signal`: SIGTERM lets it write what it has in memory */
   async function kill (signal: NodeJS.Signals = 'SIGKILL') {
     if (!child || child.exitCode !== null || child.signalCode !== null) return
     const exited = once(child, 'exit')
@@ -92,17 +105,27 @@ export async function startNats (t: Pick<TestContext, 'after'>, { config = () =>
   }
 }
 
-/** Three servers that are one, each of which can be cut off from the others: they reach each other through the test alone. */
+/**
+ * Three servers that are one, each of which can be cut off from the others: they reach each other through the test
+ * alone.
+ */
 export async function startNatsCluster (t: Pick<TestContext, 'after'>) {
   const count = 3
   const ports = await Promise.all(Array.from({ length: count }, freePort))
-  const links = await Promise.all(Array.from({ length: count * count }, (_, index) => createLink(t, { to: ports[index % count] })))
+  const links = await Promise.all(
+    Array.from({ length: count * count }, (_, index) => createLink(t, { to: ports[index % count] }))
+  )
   const servers = []
   for (let index = 0; index < count; index++) {
-    const routes = links.slice(index * count, (index + 1) * count).filter((_, other) => other !== index).map(({ port }) => `nats-route://127.0.0.1:${port}`)
+    const routes = links.slice(index * count, (index + 1) * count).filter((_, other) => other !== index).map((
+      { port }
+    ) => `nats-route://127.0.0.1:${port}`)
     servers.push(startNats(t, {
       // What they would tell each other of their addresses is where nobody answers.
-      config: () => `cluster { name: three, listen: "127.0.0.1:${ports[index]}", advertise: "127.0.0.1:1", no_advertise: true, routes: ${JSON.stringify(routes)} }`
+      config: () =>
+        `cluster { name: three, listen: "127.0.0.1:${
+          ports[index]
+        }", advertise: "127.0.0.1:1", no_advertise: true, routes: ${JSON.stringify(routes)} }`
     }))
   }
   const all = await Promise.all(servers)
@@ -134,19 +157,22 @@ export async function startNatsCluster (t: Pick<TestContext, 'after'>) {
     },
 
     /** Once all servers have all of a stream. */
-    untilWhole: (stream: string) => until(async () => {
-      const { leader, replicas = [] } = await clusterOf(stream)
-      return leader !== undefined && replicas.length === count - 1 && replicas.every(({ current }) => current)
-    }, `all of ${stream} on all servers`),
+    untilWhole: (stream: string) =>
+      until(async () => {
+        const { leader, replicas = [] } = await clusterOf(stream)
+        return leader !== undefined && replicas.length === count - 1 && replicas.every(({ current }) => current)
+      }, `all of ${stream} on all servers`),
 
-    /** @param index one of them is alone from now on */
+    /** `index`: one of them is alone from now on */
     cut: (index: number) => linksOf(index).forEach((link) => link.cut()),
     mend: (index: number) => linksOf(index).forEach((link) => link.mend())
   }
 }
 
 /** A way to a port of this machine that can be cut, and on which everything can take its time. */
-export async function createLink (t: Pick<TestContext, 'after'>, { to, delayMs = 0 }: { to: number, delayMs?: number }) {
+export async function createLink (t: Pick<TestContext, 'after'>,
+  { to, delayMs = 0 }: { to: number, delayMs?: number })
+{
   const sockets: Set<net.Socket> = new Set()
   let isCut = false
   let nonsense: string | null = null
@@ -164,7 +190,9 @@ export async function createLink (t: Pick<TestContext, 'after'>, { to, delayMs =
       sockets.add(one)
       one.on('data', (data) => {
         dueAt = Math.max(dueAt, performance.now() + delay)
-        whenDue(() => { if (!other.destroyed) other.write(data) })
+        whenDue(() => {
+          if (!other.destroyed) other.write(data)
+        })
       })
       one.on('error', () => {})
       one.on('close', () => {
@@ -172,7 +200,7 @@ export async function createLink (t: Pick<TestContext, 'after'>, { to, delayMs =
         whenDue(() => other.destroySoon())
       })
 
-      /** @param work after all that is on its way */
+      /** `work`: after all that is on its way */
       function whenDue (work: () => void) {
         const ms = dueAt - performance.now()
         if (ms <= 0) work()
@@ -190,15 +218,23 @@ export async function createLink (t: Pick<TestContext, 'after'>, { to, delayMs =
     port,
     url: `nats://127.0.0.1:${port}`,
     /** Both ends of each connection. */
-    get sockets () { return sockets.size },
+    get sockets () {
+      return sockets.size
+    },
     cut () {
       isCut = true
       for (const socket of sockets) socket.destroy()
     },
-    mend () { isCut = false },
-    /** @param text what everybody who connects hears, and nothing else */
-    babble (text: string) { nonsense = text },
-    slow (ms: number) { delay = ms }
+    mend () {
+      isCut = false
+    },
+    /** `text`: what everybody who connects hears, and nothing else */
+    babble (text: string) {
+      nonsense = text
+    },
+    slow (ms: number) {
+      delay = ms
+    }
   }
 }
 

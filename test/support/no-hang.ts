@@ -8,7 +8,8 @@ const PATIENCE_MS = 60_000
 export const isLane = process.argv[1] === fileURLToPath(new URL('lane.ts', import.meta.url))
 const closers: (() => unknown)[] = []
 
-// A file whose tests have ended ends too, or says what keeps it: the runner would only stop it minutes later, without a word.
+// A file whose tests have ended ends too, or says what keeps it: the runner would only stop it minutes later, without a
+// word.
 if (process.env.NODE_TEST_CONTEXT !== undefined && !isLane) after(watchEnd)
 
 /** What the files of a lane share is closed after all of them. */
@@ -26,9 +27,15 @@ function watchEnd () {
 }
 
 function giveUp () {
-  console.error(`the tests of ${process.argv[1]} had ended ${PATIENCE_MS} ms ago, and the process had not; it is kept by: ${process.getActiveResourcesInfo().join(', ')}`)
+  console.error(
+    `the tests of ${process.argv[1]} had ended ${PATIENCE_MS} ms ago, and the process had not; it is kept by: ${
+      process.getActiveResourcesInfo().join(', ')
+    }`
+  )
   // A process that is left holds the other end of a pipe.
   const { stdout } = spawnSync('ps', ['-eo', 'pid,ppid,stat,etimes,args'], { encoding: 'utf8' })
-  console.error(stdout?.split('\n').filter((line) => line.includes('node')).map((line) => line.slice(0, 300)).join('\n'))
+  console.error(
+    stdout?.split('\n').filter((line) => line.includes('node')).map((line) => line.slice(0, 300)).join('\n')
+  )
   process.exit(1)
 }

@@ -11,7 +11,10 @@ const PROTO = readFileSync(new URL('../fixtures/otlp/otlp.proto', import.meta.ur
 const { messages, enums } = parseProto(PROTO)
 const REQUESTS = { '/v1/metrics': 'ExportMetricsServiceRequest', '/v1/logs': 'ExportLogsServiceRequest' }
 
-/** A collector that takes OTLP/HTTP, as JSON and as protobuf, and refuses with 400 what the definition of the protocol does not have. */
+/**
+ * A collector that takes OTLP/HTTP, as JSON and as protobuf, and refuses with 400 what the definition of the protocol
+ * does not have.
+ */
 export async function startCollector (t: TestOwner) {
   const requests: { path: string, headers: IncomingHttpHeaders, body: any }[] = []
   /** Answers in turn; then 200. */
@@ -24,7 +27,9 @@ export async function startCollector (t: TestOwner) {
     try {
       const content = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes
       const path = request.url as keyof typeof REQUESTS
-      const read = request.headers['content-type'] === 'application/json' ? JSON.parse(String(content)) : decode(REQUESTS[path], content)
+      const read = request.headers['content-type'] === 'application/json'
+        ? JSON.parse(String(content))
+        : decode(REQUESTS[path], content)
       check(REQUESTS[path], read, path)
       if (status === 200) requests.push({ path, headers: request.headers, body: read })
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
@@ -34,18 +39,19 @@ export async function startCollector (t: TestOwner) {
     }
   })
 
-  return {
-    url,
-    requests,
-    answers,
-    faults,
-    logs: () => requests.filter(({ path }) => path === '/v1/logs').flatMap(({ body }) => body.resourceLogs[0].scopeLogs[0].logRecords),
-    metrics: () => requests.findLast(({ path }) => path === '/v1/metrics')?.body.resourceMetrics[0].scopeMetrics[0].metrics ?? []
-  }
+  return { url, requests, answers, faults,
+    logs: () =>
+      requests.filter(({ path }) => path === '/v1/logs').flatMap(({ body }) =>
+        body.resourceLogs[0].scopeLogs[0].logRecords
+      ),
+    metrics: () =>
+      requests.findLast(({ path }) => path === '/v1/metrics')?.body.resourceMetrics[0].scopeMetrics[0].metrics ?? [] }
 }
 
 export function attributesOf (attributes: any[]): Record<string, any> {
-  return Object.fromEntries(attributes.map(({ key, value: { stringValue, intValue } }) => [key, stringValue ?? Number(intValue)]))
+  return Object.fromEntries(
+    attributes.map(({ key, value: { stringValue, intValue } }) => [key, stringValue ?? Number(intValue)])
+  )
 }
 
 function check (type: string, value: any, where: string) {
@@ -61,7 +67,9 @@ function check (type: string, value: any, where: string) {
 
 function checkMessage (fields: Field[], value: any, where: string) {
   assert.ok(typeof value === 'object' && value !== null && !Array.isArray(value), where)
-  const set = Object.keys(value).map((key) => fields.find(({ name }) => name === key) ?? assert.fail(`${where}: no field ${key}`))
+  const set = Object.keys(value).map((key) =>
+    fields.find(({ name }) => name === key) ?? assert.fail(`${where}: no field ${key}`)
+  )
   const alternatives = set.flatMap(({ oneof }) => oneof ?? [])
   assert.equal(new Set(alternatives).size, alternatives.length, `${where}: two of ${alternatives}`)
   for (const { name, type, isRepeated } of set) {
@@ -70,16 +78,14 @@ function checkMessage (fields: Field[], value: any, where: string) {
   }
 }
 
-/**
- * Reads protobuf into what its JSON would be.
- * @param type of a message
- */
+/** Reads protobuf into what its JSON would be. `type`: of a message. */
 export function decode (type: string, bytes: Buffer): Record<string, any> {
   const message: Record<string, any> = {}
   let at = 0
   while (at < bytes.length) {
     const key = Number(readVarint())
-    const field = messages.get(type)?.find(({ number }) => number === key >> 3) ?? assert.fail(`${type} has no field ${key >> 3}`)
+    const field = messages.get(type)?.find(({ number }) => number === key >> 3) ??
+      assert.fail(`${type} has no field ${key >> 3}`)
     const values = readValues(field, key & 7)
     if (field.isRepeated) message[field.name] = [...message[field.name] ?? [], ...values]
     else message[field.name] = values[0]
@@ -111,7 +117,7 @@ export function decode (type: string, bytes: Buffer): Record<string, any> {
 
   function readVarint () {
     let value = 0n
-    for (let shift = 0n; ; shift += 7n) {
+    for (let shift = 0n;; shift += 7n) {
       const byte = bytes[at++]
       value |= BigInt(byte & 127) << shift
       if (byte < 128) return value
@@ -136,7 +142,9 @@ function parseProto (text: string) {
     else if (owner?.kind === 'enum' && number) enums.get(owner.name)?.push(Number(number))
     else if (owner?.kind === 'message' && field) {
       const last = open.at(-1) as { kind: string, name: string }
-      messages.get(owner.name)?.push({ name: field.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()), number: Number(place), type: String(type.split('.').at(-1)), isRepeated: label === 'repeated ', oneof: last.kind === 'oneof' ? last.name : null })
+      messages.get(owner.name)?.push({ name: field.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()),
+        number: Number(place), type: String(type.split('.').at(-1)), isRepeated: label === 'repeated ',
+        oneof: last.kind === 'oneof' ? last.name : null })
     }
   }
   return { messages, enums }

@@ -12,8 +12,8 @@ const all: Set<Set<Ending>> = new Set()
 let isEnding = false
 
 /**
- * Owns what a program starts, as a test owns what it starts. All of it ends with the program too, and then its temporary
- * folders go: also where a signal or an error ends that.
+ * Owns what a program starts, as a test owns what it starts. All of it ends with the program too, and then its
+ * temporary folders go: also where a signal or an error ends that.
  */
 export function createOwner () {
   const endings: Set<Ending> = new Set()
@@ -21,15 +21,12 @@ export function createOwner () {
   all.add(endings)
   return { after, spawned, run, end }
 
-  /** @param end called once; told in the very turn in which there is something to end */
+  /** `end`: called once; told in the very turn in which there is something to end */
   function after (end: () => unknown) {
     addEnding(end)
   }
 
-  /**
-   * @param child just spawned
-   * @returns by SIGTERM, or SIGKILL if it takes too long
-   */
+  /** `child`: just spawned. Returns by SIGTERM, or SIGKILL if it takes too long. */
   function spawned (child: ChildProcess): Ending {
     const exited = new Promise((resolve) => child.once('exit', resolve))
     const ending = addEnding(async () => {
@@ -66,7 +63,8 @@ export function createOwner () {
 /** @throws {unknown} the first error, after all have ended */
 async function endAll (endings: Set<Ending>) {
   const errors: unknown[] = []
-  for (let ending; (ending = [...endings].at(-1)); endings.delete(ending)) await ending().catch((error) => errors.push(error))
+  for (let ending; (ending = [...endings].at(-1)); endings.delete(ending))
+    await ending().catch((error) => errors.push(error))
   if (errors.length > 0) throw errors[0]
 }
 

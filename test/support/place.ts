@@ -6,8 +6,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { FOR_OTHERS, runFolder } from './run-folder.ts'
 
-// Makes a process of tests nobody's: its home, its temporary files and its working folder are its own, and so are those of
-// whatever it starts. test/run.ts has it in each of its processes; for `node --test` test/support/folder.ts brings it.
+// Makes a process of tests nobody's: its home, its temporary files and its working folder are its own, and so are those
+// of whatever it starts. test/run.ts has it in each of its processes; for `node --test` test/support/folder.ts brings
+// it.
 
 /** Of the user who runs the tests: where programs keep things, and what would change what they do. */
 const OF_THE_USER = /^(XDG_|CLUSTERDECK_|GIT_|PM2_HOME$|PORT$|INVOCATION_ID$|NOTIFY_SOCKET$|LISTEN_)/
@@ -52,7 +53,8 @@ await keepNoConnection()
 
 function leaveTheUser () {
   const home = os.homedir()
-  for (const name of Object.keys(process.env)) if (OF_THE_USER.test(name) && !OF_THE_MACHINE.test(name)) delete process.env[name]
+  for (const name of Object.keys(process.env))
+    if (OF_THE_USER.test(name) && !OF_THE_MACHINE.test(name)) delete process.env[name]
   // How the registry is reached, npm knows from the user; and what it has fetched it need not fetch again.
   process.env.npm_config_userconfig ??= path.join(home, '.npmrc')
   process.env.npm_config_cache ??= path.join(home, '.npm')
@@ -70,15 +72,18 @@ function refuseHomelessCommands () {
   prototype.spawn = function (options: { args?: string[], envPairs?: string[] }) {
     const { args = [], envPairs = [] } = options
     if (args.some((word) => OUR_COMMAND.test(word)) && !envPairs.some((pair) => pair.startsWith('HOME='))) {
-      throw new Error(`a test starts clusterdeck without HOME, and so in the home folder of the account: ${args.join(' ')}`)
+      throw new Error(
+        `a test starts clusterdeck without HOME, and so in the home folder of the account: ${args.join(' ')}`
+      )
     }
     return spawn.call(this, options)
   }
 }
 
 /**
- * What has ended an idle connection has not lost the request that was just sent there: who tests that, has an agent of its own.
- * It does not help to ask for the end of the connection: then fetch() takes an answer that was cut for a whole one.
+ * What has ended an idle connection has not lost the request that was just sent there: who tests that, has an agent of
+ * its own. It does not help to ask for the end of the connection: then fetch() takes an answer that was cut for a whole
+ * one.
  */
 async function keepNoConnection () {
   http.globalAgent = new http.Agent()
@@ -87,6 +92,8 @@ async function keepNoConnection () {
   await fetch('data:,')
   const shared = globalThis as any
   for (const name of ['undici.globalDispatcher.1', 'undici.globalDispatcher.2'].map(Symbol.for)) {
-    if (shared[name]?.constructor.name === 'Agent') shared[name] = new shared[name].constructor({ keepAliveTimeout: 1, keepAliveMaxTimeout: 1, keepAliveTimeoutThreshold: Number.MAX_SAFE_INTEGER })
+    if (shared[name]?.constructor.name === 'Agent')
+      shared[name] = new shared[name].constructor({ keepAliveTimeout: 1, keepAliveMaxTimeout: 1,
+        keepAliveTimeoutThreshold: Number.MAX_SAFE_INTEGER })
   }
 }

@@ -1,10 +1,15 @@
 import { once } from 'node:events'
 import net from 'node:net'
 
-/** Below those that the system gives to outgoing connections, one of which could be using a port that was free a moment ago. */
+/**
+ * Below those that the system gives to outgoing connections, one of which could be using a port that was free a moment
+ * ago.
+ */
 const FIRST = 10_000
 const LAST = 30_000
-/** Those that were given out before: of fifty that are drawn at random, two would be the same in one of twenty tests. */
+/**
+ * Those that were given out before: of fifty that are drawn at random, two would be the same in one of twenty tests.
+ */
 const given: Set<number> = new Set()
 
 /** @returns a port that nobody listens on */
@@ -27,6 +32,8 @@ export async function busyPort (): Promise<{ port: number, close: () => Promise<
       // EADDRINUSE: another one, then.
       continue
     }
-    return { port, close: async () => { await once(server.close(), 'close') } }
+    return { port, close: async () => {
+      await once(server.close(), 'close')
+    } }
   }
 }

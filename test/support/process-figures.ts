@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/**
- * Exact, where the ticks of stat are 10 ms: sched-stats of the kernel.
- * @returns ms of all their threads
- */
+/** Exact, where the ticks of stat are 10 ms: sched-stats of the kernel. Returns ms of all their threads. */
 export function cpuMs (pids: number[]): number {
-  const tasks = pids.flatMap((pid) => readdirSync(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}/schedstat`))
+  const tasks = pids.flatMap((pid) =>
+    readdirSync(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}/schedstat`)
+  )
   return sum(tasks.map((file) => Number(readFileSync(file, 'utf8').split(' ')[0]) / 1e6))
 }
 
@@ -16,7 +15,9 @@ export function pssMegabytes (pids: number[]): number {
 
 /** What would be free without them. */
 export function ownMegabytes (pids: number[]): number {
-  return sum(pids.flatMap((pid) => ['Private_Clean', 'Private_Dirty'].map((name) => kilobytes(pid, 'smaps_rollup', name) / 1024)))
+  return sum(
+    pids.flatMap((pid) => ['Private_Clean', 'Private_Dirty'].map((name) => kilobytes(pid, 'smaps_rollup', name) / 1024))
+  )
 }
 
 function kilobytes (pid: number, file: string, name: string) {

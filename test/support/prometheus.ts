@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 
 const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*'
 const LABEL = '[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\\\\n]|\\\\[\\\\"n])*"'
-const SAMPLE = new RegExp(`^(${NAME})(?:\\{(${LABEL}(?:,${LABEL})*)\\})? (NaN|[+-]Inf|-?\\d+(?:\\.\\d+)?(?:e[+-]?\\d+)?)$`)
+const SAMPLE = new RegExp(
+  `^(${NAME})(?:\\{(${LABEL}(?:,${LABEL})*)\\})? (NaN|[+-]Inf|-?\\d+(?:\\.\\d+)?(?:e[+-]?\\d+)?)$`
+)
 
 /**
- * Reads the text format of Prometheus, version 0.0.4, and refuses what its own parser and `promtool check metrics` refuse.
- * @returns by name and labels
+ * Reads the text format of Prometheus, version 0.0.4, and refuses what its own parser and `promtool check metrics`
+ * refuse. Returns by name and labels.
  */
 export function parsePrometheus (text: string): Map<string, number> {
   const samples = new Map()
@@ -28,7 +30,9 @@ export function parsePrometheus (text: string): Map<string, number> {
     const family = types.has(name) ? name : base
     assert.equal(family, current, `${name} is below its type`)
     const kind = types.get(family)
-    if (family !== name) assert.ok(kind === 'histogram' || (kind === 'summary' && !name.endsWith('_bucket')), `${name} is of a histogram or a summary`)
+    if (family !== name)
+      assert.ok(kind === 'histogram' || (kind === 'summary' && !name.endsWith('_bucket')),
+        `${name} is of a histogram or a summary`)
     if (kind === 'counter' && name.startsWith('clusterdeck_')) assert.match(name, /_total$/)
     assert.ok(!samples.has(`${name}{${labels}}`), `${line} is told once`)
     samples.set(`${name}{${labels}}`, Number(value.replace('Inf', 'Infinity')))

@@ -48,9 +48,16 @@ say(code=os.waitstatus_to_exitcode(status), isRestored=terminal not in sources o
 
 export const lacksPython = spawnSync('python3', ['-c', 'import pty, os; os.waitstatus_to_exitcode']).status !== 0
 
-/** @param words the program and its arguments */
-export function startInTerminal (t: TestContext, words: string[], { rows = 24, columns = 80, env = {}, cwd }: { rows?: number, columns?: number, env?: Record<string, string | undefined>, cwd?: string } = {}) {
-  const child = spawn('python3', ['-c', IN_A_TERMINAL, String(rows), String(columns), ...words], { env: { ...process.env, ...env }, cwd, stdio: ['pipe', 'pipe', 'inherit', 'pipe', 'pipe'] })
+/** `words`: the program and its arguments */
+export function startInTerminal (t: TestContext, words: string[],
+  { rows = 24, columns = 80, env = {}, cwd }: { rows?: number, columns?: number,
+    env?: Record<string, string | undefined>, cwd?: string } = {})
+{
+  const child = spawn('python3', ['-c', IN_A_TERMINAL, String(rows), String(columns), ...words], {
+    env: { ...process.env, ...env },
+    cwd,
+    stdio: ['pipe', 'pipe', 'inherit', 'pipe', 'pipe']
+  })
   const [input, output, , orders, reports] = child.stdio as any
   const emulator = createEmulator({ rows, columns })
   let told: { pid?: number, isStopped?: boolean, isRestored?: boolean, code?: number } = {}
@@ -74,17 +81,24 @@ export function startInTerminal (t: TestContext, words: string[], { rows = 24, c
     emulator,
     bytes: () => bytes,
     told: () => told,
-    type: (text: string) => { input.write(text) },
+    type: (text: string) => {
+      input.write(text)
+    },
     signal: (signal: NodeJS.Signals) => process.kill(Number(told.pid), signal),
-    hangUp: () => { orders.write('hangup\n') },
+    hangUp: () => {
+      orders.write('hangup\n')
+    },
     resize (nextRows: number, nextColumns: number) {
       emulator.resize(nextRows, nextColumns)
       orders.write(`size ${nextRows} ${nextColumns}\n`)
     },
 
     async shows (expected: RegExp | string) {
-      const isThere = () => typeof expected === 'string' ? emulator.text().includes(expected) : expected.test(emulator.text())
-      await until(isThere, `${expected} on the screen`).catch((error) => { throw new Error(`${error.message}\n${emulator.text()}`) })
+      const isThere = () =>
+        typeof expected === 'string' ? emulator.text().includes(expected) : expected.test(emulator.text())
+      await until(isThere, `${expected} on the screen`).catch((error) => {
+        throw new Error(`${error.message}\n${emulator.text()}`)
+      })
     },
 
     stopped: () => until(() => Boolean(told.isStopped), 'it to be stopped'),

@@ -1,8 +1,4 @@
-/**
- * Numbers from 0 to 1 that are the same for the same seed.
- * @param seed an integer
- * @returns mulberry32
- */
+/** Numbers from 0 to 1 that are the same for the same seed. `seed`: an integer. Returns mulberry32. */
 export function createRandom (seed: number): () => number {
   let state = seed | 0
   return () => {
@@ -14,7 +10,7 @@ export function createRandom (seed: number): () => number {
 }
 
 /** @returns in another order, the same for the same seed (Fisher and Yates) */
-export function shuffled <T>(items: readonly T[], seed: number): T[] {
+export function shuffled<T> (items: readonly T[], seed: number): T[] {
   const random = createRandom(seed)
   const all = [...items]
   for (let last = all.length - 1; last > 0; last--) {

@@ -5,6 +5,8 @@ import type { TestOwner } from './deck.ts'
 export async function startReceiver (t: TestOwner) {
   /** in turn */
   const statuses: number[] = []
-  const { url } = await serveHttp(t, (request, response) => { request.resume().on('end', () => response.writeHead(statuses.shift() ?? 204).end()) })
+  const { url } = await serveHttp(t, (request, response) => {
+    request.resume().on('end', () => response.writeHead(statuses.shift() ?? 204).end())
+  })
   return { url: `${url}/hook`, statuses }
 }

@@ -8,18 +8,7 @@ import type { RunningDeck } from '../../server/system/running-decks.ts'
 export function registered (fields: Partial<RunningDeck> = {}, token: string = 'token-of-the-other-deck'): RunningDeck {
   const dataDir = tempFolder()
   writeFileSync(path.join(dataDir, 'admin.token'), `${token}\n`, { mode: 0o600 })
-  return {
-    name: 'mail',
-    entry: '/srv/mail/app.js',
-    cwd: '/srv/mail',
-    dataDir,
-    configFile: null,
-    adminUrl: 'http://127.0.0.1:1',
-    fingerprint: null,
-    version: '0.1.0',
-    startedAt: '2026-01-31T12:00:00.000Z',
-    master: identifyProcess(process.pid),
-    keeper: null,
-    ...fields
-  }
+  return { name: 'mail', entry: '/srv/mail/app.js', cwd: '/srv/mail', dataDir, configFile: null,
+    adminUrl: 'http://127.0.0.1:1', fingerprint: null, version: '0.1.0', startedAt: '2026-01-31T12:00:00.000Z',
+    master: identifyProcess(process.pid), keeper: null, ...fields }
 }

@@ -5,10 +5,7 @@ import { tempFolder } from './folder.ts'
 
 const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
 
-/**
- * A folder of releases with a `current` link, as deploy tools lay it out.
- * @param fixture the first release's app
- */
+/** A folder of releases with a `current` link, as deploy tools lay it out. `fixture`: the first release's app. */
 export async function createReleases (fixture: string) {
   const root = tempFolder()
   await writeFile(path.join(root, 'package.json'), '{ "type": "module" }')

@@ -5,10 +5,7 @@ import { tempFolder, writeFiles } from './folder.ts'
 
 export type Repository = ReturnType<typeof createRepository>
 
-/**
- * Makes a real git repository.
- * @param prefix the folder of the app in it, such as `apps/web`
- */
+/** Makes a real git repository. `prefix`: the folder of the app in it, such as `apps/web`. */
 export function createRepository (folder: string = tempFolder(), prefix: string = '') {
   git(folder, 'init', '--quiet')
   const app = path.join(folder, prefix)
@@ -19,10 +16,7 @@ export function createRepository (folder: string = tempFolder(), prefix: string 
     app,
     git: (...words: string[]) => git(folder, ...words),
 
-    /**
-     * Commits these files of the app, and all that has changed.
-     * @returns the commit
-     */
+    /** Commits these files of the app, and all that has changed. Returns the commit. */
     commit (files: Record<string, string>, subject: string = 'a change'): string {
       writeFiles(app, files)
       git(folder, 'add', '--all')
@@ -33,17 +27,24 @@ export function createRepository (folder: string = tempFolder(), prefix: string 
 }
 
 export function git (folder: string, ...words: string[]): string {
-  const settings = ['user.name=Ada', 'user.email=ada@example.com', 'init.defaultBranch=main', 'commit.gpgsign=false'].flatMap((setting) => ['-c', setting])
-  return execFileSync('git', ['-C', folder, ...settings, ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+  const settings = ['user.name=Ada', 'user.email=ada@example.com', 'init.defaultBranch=main', 'commit.gpgsign=false']
+    .flatMap((setting) => ['-c', setting])
+  return execFileSync('git', ['-C', folder, ...settings, ...words], { encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'] }).trim()
 }
 
 /** The files of an app that answers with the version that was built, and whose code or build can be broken. */
-export function versionOf (version: string, { atLoad = '', atRequest = '', build = '' }: { atLoad?: string, atRequest?: string, build?: string } = {}) {
+export function versionOf (version: string,
+  { atLoad = '', atRequest = '', build = '' }: { atLoad?: string, atRequest?: string, build?: string } = {})
+{
   return {
-    'package.json': JSON.stringify({ name: 'shop', version: '1.0.0', type: 'module', scripts: { build: 'node build.js' } }),
-    'package-lock.json': JSON.stringify({ name: 'shop', version: '1.0.0', lockfileVersion: 3, requires: true, packages: { '': { name: 'shop', version: '1.0.0' } } }),
+    'package.json': JSON.stringify({ name: 'shop', version: '1.0.0', type: 'module',
+      scripts: { build: 'node build.js' } }),
+    'package-lock.json': JSON.stringify({ name: 'shop', version: '1.0.0', lockfileVersion: 3, requires: true,
+      packages: { '': { name: 'shop', version: '1.0.0' } } }),
     '.gitignore': 'dist\nnode_modules\n.clusterdeck\n',
-    'build.js': `import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'\n${build}\nmkdirSync('dist', { recursive: true })\nwriteFileSync('dist/built.txt', '${version}')\nconsole.log('built ${version}')\n`,
+    'build.js':
+      `import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'\n${build}\nmkdirSync('dist', { recursive: true })\nwriteFileSync('dist/built.txt', '${version}')\nconsole.log('built ${version}')\n`,
     'app.js': `import http from 'node:http'
 import { readFileSync } from 'node:fs'
 ${atLoad}
@@ -62,13 +63,19 @@ http.createServer((request, response) => {
  */
 export function withPackage (app: string, files: number = 1): Record<string, string> {
   const [lib, place] = [tempFolder(), tempFolder()]
-  writeFiles(lib, { 'package.json': JSON.stringify({ name: 'answer', version: '1.0.0', main: 'index.js' }), 'index.js': 'module.exports = 42\n' })
-  for (let n = 1; n < files; n++) writeFiles(lib, { [`lib/${n % 100}/${n}.js`]: `exports.n = ${n} // ${'x'.repeat(4000)}\n` })
+  writeFiles(lib, { 'package.json': JSON.stringify({ name: 'answer', version: '1.0.0', main: 'index.js' }),
+    'index.js': 'module.exports = 42\n' })
+  for (let n = 1; n < files; n++)
+    writeFiles(lib, { [`lib/${n % 100}/${n}.js`]: `exports.n = ${n} // ${'x'.repeat(4000)}\n` })
   mkdirSync(path.join(app, 'vendor'), { recursive: true })
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', path.join(app, 'vendor')], { cwd: lib, stdio: 'ignore' })
-  const manifest = { ...JSON.parse(versionOf('')['package.json']), dependencies: { answer: 'file:vendor/answer-1.0.0.tgz' } }
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', path.join(app, 'vendor')], { cwd: lib,
+    stdio: 'ignore' })
+  const manifest = { ...JSON.parse(versionOf('')['package.json']),
+    dependencies: { answer: 'file:vendor/answer-1.0.0.tgz' } }
   writeFiles(place, { 'package.json': JSON.stringify(manifest) })
   cpSync(path.join(app, 'vendor'), path.join(place, 'vendor'), { recursive: true })
-  execFileSync('npm', ['install', '--silent', '--offline', '--package-lock-only', '--no-audit'], { cwd: place, stdio: 'ignore' })
-  return { 'package.json': JSON.stringify(manifest), 'package-lock.json': readFileSync(path.join(place, 'package-lock.json'), 'utf8') }
+  execFileSync('npm', ['install', '--silent', '--offline', '--package-lock-only', '--no-audit'], { cwd: place,
+    stdio: 'ignore' })
+  return { 'package.json': JSON.stringify(manifest),
+    'package-lock.json': readFileSync(path.join(place, 'package-lock.json'), 'utf8') }
 }

@@ -2,7 +2,10 @@ import { buffer } from 'node:stream/consumers'
 import { serveHttp } from './http-server.ts'
 import type { TestOwner } from './deck.ts'
 
-/** Takes envelopes as their definition says, and refuses what is none: https://develop.sentry.dev/sdk/foundations/transport/envelopes/ */
+/**
+ * Takes envelopes as their definition says, and refuses what is none:
+ * https://develop.sentry.dev/sdk/foundations/transport/envelopes/
+ */
 export async function startSentryReceiver (t: TestOwner) {
   const received: { path: string, auth: string, headers: any, item: any, event: any }[] = []
   /** what it answers, in turn; 200 after these */
@@ -11,7 +14,9 @@ export async function startSentryReceiver (t: TestOwner) {
     const body = await buffer(request)
     const status = statuses.shift() ?? 200
     try {
-      if (status === 200) received.push({ path: `${request.method} ${request.url}`, auth: String(request.headers['x-sentry-auth']), ...readEnvelope(body) })
+      if (status === 200)
+        received.push({ path: `${request.method} ${request.url}`, auth: String(request.headers['x-sentry-auth']),
+          ...readEnvelope(body) })
       response.writeHead(status).end()
     } catch (error) {
       response.writeHead(400).end(String(error))
@@ -20,16 +25,18 @@ export async function startSentryReceiver (t: TestOwner) {
   return { received, statuses, dsn: `http://0123456789abcdef@127.0.0.1:${port}/tools/7` }
 }
 
-/** @param body of one item */
+/** `body`: of one item */
 export function readEnvelope (body: Buffer) {
   const [headers, afterHeaders] = readLine(body, 0)
   const [item, afterItem] = readLine(body, afterHeaders)
   const payload = body.subarray(afterItem, afterItem + item.length)
-  if (payload.length !== item.length) throw new Error(`length: expected ${item.length} bytes, received ${payload.length}`)
+  if (payload.length !== item.length)
+    throw new Error(`length: expected ${item.length} bytes, received ${payload.length}`)
   const rest = body.subarray(afterItem + item.length).toString()
   if (!['', '\n'].includes(rest)) throw new Error(`expected the end, received ${rest}`)
   const event = JSON.parse(payload.toString())
-  if (!/^[\da-f]{32}$/.test(event.event_id) || event.event_id !== headers.event_id) throw new Error(`event_id: ${event.event_id}, ${headers.event_id}`)
+  if (!/^[\da-f]{32}$/.test(event.event_id) || event.event_id !== headers.event_id)
+    throw new Error(`event_id: ${event.event_id}, ${headers.event_id}`)
   return { headers, item, event }
 }
 

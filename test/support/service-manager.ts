@@ -13,7 +13,9 @@ const koffi = loadKoffi()
 export const withoutNativeCalls = koffi ? false : 'the optional package koffi is not installed'
 
 /** Keeper and master do not find the package. */
-export const WITHOUT_KOFFI: Launch = Object.freeze({ execArgv: ['--require', fileURLToPath(new URL('hides-koffi.cjs', import.meta.url))] })
+export const WITHOUT_KOFFI: Launch = Object.freeze({
+  execArgv: ['--require', fileURLToPath(new URL('hides-koffi.cjs', import.meta.url))]
+})
 
 const [AF_UNIX, AF_INET, SOCK_DGRAM, SOCK_CLOEXEC, SOCK_NONBLOCK] = [1, 2, 2, 0o2000000, 0o4000]
 const BACKLOG = 511
@@ -22,22 +24,23 @@ const PATIENCE_MS = 90_000
 
 const libc = koffi && (() => {
   const all = koffi.load(null)
-  return {
-    socket: all.func('int socket(int domain, int type, int protocol)'),
+  return { socket: all.func('int socket(int domain, int type, int protocol)'),
     bind: all.func('int bind(int fd, const void *address, unsigned int length)'),
     listen: all.func('int listen(int fd, int backlog)'),
     recv: all.func('long recv(int fd, _Out_ uint8_t *data, size_t size, int flags)'),
-    close: all.func('int close(int fd)')
-  }
+    close: all.func('int close(int fd)') }
 })()
 
 type ServiceSocket = { fd: number, port: number, path?: string, isOpen: () => boolean, close: () => void }
 
 /** A socket that listens, and that nobody accepts from yet. */
-export function openSocket (t: TestOwner, { host = '127.0.0.1', port = 0, path }: { host?: string, port?: number, path?: string } = {}): ServiceSocket {
+export function openSocket (t: TestOwner,
+  { host = '127.0.0.1', port = 0, path }: { host?: string, port?: number, path?: string } = {}): ServiceSocket
+{
   const { _createServerHandle: create } = net as any
   const handle = path ? create(path, -1, -1) : create(host, port, host.includes(':') ? 6 : 4)
-  if (typeof handle === 'number' || libc.listen(handle.fd, BACKLOG) !== 0) throw new Error(`cannot listen on ${path ?? `${host}:${port}`}`)
+  if (typeof handle === 'number' || libc.listen(handle.fd, BACKLOG) !== 0)
+    throw new Error(`cannot listen on ${path ?? `${host}:${port}`}`)
   const bound = { port: 0 }
   handle.getsockname?.(bound)
   t.after(() => handle.close())
@@ -53,20 +56,22 @@ export function openDatagramSocket (t: TestOwner) {
 
 /** How a process is started that is passed these sockets: LISTEN_PID is known only once it is there. */
 export function passing (sockets: { fd: number }[], names: string[]): Launch {
-  return {
-    through: ['/bin/sh', '-c', 'export LISTEN_PID=$$; exec "$@"', 'sh'],
+  return { through: ['/bin/sh', '-c', 'export LISTEN_PID=$$; exec "$@"', 'sh'],
     descriptors: sockets.map(({ fd }) => fd),
-    env: { LISTEN_FDS: String(sockets.length), LISTEN_FDNAMES: names.join(':') }
-  }
+    env: { LISTEN_FDS: String(sockets.length), LISTEN_FDNAMES: names.join(':') } }
 }
 
 let opened = 0
 
-/** The receiver of sd_notify(3). Node has no datagram sockets for Unix paths, so this one is looked at every few milliseconds. */
+/**
+ * The receiver of sd_notify(3). Node has no datagram sockets for Unix paths, so this one is looked at every few
+ * milliseconds.
+ */
 export function openNotifySocket (t: TestOwner, { isAbstract = false }: { isAbstract?: boolean } = {}) {
   const name = isAbstract ? `@clusterdeck-test-${process.pid}-${++opened}` : path.join(tempFolder(), 'notify')
   const fd = libc.socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)
-  const address = Buffer.concat([Buffer.from([AF_UNIX, 0]), Buffer.from(isAbstract ? `\0${name.slice(1)}` : `${name}\0`)])
+  const address = Buffer.concat([Buffer.from([AF_UNIX, 0]),
+    Buffer.from(isAbstract ? `\0${name.slice(1)}` : `${name}\0`)])
   if (libc.bind(fd, address, address.length) !== 0) throw new Error(`cannot bind ${name}`)
   const buffer = Buffer.alloc(4096)
   const messages: { at: number, lines: string[] }[] = []
@@ -84,7 +89,8 @@ export function openNotifySocket (t: TestOwner, { isAbstract = false }: { isAbst
     messages,
 
     /** The variables among the messages that are of these names, in order. */
-    told: (...names: string[]): string[] => messages.flatMap(({ lines }) => lines.filter((line) => names.includes(line.split('=')[0]))),
+    told: (...names: string[]): string[] =>
+      messages.flatMap(({ lines }) => lines.filter((line) => names.includes(line.split('=')[0]))),
 
     /** @returns when each of the messages with it came, ms of the monotonic clock */
     times: (line: string): number[] => messages.filter(({ lines }) => lines.includes(line)).map(({ at }) => at),
@@ -92,12 +98,15 @@ export function openNotifySocket (t: TestOwner, { isAbstract = false }: { isAbst
     /** Looks at once: what was sent until now is among the messages. */
     look,
 
-    /** @param times waits until it has been told that often */
+    /** `times`: waits until it has been told that often */
     async until (line: string, times: number = 1) {
       const isSo = () => messages.flatMap(({ lines }) => lines).filter((each) => each === line).length >= times
       if (isSo()) return
       await new Promise((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error(`waited ${PATIENCE_MS} ms for ${line}; told: ${JSON.stringify(messages)}`)), PATIENCE_MS)
+        const late = setTimeout(
+          () => reject(new Error(`waited ${PATIENCE_MS} ms for ${line}; told: ${JSON.stringify(messages)}`)),
+          PATIENCE_MS
+        )
         const watch = () => {
           if (!isSo()) return
           watchers.delete(watch)

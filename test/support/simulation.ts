@@ -4,27 +4,33 @@ import { createState, type Drift, type LifecycleOptions, type Orphan } from '../
 import type { Guard } from '../../server/lifecycle/rollout/guard.ts'
 import type { Exit } from '../../server/lifecycle/loss.ts'
 
-export const OPTIONS = Object.freeze({
-  ready: { signal: 'auto' as const, timeoutMs: 30_000 },
-  drain: { idleGraceMs: 5000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 14_400_000, spreadMs: 30_000, maxOldWorkers: 'auto' as const },
-  stop: { termGraceMs: 5000, signal: 'SIGTERM' as const },
-  crash: { graceMs: 1000 },
-  restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } }
-})
+export const OPTIONS = Object.freeze({ ready: { signal: 'auto' as const, timeoutMs: 30_000 },
+  drain: { idleGraceMs: 5000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 14_400_000, spreadMs: 30_000,
+    maxOldWorkers: 'auto' as const }, stop: { termGraceMs: 5000, signal: 'SIGTERM' as const }, crash: { graceMs: 1000 },
+  restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000,
+    intensity: { restarts: 5, windowMs: 60_000 } } })
 
 /**
- * A cluster without processes: the reducer, a clock, the deadlines that it has set, and the processes that it believes in.
- * Every command is checked against what is possible, so a test that only feeds inputs already proves something.
- * `isChecked`: whether it also finds out who changes a state that is not theirs, which takes longer the more workers there are.
+ * A cluster without processes: the reducer, a clock, the deadlines that it has set, and the processes that it believes
+ * in. Every command is checked against what is possible, so a test that only feeds inputs already proves something.
+ * `isChecked`: whether it also finds out who changes a state that is not theirs, which takes longer the more workers
+ * there are.
  */
-export function simulate ({ workers = 2, options = (OPTIONS as LifecycleOptions), orphans = ([] as Orphan[]), guard = (null as Guard | null), start = ({} as Partial<Parameters<typeof createState>[0]>), hasHook = false, awaitsTurn = (null as string | null), isChecked = true } = {}) {
+export function simulate (
+  { workers = 2, options = (OPTIONS as LifecycleOptions), orphans = ([] as Orphan[]), guard = (null as Guard | null),
+    start = ({} as Partial<Parameters<typeof createState>[0]>), hasHook = false, awaitsTurn = (null as string | null),
+    isChecked = true } = {}
+) {
   let at = 1000
   let count = 0
   const nextWorker = Math.max(0, ...orphans.map(({ id }) => id)) + 1
-  let state = createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/r1/app.js', path: '/srv/r1' }, nextWorker, ...start })
+  let state = createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/r1/app.js', path: '/srv/r1' },
+    nextWorker, ...start })
   let nextRelease = 2
   const deadlines: Map<string, { deadline: any, id: number, dueAt: number }> = new Map()
-  const processes: Map<number, { id: number, slot: number | null, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean, isStuck: boolean, isTold?: number, writesHeap?: boolean }> = new Map()
+  const processes: Map<number,
+    { id: number, slot: number | null, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean,
+      isStuck: boolean, isTold?: number, writesHeap?: boolean }> = new Map()
   const events: any[] = []
   /** Every id that was ever given to a worker. */
   const known = new Set(orphans.map(({ id }) => id))
@@ -39,60 +45,91 @@ export function simulate ({ workers = 2, options = (OPTIONS as LifecycleOptions)
   let hook = null as { rollout: number, release: string, from: string, isEnding: boolean } | null
   let nextMaster: 'starting' | 'cancelled' | null = null
 
-  const effects = {
-    fork ({ worker, slot, release }) {
-      if (known.has(worker)) throw new Error(`the id ${worker} was given twice`)
-      known.add(worker)
-      addProcess(worker, slot, release.id)
-    },
-    promote: ({ worker, slot }) => { find(worker).slot = slot },
-    drain: ({ worker }) => { find(worker).isDraining = true },
-    'end-connections': ({ worker, isLast }) => { find(worker).isTold = isLast ? 1001 : 1012 },
-    'count-as-ready': ({ worker }) => { find(worker) },
-    'write-heap': ({ worker }) => { find(worker).writesHeap = true },
-    terminate: ({ worker }) => { find(worker).isTerminated = true },
-    kill: ({ worker }) => { find(worker).isKilled = true },
-    'set-deadline': ({ deadline, id, ms }) => { deadlines.set(`${deadline}:${id}`, { deadline, id, dueAt: at + ms }) },
-    'clear-deadline': ({ deadline, id }) => { deadlines.delete(`${deadline}:${id}`) },
-    'capture-stack': ({ worker }) => { find(worker).isStuck = true },
-    'close-sockets': () => { socketsClosed = true },
-    'expire-unused-sockets': () => {},
-    'close-unused-sockets': () => {},
-    'take-turn' ({ rollout }) { asking = rollout },
-    'prepare-release' ({ rollout, source }) {
-      preparing = rollout
-      prepared = source
-    },
-    'run-hook' ({ rollout, release, from }) {
-      if (hook && !hook.isEnding) throw new Error('two hooks run side by side')
-      hook = { rollout, release: release.id, from, isEnding: false }
-    },
-    'end-hook' ({ rollout }) {
-      if (!hook || hook.rollout !== rollout) throw new Error(`no hook of rollout ${rollout} runs`)
-      hook = { ...hook, isEnding: true }
-    },
-    'run-start-hook': () => { hook = { rollout: 0, release: state.release.id, from: '', isEnding: false } },
-    'begin-judging': () => {},
-    judge: (order) => { judgements.push(order) },
-    'start-next': () => { nextMaster = 'starting' },
-    'cancel-next': () => { nextMaster = 'cancelled' },
-    finish: () => { isFinished = true }
-  } as Record<string, (command: any) => void>
+  const effects = { fork ({ worker, slot, release }) {
+    if (known.has(worker)) throw new Error(`the id ${worker} was given twice`)
+    known.add(worker)
+    addProcess(worker, slot, release.id)
+  }, promote: ({ worker, slot }) => {
+    find(worker).slot = slot
+  }, drain: ({ worker }) => {
+    find(worker).isDraining = true
+  }, 'end-connections': ({ worker, isLast }) => {
+    find(worker).isTold = isLast ? 1001 : 1012
+  }, 'count-as-ready': ({ worker }) => {
+    find(worker)
+  }, 'write-heap': ({ worker }) => {
+    find(worker).writesHeap = true
+  }, terminate: ({ worker }) => {
+    find(worker).isTerminated = true
+  }, kill: ({ worker }) => {
+    find(worker).isKilled = true
+  }, 'set-deadline': ({ deadline, id, ms }) => {
+    deadlines.set(`${deadline}:${id}`, { deadline, id, dueAt: at + ms })
+  }, 'clear-deadline': ({ deadline, id }) => {
+    deadlines.delete(`${deadline}:${id}`)
+  }, 'capture-stack': ({ worker }) => {
+    find(worker).isStuck = true
+  }, 'close-sockets': () => {
+    socketsClosed = true
+  }, 'expire-unused-sockets': () => {}, 'close-unused-sockets': () => {}, 'take-turn' ({ rollout }) {
+    asking = rollout
+  }, 'prepare-release' ({ rollout, source }) {
+    preparing = rollout
+    prepared = source
+  }, 'run-hook' ({ rollout, release, from }) {
+    if (hook && !hook.isEnding) throw new Error('two hooks run side by side')
+    hook = { rollout, release: release.id, from, isEnding: false }
+  }, 'end-hook' ({ rollout }) {
+    if (!hook || hook.rollout !== rollout) throw new Error(`no hook of rollout ${rollout} runs`)
+    hook = { ...hook, isEnding: true }
+  }, 'run-start-hook': () => {
+    hook = { rollout: 0, release: state.release.id, from: '', isEnding: false }
+  }, 'begin-judging': () => {}, judge: (order) => {
+    judgements.push(order)
+  }, 'start-next': () => {
+    nextMaster = 'starting'
+  }, 'cancel-next': () => {
+    nextMaster = 'cancelled'
+  }, finish: () => {
+    isFinished = true
+  } } as Record<string, (command: any) => void>
 
   const simulation = {
-    get state () { return state },
+    get state () {
+      return state
+    },
     /** As others see it. */
-    get rollout () { return snapshotOf(state).rollout },
-    get at () { return at },
+    get rollout () {
+      return snapshotOf(state).rollout
+    },
+    get at () {
+      return at
+    },
     /** How many inputs there were. */
-    get count () { return count },
-    get isFinished () { return isFinished },
-    get socketsClosed () { return socketsClosed },
-    get nextMaster () { return nextMaster },
-    get preparing () { return preparing },
-    get asking () { return asking },
-    get prepared () { return prepared },
-    get hook () { return hook },
+    get count () {
+      return count
+    },
+    get isFinished () {
+      return isFinished
+    },
+    get socketsClosed () {
+      return socketsClosed
+    },
+    get nextMaster () {
+      return nextMaster
+    },
+    get preparing () {
+      return preparing
+    },
+    get asking () {
+      return asking
+    },
+    get prepared () {
+      return prepared
+    },
+    get hook () {
+      return hook
+    },
     judgements,
     /** Which releases have drifted, by id. */
     drift: {} as Record<string, Drift>,
@@ -100,12 +137,11 @@ export function simulate ({ workers = 2, options = (OPTIONS as LifecycleOptions)
     processes,
     deadlines,
 
-    /**
-     * @param input a release without an id gets the next one
-     * @returns the refusal, if it was refused
-     */
+    /** `input`: a release without an id gets the next one. Returns the refusal, if it was refused. */
     feed (input: any): any {
-      const release = input.release && !input.release.id ? { release: { createdAt: '', ...input.release, id: `r${nextRelease++}` } } : {}
+      const release = input.release && !input.release.id
+        ? { release: { createdAt: '', ...input.release, id: `r${nextRelease++}` } }
+        : {}
       const result = reduce(state, { at, time: at, random: 0.5, drift: simulation.drift, ...input, ...release })
       // A change of it by the next turn throws.
       state = isChecked ? freeze(result.state) : result.state
@@ -115,10 +151,7 @@ export function simulate ({ workers = 2, options = (OPTIONS as LifecycleOptions)
       return result.refusal
     },
 
-    /**
-     * Lets time go on to the next deadline, and that pass.
-     * @param seen how long its worker waited for a CPU
-     */
+    /** Lets time go on to the next deadline, and that pass. `seen`: how long its worker waited for a CPU. */
     passNextDeadline (seen: { starvedMs?: number } = {}) {
       const [next] = [...deadlines.values()].sort((a, b) => a.dueAt - b.dueAt)
       if (!next) return false
@@ -128,7 +161,9 @@ export function simulate ({ workers = 2, options = (OPTIONS as LifecycleOptions)
       return true
     },
 
-    wait (ms: number) { at += ms },
+    wait (ms: number) {
+      at += ms
+    },
 
     exit (worker: number, { code = null, signal = null, ...more }: Partial<Exit> = {}) {
       processes.delete(worker)
@@ -139,11 +174,14 @@ export function simulate ({ workers = 2, options = (OPTIONS as LifecycleOptions)
     becomeReady (worker: number) {
       const { slot } = state.workers[worker]
       if (slot === null) return simulation.feed({ type: 'worker-held', worker })
-      for (const { url, isFixed } of state.addresses[slot] ?? []) simulation.feed({ type: 'worker-listening', worker, url, isFixed })
+      for (const { url, isFixed } of state.addresses[slot] ?? [])
+        simulation.feed({ type: 'worker-listening', worker, url, isFixed })
       simulation.feed({ type: 'worker-ready', worker })
     },
 
-    endHook ({ passed = true, reason = null, output = '' }: { passed?: boolean, reason?: string | null, output?: string } = {}) {
+    endHook (
+      { passed = true, reason = null, output = '' }: { passed?: boolean, reason?: string | null, output?: string } = {}
+    ) {
       const { rollout } = hook ?? { rollout: 0 }
       hook = null
       simulation.feed({ type: 'hook-ended', rollout, passed, reason, output })
@@ -171,7 +209,8 @@ export function simulate ({ workers = 2, options = (OPTIONS as LifecycleOptions)
 
     /** @returns ids of what serves, by slot */
     serving: (): number[] => state.slots.map(({ serving }) => serving ?? 0),
-    ready: () => state.slots.filter(({ serving }) => serving !== null && state.workers[serving].state === 'ready').length,
+    ready: () =>
+      state.slots.filter(({ serving }) => serving !== null && state.workers[serving].state === 'ready').length,
     last: (type: string) => events.findLast((event) => event.type === type),
     types: () => events.map(({ type }) => type)
   }
@@ -194,7 +233,8 @@ export function simulate ({ workers = 2, options = (OPTIONS as LifecycleOptions)
 
 /** A worker that a dead master has left behind, which serves unless told otherwise. */
 export function orphan ({ id, ...fields }: Partial<Orphan> & { id: number }): Orphan {
-  return { id, slot: id, pid: 1000 + id, release: 'r1', state: 'ready', startedAt: new Date(0).toISOString(), readyAt: new Date(500).toISOString(), intent: null, exit: null, orphan: 'master-lost', ...fields }
+  return { id, slot: id, pid: 1000 + id, release: 'r1', state: 'ready', startedAt: new Date(0).toISOString(),
+    readyAt: new Date(500).toISOString(), intent: null, exit: null, orphan: 'master-lost', ...fields }
 }
 
 export const NEW_RELEASE = Object.freeze({ entry: '/srv/r2/app.js', path: '/srv/r2' })
@@ -202,18 +242,16 @@ export const NEW_RELEASE = Object.freeze({ entry: '/srv/r2/app.js', path: '/srv/
 /** What a judge may say. */
 export function verdict (passed: boolean | null, isFinal: boolean = true) {
   const figures = { workers: 1, requests: 100, errorRate: 0, p99Ms: 1 }
-  return { at: new Date(0).toISOString(), passed, isFinal, message: `passed: ${passed}`, canary: figures, baseline: figures }
+  return { at: new Date(0).toISOString(), passed, isFinal, message: `passed: ${passed}`, canary: figures,
+    baseline: figures }
 }
 
 function healthy (_process: { release: string }): boolean {
   return true
 }
 
-/**
- * @param value plain data
- * @returns the same, frozen with all that is in it
- */
-function freeze <T extends object>(value: T): T {
+/** `value`: plain data. Returns the same, frozen with all that is in it. */
+function freeze<T extends object> (value: T): T {
   for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) freeze(part)
   return Object.freeze(value)
 }

@@ -30,19 +30,22 @@ export function smallDisk (t: TestOwner, { megabytes = 6 }: { megabytes?: number
       closeSync(fd)
     },
 
-    free () { rmSync(filler) },
+    free () {
+      rmSync(filler)
+    },
 
     /** While nobody writes. */
-    setReadOnly (isReadOnly: boolean) { mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, folder) },
+    setReadOnly (isReadOnly: boolean) {
+      mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, folder)
+    },
 
-    /**
-     * Whatever is opened from now on; who has a file open can go on writing to it.
-     * @param inner a folder of the disk
-     */
+    /** Whatever is opened from now on; who has a file open can go on writing to it. `inner`: a folder of the disk. */
     cover (inner: string) {
       mount('--bind', inner, inner)
       mount('-o', 'remount,bind,ro', inner)
-      return { uncover: () => { spawnSync('umount', ['-l', inner]) } }
+      return { uncover: () => {
+        spawnSync('umount', ['-l', inner])
+      } }
     }
   }
 }

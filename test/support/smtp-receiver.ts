@@ -6,7 +6,9 @@ import type { TestOwner } from './deck.ts'
  * A mail server of this machine that takes every mail, or answers as it is told.
  * @param how `afterRecipient`: its answer to each RCPT
  */
-export async function startSmtpReceiver (t: TestOwner, { afterRecipient = '250 ok' }: { afterRecipient?: string } = {}) {
+export async function startSmtpReceiver (t: TestOwner,
+  { afterRecipient = '250 ok' }: { afterRecipient?: string } = {})
+{
   /** what was sent to it as mails, with headers */
   const mails: string[] = []
   const recipients: string[] = []
@@ -24,7 +26,9 @@ export async function startSmtpReceiver (t: TestOwner, { afterRecipient = '250 o
         rest = rest.slice(at + end.length)
         if (isMail) mails.push(part)
         else if (/^RCPT/i.test(part)) recipients.push(part)
-        answer(isMail ? '250 taken' : /^DATA/i.test(part) ? '354 go on' : /^RCPT/i.test(part) ? afterRecipient : '250 ok')
+        answer(
+          isMail ? '250 taken' : /^DATA/i.test(part) ? '354 go on' : /^RCPT/i.test(part) ? afterRecipient : '250 ok'
+        )
         isMail = !isMail && /^DATA/i.test(part)
       }
     })

@@ -20,12 +20,11 @@ export function createSources () {
   const sources = {
     folder,
     app,
-    /**
-     * @param name an ES module, a CommonJS one
-     * @returns the file
-     */
+    /** `name`: an ES module, a CommonJS one. Returns the file. */
     write (name: 'nested' | 'required', value: number | string): string {
-      const [file, text] = name === 'nested' ? ['nested.js', 'export const nested'] : ['required.cjs', 'exports.required']
+      const [file, text] = name === 'nested'
+        ? ['nested.js', 'export const nested']
+        : ['required.cjs', 'exports.required']
       writeFileSync(path.join(folder, 'lib', file), `${text} = ${value}\n`)
       return path.join(folder, 'lib', file)
     }

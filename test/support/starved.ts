@@ -1,5 +1,3 @@
-/**
- * @param text that says how long a worker had
- * @returns without what a busy machine adds
- */
-export const withoutStarved = (text: string): string => text.replace(/ and another [\d.]+ m?s, in which it waited for a CPU/, '')
+/** `text`: that says how long a worker had. Returns without what a busy machine adds. */
+export const withoutStarved = (text: string): string =>
+  text.replace(/ and another [\d.]+ m?s, in which it waited for a CPU/, '')

@@ -5,7 +5,9 @@ import type { TestContext } from 'node:test'
 export const OTHER_UID = 54_321
 
 /** Why there can be no process of another user. */
-export const lacksStrangers: string | false = process.geteuid?.() === 0 && process.platform === 'linux' ? false : 'only root can be another user too, and only Linux tells them apart'
+export const lacksStrangers: string | false = process.geteuid?.() === 0 && process.platform === 'linux'
+  ? false
+  : 'only root can be another user too, and only Linux tells them apart'
 
 const CODE = `
 const server = require('net').createServer((socket) => {
@@ -18,13 +20,18 @@ server.on('error', () => setTimeout(listen, 5))
 listen()`
 
 /** A server of another user, which answers whatever it is asked. It takes a port as soon as that is free. */
-export function startStranger (t: Pick<TestContext, 'after'>, { host = '127.0.0.1', port = 0, uid = OTHER_UID }: { host?: string, port?: number, uid?: number } = {}) {
-  const child = spawn(process.execPath, ['-e', CODE, String(port), host], { uid, gid: uid, cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] })
+export function startStranger (t: Pick<TestContext, 'after'>,
+  { host = '127.0.0.1', port = 0, uid = OTHER_UID }: { host?: string, port?: number, uid?: number } = {})
+{
+  const child = spawn(process.execPath, ['-e', CODE, String(port), host], { uid, gid: uid, cwd: '/',
+    stdio: ['ignore', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))
   const heard = { port: 0, text: '' }
   const listening = once(child.stdout.setEncoding('utf8'), 'data').then(([line]) => {
     heard.port = Number.parseInt(line)
-    child.stdout.on('data', (text) => { heard.text += text })
+    child.stdout.on('data', (text) => {
+      heard.text += text
+    })
     return heard
   })
   return { listening }

@@ -13,10 +13,11 @@ const INHERITED = Object.freeze({ stdout: 'inherit', stderr: 'inherit', close ()
 
 /**
  * Runs a fixture app below this very process: real forks and sockets, without history and admin page, and so on every
- * version of Node.
- * @param options `flags`: by key, as `readyPath`
+ * version of Node. `options`: `flags`: by key, as `readyPath`.
  */
-export async function supervised (t: TestContext, app: string, { workers = 1, flags = {}, args = [] }: { workers?: number, flags?: Record<string, unknown>, args?: string[] } = {}) {
+export async function supervised (t: TestContext, app: string,
+  { workers = 1, flags = {}, args = [] }: { workers?: number, flags?: Record<string, unknown>, args?: string[] } = {})
+{
   const folder = tempFolder()
   const entry = path.join(FIXTURES, app)
   const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd: FIXTURES })
@@ -26,12 +27,18 @@ export async function supervised (t: TestContext, app: string, { workers = 1, fl
   const { ready, drain, stop, crash, restart, recycle } = config
   const release = { id: 'r1', createdAt: '', entry, path: FIXTURES }
   const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, release })
-  const logs = { open: () => config.ready.log === undefined ? INHERITED : inFile(path.join(folder, 'log')), ended () {} } as any
+  const logs = { open: () => config.ready.log === undefined ? INHERITED : inFile(path.join(folder, 'log')),
+    ended () {} } as any
   const deck = createSupervisor(state, {
     fork: createForker({ current: config }, { crashFolder: folder, orderFolder: folder, outlives: () => false, logs }),
-    events: { publish: (event: any) => { note(event); return event } },
+    events: { publish: (event: any) => {
+      note(event)
+      return event
+    } },
     watch: { watchdog: { timeoutMs: 0, stack: 'off' }, recycle },
-    vitals: { accept: (_worker, _slot, body) => { reports.push(body) }, left () {}, latest: () => null }
+    vitals: { accept: (_worker, _slot, body) => {
+      reports.push(body)
+    }, left () {}, latest: () => null }
   })
   t.after(async () => {
     if (!['stopping', 'stopped'].includes(deck.snapshot().state)) deck.dispatch({ type: 'stop', actor: 'test' })
@@ -51,15 +58,16 @@ export async function supervised (t: TestContext, app: string, { workers = 1, fl
     count: (type: string) => events.filter((event) => event.type === type).length,
     last: (type: string) => events.findLast((event) => event.type === type),
 
-    /**
-     * @param count of those, since the start
-     * @returns the last of them
-     */
+    /** `count`: of those, since the start. Returns the last of them. */
     until (type: string, count: number = 1): Promise<any> {
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           watchers.delete(look)
-          reject(new Error(`waited for ${count} × ${type}; came: ${events.map((event) => `${event.type}: ${event.message ?? ''}`).join('\n')}`))
+          reject(
+            new Error(`waited for ${count} × ${type}; came: ${
+              events.map((event) => `${event.type}: ${event.message ?? ''}`).join('\n')
+            }`)
+          )
         }, PATIENCE_MS)
         watchers.add(look)
         look()
@@ -83,5 +91,7 @@ export async function supervised (t: TestContext, app: string, { workers = 1, fl
 
 function inFile (file: string) {
   const stdout = openSync(file, 'a+')
-  return { stdout, stderr: 'inherit', close () { closeSync(stdout) } }
+  return { stdout, stderr: 'inherit', close () {
+    closeSync(stdout)
+  } }
 }

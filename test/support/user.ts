@@ -18,16 +18,16 @@ const END_WITHIN_MS = 30_000
 const NEXT_WITHIN_MS = 120_000
 
 /**
- * A user of a machine, with folders of apps, a host and a list of decks that are their own. All processes that are started
- * end with the test.
- * @param options `cli`: of another installation
+ * A user of a machine, with folders of apps, a host and a list of decks that are their own. All processes that are
+ * started end with the test. `options`: `cli`: of another installation.
  */
 export function openUser (t: Pick<TestContext, 'after'>, { cli = CLI }: { cli?: string } = {}) {
   const home = tempFolder()
   const host = path.join(home, 'host')
   const mark = `CLUSTERDECK_HOST_DIR=${host}`
   // With a bundle of certificates each process would read it at its start.
-  const env = { PORT: undefined, NODE_EXTRA_CA_CERTS: undefined, CLUSTERDECK_HOST_DIR: host, CLUSTERDECK_RUNTIME_DIR: path.join(home, 'running') }
+  const env = { PORT: undefined, NODE_EXTRA_CA_CERTS: undefined, CLUSTERDECK_HOST_DIR: host,
+    CLUSTERDECK_RUNTIME_DIR: path.join(home, 'running') }
   t.after(end)
 
   const user = {
@@ -48,7 +48,8 @@ export function openUser (t: Pick<TestContext, 'after'>, { cli = CLI }: { cli?: 
 
     /** A command that goes on, in a session of its own. */
     start (cwd: string, args: string[], { execArgv = [], env: more = {} }: Launch = {}) {
-      const child = spawn(process.execPath, [...execArgv, cli, ...args], { cwd, env: { ...process.env, ...env, ...more }, detached: true, stdio: 'ignore' })
+      const child = spawn(process.execPath, [...execArgv, cli, ...args], { cwd,
+        env: { ...process.env, ...env, ...more }, detached: true, stdio: 'ignore' })
       child.unref()
       return { pid: Number(child.pid), exited: once(child, 'exit') }
     },
@@ -66,16 +67,22 @@ export function openUser (t: Pick<TestContext, 'after'>, { cli = CLI }: { cli?: 
     masters: (): number[] => [...new Set(user.decks().map(({ master }) => master.pid))],
 
     /** @returns pids of all keepers and masters */
-    managers: (): number[] => [...new Set(user.decks().flatMap(({ master, keeper }) => [master.pid, ...keeper ? [keeper.pid] : []]))],
+    managers:
+      (): number[] => [
+        ...new Set(user.decks().flatMap(({ master, keeper }) => [master.pid, ...keeper ? [keeper.pid] : []]))
+      ],
 
-    /** @param where below /api/v1 */
-    async ask ({ adminUrl, dataDir }: Pick<RunningDeck, 'adminUrl' | 'dataDir'>, where: string, init: RequestInit = {}) {
-      const headers = { authorization: `Bearer ${await tokenOf(adminUrl, dataDir)}`, connection: 'close', ...(init.body ? { 'content-type': 'application/json' } : {}) }
+    /** `where`: below /api/v1 */
+    async ask ({ adminUrl, dataDir }: Pick<RunningDeck, 'adminUrl' | 'dataDir'>, where: string,
+      init: RequestInit = {})
+    {
+      const headers = { authorization: `Bearer ${await tokenOf(adminUrl, dataDir)}`, connection: 'close',
+        ...(init.body ? { 'content-type': 'application/json' } : {}) }
       const response = await fetch(`${adminUrl}/api/v1${where}`, { ...init, headers })
       return { status: response.status, body: await response.json() as any }
     },
 
-    /** @param where below /api/v1 of the host */
+    /** `where`: below /api/v1 of the host */
     async askHost (where: string, init?: RequestInit) {
       const [{ adminUrl }] = await readMasters(host)
       return await user.ask({ adminUrl, dataDir: host }, where, init)
@@ -94,28 +101,25 @@ export function openUser (t: Pick<TestContext, 'after'>, { cli = CLI }: { cli?: 
       if (status !== 201) throw new Error(`${app}: expected 201, received ${status}: ${body.detail}`)
     },
 
-    /** @param deck where its page is, which the apps of a host share */
-    page: async ({ adminUrl, dataDir }: RunningDeck) => ({ url: new URL(adminUrl).origin, token: await tokenOf(adminUrl, dataDir) }),
+    /** `deck`: where its page is, which the apps of a host share */
+    page: async ({ adminUrl, dataDir }: RunningDeck) => ({ url: new URL(adminUrl).origin,
+      token: await tokenOf(adminUrl, dataDir) }),
 
-    /**
-     * Resolves once each deck of these has another master that answers.
-     * @param onFirst the first of them has
-     */
+    /** Resolves once each deck of these has another master that answers. `onFirst`: the first of them has. */
     async untilNextMaster (before: RunningDeck[], onFirst: () => void = () => {}) {
       const old = before.map(({ master }) => master.pid)
       const isBack = async ({ dataDir }: RunningDeck) => {
         const deck = user.decks().find((each) => each.dataDir === dataDir && !old.includes(each.master.pid))
         return deck !== undefined && (await user.ask(deck, '/status').catch(() => null))?.status === 200
       }
-      const waits = before.map((deck) => until(() => isBack(deck), `the next master of ${deck.name}`, { everyMs: 20, patienceMs: NEXT_WITHIN_MS }))
+      const waits = before.map((deck) =>
+        until(() => isBack(deck), `the next master of ${deck.name}`, { everyMs: 20, patienceMs: NEXT_WITHIN_MS })
+      )
       Promise.any(waits).then(onFirst, () => {})
       await Promise.all(waits)
     },
 
-    /**
-     * Everything that runs for this user, at once.
-     * @returns pids
-     */
+    /** Everything that runs for this user, at once. Returns pids. */
     processes: (): number[] => findProcesses(mark).map(({ pid }) => pid)
   }
   return user
@@ -131,7 +135,8 @@ export function openUser (t: Pick<TestContext, 'after'>, { cli = CLI }: { cli?: 
   /** As by two signals of an operator; what is left then is a defect, and ended too. */
   async function end () {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) for (const pid of user.managers()) kill(pid, signal)
-    const left = await until(() => user.processes().length === 0, 'the end of all', { patienceMs: END_WITHIN_MS }).catch(() => user.processes())
+    const left = await until(() => user.processes().length === 0, 'the end of all', { patienceMs: END_WITHIN_MS })
+      .catch(() => user.processes())
     for (const pid of left ?? []) kill(pid, 'SIGKILL')
   }
 }

@@ -3,32 +3,17 @@ import { bucketOf, BUCKETS, toSparse } from '../../workers/histogram.ts'
 import type { VitalsReport } from '../../workers/protocol.ts'
 import type { DeckClient } from './deck-client.ts'
 
-/**
- * What a worker reports, with whatever a test cares about.
- * @param fields `latenciesMs`: of requests answered with 200
- */
-export function report ({ latenciesMs = [], ...fields }: Partial<VitalsReport> & { latenciesMs?: number[] } = {}): VitalsReport & { type: 'vitals' } {
+/** What a worker reports, with whatever a test cares about. `fields`: `latenciesMs`: of requests answered with 200. */
+export function report (
+  { latenciesMs = [], ...fields }: Partial<VitalsReport> & { latenciesMs?: number[] } = {}
+): VitalsReport & { type: 'vitals' } {
   const counts = new Float64Array(BUCKETS)
   for (const ms of latenciesMs) counts[bucketOf(ms)]++
-  return {
-    type: 'vitals',
-    intervalMs: 1000,
-    rssBytes: 64 * 1024 * 1024,
-    heapUsedBytes: 8 * 1024 * 1024,
-    heapTotalBytes: 16 * 1024 * 1024,
-    externalBytes: 2 * 1024 * 1024,
-    cpuPercent: 50,
-    eventLoopUtilization: 0.5,
-    loopDelayP50Ms: 1,
-    loopDelayP99Ms: 10,
-    loopDelayMaxMs: 20,
-    statuses: [latenciesMs.length, 0, 0, 0, 0, 0],
-    latency: toSparse(counts),
-    latencySumMs: latenciesMs.reduce((a, b) => a + b, 0),
-    inFlight: 3,
-    openConnections: 7,
-    ...fields
-  }
+  return { type: 'vitals', intervalMs: 1000, rssBytes: 64 * 1024 * 1024, heapUsedBytes: 8 * 1024 * 1024,
+    heapTotalBytes: 16 * 1024 * 1024, externalBytes: 2 * 1024 * 1024, cpuPercent: 50, eventLoopUtilization: 0.5,
+    loopDelayP50Ms: 1, loopDelayP99Ms: 10, loopDelayMaxMs: 20, statuses: [latenciesMs.length, 0, 0, 0, 0, 0],
+    latency: toSparse(counts), latencySumMs: latenciesMs.reduce((a, b) => a + b, 0), inFlight: 3, openConnections: 7,
+    ...fields }
 }
 
 /** Waits until every worker has told of what is over by now. */
@@ -41,7 +26,7 @@ export async function untilReported (deck: DeckClient) {
   }
 }
 
-/** @param name with its labels */
+/** `name`: with its labels */
 export async function metric ({ adminUrl, token }: DeckClient, name: string): Promise<number> {
   const text = await (await fetch(`${adminUrl}/metrics`, { headers: { authorization: `Bearer ${token}` } })).text()
   return Number(text.split('\n').find((line) => line.startsWith(`${name} `))?.slice(name.length))

@@ -23,14 +23,14 @@ const MAX_WITHOUT_CPU = 0.25
 const HOST = '127.0.0.1'
 const ELSEWHERE = '127.0.0.2'
 
-test('an admin port in a flood answers whoever may ask, and its master works as ever', { skip: (process.platform !== 'linux' && 'reads /proc') || rareOnly }, async (t) => {
+test('an admin port in a flood answers whoever may ask, and its master works as ever', {
+  skip: (process.platform !== 'linux' && 'reads /proc') || rareOnly
+}, async (t) => {
   const folder = tempFolder()
-  const deck = await startDeck(t, 'writes-lines.js', {
-    args: ['100000'],
-    launch: noteLoopDelays(folder)
-  })
+  const deck = await startDeck(t, 'writes-lines.js', { args: ['100000'], launch: noteLoopDelays(folder) })
   await deck.until({ ready: 2 })
-  const { body: { token } } = await deck.api('/tokens', { method: 'POST', body: JSON.stringify({ name: 'reader', role: 'operator' }) })
+  const { body: { token } } = await deck.api('/tokens', { method: 'POST',
+    body: JSON.stringify({ name: 'reader', role: 'operator' }) })
   const usualMs = Math.max(await replaceWorker(deck, 1), await replaceWorker(deck, 2))
 
   const startedAt = Date.now()
@@ -49,14 +49,30 @@ test('an admin port in a flood answers whoever may ask, and its master works as 
   const delays = loopDelays(path.join(folder, String(deck.masterPid)), { startedAt, endedAt })
 
   t.diagnostic(`flood: ${JSON.stringify(done)}`)
-  t.diagnostic(`the master's event loop: ${describe(delays.all)}; but for the time without a CPU ${describe(delays.own)}; its memory at most ${Math.round(rssBytes / 2 ** 20)} MB; without a CPU for ${Math.round(delays.withoutCpu * 100)} % of the time`)
+  t.diagnostic(
+    `the master's event loop: ${describe(delays.all)}; but for the time without a CPU ${
+      describe(delays.own)
+    }; its memory at most ${Math.round(rssBytes / 2 ** 20)} MB; without a CPU for ${
+      Math.round(delays.withoutCpu * 100)
+    } % of the time`
+  )
   t.diagnostic(`a worker is replaced within ${usualMs} ms before, ${replacedMs.join(' and ')} ms in the flood`)
-  for (const [name, { count, slowestMs, failures }] of Object.entries({ healthz, elsewhere, here })) t.diagnostic(`${name}: ${count} asked, ${failures.length} failed, the slowest took ${slowestMs} ms ${failures.slice(0, 5)}`)
+  for (const [name, { count, slowestMs, failures }] of Object.entries({ healthz, elsewhere, here }))
+    t.diagnostic(
+      `${name}: ${count} asked, ${failures.length} failed, the slowest took ${slowestMs} ms ${failures.slice(0, 5)}`
+    )
   assert.ok(at(delays.own, 0.99) < 50, describe(delays.own))
   assert.ok(rssBytes < 200 * 2 ** 20, `${rssBytes} bytes`)
   // What follows is of the whole machine, which is the flood's and the test's as well.
-  if (delays.withoutCpu > MAX_WITHOUT_CPU) return t.skip(`the machine was too busy: for ${Math.round(delays.withoutCpu * 100)} % of the time the master had no CPU`)
-  assert.ok(done.answered > 0.9 * RATE * FLOOD_MS / 1000 && done.idle.opened >= IDLE && done.stalled.open === STALLED && done.bodies.ended >= 4, 'it is the flood that is meant')
+  if (delays.withoutCpu > MAX_WITHOUT_CPU)
+    return t.skip(
+      `the machine was too busy: for ${Math.round(delays.withoutCpu * 100)} % of the time the master had no CPU`
+    )
+  assert.ok(
+    done.answered > 0.9 * RATE * FLOOD_MS / 1000 && done.idle.opened >= IDLE && done.stalled.open === STALLED &&
+      done.bodies.ended >= 4,
+    'it is the flood that is meant'
+  )
   for (const ms of replacedMs) assert.ok(ms < usualMs + 1000, `${ms} ms`)
   for (const { failures } of [healthz, elsewhere, here]) assert.deepEqual(failures, [])
 })
@@ -67,21 +83,22 @@ async function replaceWorker (deck: Deck, slot: number): Promise<number> {
   const { id, pid } = workers.find((worker: any) => worker.slot === slot)
   const killedAt = Date.now()
   process.kill(pid, 'SIGKILL')
-  const ready = await deck.untilEvent((event) => event.type === 'worker.ready' && event.slot === slot && event.worker > id, 'its replacement')
+  const ready = await deck.untilEvent(
+    (event) => event.type === 'worker.ready' && event.slot === slot && event.worker > id,
+    'its replacement'
+  )
   return Date.parse(ready.at) - killedAt
 }
 
 function startFlood (t: TestContext, deck: Deck, token: string) {
-  const plan = { host: HOST, port: Number(new URL(deck.adminUrl).port), token, wrongPerSecond: RATE, idle: IDLE, stalled: STALLED, bodyBytes: 2 ** 30 }
+  const plan = { host: HOST, port: Number(new URL(deck.adminUrl).port), token, wrongPerSecond: RATE, idle: IDLE,
+    stalled: STALLED, bodyBytes: 2 ** 30 }
   const child = fork(path.join(FIXTURES, 'floods-an-admin-port.js'), [JSON.stringify(plan)])
   t.after(() => child.kill('SIGKILL'))
-  return {
-    begun: once(child, 'spawn'),
-    async stop () {
-      child.send('stop')
-      return (await once(child, 'message'))[0]
-    }
-  }
+  return { begun: once(child, 'spawn'), async stop () {
+    child.send('stop')
+    return (await once(child, 'message'))[0]
+  } }
 }
 
 /** Asks again and again, each time by a new connection. */
@@ -89,17 +106,18 @@ function startProbes (deck: Deck) {
   const stopping = new AbortController()
   const known = { authorization: `Bearer ${deck.token}` }
   const healthz = keepAsking(`${deck.adminUrl}/healthz`, { localAddress: ELSEWHERE }, stopping.signal)
-  const elsewhere = keepAsking(`${deck.adminUrl}/api/v1/status`, { localAddress: ELSEWHERE, headers: known }, stopping.signal)
+  const elsewhere = keepAsking(`${deck.adminUrl}/api/v1/status`, { localAddress: ELSEWHERE, headers: known },
+    stopping.signal)
   const here = keepAsking(`${deck.adminUrl}/api/v1/status`, { localAddress: HOST, headers: known }, stopping.signal)
   let rssBytes = 0
-  const timer = setInterval(() => { rssBytes = Math.max(rssBytes, rssOf(deck.masterPid)) }, PROBE_EVERY_MS)
-  return {
-    async stop () {
-      stopping.abort()
-      clearInterval(timer)
-      return { rssBytes, healthz: await healthz, elsewhere: await elsewhere, here: await here }
-    }
-  }
+  const timer = setInterval(() => {
+    rssBytes = Math.max(rssBytes, rssOf(deck.masterPid))
+  }, PROBE_EVERY_MS)
+  return { async stop () {
+    stopping.abort()
+    clearInterval(timer)
+    return { rssBytes, healthz: await healthz, elsewhere: await elsewhere, here: await here }
+  } }
 }
 
 async function keepAsking (url: string, options: http.RequestOptions, stopping: AbortSignal): Promise<Answers> {
@@ -129,7 +147,9 @@ function rssOf (pid: number) {
 }
 
 function describe (delays: number[]) {
-  return `p50 ${at(delays, 0.5).toFixed(1)}, p99 ${at(delays, 0.99).toFixed(1)}, at most ${at(delays, 1).toFixed(1)} ms late`
+  return `p50 ${at(delays, 0.5).toFixed(1)}, p99 ${at(delays, 0.99).toFixed(1)}, at most ${
+    at(delays, 1).toFixed(1)
+  } ms late`
 }
 
 function at (sorted: number[], share: number) {

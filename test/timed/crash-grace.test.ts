@@ -12,13 +12,15 @@ test('of 20 requests in flight when one throws, 19 are answered, that one gets a
   const [blamed, ...others] = await Promise.all([statusOf(`${url}/throw-in-request`), ...slow])
   assert.deepEqual(others, Array(19).fill(200))
   assert.equal(blamed, 500)
-  const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the exit of the worker')
+  const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
+    'the exit of the worker')
   assert.deepEqual([exit.code, exit.cause, exit.pid], [1, 'crash', pid])
   const { body: record } = await deck.api(`/crashes/${exit.detail.crashGroup}/occurrences/${exit.detail.crash}`)
   assert.equal(record.requests.length, 20)
   assert.deepEqual([record.requests.at(-1).method, record.requests.at(-1).path], ['GET', '/throw-in-request'])
   const events = (await deck.history('limit=50')).map(({ type, worker }) => `${type} ${worker}`)
-  assert.ok(events.indexOf(`worker.forked ${id + 1}`) > events.indexOf(`worker.exited ${id}`), 'the replacement is started before the end')
+  assert.ok(events.indexOf(`worker.forked ${id + 1}`) > events.indexOf(`worker.exited ${id}`),
+    'the replacement is started before the end')
 })
 
 /** @returns status or what went wrong */

@@ -13,45 +13,56 @@ import type { DeckClient } from '../support/deck-client.ts'
 
 /** The table of deaths: what the history and the crash record say of each, checked one by one. */
 type Death = {
-  name: string
-  cause: string
+  name: string,
+  cause: string,
   /** of the crash record; without one there must be none */
-  kind?: string
-  code: number | null
-  signal: string | null
-  errorName?: string | null
+  kind?: string,
+  code: number | null,
+  signal: string | null,
+  errorName?:
+    | string
+    | null,
   /** function of the topmost frame in the app, or its file where it has none */
-  top?: string
+  top?: string,
   actor?: string | null
 }
 
 const told: string[] = []
-after(() => console.log(`table of deaths: ${told.length} right of ${told.length + wrong.length}${wrong.length > 0 ? `; wrong: ${wrong.join(', ')}` : ''}`))
+after(() =>
+  console.log(
+    `table of deaths: ${told.length} right of ${told.length + wrong.length}${
+      wrong.length > 0 ? `; wrong: ${wrong.join(', ')}` : ''
+    }`
+  )
+)
 const wrong: string[] = []
 
-const BY_REQUEST: (Death & { path: string })[] = [
-  { name: 'throw in a timer', path: '/throw-in-timer', cause: 'crash', kind: 'exception', code: 1, signal: null, errorName: 'RangeError', top: 'throwsError' },
-  { name: 'throw in a request', path: '/throw-in-request', cause: 'crash', kind: 'exception', code: 1, signal: null, errorName: 'RangeError', top: 'throwsError' },
-  { name: 'string thrown', path: '/throw-string', cause: 'crash', kind: 'exception', code: 1, signal: null, errorName: 'string' },
-  { name: 'error with cause', path: '/throw-with-cause', cause: 'crash', kind: 'exception', code: 1, signal: null, errorName: 'Error', top: 'throwsWithCause' },
-  { name: 'rejection unhandled', path: '/reject', cause: 'crash', kind: 'unhandled-rejection', code: 1, signal: null, errorName: 'RangeError', top: '/reject' },
-  { name: 'process.exit(0)', path: '/exit-0', cause: 'crash', kind: 'exit-code', code: 0, signal: null },
-  { name: 'process.exit(42)', path: '/exit-42', cause: 'crash', kind: 'exit-code', code: 42, signal: null },
-  { name: 'process.abort()', path: '/abort', cause: 'crash', kind: 'signal', code: null, signal: 'SIGABRT' },
-  { name: 'SIGKILL', path: '/kill', cause: 'killed', kind: 'signal', code: null, signal: 'SIGKILL' },
-  { name: 'SIGSEGV', path: '/segv', cause: 'crash', kind: 'signal', code: null, signal: 'SIGSEGV' },
-  { name: 'SIGTERM from outside', path: '/term', cause: 'killed', kind: 'signal', code: null, signal: 'SIGTERM' },
-  { name: 'heap out of memory', path: '/heap', cause: 'out-of-memory', kind: 'heap-out-of-memory', code: null, signal: 'SIGABRT' }
-]
+const BY_REQUEST: (Death & { path: string })[] = [{ name: 'throw in a timer', path: '/throw-in-timer', cause: 'crash',
+  kind: 'exception', code: 1, signal: null, errorName: 'RangeError', top: 'throwsError' }, { name: 'throw in a request',
+  path: '/throw-in-request', cause: 'crash', kind: 'exception', code: 1, signal: null, errorName: 'RangeError',
+  top: 'throwsError' }, { name: 'string thrown', path: '/throw-string', cause: 'crash', kind: 'exception', code: 1,
+  signal: null, errorName: 'string' }, { name: 'error with cause', path: '/throw-with-cause', cause: 'crash',
+  kind: 'exception', code: 1, signal: null, errorName: 'Error', top: 'throwsWithCause' }, { name: 'rejection unhandled',
+  path: '/reject', cause: 'crash', kind: 'unhandled-rejection', code: 1, signal: null, errorName: 'RangeError',
+  top: '/reject' }, { name: 'process.exit(0)', path: '/exit-0', cause: 'crash', kind: 'exit-code', code: 0,
+  signal: null }, { name: 'process.exit(42)', path: '/exit-42', cause: 'crash', kind: 'exit-code', code: 42,
+  signal: null }, { name: 'process.abort()', path: '/abort', cause: 'crash', kind: 'signal', code: null,
+  signal: 'SIGABRT' }, { name: 'SIGKILL', path: '/kill', cause: 'killed', kind: 'signal', code: null,
+  signal: 'SIGKILL' }, { name: 'SIGSEGV', path: '/segv', cause: 'crash', kind: 'signal', code: null,
+  signal: 'SIGSEGV' }, { name: 'SIGTERM from outside', path: '/term', cause: 'killed', kind: 'signal', code: null,
+  signal: 'SIGTERM' }, { name: 'heap out of memory', path: '/heap', cause: 'out-of-memory', kind: 'heap-out-of-memory',
+  code: null, signal: 'SIGABRT' }]
 
 test('the table of deaths: workers that serve, and those that can leave no note, as after they have dropped their privileges', async (t) => {
-  const flags = ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50', '--exec-argv', '--max-old-space-size=32']
+  const flags = ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50', '--exec-argv',
+    '--max-old-space-size=32']
   const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags })
   let { id } = (await deck.until({ ready: 1 })).workers[0]
   for (const death of BY_REQUEST) {
     await ask(`${await deck.appUrl()}${death.path}`)
     await check(t, deck, death, id)
-    ;({ worker: id } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > id, 'the replacement'))
+    ;({ worker: id } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > id,
+      'the replacement'))
   }
   await t.test('its groups are as many as there are faults', async () => {
     const { body } = await deck.api('/crashes')
@@ -61,18 +72,22 @@ test('the table of deaths: workers that serve, and those that can leave no note,
   for (const death of BY_REQUEST.filter(({ errorName }) => errorName)) {
     await ask(`${await deck.appUrl()}${death.path}`)
     await check(t, deck, { ...death, name: `${death.name}, without a note` }, id)
-    ;({ worker: id } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > id, 'the replacement'))
+    ;({ worker: id } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > id,
+      'the replacement'))
   }
 })
 
 // That an ES module could not be loaded is a rejected promise to Node.
-const AT_BOOT: (Death & { app: string, source?: string, flags?: string[] })[] = [
-  { name: 'throw at load', app: 'throws-at-load.js', cause: 'boot-failure', kind: 'unhandled-rejection', code: 1, signal: null, errorName: 'TypeError', top: 'throws-at-load.js' },
-  { name: 'syntax error at load', app: 'broken.js', source: 'const broken = ;\n', cause: 'boot-failure', kind: 'exception', code: 1, signal: null, errorName: 'SyntaxError', top: 'broken.js' },
-  { name: 'exit before listening', app: 'exits-before-listening.js', cause: 'boot-failure', kind: 'exit-code', code: 3, signal: null },
-  { name: 'address in use', app: 'listens-on-a-taken-port.js', cause: 'boot-failure', kind: 'exception', code: 1, signal: null, errorName: 'Error' },
-  { name: 'never ready', app: 'never-listens.js', flags: ['--ready-timeout-ms', '300', '--ready-signal', 'listening'], cause: 'boot-failure', kind: 'boot-failure', code: 0, signal: null, actor: 'system' }
-]
+const AT_BOOT: (Death & { app: string, source?: string, flags?: string[] })[] = [{ name: 'throw at load',
+  app: 'throws-at-load.js', cause: 'boot-failure', kind: 'unhandled-rejection', code: 1, signal: null,
+  errorName: 'TypeError', top: 'throws-at-load.js' }, { name: 'syntax error at load', app: 'broken.js',
+  source: 'const broken = ;\n', cause: 'boot-failure', kind: 'exception', code: 1, signal: null,
+  errorName: 'SyntaxError', top: 'broken.js' }, { name: 'exit before listening', app: 'exits-before-listening.js',
+  cause: 'boot-failure', kind: 'exit-code', code: 3, signal: null }, { name: 'address in use',
+  app: 'listens-on-a-taken-port.js', cause: 'boot-failure', kind: 'exception', code: 1, signal: null,
+  errorName: 'Error' }, { name: 'never ready', app: 'never-listens.js',
+  flags: ['--ready-timeout-ms', '300', '--ready-signal', 'listening'], cause: 'boot-failure', kind: 'boot-failure',
+  code: 0, signal: null, actor: 'system' }]
 
 for (const death of AT_BOOT) {
   test(`the table of deaths: ${death.name}`, async (t) => {
@@ -84,37 +99,39 @@ for (const death of AT_BOOT) {
       app = path.join(tempFolder(), death.app)
       await writeFile(app, death.source)
     }
-    const deck = await startDeckHere(t, app, { workers: 1, flags: death.flags, env: { TAKEN_PORT: String((taken.address() as net.AddressInfo).port) } })
+    const deck = await startDeckHere(t, app, { workers: 1, flags: death.flags,
+      env: { TAKEN_PORT: String((taken.address() as net.AddressInfo).port) } })
     await check(t, deck, death, 1)
   })
 }
 
-const HANGS: [how: string, name: string, top: string][] = [
-  ['loop', 'endless loop', 'spinForever'],
-  ['regex', 'endless loop in a native regex', 'matchForever'],
-  ['wait', 'deadlocked Atomics.wait', 'waitForever']
-]
+const HANGS: [how: string, name: string, top: string][] = [['loop', 'endless loop', 'spinForever'], ['regex',
+  'endless loop in a native regex', 'matchForever'], ['wait', 'deadlocked Atomics.wait', 'waitForever']]
 
 test('the table of deaths: those who hang', async (t) => {
   const folder = tempFolder()
-  const deck = await startDeckHere(t, 'hangs.js', { workers: HANGS.length, flags: ['--watchdog-timeout-ms', '2000'], env: { FOLDER: folder } })
+  const deck = await startDeckHere(t, 'hangs.js', { workers: HANGS.length, flags: ['--watchdog-timeout-ms', '2000'],
+    env: { FOLDER: folder } })
   const { workers } = await deck.until({ ready: HANGS.length })
   const url = await deck.appUrl()
   const pids: number[] = []
   for (const [how] of HANGS) pids.push(await hang(url, folder, how))
   for (const [index, [, name, top]] of HANGS.entries()) {
     const { id: worker } = workers.find(({ pid }: any) => pid === pids[index])
-    await check(t, deck, { name, cause: 'hung', kind: 'hung', code: null, signal: 'SIGKILL', errorName: 'Unresponsive', top, actor: 'system' }, worker)
+    await check(t, deck, { name, cause: 'hung', kind: 'hung', code: null, signal: 'SIGKILL', errorName: 'Unresponsive',
+      top, actor: 'system' }, worker)
   }
 })
 
 test('the table of deaths: those who reach a limit, and one that an operator kills', async (t) => {
-  const limits = ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--recycle-max-requests', '20', '--drain-idle-grace-ms', '100']
+  const limits = ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--recycle-max-requests', '20',
+    '--drain-idle-grace-ms', '100']
   const deck = await startDeckHere(t, 'grows.js', { workers: 1, flags: limits })
   await deck.until({ ready: 1 })
   const url = await deck.appUrl()
   await deck.api('/workers/1/kill', { method: 'POST' })
-  await check(t, deck, { name: 'operator', cause: 'operator', kind: undefined, code: null, signal: 'SIGKILL', actor: "the owner's token" }, 1)
+  await check(t, deck, { name: 'operator', cause: 'operator', kind: undefined, code: null, signal: 'SIGKILL',
+    actor: 'the owner\'s token' }, 1)
   await deck.until({ ready: 1 })
   const recycled = { code: 0, signal: null, actor: 'system' }
   for (let n = 0; n < 20; n++) await ask(url)
@@ -133,13 +150,13 @@ test('the table of deaths: what the master means to end leaves no crash, nor doe
   const [{ id }] = (await deck.until({ ready: 1 })).workers
   const planned = { code: 0, signal: null }
   await deck.rollout('deploy')
-  await check(t, deck, { name: 'deploy', cause: 'deploy', actor: "the owner's token", ...planned }, id)
+  await check(t, deck, { name: 'deploy', cause: 'deploy', actor: 'the owner\'s token', ...planned }, id)
   await deck.rollout('restart')
-  await check(t, deck, { name: 'restart', cause: 'restart', actor: "the owner's token", ...planned }, id + 1)
+  await check(t, deck, { name: 'restart', cause: 'restart', actor: 'the owner\'s token', ...planned }, id + 1)
   await deck.api('/scale', { method: 'PUT', body: '{"workers":2}' })
   await deck.until({ ready: 2 })
   await deck.api('/scale', { method: 'PUT', body: '{"workers":1}' })
-  await check(t, deck, { name: 'scale-down', cause: 'scale-down', actor: "the owner's token", ...planned }, id + 3)
+  await check(t, deck, { name: 'scale-down', cause: 'scale-down', actor: 'the owner\'s token', ...planned }, id + 3)
   const [orphan] = (await deck.until({ ready: 1 })).workers
   await deck.loseMaster()
   await check(t, deck, { name: 'master lost', cause: 'master-lost', actor: 'system', ...planned }, orphan.id)
@@ -154,7 +171,8 @@ function check (t: TestContext, deck: DeckClient, death: Death, worker: number) 
     wrong.push(death.name)
     const [exit] = await exitsOf(deck, worker)
     const { name, cause, kind, code, signal, errorName = null, top, actor = null } = death
-    assert.deepEqual({ cause: exit.cause, code: exit.code, signal: exit.signal, actor: exit.actor }, { cause, code, signal, actor })
+    assert.deepEqual({ cause: exit.cause, code: exit.code, signal: exit.signal, actor: exit.actor }, { cause, code,
+      signal, actor })
     assert.match(String(exit.release), /^r\d$/)
     if (kind === undefined) assert.equal(exit.detail?.crash, undefined)
     else await checkRecord(deck, exit, { kind, errorName, top })
@@ -163,19 +181,26 @@ function check (t: TestContext, deck: DeckClient, death: Death, worker: number) 
   })
 }
 
-async function checkRecord (deck: DeckClient, exit: any, { kind, errorName, top }: { kind: string, errorName: string | null, top: string | undefined }) {
+async function checkRecord (deck: DeckClient, exit: any,
+  { kind, errorName, top }: { kind: string, errorName: string | null, top: string | undefined })
+{
   const { crash, crashGroup } = exit.detail
   const { body: record } = await deck.api(`/crashes/${crashGroup}/occurrences/${crash}`)
-  const facts = ({ cause, code, signal, release, slot, worker, pid, uptimeMs }: any) => ({ cause, code, signal, release, slot, worker, pid, uptimeMs })
+  const facts = ({ cause, code, signal, release, slot, worker, pid, uptimeMs }: any) => ({ cause, code, signal, release,
+    slot, worker, pid, uptimeMs })
   assert.deepEqual(facts(record), facts(exit))
   assert.deepEqual({ kind: record.kind, errorName: record.errorName }, { kind, errorName })
   assert.equal(record.nodeVersion, process.version)
   // What Node itself says of its end, on the file of that slot.
-  if (kind === 'exception' || kind === 'unhandled-rejection') assert.ok(record.stderr.join('\n').includes(record.errorMessage), record.stderr.join('\n'))
+  if (kind === 'exception' || kind === 'unhandled-rejection')
+    assert.ok(record.stderr.join('\n').includes(record.errorMessage), record.stderr.join('\n'))
   const frame = record.frames.find(({ isInApp }: any) => isInApp)
   const shown = frame && [frame.function, frame.file]
   if (top === undefined) assert.equal(frame, undefined)
-  else assert.ok(shown?.some((part: string | null) => part?.split(/[ .]/).includes(top) || part === top || part?.endsWith(top)), `${top} among ${JSON.stringify(shown)}`)
+  else assert.ok(
+      shown?.some((part: string | null) => part?.split(/[ .]/).includes(top) || part === top || part?.endsWith(top)),
+      `${top} among ${JSON.stringify(shown)}`
+    )
 }
 
 async function exitsOf (deck: DeckClient, id: number) {
@@ -187,7 +212,9 @@ async function exitsOf (deck: DeckClient, id: number) {
 /** @returns status or what went wrong */
 function ask (url: string): Promise<number | string> {
   return new Promise((resolve) => {
-    http.get(url, { agent: false }, (response) => response.resume().on('end', () => resolve(response.statusCode ?? 0)).on('error', ({ message }) => resolve(message)))
-      .on('error', (error: any) => resolve(error.code))
+    http.get(url, { agent: false },
+      (response) =>
+        response.resume().on('end', () => resolve(response.statusCode ?? 0)).on('error', ({ message }) =>
+          resolve(message))).on('error', (error: any) => resolve(error.code))
   })
 }

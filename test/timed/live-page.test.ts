@@ -12,40 +12,32 @@ import type { Locator, Page } from 'playwright-core'
 const WITHIN_MS = 1000
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
-before(async () => { browser = await openBrowser() })
+before(async () => {
+  browser = await openBrowser()
+})
 after(() => browser.close())
 
 /** What happens, on which page, and what is seen of it. */
 const NEWS: Record<string, { path: string, happen: (dashboard: Dashboard) => void, seen: string }> = {
-  'a worker that drains': {
-    path: '/',
-    happen ({ setWorker, deck }) {
-      setWorker(2, { state: 'draining' })
-      deck.events.publish({ type: 'worker.draining', slot: 2, worker: 2, cause: 'restart' })
-    },
-    seen: '#worker-2-2 :text("Draining")'
-  },
-  'vitals that no event tells of': {
-    path: '/',
-    happen: ({ setWorker }) => setWorker(1, { vitals: { rssBytes: 200 * 1024 * 1024, cpuPercent: 91.5, at: new Date().toISOString() } }),
-    seen: '#worker-1-1 :text("91.5%")'
-  },
-  'an event of the history': {
-    path: '/history?type=worker.exited',
-    happen: ({ deck }) => { deck.events.publish({ type: 'worker.exited', worker: 3, slot: 2, cause: 'crash' }) },
-    seen: '[id^=event-]'
-  },
+  'a worker that drains': { path: '/', happen ({ setWorker, deck }) {
+    setWorker(2, { state: 'draining' })
+    deck.events.publish({ type: 'worker.draining', slot: 2, worker: 2, cause: 'restart' })
+  }, seen: '#worker-2-2 :text("Draining")' },
+  'vitals that no event tells of': { path: '/', happen: ({ setWorker }) =>
+    setWorker(1, { vitals: { rssBytes: 200 * 1024 * 1024, cpuPercent: 91.5, at: new Date().toISOString() } }),
+    seen: '#worker-1-1 :text("91.5%")' },
+  'an event of the history': { path: '/history?type=worker.exited', happen: ({ deck }) => {
+    deck.events.publish({ type: 'worker.exited', worker: 3, slot: 2, cause: 'crash' })
+  }, seen: '[id^=event-]' },
   'another crash of a kind': {
     path: '/crashes/1',
     happen: ({ history, deck }) => crash({ history, deck }, 2),
     // Not the text of its issue too, which waits for the button that copies it.
     seen: 'pre.code:text-is("words of 2")'
   },
-  'a line of the logs': {
-    path: '/logs',
-    happen: ({ deck }) => appendFileSync(liveFile(deck.logs.folder, { slot: 1, stream: 'stdout' }), 'a new line\n'),
-    seen: '.line :text("a new line")'
-  }
+  'a line of the logs': { path: '/logs', happen: ({ deck }) =>
+    appendFileSync(liveFile(deck.logs.folder, { slot: 1, stream: 'stdout' }), 'a new line\n'),
+    seen: '.line :text("a new line")' }
 }
 
 for (const [what, { path, happen, seen }] of Object.entries(NEWS)) {
@@ -100,5 +92,6 @@ async function assertSoon (t: TestContext, happen: () => unknown, seen: Locator[
 
 function crash ({ history, deck }: Pick<Dashboard, 'history' | 'deck'>, worker: number) {
   history.crashes.record('v1:x', aCrash({ worker, stderr: [`words of ${worker}`] }), { culprit: null })
-  deck.events.publish({ type: 'worker.exited', worker, slot: 1, cause: 'crash', detail: { crash: worker, crashGroup: 1 } })
+  deck.events.publish({ type: 'worker.exited', worker, slot: 1, cause: 'crash',
+    detail: { crash: worker, crashGroup: 1 } })
 }

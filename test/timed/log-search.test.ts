@@ -10,7 +10,8 @@ const LOG = { slot: 1, stream: 'stdout' } as const
 
 test('a search of 300 MB never holds up the thread of the master', async (t) => {
   const folder = tempFolder()
-  const logs = createLogs({ folder, options: { maxBytes: 8 * 1024, maxFiles: 1000, mirror: 'off' }, streams: process, onError: (reason) => assert.fail(reason) })
+  const logs = createLogs({ folder, options: { maxBytes: 8 * 1024, maxFiles: 1000, mirror: 'off' }, streams: process,
+    onError: (reason) => assert.fail(reason) })
   logs.open({ worker: 1, slot: 1 }).close()
   const fd = openSync(liveFile(folder, LOG), 'a')
   writeSync(fd, 'the needle\n')

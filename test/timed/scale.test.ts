@@ -14,7 +14,9 @@ const MAX_GROWTH = 1.3
 const TRIES = 3
 
 describe('four times as many cost at most four times as much', () => {
-  test('workers', () => checkGrowth(32, WORKER_PARTS.rollout, WORKER_PARTS.deaths, WORKER_PARTS.vitals, WORKER_PARTS.checkpoint, WORKER_PARTS.status))
+  test('workers', () =>
+    checkGrowth(32, WORKER_PARTS.rollout, WORKER_PARTS.deaths, WORKER_PARTS.vitals, WORKER_PARTS.checkpoint,
+      WORKER_PARTS.status))
   test('hosts', () => checkGrowth(100, HOST_PARTS.turn))
   test('events', () => checkGrowth(1000, EVENT_PARTS.record, EVENT_PARTS.filtered))
   rareTest('decisions about many workers', () => checkGrowth(64, WORKER_PARTS.rollout, WORKER_PARTS.deaths))
@@ -27,8 +29,10 @@ describe('four times as many cost at most four times as much', () => {
 async function checkGrowth (few: number, ...parts: Part[]) {
   for (const part of parts) {
     let growth = await growthFrom(few, part)
-    for (let tries = 1; tries < TRIES && growth > MAX_GROWTH; tries++) growth = Math.min(growth, await growthFrom(few, part))
-    assert.ok(growth <= MAX_GROWTH, `${part.title}: with ${4 * few} ${part.unit}s instead of ${few} each takes ${growth.toFixed(2)} times as much`)
+    for (let tries = 1; tries < TRIES && growth > MAX_GROWTH; tries++)
+      growth = Math.min(growth, await growthFrom(few, part))
+    assert.ok(growth <= MAX_GROWTH,
+      `${part.title}: with ${4 * few} ${part.unit}s instead of ${few} each takes ${growth.toFixed(2)} times as much`)
   }
 }
 

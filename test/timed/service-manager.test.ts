@@ -8,7 +8,8 @@ const COUNT = 8
 
 test('the watchdog of a service manager is fed at half its time', { skip: withoutNativeCalls }, async (t) => {
   const receiver = openNotifySocket(t)
-  await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: String(1000 * WATCHDOG_MS) } })
+  await startDeck(t, 'answers-with-pid.js', { workers: 1,
+    env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: String(1000 * WATCHDOG_MS) } })
   await receiver.until('READY=1')
   const from = receiver.times('WATCHDOG=1').length
   await receiver.until('WATCHDOG=1', from + COUNT)

@@ -27,15 +27,26 @@ describe('vitals', { concurrency: 2 }, () => {
     await load(await deck.appUrl(), { connections: 60, ms: 4500 })
     const { body: { time, cluster } } = await untilReported(deck)
     await deck.stop()
-    const truth = readdirSync(truthFolder).flatMap((name) => JSON.parse(readFileSync(path.join(truthFolder, name), 'utf8')))
+    const truth = readdirSync(truthFolder).flatMap((name) =>
+      JSON.parse(readFileSync(path.join(truthFolder, name), 'utf8'))
+    )
 
     assert.equal(cluster.requests.reduce((a: number, b: number) => a + b), truth.length)
-    const seconds = time.map((second: number, index: number) => ({ index, seen: truth.filter(([at]) => at === second).map(([, ms]) => ms).sort((a, b) => a - b) } as { index: number, seen: number[] }))
+    const seconds = time.map((second: number,
+      index:
+        number) => ({ index,
+        seen: truth.filter(([at]) => at === second).map(([, ms]) => ms).sort((a, b) => a - b) } as { index: number,
+          seen: number[] })
+    )
     // Those that begin or end within the load do not have the whole mixture.
     const compared = seconds.filter(({ seen }: { seen: number[] }) => seen.length > 0).slice(1, -1)
     for (const { index, seen } of compared) {
       const at = (share: number) => seen[Math.ceil(seen.length * share) - 1]
-      t.diagnostic(`${seen.length} requests: p50 ${at(0.5).toFixed(2)} and p99 ${at(0.99).toFixed(1)} ms, told as ${cluster.latencyP50Ms[index]} and ${cluster.latencyP99Ms[index]} ms`)
+      t.diagnostic(
+        `${seen.length} requests: p50 ${at(0.5).toFixed(2)} and p99 ${at(0.99).toFixed(1)} ms, told as ${
+          cluster.latencyP50Ms[index]
+        } and ${cluster.latencyP99Ms[index]} ms`
+      )
       assert.ok(isNear(cluster.latencyP50Ms[index], at(0.5)), `p50 ${cluster.latencyP50Ms[index]} for ${at(0.5)}`)
       assert.ok(isNear(cluster.latencyP99Ms[index], at(0.99)), `p99 ${cluster.latencyP99Ms[index]} for ${at(0.99)}`)
     }
@@ -77,7 +88,9 @@ describe('vitals', { concurrency: 2 }, () => {
       counts.push(pids.map(wakings))
     }
     // On a busy machine a worker seems busy in some of them.
-    const perSecond = pids.map((_, index) => median(counts.slice(1).map((count, second) => count[index] - counts[second][index])))
+    const perSecond = pids.map((_, index) =>
+      median(counts.slice(1).map((count, second) => count[index] - counts[second][index]))
+    )
     t.diagnostic(`woken in a second: keeper, master and workers ${perSecond.join(', ')}`)
     // What is received may come in two parts, and the kernel counts waiting for a lock too.
     assert.ok(Math.max(...perSecond) < 6, perSecond.join(', '))
@@ -97,13 +110,16 @@ function isNear (told: number, truth: number) {
   return Math.abs(told / truth - 1) <= 0.05
 }
 
-/** @param options connections that ask one after the other, each from another place of the mixture on */
+/** `options`: connections that ask one after the other, each from another place of the mixture on */
 async function load (url: string, { connections, ms }: { connections: number, ms: number }) {
   const agent = new http.Agent({ keepAlive: true })
   const until = performance.now() + ms
   await Promise.all(Array.from({ length: connections }, async (_, start) => {
     for (let n = start * 3; performance.now() < until; n += 7) {
-      await new Promise((resolve, reject) => http.get(`${url}/?ms=${MIXTURE[n % MIXTURE.length]}`, { agent }, (response) => response.resume().once('end', resolve)).once('error', reject))
+      await new Promise((resolve, reject) =>
+        http.get(`${url}/?ms=${MIXTURE[n % MIXTURE.length]}`, { agent }, (response) =>
+          response.resume().once('end', resolve)).once('error', reject)
+      )
     }
   }))
   agent.destroy()
@@ -118,6 +134,8 @@ async function cpuSeconds (deck: Deck, pids: number[]) {
     return Number(fields[11]) + Number(fields[12])
   })
   await sleep(300)
-  const told = await Promise.all([1, 2].map((slot) => metric(deck, `clusterdeck_worker_cpu_seconds_total{slot="${slot}"}`)))
+  const told = await Promise.all(
+    [1, 2].map((slot) => metric(deck, `clusterdeck_worker_cpu_seconds_total{slot="${slot}"}`))
+  )
   return { told: told[0] + told[1], truth: (ticks[0] + ticks[1]) / TICKS_PER_SECOND }
 }

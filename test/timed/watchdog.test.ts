@@ -10,12 +10,10 @@ import { rareTest } from '../support/rare.ts'
 const WATCH = ['--watchdog-timeout-ms', '2000']
 
 /** How a worker may hang, and the function on top of the stack; null: there is no stack to be had. */
-const HANGS = [
-  ['loop', 'spinForever'],
-  ['regex', 'matchForever'],
-  ['wait', 'waitForever'],
-  ['native', null]
-] as [string, string | null][]
+const HANGS = [['loop', 'spinForever'], ['regex', 'matchForever'], ['wait', 'waitForever'], ['native', null]] as [
+  string,
+  string | null
+][]
 
 describe('the watchdog', { concurrency: true }, () => {
   test('ends whatever hangs, with the place where it is stuck, after its replacement has been started', async (t) => {
@@ -27,18 +25,25 @@ describe('the watchdog', { concurrency: true }, () => {
     for (const [how] of HANGS) pids.set(how, await hang(url, folder, how))
     for (const [how, top] of HANGS) {
       const pid = pids.get(how)
-      const exited = await deck.untilEvent(({ type, pid: its }) => type === 'worker.exited' && its === pid, `the end by ${how}`)
-      assert.deepEqual([exited.cause, exited.signal, exited.actor, exited.release, exited.detail.errorName], ['hung', 'SIGKILL', 'system', 'r1', 'Unresponsive'], how)
+      const exited = await deck.untilEvent(({ type, pid: its }) => type === 'worker.exited' && its === pid,
+        `the end by ${how}`)
+      assert.deepEqual([exited.cause, exited.signal, exited.actor, exited.release, exited.detail.errorName], ['hung',
+        'SIGKILL', 'system', 'r1', 'Unresponsive'], how)
       assert.match(exited.message, /has not answered for [\d.]+ m?s \(option watchdog\.timeoutMs: 2000\)/)
-      if (top) assert.match(exited.detail.stack.split('\n')[1], new RegExp(`^    at ${top} \\(.*hangs\\.js:\\d+:\\d+\\)$`), how)
-      else assert.deepEqual([exited.detail.stack, /no JavaScript stack: .*native code/.test(exited.message)], [null, true], exited.message)
+      if (top)
+        assert.match(exited.detail.stack.split('\n')[1], new RegExp(`^    at ${top} \\(.*hangs\\.js:\\d+:\\d+\\)$`),
+          how)
+      else assert.deepEqual([exited.detail.stack, /no JavaScript stack: .*native code/.test(exited.message)], [null,
+          true], exited.message)
     }
     await deck.until({ ready: 5 })
     const events = (await deck.history('limit=200')).reverse()
     assert.equal(events.filter(({ type }) => type === 'worker.exited').length, HANGS.length, 'nobody else is harmed')
     for (const exited of events.filter(({ type }) => type === 'worker.exited')) {
       const unresponsive = events.find(({ type, worker }) => type === 'worker.unresponsive' && worker === exited.worker)
-      const forked = events.find(({ type, slot, worker }) => type === 'worker.forked' && slot === exited.slot && worker > exited.worker)
+      const forked = events.find(({ type, slot, worker }) =>
+        type === 'worker.forked' && slot === exited.slot && worker > exited.worker
+      )
       assert.ok(unresponsive.id < forked.id && forked.id < exited.id, 'new before old')
     }
   })

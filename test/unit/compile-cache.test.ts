@@ -16,7 +16,8 @@ describe('what Node has compiled is kept', () => {
     const folder = cacheFolder('abc', { HOME: home })
     assert.equal(folder, path.join(home, '.cache', 'clusterdeck', 'code', 'abc'))
     assert.equal(statSync(folder).mode & 0o077, 0)
-    assert.equal(cacheFolder('abc', { HOME: home, XDG_CACHE_HOME: path.join(home, 'other') }), path.join(home, 'other', 'clusterdeck', 'code', 'abc'))
+    assert.equal(cacheFolder('abc', { HOME: home, XDG_CACHE_HOME: path.join(home, 'other') }),
+      path.join(home, 'other', 'clusterdeck', 'code', 'abc'))
   })
 
   test('nowhere, if there is no home, or others can write there', () => {
@@ -32,8 +33,11 @@ describe('what Node has compiled is kept', () => {
     const file = path.join(home, 'file')
     writeFileSync(file, '')
     const below = process.platform === 'linux' ? '/proc/nothing' : file
-    for (const env of [{ XDG_CACHE_HOME: below }, { XDG_CACHE_HOME: below, HOME: home }, { XDG_CACHE_HOME: file, HOME: home }, { HOME: below }]) {
-      const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, '--version'], { env, encoding: 'utf8', timeout: PATIENCE_MS })
+    for (const env of [{ XDG_CACHE_HOME: below }, { XDG_CACHE_HOME: below, HOME: home }, { XDG_CACHE_HOME: file,
+      HOME: home }, { HOME: below }])
+    {
+      const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, '--version'], { env, encoding: 'utf8',
+        timeout: PATIENCE_MS })
       assert.deepEqual([status, stdout, stderr], [0, `${version}\n`, ''], JSON.stringify(env))
       assert.equal(cacheFolder('abc', env), null)
     }

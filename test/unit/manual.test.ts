@@ -60,8 +60,11 @@ test('every command and every flag is on the page of the command line', async ()
   for (const command of commands) {
     assert.match(text, new RegExp(`\`(clusterdeck )?${command}\\b`))
     // What start and host take is on the page of options, and systemd takes that too.
-    const flags = new Set([...(await helpOf(command)).matchAll(/(?<=^ {2}(?:-\w, )?)--[a-z\d-]+/gm)].map(([flag]) => flag))
-    for (const { flag } of OPTIONS) if (['start', 'host', 'systemd', 'install', 'doctor'].includes(command)) flags.delete(flag)
+    const flags = new Set(
+      [...(await helpOf(command)).matchAll(/(?<=^ {2}(?:-\w, )?)--[a-z\d-]+/gm)].map(([flag]) => flag)
+    )
+    for (const { flag } of OPTIONS)
+      if (['start', 'host', 'systemd', 'install', 'doctor'].includes(command)) flags.delete(flag)
     for (const flag of flags) assert.match(text, new RegExp(`\`${flag}[ \`]`), `${command} ${flag}`)
   }
 })
@@ -72,7 +75,9 @@ function textOf (url: URL) {
 
 function tokensOf (markdown: string): any[] {
   const tokens: any[] = []
-  marked.walkTokens(marked.lexer(markdown), (token) => { tokens.push(token) })
+  marked.walkTokens(marked.lexer(markdown), (token) => {
+    tokens.push(token)
+  })
   return tokens
 }
 
@@ -86,7 +91,9 @@ function headingsOf (markdown: string) {
 
 async function helpOf (...topic: string[]) {
   let text = ''
-  const stdout = { write: (part: string) => { text += part } } as any
+  const stdout = { write: (part: string) => {
+    text += part
+  } } as any
   assert.equal(await runCommandLine(['help', ...topic], { stdout, stderr: stdout, env: {}, cwd: '/' }), 0)
   return text
 }

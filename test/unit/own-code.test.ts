@@ -10,11 +10,17 @@ import { tempFolder } from '../support/folder.ts'
 describe('our own code is taken', () => {
   let folder: string
 
-  beforeEach(() => { folder = tempFolder() })
+  beforeEach(() => {
+    folder = tempFolder()
+  })
 
   test('without what Node loads for those who import its parts', () => {
-    const loaded = ['own-code.js', 'compile-cache.js'].map((file) => `await import(${JSON.stringify(new URL(`../../server/${file}`, import.meta.url).href)})`)
-    const code = `${loaded.join('\n')}\nconsole.log(process.moduleLoadList.includes('NativeModule internal/fs/streams'))`
+    const loaded = ['own-code.js', 'compile-cache.js'].map((file) =>
+      `await import(${JSON.stringify(new URL(`../../server/${file}`, import.meta.url).href)})`
+    )
+    const code = `${
+      loaded.join('\n')
+    }\nconsole.log(process.moduleLoadList.includes('NativeModule internal/fs/streams'))`
     assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }), 'false\n')
   })
 
@@ -52,7 +58,9 @@ function urlOf (folder: string): URL {
   return pathToFileURL(folder + path.sep)
 }
 
-function install (folder: string, { sources = { 'server/a.js': 1, 'server/b.js': 1 } }: { sources?: Record<string, number> } = {}) {
+function install (folder: string,
+  { sources = { 'server/a.js': 1, 'server/b.js': 1 } }: { sources?: Record<string, number> } = {})
+{
   for (const each of ['server', 'dist']) mkdirSync(path.join(folder, each), { recursive: true })
   for (const file of ['server/a.js', 'server/b.js']) writeKept(path.join(folder, file), '1')
   writeFileSync(path.join(folder, 'dist', 'bundle.json'), JSON.stringify({ name: 'abc', sources }))

@@ -29,7 +29,8 @@ test('the page for contributors names every room of the server, and only files t
   assert.ok(Buffer.byteLength(text) <= MAX_CONTRIBUTING_BYTES, 'it is to be read in one go')
   const [, table] = text.match(/^\| room \|.*?\n(\|.*?)\n\n/ms) ?? []
   const rooms = [...table.matchAll(/(?<=^\| .*)`([a-z]+)\/`/gm)].map(([, room]) => room)
-  const folders = readdirSync(new URL('server/', root), { withFileTypes: true }).filter((each) => each.isDirectory()).map(({ name }) => name)
+  const folders = readdirSync(new URL('server/', root), { withFileTypes: true }).filter((each) => each.isDirectory())
+    .map(({ name }) => name)
   assert.deepEqual(rooms.filter((room) => folders.includes(room)).sort(), folders.sort())
   for (const [, file] of text.matchAll(/`([\w./-]+\/[\w.-]+\.(?:ts|js|eta|md))`/g)) {
     assert.ok(existsSync(new URL(file, root)) || existsSync(new URL(`server/${file}`, root)), file)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 const root = new URL('../../', import.meta.url)
 const steps = readFileSync(new URL('server/WALKS.md', root), 'utf8').split('\n').filter((line) => /^\d+\. /.test(line))
 
-/** @param name as a walk has it: below server/, or from the top */
+/** `name`: as a walk has it: below server/, or from the top */
 function fileOf (name: string) {
   const [own, top] = [new URL(`server/${name}`, root), new URL(name, root)]
   return existsSync(own) ? own : top

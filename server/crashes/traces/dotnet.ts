@@ -12,15 +12,16 @@ export const readDotnet: Reader = (lines) => {
   const [, errorName, errorMessage = ''] = HEAD.exec(lines[from]) ?? []
   const to = onWhile(lines, from + 1, OF_A_TRACE)
   const trace = lines.slice(from + 1, to)
-  return {
-    kind: 'exception',
-    errorName,
-    errorMessage,
-    from,
-    to,
+  return { kind: 'exception', errorName, errorMessage, from, to,
     places: trace.map((line) => FRAME.exec(line)).filter((found) => found !== null).map(([, name, file, line]) => ({
-      function: name, file: file ?? null, line: line === undefined ? null : Number(line), column: null, isOwn: file !== undefined && !OF_OTHERS.test(name)
+      function: name,
+      file: file ?? null,
+      line: line === undefined ? null : Number(line),
+      column: null,
+      isOwn: file !== undefined && !OF_OTHERS.test(name)
     })),
-    causes: trace.map((line) => CAUSE.exec(line)).filter((found) => found !== null).map(([, name, message = '']) => ({ errorName: name, errorMessage: message }))
-  }
+    causes: trace.map((line) => CAUSE.exec(line)).filter((found) => found !== null).map(([, name, message = '']) => ({
+      errorName: name,
+      errorMessage: message
+    })) }
 }

@@ -7,7 +7,11 @@ const RAISED_AGAIN = /^\tpanic: (.*)$/
 const AGAIN = / \[recovered(?:, repanicked)?\]$/
 const PLACE = /^\t(.+):(\d+)(?: \+0x[0-9a-f]+.*)?$/
 const IN_MODULES = /\/pkg\/mod\/|@v\d|(?:^|\/)vendor\//
-const STANDARD = new Set(['archive', 'bufio', 'bytes', 'cmp', 'compress', 'container', 'context', 'crypto', 'database', 'debug', 'embed', 'encoding', 'errors', 'expvar', 'flag', 'fmt', 'go', 'hash', 'html', 'image', 'index', 'internal', 'io', 'iter', 'log', 'maps', 'math', 'mime', 'net', 'os', 'path', 'plugin', 'reflect', 'regexp', 'runtime', 'slices', 'sort', 'strconv', 'strings', 'structs', 'sync', 'syscall', 'testing', 'text', 'time', 'unicode', 'unique', 'unsafe', 'weak', 'vendor', 'panic'])
+const STANDARD = new Set(['archive', 'bufio', 'bytes', 'cmp', 'compress', 'container', 'context', 'crypto', 'database',
+  'debug', 'embed', 'encoding', 'errors', 'expvar', 'flag', 'fmt', 'go', 'hash', 'html', 'image', 'index', 'internal',
+  'io', 'iter', 'log', 'maps', 'math', 'mime', 'net', 'os', 'path', 'plugin', 'reflect', 'regexp', 'runtime', 'slices',
+  'sort', 'strconv', 'strings', 'structs', 'sync', 'syscall', 'testing', 'text', 'time', 'unicode', 'unique', 'unsafe',
+  'weak', 'vendor', 'panic'])
 
 export const readGo: Reader = (lines) => {
   const from = lines.findLastIndex((line) => HEAD.test(line))
@@ -15,21 +19,12 @@ export const readGo: Reader = (lines) => {
   const begin = from < 0 ? -1 : lines.findIndex((line, index) => index > from && GOROUTINE.test(line))
   if (begin < 0) return null
   const [message, ...before] = messagesOf(messageOf(first, lines, from + 1, AFTER_MESSAGE).text)
-  return {
-    kind: 'panic',
-    errorName,
-    errorMessage: message,
-    from,
-    to: lines.findLastIndex((line) => PLACE.test(line)) + 1,
-    places: placesOf(lines, begin + 1),
-    causes: before.map((errorMessage) => ({ errorName, errorMessage }))
-  }
+  return { kind: 'panic', errorName, errorMessage: message, from,
+    to: lines.findLastIndex((line) => PLACE.test(line)) + 1, places: placesOf(lines, begin + 1),
+    causes: before.map((errorMessage) => ({ errorName, errorMessage })) }
 }
 
-/**
- * One panic may follow another.
- * @returns the last one first
- */
+/** One panic may follow another. Returns the last one first. */
 function messagesOf (text: string): string[] {
   const messages: string[] = []
   for (const line of text.split('\n')) {
@@ -40,7 +35,7 @@ function messagesOf (text: string): string[] {
   return messages.map((message) => message.replace(AGAIN, ''))
 }
 
-/** @param begin of a goroutine */
+/** `begin`: of a goroutine */
 function placesOf (lines: string[], begin: number): Place[] {
   const places = []
   for (let index = begin; index + 1 < lines.length && lines[index] !== ''; index += 2) {
@@ -58,8 +53,9 @@ function toPlace (call: string, text: string): Place | null {
   return { function: name, file, line: Number(line), column: null, isOwn: isOwn(name, file) }
 }
 
-/** @param name `host/path/package.Function` */
+/** `name`: `host/path/package.Function` */
 function isOwn (name: string, file: string) {
   const [first] = name.split(/[./]/, 1)
-  return name.startsWith('main.') || !(IN_MODULES.test(file) || (STANDARD.has(first) && !name.slice(0, name.indexOf('/') + 1).includes('.')))
+  return name.startsWith('main.') ||
+    !(IN_MODULES.test(file) || (STANDARD.has(first) && !name.slice(0, name.indexOf('/') + 1).includes('.')))
 }

@@ -5,7 +5,8 @@ const OF_A_TRACE = /^\s+(?:at |\.\.\. \d+ |Suppressed: )|^Caused by: /
 const HEAD = /^(?:Exception in thread "[^"]*" )?(?:[^\s"]+ )?((?:[\w$]+\.)*[A-Z][\w$]*)(?:: (.*))?$/
 const CAUSE = /^Caused by: ((?:[\w$]+\.)*[\w$]+)(?:: (.*))?$/
 const MAX_MESSAGE_LINES = 20
-const LIBRARIES = /^(?:java|javax|jdk|sun|com\.sun|jakarta|kotlin|kotlinx|scala|clojure|groovy|org\.springframework|org\.apache|org\.eclipse|org\.hibernate|org\.postgresql|org\.slf4j|ch\.qos|io\.netty|io\.undertow|io\.vertx|io\.micronaut|io\.quarkus|io\.ktor|reactor|com\.zaxxer|com\.fasterxml|com\.google\.common|akka|play)\./
+const LIBRARIES =
+  /^(?:java|javax|jdk|sun|com\.sun|jakarta|kotlin|kotlinx|scala|clojure|groovy|org\.springframework|org\.apache|org\.eclipse|org\.hibernate|org\.postgresql|org\.slf4j|ch\.qos|io\.netty|io\.undertow|io\.vertx|io\.micronaut|io\.quarkus|io\.ktor|reactor|com\.zaxxer|com\.fasterxml|com\.google\.common|akka|play)\./
 
 export const readJava: Reader = (lines) => {
   const last = lines.findLastIndex((line) => FRAME.test(line))
@@ -17,21 +18,12 @@ export const readJava: Reader = (lines) => {
   const to = onWhile(lines, top, OF_A_TRACE)
   const causes = lines.slice(top, to).map((line) => CAUSE.exec(line)).filter((found) => found !== null)
   const end = onWhile(lines, top, /^\s+at /)
-  return {
-    kind: 'exception',
-    errorName,
-    errorMessage: [first, ...lines.slice(from + 1, top)].join('\n'),
-    from,
-    to,
+  return { kind: 'exception', errorName, errorMessage: [first, ...lines.slice(from + 1, top)].join('\n'), from, to,
     places: lines.slice(top, end).map(toPlace).filter((place) => place !== null),
-    causes: causes.map(([, name, message = '']) => ({ errorName: name, errorMessage: message }))
-  }
+    causes: causes.map(([, name, message = '']) => ({ errorName: name, errorMessage: message })) }
 }
 
-/**
- * A message may have several lines.
- * @returns -1: there is none
- */
+/** A message may have several lines. Returns -1: there is none. */
 function headOf (lines: string[], top: number): number {
   for (let index = top - 1; index >= 0 && index >= top - MAX_MESSAGE_LINES; index--) {
     const name = HEAD.exec(lines[index])?.[1]
@@ -45,11 +37,7 @@ function toPlace (text: string): Place | null {
   if (name === undefined) return null
   const [, file, line] = /^(\w+\.\w+)(?::(\d+))?$/.exec(place) ?? []
   const folder = name.split('.').slice(0, -2).join('/')
-  return {
-    function: name,
-    file: file === undefined ? null : `${folder ? `${folder}/` : ''}${file}`,
-    line: line === undefined ? null : Number(line),
-    column: null,
-    isOwn: file !== undefined && !(module && module !== 'app') && !LIBRARIES.test(name)
-  }
+  return { function: name, file: file === undefined ? null : `${folder ? `${folder}/` : ''}${file}`,
+    line: line === undefined ? null : Number(line), column: null,
+    isOwn: file !== undefined && !(module && module !== 'app') && !LIBRARIES.test(name) }
 }

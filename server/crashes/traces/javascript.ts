@@ -1,6 +1,7 @@
 import { backWhile, messageOf, onWhile, type Cause, type Reader, type Trace } from './trace.ts'
 
-const FRAME = /^\s+at (?:.+ \()?(?:[^()\s].*):\d+:\d+\)?(?: \{)?$|^\s+at (?:native|<anonymous>|.+ \((?:native|<anonymous>)[^)]*\))/
+const FRAME =
+  /^\s+at (?:.+ \()?(?:[^()\s].*):\d+:\d+\)?(?: \{)?$|^\s+at (?:native|<anonymous>|.+ \((?:native|<anonymous>)[^)]*\))/
 const ERROR = /^(?:([A-Za-z_$][\w$.]*)(?: \[\w+\])?: )?(.*)$/
 const CARET = /^\s*[\^~]+\s*$/
 const CODE_LINE = /^\s*\d+ \| /
@@ -19,12 +20,17 @@ export const readJavaScript: Reader = (lines) => {
   return readDeno(lines) ?? readNode(lines)
 }
 
-/** What an error was caused by stands behind it, as what comes after an error that was only logged: the last one counts. */
+/**
+ * What an error was caused by stands behind it, as what comes after an error that was only logged: the last one counts.
+ */
 function readBun (lines: string[], end: number): Trace | null {
   let head = headBefore(lines, end)
   // Of a file that cannot be parsed the first error counts; what was written before it may have been cut off.
-  for (let at = head; at >= 0 && OF_A_PARSER.test(lines[at + 1] ?? ''); at = headBefore(lines, blockStart(lines, at))) head = at
-  return head < 0 ? null : { kind: 'exception', ...toError(lines, head), from: head, to: end + 1, places: null, causes: [] }
+  for (let at = head; at >= 0 && OF_A_PARSER.test(lines[at + 1] ?? ''); at = headBefore(lines, blockStart(lines, at)))
+    head = at
+  return head < 0
+    ? null
+    : { kind: 'exception', ...toError(lines, head), from: head, to: end + 1, places: null, causes: [] }
 }
 
 /** @returns the line that names the error; -1: none */
@@ -54,19 +60,12 @@ function readDeno (lines: Parameters<Reader>[0]): ReturnType<Reader> {
   const [, errorName = 'Error', first] = ERROR.exec(said) ?? []
   const { text, to } = messageOf(first ?? '', lines, from + 1, AFTER_MESSAGE)
   const end = onWhile(lines, to, /^\s+(?:at |\||\d+: )|^Caused by: |^\d+ \||^$|^Stack backtrace:/)
-  return {
-    kind: inPromise ? 'unhandled-rejection' : 'exception',
-    errorName,
-    errorMessage: withoutSource(text),
-    from,
-    to: end,
-    stackTo: onWhile(lines, to, /^\s+at /),
-    places: null,
+  return { kind: inPromise ? 'unhandled-rejection' : 'exception', errorName, errorMessage: withoutSource(text), from,
+    to: end, stackTo: onWhile(lines, to, /^\s+at /), places: null,
     causes: lines.slice(to, end).filter((line) => line.startsWith('Caused by: ')).map((line) => {
       const [, name = 'Error', message] = ERROR.exec(line.slice('Caused by: '.length)) ?? []
       return { errorName: name, errorMessage: message ?? '' }
-    })
-  }
+    }) }
 }
 
 /** Behind the message are the line of the source and a mark under it. */
@@ -89,5 +88,6 @@ function readNode (lines: Parameters<Reader>[0]): ReturnType<Reader> {
   const errorMessage = [first, ...lines.slice(head + 1, top)].join('\n')
   // What the error has beside its message stands behind its stack.
   const properties = lines[last].endsWith('{') ? onWhile(lines, last + 1, /^(?: |}$)/) - 1 : last
-  return { kind: 'exception', errorName, errorMessage, from: head, to: Math.max(properties, node) + 1, stackTo: last + 1, places: null, causes: [] }
+  return { kind: 'exception', errorName, errorMessage, from: head, to: Math.max(properties, node) + 1,
+    stackTo: last + 1, places: null, causes: [] }
 }

@@ -3,17 +3,22 @@ import { onWhile, type Place, type Reader, type Trace } from './trace.ts'
 const ASSERTION = /^(?:[^\s:]+: )?([^\s:]+):(\d+): (?:(.+): )?Assertion [`'](.*)' failed\.$/
 const THROWN = /^terminate called (?:after throwing an instance of '(.*)'|.*)$/
 const WHAT = /^\s+what\(\): +(.*)$/
-const HEAP = /^(?:\*\*\* (?:stack smashing|buffer overflow) detected \*\*\*: terminated|(?:free|malloc|realloc|munmap_chunk|malloc_consolidate|corrupted|double free)\b.*)$/
+const HEAP =
+  /^(?:\*\*\* (?:stack smashing|buffer overflow) detected \*\*\*: terminated|(?:free|malloc|realloc|munmap_chunk|malloc_consolidate|corrupted|double free)\b.*)$/
 const SANITIZER = /^==\d+==ERROR: (\w+Sanitizer): (.*)$/
 const SANITIZER_FRAME = /^ +#\d+ 0x[0-9a-f]+ in (\S+)(?: (.+?)(?::(\d+))?(?::(\d+))?)?$/
 const OF_JAVA = /^# +(SIG[A-Z]+) \(0x[0-9a-f]+\) at pc=/
 
 /** What the C library, C++, sanitizers and a virtual machine write before a signal ends them. */
 export const readNative: Reader = (lines) => {
-  const from = lines.findLastIndex((line) => [ASSERTION, THROWN, HEAP, SANITIZER, OF_JAVA].some((pattern) => pattern.test(line)))
+  const from = lines.findLastIndex((line) =>
+    [ASSERTION, THROWN, HEAP, SANITIZER, OF_JAVA].some((pattern) => pattern.test(line))
+  )
   const line = lines[from] ?? ''
   const [, file, row, name = null, claim] = ASSERTION.exec(line) ?? []
-  if (file !== undefined) return toTrace(from, from + 1, 'Assertion failed', claim, [{ function: name, file, line: Number(row), column: null, isOwn: true }])
+  if (file !== undefined)
+    return toTrace(from, from + 1, 'Assertion failed', claim, [{ function: name, file, line: Number(row), column: null,
+      isOwn: true }])
   const [, sanitizer, found] = SANITIZER.exec(line) ?? []
   if (sanitizer !== undefined) return toTrace(from, lines.length, sanitizer, found, sanitizerPlaces(lines, from + 1))
   const [, signal] = OF_JAVA.exec(line) ?? []
@@ -26,7 +31,9 @@ export const readNative: Reader = (lines) => {
 function sanitizerPlaces (lines: string[], from: number): Place[] {
   return lines.slice(from, onWhile(lines, from, SANITIZER_FRAME)).map((line) => {
     const [, name, file = null, row, column] = SANITIZER_FRAME.exec(line) ?? []
-    return { function: name, file, line: row === undefined ? null : Number(row), column: column === undefined ? null : Number(column), isOwn: row !== undefined && !/libsanitizer|^\.\.\//.test(file ?? '') }
+    return { function: name, file, line: row === undefined ? null : Number(row),
+      column: column === undefined ? null : Number(column),
+      isOwn: row !== undefined && !/libsanitizer|^\.\.\//.test(file ?? '') }
   })
 }
 

@@ -31,15 +31,10 @@ function readTraceback (lines: Parameters<Reader>[0]): ReturnType<Reader> {
   const { text, to } = messageOf(first, lines, end + 1)
   const places = lines.slice(top, last + 1).map(toPlace).filter((place) => place !== null).reverse()
   const before = CHAIN.test(lines[from - 2] ?? '') ? readTraceback(lines.slice(0, from - 2)) : null
-  return {
-    kind: 'exception',
-    errorName,
-    errorMessage: text,
-    from: before?.from ?? from,
-    to,
-    places,
-    causes: before ? [before, ...before.causes].map(({ errorName, errorMessage }) => ({ errorName, errorMessage })) : []
-  }
+  return { kind: 'exception', errorName, errorMessage: text, from: before?.from ?? from, to, places,
+    causes: before
+      ? [before, ...before.causes].map(({ errorName, errorMessage }) => ({ errorName, errorMessage }))
+      : [] }
 }
 
 /** What faulthandler writes. */
@@ -50,10 +45,13 @@ function readFatal (lines: Parameters<Reader>[0]): ReturnType<Reader> {
   const top = thread < 0 ? from + 1 : thread + 1
   const to = onWhile(lines, top, FRAME)
   const places = lines.slice(top, to).map(toPlace).filter((place) => place !== null)
-  return { kind: 'signal', errorName: 'Fatal Python error', errorMessage: FATAL.exec(lines[from])?.[1] ?? '', from, to: Math.max(to, lines.length), places, causes: [] }
+  return { kind: 'signal', errorName: 'Fatal Python error', errorMessage: FATAL.exec(lines[from])?.[1] ?? '', from,
+    to: Math.max(to, lines.length), places, causes: [] }
 }
 
 function toPlace (text: string): Place | null {
   const [, file, line, name = null] = FRAME.exec(text) ?? []
-  return file === undefined ? null : { function: name, file, line: Number(line), column: null, isOwn: !OF_OTHERS.test(file) }
+  return file === undefined
+    ? null
+    : { function: name, file, line: Number(line), column: null, isOwn: !OF_OTHERS.test(file) }
 }

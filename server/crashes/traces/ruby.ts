@@ -13,15 +13,8 @@ export const readRuby: Reader = (lines) => {
   if (type === undefined && !FROM.test(lines[top] ?? '')) return null
   const to = onWhile(lines, top, FROM)
   const rest = lines.slice(top, to).map((each) => FROM.exec(each)).filter((found) => found !== null)
-  return {
-    kind: 'exception',
-    errorName: type ?? 'RuntimeError',
-    errorMessage: text,
-    from,
-    to,
-    places: [toPlace(file, line, name), ...rest.map(([, file, line, name]) => toPlace(file, line, name))],
-    causes: []
-  }
+  return { kind: 'exception', errorName: type ?? 'RuntimeError', errorMessage: text, from, to,
+    places: [toPlace(file, line, name), ...rest.map(([, file, line, name]) => toPlace(file, line, name))], causes: [] }
 }
 
 function toPlace (file: string, line: string, name: string | undefined = undefined): Place {

@@ -15,22 +15,20 @@ export const readRust: Reader = (lines) => {
   if (from < 0) return null
   const rest = HEAD.exec(lines[from])?.[1] ?? ''
   const [, oldMessage, ...oldPlace] = OLD.exec(rest) ?? []
-  const { text, to: top } = oldMessage === undefined ? messageOf(lines[from + 1] ?? '', lines, from + 2, AFTER_MESSAGE) : { text: oldMessage, to: from + 1 }
+  const { text, to: top } = oldMessage === undefined
+    ? messageOf(lines[from + 1] ?? '', lines, from + 2, AFTER_MESSAGE)
+    : { text: oldMessage, to: from + 1 }
   const [file, line, column] = oldMessage === undefined ? (PLACE.exec(rest) ?? []).slice(1) : oldPlace
   const to = onWhile(lines, top, OF_A_TRACE)
   const places = placesOf(lines.slice(top, to))
   const where = file === undefined ? [] : [toPlace(null, file, line, column)]
   // The panic of a thread comes before that of who waits for it.
-  const before = lines.slice(from - 2, from).some((each) => OF_A_TRACE.test(each)) ? readRust(lines.slice(0, from)) : null
-  return {
-    kind: 'panic',
-    errorName: 'panic',
-    errorMessage: text,
-    from: before?.from ?? from,
-    to,
+  const before = lines.slice(from - 2, from).some((each) => OF_A_TRACE.test(each))
+    ? readRust(lines.slice(0, from))
+    : null
+  return { kind: 'panic', errorName: 'panic', errorMessage: text, from: before?.from ?? from, to,
     places: places.some(({ isOwn }) => isOwn) ? places : [...where, ...places],
-    causes: before ? [{ errorName: 'panic', errorMessage: before.errorMessage }, ...before.causes] : []
-  }
+    causes: before ? [{ errorName: 'panic', errorMessage: before.errorMessage }, ...before.causes] : [] }
 }
 
 function placesOf (lines: string[]): Place[] {
@@ -38,7 +36,11 @@ function placesOf (lines: string[]): Place[] {
     const name = FUNCTION.exec(line)?.[1]
     if (name === undefined) return []
     const [, file, row, column] = FILE.exec(lines[index + 1] ?? '') ?? []
-    return [file === undefined ? { function: name, file: null, line: null, column: null, isOwn: false } : toPlace(name, file, row, column)]
+    return [
+      file === undefined
+        ? { function: name, file: null, line: null, column: null, isOwn: false }
+        : toPlace(name, file, row, column)
+    ]
   })
 }
 

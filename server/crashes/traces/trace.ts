@@ -1,21 +1,24 @@
 /** What the runtime of a language writes at the end of a program: its error, and what has called what. */
 export type Trace = {
-  kind: 'exception' | 'unhandled-rejection' | 'panic' | 'signal'
-  errorName: string
-  errorMessage: string
+  kind: 'exception' | 'unhandled-rejection' | 'panic' | 'signal',
+  errorName: string,
+  errorMessage: string,
   /** the index of its first line */
-  from: number
+  from: number,
   /** of the line after its last one */
-  to: number
+  to: number,
   /** where what has called what ends, if more comes behind it */
-  stackTo?: number
+  stackTo?: number,
   /** innermost first; null: they are written as V8 does */
-  places: Place[] | null
+  places:
+    | Place[]
+    | null,
   /** outermost first */
   causes: Cause[]
 }
 /** `isOwn`: of the app */
-export type Place = { function: string | null, file: string | null, line: number | null, column: number | null, isOwn: boolean }
+export type Place = { function: string | null, file: string | null, line: number | null, column: number | null,
+  isOwn: boolean }
 export type Cause = { errorName: string, errorMessage: string }
 /** of the last trace in these lines, without colours */
 export type Reader = (lines: string[]) => Trace | null
@@ -24,14 +27,13 @@ const MAX_MESSAGE_LINES = 20
 /** How logs begin their lines: a level, a date, a bracket. */
 const OF_A_LOG = /^(?:\[|\{|\d{4}[-/]\d\d|(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)\b)/
 
-/**
- * A message may have several lines.
- * @param from the index of the second one
- * @param end what comes after it
- */
-export function messageOf (first: string, lines: string[], from: number, end: RegExp = /^$/): { text: string, to: number } {
+/** A message may have several lines. `from`: the index of the second one; `end`: what comes after it. */
+export function messageOf (first: string, lines: string[], from: number,
+  end: RegExp = /^$/): { text: string, to: number }
+{
   let to = from
-  while (to < lines.length && to - from < MAX_MESSAGE_LINES && lines[to].trim() !== '' && !end.test(lines[to]) && !OF_A_LOG.test(lines[to])) to++
+  while (to < lines.length && to - from < MAX_MESSAGE_LINES && lines[to].trim() !== '' && !end.test(lines[to]) &&
+    !OF_A_LOG.test(lines[to])) to++
   return { text: [first, ...lines.slice(from, to)].join('\n').trim(), to }
 }
 

@@ -15,10 +15,11 @@ const MAX_COMPARISONS = 60
 const MAX_MOMENTS = 100
 const MAX_MESSAGE_CHARS = 500
 
-/** @param worker a candidate, or the one that took over its slot */
+/** `worker`: a candidate, or the one that took over its slot */
 export function findStepOf (transition: Transition, worker: Worker) {
   const rollout = runningRollout(transition)
-  return { rollout, step: mustFind(rollout.steps.find(({ slot }) => slot === worker.slot)), slot: mustFind(transition.slot(worker.slot)) }
+  return { rollout, step: mustFind(rollout.steps.find(({ slot }) => slot === worker.slot)),
+    slot: mustFind(transition.slot(worker.slot)) }
 }
 
 export function runningRollout (transition: Transition): Rollout {
@@ -26,7 +27,8 @@ export function runningRollout (transition: Transition): Rollout {
 }
 
 export function countReplaced (rollout: Rollout) {
-  rollout.progress = { total: rollout.steps.length, replaced: rollout.steps.filter(({ state }) => state === 'draining' || state === 'done').length }
+  rollout.progress = { total: rollout.steps.length,
+    replaced: rollout.steps.filter(({ state }) => state === 'draining' || state === 'done').length }
 }
 
 export function addVerdict (rollout: Rollout, verdict: Verdict) {
@@ -48,37 +50,36 @@ function indexOfClosest (comparisons: Comparison[]): number {
   return least
 }
 
-/** @param warning something that went wrong without making it fail */
+/** `warning`: something that went wrong without making it fail */
 export function addWarning (rollout: Rollout, warning: string) {
   if (rollout.warnings.length < MAX_WARNINGS) rollout.warnings.push(warning)
 }
 
-/** @param about `actor`: who did this, if not the actor of the rollout; `passed`: of a verdict */
-export function tellRollout (transition: Transition, type: string, { step, actor, message, passed = null }: { step?: RolloutStep, actor?: string, message?: string | null, passed?: boolean | null } = {}) {
+/** `about`: `actor`: who did this, if not the actor of the rollout; `passed`: of a verdict */
+export function tellRollout (transition: Transition, type: string,
+  { step, actor, message, passed = null }: { step?: RolloutStep, actor?: string, message?: string | null,
+    passed?: boolean | null } = {})
+{
   const rollout = runningRollout(transition)
   if (!step) {
     const by = actor ?? (type === 'rollout.started' ? rollout.actor : null)
     addMoment(rollout, { at: transition.isoTime(), type, actor: by, message: message ?? messageOf(rollout), passed })
   }
-  transition.emit(type, {
-    rollout: rollout.id,
-    release: rollout.to,
-    cause: rollout.kind,
-    actor: actor ?? rollout.actor,
-    slot: step?.slot ?? null,
-    worker: step?.newWorker ?? null,
+  transition.emit(type, { rollout: rollout.id, release: rollout.to, cause: rollout.kind, actor: actor ?? rollout.actor,
+    slot: step?.slot ?? null, worker: step?.newWorker ?? null,
     message: message ?? (type === 'rollout.step' && step ? `slot ${step.slot}: ${step.state}` : messageOf(rollout)),
-    detail: describeRollout(rollout)
-  })
+    detail: describeRollout(rollout) })
 }
 
 function addMoment (rollout: Rollout, { message, ...moment }: Moment) {
-  rollout.timeline = [...rollout.timeline ?? [], { ...moment, message: message?.slice(0, MAX_MESSAGE_CHARS) ?? null }].slice(-MAX_MOMENTS)
+  rollout.timeline = [...rollout.timeline ?? [], { ...moment, message: message?.slice(0, MAX_MESSAGE_CHARS) ?? null }]
+    .slice(-MAX_MOMENTS)
 }
 
 function messageOf (rollout: Rollout) {
   const { reason, note, warnings } = rollout
-  return reason ?? (shownStage(rollout).done && warnings.length > 0 ? [note, ...warnings].filter(Boolean).join('; ') : note)
+  return reason ??
+    (shownStage(rollout).done && warnings.length > 0 ? [note, ...warnings].filter(Boolean).join('; ') : note)
 }
 
 /** @returns the rollout as API and dashboard show it */
@@ -107,7 +108,8 @@ export function finishRollout (transition: Transition, how: 'succeed' | 'fail' |
 }
 
 export function clearClocks (transition: Transition) {
-  for (const deadline of ['progress', 'canary', 'judge'] as const) transition.command({ type: 'clear-deadline', deadline, id: 0 })
+  for (const deadline of ['progress', 'canary', 'judge'] as const)
+    transition.command({ type: 'clear-deadline', deadline, id: 0 })
   runningRollout(transition).progressDueAt = null
 }
 
@@ -120,13 +122,13 @@ export function noteProgress (transition: Transition) {
   countDown(transition, progressDeadlineMs + minReadyMs)
 }
 
-/** @param ms until the next progress */
+/** `ms`: until the next progress */
 export function countDown (transition: Transition, ms: number) {
   runningRollout(transition).progressDueAt = transition.at + ms
   transition.command({ type: 'set-deadline', deadline: 'progress', id: 0, ms })
 }
 
-export function mustFind <T>(value: T | null | undefined): T {
+export function mustFind<T> (value: T | null | undefined): T {
   if (value == null) throw new Error('a rollout without its parts: the reducer is broken')
   return value
 }

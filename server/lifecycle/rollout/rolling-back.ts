@@ -2,7 +2,8 @@ import { bootRoom } from '../boot-room.ts'
 import { isBlocked, returnCaveat, whyBlocked, whyNoReturn } from '../drift.ts'
 import { isVacant } from '../vacancy.ts'
 import { endHook, isHookRunning } from './hook.ts'
-import { addWarning, clearClocks, countReplaced, finishRollout, noteProgress, runningRollout, tellRollout } from './record.ts'
+import { addWarning, clearClocks, countReplaced, finishRollout, noteProgress, runningRollout,
+  tellRollout } from './record.ts'
 import { askFigures } from './sides.ts'
 import { canMove, makeMove } from './stages.ts'
 import { beginStep, isReplaced, leaveStep, undoStep } from './step.ts'
@@ -17,9 +18,8 @@ export function giveUp (transition: Transition, reason: string, { hasReplaced }:
 }
 
 /**
- * Gives a rollout up whose files have changed since it began, so that nothing may start on its release. A rollback goes on with a warning
- * where only other files than the code have changed.
- * @returns whether it was given up
+ * Gives a rollout up whose files have changed since it began, so that nothing may start on its release. A rollback goes
+ * on with a warning where only other files than the code have changed. Returns whether it was given up.
  */
 export function giveUpIfBlocked (transition: Transition, rollout: Rollout): boolean {
   const { kind, to } = rollout
@@ -42,12 +42,14 @@ function holdRollout (transition: Transition, rollout: Rollout, reason: string) 
 }
 
 /**
- * Every slot that was replaced gets its old release back; its worker is ready before the new one drains. A slot stays as it is if the
- * files of its old release were changed in place: a new worker of that release would not run its code.
+ * Every slot that was replaced gets its old release back; its worker is ready before the new one drains. A slot stays
+ * as it is if the files of its old release were changed in place: a new worker of that release would not run its code.
  * @param why `actor`: an operator has aborted it;
  * `hasReplaced`: it has replaced something, even if its steps no longer show that
  */
-export function goBack (transition: Transition, { reason, actor, hasReplaced = false }: { reason: string, actor?: string, hasReplaced?: boolean }) {
+export function goBack (transition: Transition,
+  { reason, actor, hasReplaced = false }: { reason: string, actor?: string, hasReplaced?: boolean })
+{
   const rollout = runningRollout(transition)
   clearClocks(transition)
   endHook(transition, rollout)
@@ -67,22 +69,25 @@ export function goBack (transition: Transition, { reason, actor, hasReplaced = f
   // A worker of the old release may have to wait before it can start.
   noteProgress(transition)
   countReplaced(rollout)
-  if (isReturning || staying.length === 0) tellRollout(transition, 'rollout.rolling-back', { actor, message: rollout.reason })
+  if (isReturning || staying.length === 0)
+    tellRollout(transition, 'rollout.rolling-back', { actor, message: rollout.reason })
 }
 
-/** @param rollout ends once the last of its steps is back */
+/** `rollout`: ends once the last of its steps is back */
 export function rollBackSteps (transition: Transition, rollout: Rollout) {
   // The next deploy may have a hook too, and two hooks must not run side by side.
   if (isHookRunning(rollout)) return
   const isUnderWay = (step: RolloutStep) => isGoing(transition, rollout, step)
   for (const step of rollout.steps) {
-    if (step.state === 'reverting' && !isUnderWay(step) && whyNoReturn(transition, step.from)) leaveStep(transition, rollout, step)
+    if (step.state === 'reverting' && !isUnderWay(step) && whyNoReturn(transition, step.from))
+      leaveStep(transition, rollout, step)
   }
   const steps = rollout.steps.filter(({ state }) => state === 'reverting')
   const room = rollout.strategy.surge - steps.filter(isUnderWay).length
   const next = steps.filter((one) => !isUnderWay(one)).slice(0, Math.max(0, Math.min(room, bootRoom(transition.state))))
   for (const step of next) beginStep(transition, rollout, step, step.from, 'reverting')
-  if (steps.length === 0) finishRollout(transition, isBack(transition, rollout) && canMove(rollout, 'roll-back') ? 'roll-back' : 'fail')
+  if (steps.length === 0)
+    finishRollout(transition, isBack(transition, rollout) && canMove(rollout, 'roll-back') ? 'roll-back' : 'fail')
 }
 
 /** @returns whether a worker of its old release starts, or with stop-first the new one makes way */

@@ -5,10 +5,8 @@ import { giveUp, giveUpIfBlocked, rollBackSteps } from './rolling-back.ts'
 import { beginHook, closeHook, dueHook, isHookRunning } from './hook.ts'
 import { countReplaced, findStepOf, finishRollout, mustFind, noteProgress, tellRollout, addWarning } from './record.ts'
 import { isHeld, isPausedOrHeld, makeMove, phaseOf, shownStage, type Stage } from './stages.ts'
-import {
-  becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, replaceGone,
-  startCandidate, stepIsReady, toSteps, UNDER_WAY
-} from './step.ts'
+import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep,
+  replaceGone, startCandidate, stepIsReady, toSteps, UNDER_WAY } from './step.ts'
 import { strategyOf } from './strategy.ts'
 import { awaitsTurn, turnText } from './turn.ts'
 import { beginJudging, tryOut } from './trial.ts'
@@ -21,49 +19,28 @@ const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
 
 /**
  * Begins a rollout: restart (same release), deploy (a new one, which has to be prepared first where it is not given) or
- * rollback (one that was deployed before).
- * @param input `slots`: only these; `source`: what is to be prepared; `awaitsTurn`: other apps may come first
+ * rollback (one that was deployed before). `input`: `slots`: only these; `source`: what is to be prepared;
+ * `awaitsTurn`: other apps may come first.
  */
-export function startRollout (transition: Transition, { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null, awaitsTurn: isInTurn = false }: Omit<Extract<PlainInput, { type: 'rollout' }>, 'type'>) {
+export function startRollout (transition: Transition,
+  { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null,
+    awaitsTurn: isInTurn = false }: Omit<Extract<PlainInput, { type: 'rollout' }>, 'type'>)
+{
   const { state } = transition
   const chosen = slots ?? state.slots.map(({ number }) => number)
-  state.rollout = {
-    id: state.nextRollout++,
-    kind,
-    stage: 'preparing',
-    from: state.release.id,
-    to: null,
-    actor,
-    client,
-    note,
-    strategy: strategyOf(kind, chosen.length, state.options.rollout, wish),
-    crashes: 0,
-    verdicts: [],
-    comparison: null,
-    comparisons: [],
-    timeline: [],
-    canaryEndsAt: null,
-    pausedAt: null,
-    progressDueAt: null,
-    progressLeftMs: null,
-    startedAt: transition.isoTime(),
-    finishedAt: null,
-    reason: null,
-    abortedBy: null,
-    warnings: [],
-    hook: null,
-    progress: { total: chosen.length, replaced: 0 },
-    steps: [],
-    plan: { release: release ?? null, source, slots: chosen },
-    waitingFor: null
-  }
+  state.rollout = { id: state.nextRollout++, kind, stage: 'preparing', from: state.release.id, to: null, actor, client,
+    note, strategy: strategyOf(kind, chosen.length, state.options.rollout, wish), crashes: 0, verdicts: [],
+    comparison: null, comparisons: [], timeline: [], canaryEndsAt: null, pausedAt: null, progressDueAt: null,
+    progressLeftMs: null, startedAt: transition.isoTime(), finishedAt: null, reason: null, abortedBy: null,
+    warnings: [], hook: null, progress: { total: chosen.length, replaced: 0 }, steps: [],
+    plan: { release: release ?? null, source, slots: chosen }, waitingFor: null }
   // A rollback does not wait for the rollouts of other apps.
   if (!isInTurn || kind === 'rollback') return begin(transition, state.rollout, 'rollout.started')
   tellRollout(transition, 'rollout.started')
   transition.command({ type: 'take-turn', rollout: state.rollout.id })
 }
 
-/** @param input `apps`: whose rollouts come first */
+/** `input`: `apps`: whose rollouts come first */
 export function waitForTurn (transition: Transition, { rollout: id, apps }: { rollout: number, apps: string[] }) {
   const { rollout } = transition.state
   if (rollout?.id !== id || !awaitsTurn(rollout)) return
@@ -73,10 +50,11 @@ export function waitForTurn (transition: Transition, { rollout: id, apps }: { ro
 
 export function takeTurn (transition: Transition, { rollout: id }: { rollout: number }) {
   const { rollout } = transition.state
-  if (rollout?.id === id && awaitsTurn(rollout)) begin(transition, rollout, rollout.waitingFor ? 'rollout.step' : null, 'its turn has come')
+  if (rollout?.id === id && awaitsTurn(rollout))
+    begin(transition, rollout, rollout.waitingFor ? 'rollout.step' : null, 'its turn has come')
 }
 
-/** @param event by which that is told */
+/** `event`: by which that is told */
 function begin (transition: Transition, rollout: Rollout, event: string | null, message?: string) {
   const { release, source, slots } = mustFind(rollout.plan)
   const { id, kind, note, actor } = rollout
@@ -89,8 +67,10 @@ function begin (transition: Transition, rollout: Rollout, event: string | null, 
   else beginJudging(transition)
 }
 
-/** @param input `hasHook`: a deploy runs a hook first */
-export function releasePrepared (transition: Transition, { rollout: id, release, hasHook = false }: { rollout: number, release: Release, hasHook?: boolean }) {
+/** `input`: `hasHook`: a deploy runs a hook first */
+export function releasePrepared (transition: Transition,
+  { rollout: id, release, hasHook = false }: { rollout: number, release: Release, hasHook?: boolean })
+{
   const rollout = transition.state.rollout
   // The rollout was cancelled meanwhile, or nothing was to be prepared for it.
   if (rollout?.id !== id || phaseOf(rollout) !== 'preparing' || rollout.to !== null || awaitsTurn(rollout)) return
@@ -101,8 +81,10 @@ export function releasePrepared (transition: Transition, { rollout: id, release,
   tellRollout(transition, 'rollout.step', { message })
 }
 
-/** @param input `reason`: why it failed */
-export function hookEnded (transition: Transition, { rollout: id, passed, reason, output }: { rollout: number, passed: boolean, reason: string | null, output: string }) {
+/** `input`: `reason`: why it failed */
+export function hookEnded (transition: Transition,
+  { rollout: id, passed, reason, output }: { rollout: number, passed: boolean, reason: string | null, output: string })
+{
   const rollout = transition.state.rollout
   if (rollout?.id !== id || !rollout.hook || !isHookRunning(rollout)) return
   if (phaseOf(rollout) !== 'preparing') return closeHook(transition, rollout.hook, 'ended')
@@ -126,12 +108,14 @@ function setOut (transition: Transition, rollout: Rollout, { to, slots }: { to: 
   noteProgress(transition)
 }
 
-export function releaseNotPrepared (transition: Transition, { rollout: id, reason }: { rollout: number, reason: string }) {
+export function releaseNotPrepared (transition: Transition,
+  { rollout: id, reason }: { rollout: number, reason: string })
+{
   const { rollout } = transition.state
   if (rollout?.id === id && phaseOf(rollout) === 'preparing' && rollout.to === null) cutShort(transition, reason)
 }
 
-/** @param rollout is not paused: no migration should begin during a pause */
+/** `rollout`: is not paused: no migration should begin during a pause */
 function runHook (transition: Transition, rollout: Rollout) {
   if (rollout.hook?.state !== 'due') return
   beginHook(transition, rollout, rollout.hook)
@@ -139,7 +123,8 @@ function runHook (transition: Transition, rollout: Rollout) {
 }
 
 /** What a rollout does by itself in a stage. */
-const WORK: Partial<Record<Stage, (transition: Transition, rollout: Rollout) => void>> = { preparing: runHook, canary: tryOut, rolling: rollSlots, 'rolling-back': rollBackSteps, withdrawing: rollBackSteps }
+const WORK: Partial<Record<Stage, (transition: Transition, rollout: Rollout) => void>> = { preparing: runHook,
+  canary: tryOut, rolling: rollSlots, 'rolling-back': rollBackSteps, withdrawing: rollBackSteps }
 
 /** Does all that can be done in this stage, and in the stages that it leads to. */
 export function advanceRollout (transition: Transition) {
@@ -168,8 +153,9 @@ function startAfterStop (transition: Transition) {
 function rollSlots (transition: Transition, rollout: Rollout) {
   const inState = (...states: readonly string[]) => rollout.steps.filter(({ state }) => states.includes(state))
   // In a restart, all new workers are ready before any old one goes.
-  const isWaiting = rollout.kind === 'restart' && rollout.strategy.order === 'start-first' && inState('pending', 'starting').length > 0
-  if (!isWaiting) for (const step of inState('ready')) promoteStep(transition, rollout, step)
+  const isWaiting = rollout.kind === 'restart' && rollout.strategy.order === 'start-first' &&
+    inState('pending', 'starting').length > 0
+  if (!isWaiting) { for (const step of inState('ready')) promoteStep(transition, rollout, step) }
   const room = rollout.strategy.surge - inState(...UNDER_WAY).length
   if (inState('pending').length > 0 && giveUpIfBlocked(transition, rollout)) return
   const next = inState('pending').slice(0, Math.max(0, Math.min(room, bootRoom(transition.state))))
@@ -183,22 +169,24 @@ export function candidateReady (transition: Transition, worker: Worker) {
   else becomeReadyOrSoak(transition, rollout, step)
 }
 
-/** @param worker a candidate whose program has ended as it may; its step goes on without it */
+/** `worker`: a candidate whose program has ended as it may; its step goes on without it */
 export function candidateFinished (transition: Transition, worker: Worker) {
   const { rollout, step } = findStepOf(transition, worker)
   if (step.state === 'reverting') promoteStep(transition, rollout, step)
   else stepIsReady(transition, step)
 }
 
-/** @param worker has been ready for long enough */
+/** `worker`: has been ready for long enough */
 export function endSoak (transition: Transition, worker: Worker) {
-  const step = transition.state.rollout?.steps.find(({ newWorker, state }) => newWorker === worker.id && state === 'soaking')
+  const step = transition.state.rollout?.steps.find(({ newWorker, state }) =>
+    newWorker === worker.id && state === 'soaking'
+  )
   if (step) step.state = 'ready'
 }
 
 /**
- * A candidate that died or was not ready in time counts against its release. If it was to bring an old release back, its
- * slot stays as it is, because the worker that serves there is better than none.
+ * A candidate that died or was not ready in time counts against its release. If it was to bring an old release back,
+ * its slot stays as it is, because the worker that serves there is better than none.
  */
 export function candidateLost (transition: Transition, worker: Worker, cause: string, reason: string) {
   const { rollout, step, slot } = findStepOf(transition, worker)
@@ -220,7 +208,8 @@ export function candidateLost (transition: Transition, worker: Worker, cause: st
 /** A worker that already serves the new release died while the rollout still runs. */
 export function servingLost (transition: Transition, worker: Worker, cause: string, reason: string) {
   const rollout = transition.state.rollout
-  if (!rollout || rollout.kind !== 'deploy' || phaseOf(rollout) === 'rolling-back' || worker.release !== rollout.to) return
+  if (!rollout || rollout.kind !== 'deploy' || phaseOf(rollout) === 'rolling-back' || worker.release !== rollout.to)
+    return
   const step = rollout.steps.find((each) => each.slot === worker.slot && isReplaced(each))
   if (!step || isHeld(rollout) || !exceedsCrashLimit(rollout, cause)) return
   if (rollout.strategy.onFailure === 'rollback' && !whyNoReturn(transition, step.from)) {
@@ -231,20 +220,19 @@ export function servingLost (transition: Transition, worker: Worker, cause: stri
   giveUp(transition, reason, { hasReplaced: true })
 }
 
-/**
- * A step ends with its old worker.
- * @param exit null: it is kept, and nobody waits for its end any more
- */
+/** A step ends with its old worker. `exit`: null: it is kept, and nobody waits for its end any more. */
 export function oldWorkerGone (transition: Transition, worker: Worker, exit: { cause: string, reason: string } | null) {
   const { rollout } = transition.state
-  const step = rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && (state === 'draining' || state === 'stopping'))
+  const step = rollout?.steps.find(({ oldWorker, state }) =>
+    oldWorker === worker.id && (state === 'draining' || state === 'stopping')
+  )
   if (!rollout || !step) return
   if (exit && UNMEANT_CAUSES.includes(exit.cause)) addWarning(rollout, `${exit.reason}, while it drained`)
   step.drainedAt = transition.isoTime()
   if (step.state === 'draining') endStep(transition, step, 'done')
 }
 
-/** @param reason why the rollout ends where it is */
+/** `reason`: why the rollout ends where it is */
 export function cutShort (transition: Transition, reason: string) {
   const { rollout } = transition.state
   if (!rollout) return
@@ -266,7 +254,9 @@ export function resizeRollout (transition: Transition, { added, removed }: { add
 export function noProgress (transition: Transition) {
   const { rollout } = transition.state
   if (!rollout) return
-  const reason = `no progress for ${durationText(rollout.strategy.progressDeadlineMs)} (option rollout.progressDeadlineMs)`
+  const reason = `no progress for ${
+    durationText(rollout.strategy.progressDeadlineMs)
+  } (option rollout.progressDeadlineMs)`
   const { state } = shownStage(rollout)
   if (state === 'rolling-back') {
     for (const step of rollout.steps) if (step.state === 'reverting') leaveStep(transition, rollout, step)
@@ -274,10 +264,7 @@ export function noProgress (transition: Transition) {
   } else if (!isPausedOrHeld(rollout)) giveUp(transition, reason)
 }
 
-/**
- * Counts a crash of the new release.
- * @returns whether it is one too many
- */
+/** Counts a crash of the new release. Returns whether it is one too many. */
 function exceedsCrashLimit (rollout: Rollout, cause: string): boolean {
   if (!isOneOf(BLAMED_CAUSES, cause)) return false
   rollout.crashes++

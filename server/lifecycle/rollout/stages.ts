@@ -1,11 +1,25 @@
 export type Stage = keyof typeof STAGES
-type Move = 'pause' | 'resume' | 'retry' | 'promote' | 'abort' | 'try' | 'roll' | 'hold' | 'roll-back' | 'withdraw' | 'succeed' | 'fail'
+type Move =
+  | 'pause'
+  | 'resume'
+  | 'retry'
+  | 'promote'
+  | 'abort'
+  | 'try'
+  | 'roll'
+  | 'hold'
+  | 'roll-back'
+  | 'withdraw'
+  | 'succeed'
+  | 'fail'
 /** What others see of a stage. `pausedIn`: where a rollout was when it was paused or held. */
-type RolloutState = 'preparing' | 'canary' | 'rolling' | 'paused' | 'held' | 'rolling-back' | 'succeeded' | 'rolled-back' | 'failed'
+type RolloutState = 'preparing' | 'canary' | 'rolling' | 'paused' | 'held' | 'rolling-back' | 'succeeded'
+  | 'rolled-back' | 'failed'
 export type Shown = { state: RolloutState, pausedIn: 'preparing' | 'canary' | 'rolling' | null, done: boolean }
 
 /** The moves that end a rollout early. `roll-back`: a new worker has served already; `withdraw`: none has. */
-const BACK = Object.freeze({ abort: 'rolling-back', 'roll-back': 'rolling-back', withdraw: 'withdrawing', fail: 'failed' })
+const BACK = Object.freeze({ abort: 'rolling-back', 'roll-back': 'rolling-back', withdraw: 'withdrawing',
+  fail: 'failed' })
 const HELD = Object.freeze({ ...BACK, hold: 'rolling-held' })
 
 /**
@@ -13,12 +27,17 @@ const HELD = Object.freeze({ ...BACK, hold: 'rolling-held' })
  * refused when an operator asks for it, and a fault when the lifecycle does.
  */
 export const STAGES = Object.freeze({
-  preparing: { shown: shownAs('preparing'), moves: { ...BACK, pause: 'preparing-paused', try: 'canary', roll: 'rolling' } },
-  'preparing-paused': { shown: shownAs('paused', 'preparing'), moves: { ...BACK, resume: 'preparing', try: 'canary-paused', roll: 'rolling-paused' } },
+  preparing: { shown: shownAs('preparing'),
+    moves: { ...BACK, pause: 'preparing-paused', try: 'canary', roll: 'rolling' } },
+  'preparing-paused': { shown: shownAs('paused', 'preparing'),
+    moves: { ...BACK, resume: 'preparing', try: 'canary-paused', roll: 'rolling-paused' } },
 
-  canary: { shown: shownAs('canary'), moves: { ...HELD, pause: 'canary-paused', promote: 'rolling', hold: 'canary-held' } },
-  'canary-paused': { shown: shownAs('paused', 'canary'), moves: { ...HELD, resume: 'canary', promote: 'rolling-paused', hold: 'canary-held' } },
-  'canary-held': { shown: shownAs('held', 'canary'), moves: { ...HELD, resume: 'canary', retry: 'canary', promote: 'rolling-held', hold: 'canary-held' } },
+  canary: { shown: shownAs('canary'),
+    moves: { ...HELD, pause: 'canary-paused', promote: 'rolling', hold: 'canary-held' } },
+  'canary-paused': { shown: shownAs('paused', 'canary'),
+    moves: { ...HELD, resume: 'canary', promote: 'rolling-paused', hold: 'canary-held' } },
+  'canary-held': { shown: shownAs('held', 'canary'),
+    moves: { ...HELD, resume: 'canary', retry: 'canary', promote: 'rolling-held', hold: 'canary-held' } },
 
   rolling: { shown: shownAs('rolling'), moves: { ...HELD, pause: 'rolling-paused', succeed: 'succeeded' } },
   'rolling-paused': { shown: shownAs('paused', 'rolling'), moves: { ...HELD, resume: 'rolling' } },
@@ -56,7 +75,7 @@ export function canMove ({ stage }: { stage: Stage }, move: Move) {
   return move in STAGES[stage].moves
 }
 
-/** @param move one of its stage's row */
+/** `move`: one of its stage's row */
 export function makeMove (rollout: { stage: Stage }, move: Move) {
   const { moves } = STAGES[rollout.stage] as { moves: Partial<Record<Move, Stage>> }
   const next = moves[move]

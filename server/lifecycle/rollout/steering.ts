@@ -69,10 +69,6 @@ export function refuseSteering ({ rollout }: PoolState, { type, rollout: id }: S
   return { code: 'rollout-state', message: `rollout ${id} ${why}`, details: { rollout: id, state } }
 }
 
-const CONFLICTS: Record<Steer['type'], (state: string) => string> = {
-  pause: (state) => `is already ${state}`,
-  resume: (state) => `is ${state}, not paused`,
-  retry: () => 'is not held',
-  promote: () => 'has no canary to promote',
-  abort: () => 'is already rolling back'
-}
+const CONFLICTS: Record<Steer['type'], (state: string) => string> = { pause: (state) => `is already ${state}`,
+  resume: (state) => `is ${state}, not paused`, retry: () => 'is not held', promote: () => 'has no canary to promote',
+  abort: () => 'is already rolling back' }

@@ -26,7 +26,9 @@ export function toSteps ({ state }: Transition, numbers: number[], { canary }: S
   }))
 }
 
-export function beginStep (transition: Transition, rollout: Rollout, step: RolloutStep, release: string, state: 'starting' | 'reverting') {
+export function beginStep (transition: Transition, rollout: Rollout, step: RolloutStep, release: string,
+  state: 'starting' | 'reverting')
+{
   const slot = mustFind(transition.slot(step.slot))
   step.state = state
   step.startedAt ??= transition.isoTime()
@@ -37,23 +39,26 @@ export function beginStep (transition: Transition, rollout: Rollout, step: Rollo
     cancelRetry(transition, slot)
     clearSlot(transition, rollout, step)
   }
-  if (rollout.strategy.order === 'start-first' || !isOccupied(transition.state, step.slot)) return startCandidate(transition, rollout, step, release)
+  if (rollout.strategy.order === 'start-first' || !isOccupied(transition.state, step.slot))
+    return startCandidate(transition, rollout, step, release)
   if (state === 'starting') step.state = 'stopping'
   noteProgress(transition)
   tellRollout(transition, 'rollout.step', { step })
 }
 
-/** @param step all workers of its slot drain */
+/** `step`: all workers of its slot drain */
 function clearSlot (transition: Transition, rollout: Rollout, step: RolloutStep) {
   const intent = replacingIntent(rollout, step)
-  for (const worker of Object.values(transition.state.workers)) if (worker.slot === step.slot) drainWorker(transition, worker, intent)
+  for (const worker of Object.values(transition.state.workers))
+    if (worker.slot === step.slot) drainWorker(transition, worker, intent)
 }
 
 /** @returns of its old worker: who reads how that ended asks what came instead */
 function replacingIntent ({ kind, from, to, actor, id }: Rollout, step: RolloutStep): Intent {
   const isReverting = step.state === 'reverting'
   const next = isReverting ? step.from : mustFind(to)
-  return { cause: isReverting ? 'rollback' : kind, actor, rollout: id, message: `${from === to ? 'another worker' : next} replaces it` }
+  return { cause: isReverting ? 'rollback' : kind, actor, rollout: id,
+    message: `${from === to ? 'another worker' : next} replaces it` }
 }
 
 /** With rollout.order stop-first: whether the next worker of a step can be started now. */
@@ -61,14 +66,18 @@ export function replaceGone (transition: Transition, rollout: Rollout, step: Rol
   const slot = mustFind(transition.slot(step.slot))
   // A worker that hung and answers again makes way too.
   if (step.state === 'stopping') clearSlot(transition, rollout, step)
-  const isWaiting = step.state === 'stopping' ? isEmpty(slot) : step.state === 'reverting' && rollout.strategy.order === 'stop-first' && isVacant(slot)
+  const isWaiting = step.state === 'stopping'
+    ? isEmpty(slot)
+    : step.state === 'reverting' && rollout.strategy.order === 'stop-first' && isVacant(slot)
   return isWaiting && !isOccupied(transition.state, step.slot)
 }
 
 export function startCandidate (transition: Transition, rollout: Rollout, step: RolloutStep, release: string) {
   const slot = mustFind(transition.slot(step.slot))
   if (step.state === 'stopping') step.state = 'starting'
-  slot.candidate = forkWorker(transition, slot, release, { readyTimeoutMs: step.state === 'starting' ? rollout.strategy.limits.readyTimeoutMs : undefined })
+  slot.candidate = forkWorker(transition, slot, release, {
+    readyTimeoutMs: step.state === 'starting' ? rollout.strategy.limits.readyTimeoutMs : undefined
+  })
   step.newWorker = slot.candidate
   noteProgress(transition)
   tellRollout(transition, 'rollout.step', { step })
@@ -81,7 +90,7 @@ export function stepIsReady (transition: Transition, step: RolloutStep) {
   tellRollout(transition, 'rollout.step', { step })
 }
 
-/** @param step its new worker is ready, and may have to soak first */
+/** `step`: its new worker is ready, and may have to soak first */
 export function becomeReadyOrSoak (transition: Transition, rollout: Rollout, step: RolloutStep) {
   const { minReadyMs } = rollout.strategy
   const soaks = minReadyMs > 0 && phaseOf(rollout) !== 'canary'
@@ -97,7 +106,7 @@ export function beginSoak (transition: Transition, step: RolloutStep, ms: number
   transition.command({ type: 'set-deadline', deadline: 'soak', id: mustFind(step.newWorker), ms })
 }
 
-/** @param step the candidate takes the slot over, its predecessor drains */
+/** `step`: the candidate takes the slot over, its predecessor drains */
 export function promoteStep (transition: Transition, rollout: Rollout, step: RolloutStep) {
   const slot = mustFind(transition.slot(step.slot))
   const isReverting = step.state === 'reverting'
@@ -136,7 +145,7 @@ export function endStep (transition: Transition, step: RolloutStep, state: 'done
   tellRollout(transition, 'rollout.step', { step })
 }
 
-/** @param step goes back to its old release, in whatever state it is */
+/** `step`: goes back to its old release, in whatever state it is */
 export function undoStep (transition: Transition, rollout: Rollout, step: RolloutStep) {
   const slot = mustFind(transition.slot(step.slot))
   if (UNDER_WAY.includes(step.state)) {
@@ -152,7 +161,7 @@ export function undoStep (transition: Transition, rollout: Rollout, step: Rollou
   }
 }
 
-/** @param step is not rolled back: the worker that serves in its slot is better than none */
+/** `step`: is not rolled back: the worker that serves in its slot is better than none */
 export function leaveStep (transition: Transition, rollout: Rollout, step: RolloutStep) {
   const slot = mustFind(transition.slot(step.slot))
   drainCandidate(transition, rollout, slot)

@@ -3,33 +3,35 @@ import { durationText } from '../duration.ts'
 /** How a rollout replaces workers. */
 export type Strategy = {
   /** whether the new worker of a slot starts beside the old one, or after its end */
-  order: 'start-first' | 'stop-first'
+  order:
+    | 'start-first'
+    | 'stop-first',
   /** how many slots are replaced at a time, at least 1 */
-  surge: number
+  surge: number,
   /** how long a new worker has to be ready before the old one drains */
-  minReadyMs: number
+  minReadyMs: number,
   /** this many new workers serve beside all old ones for this time, and are judged */
-  canary: { workers: number, durationMs: number } | null
-  limits: Limits
+  canary: { workers: number, durationMs: number } | null,
+  limits: Limits,
   /** a rollout that comes no further for this long fails; paused time does not count */
-  progressDeadlineMs: number
+  progressDeadlineMs: number,
   /** hold: it stops where it is and waits for an operator */
   onFailure: 'rollback' | 'hold'
 }
 /** beyond which a release is not to be trusted */
 export type Limits = {
   /** how many of its workers may crash */
-  crashes: number
+  crashes: number,
   /** by how much its share of 5xx answers may exceed that of the old workers, 0…1 */
-  errorRate: number
+  errorRate: number,
   /** how many times the old workers' latency its own may be */
-  p99Ratio: number
+  p99Ratio: number,
   /** by how many ms it has to be slower as well */
-  slowerMs: number
+  slowerMs: number,
   /** how long the latency of a worker does not count */
-  warmupMs: number
+  warmupMs: number,
   /** fewer than this are no ground for a judgement */
-  minRequests: number
+  minRequests: number,
   /**
    * in place of ready.timeoutMs
    *
@@ -37,57 +39,52 @@ export type Limits = {
    */
   readyTimeoutMs?: number
 }
-export type StrategyWish = Partial<Omit<Strategy, 'surge' | 'limits' | 'canary'> & { surge: number | string, canary: Partial<NonNullable<Strategy['canary']>> | null, limits: Partial<Limits> }>
+export type StrategyWish = Partial<
+  Omit<Strategy, 'surge' | 'limits' | 'canary'> & { surge: number | string,
+    canary: Partial<NonNullable<Strategy['canary']>> | null, limits: Partial<Limits> }
+>
 
 const DEFAULT_CANARY = Object.freeze({ workers: 1, durationMs: 30_000 })
 
-export const DEFAULT_STRATEGY: Strategy = Object.freeze({
-  order: 'start-first',
-  surge: 1,
-  minReadyMs: 0,
-  canary: null,
+export const DEFAULT_STRATEGY: Strategy = Object.freeze({ order: 'start-first', surge: 1, minReadyMs: 0, canary: null,
   limits: Object.freeze({ crashes: 0, errorRate: 0.05, p99Ratio: 3, slowerMs: 50, warmupMs: 5000, minRequests: 50 }),
-  progressDeadlineMs: 10 * 60_000,
-  onFailure: 'rollback'
-})
+  progressDeadlineMs: 10 * 60_000, onFailure: 'rollback' })
 
-/**
- * @param size how many slots it replaces
- * @param wish of this one rollout
- */
-export function strategyOf (kind: 'restart' | 'deploy' | 'rollback', size: number, configured: StrategyWish = {}, wish: StrategyWish = {}): Strategy {
-  const merged = {
-    ...DEFAULT_STRATEGY,
-    ...configured,
-    ...wish,
-    canary: canaryOf(configured.canary, wish.canary),
-    limits: { ...DEFAULT_STRATEGY.limits, ...configured.limits, ...wish.limits }
-  }
+/** `size`: how many slots it replaces; `wish`: of this one rollout */
+export function strategyOf (kind: 'restart' | 'deploy' | 'rollback', size: number, configured: StrategyWish = {},
+  wish: StrategyWish = {}): Strategy
+{
+  const merged = { ...DEFAULT_STRATEGY, ...configured, ...wish, canary: canaryOf(configured.canary, wish.canary),
+    limits: { ...DEFAULT_STRATEGY.limits, ...configured.limits, ...wish.limits } }
   // In a config 0 means: no limit of its own.
   merged.limits.readyTimeoutMs ||= undefined
   const surge = countOf(merged.surge, size)
   // All new workers of a restart are ready before any old one goes. A release that works needs no canary.
   if (kind === 'restart') {
     const all = Math.max(1, size)
-    return { ...merged, surge: merged.order === 'stop-first' ? surge : all, minReadyMs: 0, canary: null, onFailure: 'rollback' }
+    return { ...merged, surge: merged.order === 'stop-first' ? surge : all, minReadyMs: 0, canary: null,
+      onFailure: 'rollback' }
   }
   if (kind === 'rollback') return { ...merged, surge, minReadyMs: wish.minReadyMs ?? 0, canary: null }
-  return { ...merged, surge, canary: merged.canary && merged.canary.workers > 0 ? { ...merged.canary, workers: Math.min(merged.canary.workers, size) } : null }
+  return { ...merged, surge,
+    canary: merged.canary && merged.canary.workers > 0
+      ? { ...merged.canary, workers: Math.min(merged.canary.workers, size) }
+      : null }
 }
 
 /**
- * @param size how many slots it replaces
- * @returns its steps, for people: `4 workers, one at a time, after a canary of 1 for 30 s; if one fails, it rolls back`
+ * `size`: how many slots it replaces. Returns its steps, for people: `4 workers, one at a time, after a canary of 1 for
+ * 30 s; if one fails, it rolls back`.
  */
 export function strategyText ({ order, surge, minReadyMs, canary, onFailure }: Strategy, size: number): string {
   const pace = surge === 1 ? 'one at a time' : surge >= size ? 'all at once' : `${surge} at a time`
-  const parts = [
-    size === 1 ? '1 worker' : `${size} workers, ${pace}`,
+  const parts = [size === 1 ? '1 worker' : `${size} workers, ${pace}`,
     canary && `after a canary of ${canary.workers} for ${durationText(canary.durationMs)}`,
     minReadyMs > 0 && `each watched for ${durationText(minReadyMs)}`,
-    order === 'stop-first' && 'each old one stopped first'
-  ]
-  return `${parts.filter(Boolean).join(', ')}; if one fails, it ${onFailure === 'hold' ? 'waits for you' : 'rolls back'}`
+    order === 'stop-first' && 'each old one stopped first']
+  return `${parts.filter(Boolean).join(', ')}; if one fails, it ${
+    onFailure === 'hold' ? 'waits for you' : 'rolls back'
+  }`
 }
 
 /** @returns whether a canary is wanted with stop-first, though it needs workers side by side */
@@ -100,13 +97,11 @@ export function contradictsOrder (configured: StrategyWish = {}, wish: StrategyW
 function canaryOf (configured: StrategyWish['canary'], wished: StrategyWish['canary']) {
   if (!configured && !wished) return null
   const { workers, durationMs } = { ...DEFAULT_CANARY, ...configured, ...wished }
-  return { workers: workers === 0 && wished && wished.workers === undefined ? DEFAULT_CANARY.workers : workers, durationMs }
+  return { workers: workers === 0 && wished && wished.workers === undefined ? DEFAULT_CANARY.workers : workers,
+    durationMs }
 }
 
-/**
- * @param surge a count, or a share as '25%'
- * @returns 1…size
- */
+/** `surge`: a count, or a share as '25%'. Returns 1…size. */
 function countOf (surge: number | string, size: number): number {
   const count = typeof surge === 'string' ? Math.ceil(size * Number.parseFloat(surge) / 100) : surge
   return Math.max(1, Math.min(size, count))

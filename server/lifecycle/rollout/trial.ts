@@ -1,6 +1,7 @@
 import { bootRoom } from '../boot-room.ts'
 import { giveUp, giveUpIfBlocked } from './rolling-back.ts'
-import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, runningRollout, tellRollout, addWarning } from './record.ts'
+import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, runningRollout, tellRollout,
+  addWarning } from './record.ts'
 import { isHeld, isPausedOrHeld, makeMove, phaseOf } from './stages.ts'
 import { sidesOf } from './sides.ts'
 import { beginStep, beginSoak } from './step.ts'
@@ -17,12 +18,13 @@ export function beginJudging (transition: Transition) {
   transition.command({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
 }
 
-/** @param rollout starts its canaries, which serve beside all old workers */
+/** `rollout`: starts its canaries, which serve beside all old workers */
 export function tryOut (transition: Transition, rollout: Rollout) {
   const canaries = rollout.steps.filter(({ isCanary }) => isCanary)
   const pending = canaries.filter(({ state }) => state === 'pending')
   if (pending.length > 0 && giveUpIfBlocked(transition, rollout)) return
-  for (const step of pending.slice(0, Math.max(0, bootRoom(transition.state)))) beginStep(transition, rollout, step, mustFind(rollout.to), 'starting')
+  for (const step of pending.slice(0, Math.max(0, bootRoom(transition.state))))
+    beginStep(transition, rollout, step, mustFind(rollout.to), 'starting')
   if (canaries.some(({ state }) => state !== 'ready')) return
   if (rollout.canaryEndsAt === null) return beginTrial(transition, rollout, canaries.length)
   if (rollout.progressDueAt === null) return
@@ -31,7 +33,7 @@ export function tryOut (transition: Transition, rollout: Rollout) {
   transition.command({ type: 'clear-deadline', deadline: 'progress', id: 0 })
 }
 
-/** @param count of canaries */
+/** `count`: of canaries */
 function beginTrial (transition: Transition, rollout: Rollout, count: number) {
   const { durationMs } = mustFind(rollout.strategy.canary)
   // From here on the rollout waits on purpose.
@@ -39,7 +41,9 @@ function beginTrial (transition: Transition, rollout: Rollout, count: number) {
   rollout.canaryEndsAt = transition.isoTime(durationMs)
   transition.command({ type: 'set-deadline', deadline: 'canary', id: 0, ms: durationMs })
   beginJudging(transition)
-  tellRollout(transition, 'rollout.step', { message: `canary of ${count} of ${rollout.steps.length} slots for ${durationText(durationMs)}` })
+  tellRollout(transition, 'rollout.step', {
+    message: `canary of ${count} of ${rollout.steps.length} slots for ${durationText(durationMs)}`
+  })
 }
 
 /** A trial starts over unless all canaries serve for all of its time. */
@@ -57,11 +61,14 @@ export function askJudge (transition: Transition, deadline: 'canary' | 'judge') 
   if (!isFinal) transition.command({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
   // A paused trial ends when an operator resumes it.
   else if (isPausedOrHeld(rollout)) return
-  transition.command({ type: 'judge', rollout: rollout.id, isFinal, ...sidesOf(transition, rollout), limits: rollout.strategy.limits })
+  transition.command({ type: 'judge', rollout: rollout.id, isFinal, ...sidesOf(transition, rollout),
+    limits: rollout.strategy.limits })
 }
 
-/** @param input `warning`: it passes, with a flaw */
-export function takeVerdict (transition: Transition, { rollout: id, verdict: { warning, ...verdict } }: { rollout: number, verdict: Verdict & { warning?: string } }) {
+/** `input`: `warning`: it passes, with a flaw */
+export function takeVerdict (transition: Transition,
+  { rollout: id, verdict: { warning, ...verdict } }: { rollout: number, verdict: Verdict & { warning?: string } })
+{
   const rollout = transition.state.rollout
   // The rollout has gone on meanwhile.
   if (rollout?.id !== id || phaseOf(rollout) === 'rolling-back') return
@@ -86,7 +93,7 @@ export function endTrial (transition: Transition) {
   noteProgress(transition)
 }
 
-/** @param step whose canary may not have been ready for long enough yet */
+/** `step`: whose canary may not have been ready for long enough yet */
 function soakOn (transition: Transition, rollout: Rollout, step: RolloutStep) {
   const worker = transition.state.workers[step.newWorker ?? 0]
   const ms = rollout.strategy.minReadyMs - (Date.parse(transition.isoTime()) - Date.parse(String(worker?.readyAt)))

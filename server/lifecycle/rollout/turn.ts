@@ -8,15 +8,16 @@ export function awaitsTurn (rollout: Pick<Rollout, 'plan'> | null): boolean {
   return rollout?.plan != null
 }
 
-/** @param apps whose rollouts come first */
+/** `apps`: whose rollouts come first */
 export function turnText (apps: readonly string[]) {
-  return `waits for its turn: ${new Intl.ListFormat('en-GB').format(apps)} ${apps.length === 1 ? 'is' : 'are'} being rolled out`
+  return `waits for its turn: ${new Intl.ListFormat('en-GB').format(apps)} ${
+    apps.length === 1 ? 'is' : 'are'
+  } being rolled out`
 }
 
 /**
- * A rollout gives its turn up as soon as it only waits: for the end of its old workers, for the comparison of its canary, or for an operator.
- * @param rollout as it is now, of whatever number
- * @param id of the one that has the turn
+ * A rollout gives its turn up as soon as it only waits: for the end of its old workers, for the comparison of its
+ * canary, or for an operator. `rollout`: as it is now, of whatever number; `id`: of the one that has the turn.
  */
 export function needsTurn (rollout: Rollout | null, id: number) {
   if (rollout?.id !== id) return false

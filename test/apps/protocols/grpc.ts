@@ -9,12 +9,11 @@ const PATIENCE_MS = 20_000
 export function openGrpc ({ folder, host, port }: Target): Session {
   const { grpc, Greeter } = load(folder)
   // Channels share their connections otherwise, and none would be new.
-  const client = new Greeter(`${host}:${port}`, grpc.credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 })
+  const client = new Greeter(`${host}:${port}`, grpc.credentials.createInsecure(), {
+    'grpc.use_local_subchannel_pool': 1
+  })
   let calls = 0
-  return {
-    ask: () => calls++ % 2 === 0 ? askOnce(client) : askForMany(client),
-    close: () => client.close()
-  }
+  return { ask: () => calls++ % 2 === 0 ? askOnce(client) : askForMany(client), close: () => client.close() }
 }
 
 const loaded: Map<string, any> = new Map()
@@ -23,7 +22,8 @@ function load (folder: string) {
   if (!loaded.has(folder)) {
     const requireThere = createRequire(path.join(folder, 'package.json'))
     const grpc = requireThere('@grpc/grpc-js')
-    const { Greeter } = grpc.loadPackageDefinition(requireThere('@grpc/proto-loader').loadSync(path.join(folder, 'hello.proto'))).hello
+    const { Greeter } =
+      grpc.loadPackageDefinition(requireThere('@grpc/proto-loader').loadSync(path.join(folder, 'hello.proto'))).hello
     loaded.set(folder, { grpc, Greeter })
   }
   return loaded.get(folder)
@@ -31,7 +31,8 @@ function load (folder: string) {
 
 function askOnce (client: any): Promise<string> {
   return new Promise((resolve, reject) => {
-    client.sayHello({ name: 'gallery' }, { deadline: Date.now() + PATIENCE_MS }, (error: any, reply: any) => error ? reject(error) : resolve(reply.message))
+    client.sayHello({ name: 'gallery' }, { deadline: Date.now() + PATIENCE_MS },
+      (error: any, reply: any) => error ? reject(error) : resolve(reply.message))
   })
 }
 
@@ -40,6 +41,7 @@ function askForMany (client: any): Promise<string> {
     const messages: string[] = []
     const call = client.sayHelloOften({ name: 'gallery' }, { deadline: Date.now() + PATIENCE_MS })
     call.on('data', ({ message }: any) => messages.push(message)).on('error', reject)
-    call.on('end', () => messages.length === 5 ? resolve(messages[0]) : reject(new Error(`${messages.length} of 5 messages came`)))
+    call.on('end',
+      () => messages.length === 5 ? resolve(messages[0]) : reject(new Error(`${messages.length} of 5 messages came`)))
   })
 }

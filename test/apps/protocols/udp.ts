@@ -8,13 +8,12 @@ const PATIENCE_MS = 2000
 /** One datagram each way. */
 export function openUdp ({ host, port, send = '' }: Target): Session {
   const socket = dgram.createSocket('udp4')
-  return {
-    async ask () {
-      const answer = once(socket, 'message', { signal: AbortSignal.timeout(PATIENCE_MS) })
-      socket.send(send, port, host)
-      const [message] = await answer
-      return message.toString()
-    },
-    close: () => { socket.close() }
-  }
+  return { async ask () {
+    const answer = once(socket, 'message', { signal: AbortSignal.timeout(PATIENCE_MS) })
+    socket.send(send, port, host)
+    const [message] = await answer
+    return message.toString()
+  }, close: () => {
+    socket.close()
+  } }
 }

@@ -11,15 +11,13 @@ export function openWebSocket ({ host, port, path = '/', send, subprotocol }: Ta
   let socket: WebSocket | undefined
   let asked = 0
 
-  return {
-    async ask () {
-      if (send === undefined) return await nextMessage(connect())
-      if (socket?.readyState !== WebSocket.OPEN || asked++ % QUESTIONS_PER_CONNECTION === 0) await untilAnswer(connect(), 'open')
-      socket?.send(send)
-      return await nextMessage(socket as WebSocket)
-    },
-    close: () => socket?.close()
-  }
+  return { async ask () {
+    if (send === undefined) return await nextMessage(connect())
+    if (socket?.readyState !== WebSocket.OPEN || asked++ % QUESTIONS_PER_CONNECTION === 0)
+      await untilAnswer(connect(), 'open')
+    socket?.send(send)
+    return await nextMessage(socket as WebSocket)
+  }, close: () => socket?.close() }
 
   function connect () {
     socket?.close()

@@ -27,11 +27,15 @@ const BURST_MS = 100
 type Load = { total: number, failed: number, p50Ms: number, p99Ms: number, p999Ms: number, p99MsOfAll: number }
 
 /**
- * Requests at a fixed rate by a process of its own, until it is told to end.
- * @param how `isBusy`: it has a core of its own
+ * Requests at a fixed rate by a process of its own, until it is told to end. `how`: `isBusy`: it has a core of its own.
  */
-export function loadAtRate (port: number, { path = '/hello', connections = 32, perSecond, isClosing = false, isBusy = false }: { path?: string, connections?: number, perSecond: number, isClosing?: boolean, isBusy?: boolean }) {
-  const child = fork(OPEN_LOOP, [JSON.stringify({ port, path, connections, perSecond, isClosing, isBusy })], { execArgv: [] })
+export function loadAtRate (port: number,
+  { path = '/hello', connections = 32, perSecond, isClosing = false, isBusy = false }: { path?: string,
+    connections?: number, perSecond: number, isClosing?: boolean, isBusy?: boolean })
+{
+  const child = fork(OPEN_LOOP, [JSON.stringify({ port, path, connections, perSecond, isClosing, isBusy })], {
+    execArgv: []
+  })
   const pinned = isBusy ? run('taskset', ['-acp', CLIENT_CORE, String(child.pid)]).catch(() => {}) : null
   return {
     /** @returns since the last time */
@@ -49,17 +53,20 @@ export function loadAtRate (port: number, { path = '/hello', connections = 32, p
 }
 
 /**
- * As many requests as are answered, for a client that is on a core of its own and faster than any server here: wrk, or else autocannon.
- * @returns how many were answered
+ * As many requests as are answered, for a client that is on a core of its own and faster than any server here: wrk, or
+ * else autocannon. Returns how many were answered.
  */
-export async function saturate (port: number, { path, connections, seconds }: { path: string, connections: number, seconds: number }): Promise<number> {
+export async function saturate (port: number,
+  { path, connections, seconds }: { path: string, connections: number, seconds: number }): Promise<number>
+{
   const url = `http://127.0.0.1:${port}${path}`
   try {
     const { stdout } = await run('taskset', ['-c', CLIENT_CORE, 'wrk', '-t1', `-c${connections}`, `-d${seconds}s`, url])
     return Number(/(\d+) requests in/.exec(stdout)?.[1])
   } catch {
     // ENOENT: one of them is not installed.
-    const { stdout } = await run(process.execPath, [AUTOCANNON, '-j', '-n', '-c', String(connections), '-d', String(seconds), url], { maxBuffer: 1e7 })
+    const { stdout } = await run(process.execPath, [AUTOCANNON, '-j', '-n', '-c', String(connections), '-d',
+      String(seconds), url], { maxBuffer: 1e7 })
     return JSON.parse(stdout).requests.total
   }
 }
@@ -72,10 +79,13 @@ export async function pin (pids: number[], cores: string = SERVER_CORES) {
 /** @returns what answers on a fresh connection */
 export function ask (port: number, path: string = '/who', patienceMs: number = HUNG_MS): Promise<string> {
   return new Promise((resolve, reject) => {
-    const request = http.get({ port, path, host: '127.0.0.1', agent: false, signal: AbortSignal.timeout(patienceMs) }, (response) => {
-      let text = ''
-      response.setEncoding('utf8').on('data', (part) => { text += part }).on('end', () => resolve(text)).on('error', reject)
-    })
+    const request = http.get({ port, path, host: '127.0.0.1', agent: false, signal: AbortSignal.timeout(patienceMs) },
+      (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (part) => {
+          text += part
+        }).on('end', () => resolve(text)).on('error', reject)
+      })
     request.on('error', reject)
   })
 }
@@ -95,16 +105,17 @@ function isAnswered (port: number): Promise<boolean> {
   })
 }
 
-/**
- * Asks until that many different workers have answered.
- * @param how `others`: than these
- * @returns who they are
- */
-export async function untilAnswered (port: number, count: number, { others = [], onFailure = () => {} }: { others?: string[], onFailure?: (error: Error) => void } = {}): Promise<string[]> {
+/** Asks until that many different workers have answered. `how`: `others`: than these. Returns who they are. */
+export async function untilAnswered (port: number, count: number,
+  { others = [], onFailure = () => {} }: { others?: string[], onFailure?: (error: Error) => void } = {}
+): Promise<string[]> {
   const seen = new Set() as Set<string>
-  const look = (who: string) => { if (!others.includes(who)) seen.add(who) }
+  const look = (who: string) => {
+    if (!others.includes(who)) seen.add(who)
+  }
   for (const endsAt = performance.now() + PATIENCE_MS; seen.size < count; await wait(LOOK_AGAIN_MS)) {
-    if (performance.now() > endsAt) throw new Error(`${seen.size} of ${count} workers have answered within ${PATIENCE_MS} ms`)
+    if (performance.now() > endsAt)
+      throw new Error(`${seen.size} of ${count} workers have answered within ${PATIENCE_MS} ms`)
     // One at a time would often be the same, where the fastest wins. But who asks takes from those who are starting.
     const all = Promise.all(Array.from({ length: 2 * count - 1 }, () => ask(port).then(look, onFailure)))
     await Promise.race([all, wait(BURST_MS)])

@@ -8,7 +8,10 @@ const MAJOR = Number(process.versions.node.split('.')[0])
 /** Where the peers of this Node are, outside of what is checked in. */
 export const PEERS = path.join(import.meta.dirname, '.peers', `node-${MAJOR}`)
 const OWN = path.join(PEERS, 'clusterdeck')
-/** The command of clusterdeck as npm installs it: with native code for this Node, and without what only its development needs. */
+/**
+ * The command of clusterdeck as npm installs it: with native code for this Node, and without what only its development
+ * needs.
+ */
 export const CLI = path.join(OWN, 'node_modules', 'clusterdeck', 'server', 'cli.js')
 /** Watt takes a newer Node than the oldest that clusterdeck runs on. */
 export const canRunWatt = MAJOR >= 22
@@ -23,7 +26,9 @@ export const { run } = createOwner()
 export async function installPeers (): Promise<Record<string, string>> {
   if (!existsSync(path.join(PEERS, 'node_modules', '.package-lock.json'))) {
     makeProject(PEERS)
-    await run('npm', ['install', ...QUIETLY, ...Object.entries(PACKAGES).map(([name, version]) => `${name}@${version}`)], { cwd: PEERS })
+    await run('npm', ['install', ...QUIETLY, ...Object.entries(PACKAGES).map(([name, version]) =>
+      `${name}@${version}`
+    )], { cwd: PEERS })
   }
   await installOwn()
   return Object.fromEntries(Object.keys(PACKAGES).map((name) => [name, versionOf(name)]))
@@ -33,7 +38,8 @@ export async function installPeers (): Promise<Record<string, string>> {
 async function installOwn () {
   makeProject(OWN)
   // They know the file of the last time, which had the same version.
-  for (const file of ['package-lock.json', 'node_modules/.package-lock.json', 'node_modules/clusterdeck']) rmSync(path.join(OWN, file), { recursive: true, force: true })
+  for (const file of ['package-lock.json', 'node_modules/.package-lock.json', 'node_modules/clusterdeck'])
+    rmSync(path.join(OWN, file), { recursive: true, force: true })
   await run('npm', ['install', ...QUIETLY, await packOwn(OWN)], { cwd: OWN })
 }
 
@@ -48,7 +54,7 @@ export function makeProject (folder: string) {
   writeFileSync(path.join(folder, 'package.json'), '{ "private": true }\n')
 }
 
-/** @param name of a package */
+/** `name`: of a package */
 export function versionOf (name: string): string {
   return JSON.parse(readFileSync(path.join(PEERS, 'node_modules', name, 'package.json'), 'utf8')).version
 }

@@ -15,32 +15,24 @@ const COMPILERS = /^(?:.*-)?(?:gcc|g\+\+|cc|c\+\+|c\d\d|clang|make|gmake|cmake|p
 /** How a peer gets into a folder. */
 export type Install = {
   /** what is not measured; resolves with the arguments of npm */
-  prepare: (folder: string) => Promise<string[]>
+  prepare: (folder: string) => Promise<string[]>,
   /** rejects where it does not run */
   tryOut?: (folder: string) => Promise<void>
 }
 
 /** by the name of a peer */
-export const INSTALLS = Object.freeze({
-  clusterdeck: {
-    async prepare (folder: string) {
-      makeProject(folder)
-      return ['install', await packOwn(folder)]
-    },
-    tryOut: (folder: string) => runClusterdeck(path.join(folder, 'node_modules', 'clusterdeck'))
-  },
-  clone: {
-    async prepare (folder: string) {
-      await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, folder])
-      return ['ci']
-    },
-    tryOut: runClusterdeck
-  },
-  pm2: { prepare: (folder) => fromRegistry(folder, 'pm2') },
-  watt: { prepare: (folder) => fromRegistry(folder, 'wattpm', '@platformatic/node') }
-}) satisfies Record<string, Install>
+export const INSTALLS = Object.freeze({ clusterdeck: { async prepare (folder: string) {
+  makeProject(folder)
+  return ['install', await packOwn(folder)]
+}, tryOut: (folder: string) => runClusterdeck(path.join(folder, 'node_modules', 'clusterdeck')) },
+  clone: { async prepare (folder: string) {
+    await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, folder])
+    return ['ci']
+  }, tryOut: runClusterdeck }, pm2: { prepare: (folder) => fromRegistry(folder, 'pm2') },
+  watt: { prepare: (folder) => fromRegistry(folder, 'wattpm', '@platformatic/node') } }) satisfies Record<string,
+    Install>
 
-/** @param names of packages */
+/** `names`: of packages */
 async function fromRegistry (folder: string, ...names: string[]) {
   makeProject(folder)
   return ['install', ...names.map((name) => `${name}@${versionOf(name)}`)]
@@ -94,7 +86,10 @@ function list (place: string): string[] {
 async function runClusterdeck (folder: string) {
   const owner = createOwner()
   try {
-    const deck = await startDeck(owner, path.join(FIXTURES, 'compared-app.cjs'), { cli: path.join(folder, 'server', 'cli.js'), env: { PORT: '0' } })
+    const deck = await startDeck(owner, path.join(FIXTURES, 'compared-app.cjs'), {
+      cli: path.join(folder, 'server', 'cli.js'),
+      env: { PORT: '0' }
+    })
     await deck.until({ ready: 2 })
     const kept = await deck.history()
     assert.notEqual(kept.length, 0)

@@ -8,12 +8,16 @@ import type { Cell } from './rows.ts'
  * @param how `count`: of victims
  * @returns figures of that name
  */
-export async function killAndWatch ({ port, workers: pids }: Running, { name, workers, count }: { name: string, workers: number, count: number }): Promise<Cell> {
+export async function killAndWatch ({ port, workers: pids }: Running,
+  { name, workers, count }: { name: string, workers: number, count: number }): Promise<Cell>
+{
   const before = await untilAnswered(port, workers)
   const victims = (await pids()).filter((pid) => before.some((who) => who.startsWith(`${pid}.`))).slice(0, count)
   const over = new AbortController()
   const failures = [] as string[]
-  const onFailure = (error: Error) => { failures.push(error.name) }
+  const onFailure = (error: Error) => {
+    failures.push(error.name)
+  }
   const asking = askEvery(port, { over: over.signal, onFailure })
   await wait(200)
   const killedAt = performance.now()
@@ -26,7 +30,8 @@ export async function killAndWatch ({ port, workers: pids }: Running, { name, wo
   // Who hangs is waited for.
   await asking
   const hung = failures.filter((each) => each === 'TimeoutError').length
-  return { [`${name}: failed`]: failures.length - hung, [`${name}: hung`]: hung, [`${name}: ms to full strength`]: took }
+  return { [`${name}: failed`]: failures.length - hung, [`${name}: hung`]: hung,
+    [`${name}: ms to full strength`]: took }
 }
 
 /** Each waits at most HUNG_MS. */

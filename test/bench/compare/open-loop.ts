@@ -1,19 +1,21 @@
-// A client in a process of its own that asks at a fixed rate, whether or not the server keeps up: loadAtRate() of client.ts starts it.
+// A client in a process of its own that asks at a fixed rate, whether or not the server keeps up: loadAtRate() of
+// client.ts starts it.
 //   node open-loop.ts '{"port":80,"path":"/hello","connections":32,"perSecond":5000,"isClosing":false,"isBusy":true}'
 // The time of a request begins when it was due, so that a stall counts for all requests that were due in it, and not
-// only for those that had already been sent: https://groups.google.com/g/mechanical-sympathy/c/icNZJejUHfE (coordinated omission).
+// only for those that had already been sent: https://groups.google.com/g/mechanical-sympathy/c/icNZJejUHfE (coordinated
+// omission).
 import net from 'node:net'
 import { quantile } from '../figures.ts'
 import { HUNG_MS } from './client.ts'
 
 type Order = {
-  port: number
-  path: string
+  port: number,
+  path: string,
   /** at most that many at once */
-  connections: number
-  perSecond: number
+  connections: number,
+  perSecond: number,
   /** a connection per request */
-  isClosing: boolean
+  isClosing: boolean,
   /** looks at the clock all the time, on a core of its own; else once a millisecond */
   isBusy: boolean
 }
@@ -38,7 +40,8 @@ process.on('message', async (word) => {
   if (word === 'end') await end()
   // A server that fails its slow requests would look fast otherwise.
   const all = [...times, ...Array(failed).fill(quantile(times, 1))]
-  process.send?.({ total: all.length, failed, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99), p999Ms: quantile(times, 0.999), p99MsOfAll: quantile(all, 0.99) })
+  process.send?.({ total: all.length, failed, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99),
+    p999Ms: quantile(times, 0.999), p99MsOfAll: quantile(all, 0.99) })
   times = []
   failed = 0
   if (isOver) process.exit()
@@ -74,11 +77,15 @@ function connect (connection: Connection) {
   const socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
   const isCurrent = () => connection.socket === socket
   socket.setEncoding('latin1')
-  socket.on('data', (text) => { if (isCurrent()) read(connection, String(text)) })
+  socket.on('data', (text) => {
+    if (isCurrent()) read(connection, String(text))
+  })
   // ECONNRESET and others: 'close' follows.
   socket.on('error', () => {})
   socket.on('end', () => socket.destroy())
-  socket.on('close', () => { if (isCurrent()) lose(connection) })
+  socket.on('close', () => {
+    if (isCurrent()) lose(connection)
+  })
   return socket
 }
 
@@ -88,7 +95,9 @@ function read (connection: Connection, text: string) {
   if (headEnd < 0) return
   const head = connection.text.slice(0, headEnd)
   const length = /\r\ncontent-length: (\d+)/i.exec(head)
-  const isWhole = length ? connection.text.length >= headEnd + 4 + Number(length[1]) : connection.text.endsWith('0\r\n\r\n')
+  const isWhole = length
+    ? connection.text.length >= headEnd + 4 + Number(length[1])
+    : connection.text.endsWith('0\r\n\r\n')
   if (!isWhole) return
   if (head.startsWith('HTTP/1.1 200')) times.push(performance.now() - Number(connection.dueAt))
   else failed++
@@ -122,7 +131,9 @@ function release (connection: Connection) {
 async function end () {
   isOver = true
   let answered = times.length
-  for (let lookedAt = performance.now(); underWay.size > 0 && performance.now() - lookedAt < HUNG_MS; await new Promise((resolve) => setTimeout(resolve, 10))) {
+  for (let lookedAt = performance.now(); underWay.size > 0 && performance.now() - lookedAt < HUNG_MS;
+    await new Promise((resolve) => setTimeout(resolve, 10)))
+  {
     if (times.length > answered) lookedAt = performance.now()
     answered = times.length
   }

@@ -14,30 +14,28 @@ import { INSTALLS, type Install } from './installs.ts'
 
 /** One way to run the same app. */
 export type Running = {
-  port: number
+  port: number,
   /** pids of those that answer no request */
-  managers: () => number[]
+  managers: () => number[],
   /** pids; none: they are no processes of their own */
-  workers: () => Promise<number[]>
+  workers: () => Promise<number[]>,
   /** resolves once all workers are new; null: it cannot */
-  reload: (() => Promise<void>) | null
+  reload:
+    | (() => Promise<void>)
+    | null,
   /** opens its page, and returns what closes that */
-  view?: () => Promise<() => void>
+  view?: () => Promise<() => void>,
   stop: () => Promise<void>
 }
 type How = {
   /** a program and its arguments, which starts what follows */
-  through?: string[]
+  through?: string[],
   prepared?: Prepared
 }
 /** what there is before the start that is measured: a folder of data, perhaps with processes */
 type Prepared = { folder: string, end: () => Promise<void> }
-export type Peer = {
-  name: string
-  install?: Install
-  prepare?: () => Promise<Prepared>
-  start: (workers: number, port: number, how?: How) => Promise<Running>
-}
+export type Peer = { name: string, install?: Install, prepare?: () => Promise<Prepared>,
+  start: (workers: number, port: number, how?: How) => Promise<Running> }
 
 const APP = path.join(FIXTURES, 'compared-app.cjs')
 const CLUSTER = path.join(FIXTURES, 'compared-cluster.cjs')
@@ -49,48 +47,58 @@ export const endPeers = owner.end
 /** by the name of a flag */
 export const ALL: Record<string, Peer> = Object.freeze({
   node: { name: 'one process', start: (_workers, port, how) => startProcess([APP], 1, port, {}, how) },
-  shared: { name: 'node:cluster, shared', start: (workers, port, how) => startProcess([CLUSTER], workers, port, { POLICY: 'shared' }, how) },
-  'round-robin': { name: 'node:cluster, round-robin', start: (workers, port, how) => startProcess([CLUSTER], workers, port, { POLICY: 'round-robin' }, how) },
-  clusterdeck: { name: 'clusterdeck', install: INSTALLS.clusterdeck, start: (workers, port, how) => startClusterdeck(workers, port, how) },
+  shared: { name: 'node:cluster, shared', start: (workers, port, how) =>
+    startProcess([CLUSTER], workers, port, { POLICY: 'shared' }, how) },
+  'round-robin': { name: 'node:cluster, round-robin', start: (workers, port, how) =>
+    startProcess([CLUSTER], workers, port, { POLICY: 'round-robin' }, how) },
+  clusterdeck: { name: 'clusterdeck', install: INSTALLS.clusterdeck, start: (workers, port, how) =>
+    startClusterdeck(workers, port, how) },
   pm2: { name: 'PM2', install: INSTALLS.pm2, start: startPm2 },
   watt: { name: 'Watt', install: INSTALLS.watt, start: startWatt }
 })
 
 /** What only some rows are about. */
 export const VARIANTS: Record<string, Peer & { of: string }> = Object.freeze({
-  restart: { of: 'clusterdeck', name: 'clusterdeck, restart', start: (workers, port) => startClusterdeck(workers, port, { kind: 'restart' }) },
-  standby: { of: 'clusterdeck', name: 'clusterdeck, one standby', start: (workers, port) => startClusterdeck(workers, port, { flags: ['--standby', '1'] }) },
-  later: { of: 'clusterdeck', name: 'clusterdeck, once more', prepare: runClusterdeckOnce, start: (workers, port, how) => startClusterdeck(workers, port, how) },
+  restart: { of: 'clusterdeck', name: 'clusterdeck, restart', start: (workers, port) =>
+    startClusterdeck(workers, port, { kind: 'restart' }) },
+  standby: { of: 'clusterdeck', name: 'clusterdeck, one standby', start: (workers, port) =>
+    startClusterdeck(workers, port, { flags: ['--standby', '1'] }) },
+  later: { of: 'clusterdeck', name: 'clusterdeck, once more', prepare: runClusterdeckOnce,
+    start: (workers, port, how) => startClusterdeck(workers, port, how) },
   host: { of: 'clusterdeck', name: 'clusterdeck, its host runs', prepare: startHostOfClusterdeck, start: startInHost },
-  clone: { of: 'clusterdeck', name: 'clusterdeck, npm ci of a clone', install: INSTALLS.clone, start: (workers, port, how) => startClusterdeck(workers, port, how) },
+  clone: { of: 'clusterdeck', name: 'clusterdeck, npm ci of a clone', install: INSTALLS.clone,
+    start: (workers, port, how) => startClusterdeck(workers, port, how) },
   daemon: { of: 'pm2', name: 'PM2, its daemon runs', prepare: startDaemonOfPm2, start: startPm2 }
 })
 
-/** @param args of node */
-async function startProcess (args: string[], workers: number, port: number, env: Record<string, string>, { through = [] }: How = {}): Promise<Running> {
-  const child = start([...through, process.execPath, ...args], { env: { PORT: String(port), WORKERS: String(workers), ...env } })
+/** `args`: of node */
+async function startProcess (args: string[], workers: number, port: number, env: Record<string, string>,
+  { through = [] }: How = {}): Promise<Running>
+{
+  const child = start([...through, process.execPath, ...args], {
+    env: { PORT: String(port), WORKERS: String(workers), ...env }
+  })
   await untilAnswered(port, workers)
   const isAlone = args[0] === APP
-  return {
-    port,
-    managers: () => isAlone ? [] : [child.pid],
-    workers: async () => isAlone ? [child.pid] : childrenOf(child.pid),
-    reload: null,
-    async stop () { await child.end() }
-  }
+  return { port, managers: () => isAlone ? [] : [child.pid],
+    workers: async () => isAlone ? [child.pid] : childrenOf(child.pid), reload: null, async stop () {
+    await child.end()
+  } }
 }
 
-async function startClusterdeck (workers: number, port: number, { flags = [], kind = 'deploy', through, prepared }: How & { flags?: string[], kind?: 'deploy' | 'restart' } = {}): Promise<Running> {
-  const deck = await startDeck(owner, APP, { workers, flags, cli: CLI, env: { PORT: String(port) }, dataDir: prepared?.folder, launch: { through } })
+async function startClusterdeck (workers: number, port: number,
+  { flags = [], kind = 'deploy', through, prepared }: How & { flags?: string[], kind?: 'deploy' | 'restart' } =
+    {}): Promise<Running>
+{
+  const deck = await startDeck(owner, APP, { workers, flags, cli: CLI, env: { PORT: String(port) },
+    dataDir: prepared?.folder, launch: { through } })
   await deck.until({ ready: workers })
-  return {
-    port,
-    managers: () => [Number(deck.child.pid), deck.masterPid],
-    workers: async () => (await deck.status()).workers.map(({ pid }: any) => pid),
-    async reload () { await deck.rollout(kind) },
-    view: () => openPage(deck.adminUrl, deck.token),
-    async stop () { await deck.stop() }
-  }
+  return { port, managers: () => [Number(deck.child.pid), deck.masterPid],
+    workers: async () => (await deck.status()).workers.map(({ pid }: any) => pid), async reload () {
+    await deck.rollout(kind)
+  }, view: () => openPage(deck.adminUrl, deck.token), async stop () {
+    await deck.stop()
+  } }
 }
 
 /** As one who restarts it finds it: a folder with a history. */
@@ -111,8 +119,13 @@ async function startHostOfClusterdeck (): Promise<Prepared & { user: User }> {
 
 async function startInHost (workers: number, port: number, { through = [], prepared }: How = {}): Promise<Running> {
   const { user } = prepared as Awaited<ReturnType<typeof startHostOfClusterdeck>>
-  const [program, ...words] = [...through, process.execPath, CLI, 'start', APP, '--detach', '--name', 'app', '--workers', String(workers)]
-  const [code] = await once(spawn(program, words, { cwd: user.home, env: { ...process.env, ...user.env, PORT: String(port) }, stdio: 'ignore' }), 'exit')
+  const [program, ...words] = [...through, process.execPath, CLI, 'start', APP, '--detach', '--name', 'app',
+    '--workers', String(workers)]
+  const [code] = await once(
+    spawn(program, words, { cwd: user.home, env: { ...process.env, ...user.env, PORT: String(port) },
+      stdio: 'ignore' }),
+    'exit'
+  )
   if (code !== 0) throw new Error(`clusterdeck start --detach: expected exit code 0, received ${code}`)
   return {
     port,
@@ -130,7 +143,9 @@ export async function openPage (url: string, token: string): Promise<() => void>
   await (await fetch(url, { headers: { authorization } })).text()
   const socket = io(url, { transports: ['websocket'], forceNew: true, extraHeaders: { authorization } })
   await new Promise((resolve) => socket.on('connect', () => socket.emit('watch', '/', resolve)))
-  return () => { socket.close() }
+  return () => {
+    socket.close()
+  }
 }
 
 async function startPm2 (workers: number, port: number, { through, prepared }: How = {}): Promise<Running> {
@@ -138,13 +153,11 @@ async function startPm2 (workers: number, port: number, { through, prepared }: H
   const { pm2, kill, daemon } = createPm2(owner, env, { home: prepared?.folder, through })
   await pm2('start', APP, '--name', 'app', '-i', String(workers))
   await untilAnswered(port, workers)
-  return {
-    port,
-    managers: () => [daemon()],
-    workers: async () => childrenOf(daemon()),
-    async reload () { await pm2('reload', 'app') },
-    async stop () { await (prepared ? pm2('delete', 'all') : kill()) }
-  }
+  return { port, managers: () => [daemon()], workers: async () => childrenOf(daemon()), async reload () {
+    await pm2('reload', 'app')
+  }, async stop () {
+    await (prepared ? pm2('delete', 'all') : kill())
+  } }
 }
 
 async function startDaemonOfPm2 (): Promise<Prepared> {
@@ -155,11 +168,12 @@ async function startDaemonOfPm2 (): Promise<Prepared> {
 }
 
 /**
- * PM2 with a home of its own.
- * @param t its daemon ends with this
- * @param how `through`: a program and its arguments, which starts the first command
+ * PM2 with a home of its own. `t`: its daemon ends with this; `how`: `through`: a program and its arguments, which
+ * starts the first command.
  */
-export function createPm2 (t: TestOwner, env: Record<string, string | undefined>, { home = tempFolder(), through = [] }: { home?: string, through?: string[] } = {}) {
+export function createPm2 (t: TestOwner, env: Record<string, string | undefined>,
+  { home = tempFolder(), through = [] }: { home?: string, through?: string[] } = {})
+{
   const cli = path.join(PEERS, 'node_modules', 'pm2', 'bin', 'pm2')
   let isFirst = true
   let last: Promise<unknown> = Promise.resolve()
@@ -168,10 +182,7 @@ export function createPm2 (t: TestOwner, env: Record<string, string | undefined>
   return {
     pm2,
     kill,
-    /**
-     * Once an app has been started.
-     * @returns its pid
-     */
+    /** Once an app has been started. Returns its pid. */
     daemon: (): number => Number(readFileSync(path.join(home, 'pm2.pid'), 'utf8'))
   }
 
@@ -201,29 +212,23 @@ async function startWatt (workers: number, port: number, { through = [] }: How =
   const app = path.join(folder, 'app')
   mkdirSync(app, { recursive: true })
   copyFileSync(APP, path.join(app, 'app.cjs'))
-  const files = {
-    'package.json': { name: 'bench', private: true },
+  const files = { 'package.json': { name: 'bench', private: true },
     'app/package.json': { name: 'app', main: 'app.cjs' },
-    'app/watt.json': { $schema: `https://schemas.platformatic.dev/@platformatic/node/${versionOf('@platformatic/node')}.json` },
-    'watt.json': {
-      $schema: `https://schemas.platformatic.dev/wattpm/${versionOf('wattpm')}.json`,
-      server: { hostname: '127.0.0.1', port },
-      logger: { level: 'error' },
-      entrypoint: 'app',
-      applications: [{ id: 'app', path: './app', workers }]
-    }
-  }
+    'app/watt.json': {
+      $schema: `https://schemas.platformatic.dev/@platformatic/node/${versionOf('@platformatic/node')}.json`
+    },
+    'watt.json': { $schema: `https://schemas.platformatic.dev/wattpm/${versionOf('wattpm')}.json`,
+      server: { hostname: '127.0.0.1', port }, logger: { level: 'error' }, entrypoint: 'app',
+      applications: [{ id: 'app', path: './app', workers }] } }
   for (const [name, content] of Object.entries(files)) writeFileSync(path.join(folder, name), JSON.stringify(content))
   const cli = path.join(PEERS, 'node_modules', 'wattpm', 'bin', 'cli.js')
   const child = start([...through, process.execPath, cli, 'start'], { cwd: folder })
   await untilAnswered(port, workers)
-  return {
-    port,
-    managers: () => [child.pid],
-    workers: async () => [],
-    async reload () { await owner.run(process.execPath, [cli, 'restart', String(child.pid)], { cwd: folder }) },
-    async stop () { await child.end() }
-  }
+  return { port, managers: () => [child.pid], workers: async () => [], async reload () {
+    await owner.run(process.execPath, [cli, 'restart', String(child.pid)], { cwd: folder })
+  }, async stop () {
+    await child.end()
+  } }
 }
 
 /** Each in a session of its own, as Linux shares the CPU between sessions. */

@@ -17,12 +17,11 @@ export async function countSyscalls (peer: Peer, workers: number): Promise<Cell>
   const file = path.join(tempFolder(), 'calls')
   // Detached, so that the program is the child of who starts it, and its pid is known.
   const { answeredAt } = await startAndStop(peer, workers, ['strace', '-D', '-f', '-qq', '-ttt', '-s', '0', '-o', file])
-  const calls = readFileSync(file, 'latin1').split('\n').map((line) => CALL.exec(line)).filter((call) => call !== null && Number(call[2]) * 1000 <= answeredAt)
-  return {
-    calls: calls.length,
-    'files opened': calls.filter((call) => call?.[3].startsWith('open')).length,
-    processes: new Set(calls.filter((call) => call?.[3] === 'execve').map((call) => call?.[1])).size
-  }
+  const calls = readFileSync(file, 'latin1').split('\n').map((line) => CALL.exec(line)).filter((call) =>
+    call !== null && Number(call[2]) * 1000 <= answeredAt
+  )
+  return { calls: calls.length, 'files opened': calls.filter((call) => call?.[3].startsWith('open')).length,
+    processes: new Set(calls.filter((call) => call?.[3] === 'execve').map((call) => call?.[1])).size }
 }
 
 async function startAndStop (peer: Peer, workers: number, through?: string[]) {

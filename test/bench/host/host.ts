@@ -1,4 +1,5 @@
-// What manages many apps costs, in one host, as a deck each, and by PM2, one after the other in each round: `npm run bench:host`
+// What manages many apps costs, in one host, as a deck each, and by PM2, one after the other in each round: `npm run
+// bench:host`
 //   [one|small|twelve …] [--ways host,decks,pm2] [--rounds 1] [--seconds 30] [--settle 20] [--json FILE]
 // MB: PSS of all that serve nobody. CPU: of these, while nobody asks the apps anything.
 import { spawn } from 'node:child_process'
@@ -20,23 +21,16 @@ import { placeApps, SETS, smallApps, type Apps } from './apps.ts'
 import { WAYS, type Running } from './ways.ts'
 import type { Cell } from '../compare/rows.ts'
 
-const FIGURES = Object.freeze([
-  'managers', 'MB', 'MB, page open', 'CPU %, page open', 'CPU %', 'CPU %, flood and crash loop', 'ms to add one: command', 'the same: API', 'its own boot, ms', 'ms to the next master', 'for all apps'
-])
+const FIGURES = Object.freeze(['managers', 'MB', 'MB, page open', 'CPU %, page open', 'CPU %',
+  'CPU %, flood and crash loop', 'ms to add one: command', 'the same: API', 'its own boot, ms', 'ms to the next master',
+  'for all apps'])
 const ADDS = 5
 const PAGE_SETTLES_MS = 5000
 const ANSWERS_WITHIN_MS = 60_000
 
-const { values: options, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    ways: { type: 'string', default: Object.keys(WAYS).join() },
-    rounds: { type: 'string', default: '1' },
-    seconds: { type: 'string', default: '30' },
-    settle: { type: 'string', default: '20' },
-    json: { type: 'string' }
-  }
-})
+const { values: options, positionals } = parseArgs({ allowPositionals: true,
+  options: { ways: { type: 'string', default: Object.keys(WAYS).join() }, rounds: { type: 'string', default: '1' },
+    seconds: { type: 'string', default: '30' }, settle: { type: 'string', default: '20' }, json: { type: 'string' } } })
 const seconds = Number(options.seconds)
 const settleMs = 1000 * Number(options.settle)
 const chosen = positionals.length > 0 ? positionals : Object.keys(SETS)
@@ -48,20 +42,29 @@ for (let round = 0; round < Number(options.rounds); round++) {
   for (const set of chosen) {
     const ways = options.ways.split(',')
     for (const way of round % 2 ? ways.toReversed() : ways) {
-      const cell = await measure(set, way).catch((error) => ({ managers: `failed: ${String(error.message).slice(0, 100)}` }))
+      const cell = await measure(set, way).catch((error) => ({
+        managers: `failed: ${String(error.message).slice(0, 100)}`
+      }))
       cells[set][way] = [...cells[set][way] ?? [], cell]
       console.log(`${SETS[set].title}, ${WAYS[way].title}: ${JSON.stringify(cell)}`)
     }
   }
 }
-const results = Object.fromEntries(Object.entries(cells).map(([set, byWay]) => [set, {
-  title: SETS[set].title,
-  figures: [...FIGURES],
-  peers: Object.fromEntries(Object.entries(byWay).map(([way, rounds]) => [WAYS[way].title, combine(rounds)]))
-}]))
+const results = Object.fromEntries(
+  Object.entries(cells).map((
+    [set, byWay]
+  ) => [set, { title: SETS[set].title, figures: [...FIGURES],
+    peers: Object.fromEntries(Object.entries(byWay).map(([way, rounds]) => [WAYS[way].title, combine(rounds)])) }]
+  )
+)
 for (const result of Object.values(results)) console.log(`\n${result.title}\n\n${tableOf(result)}`)
 for (const [title, figures] of Object.entries(differences())) console.log(`${title}: ${figures}`)
-if (options.json) writeFileSync(options.json, `${JSON.stringify({ date: new Date().toISOString(), node: process.version, rounds: options.rounds, seconds, results }, null, 2)}\n`)
+if (options.json)
+  writeFileSync(options.json,
+    `${
+      JSON.stringify({ date: new Date().toISOString(), node: process.version, rounds: options.rounds, seconds,
+        results }, null, 2)
+    }\n`)
 
 async function measure (set: string, way: string): Promise<Cell> {
   const owner = createOwner()
@@ -121,20 +124,23 @@ async function measureAdding (running: Running, late: Apps): Promise<Cell> {
     times.alone.push(await bootAlone())
     times.command.push(await timeToAnswer(Number(late[names[2 * count]].port), () => running.add(names[2 * count])))
     const { addByApi } = running
-    if (addByApi) times.api.push(await timeToAnswer(Number(late[names[2 * count + 1]].port), () => addByApi(names[2 * count + 1])))
+    if (addByApi)
+      times.api.push(await timeToAnswer(Number(late[names[2 * count + 1]].port), () => addByApi(names[2 * count + 1])))
   }
-  return {
-    'ms to add one: command': median(times.command),
-    ...(times.api.length > 0 && { 'the same: API': median(times.api) }),
-    'its own boot, ms': median(times.alone)
-  }
+  return { 'ms to add one: command': median(times.command),
+    ...(times.api.length > 0 && { 'the same: API': median(times.api) }), 'its own boot, ms': median(times.alone) }
 }
 
 async function bootAlone () {
   const owner = createOwner()
   const port = await freePort()
   const ms = await timeToAnswer(port, async () => {
-    owner.spawned(spawn(process.execPath, [`${FIXTURES}listens-on-port.js`], { env: { ...process.env, NODE_EXTRA_CA_CERTS: undefined, PORT: String(port) }, stdio: 'ignore' }))
+    owner.spawned(
+      spawn(process.execPath, [`${FIXTURES}listens-on-port.js`], {
+        env: { ...process.env, NODE_EXTRA_CA_CERTS: undefined, PORT: String(port) },
+        stdio: 'ignore'
+      })
+    )
   })
   await owner.end()
   return ms
@@ -142,8 +148,11 @@ async function bootAlone () {
 
 async function timeToAnswer (port: number, act: () => Promise<unknown>) {
   const begunAt = performance.now()
-  const late = wait(ANSWERS_WITHIN_MS, undefined, { ref: false }).then(() => { throw new Error(`no answer at port ${port} within ${ANSWERS_WITHIN_MS} ms`) })
-  const [ms] = await Promise.race([Promise.all([untilAnswer(port).then(() => performance.now() - begunAt), act()]), late])
+  const late = wait(ANSWERS_WITHIN_MS, undefined, { ref: false }).then(() => {
+    throw new Error(`no answer at port ${port} within ${ANSWERS_WITHIN_MS} ms`)
+  })
+  const [ms] = await Promise.race([Promise.all([untilAnswer(port).then(() => performance.now() - begunAt), act()]),
+    late])
   return ms
 }
 
@@ -160,10 +169,18 @@ function differences (): Record<string, string> {
     const { title } = WAYS[way]
     const [first, all] = [one?.peers[title], small?.peers[title]]
     const each = (figure: string) => ((Number(all?.[figure]) - Number(first?.[figure])) / 11).toFixed(2)
-    if (first && all) lines[`${title}, each app beyond the first`] = `${each('MB')} MB, ${each('CPU %')} % of a core; with twelve the next master takes ${(Number(all['ms to the next master']) / Number(first['ms to the next master'])).toFixed(2)} × as long`
+    if (first && all)
+      lines[`${title}, each app beyond the first`] = `${each('MB')} MB, ${
+        each('CPU %')
+      } % of a core; with twelve the next master takes ${
+        (Number(all['ms to the next master']) / Number(first['ms to the next master'])).toFixed(2)
+      } × as long`
     for (const { title: set, peers } of Object.values(results)) {
-      const beyond = (figure: string) => (Number(peers[title][figure]) - Number(peers[title]['its own boot, ms'])).toFixed(0)
-      lines[`${title}, ${set}, one more beyond its own boot`] = `${beyond('ms to add one: command')} ms by command, ${beyond('the same: API')} ms by API`
+      const beyond = (figure: string) =>
+        (Number(peers[title][figure]) - Number(peers[title]['its own boot, ms'])).toFixed(0)
+      lines[`${title}, ${set}, one more beyond its own boot`] = `${beyond('ms to add one: command')} ms by command, ${
+        beyond('the same: API')
+      } ms by API`
     }
   }
   return lines

@@ -1,4 +1,5 @@
-// What the list of apps costs who opens it, with 1, 12 and 60 apps, one of which crashes again and again: `node test/bench/host/page.ts [1 12 60]`
+// What the list of apps costs who opens it, with 1, 12 and 60 apps, one of which crashes again and again: `node
+// test/bench/host/page.ts [1 12 60]`
 import { setTimeout as wait } from 'node:timers/promises'
 import { openBrowser } from '../../support/browser.ts'
 import { createOwner } from '../../support/owner.ts'
@@ -39,20 +40,17 @@ async function measureVisit (user: User, width: number): Promise<Cell> {
   await page.locator('html[data-live=on]').waitFor()
   await wait(1500)
   const { bytes, requests } = traffic
-  const painted = await page.evaluate(() => new Promise((resolve: (times: { first: number, largest: number }) => void) => {
-    const [{ startTime: first }] = performance.getEntriesByName('first-contentful-paint')
-    new PerformanceObserver((list) => resolve({ first, largest: Number(list.getEntries().at(-1)?.startTime) })).observe({ type: 'largest-contentful-paint', buffered: true })
-  }))
+  const painted = await page.evaluate(() =>
+    new Promise((resolve: (times: { first: number, largest: number }) => void) => {
+      const [{ startTime: first }] = performance.getEntriesByName('first-contentful-paint')
+      new PerformanceObserver((list) => resolve({ first, largest: Number(list.getEntries().at(-1)?.startTime) }))
+        .observe({ type: 'largest-contentful-paint', buffered: true })
+    })
+  )
   const elements = await page.locator('*').count()
   await wait(1000 * REST_S)
-  const cell = {
-    kB: bytes / 1000,
-    requests,
-    'first paint, ms': painted.first,
-    'largest paint, ms': painted.largest,
-    'kB/s at rest': (traffic.bytes - bytes) / 1000 / REST_S,
-    elements
-  }
+  const cell = { kB: bytes / 1000, requests, 'first paint, ms': painted.first, 'largest paint, ms': painted.largest,
+    'kB/s at rest': (traffic.bytes - bytes) / 1000 / REST_S, elements }
   await page.context().close()
   return cell
 }

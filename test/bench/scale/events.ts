@@ -13,38 +13,30 @@ const files: Map<number, string> = new Map()
 
 /** What the history does with all the events that it keeps. */
 export const EVENT_PARTS: Readonly<Record<string, Part>> = Object.freeze({
-  record: {
-    title: 'recording one more',
-    unit: 'event',
-    open (n, owner) {
-      const { history, file } = open(n, owner)
-      const { size } = statSync(file)
-      let id = n
-      return { times: CALLS, bytes: () => size, run () { for (let call = 0; call < CALLS; call++) history.record(eventAt(++id, n)) } }
-    }
-  },
+  record: { title: 'recording one more', unit: 'event', open (n, owner) {
+    const { history, file } = open(n, owner)
+    const { size } = statSync(file)
+    let id = n
+    return { times: CALLS, bytes: () => size, run () {
+      for (let call = 0; call < CALLS; call++) history.record(eventAt(++id, n))
+    } }
+  } },
   newest: pageOf('the newest page of the history', {}),
   filtered: pageOf('a page of one type, slot and cause', { type: 'worker.exited', slot: 5, cause: 'hung' }),
   words: pageOf('a page of some words', { q: 'needle in the haystack' }),
-  open: {
-    title: 'opening it, as at each start of a master',
-    unit: 'event',
-    open (n) {
-      const file = fileOf(n)
-      return { run: () => openHistory({ file, retention: { maxAgeMs: Infinity, maxEvents: n } }).close() }
-    }
-  }
+  open: { title: 'opening it, as at each start of a master', unit: 'event', open (n) {
+    const file = fileOf(n)
+    return { run: () => openHistory({ file, retention: { maxAgeMs: Infinity, maxEvents: n } }).close() }
+  } }
 })
 
 function pageOf (title: string, wanted: EventQuery): Part {
-  return {
-    title,
-    unit: 'event',
-    open (n, owner) {
-      const { history } = open(n, owner)
-      return { times: CALLS, run () { for (let call = 0; call < CALLS; call++) history.page(wanted) } }
-    }
-  }
+  return { title, unit: 'event', open (n, owner) {
+    const { history } = open(n, owner)
+    return { times: CALLS, run () {
+      for (let call = 0; call < CALLS; call++) history.page(wanted)
+    } }
+  } }
 }
 
 function open (n: number, owner: TestOwner) {

@@ -2,17 +2,17 @@ import type { TestOwner } from '../../support/deck.ts'
 
 /** What some work costs, and how that grows with what there is more and more of. */
 export type Part = {
-  title: string
-  unit: Unit
+  title: string,
+  unit: Unit,
   /** so many of them are there, and nothing has been measured yet */
   open: (n: number, owner: TestOwner) => Job | Promise<Job>
 }
 type Unit = 'worker' | 'app' | 'event' | 'host'
 export type Job = {
   /** what is measured */
-  run: () => unknown
+  run: () => unknown,
   /** how often it has done it by then; default: once */
-  times?: number
+  times?: number,
   /** of one time, once it has run */
   bytes?: () => number
 }
@@ -23,7 +23,9 @@ export type Cost = { n: number, cpuMs: number, bytes: number | null }
 export async function measure ({ open }: Part, n: number, { rounds }: { rounds: number }): Promise<Cost> {
   const ends: (() => unknown)[] = []
   try {
-    const job = await open(n, { after: (end: () => unknown) => { ends.unshift(end) } })
+    const job = await open(n, { after: (end: () => unknown) => {
+      ends.unshift(end)
+    } })
     // V8 has to know the code.
     await job.run()
     const took = []

@@ -12,10 +12,11 @@ const SETTLE_MS = 10_000
 const MANY_MS = '300000'
 
 /** At rest, of keeper and master together unless the name says otherwise. */
-export const REAL: Readonly<Record<'worker' | 'app', { title: string, measure: (n: number, owner: TestOwner, seconds: number) => Promise<Figures> }>> = Object.freeze({
-  worker: { title: 'workers of one app', measure: measureWorkers },
-  app: { title: 'apps of a host, one worker each', measure: measureApps }
-})
+export const REAL: Readonly<
+  Record<'worker' | 'app',
+    { title: string, measure: (n: number, owner: TestOwner, seconds: number) => Promise<Figures> }>
+> = Object.freeze({ worker: { title: 'workers of one app', measure: measureWorkers },
+  app: { title: 'apps of a host, one worker each', measure: measureApps } })
 
 async function measureWorkers (n: number, owner: TestOwner, seconds: number): Promise<Figures> {
   const startedAt = performance.now()
@@ -25,24 +26,24 @@ async function measureWorkers (n: number, owner: TestOwner, seconds: number): Pr
   await wait(SETTLE_MS)
   const { workers } = await deck.status()
   const managers = [Number(deck.child.pid), deck.masterPid]
-  const figures = {
-    'MB of keeper and master': pssMegabytes(managers),
+  const figures = { 'MB of keeper and master': pssMegabytes(managers),
     'MB of the workers': pssMegabytes(workers.map(({ pid }: any) => pid)),
-    'CPU ms in a second': await cpuMsPerSecond(managers, seconds),
-    'ms until all are ready': readyMs
-  }
+    'CPU ms in a second': await cpuMsPerSecond(managers, seconds), 'ms until all are ready': readyMs }
   const killedAt = performance.now()
   await deck.loseMaster()
-  return { ...figures, 'ms until the next master has all of them, after a SIGKILL': performance.now() - killedAt, 'CPU ms of that master by then': cpuMs([deck.masterPid]) }
+  return { ...figures, 'ms until the next master has all of them, after a SIGKILL': performance.now() - killedAt,
+    'CPU ms of that master by then': cpuMs([deck.masterPid]) }
 }
 
 async function measureApps (n: number, owner: TestOwner, seconds: number): Promise<Figures> {
   const apps = await placeApps(smallApps(n))
   const running = await WAYS.host.start(owner, apps, {})
   await wait(SETTLE_MS)
-  const figures = { 'MB of keeper and master': pssMegabytes(running.managers()), 'CPU ms in a second': await cpuMsPerSecond(running.managers(), seconds) }
+  const figures = { 'MB of keeper and master': pssMegabytes(running.managers()),
+    'CPU ms in a second': await cpuMsPerSecond(running.managers(), seconds) }
   const { firstMs, allMs } = await (running.lose as NonNullable<typeof running.lose>)()
-  return { ...figures, 'ms until the next master answers for the first, after a SIGKILL': firstMs, 'ms until it answers for all': allMs }
+  return { ...figures, 'ms until the next master answers for the first, after a SIGKILL': firstMs,
+    'ms until it answers for all': allMs }
 }
 
 async function cpuMsPerSecond (pids: number[], seconds: number) {

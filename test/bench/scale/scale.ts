@@ -1,7 +1,8 @@
 // What workers, apps, events and hosts cost, each, and whether four times as many cost more than four times as much:
 //   npm run bench:scale -- [simulated|real|fleet …] [--small] [--rounds 5] [--seconds 20] [--write]
-// `simulated`: the master's own work, with workers, apps and hosts that are not there, over a real database and real pages;
-// `real`: processes and their memory; `fleet`: members of a real NATS server (NATS_SERVER). `--write` puts the tables into the manual.
+// `simulated`: the master's own work, with workers, apps and hosts that are not there, over a real database and real
+// pages; `real`: processes and their memory; `fleet`: members of a real NATS server (NATS_SERVER). `--write` puts the
+// tables into the manual.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -26,10 +27,9 @@ const FEW = Object.freeze({ worker: 16, app: 15, event: 250_000, host: 125 })
 const FEW_REAL = Object.freeze({ worker: 4, app: 4 })
 const SMALL = Object.freeze({ worker: 8, app: 5, event: 5000, host: 50 })
 
-const { values: options, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { small: { type: 'boolean', default: false }, rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '20' }, write: { type: 'boolean', default: false } }
-})
+const { values: options, positionals } = parseArgs({ allowPositionals: true,
+  options: { small: { type: 'boolean', default: false }, rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '20' }, write: { type: 'boolean', default: false } } })
 const KINDS = { simulated: tableOfParts, real: tableOfProcesses, fleet: tableOfFleet }
 const chosen = (positionals.length > 0 ? positionals : Object.keys(KINDS)) as (keyof typeof KINDS)[]
 
@@ -48,10 +48,17 @@ process.exit()
 
 async function tableOfParts () {
   const few = options.small ? SMALL : FEW
-  const lines = [row('CPU time of the master for', 'with', 'each time', 'with', 'each time', 'each more', 'four times as many'), row('---', ...Array(6).fill('---:'))]
+  const lines = [
+    row('CPU time of the master for', 'with', 'each time', 'with', 'each time', 'each more', 'four times as many'),
+    row('---', ...Array(6).fill('---:'))
+  ]
   for (const part of [WORKER_PARTS, APP_PARTS, HOST_PARTS, EVENT_PARTS].flatMap((parts) => Object.values(parts))) {
     const [less, more] = [await measureOne(part, few[part.unit]), await measureOne(part, 4 * few[part.unit])]
-    lines.push(row(part.title, ...[less, more].flatMap((cost) => [`${cost.n.toLocaleString('en')} ${part.unit}s`, costText(cost)]), moreText(less, more), `${(4 * growthOf(less, more, 'cpuMs')).toFixed(1)} × as much`))
+    lines.push(
+      row(part.title,
+        ...[less, more].flatMap((cost) => [`${cost.n.toLocaleString('en')} ${part.unit}s`, costText(cost)]),
+        moreText(less, more), `${(4 * growthOf(less, more, 'cpuMs')).toFixed(1)} × as much`)
+    )
     console.log(lines.at(-1))
   }
   return `${lines.join('\n')}\n`
@@ -77,7 +84,10 @@ async function tableOfProcesses () {
     const [less, more] = [await measureReal(unit, counts[0]), await measureReal(unit, counts[1])]
     for (const name of Object.keys(less)) {
       const each = (more[name] - less[name]) / (counts[1] - counts[0])
-      lines.push(row(name, `${counts[0]} ${unit}s`, less[name].toFixed(1), `${counts[1]} ${unit}s`, more[name].toFixed(1), each.toFixed(2)))
+      lines.push(
+        row(name, `${counts[0]} ${unit}s`, less[name].toFixed(1), `${counts[1]} ${unit}s`, more[name].toFixed(1),
+          each.toFixed(2))
+      )
       console.log(lines.at(-1))
     }
   }
@@ -102,7 +112,8 @@ async function tableOfFleet () {
 
 /** In a process of its own, whose CPU time is that of the members alone. */
 async function measureFleet (members: number): Promise<Record<string, number>> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('../fleet.ts', import.meta.url)), '--members', String(members), '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [fileURLToPath(new URL('../fleet.ts', import.meta.url)), '--members',
+    String(members), '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
   owner.spawned(child)
   const [output] = await Promise.all([text(child.stdout), once(child, 'close')])
   return JSON.parse(output.trim().split('\n').at(-1) as string)

@@ -5,33 +5,33 @@ import type { Session } from '../clients.ts'
 /** HTTP/2. A request that is refused unprocessed counts as failed, though a client may send it again. */
 export function openHttp2 ({ port, isTls, isKept }: { port: number, isTls: boolean, isKept: boolean }): Session {
   let session: http2.ClientHttp2Session | null = null
-  return {
-    async ask (exchange) {
-      for (;;) {
-        if (!session || session.closed || session.destroyed) session = connect()
-        const own = session
-        const know = () => { exchange.connection = `${port}:${own.socket?.localPort}` }
-        exchange.isFirst = own.connecting
-        if (own.connecting) own.once('connect', know)
-        else know()
-        try {
-          await request(own, exchange.id)
-          return
-        } catch (error: any) {
-          // A session that does not come about cancels its streams.
-          if (!NOT_SENT.includes(error.code)) throw error.cause ?? error
-        } finally {
-          if (!isKept) own.close()
-        }
-        await new Promise((resolve) => setImmediate(resolve))
+  return { async ask (exchange) {
+    for (;;) {
+      if (!session || session.closed || session.destroyed) session = connect()
+      const own = session
+      const know = () => {
+        exchange.connection = `${port}:${own.socket?.localPort}`
       }
-    },
-    close: () => session?.close()
-  }
+      exchange.isFirst = own.connecting
+      if (own.connecting) own.once('connect', know)
+      else know()
+      try {
+        await request(own, exchange.id)
+        return
+      } catch (error: any) {
+        // A session that does not come about cancels its streams.
+        if (!NOT_SENT.includes(error.code)) throw error.cause ?? error
+      } finally {
+        if (!isKept) own.close()
+      }
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }, close: () => session?.close() }
 
   function connect () {
     // What goes wrong is told to the request that waits.
-    return http2.connect(`${isTls ? 'https' : 'http'}://127.0.0.1:${port}`, { rejectUnauthorized: false }).on('error', () => {}).setMaxListeners(0)
+    return http2.connect(`${isTls ? 'https' : 'http'}://127.0.0.1:${port}`, { rejectUnauthorized: false }).on('error',
+      () => {}).setMaxListeners(0)
   }
 }
 
@@ -40,9 +40,14 @@ function request (session: http2.ClientHttp2Session, id: string): Promise<void> 
     const stream = session.request({ ':path': `/?id=${id}` })
     let said = ''
     let isWhole = false
-    stream.on('response', (headers) => { said = `${headers[':status']} to ${headers['x-request']}` })
-    stream.on('end', () => { isWhole = said === `200 to ${id}` }).resume()
-    stream.on('error', reject).on('close', () => isWhole ? resolve() : reject(new Error(`closed with ${said || 'no answer'}`)))
+    stream.on('response', (headers) => {
+      said = `${headers[':status']} to ${headers['x-request']}`
+    })
+    stream.on('end', () => {
+      isWhole = said === `200 to ${id}`
+    }).resume()
+    stream.on('error', reject).on('close',
+      () => isWhole ? resolve() : reject(new Error(`closed with ${said || 'no answer'}`)))
     stream.end()
   })
 }

@@ -20,25 +20,27 @@ export function openPipelined ({ port }: { port: number }): Session {
   }
 }
 
-/** @param onLeft what was sent after the last request that is answered */
+/** `onLeft`: what was sent after the last request that is answered */
 function connect (port: number, onLeft: (rest: Waiting[]) => void) {
   const waiting: Waiting[] = []
   const socket = net.connect({ host: '127.0.0.1', port })
   let text = ''
   let isOpen = true
   let reason = 'the connection has ended'
-  socket.setEncoding('latin1').on('data', take).on('error', (error: any) => { reason = error.code }).on('close', leave)
+  socket.setEncoding('latin1').on('data', take).on('error', (error: any) => {
+    reason = error.code
+  }).on('close', leave)
   // Before the requests of the same turn are written.
-  socket.once('connect', () => waiting.forEach(({ exchange }) => Object.assign(exchange, { connection: `${port}:${socket.localPort}`, isFirst: true })))
-  return {
-    isOpen: () => isOpen && socket.writable,
-    send (each: Waiting) {
-      waiting.push(each)
-      each.exchange.connection = `${port}:${socket.localPort}`
-      socket.write(`GET /?id=${each.exchange.id} HTTP/1.1\r\nHost: app\r\n\r\n`)
-    },
-    end: () => socket.end()
-  }
+  socket.once('connect',
+    () =>
+      waiting.forEach(({ exchange }) =>
+        Object.assign(exchange, { connection: `${port}:${socket.localPort}`, isFirst: true })
+      ))
+  return { isOpen: () => isOpen && socket.writable, send (each: Waiting) {
+    waiting.push(each)
+    each.exchange.connection = `${port}:${socket.localPort}`
+    socket.write(`GET /?id=${each.exchange.id} HTTP/1.1\r\nHost: app\r\n\r\n`)
+  }, end: () => socket.end() }
 
   function take (chunk: any) {
     text += chunk
@@ -49,7 +51,8 @@ function connect (port: number, onLeft: (rest: Waiting[]) => void) {
         reason = 'an answer that nobody has asked for'
         return socket.destroy()
       }
-      if (answer.status !== 200 || answer.id !== first.exchange.id) first.reject(new Error(`status ${answer.status}, the answer to ${answer.id}`))
+      if (answer.status !== 200 || answer.id !== first.exchange.id)
+        first.reject(new Error(`status ${answer.status}, the answer to ${answer.id}`))
       else first.resolve()
       if (!answer.isLast) continue
       isOpen = false
@@ -65,11 +68,14 @@ function connect (port: number, onLeft: (rest: Waiting[]) => void) {
 }
 
 /** @returns null: not all of it is there */
-function firstAnswer (text: string): { length: number, status: number, id: string | undefined, isLast: boolean } | null {
+function firstAnswer (
+  text: string
+): { length: number, status: number, id: string | undefined, isLast: boolean } | null {
   const headLength = text.indexOf('\r\n\r\n') + 4
   if (headLength < 4) return null
   const head = text.slice(0, headLength)
   const length = headLength + Number(/^content-length: (\d+)/im.exec(head)?.[1])
   if (text.length < length) return null
-  return { length, status: Number(head.split(' ', 2)[1]), id: /^x-request: (.+)\r$/im.exec(head)?.[1], isLast: /^connection: close/im.test(head) }
+  return { length, status: Number(head.split(' ', 2)[1]), id: /^x-request: (.+)\r$/im.exec(head)?.[1],
+    isLast: /^connection: close/im.test(head) }
 }

@@ -9,9 +9,11 @@ export async function importFrom (folder: string, name: string): Promise<any> {
 
 const PATIENCE_MS = 5000
 
-export async function soon <T>(promise: Promise<T>, what: string): Promise<T> {
+export async function soon<T> (promise: Promise<T>, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise((_resolve, reject) => { timer = setTimeout(() => reject(new Error(`no ${what} within ${PATIENCE_MS / 1000} s`)), PATIENCE_MS) })
+  const late = new Promise((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no ${what} within ${PATIENCE_MS / 1000} s`)), PATIENCE_MS)
+  })
   try {
     return await Promise.race([promise, late]) as T
   } finally {

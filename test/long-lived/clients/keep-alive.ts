@@ -15,7 +15,9 @@ export function createKeepAlives ({ port, everyMs }: { port: number, everyMs: nu
     connections: () => connections,
     /** @returns once each has had an answer */
     add: (count: number): Promise<unknown> => Promise.all(Array.from({ length: count }, addClient)),
-    end () { over.abort() }
+    end () {
+      over.abort()
+    }
   }
 
   function addClient () {
@@ -41,7 +43,11 @@ export function askOnce (port: number, agent: http.Agent, onFresh: () => void, p
   return new Promise((resolve, reject) => {
     const request = http.get({ host: '127.0.0.1', port, path, agent }, (response) => {
       let text = ''
-      response.setEncoding('utf8').on('data', (data) => { text += data }).on('end', () => resolve(text)).on('error', reject)
-    }).on('error', reject).once('socket', () => { if (!request.reusedSocket) onFresh() })
+      response.setEncoding('utf8').on('data', (data) => {
+        text += data
+      }).on('end', () => resolve(text)).on('error', reject)
+    }).on('error', reject).once('socket', () => {
+      if (!request.reusedSocket) onFresh()
+    })
   })
 }

@@ -7,14 +7,11 @@ export async function openSocketIo ({ port, folder, number, onLost }: Joining, t
   const socket = io(`http://127.0.0.1:${port}`, { transports, reconnection: false, forceNew: true })
   await soon(connected(socket), 'session')
   socket.on('disconnect', onLost)
-  return {
-    async ask () {
-      const answer = await soon<string>(socket.emitWithAck('ask', `client ${number}`), 'answer')
-      if (!answer.includes(`client ${number}`)) throw new Error(`answered ${answer}`)
-    },
-    close () {
-      socket.off('disconnect')
-      socket.close()
-    }
-  }
+  return { async ask () {
+    const answer = await soon<string>(socket.emitWithAck('ask', `client ${number}`), 'answer')
+    if (!answer.includes(`client ${number}`)) throw new Error(`answered ${answer}`)
+  }, close () {
+    socket.off('disconnect')
+    socket.close()
+  } }
 }

@@ -16,7 +16,8 @@ export function upload (how: How): Promise<Outcome> {
       await wait(EVERY_MS)
     }
     request.end()
-    return (text) => text === `${sent} bytes` ? null : `${sent} bytes were sent, the answer is ${JSON.stringify(text.slice(0, 40))}`
+    return (text) =>
+      text === `${sent} bytes` ? null : `${sent} bytes were sent, the answer is ${JSON.stringify(text.slice(0, 40))}`
   })
 }
 
@@ -49,8 +50,10 @@ async function expectEnd (request: http.ClientRequest) {
   return (text: string) => text.endsWith('end') ? null : `ended after ${text.length} bytes`
 }
 
-/** @param send returns what is wrong with an answer */
-async function watch (kind: string, { port }: How, options: http.RequestOptions, send: (request: http.ClientRequest, isOver: () => boolean) => Promise<(text: string) => string | null>): Promise<Outcome> {
+/** `send`: returns what is wrong with an answer */
+async function watch (kind: string, { port }: How, options: http.RequestOptions,
+  send: (request: http.ClientRequest, isOver: () => boolean) => Promise<(text: string) => string | null>
+): Promise<Outcome> {
   const begunAt = performance.now()
   let [heardAt, longestSilenceMs, isOver] = [0, 0, false]
   const request = http.request({ host: '127.0.0.1', port, agent: false, ...options })
@@ -59,14 +62,19 @@ async function watch (kind: string, { port }: How, options: http.RequestOptions,
     request.on('response', (response) => {
       let text = ''
       heardAt = performance.now()
-      response.setEncoding('latin1').on('error', (error: any) => resolve({ error: error.code ?? error.message })).on('end', () => resolve({ text }))
+      response.setEncoding('latin1').on('error', (error: any) => resolve({ error: error.code ?? error.message })).on(
+        'end',
+        () => resolve({ text })
+      )
       response.on('data', (data) => {
         longestSilenceMs = Math.max(longestSilenceMs, performance.now() - heardAt)
         heardAt = performance.now()
         text += data
       })
     })
-  }).finally(() => { isOver = true })
+  }).finally(() => {
+    isOver = true
+  })
   const [flaw, answer] = await Promise.all([send(request, () => isOver), answered])
   const failure = 'error' in answer ? answer.error : flaw(answer.text)
   return { kind, failure, seconds: (performance.now() - begunAt) / 1000, longestSilenceMs }

@@ -3,7 +3,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { countBy } from '../count-by.ts'
 
-/** A client gets as many connections to one address as there are ports for it: these give each address a part of them. */
+/**
+ * A client gets as many connections to one address as there are ports for it: these give each address a part of them.
+ */
 const ADDRESSES = 4
 /** So many ask at the same time, as the queue of a listener is of this order. */
 const AT_ONCE = 100
@@ -37,7 +39,7 @@ export function createWebSockets ({ port, everyMs }: { port: number, everyMs: nu
     /** Messages that were sent on a connection that is open, and have no echo yet. */
     unanswered: () => clients.filter(isOpen).reduce((sum, { sent, echoed }) => sum + sent - echoed, 0),
 
-    /** @param count how many more */
+    /** `count`: how many more */
     async add (count: number) {
       for (let left = count; left > 0; left -= AT_ONCE) {
         await Promise.all(Array.from({ length: Math.min(left, AT_ONCE) }, addClient))
@@ -45,7 +47,9 @@ export function createWebSockets ({ port, everyMs }: { port: number, everyMs: nu
     },
 
     /** Sends nothing any more, and whose connection ends does not come back. */
-    quieten () { isSending = comesBack = false },
+    quieten () {
+      isSending = comesBack = false
+    },
 
     async end () {
       over.abort()
@@ -67,13 +71,18 @@ export function createWebSockets ({ port, everyMs }: { port: number, everyMs: nu
     Object.assign(client, { pid: 0, sent: 0, echoed: 0 })
     /** What comes without an error has closed without a word. */
     let reason = 'closed'
-    socket.on('error', (error: any) => { reason = error.code ?? error.message })
+    socket.on('error', (error: any) => {
+      reason = error.code ?? error.message
+    })
     socket.on('message', (data) => hear(client, String(data)))
     socket.once('close', (code) => {
       if (over.signal.aborted) return
       if (client.pid === 0) failures.push(reason)
-      closings.push({ at: performance.now(), code, pid: client.pid, unanswered: client.sent - client.echoed, wasOpen: client.pid !== 0 })
-      setTimeout(() => { if (comesBack && !over.signal.aborted) connect(client, host).catch(() => {}) }, Math.random() * COMES_BACK_WITHIN_MS)
+      closings.push({ at: performance.now(), code, pid: client.pid, unanswered: client.sent - client.echoed,
+        wasOpen: client.pid !== 0 })
+      setTimeout(() => {
+        if (comesBack && !over.signal.aborted) connect(client, host).catch(() => {})
+      }, Math.random() * COMES_BACK_WITHIN_MS)
     })
     await Promise.race([once(socket, 'message'), once(socket, 'close')])
   }

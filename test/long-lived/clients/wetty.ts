@@ -14,18 +14,15 @@ export async function openTerminal ({ port, folder, number, onLost }: Joining): 
   await soon(Promise.all([connected(socket), new Promise((resolve) => socket.once('login', resolve))]), 'shell')
   socket.on('disconnect', onLost).on('logout', () => onLost('the shell has ended'))
   socket.emit('input', `MINE=${number}\n`)
-  return {
-    async ask () {
-      const wanted = `<${number}-${++asked}>`
-      // What is typed is echoed, too, but not what the shell makes of it.
-      socket.emit('input', `echo "<$MINE-$((${asked}))>"\n`)
-      await soon(shown(wanted), `${wanted} on the screen`)
-    },
-    close () {
-      socket.off('disconnect').off('logout')
-      socket.close()
-    }
-  }
+  return { async ask () {
+    const wanted = `<${number}-${++asked}>`
+    // What is typed is echoed, too, but not what the shell makes of it.
+    socket.emit('input', `echo "<$MINE-$((${asked}))>"\n`)
+    await soon(shown(wanted), `${wanted} on the screen`)
+  }, close () {
+    socket.off('disconnect').off('logout')
+    socket.close()
+  } }
 
   function shown (wanted: string) {
     return new Promise((resolve) => {

@@ -10,7 +10,9 @@ const server = createServer(async (request, response) => {
   const chunks = Number(searchParams.get('ms')) / EVERY_MS
   if (pathname === '/upload') return response.end(`${await countBytes(request)} bytes`)
   if (pathname === '/download') return await send(response, chunks, () => CHUNK)
-  if (pathname === '/events') return await send(response.setHeader('content-type', 'text/event-stream'), chunks, (n) => `id: ${n}\ndata: ${n}\n\n`)
+  if (pathname === '/events')
+    return await send(response.setHeader('content-type', 'text/event-stream'), chunks,
+      (n) => `id: ${n}\ndata: ${n}\n\n`)
   response.end(`pid ${process.pid}`)
 })
 server.requestTimeout = 0

@@ -25,7 +25,10 @@ function openStore (t: TestContext) {
  * A real receiver that answers as it is told, and a notifier that talks to it.
  * @param how `answers`: in turn; then 204; `others`: targets besides
  */
-async function setUp (t: TestContext, { answers = [], target = {}, others = [], options = {}, store }: { answers?: (number | 'hang' | 'cut')[], target?: any, others?: any[], options?: any, store?: any } = {}) {
+async function setUp (t: TestContext,
+  { answers = [], target = {}, others = [], options = {}, store }: { answers?: (number | 'hang' | 'cut')[],
+    target?: any, others?: any[], options?: any, store?: any } = {})
+{
   const arrivals = new EventEmitter()
   const received: { url: string, headers: http.IncomingHttpHeaders, body: string }[] = []
   const server = http.createServer(async (request, response) => {
@@ -43,14 +46,13 @@ async function setUp (t: TestContext, { answers = [], target = {}, others = [], 
   const published: any[] = []
   events.subscribe((event) => published.push(event))
   const logged: any[] = []
-  const targets = [target, ...others].map((one) => ({ kind: 'webhook', url: `http://127.0.0.1:${port}/hook?token=hidden-in-the-address`, events: ['worker.*'], secret: SECRET, ...one }))
-  const notifier = createAlerts({
-    configured: targets,
-    store: store ?? openStore(t),
-    events,
-    deck: () => ({ host: 'web-1', app: 'shop', url: 'https://deck.example.com', entry: '/srv/app.js', pid: 1, version: '0.1.0' }),
-    log: { warn: (...args) => logged.push(args) }
-  }, { firstDelayMs: 5, patienceMs: 40_000, random: () => 0.5, ...options })
+  const targets = [target, ...others].map((one) => ({ kind: 'webhook',
+    url: `http://127.0.0.1:${port}/hook?token=hidden-in-the-address`, events: ['worker.*'], secret: SECRET, ...one })
+  )
+  const notifier = createAlerts({ configured: targets, store: store ?? openStore(t), events,
+    deck: () => ({ host: 'web-1', app: 'shop', url: 'https://deck.example.com', entry: '/srv/app.js', pid: 1,
+      version: '0.1.0' }), log: { warn: (...args) => logged.push(args) } }, { firstDelayMs: 5, patienceMs: 40_000,
+    random: () => 0.5, ...options })
   t.after(async () => {
     await notifier.close()
     server.closeAllConnections()
@@ -63,21 +65,28 @@ async function setUp (t: TestContext, { answers = [], target = {}, others = [], 
     received,
     published,
     logged,
-    async until (count: number) { while (received.length < count) await once(arrivals, 'request') },
-    /** @param isMeant the newest of the first target */
+    async until (count: number) {
+      while (received.length < count) await once(arrivals, 'request')
+    },
+    /** `isMeant`: the newest of the first target */
     async untilDelivery (isMeant: (delivery: Delivery) => boolean) {
       const newest = () => notifier.list()[0].deliveries[0]
       await until(() => notifier.list()[0].deliveries.length > 0 && isMeant(newest()), 'the delivery')
       return newest()
     },
-    async untilPublished (type: string) { while (!published.some((event) => event.type === type)) await new Promise((resolve) => setImmediate(resolve)) }
+    async untilPublished (type: string) {
+      while (!published.some((event) => event.type === type)) await new Promise((resolve) => setImmediate(resolve))
+    }
   }
 }
 
 test('a star stands for any text, and many of them are no more work', () => {
-  const table = { 'worker.*': ['worker.exited', 'worker.', '!worker', '!a worker.exited'], 'worker.exited:*': ['worker.exited:hung', '!worker.exited'], '*.failed': ['rollout.failed', '!rollout.failed:x'], 'a*a': ['aa', 'aba', '!a'], '*b*b': ['bb', 'abab', '!ab'], '*': ['', 'x'], x: ['x', '!xx'], 'a.c': ['a.c', '!abc'] }
+  const table = { 'worker.*': ['worker.exited', 'worker.', '!worker', '!a worker.exited'],
+    'worker.exited:*': ['worker.exited:hung', '!worker.exited'], '*.failed': ['rollout.failed', '!rollout.failed:x'],
+    'a*a': ['aa', 'aba', '!a'], '*b*b': ['bb', 'abab', '!ab'], '*': ['', 'x'], x: ['x', '!xx'], 'a.c': ['a.c', '!abc'] }
   for (const [pattern, texts] of Object.entries(table)) {
-    for (const text of texts) assert.equal(matchesPattern(pattern, text.replace('!', '')), !text.startsWith('!'), `${pattern} ${text}`)
+    for (const text of texts)
+      assert.equal(matchesPattern(pattern, text.replace('!', '')), !text.startsWith('!'), `${pattern} ${text}`)
   }
   assert.equal(matchesPattern(`${'*a'.repeat(5000)}*b`, 'a'.repeat(10_000)), false)
 })
@@ -89,24 +98,29 @@ describe('alerts', () => {
     await hook.until(1)
     const [{ headers, body }] = hook.received
     const { event, deck } = JSON.parse(body)
-    assert.deepEqual([event.type, event.id, event.slot, event.worker, event.cause], ['worker.unresponsive', 1, 1, 3, 'hung'])
+    assert.deepEqual([event.type, event.id, event.slot, event.worker, event.cause], ['worker.unresponsive', 1, 1, 3,
+      'hung'])
     assert.deepEqual([deck.app, typeof deck.host], ['/srv/app.js', 'string'])
     assert.ok(Math.abs(Number(headers['webhook-timestamp']) - Date.now() / 1000) < 5)
-    const signed = createHmac('sha256', 'the secret of this test').update(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`).digest('base64')
+    const signed = createHmac('sha256', 'the secret of this test').update(
+      `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+    ).digest('base64')
     assert.equal(headers['webhook-signature'], `v1,${signed}`)
     assert.equal(headers['content-type'], 'application/json')
   })
 
-  for (const [patterns, told] of [
-    [['worker.*'], ['worker.exited', 'worker.crash-looping']],
-    [['worker.exited:hung'], []],
-    [['worker.exited:crash', 'rollout.failed'], ['worker.exited', 'rollout.failed']],
-    [['*'], ['worker.exited', 'worker.crash-looping', 'rollout.failed', 'master.stopped', 'scale.changed']],
-    [undefined, ['worker.crash-looping', 'rollout.failed', 'master.stopped']]
-  ] as [string[] | undefined, string[]][]) {
+  for (const [patterns, told] of [[['worker.*'], ['worker.exited', 'worker.crash-looping']], [['worker.exited:hung'],
+    []], [['worker.exited:crash', 'rollout.failed'], ['worker.exited', 'rollout.failed']], [['*'], ['worker.exited',
+    'worker.crash-looping', 'rollout.failed', 'master.stopped', 'scale.changed']], [undefined, ['worker.crash-looping',
+    'rollout.failed', 'master.stopped']]] as [string[] | undefined, string[]][])
+  {
     test(`${patterns ?? 'by default'}: ${told.join(', ') || 'nothing'} of what happens is told, in order, and nothing that another host tells`, async (t) => {
       const hook = await setUp(t, { target: { events: patterns } })
-      for (const event of [{ type: 'worker.exited', cause: 'crash' }, { type: 'worker.crash-looping' }, { type: 'rollout.failed', cause: 'deploy' }, { type: 'master.stopped', cause: 'master-lost' }, { type: 'scale.changed' }, { type: 'fleet.host-silent', detail: { isReporter: false } }]) hook.events.publish(event)
+      for (const event of [{ type: 'worker.exited', cause: 'crash' }, { type: 'worker.crash-looping' }, {
+        type: 'rollout.failed',
+        cause: 'deploy'
+      }, { type: 'master.stopped', cause: 'master-lost' }, { type: 'scale.changed' }, { type: 'fleet.host-silent',
+        detail: { isReporter: false } }]) hook.events.publish(event)
       await hook.notifier.close()
       assert.deepEqual(hook.received.map(({ body }) => JSON.parse(body).event.type), told)
     })
@@ -185,14 +199,16 @@ describe('deliveries of alerts', () => {
     hook.events.publish({ type: 'worker.exited' })
     hook.events.publish({ type: 'worker.exited' })
     const { at, durationMs, nextAttemptAt, ...tried } = await hook.untilDelivery(({ error }) => error !== null)
-    assert.deepEqual(tried, { id: 1, event: { id: 1, type: 'worker.exited' }, attempt: 1, state: 'pending', status: 503, error: 'answered 503' })
+    assert.deepEqual(tried, { id: 1, event: { id: 1, type: 'worker.exited' }, attempt: 1, state: 'pending', status: 503,
+      error: 'answered 503' })
     assert.ok(Number(durationMs) >= 0)
     assert.ok(Math.abs(Date.parse(String(nextAttemptAt)) - Date.parse(at) - 60_000) < 5000)
     assert.equal(hook.notifier.list()[0].waiting, 2)
     await hook.notifier.close()
     const [{ waiting, deliveries: [second, first] }] = hook.notifier.list()
     assert.deepEqual([waiting, second.event.id, second.attempt], [0, 2, 1])
-    assert.deepEqual([first.state, first.attempt, first.status, first.error, first.nextAttemptAt], ['delivered', 2, 204, null, null])
+    assert.deepEqual([first.state, first.attempt, first.status, first.error, first.nextAttemptAt], ['delivered', 2, 204,
+      null, null])
   })
 
   test('are kept 20 of each target, newest first', async (t) => {
@@ -235,7 +251,10 @@ describe('a test of an alert', () => {
     await hook.notifier.close()
     assert.equal(hook.received.length, 1)
     assert.deepEqual(JSON.parse(hook.received[0].body).event, hook.published[0])
-    assert.deepEqual([hook.published.length, hook.published[0].actor, hook.published[0].detail], [1, 'cli', { alert: 'file-1', kind: 'webhook' }])
+    assert.deepEqual([hook.published.length, hook.published[0].actor, hook.published[0].detail], [1, 'cli', {
+      alert: 'file-1',
+      kind: 'webhook'
+    }])
   })
 
   test('is tried once, beside what waits for a target that fails', async (t) => {
@@ -243,7 +262,9 @@ describe('a test of an alert', () => {
     hook.events.publish({ type: 'worker.exited' })
     await hook.untilDelivery(({ error }) => error !== null)
     hook.notifier.test({ id: 'file-1', actor: 'cli' })
-    const { attempt, error, nextAttemptAt } = await hook.untilDelivery(({ id, state }) => id === 2 && state === 'failed')
+    const { attempt, error, nextAttemptAt } = await hook.untilDelivery(({ id, state }) =>
+      id === 2 && state === 'failed'
+    )
     assert.deepEqual([attempt, error, nextAttemptAt], [1, 'answered 503', null])
     assert.equal(hook.notifier.list()[0].deliveries[1].state, 'pending')
   })
@@ -252,16 +273,20 @@ describe('a test of an alert', () => {
     const hook = await setUp(t, { answers: ['hang', 'hang'], options: { patienceMs: 300, maxTries: 1 } })
     for (let slot = 1; slot <= 3; slot++) hook.events.publish({ type: 'worker.exited', slot })
     for (let n = 1; n <= 13; n++) hook.notifier.test({ id: 'file-1', actor: 'cli' })
-    const dropped = hook.notifier.list()[0].deliveries.filter(({ error }) => /dropped, 10 others wait/.test(String(error)))
+    const dropped = hook.notifier.list()[0].deliveries.filter(({ error }) =>
+      /dropped, 10 others wait/.test(String(error))
+    )
     assert.equal(dropped.length, 3)
     await hook.notifier.close()
-    const slots = hook.received.map(({ body }) => JSON.parse(body).event).filter(({ type }) => type === 'worker.exited').map(({ slot }) => slot)
+    const slots = hook.received.map(({ body }) => JSON.parse(body).event).filter(({ type }) => type === 'worker.exited')
+      .map(({ slot }) => slot)
     assert.deepEqual(slots, [1, 2, 3])
   })
 
   test('is refused for an alert that is not there, and by a master that ends; then no event says otherwise', async (t) => {
     const hook = await setUp(t)
-    assert.throws(() => hook.notifier.test({ id: 'file-2', actor: 'cli' }), { code: 'not-found', message: 'Alert file-2 does not exist: expected file-1' })
+    assert.throws(() => hook.notifier.test({ id: 'file-2', actor: 'cli' }), { code: 'not-found',
+      message: 'Alert file-2 does not exist: expected file-1' })
     await hook.notifier.close()
     assert.throws(() => hook.notifier.test({ id: 'file-1', actor: 'cli' }), { code: 'stopping' })
     assert.deepEqual(hook.published, [])
@@ -276,17 +301,23 @@ describe('a retry', () => {
     for (const state of ['failed', 'delivered']) {
       const delivery = hook.notifier.retry({ id: 'file-1', delivery: 1, actor: 'cli' })
       assert.deepEqual([delivery.id, delivery.state], [1, 'pending'])
-      assert.throws(() => hook.notifier.retry({ id: 'file-1', delivery: 1, actor: 'cli' }), { code: 'delivery-not-failed', message: /expected state failed, received pending/ })
+      assert.throws(() => hook.notifier.retry({ id: 'file-1', delivery: 1, actor: 'cli' }), {
+        code: 'delivery-not-failed',
+        message: /expected state failed, received pending/
+      })
       await hook.untilDelivery((newest) => newest.state === state)
     }
-    assert.throws(() => hook.notifier.retry({ id: 'file-1', delivery: 1, actor: 'cli' }), { code: 'delivery-not-failed' })
+    assert.throws(() => hook.notifier.retry({ id: 'file-1', delivery: 1, actor: 'cli' }), {
+      code: 'delivery-not-failed'
+    })
     assert.throws(() => hook.notifier.retry({ id: 'file-1', delivery: 2, actor: 'cli' }), { code: 'not-found' })
     assert.equal(hook.received.length, 3)
     assert.equal(new Set(hook.received.map(({ headers }) => headers['webhook-id'])).size, 1)
     assert.equal(new Set(hook.received.map(({ body }) => body)).size, 1)
     assert.equal(hook.notifier.list()[0].deliveries[0].attempt, 3)
     const told = hook.published.filter(({ type }) => type === 'alert.retried')
-    assert.deepEqual(told.map(({ actor, detail }) => [actor, detail]), Array(2).fill(['cli', { alert: 'file-1', kind: 'webhook', delivery: 1 }]))
+    assert.deepEqual(told.map(({ actor, detail }) => [actor, detail]),
+      Array(2).fill(['cli', { alert: 'file-1', kind: 'webhook', delivery: 1 }]))
   })
 })
 
@@ -296,25 +327,26 @@ test('nothing that is shown, logged or told holds a secret', async (t) => {
   await hook.untilDelivery(({ state }) => state === 'failed')
   hook.notifier.retry({ id: 'file-1', delivery: 1, actor: 'cli' })
   await hook.untilDelivery(({ attempt, state }) => attempt === 2 && state === 'failed')
-  assert.doesNotMatch(JSON.stringify([hook.notifier.list(), hook.published, hook.logged]), /whsec_|hidden-in-the-address|the secret/)
+  assert.doesNotMatch(JSON.stringify([hook.notifier.list(), hook.published, hook.logged]),
+    /whsec_|hidden-in-the-address|the secret/)
 })
 
-for (const [url, shown] of [
-  ['https://example.com/hook', 'https://example.com/hook'],
-  ['http://10.0.0.1:8080/', 'http://10.0.0.1:8080/'],
-  ['https://admin:pass@example.com/hook', 'https://…@example.com/hook'],
-  ['https://example.com/hook?token=abc&room_id=7#part', 'https://example.com/hook?token=…&room_id=…#…'],
-  ['https://example.com/hook?abcdef', 'https://example.com/hook?…'],
-  ['https://example.com/hook?token=abc=def&=ghi', 'https://example.com/hook?token=…&…'],
-  ['https://hooks.slack.com/services/T0A/B0B/f4cAbc', 'https://hooks.slack.com/services/…/…/…'],
-  ['https://discord.com/api/v2/alerts/1234/a-b_c', 'https://discord.com/api/v2/alerts/…/…']
-]) {
+for (const [url, shown] of [['https://example.com/hook', 'https://example.com/hook'], ['http://10.0.0.1:8080/',
+  'http://10.0.0.1:8080/'], ['https://admin:pass@example.com/hook', 'https://…@example.com/hook'], [
+  'https://example.com/hook?token=abc&room_id=7#part',
+  'https://example.com/hook?token=…&room_id=…#…'
+], ['https://example.com/hook?abcdef', 'https://example.com/hook?…'], ['https://example.com/hook?token=abc=def&=ghi',
+  'https://example.com/hook?token=…&…'], ['https://hooks.slack.com/services/T0A/B0B/f4cAbc',
+  'https://hooks.slack.com/services/…/…/…'], ['https://discord.com/api/v2/alerts/1234/a-b_c',
+  'https://discord.com/api/v2/alerts/…/…']])
+{
   test(`${url} is shown as ${shown}`, () => assert.equal(shownUrl(url), shown))
 }
 
 test('a stored alert that cannot be used stops neither the app nor the other alerts, and its address is in no log', async (t) => {
   const store = openStore(t)
-  for (const settings of [{ kind: 'sentry', dsn: 'https://secret@example.com:99999/1' }, { kind: 'webhook', url: 'https://example.com/hook' }]) store.add({ settings, createdAt: 0, createdBy: 'ada' })
+  for (const settings of [{ kind: 'sentry', dsn: 'https://secret@example.com:99999/1' }, { kind: 'webhook',
+    url: 'https://example.com/hook' }]) store.add({ settings, createdAt: 0, createdBy: 'ada' })
   const { notifier, logged } = await setUp(t, { store })
   assert.deepEqual(notifier.list().map(({ id }) => id), ['2', 'file-1'])
   assert.deepEqual(logged, [[{ reason: 'ERR_INVALID_URL' }, 'alerts could not be read from the database']])
@@ -330,7 +362,8 @@ test('alerts that were added are there for the next master, with what was change
   await first.notifier.close()
 
   const { notifier, events } = await setUp(t, { store })
-  assert.deepEqual(notifier.list().map(({ id, name, isPaused, createdBy }) => [id, name, isPaused, createdBy]), [['1', null, false, 'ada'], ['2', 'night', true, 'ada'], ['file-1', null, false, null]])
+  assert.deepEqual(notifier.list().map(({ id, name, isPaused, createdBy }) => [id, name, isPaused, createdBy]), [['1',
+    null, false, 'ada'], ['2', 'night', true, 'ada'], ['file-1', null, false, null]])
   events.publish({ type: 'job.failed', message: 'nightly' })
   await until(() => notifier.list()[0].deliveries[0]?.state === 'delivered', 'the message')
   await first.until(1)

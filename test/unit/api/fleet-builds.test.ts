@@ -3,17 +3,25 @@ import { test } from 'node:test'
 import { marksOf } from '../../../server/api/fleet-builds.ts'
 import { afterTurnsOf, aMember, aRollout, failedTurnOf } from '../../support/fake-fleet.ts'
 
-const running = (member: string, version: string | null, commit: string | null = null, fields: any = {}) => aMember({ member, code: { version, commit }, ...fields })
+const running = (member: string, version: string | null, commit: string | null = null, fields: any = {}) =>
+  aMember({ member, code: { version, commit }, ...fields })
 
-const labels = (members: ReturnType<typeof aMember>[], rollout: any = null) => Object.fromEntries(Array.from(marksOf(members, rollout), ([member, { label }]) => [member, label]))
+const labels = (members: ReturnType<typeof aMember>[], rollout: any = null) =>
+  Object.fromEntries(Array.from(marksOf(members, rollout), ([member, { label }]) => [member, label]))
 
 test('who has a lower version than another one of its app is behind, and apps are not compared', () => {
-  assert.deepEqual(labels([running('a', '1.10.0'), running('b', '1.9.3'), running('c', '1.10.0-rc.1'), running('d', '0.1.0', null, { app: 'mail' })]), { b: 'Behind', c: 'Behind' })
+  assert.deepEqual(
+    labels([running('a', '1.10.0'), running('b', '1.9.3'), running('c', '1.10.0-rc.1'),
+      running('d', '0.1.0', null, { app: 'mail' })]),
+    { b: 'Behind', c: 'Behind' }
+  )
   assert.deepEqual(labels([running('a', '1.0.0'), running('b', '1.0.0')]), {})
 })
 
 test('of commits of one version those count that most have, and where as many have another, nobody knows', () => {
-  assert.deepEqual(labels([running('a', '1.0.0', 'aaa'), running('b', '1.0.0', 'bbb'), running('c', '1.0.0', 'aaa')]), { b: 'Other code' })
+  assert.deepEqual(labels([running('a', '1.0.0', 'aaa'), running('b', '1.0.0', 'bbb'), running('c', '1.0.0', 'aaa')]), {
+    b: 'Other code'
+  })
   assert.deepEqual(labels([running('a', '1.0.0', 'aaa'), running('b', '1.0.0', 'bbb')]), {})
 })
 
@@ -21,15 +29,21 @@ test('what the last rollout of the fleet has left is what all should have, also 
   const members = [running('a', '1.5.0'), running('b', '1.4.0'), running('c', '1.4.0')]
   const rollout = aRollout(['a', 'b', 'c'])
   assert.deepEqual(labels(members, afterTurnsOf(rollout, 'a')), { b: 'Behind', c: 'Behind' })
-  const back = { ...afterTurnsOf(rollout, 'a'), state: 'rolled-back', turns: { a: { ...rollout.turns.a, state: 'succeeded' }, b: { ...rollout.turns.b, state: 'reverted' }, c: { ...rollout.turns.c, state: 'skipped' } } }
+  const back = { ...afterTurnsOf(rollout, 'a'), state: 'rolled-back',
+    turns: { a: { ...rollout.turns.a, state: 'succeeded' }, b: { ...rollout.turns.b, state: 'reverted' },
+      c: { ...rollout.turns.c, state: 'skipped' } } }
   assert.deepEqual(labels(members, back), { a: 'Ahead' })
 })
 
 test('where the version says nothing, whoever the rollout has not reached is behind until it deploys by itself', () => {
-  const members = [running('a', '1.0.0'), running('b', '1.0.0'), running('c', '1.0.0'), running('d', '1.0.0', null, { isSilent: true })]
+  const members = [running('a', '1.0.0'), running('b', '1.0.0'), running('c', '1.0.0'),
+    running('d', '1.0.0', null, { isSilent: true })]
   const rollout = failedTurnOf(afterTurnsOf(aRollout(['a', 'b', 'c'], { absent: ['d'] }), 'a'), 'b', 'no')
   assert.deepEqual(labels(members, rollout), { b: 'Behind', c: 'Behind', d: 'Behind' })
-  assert.deepEqual(labels(members.map((member) => ({ ...member, release: member.member === 'b' ? 'r9' : member.release })), rollout), { c: 'Behind', d: 'Behind' })
+  assert.deepEqual(
+    labels(members.map((member) => ({ ...member, release: member.member === 'b' ? 'r9' : member.release })), rollout),
+    { c: 'Behind', d: 'Behind' }
+  )
   assert.deepEqual(labels(members, { ...rollout, kind: 'restart' }), {})
 })
 

@@ -8,7 +8,8 @@ function slowHistory ({ total = 10, most = 3 } = {}) {
   const page = (query: any) => {
     queries.push(query)
     const newest = query.cursor ?? total
-    const items = Array.from({ length: Math.min(most, query.limit ?? 100, newest) }, (_, n) => ({ id: newest - n } as any))
+    const items = Array.from({ length: Math.min(most, query.limit ?? 100, newest) },
+      (_, n) => ({ id: newest - n } as any))
     const rest = newest - items.length
     return { items, next: (rest > 0 ? rest : null) as any }
   }

@@ -5,26 +5,40 @@ import { profileOf } from '../../support/cpu-profile.ts'
 
 const ITEM = { id: 1, kind: 'cpu-profile', state: 'done', release: 'r1', startedAt: '2026-01-01T00:00:00.000Z' } as any
 
-const deck = {
-  releases: { get: () => ({ path: '/srv/app' } as any) },
-  crashes: { sourceLines: ({ frames }: any) => frames.map(({ isInApp, file, line }: any) => isInApp ? [{ number: line, text: file }] : null) }
-}
+const deck = { releases: { get: () => ({ path: '/srv/app' } as any) },
+  crashes: {
+    sourceLines: ({ frames }: any) =>
+      frames.map(({ isInApp, file, line }: any) => isInApp ? [{ number: line, text: file }] : null)
+  } }
 
 test('the busiest functions come first, with the line in which they spend their time and its source', () => {
-  const profile = profileOf([[1, '(root)', [2, 5]], [2, 'serve', [3]], [3, 'sum', [4], { url: 'file:///srv/app/prices.js', lineNumber: 9 }], [4, 'hash', [], { url: 'node:crypto', lineNumber: 1 }], [5, '(idle)', [], { url: '', lineNumber: -1 }]], [[3, 70], [4, 20], [2, 10], [5, 100]])
+  const profile = profileOf([[1, '(root)', [2, 5]], [2, 'serve', [3]], [3, 'sum', [4], {
+    url: 'file:///srv/app/prices.js',
+    lineNumber: 9
+  }], [4, 'hash', [], { url: 'node:crypto', lineNumber: 1 }], [5, '(idle)', [], { url: '', lineNumber: -1 }]], [[3, 70],
+    [4, 20], [2, 10], [5, 100]])
   Object.assign(profile.nodes[2], { positionTicks: [{ line: 11, ticks: 3 }, { line: 12, ticks: 60 }] })
   const { busyMs, idleMs, functions, calls } = hotFunctions(JSON.stringify(profile), ITEM, deck)
   assert.deepEqual([busyMs, idleMs], [100, 100])
-  assert.deepEqual(functions.map(({ function: name, place, owner, selfMs, totalMs, line, source }) => [name, place, owner, selfMs, totalMs, line, source?.[0].text]), [
-    ['sum', 'prices.js:10', 'app', 70, 90, 12, '/srv/app/prices.js'],
-    ['hash', 'node:crypto:2', 'node', 20, 20, null, undefined],
-    ['serve', 'app.js:3', 'app', 10, 100, null, '/srv/app/app.js']
-  ])
-  assert.deepEqual(calls.map(({ function: name, totalMs }) => [name, totalMs]), [['serve', 100], ['sum', 90], ['hash', 20]])
+  assert.deepEqual(
+    functions.map((
+      { function: name, place, owner, selfMs, totalMs, line, source }
+    ) => [name, place, owner, selfMs, totalMs, line, source?.[0].text]),
+    [['sum', 'prices.js:10', 'app', 70, 90, 12, '/srv/app/prices.js'], ['hash', 'node:crypto:2', 'node', 20, 20, null,
+      undefined], ['serve', 'app.js:3', 'app', 10, 100, null, '/srv/app/app.js']]
+  )
+  assert.deepEqual(calls.map(({ function: name, totalMs }) => [name, totalMs]), [['serve', 100], ['sum', 90], ['hash',
+    20]])
 })
 
 test('a file that is no CPU profile is refused, whatever is in it', () => {
-  for (const text of ['', 'null', '{}', '{"nodes":[]}', '[1]', '{"nodes":[{}]']) assert.throws(() => hotFunctions(text, ITEM, deck), { code: 'not-possible' }, text)
-  const hostile = { nodes: [{ id: 1, children: [2, 1] }, { id: 2, callFrame: { functionName: {}, url: 7 }, positionTicks: [null, { line: 'x', ticks: 1 }] }], samples: [2, 1], timeDeltas: ['a'] }
+  for (const text of ['', 'null', '{}', '{"nodes":[]}', '[1]', '{"nodes":[{}]'])
+    assert.throws(() => hotFunctions(text, ITEM, deck), { code: 'not-possible' }, text)
+  const hostile = {
+    nodes: [{ id: 1, children: [2, 1] }, { id: 2, callFrame: { functionName: {}, url: 7 },
+      positionTicks: [null, { line: 'x', ticks: 1 }] }],
+    samples: [2, 1],
+    timeDeltas: ['a']
+  }
   assert.equal(hotFunctions(JSON.stringify(hostile), ITEM, deck).busyMs, 0)
 })

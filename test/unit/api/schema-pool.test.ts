@@ -10,7 +10,8 @@ const make = (): Mount[] => operationsOf({ deck: {}, access: { sessions: {} }, n
 test('sites that are alike have one set of schemas, and each its own work', () => {
   const pool = createSchemaPool()
   const [first, second] = [make(), make()]
-  assert.notEqual(first[0].groups.History.resources['/events'].GET?.query, second[0].groups.History.resources['/events'].GET?.query)
+  assert.notEqual(first[0].groups.History.resources['/events'].GET?.query,
+    second[0].groups.History.resources['/events'].GET?.query)
   pool.share(first)
   pool.share(second)
   let count = 0
@@ -19,7 +20,8 @@ test('sites that are alike have one set of schemas, and each its own work', () =
       for (const [path, resource] of Object.entries(resources)) {
         for (const [method, operation] of Object.entries(resource)) {
           const other = (second[index].groups[name].resources[path] as any)[method]
-          for (const key of ['query', 'body', 'answer', 'path', 'headers'] as const) assert.equal(other[key], operation[key], `${operation.name} ${key}`)
+          for (const key of ['query', 'body', 'answer', 'path', 'headers'] as const)
+            assert.equal(other[key], operation[key], `${operation.name} ${key}`)
           if (name !== 'Probes') assert.notEqual(other.handle, operation.handle, operation.name)
           count++
         }

@@ -22,10 +22,15 @@ test('an app that is made and ended again and again leaves nothing in its proces
   const collectGarbage = vm.runInNewContext('gc') as () => void
   const folder = tempFolder()
   writeFileSync(path.join(folder, 'app.js'), '')
-  const config = await configFromOptions({ entry: 'app.js', workers: 1, dataDir: 'data', logs: { mirror: 'off' }, alerts: [{ kind: 'webhook', url: 'https://example.com/hook', secret: 'a secret of the receiver' }] }, { cwd: folder })
+  const config = await configFromOptions({ entry: 'app.js', workers: 1, dataDir: 'data', logs: { mirror: 'off' },
+    alerts: [{ kind: 'webhook', url: 'https://example.com/hook', secret: 'a secret of the receiver' }] }, {
+    cwd: folder
+  })
   const keeper = await connectKeeper({})
   const terminal = createTerminal({ stdout: process.stdout, stderr: process.stderr })
-  const log = { error (fields: any) { throw fields.err }, warn () {} } as any
+  const log = { error (fields: any) {
+    throw fields.err
+  }, warn () {} } as any
 
   for (let n = 0; n < WARMUP; n++) await makeAndEnd()
   const before = await countLeft()
@@ -34,7 +39,8 @@ test('an app that is made and ended again and again leaves nothing in its proces
   // What closes by itself may take longer than a moment.
   await until(async () => {
     after = await countLeft()
-    return after.descriptors <= before.descriptors && after.listeners <= before.listeners && after.resources <= before.resources
+    return after.descriptors <= before.descriptors && after.listeners <= before.listeners &&
+      after.resources <= before.resources
   }, () => `${JSON.stringify(after)} to become ${JSON.stringify(before)}`, { patienceMs: 20_000 })
   const perApp = (after.heapBytes - before.heapBytes) / TIMES
   assert.ok(perApp < 10_000, `each leaves ${Math.round(perApp)} bytes of heap`)
@@ -42,19 +48,9 @@ test('an app that is made and ended again and again leaves nothing in its proces
   async function makeAndEnd () {
     const closers = createClosers()
     const dataDir = openDataDir(config.dataDir)
-    const app = await openApp({ config, reload: async () => config, dataDir }, {
-      keeper,
-      closers,
-      log,
-      terminal,
-      streams: process,
-      software: { version: '0.0.0', nodeVersion: process.version },
-      others: { list: () => [] } as any,
-      fleet: () => null,
-      joinsFleet: false,
-      turns: null,
-      rolloutTurns: null
-    })
+    const app = await openApp({ config, reload: async () => config, dataDir }, { keeper, closers, log, terminal,
+      streams: process, software: { version: '0.0.0', nodeVersion: process.version }, others: { list: () => [] } as any,
+      fleet: () => null, joinsFleet: false, turns: null, rolloutTurns: null })
     assert.equal(app.deck.snapshot().state, 'starting')
     await closers.close()
   }
@@ -62,11 +58,9 @@ test('an app that is made and ended again and again leaves nothing in its proces
   async function countLeft () {
     await new Promise((resolve) => setTimeout(resolve, 50))
     collectGarbage()
-    return {
-      descriptors: readdirSync('/proc/self/fd').length,
+    return { descriptors: readdirSync('/proc/self/fd').length,
       listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0),
       resources: process.getActiveResourcesInfo().filter((name) => name !== 'Timeout').length,
-      heapBytes: process.memoryUsage().heapUsed
-    }
+      heapBytes: process.memoryUsage().heapUsed }
   }
 })

@@ -7,7 +7,8 @@ const START_MS = Date.parse('2026-01-31T12:00:00Z')
 test('slow requests are told in a sentence: of one route, of many with the slowest, and of the app without routes', () => {
   const events: any[] = []
   const { onSlow, onSlowEnd } = tellSlowSpells({ publish: (event: any) => events.push(event) && event })
-  const spell = { route: 'GET /report', sinceMs: START_MS, requests: 22, p99Ms: 2301.4, usualP99Ms: 9.26, limitMs: 60, others: [] }
+  const spell = { route: 'GET /report', sinceMs: START_MS, requests: 22, p99Ms: 2301.4, usualP99Ms: 9.26, limitMs: 60,
+    others: [] }
   onSlow(spell)
   onSlow({ ...spell, others: ['GET /', 'POST /orders'] })
   onSlow({ ...spell, route: null })
@@ -20,5 +21,9 @@ test('slow requests are told in a sentence: of one route, of many with the slowe
     'route.recovered: GET /report is as fast as usual again',
     'route.recovered: 2 routes are slow for an hour: this is taken for usual now'
   ])
-  assert.deepEqual([events[0].detail.since, events[3].detail.until, events[3].detail.lastedMs], ['2026-01-31T12:00:00.000Z', '2026-01-31T12:01:30.000Z', 90_000])
+  assert.deepEqual([events[0].detail.since, events[3].detail.until, events[3].detail.lastedMs], [
+    '2026-01-31T12:00:00.000Z',
+    '2026-01-31T12:01:30.000Z',
+    90_000
+  ])
 })

@@ -20,7 +20,9 @@ for (const [shell, ask] of Object.entries(ASK)) {
   test(`${shell} completes every command and every option of the program`, { skip: isMissing }, async () => {
     const { stdout } = await runCliHere(['completion', shell])
     const commands = [program, ...program.commands]
-    const answers = ask(stdout, ['clusterdeck ', ...commands.map((command) => `clusterdeck ${command === program ? '' : `${command.name()} `}--`)])
+    const answers = ask(stdout, ['clusterdeck ', ...commands.map((command) =>
+      `clusterdeck ${command === program ? '' : `${command.name()} `}--`
+    )])
     assert.deepEqual(answers[0].sort(), names.toSorted())
     for (const [index, command] of commands.entries()) {
       const flags = command.createHelp().visibleOptions(command).map(({ long }) => String(long))
@@ -29,27 +31,21 @@ for (const [shell, ask] of Object.entries(ASK)) {
     }
   })
 
-  test(`${shell} completes the values of options and arguments: choices, files, nothing`, { skip: isMissing }, async () => {
-    const { stdout } = await runCliHere(['completion', shell])
-    const expected = Object.entries({
-      'deploy --on-failure ': ['hold', 'rollback'],
-      'deploy --on-failure=ro': ['rollback'],
-      'diagnose 5 --kind heap-s': ['heap-snapshot', 'heap-statistics'],
-      'start -w ': ['max'],
-      'systemd app.js --dispatch ': ['round-robin', 'shared', 'sticky'],
-      'status --token-file ': ['files'],
-      'deploy --note ': [],
-      'start --ready-path ': [],
-      'start ': ['files'],
-      'completion ': ['bash', 'fish', 'zsh'],
-      'help ': [...names, ...manualPages().map(({ name }) => `${name}.md`)].sort(),
-      'scale ': []
+  test(`${shell} completes the values of options and arguments: choices, files, nothing`, { skip: isMissing },
+    async () => {
+      const { stdout } = await runCliHere(['completion', shell])
+      const expected = Object.entries({ 'deploy --on-failure ': ['hold', 'rollback'],
+        'deploy --on-failure=ro': ['rollback'], 'diagnose 5 --kind heap-s': ['heap-snapshot', 'heap-statistics'],
+        'start -w ': ['max'], 'systemd app.js --dispatch ': ['round-robin', 'shared', 'sticky'],
+        'status --token-file ': ['files'], 'deploy --note ': [], 'start --ready-path ': [], 'start ': ['files'],
+        'completion ': ['bash', 'fish', 'zsh'], 'help ': [...names, ...manualPages().map(({ name }) =>
+          `${name}.md`
+        )].sort(), 'scale ': [] })
+      const answers = ask(stdout, expected.map(([line]) => `clusterdeck ${line}`))
+      for (const [index, [line, words]] of expected.entries()) {
+        assert.deepEqual(answers[index].map((word) => word.replace(/^--[\w-]+=/, '')).sort(), words, line)
+      }
     })
-    const answers = ask(stdout, expected.map(([line]) => `clusterdeck ${line}`))
-    for (const [index, [line, words]] of expected.entries()) {
-      assert.deepEqual(answers[index].map((word) => word.replace(/^--[\w-]+=/, '')).sort(), words, line)
-    }
-  })
 }
 
 test('offers the apps of the host, several of them, and nothing where there is none', async () => {
@@ -62,7 +58,9 @@ test('offers the apps of the host, several of them, and nothing where there is n
     const lines = ['clusterdeck restart ', 'clusterdeck restart shop m', 'clusterdeck logs --since ']
     assert.deepEqual(ASK.bash(script, lines), [[], [], []])
     const order = { cwd: folder, env: {}, flags: {} }
-    writeFileSync(path.join(folder, 'apps.json'), JSON.stringify({ version: 1, apps: ['shop', 'mail'].map((name) => ({ name, order, dataDir: folder, isStopped: false })) }))
+    writeFileSync(path.join(folder, 'apps.json'),
+      JSON.stringify({ version: 1,
+        apps: ['shop', 'mail'].map((name) => ({ name, order, dataDir: folder, isStopped: false })) }))
     assert.deepEqual(ASK.bash(script, lines), [['mail', 'shop'], ['mail'], []])
   } finally {
     if (before === undefined) delete process.env.CLUSTERDECK_HOST_DIR
@@ -71,5 +69,6 @@ test('offers the apps of the host, several of them, and nothing where there is n
 })
 
 test('a shell that it knows nothing of is refused', async () => {
-  assert.deepEqual(await runCliHere(['completion', 'csh']), { code: 2, stdout: '', stderr: 'clusterdeck: completion: expected one of bash, zsh, fish, received "csh"\n' })
+  assert.deepEqual(await runCliHere(['completion', 'csh']), { code: 2, stdout: '',
+    stderr: 'clusterdeck: completion: expected one of bash, zsh, fish, received "csh"\n' })
 })

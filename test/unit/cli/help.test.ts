@@ -10,7 +10,9 @@ import { wordsOf } from '../../support/examples.ts'
 
 async function cli (...argv: string[]) {
   const output = { stdout: '', stderr: '' }
-  const stream = (name: 'stdout' | 'stderr') => ({ isTTY: false, write: (text: string) => { output[name] += text } } as any)
+  const stream = (name: 'stdout' | 'stderr') => ({ isTTY: false, write: (text: string) => {
+    output[name] += text
+  } } as any)
   const code = await runCommandLine(argv, { stdout: stream('stdout'), stderr: stream('stderr'), env: {}, cwd: '/' })
   return { code, ...output }
 }
@@ -20,7 +22,8 @@ test('help lists the commands and the topics of the manual', async () => {
     const { code, stdout, stderr } = await cli(...argv)
     assert.deepEqual([code, stderr], [0, ''])
     assert.match(stdout, /^ {2}deploy /m)
-    for (const { name, about } of manualPages()) assert.match(stdout, new RegExp(`^  ${name} +${about.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`, 'm'))
+    for (const { name, about } of manualPages())
+      assert.match(stdout, new RegExp(`^  ${name} +${about.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`, 'm'))
   }
 })
 
@@ -50,34 +53,38 @@ test('help of every command ends with two or three examples, each a command line
     const [, text] = stdout.match(/\nExamples:\n((?: {2}.+\n)+)/) ?? []
     assert.equal(text, examples.map(([want, line]) => `  # ${want}\n  ${line}\n`).join(''))
     assert.ok(examples.length === 2 || examples.length === 3, name)
-    for (const [, line] of examples) assert.equal(await commandThatTakes(line), name === 'clusterdeck' ? wordsOf(line)[0] : name, line)
+    for (const [, line] of examples)
+      assert.equal(await commandThatTakes(line), name === 'clusterdeck' ? wordsOf(line)[0] : name, line)
   }
 })
 
 test('a command without examples is named to whoever has added it', () => {
-  assert.throws(() => new DeckCommand('pause').examplesText(), /^Error: command "pause": expected two or three examples by \.example\(\), received none$/)
+  assert.throws(() => new DeckCommand('pause').examplesText(),
+    /^Error: command "pause": expected two or three examples by \.example\(\), received none$/)
 })
 
 test('help of what is neither is a usage error that names the nearest', async () => {
   for (const [topic, nearest] of [['deply', 'deploy'], ['getting-strated', 'getting-started'], ['log.md', 'logs']]) {
-    assert.deepEqual(await cli('help', topic), { code: 2, stdout: '', stderr: `clusterdeck: help: no command or topic is called "${topic}" (did you mean "${nearest}"?)\n` })
+    assert.deepEqual(await cli('help', topic), { code: 2, stdout: '',
+      stderr: `clusterdeck: help: no command or topic is called "${topic}" (did you mean "${nearest}"?)\n` })
   }
   assert.equal((await cli('help', '../../package')).code, 2)
 })
 
 test('tables line up in a terminal', () => {
-  assert.equal(alignTables('text\n\n| a | b |\n| --- | --- |\n| `x \\| y` | long one |\n| z |  |\n\nmore'), 'text\n\na        b\n-------  -\n`x | y`  long one\nz\n\nmore')
+  assert.equal(alignTables('text\n\n| a | b |\n| --- | --- |\n| `x \\| y` | long one |\n| z |  |\n\nmore'),
+    'text\n\na        b\n-------  -\n`x | y`  long one\nz\n\nmore')
 })
 
-/**
- * The name of the command that would run; nothing is run.
- * @param line of a shell
- */
+/** The name of the command that would run; nothing is run. `line`: of a shell. */
 async function commandThatTakes (line: string) {
   const words = wordsOf(line)
   const ran = [] as string[]
   const program = await createProgram(words, { stderr: process.stderr } as any, { exitCode: 0 })
-  for (const command of program.commands) command.action(() => { ran.push(command.name()) })
+  for (const command of program.commands)
+    command.action(() => {
+      ran.push(command.name())
+    })
   await program.parseAsync(beforeSeparator(words), { from: 'user' })
   return ran.join()
 }

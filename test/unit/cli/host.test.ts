@@ -18,7 +18,9 @@ test('an app has stopped once its host says so, or has ended as it should meanwh
   const killed = waitFor([{ state: 'stopping' }, 'no-master'])
   announce(killed.env, spawnSync('true').pid)
   await assert.rejects(untilStopped('shop', killed), { code: 'no-master' })
-  await assert.rejects(untilStopped('shop', waitFor([{ state: 'stopping' }, 'unauthenticated'])), { code: 'unauthenticated' })
+  await assert.rejects(untilStopped('shop', waitFor([{ state: 'stopping' }, 'unauthenticated'])), {
+    code: 'unauthenticated'
+  })
 })
 
 test('a host that has closed its port, and has not ended yet, is waited for', async () => {
@@ -27,21 +29,15 @@ test('a host that has closed its port, and has not ended yet, is waited for', as
   assert.deepEqual(await untilStopped('shop', ending), { state: 'stopped' })
 })
 
-/** @param answers of a host: an app, or an error */
+/** `answers`: of a host: an app, or an error */
 function waitFor (answers: ({ state: string } | ErrorCode)[]) {
   const left = [...answers]
-  return {
-    env: { CLUSTERDECK_HOST_DIR: tempFolder() },
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-    timeoutMs: TIMEOUT_MS,
-    host: {
-      async get <Answer>() {
-        const next = left.shift()
-        if (typeof next === 'object') return next as Answer
-        throw new DeckError(next as ErrorCode, 'as wanted')
-      }
-    }
-  }
+  return { env: { CLUSTERDECK_HOST_DIR: tempFolder() }, signal: AbortSignal.timeout(TIMEOUT_MS), timeoutMs: TIMEOUT_MS,
+    host: { async get<Answer> () {
+      const next = left.shift()
+      if (typeof next === 'object') return next as Answer
+      throw new DeckError(next as ErrorCode, 'as wanted')
+    } } }
 }
 
 function announce ({ CLUSTERDECK_HOST_DIR: folder }: { CLUSTERDECK_HOST_DIR: string }, pid: number) {

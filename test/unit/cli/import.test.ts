@@ -10,7 +10,7 @@ import { tempFolder } from '../../support/folder.ts'
 
 const FIXTURES = fileURLToPath(new URL('../../fixtures/ecosystems/', import.meta.url))
 
-/** @param fixture becomes the ecosystem.config.cjs of the folder */
+/** `fixture`: becomes the ecosystem.config.cjs of the folder */
 function place (fixture?: string) {
   const cwd = tempFolder()
   if (fixture) cpSync(path.join(FIXTURES, fixture), path.join(cwd, 'ecosystem.config.cjs'))
@@ -36,7 +36,10 @@ test('several apps are started by one command', async () => {
 test('import overwrites nothing without --force', async () => {
   const { at, run } = place('one-app.cjs')
   writeFileSync(at('clusterdeck.config.mjs'), 'mine')
-  assert.deepEqual(await run([]), { code: 2, stdout: '', stderr: `clusterdeck: --output: expected a file that does not exist yet, or --force, received ${at('clusterdeck.config.mjs')}\n` })
+  assert.deepEqual(await run([]), { code: 2, stdout: '',
+    stderr: `clusterdeck: --output: expected a file that does not exist yet, or --force, received ${
+      at('clusterdeck.config.mjs')
+    }\n` })
   assert.equal(readFileSync(at('clusterdeck.config.mjs'), 'utf8'), 'mine')
   assert.equal((await run(['--force'])).code, 0)
   assert.match(readFileSync(at('clusterdeck.config.mjs'), 'utf8'), /entry: 'apps\/web\.cjs'/)
@@ -62,35 +65,47 @@ test('where no app has a program, nothing is written, and what is nearest is pri
   const { at, run } = place()
   writeFileSync(at('process.json'), JSON.stringify({ apps: [{ name: 'report', script: 'serve' }] }))
   const { code, stdout, stderr } = await run([])
-  assert.deepEqual([code, stderr], [1, 'clusterdeck: import: expected an app with a program, received 1 without a program; nothing is written\n'])
+  assert.deepEqual([code, stderr], [1,
+    'clusterdeck: import: expected an app with a program, received 1 without a program; nothing is written\n'])
   assert.match(stdout, /Left out: report\..* Nearest: npm install http-server/s)
   assert.equal(existsSync(at('clusterdeck.config.mjs')), false)
 })
 
-for (const [what, name, text, reason] of [
-  ['throws', 'ecosystem.config.cjs', 'throw new Error("no database\\nhere")', 'no database'],
-  ['is no JavaScript', 'ecosystem.config.cjs', 'module.exports = }', 'Unexpected token'],
-  ['ends the process', 'ecosystem.config.cjs', 'process.exit(0)', 'it ended the process'],
-  ['fails later', 'ecosystem.config.mjs', 'setImmediate(() => { throw new TypeError("later") }); await new Promise(() => {})', 'TypeError: later'],
-  ['has a circle', 'ecosystem.config.cjs', 'const app = { script: "a.js" }; app.env = { app }; module.exports = app', 'a circle'],
-  ['is no YAML', 'ecosystem.yaml', 'apps: [', 'Flow sequence'],
-  ['is no JSON, nor nearly', 'process.json', '{ "apps": ', 'Unexpected']
-]) {
+for (const [what, name, text, reason] of [['throws', 'ecosystem.config.cjs', 'throw new Error("no database\\nhere")',
+  'no database'], ['is no JavaScript', 'ecosystem.config.cjs', 'module.exports = }', 'Unexpected token'], [
+  'ends the process',
+  'ecosystem.config.cjs',
+  'process.exit(0)',
+  'it ended the process'
+], ['fails later', 'ecosystem.config.mjs',
+  'setImmediate(() => { throw new TypeError("later") }); await new Promise(() => {})', 'TypeError: later'], [
+  'has a circle',
+  'ecosystem.config.cjs',
+  'const app = { script: "a.js" }; app.env = { app }; module.exports = app',
+  'a circle'
+], ['is no YAML', 'ecosystem.yaml', 'apps: [', 'Flow sequence'], ['is no JSON, nor nearly', 'process.json',
+  '{ "apps": ', 'Unexpected']])
+{
   test(`a file that ${what} is refused with the reason`, async () => {
     const { at, run } = place()
     writeFileSync(at(name), text)
     const { code, stderr } = await run([])
     assert.equal(code, 2)
-    assert.match(stderr, new RegExp(`^clusterdeck: .*${name}: expected a file of PM2 that loads, received: .*${reason}.*\\n$`))
+    assert.match(stderr,
+      new RegExp(`^clusterdeck: .*${name}: expected a file of PM2 that loads, received: .*${reason}.*\\n$`))
   })
 }
 
 test('a file that never comes to its end is given up, and its process ended', async () => {
   const { at } = place()
-  writeFileSync(at('slow.mjs'), `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(at('pid'))}, String(process.pid)); for (;;);`)
+  writeFileSync(at('slow.mjs'),
+    `import { writeFileSync } from 'node:fs'; writeFileSync(${
+      JSON.stringify(at('pid'))
+    }, String(process.pid)); for (;;);`)
   // On a busy machine its process may be given up before it has begun: then there is nobody whose end could be seen.
   for (let patienceMs = 500; !existsSync(at('pid')); patienceMs *= 4) {
-    await assert.rejects(readEcosystem(at('slow.mjs'), { env: process.env, patienceMs }), { code: 'invalid-config', message: new RegExp(`received: nothing within ${durationText(patienceMs)}$`) })
+    await assert.rejects(readEcosystem(at('slow.mjs'), { env: process.env, patienceMs }), { code: 'invalid-config',
+      message: new RegExp(`received: nothing within ${durationText(patienceMs)}$`) })
   }
   assert.throws(() => process.kill(Number(readFileSync(at('pid'), 'utf8')), 0), { code: 'ESRCH' })
 })
@@ -98,18 +113,21 @@ test('a file that never comes to its end is given up, and its process ended', as
 test('what a file has begun is not waited for', async () => {
   const { at } = place()
   writeFileSync(at('timer.cjs'), 'setInterval(() => {}, 1000); module.exports = { script: "a.js" }')
-  assert.deepEqual(await readEcosystem(at('timer.cjs'), { env: process.env }), { value: { script: 'a.js' }, dropped: [] })
+  assert.deepEqual(await readEcosystem(at('timer.cjs'), { env: process.env }), { value: { script: 'a.js' },
+    dropped: [] })
 })
 
-for (const [args, message] of [
-  [[], /^clusterdeck: import: expected a file of PM2, such as ecosystem\.config\.js, or --pm2, received neither/],
-  [['missing.js'], /received .*missing\.js, which does not exist/],
-  [['.'], /which does not exist|expected a file/],
-  [['ecosystem.config.cjs', '--output', 'config.js'], /--output: expected a file that ends with \.mjs, received config\.js/],
-  [['--pm2', 'ecosystem.config.cjs'], /--pm2: expected without a file/],
-  [['--pm2', '--env', 'production'], /--env: expected without --pm2/],
-  [['a', 'b'], /too many arguments/]
-] as [string[], RegExp][]) {
+for (const [args, message] of [[[],
+  /^clusterdeck: import: expected a file of PM2, such as ecosystem\.config\.js, or --pm2, received neither/], [[
+  'missing.js'
+], /received .*missing\.js, which does not exist/], [['.'], /which does not exist|expected a file/], [[
+  'ecosystem.config.cjs',
+  '--output',
+  'config.js'
+], /--output: expected a file that ends with \.mjs, received config\.js/], [['--pm2', 'ecosystem.config.cjs'],
+  /--pm2: expected without a file/], [['--pm2', '--env', 'production'], /--env: expected without --pm2/], [['a', 'b'],
+  /too many arguments/]] as [string[], RegExp][])
+{
   test(`import ${args.join(' ')} is refused`, async () => {
     const { code, stderr } = await place().run(args)
     assert.equal(code, 2)
@@ -121,8 +139,13 @@ test('--pm2 asks a PM2 that runs, and starts none', async () => {
   const { at, run } = place()
   const bin = at('bin')
   mkdirSync(bin)
-  const list = [{ name: 'shop', pm2_env: { name: 'shop', pm_exec_path: at('server.js'), pm_cwd: at('.'), exec_mode: 'fork_mode', env: { TOKEN_OF_SHOP: 'hush', PM2_HOME: at('.pm2') } } }]
-  writeFileSync(path.join(bin, 'pm2'), `#!/bin/sh\necho asked > '${at('asked')}'\necho '>>>> In-memory PM2 is out-of-date'\necho '${JSON.stringify(list)}'\n`, { mode: 0o755 })
+  const list = [{ name: 'shop',
+    pm2_env: { name: 'shop', pm_exec_path: at('server.js'), pm_cwd: at('.'), exec_mode: 'fork_mode',
+      env: { TOKEN_OF_SHOP: 'hush', PM2_HOME: at('.pm2') } } }]
+  writeFileSync(path.join(bin, 'pm2'),
+    `#!/bin/sh\necho asked > '${at('asked')}'\necho '>>>> In-memory PM2 is out-of-date'\necho '${
+      JSON.stringify(list)
+    }'\n`, { mode: 0o755 })
   const env = { PM2_HOME: at('.pm2'), PATH: `${bin}:${process.env.PATH}` }
   assert.match((await run(['--pm2'], env)).stderr, /^clusterdeck: --pm2: expected a PM2 that runs, received none/)
   assert.equal(existsSync(at('asked')), false)

@@ -23,16 +23,15 @@ function setUp () {
   writeFileSync(path.join(cwd, 'package.json'), JSON.stringify({ name: 'shop', main: 'app.js' }))
   writeFileSync(path.join(cwd, 'app.js'), '')
   const scope = ['--scope', 'user']
-  return {
-    cwd,
-    units,
-    systemd,
-    file: path.join(units, 'shop.service'),
+  return { cwd, units, systemd, file: path.join(units, 'shop.service'),
     list: () => existsSync(units) ? readdirSync(units).sort() : [],
     run: (...words: string[]) => runCliHere(words, { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } }),
-    install: (...words: string[]) => runCliHere(['install', 'app.js', ...scope, ...words], { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } }),
-    uninstall: (...words: string[]) => runCliHere(['uninstall', 'app.js', ...scope, ...words], { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } })
-  }
+    install: (...words: string[]) =>
+      runCliHere(['install', 'app.js', ...scope, ...words], { cwd,
+        env: { PATH: systemd.path, XDG_CONFIG_HOME: home } }),
+    uninstall: (...words: string[]) =>
+      runCliHere(['uninstall', 'app.js', ...scope, ...words], { cwd,
+        env: { PATH: systemd.path, XDG_CONFIG_HOME: home } }) }
 }
 
 describe('clusterdeck install', { concurrency: true }, () => {
@@ -40,22 +39,33 @@ describe('clusterdeck install', { concurrency: true }, () => {
     const { cwd, file, list, systemd, install, uninstall } = setUp()
     const first = await install('--workers', '3', '--', '--port', '80')
     assert.equal(first.code, 0, first.stderr)
-    assert.deepEqual(systemd.calls(), ['systemctl --user daemon-reload', 'systemctl --user enable shop.service', 'systemctl --user start shop.service'])
-    assert.match(first.stdout, new RegExp(`^shop\\.service is installed and runs: ${file}\n {2}status +clusterdeck status --data-dir ${cwd}/\\.clusterdeck\n`))
+    assert.deepEqual(systemd.calls(), ['systemctl --user daemon-reload', 'systemctl --user enable shop.service',
+      'systemctl --user start shop.service'])
+    assert.match(first.stdout,
+      new RegExp(
+        `^shop\\.service is installed and runs: ${file}\n {2}status +clusterdeck status --data-dir ${cwd}/\\.clusterdeck\n`
+      ))
     const unit = readFileSync(file, 'utf8')
-    assert.match(unit, new RegExp(`\nExecStart=${process.execPath} \\S+/cli\\.js start ${cwd}/app\\.js --workers 3 --logs-mirror on --data-dir ${cwd}/\\.clusterdeck -- --port 80\n`))
+    assert.match(unit,
+      new RegExp(
+        `\nExecStart=${process.execPath} \\S+/cli\\.js start ${cwd}/app\\.js --workers 3 --logs-mirror on --data-dir ${cwd}/\\.clusterdeck -- --port 80\n`
+      ))
     assert.match(unit, /\nWantedBy=default\.target\n/)
-    assert.doesNotMatch(unit, /^(User|DynamicUser|StateDirectory|ProtectSystem|CapabilityBoundingSet|PrivateTmp|ReadWritePaths)=/m)
+    assert.doesNotMatch(unit,
+      /^(User|DynamicUser|StateDirectory|ProtectSystem|CapabilityBoundingSet|PrivateTmp|ReadWritePaths)=/m)
 
     const second = await install('--workers', '3', '--', '--port', '80')
-    assert.deepEqual([second.code, second.stdout.split('\n')[0]], [0, `shop.service is already installed, and runs: ${file}`])
+    assert.deepEqual([second.code, second.stdout.split('\n')[0]], [0,
+      `shop.service is already installed, and runs: ${file}`])
     assert.equal(readFileSync(file, 'utf8'), unit)
     systemd.calls()
 
-    assert.deepEqual(await uninstall(), { code: 0, stdout: `shop.service is stopped and removed: ${file}\n`, stderr: '' })
+    assert.deepEqual(await uninstall(), { code: 0, stdout: `shop.service is stopped and removed: ${file}\n`,
+      stderr: '' })
     assert.deepEqual(systemd.calls(), ['systemctl --user disable --now shop.service', 'systemctl --user daemon-reload'])
     assert.deepEqual([list(), systemd.isActive], [[], false])
-    assert.deepEqual(await uninstall(), { code: 0, stdout: 'shop.service is not installed for this user (for the system: --scope system)\n', stderr: '' })
+    assert.deepEqual(await uninstall(), { code: 0,
+      stdout: 'shop.service is not installed for this user (for the system: --scope system)\n', stderr: '' })
     assert.deepEqual(systemd.calls(), [])
   })
 
@@ -64,14 +74,25 @@ describe('clusterdeck install', { concurrency: true }, () => {
     systemd.failAt('show', 'System has not been booted with systemd')
     const { code, stdout } = await install('--dry-run', '--socket', '3000')
     assert.equal(code, 0)
-    assert.ok(stdout.startsWith(`# ${file}\n# Written by "clusterdeck install"; "clusterdeck uninstall" takes it back.\n[Unit]\n`))
-    assert.ok(stdout.endsWith('\n# then\n# systemctl --user daemon-reload\n# systemctl --user enable shop.service shop.socket\n# systemctl --user start shop.socket shop.service\n'))
+    assert.ok(
+      stdout.startsWith(
+        `# ${file}\n# Written by "clusterdeck install"; "clusterdeck uninstall" takes it back.\n[Unit]\n`
+      )
+    )
+    assert.ok(
+      stdout.endsWith(
+        '\n# then\n# systemctl --user daemon-reload\n# systemctl --user enable shop.service shop.socket\n# systemctl --user start shop.socket shop.service\n'
+      )
+    )
     assert.deepEqual([list(), systemd.calls()], [[], []])
     systemd.failAt('show', null)
     await install('--socket', '3000')
     systemd.calls()
     const removal = await uninstall('--dry-run')
-    assert.equal(removal.stdout, `systemctl --user disable --now shop.service shop.socket\nsystemctl --user daemon-reload\nrm ${file}\nrm ${file.replace('.service', '.socket')}\n`)
+    assert.equal(removal.stdout,
+      `systemctl --user disable --now shop.service shop.socket\nsystemctl --user daemon-reload\nrm ${file}\nrm ${
+        file.replace('.service', '.socket')
+      }\n`)
     assert.deepEqual([list().length, systemd.calls()], [2, []])
   })
 
@@ -80,7 +101,8 @@ describe('clusterdeck install', { concurrency: true }, () => {
     writeFileSync(path.join(ofPackages, 'ssh.service'), '')
     const systemctl = { isActive: async () => true, order: async () => {}, line: String, logLine: String } as any
     const { install } = createInstallation({ folder, systemctl, ofOthers: [ofPackages] })
-    await assert.rejects(install('ssh', files), { code: 'not-possible', message: /ssh\.service is a service of another program, in whose place this one would run/ })
+    await assert.rejects(install('ssh', files), { code: 'not-possible',
+      message: /ssh\.service is a service of another program, in whose place this one would run/ })
     assert.deepEqual([readdirSync(folder), await install('ssh', files, { isForced: true })], [[], 'installed'])
   })
 
@@ -89,12 +111,15 @@ describe('clusterdeck install', { concurrency: true }, () => {
     mkdirSync(units, { recursive: true })
     writeFileSync(file, '[Service]\nExecStart=/bin/true\n')
     const refused = await install()
-    assert.deepEqual([refused.code, refused.stderr], [1, `clusterdeck: ${units} has other units of this name already: shop.service; --force replaces them, --name gives another name\n`])
-    assert.deepEqual(await uninstall(), { code: 1, stdout: '', stderr: `clusterdeck: ${file}: not written by "clusterdeck install"; --force removes it all the same\n` })
+    assert.deepEqual([refused.code, refused.stderr], [1,
+      `clusterdeck: ${units} has other units of this name already: shop.service; --force replaces them, --name gives another name\n`])
+    assert.deepEqual(await uninstall(), { code: 1, stdout: '',
+      stderr: `clusterdeck: ${file}: not written by "clusterdeck install"; --force removes it all the same\n` })
     assert.equal(readFileSync(file, 'utf8'), '[Service]\nExecStart=/bin/true\n')
     assert.deepEqual(systemd.calls(), [])
 
-    assert.equal((await install('--force', '--socket', '3000')).stdout.split(':')[0], 'shop.service is replaced and runs')
+    assert.equal((await install('--force', '--socket', '3000')).stdout.split(':')[0],
+      'shop.service is replaced and runs')
     assert.deepEqual(list(), ['shop.service', 'shop.socket'])
     systemd.calls()
     assert.equal((await install()).code, 1)
@@ -109,7 +134,10 @@ describe('clusterdeck install', { concurrency: true }, () => {
       systemd.failAt(verb, 'Job for shop.service failed because\nthe control process exited')
       const { code, stdout, stderr } = await install()
       assert.deepEqual([code, stdout], [1, ''])
-      assert.match(stderr, new RegExp(`^clusterdeck: systemctl --user ${verb}( shop\\.service)? failed: Job for shop\\.service failed because the control process exited; nothing is installed, everything is as it was before; journalctl --user -u shop\\.service says more\n$`))
+      assert.match(stderr,
+        new RegExp(
+          `^clusterdeck: systemctl --user ${verb}( shop\\.service)? failed: Job for shop\\.service failed because the control process exited; nothing is installed, everything is as it was before; journalctl --user -u shop\\.service says more\n$`
+        ))
       assert.deepEqual([list(), systemd.isActive], [[], false])
       assert.ok(systemd.calls().includes('systemctl --user disable --now shop.service'))
       systemd.failAt(verb, null)
@@ -124,7 +152,8 @@ describe('clusterdeck install', { concurrency: true }, () => {
     systemd.failAt('enable', 'no')
     assert.equal((await install('--force', '--workers', '9')).code, 1)
     assert.equal(readFileSync(file, 'utf8'), before)
-    assert.deepEqual(systemd.calls().slice(-3), ['systemctl --user daemon-reload', 'systemctl --user reset-failed shop.service', 'systemctl --user restart shop.service'])
+    assert.deepEqual(systemd.calls().slice(-3), ['systemctl --user daemon-reload',
+      'systemctl --user reset-failed shop.service', 'systemctl --user restart shop.service'])
     assert.ok(systemd.isActive)
   })
 
@@ -132,26 +161,32 @@ describe('clusterdeck install', { concurrency: true }, () => {
     const { list, systemd, install, uninstall } = setUp()
     await install()
     systemd.failAt('disable', 'Failed to connect to bus')
-    assert.deepEqual(await uninstall(), { code: 1, stdout: '', stderr: 'clusterdeck: systemctl --user disable --now shop.service failed: Failed to connect to bus\n' })
+    assert.deepEqual(await uninstall(), { code: 1, stdout: '',
+      stderr: 'clusterdeck: systemctl --user disable --now shop.service failed: Failed to connect to bus\n' })
     assert.deepEqual(list(), ['shop.service'])
   })
 
   test('a deck that runs already is in the way, one that systemd runs is not', async () => {
     const { cwd, list, install } = setUp()
     mkdirSync(path.join(cwd, '.clusterdeck'), { mode: 0o700 })
-    writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
+    writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'),
+      JSON.stringify({ pid: process.pid, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
     const refused = await install()
-    assert.deepEqual([refused.code, refused.stderr], [1, `clusterdeck: a deck (pid ${process.pid}) already runs on ${cwd}/.clusterdeck: first run "clusterdeck stop --data-dir ${cwd}/.clusterdeck"\n`])
+    assert.deepEqual([refused.code, refused.stderr], [1,
+      `clusterdeck: a deck (pid ${process.pid}) already runs on ${cwd}/.clusterdeck: first run "clusterdeck stop --data-dir ${cwd}/.clusterdeck"\n`])
     assert.deepEqual(list(), [])
-    writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'), JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
+    writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'),
+      JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
     assert.equal((await install()).code, 0)
-    writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
+    writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'),
+      JSON.stringify({ pid: process.pid, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
     assert.equal((await install()).code, 0)
   })
 
   test('says how it starts at boot, unless it does already', async () => {
     const { systemd, install } = setUp()
-    assert.equal((await install()).stderr, `clusterdeck: it starts when ${username} logs in and ends with the last session; to start it at boot: loginctl enable-linger ${username}\n`)
+    assert.equal((await install()).stderr,
+      `clusterdeck: it starts when ${username} logs in and ends with the last session; to start it at boot: loginctl enable-linger ${username}\n`)
     systemd.linger()
     assert.equal((await install()).stderr, '')
   })
@@ -159,7 +194,8 @@ describe('clusterdeck install', { concurrency: true }, () => {
   test('without systemd, or without its command, it says so', async () => {
     const { list, systemd, install, cwd } = setUp()
     systemd.failAt('show', 'Failed to connect to bus: No medium found')
-    assert.equal((await install()).stderr, 'clusterdeck: no systemd to ask here: Failed to connect to bus: No medium found; a service manager of one\'s own is there after a login of its user, not after su or sudo\n')
+    assert.equal((await install()).stderr,
+      'clusterdeck: no systemd to ask here: Failed to connect to bus: No medium found; a service manager of one\'s own is there after a login of its user, not after su or sudo\n')
     const { code, stderr } = await runCliHere(['install', '--scope', 'user'], { cwd, env: { PATH: '/nowhere' } })
     assert.deepEqual([code, stderr.split(';')[0]], [1, 'clusterdeck: no systemd to ask here: systemctl was not found'])
     assert.deepEqual(list(), [])
@@ -169,8 +205,11 @@ describe('clusterdeck install', { concurrency: true }, () => {
     const { cwd, systemd } = setUp()
     const file = path.join(tempFolder(), 'no-folder')
     writeFileSync(file, '')
-    for (const [home, reason] of [[file, 'ENOTDIR'], ...(process.platform === 'linux' ? [['/proc/nothing', 'ENOENT']] : [])]) {
-      const { code, stderr } = await runCliHere(['install', '--scope', 'user'], { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } })
+    for (const [home, reason] of [[file, 'ENOTDIR'],
+      ...(process.platform === 'linux' ? [['/proc/nothing', 'ENOENT']] : [])])
+    {
+      const { code, stderr } = await runCliHere(['install', '--scope', 'user'], { cwd,
+        env: { PATH: systemd.path, XDG_CONFIG_HOME: home } })
       assert.equal(code, 1)
       assert.match(stderr, new RegExp(`^clusterdeck: /.*: expected a place for unit files, received ${reason}\n$`))
     }
@@ -185,29 +224,36 @@ describe('clusterdeck install', { concurrency: true }, () => {
     assert.match(system, /\nProtectSystem=strict\n/)
     assert.match(system, /\nWantedBy=multi-user\.target\n/)
     assert.match(system, / --data-dir %S\/shop\n/)
-    assert.match((await run('uninstall', '--dry-run', '--scope', 'system', '--name', 'no-such-service-here')).stdout, /is not installed for the system/)
+    assert.match((await run('uninstall', '--dry-run', '--scope', 'system', '--name', 'no-such-service-here')).stdout,
+      /is not installed for the system/)
     assert.ok(!existsSync(path.join(cwd, '.clusterdeck')))
   })
 
-  test('who is not root is told that the machine is root\'s', { skip: uid !== 0 && 'only root can become somebody else' }, () => {
+  test('who is not root is told that the machine is root\'s', {
+    skip: uid !== 0 && 'only root can become somebody else'
+  }, () => {
     const { cwd, systemd } = setUp()
     chmodSync(cwd, 0o755)
     const program = `
-      const { installCommand } = await import(${JSON.stringify(new URL('../../../server/cli/install.ts', import.meta.url).href)})
+      const { installCommand } = await import(${
+      JSON.stringify(new URL('../../../server/cli/install.ts', import.meta.url).href)
+    })
       const place = { cwd: ${JSON.stringify(cwd)}, script: '/cli.js', env: process.env, stderr: process.stderr }
       // It loads the rest of its files, which others may not be allowed to read.
       await installCommand({ scope: 'system', entry: 'app.js', dryRun: true }, { ...place, stdout: { write () {} } })
       process.setuid(54321)
       await installCommand({ scope: 'system', entry: 'app.js' }, { ...place, stdout: process.stdout }).catch(({ message }) => console.log(message))`
-    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8', env: { ...process.env, PATH: systemd.path } })
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8',
+      env: { ...process.env, PATH: systemd.path } })
     assert.equal(stdout, '--scope system: expected root, received the user 54321; use sudo, or --scope user\n')
   })
 
-  for (const [words, message] of [
-    [['--scope', 'all'], 'clusterdeck: --scope: expected one of "system", "user", received "all"\n'],
-    [['--scope', 'user', '--user', 'web'], 'clusterdeck: --user: expected nothing with --scope user, where the service runs as its owner, received "web"\n'],
-    [['--name', 'a/b'], 'clusterdeck: --name: expected a name of letters, digits and . _ -, received "a/b"\n']
-  ] as [string[], string][]) {
+  for (const [words, message] of [[['--scope', 'all'],
+    'clusterdeck: --scope: expected one of "system", "user", received "all"\n'], [['--scope', 'user', '--user', 'web'],
+    'clusterdeck: --user: expected nothing with --scope user, where the service runs as its owner, received "web"\n'], [
+    ['--name', 'a/b'],
+    'clusterdeck: --name: expected a name of letters, digits and . _ -, received "a/b"\n'
+  ]] as [string[], string][]) {
     test(`${JSON.stringify(words)}: one clear line, exit code 2`, async () => {
       const { run, list } = setUp()
       assert.deepEqual(await run('install', 'app.js', ...words), { code: 2, stdout: '', stderr: message })
@@ -220,44 +266,64 @@ describe('clusterdeck install', { concurrency: true }, () => {
     const first = await run('install', '--scope', 'user', '--admin-port', '9800', '--no-keeper')
     assert.equal(first.code, 0, first.stderr)
     const file = path.join(units, 'clusterdeck.service')
-    assert.equal(first.stdout, `clusterdeck.service is installed and runs: ${file}\n  apps       clusterdeck ls\n  log        journalctl --user -u clusterdeck.service\n  uninstall  clusterdeck uninstall --scope user\n`)
-    assert.deepEqual(systemd.calls(), ['systemctl --user daemon-reload', 'systemctl --user enable clusterdeck.service', 'systemctl --user start clusterdeck.service'])
+    assert.equal(first.stdout,
+      `clusterdeck.service is installed and runs: ${file}\n  apps       clusterdeck ls\n  log        journalctl --user -u clusterdeck.service\n  uninstall  clusterdeck uninstall --scope user\n`)
+    assert.deepEqual(systemd.calls(), ['systemctl --user daemon-reload', 'systemctl --user enable clusterdeck.service',
+      'systemctl --user start clusterdeck.service'])
     const unit = readFileSync(file, 'utf8')
     assert.match(unit, new RegExp(`\nExecStart=${process.execPath} \\S+/cli\\.js host --admin-port 9800 --no-keeper\n`))
     assert.match(unit, new RegExp(`\nEnvironment="?CLUSTERDECK_HOST_DIR=${process.env.CLUSTERDECK_HOST_DIR}"?\n`))
     assert.match(unit, /\nWantedBy=default\.target\n/)
     assert.match(unit, /\nType=notify\nExecReload=\/bin\/kill -HUP \$MAINPID\n(#.*\n)*NotifyAccess=all\n/)
-    assert.deepEqual(['WatchdogSec', 'TimeoutStartSec', 'TimeoutStopSec', 'KillMode', 'Restart'].map((key) => new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1]), ['30', '90', '300', 'mixed', 'on-failure'])
+    assert.deepEqual(
+      ['WatchdogSec', 'TimeoutStartSec', 'TimeoutStopSec', 'KillMode', 'Restart'].map((key) =>
+        new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1]
+      ),
+      ['30', '90', '300', 'mixed', 'on-failure']
+    )
     assert.doesNotMatch(unit, /^User=/m)
-    assert.equal((await run('uninstall', '--scope', 'user')).stdout, `clusterdeck.service is stopped and removed: ${file}\n`)
+    assert.equal((await run('uninstall', '--scope', 'user')).stdout,
+      `clusterdeck.service is stopped and removed: ${file}\n`)
     assert.deepEqual(list(), [])
     const system = await run('install', '--scope', 'system', '--user', 'web', '--dry-run')
     assert.match(system.stdout, /\nUser=web\n(.*\n)*WantedBy=multi-user\.target\n/)
     assert.doesNotMatch(system.stdout, /^Environment=/m)
     // What is said of an app means the app of this folder.
-    assert.match((await run('install', '--scope', 'user', '--workers', '3', '--dry-run')).stdout, / start \S+\/app\.js --workers 3 /)
+    assert.match((await run('install', '--scope', 'user', '--workers', '3', '--dry-run')).stdout,
+      / start \S+\/app\.js --workers 3 /)
   })
 
   test('a host that runs already is in the way of its unit', async (t) => {
     const { env } = await startFakeHost(t, { shop: {} })
     const { systemd, cwd, list } = setUp()
-    const { code, stderr } = await runCliHere(['install', '--scope', 'user'], { cwd, env: { ...env, PATH: systemd.path, XDG_CONFIG_HOME: tempFolder() } })
-    assert.deepEqual([code, stderr], [1, `clusterdeck: the host (pid ${process.pid}) already runs: first run "clusterdeck down --all"; the unit brings its apps back\n`])
+    const { code, stderr } = await runCliHere(['install', '--scope', 'user'], { cwd,
+      env: { ...env, PATH: systemd.path, XDG_CONFIG_HOME: tempFolder() } })
+    assert.deepEqual([code, stderr], [1,
+      `clusterdeck: the host (pid ${process.pid}) already runs: first run "clusterdeck down --all"; the unit brings its apps back\n`])
     assert.deepEqual(list(), [])
   })
 
-  test('systemd itself finds nothing to object to in the unit of a host', { skip: !ANALYZE && 'there is no systemd-analyze here' }, async () => {
+  test('systemd itself finds nothing to object to in the unit of a host', {
+    skip: !ANALYZE && 'there is no systemd-analyze here'
+  }, async () => {
     const { units, run } = setUp()
     await run('install', '--scope', 'user')
-    const { status, stderr } = spawnSync('systemd-analyze', ['--user', 'verify', './clusterdeck.service'], { cwd: units, encoding: 'utf8', env: { ...process.env, XDG_RUNTIME_DIR: tempFolder() } })
+    const { status, stderr } = spawnSync('systemd-analyze', ['--user', 'verify', './clusterdeck.service'], { cwd: units,
+      encoding: 'utf8', env: { ...process.env, XDG_RUNTIME_DIR: tempFolder() } })
     assert.deepEqual(stderr.split('\n').filter((line) => line.includes('clusterdeck.service')), [])
     assert.equal(status, 0, stderr)
   })
 
-  test('systemd itself finds nothing to object to in the unit of a user', { skip: !ANALYZE && 'there is no systemd-analyze here' }, async () => {
+  test('systemd itself finds nothing to object to in the unit of a user', {
+    skip: !ANALYZE && 'there is no systemd-analyze here'
+  }, async () => {
     const { units, install } = setUp()
     await install('--socket', '3000', '--data-dir', 'the data')
-    const { status, stderr } = spawnSync('systemd-analyze', ['--user', 'verify', './shop.service', './shop.socket'], { cwd: units, encoding: 'utf8', env: { ...process.env, XDG_RUNTIME_DIR: tempFolder() } })
+    const { status, stderr } = spawnSync('systemd-analyze', ['--user', 'verify', './shop.service', './shop.socket'], {
+      cwd: units,
+      encoding: 'utf8',
+      env: { ...process.env, XDG_RUNTIME_DIR: tempFolder() }
+    })
     assert.deepEqual(stderr.split('\n').filter((line) => line.includes('shop.')), [])
     assert.equal(status, 0, stderr)
   })

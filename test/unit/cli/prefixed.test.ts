@@ -5,12 +5,11 @@ import { createPrefixed } from '../../../server/cli/prefixed.ts'
 
 function open ({ isTTY = false, env = {} }: { isTTY?: boolean, env?: Record<string, string> } = {}) {
   const output = { stdout: '', stderr: '' }
-  const stream = (name: keyof typeof output) => Object.assign(new Writable({
-    write (chunk, _encoding, done) {
+  const stream = (name: keyof typeof output) =>
+    Object.assign(new Writable({ write (chunk, _encoding, done) {
       output[name] += chunk
       done()
-    }
-  }), { isTTY })
+    } }), { isTTY })
   return { output, ...createPrefixed(['shop', 'db'], { stdout: stream('stdout'), stderr: stream('stderr'), env }) }
 }
 
@@ -19,7 +18,8 @@ test('each line has the name of its program in front, and moves no cursor', asyn
   await show('db', 'stdout', ['one', '\u001b[31mred\u001b[0m \u001b]0;title\u0007\tend', 'é'])
   await show('db', 'stderr', ['two'])
   say('shop', 'is ready\nnow')
-  assert.deepEqual(output, { stdout: 'db   | one\ndb   | red   end\ndb   | é\n', stderr: 'db   | two\nshop | is ready now\n' })
+  assert.deepEqual(output, { stdout: 'db   | one\ndb   | red   end\ndb   | é\n',
+    stderr: 'db   | two\nshop | is ready now\n' })
 })
 
 test('names have a colour each on a terminal, unless somebody wants none', async () => {
@@ -37,10 +37,14 @@ test('names have a colour each on a terminal, unless somebody wants none', async
 
 test('lines are shown no faster than they are taken, and are dropped where nobody takes them', async () => {
   const taken: ((error?: Error) => void)[] = []
-  const stdout = new Writable({ write: (_chunk, _encoding, done) => { taken.push(done) } })
+  const stdout = new Writable({ write: (_chunk, _encoding, done) => {
+    taken.push(done)
+  } })
   stdout.on('error', () => {})
   let isShown = false
-  const showing = createPrefixed(['db'], { stdout, stderr: stdout, env: {} }).show('db', 'stdout', ['one']).then(() => { isShown = true })
+  const showing = createPrefixed(['db'], { stdout, stderr: stdout, env: {} }).show('db', 'stdout', ['one']).then(() => {
+    isShown = true
+  })
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual([taken.length, isShown], [1, false])
   taken[0](new Error('EPIPE'))

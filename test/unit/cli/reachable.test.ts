@@ -28,20 +28,28 @@ test('where nobody answers it is said soon who lives, and what to do', async (t)
   const { env, pretend } = openApps(t, {})
   const [url, dead] = [await silentPort(t), await deadPid()]
   const [alone, kept] = [tempFolder(), tempFolder()]
-  pretend({ name: 'kept', dataDir: kept, adminUrl: url, master: { pid: dead, startTime: null }, keeper: identifyProcess(process.pid) })
-  const check = (pid: number | null, dataDir: string) => checkAnswers({ url, fingerprint: null, recipient: pid === null ? null : { processes: [{ pid, startTime: null }] }, dataDir }, { env, withinMs: 50 })
-  for (const [pid, dataDir, code, message] of [
-    [process.pid, alone, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is suspended or is starting; end it with kill -KILL ${process.pid}`],
-    [process.pid, kept, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is suspended or is starting; its keeper (pid ${process.pid}) replaces a master that hangs (keeper.hungAfterMs); two SIGTERM to the keeper end everything`],
-    [dead, kept, 'no-master', `the master (pid ${dead}) of ${kept} has ended; its keeper (pid ${process.pid}) tries to start the next one; its stderr says why that fails`],
-    [dead, alone, 'no-master', `the master (pid ${dead}) of ${alone} has ended; nobody starts the next one`],
-    [null, alone, 'timed-out', `nobody answers at ${url} within 50 ms`]
-  ] as const) await assert.rejects(check(pid, dataDir), { code, message })
+  pretend({ name: 'kept', dataDir: kept, adminUrl: url, master: { pid: dead, startTime: null },
+    keeper: identifyProcess(process.pid) })
+  const check = (pid: number | null, dataDir: string) =>
+    checkAnswers({ url, fingerprint: null, recipient: pid === null ? null : { processes: [{ pid, startTime: null }] },
+      dataDir }, { env, withinMs: 50 })
+  for (const [pid, dataDir, code, message] of [[process.pid, alone, 'timed-out',
+    `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is suspended or is starting; end it with kill -KILL ${process.pid}`],
+    [process.pid, kept, 'timed-out',
+      `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is suspended or is starting; its keeper (pid ${process.pid}) replaces a master that hangs (keeper.hungAfterMs); two SIGTERM to the keeper end everything`],
+    [dead, kept, 'no-master',
+      `the master (pid ${dead}) of ${kept} has ended; its keeper (pid ${process.pid}) tries to start the next one; its stderr says why that fails`],
+    [dead, alone, 'no-master', `the master (pid ${dead}) of ${alone} has ended; nobody starts the next one`], [null,
+    alone, 'timed-out', `nobody answers at ${url} within 50 ms`]] as const)
+    await assert.rejects(check(pid, dataDir), { code, message })
 })
 
-test('a command that waits for nothing ends within 5 s, one that is told how long waits that long', { concurrency: true }, async (t) => {
+test('a command that waits for nothing ends within 5 s, one that is told how long waits that long', {
+  concurrency: true
+}, async (t) => {
   const url = await silentPort(t)
   const { code, stderr } = await runCliHere(['status', '--url', url, '--token', 'a'])
   assert.deepEqual([code, stderr], [124, `clusterdeck: nobody answers at ${url} within 4.0 s\n`])
-  assert.match((await runCliHere(['status', '--url', url, '--token', 'a', '--timeout', '50ms'])).stderr, /not done within 50 ms \(--timeout\)/)
+  assert.match((await runCliHere(['status', '--url', url, '--token', 'a', '--timeout', '50ms'])).stderr,
+    /not done within 50 ms \(--timeout\)/)
 })

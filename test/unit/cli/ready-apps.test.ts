@@ -4,44 +4,44 @@ import { followApps, toFollowed } from '../../../server/cli/ready-apps.ts'
 import { DeckError } from '../../../server/errors.ts'
 import { until } from '../../support/until.ts'
 
-const READY = { state: 'running', readyWorkers: 1, finishedWorkers: 0, desiredWorkers: 1, health: { text: 'The worker is ready', hint: '' } }
-const STARTING = { ...READY, state: 'starting', readyWorkers: 0, health: { text: 'Starting 1 worker', hint: '0 ready.' } }
+const READY = { state: 'running', readyWorkers: 1, finishedWorkers: 0, desiredWorkers: 1,
+  health: { text: 'The worker is ready', hint: '' } }
+const STARTING = { ...READY, state: 'starting', readyWorkers: 0,
+  health: { text: 'Starting 1 worker', hint: '0 ready.' } }
 
-/**
- * A host whose apps do what the test says.
- * @param dependencies by name
- */
+/** A host whose apps do what the test says. `dependencies`: by name. */
 function open (dependencies: Record<string, string[]>, how?: Partial<Parameters<typeof followApps>[1]>) {
   const story = [] as string[]
   const time = new AbortController()
-  const views = new Map(Object.keys(dependencies).map((name) => [name, { name, state: dependencies[name].length > 0 ? 'waiting' : 'starting', reason: null }])) as Map<string, any>
+  const views = new Map(
+    Object.keys(dependencies).map((
+      name
+    ) => [name, { name, state: dependencies[name].length > 0 ? 'waiting' : 'starting', reason: null }])
+  ) as Map<string, any>
   const statuses = new Map() as Map<string, any>
   let isGone = false
   let asked = 0
-  const host = {
-    async get (path: string) {
-      if (isGone) asked++
-      if (isGone) throw new DeckError('no-master', 'nobody answers')
-      if (path === '/apps') return { items: [...views.values()] }
-      const status = statuses.get(path.split('/')[2])
-      if (!status) throw new DeckError('app-not-running', 'it is starting')
-      return status
-    }
-  } as any
+  const host = { async get (path: string) {
+    if (isGone) asked++
+    if (isGone) throw new DeckError('no-master', 'nobody answers')
+    if (path === '/apps') return { items: [...views.values()] }
+    const status = statuses.get(path.split('/')[2])
+    if (!status) throw new DeckError('app-not-running', 'it is starting')
+    return status
+  } } as any
   const apps = Object.entries(dependencies).map(([name, dependsOn]) => toFollowed({ name }, dependsOn))
   return {
     story,
     apps,
     time,
-    over: followApps(apps, { host, signal: time.signal, tell: ({ name }, text) => { story.push(`${name} ${text}`) }, explainAfterMs: 50, ...how }),
+    over: followApps(apps, { host, signal: time.signal, tell: ({ name }, text) => {
+      story.push(`${name} ${text}`)
+    }, explainAfterMs: 50, ...how }),
     set (name: string, state: string, status: any = null, reason: string | null = null, isRetried: boolean = false) {
       views.set(name, { name, state, reason, isRetried })
       statuses.set(name, status)
     },
-    /**
-     * It answers no more.
-     * @returns how often it was asked since
-     */
+    /** It answers no more. Returns how often it was asked since. */
     leave (): () => number {
       isGone = true
       return () => asked
@@ -86,7 +86,8 @@ test('what the host lets fail, because another one has, was not started', async 
   set('db', 'stopped')
   set('api', 'failed', null, 'it depends on db, which is stopped')
   await over
-  assert.deepEqual(apps.map(({ state, reason }) => [state, reason]), [['stopped', null], ['not started', 'it depends on db, which was stopped']])
+  assert.deepEqual(apps.map(({ state, reason }) => [state, reason]), [['stopped', null], ['not started',
+    'it depends on db, which was stopped']])
 })
 
 test('once the time is up, each that is not ready has a reason', async () => {
@@ -96,9 +97,10 @@ test('once the time is up, each that is not ready has a reason', async () => {
   await says('after still waits for stuck (Starting 1 worker. 0 ready)')
   time.abort()
   await over
-  assert.deepEqual(apps.map(({ state, reason }) => [state, reason]), [
-    ['starting', 'Starting 1 worker. 0 ready'], ['waiting', 'it depends on stuck, which is not ready (Starting 1 worker. 0 ready)'], ['starting', 'its workers are not started yet']
-  ])
+  assert.deepEqual(apps.map(({ state, reason }) => [state, reason]), [['starting', 'Starting 1 worker. 0 ready'], [
+    'waiting',
+    'it depends on stuck, which is not ready (Starting 1 worker. 0 ready)'
+  ], ['starting', 'its workers are not started yet']])
 })
 
 test('those that are to be followed to their end are: what stops, fails or comes back by itself', async () => {

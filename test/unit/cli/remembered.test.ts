@@ -14,26 +14,26 @@ function openFolder () {
   const [folder, cwd] = [tempFolder(), tempFolder()]
   mkdirSync(path.join(cwd, '.clusterdeck', 'mail'), { recursive: true, mode: 0o700 })
   const env = { CLUSTERDECK_HOST_DIR: folder, CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running') }
-  const entry = (name: string, isStopped = false) => ({ name, dataDir: path.join(cwd, '.clusterdeck', name), order: { cwd, flags: {}, env: {}, dependsOn: [] }, isStopped })
+  const entry = (name: string, isStopped = false) => ({ name, dataDir: path.join(cwd, '.clusterdeck', name),
+    order: { cwd, flags: {}, env: {}, dependsOn: [] }, isStopped })
   createAppList(folder, {} as any).write([entry('shop'), entry('mail'), entry('old', true)])
-  return {
-    folder,
-    cwd,
-    env,
-    cli: (line: string, place = tempFolder()) => runCliHere(line.split(' '), { cwd: place, env })
-  }
+  return { folder, cwd, env,
+    cli: (line: string, place = tempFolder()) => runCliHere(line.split(' '), { cwd: place, env }) }
 }
 
 test('ls lists what a host that does not run remembers, and says how that comes back', async () => {
   const { cli, cwd, folder } = openFolder()
   const { code, stdout, stderr } = await cli('ls')
   assert.deepEqual([code, stderr], [0, `clusterdeck: ${HINT}\n`])
-  assert.match(stdout, /^NAME +HEALTH .*\nmail +not running +- .*mail\nold +stopped +- .*old\nshop +not running +- .*shop\n$/)
+  assert.match(stdout,
+    /^NAME +HEALTH .*\nmail +not running +- .*mail\nold +stopped +- .*old\nshop +not running +- .*shop\n$/)
   const [mail, old] = JSON.parse((await cli('ls --json')).stdout)
-  assert.deepEqual([mail.name, mail.state, mail.isRunning, mail.isInHost, mail.cwd, mail.dataDir], ['mail', 'not running', false, true, cwd, path.join(cwd, '.clusterdeck', 'mail')])
+  assert.deepEqual([mail.name, mail.state, mail.isRunning, mail.isInHost, mail.cwd, mail.dataDir], ['mail',
+    'not running', false, true, cwd, path.join(cwd, '.clusterdeck', 'mail')])
   assert.deepEqual([old.name, old.state, old.isRunning], ['old', 'stopped', false])
   // What cannot be read is left out, as a host does.
-  writeFileSync(path.join(folder, 'apps.json'), JSON.stringify({ version: 1, apps: [{ name: 'new', from: 'a newer version' }, null] }))
+  writeFileSync(path.join(folder, 'apps.json'),
+    JSON.stringify({ version: 1, apps: [{ name: 'new', from: 'a newer version' }, null] }))
   assert.deepEqual(await cli('ls'), { code: 0, stdout: 'no deck of this user runs on this machine\n', stderr: '' })
   writeFileSync(path.join(folder, 'apps.json'), '{')
   assert.deepEqual(await cli('ls --json'), { code: 0, stdout: '[]\n', stderr: '' })
@@ -41,21 +41,35 @@ test('ls lists what a host that does not run remembers, and says how that comes 
 
 test('status says of an app that the host is not there, by its name, in its folder and of all', async () => {
   const { cli, cwd } = openFolder()
-  for (const [line, place] of [['status mail', tempFolder()], ['status -n mail', tempFolder()], ['status --app mail', cwd]]) {
-    writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ apps: { shop: { entry: 'shop.js' }, mail: { entry: 'mail.js' }, other: { entry: 'other.js' } } }))
-    assert.deepEqual(await cli(line, place), { code: 5, stdout: '', stderr: 'clusterdeck: mail does not run, nor does the host of this user (clusterdeck start mail)\n' })
+  for (const [line, place] of [['status mail', tempFolder()], ['status -n mail', tempFolder()], ['status --app mail',
+    cwd]])
+  {
+    writeFileSync(path.join(cwd, 'clusterdeck.config.json'),
+      JSON.stringify({
+        apps: { shop: { entry: 'shop.js' }, mail: { entry: 'mail.js' }, other: { entry: 'other.js' } }
+      }))
+    assert.deepEqual(await cli(line, place), { code: 5, stdout: '',
+      stderr: 'clusterdeck: mail does not run, nor does the host of this user (clusterdeck start mail)\n' })
   }
-  assert.match((await cli('status old')).stderr, /^clusterdeck: old is stopped, and the host of this user does not run \(clusterdeck start old\)\n$/)
+  assert.match((await cli('status old')).stderr,
+    /^clusterdeck: old is stopped, and the host of this user does not run \(clusterdeck start old\)\n$/)
   assert.deepEqual(await cli('restart --all'), { code: 5, stdout: '', stderr: `clusterdeck: restart: ${HINT}\n` })
   const all = await cli('status', cwd)
-  assert.deepEqual([all.code, all.stderr], [5, `clusterdeck: none of the apps of ${cwd}/clusterdeck.config.json runs, and ${HINT}\n`])
+  assert.deepEqual([all.code, all.stderr], [5,
+    `clusterdeck: none of the apps of ${cwd}/clusterdeck.config.json runs, and ${HINT}\n`])
   assert.match(all.stdout, /^shop +not running .*\nmail +not running .*\nother +not running .*\n$/m)
-  assert.deepEqual(JSON.parse((await cli('status --json', cwd)).stdout).map(({ name, state, isRunning }: any) => [name, state, isRunning]), [['shop', 'not running', false], ['mail', 'not running', false], ['other', 'not running', false]])
+  assert.deepEqual(
+    JSON.parse((await cli('status --json', cwd)).stdout).map((
+      { name, state, isRunning }: any
+    ) => [name, state, isRunning]),
+    [['shop', 'not running', false], ['mail', 'not running', false], ['other', 'not running', false]]
+  )
 })
 
 test('a host that runs tells of its apps itself', async (t) => {
   const { cli, folder } = await startFakeHost(t, { shop: {} })
-  createAppList(folder, {} as any).write([{ name: 'mail', dataDir: '/srv/mail', order: { cwd: '/srv', flags: {}, env: {}, dependsOn: [] }, isStopped: false }])
+  createAppList(folder, {} as any).write([{ name: 'mail', dataDir: '/srv/mail',
+    order: { cwd: '/srv', flags: {}, env: {}, dependsOn: [] }, isStopped: false }])
   const { stdout, stderr } = await cli('ls')
   assert.match(stdout, /^NAME .*\nshop .*\n$/)
   assert.equal(stderr, '')

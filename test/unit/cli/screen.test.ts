@@ -6,10 +6,16 @@ import { createScreen, type Region, type Row } from '../../../server/cli/screen.
 import { createEmulator } from '../../support/emulator.ts'
 import '../../support/fast-check.ts'
 
-function openScreen ({ rows = 6, columns = 20, env = { LANG: 'C.UTF-8' } }: { rows?: number, columns?: number, env?: Record<string, string> } = {}) {
+function openScreen (
+  { rows = 6, columns = 20, env = { LANG: 'C.UTF-8' } }: { rows?: number, columns?: number,
+    env?: Record<string, string> } = {}
+) {
   const emulator = createEmulator({ rows, columns })
   const sent = { text: '' }
-  const stdout = { rows, columns, write (text: string) { sent.text = text; emulator.write(text) } } as any
+  const stdout = { rows, columns, write (text: string) {
+    sent.text = text
+    emulator.write(text)
+  } } as any
   const screen = createScreen({ stdout, env })
   screen.open()
   return { emulator, screen, stdout, draw }
@@ -25,8 +31,10 @@ function openScreen ({ rows = 6, columns = 20, env = { LANG: 'C.UTF-8' } }: { ro
 test('a text takes the cells that a terminal gives it, and is clipped between them', () => {
   assert.deepEqual(cellsOf('a漢b'), ['a', '漢', '', 'b'])
   assert.deepEqual(cellsOf('e\u0301x'), ['e\u0301', 'x'])
-  assert.deepEqual([clipText('abcdef', 4), clipText('abcd', 4), clipText('漢字漢字', 4), clipText('abc', 0)], ['abc…', 'abcd', '漢…', ''])
-  assert.deepEqual([fitText('漢字漢字', 4), fitText('ab', 4), fitText('ab', 4, { isRight: true })], ['漢… ', 'ab  ', '  ab'])
+  assert.deepEqual([clipText('abcdef', 4), clipText('abcd', 4), clipText('漢字漢字', 4), clipText('abc', 0)], ['abc…',
+    'abcd', '漢…', ''])
+  assert.deepEqual([fitText('漢字漢字', 4), fitText('ab', 4), fitText('ab', 4, { isRight: true })], ['漢… ', 'ab  ',
+    '  ab'])
   assert.equal(clipText('a\u001b[2J\u009b31m\tb\u202ec', 20), 'a  b c')
 })
 
@@ -44,13 +52,17 @@ test('new lines of output move the others up without their being written again',
   const { draw, emulator } = openScreen()
   const region = { top: 1, bottom: 4 }
   draw(['head', 'one', 'two', 'three', 'four', 'foot'], region)
-  assert.equal(draw(['head', 'two', 'three', 'four', 'five', 'foot'], region), '\u001b[2;5r\u001b[5;1H\n\u001b[r\u001b[5;1Hfive')
+  assert.equal(draw(['head', 'two', 'three', 'four', 'five', 'foot'], region),
+    '\u001b[2;5r\u001b[5;1H\n\u001b[r\u001b[5;1Hfive')
   draw(['head', 'four', 'five', 'six', 'seven', 'foot'], region)
   assert.deepEqual(emulator.lines(), ['head', 'four', 'five', 'six', 'seven', 'foot'])
 })
 
 test('whatever is drawn after whatever else, the terminal shows the last of it', () => {
-  const text = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '漢', 'é', 'e\u0301', '👩‍👩‍👧', '\u001b[31m', '\n', '\t', '\u009b', '\u202e'), maxLength: 24 })
+  const text = fc.string({
+    unit: fc.constantFrom('a', 'b', ' ', '漢', 'é', 'e\u0301', '👩‍👩‍👧', '\u001b[31m', '\n', '\t', '\u009b', '\u202e'),
+    maxLength: 24
+  })
   const style = fc.constantFrom(...(['', 'bold', 'red', 'inverse'] as const))
   const rows = fc.array(fc.array(fc.record({ text, style }), { maxLength: 3 }), { minLength: 6, maxLength: 6 })
   fc.assert(fc.property(rows, rows, (first, second) => {
@@ -61,7 +73,9 @@ test('whatever is drawn after whatever else, the terminal shows the last of it',
     both.draw(second, region)
     alone.draw(second)
     assert.deepEqual(both.emulator.lines(), alone.emulator.lines())
-    for (let y = 0; y < 6; y++) for (let x = 0; x < 20; x++) assert.equal(both.emulator.styleAt(y, x), alone.emulator.styleAt(y, x), `style of ${y}, ${x}`)
+    for (let y = 0; y < 6; y++)
+      for (let x = 0; x < 20; x++)
+        assert.equal(both.emulator.styleAt(y, x), alone.emulator.styleAt(y, x), `style of ${y}, ${x}`)
     assert.deepEqual(both.emulator.strange, [])
   }))
 })

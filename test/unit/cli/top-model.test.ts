@@ -6,35 +6,42 @@ import { widthOf } from '../../../server/cli/cells.ts'
 import type { App, Command, Input, State } from '../../../server/cli/top-model.ts'
 
 function app (name: string, fields?: Partial<App>): App {
-  return { key: `host ${name}`, name, source: 'host', dataDir: `/srv/${name}/.clusterdeck`, isInHost: true, state: 'running', reason: null, health: { tone: 'ok', text: 'All 2 workers are ready', hint: '' }, workers: { ready: 2, desired: 2 }, cpu: 1, memoryBytes: 64 * 1024 * 1024, requestsPerSecond: 12, p99Ms: 8, restarts: 0, release: 'r1', addresses: ['http://localhost:3000'], ...fields }
+  return { key: `host ${name}`, name, source: 'host', dataDir: `/srv/${name}/.clusterdeck`, isInHost: true,
+    state: 'running', reason: null, health: { tone: 'ok', text: 'All 2 workers are ready', hint: '' },
+    workers: { ready: 2, desired: 2 }, cpu: 1, memoryBytes: 64 * 1024 * 1024, requestsPerSecond: 12, p99Ms: 8,
+    restarts: 0, release: 'r1', addresses: ['http://localhost:3000'], ...fields }
 }
 
-const SICK = app('sick', { health: { tone: 'bad', text: 'No worker serves', hint: 'See the crashes.' }, cpu: 90, requestsPerSecond: null })
-const BROKEN = app('broken', { state: 'failed', reason: 'workers: expected an integer', health: null, workers: null, cpu: null, memoryBytes: null, requestsPerSecond: null, p99Ms: null, restarts: null, release: null, addresses: [] })
+const SICK = app('sick', { health: { tone: 'bad', text: 'No worker serves', hint: 'See the crashes.' }, cpu: 90,
+  requestsPerSecond: null })
+const BROKEN = app('broken', { state: 'failed', reason: 'workers: expected an integer', health: null, workers: null,
+  cpu: null, memoryBytes: null, requestsPerSecond: null, p99Ms: null, restarts: null, release: null, addresses: [] })
 const STOPPED = app('old', { state: 'stopped', health: null, workers: null, cpu: null, memoryBytes: null })
 const APPS = [app('shop', { cpu: 5 }), app('mail', { memoryBytes: 900 * 1024 * 1024 }), SICK, BROKEN, STOPPED]
 
-/**
- * A page on which things have come and keys were pressed.
- * @param inputs a text is the name of a key
- */
+/** A page on which things have come and keys were pressed. `inputs`: a text is the name of a key. */
 function page (...inputs: (Input | string)[]) {
   let state = createState()
   let commands: Command[] = []
   const first: Input = { type: 'read', source: 'host', apps: APPS }
   for (const input of [first, ...inputs]) {
-    const next = update(state, typeof input === 'string' ? { type: 'key', name: input, text: input.length === 1 ? input : '' } : input)
+    const next = update(state,
+      typeof input === 'string' ? { type: 'key', name: input, text: input.length === 1 ? input : '' } : input)
     state = next.state
     commands = next.commands
   }
-  return { state, commands, names: visibleApps(state).map(({ name }) => name), chosen: state.chosen?.replace('host ', '') }
+  return { state, commands, names: visibleApps(state).map(({ name }) => name),
+    chosen: state.chosen?.replace('host ', '') }
 }
 
 function draw (state: State, { columns = 80, rows = 24 }: { columns?: number, rows?: number } = {}) {
-  return drawTop({ ...state, size: { columns, rows } }, Date.parse('2026-01-01T01:00:00Z')).rows.map((row) => row.map(({ text }) => text).join(''))
+  return drawTop({ ...state, size: { columns, rows } }, Date.parse('2026-01-01T01:00:00Z')).rows.map((row) =>
+    row.map(({ text }) => text).join('')
+  )
 }
 
-const lines = (count: number) => ({ type: 'lines' as const, key: 'host broken', entries: Array.from({ length: count }, (_, index) => ({ slot: 1, stream: 'stdout', text: `line ${index}` })) })
+const lines = (count: number) => ({ type: 'lines' as const, key: 'host broken',
+  entries: Array.from({ length: count }, (_, index) => ({ slot: 1, stream: 'stdout', text: `line ${index}` })) })
 
 test('the sick come first, then by name; o sorts by the other columns', () => {
   assert.deepEqual(page().names, ['broken', 'sick', 'mail', 'shop', 'old'])
@@ -49,11 +56,13 @@ test('the first app is chosen, or the one of the folder; keys choose others, and
   assert.deepEqual([page().chosen, page().commands], ['broken', [{ type: 'follow', app: BROKEN }]])
   const wanted = update(createState({ wanted: '/srv/shop/.clusterdeck' }), { type: 'read', source: 'host', apps: APPS })
   assert.equal(wanted.state.chosen, 'host shop')
-  assert.deepEqual([page('down').chosen, page('j', 'j').chosen, page('up').chosen, page('G').chosen, page('G', 'j').chosen, page('G', 'g').chosen], ['sick', 'mail', 'broken', 'old', 'old', 'broken'])
+  assert.deepEqual([page('down').chosen, page('j', 'j').chosen, page('up').chosen, page('G').chosen,
+    page('G', 'j').chosen, page('G', 'g').chosen], ['sick', 'mail', 'broken', 'old', 'old', 'broken'])
   assert.deepEqual([page('down', 'o').chosen, page('down', 'o').commands], ['sick', []])
   const fewer = page('down', { type: 'read', source: 'host', apps: APPS.filter((each) => each !== SICK) })
   assert.deepEqual([fewer.chosen, fewer.commands[0].type], ['broken', 'follow'])
-  assert.deepEqual([page({ type: 'gone', source: 'host' }).state.chosen, page({ type: 'gone', source: 'host' }).commands], [null, [{ type: 'follow', app: null }]])
+  assert.deepEqual([page({ type: 'gone', source: 'host' }).state.chosen,
+    page({ type: 'gone', source: 'host' }).commands], [null, [{ type: 'follow', app: null }]])
 })
 
 test('whoever chooses another app sees nothing of the one before', () => {
@@ -108,29 +117,44 @@ test('lines that somebody has scrolled to stay where they are; e goes on with ne
 })
 
 test('q quits, any key leaves the help, and a key that means nothing does nothing', () => {
-  assert.deepEqual([page('q').commands, page('ctrl+c').commands, page('ctrl+z').commands], [[{ type: 'quit' }], [{ type: 'quit' }], [{ type: 'suspend' }]])
+  assert.deepEqual([page('q').commands, page('ctrl+c').commands, page('ctrl+z').commands], [[{ type: 'quit' }], [{
+    type: 'quit'
+  }], [{ type: 'suspend' }]])
   assert.match(draw(page('?').state).join('\n'), /stop the app, or start it/)
   assert.deepEqual([page('?', 'q').commands, page('?', 'q').state.isHelp], [[], false])
   assert.deepEqual(page('x').state, page().state)
 })
 
 test('a source that does not answer is told of, and keeps its last figures', () => {
-  const lost = page({ type: 'lost', source: 'host', problem: 'no master answers at http://127.0.0.1:9777; looking for the next master' })
+  const lost = page({ type: 'lost', source: 'host',
+    problem: 'no master answers at http://127.0.0.1:9777; looking for the next master' })
   const text = draw(lost.state)
   assert.match(text.join('\n'), /^ shop .* 5\.0% .* no answer$/m)
   assert.match(String(text.at(-1)), /^no master answers at http/)
-  assert.deepEqual(page({ type: 'lost', source: 'host', problem: 'gone' }, { type: 'read', source: 'host', apps: APPS }).state.problems, {})
+  assert.deepEqual(
+    page({ type: 'lost', source: 'host', problem: 'gone' }, { type: 'read', source: 'host', apps: APPS }).state
+      .problems,
+    {}
+  )
 })
 
 test('it fits each terminal, and shows no control character of anybody', () => {
   const hostile = 'x\u001b[2J\u0007\n\u009b31m\u202e'.repeat(9)
-  const apps = [...APPS, app(`long-${'name'.repeat(20)}`, { addresses: [hostile], release: hostile, health: { tone: 'warn', text: hostile, hint: hostile } }), app('why', { state: 'failed', reason: hostile })]
-  const worker = { slot: 1, id: 1, pid: 4001, state: hostile, crashLooping: false, restarts: 3, release: hostile, startedAt: '2026-01-01T00:00:00Z', vitals: null }
+  const apps = [...APPS,
+    app(`long-${'name'.repeat(20)}`, { addresses: [hostile], release: hostile,
+      health: { tone: 'warn', text: hostile, hint: hostile } }), app('why', { state: 'failed', reason: hostile })]
+  const worker = { slot: 1, id: 1, pid: 4001, state: hostile, crashLooping: false, restarts: 3, release: hostile,
+    startedAt: '2026-01-01T00:00:00Z', vitals: null }
   const status = { workers: Array(9).fill(worker), health: { reasons: [{ text: hostile }] }, rollout: null } as any
   let { state } = page({ type: 'read', source: 'host', apps }, 'j')
   state = update(state, { type: 'status', key: String(state.chosen), status }).state
-  state = update(state, { type: 'lines', key: String(state.chosen), entries: [{ slot: 1, stream: 'stderr', text: hostile }, { slot: 2, stream: 'stdout', text: '漢字'.repeat(99) }] }).state
-  for (const prompted of [state, update(state, { type: 'said', text: hostile }).state, update(state, { type: 'lost', source: 'host', problem: hostile }).state, page('?').state]) {
+  state =
+    update(state, { type: 'lines', key: String(state.chosen),
+      entries: [{ slot: 1, stream: 'stderr', text: hostile }, { slot: 2, stream: 'stdout', text: '漢字'.repeat(99) }] })
+      .state
+  for (const prompted of [state, update(state, { type: 'said', text: hostile }).state,
+    update(state, { type: 'lost', source: 'host', problem: hostile }).state, page('?').state])
+  {
     for (const columns of [20, 40, 80, 81, 140, 200]) {
       for (const rows of [4, 10, 24, 60]) {
         const text = draw(prompted, { columns, rows })

@@ -13,30 +13,33 @@ import { until } from '../../support/until.ts'
 function top (words: string[], { env, cwd = tempFolder() }: { env: Record<string, string | undefined>, cwd?: string }) {
   const emulator = createEmulator({ rows: 24, columns: 100 })
   const raw = { isRaw: false }
-  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode (isRaw: boolean) { raw.isRaw = isRaw } })
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode (isRaw: boolean) {
+    raw.isRaw = isRaw
+  } })
   const stdout = Object.assign(new PassThrough(), { isTTY: true, rows: 24, columns: 100 })
   stdout.setEncoding('utf8').on('data', (text) => emulator.write(text))
-  const stderr = { text: '', write (text: string) { this.text += text } }
+  const stderr = { text: '', write (text: string) {
+    this.text += text
+  } }
   const ended = runCommandLine(['top', ...words], { stdin, stdout, stderr, env, cwd } as any)
-  return {
-    emulator,
-    raw,
-    stderr,
-    stdout,
-    ended,
-    type: (text: string) => { stdin.write(text) },
-    shows: (expected: RegExp) => until(() => expected.test(emulator.text()), `${expected}`).catch((error) => { throw new Error(`${error.message}\n${emulator.text()}\n${stderr.text}`) }),
-    async quit () {
-      stdin.write('q')
-      assert.equal(await ended, 0)
-      assert.deepEqual([raw.isRaw, emulator.modes.isAlternate, emulator.modes.isCursorShown, emulator.strange], [false, false, true, []])
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGTSTP', 'SIGCONT']) assert.equal(process.listenerCount(signal), 0, signal)
-    }
-  }
+  return { emulator, raw, stderr, stdout, ended, type: (text: string) => {
+    stdin.write(text)
+  }, shows: (expected: RegExp) =>
+    until(() => expected.test(emulator.text()), `${expected}`).catch((error) => {
+      throw new Error(`${error.message}\n${emulator.text()}\n${stderr.text}`)
+    }), async quit () {
+    stdin.write('q')
+    assert.equal(await ended, 0)
+    assert.deepEqual([raw.isRaw, emulator.modes.isAlternate, emulator.modes.isCursorShown, emulator.strange], [false,
+      false, true, []])
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGTSTP', 'SIGCONT'])
+      assert.equal(process.listenerCount(signal), 0, signal)
+  } }
 }
 
 test('it shows the apps of the host, sick first, and does with the chosen one what is asked for', async (t) => {
-  const host = await startFakeHost(t, { shop: {}, mail: {}, db: { state: 'stopped' }, bad: { state: 'failed', reason: 'workers: expected an integer' } })
+  const host = await startFakeHost(t, { shop: {}, mail: {}, db: { state: 'stopped' },
+    bad: { state: 'failed', reason: 'workers: expected an integer' } })
   const { type, shows, quit, raw } = top([], { env: host.env, cwd: host.view('shop')?.cwd })
   await shows(/^>shop +2\/2 .* All 2 workers are ready$/m)
   await shows(/^ +2 +2 +4002 ready /m)
@@ -103,7 +106,8 @@ test('without a terminal it names the command for scripts', async (t) => {
   const host = await startFakeHost(t, { shop: {} })
   const { code, stdout, stderr } = await runCliHere(['top'], { env: host.env })
   assert.deepEqual([code, stdout], [2, ''])
-  assert.match(stderr, /^clusterdeck: top: expected a terminal, received (stdin|stdout) is none; for scripts: clusterdeck status --watch\n$/)
+  assert.match(stderr,
+    /^clusterdeck: top: expected a terminal, received (stdin|stdout) is none; for scripts: clusterdeck status --watch\n$/)
   const dumb = top([], { env: { ...host.env, TERM: 'dumb' } })
   assert.equal(await dumb.ended, 2)
   assert.match(dumb.stderr.text, /TERM=dumb/)
@@ -112,11 +116,14 @@ test('without a terminal it names the command for scripts', async (t) => {
 test('it says so where nothing runs, an app is unknown, or too much is named', async (t) => {
   const empty = { CLUSTERDECK_HOST_DIR: tempFolder(), CLUSTERDECK_RUNTIME_DIR: tempFolder() }
   const none = top([], { env: empty })
-  assert.deepEqual([await none.ended, none.stderr.text], [5, 'clusterdeck: top: no app of this user runs on this machine, nor does a host\n'])
+  assert.deepEqual([await none.ended, none.stderr.text], [5,
+    'clusterdeck: top: no app of this user runs on this machine, nor does a host\n'])
   const host = await startFakeHost(t, { shop: {} })
   const unknown = top(['shpo'], host)
-  assert.deepEqual([await unknown.ended, unknown.stderr.text], [2, 'clusterdeck: top: expected some of shop, received "shpo" (did you mean "shop"?)\n'])
+  assert.deepEqual([await unknown.ended, unknown.stderr.text], [2,
+    'clusterdeck: top: expected some of shop, received "shpo" (did you mean "shop"?)\n'])
   const both = top(['shop', '--name', 'mail'], host)
-  assert.deepEqual([await both.ended, both.stderr.text], [2, 'clusterdeck: top: expected either an app or --name, received both\n'])
+  assert.deepEqual([await both.ended, both.stderr.text], [2,
+    'clusterdeck: top: expected either an app or --name, received both\n'])
   assert.equal(none.emulator.usual(), '')
 })

@@ -14,13 +14,18 @@ const OPEN = '\u001b[?1049h\u001b[?25l\u001b[?7l'
 const CLOSE = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 
 /** `clusterdeck status --watch`, until the test interrupts it. */
-function watch (flags: string[], { url, terminal, env = { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd = tempFolder() }: { url: string, terminal?: { rows: number }, env?: Record<string, string>, cwd?: string }) {
+function watch (flags: string[],
+  { url, terminal, env = { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd = tempFolder() }: { url: string,
+    terminal?: { rows: number }, env?: Record<string, string>, cwd?: string })
+{
   const output = { stdout: '', stderr: '' }
-  const stream = (name: 'stdout' | 'stderr') => Object.assign(new EventEmitter(), {
-    isTTY: terminal !== undefined, ...terminal, write (text: string) { output[name] += text }
-  })
+  const stream = (name: 'stdout' | 'stderr') =>
+    Object.assign(new EventEmitter(), { isTTY: terminal !== undefined, ...terminal, write (text: string) {
+      output[name] += text
+    } })
   const stdout = stream('stdout')
-  const ended = runCommandLine(['status', '--watch', ...flags], { stdout: stdout as any, stderr: stream('stderr') as any, env, cwd })
+  const ended = runCommandLine(['status', '--watch', ...flags], { stdout: stdout as any,
+    stderr: stream('stderr') as any, env, cwd })
   return { output, stdout, ended, interrupt: () => process.emit('SIGINT') }
 }
 
@@ -32,13 +37,18 @@ function screenOf (text: string) {
 test('on a terminal it redraws in place, within the screen, and Ctrl-C leaves the last look and the cursor', async (t) => {
   const { deck, url } = await startAdmin(t)
   const { workers, release } = deck.snapshot()
-  deck.set({ release: { ...release, id: 'r1\u001b[2J' }, workers: workers.map((worker) => ({ ...worker, vitals: { ...worker.vitals, requestsPerSecond: 12.5, latencyP99Ms: 3.25, eventLoopUtilization: 0.5 } })) })
+  deck.set({ release: { ...release, id: 'r1\u001b[2J' },
+    workers: workers.map((worker) => ({ ...worker,
+      vitals: { ...worker.vitals, requestsPerSecond: 12.5, latencyP99Ms: 3.25, eventLoopUtilization: 0.5 } })
+    ) })
   const { output, stdout, ended, interrupt } = watch([], { url, terminal: { rows: 40 } })
   await until(() => output.stdout.includes('\u001b[J'), 'the first look')
   assert.ok(output.stdout.startsWith(OPEN))
   const first = screenOf(output.stdout)
-  assert.match(first.join('\n'), /^SLOT {2}WORKER {3}PID {2}STATE {2}RELEASE {2}UPTIME +MEMORY {4}CPU {2}REQ\/S {6}P99 {3}LOOP$/m)
-  assert.match(first.join('\n'), /^ {3}2 {7}2 {2}4002 {2}ready {2}r1 .* 64\.0 MB {2}12\.5% {3}12\.5 {2}3\.25 ms {2}50\.0%$/m)
+  assert.match(first.join('\n'),
+    /^SLOT {2}WORKER {3}PID {2}STATE {2}RELEASE {2}UPTIME +MEMORY {4}CPU {2}REQ\/S {6}P99 {3}LOOP$/m)
+  assert.match(first.join('\n'),
+    /^ {3}2 {7}2 {2}4002 {2}ready {2}r1 .* 64\.0 MB {2}12\.5% {3}12\.5 {2}3\.25 ms {2}50\.0%$/m)
   assert.equal(first.at(-1), 'Ctrl-C to quit')
   for (const line of first) assert.doesNotMatch(line, CONTROLS)
 
@@ -51,7 +61,8 @@ test('on a terminal it redraws in place, within the screen, and Ctrl-C leaves th
   interrupt()
   assert.equal(await ended, 0)
   const [, after] = output.stdout.split(CLOSE)
-  assert.match(after, /^health {3}1 of 2 workers ready\nstate {4}running\n.*workers {2}1 of 2 ready\n.* ready {2}r1 .*\n$/s)
+  assert.match(after,
+    /^health {3}1 of 2 workers ready\nstate {4}running\n.*workers {2}1 of 2 ready\n.* ready {2}r1 .*\n$/s)
   assert.equal(stdout.listenerCount('resize'), 0)
   assert.equal(output.stderr, '')
 })
@@ -62,19 +73,22 @@ test('elsewhere each change is a line without control characters', async (t) => 
   const { output, ended, interrupt } = watch([], { url })
   await until(() => output.stdout.includes('\n'), 'a line')
   assert.match(output.stdout, /^\d{4}-\d\d-\d\dT[\d:.]+Z running, release r1, 2 of 2 ready, 0 requests\/s, 128 MB\n$/)
-  deck.set({ readyWorkers: 1, release: { ...release, id: 'r2\u001b[2J\n' }, workers: workers.map((worker, index) => index === 0 ? { ...worker, state: 'draining' } : worker) })
+  deck.set({ readyWorkers: 1, release: { ...release, id: 'r2\u001b[2J\n' },
+    workers: workers.map((worker, index) => index === 0 ? { ...worker, state: 'draining' } : worker) })
   deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'token' })
   await until(() => output.stdout.split('\n').length > 2, 'the change')
   interrupt()
   assert.equal(await ended, 0)
-  assert.match(output.stdout.split('\n')[1], /Z running, release r2 , 1 of 2 ready, 1 draining, 0 requests\/s, 128 MB, rollout 1 \(restart\) rolling: 0 of 2 workers replaced$/)
+  assert.match(output.stdout.split('\n')[1],
+    /Z running, release r2 , 1 of 2 ready, 1 draining, 0 requests\/s, 128 MB, rollout 1 \(restart\) rolling: 0 of 2 workers replaced$/)
   assert.doesNotMatch(output.stdout, CONTROLS)
   assert.equal(process.listenerCount('SIGINT'), 0)
 })
 
 test('a terminal that cannot move its cursor gets lines', async (t) => {
   const { url } = await startAdmin(t)
-  const { output, ended, interrupt } = watch([], { url, terminal: { rows: 24 }, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN, TERM: 'dumb' } })
+  const { output, ended, interrupt } = watch([], { url, terminal: { rows: 24 },
+    env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN, TERM: 'dumb' } })
   await until(() => output.stdout.includes('\n'), 'a line')
   interrupt()
   await ended
@@ -94,10 +108,15 @@ test('the next master is found at its own address, and told of', async (t) => {
   const dataDir = tempFolder()
   const status = createStatus()
   const announce = async (pid: number) => {
-    const server = http.createServer((_req, res) => res.writeHead(200, { 'content-type': 'application/json', connection: 'close' }).end(JSON.stringify({ ...status, master: { ...status.master, pid } })))
+    const server = http.createServer((_req, res) =>
+      res.writeHead(200, { 'content-type': 'application/json', connection: 'close' }).end(
+        JSON.stringify({ ...status, master: { ...status.master, pid } })
+      )
+    )
     await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
     t.after(() => server.close())
-    writeFileSync(join(dataDir, 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: `http://127.0.0.1:${(server.address() as any).port}` }))
+    writeFileSync(join(dataDir, 'master.json'),
+      JSON.stringify({ pid: process.pid, adminUrl: `http://127.0.0.1:${(server.address() as any).port}` }))
     return server
   }
   writeFileSync(join(dataDir, 'admin.token'), TOKEN)
@@ -120,15 +139,23 @@ test('without a master there is nothing to watch', async () => {
 })
 
 function createStatus () {
-  return { state: 'running', master: { pid: 0 }, app: { entry: 'app.js', addresses: [] }, release: null, rollout: null, readyWorkers: 0, desiredWorkers: 0, workers: [] }
+  return { state: 'running', master: { pid: 0 }, app: { entry: 'app.js', addresses: [] }, release: null, rollout: null,
+    readyWorkers: 0, desiredWorkers: 0, workers: [] }
 }
 
 test('it says why copies of a program cannot share its sockets, and why workers run without their limits', async (t) => {
   const { deck, url } = await startAdmin(t)
-  deck.set({ app: { ...deck.snapshot().app, ownSockets: 'seccomp: Operation not permitted' }, limits: { memoryBytes: 512 * 1024 ** 2, cpus: 1.5, problem: 'there is no group' } })
+  deck.set({ app: { ...deck.snapshot().app, ownSockets: 'seccomp: Operation not permitted' },
+    limits: { memoryBytes: 512 * 1024 ** 2, cpus: 1.5, problem: 'there is no group' } })
   let text = ''
-  const stdout = { write: (part: string) => { text += part } } as any
-  assert.equal(await runCommandLine(['status'], { stdout, stderr: stdout, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tempFolder() }), 0)
+  const stdout = { write: (part: string) => {
+    text += part
+  } } as any
+  assert.equal(
+    await runCommandLine(['status'], { stdout, stderr: stdout, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN },
+      cwd: tempFolder() }),
+    0
+  )
   assert.match(text, /^sockets +each worker has its own, so only one can serve: seccomp: Operation not permitted$/m)
   assert.match(text, /^limits +512 MB and 1\.5 CPUs for each worker, not kept here: there is no group$/m)
 })

@@ -41,6 +41,8 @@ test('is even where every worker says so, and not known before one does', () => 
 function setUp (workers: number[]) {
   const told: [number, string, number][] = []
   const later: (() => void)[] = []
-  const handles = new Map(workers.map((worker) => [worker, { tell: ({ type, others }: any) => { told.push([worker, type, others]) } }]))
+  const handles = new Map(workers.map((worker) => [worker, { tell: ({ type, others }: any) => {
+    told.push([worker, type, others])
+  } }]))
   return { acceptFairness: createAcceptFairness({ handles, later: (work) => later.push(work) }), told, later }
 }

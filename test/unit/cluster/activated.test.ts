@@ -8,41 +8,53 @@ import { takeInheritedSockets } from '../../../server/systemd/activated-sockets.
 import { fakeHandle } from '../../support/socket-handle.ts'
 import { tempFolder } from '../../support/folder.ts'
 
-const query = (fields: Record<string, any>) => ({ address: null, port: null, addressType: 4, fd: undefined, flags: 0, index: 0, ...fields } as any)
+const query = (
+  fields: Record<string, any>
+) => ({ address: null, port: null, addressType: 4, fd: undefined, flags: 0, index: 0, ...fields } as any)
 
-/** @param sockets the first one is descriptor 3 */
+/** `sockets`: the first one is descriptor 3 */
 function holding (...sockets: Record<string, any>[]) {
-  return new Map(sockets.map((data, index) => [`inherited ${index + 3}`, { handle: fakeHandle(), data: { fd: index + 3, name: 'web', ...data } }]))
+  return new Map(
+    sockets.map((data,
+      index) => [`inherited ${index + 3}`, { handle: fakeHandle(), data: { fd: index + 3, name: 'web', ...data } }]
+    )
+  )
 }
 
 const folder = tempFolder()
 mkdirSync(path.join(folder, 'run'))
 symlinkSync('run', path.join(folder, 'var-run'))
-const SOCKETS = [
-  { host: '::', port: 3000 }, { host: '0.0.0.0', port: 3001 }, { host: '127.0.0.1', port: 3002 },
-  { path: path.join(folder, 'run', 'app.sock') }, { host: '0.0.0.0', port: 3004 }, { host: '::', port: 3004 },
-  { host: '127.0.0.1', port: 3005, name: 'admin' }, { path: null }
-]
+const SOCKETS = [{ host: '::', port: 3000 }, { host: '0.0.0.0', port: 3001 }, { host: '127.0.0.1', port: 3002 }, {
+  path: path.join(folder, 'run', 'app.sock')
+}, { host: '0.0.0.0', port: 3004 }, { host: '::', port: 3004 }, { host: '127.0.0.1', port: 3005, name: 'admin' }, {
+  path: null
+}]
 
-for (const [what, asked, fd] of [
-  ['any address finds [::]', { port: 3000 }, 3],
-  ['any address finds 0.0.0.0', { port: 3001 }, 4],
-  ['0.0.0.0 finds [::], which takes IPv4 as well', { address: '0.0.0.0', port: 3000 }, 3],
-  ['an address of its own finds that address', { address: '127.0.0.1', port: 3002 }, 5],
-  ['any address does not find a socket of one address', { port: 3002 }, null],
-  ['one address does not find a socket of any: it would be reached from elsewhere', { address: '127.0.0.1', port: 3000 }, null],
-  ['of two on one port the very same address counts more', { address: '::', port: 3004 }, 8],
-  ['and the other one too', { address: '0.0.0.0', port: 3004 }, 7],
-  ['another port finds none', { port: 4000 }, null],
-  ['port 0 finds none', { port: 0 }, null],
-  ['a path', { address: path.join(folder, 'run', 'app.sock'), port: -1 }, 6],
-  ['a path through a link', { address: path.join(folder, 'var-run', 'app.sock'), port: -1 }, 6],
-  ['another path', { address: path.join(folder, 'run', 'other.sock'), port: -1 }, null],
-  ['the second server of a worker on one address finds none', { port: 3000, index: 1 }, null],
-  ['a descriptor by its number', { fd: 6 }, 6],
-  ['a descriptor that was not inherited', { fd: 12 }, null],
-  ['the admin port\'s is not for the app', { address: '127.0.0.1', port: 3005 }, null]
-] as [string, Record<string, any>, number | null][]) {
+for (const [what, asked, fd] of [['any address finds [::]', { port: 3000 }, 3], ['any address finds 0.0.0.0', {
+  port: 3001
+}, 4], ['0.0.0.0 finds [::], which takes IPv4 as well', { address: '0.0.0.0', port: 3000 }, 3], [
+  'an address of its own finds that address',
+  { address: '127.0.0.1', port: 3002 },
+  5
+], ['any address does not find a socket of one address', { port: 3002 }, null], [
+  'one address does not find a socket of any: it would be reached from elsewhere',
+  { address: '127.0.0.1', port: 3000 },
+  null
+], ['of two on one port the very same address counts more', { address: '::', port: 3004 }, 8], ['and the other one too',
+  { address: '0.0.0.0', port: 3004 }, 7], ['another port finds none', { port: 4000 }, null], ['port 0 finds none', {
+  port: 0
+}, null], ['a path', { address: path.join(folder, 'run', 'app.sock'), port: -1 }, 6], ['a path through a link', {
+  address: path.join(folder, 'var-run', 'app.sock'),
+  port: -1
+}, 6], ['another path', { address: path.join(folder, 'run', 'other.sock'), port: -1 }, null], [
+  'the second server of a worker on one address finds none',
+  { port: 3000, index: 1 },
+  null
+], ['a descriptor by its number', { fd: 6 }, 6], ['a descriptor that was not inherited', { fd: 12 }, null], [
+  'the admin port\'s is not for the app',
+  { address: '127.0.0.1', port: 3005 },
+  null
+]] as [string, Record<string, any>, number | null][]) {
   test(`an inherited socket is matched: ${what}`, () => {
     assert.equal(createInherited({ held: holding(...SOCKETS) }).match(query(asked))?.inherited ?? null, fd)
   })
@@ -51,8 +63,12 @@ for (const [what, asked, fd] of [
 function setUp (held: Map<string, any>) {
   const told: any[] = []
   const unused: string[][] = []
-  const keeper = { held, hold: (key: string, handle: any, data: any) => { told.push(['hold', key, data]) }, drop: (key: string) => told.push(['drop', key]), send () {} }
-  return { told, unused, sockets: createSockets({ onBindError: () => false, onUnused: (names) => unused.push(names), keeper, unusedGraceMs: 1000 }) }
+  const keeper = { held, hold: (key: string, handle: any, data: any) => {
+    told.push(['hold', key, data])
+  }, drop: (key: string) => told.push(['drop', key]), send () {} }
+  return { told, unused,
+    sockets: createSockets({ onBindError: () => false, onUnused: (names) => unused.push(names), keeper,
+      unusedGraceMs: 1000 }) }
 }
 
 test('one that the app has closed everywhere stays, and is found again', (t) => {
@@ -70,24 +86,29 @@ test('one that the app has closed everywhere stays, and is found again', (t) => 
 test('the next master knows which of them is in use, with the data of the first server', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const held = holding({ host: '::', port: 3000 }, { host: '::', port: 3001, name: 'unknown' })
-  const copy = { isClosed: false, close () { this.isClosed = true } }
+  const copy = { isClosed: false, close () {
+    this.isClosed = true
+  } }
   held.set('app null:3000:4:undefined:0', { handle: copy, data: { data: 'ticket keys', inherited: 3 } } as any)
   const { sockets, unused } = setUp(held)
   sockets.expireUnused()
   assert.deepEqual(unused, [['[::]:3001']])
   t.mock.timers.tick(1_000_000)
   assert.equal(copy.isClosed, false)
-  assert.deepEqual(sockets.request(1, { query: query({ port: 3000 }) }), { key: 'null:3000:4:undefined:0', handle: copy, data: 'ticket keys' })
+  assert.deepEqual(sockets.request(1, { query: query({ port: 3000 }) }), { key: 'null:3000:4:undefined:0', handle: copy,
+    data: 'ticket keys' })
   sockets.close()
-  assert.deepEqual([copy, ...['inherited 3', 'inherited 4'].map((key) => held.get(key)?.handle)].map((handle) => handle?.isClosed), [true, true, true])
+  assert.deepEqual(
+    [copy, ...['inherited 3', 'inherited 4'].map((key) => held.get(key)?.handle)].map((handle) => handle?.isClosed),
+    [true, true, true]
+  )
 })
 
-for (const [what, env, lines] of [
-  ['another process\'s', { LISTEN_PID: '1', LISTEN_FDS: '1' }, []],
-  ['nobody\'s', { LISTEN_FDS: '1' }, []],
-  ['a number that is none', { LISTEN_PID: '7', LISTEN_FDS: 'many' }, [/^LISTEN_FDS: expected a number of descriptors, received "many"$/]],
-  ['none', { LISTEN_PID: '7', LISTEN_FDS: '0' }, []]
-] as [string, Record<string, string>, RegExp[]][]) {
+for (const [what, env, lines] of [['another process\'s', { LISTEN_PID: '1', LISTEN_FDS: '1' }, []], ['nobody\'s', {
+  LISTEN_FDS: '1'
+}, []], ['a number that is none', { LISTEN_PID: '7', LISTEN_FDS: 'many' }, [
+  /^LISTEN_FDS: expected a number of descriptors, received "many"$/
+]], ['none', { LISTEN_PID: '7', LISTEN_FDS: '0' }, []]] as [string, Record<string, string>, RegExp[]][]) {
   test(`takes nothing where the variables are ${what}, and leaves none of them behind`, () => {
     const said: string[] = []
     const environment = { ...env, LISTEN_FDNAMES: 'web', OTHER: 'stays' }

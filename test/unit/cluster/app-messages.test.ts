@@ -8,7 +8,10 @@ function setUp (t: TestContext) {
   const worker = (id: number) => ({ id, slot: id + 10, pid: id + 100, release: 'r1' })
   const workers: any = { 1: worker(1), 2: worker(2) }
   const events: any[] = []
-  const messages = createAppMessages({ state: () => ({ workers }), events: { publish: (event) => { events.push(event); return event as any } } })
+  const messages = createAppMessages({ state: () => ({ workers }), events: { publish: (event) => {
+    events.push(event)
+    return event as any
+  } } })
   return {
     ...messages,
     workers,
@@ -25,34 +28,43 @@ test('a message with a type is an event of its worker, without what would move a
   const { hear, taken } = setUp(t)
   hear(1, { type: 'cache\u001b[2Jcleared', data: { keys: 3 }, more: 'nobody asks' })
   hear(2, { type: 'x'.repeat(101) })
-  assert.deepEqual(taken(), [
-    { type: 'worker.message', worker: 1, slot: 11, pid: 101, release: 'r1', message: 'cachecleared', detail: { type: 'cache\u001b[2Jcleared', data: { keys: 3 } } },
-    { type: 'worker.message', worker: 2, slot: 12, pid: 102, release: 'r1', message: 'x'.repeat(100), detail: { type: 'x'.repeat(100), data: null } }
-  ])
+  assert.deepEqual(taken(), [{ type: 'worker.message', worker: 1, slot: 11, pid: 101, release: 'r1',
+    message: 'cachecleared', detail: { type: 'cache\u001b[2Jcleared', data: { keys: 3 } } }, { type: 'worker.message',
+    worker: 2, slot: 12, pid: 102, release: 'r1', message: 'x'.repeat(100),
+    detail: { type: 'x'.repeat(100), data: null } }])
 })
 
 test('a message of any other shape is nobody\'s business', (t) => {
   const { hear, taken } = setUp(t)
-  for (const message of ['type', 7, null, true, [], [{ type: 'x' }], {}, { type: 7 }, { type: null }, { data: 1 }, { nextServerReady: true, port: 1 }]) hear(1, message)
+  for (const message of ['type', 7, null, true, [], [{ type: 'x' }], {}, { type: 7 }, { type: null }, { data: 1 }, {
+    nextServerReady: true,
+    port: 1
+  }]) hear(1, message)
   assert.deepEqual(taken(), [])
 })
 
 test('what a library says to a primary of the app\'s own is told once for all workers, with what to set, and is no message of the app', (t) => {
   const { hear, taken } = setUp(t)
-  for (const [message, library, advice] of [
-    [{ topic: 'log4js:message', data: '{}' }, 'log4js', /^the library log4js sends "log4js:message" to a primary of the app's own, which does not run under clusterdeck: .*disableClustering: true/],
-    [{ channel: 'rate_limiter_flexible', keyPrefix: 'x', func: 'consume' }, 'rate-limiter-flexible', /RateLimiterRedis/],
-    [{ command: 'increment', args: ['k'], requestId: 1, prefix: 'x', from: 'cluster-memory-store' }, '@express-rate-limit/cluster-memory-store', /rate-limit-redis/],
-    [{ source: '_sio_adapter', type: 3, nsp: '/' }, '@socket.io/cluster-adapter', /@socket.io\/redis-adapter/],
-    [{ type: 'sticky:connection', data: 'a' }, '@socket.io/sticky', /dispatch: sticky/],
-    [{ type: 'axm:monitor', data: {} }, '@pm2/io, pmx or tx2', /"axm:monitor".*PM2/]
-  ] as [object, string, RegExp][]) {
+  for (const [message, library, advice] of [[{ topic: 'log4js:message', data: '{}' }, 'log4js',
+    /^the library log4js sends "log4js:message" to a primary of the app's own, which does not run under clusterdeck: .*disableClustering: true/],
+    [{ channel: 'rate_limiter_flexible', keyPrefix: 'x', func: 'consume' }, 'rate-limiter-flexible',
+      /RateLimiterRedis/], [{ command: 'increment', args: ['k'], requestId: 1, prefix: 'x',
+    from: 'cluster-memory-store' }, '@express-rate-limit/cluster-memory-store', /rate-limit-redis/], [{
+    source: '_sio_adapter',
+    type: 3,
+    nsp: '/'
+  }, '@socket.io/cluster-adapter', /@socket.io\/redis-adapter/], [{ type: 'sticky:connection', data: 'a' },
+    '@socket.io/sticky', /dispatch: sticky/], [{ type: 'axm:monitor', data: {} }, '@pm2/io, pmx or tx2',
+    /"axm:monitor".*PM2/]] as [object, string, RegExp][])
+  {
     for (const worker of [2, 1, 2]) hear(worker, message)
     const [told, ...more] = taken()
-    assert.deepEqual([told.type, told.worker, told.slot, told.detail.library, more], ['worker.unanswered', 2, 12, library, []])
+    assert.deepEqual([told.type, told.worker, told.slot, told.detail.library, more], ['worker.unanswered', 2, 12,
+      library, []])
     assert.match(told.message, advice)
   }
-  for (const type of ['axm:option:configuration', 'http:transaction', 'application:dependencies', 'profilings']) hear(1, { type, data: {} })
+  for (const type of ['axm:option:configuration', 'http:transaction', 'application:dependencies', 'profilings'])
+    hear(1, { type, data: {} })
   assert.deepEqual(taken(), [])
 })
 
@@ -60,23 +72,33 @@ test('what an app has a library of PM2 say for it is its message', (t) => {
   const { hear, taken } = setUp(t)
   hear(1, { type: 'human:event', data: { __name: 'order' } })
   hear(1, { type: 'process:exception', data: { message: 'no stock' } })
-  assert.deepEqual(taken().map(({ type, message }) => [type, message]), [['worker.message', 'human:event'], ['worker.message', 'process:exception']])
+  assert.deepEqual(taken().map(({ type, message }) => [type, message]), [['worker.message', 'human:event'], [
+    'worker.message',
+    'process:exception'
+  ]])
 })
 
 test('a message that has a type and also names who sends it, but no data, is for a primary', (t) => {
   const { hear, taken } = setUp(t)
-  for (const type of ['store', 'read', 'size']) hear(1, { type, requestParams: { key: 'k' }, channel: 'memored', workerPid: 101, id: '101::1' })
-  assert.deepEqual(taken().map(({ type, detail }) => [type, detail]), [['worker.unanswered', { library: null, name: 'memored' }]])
+  for (const type of ['store', 'read', 'size'])
+    hear(1, { type, requestParams: { key: 'k' }, channel: 'memored', workerPid: 101, id: '101::1' })
+  assert.deepEqual(taken().map(({ type, detail }) => [type, detail]), [['worker.unanswered', { library: null,
+    name: 'memored' }]])
   hear(1, { type: 'process:msg', topic: 'orders', data: { success: true } })
   hear(1, { type: 'stored', key: 'k' })
-  assert.deepEqual(taken().map(({ type, message }) => [type, message]), [['worker.message', 'process:msg'], ['worker.message', 'stored']])
+  assert.deepEqual(taken().map(({ type, message }) => [type, message]), [['worker.message', 'process:msg'], [
+    'worker.message',
+    'stored'
+  ]])
 })
 
 test('of messages that look like others to a primary each name is told once, and five names at the most', (t) => {
   const { hear, taken } = setUp(t)
   for (let n = 0; n < 3; n++) hear(1, { channel: 'mem\u001b[2Jored', cmd: 'read', key: 'x' })
   const [{ message, type }, ...more] = taken()
-  assert.deepEqual([type, message, more], ['worker.unanswered', 'the app sends "memored" to a primary of its own, which does not run under clusterdeck: nobody answers it or passes it on', []])
+  assert.deepEqual([type, message, more], ['worker.unanswered',
+    'the app sends "memored" to a primary of its own, which does not run under clusterdeck: nobody answers it or passes it on',
+    []])
   for (let n = 0; n < 100; n++) hear(1, { topic: `${n}${'x'.repeat(100)}` })
   assert.deepEqual(taken().map(({ detail }) => detail.name.length), [60, 60, 60, 60])
 })
@@ -86,7 +108,8 @@ test('a message to a primary that is wrapped is told by the name within', (t) =>
   hear(1, { __meta__: { eventName: 'multiply', workerid: 1, id: 'a' }, data: { x: 2 } })
   hear(1, { id: null, cache: { cmd: 'get', key: 'k' } })
   hear(1, [{ cmd: 'in a list' }])
-  assert.deepEqual(taken().map(({ type, detail }) => [type, detail]), [['worker.unanswered', { library: null, name: 'multiply' }], ['worker.unanswered', { library: null, name: 'get' }]])
+  assert.deepEqual(taken().map(({ type, detail }) => [type, detail]), [['worker.unanswered', { library: null,
+    name: 'multiply' }], ['worker.unanswered', { library: null, name: 'get' }]])
 })
 
 test('of each worker ten are told in a second, and the others in one event once a second without has passed', (t) => {
@@ -100,7 +123,8 @@ test('of each worker ten are told in a second, and the others in one event once 
   second()
   assert.deepEqual(taken(), [])
   second()
-  assert.deepEqual(taken().map(({ worker, message, detail }) => [worker, message, detail]), [[1, '4,992 more messages were left out', { leftOut: 4992 }]])
+  assert.deepEqual(taken().map(({ worker, message, detail }) => [worker, message, detail]), [[1,
+    '4,992 more messages were left out', { leftOut: 4992 }]])
   say(1, 11)
   second()
   second()

@@ -51,7 +51,8 @@ describe('what workers have had of the CPUs', () => {
   })
 
   test('is read of all threads of a process', { skip: !existsSync('/proc/self/schedstat') }, async (t) => {
-    const child = spawn(process.execPath, ['-e', 'const { Worker } = require("worker_threads"); new Worker("const t = Date.now(); while (Date.now() - t < 150); require(\'fs\').writeSync(1, \'done\'); setInterval(() => {}, 1000)", { eval: true })'])
+    const child = spawn(process.execPath, ['-e',
+      'const { Worker } = require("worker_threads"); new Worker("const t = Date.now(); while (Date.now() - t < 150); require(\'fs\').writeSync(1, \'done\'); setInterval(() => {}, 1000)", { eval: true })'])
     t.after(() => child.kill('SIGKILL'))
     await once(child.stdout, 'data')
     assert.ok(cpuTimeOf(child.pid).cpuMs > 20)

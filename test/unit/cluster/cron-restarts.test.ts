@@ -10,22 +10,18 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** A clock whose one timer is fired by hand. */
 function setUp ({ at, expression = '0 4 * * *', restart }: { at: number, expression?: string, restart?: () => void }) {
   let timer: { run: () => void, ms: number } | null = null
-  const clock = { at, expression, restarts: 0, events: [] as any[], get ms () { return timer?.ms ?? null } }
-  const timers = { setTimeout: (run: () => void, ms: number) => (timer = { run, ms }), clearTimeout () { timer = null } } as any
-  const cron = createCronRestarts({
-    expression: () => clock.expression,
-    nextRun,
-    restart: restart ?? (() => { clock.restarts++ }),
-    events: { publish: (event) => clock.events.push(event) as any },
-    now: () => clock.at,
-    timers
-  })
+  const clock = { at, expression, restarts: 0, events: [] as any[], get ms () {
+    return timer?.ms ?? null
+  } }
+  const timers = { setTimeout: (run: () => void, ms: number) => (timer = { run, ms }), clearTimeout () {
+    timer = null
+  } } as any
+  const cron = createCronRestarts({ expression: () => clock.expression, nextRun, restart: restart ?? (() => {
+    clock.restarts++
+  }), events: { publish: (event) => clock.events.push(event) as any }, now: () => clock.at, timers })
   return Object.assign(clock, {
     cron,
-    /**
-     * Time goes on until the timer fires.
-     * @param more ms that it is late
-     */
+    /** Time goes on until the timer fires. `more`: ms that it is late. */
     pass (more: number = 0) {
       const { run, ms } = timer as { run: () => void, ms: number }
       clock.at += ms + more
@@ -54,7 +50,8 @@ test('goes on where the clock was set back by days, and says so', () => {
   const clock = setUp({ at: FOUR - 5000 })
   clock.at -= 3 * DAY_MS
   clock.pass()
-  assert.match(sentenceOf(clock.events[0]), /^The clock was set back by 2 d 23 h; planned anew: the restart by restart.cron$/)
+  assert.match(sentenceOf(clock.events[0]),
+    /^The clock was set back by 2 d 23 h; planned anew: the restart by restart.cron$/)
   assert.equal(clock.cron.nextAt(), new Date(FOUR - 2 * DAY_MS).toISOString())
 })
 
@@ -67,9 +64,12 @@ test('a timer that fires a moment early waits for the rest', () => {
 })
 
 test('one that is refused is skipped, with the reason, and the next one is planned', () => {
-  const clock = setUp({ at: FOUR - 5000, restart () { throw new Error('rollout 3 (deploy) is running') } })
+  const clock = setUp({ at: FOUR - 5000, restart () {
+    throw new Error('rollout 3 (deploy) is running')
+  } })
   clock.pass()
-  assert.deepEqual(clock.events, [{ type: 'restart.skipped', actor: 'cron', message: 'the restart by restart.cron is skipped: rollout 3 (deploy) is running' }])
+  assert.deepEqual(clock.events, [{ type: 'restart.skipped', actor: 'cron',
+    message: 'the restart by restart.cron is skipped: rollout 3 (deploy) is running' }])
   assert.equal(clock.cron.nextAt(), new Date(FOUR + DAY_MS).toISOString())
 })
 

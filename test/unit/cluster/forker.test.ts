@@ -9,14 +9,12 @@ test('a worker that the system does not start leaves no control group behind', a
   const entry = import.meta.filename
   const current = await loadConfig({ flags: { entry, args: ['x'.repeat(4 * 1024 * 1024)] }, env: {}, cwd: folder })
   const seen = { opened: 0, ended: 0 }
-  const fork = createForker({ current }, {
-    crashFolder: folder,
-    orderFolder: folder,
-    outlives: () => false,
+  const fork = createForker({ current }, { crashFolder: folder, orderFolder: folder, outlives: () => false,
     logs: { open: () => ({ stdout: 'inherit', stderr: 'inherit', close () {} }) } as any,
-    groups: { open: () => ({ enter () {}, end: () => Boolean(++seen.ended), opened: ++seen.opened }) }
-  })
+    groups: { open: () => ({ enter () {}, end: () => Boolean(++seen.ended), opened: ++seen.opened }) } })
   const hooks = {} as any
-  assert.throws(() => fork({ worker: 1, slot: 1, release: { id: 'r1', createdAt: '', entry, path: folder } }, hooks), { code: 'E2BIG' })
+  assert.throws(() => fork({ worker: 1, slot: 1, release: { id: 'r1', createdAt: '', entry, path: folder } }, hooks), {
+    code: 'E2BIG'
+  })
   assert.deepEqual(seen, { opened: 1, ended: 1 })
 })

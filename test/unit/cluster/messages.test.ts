@@ -7,19 +7,19 @@ function setUp (receive: (input: any) => void) {
   const handles = new Map([[1, {}], [2, {}]])
   const invalid: string[] = []
   let arrive: () => void = () => {}
-  const kept = new Promise((resolve) => { arrive = resolve }) as Promise<void>
-  const hear = createMessages({
-    state: () => ({ workers: { 1: { slot: 1 }, 2: { slot: 2 } } }),
-    handles,
-    receive,
-    sockets: { establish: () => kept },
-    slotPorts: { open () {} },
-    standbys: { has: () => false },
-    boots: { costOf: () => null },
-    watchdog: { heard () {} },
-    ...Object.fromEntries(['acceptFairness', 'requestFairness', 'openRequests', 'vitals', 'judge'].map((name) => [name, {}])),
-    ipcValidation: { admit: () => true, hear: (worker: number, text: string) => invalid.push(`${worker}: ${text}`) }
-  } as any)
+  const kept = new Promise((resolve) => {
+    arrive = resolve
+  }) as Promise<void>
+  const hear = createMessages(
+    { state: () => ({ workers: { 1: { slot: 1 }, 2: { slot: 2 } } }), handles, receive, sockets: { establish: () =>
+      kept }, slotPorts: { open () {} }, standbys: { has: () => false }, boots: { costOf: () =>
+        null }, watchdog: { heard () {} },
+      ...Object.fromEntries(
+        ['acceptFairness', 'requestFairness', 'openRequests', 'vitals', 'judge'].map((name) => [name, {}])
+      ), ipcValidation: { admit: () =>
+        true, hear: (worker: number, text: string) =>
+          invalid.push(`${worker}: ${text}`) } } as any
+  )
   return { hear, handles, invalid, arrive, kept }
 }
 
@@ -36,7 +36,9 @@ test('a worker counts as ready once the keeper cannot lose its sockets, and not 
 })
 
 test('what cannot be read in a message that has waited for the keeper is told, and harms nobody', async () => {
-  const { hear, invalid, arrive, kept } = setUp(() => { throw new TypeError('expected a text') })
+  const { hear, invalid, arrive, kept } = setUp(() => {
+    throw new TypeError('expected a text')
+  })
   hear(1, { type: 'ready' } as any)
   arrive()
   await kept

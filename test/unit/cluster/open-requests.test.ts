@@ -4,11 +4,14 @@ import { createOpenRequests } from '../../../server/cluster/open-requests.ts'
 
 const GET = { method: 'GET', path: '/slow', ageMs: 12 }
 
-/** @param worker what is special about the one that there is */
+/** `worker`: what is special about the one that there is */
 function setUp (worker?: Record<string, any>, patienceMs?: number) {
   const told: any[] = []
   const workers = { 3: { id: 3, state: 'ready', orphan: null, ...worker } } as any
-  const requests = createOpenRequests({ state: () => ({ workers, releases: { r2: { runtime: 'other' } } as any }), handles: new Map([[3, { tell: (message: any) => { told.push(message) } }]]), patienceMs })
+  const requests = createOpenRequests({ state: () => ({ workers, releases: { r2: { runtime: 'other' } } as any }),
+    handles: new Map([[3, { tell: (message: any) => {
+      told.push(message)
+    } }]]), patienceMs })
   return { ...requests, told }
 }
 
@@ -27,11 +30,19 @@ test('a worker is asked once for all who want to know, and again for who comes l
 test('what a worker answers is bounded and of the right shape, whatever it says', async () => {
   const { ask, answered } = setUp()
   const answer = ask(3)
-  assert.throws(() => answered(3, { id: 1, requests: 'none' }), { message: 'requests: expected a list, received string' })
-  answered(3, { id: 1, requests: [{ method: 'X'.repeat(99), path: '/'.repeat(999), ageMs: NaN }, null, ...Array(200).fill(GET)], total: 'many' })
+  assert.throws(() => answered(3, { id: 1, requests: 'none' }), {
+    message: 'requests: expected a list, received string'
+  })
+  answered(3, { id: 1,
+    requests: [{ method: 'X'.repeat(99), path: '/'.repeat(999), ageMs: NaN }, null, ...Array(200).fill(GET)],
+    total: 'many' })
   const { items, total } = await answer
   assert.deepEqual([items.length, total], [100, 100])
-  assert.deepEqual(items.slice(0, 2), [{ method: 'X'.repeat(20), path: '/'.repeat(500), ageMs: 0 }, { method: 'undefined', path: 'undefined', ageMs: 0 }])
+  assert.deepEqual(items.slice(0, 2), [{ method: 'X'.repeat(20), path: '/'.repeat(500), ageMs: 0 }, {
+    method: 'undefined',
+    path: 'undefined',
+    ageMs: 0
+  }])
 })
 
 test('one that ends or does not answer keeps nobody waiting', async () => {
@@ -46,12 +57,11 @@ test('one that ends or does not answer keeps nobody waiting', async () => {
   assert.deepEqual(told.map(({ id }) => id), [1, 2])
 })
 
-for (const [worker, id, code, message] of [
-  [{}, 9, 'not-found', 'No worker 9 is alive'],
-  [{ release: 'r2' }, 3, 'not-possible', 'worker 3 is no Node.js process, so its open requests are not known'],
-  [{ orphan: 'master-lost' }, 3, 'not-possible', 'worker 3 belongs to another master'],
-  [{ state: 'unresponsive' }, 3, 'not-possible', 'worker 3 is unresponsive']
-] as const) {
+for (const [worker, id, code, message] of [[{}, 9, 'not-found', 'No worker 9 is alive'], [{ release: 'r2' }, 3,
+  'not-possible', 'worker 3 is no Node.js process, so its open requests are not known'], [{ orphan: 'master-lost' }, 3,
+  'not-possible', 'worker 3 belongs to another master'], [{ state: 'unresponsive' }, 3, 'not-possible',
+  'worker 3 is unresponsive']] as const)
+{
   test(`who cannot answer is not asked: ${message}`, async () => {
     const { ask, told } = setUp(worker)
     await assert.rejects(ask(id), { code, message })

@@ -10,15 +10,19 @@ import { holdsFileOf, orderText, parseOrderText } from '../../../workers/protoco
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
 
-const LIMITS = Object.freeze({ idleGraceMs: 5000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 14_400_000, spreadMs: 30_000, isLast: false })
+const LIMITS = Object.freeze({ idleGraceMs: 5000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 14_400_000,
+  spreadMs: 30_000, isLast: false })
 
-async function setUp (t: TestContext, { folder = tempFolder(), isTold = false }: { folder?: string, isTold?: boolean } = {}) {
+async function setUp (t: TestContext,
+  { folder = tempFolder(), isTold = false }: { folder?: string, isTold?: boolean } = {})
+{
   const child = spawn('sleep', ['600'])
   t.after(() => child.kill('SIGKILL'))
   await once(child, 'spawn')
   const [orderFile, crashFile] = [path.join(folder, 'orders', '1.json'), path.join(folder, 'crash.json')]
   const [exits, said]: any[][] = [[], []]
-  const handle = createOrphanHandle({ ...identifyProcess(Number(child.pid)), orderFile, crashFile }, { isTold, onMessage: (message) => said.push(message), onExit: (exit) => exits.push(exit) })
+  const handle = createOrphanHandle({ ...identifyProcess(Number(child.pid)), orderFile, crashFile }, { isTold,
+    onMessage: (message) => said.push(message), onExit: (exit) => exits.push(exit) })
   return { child, handle, exits, said, orderFile, crashFile, order: () => JSON.parse(readFileSync(orderFile, 'utf8')) }
 }
 
@@ -92,7 +96,8 @@ test('one that cannot be written to keeps nobody from starting, and is told to g
 })
 
 test('an order fits into the name of a link, and says the same there', () => {
-  const longest = { idleGraceMs: 2 ** 31 - 1, deadlineMs: 2 ** 31 - 1, stalledMs: 2 ** 31 - 1, longLivedMs: 2 ** 31 - 1, spreadMs: 2 ** 31 - 1, isLast: true }
+  const longest = { idleGraceMs: 2 ** 31 - 1, deadlineMs: 2 ** 31 - 1, stalledMs: 2 ** 31 - 1, longLivedMs: 2 ** 31 - 1,
+    spreadMs: 2 ** 31 - 1, isLast: true }
   for (const drain of [null, LIMITS, longest]) {
     const text = orderText({ pid: 2 ** 22, claimedBy: 2 ** 22, drain })
     assert.ok(text.length <= 59, text)

@@ -8,19 +8,25 @@ import { TREE_VARIABLE, treeOf } from '../../../server/system/process-tree.ts'
 
 const skip = process.platform !== 'linux' && 'it takes /proc'
 /** Says by which signals it was told, and ends. */
-const SERVER = "node -e \"for (const s of ['SIGTERM', 'SIGQUIT']) process.on(s, () => { console.log(s); process.exit() }); console.log('up'); setInterval(() => {}, 1e6)\""
+const SERVER =
+  'node -e "for (const s of [\'SIGTERM\', \'SIGQUIT\']) process.on(s, () => { console.log(s); process.exit() }); console.log(\'up\'); setInterval(() => {}, 1e6)"'
 
-test('it is told to end once nothing waits at its socket and its connections are closed, and no second time before it has had its time', { skip }, async (t) => {
-  const { child, end, said, heard } = await run(t, SERVER.replace('process.exit()', '0'), { queue: () => queue--, countConnections: () => () => connections-- })
-  let [queue, connections] = [2, 3]
-  await end.drain({ idleGraceMs: 60_000 })
-  await said('SIGTERM')
-  assert.deepEqual([heard, queue, connections], [['draining'], -1, -1])
-  end.terminate()
-  await said('SIGTERM')
-  end.kill()
-  assert.deepEqual(await once(child, 'exit'), [null, 'SIGKILL'])
-})
+test(
+  'it is told to end once nothing waits at its socket and its connections are closed, and no second time before it has had its time',
+  { skip },
+  async (t) => {
+    const { child, end, said, heard } = await run(t, SERVER.replace('process.exit()', '0'), { queue: () => queue--,
+      countConnections: () => () => connections-- })
+    let [queue, connections] = [2, 3]
+    await end.drain({ idleGraceMs: 60_000 })
+    await said('SIGTERM')
+    assert.deepEqual([heard, queue, connections], [['draining'], -1, -1])
+    end.terminate()
+    await said('SIGTERM')
+    end.kill()
+    assert.deepEqual(await once(child, 'exit'), [null, 'SIGKILL'])
+  }
+)
 
 test('connections that stay open are waited for as long as idle ones may be', { skip }, async (t) => {
   let looks = 0
@@ -30,13 +36,14 @@ test('connections that stay open are waited for as long as idle ones may be', { 
   assert.ok(looks > 1, `${looks} looks`)
 })
 
-test('what a shell has started is told when the shell has ended, and the end is told when all have', { skip }, async (t) => {
-  const { main, said, end, told, heard } = await run(t, `${SERVER} & wait`)
-  end.terminate()
-  assert.deepEqual(await told, { code: null, signal: 'SIGTERM', isAsTold: true })
-  await said('SIGTERM')
-  assert.deepEqual([treeOf(main), heard], [[], []])
-})
+test('what a shell has started is told when the shell has ended, and the end is told when all have', { skip },
+  async (t) => {
+    const { main, said, end, told, heard } = await run(t, `${SERVER} & wait`)
+    end.terminate()
+    assert.deepEqual(await told, { code: null, signal: 'SIGTERM', isAsTold: true })
+    await said('SIGTERM')
+    assert.deepEqual([treeOf(main), heard], [[], []])
+  })
 
 test('the signal is the one that is asked for, and its exit code by it is as told', { skip }, async (t) => {
   const { told, end, said } = await run(t, SERVER.replace('process.exit()', 'process.exit(131)'), { signal: 'SIGQUIT' })
@@ -45,14 +52,20 @@ test('the signal is the one that is asked for, and its exit code by it is as tol
   assert.deepEqual(await told, { code: 131, signal: null, isAsTold: true })
 })
 
-test('where its main process fails, others of it are told to end, the master hears of it, and who does not end is killed', { skip }, async (t) => {
-  const { main, told, said, heard } = await run(t, `${SERVER.replace('process.exit()', '0')} & wait`, { termGraceMs: 100 })
-  signalProcess(main, 'SIGKILL')
-  await said('SIGTERM')
-  assert.deepEqual(await told, { code: null, signal: 'SIGKILL', isAsTold: false })
-  assert.deepEqual(heard, ['its main process was ended by SIGKILL, and others that it had started still ran'])
-  assert.deepEqual(treeOf(main), [])
-})
+test(
+  'where its main process fails, others of it are told to end, the master hears of it, and who does not end is killed',
+  { skip },
+  async (t) => {
+    const { main, told, said, heard } = await run(t, `${SERVER.replace('process.exit()', '0')} & wait`, {
+      termGraceMs: 100
+    })
+    signalProcess(main, 'SIGKILL')
+    await said('SIGTERM')
+    assert.deepEqual(await told, { code: null, signal: 'SIGKILL', isAsTold: false })
+    assert.deepEqual(heard, ['its main process was ended by SIGKILL, and others that it had started still ran'])
+    assert.deepEqual(treeOf(main), [])
+  }
+)
 
 test('who is killed takes along all that it has started, in whatever session', { skip }, async (t) => {
   const { main, end, told } = await run(t, `setsid ${SERVER} & wait`)
@@ -62,23 +75,27 @@ test('who is killed takes along all that it has started, in whatever session', {
   assert.equal(isAlive(server), false)
 })
 
-/** @param script of the shell; it or one of its own says "up" */
-async function run (t: TestContext, script: string, { signal = 'SIGTERM', termGraceMs = 60_000, queue, countConnections }: { signal?: NodeJS.Signals, termGraceMs?: number, queue?: () => number, countConnections?: () => () => number } = {}) {
+/** `script`: of the shell; it or one of its own says "up" */
+async function run (t: TestContext, script: string,
+  { signal = 'SIGTERM', termGraceMs = 60_000, queue, countConnections }: { signal?: NodeJS.Signals,
+    termGraceMs?: number, queue?: () => number, countConnections?: () => () => number } = {})
+{
   const mark = `test-${process.pid}-${Math.random()}`
-  const child = spawn('sh', ['-c', script.includes('wait') ? script : `exec ${script}`], { detached: true, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, [TREE_VARIABLE]: mark } })
+  const child = spawn('sh', ['-c', script.includes('wait') ? script : `exec ${script}`], { detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, [TREE_VARIABLE]: mark } })
   const main = { ...identifyProcess(Number(child.pid)), mark }
-  t.after(() => { for (const each of treeOf(main)) signalProcess(each, 'SIGKILL') })
-  const heard: string[] = []
-  const end = createProgramEnd(main, {
-    stop: { signal, termGraceMs },
-    queue,
-    countConnections,
-    onMessage: (message) => heard.push(message.type === 'crashing' ? message.errorMessage : message.type)
+  t.after(() => {
+    for (const each of treeOf(main)) signalProcess(each, 'SIGKILL')
   })
-  const told = once(child, 'exit').then(async ([code, by]) => ({ code, signal: by, ...await end.ended({ code, signal: by }) }))
+  const heard: string[] = []
+  const end = createProgramEnd(main, { stop: { signal, termGraceMs }, queue, countConnections,
+    onMessage: (message) => heard.push(message.type === 'crashing' ? message.errorMessage : message.type) })
+  const told = once(child, 'exit').then(async ([code, by]) => ({ code, signal: by,
+    ...await end.ended({ code, signal: by }) })
+  )
   const lines = child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })
   let rest = ''
-  /** @param line the next one */
+  /** `line`: the next one */
   const said = async (line: string) => {
     while (!rest.includes('\n')) rest += (await lines.next()).value
     const [first, ...others] = rest.split('\n')

@@ -14,14 +14,10 @@ function setUp (t: TestContext, signal: 'auto' | 'notify' | 'online' = 'auto', p
   const said: string[] = []
   const ready: PromiseWithResolvers<void> = Promise.withResolvers()
   const closed = [] as string[]
-  const readiness = createProgramReadiness({ signal, probe }, {
-    onMessage (message) {
-      said.push(message.type === 'listening' ? message.address : message.type)
-      if (message.type === 'ready') ready.resolve()
-    },
-    connect: () => null,
-    look: async () => closed.splice(0).forEach((key) => readiness.closes(key))
-  })
+  const readiness = createProgramReadiness({ signal, probe }, { onMessage (message) {
+    said.push(message.type === 'listening' ? message.address : message.type)
+    if (message.type === 'ready') ready.resolve()
+  }, connect: () => null, look: async () => closed.splice(0).forEach((key) => readiness.closes(key)) })
   t.after(readiness.stop)
   let seq = 0
   const file = fs.openSync(`${tempFolder()}/socket`, 'w')
@@ -107,7 +103,8 @@ test('where running is enough, it is still asked once it listens, if ready.path 
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close())
-  const { readiness, said, untilReady, pass } = setUp(t, 'online', { path: '/', status: ['200'], intervalMs: 100, timeoutMs: 1000, warmup: [], warmupRounds: 1 })
+  const { readiness, said, untilReady, pass } = setUp(t, 'online', { path: '/', status: ['200'], intervalMs: 100,
+    timeoutMs: 1000, warmup: [], warmupRounds: 1 })
   readiness.started(process.pid)
   assert.deepEqual(said, [])
   readiness.listens(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
@@ -121,7 +118,8 @@ test('a program that has only waited for 5 s is told to be idle, one that works 
   const told: boolean[] = []
   let at = 0
   let cpuMs = 0
-  const activity = tellProgramActivity({ pid: 1, onMessage: ({ isIdle }) => told.push(isIdle), cpuMsOf: () => cpuMs, now: () => at })
+  const activity = tellProgramActivity({ pid: 1, onMessage: ({ isIdle }) => told.push(isIdle), cpuMsOf: () => cpuMs,
+    now: () => at })
   const pass = (ms: number, worked: number) => {
     at += ms
     cpuMs += worked

@@ -14,10 +14,12 @@ const withoutPython = spawnSync('python3', ['--version']).status !== 0 && 'pytho
 const diagnostics = process.platform === 'linux' ? loadSocketDiagnostics() : null
 
 /** What a shell starts: it listens, and says on which port. */
-const SERVER = 'const held = Buffer.alloc(40 * 1024 ** 2, 1); require("net").createServer((socket) => socket.on("error", () => {})).listen(0, "127.0.0.1", function () { console.log(this.address().port, held.length) })'
+const SERVER =
+  'const held = Buffer.alloc(40 * 1024 ** 2, 1); require("net").createServer((socket) => socket.on("error", () => {})).listen(0, "127.0.0.1", function () { console.log(this.address().port, held.length) })'
 
 async function startTree (t: TestContext) {
-  const child = spawn('sh', ['-c', '"$NODE" -e "$SERVER" & wait'], { env: { NODE: process.execPath, SERVER }, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+  const child = spawn('sh', ['-c', '"$NODE" -e "$SERVER" & wait'], { env: { NODE: process.execPath, SERVER },
+    stdio: ['ignore', 'pipe', 'inherit'], detached: true })
   const pid = Number(child.pid)
   t.after(() => process.kill(-pid, 'SIGKILL'))
   const [line] = await once(child.stdout, 'data')
@@ -32,29 +34,41 @@ describe('programs are measured from outside', { skip: process.platform !== 'lin
     const all = createTreeUsage().measure(pids)
     const [shell, server] = pids.map((each) => createTreeUsage().measure([each]))
     assert.ok(all && shell && server)
-    assert.deepEqual([all.processes, all.descriptors, all.threads], [2, shell.descriptors + server.descriptors, shell.threads + server.threads])
-    assert.ok(server.rssBytes > 40 * MIB && all.rssBytes >= server.rssBytes * 0.9 && all.rssBytes <= server.rssBytes + shell.rssBytes, `${all.rssBytes} of ${server.rssBytes} and ${shell.rssBytes}`)
+    assert.deepEqual([all.processes, all.descriptors, all.threads], [2, shell.descriptors + server.descriptors,
+      shell.threads + server.threads])
+    assert.ok(
+      server.rssBytes > 40 * MIB && all.rssBytes >= server.rssBytes * 0.9 &&
+        all.rssBytes <= server.rssBytes + shell.rssBytes,
+      `${all.rssBytes} of ${server.rssBytes} and ${shell.rssBytes}`
+    )
     assert.ok(server.cpuMs > 0)
     assert.equal(createTreeUsage().measure([2 ** 22 + 1]), null, 'nobody')
   })
 
-  test('memory that a process has in common with those that it forked counts once', { skip: withoutPython }, async (t) => {
-    const child = spawn('python3', ['-c', 'import os, time\nheld = b"x" * 60_000_000\nos.fork() and os.fork()\nprint("forked", flush=True)\ntime.sleep(600)'], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
-    t.after(() => process.kill(-Number(child.pid), 'SIGKILL'))
-    for (let said = ''; said.split('forked').length <= 3;) said += String((await once(child.stdout, 'data'))[0])
-    const pids = pidsOf(Number(child.pid))
-    const rssBytes = createTreeUsage().measure(pids)?.rssBytes ?? 0
-    assert.ok(pids.length === 3 && rssBytes > 60_000_000 && rssBytes < 110_000_000, `${rssBytes} of ${pids.length}`)
-  })
+  test('memory that a process has in common with those that it forked counts once', { skip: withoutPython },
+    async (t) => {
+      const child = spawn('python3', ['-c',
+        'import os, time\nheld = b"x" * 60_000_000\nos.fork() and os.fork()\nprint("forked", flush=True)\ntime.sleep(600)'],
+        { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+      t.after(() => process.kill(-Number(child.pid), 'SIGKILL'))
+      for (let said = ''; said.split('forked').length <= 3;) said += String((await once(child.stdout, 'data'))[0])
+      const pids = pidsOf(Number(child.pid))
+      const rssBytes = createTreeUsage().measure(pids)?.rssBytes ?? 0
+      assert.ok(pids.length === 3 && rssBytes > 60_000_000 && rssBytes < 110_000_000, `${rssBytes} of ${pids.length}`)
+    })
 
   test('all children of a process count, however many there are', { skip: rareOnly || withoutPython }, async (t) => {
-    const child = spawn('python3', ['-c', 'import os, time\nfor _ in range(1100): os.fork() or time.sleep(600)\nprint("forked", flush=True)\ntime.sleep(600)'], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+    const child = spawn('python3', ['-c',
+      'import os, time\nfor _ in range(1100): os.fork() or time.sleep(600)\nprint("forked", flush=True)\ntime.sleep(600)'],
+      { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
     t.after(() => process.kill(-Number(child.pid), 'SIGKILL'))
     await once(child.stdout, 'data')
     assert.equal(pidsOf(Number(child.pid)).length, 1101)
   })
 
-  test('open connections are those to its own port, until they are closed', { skip: !diagnostics && 'koffi is not here' }, async (t) => {
+  test('open connections are those to its own port, until they are closed', {
+    skip: !diagnostics && 'koffi is not here'
+  }, async (t) => {
     const { pid, port } = await startTree(t)
     const count = createConnectionCounts(diagnostics as NonNullable<typeof diagnostics>)
     const look = () => count(new Map([[pid, pidsOf(pid)]])).get(pid)

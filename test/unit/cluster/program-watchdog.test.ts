@@ -6,18 +6,18 @@ function setUp (t: TestContext, timeoutMs: number) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let at = 0
   const told: (number | 'answered')[] = []
-  const watchdog = createProgramWatchdog({ pid: () => 0, timeoutMs, now: () => at, onSilent: (ms) => { told.push(ms) }, onAnswered: () => { told.push('answered') } })
+  const watchdog = createProgramWatchdog({ pid: () => 0, timeoutMs, now: () => at, onSilent: (ms) => {
+    told.push(ms)
+  }, onAnswered: () => {
+    told.push('answered')
+  } })
   t.after(watchdog.stop)
-  return {
-    watchdog,
-    told,
-    pass (ms: number) {
-      for (let left = ms; left > 0; left -= 500) {
-        at += 500
-        t.mock.timers.tick(500)
-      }
+  return { watchdog, told, pass (ms: number) {
+    for (let left = ms; left > 0; left -= 500) {
+      at += 500
+      t.mock.timers.tick(500)
     }
-  }
+  } }
 }
 
 test('a program is watched once it has said that it lives, and told of once for each time that it is silent', (t) => {

@@ -19,13 +19,20 @@ function setUp (t: TestContext, wanted: string) {
 function startWorker (t: TestContext, file: string, wanted: string) {
   const seen = { isAwaited: true, found: 0, closed: 0 }
   const stdout = fs.openSync(file, 'a+')
-  t.after(() => { if (!seen.closed) fs.closeSync(stdout) })
-  const { output, startedAs } = awaitReadyLine({ stdout, stderr: 'inherit', close () { seen.closed++; fs.closeSync(stdout) } }, wanted, { isAwaited: () => seen.isAwaited, onFound: () => { seen.found++ } })
+  t.after(() => {
+    if (!seen.closed) fs.closeSync(stdout)
+  })
+  const { output, startedAs } = awaitReadyLine({ stdout, stderr: 'inherit', close () {
+    seen.closed++
+    fs.closeSync(stdout)
+  } }, wanted, { isAwaited: () => seen.isAwaited, onFound: () => {
+    seen.found++
+  } })
   output.close()
   return {
     seen,
     startedAs,
-    /** @param how `anew`: by a descriptor that it has opened itself */
+    /** `how`: `anew`: by a descriptor that it has opened itself */
     write (text: string, how: 'itself' | 'anew' = 'anew') {
       fs.writeFileSync(how === 'itself' ? stdout : file, text, { flag: 'a' })
       t.mock.timers.tick(50)
@@ -42,7 +49,9 @@ test('the line is found once it has an end, and once', (t) => {
   assert.deepEqual(write('Listening on 81\n'), [1, 1])
 })
 
-test('a line that another worker writes into the same log does not count, also where it is its last one', { skip: process.platform !== 'linux' && 'the system does not tell who has written what' }, (t) => {
+test('a line that another worker writes into the same log does not count, also where it is its last one', {
+  skip: process.platform !== 'linux' && 'the system does not tell who has written what'
+}, (t) => {
   const old = setUp(t, 'Listening on')
   old.startedAs(process.pid)
   assert.deepEqual(old.write('Listening on 80\n', 'itself'), [1, 0])

@@ -60,17 +60,19 @@ function setUp (workers: number[]) {
   const shown = { workers }
   const told: [number, any][] = []
   let ms = 0
-  const fairness = createRequestFairness({ list: () => shown.workers, tell: (worker, message) => told.push([worker, message]), now: () => ms })
+  const fairness = createRequestFairness({ list: () => shown.workers,
+    tell: (worker, message) => told.push([worker, message]), now: () => ms })
   return Object.assign(shown, {
     told,
     takeTold: () => told.splice(0),
     seconds: () => ms / 1000,
     fairness,
-    /** @param rates by worker */
+    /** `rates`: by worker */
     pass (seconds: number, rates: Record<number, number | null>, busy: Record<number, number> = {}) {
       for (let second = 0; second < seconds; second++) {
         ms += 1000
-        for (const [worker, rate] of Object.entries(rates)) fairness.heard(Number(worker), { requestsPerSecond: rate, eventLoopUtilization: busy[Number(worker)] ?? 0.5 })
+        for (const [worker, rate] of Object.entries(rates))
+          fairness.heard(Number(worker), { requestsPerSecond: rate, eventLoopUtilization: busy[Number(worker)] ?? 0.5 })
       }
     }
   })

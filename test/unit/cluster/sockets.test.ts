@@ -10,24 +10,21 @@ import { socketKey } from '../../../workers/protocol.ts'
 import { fakeHandle } from '../../support/socket-handle.ts'
 import { tempFolder } from '../../support/folder.ts'
 
-const query = (fields: object = {}) => ({ address: '127.0.0.1', port: 80, addressType: 4, fd: undefined, flags: 0, index: 0, ...fields })
+const query = (fields: object = {}) => ({ address: '127.0.0.1', port: 80, addressType: 4, fd: undefined, flags: 0,
+  index: 0, ...fields })
 
 function setUp ({ errno = (undefined as number | undefined), wait = false } = {}) {
   const handles: ReturnType<typeof fakeHandle>[] = []
   const errors: any[] = []
-  const sockets = createSockets({
-    bind () {
-      if (errno !== undefined) return { errno }
-      const handle = fakeHandle()
-      handles.push(handle)
-      return { handle }
-    },
-    unusedGraceMs: 30_000,
-    onBindError (error) {
-      errors.push(error)
-      return wait
-    }
-  })
+  const sockets = createSockets({ bind () {
+    if (errno !== undefined) return { errno }
+    const handle = fakeHandle()
+    handles.push(handle)
+    return { handle }
+  }, unusedGraceMs: 30_000, onBindError (error) {
+    errors.push(error)
+    return wait
+  } })
   return { sockets, handles, errors }
 }
 
@@ -42,13 +39,15 @@ test('every worker that asks for an address gets the same handle, and the data o
 
 test('another address, and a second server of one worker on the same one, are other sockets', () => {
   const { sockets, handles } = setUp()
-  for (const each of [query(), query({ index: 1 }), query({ port: 81 }), query({ address: '::1', addressType: 6 })]) sockets.request(1, { query: each })
+  for (const each of [query(), query({ index: 1 }), query({ port: 81 }), query({ address: '::1', addressType: 6 })])
+    sockets.request(1, { query: each })
   assert.equal(handles.length, 4)
 })
 
 test('no descriptor is opened because a worker names it', () => {
   const { sockets, handles } = setUp()
-  for (const fields of [{ port: null, fd: 0 }, { port: null, fd: 16 }, { fd: 3 }, { fd: 2 ** 40 }, { port: null, fd: 16, addressType: 'udp4' }]) assert.equal(sockets.request(1, { query: query(fields) }).isWorkersOwn, true)
+  for (const fields of [{ port: null, fd: 0 }, { port: null, fd: 16 }, { fd: 3 }, { fd: 2 ** 40 }, { port: null, fd: 16,
+    addressType: 'udp4' }]) assert.equal(sockets.request(1, { query: query(fields) }).isWorkersOwn, true)
   assert.equal(handles.length, 0)
   for (const fd of [1, 16, 2 ** 31]) assert.notEqual(bindTcp(query({ address: null, port: 0, fd })).handle?.fd, fd)
 })
@@ -121,7 +120,8 @@ test('an address that the workers of now cover looks free to the next ones, whic
   const { key } = sockets.request(1, { query: query({ address: '0.0.0.0' }) })
   sockets.establish(1)
   assert.equal(sockets.isContended(2, query()), false)
-  for (const address of ['127.0.0.1', '::', null]) assert.equal(sockets.request(2, { query: query({ address }) }).isPlaceholder, true, String(address))
+  for (const address of ['127.0.0.1', '::', null])
+    assert.equal(sockets.request(2, { query: query({ address }) }).isPlaceholder, true, String(address))
   assert.ok(sockets.request(2, { query: query({ address: '::1' }) }).handle, 'that one is not covered')
   const shared = sockets.request(2, { query: query({ address: '0.0.0.0' }) })
   assert.deepEqual([shared.key, shared.handle], [key, handles[0]], 'the very same address is shared')
@@ -130,12 +130,19 @@ test('an address that the workers of now cover looks free to the next ones, whic
 
 test('a socket of IPv6 alone covers no address of IPv4, also where a master before has bound it', () => {
   const { handle } = bindSocket(query({ address: '::', port: 0, addressType: 'udp6', flags: 1 })) as any
-  const keeper = { held: new Map([[`app ${socketKey(query({ address: '::', addressType: 'udp6' }))}`, { handle, data: {} }]]), hold () {}, drop () {}, send () {} }
+  const keeper = {
+    held: new Map([[`app ${socketKey(query({ address: '::', addressType: 'udp6' }))}`, { handle, data: {} }]]),
+    hold () {},
+    drop () {},
+    send () {}
+  }
   const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ handle: fakeHandle() }) })
   sockets.request(1, { query: query({ address: '::', addressType: 6, flags: 1 }) })
   sockets.establish(1)
-  for (const addressType of [4, 'udp4']) assert.ok(sockets.request(2, { query: query({ address: '0.0.0.0', addressType }) }).handle)
-  for (const addressType of [6, 'udp6']) assert.ok(sockets.request(2, { query: query({ address: '::1', addressType }) }).isPlaceholder, 'but those of IPv6')
+  for (const addressType of [4, 'udp4'])
+    assert.ok(sockets.request(2, { query: query({ address: '0.0.0.0', addressType }) }).handle)
+  for (const addressType of [6, 'udp6'])
+    assert.ok(sockets.request(2, { query: query({ address: '::1', addressType }) }).isPlaceholder, 'but those of IPv6')
   sockets.close()
 })
 
@@ -159,10 +166,12 @@ test('once closed it closes every socket and gives out no more', () => {
 
 test('a bind that fails is told with the errno, and nothing is kept', () => {
   const { sockets, errors } = setUp({ errno: -constants.errno.EADDRINUSE, wait: true })
-  assert.deepEqual(sockets.request(1, { query: query() }), { key: '127.0.0.1:80:4:undefined:0', errno: -constants.errno.EADDRINUSE, awaitMaster: true })
+  assert.deepEqual(sockets.request(1, { query: query() }), { key: '127.0.0.1:80:4:undefined:0',
+    errno: -constants.errno.EADDRINUSE, awaitMaster: true })
   assert.equal(errors.length, 1)
   assert.equal(describeBindError(query(), -constants.errno.EADDRINUSE).message, '127.0.0.1:80 is in use (EADDRINUSE)')
-  assert.equal(describeBindError(query({ address: null }), -constants.errno.EACCES).message, 'port 80 is not permitted (EACCES)')
+  assert.equal(describeBindError(query({ address: null }), -constants.errno.EACCES).message,
+    'port 80 is not permitted (EACCES)')
 })
 
 test('a real bind to a port in use says so at once, though the kernel would only at listen()', async () => {
@@ -218,17 +227,21 @@ test('what another master leaves to a keeper is there for the next one, and drop
   const handles = [80, 81].map(() => fakeHandle())
   const [app, unused] = [query(), query({ port: 81 })].map((each) => `app ${socketKey(each)}`)
   const keeper = {
-    held: new Map([
-      [app, { handle: handles[0], data: { data: 'ticket keys' } }],
-      [unused, { handle: handles[1], data: {} }],
-      ['admin 127.0.0.1:9777', { handle: { ...fakeHandle(), close () { throw new Error('it is not the app\'s') } }, data: undefined }]
-    ]),
+    held: new Map([[app, { handle: handles[0], data: { data: 'ticket keys' } }], [unused, { handle: handles[1],
+      data: {} }], ['admin 127.0.0.1:9777', { handle: { ...fakeHandle(), close () {
+        throw new Error('it is not the app\'s')
+      } }, data: undefined }]]),
     send () {},
-    hold: (key: string) => { told.push(`hold ${key}`) },
-    drop: (key: string) => { told.push(`drop ${key}`) }
+    hold: (key: string) => {
+      told.push(`hold ${key}`)
+    },
+    drop: (key: string) => {
+      told.push(`drop ${key}`)
+    }
   }
   const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ handle: fakeHandle() }) })
-  assert.deepEqual(sockets.request(1, { query: query(), data: 'other keys' }), { key: socketKey(query()), handle: handles[0], data: 'ticket keys' })
+  assert.deepEqual(sockets.request(1, { query: query(), data: 'other keys' }), { key: socketKey(query()),
+    handle: handles[0], data: 'ticket keys' })
   sockets.request(1, { query: query({ port: 82 }) })
   assert.deepEqual(told, [], 'it may only be looking whether the port is free')
   sockets.establish(1)
@@ -246,8 +259,12 @@ test('what another master leaves to a keeper is there for the next one, and drop
 test('a socket beside that of a program is for whoever asks for its address first, and is freed by no worker that only tests whether it is free', () => {
   const handle = fakeHandle()
   const told: string[] = []
-  const keeper = { held: new Map([['given 0', { handle, data: { given: { host: '::', port: 80, isCertain: true } } }]]), hold: (key: string) => { told.push(`hold ${key}`) }, drop: (key: string) => told.push(`drop ${key}`), send () {} }
-  const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
+  const keeper = { held: new Map([['given 0', { handle, data: { given: { host: '::', port: 80, isCertain: true } } }]]),
+    hold: (key: string) => {
+      told.push(`hold ${key}`)
+    }, drop: (key: string) => told.push(`drop ${key}`), send () {} }
+  const sockets = createSockets({ keeper, onBindError: () => false,
+    bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
   assert.deepEqual(sockets.unclaimed(), [{ host: '::', port: 80, isCertain: true }])
   const asked = query({ address: null })
   const { key, handle: first, keepsFlags } = sockets.request(1, { query: asked })
@@ -268,7 +285,12 @@ for (const succeeds of [true, false]) {
     await once(program, 'listening')
     const { ino } = statSync(file)
     const handle = fakeHandle()
-    const keeper = { held: new Map([['given 0', { handle, data: { given: { path: file, isCopy: true, isCertain: true } } }]]), hold () {}, drop () {}, send () {} }
+    const keeper = {
+      held: new Map([['given 0', { handle, data: { given: { path: file, isCopy: true, isCertain: true } } }]]),
+      hold () {},
+      drop () {},
+      send () {}
+    }
     const sockets = createSockets({ keeper, onBindError: () => false })
     const ask = () => sockets.request(1, { query: query({ address: file, port: -1, addressType: -1 }) })
     unlinkSync(file)
@@ -288,16 +310,21 @@ for (const succeeds of [true, false]) {
 
 test('a worker with a socket of its own is to be told of it only once the keeper cannot lose that, as the next master would not know it', async () => {
   const underWay: { key: string, arrive: () => void }[] = []
-  const keeper = { held: new Map(), hold: (key: string) => new Promise((resolve) => { underWay.push({ key, arrive: resolve }) }) as Promise<void>, drop () {}, send () {} }
+  const keeper = { held: new Map(), hold: (key: string) =>
+    new Promise((resolve) => {
+      underWay.push({ key, arrive: resolve })
+    }) as Promise<void>, drop () {}, send () {} }
   const handles = [fakeHandle(), fakeHandle()]
   const own: any = {
-    bind: () => ({ handle: handles[0], handles: () => handles.slice(0, size), member: (number: number) => ({ handle: handles[(size = number) - 1] }), listen: () => 0 }),
+    bind: () => ({ handle: handles[0], handles: () => handles.slice(0, size),
+      member: (number: number) => ({ handle: handles[(size = number) - 1] }), listen: () => 0 }),
     numberFor: (_key: string, { worker }: { worker: number }) => worker,
     look () {}
   }
   let size = 1
   const sockets = createSockets({ keeper, own, onBindError: () => false })
-  assert.equal(sockets.request(1, { query: query() }).keeping, undefined, 'it may only be looking whether the port is free')
+  assert.equal(sockets.request(1, { query: query() }).keeping, undefined,
+    'it may only be looking whether the port is free')
   const established = sockets.establish(1)
   underWay[0].arrive()
   await established
@@ -307,7 +334,9 @@ test('a worker with a socket of its own is to be told of it only once the keeper
   assert.equal(handle, handles[1])
   assert.deepEqual(underWay.map((each) => each.key), [`slot 1 ${key}`, `slot 2 ${key}`])
   let isTold = false
-  const told = keeping?.then(() => { isTold = true })
+  const told = keeping?.then(() => {
+    isTold = true
+  })
   await new Promise(setImmediate)
   assert.equal(isTold, false)
   underWay[1].arrive()
@@ -320,13 +349,14 @@ test('the keeper has the sockets of an address by the order of the kernel: one t
   const handles = [fakeHandle(), fakeHandle(), fakeHandle()]
   const key = socketKey(query())
   // An upgrade that failed has left no second one.
-  const keeper = {
-    held: new Map([1, 3, 4].map((slot, index) => [`slot ${slot} ${key}`, { handle: handles[index] }])),
-    hold: (name: string, handle: any) => { told.push(`hold ${name}: ${handles.indexOf(handle)}`) },
-    drop: (name: string) => { told.push(`drop ${name}`) },
-    send () {}
-  }
-  const own = { adopt: (_key: string, adopted: any[]) => ({ handles: () => adopted, close () {} }), look () {}, forget () {} }
+  const keeper = { held: new Map([1, 3, 4].map((slot, index) => [`slot ${slot} ${key}`, { handle: handles[index] }])),
+    hold: (name: string, handle: any) => {
+      told.push(`hold ${name}: ${handles.indexOf(handle)}`)
+    }, drop: (name: string) => {
+      told.push(`drop ${name}`)
+    }, send () {} }
+  const own = { adopt: (_key: string, adopted: any[]) => ({ handles: () => adopted, close () {} }), look () {},
+    forget () {} }
   const sockets = createSockets({ keeper, own: own as any, onBindError: () => false })
   sockets.look()
   assert.deepEqual(told.splice(0), [`hold slot 2 ${key}: 1`, `hold slot 3 ${key}: 2`, `drop slot 4 ${key}`])

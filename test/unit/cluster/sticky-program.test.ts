@@ -10,7 +10,8 @@ test('spreads addresses evenly, those of one network and those of IPv6 too, over
     for (const size of [1, 2, 3, 8]) {
       const counts = Array(size).fill(0)
       for (const index of choices(stickyProgram(upTo(size)), packet)) counts[index]++
-      for (const count of counts) assert.ok(Math.abs(count - CLIENTS / size) < 5 * Math.sqrt(CLIENTS / size), `${counts}`)
+      for (const count of counts)
+        assert.ok(Math.abs(count - CLIENTS / size) < 5 * Math.sqrt(CLIENTS / size), `${counts}`)
     }
   }
   const program = stickyProgram(upTo(256))
@@ -52,14 +53,11 @@ function ipv6 (client: number) {
   return header
 }
 
-/**
- * As the kernel runs it, bpf(4) of BSD.
- * @param header of IP
- */
+/** As the kernel runs it, bpf(4) of BSD. `header`: of IP. */
 function run (program: Instruction[], header: Buffer) {
   const cells = [] as number[]
   let [a, x] = [0, 0]
-  for (let at = 0; ; at++) {
+  for (let at = 0;; at++) {
     const [code, ifTrue, ifFalse, k] = program[at]
     if (code === 0x20) a = header.readUInt32BE(k - 0xfff00000)
     else if (code === 0x00) a = k

@@ -5,35 +5,50 @@ import { createState, type LifecycleOptions, type OperatorInput } from '../../..
 import { NEW_RELEASE, OPTIONS } from '../../support/simulation.ts'
 
 /** A supervisor of one worker, whose processes are none; it ends with its test. */
-function supervised (t: TestContext, release: Record<string, any> = {}, { options = (OPTIONS as LifecycleOptions), changed = ({} as Record<string, any>), vitals = (undefined as any) } = {}) {
+function supervised (t: TestContext, release: Record<string, any> = {},
+  { options = (OPTIONS as LifecycleOptions), changed = ({} as Record<string, any>), vitals = (undefined as any) } = {})
+{
   const calls: any[] = []
   const events: any[] = []
   const processes: any[] = []
   /** What is done, in its order. */
   const steps: string[] = []
   const time = Date.now()
-  const supervisor = createSupervisor(createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/app.js', path: '/srv', ...release } }), {
-    fork: (order: any, hooks: any) => {
+  const supervisor = createSupervisor(
+    createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/app.js', path: '/srv', ...release } }),
+    { fork: (order: any, hooks: any) => {
       processes.push({ order, hooks, isKilled: false })
       steps.push(`fork ${order.worker}`)
       const own = processes.at(-1)
       const exit = () => hooks.onExit({ code: 0, signal: null, error: null })
-      return { identity: { pid: 1000 + order.worker }, tell: ({ type }: any) => type === 'drain' && hooks.onMessage({ type: 'drained' }), terminate: exit, kill: () => { own.isKilled = true; exit() } } as any
-    },
-    events: { publish: (event) => { steps.push(event.type); events.push(event); return event as any } },
-    crashes: { examine: () => { steps.push('examine'); return { memoryKind: null, stderr: [], said: null, note: null } }, record: (event) => event },
-    time: () => time,
-    vitals,
-    drift: {
-      noteLoaded: (...given) => calls.push(['noteLoaded', ...given]),
-      renew: (...given) => calls.push(['renew', ...given]),
-      look: (ids) => { calls.push(['look', ...ids]); steps.push('look'); return Object.fromEntries(Object.entries(changed).filter(([id]) => [...ids].includes(id))) }
-    },
-    prepare: async ({ release }) => {
-      if (release === undefined) throw new Error('the configuration is wrong')
-      return { ...NEW_RELEASE, id: String(release), createdAt: '' }
-    }
-  })
+      return { identity: { pid: 1000 + order.worker }, tell: ({ type }: any) =>
+        type === 'drain' && hooks.onMessage({ type: 'drained' }), terminate: exit, kill: () => {
+          own.isKilled = true
+          exit()
+        } } as any
+    }, events: { publish: (event) => {
+      steps.push(event.type)
+      events.push(event)
+      return event as any
+    } }, crashes: { examine: () => {
+      steps.push('examine')
+      return { memoryKind: null, stderr: [], said: null, note: null }
+    }, record: (event) =>
+      event }, time: () =>
+        time, vitals, drift: { noteLoaded: (...given) =>
+          calls.push(['noteLoaded', ...given]), renew: (...given) =>
+          calls.push(['renew', ...given]), look: (ids) => {
+          calls.push(['look', ...ids])
+          steps.push('look')
+          return Object.fromEntries(Object.entries(changed).filter(([id]) =>
+            [...ids].includes(id)
+          ))
+        } }, prepare: async ({ release }) => {
+        if (release === undefined)
+          throw new Error('the configuration is wrong')
+        return { ...NEW_RELEASE, id: String(release), createdAt: '' }
+      } }
+  )
   t.after(async () => {
     supervisor.dispatch({ type: 'stop', actor: 'api' })
     await supervisor.finished
@@ -48,7 +63,9 @@ test('what workers load goes to the fingerprints of their release; a message tha
   const { calls, time, last } = supervised(t)
   last().onMessage({ type: 'files', files: ['/srv/app.js'] })
   for (const files of [undefined, null, 'app.js', { length: 1 }]) last().onMessage({ type: 'files', files })
-  assert.deepEqual(calls, [['noteLoaded', 'r1', ['/srv/app.js'], { id: 1, forkedAt: time }], ['loaded', ['/srv/app.js']]])
+  assert.deepEqual(calls, [['noteLoaded', 'r1', ['/srv/app.js'], { id: 1, forkedAt: time }], ['loaded', [
+    '/srv/app.js'
+  ]]])
 })
 
 test('no fingerprints are taken where nobody edits', (t) => {
@@ -60,7 +77,8 @@ test('no fingerprints are taken where nobody edits', (t) => {
 test('a deploy takes fingerprints anew and does not ask for drift; what is about to fork asks, and nothing else', (t) => {
   const { supervisor, calls, last } = supervised(t)
   last().onMessage({ type: 'ready' })
-  supervisor.dispatch({ type: 'rollout', kind: 'deploy', release: { ...NEW_RELEASE, id: 'r2', createdAt: '' }, actor: 'api' })
+  supervisor.dispatch({ type: 'rollout', kind: 'deploy', release: { ...NEW_RELEASE, id: 'r2', createdAt: '' },
+    actor: 'api' })
   assert.deepEqual(calls, [['renew', 'r2', 2]], 'from the next worker on')
   last().onExit({ code: 1, signal: null, error: null })
   assert.equal(calls.length, 1, 'the deploy has failed, and the old worker serves on')
@@ -79,11 +97,15 @@ test('what is gone back to is looked at before its first worker starts', async (
 })
 
 test('what a worker cannot say any more of its end is told by its last report', (t) => {
-  const { events, last } = supervised(t, {}, { vitals: { accept () {}, left () {}, latest: (worker: number) => worker === 1 ? { inFlight: 2, openConnections: 5 } : null } })
+  const { events, last } = supervised(t, {}, {
+    vitals: { accept () {}, left () {}, latest: (worker: number) =>
+      worker === 1 ? { inFlight: 2, openConnections: 5 } : null }
+  })
   last().onMessage({ type: 'ready' })
   last().onExit({ code: null, signal: 'SIGKILL', error: null })
   const exit = events.find(({ type }) => type === 'worker.exited')
-  assert.equal(exit.message, 'worker 1 (slot 1) was ended by SIGKILL, with 2 requests and 5 connections still open, by its last report')
+  assert.equal(exit.message,
+    'worker 1 (slot 1) was ended by SIGKILL, with 2 requests and 5 connections still open, by its last report')
 })
 
 const CHANGED = { r1: { kind: 'code', count: 1, files: ['/srv/app.js'], since: null, by: null } }
@@ -105,7 +127,8 @@ test('what an operator starts is refused where it would fork on changed files, a
   const { supervisor, changed, processes, last } = supervised(t, {}, { options: HOLDING })
   last().onMessage({ type: 'ready' })
   Object.assign(changed, CHANGED)
-  const commands: OperatorInput[] = [{ type: 'restart-worker', worker: 1, actor: 'api' }, { type: 'rollout', kind: 'restart', actor: 'api' }, { type: 'upgrade', execPath: null, actor: 'api' }]
+  const commands: OperatorInput[] = [{ type: 'restart-worker', worker: 1, actor: 'api' }, { type: 'rollout',
+    kind: 'restart', actor: 'api' }, { type: 'upgrade', execPath: null, actor: 'api' }]
   for (const command of commands) {
     assert.throws(() => supervisor.dispatch(command), { code: 'drifted' }, command.type)
   }
@@ -114,7 +137,7 @@ test('what an operator starts is refused where it would fork on changed files, a
 
 const KILLED = Object.freeze({ code: null, signal: 'SIGKILL' })
 
-/** @param hooks of the worker that ends, as its handle calls them */
+/** `hooks`: of the worker that ends, as its handle calls them */
 function end (hooks: any, exit = (KILLED as { code: number | null, signal: string | null }), evidence = {}) {
   hooks.onEnded(exit)
   hooks.onExit({ ...exit, error: null, ...evidence })
@@ -138,7 +161,9 @@ test('so is one that says that an exception is about to end it', (t) => {
 })
 
 test('a worker that was forked for a lost one and is not needed, knowing all, is ended, and its end is not told', (t) => {
-  const { supervisor, events, processes, last } = supervised(t, {}, { options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy: 'on-failure' } } })
+  const { supervisor, events, processes, last } = supervised(t, {}, {
+    options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy: 'on-failure' } }
+  })
   last().onMessage({ type: 'ready' })
   const [first] = processes
   first.hooks.onEnded({ code: 1, signal: null })

@@ -7,23 +7,16 @@ function setUp (t: TestContext) {
   let at = 0
   const begun: [string, number][] = []
   const ends: (() => void)[] = []
-  const pace = createThrottle({
-    everyMs: 1000,
-    now: () => at,
-    act (occasion: string, missed) {
-      begun.push([occasion, missed])
-      return new Promise((resolve) => ends.push(() => resolve(undefined)))
-    }
-  })
-  return {
-    pace,
-    begun,
-    end () { ends.shift()?.() },
-    pass (ms: number) {
-      at += ms
-      t.mock.timers.tick(ms)
-    }
-  }
+  const pace = createThrottle({ everyMs: 1000, now: () => at, act (occasion: string, missed) {
+    begun.push([occasion, missed])
+    return new Promise((resolve) => ends.push(() => resolve(undefined)))
+  } })
+  return { pace, begun, end () {
+    ends.shift()?.()
+  }, pass (ms: number) {
+    at += ms
+    t.mock.timers.tick(ms)
+  } }
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))

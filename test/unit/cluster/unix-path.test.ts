@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync,
+  symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
@@ -14,14 +15,19 @@ const { EADDRINUSE, EACCES } = constants.errno
 const HIDDEN = '.app.sock.clusterdeck'
 const PATIENCE_MS = 20_000
 
-const query = (file: string, fields: object = {}) => ({ address: file, port: -1, addressType: -1, fd: undefined, flags: 0, index: 0, mode: 0o700, ...fields })
+const query = (file: string, fields: object = {}) => ({ address: file, port: -1, addressType: -1, fd: undefined,
+  flags: 0, index: 0, mode: 0o700, ...fields })
 
-/** @param held by a keeper */
+/** `held`: by a keeper */
 function setUp (held: Map<string, any> = new Map()) {
   const folder = tempFolder()
   const file = path.join(folder, 'app.sock')
   const kept: Map<string, any> = new Map()
-  const keeper = { held, send () {}, hold: (key: string, handle: any, data: any) => { kept.set(key, { handle, data }) }, drop: (key: string) => { kept.delete(key) } }
+  const keeper = { held, send () {}, hold: (key: string, handle: any, data: any) => {
+    kept.set(key, { handle, data })
+  }, drop: (key: string) => {
+    kept.delete(key)
+  } }
   const sockets = createSockets({ keeper, onBindError: () => false })
   return { folder, file, sockets, kept }
 }
@@ -84,11 +90,10 @@ test('where both names are gone, or the folder is another one, the next one who 
 test('what somebody else has put in its place stays, while the socket is there and afterwards', async (t) => {
   const server = net.createServer()
   t.after(() => server.close())
-  for (const [what, put] of [
-    ['a server', (place) => once(server.listen(place), 'listening')],
-    ['a file', (place) => writeFileSync(place, 'kept')],
-    ['a link', (place) => symlinkSync('/etc/passwd', place)]
-  ] as [string, (place: string) => unknown][]) {
+  for (const [what, put] of [['a server', (place) => once(server.listen(place), 'listening')], ['a file',
+    (place) => writeFileSync(place, 'kept')], ['a link', (place) => symlinkSync('/etc/passwd', place)]] as [string,
+      (place: string) => unknown][])
+  {
     const { folder, file, sockets } = setUp()
     const other = path.join(folder, 'other')
     await put(other)
@@ -118,10 +123,10 @@ test('a folder that is swapped for a link to another one has nothing removed the
   assert.deepEqual(readdirSync(mine), [])
 })
 
-for (const [what, swap] of [
-  ['a link to another file', (bound, precious) => symlinkSync(precious, bound)],
-  ['another file', (bound, precious) => linkSync(precious, bound)]
-] as [string, (bound: string, precious: string) => void][]) {
+for (const [what, swap] of [['a link to another file', (bound, precious) => symlinkSync(precious, bound)], [
+  'another file',
+  (bound, precious) => linkSync(precious, bound)
+]] as [string, (bound: string, precious: string) => void][]) {
   test(`what was just bound, and is ${what} a moment later, gets no permissions and no name`, () => {
     const folder = tempFolder()
     const precious = path.join(folder, 'precious')
@@ -148,7 +153,9 @@ test('the next master gives a path its name again, and binds one anew that nothi
   sockets.leave()
   assert.equal(statSync(file).ino, ino)
 
-  const handle = { isClosed: false, close () { this.isClosed = true } }
+  const handle = { isClosed: false, close () {
+    this.isClosed = true
+  } }
   const { data } = kept.get(`app ${key}`)
   unlinkSync(file)
   const next = setUp(new Map([[`app ${key}`, { handle, data }]])).sockets

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { circleOf, inStopOrder, startOrder } from '../../../server/config/app-order.ts'
 
-/** @param dependencies by name */
+/** `dependencies`: by name */
 function apps (dependencies: Record<string, string[]>) {
   return new Map(Object.entries(dependencies).map(([name, dependsOn]) => [name, { dependsOn }]))
 }
@@ -20,11 +20,13 @@ test('what somebody names brings what it depends on, and nothing else', () => {
 
 test('a circle is found wherever it is, and two ways to one app are none', () => {
   assert.equal(circleOf(SHOP), null)
-  assert.deepEqual(circleOf(apps({ web: ['api'], api: ['db'], db: ['mail'], mail: ['api'] })), ['api', 'db', 'mail', 'api'])
+  assert.deepEqual(circleOf(apps({ web: ['api'], api: ['db'], db: ['mail'], mail: ['api'] })), ['api', 'db', 'mail',
+    'api'])
 })
 
 test('many ways to the same apps are gone once each', () => {
-  const layers = Array.from({ length: 60 }, (_, layer) => ['a', 'b'].map((side) => [`${side}${layer}`, layer === 0 ? [] : [`a${layer - 1}`, `b${layer - 1}`]]))
+  const layers = Array.from({ length: 60 },
+    (_, layer) => ['a', 'b'].map((side) => [`${side}${layer}`, layer === 0 ? [] : [`a${layer - 1}`, `b${layer - 1}`]]))
   const all = apps(Object.fromEntries(layers.flat()))
   assert.equal(circleOf(all), null)
   assert.equal(startOrder(all, ['a59']).length, 119)

@@ -2,18 +2,12 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { cpuCount } from '../../../server/config/cpu-count.ts'
 
-/**
- * @param files all files that this system has
- * @param available what the affinity allows
- */
+/** `files`: all files that this system has; `available`: what the affinity allows */
 function count (files: Record<string, string>, available: number = 64) {
-  return cpuCount({
-    available: () => available,
-    readFile (file) {
-      if (file in files) return files[file]
-      throw Object.assign(new Error(`ENOENT: ${file}`), { code: 'ENOENT' })
-    }
-  })
+  return cpuCount({ available: () => available, readFile (file) {
+    if (file in files) return files[file]
+    throw Object.assign(new Error(`ENOENT: ${file}`), { code: 'ENOENT' })
+  } })
 }
 
 const V2 = { '/proc/self/cgroup': '0::/app.slice/web.service\n' }
@@ -34,12 +28,11 @@ test('"max" is no quota', () => {
 })
 
 test('the tightest quota on the way up to the root holds', () => {
-  assert.equal(count({
-    ...V2,
-    '/sys/fs/cgroup/app.slice/web.service/cpu.max': '800000 100000\n',
-    '/sys/fs/cgroup/app.slice/cpu.max': '300000 100000\n',
-    '/sys/fs/cgroup/cpu.max': 'max 100000\n'
-  }), 3)
+  assert.equal(
+    count({ ...V2, '/sys/fs/cgroup/app.slice/web.service/cpu.max': '800000 100000\n',
+      '/sys/fs/cgroup/app.slice/cpu.max': '300000 100000\n', '/sys/fs/cgroup/cpu.max': 'max 100000\n' }),
+    3
+  )
 })
 
 test('inside a container, where only the root is visible, its quota holds', () => {
@@ -48,12 +41,24 @@ test('inside a container, where only the root is visible, its quota holds', () =
 })
 
 test('a quota of version 1 limits it', () => {
-  assert.equal(count({ ...V1, '/sys/fs/cgroup/cpu/docker/3f/cpu.cfs_quota_us': '250000\n', '/sys/fs/cgroup/cpu/docker/3f/cpu.cfs_period_us': '100000\n' }), 3)
-  assert.equal(count({ ...V1, '/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us': '100000\n', '/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us': '50000\n' }), 2)
+  assert.equal(
+    count({ ...V1, '/sys/fs/cgroup/cpu/docker/3f/cpu.cfs_quota_us': '250000\n',
+      '/sys/fs/cgroup/cpu/docker/3f/cpu.cfs_period_us': '100000\n' }),
+    3
+  )
+  assert.equal(
+    count({ ...V1, '/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us': '100000\n',
+      '/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us': '50000\n' }),
+    2
+  )
 })
 
 test('a quota of -1 in version 1 is none', () => {
-  assert.equal(count({ ...V1, '/sys/fs/cgroup/cpu/docker/3f/cpu.cfs_quota_us': '-1\n', '/sys/fs/cgroup/cpu/docker/3f/cpu.cfs_period_us': '100000\n' }), 64)
+  assert.equal(
+    count({ ...V1, '/sys/fs/cgroup/cpu/docker/3f/cpu.cfs_quota_us': '-1\n',
+      '/sys/fs/cgroup/cpu/docker/3f/cpu.cfs_period_us': '100000\n' }),
+    64
+  )
 })
 
 test('the affinity holds where it is tighter than the quota', () => {

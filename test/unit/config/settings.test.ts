@@ -9,7 +9,9 @@ import { tempFolder } from '../../support/folder.ts'
 
 const SECRET = 'a secret of its own'
 
-async function configure (file: Record<string, unknown> = {}, flags: Record<string, unknown> = {}, env: Record<string, string> = {}) {
+async function configure (file: Record<string, unknown> = {}, flags: Record<string, unknown> = {},
+  env: Record<string, string> = {})
+{
   const cwd = tempFolder()
   writeFileSync(join(cwd, 'app.js'), '')
   writeFileSync(join(cwd, 'clusterdeck.config.json'), JSON.stringify(file))
@@ -34,21 +36,23 @@ describe('settings', () => {
     const { settings } = await configure()
     assert.deepEqual(change(settings, { standby: 2 }), [{ name: 'standby', from: 0, to: 2 }])
     const { settings: inTurn } = await configure({ dispatch: 'round-robin' })
-    assert.throws(() => inTurn.plan({ standby: 1 }), { code: 'invalid-config', message: 'standby: expected 0 with dispatch "round-robin", where a worker cannot wait before it listens, received 1' })
+    assert.throws(() => inTurn.plan({ standby: 1 }), { code: 'invalid-config',
+      message:
+        'standby: expected 0 with dispatch "round-robin", where a worker cannot wait before it listens, received 1' })
   })
 
   test('say of every option where its value comes from', async () => {
-    const { cwd, settings } = await configure({ drain: { deadlineMs: 1 }, ready: { path: '/health' } }, { stopTermGraceMs: '2' }, { CLUSTERDECK_CRASH_GRACE_MS: '3', CLUSTERDECK_DRAIN_IDLE_GRACE_MS: '4' })
-    const origins = settings.list().filter(({ source }) => source !== 'default').map(({ name, value, source, from }) => [name, value, source, from])
+    const { cwd, settings } = await configure({ drain: { deadlineMs: 1 }, ready: { path: '/health' } }, {
+      stopTermGraceMs: '2'
+    }, { CLUSTERDECK_CRASH_GRACE_MS: '3', CLUSTERDECK_DRAIN_IDLE_GRACE_MS: '4' })
+    const origins = settings.list().filter(({ source }) => source !== 'default').map((
+      { name, value, source, from }
+    ) => [name, value, source, from])
     const file = join(cwd, 'clusterdeck.config.json')
-    assert.deepEqual(origins, [
-      ['entry', join(cwd, 'app.js'), 'flag', 'entry'],
-      ['ready.path', '/health', 'file', file],
-      ['drain.idleGraceMs', 4, 'environment', 'CLUSTERDECK_DRAIN_IDLE_GRACE_MS'],
-      ['drain.deadlineMs', 1, 'file', file],
-      ['stop.termGraceMs', 2, 'flag', '--stop-term-grace-ms'],
-      ['crash.graceMs', 3, 'environment', 'CLUSTERDECK_CRASH_GRACE_MS']
-    ])
+    assert.deepEqual(origins, [['entry', join(cwd, 'app.js'), 'flag', 'entry'], ['ready.path', '/health', 'file', file],
+      ['drain.idleGraceMs', 4, 'environment', 'CLUSTERDECK_DRAIN_IDLE_GRACE_MS'], ['drain.deadlineMs', 1, 'file', file],
+      ['stop.termGraceMs', 2, 'flag', '--stop-term-grace-ms'], ['crash.graceMs', 3, 'environment',
+      'CLUSTERDECK_CRASH_GRACE_MS']])
     assert.deepEqual(settings.list().map(({ name }) => name), OPTIONS.map(({ name }) => name))
     change(settings, { 'drain.deadlineMs': 10 })
     const { source, from, value, default: fallback } = find(settings, 'drain.deadlineMs')
@@ -59,9 +63,20 @@ describe('settings', () => {
 
   test('never show what may be a secret', async () => {
     const hook = { kind: 'webhook', url: 'https://example.com/hook', secret: SECRET } as const
-    const { settings } = await configure({ env: { PASSWORD: SECRET }, args: [SECRET], execArgv: [`--title=${SECRET}`], alerts: [hook], secrets: { from: 'command', command: ['vault', SECRET] }, hooks: { onCrash: { command: ['mail', SECRET] } }, jobs: { nightly: { command: `mail ${SECRET}` } } })
+    const { settings } = await configure({ env: { PASSWORD: SECRET }, args: [SECRET], execArgv: [`--title=${SECRET}`],
+      alerts: [hook], secrets: { from: 'command', command: ['vault', SECRET] },
+      hooks: { onCrash: { command: ['mail', SECRET] } }, jobs: { nightly: { command: `mail ${SECRET}` } } })
     assert.ok(!JSON.stringify(settings.list()).includes(SECRET))
-    assert.deepEqual(settings.list().filter(({ isSecret }) => isSecret).map(({ name, value, source }) => [name, value, source]), [['args', null, 'file'], ['execArgv', null, 'file'], ['env', null, 'file'], ['secrets', null, 'file'], ['hooks.build', null, 'default'], ['hooks.beforeStart', null, 'default'], ['hooks.beforeDeploy', null, 'default'], ['hooks.afterDeploy', null, 'default'], ['hooks.onCrash', null, 'file'], ['jobs', null, 'file'], ['alerts', null, 'file'], ['fleet.servers', null, 'default'], ['fleet.token', null, 'default']])
+    assert.deepEqual(
+      settings.list().filter(({ isSecret }) => isSecret).map(({ name, value, source }) => [name, value, source]),
+      [['args', null, 'file'], ['execArgv', null, 'file'], ['env', null, 'file'], ['secrets', null, 'file'], [
+        'hooks.build',
+        null,
+        'default'
+      ], ['hooks.beforeStart', null, 'default'], ['hooks.beforeDeploy', null, 'default'], ['hooks.afterDeploy', null,
+        'default'], ['hooks.onCrash', null, 'file'], ['jobs', null, 'file'], ['alerts', null, 'file'], ['fleet.servers',
+        null, 'default'], ['fleet.token', null, 'default']]
+    )
   })
 
   test('have one digest as long as the values are the same, and another one after each change', async () => {
@@ -72,39 +87,45 @@ describe('settings', () => {
     change(settings, { 'drain.deadlineMs': 30_000 })
     assert.equal(settings.digest(), first)
     assert.equal(find(settings, 'drain.deadlineMs').source, 'default', 'a change that was taken back is none')
-    assert.notEqual(createSettings(config, { key: 'other' }).digest(), first, 'a short secret cannot be guessed from it')
+    assert.notEqual(createSettings(config, { key: 'other' }).digest(), first,
+      'a short secret cannot be guessed from it')
   })
 
   test('tell what is configured anew, and when that counts', async () => {
     const { settings, config } = await configure({ workers: 2, args: ['a'], rollout: { surge: 2 } })
-    const { config: next } = await configure({ workers: 3, args: ['b'], secrets: { from: 'systemd-creds' }, rollout: { surge: 3 }, releases: { shared: ['.env'], keep: 5 } })
+    const { config: next } = await configure({ workers: 3, args: ['b'], secrets: { from: 'systemd-creds' },
+      rollout: { surge: 3 }, releases: { shared: ['.env'], keep: 5 } })
     const same = { ...next, entry: config.entry, cwd: config.cwd, dataDir: config.dataDir }
-    const expected = [
-      { name: 'args', from: null, to: null, takesEffect: 'deploy' },
-      { name: 'secrets', from: null, to: null, takesEffect: 'deploy' },
-      { name: 'workers', from: 2, to: 3, takesEffect: 'start' },
-      { name: 'rollout.surge', from: 2, to: 3, takesEffect: 'now' },
-      { name: 'releases.shared', from: [], to: ['.env'], takesEffect: 'deploy' },
-      { name: 'releases.keep', from: 10, to: 5, takesEffect: 'start' }
-    ]
+    const expected = [{ name: 'args', from: null, to: null, takesEffect: 'deploy' }, { name: 'secrets', from: null,
+      to: null, takesEffect: 'deploy' }, { name: 'workers', from: 2, to: 3, takesEffect: 'start' }, {
+      name: 'rollout.surge',
+      from: 2,
+      to: 3,
+      takesEffect: 'now'
+    }, { name: 'releases.shared', from: [], to: ['.env'], takesEffect: 'deploy' }, { name: 'releases.keep', from: 10,
+      to: 5, takesEffect: 'start' }]
     assert.deepEqual(settings.changesIn(same, config), expected)
     change(settings, { 'rollout.surge': 3 })
-    assert.deepEqual(settings.changesIn(same, config), expected, 'an operator has changed what runs, and not the configuration')
-    assert.deepEqual(settings.changesIn(same, same).map(({ name }) => name), ['workers', 'rollout.surge', 'releases.keep'], 'a deploy has read the others')
+    assert.deepEqual(settings.changesIn(same, config), expected,
+      'an operator has changed what runs, and not the configuration')
+    assert.deepEqual(settings.changesIn(same, same).map(({ name }) => name), ['workers', 'rollout.surge',
+      'releases.keep'], 'a deploy has read the others')
   })
 
   test('refuse all of a change where one part is wrong, in the words of a start', async () => {
     const { settings } = await configure()
     const before = settings.list()
-    const refusals = [
-      [{ 'drain.idleGraceMs': 1, 'drain.deadlineMs': '10s' }, 'invalid-config', /^drain\.deadlineMs: expected an integer from 0 to 2147483647, received "10s"$/],
-      [{ 'drain.deadlineMs': null }, 'invalid-config', /received null$/],
-      [{ 'drain.idleGraceMs': 1, dispatch: 'round-robin' }, 'not-possible', /^dispatch can only be set at a start$/],
-      [{ workers: 3 }, 'not-possible', /^workers can only be set at a start; PUT \/api\/v1\/scale/],
-      [{ 'drain.deadlinMs': 1 }, 'unknown-option', /^unknown option "drain\.deadlinMs" \(did you mean "drain\.deadlineMs"\?\)$/],
-      [{ drain: { deadlineMs: 1 } }, 'unknown-option', /^drain: expected the name of one option, such as "drain\.idleGraceMs"/],
-      [JSON.parse('{"__proto__": 1}'), 'unknown-option', /__proto__/]
-    ] as [Record<string, unknown>, string, RegExp][]
+    const refusals = [[{ 'drain.idleGraceMs': 1, 'drain.deadlineMs': '10s' }, 'invalid-config',
+      /^drain\.deadlineMs: expected an integer from 0 to 2147483647, received "10s"$/], [{ 'drain.deadlineMs': null },
+      'invalid-config', /received null$/], [{ 'drain.idleGraceMs': 1, dispatch: 'round-robin' }, 'not-possible',
+      /^dispatch can only be set at a start$/], [{ workers: 3 }, 'not-possible',
+      /^workers can only be set at a start; PUT \/api\/v1\/scale/], [{ 'drain.deadlinMs': 1 }, 'unknown-option',
+      /^unknown option "drain\.deadlinMs" \(did you mean "drain\.deadlineMs"\?\)$/], [{ drain: { deadlineMs: 1 } },
+      'unknown-option', /^drain: expected the name of one option, such as "drain\.idleGraceMs"/], [
+      JSON.parse('{"__proto__": 1}'),
+      'unknown-option',
+      /__proto__/
+    ]] as [Record<string, unknown>, string, RegExp][]
     for (const [wanted, code, message] of refusals) {
       assert.throws(() => settings.plan(wanted), (error: any) => {
         assert.equal(error.code, code)
@@ -120,14 +141,11 @@ describe('settings', () => {
     change(before.settings, { 'drain.deadlineMs': 10, 'stop.termGraceMs': 20, 'rollout.surge': '25%' })
     const memory = JSON.parse(JSON.stringify(before.settings.memory()))
     const { settings } = await configure({ rollout: { surge: 3 } })
-    settings.restore([
-      ...memory,
-      { name: 'drain.idleGraceMs', value: -1, configured: 5000 },
-      { name: 'of.yesterday', value: 1, configured: 1 },
-      { name: 'dispatch', value: 'round-robin', configured: 'shared' }
-    ])
+    settings.restore([...memory, { name: 'drain.idleGraceMs', value: -1, configured: 5000 }, { name: 'of.yesterday',
+      value: 1, configured: 1 }, { name: 'dispatch', value: 'round-robin', configured: 'shared' }])
     const { drain, stop, rollout, dispatch } = settings.current
-    assert.deepEqual([drain.idleGraceMs, drain.deadlineMs, stop.termGraceMs, rollout.surge, dispatch], [5000, 10, 20, 3, 'shared'])
+    assert.deepEqual([drain.idleGraceMs, drain.deadlineMs, stop.termGraceMs, rollout.surge, dispatch], [5000, 10, 20, 3,
+      'shared'])
     assert.deepEqual(settings.memory().map(({ name }) => name), ['drain.deadlineMs', 'stop.termGraceMs'])
   })
 })

@@ -13,7 +13,8 @@ test('a crash is recorded with its evidence and named by the event of its exit; 
   const record = service.occurrence(1, 1)
   assert.deepEqual([record.stderr, record.vitals, record.frames[0].file], [['last line'], [{ rssBytes: 1 }], 'app.js'])
   assert.equal(crash('handler', { cause: 'deploy' }).detail.crash, undefined)
-  assert.deepEqual(published.map(({ type, message }) => [type, message]), [['crash.group-new', 'Error: boom, in handler (app.js)']])
+  assert.deepEqual(published.map(({ type, message }) => [type, message]), [['crash.group-new',
+    'Error: boom, in handler (app.js)']])
   assert.equal(service.find(1).isNewInRelease, true)
   assert.throws(() => service.occurrence(1, 2), { code: 'not-found' })
   history.close()
@@ -34,9 +35,10 @@ test('a group that was resolved comes back with the next crash, and says so once
   crash('a')
   assert.deepEqual(service.page({ state: 'muted' }).items.map(({ count }) => count), [4])
   service.act(1, 'reopen', 'bob')
-  assert.deepEqual(published.map(({ type, actor }) => [type, actor]), [
-    ['crash.group-new', 'system'], ['crash.group-resolved', 'ann'], ['crash.group-returned', 'system'], ['crash.group-muted', 'bob'], ['crash.group-reopened', 'bob']
-  ])
+  assert.deepEqual(published.map(({ type, actor }) => [type, actor]), [['crash.group-new', 'system'], [
+    'crash.group-resolved',
+    'ann'
+  ], ['crash.group-returned', 'system'], ['crash.group-muted', 'bob'], ['crash.group-reopened', 'bob']])
   assert.throws(() => service.act(2, 'mute', 'bob'), { code: 'not-found' })
   history.close()
 })
@@ -50,7 +52,8 @@ test('groups are found by any words of a message or a stack, whatever else is ty
   assert.deepEqual(found('loadCart'), [1])
   assert.deepEqual(found('$pay'), [2])
   assert.deepEqual(found('app.js'), [2, 1])
-  for (const q of ['"', '*', 'NEAR(', 'a AND', '-', '^', 'message:', '{x}', "';DROP TABLE crashes;--", '\u0000', 'OR OR', '\ud800']) assert.ok(Array.isArray(found(q)), q)
+  for (const q of ['"', '*', 'NEAR(', 'a AND', '-', '^', 'message:', '{x}', '\';DROP TABLE crashes;--', '\u0000',
+    'OR OR', '\ud800']) assert.ok(Array.isArray(found(q)), q)
   history.close()
 })
 
@@ -126,7 +129,12 @@ test('groups are sorted by the last crash, the number of crashes or the first cr
     } while (cursor !== null)
     return ids
   }
-  assert.deepEqual([sorted(undefined), sorted('last'), sorted('count'), sorted('first')], [[1, 4, 3, 2], [1, 4, 3, 2], [4, 3, 2, 1], [4, 3, 2, 1]])
+  assert.deepEqual([sorted(undefined), sorted('last'), sorted('count'), sorted('first')], [[1, 4, 3, 2], [1, 4, 3, 2], [
+    4,
+    3,
+    2,
+    1
+  ], [4, 3, 2, 1]])
   crash('a')
   crash('a')
   assert.deepEqual(sorted('count'), [1, 4, 3, 2])
@@ -142,7 +150,10 @@ test('crashes are counted hour by hour for a month, also those of which no sampl
   for (let n = 0; n < 40; n++) crash('a')
   state.at = begin + hour
   crash('a')
-  assert.deepEqual(service.hours(1, begin).map(({ at, count }) => [at, count]), [['2026-01-01T00:00:00.000Z', 40], ['2026-01-01T01:00:00.000Z', 1]])
+  assert.deepEqual(service.hours(1, begin).map(({ at, count }) => [at, count]), [['2026-01-01T00:00:00.000Z', 40], [
+    '2026-01-01T01:00:00.000Z',
+    1
+  ]])
   assert.deepEqual(service.hours(1, begin + hour).map(({ count }) => count), [1])
   state.at = begin + 31 * day
   crash('a')
@@ -158,11 +169,15 @@ test('a group is assigned and has notes, on record, which end with it', () => {
   service.assign(1, 'ada', 'bob')
   const { id } = service.addNote(1, 'a note', 'bob')
   service.addNote(1, 'another', 'ann')
-  assert.deepEqual(service.find(1).notes.map(({ text, actor }) => [text, actor]), [['a note', 'bob'], ['another', 'ann']])
+  assert.deepEqual(service.find(1).notes.map(({ text, actor }) => [text, actor]), [['a note', 'bob'], ['another',
+    'ann']])
   assert.equal(service.removeNote(1, id, 'ann').text, 'a note')
   assert.throws(() => service.removeNote(1, id, 'ann'), { code: 'not-found' })
   assert.throws(() => service.addNote(9, 'x', 'ann'), { code: 'not-found' })
-  assert.deepEqual(published.slice(1).map(({ type, actor }) => [type, actor]), [['crash.group-assigned', 'ann'], ['crash.note-added', 'bob'], ['crash.note-added', 'ann'], ['crash.note-removed', 'ann']])
+  assert.deepEqual(published.slice(1).map(({ type, actor }) => [type, actor]), [['crash.group-assigned', 'ann'], [
+    'crash.note-added',
+    'bob'
+  ], ['crash.note-added', 'ann'], ['crash.note-removed', 'ann']])
   for (let n = 1; n < 100; n++) service.addNote(1, 'more', 'ann')
   assert.throws(() => service.addNote(1, 'too many', 'ann'), { code: 'not-possible' })
   now += 20_000
@@ -178,16 +193,22 @@ test('several groups are settled at once, or none of them where one is not there
   assert.equal(service.counts().open, 3)
   service.actOnAll([1, 2, 2], 'resolve', 'ann')
   assert.deepEqual([service.counts().open, service.counts().resolved], [1, 2])
-  assert.deepEqual(published.filter(({ type }) => type === 'crash.group-resolved').map(({ detail }) => detail.crashGroup), [1, 2])
+  assert.deepEqual(
+    published.filter(({ type }) => type === 'crash.group-resolved').map(({ detail }) => detail.crashGroup),
+    [1, 2]
+  )
   history.close()
 })
 
 test('a fault is gone since the first good release without it, once that has run for longer than the fault ever kept still', () => {
   const at = (minutes: number) => new Date(minutes * 60_000).toISOString()
-  const releases = [['r6', 'succeeded', 0], ['r7', 'failed', 30], ['r8', 'succeeded', 40], ['r9', 'succeeded', 70]]
-    .map(([id, outcome, minutes]) => ({ id: String(id), path: '/', outcome: String(outcome), deployedAt: at(Number(minutes)) }))
+  const releases = [['r6', 'succeeded', 0], ['r7', 'failed', 30], ['r8', 'succeeded', 40], ['r9', 'succeeded', 70]].map(
+    ([id, outcome, minutes]) => ({ id: String(id), path: '/', outcome: String(outcome),
+      deployedAt: at(Number(minutes)) })
+  )
   const group = { highestRelease: 6, count: 3, firstSeenAt: at(1), lastSeenAt: at(39) }
-  const gone = (parts: any, changes = {}) => goneSince({ ...group, ...changes }, { running: 'r9', releases, now: 120 * 60_000, ...parts })
+  const gone = (parts: any, changes = {}) =>
+    goneSince({ ...group, ...changes }, { running: 'r9', releases, now: 120 * 60_000, ...parts })
   assert.equal(gone({}), 'r8')
   assert.equal(gone({ running: 'r6' }), null, 'it is back on the release with it')
   assert.equal(gone({ running: 'r5' }), null, 'it may come again')

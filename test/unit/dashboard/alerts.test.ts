@@ -12,30 +12,42 @@ import type { Delivery } from '../../../server/alerts/deliveries.ts'
 
 const NOW = Date.parse('2026-01-01T00:00:10.000Z')
 const DECK = { host: 'web-1', app: 'shop', url: null, entry: '/srv/app.js', pid: 1, version: '0.1.0' }
-const DELIVERY = { id: 7, at: '2026-01-01T00:00:00.000Z', event: { id: 3, type: 'worker.exited' }, attempt: 2, state: 'pending', status: 503, durationMs: 12, error: 'answered 503', nextAttemptAt: '2026-01-01T00:00:14.000Z' } as const
+const DELIVERY = { id: 7, at: '2026-01-01T00:00:00.000Z', event: { id: 3, type: 'worker.exited' }, attempt: 2,
+  state: 'pending', status: 503, durationMs: 12, error: 'answered 503',
+  nextAttemptAt: '2026-01-01T00:00:14.000Z' } as const
 
-const ALERT = { id: '1', kind: 'slack', name: '<b>ops</b>', url: 'https://hooks.example.com/…', isSigned: false, mail: null, isDefault: true, isPaused: false, isInFile: false, createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'ada', waiting: 4 } as const
+const ALERT = { id: '1', kind: 'slack', name: '<b>ops</b>', url: 'https://hooks.example.com/…', isSigned: false,
+  mail: null, isDefault: true, isPaused: false, isInFile: false, createdAt: '2026-01-01T00:00:00.000Z',
+  createdBy: 'ada', waiting: 4 } as const
 const ADMIN = { operate: true, administer: true, switchDecks: false, name: null, role: 'admin' } as Powers
 
-function page ({ deliveries = [], can = ADMIN, ...changes }: { deliveries?: Partial<Delivery>[], can?: Powers, [name: string]: unknown } = {}) {
-  const alert = { ...ALERT, events: [...ALERTS], ...changes, deliveries: deliveries.map((each) => ({ ...DELIVERY, ...each })) }
+function page (
+  { deliveries = [], can = ADMIN, ...changes }: { deliveries?: Partial<Delivery>[], can?: Powers,
+    [name: string]: unknown } = {}
+) {
+  const alert = { ...ALERT, events: [...ALERTS], ...changes,
+    deliveries: deliveries.map((each) => ({ ...DELIVERY, ...each })) }
   return createViews().render('partials/alerts', { ...modelOf([alert], ''), can })
 }
 
 function modelOf (list: any[], query: string, can: Powers = ADMIN) {
-  const preview = (kind: any, event: any) => ({ wording: wordingOf(event, DECK), content: contentOf(kind, event, DECK) })
-  return alertsModel({ alerts: { list: () => list, preview, digest: (id: string) => `digest of ${id}` }, can, params: new URLSearchParams(query), now: NOW })
+  const preview = (kind: any, event: any) => ({ wording: wordingOf(event, DECK),
+    content: contentOf(kind, event, DECK) })
+  return alertsModel({ alerts: { list: () => list, preview, digest: (id: string) => `digest of ${id}` }, can,
+    params: new URLSearchParams(query), now: NOW })
 }
 
 test('a delivery shows why it waits and for how long; only one that has failed can be tried again', () => {
   const pending = page({ deliveries: [{}] })
-  assert.match(pending, /Pending<\/span> <span class="delivery-error">answered 503<\/span> <span class="fine">again in <time data-tick="until"[^>]*>4 s</)
+  assert.match(pending,
+    /Pending<\/span> <span class="delivery-error">answered 503<\/span> <span class="fine">again in <time data-tick="until"[^>]*>4 s</)
   assert.match(pending, /Trying again[^]*4 waiting for delivery/)
   assert.doesNotMatch(pending, /Try again:/)
   const delivered = page({ deliveries: [{ state: 'delivered', error: null, status: 200, nextAttemptAt: null }] })
   assert.match(delivered, /Works<\/span>[^]*The receiver took the last message: status 200, after 12 ms/)
   assert.doesNotMatch(delivered, /Try again:/)
-  assert.match(page({ deliveries: [{ state: 'failed', nextAttemptAt: null }] }), /not delivered: answered 503, after 12 ms[^]*name="delivery" value="7"><button[^>]*>Try again/)
+  assert.match(page({ deliveries: [{ state: 'failed', nextAttemptAt: null }] }),
+    /not delivered: answered 503, after 12 ms[^]*name="delivery" value="7"><button[^>]*>Try again/)
 })
 
 test('what comes from outside is text, not HTML', () => {
@@ -47,7 +59,8 @@ test('what comes from outside is text, not HTML', () => {
 test('events are said in plain words, and what no word stands for as its type', () => {
   assert.match(page(), /All problems/)
   const topic = TOPICS.find(({ id }) => id === 'deploys')
-  assert.match(page({ isDefault: false, events: [...topic?.events ?? [], 'worker.*'] }), /A deploy started or succeeded · <span class="mono">worker\.\*</)
+  assert.match(page({ isDefault: false, events: [...topic?.events ?? [], 'worker.*'] }),
+    /A deploy started or succeeded · <span class="mono">worker\.\*</)
 })
 
 test('only an admin can change an alert, and nobody one of the configuration file', () => {
@@ -62,24 +75,36 @@ test('only an admin can change an alert, and nobody one of the configuration fil
 })
 
 test('the form has the problems chosen, and one that changes an alert what that has, but no secret', () => {
-  const render = (list: any[], query: string) => createViews().render('partials/alert-form', { ...modelOf(list, query), can: ADMIN })
+  const render = (list: any[], query: string) =>
+    createViews().render('partials/alert-form', { ...modelOf(list, query), can: ADMIN })
   const fresh = render([], '')
   assert.match(fresh, /New alert: Slack/)
   assert.equal(fresh.match(/ checked/g)?.length, TOPICS.filter(({ isProblem }) => isProblem).length)
-  const mail = { ...ALERT, kind: 'mail', url: null, mail: { host: 'smtp.example.com', port: 465, from: 'deck@example.com', to: ['a@example.com', 'b@example.com'] }, events: ['job.failed', 'x.y'], isDefault: false, deliveries: [] }
+  const mail = { ...ALERT, kind: 'mail', url: null,
+    mail: { host: 'smtp.example.com', port: 465, from: 'deck@example.com', to: ['a@example.com', 'b@example.com'] },
+    events: ['job.failed', 'x.y'], isDefault: false, deliveries: [] }
   const changed = render([mail], 'change=1')
   assert.match(changed, /name="to"[^>]*value="a@example\.com, b@example\.com"/)
   assert.match(changed, /value="jobs-failed" checked/)
   assert.match(changed, /name="events"[^>]*value="x\.y"/)
   assert.throws(() => render([mail], 'change=2'), { code: 'not-found' })
-  for (const kind of ['slack', 'discord', 'teams', 'mail', 'sentry', 'webhook']) assert.match(render([mail], `new=${kind}`), /What arrives[^]*TypeError/)
+  for (const kind of ['slack', 'discord', 'teams', 'mail', 'sentry', 'webhook'])
+    assert.match(render([mail], `new=${kind}`), /What arrives[^]*TypeError/)
 })
 
 test('the fields of the form are what the API takes, and topics are all problems unless somebody says otherwise', () => {
   const all = TOPICS.filter(({ isProblem }) => isProblem).map(({ id }) => id)
-  assert.deepEqual(alertOfForm({ kind: 'slack', name: '', url: ' https://example.com ', topic: all, events: '' }), { kind: 'slack', url: 'https://example.com' })
-  assert.deepEqual(alertOfForm({ kind: 'mail', to: 'a@example.com, b@example.com', port: '465', topic: 'hangs', events: 'x.*' }), { kind: 'mail', to: ['a@example.com', 'b@example.com'], port: 465, events: ['worker.unresponsive', 'x.*'] })
+  assert.deepEqual(alertOfForm({ kind: 'slack', name: '', url: ' https://example.com ', topic: all, events: '' }), {
+    kind: 'slack',
+    url: 'https://example.com'
+  })
+  assert.deepEqual(
+    alertOfForm({ kind: 'mail', to: 'a@example.com, b@example.com', port: '465', topic: 'hangs', events: 'x.*' }),
+    { kind: 'mail', to: ['a@example.com', 'b@example.com'], port: 465, events: ['worker.unresponsive', 'x.*'] }
+  )
   assert.deepEqual(changesOfForm({ topic: all }), { events: null })
-  assert.deepEqual([...new Set(TOPICS.filter(({ isProblem }) => isProblem).flatMap(({ events }) => events))].sort(), [...ALERTS].sort())
-  for (const event of TOPICS.flatMap(({ events }) => events)) assert.ok(EVENT_TYPES.includes(event.split(':')[0]), event)
+  assert.deepEqual([...new Set(TOPICS.filter(({ isProblem }) => isProblem).flatMap(({ events }) => events))].sort(),
+    [...ALERTS].sort())
+  for (const event of TOPICS.flatMap(({ events }) => events))
+    assert.ok(EVENT_TYPES.includes(event.split(':')[0]), event)
 })

@@ -11,7 +11,8 @@ const NOON_S = Date.parse('2026-11-22T12:00:00.000Z') / 1000
 const DAY_S = 24 * 60 * 60
 
 function steps (from: number, count: number, stepS: number, valueOf: (index: number) => number | null = () => 1) {
-  return { time: Array.from({ length: count }, (_, index) => from + index * stepS), stepMs: stepS * 1000, values: { rate: Array.from({ length: count }, (_, index) => valueOf(index)) } }
+  return { time: Array.from({ length: count }, (_, index) => from + index * stepS), stepMs: stepS * 1000,
+    values: { rate: Array.from({ length: count }, (_, index) => valueOf(index)) } }
 }
 
 function rows ({ time, mean: { rate } }: Vitals): [number, number | null][] {
@@ -22,10 +23,12 @@ test('where nobody measured there is nothing, from its first moment to its last,
   const series = createSeries(['rate'])
   series.append(steps(110, 3, 10))
   series.append(steps(160, 2, 1))
-  assert.deepEqual(rows(series.within({ fromS: 100, toS: 200, stepS: 1 }, 100)), [
-    [100, null], [105, null], [110, 1], [120, 1], [130, 1], [140, null], [159.5, null], [160, 1], [161, 1], [162, null], [200, null]
-  ])
-  assert.deepEqual(rows(createSeries(['rate']).within({ fromS: 100, toS: 200, stepS: 1 }, 100)), [[100, null], [200, null]])
+  assert.deepEqual(rows(series.within({ fromS: 100, toS: 200, stepS: 1 }, 100)), [[100, null], [105, null], [110, 1], [
+    120,
+    1
+  ], [130, 1], [140, null], [159.5, null], [160, 1], [161, 1], [162, null], [200, null]])
+  assert.deepEqual(rows(createSeries(['rate']).within({ fromS: 100, toS: 200, stepS: 1 }, 100)), [[100, null], [200,
+    null]])
 })
 
 test('a month keeps its peaks, its means and its gaps in no more points than a chart has room for', () => {
@@ -40,7 +43,8 @@ test('a month keeps its peaks, its means and its gaps in no more points than a c
   assert.equal(Math.max(...high.rate.map(Number)), 99)
   assert.deepEqual(new Set(low.rate), new Set([1, null]))
   assert.deepEqual(mean.rate.filter((value) => value !== null && value !== 1), [(99 + 359) / 360])
-  assert.deepEqual(rows(shown).filter(([, value]) => value === null).map(([second]) => second), [minutes / 2 * 60, (minutes / 2 + 60) * 60 - 30])
+  assert.deepEqual(rows(shown).filter(([, value]) => value === null).map(([second]) => second), [minutes / 2 * 60,
+    (minutes / 2 + 60) * 60 - 30])
   assert.ok(time.every((second, index) => index === 0 || second > time[index - 1]), 'ascending')
 })
 
@@ -61,7 +65,8 @@ test('points that the server has joined look as if all of their seconds had come
   const [whole, joined] = [createSeries(['rate']), createSeries(['rate'])]
   whole.append(all)
   const { points, time, cluster } = joinSteps({ time: all.time, cluster: all.values, slots: [] }, 15_000)
-  joined.append({ time: points.time, stepMs: points.pointMs, values: points.cluster.mean, low: points.cluster.low, high: points.cluster.high })
+  joined.append({ time: points.time, stepMs: points.pointMs, values: points.cluster.mean, low: points.cluster.low,
+    high: points.cluster.high })
   joined.append({ time, stepMs: 1000, values: cluster })
   assert.deepEqual([points.time, time[0], joined.knownUntil], [[102, 105, 120, 135, 150], 165, whole.knownUntil])
   for (const series of [whole, joined]) series.append(steps(180, 20, 1))
@@ -75,15 +80,18 @@ test('a range is in the address and comes back from it, beside whatever else is 
   assert.equal(String(writeRange(new URLSearchParams('at=1&range=24h'), liveRange('15m'))), 'at=1')
   assert.equal(String(writeRange(new URLSearchParams('profile=2'), liveRange('30d'))), 'profile=2&range=30d')
   const part = fixedRange(now - 600_000, now - 300_000, now)
-  assert.deepEqual(read(String(writeRange(new URLSearchParams('range=3h'), part))), { sinceMs: now - 600_000, untilMs: now - 300_000 })
-  for (const query of ['', 'range=forever', 'range=constructor', 'since=x&until=y', 'since=2026-11-22&until=2026-11-21', 'since=2027-01-01&until=2027-01-02']) assert.equal(read(query), liveRange('15m'), query)
+  assert.deepEqual(read(String(writeRange(new URLSearchParams('range=3h'), part))), { sinceMs: now - 600_000,
+    untilMs: now - 300_000 })
+  for (const query of ['', 'range=forever', 'range=constructor', 'since=x&until=y', 'since=2026-11-22&until=2026-11-21',
+    'since=2027-01-01&until=2027-01-02']) assert.equal(read(query), liveRange('15m'), query)
   assert.deepEqual(fixedRange(now - 1000, now, now), { sinceMs: now - 30_000, untilMs: now }, 'no future')
   assert.equal(fixedRange(0, now, now).untilMs - fixedRange(0, now, now).sinceMs, 30 * DAY_S * 1000)
 })
 
 test('times are those of the zone, with the day wherever it is another one', () => {
   const zone = { timeZone: 'UTC' }
-  assert.deepEqual(axisTexts([NOON_S - DAY_S / 2, NOON_S - DAY_S / 4, NOON_S], DAY_S / 4, zone), ['22 Nov', '06:00', '12:00'])
+  assert.deepEqual(axisTexts([NOON_S - DAY_S / 2, NOON_S - DAY_S / 4, NOON_S], DAY_S / 4, zone), ['22 Nov', '06:00',
+    '12:00'])
   assert.deepEqual(axisTexts([NOON_S - 7 * DAY_S, NOON_S], 7 * DAY_S, zone), ['15 Nov', '22 Nov'])
   assert.deepEqual(axisTexts([NOON_S, NOON_S + 10], 10, { timeZone: 'Asia/Tokyo' }), ['21:00:00', '21:00:10'])
   assert.equal(momentText(NOON_S, { stepS: 1, nowS: NOON_S, ...zone }), '12:00:00')
@@ -94,22 +102,30 @@ test('times are those of the zone, with the day wherever it is another one', () 
 })
 
 test('crashes of one pixel are one mark with their count and kinds, and bury no deploy', () => {
-  const exit = (second: number, label = 'crash', count = 10) => ({ lane: 'exits', tone: 'bad', label, count, firstS: second, lastS: second + 4, lastId: second } as const)
-  const deploy = { lane: 'deploys', tone: 'ok', label: 'deploy succeeded', count: 1, firstS: 105, lastS: 105, lastId: 7 } as const
+  const exit = (second: number, label = 'crash',
+    count =
+      10) => ({ lane: 'exits', tone: 'bad', label, count, firstS: second, lastS: second + 4, lastId: second } as const)
+  const deploy = { lane: 'deploys', tone: 'ok', label: 'deploy succeeded', count: 1, firstS: 105, lastS: 105,
+    lastId: 7 } as const
   const clusters = clustersOf([exit(100, 'killed', 1), exit(105), deploy, exit(110), exit(160)], 50)
-  assert.deepEqual(clusters.map(({ lane, tone, firstS, lastS, count, lastId }) => [lane, tone, firstS, lastS, count, lastId]), [
-    ['exits', 'bad', 100, 114, 21, 110], ['exits', 'bad', 160, 164, 10, 160], ['deploys', 'ok', 105, 105, 1, 7]
-  ])
+  assert.deepEqual(
+    clusters.map(({ lane, tone, firstS, lastS, count, lastId }) => [lane, tone, firstS, lastS, count, lastId]),
+    [['exits', 'bad', 100, 114, 21, 110], ['exits', 'bad', 160, 164, 10, 160], ['deploys', 'ok', 105, 105, 1, 7]]
+  )
   assert.deepEqual(clusters.map(clusterText), ['20 × crash, killed', '10 × crash', 'deploy succeeded'])
 })
 
 test('the charts say whether they are live, and why nothing is in them', () => {
-  const situation = { isLive: true, isConnected: true, isEmpty: false, hasFailed: false, untilMs: NOON_S * 1000, nowMs: NOON_S * 1000, slot: null }
+  const situation = { isLive: true, isConnected: true, isEmpty: false, hasFailed: false, untilMs: NOON_S * 1000,
+    nowMs: NOON_S * 1000, slot: null }
   const past = { ...situation, isLive: false, isEmpty: true }
-  assert.deepEqual([situation, past, { ...past, isConnected: false }].map((each) => liveText(each).text), ['Live', 'Past time, not live', 'Not live: no connection'])
+  assert.deepEqual([situation, past, { ...past, isConnected: false }].map((each) => liveText(each).text), ['Live',
+    'Past time, not live', 'Not live: no connection'])
   assert.equal(emptyText(situation), '')
   assert.equal(emptyText(past), 'No worker ran in this time, or no master was there to measure it.')
-  assert.equal(emptyText({ ...past, slot: 3 }), 'No worker ran in slot 3 in this time, or no master was there to measure it.')
-  assert.equal(emptyText({ ...past, untilMs: (NOON_S - 31 * DAY_S) * 1000 }), 'Figures are kept for 30 days; this range is older.')
+  assert.equal(emptyText({ ...past, slot: 3 }),
+    'No worker ran in slot 3 in this time, or no master was there to measure it.')
+  assert.equal(emptyText({ ...past, untilMs: (NOON_S - 31 * DAY_S) * 1000 }),
+    'Figures are kept for 30 days; this range is older.')
   assert.equal(emptyText({ ...past, hasFailed: true }), 'The figures could not be loaded. The page tries again.')
 })

@@ -20,14 +20,20 @@ const INJECTED = /<x-evil|" onload="|'"&<\/title>/
 const DANGEROUS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028]/
 const views = createViews()
 
-/** @param crashes by group; a group is told by its name of the error */
+/** `crashes`: by group; a group is told by its name of the error */
 function setUp (t: TestContext, crashes: any[]) {
   const history = openHistory({ file: ':memory:' })
   t.after(() => history.close())
-  for (const crash of crashes) history.crashes.record(`v1:${crash.errorName}`, crash, { culprit: crash.frames[0] ? `${crash.frames[0].function} (${crash.frames[0].file})` : null })
-  const desk = createCrashService({ store: history.crashes, events: { publish: () => ({} as any) }, release: () => 'r1', now: () => NOW })
-  const list = (query = '') => views.render('pages/crashes', crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW }))
-  const model = (id = '1', query = '') => crashModel({ app: 'shop', crashes: desk, history, id, params: new URLSearchParams(query), now: NOW })
+  for (const crash of crashes)
+    history.crashes.record(`v1:${crash.errorName}`, crash, {
+      culprit: crash.frames[0] ? `${crash.frames[0].function} (${crash.frames[0].file})` : null
+    })
+  const desk = createCrashService({ store: history.crashes, events: { publish: () => ({} as any) }, release: () => 'r1',
+    now: () => NOW })
+  const list = (query = '') =>
+    views.render('pages/crashes', crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW }))
+  const model = (id = '1', query = '') =>
+    crashModel({ app: 'shop', crashes: desk, history, id, params: new URLSearchParams(query), now: NOW })
   const one = (id = '1', query = '') => views.render('pages/crash', model(id, query))
   return { history, desk, list, model, one }
 }
@@ -42,44 +48,63 @@ test('text of an app is shown without what a terminal obeys, and with the names 
   assert.equal(readable('user\u202etxt.exe\ufeff\u0085\u2028'), 'user<U+202E>txt.exe<U+FEFF><U+0085><U+2028>')
   assert.equal(readable('👩‍🚀 ä'), '👩‍🚀 ä')
   assert.equal(readable(null), '')
-  assert.deepEqual([firstLine('\n one\ntwo', 50), firstLine('abcdef', 3), firstLine('abc', 3)], ['one …', 'abc …', 'abc'])
+  assert.deepEqual([firstLine('\n one\ntwo', 50), firstLine('abcdef', 3), firstLine('abc', 3)], ['one …', 'abc …',
+    'abc'])
 })
 
 test('what ended without an error is told by its manner, not by the worker that it happened to last', () => {
   const told = (fields: any) => headlineOf({ kind: 'signal', errorName: null, message: null, ...fields })
-  assert.deepEqual(told({ message: 'worker 12 (slot 2) was ended by SIGKILL' }), { name: null, message: 'Ended by SIGKILL' })
-  assert.deepEqual(told({ kind: 'heap-out-of-memory', message: 'worker 12 (slot 2) was ended by SIGABRT' }), { name: 'Out of memory', message: 'ended by SIGABRT' })
+  assert.deepEqual(told({ message: 'worker 12 (slot 2) was ended by SIGKILL' }), { name: null,
+    message: 'Ended by SIGKILL' })
+  assert.deepEqual(told({ kind: 'heap-out-of-memory', message: 'worker 12 (slot 2) was ended by SIGABRT' }), {
+    name: 'Out of memory',
+    message: 'ended by SIGABRT'
+  })
   assert.deepEqual(told({}), { name: null, message: 'Signal' })
   assert.deepEqual(told({ errorName: 'string', message: 'oops' }), { name: 'thrown string', message: 'oops' })
-  assert.deepEqual(told({ errorName: 'TypeError', message: 'worker 1 (slot 1) x' }), { name: 'TypeError', message: 'worker 1 (slot 1) x' })
+  assert.deepEqual(told({ errorName: 'TypeError', message: 'worker 1 (slot 1) x' }), { name: 'TypeError',
+    message: 'worker 1 (slot 1) x' })
 })
 
 test('frames that are not of the app are folded, unless there are no others', () => {
   const { frames } = aCrash()
-  assert.deepEqual(foldFrames(frames).map(({ isFolded, label, frames }) => [isFolded, isFolded ? label : frames.map(({ name, place }) => `${name} ${place}`)]),
-    [[false, ['sum src/shop.js:12:34']], [true, '2 frames of express, Node.js'], [false, ['serve src/app.js:12:34']]])
+  assert.deepEqual(
+    foldFrames(frames).map((
+      { isFolded, label, frames }
+    ) => [isFolded, isFolded ? label : frames.map(({ name, place }) => `${name} ${place}`)]),
+    [[false, ['sum src/shop.js:12:34']], [true, '2 frames of express, Node.js'], [false, ['serve src/app.js:12:34']]]
+  )
   assert.deepEqual(foldFrames([frames[2]]).map(({ isFolded, frames }) => [isFolded, frames[0].name]), [[false, 'emit']])
   assert.deepEqual(foldFrames([]), [])
 })
 
 test('a sparkline ends at the right edge, is as high as its highest value and has gaps where nothing is known', () => {
-  const { path, end, max, last } = sparklineOf([{ ageMs: 60_000, value: 5 }, { ageMs: 30_000, value: 10 }, { ageMs: 20_000, value: null }, { ageMs: 0, value: 0 }], 60_000)
+  const { path, end, max, last } = sparklineOf([{ ageMs: 60_000, value: 5 }, { ageMs: 30_000, value: 10 }, {
+    ageMs: 20_000,
+    value: null
+  }, { ageMs: 0, value: 0 }], 60_000)
   assert.equal(path, 'M0 16L60 2M120 30')
   assert.deepEqual([end, max, last], [{ x: 120, y: 30 }, 10, 0])
   assert.deepEqual(sparklineOf([{ ageMs: -5, value: null }], 60_000), { path: '', end: null, max: null, last: null })
 })
 
 test('a group says what crashed, where, how often and when; and a link leads to it', (t) => {
-  const { list, desk } = setUp(t, [aCrash(), aCrash({ at: '2026-01-01T00:00:40.000Z' }), aCrash({ errorName: 'RangeError', release: 'r0', cause: 'boot-failure', frames: [] })])
+  const { list, desk } = setUp(t, [aCrash(), aCrash({ at: '2026-01-01T00:00:40.000Z' }),
+    aCrash({ errorName: 'RangeError', release: 'r0', cause: 'boot-failure', frames: [] })])
   const html = list()
-  assert.match(textOf(html), /TypeError total is not a function New in r1 Exception sum \(src\/shop\.js\) this hour: 2 2 20 s ago 1 min ago r1/)
+  assert.match(textOf(html),
+    /TypeError total is not a function New in r1 Exception sum \(src\/shop\.js\) this hour: 2 2 20 s ago 1 min ago r1/)
   assert.match(textOf(html), /RangeError total is not a function Exception While starting this hour: 1 1 /)
   assert.ok(html.indexOf('/crashes/2"') < html.indexOf('/crashes/1"'), 'the last to crash comes first')
   assert.match(html, /id="open-crashes"/)
-  assert.deepEqual([crashUrlOf({ detail: { crash: 3, crashGroup: 2 } }), crashUrlOf({ detail: { crashGroup: 2 } }), crashUrlOf({ detail: { crashGroup: '2' } }), crashUrlOf({ detail: null })], ['/crashes/2?crash=3', '/crashes/2', null, null])
+  assert.deepEqual([crashUrlOf({ detail: { crash: 3, crashGroup: 2 } }), crashUrlOf({ detail: { crashGroup: 2 } }),
+    crashUrlOf({ detail: { crashGroup: '2' } }), crashUrlOf({ detail: null })], ['/crashes/2?crash=3', '/crashes/2',
+    null, null])
   desk.act(2, 'resolve', 'cli')
   assert.equal(countOpen(desk), 1)
-  assert.equal(countOpen({ counts () { throw new Error('disk I/O error') } }), null)
+  assert.equal(countOpen({ counts () {
+    throw new Error('disk I/O error')
+  } }), null)
 })
 
 test('an empty list says whether that is good news or nothing matches', (t) => {
@@ -107,21 +132,30 @@ test('the list goes on where it ended, and keeps its filters on the way', (t) =>
 
 test('a crash shows all of its evidence', (t) => {
   const { one, history } = setUp(t, [aCrash()])
-  history.record({ id: 9, at: '2026-01-01T00:00:00.000Z', type: 'worker.exited', worker: 7, slot: 1, cause: 'crash', detail: { crash: 1, crashGroup: 1 } } as any)
+  history.record(
+    { id: 9, at: '2026-01-01T00:00:00.000Z', type: 'worker.exited', worker: 7, slot: 1, cause: 'crash',
+      detail: { crash: 1, crashGroup: 1 } } as any
+  )
   history.record({ id: 7, at: '2025-12-31T23:50:00.000Z', type: 'config.changed', message: 'long before' } as any)
   history.record({ id: 8, at: '2025-12-31T23:59:30.000Z', type: 'config.changed', message: 'workers' } as any)
   history.record({ id: 10, at: '2026-01-01T00:00:02.000Z', type: 'worker.forked', worker: 8, slot: 1 } as any)
   const html = one()
   assert.doesNotMatch(html, /long before/)
-  for (const part of ['30 s before', '2 s after', 'In flight 1 request', 'Introduced in r1', 'TypeError', 'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart', 'POST /checkout 12 ms', 'first line last words', 'Last 5 seconds', 'Memory', 'Exit code 1', 'Lived for 1 min 05 s', '16.0 MB of 32.0 MB', 'v20.20.2', '1 of 1']) {
+  for (const part of ['30 s before', '2 s after', 'In flight 1 request', 'Introduced in r1', 'TypeError',
+    'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart',
+    'POST /checkout 12 ms', 'first line last words', 'Last 5 seconds', 'Memory', 'Exit code 1', 'Lived for 1 min 05 s',
+    '16.0 MB of 32.0 MB', 'v20.20.2', '1 of 1'])
+  {
     assert.ok(textOf(html).includes(part), part)
   }
   assert.match(html, /href="\/workers\/7\?at=/)
-  for (const link of ['/history?slot=1', '/releases/r1', '/history/9', '/crashes/1?crash=1']) assert.ok(html.includes(`href="${link}"`), link)
+  for (const link of ['/history?slot=1', '/releases/r1', '/history/9', '/crashes/1?crash=1'])
+    assert.ok(html.includes(`href="${link}"`), link)
 })
 
 test('of a crash without a stack it is said why there is none', (t) => {
-  const bare = { stack: null, frames: [], errorName: null, errorMessage: 'worker 7 (slot 1) was ended by SIGSEGV', requests: [], causes: [], stderr: [], vitals: [], memory: null }
+  const bare = { stack: null, frames: [], errorName: null, errorMessage: 'worker 7 (slot 1) was ended by SIGSEGV',
+    requests: [], causes: [], stderr: [], vitals: [], memory: null }
   const { one } = setUp(t, [aCrash({ ...bare, kind: 'signal', signal: 'SIGSEGV', code: null })])
   const text = textOf(one())
   assert.match(text, /Ended by SIGSEGV/)
@@ -137,7 +171,8 @@ test('a crash that is not kept any more is told so, beside those that are', (t) 
     assert.match(one('1', `crash=${n}`), new RegExp(`Occurrence ${n} is no longer kept`))
   }
   assert.equal(model('1', 'crash=1').status, 200)
-  assert.throws(() => model('1', 'crash=abc'), { code: 'invalid-query', message: 'crash: expected a positive integer, received "abc"' })
+  assert.throws(() => model('1', 'crash=abc'), { code: 'invalid-query',
+    message: 'crash: expected a positive integer, received "abc"' })
   for (const id of ['9', 'abc', '-1', '1e3', '9'.repeat(30)]) assert.throws(() => model(id), { code: 'not-found' })
 })
 
@@ -145,9 +180,12 @@ test('a page that is followed is worked out anew only when its group has changed
   const { desk, history } = setUp(t, [aCrash()])
   let renderings = 0
   const render = (name: string) => `${name} ${++renderings}`
-  const follow = (query: string) => followCrash({ app: 'shop', crashes: desk, history, id: '1', params: new URLSearchParams(query), now: () => NOW, render })
+  const follow = (query: string) =>
+    followCrash({ app: 'shop', crashes: desk, history, id: '1', params: new URLSearchParams(query), now: () => NOW,
+      render })
   const newest = follow('')
-  assert.deepEqual(newest().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept', 'crash-issue', 'crash-body', 'crash-around'])
+  assert.deepEqual(newest().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept',
+    'crash-issue', 'crash-body', 'crash-around'])
   newest()
   assert.equal(renderings, 7)
   desk.act(1, 'mute', 'cli')
@@ -157,15 +195,20 @@ test('a page that is followed is worked out anew only when its group has changed
   newest()
   assert.equal(renderings, 21)
   // Whoever reads one crash does not want another one in its place.
-  assert.deepEqual(follow('crash=1')().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept', 'crash-issue'])
-  assert.deepEqual([follow('crash=x')(), followCrash({ app: 'shop', crashes: desk, history, id: '77', params: new URLSearchParams(), now: () => NOW, render })()], [[], []])
+  assert.deepEqual(follow('crash=1')().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept',
+    'crash-issue'])
+  assert.deepEqual([follow('crash=x')(),
+    followCrash({ app: 'shop', crashes: desk, history, id: '77', params: new URLSearchParams(), now: () => NOW,
+      render })()], [[], []])
 })
 
 test('the list has a graph of each group, and is sorted by a link that keeps its filters', (t) => {
-  const { list, model } = setUp(t, [aCrash(), aCrash(), aCrash({ at: '2025-12-31T22:59:00.000Z' }), aCrash({ at: '2025-12-20T00:00:00.000Z' }), aCrash({ errorName: 'RangeError' })])
+  const { list, model } = setUp(t, [aCrash(), aCrash(), aCrash({ at: '2025-12-31T22:59:00.000Z' }),
+    aCrash({ at: '2025-12-20T00:00:00.000Z' }), aCrash({ errorName: 'RangeError' })])
   const html = list('q=total&sort=count')
   assert.match(html, /aria-label="Last 24 hours: 3 crashes, at most 2 in one hour"/)
-  assert.deepEqual(Array.from(html.matchAll(/<title>([^<]*: \d+)<\/title>/g), ([, title]) => title), ['2 h ago: 1', 'this hour: 2', 'this hour: 1'])
+  assert.deepEqual(Array.from(html.matchAll(/<title>([^<]*: \d+)<\/title>/g), ([, title]) => title), ['2 h ago: 1',
+    'this hour: 2', 'this hour: 1'])
   assert.ok(html.indexOf('/crashes/1"') < html.indexOf('/crashes/2"'), 'the most frequent comes first')
   assert.match(html, /aria-sort="descending"><a class="sort" href="\/crashes\?q=total&amp;sort=count">Count/)
   assert.match(html, /href="\/crashes\?q=total">Last seen/)
@@ -188,22 +231,31 @@ test('whoever only looks has nothing to choose, to assign or to write, and sees 
 
 test('the source of the first own frame is open, and is text whatever it holds', (t) => {
   const { desk, history } = setUp(t, [aCrash()])
-  const crashes = { ...desk, sourceLines: ({ frames }: any) => frames.map(({ isInApp }: any) => isInApp ? [{ number: 11, text: HOSTILE }, { number: 12, text: 'return total()' }] : null) }
-  const html = views.render('pages/crash', crashModel({ app: 'shop', crashes: crashes as any, history, id: '1', params: new URLSearchParams(), now: NOW }))
-  assert.match(html, /<li class="frame is-own is-first">.*sum<.*src\/shop\.js:12:34<\/bdi><\/span>\s*<div class="source-lines"/)
+  const crashes = { ...desk,
+    sourceLines: ({ frames }: any) =>
+      frames.map(({ isInApp }: any) =>
+        isInApp ? [{ number: 11, text: HOSTILE }, { number: 12, text: 'return total()' }] : null
+      ) }
+  const html = views.render('pages/crash',
+    crashModel({ app: 'shop', crashes: crashes as any, history, id: '1', params: new URLSearchParams(), now: NOW }))
+  assert.match(html,
+    /<li class="frame is-own is-first">.*sum<.*src\/shop\.js:12:34<\/bdi><\/span>\s*<div class="source-lines"/)
   assert.equal(html.split('src/shop.js:12:34</bdi>').length, 2, 'it is on the page once')
   assert.match(html, /<details class="source" id="source-2-0">/)
-  assert.match(html, /class="is-there" aria-current="true"><span class="source-number">12<\/span><code><bdi>return total\(\)/)
+  assert.match(html,
+    /class="is-there" aria-current="true"><span class="source-number">12<\/span><code><bdi>return total\(\)/)
   assert.doesNotMatch(html, INJECTED)
   assert.doesNotMatch(html, DANGEROUS)
 })
 
 test('the list survives any query, and says what it cannot read', (t) => {
   const { desk } = setUp(t, [aCrash()])
-  fc.assert(fc.property(fc.dictionary(fc.constantFrom('q', 'state', 'release', 'sort', 'cursor'), fc.string()), (query) => {
-    const model = crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW })
-    assert.match(views.render('pages/crashes', model), /<\/html>/)
-  }))
+  fc.assert(
+    fc.property(fc.dictionary(fc.constantFrom('q', 'state', 'release', 'sort', 'cursor'), fc.string()), (query) => {
+      const model = crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW })
+      assert.match(views.render('pages/crashes', model), /<\/html>/)
+    })
+  )
   for (const bad of ['state=closed', 'sort=name', 'release=a b', `q=${'x'.repeat(101)}`, 'cursor=%00']) {
     const { problem } = crashesModel({ crashes: desk, params: new URLSearchParams(bad), now: NOW })
     assert.equal(problem?.status, 400, bad)
@@ -213,13 +265,17 @@ test('the list survives any query, and says what it cannot read', (t) => {
 
 test('nothing that an app throws, writes or is asked for becomes markup or moves text about', (t) => {
   const fields = ['errorName', 'errorMessage', 'stack', 'nodeVersion', 'signal']
-  const frames = [{ function: HOSTILE, file: HOSTILE, line: 1, column: 1, isInApp: true }, { function: HOSTILE, file: `node_modules/${HOSTILE}/x.js`, line: 1, column: 1, isInApp: false }]
-  const crash = aCrash({ ...Object.fromEntries(fields.map((field) => [field, HOSTILE])), release: MARKUP, cause: MARKUP, kind: MARKUP, frames, causes: [{ depth: 1, errorName: HOSTILE, errorMessage: HOSTILE, stack: HOSTILE }], requests: [{ method: HOSTILE, path: HOSTILE, ageMs: 1 }], stderr: [HOSTILE, 'x'.repeat(16_384)] })
+  const frames = [{ function: HOSTILE, file: HOSTILE, line: 1, column: 1, isInApp: true }, { function: HOSTILE,
+    file: `node_modules/${HOSTILE}/x.js`, line: 1, column: 1, isInApp: false }]
+  const crash = aCrash({ ...Object.fromEntries(fields.map((field) => [field, HOSTILE])), release: MARKUP, cause: MARKUP,
+    kind: MARKUP, frames, causes: [{ depth: 1, errorName: HOSTILE, errorMessage: HOSTILE, stack: HOSTILE }],
+    requests: [{ method: HOSTILE, path: HOSTILE, ageMs: 1 }], stderr: [HOSTILE, 'x'.repeat(16_384)] })
   const { list, one } = setUp(t, [crash])
   for (const html of [list(), list('state=all'), one(), one('1', 'crash=1')]) {
     assert.match(html, /&lt;x-evil/)
     assert.doesNotMatch(html, INJECTED)
     assert.doesNotMatch(html, DANGEROUS)
   }
-  for (const name of ['q', 'state', 'release']) assert.doesNotMatch(list(new URLSearchParams({ [name]: MARKUP }).toString()), INJECTED)
+  for (const name of ['q', 'state', 'release'])
+    assert.doesNotMatch(list(new URLSearchParams({ [name]: MARKUP }).toString()), INJECTED)
 })

@@ -4,7 +4,9 @@ import { docsModel, toHtml } from '../../../server/dashboard/docs-page.ts'
 import { manualPages } from '../../../server/manual.ts'
 
 test('HTML in a page comes out as text, wherever it stands', async () => {
-  const html = await toHtml('<script>alert(1)</script>\n\nText <b onclick="x">bold</b> & `<i>`\n\n| a |\n| --- |\n| <img src=x> |\n\n## <u>\n')
+  const html = await toHtml(
+    '<script>alert(1)</script>\n\nText <b onclick="x">bold</b> & `<i>`\n\n| a |\n| --- |\n| <img src=x> |\n\n## <u>\n'
+  )
   assert.deepEqual(html.match(/<(?!\/?(?:p|h2|code|div|table|thead|tbody|tr|th|td)\b)[^>]*>/g), null)
   assert.match(html, /&lt;script&gt;alert\(1\)&lt;\/script&gt;/)
   assert.match(html, /&lt;img src=x&gt;/)
@@ -12,14 +14,18 @@ test('HTML in a page comes out as text, wherever it stands', async () => {
 })
 
 test('a link leads to a page, a place or the web; any other is its text', async () => {
-  const html = await toHtml('[a](logs.md#rotation) [b](README.md) [c](#here) [d](https://example.com/?a=1&b=2) [e](javascript:alert(1)) [f](/sign-out) [g](data:text/html,x) ![h](https://example.com/x.png)')
-  assert.deepEqual([...html.matchAll(/href="([^"]*)"/g)].map(([, url]) => url), ['/docs/logs#rotation', '/docs', '#here', 'https://example.com/?a=1&amp;b=2'])
+  const html = await toHtml(
+    '[a](logs.md#rotation) [b](README.md) [c](#here) [d](https://example.com/?a=1&b=2) [e](javascript:alert(1)) [f](/sign-out) [g](data:text/html,x) ![h](https://example.com/x.png)'
+  )
+  assert.deepEqual([...html.matchAll(/href="([^"]*)"/g)].map(([, url]) => url), ['/docs/logs#rotation', '/docs',
+    '#here', 'https://example.com/?a=1&amp;b=2'])
   assert.match(html, /e f g h/)
 })
 
 test('headings have the ids that a code host gives them', async () => {
   const html = await toHtml('## From CI, in one call\n\n## `ready.path` & more\n\n## A\n\n## A\n')
-  assert.deepEqual([...html.matchAll(/<h2 id="([^"]*)"/g)].map(([, id]) => id), ['from-ci-in-one-call', 'readypath--more', 'a', 'a-1'])
+  assert.deepEqual([...html.matchAll(/<h2 id="([^"]*)"/g)].map(([, id]) => id), ['from-ci-in-one-call',
+    'readypath--more', 'a', 'a-1'])
 })
 
 test('tables and code take the focus, as they scroll on a narrow screen', async () => {
@@ -39,7 +45,8 @@ test('every page follows the one before it, and the index comes first', async ()
   assert.deepEqual([index.title, index.previous, index.next], ['Manual', null, pages[0]])
   for (const [place, { name, title }] of pages.entries()) {
     const model = await docsModel({ name, now: 0 })
-    assert.deepEqual([model.title, model.previous, model.next], [title, pages[place - 1] ?? null, pages[place + 1] ?? null])
+    assert.deepEqual([model.title, model.previous, model.next], [title, pages[place - 1] ?? null,
+      pages[place + 1] ?? null])
     assert.equal((await docsModel({ name, now: 1 })).html, model.html)
   }
 })

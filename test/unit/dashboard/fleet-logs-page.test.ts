@@ -7,52 +7,76 @@ import { aMember, createFakeFleet } from '../../support/fake-fleet.ts'
 const NOW = Date.parse('2026-01-01T12:00:00.000Z')
 
 test('the logs of the fleet name each host and who is left out; a line leads to what all wrote around it, and there to its host', async () => {
-  const members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2', url: 'https://web-2.example.com/apps/shop/' }), aMember({ member: 'web-3', isSilent: true })]
+  const members = [aMember({ member: 'web-1', isOwn: true }),
+    aMember({ member: 'web-2', url: 'https://web-2.example.com/apps/shop/' }),
+    aMember({ member: 'web-3', isSilent: true })]
   const asked: string[] = []
-  const fleet = createFakeFleet({
-    members,
-    answer (member, { path }) {
-      asked.push(`${member} ${path}`)
-      return { status: 200, body: { items: [lineOf(member === 'web-1' ? 2 : 1, `{"level":50,"msg":"<b>req-7</b> on ${member}"}`)] } }
-    }
-  })
-  const modelOf = (query: string) => fleetLogsModel({ deck: { fleet } as any, params: new URLSearchParams(query), now: () => NOW })
+  const fleet = createFakeFleet({ members, answer (member, { path }) {
+    asked.push(`${member} ${path}`)
+    return { status: 200,
+      body: { items: [lineOf(member === 'web-1' ? 2 : 1, `{"level":50,"msg":"<b>req-7</b> on ${member}"}`)] } }
+  } })
+  const modelOf = (query: string) =>
+    fleetLogsModel({ deck: { fleet } as any, params: new URLSearchParams(query), now: () => NOW })
   const model = await modelOf('q=req-7&level=error&level=warn')
-  assert.deepEqual(asked.splice(0), ['web-1 /logs?q=req-7&level=error%2Cwarn', 'web-2 /logs?q=req-7&level=error%2Cwarn'])
-  assert.deepEqual(model.lines.map((line) => ['member' in line && line.member, line.parts.find(({ style }) => style.includes('line-hit'))?.text]), [['web-2', 'req-7'], ['web-1', 'req-7']])
-  assert.deepEqual([model.leftOut.silent, model.levels[0]], [['web-3'], { value: 'error', label: 'Error', tone: 'bad', isChosen: true, count: 2 }])
+  assert.deepEqual(asked.splice(0), ['web-1 /logs?q=req-7&level=error%2Cwarn',
+    'web-2 /logs?q=req-7&level=error%2Cwarn'])
+  assert.deepEqual(
+    model.lines.map((line) => ['member' in line && line.member, line.parts.find(({ style }) =>
+      style.includes('line-hit')
+    )?.text]),
+    [['web-2', 'req-7'], ['web-1', 'req-7']]
+  )
+  assert.deepEqual([model.leftOut.silent, model.levels[0]], [['web-3'], { value: 'error', label: 'Error', tone: 'bad',
+    isChosen: true, count: 2 }])
   assert.equal(model.links?.poll, '/api/v1/fleet/logs?q=req-7&level=error%2Cwarn&')
-  assert.equal(model.lines[0].url, '/fleet/logs?q=req-7&level=error%2Cwarn&around=2026-01-01T00%3A00%3A01.000Z&line=web-2%3A1o0#log-mark')
+  assert.equal(model.lines[0].url,
+    '/fleet/logs?q=req-7&level=error%2Cwarn&around=2026-01-01T00%3A00%3A01.000Z&line=web-2%3A1o0#log-mark')
 
   const around = await modelOf(String(model.lines[0].url).slice('/fleet/logs?'.length).replace('#log-mark', ''))
-  assert.deepEqual(asked.splice(0), [...['web-1', 'web-2'].map((member) => `${member} /logs?around=${Date.parse(lineOf(1, '').arrivedAt)}`)])
+  assert.deepEqual(asked.splice(0), [
+    ...['web-1', 'web-2'].map((member) => `${member} /logs?around=${Date.parse(lineOf(1, '').arrivedAt)}`)
+  ])
   assert.deepEqual(around.lines.map(({ isMark }) => isMark), [true, false])
-  assert.deepEqual(around.markLinks[1], { label: 'Logs of web-2', url: 'https://web-2.example.com/apps/shop/logs?q=req-7&level=error%2Cwarn&around=1o0#log-mark' })
+  assert.deepEqual(around.markLinks[1], { label: 'Logs of web-2',
+    url: 'https://web-2.example.com/apps/shop/logs?q=req-7&level=error%2Cwarn&around=1o0#log-mark' })
   assert.deepEqual([around.links?.poll, around.links?.back], [null, '/fleet/logs?q=req-7&level=error%2Cwarn'])
 
-  assert.deepEqual([(await modelOf('around=2026-01-01T00:00:00Z&since=1h')).problem?.message, asked], ['around: expected without since, received both', []])
-  assert.deepEqual((await modelOf('member=web-2&q=/(/')).problem?.message, 'q: expected text, or a regular expression such as /time(d )?out/, received "/(/"')
-  assert.equal((await fleetLogsModel({ deck: { fleet: null } as any, params: new URLSearchParams(), now: () => NOW })).problem?.status, 409)
+  assert.deepEqual([(await modelOf('around=2026-01-01T00:00:00Z&since=1h')).problem?.message, asked], [
+    'around: expected without since, received both',
+    []
+  ])
+  assert.deepEqual((await modelOf('member=web-2&q=/(/')).problem?.message,
+    'q: expected text, or a regular expression such as /time(d )?out/, received "/(/"')
+  assert.equal(
+    (await fleetLogsModel({ deck: { fleet: null } as any, params: new URLSearchParams(), now: () => NOW })).problem
+      ?.status,
+    409
+  )
 })
 
 test('the tail of a fleet shows each line once, asks for a little more than it has whatever the clock of a host says, and says who fell silent', async () => {
   const [urls, shown, states] = [[], [], []] as string[][]
-  const answers: any[] = [{ items: [lineOf(1, 'seen'), lineOf(2, 'a', '1o5')], silent: [] }, { items: [lineOf(2, 'a', '1o5'), lineOf(1, 'late', '1o9'), lineOf(3600, 'b', '1o12')], silent: ['web-3'] }, new Error('away'), { items: [], silent: ['web-3'] }]
+  const answers: any[] = [{ items: [lineOf(1, 'seen'), lineOf(2, 'a', '1o5')], silent: [] }, {
+    items: [lineOf(2, 'a', '1o5'), lineOf(1, 'late', '1o9'), lineOf(3600, 'b', '1o12')],
+    silent: ['web-3']
+  }, new Error('away'), { items: [], silent: ['web-3'] }]
   let again: () => void = () => {}
-  const tail = createFleetTail({
-    url: '/logs?',
-    since: lineOf(1, '').arrivedAt,
-    seen: ['web-2:1o0'],
-    onEntries: (entries) => shown.push(...entries.map((entry) => 'note' in entry ? `(${entry.note})` : String(entry.text))),
-    onState: (state) => states.push(state),
-    async ask (url) {
-      urls.push(url.slice('/logs?since='.length))
-      const answer = answers.shift()
-      if (answer instanceof Error) throw answer
-      return { ...answer, at: Date.parse(lineOf(9, '').arrivedAt), items: answer.items.map((line: any) => ({ member: 'web-2', ...line })) }
-    },
-    timers: { setTimeout: (task: () => void) => { again = task; return 1 }, clearTimeout () { again = () => {} } } as any
-  })
+  const tail = createFleetTail({ url: '/logs?', since: lineOf(1, '').arrivedAt, seen: ['web-2:1o0'],
+    onEntries: (entries) =>
+      shown.push(...entries.map((entry) => 'note' in entry ? `(${entry.note})` : String(entry.text))),
+    onState: (state) => states.push(state), async ask (url) {
+    urls.push(url.slice('/logs?since='.length))
+    const answer = answers.shift()
+    if (answer instanceof Error) throw answer
+    return { ...answer, at: Date.parse(lineOf(9, '').arrivedAt),
+      items: answer.items.map((line: any) => ({ member: 'web-2', ...line })) }
+  }, timers: { setTimeout: (task: () => void) => {
+    again = task
+    return 1
+  }, clearTimeout () {
+    again = () => {}
+  } } as any })
   tail.start()
   tail.start()
   for (let turn = 1; turn <= 4; turn++) {
@@ -62,9 +86,11 @@ test('the tail of a fleet shows each line once, asks for a little more than it h
   }
   assert.deepEqual(shown, ['a', 'late', 'b', '(web-3 does not answer, its lines are left out)'])
   assert.deepEqual(states, ['live', 'live', 'lost'])
-  assert.deepEqual(urls, ['2025-12-31T23:59:56.000Z', '2025-12-31T23:59:57.000Z', '2026-01-01T00:00:04.000Z', '2026-01-01T00:00:04.000Z'])
+  assert.deepEqual(urls, ['2025-12-31T23:59:56.000Z', '2025-12-31T23:59:57.000Z', '2026-01-01T00:00:04.000Z',
+    '2026-01-01T00:00:04.000Z'])
 })
 
 function lineOf (second: number, text: string, place: string = '1o0') {
-  return { slot: 1, stream: 'stdout', text, arrivedAt: new Date(Date.parse('2026-01-01T00:00:00.000Z') + second * 1000).toISOString(), place }
+  return { slot: 1, stream: 'stdout', text,
+    arrivedAt: new Date(Date.parse('2026-01-01T00:00:00.000Z') + second * 1000).toISOString(), place }
 }

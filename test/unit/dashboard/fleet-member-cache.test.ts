@@ -11,14 +11,24 @@ const AT = '2026-01-01T11:00:00.000Z'
 const OPERATOR = powersOf({ role: 'operator' } as any)
 const { render } = createViews()
 
-const aWorker = (fields?: object) => ({ id: 3, slot: 1, pid: 4711, state: 'ready', release: 'r3', startedAt: AT, readyAt: AT, orphan: false, drifted: false, logSlot: 1, port: null, restarts: 0, crashLooping: false, retryAt: null, finished: null, vitals: null, ...fields })
+const aWorker = (fields?: object) => ({ id: 3, slot: 1, pid: 4711, state: 'ready', release: 'r3', startedAt: AT,
+  readyAt: AT, orphan: false, drifted: false, logSlot: 1, port: null, restarts: 0, crashLooping: false, retryAt: null,
+  finished: null, vitals: null, ...fields })
 const aLine = (text: string) => ({ slot: 1, stream: 'stdout', text, arrivedAt: AT })
 
-function startFleet ({ workers = { items: [aWorker()] }, lines = { items: [aLine('hello')], next: null }, status = 200 }: { workers?: unknown, lines?: unknown, status?: number } = {}) {
+function startFleet (
+  { workers = { items: [aWorker()] }, lines = { items: [aLine('hello')], next: null }, status = 200 }: {
+    workers?: unknown,
+    lines?: unknown,
+    status?: number
+  } = {}
+) {
   const answers = { workers, lines, status }
   const paths: string[] = []
   const fleet = createFakeFleet({
-    members: [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2' }), aMember({ member: 'c-3', accept: 'read' }), aMember({ member: 'd-4', accept: 'nothing' }), aMember({ member: 'e-5', isSilent: true })],
+    members: [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2' }),
+      aMember({ member: 'c-3', accept: 'read' }), aMember({ member: 'd-4', accept: 'nothing' }),
+      aMember({ member: 'e-5', isSilent: true })],
     answer (member, { path }) {
       paths.push(`${member} ${path}`)
       return { status: answers.status, body: path.startsWith('/logs') ? answers.lines : answers.workers }
@@ -46,7 +56,9 @@ test('all who look at a member ask it once, and again after a second or when som
 })
 
 test('a member with many workers is asked for fewer lines of each', async () => {
-  const { fleet, paths } = startFleet({ workers: { items: Array.from({ length: 64 }, (_, index) => aWorker({ id: index + 1, slot: index + 1 })) } })
+  const { fleet, paths } = startFleet({
+    workers: { items: Array.from({ length: 64 }, (_, index) => aWorker({ id: index + 1, slot: index + 1 })) }
+  })
   await fetchMember(fleet, 'b-2', NOW, 1000)
   assert.equal(paths.at(-1), 'b-2 /logs?lines=3')
 })
@@ -55,18 +67,23 @@ test('what a member refuses, or says as none would, is told, and what was known 
   const { fleet, answers } = startFleet()
   await fetchMember(fleet, 'b-2', NOW, 1000)
   answers.status = 403
-  answers.workers = answers.lines = { code: 'forbidden', detail: 'b-2: expected fleet.accept "read" or "operate", received "nothing"' }
+  answers.workers = answers.lines = { code: 'forbidden',
+    detail: 'b-2: expected fleet.accept "read" or "operate", received "nothing"' }
   const refused = await fetchMember(fleet, 'b-2', NOW + 1000, 1000)
   assert.match(refused.workersProblem ?? '', /expected fleet\.accept/)
   assert.equal(refused.workers?.length, 1)
   answers.status = 200
-  for (const strange of [null, [], { items: 3 }, { items: [{ ...aWorker(), slot: 1e9 }] }, { items: [{ ...aWorker(), startedAt: '"><script>' }] }]) {
+  for (const strange of [null, [], { items: 3 }, { items: [{ ...aWorker(), slot: 1e9 }] }, {
+    items: [{ ...aWorker(), startedAt: '"><script>' }]
+  }]) {
     answers.workers = strange
     refreshMember(fleet, 'b-2')
-    assert.match((await fetchMember(fleet, 'b-2', NOW + 1000, 1000)).workersProblem ?? '', /does not understand/, JSON.stringify(strange))
+    assert.match((await fetchMember(fleet, 'b-2', NOW + 1000, 1000)).workersProblem ?? '', /does not understand/,
+      JSON.stringify(strange))
   }
   const model = await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW + 1000 })
-  assert.match(render('pages/fleet-member', { can: OPERATOR, ...model }), /that this version does not understand\. The figures below are older\./)
+  assert.match(render('pages/fleet-member', { can: OPERATOR, ...model }),
+    /that this version does not understand\. The figures below are older\./)
 })
 
 test('a member that does not answer is not waited for', async () => {
@@ -79,7 +96,9 @@ test('a member that does not answer is not waited for', async () => {
 test('those alone are asked who let themselves be, and have controls only where they take orders', async () => {
   const { fleet, paths } = startFleet()
   const controls = /data-dialog="dialog-member-kill-worker"/
-  for (const [id, isAsked, hasControls] of [['a-1', false, false], ['b-2', true, true], ['c-3', true, false], ['d-4', false, false], ['e-5', false, false]] as const) {
+  for (const [id, isAsked, hasControls] of [['a-1', false, false], ['b-2', true, true], ['c-3', true, false], ['d-4',
+    false, false], ['e-5', false, false]] as const)
+  {
     paths.length = 0
     const asked = { deck: { fleet }, id, now: () => NOW, can: OPERATOR }
     const html = render('pages/fleet-member', { can: OPERATOR, ...await fleetMemberModel(asked) })
@@ -87,24 +106,35 @@ test('those alone are asked who let themselves be, and have controls only where 
     assert.equal(controls.test(html), hasControls, id)
     const live = followFleetMember({ ...asked, render })().map((fragment) => fragment.html).join('')
     assert.equal(controls.test(live), hasControls, id)
-    assert.doesNotMatch(render('pages/fleet-member', { can: powersOf(null), ...await fleetMemberModel(asked) }), /data-dialog|dialog-member/)
+    assert.doesNotMatch(render('pages/fleet-member', { can: powersOf(null), ...await fleetMemberModel(asked) }),
+      /data-dialog|dialog-member/)
   }
 })
 
 test('whatever a member has written is text on its page', async () => {
   const evil = '<img src=x onerror=alert(1)>\u202E\u001b]0;x\u0007'
   const { fleet } = startFleet({
-    workers: { items: [aWorker({ state: evil, release: evil, finished: { at: AT, worker: 3, release: 'r1', cause: evil, code: null, succeeded: false }, vitals: { rssBytes: evil } })] },
+    workers: {
+      items: [
+        aWorker({ state: evil, release: evil,
+          finished: { at: AT, worker: 3, release: 'r1', cause: evil, code: null, succeeded: false },
+          vitals: { rssBytes: evil } })
+      ]
+    },
     lines: { items: [aLine(evil)], next: null }
   })
-  const html = render('pages/fleet-member', { can: OPERATOR, ...await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW }) })
+  const html = render('pages/fleet-member', { can: OPERATOR,
+    ...await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW }) })
   for (const each of ['<img', '\u202E', '\u001b']) assert.ok(!html.includes(each))
   assert.equal(html.match(/&lt;img/g)?.length, 3)
 })
 
 test('the page of a member says what an old worker is kept for, and until when', async () => {
   const holds = { requests: 0, transfers: 0, webSockets: 3, eventStreams: 1, connections: 0, sessions: 0 }
-  const { fleet } = startFleet({ workers: { items: [aWorker({ state: 'draining', holds, keptUntil: '2026-01-01T14:00:00.000Z' })] } })
-  const html = render('pages/fleet-member', { can: OPERATOR, ...await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW }) })
+  const { fleet } = startFleet({
+    workers: { items: [aWorker({ state: 'draining', holds, keptUntil: '2026-01-01T14:00:00.000Z' })] }
+  })
+  const html = render('pages/fleet-member', { can: OPERATOR,
+    ...await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW }) })
   assert.match(html, /Kept<\/span><span class="retry held">3 WebSockets and 1 event stream, closed in <time[^>]*>2 h/)
 })

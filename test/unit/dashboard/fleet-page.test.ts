@@ -11,14 +11,14 @@ const NOW = Date.parse('2026-01-01T13:00:00.000Z')
 const OPERATOR = { operate: true, administer: false, role: 'operator', name: null } as any
 const { render } = createViews()
 
-const MEMBERS = [
-  aMember({ member: 'a-1', isOwn: true, labels: { zone: 'a' } }),
+const MEMBERS = [aMember({ member: 'a-1', isOwn: true, labels: { zone: 'a' } }),
   aMember({ member: 'b-2', labels: { zone: 'b' }, isSilent: true, ageMs: 90_000 }),
-  aMember({ member: 'c-3', labels: { zone: 'a' }, health: { tone: 'bad', text: 'Slot 1 is crash-looping' }, workers: { ready: 3, desired: 4 }, openCrashes: 2 }),
-  aMember({ member: 'd-4', labels: { zone: 'b' }, code: { version: '1.4.1', commit: null }, version: '0.0.9' })
-]
+  aMember({ member: 'c-3', labels: { zone: 'a' }, health: { tone: 'bad', text: 'Slot 1 is crash-looping' },
+    workers: { ready: 3, desired: 4 }, openCrashes: 2 }),
+  aMember({ member: 'd-4', labels: { zone: 'b' }, code: { version: '1.4.1', commit: null }, version: '0.0.9' })]
 
-const modelOf = (given: any = { members: MEMBERS }, query: string = '', now: () => number = () => NOW): Promise<any> => fleetModel({ deck: { fleet: createFakeFleet(given) }, params: new URLSearchParams(query), now })
+const modelOf = (given: any = { members: MEMBERS }, query: string = '', now: () => number = () => NOW): Promise<any> =>
+  fleetModel({ deck: { fleet: createFakeFleet(given) }, params: new URLSearchParams(query), now })
 const namesOf = ({ rows }: any) => rows.map(({ member }: any) => member)
 
 test('one sentence says how many are silent, unwell and behind, and the first of them are named', async () => {
@@ -26,13 +26,18 @@ test('one sentence says how many are silent, unwell and behind, and the first of
   assert.deepEqual(model.health, { tone: 'bad', text: '4 members: 1 silent, 1 not well, 1 behind' })
   assert.deepEqual(model.troubles.items.map(({ member }: any) => member), ['b-2', 'c-3'])
   assert.deepEqual(namesOf(model), ['b-2', 'c-3', 'a-1', 'd-4'])
-  assert.deepEqual(model.tabs.map(({ label, count }: any) => `${label} ${count}`), ['All 4', 'Silent 1', 'Not well 1', 'Behind 1'])
-  assert.deepEqual([model.totals.there, model.totals.workers, model.totals.openCrashes, model.totals.otherVersions], [3, { ready: 11, desired: 12 }, 2, 1])
+  assert.deepEqual(model.tabs.map(({ label, count }: any) => `${label} ${count}`), ['All 4', 'Silent 1', 'Not well 1',
+    'Behind 1'])
+  assert.deepEqual([model.totals.there, model.totals.workers, model.totals.openCrashes, model.totals.otherVersions], [3,
+    { ready: 11, desired: 12 }, 2, 1])
   assert.equal((await modelOf({ members: MEMBERS.slice(0, 1) })).health.text, 'The one member is well')
-  assert.deepEqual((await modelOf({ members: [MEMBERS[0], MEMBERS[3]] })).health, { tone: 'warn', text: 'All 2 members are well, 1 behind' })
+  assert.deepEqual((await modelOf({ members: [MEMBERS[0], MEMBERS[3]] })).health, { tone: 'warn',
+    text: 'All 2 members are well, 1 behind' })
   const rollout = failedTurnOf(aRollout(['a-1']), 'a-1', 'no')
-  assert.deepEqual((await modelOf({ members: MEMBERS.slice(0, 1), rollout })).health, { tone: 'bad', text: `Rollout ${rollout.id} is held. The one member is well` })
-  assert.equal((await modelOf({ members: MEMBERS, rollout })).health.text, `Rollout ${rollout.id} is held. 4 members: 1 silent, 1 not well, 1 behind`)
+  assert.deepEqual((await modelOf({ members: MEMBERS.slice(0, 1), rollout })).health, { tone: 'bad',
+    text: `Rollout ${rollout.id} is held. The one member is well` })
+  assert.equal((await modelOf({ members: MEMBERS, rollout })).health.text,
+    `Rollout ${rollout.id} is held. 4 members: 1 silent, 1 not well, 1 behind`)
 })
 
 test('members are found by health, label and name, and the address says what is shown', async () => {
@@ -49,7 +54,8 @@ test('members are found by health, label and name, and the address says what is 
 
 test('where NATS is away nobody is called sick for it, and nothing can be begun or steered', async () => {
   const rollout = inTurnOf(aRollout(['a-1', 'b-2']), 'a-1')
-  const model = await modelOf({ members: MEMBERS.map((member) => ({ ...member, isSilent: true })), rollout, nats: { isConnected: false, problem: 'the connection is lost' } })
+  const model = await modelOf({ members: MEMBERS.map((member) => ({ ...member, isSilent: true })), rollout,
+    nats: { isConnected: false, problem: 'the connection is lost' } })
   assert.deepEqual(model.health, { tone: 'warn', text: 'This host is cut off from the fleet' })
   assert.deepEqual(model.troubles.items, [])
   assert.deepEqual(model.rows.map(({ tone }: any) => tone), ['ok', 'idle', 'idle', 'idle'])
@@ -58,7 +64,9 @@ test('where NATS is away nobody is called sick for it, and nothing can be begun 
 })
 
 test('five hundred members come in pages, whoever needs somebody on the first', async () => {
-  const members = Array.from({ length: 500 }, (_, index) => aMember({ member: `host-${String(index).padStart(3, '0')}`, isOwn: index === 0, isSilent: index === 499 }))
+  const members = Array.from({ length: 500 },
+    (_, index) =>
+      aMember({ member: `host-${String(index).padStart(3, '0')}`, isOwn: index === 0, isSilent: index === 499 }))
   const first = await modelOf({ members })
   assert.equal(first.rows.length, 100)
   assert.equal(first.rows[0].member, 'host-499')
@@ -70,7 +78,9 @@ test('five hundred members come in pages, whoever needs somebody on the first', 
 
 test('a NATS server that does not answer is not waited for', async () => {
   const fleet = createFakeFleet({ members: MEMBERS })
-  const model = await fleetModel({ deck: { fleet: { ...fleet, look: () => new Promise(() => {}), past: async () => { throw new Error('no') } } }, params: new URLSearchParams(), now: () => NOW })
+  const model = await fleetModel({ deck: { fleet: { ...fleet, look: () => new Promise(() => {}), past: async () => {
+    throw new Error('no')
+  } } }, params: new URLSearchParams(), now: () => NOW })
   assert.equal((model as any).rows.length, 4)
 })
 
@@ -78,7 +88,11 @@ test('a rollout is shown at once, and members once a second', () => {
   let now = NOW
   const fleet = createFakeFleet({ members: MEMBERS, rollout: aRollout(['a-1', 'c-3']) })
   const rendered: string[] = []
-  const look = followFleet({ deck: { fleet }, params: new URLSearchParams(), now: () => now, can: OPERATOR, render: (name) => { rendered.push(name.slice('partials/'.length)); return name } })
+  const look = followFleet({ deck: { fleet }, params: new URLSearchParams(), now: () => now, can: OPERATOR,
+    render: (name) => {
+      rendered.push(name.slice('partials/'.length))
+      return name
+    } })
   assert.equal(look().length, 7)
   assert.equal(rendered.splice(0).length, 7)
   fleet.set({ members: MEMBERS.slice(0, 2) })
@@ -115,11 +129,18 @@ test('a deck that is alone says what a fleet is', async () => {
 
 test('whatever members and operators have written is text on the pages', async () => {
   const evil = '<img src=x onerror=alert(1)>\u202E'
-  const members = [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2', host: evil, app: evil, version: evil, release: evil, code: { version: evil, commit: evil }, labels: { zone: evil }, health: { tone: 'bad', text: evil }, rollout: { id: 1, kind: evil, state: evil, replaced: 1, total: 0 }, url: 'https://x.example/"><script>' })]
+  const members = [aMember({ member: 'a-1', isOwn: true }),
+    aMember({ member: 'b-2', host: evil, app: evil, version: evil, release: evil, code: { version: evil, commit: evil },
+      labels: { zone: evil }, health: { tone: 'bad', text: evil },
+      rollout: { id: 1, kind: evil, state: evil, replaced: 1, total: 0 }, url: 'https://x.example/"><script>' })]
   const rollout = failedTurnOf(aRollout(['a-1', 'b-2'], { note: evil, actor: evil }), 'b-2', evil)
-  const fleet = createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(rollout, 'a-1'), id: 6 }], problem: evil, nats: { problem: evil, server: evil } })
+  const fleet = createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(rollout, 'a-1'), id: 6 }], problem: evil,
+    nats: { problem: evil, server: evil } })
   const asked = { deck: { fleet }, params: new URLSearchParams(), now: () => NOW, can: OPERATOR }
-  for (const [page, model] of [['fleet', await fleetModel(asked)], ['fleet-rollout', await fleetRolloutModel({ ...asked, id: '7' })], ['fleet-member', await fleetMemberModel({ ...asked, id: 'b-2' })]] as const) {
+  for (const [page, model] of [['fleet', await fleetModel(asked)], ['fleet-rollout',
+    await fleetRolloutModel({ ...asked, id: '7' })], ['fleet-member',
+    await fleetMemberModel({ ...asked, id: 'b-2' })]] as const)
+  {
     const html = render(`pages/${page}`, { can: OPERATOR, ...model })
     assert.doesNotMatch(html, /<img|"><script|\u202E/, page)
     assert.match(html, /&lt;img/, page)

@@ -9,7 +9,12 @@ const AT = '2026-01-01T12:30:00.000Z'
 const BY = { at: AT, actor: 'ada' }
 
 /** @returns where each host is, and what its row has passed */
-const rows = (rollout: FleetRollout) => Object.fromEntries(toFleetRollout(rollout).rows.map(({ member, cells }) => [member, cells.map(({ column, label, isNow }) => isNow ? `${column}: ${label}` : column).join(', ')]))
+const rows = (rollout: FleetRollout) =>
+  Object.fromEntries(
+    toFleetRollout(rollout).rows.map(({ member, cells }) => [member, cells.map(({ column, label, isNow }) =>
+      isNow ? `${column}: ${label}` : column
+    ).join(', ')])
+  )
 
 test('offers what the rollout takes in each state, and nothing else', () => {
   for (const state of Object.keys(STATES) as (keyof typeof STATES)[]) {
@@ -17,26 +22,34 @@ test('offers what the rollout takes in each state, and nothing else', () => {
     assert.deepEqual(ROLLOUT_STATES[state].orders.toSorted(), taken.toSorted(), state)
     assert.equal(ROLLOUT_STATES[state].isOver, Object.keys(STATES[state].moves).length === 0, state)
   }
-  assert.deepEqual(Object.keys(TURN_STATES), ['pending', 'running', 'succeeded', 'failed', 'reverting', 'reverted', 'skipped'])
+  assert.deepEqual(Object.keys(TURN_STATES), ['pending', 'running', 'succeeded', 'failed', 'reverting', 'reverted',
+    'skipped'])
 })
 
 test('a host goes through the matrix from the left to the right, forward and back', () => {
   const started = aRollout(['a', 'b', 'c', 'd'], { batches: [['a'], ['b', 'c'], ['d']] })
-  assert.deepEqual(rows(started), { a: 'waiting: next', b: 'waiting: waiting', c: 'waiting: waiting', d: 'waiting: waiting' })
+  assert.deepEqual(rows(started), { a: 'waiting: next', b: 'waiting: waiting', c: 'waiting: waiting',
+    d: 'waiting: waiting' })
   const half = inTurnOf(afterTurnsOf(started, 'a'), 'b')
-  assert.deepEqual(rows(half), { a: 'waiting, running, done: done', b: 'waiting, running: running', c: 'waiting: next', d: 'waiting: waiting' })
+  assert.deepEqual(rows(half), { a: 'waiting, running, done: done', b: 'waiting, running: running', c: 'waiting: next',
+    d: 'waiting: waiting' })
   const failed = failedTurnOf(half, 'c', 'it does not start')
-  assert.deepEqual(rows(failed), { a: 'waiting, running, done: done', b: 'waiting, running: running', c: 'waiting, running, done: failed', d: 'waiting: waiting' })
+  assert.deepEqual(rows(failed), { a: 'waiting, running, done: done', b: 'waiting, running: running',
+    c: 'waiting, running, done: failed', d: 'waiting: waiting' })
   const back = steerRollout(finishTurn(failed, 'b', { at: AT, state: 'reverted' }), 'abort', BY)
   assert.equal(rows(back).b, 'waiting, running, back: rolled back')
   const backed = finishTurn(takeTurn(back, 'a', { at: AT, boot: 'boot' }), 'a', { at: AT, state: 'reverted' })
-  assert.deepEqual(rows(backed), { a: 'waiting, running, done, rolling-back, back: rolled back', b: 'waiting, running, back: rolled back', c: 'waiting, running, done: failed', d: 'waiting: not reached' })
+  assert.deepEqual(rows(backed), { a: 'waiting, running, done, rolling-back, back: rolled back',
+    b: 'waiting, running, back: rolled back', c: 'waiting, running, done: failed', d: 'waiting: not reached' })
   assert.deepEqual(toFleetRollout(half).columns.map(({ label }) => label), ['Waiting', 'Running', 'Done'])
-  assert.deepEqual(toFleetRollout(backed).columns.map(({ label }) => label), ['Waiting', 'Running', 'Done', 'Rolling back', 'Rolled back'])
+  assert.deepEqual(toFleetRollout(backed).columns.map(({ label }) => label), ['Waiting', 'Running', 'Done',
+    'Rolling back', 'Rolled back'])
 })
 
 test('says how far it is, and how long each host took by its own clock', () => {
-  const view = toFleetRollout(inTurnOf(afterTurnsOf(aRollout(['a', 'b', 'c']), 'a'), 'b'), { members: [aMember({ member: 'b', rollout: { id: 9, kind: 'deploy', state: 'rolling', replaced: 1, total: 2 } })] })
+  const view = toFleetRollout(inTurnOf(afterTurnsOf(aRollout(['a', 'b', 'c']), 'a'), 'b'), {
+    members: [aMember({ member: 'b', rollout: { id: 9, kind: 'deploy', state: 'rolling', replaced: 1, total: 2 } })]
+  })
   assert.deepEqual(view.progress, { reached: 1, total: 3, word: 'done', failed: 0, underWay: 1 })
   assert.equal(view.rows[0].cells.at(-1)?.tookMs, 4200)
   // Another rollout of its own is not its turn.
@@ -55,6 +68,7 @@ test('of hundreds of hosts those are shown that matter now, in their order', () 
 
 test('each change of the document is another version', () => {
   const started = aRollout(['a', 'b'])
-  const documents = [null, started, inTurnOf(started, 'a'), afterTurnsOf(started, 'a'), steerRollout(started, 'pause', BY)]
+  const documents = [null, started, inTurnOf(started, 'a'), afterTurnsOf(started, 'a'),
+    steerRollout(started, 'pause', BY)]
   assert.equal(new Set(documents.map(versionOf)).size, documents.length)
 })

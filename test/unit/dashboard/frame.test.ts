@@ -3,14 +3,19 @@ import { test } from 'node:test'
 import { frameModel } from '../../../server/dashboard/frame.ts'
 import { describeHealth } from '../../../server/health.ts'
 
-const worker = (fields: any) => ({ id: 1, slot: 1, pid: 1, state: 'ready', restarts: 0, crashLooping: false, retryAt: null, drifted: false, ...fields })
+const worker = (fields: any) => ({ id: 1, slot: 1, pid: 1, state: 'ready', restarts: 0, crashLooping: false,
+  retryAt: null, drifted: false, ...fields })
 
-/** @param openCrashes of the release that runs; two more are of others */
+/** `openCrashes`: of the release that runs; two more are of others */
 function frame ({ notices = [], failing = [], ...fields }: any, openCrashes: number | null = 0) {
   const workers = fields.workers ?? [worker({}), worker({ id: 2, slot: 2 })]
   const readyWorkers = workers.filter(({ state }: any) => state === 'ready').length
-  const snapshot = { state: 'running', app: { name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop' }, release: { id: 'r1' }, rollout: null, upgrade: null, desiredWorkers: 2, readyWorkers, history: { problem: null }, ...fields, workers }
-  const crashes = openCrashes === null ? null : { open: openCrashes + 2, inRelease: openCrashes, isMore: false, newInRelease: 0, reasons: [] }
+  const snapshot = { state: 'running', app: { name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop' },
+    release: { id: 'r1' }, rollout: null, upgrade: null, desiredWorkers: 2, readyWorkers, history: { problem: null },
+    ...fields, workers }
+  const crashes = openCrashes === null
+    ? null
+    : { open: openCrashes + 2, inRelease: openCrashes, isMore: false, newInRelease: 0, reasons: [] }
   const health = (of: any) => describeHealth(of, { crashes, notices, failingJobs: failing })
   return frameModel({ deck: { snapshot: () => snapshot, health } as any, host: 'web-1' })
 }
@@ -20,16 +25,33 @@ test('trouble counts each slot once, open crashes, a rollout that waits and a hi
   assert.deepEqual(frame({}).trouble, { tone: 'ok', count: 0 })
   assert.deepEqual(frame({}, null).trouble, { tone: 'ok', count: 0 })
   assert.deepEqual(frame({}, 3).trouble, { tone: 'warn', count: 3 })
-  assert.equal(frame({ workers: [isLooping, { ...isLooping, id: 3, state: 'starting' }, worker({ id: 2, slot: 2, state: 'unresponsive' })], history: { problem: 'disk full' } }, 1).trouble.count, 4)
-  assert.equal(frame({ rollout: { id: 1, kind: 'deploy', state: 'held', steps: [], progress: { total: 2, replaced: 0 } } }).trouble.count, 1)
+  assert.equal(
+    frame({
+      workers: [isLooping, { ...isLooping, id: 3, state: 'starting' },
+        worker({ id: 2, slot: 2, state: 'unresponsive' })],
+      history: { problem: 'disk full' }
+    }, 1).trouble.count,
+    4
+  )
+  assert.equal(
+    frame({ rollout: { id: 1, kind: 'deploy', state: 'held', steps: [], progress: { total: 2, replaced: 0 } } }).trouble
+      .count,
+    1
+  )
 })
 
 test('trouble counts what nobody has acknowledged, and a history that fails once', () => {
   const lost = { kind: 'master-lost' }
   assert.deepEqual(frame({ notices: [lost, { kind: 'rolled-back' }] }).trouble, { tone: 'warn', count: 2 })
-  assert.equal(frame({ notices: [lost, { kind: 'history-degraded' }], history: { problem: 'disk full' } }).trouble.count, 2)
+  assert.equal(
+    frame({ notices: [lost, { kind: 'history-degraded' }], history: { problem: 'disk full' } }).trouble.count,
+    2
+  )
   assert.equal(frame({ notices: [lost], history: { problem: 'disk full' } }).trouble.count, 2)
-  assert.deepEqual(frame({ failing: [{ job: 'nightly', reason: 'nightly exited with code 3' }] }).trouble, { tone: 'warn', count: 1 })
+  assert.deepEqual(frame({ failing: [{ job: 'nightly', reason: 'nightly exited with code 3' }] }).trouble, {
+    tone: 'warn',
+    count: 1
+  })
 })
 
 test('a tab is red as soon as the headline of the overview is', () => {

@@ -12,43 +12,64 @@ import { formatPlaces, parsePlaces } from '../../../server/api/log-lines.ts'
 const ESC = '\u001b'
 
 describe('what is shown of a line', () => {
-  for (const [what, written, shown] of [
-    ['plain text, with its tabs', 'GET /\t200 ✓ 日本', 'GET /\t200 ✓ 日本'],
-    ['colours', `${ESC}[1;32mGET${ESC}[0m / ${ESC}[38;2;1;2;3m200`, 'GET / 200'],
-    ['a cursor that moves and a screen that is cleared', `a${ESC}[2J${ESC}[1;1Hb\u009b3Ac`, 'abc'],
-    ['a title and a link', `${ESC}]0;title\u0007a${ESC}]8;;http://evil/${ESC}\\link${ESC}]8;;${ESC}\\`, 'alink'],
-    ['a string without an end, which would hide what comes', `a${ESC}P1;2|rest\u0090rest`, 'a1;2|rest rest'],
-    ['a change of the character set, and a reset', `${ESC}(0a${ESC}cb`, 'ab'],
-    ['an escape that is none', `a${ESC}`, 'a '],
-    ['other control characters', 'a\rb\u0000c\u0008d\u007fe\u2028f', 'a b c d e f'],
-    ['text that would be read from right to left', 'user\u202enimda\u2066', 'user nimda ']
-  ]) {
+  for (const [what, written, shown] of [['plain text, with its tabs', 'GET /\t200 ✓ 日本', 'GET /\t200 ✓ 日本'], [
+    'colours',
+    `${ESC}[1;32mGET${ESC}[0m / ${ESC}[38;2;1;2;3m200`,
+    'GET / 200'
+  ], ['a cursor that moves and a screen that is cleared', `a${ESC}[2J${ESC}[1;1Hb\u009b3Ac`, 'abc'], [
+    'a title and a link',
+    `${ESC}]0;title\u0007a${ESC}]8;;http://evil/${ESC}\\link${ESC}]8;;${ESC}\\`,
+    'alink'
+  ], ['a string without an end, which would hide what comes', `a${ESC}P1;2|rest\u0090rest`, 'a1;2|rest rest'], [
+    'a change of the character set, and a reset',
+    `${ESC}(0a${ESC}cb`,
+    'ab'
+  ], ['an escape that is none', `a${ESC}`, 'a '], ['other control characters', 'a\rb\u0000c\u0008d\u007fe\u2028f',
+    'a b c d e f'], ['text that would be read from right to left', 'user\u202enimda\u2066', 'user nimda ']])
+  {
     test(what, () => {
       const { text, cutChars } = shownLine(written)
       assert.deepEqual({ text, cutChars }, { text: shown, cutChars: 0 })
     })
   }
 
-  for (const [what, written, parts] of [
-    ['a colour until the next one', `a${ESC}[31mb${ESC}[32mc${ESC}[0md`, [['a', ''], ['b', 'ansi-red'], ['c', 'ansi-green'], ['d', '']]],
-    ['bright, bold and underlined, taken back one by one', `${ESC}[1;4;94ma${ESC}[22mb${ESC}[24;39mc`, [['a', 'ansi-blue ansi-bold ansi-underline'], ['b', 'ansi-blue ansi-underline'], ['c', '']]],
-    ['the nearest of 256 and of millions', `${ESC}[38;5;196ma${ESC}[38;2;90;250;255mb${ESC}[38;5;11mc`, [['a', 'ansi-red'], ['b', 'ansi-cyan'], ['c', 'ansi-yellow']]],
-    ['a background, and what is none', `${ESC}[48;5;1;999;38ma`, [['a', '']]]
-  ] as [string, string, [string, string][]][]) test(`${what}: a class each, of a fixed list`, () => assert.deepEqual(shownLine(written).parts.map(({ text, style }) => [text, style]), parts))
+  for (const [what, written, parts] of [['a colour until the next one', `a${ESC}[31mb${ESC}[32mc${ESC}[0md`, [['a', ''],
+    ['b', 'ansi-red'], ['c', 'ansi-green'], ['d', '']]], ['bright, bold and underlined, taken back one by one',
+    `${ESC}[1;4;94ma${ESC}[22mb${ESC}[24;39mc`, [['a', 'ansi-blue ansi-bold ansi-underline'], ['b',
+    'ansi-blue ansi-underline'], ['c', '']]], ['the nearest of 256 and of millions',
+    `${ESC}[38;5;196ma${ESC}[38;2;90;250;255mb${ESC}[38;5;11mc`, [['a', 'ansi-red'], ['b', 'ansi-cyan'], ['c',
+    'ansi-yellow']]], ['a background, and what is none', `${ESC}[48;5;1;999;38ma`, [['a', '']]]] as [string, string,
+      [string, string][]][])
+    test(`${what}: a class each, of a fixed list`, () =>
+      assert.deepEqual(shownLine(written).parts.map(({ text, style }) => [text, style]), parts))
 
   test('has only so many parts, and no class but those of the list, whatever is written', () => {
-    const { parts, text } = shownLine(Array.from({ length: 900 }, (_, index) => `${ESC}[${index % 100}m.`).join('').slice(0, MAX_SHOWN_CHARS))
+    const { parts, text } = shownLine(
+      Array.from({ length: 900 }, (_, index) => `${ESC}[${index % 100}m.`).join('').slice(0, MAX_SHOWN_CHARS)
+    )
     assert.ok(parts.length <= 200)
     assert.match(text, /^\.+$/)
-    fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 8 }), (codes) => shownLine(`${ESC}[${codes.join(';')}mx`).parts.every(({ style }) => /^(ansi-[a-z]+ ?)*$/.test(style))))
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 8 }), (codes) =>
+        shownLine(`${ESC}[${codes.join(';')}mx`).parts.every(({ style }) => /^(ansi-[a-z]+ ?)*$/.test(style)))
+    )
   })
 
   test('of a JSON object its level, its message and its other fields, without what is obeyed', () => {
-    const { parts, tone, text } = shownLine('{"level":50,"time":1,"msg":"it \\u001b[2Jfailed\\nbadly","req":{"id":7},"user":"<b>"}')
+    const { parts, tone, text } = shownLine(
+      '{"level":50,"time":1,"msg":"it \\u001b[2Jfailed\\nbadly","req":{"id":7},"user":"<b>"}'
+    )
     assert.deepEqual([tone, text], ['tone-bad', 'ERROR it failed ⏎ badly req={"id":7} user=<b>'])
-    assert.deepEqual(parts.map(({ style }) => style), ['line-level', 'line-message', 'line-field', '', 'line-field', ''])
-    assert.deepEqual(['{"severity":"WARNING","message":"m"}', '{"level":"constructor","msg":"m"}', '{"level":{},"msg":"m"}'].map((line) => [shownLine(line).tone, shownLine(line).text]), [['tone-warn', 'WARNING m'], ['', 'CONSTRUCTOR m'], ['', 'm level={}']])
-    for (const line of ['{"a":1}', '{"level":30', '[{"level":30}]', '{}', 'null']) assert.equal(shownLine(line).text, line)
+    assert.deepEqual(parts.map(({ style }) => style), ['line-level', 'line-message', 'line-field', '', 'line-field',
+      ''])
+    assert.deepEqual(
+      ['{"severity":"WARNING","message":"m"}', '{"level":"constructor","msg":"m"}', '{"level":{},"msg":"m"}'].map((
+        line
+      ) => [shownLine(line).tone, shownLine(line).text]),
+      [['tone-warn', 'WARNING m'], ['', 'CONSTRUCTOR m'], ['', 'm level={}']]
+    )
+    for (const line of ['{"a":1}', '{"level":30', '[{"level":30}]', '{}', 'null'])
+      assert.equal(shownLine(line).text, line)
   })
 
   test('of a line without an end the beginning, and how much is left out, without half a character', () => {
@@ -57,15 +78,21 @@ describe('what is shown of a line', () => {
   })
 
   test('is never a control character but a tab, whatever is written', () => {
-    const nasty = fc.string({ unit: fc.constantFrom(ESC, '[', ']', '0', ';', 'm', '\\', '\u0007', '\u009b', '\u0090', '\r', 'a', ' ', '\u202e'), maxLength: 60 })
-    fc.assert(fc.property(nasty, (text) => !/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202e]/.test(shownLine(text).text)))
+    const nasty = fc.string({
+      unit: fc.constantFrom(ESC, '[', ']', '0', ';', 'm', '\\', '\u0007', '\u009b', '\u0090', '\r', 'a', ' ', '\u202e'),
+      maxLength: 60
+    })
+    fc.assert(
+      fc.property(nasty, (text) => !/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202e]/.test(shownLine(text).text))
+    )
   })
 
   test('a line of nothing but beginnings takes no longer than others', () => {
     for (const part of ['\u0090', `${ESC}[`, `${ESC}]`, `${ESC}[0;`, `${ESC}${ESC}[ `]) {
       const before = process.cpuUsage()
       for (let count = 0; count < 10; count++) shownLine(part.repeat(1e6))
-      // Of its own CPU time: the machine may be busy with others. What looks at the rest again from each beginning takes hours.
+      // Of its own CPU time: the machine may be busy with others. What looks at the rest again from each beginning
+      // takes hours.
       const { user } = process.cpuUsage(before)
       assert.ok(user < 3e6, `${JSON.stringify(part)}: ${user} µs`)
     }
@@ -73,16 +100,24 @@ describe('what is shown of a line', () => {
 
   test('has its hits marked, over the borders of its parts, and says the same', () => {
     const { parts, text } = shownLine(`${ESC}[31mreq-${ESC}[0m7 and REQ-7`)
-    assert.deepEqual(markHits(parts, createHits('req-7')(text)).map((part) => [part.text, part.style]), [['req-', 'ansi-red line-hit'], ['7', 'line-hit'], [' and ', ''], ['REQ-7', 'line-hit']])
+    assert.deepEqual(markHits(parts, createHits('req-7')(text)).map((part) => [part.text, part.style]), [['req-',
+      'ansi-red line-hit'], ['7', 'line-hit'], [' and ', ''], ['REQ-7', 'line-hit']])
     const word = fc.string({ unit: fc.constantFrom('a', 'b', 'A', '/', '"', '.'), minLength: 1, maxLength: 3 })
     fc.assert(fc.property(fc.array(word, { maxLength: 12 }), word, (texts, q) => {
       const all = texts.map((part) => ({ text: part, style: '' }))
-      assert.equal(markHits(all, createHits(isRegular(q) ? q : undefined)(texts.join(''))).map((part) => part.text).join(''), texts.join(''))
+      assert.equal(
+        markHits(all, createHits(isRegular(q) ? q : undefined)(texts.join(''))).map((part) => part.text).join(''),
+        texts.join('')
+      )
     }))
   })
 
   test('is copied as it was written, without what a terminal would obey', () => {
-    assert.deepEqual(['{"level":50,"msg":"a"}', `a${ESC}[2J\u202eb\rc`, 'plain'].map((line) => shownLine(line).raw), ['{"level":50,"msg":"a"}', 'a b c', 'plain'])
+    assert.deepEqual(['{"level":50,"msg":"a"}', `a${ESC}[2J\u202eb\rc`, 'plain'].map((line) => shownLine(line).raw), [
+      '{"level":50,"msg":"a"}',
+      'a b c',
+      'plain'
+    ])
   })
 
   test('has digits in groups', () => {
@@ -91,35 +126,42 @@ describe('what is shown of a line', () => {
 })
 
 describe('the level of a line', () => {
-  for (const [level, ...lines] of [
-    ['error', '{"time":1,"level":50,"msg":"x"}', '2026-01-01 ERROR x', '[error] x', 'error: x', 'TypeError: x is not a function', 'FATAL', `${ESC}[31merror${ESC}[39m: x`],
-    ['warn', '{"severity":"WARNING","message":"x"}', 'time=1 level=warn msg=x', '(WARN) x'],
-    ['info', '{"level":"info","msg":"x"}', 'INFO x', 'info: x'],
-    ['debug', '{"level":10,"msg":"x"}', '[debug] x'],
-    ['none', 'GET /info 200', 'no error here', 'stock level: low', '{"level":"constructor"}', '']
-  ] as string[][]) test(`${level}, as it says itself`, () => assert.deepEqual(lines.map((line) => [line, levelOf(line, 'stdout')]), lines.map((line) => [line, level])))
+  for (const [level, ...lines] of [['error', '{"time":1,"level":50,"msg":"x"}', '2026-01-01 ERROR x', '[error] x',
+    'error: x', 'TypeError: x is not a function', 'FATAL', `${ESC}[31merror${ESC}[39m: x`], ['warn',
+    '{"severity":"WARNING","message":"x"}', 'time=1 level=warn msg=x', '(WARN) x'], ['info',
+    '{"level":"info","msg":"x"}', 'INFO x', 'info: x'], ['debug', '{"level":10,"msg":"x"}', '[debug] x'], ['none',
+    'GET /info 200', 'no error here', 'stock level: low', '{"level":"constructor"}', '']] as string[][])
+    test(`${level}, as it says itself`, () =>
+      assert.deepEqual(lines.map((line) => [line, levelOf(line, 'stdout')]), lines.map((line) => [line, level])))
 
-  test('is an error on stderr where it says none', () => assert.deepEqual(['    at sum (shop.js:1:1)', 'info: x'].map((line) => levelOf(line, 'stderr')), ['error', 'info']))
+  test('is an error on stderr where it says none', () =>
+    assert.deepEqual(['    at sum (shop.js:1:1)', 'info: x'].map((line) => levelOf(line, 'stderr')), ['error', 'info']))
 })
 
 describe('what is searched for', () => {
-  for (const [q, found, not] of [
-    ['Timeout', ['a timeOUT b'], ['time out']],
-    ['a.c', ['xa.cx'], ['abc']],
-    ['/time(d )?out/', ['timed out', 'timeout'], ['TIMEOUT']],
-    ['/TIMED? OUT/i', ['time out'], ['timeout']],
-    ['"/orders/"', ['GET /orders/1'], ['orders']],
-    ['"level":50', ['{"level":50}'], ['level 50']],
-    ['/orders', ['GET /orders'], ['orders']],
-    ['/api/my', ['GET /api/my'], ['api']]
-  ] as [string, string[], string[]][]) {
+  for (const [q, found, not] of [['Timeout', ['a timeOUT b'], ['time out']], ['a.c', ['xa.cx'], ['abc']], [
+    '/time(d )?out/',
+    ['timed out', 'timeout'],
+    ['TIMEOUT']
+  ], ['/TIMED? OUT/i', ['time out'], ['timeout']], ['"/orders/"', ['GET /orders/1'], ['orders']], ['"level":50', [
+    '{"level":50}'
+  ], ['level 50']], ['/orders', ['GET /orders'], ['orders']], ['/api/my', ['GET /api/my'], ['api']]] as [string,
+    string[], string[]][])
+  {
     test(`${q}`, () => {
       const find = createLineFilter({ q })
-      assert.deepEqual([found, not].map((lines) => lines.map((line) => find(line, 'stdout') >= 0)), [found.map(() => true), not.map(() => false)])
+      assert.deepEqual([found, not].map((lines) => lines.map((line) => find(line, 'stdout') >= 0)), [
+        found.map(() => true),
+        not.map(() => false)
+      ])
     })
   }
 
-  test('is of the chosen levels', () => assert.deepEqual(['INFO a', 'ERROR a', 'ERROR b'].map((line) => createLineFilter({ q: 'a', level: ['error'] })(line, 'stdout')), [-1, 6, -1]))
+  test('is of the chosen levels', () =>
+    assert.deepEqual(
+      ['INFO a', 'ERROR a', 'ERROR b'].map((line) => createLineFilter({ q: 'a', level: ['error'] })(line, 'stdout')),
+      [-1, 6, -1]
+    ))
 })
 
 describe('what waits to be shown', () => {
@@ -127,7 +169,8 @@ describe('what waits to be shown', () => {
     const backlog = createBacklog(3)
     backlog.push([1])
     backlog.push([2, 3])
-    assert.deepEqual([backlog.count, backlog.take(), backlog.count, backlog.take()], [3, { items: [1, 2, 3], leftOut: 0 }, 0, { items: [], leftOut: 0 }])
+    assert.deepEqual([backlog.count, backlog.take(), backlog.count, backlog.take()], [3, { items: [1, 2, 3],
+      leftOut: 0 }, 0, { items: [], leftOut: 0 }])
   })
 
   test('is the newest of it, and how many came before, in whatever pieces it came', () => {
@@ -136,7 +179,8 @@ describe('what waits to be shown', () => {
       let last = 0
       for (const size of sizes) backlog.push(Array.from({ length: size }, () => ++last))
       const { items, leftOut } = backlog.take()
-      assert.deepEqual(items, Array.from({ length: Math.min(5, last) }, (_, index) => last - Math.min(5, last) + 1 + index))
+      assert.deepEqual(items,
+        Array.from({ length: Math.min(5, last) }, (_, index) => last - Math.min(5, last) + 1 + index))
       assert.equal(leftOut, last - items.length)
     }))
   })
@@ -188,15 +232,20 @@ describe('the tail', () => {
 })
 
 describe('places in the logs', () => {
-  const places = [{ log: { slot: 1, stream: 'stdout' }, position: 4096 }, { log: { slot: 256, stream: 'stderr' }, position: 0 }]
+  const places = [{ log: { slot: 1, stream: 'stdout' }, position: 4096 }, { log: { slot: 256, stream: 'stderr' },
+    position: 0 }]
 
   test('are a text and back', () => {
     assert.equal(formatPlaces(places as any), '1o4096-256e0')
     assert.deepEqual(parsePlaces('1o4096-256e0', 'from'), places)
   })
 
-  for (const bad of ['', 'x', '1o', '1o1-', '-1o1', '1x1', '1o1,2o2', '1o-1', '1o1e5 ', '1o1\n', '9999o1', `1o${'1'.repeat(16)}`, Array(513).fill('1o1').join('-')]) {
-    test(`are nothing else: ${JSON.stringify(bad.slice(0, 20))}`, () => assert.throws(() => parsePlaces(bad, 'from'), { code: 'invalid-query', message: /^from: expected .*, received "/ }))
+  for (const bad of ['', 'x', '1o', '1o1-', '-1o1', '1x1', '1o1,2o2', '1o-1', '1o1e5 ', '1o1\n', '9999o1',
+    `1o${'1'.repeat(16)}`, Array(513).fill('1o1').join('-')])
+  {
+    test(`are nothing else: ${JSON.stringify(bad.slice(0, 20))}`, () =>
+      assert.throws(() => parsePlaces(bad, 'from'), { code: 'invalid-query',
+        message: /^from: expected .*, received "/ }))
   }
 })
 
@@ -214,19 +263,20 @@ function aTail () {
   const shown = [] as (string | undefined)[]
   const states = [] as string[]
   let pending = null as (() => void) | null
-  const tail = createTail({
-    url: '/stream?',
-    places: '1o0',
-    onEntries: (entries) => shown.push(...entries.map(({ text }) => text)),
-    onState: (state) => states.push(state),
+  const tail = createTail({ url: '/stream?', places: '1o0',
+    onEntries: (entries) => shown.push(...entries.map(({ text }) => text)), onState: (state) => states.push(state),
     open (url) {
-      const source = Object.assign(new EventEmitter(), { url, readyState: 1, isClosed: false, close () { this.isClosed = true }, addEventListener: (type: string, handler: any) => source.on(type, handler) })
+      const source = Object.assign(new EventEmitter(), { url, readyState: 1, isClosed: false, close () {
+        this.isClosed = true
+      }, addEventListener: (type: string, handler: any) => source.on(type, handler) })
       // An emitter without a listener would throw.
       sources.push(source.on('error', () => {}))
       return source as any
-    },
-    timers: { setTimeout: (task: () => void) => { pending = task }, clearTimeout: () => { pending = null } } as any
-  })
+    }, timers: { setTimeout: (task: () => void) => {
+      pending = task
+    }, clearTimeout: () => {
+      pending = null
+    } } as any })
   return { tail, sources, shown, states, retry: () => pending?.() }
 }
 

@@ -5,11 +5,10 @@ import { withOneSnapshot } from '../../../server/dashboard/one-snapshot.ts'
 
 test('all that one update renders is of one snapshot and one verdict, and the next update looks again', async () => {
   const asked = { snapshot: 0, health: 0 }
-  const deck = withOneSnapshot({
-    name: 'shop',
-    snapshot: () => ({ app: { name: 'shop' }, number: ++asked.snapshot }),
-    health: ({ number }: { number: number }) => ({ tone: 'ok', problems: number, times: ++asked.health })
-  } as any)
+  const deck = withOneSnapshot(
+    { name: 'shop', snapshot: () => ({ app: { name: 'shop' }, number: ++asked.snapshot }),
+      health: ({ number }: { number: number }) => ({ tone: 'ok', problems: number, times: ++asked.health }) } as any
+  )
   const page = deck.snapshot()
   const { trouble } = frameModel({ deck })
   assert.equal(deck.health(page).problems, 1)

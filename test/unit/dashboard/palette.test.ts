@@ -8,15 +8,14 @@ import { createViews } from '../../../server/dashboard/views.ts'
 
 /** @returns what fits, the best first */
 function find (query: string, texts: string[]): string[] {
-  return texts
-    .map((text) => ({ text, score: fuzzyScore(query, text) }))
-    .filter(({ score }) => score !== null)
-    .sort((a, b) => Number(b.score) - Number(a.score))
-    .map(({ text }) => text)
+  return texts.map((text) => ({ text, score: fuzzyScore(query, text) })).filter(({ score }) => score !== null).sort((a,
+    b) => Number(b.score) - Number(a.score)
+  ).map(({ text }) => text)
 }
 
 const history = { rollouts: () => ({ items: [], next: null }) }
-const TEXTS = ['Overview', 'Restart all workers …', 'Restart worker 3 in slot 2 …', 'Worker 3 in slot 2', 'Release r12', 'TypeError: x is not a function in price.js', 'Send a message to all workers …']
+const TEXTS = ['Overview', 'Restart all workers …', 'Restart worker 3 in slot 2 …', 'Worker 3 in slot 2', 'Release r12',
+  'TypeError: x is not a function in price.js', 'Send a message to all workers …']
 
 test('finds by beginnings of words, by letters left out and in any order of words', () => {
   assert.equal(find('r12', TEXTS)[0], 'Release r12')
@@ -41,9 +40,18 @@ test('a text is always found by itself, and by nothing', () => {
 const OPERATOR = { operate: true, administer: false, role: 'operator', name: null } as any
 const worker = (fields: any) => ({ id: 1, slot: 1, pid: 4001, state: 'ready', crashLooping: false, ...fields })
 
-function deckOf ({ snapshot, crashes = { page: () => ({ items: [{ id: 7, kind: 'uncaught', errorName: 'TypeError', message: '\u202Egnp.exe <img src=x>\nmore', count: 3 }] }) } }: any = {}) {
+function deckOf (
+  { snapshot,
+    crashes = {
+      page: () => ({
+        items: [{ id: 7, kind: 'uncaught', errorName: 'TypeError', message: '\u202Egnp.exe <img src=x>\nmore',
+          count: 3 }]
+      })
+    } }: any = {}
+) {
   return {
-    snapshot: () => ({ state: 'running', desiredWorkers: 2, rollout: null, upgrade: null, workers: [worker({}), worker({ id: null, slot: 2, pid: null, state: 'backoff' })], ...snapshot }),
+    snapshot: () => ({ state: 'running', desiredWorkers: 2, rollout: null, upgrade: null,
+      workers: [worker({}), worker({ id: null, slot: 2, pid: null, state: 'backoff' })], ...snapshot }),
     crashes,
     others: { list: () => [{ id: '0123456789abcdef', name: 'mail', cwd: '/srv/mail' }] },
     jobs: { isEmpty: () => true },
@@ -57,9 +65,11 @@ test('a viewer finds places alone, an operator what can be done, and says why no
   const viewed = paletteModel({ history, deck: deckOf() }).items
   assert.deepEqual(groupsOf(viewed), ['Page', 'This browser', 'Worker', 'Open crash', 'Release', 'Manual'])
   assert.equal(viewed.some(({ href }) => href === '/access' || href === '/fleet/history'), false)
-  assert.deepEqual(viewed.filter(({ group }) => group === 'Worker').map(({ href }) => href), ['/workers/1', '/logs?slot=2'])
+  assert.deepEqual(viewed.filter(({ group }) => group === 'Worker').map(({ href }) => href), ['/workers/1',
+    '/logs?slot=2'])
   const calm = paletteModel({ history, deck: deckOf(), can: OPERATOR }).items.filter(({ group }) => group === 'Action')
-  assert.deepEqual(calm.map(({ label }) => label), ['Rolling deploy …', 'Restart all workers …', 'Scale …', 'Send a message to all workers …', 'Restart worker 1 in slot 1 …'])
+  assert.deepEqual(calm.map(({ label }) => label), ['Rolling deploy …', 'Restart all workers …', 'Scale …',
+    'Send a message to all workers …', 'Restart worker 1 in slot 1 …'])
   assert.deepEqual(calm.map(({ blocked }) => blocked ?? null), calm.map(() => null))
   const stopping = paletteModel({ history, deck: deckOf({ snapshot: { state: 'stopping' } }), can: OPERATOR }).items
   assert.equal(stopping.find(({ label }) => label === 'Rolling deploy …')?.blocked, 'The master is stopping.')
@@ -67,17 +77,28 @@ test('a viewer finds places alone, an operator what can be done, and says why no
 
 test('every page has a place in the palette', () => {
   const everything = { operate: true, administer: true, switchDecks: true, role: 'admin', name: null } as any
-  const { items } = paletteModel({ history, deck: { ...deckOf(), fleet: {}, jobs: { isEmpty: () => false } }, can: everything })
+  const { items } = paletteModel({ history, deck: { ...deckOf(), fleet: {}, jobs: { isEmpty: () => false } },
+    can: everything })
   const hrefs = items.map(({ href }) => href)
-  // Those with an id are found by what they are about, a comparison by its form, and the others are no pages for people.
-  const paths = PAGES.map(({ path }) => path.replace('{/:id}', '')).filter((path) => !path.includes(':') && !['/compare', '/palette', '/decks', '/dialogs', '/deploys/preview', '/fleet/preview'].includes(path))
+  // Those with an id are found by what they are about, a comparison by its form, and the others are no pages for
+  // people.
+  const paths = PAGES.map(({ path }) => path.replace('{/:id}', '')).filter((path) =>
+    !path.includes(':') &&
+    !['/compare', '/palette', '/decks', '/dialogs', '/deploys/preview', '/fleet/preview'].includes(path)
+  )
   assert.deepEqual(paths.filter((path) => !hrefs.includes(path)), [])
-  assert.deepEqual(items.filter(({ group }) => group === 'Deck').map(({ label, hint, switchTo }) => [label, hint, switchTo]), [['Switch to mail', '/srv/mail', '0123456789abcdef']])
+  assert.deepEqual(
+    items.filter(({ group }) => group === 'Deck').map(({ label, hint, switchTo }) => [label, hint, switchTo]),
+    [['Switch to mail', '/srv/mail', '0123456789abcdef']]
+  )
 })
 
 test('a database that fails takes what it holds out of the palette, and nothing else', () => {
-  const fails = { page: () => { throw new Error('disk') } }
-  assert.deepEqual(groupsOf(paletteModel({ history, deck: deckOf({ crashes: fails }) }).items), ['Page', 'This browser', 'Worker', 'Release', 'Manual'])
+  const fails = { page: () => {
+    throw new Error('disk')
+  } }
+  assert.deepEqual(groupsOf(paletteModel({ history, deck: deckOf({ crashes: fails }) }).items), ['Page', 'This browser',
+    'Worker', 'Release', 'Manual'])
 })
 
 test('what an app wrote is text in the palette, with what would reorder it by name', () => {

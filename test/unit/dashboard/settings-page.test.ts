@@ -6,18 +6,18 @@ import { DeckError } from '../../../server/errors.ts'
 import { createSettings } from '../../../server/config/settings.ts'
 import { OPTIONS, SCHEMA } from '../../../server/config/options.ts'
 
-function asked ({ runtime = 'node', wanted = {}, search = '', desiredWorkers = 2, anew = () => [] }: { runtime?: 'node' | 'other', wanted?: Record<string, unknown>, search?: string, desiredWorkers?: number, anew?: () => any[] } = {}) {
-  const settings = createSettings({ ...SCHEMA.parse({}), runtime, entry: '/srv/app.js', cwd: '/srv', dataDir: '/srv/.clusterdeck', workers: 2 }, { key: 'key' })
+function asked (
+  { runtime = 'node', wanted = {}, search = '', desiredWorkers = 2, anew = () => [] }: { runtime?: 'node' | 'other',
+    wanted?: Record<string, unknown>, search?: string, desiredWorkers?: number, anew?: () => any[] } = {}
+) {
+  const settings = createSettings({ ...SCHEMA.parse({}), runtime, entry: '/srv/app.js', cwd: '/srv',
+    dataDir: '/srv/.clusterdeck', workers: 2 }, { key: 'key' })
   const { config, changes } = settings.plan(wanted)
   settings.adopt(config)
   const events = [{ id: 7, at: '2026-01-01T00:00:00.000Z', actor: 'ben', detail: { changes } }]
-  return {
-    deck: { settings, snapshot: () => ({ desiredWorkers }), configuredAnew: async () => anew() },
-    history: { page: () => ({ items: events }) },
-    params: new URLSearchParams(search),
-    now: () => 0,
-    can: { operate: true }
-  } as any
+  return { deck: { settings, snapshot: () => ({ desiredWorkers }), configuredAnew: async () => anew() },
+    history: { page: () => ({ items: events }) }, params: new URLSearchParams(search), now: () => 0,
+    can: { operate: true } } as any
 }
 
 function shownIn (model: ReturnType<typeof settingsModel>) {
@@ -31,7 +31,10 @@ describe('the page of the settings', () => {
   })
 
   test('finds options by words of their names, descriptions and values, as they are typed and as they are said', () => {
-    for (const [q, name] of [['deadline drain', 'drain.deadlineMs'], ['CERTIFICATE chain', 'admin.tls.cert'], ['ready.timeoutMs 30000', 'ready.timeoutMs'], ['admin 12 h', 'admin.sessionTtlMs']]) {
+    for (const [q, name] of [['deadline drain', 'drain.deadlineMs'], ['CERTIFICATE chain', 'admin.tls.cert'], [
+      'ready.timeoutMs 30000',
+      'ready.timeoutMs'
+    ], ['admin 12 h', 'admin.sessionTtlMs']]) {
       assert.ok(shownIn(settingsModel(asked({ search: `q=${q}` }))).some((setting) => setting.name === name), q)
     }
     assert.equal(settingsModel(asked({ search: 'q=nowhere' })).count, 0)
@@ -40,42 +43,74 @@ describe('the page of the settings', () => {
   test('shows what somebody has changed beside what is configured, by whom, and when a change takes effect', () => {
     const model = settingsModel(asked({ wanted: { 'recycle.maxRssBytes': 512 * 1024 ** 2 }, search: 'show=changed' }))
     const [{ name, said, value, configured, changed, effect }, ...others] = shownIn(model)
-    assert.deepEqual([name, said, value, configured?.said, changed?.actor, changed?.id, effect, others], ['recycle.maxRssBytes', '512 MB', '536870912', '0', 'ben', 7, 'at once', []])
+    assert.deepEqual([name, said, value, configured?.said, changed?.actor, changed?.id, effect, others], [
+      'recycle.maxRssBytes',
+      '512 MB',
+      '536870912',
+      '0',
+      'ben',
+      7,
+      'at once',
+      []
+    ])
     const effects = new Map(shownIn(settingsModel(asked())).map((setting) => [setting.name, setting.effect]))
-    assert.deepEqual(['rollout.surge', 'env', 'dispatch'].map((each) => effects.get(each)), ['with the next rollout', 'with the next deploy', 'with the next start or upgrade'])
+    assert.deepEqual(['rollout.surge', 'env', 'dispatch'].map((each) => effects.get(each)), ['with the next rollout',
+      'with the next deploy', 'with the next start or upgrade'])
   })
 
   test('marks what means nothing for the program that runs, and offers no change of it', () => {
-    const unusedBy = (runtime: 'node' | 'other') => shownIn(settingsModel(asked({ runtime }))).filter(({ isUsed }) => !isUsed)
+    const unusedBy = (runtime: 'node' | 'other') =>
+      shownIn(settingsModel(asked({ runtime }))).filter(({ isUsed }) => !isUsed)
     assert.deepEqual(unusedBy('node').map(({ name }) => name), ['stop.signal'])
-    assert.deepEqual(['dispatch', 'drain.longLivedMs', 'execArgv', 'orphanMs', 'rebalance', 'standby', 'sticky.by.header', 'sticky.idleMs', 'watchdog.stack'].filter((wanted) => !unusedBy('other').some(({ name }) => name === wanted)), [])
+    assert.deepEqual(
+      ['dispatch', 'drain.longLivedMs', 'execArgv', 'orphanMs', 'rebalance', 'standby', 'sticky.by.header',
+        'sticky.idleMs', 'watchdog.stack'].filter((wanted) => !unusedBy('other').some(({ name }) => name === wanted)),
+      []
+    )
     assert.ok(unusedBy('other').every(({ canChange }) => !canChange))
   })
 
   test('says the times of a cron expression in words', () => {
-    const cron = shownIn(settingsModel(asked({ wanted: { 'restart.cron': '0 4 * * *' } }))).find(({ name }) => name === 'restart.cron')
+    const cron = shownIn(settingsModel(asked({ wanted: { 'restart.cron': '0 4 * * *' } }))).find(({ name }) =>
+      name === 'restart.cron'
+    )
     assert.deepEqual([cron?.value, cron?.said], ['0 4 * * *', 'every day at 04:00'])
   })
 
   test('says how many workers run where that is not what is configured', () => {
-    const runsOf = (desiredWorkers: number) => shownIn(settingsModel(asked({ desiredWorkers }))).find(({ name }) => name === 'workers')?.runs
+    const runsOf = (desiredWorkers: number) =>
+      shownIn(settingsModel(asked({ desiredWorkers }))).find(({ name }) => name === 'workers')?.runs
     assert.deepEqual([runsOf(2), runsOf(6)], [null, 6])
   })
 
   test('lists what was configured since it was read, and says if it cannot be read', async () => {
-    const changed = await settingsPageModel(asked({ anew: () => [{ name: 'ready.timeoutMs', from: 30_000, to: 90_000, takesEffect: 'now' }, { name: 'env', from: null, to: null, takesEffect: 'deploy' }] }))
-    assert.deepEqual(changed.anew.map(({ name, from, to, isSecret }) => [name, from, to, isSecret]), [['ready.timeoutMs', '30 s', '1 min 30 s', false], ['env', 'not set', 'not set', true]])
-    const broken = await settingsPageModel(asked({ anew: () => { throw new DeckError('invalid-config', 'the file is no JSON') } }))
+    const changed = await settingsPageModel(
+      asked({
+        anew:
+          () => [{ name: 'ready.timeoutMs', from: 30_000, to: 90_000, takesEffect: 'now' }, { name: 'env', from: null,
+            to: null, takesEffect: 'deploy' }]
+      })
+    )
+    assert.deepEqual(changed.anew.map(({ name, from, to, isSecret }) => [name, from, to, isSecret]), [[
+      'ready.timeoutMs',
+      '30 s',
+      '1 min 30 s',
+      false
+    ], ['env', 'not set', 'not set', true]])
+    const broken = await settingsPageModel(asked({ anew: () => {
+      throw new DeckError('invalid-config', 'the file is no JSON')
+    } }))
     assert.deepEqual([broken.anew, broken.unreadable], [[], 'the file is no JSON'])
-    const viewer = await settingsPageModel({ ...asked({ anew: () => assert.fail('read for a viewer') }), can: { operate: false } as any })
+    const viewer = await settingsPageModel({ ...asked({ anew: () => assert.fail('read for a viewer') }),
+      can: { operate: false } as any })
     assert.deepEqual(viewer.anew, [])
   })
 
   test('says numbers as people do, exactly', () => {
-    const said = [
-      [250, 'ms', '250 ms'], [30_000, 'ms', '30 s'], [90_500, 'ms', '1 min 30 s 500 ms'], [2_592_000_000, 'ms', '30 d'], [0, 'ms', null], [10 * 1024 ** 2, 'bytes', '10 MB'],
-      [1_000_000, null, '1,000,000'], [5, null, null], [[], null, 'none'], [['200-399'], null, '200-399'], ['auto', null, null]
-    ] as [unknown, 'ms' | 'bytes' | null, string | null][]
+    const said = [[250, 'ms', '250 ms'], [30_000, 'ms', '30 s'], [90_500, 'ms', '1 min 30 s 500 ms'], [2_592_000_000,
+      'ms', '30 d'], [0, 'ms', null], [10 * 1024 ** 2, 'bytes', '10 MB'], [1_000_000, null, '1,000,000'], [5, null,
+      null], [[], null, 'none'], [['200-399'], null, '200-399'], ['auto', null, null]] as [unknown,
+        'ms' | 'bytes' | null, string | null][]
     for (const [value, unit, text] of said) assert.equal(saidValue(value, unit), text)
   })
 })

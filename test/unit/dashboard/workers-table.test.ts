@@ -6,13 +6,17 @@ const NOW = Date.parse('2026-01-02T03:04:05.678Z')
 /** exits, newest first */
 const NO_EXITS: any[] = []
 
-const aWorker = (fields?: any) => ({
-  id: fields.slot, pid: 4000 + fields.slot, state: 'ready', release: 'r1', startedAt: '2026-01-01T00:00:00.000Z', restarts: 0, crashLooping: false, orphan: false, retryAt: null, finished: null, vitals: { rssBytes: fields.slot }, ...fields
-})
+const aWorker = (fields?: any) => ({ id: fields.slot, pid: 4000 + fields.slot, state: 'ready', release: 'r1',
+  startedAt: '2026-01-01T00:00:00.000Z', restarts: 0, crashLooping: false, orphan: false, retryAt: null, finished: null,
+  vitals: { rssBytes: fields.slot }, ...fields })
 
-function tableOf (workers: any[], { query = '', exits = NO_EXITS, rollout = null, now = NOW, kept }: { query?: string, exits?: any[], rollout?: any, now?: number, kept?: any } = {}) {
+function tableOf (workers: any[],
+  { query = '', exits = NO_EXITS, rollout = null, now = NOW, kept }: { query?: string, exits?: any[], rollout?: any,
+    now?: number, kept?: any } = {})
+{
   const history = { page: () => ({ items: exits, next: null }) } as any
-  return workersTable({ workers: workers.map(aWorker), rollout } as any, { params: new URLSearchParams(query), history, now, kept })
+  return workersTable({ workers: workers.map(aWorker), rollout } as any, { params: new URLSearchParams(query), history,
+    now, kept })
 }
 
 const slotsOf = ({ rows }: ReturnType<typeof tableOf>) => rows.map(({ slot }) => slot)
@@ -20,17 +24,21 @@ const slotsOf = ({ rows }: ReturnType<typeof tableOf>) => rows.map(({ slot }) =>
 const MANY = Array.from({ length: 64 }, (_, index) => ({ slot: index + 1 }))
 
 test('who is sick comes first, while a rollout leaves the slots in their order', () => {
-  const workers = [{ slot: 1 }, { slot: 2, state: 'draining' }, { slot: 2, id: 9, state: 'starting' }, { slot: 3, id: null, state: 'backoff' }, { slot: 4 }, { slot: 4, id: 8, state: 'unresponsive' }]
+  const workers = [{ slot: 1 }, { slot: 2, state: 'draining' }, { slot: 2, id: 9, state: 'starting' }, { slot: 3,
+    id: null, state: 'backoff' }, { slot: 4 }, { slot: 4, id: 8, state: 'unresponsive' }]
   const table = tableOf(workers)
-  assert.deepEqual(table.rows.map(({ slot, kind }) => `${slot} ${kind}`), ['4 ready', '4 unresponsive', '3 backoff', '1 ready', '2 draining', '2 starting'])
+  assert.deepEqual(table.rows.map(({ slot, kind }) => `${slot} ${kind}`), ['4 ready', '4 unresponsive', '3 backoff',
+    '1 ready', '2 draining', '2 starting'])
   assert.deepEqual(table.rows.map(({ isSecondOfSlot }) => isSecondOfSlot), [false, true, false, false, false, true])
-  assert.deepEqual(table.kinds.map(({ label, count }) => `${count} ${label}`), ['6 All', '1 Unresponsive', '1 Restarting', '1 Starting', '1 Draining', '2 Ready'])
+  assert.deepEqual(table.kinds.map(({ label, count }) => `${count} ${label}`), ['6 All', '1 Unresponsive',
+    '1 Restarting', '1 Starting', '1 Draining', '2 Ready'])
 })
 
 test('an old worker says what it is kept for', () => {
   const holds = { requests: 0, transfers: 1, webSockets: 1204, eventStreams: 0, connections: 0 }
   const { rows: [row] } = tableOf([{ slot: 1, id: 7, state: 'draining', holds, keptUntil: '2026-01-02T05:00:00.000Z' }])
-  assert.deepEqual([row.badge.label, row.held, row.title], ['Kept', '1,204 WebSockets and 1 transfer', 'Slot 1: worker 7, kept for 1,204 WebSockets and 1 transfer'])
+  assert.deepEqual([row.badge.label, row.held, row.title], ['Kept', '1,204 WebSockets and 1 transfer',
+    'Slot 1: worker 7, kept for 1,204 WebSockets and 1 transfer'])
 })
 
 test('of many the first are shown, and all of them, those of a state or those that are searched once somebody asks', () => {
@@ -38,11 +46,13 @@ test('of many the first are shown, and all of them, those of a state or those th
   assert.deepEqual(slotsOf(table), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
   assert.equal(tableOf(MANY, { query: new URL(table.links.all, 'http://x').search }).rows.length, 64)
   assert.equal(tableOf(MANY, { query: 'show=ready' }).rows.length, 64)
-  for (const q of ['41', '#41', '4041']) assert.deepEqual(slotsOf(tableOf(MANY, { query: `q=${encodeURIComponent(q)}` })), [41], q)
+  for (const q of ['41', '#41', '4041'])
+    assert.deepEqual(slotsOf(tableOf(MANY, { query: `q=${encodeURIComponent(q)}` })), [41], q)
   assert.deepEqual(slotsOf(tableOf(MANY, { query: 'q=4' })), [4], 'no number that begins with it')
   assert.equal(tableOf(MANY, { query: 'q=r1' }).rows.length, 64)
   const none = tableOf(MANY, { query: 'show=backoff' })
-  assert.deepEqual([none.rows.length, none.kinds.find(({ isCurrent }) => isCurrent)?.count], [0, 0], 'the state stays to be seen, once nobody is in it')
+  assert.deepEqual([none.rows.length, none.kinds.find(({ isCurrent }) => isCurrent)?.count], [0, 0],
+    'the state stays to be seen, once nobody is in it')
 })
 
 test('each column sorts both ways, with what is not known last, and links keep the rest of the address', () => {
@@ -50,27 +60,43 @@ test('each column sorts both ways, with what is not known last, and links keep t
   assert.deepEqual(slotsOf(tableOf(workers, { query: 'sort=memory' })), [3, 2, 1])
   assert.deepEqual(slotsOf(tableOf(workers, { query: 'sort=memory&order=asc' })), [2, 3, 1])
   assert.deepEqual(slotsOf(tableOf(workers, { query: 'sort=slot&order=desc' })), [3, 2, 1])
-  assert.deepEqual(slotsOf(tableOf([{ slot: 1 }, { slot: 2, startedAt: '2025-01-01T00:00:00.000Z' }, { slot: 3, startedAt: null }], { query: 'sort=uptime' })), [2, 1, 3])
+  assert.deepEqual(
+    slotsOf(
+      tableOf([{ slot: 1 }, { slot: 2, startedAt: '2025-01-01T00:00:00.000Z' }, { slot: 3, startedAt: null }], {
+        query: 'sort=uptime'
+      })
+    ),
+    [2, 1, 3]
+  )
   const { columns } = tableOf(workers, { query: 'range=3h&sort=memory&show=ready' })
-  assert.deepEqual(columns.memory, { label: 'Memory', ariaSort: 'descending', url: '/?range=3h&sort=memory&show=ready&order=asc' })
+  assert.deepEqual(columns.memory, { label: 'Memory', ariaSort: 'descending',
+    url: '/?range=3h&sort=memory&show=ready&order=asc' })
   assert.equal(columns.cpu.url, '/?range=3h&sort=cpu&show=ready')
   assert.equal(columns.state.url, '/?range=3h&show=ready')
 })
 
 test('rows do not move with each figure, but after a while, and once there is another worker', () => {
-  const [before, after] = [[3, 2, 1], [1, 2, 3]].map((bytes) => bytes.map((rssBytes, index) => ({ slot: index + 1, vitals: { rssBytes } })))
+  const [before, after] = [[3, 2, 1], [1, 2, 3]].map((bytes) =>
+    bytes.map((rssBytes, index) => ({ slot: index + 1, vitals: { rssBytes } }))
+  )
   const query = 'sort=memory'
   const { kept } = tableOf(before, { query })
   assert.deepEqual(slotsOf(tableOf(after, { query, kept, now: NOW + 4999 })), [1, 2, 3])
   assert.deepEqual(slotsOf(tableOf(after, { query, kept, now: NOW + 5000 })), [3, 2, 1])
   assert.deepEqual(slotsOf(tableOf([...after, { slot: 4 }], { query, kept, now: NOW + 1 })), [4, 3, 2, 1])
-  assert.deepEqual(slotsOf(tableOf(after, { query: 'sort=memory&order=asc', kept, now: NOW + 1 })), [1, 2, 3], 'another order counts at once')
-  assert.deepEqual(slotsOf(tableOf([{ slot: 1 }, { slot: 2, state: 'held' }], { kept: tableOf(before).kept })), [2, 1], 'nor is a fault held back')
+  assert.deepEqual(slotsOf(tableOf(after, { query: 'sort=memory&order=asc', kept, now: NOW + 1 })), [1, 2, 3],
+    'another order counts at once')
+  assert.deepEqual(slotsOf(tableOf([{ slot: 1 }, { slot: 2, state: 'held' }], { kept: tableOf(before).kept })), [2, 1],
+    'nor is a fault held back')
 })
 
 test('a slot without a worker leads to the one that has ended last, with why', () => {
-  const exit = (worker: number, slot: number) => ({ type: 'worker.exited', at: '2026-01-02T03:04:00.000Z', worker, slot, message: `worker ${worker} (slot ${slot}) exited with code 1: <b>` })
-  const [slot2, slot3] = tableOf([{ slot: 2, id: null, state: 'backoff' }, { slot: 3, id: null, state: 'queued' }], { exits: [exit(8, 2), exit(7, 2), exit(6, 1)] }).all
+  const exit = (worker: number, slot: number) => ({ type: 'worker.exited', at: '2026-01-02T03:04:00.000Z', worker, slot,
+    message: `worker ${worker} (slot ${slot}) exited with code 1: <b>` })
+  const [slot2, slot3] =
+    tableOf([{ slot: 2, id: null, state: 'backoff' }, { slot: 3, id: null, state: 'queued' }], {
+      exits: [exit(8, 2), exit(7, 2), exit(6, 1)]
+    }).all
   assert.equal(slot2.url, '/workers/8?at=2026-01-02T03%3A04%3A00.000Z')
   assert.equal(slot2.title, 'Slot 2: restarting. Worker 8 (slot 2) exited with code 1: <b>')
   assert.equal(slot3.url, '/history?type=worker.exited&slot=3')
@@ -78,15 +104,20 @@ test('a slot without a worker leads to the one that has ended last, with why', (
 
 test('the canary is known by its name, as long as it is one', () => {
   const workers = [{ slot: 1 }, { slot: 1, id: 9 }]
-  const canaryIn = (fields: any) => tableOf(workers, { rollout: { steps: [{ newWorker: 9 }], ...fields } }).all.map(({ isCanary }) => isCanary)
+  const canaryIn = (fields: any) =>
+    tableOf(workers, { rollout: { steps: [{ newWorker: 9 }], ...fields } }).all.map(({ isCanary }) => isCanary)
   assert.deepEqual(canaryIn({ state: 'canary' }), [false, true])
   assert.deepEqual(canaryIn({ state: 'held', pausedIn: 'canary' }), [false, true])
   assert.deepEqual(canaryIn({ state: 'rolling' }), [false, false])
-  assert.deepEqual(slotsOf(tableOf(workers, { query: 'show=canary', rollout: { state: 'canary', steps: [{ newWorker: 9 }] } })), [1])
+  assert.deepEqual(
+    slotsOf(tableOf(workers, { query: 'show=canary', rollout: { state: 'canary', steps: [{ newWorker: 9 }] } })),
+    [1]
+  )
 })
 
 test('an address that says nothing sensible gets the usual table, and is told what was expected', () => {
   const { problem, rows } = tableOf([{ slot: 1 }], { query: 'sort=colour' })
   assert.equal(rows.length, 1)
-  assert.deepEqual([problem?.status, problem?.message], [400, 'sort: expected one of state, slot, uptime, restarts, requests, p99, connections, memory, cpu, received "colour"'])
+  assert.deepEqual([problem?.status, problem?.message], [400,
+    'sort: expected one of state, slot, uptime, restarts, requests, p99, connections, memory, cpu, received "colour"'])
 })

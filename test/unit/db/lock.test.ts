@@ -18,7 +18,9 @@ async function takeElsewhere (t: TestContext, file: string) {
     gc()
     console.log(answer)
     setInterval(() => {}, 2 ** 30)`
-  const child = spawn(process.execPath, ['--expose-gc', '--input-type=module', '-e', source, file], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--expose-gc', '--input-type=module', '-e', source, file], {
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
   t.after(() => child.kill('SIGKILL'))
   const [answer] = await once(child.stdout.setEncoding('utf8'), 'data')
   return { child, answer: answer.trim() }
@@ -59,11 +61,16 @@ test('a data folder in use is refused by the name of its master; one whose lock 
   const folder = path.join(tempFolder(), 'data')
   const dataDir = openDataDir(folder)
   const { child } = await takeElsewhere(t, path.join(folder, 'master.lock'))
-  assert.throws(() => dataDir.lock(), { code: 'master-running', message: 'another master already runs on this data folder' })
-  dataDir.announce({ pid: GONE_PID, startTime: null, keeper: null, pidNamespace: null, adminUrl: 'http://127.0.0.1:9777', startedAt: '2026-01-01T00:00:00.000Z' })
-  assert.throws(() => dataDir.lock(), { message: 'another master already runs on this data folder' }, 'it is taking over from that one')
-  dataDir.announce({ pid: process.pid, startTime: null, keeper: null, pidNamespace: null, adminUrl: 'http://127.0.0.1:9777', startedAt: '2026-01-01T00:00:00.000Z' })
-  assert.throws(() => dataDir.lock(), { code: 'master-running', message: `a master (pid ${process.pid}, http://127.0.0.1:9777) already runs on this data folder` })
+  assert.throws(() => dataDir.lock(), { code: 'master-running',
+    message: 'another master already runs on this data folder' })
+  dataDir.announce({ pid: GONE_PID, startTime: null, keeper: null, pidNamespace: null,
+    adminUrl: 'http://127.0.0.1:9777', startedAt: '2026-01-01T00:00:00.000Z' })
+  assert.throws(() => dataDir.lock(), { message: 'another master already runs on this data folder' },
+    'it is taking over from that one')
+  dataDir.announce({ pid: process.pid, startTime: null, keeper: null, pidNamespace: null,
+    adminUrl: 'http://127.0.0.1:9777', startedAt: '2026-01-01T00:00:00.000Z' })
+  assert.throws(() => dataDir.lock(), { code: 'master-running',
+    message: `a master (pid ${process.pid}, http://127.0.0.1:9777) already runs on this data folder` })
   child.kill('SIGKILL')
   await once(child, 'exit')
   dataDir.lock()

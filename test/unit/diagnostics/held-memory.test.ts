@@ -19,22 +19,29 @@ function startHeldMemory (t: TestContext) {
   let onKept = (_worker: number, _message: any) => {}
   const heldMemory = createHeldMemory({
     supervisor: {
-      snapshot: () => ({ workers: [{ id: 1, runtime: 'node' }, { id: 2, runtime: 'node' }, { id: 3, runtime: 'node' }, { id: 4, runtime: 'other' }] } as any),
+      snapshot:
+        () => ({
+          workers: [{ id: 1, runtime: 'node' }, { id: 2, runtime: 'node' }, { id: 3, runtime: 'node' }, { id: 4,
+            runtime: 'other' }]
+        } as any),
       writesHeap: () => machine.writes,
-      endHeap: (worker) => { machine.ended.push(worker) },
-      tell: (worker, message) => { asked.push({ worker, ...Object(message) }) },
-      onHeapKept: (listener) => { onKept = listener }
-    },
-    events: {
-      subscribe (listener: typeof hear) {
-        hear = listener
-        return () => {}
+      endHeap: (worker) => {
+        machine.ended.push(worker)
       },
-      publish (event: any) {
-        told.push(event)
-        first.resolve(event)
+      tell: (worker, message) => {
+        asked.push({ worker, ...Object(message) })
+      },
+      onHeapKept: (listener) => {
+        onKept = listener
       }
-    } as any,
+    },
+    events: { subscribe (listener: typeof hear) {
+      hear = listener
+      return () => {}
+    }, publish (event: any) {
+      told.push(event)
+      first.resolve(event)
+    } } as any,
     history: { page: () => ({ items: [] }) } as any,
     folder,
     isOn: () => true,
@@ -42,8 +49,10 @@ function startHeldMemory (t: TestContext) {
     freeBytes: () => machine.freeBytes
   })
   t.after(heldMemory.close)
-  const say = (type: string, worker: number, release = 'r1') => hear({ type, cause: 'memory-limit', worker, slot: 1, release })
-  return { folder, machine, asked, told, first: first.promise, clock, recycle: say.bind(null, 'worker.recycling'), exit: say.bind(null, 'worker.exited'), keep: (worker: number, message: any) => onKept(worker, message) }
+  const say = (type: string, worker: number, release = 'r1') =>
+    hear({ type, cause: 'memory-limit', worker, slot: 1, release })
+  return { folder, machine, asked, told, first: first.promise, clock, recycle: say.bind(null, 'worker.recycling'),
+    exit: say.bind(null, 'worker.exited'), keep: (worker: number, message: any) => onKept(worker, message) }
 }
 
 test('of a worker that ended before its heap was written it is said that nothing is known, and the next one is asked five minutes later', (t) => {
@@ -55,8 +64,12 @@ test('of a worker that ended before its heap was written it is said that nothing
   exit(2)
   assert.deepEqual(told, [])
   exit(1)
-  assert.deepEqual(told.map(({ type, worker, release, message, detail }) => [type, worker, release, message, detail]), [['memory.examined', 1, 'r1',
-    'what held the memory of worker 1 is not known: the worker ended before its heap was written', { error: 'the worker ended before its heap was written' }]])
+  assert.deepEqual(told.map(({ type, worker, release, message, detail }) => [type, worker, release, message, detail]), [
+    ['memory.examined', 1, 'r1',
+      'what held the memory of worker 1 is not known: the worker ended before its heap was written', {
+      error: 'the worker ended before its heap was written'
+    }]
+  ])
   assert.equal(existsSync(folder), false)
   for (const [at, count] of [[4 * MINUTE_MS, 1], [5 * MINUTE_MS, 2]]) {
     clock.at = at
@@ -106,7 +119,9 @@ test('a worker that takes more than half of the free memory to write its heap is
   pass(100)
   exit(1)
   assert.deepEqual(machine.ended, [1])
-  assert.deepEqual(told.map(({ message }) => message), ['what held the memory of worker 1 is not known: half of the free memory was not enough to write its heap'])
+  assert.deepEqual(told.map(({ message }) => message), [
+    'what held the memory of worker 1 is not known: half of the free memory was not enough to write its heap'
+  ])
   clock.at = 59 * MINUTE_MS
   recycle(2)
   assert.equal(asked.length, 1)

@@ -47,9 +47,10 @@ async function profileOf (file: string) {
 async function singleProfileOf (file: string) {
   const { href } = pathToFileURL(file)
   await import(href)
-  for (let tries = 1; ; tries++) {
+  for (let tries = 1;; tries++) {
     const profile = await takeProfile()
-    if (tries === MAX_TRIES || profile.nodes.some(({ callFrame: { url }, hitCount = 0 }) => url === href && hitCount >= SAMPLES)) return profile
+    if (tries === MAX_TRIES ||
+      profile.nodes.some(({ callFrame: { url }, hitCount = 0 }) => url === href && hitCount >= SAMPLES)) return profile
   }
 }
 
@@ -76,7 +77,10 @@ function newFolder () {
 
 function hottest (profile: Profile, folder: string) {
   const original = withOriginalPlaces(profile, folder, createSourceMaps())
-  const { name, place } = toFlameTree(original, { folder }).functions.filter(({ path: whole }) => whole.startsWith(folder)).sort((one, other) => other.totalMs - one.totalMs)[0]
+  const { name, place } =
+    toFlameTree(original, { folder }).functions.filter(({ path: whole }) => whole.startsWith(folder)).sort((one,
+      other) => other.totalMs - one.totalMs
+    )[0]
   const node = original.nodes.find(({ callFrame }) => callFrame.functionName === name)
   return { name, place, lines: node?.positionTicks.map(({ line }) => line) ?? [] }
 }
@@ -84,7 +88,9 @@ function hottest (profile: Profile, folder: string) {
 test('what TypeScript has made is shown by function and line of its source, with the map inside of the file or beside it', async () => {
   for (const option of ['inlineSourceMap', 'sourceMap'] as const) {
     const folder = newFolder()
-    const { outputText, sourceMapText } = ts.transpileModule(SOURCE, { fileName: 'taxes.ts', compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, [option]: true, removeComments: true } })
+    const { outputText, sourceMapText } = ts.transpileModule(SOURCE, { fileName: 'taxes.ts',
+      compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, [option]: true,
+        removeComments: true } })
     const file = path.join(folder, 'src', 'taxes.js')
     writeFileSync(file, outputText)
     if (sourceMapText) writeFileSync(`${file}.map`, sourceMapText)
@@ -109,39 +115,45 @@ test('what a bundler has put on one line is shown by the line and the name of it
 test('a profile that was asked for has these places in its file too, each sample as it was, and without a map it stays as V8 has written it', async () => {
   for (const isMapped of [true, false]) {
     const folder = newFolder()
-    const { outputText } = ts.transpileModule(SOURCE, { fileName: 'taxes.ts', compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, inlineSourceMap: isMapped, removeComments: true } })
+    const { outputText } = ts.transpileModule(SOURCE, { fileName: 'taxes.ts',
+      compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, inlineSourceMap: isMapped,
+        removeComments: true } })
     const file = path.join(folder, 'src', 'taxes.js')
     writeFileSync(file, outputText)
     const taken = await singleProfileOf(file)
     const { text, bytes } = await askFor(taken, folder)
     const written = JSON.parse(text)
     assert.equal(bytes, Buffer.byteLength(text))
-    assert.deepEqual([written.samples, written.timeDeltas, written.nodes.length], [taken.samples, taken.timeDeltas, taken.nodes.length])
-    const { name, place } = toFlameTree(written, { folder }).functions.filter(({ path: whole }) => whole.startsWith(folder)).sort((one, other) => other.totalMs - one.totalMs)[0]
-    if (isMapped) assert.deepEqual([name, place], ['taxesOf', `src/taxes.ts:${FUNCTION_LINE}`])
+    assert.deepEqual([written.samples, written.timeDeltas, written.nodes.length], [taken.samples, taken.timeDeltas,
+      taken.nodes.length])
+    const { name, place } = toFlameTree(written, { folder }).functions.filter(({ path: whole }) =>
+      whole.startsWith(folder)
+    ).sort((one, other) => other.totalMs - one.totalMs)[0]
+    if (isMapped)
+      assert.deepEqual([name, place], ['taxesOf', `src/taxes.ts:${FUNCTION_LINE}`])
     else assert.equal(text, JSON.stringify(taken))
   }
 })
 
-/**
- * Takes a CPU profile as an operator does, of a worker that writes this one.
- * @param folder of its release
- */
+/** Takes a CPU profile as an operator does, of a worker that writes this one. `folder`: of its release. */
 async function askFor (profile: unknown, folder: string) {
   const events = createEventStream()
-  const finished = new Promise((resolve) => events.subscribe(({ type }) => { if (type === 'diagnostics.finished') resolve(type) }))
+  const finished = new Promise((resolve) =>
+    events.subscribe(({ type }) => {
+      if (type === 'diagnostics.finished') resolve(type)
+    })
+  )
   let onDiagnosed: (worker: number, reply: { id: number, error: null }) => void = () => {}
-  const supervisor = {
-    snapshot: () => ({ workers: [{ id: 1, slot: 1, pid: 1, release: 'r1', state: 'ready' }] }),
-    excuse () {},
-    onDiagnosed (listener: typeof onDiagnosed) { onDiagnosed = listener },
-    tell (worker: number, { id, file }: { id: number, file: string }) {
-      writeFileSync(file, JSON.stringify(profile))
-      setImmediate(() => onDiagnosed(worker, { id, error: null }))
-    }
-  }
+  const supervisor = { snapshot: () => ({ workers: [{ id: 1, slot: 1, pid: 1, release: 'r1', state: 'ready' }] }),
+    excuse () {}, onDiagnosed (listener: typeof onDiagnosed) {
+    onDiagnosed = listener
+  }, tell (worker: number, { id, file }: { id: number, file: string }) {
+    writeFileSync(file, JSON.stringify(profile))
+    setImmediate(() => onDiagnosed(worker, { id, error: null }))
+  } }
   const store = openStore(tempFolder(), { maxFiles: 1, maxBytes: 1e9 })
-  const diagnostics = createDiagnostics({ supervisor: supervisor as any, events, store, folderOf: () => folder, places: createSourceMaps() })
+  const diagnostics = createDiagnostics({ supervisor: supervisor as any, events, store, folderOf: () => folder,
+    places: createSourceMaps() })
   const { id } = diagnostics.start({ worker: 1, kind: 'cpu-profile', actor: 'a test' })
   await finished
   return { text: readFileSync(String(diagnostics.file(id, 'a test')?.file), 'utf8'), bytes: diagnostics.get(id)?.bytes }
@@ -152,8 +164,12 @@ test('a place stays as it is without a map, with a broken one, in a package and 
   const frame = (url: string) => ({ functionName: 'each', scriptId: '0', url, lineNumber: 0, columnNumber: 0 })
   writeFileSync(path.join(folder, 'dist', 'broken.js'), '1\n//# sourceMappingURL=broken.js.map\n')
   writeFileSync(path.join(folder, 'dist', 'broken.js.map'), '{')
-  const urls = ['src/taxes.ts', 'dist/broken.js', 'dist/gone.js', 'node_modules/a/index.js'].map((name) => pathToFileURL(path.join(folder, name)).href)
-  const nodes = ['', 'node:fs', 'file:///%', 'file:///etc/passwd', ...urls].map((url, index) => ({ id: index + 1, callFrame: frame(url), children: [], positionTicks: [] }))
+  const urls = ['src/taxes.ts', 'dist/broken.js', 'dist/gone.js', 'node_modules/a/index.js'].map((name) =>
+    pathToFileURL(path.join(folder, name)).href
+  )
+  const nodes = ['', 'node:fs', 'file:///%', 'file:///etc/passwd', ...urls].map((url, index) => ({ id: index + 1,
+    callFrame: frame(url), children: [], positionTicks: [] })
+  )
   const profile = { nodes, samples: [1], timeDeltas: [0], startTime: 0, endTime: 1 }
   assert.equal(withOriginalPlaces(profile, folder, createSourceMaps()), profile)
 })

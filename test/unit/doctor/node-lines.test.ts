@@ -3,58 +3,67 @@ import { test } from 'node:test'
 import { releasesIn, tableOf } from '../../../build/node-lines.ts'
 import { judgeNodes, lineToTake, nodesInUse, type Table } from '../../../server/doctor/node-lines.ts'
 
-const TABLE: Table = {
-  asOf: '2026-11-29',
-  lines: {
-    20: { lts: '2023-10-24', end: '2026-04-30' },
+const TABLE: Table = { asOf: '2026-11-29',
+  lines: { 20: { lts: '2023-10-24', end: '2026-04-30' },
     22: { lts: '2024-10-29', end: '2027-04-30', security: { version: '22.9.2', date: '2026-11-11' } },
     23: { end: '2027-06-01' },
     24: { lts: '2025-10-28', end: '2028-04-30', security: { version: '24.10.3', date: '2026-11-11' } },
-    26: { lts: '2027-01-28', end: '2029-04-30' }
-  }
-}
+    26: { lts: '2027-01-28', end: '2029-04-30' } } }
 const OUTDATED = 'whether it lacks security fixes is not known'
 
-for (const [version, day, state, said] of [
-  ['v20.99.0', '2026-04-29', 'ok', 'which gets fixes until 2026-04-30'],
-  ['v20.99.0', '2026-04-30', 'ended', 'Node 20.99.0, which has had no fixes since 2026-04-30 Holes that are found in it stay open. Node 24 gets fixes until 2028-04-30.'],
-  ['v20.99.0', '2027-02-01', 'ended', 'Node 26 gets fixes until 2029-04-30.'],
-  ['v24.9.9', '2026-12-01', 'open', 'Node 24.9.9, which lacks the security fixes of 24.10.3 (2026-11-11)'],
-  ['v24.10.2', '2026-12-01', 'open', '24.10.3 (2026-11-11)'],
-  ['v24.10.3', '2026-12-01', 'ok', 'Node 24.10.3, which gets fixes until 2028-04-30 and has the security fixes known on 2026-11-29'],
-  ['v23.1.0', '2026-12-01', 'ok', '2027-06-01'],
-  ['v24.10.3', '2027-03-29', 'ok', '2028-04-30'],
-  ['v24.10.3', '2027-03-30', 'unknown', `${OUTDATED} The table of Node releases is of 2026-11-29. A newer version of clusterdeck has a newer table.`],
-  ['v24.9.9', '2028-04-29', 'open', '24.10.3'],
-  ['v27.0.0', '2026-12-01', 'unknown', 'which is newer than the table of Node releases of 2026-11-29'],
-  ['v8.17.0', '2026-12-01', 'unknown', 'which is not in the table of Node releases of 2026-11-29'],
-  ['<b>toString', '2026-12-01', 'unknown', 'runs on Node <b>toString, which is not in the table']
-] as [string, string, string, string][]) {
+for (const [version, day, state, said] of [['v20.99.0', '2026-04-29', 'ok', 'which gets fixes until 2026-04-30'], [
+  'v20.99.0',
+  '2026-04-30',
+  'ended',
+  'Node 20.99.0, which has had no fixes since 2026-04-30 Holes that are found in it stay open. Node 24 gets fixes until 2028-04-30.'
+], ['v20.99.0', '2027-02-01', 'ended', 'Node 26 gets fixes until 2029-04-30.'], ['v24.9.9', '2026-12-01', 'open',
+  'Node 24.9.9, which lacks the security fixes of 24.10.3 (2026-11-11)'], ['v24.10.2', '2026-12-01', 'open',
+  '24.10.3 (2026-11-11)'], ['v24.10.3', '2026-12-01', 'ok',
+  'Node 24.10.3, which gets fixes until 2028-04-30 and has the security fixes known on 2026-11-29'], ['v23.1.0',
+  '2026-12-01', 'ok', '2027-06-01'], ['v24.10.3', '2027-03-29', 'ok', '2028-04-30'], ['v24.10.3', '2027-03-30',
+  'unknown',
+  `${OUTDATED} The table of Node releases is of 2026-11-29. A newer version of clusterdeck has a newer table.`], [
+  'v24.9.9',
+  '2028-04-29',
+  'open',
+  '24.10.3'
+], ['v27.0.0', '2026-12-01', 'unknown', 'which is newer than the table of Node releases of 2026-11-29'], ['v8.17.0',
+  '2026-12-01', 'unknown', 'which is not in the table of Node releases of 2026-11-29'], ['<b>toString', '2026-12-01',
+  'unknown', 'runs on Node <b>toString, which is not in the table']] as [string, string, string, string][])
+{
   test(`says of Node ${version} on ${day}: ${state}`, () => {
     const [{ state: found, title, why }] = judgeNodes(nodesInUse(version, null), { now: Date.parse(day), table: TABLE })
     assert.equal(found, state)
-    assert.ok(`${title} ${why}`.startsWith('clusterdeck runs on Node ') && `${title} ${why}`.includes(said), `${title} ${why}`)
+    assert.ok(`${title} ${why}`.startsWith('clusterdeck runs on Node ') && `${title} ${why}`.includes(said),
+      `${title} ${why}`)
   })
 }
 
 test('tells clusterdeck and the app in one sentence where both run on the same Node, and each by its own elsewhere', () => {
-  const titles = (app: string) => judgeNodes(nodesInUse('v24.9.0', app), { now: Date.parse('2026-12-01'), table: TABLE }).map(({ title, take }) => [title.split(',')[0], take])
+  const titles = (app: string) =>
+    judgeNodes(nodesInUse('v24.9.0', app), { now: Date.parse('2026-12-01'), table: TABLE }).map((
+      { title, take }
+    ) => [title.split(',')[0], take])
   assert.deepEqual(titles('v24.9.0'), [['clusterdeck and the app run on Node 24.9.0', '24.10.3']])
-  assert.deepEqual(titles('v20.1.0'), [['clusterdeck runs on Node 24.9.0', '24.10.3'], ['The app runs on Node 20.1.0', '24']])
+  assert.deepEqual(titles('v20.1.0'), [['clusterdeck runs on Node 24.9.0', '24.10.3'], ['The app runs on Node 20.1.0',
+    '24']])
   assert.equal(lineToTake(Date.parse('2026-12-01'), ([major]) => major < 24, TABLE), '22')
 })
 
 test('the table has each line that has begun, and the last security release of those with fixes, by the numbers of its version', () => {
-  const notes = [
-    "2026-11-11, Version 24.10.0 'Krypton' (LTS), @ada\n\nThis is a security release.\n\n### Commits",
-    "2026-10-11, Version 24.9.1 'Krypton' (LTS), @ada\n\nThis is a security release.\n",
-    "2026-11-12, Version 24.10.1 'Krypton' (LTS), @ada\n\n### Notable Changes\nThis is a security release\n"
-  ].map((each) => `\n## ${each}`).join('\n')
-  const schedule = { 'v0.12': { start: '2015-02-06', end: '2016-12-31' }, v24: { start: '2025-05-06', lts: '2025-10-28', end: '2028-04-30' }, v20: { start: '2023-04-18', lts: '2023-10-24', end: '2026-04-30' }, v27: { start: '2027-04-22', end: '2030-04-30' } }
+  const notes = ['2026-11-11, Version 24.10.0 \'Krypton\' (LTS), @ada\n\nThis is a security release.\n\n### Commits',
+    '2026-10-11, Version 24.9.1 \'Krypton\' (LTS), @ada\n\nThis is a security release.\n',
+    '2026-11-12, Version 24.10.1 \'Krypton\' (LTS), @ada\n\n### Notable Changes\nThis is a security release\n'].map((
+      each
+    ) => `\n## ${each}`).join('\n')
+  const schedule = { 'v0.12': { start: '2015-02-06', end: '2016-12-31' },
+    v24: { start: '2025-05-06', lts: '2025-10-28', end: '2028-04-30' },
+    v20: { start: '2023-04-18', lts: '2023-10-24', end: '2026-04-30' },
+    v27: { start: '2027-04-22', end: '2030-04-30' } }
   const releases = [...releasesIn(notes), { version: 'v20.20.2', date: '2026-03-24', security: true }]
-  assert.deepEqual(tableOf(schedule, releases, '2026-11-29'), {
-    asOf: '2026-11-29',
-    lines: { 20: { lts: '2023-10-24', end: '2026-04-30' }, 24: { lts: '2025-10-28', end: '2028-04-30', security: { version: '24.10.0', date: '2026-11-11' } } }
-  })
-  assert.throws(() => tableOf({ v24: { start: '2025-05-06', end: 'soon' } }, [], '2026-11-29'), /expected a day, received "soon"/)
+  assert.deepEqual(tableOf(schedule, releases, '2026-11-29'), { asOf: '2026-11-29',
+    lines: { 20: { lts: '2023-10-24', end: '2026-04-30' },
+      24: { lts: '2025-10-28', end: '2028-04-30', security: { version: '24.10.0', date: '2026-11-11' } } } })
+  assert.throws(() => tableOf({ v24: { start: '2025-05-06', end: 'soon' } }, [], '2026-11-29'),
+    /expected a day, received "soon"/)
 })

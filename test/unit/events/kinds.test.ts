@@ -11,10 +11,12 @@ const SERVER = fileURLToPath(new URL('../../../server/', import.meta.url))
 const PUBLISHED = /\b(?:publish\(\{\s*type: |tell(?:Of)?\(|tellRollout\(\w+, )(['`])([^'`\n]+)\1/g
 const IS_TYPE = /^[a-z]+\.[a-z-]+$|^unexpected$/
 
-const sources = readdirSync(SERVER, { recursive: true }).map(String)
-  .filter((name) => name.endsWith('.ts') && name !== 'events/kinds.ts')
-  .map((name) => readFileSync(SERVER + name, 'utf8'))
-const types = sources.flatMap((source) => Array.from(source.matchAll(PUBLISHED), ([, , type]) => type)).filter((type) => IS_TYPE.test(type))
+const sources = readdirSync(SERVER, { recursive: true }).map(String).filter((name) =>
+  name.endsWith('.ts') && name !== 'events/kinds.ts'
+).map((name) => readFileSync(SERVER + name, 'utf8'))
+const types = sources.flatMap((source) => Array.from(source.matchAll(PUBLISHED), ([, , type]) => type)).filter((type) =>
+  IS_TYPE.test(type)
+)
 
 test('every type that the code publishes is in the table', () => {
   assert.ok(types.length > 40, `found only ${types.length}: does the code publish in another way now?`)
@@ -23,7 +25,9 @@ test('every type that the code publishes is in the table', () => {
 
 test('every type of the table is published by the code', () => {
   const text = sources.join('\n')
-  const ofFleet = [...Object.keys(STATES).filter((state) => state !== 'running'), 'started', 'resumed', 'aborted'].map((moment) => `fleet.rollout-${moment}`)
+  const ofFleet = [...Object.keys(STATES).filter((state) => state !== 'running'), 'started', 'resumed', 'aborted'].map((
+    moment
+  ) => `fleet.rollout-${moment}`)
   assert.match(text, /publishEvent\(`fleet\.rollout-\$\{type\}`/)
   const outcomes = ['succeeded', 'failed', 'rolled-back'].map((outcome) => `rollout.${outcome}`).concat(ofFleet)
   assert.match(text, /tellRollout\(transition, `rollout\.\$\{.+\}`\)/)
@@ -39,7 +43,10 @@ test('the weights contain one another: an alert is a problem or follows from one
 
 test('a problem is the exit that nobody asked for, not the restart that follows it', () => {
   assert.deepEqual(FAULTS.filter((cause) => !PROBLEMS.includes(`worker.exited:${cause}`)), [])
-  assert.deepEqual(['worker.exited', 'worker.exited:deploy', 'worker.restarted'].filter((name) => PROBLEMS.includes(name)), [])
+  assert.deepEqual(
+    ['worker.exited', 'worker.exited:deploy', 'worker.restarted'].filter((name) => PROBLEMS.includes(name)),
+    []
+  )
 })
 
 test('the terminal shows exits that nobody asked for, and the ends of steps', () => {
@@ -48,11 +55,20 @@ test('the terminal shows exits that nobody asked for, and the ends of steps', ()
   assert.deepEqual(FAULTS.map((cause) => shows({ type: 'worker.exited', cause })), FAULTS.map(() => true))
   assert.deepEqual(['deploy', null].map((cause) => shows({ type: 'worker.exited', cause })), [false, false])
   assert.deepEqual([1, 2, null].map((slot) => shows({ type: 'rollout.step', slot, detail })), [true, false, false])
-  assert.deepEqual(['rollout.started', 'worker.ready', 'future.thing'].map((type) => shows({ type })), [true, false, false])
+  assert.deepEqual(['rollout.started', 'worker.ready', 'future.thing'].map((type) => shows({ type })), [true, false,
+    false])
 })
 
 test('a cause changes what is shown only where the table says so', () => {
-  assert.deepEqual(['crash', 'hung', 'deploy', null].map((cause) => kindOf({ type: 'worker.exited', cause }).tone), ['bad', 'bad', 'idle', 'idle'])
-  assert.deepEqual(['master-lost', 'upgrade'].map((cause) => kindOf({ type: 'master.stopped', cause }).label), ['Master lost', 'Master stopped'])
+  assert.deepEqual(['crash', 'hung', 'deploy', null].map((cause) => kindOf({ type: 'worker.exited', cause }).tone), [
+    'bad',
+    'bad',
+    'idle',
+    'idle'
+  ])
+  assert.deepEqual(['master-lost', 'upgrade'].map((cause) => kindOf({ type: 'master.stopped', cause }).label), [
+    'Master lost',
+    'Master stopped'
+  ])
   assert.deepEqual(kindOf({ type: 'constructor', cause: null }), { icon: 'circle', tone: 'idle', label: 'constructor' })
 })

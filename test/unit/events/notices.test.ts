@@ -4,18 +4,19 @@ import { openHistory } from '../../../db/history.ts'
 import { createEventStream } from '../../../server/events/stream.ts'
 import { createNotices, type Notices } from '../../../server/events/notices.ts'
 
-const FAILED = { type: 'rollout.failed', actor: 'cli', message: 'worker 9 was not ready', detail: { kind: 'deploy', to: 'r5', reason: 'worker 9 was not ready' } }
+const FAILED = { type: 'rollout.failed', actor: 'cli', message: 'worker 9 was not ready',
+  detail: { kind: 'deploy', to: 'r5', reason: 'worker 9 was not ready' } }
 
 test('what has failed by itself stays until it is acknowledged, over masters', (t) => {
   const { events, notices, nextNotices } = openDeck(t)
   events.publish(FAILED)
-  events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master (pid 7) ended without stopping its workers' })
-  events.publish({ type: 'rollout.succeeded', cause: 'rollback', actor: 'guard', message: 'r5 kept crashing after rollout 3', detail: { kind: 'rollback', to: 'r4' } })
-  const all = [
-    [3, 'rolled-back', 'The guard rolled back to r4: r5 kept crashing after rollout 3'],
-    [2, 'master-lost', 'The master (pid 7) ended without stopping its workers'],
-    [1, 'rollout-failed', 'Deploy of r5 failed: worker 9 was not ready']
-  ]
+  events.publish({ type: 'master.stopped', cause: 'master-lost',
+    message: 'the master (pid 7) ended without stopping its workers' })
+  events.publish({ type: 'rollout.succeeded', cause: 'rollback', actor: 'guard',
+    message: 'r5 kept crashing after rollout 3', detail: { kind: 'rollback', to: 'r4' } })
+  const all = [[3, 'rolled-back', 'The guard rolled back to r4: r5 kept crashing after rollout 3'], [2, 'master-lost',
+    'The master (pid 7) ended without stopping its workers'], [1, 'rollout-failed',
+    'Deploy of r5 failed: worker 9 was not ready']]
   assert.deepEqual(brief(notices), all)
   assert.deepEqual(brief(nextNotices()), all)
 
@@ -29,12 +30,15 @@ test('the history keeps who has acknowledged what', (t) => {
   events.publish(FAILED)
   notices.acknowledge(1, 'ada')
   const { type, actor, message, detail } = history.page().items[0]
-  assert.deepEqual([type, actor, message, detail], ['notice.acknowledged', 'ada', 'Deploy of r5 failed: worker 9 was not ready', { notice: 1, kind: 'rollout-failed', count: 1 }])
+  assert.deepEqual([type, actor, message, detail], ['notice.acknowledged', 'ada',
+    'Deploy of r5 failed: worker 9 was not ready', { notice: 1, kind: 'rollout-failed', count: 1 }])
 })
 
 test('what people have decided, and what ends well, is no notice', (t) => {
   const { events, notices, nextNotices } = openDeck(t)
-  for (const type of ['rollout.failed', 'rollout.rolled-back']) events.publish({ ...FAILED, type, message: 'aborted by ada', detail: { ...FAILED.detail, reason: 'aborted by ada', abortedBy: 'ada' } })
+  for (const type of ['rollout.failed', 'rollout.rolled-back'])
+    events.publish({ ...FAILED, type, message: 'aborted by ada',
+      detail: { ...FAILED.detail, reason: 'aborted by ada', abortedBy: 'ada' } })
   events.publish({ type: 'rollout.succeeded', cause: 'rollback', actor: 'cli', detail: { kind: 'rollback', to: 'r4' } })
   events.publish({ type: 'master.stopped', code: 0 })
   assert.deepEqual([...notices.list(), ...nextNotices().list()], [])
@@ -67,7 +71,9 @@ test('a full disk stays on top once there is room again, with the time at which 
 })
 
 test('no start depends on the history', () => {
-  const history = { page () { throw new Error('disk I/O error') } }
+  const history = { page () {
+    throw new Error('disk I/O error')
+  } }
   assert.deepEqual(createNotices({ history, events: createEventStream() }).list(), [])
 })
 
@@ -76,7 +82,8 @@ function openDeck (t: TestContext) {
   t.after(() => history.close())
   const events = createEventStream()
   events.subscribe((event) => history.record(event))
-  return { events, history, notices: createNotices({ history, events }), nextNotices: () => createNotices({ history, events: createEventStream() }) }
+  return { events, history, notices: createNotices({ history, events }),
+    nextNotices: () => createNotices({ history, events: createEventStream() }) }
 }
 
 function brief (notices: Notices) {
@@ -85,7 +92,8 @@ function brief (notices: Notices) {
 
 test('a limit that is too low for the app is one, with the sentence that says what to set', (t) => {
   const { events, notices, nextNotices } = openDeck(t)
-  events.publish({ type: 'recycling.slowed', cause: 'memory-limit', message: 'the limit recycle.maxRssBytes is 100 MB' })
+  events.publish({ type: 'recycling.slowed', cause: 'memory-limit',
+    message: 'the limit recycle.maxRssBytes is 100 MB' })
   const all = [[1, 'recycling-slowed', 'The limit recycle.maxRssBytes is 100 MB']]
   assert.deepEqual([brief(notices), brief(nextNotices())], [all, all])
 })

@@ -8,35 +8,31 @@ import { createEventStream } from '../../../server/events/stream.ts'
 import { createRecorder, type Spare } from '../../../server/events/recorder.ts'
 
 /** A history in memory that fails when it is told to, and timers that fire when they are told to. */
-function setUp ({ maxBuffered, away = null, spare, failure = null }: { maxBuffered?: number, away?: string | null, spare?: Spare, failure?: Error | null } = {}) {
+function setUp (
+  { maxBuffered, away = null, spare, failure = null }: { maxBuffered?: number, away?: string | null, spare?: Spare,
+    failure?: Error | null } = {}
+) {
   const stored = [] as any[]
   const calls = { reopen: 0, sweep: 0 }
-  const history = {
-    failure: failure as any,
-    away,
-    record (event: any) {
-      if (history.failure) throw history.failure
-      stored.push(event)
-    },
-    reopen () { calls.reopen++ },
-    retreat (reason: string) { history.away = reason },
-    sweep () {
-      calls.sweep++
-      return { deleted: 0, more: calls.sweep < 3 }
-    }
-  }
+  const history = { failure: failure as any, away, record (event: any) {
+    if (history.failure) throw history.failure
+    stored.push(event)
+  }, reopen () {
+    calls.reopen++
+  }, retreat (reason: string) {
+    history.away = reason
+  }, sweep () {
+    calls.sweep++
+    return { deleted: 0, more: calls.sweep < 3 }
+  } }
   const timers = new Map() as Map<number, { work: () => void, ms: number }>
   let lastTimer = 0
   const events = createEventStream()
   const published = [] as any[]
-  const recorder = createRecorder({ history, events, spare }, {
-    setTimer: (work, ms) => {
-      timers.set(++lastTimer, { work, ms })
-      return lastTimer
-    },
-    clearTimer: (timer) => timers.delete(Number(timer)),
-    ...(maxBuffered === undefined ? {} : { maxBuffered })
-  })
+  const recorder = createRecorder({ history, events, spare }, { setTimer: (work, ms) => {
+    timers.set(++lastTimer, { work, ms })
+    return lastTimer
+  }, clearTimer: (timer) => timers.delete(Number(timer)), ...(maxBuffered === undefined ? {} : { maxBuffered }) })
   events.subscribe((event) => published.push(event))
 
   return {
@@ -59,7 +55,10 @@ function setUp ({ maxBuffered, away = null, spare, failure = null }: { maxBuffer
 }
 
 const busy = () => Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' })
-const turn = () => new Promise((resolve) => { setImmediate(resolve) })
+const turn = () =>
+  new Promise((resolve) => {
+    setImmediate(resolve)
+  })
 
 test('an event is stored before publish returns', () => {
   const { events, stored } = setUp()
@@ -76,7 +75,8 @@ test('a database that fails never reaches the publisher, and is told once', asyn
   events.publish({ type: 'worker.forked' })
   await turn()
   assert.match(String(recorder.state.problem), /database is locked/)
-  assert.deepEqual(published.map(({ id, type }) => [id, type]), [[1, 'worker.ready'], [2, 'worker.exited'], [3, 'history.degraded'], [4, 'worker.forked']])
+  assert.deepEqual(published.map(({ id, type }) => [id, type]), [[1, 'worker.ready'], [2, 'worker.exited'], [3,
+    'history.degraded'], [4, 'worker.forked']])
   assert.match(published[2].message, /database is locked \(SQLITE_BUSY\)/)
 })
 
@@ -98,7 +98,8 @@ test('what happened meanwhile is stored in order once the database is back, and 
   fire()
   assert.equal(recorder.state.problem, null)
   assert.deepEqual(stored.map(({ id }) => id), Array.from({ length: 254 }, (_, index) => index + 1))
-  assert.deepEqual([...new Set(types())], ['master.started', 'worker.ready', 'history.degraded', 'worker.exited', 'history.recovered'])
+  assert.deepEqual([...new Set(types())], ['master.started', 'worker.ready', 'history.degraded', 'worker.exited',
+    'history.recovered'])
   assert.deepEqual(published.at(-1).detail, { since: published[1].at, lost: 0 })
 })
 
@@ -130,7 +131,9 @@ test('the buffer is bounded: the oldest events are lost and counted', async () =
 })
 
 test('a database that is locked or full is waited for; one that is broken is opened anew', async () => {
-  for (const [code, reopened] of [['SQLITE_BUSY', 0], ['SQLITE_FULL', 0], ['SQLITE_CORRUPT', 1], ['SQLITE_IOERR_WRITE', 1]] as [string, number][]) {
+  for (const [code, reopened] of [['SQLITE_BUSY', 0], ['SQLITE_FULL', 0], ['SQLITE_CORRUPT', 1], ['SQLITE_IOERR_WRITE',
+    1]] as [string, number][])
+  {
     const { history, events, fire, calls } = setUp()
     history.failure = Object.assign(new Error('no'), { code })
     events.publish({ type: 'worker.ready' })
@@ -140,11 +143,19 @@ test('a database that is locked or full is waited for; one that is broken is ope
   }
 })
 
-for (const [what, options, prepare] of [
-  ['works again', { failure: busy() }, (history) => { history.failure = null }],
-  ['was away since the start', { away: 'database is locked (SQLITE_BUSY)' }, (history) => { history.reopen = () => { history.away = null } }],
-  ['has to be opened anew', { failure: Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' }) }, (history) => { history.reopen = () => { history.failure = null } }]
-] as [string, Parameters<typeof setUp>[0], (history: any) => void][]) {
+for (const [what, options, prepare] of [['works again', { failure: busy() }, (history) => {
+  history.failure = null
+}], ['was away since the start', { away: 'database is locked (SQLITE_BUSY)' }, (history) => {
+  history.reopen = () => {
+    history.away = null
+  }
+}], ['has to be opened anew', { failure: Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' }) },
+  (history) => {
+    history.reopen = () => {
+      history.failure = null
+    }
+  }]] as [string, Parameters<typeof setUp>[0], (history: any) => void][])
+{
   test(`closing writes what still waits, and that nothing is lost, into a database that ${what}, and stops every timer`, async () => {
     const { history, events, recorder, timers, stored } = setUp(options)
     events.publish({ type: 'worker.ready' })
@@ -161,7 +172,8 @@ for (const [what, options, prepare] of [
 
 test('closing beside a database that is out of reach says nothing else, and leaves what waits to the one who keeps it', async () => {
   const kept = [] as any[]
-  const { recorder, timers, events, published } = setUp({ failure: busy(), spare: { events: [], keep: ({ type }) => kept.push(type), clear: () => kept.push('cleared') } })
+  const { recorder, timers, events, published } = setUp({ failure: busy(),
+    spare: { events: [], keep: ({ type }) => kept.push(type), clear: () => kept.push('cleared') } })
   events.publish({ type: 'worker.ready' })
   await turn()
   await recorder.close()
@@ -185,8 +197,14 @@ test('a real database that breaks while the master runs is replaced, and the eve
     rmSync(folder, { recursive: true })
   })
   const events = createEventStream()
-  const recovered = new Promise((resolve) => events.subscribe(({ type }) => { if (type === 'history.recovered') resolve(type) }))
-  const recorder = createRecorder({ history, events }, { setTimer: (work, ms) => setTimeout(work, Math.min(ms, 5)).unref() })
+  const recovered = new Promise((resolve) =>
+    events.subscribe(({ type }) => {
+      if (type === 'history.recovered') resolve(type)
+    })
+  )
+  const recorder = createRecorder({ history, events }, {
+    setTimer: (work, ms) => setTimeout(work, Math.min(ms, 5)).unref()
+  })
   events.publish({ type: 'master.started' })
   // As after a disk fault: the file is no database any more, and the open one cannot be used.
   history.close()
@@ -196,7 +214,8 @@ test('a real database that breaks while the master runs is replaced, and the eve
   await recovered
   clearInterval(keepAlive)
   await recorder.close()
-  assert.deepEqual(history.page().items.map(({ id, type }) => [id, type]), [[4, 'history.recovered'], [3, 'history.degraded'], [2, 'worker.exited']])
+  assert.deepEqual(history.page().items.map(({ id, type }) => [id, type]), [[4, 'history.recovered'], [3,
+    'history.degraded'], [2, 'worker.exited']])
   assert.match(String(history.movedAside), /history\.db\.damaged-/)
 })
 
@@ -209,7 +228,9 @@ test('a history that is away at the start is degraded from the first event on, s
   assert.deepEqual(stored.splice(0).map(({ type }) => type), ['worker.ready', 'history.degraded'], 'in memory')
   fire()
   assert.deepEqual(stored, [], 'it is away still')
-  history.reopen = () => { history.away = null }
+  history.reopen = () => {
+    history.away = null
+  }
   fire()
   await turn()
   assert.deepEqual(stored.map(({ type }) => type), ['worker.ready', 'history.degraded', 'history.recovered'])

@@ -6,13 +6,13 @@ test('the version of the bucket is asked for once for all apps of a host, and no
   let beat = async () => {}
   let asked = 0
   let isAway = false
-  const nats = {
-    async call () {
-      asked++
-      return isAway ? { is: 'away', reason: 'gone' } : { is: 'done', value: 7 }
-    }
-  } as any
-  const bucketVersion = createBucketVersion({ nats, timers: { setInterval (work: typeof beat) { beat = work }, clearInterval () {} } as any })
+  const nats = { async call () {
+    asked++
+    return isAway ? { is: 'away', reason: 'gone' } : { is: 'done', value: 7 }
+  } } as any
+  const bucketVersion = createBucketVersion({ nats, timers: { setInterval (work: typeof beat) {
+    beat = work
+  }, clearInterval () {} } as any })
   await beat()
   assert.equal(asked, 0)
   const told: (string | number | null)[] = []

@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { startRollout } from '../../../server/fleet/rollout.ts'
 import { createDeckAdapter } from '../../../server/fleet/deck-adapter.ts'
 
-const ROLLOUT = startRollout(null, { id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+const ROLLOUT = startRollout(null, { id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches: [['a']],
+  pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null,
+  at: '2026-01-01T00:00:00.000Z' })
 
 function open (accept: 'nothing' | 'read' | 'operate') {
   const done: any[] = []
@@ -11,7 +13,8 @@ function open (accept: 'nothing' | 'read' | 'operate') {
     done.push(command)
     return { id: done.length }
   }
-  const deck = { dispatch: note, deploy: async (command: any) => note(command), snapshot: () => ({ release: null }) } as any
+  const deck = { dispatch: note, deploy: async (command: any) => note(command),
+    snapshot: () => ({ release: null }) } as any
   return { done, deckAdapter: createDeckAdapter(deck, accept, { fetch: async () => '/app' }) }
 }
 
@@ -27,7 +30,8 @@ test('a deck that does not accept it neither deploys nor goes back for the fleet
 test('one that does deploys, and goes back to the release that it had', async () => {
   const { deckAdapter, done } = open('operate')
   assert.deepEqual([await deckAdapter.begin(ROLLOUT), await deckAdapter.rollBack('r1', ROLLOUT)], [1, 2])
-  assert.deepEqual(done[1], { type: 'rollout', kind: 'rollback', release: 'r1', actor: 'ada', note: 'rollout 1 of the fleet: rolled back' })
+  assert.deepEqual(done[1], { type: 'rollout', kind: 'rollback', release: 'r1', actor: 'ada',
+    note: 'rollout 1 of the fleet: rolled back' })
 })
 
 test('what was pushed is deployed into a release folder, and a folder that is named as it is configured', async () => {

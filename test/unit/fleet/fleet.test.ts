@@ -10,8 +10,11 @@ function createSlowEngine () {
   const away = async () => ({ is: 'away', reason: 'busy' })
   const state = { isConnected: true, since: '2026-01-01T00:00:00.000Z', server: 'nats.example.com:4222', problem: null }
   return {
-    nats: { state, start () {}, use: () => () => {}, call: later, attempt: away, write: away, say () {}, close: async () => {} } as any,
-    answer: () => { for (const resolve of waiting.splice(0)) resolve({ is: 'done', value: { document: null, revision: 0 } }) }
+    nats: { state, start () {}, use: () => () => {}, call: later, attempt: away, write: away, say () {},
+      close: async () => {} } as any,
+    answer: () => {
+      for (const resolve of waiting.splice(0)) resolve({ is: 'done', value: { document: null, revision: 0 } })
+    }
   }
 }
 

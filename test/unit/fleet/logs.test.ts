@@ -9,60 +9,88 @@ const ADA = { name: 'ada', actor: 'ada', role: 'viewer', client: 'api' } as Pers
 
 test('page by page each line of each member comes once, in the order of time', async () => {
   const line = fc.record({ member: fc.nat({ max: 2 }), ms: fc.nat({ max: 12 }) })
-  await fc.assert(fc.asyncProperty(fc.array(line, { maxLength: 40 }), fc.integer({ min: 3, max: 8 }), async (lines, count) => {
-    const written = lines.toSorted((one, other) => one.ms - other.ms).map(({ member, ms }, index) => lineOf(`web-${member}`, ms, String(index)))
-    // Where more lines of a member than a page has were written at the same time, nobody can page between them.
-    fc.pre(['web-0', 'web-1', 'web-2'].every((name) => written.every((one) => written.filter(({ member, arrivedAt }) => member === name && arrivedAt === one.arrivedAt).length < count)))
-    fc.pre(written.every((one) => written.filter(({ arrivedAt }) => arrivedAt === one.arrivedAt).length <= count))
-    const logs = fleetLogs(written)
-    const found = []
-    for (let until; ;) {
-      const { items, next } = await logs.list({ lines: count, until }, ADA)
-      found.unshift(...items.map(({ text }) => text))
-      if (next === null) break
-      until = Date.parse(next)
-    }
-    assert.deepEqual(found.toSorted(), written.map(({ text }) => text).toSorted())
-    assert.deepEqual(found.map((text) => written[Number(text)].arrivedAt), written.map(({ arrivedAt }) => arrivedAt))
-  }), { numRuns: 60 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(line, { maxLength: 40 }), fc.integer({ min: 3, max: 8 }), async (lines, count) => {
+      const written = lines.toSorted((one, other) => one.ms - other.ms).map(({ member, ms }, index) =>
+        lineOf(`web-${member}`, ms, String(index))
+      )
+      // Where more lines of a member than a page has were written at the same time, nobody can page between them.
+      fc.pre(['web-0', 'web-1', 'web-2'].every((name) =>
+        written.every((one) =>
+          written.filter(({ member, arrivedAt }) =>
+            member === name && arrivedAt === one.arrivedAt
+          ).length < count
+        )
+      ))
+      fc.pre(written.every((one) => written.filter(({ arrivedAt }) => arrivedAt === one.arrivedAt).length <= count))
+      const logs = fleetLogs(written)
+      const found = []
+      for (let until;;) {
+        const { items, next } = await logs.list({ lines: count, until }, ADA)
+        found.unshift(...items.map(({ text }) => text))
+        if (next === null) break
+        until = Date.parse(next)
+      }
+      assert.deepEqual(found.toSorted(), written.map(({ text }) => text).toSorted())
+      assert.deepEqual(found.map((text) => written[Number(text)].arrivedAt), written.map(({ arrivedAt }) => arrivedAt))
+    }),
+    { numRuns: 60 }
+  )
 })
 
 test('around a time it has the nearest lines of all members', async () => {
   const logs = fleetLogs([1, 2, 3, 4, 5, 6].map((ms) => lineOf(`web-${ms % 2}`, ms, `line ${ms}`)))
-  assert.deepEqual((await logs.list({ lines: 4, around: 4 }, ADA)).items.map(({ member, text }) => [member, text]), [['web-0', 'line 2'], ['web-1', 'line 3'], ['web-0', 'line 4'], ['web-1', 'line 5']])
+  assert.deepEqual((await logs.list({ lines: 4, around: 4 }, ADA)).items.map(({ member, text }) => [member, text]), [[
+    'web-0',
+    'line 2'
+  ], ['web-1', 'line 3'], ['web-0', 'line 4'], ['web-1', 'line 5']])
 })
 
 test('names who is silent, who refuses and who searched only in part; cuts what is too long; and believes no other answer', async () => {
   const answers: Record<string, () => any> = {
     'web-1': () => ({ items: [{ ...lineOf('', 1, 'x'.repeat(9000)), more: 1 }], next: '1o7' }),
-    'web-2': () => { throw new DeckError('timed-out', 'web-2 did not answer within 6 s') },
-    'web-3': () => { throw new DeckError('forbidden', 'no') },
+    'web-2': () => {
+      throw new DeckError('timed-out', 'web-2 did not answer within 6 s')
+    },
+    'web-3': () => {
+      throw new DeckError('forbidden', 'no')
+    },
     'web-4': () => ({ items: [{ ...lineOf('', 1, 'x'), place: '<script>' }], next: null }),
-    'web-5': () => ({ items: Array(100).fill({ ...lineOf('', 1, 'x'), arrivedAt: '2026-99-99T99:99:99.999Z' }), next: null })
+    'web-5': () => ({ items: Array(100).fill({ ...lineOf('', 1, 'x'), arrivedAt: '2026-99-99T99:99:99.999Z' }),
+      next: null })
   }
-  const logs = createFleetLogs({ members: async () => Object.keys(answers).map((member) => ({ member })), obtain: async (member) => answers[member]() })
+  const logs = createFleetLogs({ members: async () => Object.keys(answers).map((member) => ({ member })),
+    obtain: async (member) => answers[member]() })
   const { items, ...rest } = await logs.list({}, ADA)
   assert.deepEqual(items.map(({ member, text }) => [member, text.length]), [['web-1', 4000]])
-  assert.deepEqual(rest, { asked: 5, answered: 1, silent: ['web-2'], refused: [{ member: 'web-3', problem: 'no' }, ...['web-4', 'web-5'].map((member) => ({ member, problem: `${member} sent log lines that this version cannot read` }))], cut: ['web-1'], next: null })
-  await assert.rejects(logs.list({ member: 'web-9' }, ADA), { code: 'not-found', message: 'The fleet has no member "web-9"' })
+  assert.deepEqual(rest, { asked: 5, answered: 1, silent: ['web-2'],
+    refused: [{ member: 'web-3', problem: 'no' },
+      ...['web-4', 'web-5'].map((member) => ({ member,
+        problem: `${member} sent log lines that this version cannot read` })
+      )], cut: ['web-1'], next: null })
+  await assert.rejects(logs.list({ member: 'web-9' }, ADA), { code: 'not-found',
+    message: 'The fleet has no member "web-9"' })
 })
 
 function lineOf (member: string, ms: number, text: string) {
   return { member, slot: 1, stream: 'stdout', text, arrivedAt: new Date(ms).toISOString(), place: '1o0' }
 }
 
-/** @param written oldest first */
+/** `written`: oldest first */
 function fleetLogs (written: ReturnType<typeof lineOf>[]) {
-  return createFleetLogs({
-    members: async () => ['web-0', 'web-1', 'web-2'].map((member) => ({ member })),
+  return createFleetLogs({ members: async () => ['web-0', 'web-1', 'web-2'].map((member) => ({ member })),
     async obtain (member, { path }) {
       const query = new URLSearchParams(path.split('?')[1])
       const count = Number(query.get('lines'))
       const own = written.filter((line) => line.member === member).map(({ member: _, ...line }) => line)
       const around = query.get('around')
-      if (around) return { items: [...own.filter(({ arrivedAt }) => arrivedAt < around).slice(-Math.ceil(count / 2)), ...own.filter(({ arrivedAt }) => arrivedAt >= around).slice(0, Math.floor(count / 2))], next: null }
+      if (around)
+        return {
+          items: [...own.filter(({ arrivedAt }) => arrivedAt < around).slice(-Math.ceil(count / 2)),
+            ...own.filter(({ arrivedAt }) => arrivedAt >= around).slice(0, Math.floor(count / 2))],
+          next: null
+        }
       const older = own.filter(({ arrivedAt }) => arrivedAt < String(query.get('until')))
       return { items: older.slice(-count), next: older.length > count ? '1o0' : null }
-    }
-  })
+    } })
 }

@@ -8,7 +8,9 @@ const TIMERS = { setTimeout () {}, clearTimeout () {} }
 
 type Told = { is: 'written', revision: number } | { is: 'refused' }
 
-const rollout = (id: number) => startRollout(null, { id, uid: `uid-${id}`, app: 'shop', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+const rollout = (id: number) =>
+  startRollout(null, { id, uid: `uid-${id}`, app: 'shop', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0,
+    deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
 
 /** NATS answers what it is told to, when it is told to. */
 function open (memory: Partial<Memory> = {}, parts: object = {}) {
@@ -16,26 +18,15 @@ function open (memory: Partial<Memory> = {}, parts: object = {}) {
   const reads: ((found: { document: object, revision: number }) => void)[] = []
   const writes: ((told: Told) => void)[] = []
   const told: string[] = []
-  const rolloutStore = {
-    follow (onChange: typeof announce) {
-      announce = onChange
-      return () => {}
-    },
-    followVersion: () => () => {},
+  const rolloutStore = { follow (onChange: typeof announce) {
+    announce = onChange
+    return () => {}
+  }, followVersion: () => () => {},
     read: () => new Promise((resolve) => reads.push((value) => resolve({ is: 'done', value }))),
-    write: () => new Promise((resolve) => writes.push(resolve))
-  } as any
-  const runtime = createMemberRuntime({
-    rolloutStore,
-    member: 'a',
-    boot: 'now',
-    memory: { rollout: 0, revision: 0, task: null, ...memory },
-    remember () {},
-    deckAdapter: { release: () => 'r1' } as any,
-    tell: (event) => told.push(event),
-    timers: TIMERS as any,
-    ...parts
-  })
+    write: () => new Promise((resolve) => writes.push(resolve)) } as any
+  const runtime = createMemberRuntime({ rolloutStore, member: 'a', boot: 'now',
+    memory: { rollout: 0, revision: 0, task: null, ...memory }, remember () {},
+    deckAdapter: { release: () => 'r1' } as any, tell: (event) => told.push(event), timers: TIMERS as any, ...parts })
   return { runtime, reads, writes, told, announce: (announcement: object) => announce(announcement) }
 }
 

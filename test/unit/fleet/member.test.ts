@@ -12,41 +12,52 @@ const RUNS = Number(process.env.FLEET_RUNS ?? 2000)
 
 const options = fc.record({ batch: fc.integer({ min: 1, max: 3 }), onFailure: fc.constantFrom('hold', 'rollback') })
 const member = fc.constantFrom(...MEMBERS)
-const step = fc.oneof(
-  { weight: 10, arbitrary: fc.constant(['deliverToAll']) },
-  { weight: 6, arbitrary: fc.tuple(fc.constant('deliver'), member) },
-  { weight: 3, arbitrary: fc.tuple(fc.constant('deliverLate'), member, fc.integer({ min: 1, max: 4 })) },
-  { weight: 4, arbitrary: fc.tuple(fc.constant('look'), member) },
-  { weight: 6, arbitrary: fc.tuple(fc.constant('endOwn'), member, fc.boolean()) },
-  { weight: 4, arbitrary: fc.tuple(fc.constant('endOwn'), member, fc.constant(true)) },
-  { weight: 2, arbitrary: fc.tuple(fc.constant('crash'), member) },
-  { weight: 1, arbitrary: fc.tuple(fc.constantFrom('stop', 'goOn'), member) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant('cut'), member, fc.boolean()) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant('nats'), fc.boolean()) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant('restore'), fc.integer({ min: 1, max: 12 })) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant('undo'), member) },
-  { weight: 3, arbitrary: fc.tuple(fc.constant('pass'), fc.constantFrom(10, 3000, 60_000, 600_000)) },
-  { weight: 3, arbitrary: fc.tuple(fc.constant('operate'), fc.constantFrom('begin', 'begin', 'begin', 'pause', 'resume', 'abort'), options) }
-)
+const step = fc.oneof({ weight: 10, arbitrary: fc.constant(['deliverToAll']) }, { weight: 6,
+  arbitrary: fc.tuple(fc.constant('deliver'), member) }, { weight: 3,
+  arbitrary: fc.tuple(fc.constant('deliverLate'), member, fc.integer({ min: 1, max: 4 })) }, { weight: 4,
+  arbitrary: fc.tuple(fc.constant('look'), member) }, { weight: 6,
+  arbitrary: fc.tuple(fc.constant('endOwn'), member, fc.boolean()) }, { weight: 4,
+  arbitrary: fc.tuple(fc.constant('endOwn'), member, fc.constant(true)) }, { weight: 2,
+  arbitrary: fc.tuple(fc.constant('crash'), member) }, { weight: 1,
+  arbitrary: fc.tuple(fc.constantFrom('stop', 'goOn'), member) }, { weight: 1,
+  arbitrary: fc.tuple(fc.constant('cut'), member, fc.boolean()) }, { weight: 1,
+  arbitrary: fc.tuple(fc.constant('nats'), fc.boolean()) }, { weight: 1,
+  arbitrary: fc.tuple(fc.constant('restore'), fc.integer({ min: 1, max: 12 })) }, { weight: 1,
+  arbitrary: fc.tuple(fc.constant('undo'), member) }, { weight: 3,
+  arbitrary: fc.tuple(fc.constant('pass'), fc.constantFrom(10, 3000, 60_000, 600_000)) }, { weight: 3,
+  arbitrary: fc.tuple(fc.constant('operate'), fc.constantFrom('begin', 'begin', 'begin', 'pause', 'resume', 'abort'),
+    options) })
 
-rareTest('whatever happens in whatever order: nobody deploys twice, and nobody is in a turn beside another one that the batch forbids', () => {
-  const met: Set<string> = new Set()
-  fc.assert(fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), options, fc.infiniteStream(fc.integer({ min: 0, max: 9 })), (steps, first, chance) => {
-    const fleet = createFleet({ members: MEMBERS, loses: () => chance.next().value === 0 })
-    fleet.deliverToAll()
-    fleet.pass(60_000)
-    fleet.operate('begin', first as any)
-    for (const [name, ...args] of steps) {
-      (fleet as any)[name](...args)
-      if (fleet.document) met.add(fleet.document.state)
-      for (const { state } of Object.values(fleet.document?.turns ?? {})) met.add(state)
-    }
-    calm(fleet)
-    assert.deepEqual(fleet.broken, [])
-    assert.ok(!fleet.document || STATES[fleet.document.state].done || fleet.document.state === 'paused', `${told(fleet)}: nobody goes on, and nobody is asked to`)
-  }), { numRuns: RUNS })
-  assert.deepEqual([...Object.keys(STATES), 'pending', 'reverting', 'reverted', 'skipped'].filter((state) => !met.has(state)), [], 'all of it happens in these runs')
-})
+rareTest(
+  'whatever happens in whatever order: nobody deploys twice, and nobody is in a turn beside another one that the batch forbids',
+  () => {
+    const met: Set<string> = new Set()
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), options,
+        fc.infiniteStream(fc.integer({ min: 0, max: 9 })), (steps, first, chance) => {
+        const fleet = createFleet({ members: MEMBERS, loses: () => chance.next().value === 0 })
+        fleet.deliverToAll()
+        fleet.pass(60_000)
+        fleet.operate('begin', first as any)
+        for (const [name, ...args] of steps) {
+          ;(fleet as any)[name](...args)
+          if (fleet.document) met.add(fleet.document.state)
+          for (const { state } of Object.values(fleet.document?.turns ?? {})) met.add(state)
+        }
+        calm(fleet)
+        assert.deepEqual(fleet.broken, [])
+        assert.ok(!fleet.document || STATES[fleet.document.state].done || fleet.document.state === 'paused',
+          `${told(fleet)}: nobody goes on, and nobody is asked to`)
+      }),
+      { numRuns: RUNS }
+    )
+    assert.deepEqual(
+      [...Object.keys(STATES), 'pending', 'reverting', 'reverted', 'skipped'].filter((state) => !met.has(state)),
+      [],
+      'all of it happens in these runs'
+    )
+  }
+)
 
 function open (options?: Record<string, any>) {
   const fleet = createFleet({ members: MEMBERS })
@@ -86,7 +97,8 @@ test('one after the other, with the pause between them', () => {
     fleet.endOwn(each, true)
     fleet.pass(500)
     fleet.deliverToAll()
-    assert.ok(each === 'd' || fleet.document?.turns[String.fromCharCode(each.charCodeAt(0) + 1)].state === 'pending', 'in the pause nobody begins')
+    assert.ok(each === 'd' || fleet.document?.turns[String.fromCharCode(each.charCodeAt(0) + 1)].state === 'pending',
+      'in the pause nobody begins')
   }
   assert.equal(told(fleet), 'succeeded: succeeded, succeeded, succeeded, succeeded')
   assert.deepEqual(fleet.begun.map(({ member: each }) => each), MEMBERS)
@@ -199,10 +211,13 @@ test('an abort of what was held goes on without a host that is silent in its tur
 })
 
 test('who is in no turn gives up a host that is late all the same, so that a person can go on', () => {
-  const alone = startRollout(null, { id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+  const alone = startRollout(null, { id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches: [['a']],
+    pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null,
+    at: '2026-01-01T00:00:00.000Z' })
   const document = takeTurn(alone, 'a', { at: alone.startedAt, boot: 'boot' })
   const now = (at: number) => ({ at, iso: alone.startedAt, release: 'old' })
-  const seen = reduceMember(createMember({ member: 'b', boot: 'boot' }), { type: 'seen', document, revision: 5 }, now(0))
+  const seen = reduceMember(createMember({ member: 'b', boot: 'boot' }), { type: 'seen', document, revision: 5 },
+    now(0))
   const [wake] = seen.commands.filter(({ type }) => type !== 'remember')
   assert.deepEqual(wake, { type: 'wake', ms: 60_000 })
   const [write] = reduceMember(seen.state, { type: 'look' }, now(60_000)).commands
@@ -222,7 +237,9 @@ test('what somebody has deployed on a host since its turn may go back without it
 })
 
 test('a host whose new release did not last has failed after all, and the rest do not begin', () => {
-  for (const [onFailure, end] of [['hold', 'held: failed, pending, pending, pending'], ['rollback', 'rolled-back: failed, skipped, skipped, skipped']]) {
+  for (const [onFailure, end] of [['hold', 'held: failed, pending, pending, pending'], ['rollback',
+    'rolled-back: failed, skipped, skipped, skipped']])
+  {
     const fleet = open({ onFailure })
     goOn(fleet)
     fleet.endOwn('a', true)
@@ -237,7 +254,8 @@ test('a host whose new release did not last has failed after all, and the rest d
 test('whoever has the name of another deck takes no turn that is meant for that one, until the name is its own', () => {
   const { document, revision } = open()
   const now = (at: number) => ({ at, iso: '2026-01-01T12:10:00.000Z', release: 'r1' })
-  const seen = reduceMember(createMember({ member: 'a', boot: 'b' }), { type: 'seen', document, revision }, now(0)).state
+  const seen =
+    reduceMember(createMember({ member: 'a', boot: 'b' }), { type: 'seen', document, revision }, now(0)).state
   const other = reduceMember(seen, { type: 'named', isOwn: false }, now(1)).state
   assert.deepEqual(reduceMember(other, { type: 'look' }, now(60_000)).commands, [])
   const own = reduceMember(other, { type: 'named', isOwn: true }, now(60_001))

@@ -4,7 +4,9 @@ import { createNatsConnection } from '../../../server/fleet/nats-connection.ts'
 import { startNats, withoutNats } from '../../support/nats.ts'
 import { until } from '../../support/until.ts'
 
-test('what waits for an answer is told as soon as the connection is lost, and not when its time is up', { skip: withoutNats }, async (t) => {
+test('what waits for an answer is told as soon as the connection is lost, and not when its time is up', {
+  skip: withoutNats
+}, async (t) => {
   const nats = await startNats(t)
   const connection = createNatsConnection({ options: { servers: [nats.url], name: 'x', tls: {} }, member: 'one' })
   t.after(connection.close)

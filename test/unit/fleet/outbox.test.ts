@@ -8,14 +8,20 @@ import { recordedIn } from '../../support/fleet-events.ts'
 import { rareTest } from '../../support/rare.ts'
 
 const NAMES = { events: 'events', subject: 'clusterdeck.test' }
-/** Whatever comes of a publish: all is well, it never arrives, its acknowledgement does not, it arrives after the next question. */
+/**
+ * Whatever comes of a publish: all is well, it never arrives, its acknowledgement does not, it arrives after the next
+ * question.
+ */
 const OUTCOMES = ['acknowledged', 'lost', 'unacknowledged', 'late'] as const
 
 /**
  * A stream and the way to it, as they are at their worst. Nothing takes time.
  * @param options `outcomes`: one for each publish, and then all is well
  */
-function createFakeEngine ({ outcomes = [], maxPayload = 1024 * 1024 }: { outcomes?: Iterable<typeof OUTCOMES[number]>, maxPayload?: number } = {}) {
+function createFakeEngine (
+  { outcomes = [], maxPayload = 1024 * 1024 }: { outcomes?: Iterable<typeof OUTCOMES[number]>, maxPayload?: number } =
+    {}
+) {
   const ahead = outcomes[Symbol.iterator]()
   let stored: { seq: number, subject: string, msgID: string, value: any, length: number }[] = []
   let lastSeq = 0
@@ -25,33 +31,28 @@ function createFakeEngine ({ outcomes = [], maxPayload = 1024 * 1024 }: { outcom
   const users: Set<(open: any) => Promise<unknown>> = new Set()
   let isOpen = false
 
-  const open = {
-    names: NAMES,
-    connection: { info: { max_payload: maxPayload } },
-    js: {
-      async publish (subject: string, data: string, { msgID }: { msgID: string }) {
-        const outcome = ahead.next().value ?? 'acknowledged'
-        await null
-        const put = () => store({ subject, msgID, data })
-        if (outcome === 'late') late.push(put)
-        if (outcome === 'unacknowledged') put()
-        if (outcome !== 'acknowledged') throw new Error('no acknowledgement')
-        arrive()
-        return put()
-      }
-    },
+  const open = { names: NAMES, connection: { info: { max_payload: maxPayload } },
+    js: { async publish (subject: string, data: string, { msgID }: { msgID: string }) {
+      const outcome = ahead.next().value ?? 'acknowledged'
+      await null
+      const put = () => store({ subject, msgID, data })
+      if (outcome === 'late') late.push(put)
+      if (outcome === 'unacknowledged') put()
+      if (outcome !== 'acknowledged') throw new Error('no acknowledgement')
+      arrive()
+      return put()
+    } },
     manager: {
-      streams: {
-        info: async () => ({ state: { first_seq: stored[0]?.seq ?? lastSeq + 1, last_seq: lastSeq } }),
+      streams: { info: async () => ({ state: { first_seq: stored[0]?.seq ?? lastSeq + 1, last_seq: lastSeq } }),
         async getMessage (_name: string, { last_by_subj: pattern }: { last_by_subj: string }) {
           const meant = new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+').replace('>', '.+')}$`)
           const last = stored.findLast(({ subject }) => meant.test(subject))
           queueMicrotask(arrive)
-          return last ? { seq: last.seq, subject: last.subject, data: { length: last.length }, json: () => last.value } : null
-        }
-      }
-    }
-  }
+          return last
+            ? { seq: last.seq, subject: last.subject, data: { length: last.length }, json: () => last.value }
+            : null
+        } }
+    } }
 
   return {
     use (use: (open: any) => Promise<unknown>) {
@@ -76,28 +77,28 @@ function createFakeEngine ({ outcomes = [], maxPayload = 1024 * 1024 }: { outcom
       isOpen = true
       for (const use of users) use(open)
     },
-    disconnect () { isOpen = false },
-    /**
-     * As after a restore from a backup: what is on its way goes nowhere.
-     * @param share of what is stored
-     */
+    disconnect () {
+      isOpen = false
+    },
+    /** As after a restore from a backup: what is on its way goes nowhere. `share`: of what is stored. */
     forget (share: number) {
       stored = stored.slice(0, Math.floor(stored.length * share))
       lastSeq = stored.at(-1)?.seq ?? 0
       known = new Set()
       late = []
     },
-    /**
-     * As by its limits.
-     * @param share of what is stored
-     */
-    discard (share: number) { stored = stored.slice(Math.ceil(stored.length * share)) },
+    /** As by its limits. `share`: of what is stored. */
+    discard (share: number) {
+      stored = stored.slice(Math.ceil(stored.length * share))
+    },
     /** After the time for which it remembers. */
     forgetDuplicates () {
       arrive()
       known = new Set()
     },
-    get stored () { return stored }
+    get stored () {
+      return stored
+    }
   }
 
   function arrive () {
@@ -115,7 +116,10 @@ function createFakeEngine ({ outcomes = [], maxPayload = 1024 * 1024 }: { outcom
 type FakeEngine = ReturnType<typeof createFakeEngine>
 
 /** A deck with a history, whose master can die. */
-function createHost (nats: FakeEngine, { history = openHistory({ file: ':memory:' }), member = 'one' }: { history?: ReturnType<typeof openHistory>, member?: string } = {}) {
+function createHost (nats: FakeEngine,
+  { history = openHistory({ file: ':memory:' }), member = 'one' }: { history?: ReturnType<typeof openHistory>,
+    member?: string } = {})
+{
   const events = createEventStream({ lastId: history.lastEventId() })
   events.subscribe(history.record)
   const timers = { setTimeout: (work: () => void) => setImmediate(work), clearTimeout: clearImmediate } as any
@@ -132,26 +136,30 @@ function createHost (nats: FakeEngine, { history = openHistory({ file: ':memory:
       inFlight--
     }
   }
-  const own = {
-    callMs: nats.callMs,
-    use: (use: any) => nats.use(async (open) => { if (isAlive) await use(open) }),
-    attempt: (work: any) => isAlive ? nats.attempt((open) => work({ ...open, js: { publish: (...args: any[]) => publish(open, args) } })) : never
-  } as any
-  const outbox = createOutbox({ nats: own, history: { ...history, outbox: { ...history.outbox, write: (row) => { if (isAlive) history.outbox.write(row) } }, get away () { return null } }, events, teller: () => ({ member, app: 'shop', host: 'here' }), timers })
-  return {
-    history,
-    outbox,
-    happen (count: number, type: string = 'worker.forked') { for (let n = 0; n < count; n++) events.publish({ type, worker: n + 1 }) },
-    die () { isAlive = false },
-
-    async settled () {
-      for (let turn = 0; turn < 100_000; turn++) {
-        if (outbox.state.waiting === 0 && outbox.state.problem === null) return
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-      assert.fail(`not settled: ${JSON.stringify(outbox.state)}`)
+  const own = { callMs: nats.callMs, use: (use: any) =>
+    nats.use(async (open) => {
+      if (isAlive) await use(open)
+    }),
+    attempt: (work: any) =>
+      isAlive
+        ? nats.attempt((open) => work({ ...open, js: { publish: (...args: any[]) => publish(open, args) } }))
+        : never } as any
+  const outbox = createOutbox({ nats: own, history: { ...history, outbox: { ...history.outbox, write: (row) => {
+    if (isAlive) history.outbox.write(row)
+  } }, get away () {
+    return null
+  } }, events, teller: () => ({ member, app: 'shop', host: 'here' }), timers })
+  return { history, outbox, happen (count: number, type: string = 'worker.forked') {
+    for (let n = 0; n < count; n++) events.publish({ type, worker: n + 1 })
+  }, die () {
+    isAlive = false
+  }, async settled () {
+    for (let turn = 0; turn < 100_000; turn++) {
+      if (outbox.state.waiting === 0 && outbox.state.problem === null) return
+      await new Promise((resolve) => setImmediate(resolve))
     }
-  }
+    assert.fail(`not settled: ${JSON.stringify(outbox.state)}`)
+  } }
 }
 
 function copyOf (history: ReturnType<typeof openHistory>) {
@@ -169,58 +177,67 @@ function range (from: number, to: number) {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
-rareTest('every event is in the stream once and in order, whatever is lost on the way, whenever master or nats end, and whatever NATS forgets', async () => {
-  const step = fc.oneof(
-    { weight: 6, arbitrary: fc.record({ do: fc.constant('happen'), count: fc.integer({ min: 1, max: 30 }) }) },
-    { weight: 3, arbitrary: fc.record({ do: fc.constant('turn'), count: fc.integer({ min: 1, max: 20 }) }) },
-    { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('disconnect', 'connect', 'die', 'settle') }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('rename', 'wipe', 'forgetDuplicates') }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant('forget'), share: fc.double({ min: 0.1, max: 1, noNaN: true }) }) }
-  )
-  await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.array(fc.constantFrom(...OUTCOMES, 'acknowledged', 'acknowledged'), { maxLength: 60 }), async (steps, outcomes) => {
-    const nats = createFakeEngine({ outcomes: outcomes as any })
-    let host = createHost(nats)
-    let member = 'one'
-    nats.connect()
-    const replace = () => {
-      host.die()
-      host = createHost(nats, { history: host.history, member })
-    }
-    for (const each of steps as any[]) {
-      if (each.do === 'happen') host.happen(each.count)
-      if (each.do === 'turn') for (let n = 0; n < each.count; n++) await new Promise((resolve) => setImmediate(resolve))
-      if (each.do === 'connect' || each.do === 'disconnect') nats[each.do as 'connect']()
-      if (each.do === 'die') replace()
-      if (each.do === 'rename') {
-        member += 'x'
-        replace()
-      }
-      if (each.do === 'settle') {
-        nats.connect()
-        await host.settled()
-      }
-      // Whoever has lost something is connected to anew.
-      if (each.do === 'forget' || each.do === 'wipe') {
-        nats.disconnect()
-        await new Promise((resolve) => setImmediate(resolve))
-        nats.forget(each.share ?? 0)
-        nats.connect()
-      }
-      // A publish whose outcome is unknown is repeated well before that.
-      if (each.do === 'forgetDuplicates') {
-        nats.connect()
-        await host.settled()
-        nats.forgetDuplicates()
-      }
-    }
-    host.happen(1)
-    nats.connect()
-    await host.settled()
-    host.die()
-    assert.deepEqual(idsIn(nats), range(1, host.history.lastEventId()))
-    host.history.close()
-  }), { numRuns: 300 })
-})
+rareTest(
+  'every event is in the stream once and in order, whatever is lost on the way, whenever master or nats end, and whatever NATS forgets',
+  async () => {
+    const step = fc.oneof({ weight: 6,
+      arbitrary: fc.record({ do: fc.constant('happen'), count: fc.integer({ min: 1, max: 30 }) }) }, { weight: 3,
+      arbitrary: fc.record({ do: fc.constant('turn'), count: fc.integer({ min: 1, max: 20 }) }) }, { weight: 2,
+      arbitrary: fc.record({ do: fc.constantFrom('disconnect', 'connect', 'die', 'settle') }) }, { weight: 1,
+      arbitrary: fc.record({ do: fc.constantFrom('rename', 'wipe', 'forgetDuplicates') }) }, { weight: 1,
+      arbitrary: fc.record({ do: fc.constant('forget'), share: fc.double({ min: 0.1, max: 1, noNaN: true }) }) })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }),
+        fc.array(fc.constantFrom(...OUTCOMES, 'acknowledged', 'acknowledged'), { maxLength: 60 }),
+        async (steps, outcomes) => {
+          const nats = createFakeEngine({ outcomes: outcomes as any })
+          let host = createHost(nats)
+          let member = 'one'
+          nats.connect()
+          const replace = () => {
+            host.die()
+            host = createHost(nats, { history: host.history, member })
+          }
+          for (const each of steps as any[]) {
+            if (each.do === 'happen') host.happen(each.count)
+            if (each.do === 'turn') {
+              for (let n = 0; n < each.count; n++) await new Promise((resolve) => setImmediate(resolve))
+            }
+            if (each.do === 'connect' || each.do === 'disconnect') nats[each.do as 'connect']()
+            if (each.do === 'die') replace()
+            if (each.do === 'rename') {
+              member += 'x'
+              replace()
+            }
+            if (each.do === 'settle') {
+              nats.connect()
+              await host.settled()
+            }
+            // Whoever has lost something is connected to anew.
+            if (each.do === 'forget' || each.do === 'wipe') {
+              nats.disconnect()
+              await new Promise((resolve) => setImmediate(resolve))
+              nats.forget(each.share ?? 0)
+              nats.connect()
+            }
+            // A publish whose outcome is unknown is repeated well before that.
+            if (each.do === 'forgetDuplicates') {
+              nats.connect()
+              await host.settled()
+              nats.forgetDuplicates()
+            }
+          }
+          host.happen(1)
+          nats.connect()
+          await host.settled()
+          host.die()
+          assert.deepEqual(idsIn(nats), range(1, host.history.lastEventId()))
+          host.history.close()
+        }),
+      { numRuns: 300 }
+    )
+  }
+)
 
 test('a fleet that is new to a deck gets the last 1,000 of its events, and then each', async () => {
   const nats = createFakeEngine()
@@ -287,7 +304,8 @@ test('a history that was restored from a backup tells what happens from then on 
 
   assert.deepEqual(idsIn(nats), [...range(1, 15), ...range(11, 19)])
   const sources = nats.stored.map(({ value }) => value.source)
-  assert.deepEqual([new Set(sources.slice(0, 15)).size, new Set(sources.slice(15)).size, new Set(sources).size], [1, 1, 2])
+  assert.deepEqual([new Set(sources.slice(0, 15)).size, new Set(sources.slice(15)).size, new Set(sources).size], [1, 1,
+    2])
 })
 
 test('two decks with a copy of one history tell all that happens on each', async () => {
@@ -307,7 +325,8 @@ test('two decks with a copy of one history tell all that happens on each', async
   await copy.settled()
   host.happen(2, 'worker.ready')
   await host.settled()
-  const told = (member: string) => nats.stored.filter(({ value }) => value.member === member).map(({ value }) => value.event.id)
+  const told = (member: string) =>
+    nats.stored.filter(({ value }) => value.member === member).map(({ value }) => value.event.id)
   assert.deepEqual([told('one'), told('two')], [range(1, 15), range(11, 15)])
 })
 
@@ -316,8 +335,10 @@ test('an event that another host tells is left out, and what comes after it is t
   const history = openHistory({ file: ':memory:' })
   const host = createHost(nats, { history })
   nats.connect()
-  const blank = { at: new Date().toISOString(), cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null }
-  for (const [id, isReporter] of [[1, true], [2, false], [3, true], [4, false], [5, true]] as const) history.record({ id, type: 'fleet.host-silent', ...blank, message: 'web-3 is silent', detail: { isReporter } })
+  const blank = { at: new Date().toISOString(), cause: null, slot: null, worker: null, pid: null, release: null,
+    rollout: null, actor: null, code: null, signal: null, uptimeMs: null }
+  for (const [id, isReporter] of [[1, true], [2, false], [3, true], [4, false], [5, true]] as const)
+    history.record({ id, type: 'fleet.host-silent', ...blank, message: 'web-3 is silent', detail: { isReporter } })
   host.happen(0)
   await host.settled()
   assert.deepEqual(idsIn(nats), [1, 3, 5])
@@ -329,12 +350,15 @@ test('an event that is too large goes without its details', async () => {
   const host = createHost(nats, { history })
   nats.connect()
   const at = new Date().toISOString()
-  const blank = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null }
+  const blank = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null,
+    code: null, signal: null, uptimeMs: null }
   history.record({ id: 1, at, type: 'unexpected', ...blank, message: 'small', detail: { note: 'n' } })
-  history.record({ id: 2, at, type: 'unexpected', ...blank, message: 'large', detail: { note: 'ö'.repeat(15_000), other: 'ö'.repeat(15_000), third: 'ö'.repeat(15_000) } })
+  history.record({ id: 2, at, type: 'unexpected', ...blank, message: 'large',
+    detail: { note: 'ö'.repeat(15_000), other: 'ö'.repeat(15_000), third: 'ö'.repeat(15_000) } })
   host.happen(0)
   await host.settled()
-  assert.deepEqual(nats.stored.map(({ value }) => [value.event.message, value.event.detail]), [['small', { note: 'n' }], ['large', { truncated: true, bytes: nats.stored[1].value.event.detail.bytes }]])
+  assert.deepEqual(nats.stored.map(({ value }) => [value.event.message, value.event.detail]), [['small', { note: 'n' }],
+    ['large', { truncated: true, bytes: nats.stored[1].value.event.detail.bytes }]])
   assert.ok(nats.stored[1].value.event.detail.bytes > 90_000)
 })
 
@@ -344,10 +368,12 @@ test('a NATS server that takes less gets less, and what comes after it is told t
   const host = createHost(nats, { history })
   nats.connect()
   const at = new Date().toISOString()
-  const blank = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null }
+  const blank = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null,
+    code: null, signal: null, uptimeMs: null }
   history.record({ id: 1, at, type: 'unexpected', ...blank, message: 'large', detail: { note: 'n'.repeat(9000) } })
   history.record({ id: 2, at, type: 'unexpected', ...blank, message: 'small', detail: null })
   host.happen(0)
   await host.settled()
-  assert.deepEqual(nats.stored.map(({ value }) => [value.event.message, value.event.detail?.truncated]), [['large', true], ['small', undefined]])
+  assert.deepEqual(nats.stored.map(({ value }) => [value.event.message, value.event.detail?.truncated]), [['large',
+    true], ['small', undefined]])
 })

@@ -11,17 +11,19 @@ const digestOf = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes)
 const APP = archiveOf({ name: 'app.js', body: 'run()' })
 const DIGEST = digestOf(APP)
 
-function member ({ root = tempFolder(), bytes = APP, releases = [], unpack }: { root?: string, bytes?: Buffer, releases?: { path: string }[], unpack?: Unpack } = {}) {
+function member (
+  { root = tempFolder(), bytes = APP, releases = [], unpack }: { root?: string, bytes?: Buffer,
+    releases?: { path: string }[], unpack?: Unpack } = {}
+) {
   const read: string[] = []
   const errors: unknown[] = []
-  const store = {
-    async * read (digest: string) {
-      read.push(digest)
-      yield bytes.subarray(0, 10)
-      yield bytes.subarray(10)
-    }
-  }
-  const packages = createPackages({ root, member: 'one', app: 'shop', store, releases: () => releases, onError: (error) => errors.push(error), ...(unpack && { unpack }) })
+  const store = { async *read (digest: string) {
+    read.push(digest)
+    yield bytes.subarray(0, 10)
+    yield bytes.subarray(10)
+  } }
+  const packages = createPackages({ root, member: 'one', app: 'shop', store, releases: () => releases,
+    onError: (error) => errors.push(error), ...(unpack && { unpack }) })
   return { root, home: path.join(root, 'fleet-one.shop'), packages, read, errors }
 }
 
@@ -36,17 +38,19 @@ test('unpacks what was pushed into a folder by its digest, once', async () => {
 
 test('leaves nothing of what is another thing, cannot be unpacked, or ends in the middle', async () => {
   const wrong = member({ bytes: archiveOf({ name: 'app.js', body: 'other' }) })
-  await assert.rejects(wrong.packages.fetch(DIGEST), { code: 'invalid-body', message: /the archive in NATS has changed: expected sha256:\w+, received sha256/ })
+  await assert.rejects(wrong.packages.fetch(DIGEST), { code: 'invalid-body',
+    message: /the archive in NATS has changed: expected sha256:\w+, received sha256/ })
   const garbage = Buffer.from('no archive at all')
   const broken = member({ bytes: garbage })
-  await assert.rejects(broken.packages.fetch(digestOf(garbage)), { code: 'invalid-body', message: /cannot unpack .*: incorrect header check/ })
-  const full = member({
-    unpack: async ({ folder }) => {
-      writeFileSync(path.join(folder, 'half'), '')
-      throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
-    }
+  await assert.rejects(broken.packages.fetch(digestOf(garbage)), { code: 'invalid-body',
+    message: /cannot unpack .*: incorrect header check/ })
+  const full = member({ unpack: async ({ folder }) => {
+    writeFileSync(path.join(folder, 'half'), '')
+    throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+  } })
+  await assert.rejects(full.packages.fetch(DIGEST), {
+    message: /cannot unpack .*: the disk with .*fleet-one.shop is full/
   })
-  await assert.rejects(full.packages.fetch(DIGEST), { message: /cannot unpack .*: the disk with .*fleet-one.shop is full/ })
   assert.deepEqual([wrong, broken, full].map(({ home }) => readdirSync(home)), [[], [], []])
 })
 
@@ -69,24 +73,30 @@ test('keeps the last three, and what a release still needs', async () => {
     utimesSync(path.join(home, name), index, index)
   }
   writeFileSync(path.join(home, 'notes.txt'), '')
-  const { packages, errors } = member({ root, releases: [{ path: path.join(home, names[0], 'app') }, { path: '/elsewhere' }, { path: home }] })
+  const { packages, errors } = member({ root,
+    releases: [{ path: path.join(home, names[0], 'app') }, { path: '/elsewhere' }, { path: home }] })
   await packages.clean()
   assert.deepEqual(errors, [])
   assert.deepEqual(readdirSync(home).sort(), [names[0], ...names.slice(3), 'notes.txt'])
 })
 
 test('says what is wrong with releases.root', async () => {
-  const store = { async * read () {} }
-  const of = (root: string | undefined) => createPackages({ root, member: 'one', app: 'shop', store, releases: () => [], onError () {} }).fetch(DIGEST)
-  await assert.rejects(of(undefined), { code: 'path-refused', message: /^releases\.root: expected a folder to unpack pushes into, received nothing$/ })
-  await assert.rejects(of('/none'), { code: 'path-refused', message: /^releases\.root: expected a readable folder, received \/none \(ENOENT\)$/ })
+  const store = { async *read () {} }
+  const of = (root: string | undefined) =>
+    createPackages({ root, member: 'one', app: 'shop', store, releases: () => [], onError () {} }).fetch(DIGEST)
+  await assert.rejects(of(undefined), { code: 'path-refused',
+    message: /^releases\.root: expected a folder to unpack pushes into, received nothing$/ })
+  await assert.rejects(of('/none'), { code: 'path-refused',
+    message: /^releases\.root: expected a readable folder, received \/none \(ENOENT\)$/ })
   const linked = tempFolder()
   symlinkSync(tempFolder(), path.join(linked, 'fleet-one.shop'))
-  await assert.rejects(of(linked), { code: 'path-refused', message: /fleet-one.shop to be a folder that only this user can write, but it is no folder/ })
+  await assert.rejects(of(linked), { code: 'path-refused',
+    message: /fleet-one.shop to be a folder that only this user can write, but it is no folder/ })
   const open = tempFolder()
   mkdirSync(path.join(open, 'fleet-one.shop'))
   chmodSync(path.join(open, 'fleet-one.shop'), 0o777)
-  await assert.rejects(of(open), { code: 'path-refused', message: /fleet-one.shop to be a folder .* but it can be written by others/ })
+  await assert.rejects(of(open), { code: 'path-refused',
+    message: /fleet-one.shop to be a folder .* but it can be written by others/ })
 })
 
 test('what is under way when the master ends comes to nothing', async () => {

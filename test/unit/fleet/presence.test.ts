@@ -4,49 +4,51 @@ import { MAX_MEMBERS } from '../../../server/fleet/document.ts'
 import { createPresence } from '../../../server/fleet/presence.ts'
 
 const BEAT_MS = 5000
-const SHOP = { app: 'shop', state: 'running', release: null, code: null, workers: { ready: 1, desired: 1 }, health: { tone: 'ok', text: 'well' }, vitals: { requestsPerSecond: null, latencyP99Ms: null }, openCrashes: 0, rollout: null, turnOf: null, seen: { rollout: 0, revision: 0 }, url: null }
-const WORD = { member: 'web-1', home: 'home', host: 'one', version: '1', labels: {}, url: null, accept: 'read', apps: [SHOP] }
+const SHOP = { app: 'shop', state: 'running', release: null, code: null, workers: { ready: 1, desired: 1 },
+  health: { tone: 'ok', text: 'well' }, vitals: { requestsPerSecond: null, latencyP99Ms: null }, openCrashes: 0,
+  rollout: null, turnOf: null, seen: { rollout: 0, revision: 0 }, url: null }
+const WORD = { member: 'web-1', home: 'home', host: 'one', version: '1', labels: {}, url: null, accept: 'read',
+  apps: [SHOP] }
 
 /** A bucket with one key, and decks that write to it: each beats when the test says so. */
 function open () {
   let at = 0
   let revision = 0
   let stored: any = null
-  const entryOf = (value: any) => ({ key: 'web-1', operation: 'PUT', revision, length: 1, json: () => value, created: new Date(at), isUpdate: false, delta: 0 })
-  const members = {
-    get: async () => stored && entryOf(stored),
-    watch: async () => Object.assign((async function * () { if (stored) yield { ...entryOf(stored), created: new Date(at) } })(), { stop () {} })
-  }
-  const nats = {
-    state: { isConnected: true },
-    use () {},
+  const entryOf = (value: any) => ({ key: 'web-1', operation: 'PUT', revision, length: 1, json: () => value,
+    created: new Date(at), isUpdate: false, delta: 0 })
+  const members = { get: async () => stored && entryOf(stored), watch: async () =>
+    Object.assign((async function* () {
+      if (stored) yield { ...entryOf(stored), created: new Date(at) }
+    })(), { stop () {} }) }
+  const nats = { state: { isConnected: true }, use () {},
     attempt: async (work: any) => ({ is: 'done', value: await work({ members }) }),
     call: async (work: any) => ({ is: 'done', value: await work({ members }) }),
     async write (_: string, __: string, value: any, before: number) {
       if (before !== (stored ? revision : 0)) return { is: 'refused' }
       stored = value
       return { is: 'written', revision: ++revision }
-    }
-  } as any
-  return {
-    get stored () { return stored },
-
-    start (fields: Record<string, string>) {
-      let problem: string | null = null
-      let beat: () => void = () => {}
-      const timers = { setInterval (fn: () => void) { beat = fn }, clearInterval () {}, setTimeout () {}, clearTimeout () {} } as any
-      createPresence({ nats, describe: () => ({ ...WORD, ...fields } as any), onName: (found) => { problem = found }, now: () => at, timers })
-      return {
-        get problem () { return problem },
-        async beat () {
-          beat()
-          await new Promise((resolve) => setImmediate(resolve))
-        }
-      }
-    },
-
-    pass () { at += BEAT_MS }
-  }
+    } } as any
+  return { get stored () {
+    return stored
+  }, start (fields: Record<string, string>) {
+    let problem: string | null = null
+    let beat: () => void = () => {}
+    const timers = { setInterval (fn: () => void) {
+      beat = fn
+    }, clearInterval () {}, setTimeout () {}, clearTimeout () {} } as any
+    createPresence({ nats, describe: () => ({ ...WORD, ...fields } as any), onName: (found) => {
+      problem = found
+    }, now: () => at, timers })
+    return { get problem () {
+      return problem
+    }, async beat () {
+      beat()
+      await new Promise((resolve) => setImmediate(resolve))
+    } }
+  }, pass () {
+    at += BEAT_MS
+  } }
 }
 
 test('of two decks with one data folder, one a copy, one gives way', async () => {
@@ -58,7 +60,8 @@ test('of two decks with one data folder, one a copy, one gives way', async () =>
     bucket.pass()
   }
   assert.equal(one.problem, null)
-  assert.match(String(copy.problem), /^the name web-1 is taken by one \(shop\) with a copy of this data folder: give this host another by fleet\.member/)
+  assert.match(String(copy.problem),
+    /^the name web-1 is taken by one \(shop\) with a copy of this data folder: give this host another by fleet\.member/)
   assert.equal(bucket.stored.boot, 'a')
 })
 
@@ -76,18 +79,19 @@ test('a master that follows another one on its data folder has its name at once'
 test('whoever leaves while a word of it is on its way leaves all the same, and says nothing after it', async () => {
   const done: string[] = []
   let arrive = () => {}
-  const nats = {
-    state: { isConnected: true },
-    use () {},
-    attempt: async () => ({ is: 'away' }),
-    call: async (work: any) => ({ is: 'done', value: await work({ members: { delete: async (name: string, { previousSeq }: { previousSeq: number }) => { done.push(`delete ${name} at ${previousSeq}`) } } }) }),
-    write: () => new Promise((resolve) => {
-      done.push('write')
-      arrive = () => resolve({ is: 'written', revision: 7 })
-    })
-  } as any
+  const nats = { state: { isConnected: true }, use () {}, attempt: async () => ({ is: 'away' }),
+    call: async (work: any) => ({ is: 'done',
+      value: await work({ members: { delete: async (name: string, { previousSeq }: { previousSeq: number }) => {
+        done.push(`delete ${name} at ${previousSeq}`)
+      } } }) }), write: () =>
+      new Promise((resolve) => {
+        done.push('write')
+        arrive = () => resolve({ is: 'written', revision: 7 })
+      }) } as any
   let beat: () => void = () => {}
-  const timers = { setInterval (fn: () => void) { beat = fn }, clearInterval () {}, setTimeout () {}, clearTimeout () {} } as any
+  const timers = { setInterval (fn: () => void) {
+    beat = fn
+  }, clearInterval () {}, setTimeout () {}, clearTimeout () {} } as any
   const presence = createPresence({ nats, describe: () => WORD as any, timers })
   beat()
   beat()
@@ -99,12 +103,17 @@ test('whoever leaves while a word of it is on its way leaves all the same, and s
 })
 
 test('members that nobody could have are not kept', async () => {
-  const words = (async function * () {
-    for (let index = 0; index < 3000; index++) yield { key: `evil-${index}`, operation: 'PUT', length: 1, json: () => ({ ...WORD, member: `evil-${index}`, boot: 'b' }), created: new Date(0), isUpdate: index > 100, delta: 1 }
+  const words = (async function* () {
+    for (let index = 0; index < 3000; index++)
+      yield { key: `evil-${index}`, operation: 'PUT', length: 1,
+        json: () => ({ ...WORD, member: `evil-${index}`, boot: 'b' }), created: new Date(0), isUpdate: index > 100,
+        delta: 1 }
     await new Promise(() => {})
   })()
-  const nats = { state: { isConnected: true }, use () {}, attempt: async () => ({ is: 'done', value: Object.assign(words, { stop () {} }) }) } as any
-  const presence = createPresence({ nats, describe: () => ({ ...WORD, boot: 'a' } as any), timers: { setInterval () {}, clearInterval () {}, setTimeout () {}, clearTimeout () {} } as any })
+  const nats = { state: { isConnected: true }, use () {},
+    attempt: async () => ({ is: 'done', value: Object.assign(words, { stop () {} }) }) } as any
+  const presence = createPresence({ nats, describe: () => ({ ...WORD, boot: 'a' } as any),
+    timers: { setInterval () {}, clearInterval () {}, setTimeout () {}, clearTimeout () {} } as any })
   presence.list()
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(presence.list().length, MAX_MEMBERS + 1)
@@ -113,18 +122,26 @@ test('members that nobody could have are not kept', async () => {
 test('a host that is silent can be forgotten, and one that reports, or this one, cannot', async () => {
   let at = 0
   const deleted: unknown[] = []
-  const words = (async function * () {
-    yield { key: 'web-2', operation: 'PUT', length: 1, json: () => ({ ...WORD, member: 'web-2', boot: 'b' }), created: new Date(0), isUpdate: false, delta: 0 }
+  const words = (async function* () {
+    yield { key: 'web-2', operation: 'PUT', length: 1, json: () => ({ ...WORD, member: 'web-2', boot: 'b' }),
+      created: new Date(0), isUpdate: false, delta: 0 }
     await new Promise(() => {})
   })()
-  const members = { watch: async () => Object.assign(words, { stop () {} }), get: async () => ({ revision: 7 }), delete: async (name: string, how: object) => { deleted.push([name, how]) } }
+  const members = { watch: async () => Object.assign(words, { stop () {} }), get: async () => ({ revision: 7 }),
+    delete: async (name: string, how: object) => {
+      deleted.push([name, how])
+    } }
   const done = async (work: any) => ({ is: 'done', value: await work({ members }) })
   const nats = { state: { isConnected: true, problem: null }, use () {}, attempt: done, call: done } as any
-  const presence = createPresence({ nats, describe: () => ({ ...WORD, boot: 'a' } as any), now: () => at, timers: { setInterval () {}, clearInterval () {}, setTimeout () {}, clearTimeout () {} } as any })
+  const presence = createPresence({ nats, describe: () => ({ ...WORD, boot: 'a' } as any), now: () => at,
+    timers: { setInterval () {}, clearInterval () {}, setTimeout () {}, clearTimeout () {} } as any })
   await presence.all()
-  await assert.rejects(presence.forget('web-2'), { code: 'not-possible', message: /^web-2: expected a host that is silent, but it has reported 0 s ago/ })
+  await assert.rejects(presence.forget('web-2'), { code: 'not-possible',
+    message: /^web-2: expected a host that is silent, but it has reported 0 s ago/ })
   at += 60_000
   await assert.rejects(presence.forget('web-1'), { code: 'not-possible', message: /this is the host that you ask/ })
   await assert.rejects(presence.forget('web-3'), { code: 'not-found' })
-  assert.deepEqual([await presence.forget('web-2'), deleted, presence.find('web-2')], [60_000, [['web-2', { previousSeq: 7 }]], null])
+  assert.deepEqual([await presence.forget('web-2'), deleted, presence.find('web-2')], [60_000, [['web-2', {
+    previousSeq: 7
+  }]], null])
 })

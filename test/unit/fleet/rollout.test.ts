@@ -6,7 +6,8 @@ const by = { at: '2026-01-01T00:00:00.000Z', actor: 'ada' }
 const { at } = by
 
 function open (batches: string[][], wanted: Partial<Parameters<typeof startRollout>[1]> = {}) {
-  return startRollout(null, { ...by, id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches, pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], note: null, ...wanted })
+  return startRollout(null, { ...by, id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches, pauseMs: 0,
+    deadlineMs: 60_000, onFailure: 'hold', absent: [], note: null, ...wanted })
 }
 
 function turn (rollout: ReturnType<typeof open>, member: string, state: 'succeeded' | 'failed' | 'reverted') {
@@ -18,25 +19,40 @@ function told ({ state, turns, reason }: ReturnType<typeof open>): string {
 }
 
 test('whoever is given up as the last one ends the rollout', () => {
-  const held = holdRollout(takeTurn(turn(open([['a'], ['b']]), 'a', 'succeeded'), 'b', { at, boot: 'boot' }), { at, reason: 'b is late', member: 'b' })
+  const held = holdRollout(takeTurn(turn(open([['a'], ['b']]), 'a', 'succeeded'), 'b', { at, boot: 'boot' }), { at,
+    reason: 'b is late', member: 'b' })
   assert.equal(told(giveUp(steerRollout(held, 'resume', by), ['b'], by)), 'failed: succeeded, failed; 1 of 2 failed: b')
 })
 
 test('thousands that are given up are told in no time, the last of them in the timeline', () => {
   const names = Array.from({ length: 2000 }, (_, n) => `m${n}`)
   const all = takeTurn(open([names]), 'm0', { at, boot: 'boot' })
-  const held = holdRollout({ ...all, turns: Object.fromEntries(names.map((name) => [name, all.turns.m0])) }, { at, reason: 'm0 is late', member: 'm0' })
+  const held = holdRollout({ ...all, turns: Object.fromEntries(names.map((name) => [name, all.turns.m0])) }, { at,
+    reason: 'm0 is late', member: 'm0' })
   const begun = process.cpuUsage()
   const given = giveUp(steerRollout(held, 'resume', by), names, by)
   assert.ok(process.cpuUsage(begun).user < 500_000, 'half a second of CPU time')
-  assert.ok(Object.values(given.turns).every(({ state, reason }) => state === 'failed' && reason === 'given up by ada: it did not answer'))
-  assert.deepEqual(given.timeline.slice(-2).map(({ type, member }) => [type, member]), [['turn-failed', 'm1999'], ['failed', null]])
+  assert.ok(
+    Object.values(given.turns).every(({ state, reason }) =>
+      state === 'failed' && reason === 'given up by ada: it did not answer'
+    )
+  )
+  assert.deepEqual(given.timeline.slice(-2).map(({ type, member }) => [type, member]), [['turn-failed', 'm1999'], [
+    'failed',
+    null
+  ]])
 })
 
 test('a rollout that was taken back in part, and then went on, has not succeeded', () => {
-  const back = takeTurn(steerRollout(turn(turn(open([['a'], ['b'], ['c']]), 'a', 'succeeded'), 'b', 'succeeded'), 'abort', by), 'b', { at, boot: 'boot' })
-  const held = holdRollout(finishTurn(back, 'b', { at, state: 'reverted' }), { at, reason: 'a has not begun its turn', member: 'a' })
-  assert.equal(told(turn(steerRollout(held, 'resume', by), 'c', 'succeeded')), 'failed: succeeded, reverted, succeeded; 1 of 3 rolled back: b')
+  const back = takeTurn(
+    steerRollout(turn(turn(open([['a'], ['b'], ['c']]), 'a', 'succeeded'), 'b', 'succeeded'), 'abort', by),
+    'b',
+    { at, boot: 'boot' }
+  )
+  const held = holdRollout(finishTurn(back, 'b', { at, state: 'reverted' }), { at, reason: 'a has not begun its turn',
+    member: 'a' })
+  assert.equal(told(turn(steerRollout(held, 'resume', by), 'c', 'succeeded')),
+    'failed: succeeded, reverted, succeeded; 1 of 3 rolled back: b')
 })
 
 test('late is whoever was given up, not who was in its turn while another one failed', () => {

@@ -6,10 +6,7 @@ import { probeServers } from '../../../server/fleet/server-probe.ts'
 import { freePort } from '../../support/ports.ts'
 import { until } from '../../support/until.ts'
 
-/**
- * A server that says one thing to everybody.
- * @param words null: nothing
- */
+/** A server that says one thing to everybody. `words`: null: nothing. */
 async function open (t: TestContext, words: string | null) {
   const sockets: Set<net.Socket> = new Set()
   const server = net.createServer((socket) => {
@@ -30,15 +27,15 @@ const limits = (withinMs: number, signal = new AbortController().signal) => ({ w
 
 test('one that takes connections and says nothing keeps nobody from another one, and no connection', async (t) => {
   const [silent, well] = await Promise.all([open(t, null), open(t, 'INFO {"server_id":"x"}\r\n')])
-  for (const address of [well.url, `127.0.0.1:${well.port}`]) assert.equal(await probeServers([silent.url, address], limits(60_000)), address)
+  for (const address of [well.url, `127.0.0.1:${well.port}`])
+    assert.equal(await probeServers([silent.url, address], limits(60_000)), address)
   await until(() => silent.sockets.size === 0 && well.sockets.size === 0, 'the connections to end')
 })
 
-for (const [what, words, problem] of [
-  ['says nothing', null, /nats:\/\/127\.0\.0\.1:\d+ did not answer within 0\.1 s/],
-  ['speaks something else', 'HTTP/1.1 400 Bad Request\r\n', /is not a NATS server$/],
-  ['never ends its greeting', `INFO ${'x'.repeat(100_000)}`, /its first line does not end/]
-] as const) {
+for (const [what, words, problem] of [['says nothing', null, /nats:\/\/127\.0\.0\.1:\d+ did not answer within 0\.1 s/],
+  ['speaks something else', 'HTTP/1.1 400 Bad Request\r\n', /is not a NATS server$/], ['never ends its greeting',
+  `INFO ${'x'.repeat(100_000)}`, /its first line does not end/]] as const)
+{
   test(`one that ${what} is left`, async (t) => {
     const { url, sockets } = await open(t, words)
     await assert.rejects(probeServers([url], limits(words === null ? 100 : 60_000)), problem)
@@ -47,7 +44,9 @@ for (const [what, words, problem] of [
 }
 
 test('where nobody listens that is said, and nobody is waited for at the end', async (t) => {
-  await assert.rejects(probeServers([`nats://127.0.0.1:${await freePort()}`], limits(60_000)), { message: 'connection refused' })
+  await assert.rejects(probeServers([`nats://127.0.0.1:${await freePort()}`], limits(60_000)), {
+    message: 'connection refused'
+  })
   const { url, sockets } = await open(t, null)
   const ending = new AbortController()
   const asked = probeServers([url], limits(60_000, ending.signal))

@@ -5,14 +5,24 @@ import { createSilenceWatch } from '../../../server/fleet/silence-watch.ts'
 
 const BEAT_MS = 5000
 const SILENT_MS = 15_000
-const SHOP = { app: 'shop', state: 'running', release: 'r12', code: null, workers: { ready: 3, desired: 4 }, health: { tone: 'ok', text: 'well' }, vitals: { requestsPerSecond: null, latencyP99Ms: null }, openCrashes: 0, rollout: null, turnOf: null, seen: { rollout: 0, revision: 0 }, url: null }
+const SHOP = { app: 'shop', state: 'running', release: 'r12', code: null, workers: { ready: 3, desired: 4 },
+  health: { tone: 'ok', text: 'well' }, vitals: { requestsPerSecond: null, latencyP99Ms: null }, openCrashes: 0,
+  rollout: null, turnOf: null, seen: { rollout: 0, revision: 0 }, url: null }
 
-/** A host `web-1` that looks at others every five seconds, by a clock that the test moves; `stop` stops the reports of one. */
+/**
+ * A host `web-1` that looks at others every five seconds, by a clock that the test moves; `stop` stops the reports of
+ * one.
+ */
 function openFleet (names = ['web-1', 'web-2', 'web-3']) {
   let at = 1_000_000
-  const hosts: Map<string, { heardAt: number, isStopped: boolean, boot: string, apps: any[] }> = new Map(names.map((name) => [name, { heardAt: at, isStopped: false, boot: `boot of ${name}`, apps: [SHOP] }]))
+  const hosts: Map<string, { heardAt: number, isStopped: boolean, boot: string, apps: any[] }> = new Map(
+    names.map((name) => [name, { heardAt: at, isStopped: false, boot: `boot of ${name}`, apps: [SHOP] }])
+  )
   const nats = { state: { isConnected: true, since: '', server: null, problem: null } }
-  const presence = { problem: null as string | null, isHearing: true, glances: 0, all, async glance () { presence.glances++; return all() } }
+  const presence = { problem: null as string | null, isHearing: true, glances: 0, all, async glance () {
+    presence.glances++
+    return all()
+  } }
   /** oldest first */
   const events: { id: number, at: string, type: string, message: string, detail: any }[] = []
   const history = { page: () => ({ items: events.toReversed() as any }) }
@@ -23,12 +33,20 @@ function openFleet (names = ['web-1', 'web-2', 'web-3']) {
     nats,
     presence,
     events,
-    get silent () { return watch.list().map(({ host }) => host.member) },
-    get types () { return events.map(({ type, detail }) => `${type.replace('fleet.host-', '')} ${detail.member}`) },
+    get silent () {
+      return watch.list().map(({ host }) => host.member)
+    },
+    get types () {
+      return events.map(({ type, detail }) => `${type.replace('fleet.host-', '')} ${detail.member}`)
+    },
     hostOf: (name: string) => hosts.get(name) as NonNullable<ReturnType<typeof hosts.get>>,
-    restart () { watch = newWatch() },
+    restart () {
+      watch = newWatch()
+    },
     /** Time passes, in which nothing runs here. */
-    sleep (ms: number) { at += ms },
+    sleep (ms: number) {
+      at += ms
+    },
     async pass (ms: number) {
       for (const until = at + ms; at < until;) {
         at += BEAT_MS
@@ -40,12 +58,18 @@ function openFleet (names = ['web-1', 'web-2', 'web-3']) {
 
   function newWatch () {
     const now = () => at
-    const log = createSilenceLog({ app: 'shop', member: 'web-1', history, now, publish: (event) => { events.push({ id: events.length + 1, at: '', ...event } as any) } })
-    return createSilenceWatch({ nats, presence: presence as any, onLook: log, now, timers: { setInterval () {}, clearInterval () {} } as any })
+    const log = createSilenceLog({ app: 'shop', member: 'web-1', history, now, publish: (event) => {
+      events.push({ id: events.length + 1, at: '', ...event } as any)
+    } })
+    return createSilenceWatch({ nats, presence: presence as any, onLook: log, now,
+      timers: { setInterval () {}, clearInterval () {} } as any })
   }
 
   async function all () {
-    const members = [...hosts].map(([member, { heardAt, isStopped: _, ...rest }]) => ({ member, host: member, isOwn: member === 'web-1', ageMs: at - heardAt, isSilent: member !== 'web-1' && at - heardAt > SILENT_MS, ...rest }))
+    const members = [...hosts].map(([member, { heardAt, isStopped: _, ...rest }]) => ({ member, host: member,
+      isOwn: member === 'web-1', ageMs: at - heardAt, isSilent: member !== 'web-1' && at - heardAt > SILENT_MS,
+      ...rest })
+    )
     return { members, isComplete: true }
   }
 }
@@ -57,7 +81,8 @@ test('a host that falls silent is told once, with what ran there, and so is its 
   fleet.hostOf('web-3').isStopped = true
   await fleet.pass(180_000)
   assert.deepEqual(fleet.types, ['silent web-3'])
-  assert.equal(fleet.events[0].message, 'web-3 is silent: no report for 20 s. When last heard, it ran shop r12 (3 of 4 workers ready)')
+  assert.equal(fleet.events[0].message,
+    'web-3 is silent: no report for 20 s. When last heard, it ran shop r12 (3 of 4 workers ready)')
   assert.deepEqual(fleet.silent, ['web-3'])
   Object.assign(fleet.hostOf('web-3'), { isStopped: false, boot: 'another' })
   await fleet.pass(60_000)

@@ -4,12 +4,16 @@ import { messageOf } from '../../../server/fleet/event-stream.ts'
 import { isShallow } from '../../../server/fleet/untrusted-json.ts'
 
 const NAMES = { events: 'clusterdeck_test_events', subject: 'clusterdeck.test' }
-const EVENT = { id: 1, at: '2026-01-01T00:00:00.000Z', type: 'worker.exited', cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null, message: null, detail: null }
+const EVENT = { id: 1, at: '2026-01-01T00:00:00.000Z', type: 'worker.exited', cause: null, slot: null, worker: null,
+  pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null, message: null,
+  detail: null }
 
-/** @param detail JSON */
+/** `detail`: JSON */
 function read (detail: string) {
-  const text = JSON.stringify({ source: 'abc', member: 'web-1', app: 'shop', host: 'one', event: { ...EVENT, detail: '@' } }).replace('"@"', detail)
-  return messageOf(NAMES, { subject: 'clusterdeck.test.web-1.event.shop.abc.worker.exited', data: Buffer.from(text), json: () => JSON.parse(text) })
+  const text = JSON.stringify({ source: 'abc', member: 'web-1', app: 'shop', host: 'one',
+    event: { ...EVENT, detail: '@' } }).replace('"@"', detail)
+  return messageOf(NAMES, { subject: 'clusterdeck.test.web-1.event.shop.abc.worker.exited', data: Buffer.from(text),
+    json: () => JSON.parse(text) })
 }
 
 test('an event that could be read, but never written again, is none', () => {
@@ -18,5 +22,6 @@ test('an event that could be read, but never written again, is none', () => {
 })
 
 test('what is shallow is of any breadth', () => {
-  for (const value of [null, 1, 'text', {}, [[], {}], Array.from({ length: 10_000 }, () => ({ a: [1] }))]) assert.ok(isShallow(value))
+  for (const value of [null, 1, 'text', {}, [[], {}], Array.from({ length: 10_000 }, () => ({ a: [1] }))])
+    assert.ok(isShallow(value))
 })

@@ -5,7 +5,8 @@ import { describe, test } from 'node:test'
 import { openDataDir } from '../../../server/system/data-dir.ts'
 import { createEventStream } from '../../../server/events/stream.ts'
 import { identifyProcess } from '../../../server/system/process-identity.ts'
-import { createCheckpointStore, restoreCheckpoint, reconcileWorkers, rememberFor, signCheckpoint } from '../../../server/handover/checkpoint.ts'
+import { createCheckpointStore, restoreCheckpoint, reconcileWorkers, rememberFor,
+  signCheckpoint } from '../../../server/handover/checkpoint.ts'
 import { tempFolder } from '../../support/folder.ts'
 import type { Restored } from '../../../server/handover/checkpoint.ts'
 
@@ -23,18 +24,13 @@ function setUp () {
   writeFileSync(entry, '')
   const { memory } = openDataDir(path.join(folder, 'data'))
   const release = { id: 'r3', entry, path: folder, createdAt: '2026-01-01T00:00:00.000Z' }
-  const worker = {
-    id: 8,
-    slot: 1,
-    state: 'ready',
-    release: 'r3',
-    pid: 4322,
-    startedAt: '2026-01-01T00:00:00.000Z',
-    readyAt: null,
-    intent: null,
-    identity: { pid: 4322, startTime: 'boot:2', crashFile: '/crash', orderFile: '/order' }
-  }
-  const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, configured: { entry, workers: 2 }, desiredWorkers: 4, release, nextWorker: 9, sockets: ['null:3000:4:undefined:0'], addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, hooks: HOOKS.memory(), workers: [worker] }
+  const worker = { id: 8, slot: 1, state: 'ready', release: 'r3', pid: 4322, startedAt: '2026-01-01T00:00:00.000Z',
+    readyAt: null, intent: null,
+    identity: { pid: 4322, startTime: 'boot:2', crashFile: '/crash', orderFile: '/order' } }
+  const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, configured: { entry, workers: 2 },
+    desiredWorkers: 4, release, nextWorker: 9, sockets: ['null:3000:4:undefined:0'],
+    addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, hooks: HOOKS.memory(),
+    workers: [worker] }
   return { folder, entry, memory, release, worker, content, config: { entry, workers: 2 } }
 }
 
@@ -45,42 +41,31 @@ function settingsOf (config: { workers: number }): any {
 describe('a memory that is restored', () => {
   test('without a memory a master begins anew', async () => {
     const { config } = setUp()
-    assert.deepEqual(await restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers: 2, changes: [], hooks: [], jobs: NO_JOBS.memory(), nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+    assert.deepEqual(await restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null,
+      isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null,
+      workers: 2, changes: [], hooks: [], jobs: NO_JOBS.memory(), nextWorker: 1, firstOfNext: 1, lastRelease: 0,
+      lastEvent: 0, lastRollout: 0 })
   })
 
   test('it goes on with the release, the size and the workers that were left', async () => {
     const { content, config, release, worker } = setUp()
     const guard = { release: 'r3', from: 'r2', rollout: 5, isTripped: false, endsAt: '2026-01-01T00:05:00.000Z' }
     assert.equal((await restoreCheckpoint(content, config, null)).guard, null)
-    const finished = { 2: { at: '2026-01-01T00:05:00.000Z', worker: 7, release: 'r3', cause: 'finished', code: 0, succeeded: true } }
+    const finished = {
+      2: { at: '2026-01-01T00:05:00.000Z', worker: 7, release: 'r3', cause: 'finished', code: 0, succeeded: true }
+    }
     const bootCost = { cpuMs: 9000, activeMs: 9100 }
-    assert.deepEqual(await restoreCheckpoint({ ...content, guard, finished, bootCost }, config, null), {
-      bootCost,
-      finished,
-      lost: { pid: 4321, code: null, signal: null },
-      isHandedOver: false,
-      before: SOFTWARE,
-      left: [{ ...worker, orphan: 'master-lost' }],
-      sockets: ['null:3000:4:undefined:0'],
-      hooks: HOOKS.memory(),
-      jobs: NO_JOBS.memory(),
-      addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] },
-      since: 5,
-      release,
-      guard,
-      workers: 4,
-      changes: [],
-      nextWorker: 9,
-      firstOfNext: 9,
-      lastRelease: 0,
-      lastEvent: 0,
-      lastRollout: 0
-    })
+    assert.deepEqual(await restoreCheckpoint({ ...content, guard, finished, bootCost }, config, null), { bootCost,
+      finished, lost: { pid: 4321, code: null, signal: null }, isHandedOver: false, before: SOFTWARE,
+      left: [{ ...worker, orphan: 'master-lost' }], sockets: ['null:3000:4:undefined:0'], hooks: HOOKS.memory(),
+      jobs: NO_JOBS.memory(), addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, release,
+      guard, workers: 4, changes: [], nextWorker: 9, firstOfNext: 9, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('what was handed over in an upgrade is not lost', async () => {
     const { content, config } = setUp()
-    const { lost, left } = await restoreCheckpoint({ ...content, handedOver: true }, config, { pid: 4321, code: 0, signal: null })
+    const { lost, left } = await restoreCheckpoint({ ...content, handedOver: true }, config, { pid: 4321, code: 0,
+      signal: null })
     assert.deepEqual([lost, left.map(({ orphan }) => orphan)], [null, ['upgrade']])
   })
 
@@ -88,7 +73,8 @@ describe('a memory that is restored', () => {
     const { content, config } = setUp()
     const end = { pid: 4321, code: null, signal: 'SIGKILL' }
     assert.deepEqual((await restoreCheckpoint(content, config, end)).lost, end)
-    assert.deepEqual((await restoreCheckpoint(content, config, { ...end, pid: 1234 })).lost, { pid: 4321, code: null, signal: null })
+    assert.deepEqual((await restoreCheckpoint(content, config, { ...end, pid: 1234 })).lost, { pid: 4321, code: null,
+      signal: null })
   })
 
   test('a size or an entry that is configured anew counts more; the rest is kept', async () => {
@@ -107,17 +93,18 @@ describe('a memory that is restored', () => {
     assert.deepEqual(pick(await restoreCheckpoint(gone, config, null)), { workers: 4, id: undefined })
   })
 
-  const useless: [string, (content: any) => any][] = [
-    ['of another version', (content) => ({ ...content, version: 2 })],
-    ['of nothing but a version', () => ({ version: 1 })],
-    ['that is a list', () => []],
-    ['with a change that has no name', (content) => ({ ...content, changes: [{ value: 1 }] })],
-    ['without a release', ({ release, ...rest }) => rest],
-    ['for no worker', (content) => ({ ...content, desiredWorkers: 0 })],
-    ['with a worker that cannot be told from others', ({ workers: [{ identity, ...worker }], ...rest }) => ({ ...rest, workers: [worker] })],
-    ['whose worker would be every process', ({ workers: [worker], ...rest }) => ({ ...rest, workers: [{ ...worker, identity: { ...worker.identity, pid: -1 } }] })],
-    ['whose worker is in no state of ours', ({ workers: [worker], ...rest }) => ({ ...rest, workers: [{ ...worker, state: 'asleep' }] })]
-  ]
+  const useless: [string, (content: any) => any][] = [['of another version', (content) => ({ ...content, version: 2 })],
+    ['of nothing but a version', () => ({ version: 1 })], ['that is a list', () => []], [
+    'with a change that has no name',
+    (content) => ({ ...content, changes: [{ value: 1 }] })
+  ], ['without a release', ({ release, ...rest }) => rest], ['for no worker',
+    (content) => ({ ...content, desiredWorkers: 0 })], ['with a worker that cannot be told from others',
+    ({ workers: [{ identity, ...worker }], ...rest }) => ({ ...rest, workers: [worker] })], [
+    'whose worker would be every process',
+    ({ workers: [worker], ...rest }) => ({ ...rest,
+      workers: [{ ...worker, identity: { ...worker.identity, pid: -1 } }] })
+  ], ['whose worker is in no state of ours',
+    ({ workers: [worker], ...rest }) => ({ ...rest, workers: [{ ...worker, state: 'asleep' }] })]]
   for (const [what, spoil] of useless) {
     test(`a memory ${what} is none`, async () => {
       const { content, config } = setUp()
@@ -128,13 +115,15 @@ describe('a memory that is restored', () => {
 })
 
 describe('reconcile', () => {
-  const life = (worker: number) => ({ worker, slot: 1, pid: 5000 + worker, release: 'r3', startedAt: '2026-01-01T00:00:00.000Z' })
+  const life = (worker: number) => ({ worker, slot: 1, pid: 5000 + worker, release: 'r3',
+    startedAt: '2026-01-01T00:00:00.000Z' })
 
   test('an end that is on record is not told again, and a worker that only the history knows gets one', () => {
     const { worker } = setUp()
     const left = [worker, { ...worker, id: 9 }] as any[]
     const all = reconcileWorkers(left, { ended: new Set([9]), open: [life(8), life(10)] }, [])
-    assert.deepEqual(all.map(({ id, state, identity }) => [id, state, identity?.pid ?? null]), [[8, 'ready', 4322], [10, 'starting', null]])
+    assert.deepEqual(all.map(({ id, state, identity }) => [id, state, identity?.pid ?? null]), [[8, 'ready', 4322], [10,
+      'starting', null]])
   })
 
   test('those of a master that takes over are none of the one before', () => {
@@ -148,11 +137,15 @@ describe('what is remembered', () => {
     const write = t.mock.method(memory, 'write')
     const events = createEventStream()
     let size = desiredWorkers
-    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS, software: SOFTWARE, since: 5, supervisor: { memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) } as any })
+    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS,
+      jobs: NO_JOBS, software: SOFTWARE, since: 5,
+      supervisor: { memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) } as any })
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
-    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: { entry: '/srv/app.js', workers: 2 }, changes: CHANGES, desiredWorkers, release, nextWorker, workers, hooks: HOOKS.memory(), jobs: NO_JOBS.memory(), nextRelease: 8, lastEvent: 1 })
+    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5,
+      configured: { entry: '/srv/app.js', workers: 2 }, changes: CHANGES, desiredWorkers, release, nextWorker, workers,
+      hooks: HOOKS.memory(), jobs: NO_JOBS.memory(), nextRelease: 8, lastEvent: 1 })
     events.publish({ type: 'worker.listening' })
     assert.equal(write.mock.callCount(), 1)
 
@@ -170,7 +163,9 @@ describe('what is remembered', () => {
   test('is forgotten for good where nothing is left to go on with', () => {
     const { memory, config, content: { release } } = setUp()
     const events = createEventStream()
-    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS, software: SOFTWARE, since: 5, supervisor: { memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) } as any })
+    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS,
+      jobs: NO_JOBS, software: SOFTWARE, since: 5,
+      supervisor: { memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) } as any })
     events.publish({ type: 'worker.ready' })
     remembering.forget()
     events.publish({ type: 'worker.listening' })
@@ -180,8 +175,12 @@ describe('what is remembered', () => {
   test('is tried again with the next event where it could not be written', (t) => {
     const { memory, config, content: { release } } = setUp()
     const events = createEventStream({ onError: () => {} })
-    const write = t.mock.method(memory, 'write', () => { throw Object.assign(new Error('full'), { code: 'ENOSPC' }) })
-    rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS, software: SOFTWARE, since: 5, supervisor: { memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) } as any })
+    const write = t.mock.method(memory, 'write', () => {
+      throw Object.assign(new Error('full'), { code: 'ENOSPC' })
+    })
+    rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS,
+      software: SOFTWARE, since: 5,
+      supervisor: { memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) } as any })
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })
@@ -223,15 +222,16 @@ describe('where a memory is kept', () => {
   function places () {
     const disk = { content: null as any, isFull: false }
     let held = null as any
-    const file = {
-      read: () => disk.content,
-      write (content: unknown) {
-        if (disk.isFull) throw new Error('ENOSPC')
-        disk.content = content
-      },
-      clear () { disk.content = null }
-    }
-    const keeper = { hasGone: false, read: () => held, write: (content: unknown) => { held = content; return !keeper.hasGone } }
+    const file = { read: () => disk.content, write (content: unknown) {
+      if (disk.isFull) throw new Error('ENOSPC')
+      disk.content = content
+    }, clear () {
+      disk.content = null
+    } }
+    const keeper = { hasGone: false, read: () => held, write: (content: unknown) => {
+      held = content
+      return !keeper.hasGone
+    } }
     return { disk, keeper, store: createCheckpointStore({ file, keeper }) }
   }
 

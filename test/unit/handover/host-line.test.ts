@@ -7,17 +7,18 @@ function host () {
   const waiting: ((message: any) => void)[] = []
   mock.timers.enable({ apis: ['setTimeout'] })
   let silences = 0
-  const over = untilServing({ next: () => new Promise((resolve) => { waiting.push(resolve) }) }, { onSilent: () => { silences++ }, silentMs: 1000 })
-  return {
-    over,
-    silences: () => silences,
-    pass: (ms: number) => mock.timers.tick(ms),
+  const over = untilServing({ next: () =>
+    new Promise((resolve) => {
+      waiting.push(resolve)
+    }) }, { onSilent: () => {
+      silences++
+    }, silentMs: 1000 })
+  return { over, silences: () => silences, pass: (ms: number) => mock.timers.tick(ms),
     async say (message: object | null) {
       waiting.shift()?.(message)
       await null
       await null
-    }
-  }
+    } }
 }
 
 test('a host may take as long as it wants to start the workers, as long as it says that it is there; where it says nothing, that is told, and waited on', async (t) => {
@@ -40,7 +41,9 @@ test('a host may take as long as it wants to start the workers, as long as it sa
 
 test('a host that gives the app back, or has gone, ends the wait', async (t) => {
   t.after(() => mock.timers.reset())
-  for (const [message, code] of [[{ type: 'refused', code: 'start-failed', message: 'worker 3 threw' }, 'start-failed'], [null, 'not-possible'], [{ type: 'what' }, 'not-possible']] as const) {
+  for (const [message, code] of [[{ type: 'refused', code: 'start-failed', message: 'worker 3 threw' }, 'start-failed'],
+    [null, 'not-possible'], [{ type: 'what' }, 'not-possible']] as const)
+  {
     const { over, say } = host()
     const refused = assert.rejects(over, { code })
     await say(message)

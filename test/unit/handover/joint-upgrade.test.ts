@@ -22,9 +22,12 @@ test('whoever asks, all apps begin, each waits as long as the slowest may take, 
 test('what one app has against it is said with its name, and nothing begins', () => {
   const { upgrade, keeper, begun, join } = setUp()
   const shop = join('shop')
-  join('blog', { refusal: new DeckError('rollout-running', 'rollout 7 (deploy) is running', { details: { rollout: 7 } }) })
+  join('blog', {
+    refusal: new DeckError('rollout-running', 'rollout 7 (deploy) is running', { details: { rollout: 7 } })
+  })
   for (const begin of [shop.begin, upgrade.begin]) {
-    assert.throws(() => begin(ORDER), { code: 'rollout-running', message: 'blog: rollout 7 (deploy) is running', details: { rollout: 7, app: 'blog' } })
+    assert.throws(() => begin(ORDER), { code: 'rollout-running', message: 'blog: rollout 7 (deploy) is running',
+      details: { rollout: 7, app: 'blog' } })
   }
   assert.deepEqual([begun, keeper.sent], [[], []])
 })
@@ -58,22 +61,22 @@ test('the host tells that it runs, and why it has failed: by the first reason th
   const { upgrade, keeper, told, join } = setUp()
   join('shop')
   assert.deepEqual([upgrade.running, upgrade.failure], [null, null])
-  assert.deepEqual(upgrade.begin({ ...ORDER, note: 'autumn' }), { startedAt: '1970-01-01T00:00:00.000Z', actor: 'ada', note: 'autumn' })
+  assert.deepEqual(upgrade.begin({ ...ORDER, note: 'autumn' }), { startedAt: '1970-01-01T00:00:00.000Z', actor: 'ada',
+    note: 'autumn' })
   assert.equal(upgrade.running?.note, 'autumn')
   keeper.say('relay', { failing: 'shop: worker 3 exited' })
   keeper.say('relay', { failing: 'blog: worker 5 exited' })
   keeper.say('upgrade-failed', { reason: 'exit code 1' })
-  assert.deepEqual([upgrade.running, upgrade.failure], [null, { at: '1970-01-01T00:00:00.000Z', message: 'shop: worker 3 exited' }])
+  assert.deepEqual([upgrade.running, upgrade.failure], [null, { at: '1970-01-01T00:00:00.000Z',
+    message: 'shop: worker 3 exited' }])
   upgrade.begin(ORDER)
   keeper.lose()
   assert.equal(upgrade.failure?.message, 'the next master ended before it was ready (the keeper is gone)')
   keeper.say('upgrade-failed', { reason: 'nobody asked for it' })
-  assert.deepEqual(told.map(({ type, actor, message }) => [type, actor, message]), [
-    ['master.upgrading', 'ada', 'the next master starts: autumn'],
-    ['master.upgrade-failed', 'ada', 'shop: worker 3 exited'],
-    ['master.upgrading', 'ada', 'the next master starts'],
-    ['master.upgrade-failed', 'ada', 'the next master ended before it was ready (the keeper is gone)']
-  ])
+  assert.deepEqual(told.map(({ type, actor, message }) => [type, actor, message]), [['master.upgrading', 'ada',
+    'the next master starts: autumn'], ['master.upgrade-failed', 'ada', 'shop: worker 3 exited'], ['master.upgrading',
+    'ada', 'the next master starts'], ['master.upgrade-failed', 'ada',
+    'the next master ended before it was ready (the keeper is gone)']])
 })
 
 test('a next master for which no app waits is ended if it takes too long', (t) => {
@@ -108,7 +111,10 @@ test('apps that are opened together are waited for until this is the only master
   assert.deepEqual(lines.awaited, [['shop', 'blog']])
   lines.say('take-over')
   const { opened, failed } = await opening
-  assert.deepEqual([[...opened], [...failed].map(([name, { message }]) => [name, message])], [[['shop', 'SHOP']], [['blog', 'its folder is full']]])
+  assert.deepEqual([[...opened], [...failed].map(([name, { message }]) => [name, message])], [[['shop', 'SHOP']], [[
+    'blog',
+    'its folder is full'
+  ]]])
 })
 
 test('one that cannot be opened fails all, and the others have gone by then', async () => {
@@ -136,31 +142,33 @@ test('a keeper that is gone ends it where no app is waited for, too', async () =
 function setUp () {
   const begun: [string, any][] = []
   const handlers: Record<string, (message: any) => void> = {}
-  const keeper = {
-    isKept: true,
-    sent: [] as any[],
-    send (message: any) { keeper.sent.push(message) },
-    on (type: string, handler: (message: any) => void) { handlers[type] = handler },
-    onLost (handler: () => void) { keeper.lose = handler },
-    lose () {},
-    say: (type: string, message: object) => handlers[type](message),
-    failNext: (failing: string) => handlers.relay({ failing })
-  }
+  const keeper = { isKept: true, sent: [] as any[], send (message: any) {
+    keeper.sent.push(message)
+  }, on (type: string, handler: (message: any) => void) {
+    handlers[type] = handler
+  }, onLost (handler: () => void) {
+    keeper.lose = handler
+  }, lose () {}, say: (type: string, message: object) => handlers[type](message),
+    failNext: (failing: string) => handlers.relay({ failing }) }
   const told: any[] = []
-  const events = { publish: (event: any) => { told.push(event); return event } }
+  const events = { publish: (event: any) => {
+    told.push(event)
+    return event
+  } }
   const upgrade = createJointUpgrade(keeper, { turnMs: 3000, events, now: () => 0 })
   return { keeper, upgrade, begun, told, join }
 
-  function join (name: string, { refusal, isServing = true, readyTimeoutMs = 30_000 }: { refusal?: DeckError, isServing?: boolean, readyTimeoutMs?: number } = {}) {
+  function join (name: string,
+    { refusal, isServing = true, readyTimeoutMs = 30_000 }: { refusal?: DeckError, isServing?: boolean,
+      readyTimeoutMs?: number } = {})
+  {
     const own = upgrade.of(name)
-    const leave = own.join({
-      check (order) {
-        if (refusal) throw refusal
-        return { ...order, execPath: '/real/node' }
-      },
-      look: () => ({ isServing, readyTimeoutMs }),
-      begin: (order) => { begun.push([name, order]) }
-    })
+    const leave = own.join({ check (order) {
+      if (refusal) throw refusal
+      return { ...order, execPath: '/real/node' }
+    }, look: () => ({ isServing, readyTimeoutMs }), begin: (order) => {
+      begun.push([name, order])
+    } })
     return { begin: own.begin, leave }
   }
 }
@@ -172,27 +180,24 @@ function openLines () {
   let lose = () => {}
   let fail: (value?: unknown) => void = () => {}
   let takeOver: (value?: unknown) => void = () => {}
-  const [failing, alone] = [new Promise((resolve) => { fail = resolve }), new Promise((resolve) => { takeOver = resolve })]
-  const keeper = {
-    on (type: string, handler: (message: any) => void) { handlers[type] = handler },
-    onLost (handler: () => void) { lose = handler },
-    failUpgrade (reason: string) {
-      told.push(reason)
-      handlers['upgrade-failed']({ reason })
-      fail()
-    }
-  }
-  return {
-    links: { awaitServing (names: readonly string[]) { awaited.push(names) } },
-    keeper,
-    awaited,
-    told,
-    failing,
-    alone,
-    lose: () => lose(),
-    say (type: string) {
-      handlers[type]({})
-      takeOver()
-    }
-  }
+  const [failing, alone] = [new Promise((resolve) => {
+    fail = resolve
+  }), new Promise((resolve) => {
+    takeOver = resolve
+  })]
+  const keeper = { on (type: string, handler: (message: any) => void) {
+    handlers[type] = handler
+  }, onLost (handler: () => void) {
+    lose = handler
+  }, failUpgrade (reason: string) {
+    told.push(reason)
+    handlers['upgrade-failed']({ reason })
+    fail()
+  } }
+  return { links: { awaitServing (names: readonly string[]) {
+    awaited.push(names)
+  } }, keeper, awaited, told, failing, alone, lose: () => lose(), say (type: string) {
+    handlers[type]({})
+    takeOver()
+  } }
 }

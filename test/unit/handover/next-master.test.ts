@@ -10,7 +10,8 @@ test('what happens until it serves is told to the other master, what comes later
   supervisor.state = 'running'
   events.publish({ type: 'worker.ready', worker: 7 })
   events.publish({ type: 'worker.exited', worker: 7, message: 'too late to fail' })
-  assert.deepEqual(keeper.sent.map(({ type, event }) => [type, event?.type]), [['relay', 'worker.forked'], ['relay', 'worker.ready'], ['serving', undefined]])
+  assert.deepEqual(keeper.sent.map(({ type, event }) => [type, event?.type]), [['relay', 'worker.forked'], ['relay',
+    'worker.ready'], ['serving', undefined]])
   assert.deepEqual([published, next.hasTakenOver], [[], false])
 
   keeper.hear('take-over', { predecessor: null })
@@ -37,7 +38,9 @@ test('where the other master has died, what it has not recorded is told again', 
 test('a worker that is lost before all serve ends it: the reason is told first, and its workers have drained when it ends', async () => {
   const { next, keeper, supervisor, events } = setUp()
   let isSettled = false
-  const refused = assert.rejects(next.whenAlone(), { code: 'upgrade-failed', message: 'worker 7 died' }).then(() => { isSettled = true })
+  const refused = assert.rejects(next.whenAlone(), { code: 'upgrade-failed', message: 'worker 7 died' }).then(() => {
+    isSettled = true
+  })
   events.publish({ type: 'worker.exited', worker: 7, message: 'worker 7 died' })
   await new Promise(setImmediate)
   assert.deepEqual([supervisor.abandoned, isSettled, keeper.failed], [1, false, ['worker 7 died']])
@@ -75,11 +78,12 @@ test('a keeper that is gone ends it', async () => {
 
 test('on record is what the history tells of its worker, or of its release; what names neither is told once more', () => {
   const recorded = [{ type: 'worker.forked', worker: 7, release: 'r2' }, { type: 'release.kept', release: 'r2' }]
-  const isKnown = isOnRecord({
-    page: ({ type: [type], worker, release }: any) => ({
-      items: recorded.filter((event) => event.type === type && (worker === undefined || event.worker === worker) && (release === undefined || event.release === release))
-    })
-  } as any)
+  const isKnown = isOnRecord(
+    { page: ({ type: [type], worker, release }: any) => ({ items: recorded.filter((event) =>
+      event.type === type && (worker === undefined || event.worker === worker) &&
+      (release === undefined || event.release === release)
+    ) }) } as any
+  )
   assert.equal(isKnown({ type: 'worker.forked', worker: 7 }), true)
   assert.equal(isKnown({ type: 'worker.forked', worker: 8, release: 'r2' }), false)
   assert.equal(isKnown({ type: 'release.kept', worker: null, release: 'r2' }), true)
@@ -87,35 +91,29 @@ test('on record is what the history tells of its worker, or of its release; what
   assert.equal(isKnown({ type: 'worker.forked' }), false)
 })
 
-/** @param how `failure`: of this master, told before */
+/** `how`: `failure`: of this master, told before */
 function setUp ({ failure = null }: { failure?: string | null } = {}) {
-  const keeper = {
-    sent: [] as any[],
-    handlers: {} as Record<string, (message: any) => void>,
-    lose: () => {},
-    send (message: any) { keeper.sent.push(message) },
-    on (type: string, handler: (message: any) => void) { keeper.handlers[type] = handler },
-    onLost (handler: () => void) { keeper.lose = handler },
-    offLost () {},
-    failure,
-    failUpgrade (reason: string) {
-      keeper.failed.push(reason)
-      keeper.handlers['upgrade-failed']({ reason })
-    },
-    failed: [] as string[],
-    hear (type: string, message: any) { keeper.handlers[type](message) }
-  }
-  const supervisor = {
-    state: 'starting',
-    abandoned: 0,
-    finish: () => {},
-    finished: Promise.resolve() as Promise<void>,
-    startBlocked: new Promise(() => {}),
-    memory: () => ({ workers: [] }),
-    snapshot: () => ({ state: supervisor.state }),
-    abandon () { supervisor.abandoned++ }
-  }
-  supervisor.finished = new Promise((resolve) => { supervisor.finish = () => resolve() })
+  const keeper = { sent: [] as any[], handlers: {} as Record<string, (message: any) => void>, lose: () => {},
+    send (message: any) {
+      keeper.sent.push(message)
+    }, on (type: string, handler: (message: any) => void) {
+    keeper.handlers[type] = handler
+  }, onLost (handler: () => void) {
+    keeper.lose = handler
+  }, offLost () {}, failure, failUpgrade (reason: string) {
+    keeper.failed.push(reason)
+    keeper.handlers['upgrade-failed']({ reason })
+  }, failed: [] as string[], hear (type: string, message: any) {
+    keeper.handlers[type](message)
+  } }
+  const supervisor = { state: 'starting', abandoned: 0, finish: () => {}, finished: Promise.resolve() as Promise<void>,
+    startBlocked: new Promise(() => {}), memory: () => ({ workers: [] }), snapshot: () => ({ state: supervisor.state }),
+    abandon () {
+      supervisor.abandoned++
+    } }
+  supervisor.finished = new Promise((resolve) => {
+    supervisor.finish = () => resolve()
+  })
   const next = createNextMaster({ keeper, supervisor: () => supervisor as any })
   const events = createEventStream({ relay: next.relay })
   const published: [number, string][] = []

@@ -36,14 +36,21 @@ test('sockets of TCP, Unix and UDP come to a process that is no relative, in the
   const file = path.join(tempFolder(), 'app.sock')
   const own = [bind({}), bind({ address: file, port: -1, addressType: -1 }), bind({ addressType: 'udp4' })]
   const kinds = own.map(kindOf)
-  t.after(() => { for (const handle of own) handle.close() })
+  t.after(() => {
+    for (const handle of own) handle.close()
+  })
   assert.deepEqual(kinds, ['stream', 'stream', 'datagram'])
   const { sender, receiver } = await connectEnds(t)
-  const [received] = await Promise.all([receiveSockets(receiver, kinds), sendSockets(sender, own.map((socket) => ({ socket, kind: kindOf(socket) })))]) as [any[], void]
+  const [received] = await Promise.all([receiveSockets(receiver, kinds),
+    sendSockets(sender, own.map((socket) => ({ socket, kind: kindOf(socket) })))]) as [any[], void]
   for (const handle of own.splice(0)) handle.close()
 
-  const servers = received.slice(0, 2).map((handle) => http.createServer((_, response) => response.end('here')).listen(handle))
-  t.after(() => { for (const server of servers) server.close() })
+  const servers = received.slice(0, 2).map((handle) =>
+    http.createServer((_, response) => response.end('here')).listen(handle)
+  )
+  t.after(() => {
+    for (const server of servers) server.close()
+  })
   const { port } = servers[0].address() as net.AddressInfo
   assert.equal(await get(`http://127.0.0.1:${port}/`), 'here')
   assert.ok(existsSync(file))
@@ -52,7 +59,9 @@ test('sockets of TCP, Unix and UDP come to a process that is no relative, in the
 
   const datagrams = dgram.createSocket('udp4').bind(received[2])
   const client = dgram.createSocket('udp4')
-  t.after(() => { for (const socket of [datagrams, client]) socket.close() })
+  t.after(() => {
+    for (const socket of [datagrams, client]) socket.close()
+  })
   client.send('hello', datagrams.address().port, '127.0.0.1')
   assert.equal(String((await once(datagrams, 'message'))[0]), 'hello')
 })
@@ -60,5 +69,6 @@ test('sockets of TCP, Unix and UDP come to a process that is no relative, in the
 test('where the other end goes away, both say so, and nothing is left open', { timeout: 60_000 }, async (t) => {
   const { sender, receiver } = await connectEnds(t)
   sender.destroy()
-  await assert.rejects(receiveSockets(receiver, ['stream']), { code: 'not-possible', message: /^the sockets could not be passed on: / })
+  await assert.rejects(receiveSockets(receiver, ['stream']), { code: 'not-possible',
+    message: /^the sockets could not be passed on: / })
 })

@@ -11,6 +11,8 @@ test('a rollout that its master has left is failed on record, and its timeline e
   events.subscribe((event) => published.push(event))
   endUnfinished({ history: { unfinishedRollouts: () => [left] }, events })
   const [{ type, cause, rollout, detail }] = published
-  assert.deepEqual([type, cause, rollout, detail.state, detail.done, detail.reason], ['rollout.failed', 'master-lost', 7, 'failed', true, 'its master ended'])
-  assert.deepEqual(detail.timeline, [...left.timeline, { at: detail.finishedAt, type: 'rollout.failed', actor: null, message: 'its master ended', passed: null }])
+  assert.deepEqual([type, cause, rollout, detail.state, detail.done, detail.reason], ['rollout.failed', 'master-lost',
+    7, 'failed', true, 'its master ended'])
+  assert.deepEqual(detail.timeline, [...left.timeline, { at: detail.finishedAt, type: 'rollout.failed', actor: null,
+    message: 'its master ended', passed: null }])
 })

@@ -14,7 +14,11 @@ async function begin (t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const served: PromiseWithResolvers<void> = Promise.withResolvers()
   const dataDir = tempFolder()
-  const apps = { expect: async () => ({ name: 'shop', dataDir }), adopt: () => served.promise, replace: (_: any, { abandoned }: any) => Promise.race([served.promise, abandoned.then((why: string) => { throw new DeckError('start-failed', why) })]) } as any
+  const apps = { expect: async () => ({ name: 'shop', dataDir }), adopt: () => served.promise,
+    replace: (_: any, { abandoned }: any) =>
+      Promise.race([served.promise, abandoned.then((why: string) => {
+        throw new DeckError('start-failed', why)
+      })]) } as any
   const adoptions = createAdoptions({ folder: tempFolder(), apps, log: {} as any, comesWithinMs: WITHIN_MS })
   const { view: { id }, path, secret } = await adoptions.begin({ actor: 'cli' })
   return {

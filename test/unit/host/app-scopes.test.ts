@@ -8,7 +8,9 @@ import { tempFolder } from '../../support/folder.ts'
 
 const run = promisify(execFile)
 const THROWS = path.resolve(import.meta.dirname, '../../fixtures/throws-everywhere.js')
-/** Where Node does not know by itself whose part runs. None of it is in the part of an app, or what is there binds it. */
+/**
+ * Where Node does not know by itself whose part runs. None of it is in the part of an app, or what is there binds it.
+ */
 const NOT_ITS_APP: Record<string, string> = {
   // The resource of an accepted connection is made before anybody is told of it.
   'net data': 'nobody',
@@ -52,7 +54,10 @@ describe('whose part of the process runs', () => {
     assert.equal(scope.run(() => scopes.current()), 'shop')
     assert.equal(scope.run(() => scopes.outside(() => scopes.current())), null)
     assert.equal(scopes.current(), null)
-    assert.throws(() => scope.run(() => { throw new Error('for the caller') }), /for the caller/)
+    assert.throws(() =>
+      scope.run(() => {
+        throw new Error('for the caller')
+      }), /for the caller/)
   })
 })
 
@@ -60,9 +65,15 @@ describe('what an app throws when it is called', () => {
   test('is told once, in no scope, and harms no caller; what comes later is late', async (t) => {
     const { scope, faults } = open(t)
     const [first, second, third] = ['first', 'second', 'third'].map((message) => new Error(message))
-    scope.call(() => { throw first })
-    scope.bind((error: Error) => { throw error })(second)
-    scope.call(async () => { throw third })
+    scope.call(() => {
+      throw first
+    })
+    scope.bind((error: Error) => {
+      throw error
+    })(second)
+    scope.call(async () => {
+      throw third
+    })
     await null
     await null
     assert.deepEqual(faults, [[null, first], ['late', 'shop', second], ['late', 'shop', third]])
@@ -73,9 +84,13 @@ describe('what an app throws when it is called', () => {
     scope.close()
     const next = scopes.open('shop', { onFault: () => faults.push('next') })
     const error = new Error('of the one before')
-    scope.call(() => { throw error })
+    scope.call(() => {
+      throw error
+    })
     assert.deepEqual(faults, [['late', 'shop', error]])
-    next.call(() => { throw error })
+    next.call(() => {
+      throw error
+    })
     assert.equal(faults.at(-1), 'next')
   })
 })

@@ -5,14 +5,14 @@ import { createRecovery, FIRST_PAUSE_MS, FORGOTTEN_AFTER_MS, MAX_PAUSE_MS } from
 function setUp () {
   let time = 0
   const timers: { work: () => void, ms: number, isCleared: boolean }[] = []
-  const recovery = createRecovery({
-    now: () => time,
-    timers: {
-      setTimeout: (work: () => void, ms: number) => timers[timers.push({ work, ms, isCleared: false }) - 1],
-      clearTimeout: (timer: { isCleared: boolean }) => { timer.isCleared = true }
-    } as any
-  })
-  return { recovery, timers, pass: (ms: number) => { time += ms } }
+  const recovery = createRecovery({ now: () => time,
+    timers: { setTimeout: (work: () => void, ms: number) => timers[timers.push({ work, ms, isCleared: false }) - 1],
+      clearTimeout: (timer: { isCleared: boolean }) => {
+        timer.isCleared = true
+      } } as any })
+  return { recovery, timers, pass: (ms: number) => {
+    time += ms
+  } }
 }
 
 test('the part that has failed is made anew after longer and longer pauses, up to a limit, until it has gone well for a while', () => {
@@ -20,7 +20,9 @@ test('the part that has failed is made anew after longer and longer pauses, up t
   let made = 0
   const fail = () => {
     recovery.begin(new Error('boom'))
-    recovery.later(() => { made++ })
+    recovery.later(() => {
+      made++
+    })
     const { ms, work } = timers[timers.length - 1]
     assert.equal(recovery.isPausing, true)
     work()

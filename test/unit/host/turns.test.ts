@@ -5,7 +5,9 @@ import { createTurns, type Turns } from '../../../server/host/turns.ts'
 mock.timers.enable({ apis: ['setTimeout'] })
 
 /** Lets promises be settled. */
-const settle = async () => { for (let n = 0; n < 10; n++) await null }
+const settle = async () => {
+  for (let n = 0; n < 10; n++) await null
+}
 
 async function begin (turns: Turns, name: string, over: Promise<unknown> = new Promise(() => {})) {
   await turns.of(name).take(over)
@@ -17,7 +19,11 @@ test('so many apps start at a time, in the order in which they ask; the next one
   const apps = ['first', 'second', 'third', 'fourth', 'fifth'].map((name) => {
     const over: PromiseWithResolvers<void> = Promise.withResolvers()
     const failure: PromiseWithResolvers<void> = Promise.withResolvers()
-    begin(turns, name, Promise.race([over.promise, failure.promise.then(() => { throw new Error(name) })])).then(() => { begun.push(name) })
+    begin(turns, name, Promise.race([over.promise, failure.promise.then(() => {
+      throw new Error(name)
+    })])).then(() => {
+      begun.push(name)
+    })
     return { ready: over.resolve, fail: failure.resolve }
   })
   await settle()
@@ -37,7 +43,10 @@ test('so many apps start at a time, in the order in which they ask; the next one
   // One that has lost its turn gives none back later: beside the fifth there is room for one.
   apps[0].ready()
   await settle()
-  for (const name of ['sixth', 'seventh']) begin(turns, name).then(() => { begun.push(name) })
+  for (const name of ['sixth', 'seventh'])
+    begin(turns, name).then(() => {
+      begun.push(name)
+    })
   await settle()
   assert.deepEqual(begun.slice(5), ['sixth'])
 })
@@ -46,7 +55,9 @@ test('none starts before what comes first', async () => {
   const first: PromiseWithResolvers<void> = Promise.withResolvers()
   const turns = createTurns({ atOnce: 2, after: first.promise })
   let isBegun = false
-  begin(turns, 'shop').then(() => { isBegun = true })
+  begin(turns, 'shop').then(() => {
+    isBegun = true
+  })
   await settle()
   assert.equal(isBegun, false)
   first.resolve()
@@ -56,10 +67,13 @@ test('none starts before what comes first', async () => {
 
 test('whoever has a turn at once is told so at once; the others see whose turn it is, and one that gives up takes none', async () => {
   const turns = createTurns({ atOnce: 2 })
-  const [shop, mail, gone]: PromiseWithResolvers<void>[] = [Promise.withResolvers(), Promise.withResolvers(), Promise.withResolvers()]
+  const [shop, mail, gone]: PromiseWithResolvers<void>[] = [Promise.withResolvers(), Promise.withResolvers(),
+    Promise.withResolvers()]
   assert.deepEqual([turns.of('shop').take(shop.promise), turns.of('mail').take(mail.promise)], [null, null])
   let isGone = false
-  turns.of('gone').take(gone.promise)?.then(() => { isGone = true })
+  turns.of('gone').take(gone.promise)?.then(() => {
+    isGone = true
+  })
   const blog = turns.of('blog').take(new Promise(() => {}))
   assert.deepEqual(turns.of('blog').taken(), ['shop', 'mail'])
   gone.resolve()

@@ -9,24 +9,34 @@ const row = (slot: number, state: string, orphan = false) => ({ slot, state, orp
 function setUp () {
   const events = createEventStream()
   let workers = [row(1, 'ready', true), row(2, 'ready', true)]
-  const app = { events, restored: { left: [{ id: 1 }, { id: 2 }] }, supervisor: { snapshot: () => ({ desiredWorkers: 2, workers }) } } as any
+  const app = { events, restored: { left: [{ id: 1 }, { id: 2 }] },
+    supervisor: { snapshot: () => ({ desiredWorkers: 2, workers }) } } as any
   let outcome: string | null | undefined
-  untilServed(app).then((found) => { outcome = found })
-  return {
-    async see (event: object, next: ReturnType<typeof row>[] = workers) {
-      workers = next
-      events.publish(event as any)
-      await new Promise((resolve) => setImmediate(resolve))
-      return outcome
-    }
-  }
+  untilServed(app).then((found) => {
+    outcome = found
+  })
+  return { async see (event: object, next: ReturnType<typeof row>[] = workers) {
+    workers = next
+    events.publish(event as any)
+    await new Promise((resolve) => setImmediate(resolve))
+    return outcome
+  } }
 }
 
 test('an app serves once each slot has a worker of its own, whether the earlier ones have gone or not', async () => {
   const { see } = setUp()
-  assert.equal(await see({ type: 'worker.ready', worker: 3 }, [row(1, 'ready', true), row(1, 'ready'), row(2, 'ready', true)]), undefined)
-  assert.equal(await see({ type: 'worker.exited', worker: 1 }, [row(1, 'ready'), row(2, 'ready', true), row(2, 'starting')]), undefined)
-  assert.equal(await see({ type: 'worker.ready', worker: 4 }, [row(1, 'ready'), row(2, 'ready', true), row(2, 'ready')]), null)
+  assert.equal(
+    await see({ type: 'worker.ready', worker: 3 }, [row(1, 'ready', true), row(1, 'ready'), row(2, 'ready', true)]),
+    undefined
+  )
+  assert.equal(
+    await see({ type: 'worker.exited', worker: 1 }, [row(1, 'ready'), row(2, 'ready', true), row(2, 'starting')]),
+    undefined
+  )
+  assert.equal(
+    await see({ type: 'worker.ready', worker: 4 }, [row(1, 'ready'), row(2, 'ready', true), row(2, 'ready')]),
+    null
+  )
 })
 
 test('a program that has come to its end is as good as one that serves; a worker that ends before is enough to give up, and says why', async () => {
@@ -38,7 +48,8 @@ test('a program that has come to its end is as good as one that serves; a worker
 
 test('a program that fails soon after it has begun to listen, as gunicorn does, takes the place of none', async () => {
   const events = createEventStream()
-  const supervisor = { snapshot: () => ({ desiredWorkers: 1, workers: [{ ...row(1, 'ready'), runtime: 'other' }] }), unclaimed: () => [], closeUnclaimed: () => assert.fail('it is not replaced') }
+  const supervisor = { snapshot: () => ({ desiredWorkers: 1, workers: [{ ...row(1, 'ready'), runtime: 'other' }] }),
+    unclaimed: () => [], closeUnclaimed: () => assert.fail('it is not replaced') }
   const replaced = untilReplaced({ events, restored: { left: [] }, supervisor } as any)
   await new Promise((resolve) => setImmediate(resolve))
   events.publish({ type: 'worker.exited', worker: 1, message: 'worker 1 exited with code 3' } as any)

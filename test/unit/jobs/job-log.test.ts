@@ -9,13 +9,16 @@ function setUp ({ maxFiles }: { maxFiles: number }) {
   const folder = tempFolder()
   const logs = createJobLogs({ folder, limits: () => ({ maxBytes: 10, maxFiles }) })
   return {
-    /** @param text which ends in the middle of a line */
+    /** `text`: which ends in the middle of a line */
     run (name: string, text: string) {
       const log = logs.open(name, 'begins')
       log.write(text)
       log.close()
     },
-    files: () => Object.fromEntries(readdirSync(folder).sort().map((name) => [name, readFileSync(path.join(folder, name), 'utf8')]))
+    files: () =>
+      Object.fromEntries(
+        readdirSync(folder).sort().map((name) => [name, readFileSync(path.join(folder, name), 'utf8')])
+      )
   }
 }
 
@@ -35,5 +38,6 @@ test('the older files of a job are not the log of another one', () => {
   const { run, files } = setUp({ maxFiles: 3 })
   run('nightly.1', 'other')
   for (const text of ['first', 'second', 'third']) run('nightly', text)
-  assert.deepEqual(files(), { 'nightly.1.log': 'begins\nother\n', 'nightly.log': 'begins\nthird\n', 'nightly.log.1': 'begins\nsecond\n', 'nightly.log.2': 'begins\nfirst\n' })
+  assert.deepEqual(files(), { 'nightly.1.log': 'begins\nother\n', 'nightly.log': 'begins\nthird\n',
+    'nightly.log.1': 'begins\nsecond\n', 'nightly.log.2': 'begins\nfirst\n' })
 })

@@ -12,27 +12,30 @@ import type { JobConfig } from '../../../server/jobs/jobs.ts'
 const EVERY_MINUTE = '* * * * *'
 const MINUTE_MS = 60_000
 
-function setUp (job: Partial<JobConfig> = {}, { history = openHistory({ file: ':memory:' }), left = { runs: [], due: {} } }: { history?: any, isStopping?: boolean, left?: any } = {}) {
+function setUp (job: Partial<JobConfig> = {},
+  { history = openHistory({ file: ':memory:' }), left = { runs: [], due: {} } }: { history?: any, isStopping?: boolean,
+    left?: any } = {})
+{
   const clock = { now: Date.parse('2026-05-01T00:00:30Z'), isStopping: false, isUpgrading: false }
   let timers: (() => void)[] = []
   const events = createEventStream({ lastId: history.lastEventId() })
   events.subscribe((event) => history.record(event))
   const told: string[] = []
-  events.subscribe((event) => { told.push(`${event.type.slice(4)}${event.cause ? ` (${event.cause})` : ''}: ${sentenceOf(event)}`) })
-  const logFolder = tempFolder()
-  let configured: any = { nightly: { cron: EVERY_MINUTE, command: 'node report.js', overlap: 'skip', timeoutMs: 60_000, ...job } }
-  const jobs = createFakeJobs({
-    history,
-    events,
-    jobs: configured,
-    more: {
-      configured: () => configured,
-      current: () => ({ release: 'r1', isStopping: clock.isStopping, isUpgrading: clock.isUpgrading }),
-      logFolder,
-      now: () => clock.now,
-      timers: { setTimeout: (run: () => void) => { timers = [run] }, clearTimeout () { timers = [] } } as any
-    }
+  events.subscribe((event) => {
+    told.push(`${event.type.slice(4)}${event.cause ? ` (${event.cause})` : ''}: ${sentenceOf(event)}`)
   })
+  const logFolder = tempFolder()
+  let configured: any = {
+    nightly: { cron: EVERY_MINUTE, command: 'node report.js', overlap: 'skip', timeoutMs: 60_000, ...job }
+  }
+  const jobs = createFakeJobs({ history, events, jobs: configured,
+    more: { configured: () => configured,
+      current: () => ({ release: 'r1', isStopping: clock.isStopping, isUpgrading: clock.isUpgrading }), logFolder,
+      now: () => clock.now, timers: { setTimeout: (run: () => void) => {
+        timers = [run]
+      }, clearTimeout () {
+        timers = []
+      } } as any } })
   jobs.start(left)
   return {
     ...clock,
@@ -43,7 +46,9 @@ function setUp (job: Partial<JobConfig> = {}, { history = openHistory({ file: ':
     events,
     history,
     logFolder,
-    configure (next: any) { configured = next },
+    configure (next: any) {
+      configured = next
+    },
     /** The next time of the job comes; or the clock goes on by more at once, as that of a machine that has slept. */
     pass (ms = MINUTE_MS) {
       clock.now += ms
@@ -61,17 +66,20 @@ describe('a run', () => {
     const { CLUSTERDECK_JOB: job, CLUSTERDECK_RUN: id } = command.order.env
     assert.deepEqual([job, id], ['nightly', '1'])
     const running = jobs.run(1)
-    assert.deepEqual([running.state, running.actor, running.dueAt, jobs.get('nightly').running], ['running', 'cron', '2026-05-01T00:01:00.000Z', 1])
+    assert.deepEqual([running.state, running.actor, running.dueAt, jobs.get('nightly').running], ['running', 'cron',
+      '2026-05-01T00:01:00.000Z', 1])
     command.write('one\n')
     command.write('two', 'stderr')
     assert.equal(jobs.run(1).output, 'one\ntwo')
     await command.finish()
     const { output, ...run } = jobs.run(1)
-    assert.deepEqual([run.state, run.code, run.durationMs, run.reason, output], ['succeeded', 0, 2100, null, 'one\ntwo'])
+    assert.deepEqual([run.state, run.code, run.durationMs, run.reason, output], ['succeeded', 0, 2100, null,
+      'one\ntwo'])
     assert.deepEqual(told, ['started: Job nightly started', 'succeeded: Job nightly took 2.1 s'])
     const { running: none, last, nextAt } = jobs.get('nightly')
     assert.deepEqual([none, last?.id, nextAt], [null, 1, '2026-05-01T00:02:00.000Z'])
-    assert.match(readFileSync(path.join(logFolder, 'jobs', 'nightly.log'), 'utf8'), /^--- run 1 of nightly, .* release r1, by cron\none\ntwo\n$/)
+    assert.match(readFileSync(path.join(logFolder, 'jobs', 'nightly.log'), 'utf8'),
+      /^--- run 1 of nightly, .* release r1, by cron\none\ntwo\n$/)
   })
 
   test('that fails says how, and one that takes too long has failed too', async () => {
@@ -79,9 +87,12 @@ describe('a run', () => {
     pass()
     await commands[0].finish({ code: 3 })
     pass()
-    await commands[1].finish({ passed: false, code: null, signal: 'SIGTERM', timedOut: true, reason: 'nightly did not end within 1 min' })
-    assert.deepEqual(told.filter((each) => each.startsWith('failed')), ['failed: Job nightly exited with code 3', 'failed (timed-out): Job nightly did not end within 1 min'])
-    assert.deepEqual(jobs.runs('nightly', {}).items.map(({ state, cause }) => [state, cause]), [['failed', 'timed-out'], ['failed', null]])
+    await commands[1].finish({ passed: false, code: null, signal: 'SIGTERM', timedOut: true,
+      reason: 'nightly did not end within 1 min' })
+    assert.deepEqual(told.filter((each) => each.startsWith('failed')), ['failed: Job nightly exited with code 3',
+      'failed (timed-out): Job nightly did not end within 1 min'])
+    assert.deepEqual(jobs.runs('nightly', {}).items.map(({ state, cause }) => [state, cause]), [['failed', 'timed-out'],
+      ['failed', null]])
   })
 
   test('that somebody ends is interrupted, and cannot be ended twice', async () => {
@@ -99,7 +110,8 @@ describe('a run', () => {
     const run = jobs.runCommand({ command: ['npm', 'run', 'migrate'], actor: 'ada' })
     await commands[0].finish({ code: 1 })
     assert.deepEqual([run.command, run.job, jobs.run(run.id).state], ['npm run migrate', null, 'failed'])
-    assert.deepEqual(told, ['started: Command npm run migrate started', 'command-failed: Command npm run migrate exited with code 1'])
+    assert.deepEqual(told, ['started: Command npm run migrate started',
+      'command-failed: Command npm run migrate exited with code 1'])
     assert.equal(jobs.get('nightly').last, null)
   })
 })
@@ -136,7 +148,8 @@ describe('a time that comes while the job still runs', () => {
     assert.equal(commands.length, 1)
     assert.ok(commands[0].toldTo.length > 0)
     await commands[0].finish({ code: null, signal: 'SIGTERM' })
-    assert.deepEqual(told.slice(-2), ['interrupted (replaced): Job nightly was ended, as the next run begins', 'started: Job nightly started'])
+    assert.deepEqual(told.slice(-2), ['interrupted (replaced): Job nightly was ended, as the next run begins',
+      'started: Job nightly started'])
     assert.equal(commands.length, 2)
   })
 
@@ -167,9 +180,11 @@ describe('a job that runs by the clock', () => {
     assert.deepEqual(parts.jobs.failing(), [])
     await runOnce(parts, 'failed')
     const [failure, ...others] = parts.jobs.failing()
-    assert.deepEqual([failure.job, failure.reason, others.length, parts.jobs.get('nightly').isFailing], ['nightly', 'nightly exited with code 3', 0, true])
+    assert.deepEqual([failure.job, failure.reason, others.length, parts.jobs.get('nightly').isFailing], ['nightly',
+      'nightly exited with code 3', 0, true])
     const next = setUp({}, { history: parts.history })
-    assert.deepEqual(next.jobs.failing().map(({ job, reason }) => [job, reason]), [['nightly', 'nightly exited with code 3']])
+    assert.deepEqual(next.jobs.failing().map(({ job, reason }) => [job, reason]), [['nightly',
+      'nightly exited with code 3']])
     await runOnce(next, 'succeeded')
     assert.deepEqual([next.jobs.failing(), next.jobs.get('nightly').isFailing], [[], false])
   })
@@ -265,15 +280,21 @@ describe('the end of a master', () => {
     const closed = jobs.close()
     await commands[0].finish({ code: null, signal: 'SIGTERM' })
     await closed
-    assert.deepEqual([commands.length, told.at(-1)], [1, 'interrupted (stopping): Job nightly was ended, as the master was stopping'])
+    assert.deepEqual([commands.length, told.at(-1)], [1,
+      'interrupted (stopping): Job nightly was ended, as the master was stopping'])
   })
 
   test('that dies has its runs told as interrupted by the next one, and what it has missed run once', async () => {
     const { pass, jobs, history } = setUp()
     pass()
     const left = jobs.memory()
-    assert.deepEqual(left, { runs: [{ run: 1, job: 'nightly', name: 'nightly', timeoutMs: 60_000, hasTerminal: false, pid: 5001, startTime: null }], due: { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:02:00.000Z' } } })
-    const next = setUp({}, { history, left: { ...left, due: { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:00:00.000Z' } } } })
+    assert.deepEqual(left, {
+      runs: [{ run: 1, job: 'nightly', name: 'nightly', timeoutMs: 60_000, hasTerminal: false, pid: 5001,
+        startTime: null }],
+      due: { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:02:00.000Z' } }
+    })
+    const next = setUp({}, { history,
+      left: { ...left, due: { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:00:00.000Z' } } } })
     assert.deepEqual(next.told, ['interrupted (master-lost): Job nightly was interrupted: its master has died'])
     assert.deepEqual([next.jobs.run(1).state, next.jobs.run(1).cause], ['interrupted', 'master-lost'])
     assert.equal(next.jobs.get('nightly').nextAt, '2026-05-01T00:00:00.000Z')
@@ -327,7 +348,8 @@ describe('a deploy', () => {
     events.publish({ type: 'rollout.succeeded', detail: { kind: 'deploy' } })
     await null
     assert.deepEqual(jobs.list().map(({ name, nextAt }) => [name, nextAt]), [['hourly', '2026-05-01T01:00:00.000Z']])
-    assert.throws(() => jobs.pause('hourli', 'ada'), { code: 'not-found', message: 'There is no job "hourli" (did you mean "hourly"?)' })
+    assert.throws(() => jobs.pause('hourli', 'ada'), { code: 'not-found',
+      message: 'There is no job "hourli" (did you mean "hourly"?)' })
   })
 })
 
@@ -352,7 +374,8 @@ describe('what is kept', () => {
     const output = jobs.outputOf(1)
     commands[0].write('abc')
     commands[0].write('def', 'stderr')
-    assert.deepEqual(output?.since(2), { parts: [{ stream: 'stdout', text: 'c' }, { stream: 'stderr', text: 'def' }], place: 6, missed: 0 })
+    assert.deepEqual(output?.since(2), { parts: [{ stream: 'stdout', text: 'c' }, { stream: 'stderr', text: 'def' }],
+      place: 6, missed: 0 })
     commands[0].write('x'.repeat(65_536 - 2))
     const { parts, missed, place } = output!.since(0)!
     assert.deepEqual([parts[0].text, missed, place], ['ef', 4, 65_540])

@@ -15,7 +15,9 @@ const QUERY: any = { address: null, port: 3000, addressType: 4, fd: undefined, f
 const KEY = 'app null:3000:4:undefined:0'
 
 test('each app finds its own sockets, checkpoint and events after the death of the master, and none of another', async (t) => {
-  const child = spawn(process.execPath, [fixture('keeps.js'), fixture('serves-two-apps.js')], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [fixture('keeps.js'), fixture('serves-two-apps.js')], {
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
   t.after(() => child.kill('SIGKILL'))
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
   assert.equal(code, 7, stderr)
@@ -24,12 +26,15 @@ test('each app finds its own sockets, checkpoint and events after the death of t
   assert.deepEqual(first, { run: 1, own: [], unsaved: [], found: { shop: nothing, blog: nothing } })
   const [shopPort, blogPort] = BOTH.map((name) => second.found[name].sockets[0][1])
   assert.ok(shopPort > 0 && blogPort > 0 && shopPort !== blogPort)
-  const shop = { sockets: [['app 0', shopPort, { data: shopPort }], ['slot 1 0', shopPort, null]], memory: { of: 'shop' }, unsaved: [1] }
-  const blog = { sockets: [['app 0', blogPort, { data: blogPort }], ['slot 1 0', blogPort, null]], memory: { of: 'blog' }, unsaved: [2] }
+  const shop = { sockets: [['app 0', shopPort, { data: shopPort }], ['slot 1 0', shopPort, null]],
+    memory: { of: 'shop' }, unsaved: [1] }
+  const blog = { sockets: [['app 0', blogPort, { data: blogPort }], ['slot 1 0', blogPort, null]],
+    memory: { of: 'blog' }, unsaved: [2] }
   const own = { own: ['admin'], unsaved: [9] }
   assert.deepEqual(second, { run: 2, ...own, found: { shop, blog } })
   // The shop has saved its events since, and dropped a socket.
-  assert.deepEqual(third, { run: 3, ...own, found: { shop: { ...shop, sockets: shop.sockets.slice(0, 1), unsaved: [] }, blog: { ...blog, unsaved: [2, 3] } } })
+  assert.deepEqual(third, { run: 3, ...own,
+    found: { shop: { ...shop, sockets: shop.sockets.slice(0, 1), unsaved: [] }, blog: { ...blog, unsaved: [2, 3] } } })
   // Then the host has not known the blog any more.
   assert.deepEqual(fourth, { run: 4, ...own, found: { shop: third.found.shop, blog: nothing } })
 })
@@ -44,13 +49,18 @@ test('what an app holds and drops carries its name, and nothing is said for one 
   shop.hold('late', fakeHandle())
   shop.drop('slot 1 x')
   shop.send({ type: 'cancel' })
-  assert.deepEqual(keeper.told, [['hold', 'of shop slot 1 x', { data: 'keys' }], ['hold', 'of shop app x', undefined], ['drop', 'of shop app x'], ['hold', 'of shop port 1', undefined]])
+  assert.deepEqual(keeper.told, [['hold', 'of shop slot 1 x', { data: 'keys' }], ['hold', 'of shop app x', undefined], [
+    'drop',
+    'of shop app x'
+  ], ['hold', 'of shop port 1', undefined]])
 })
 
 test('an app gets its sockets once, and those of others and of the host not at all', () => {
-  const { keeper, links, handles } = setUp(['of shop app x', 'of blog app x', 'of shop slot 1 y', 'of shop-2 app x', 'admin 127.0.0.1:9777', 'inherited 3'])
+  const { keeper, links, handles } = setUp(['of shop app x', 'of blog app x', 'of shop slot 1 y', 'of shop-2 app x',
+    'admin 127.0.0.1:9777', 'inherited 3'])
   const { held } = links.of('shop')
-  assert.deepEqual([...held].map(([key, { handle }]) => [key, handle]), [['inherited 3', handles[5]], ['app x', handles[0]], ['slot 1 y', handles[2]]])
+  assert.deepEqual([...held].map(([key, { handle }]) => [key, handle]), [['inherited 3', handles[5]], ['app x',
+    handles[0]], ['slot 1 y', handles[2]]])
   assert.deepEqual([...links.of('shop').held.keys()], ['inherited 3'], 'it has closed them')
   assert.deepEqual([...keeper.held.keys()], ['admin 127.0.0.1:9777', 'inherited 3'])
 })
@@ -63,8 +73,10 @@ test('an app that comes from a deck gets the sockets that it had there, and know
   const before = { pid: 7, code: null, signal: null }
   keeper.reaps = false
   const shop = links.of('shop', { before })
-  assert.deepEqual([...shop.held], [['app x', { handle: own, data: { data: 'keys' } }], ['app y', { handle: udp, data: undefined }]])
-  assert.deepEqual([shop.predecessor, shop.reaps, links.of('blog').predecessor, links.of('blog').reaps], [before, true, null, false])
+  assert.deepEqual([...shop.held], [['app x', { handle: own, data: { data: 'keys' } }], ['app y', { handle: udp,
+    data: undefined }]])
+  assert.deepEqual([shop.predecessor, shop.reaps, links.of('blog').predecessor, links.of('blog').reaps], [before, true,
+    null, false])
   links.forget('shop')
   assert.deepEqual(keeper.told.slice(2, 4), [['drop', 'of shop app x'], ['drop', 'of shop app y']])
   assert.deepEqual(handles.map(({ isClosed }) => isClosed), [false])
@@ -77,10 +89,10 @@ test('an app that is forgotten leaves nothing with the keeper, whether it was op
   keeper.told.length = 0
   links.forget('shop')
   links.forget('blog')
-  assert.deepEqual(keeper.told, [
-    ['drop', 'of shop app x'], ['drop', 'of shop slot 1 x'], ['remember', 'shop', null], ['saved', 'shop'],
-    ['drop', 'of blog app x'], ['remember', 'blog', null], ['saved', 'blog']
-  ])
+  assert.deepEqual(keeper.told, [['drop', 'of shop app x'], ['drop', 'of shop slot 1 x'], ['remember', 'shop', null], [
+    'saved',
+    'shop'
+  ], ['drop', 'of blog app x'], ['remember', 'blog', null], ['saved', 'blog']])
   assert.deepEqual(handles.map(({ isClosed }) => isClosed), [false, true], 'an open app closes its own')
   assert.deepEqual([...links.of('blog').held.keys()], [])
 })
@@ -88,7 +100,8 @@ test('an app that is forgotten leaves nothing with the keeper, whether it was op
 test('what belongs to apps that nobody knows any more is dropped', () => {
   const { keeper, links } = setUp(['of shop app x', 'of blog app x', 'admin 127.0.0.1:9777'], { shop: 'a', old: 'b' })
   links.dropUnknown(['shop', 'new'])
-  assert.deepEqual(keeper.told, [['drop', 'of blog app x'], ['remember', 'blog', null], ['saved', 'blog'], ['remember', 'old', null], ['saved', 'old']])
+  assert.deepEqual(keeper.told, [['drop', 'of blog app x'], ['remember', 'blog', null], ['saved', 'blog'], ['remember',
+    'old', null], ['saved', 'old']])
   assert.deepEqual([...links.of('shop').held.keys()], ['app x'])
 })
 
@@ -130,7 +143,8 @@ test('of an upgrade, an app hears what the other master says of its own workers,
   keeper.say({ type: 'relay', app: 'blog', event: { type: 'worker.forked' }, workers: [] })
   keeper.say({ type: 'relay', failing: 'not today' })
   keeper.say({ type: 'upgrade-failed', reason: 'SIGKILL' })
-  assert.deepEqual(heard, [['blog', 'worker.forked'], ['shop', 'not today'], ['blog', 'not today'], ['shop', 'SIGKILL'], ['blog', 'SIGKILL']])
+  assert.deepEqual(heard, [['blog', 'worker.forked'], ['shop', 'not today'], ['blog', 'not today'], ['shop', 'SIGKILL'],
+    ['blog', 'SIGKILL']])
 })
 
 test('an app that calls the upgrade off does so for all, who hear why and by whom; what only the host says is not passed on', () => {
@@ -140,7 +154,9 @@ test('an app that calls the upgrade off does so for all, who hear why and by who
   const shop = links.of('shop')
   shop.send({ type: 'upgrade', execPath: null })
   shop.send({ type: 'cancel', reason: 'the next master was not ready within a minute' })
-  assert.deepEqual([keeper.told, heard], [[['send', { type: 'cancel' }]], ['shop: the next master was not ready within a minute']])
+  assert.deepEqual([keeper.told, heard], [[['send', { type: 'cancel' }]], [
+    'shop: the next master was not ready within a minute'
+  ]])
 })
 
 test('the next master serves once all do that take part, whichever is the last; what they tell carries their names', () => {
@@ -150,7 +166,8 @@ test('the next master serves once all do that take part, whichever is the last; 
     if (isAwaitedFirst) links.awaitServing(BOTH)
     shop.send({ type: 'relay', event: { type: 'worker.ready' }, workers: [] })
     shop.send({ type: 'serving' })
-    assert.deepEqual(keeper.told.splice(0), [['send', { type: 'relay', event: { type: 'worker.ready' }, workers: [], app: 'shop' }]])
+    assert.deepEqual(keeper.told.splice(0), [['send', { type: 'relay', event: { type: 'worker.ready' }, workers: [],
+      app: 'shop' }]])
     blog.send({ type: 'serving' })
     if (!isAwaitedFirst) {
       assert.deepEqual(keeper.told, [])
@@ -186,7 +203,8 @@ test('what the other master has held since this one began is there for an app th
   })
   keeper.say({ type: 'take-over', predecessor: null })
   links.dropUnknown(['shop', 'blog'])
-  assert.deepEqual([...links.of('blog').held].map(([key, { handle }]) => [key, handle]), [['app x', late[0]], ['app y', late[1]]])
+  assert.deepEqual([...links.of('blog').held].map(([key, { handle }]) => [key, handle]), [['app x', late[0]], ['app y',
+    late[1]]])
   assert.deepEqual([handles[0], ...late].map(({ isClosed }) => isClosed), [true, false, false, false, true])
   assert.deepEqual(keeper.told.filter(([what]: string[]) => what === 'drop'), [['drop', 'of gone app x']])
   const shop = links.of('shop')
@@ -198,14 +216,17 @@ test('an app that comes to nothing in the next master says so with its name', ()
   const shop = links.of('shop')
   assert.equal(shop.failure, null)
   shop.failUpgrade('worker 7 ended')
-  assert.deepEqual([keeper.told, links.of('blog').failure], [[['failed', 'shop: worker 7 ended']], 'shop: worker 7 ended'])
+  assert.deepEqual([keeper.told, links.of('blog').failure], [[['failed', 'shop: worker 7 ended']],
+    'shop: worker 7 ended'])
 })
 
 test('an app that throws at what it hears keeps it from no other', () => {
   const thrown: [string, string][] = []
   const { keeper, links } = setUp([], {}, {}, {}, { onFault: (error, name) => thrown.push([name, String(error)]) })
   const heard: number[] = []
-  links.of('shop').on('reaped', () => { throw new Error('not today') })
+  links.of('shop').on('reaped', () => {
+    throw new Error('not today')
+  })
   links.of('blog').on('reaped', ({ pid }) => heard.push(pid))
   keeper.say({ type: 'reaped', pid: 7 })
   assert.deepEqual([heard, thrown], [[7], [['shop', 'Error: not today']]])
@@ -223,7 +244,8 @@ test('an app whose part has failed and is made anew has the sockets that it had,
   for (let time = 0; time < 2; time++) {
     const again = links.of('shop', { fault, exits: [{ pid: 7, code: 0, signal: null }] })
     assert.deepEqual([...again.held].map(([key, { handle }]) => [key, handle]), [['app a', socket]])
-    assert.deepEqual([again.predecessor, again.exits.at(-1)?.pid, again.reaps], [{ pid: process.pid, code: null, signal: null, fault }, 7, true])
+    assert.deepEqual([again.predecessor, again.exits.at(-1)?.pid, again.reaps], [{ pid: process.pid, code: null,
+      signal: null, fault }, 7, true])
     links.close('shop', { keepsSockets: true })
   }
   links.of('shop')
@@ -247,12 +269,14 @@ test('an app that comes and goes a thousand times leaves no listener', () => {
 test('of a socket of the service manager the first app that asks gets it, and it outlives that app', () => {
   const { links, handles: [inherited] } = setUp(['inherited 3'])
   const unused: string[] = []
-  const [shop, blog] = BOTH.map((name) => createSockets({
-    keeper: links.of(name), onBindError: () => false, onUnused: (names) => unused.push(...names), bind: () => ({ errno: -constants.errno.EADDRINUSE })
-  }))
+  const [shop, blog] = BOTH.map((name) =>
+    createSockets({ keeper: links.of(name), onBindError: () => false, onUnused: (names) => unused.push(...names),
+      bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
+  )
   assert.equal(shop.request(1, { query: QUERY }).handle, inherited)
   assert.equal(blog.request(1, { query: QUERY }).errno, -constants.errno.EADDRINUSE)
-  assert.match(blog.explain(QUERY, -constants.errno.EADDRINUSE).message, /^port 3000 is in use \(EADDRINUSE\); the service manager has \[::\]:3000 \("web"\), and another app of this host listens there$/)
+  assert.match(blog.explain(QUERY, -constants.errno.EADDRINUSE).message,
+    /^port 3000 is in use \(EADDRINUSE\); the service manager has \[::\]:3000 \("web"\), and another app of this host listens there$/)
   blog.expireUnused()
   assert.deepEqual(unused, [], 'it may be another app\'s')
   shop.close()
@@ -262,13 +286,19 @@ test('of a socket of the service manager the first app that asks gets it, and it
   assert.equal(blogAgain().request(1, { query: QUERY }).handle, inherited)
 
   function blogAgain () {
-    return createSockets({ keeper: links.of('blog'), onBindError: () => false, bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
+    return createSockets({ keeper: links.of('blog'), onBindError: () => false,
+      bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
   }
 })
 
 test('a socket of the service manager stays with the app that had it under the master before', () => {
-  const { links, handles: [inherited, copy] } = setUp(['inherited 3', `of blog ${KEY}`], {}, { [`of blog ${KEY}`]: { inherited: 3 } })
-  const [shop, blog] = BOTH.map((name) => createSockets({ keeper: links.of(name), onBindError: () => false, bind: () => ({ errno: -constants.errno.EADDRINUSE }) }))
+  const { links, handles: [inherited, copy] } = setUp(['inherited 3', `of blog ${KEY}`], {}, {
+    [`of blog ${KEY}`]: { inherited: 3 }
+  })
+  const [shop, blog] = BOTH.map((name) =>
+    createSockets({ keeper: links.of(name), onBindError: () => false,
+      bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
+  )
   assert.equal(shop.request(1, { query: QUERY }).errno, -constants.errno.EADDRINUSE)
   assert.equal(blog.request(1, { query: QUERY }).handle, copy)
   blog.close()
@@ -278,42 +308,37 @@ test('a socket of the service manager stays with the app that had it under the m
 })
 
 /**
- * @param keys what the keeper holds
- * @param contents the checkpoints that it has, by app
- * @param data by key
- * @param more of the line to the keeper
+ * `keys`: what the keeper holds; `contents`: the checkpoints that it has, by app; `data`: by key; `more`: of the line
+ * to the keeper.
  */
-function setUp (keys: string[] = [], contents: Record<string, unknown> = {}, data: Record<string, any> = {}, more: Record<string, any> = {}, hooks: Parameters<typeof createAppLinks>[1] = {}) {
+function setUp (keys: string[] = [], contents: Record<string, unknown> = {}, data: Record<string, any> = {},
+  more: Record<string, any> = {}, hooks: Parameters<typeof createAppLinks>[1] = {})
+{
   const handles = keys.map(() => fakeHandle())
   const told: any[] = []
   const listeners: [string, (message: any) => void][] = []
   const onLost: (() => void)[] = []
-  const keeper: any = {
-    isKept: true,
-    role: 'current',
-    predecessor: null,
-    exits: [],
-    reaps: true,
-    held: new Map(keys.map((key, index) => [key, { handle: handles[index], data: key === 'inherited 3' ? { fd: 3, name: 'web', host: '::', port: 3000 } : data[key] }])),
-    told,
-    failure: null,
-    failUpgrade (reason: string) {
-      keeper.failure = reason
-      told.push(['failed', reason])
-    },
-    ...more,
-    hold: (key: string, _: any, more: any) => told.push(['hold', key, more]),
-    drop: (key: string) => told.push(['drop', key]),
-    send: (message: any) => told.push(['send', message]),
-    memoryOf: (app: string) => ({ read: () => contents[app] ?? null, write: (content: unknown) => told.push(['remember', app, content]) }),
+  const keeper: any = { isKept: true, role: 'current', predecessor: null, exits: [], reaps: true,
+    held: new Map(
+      keys.map((key,
+        index) => [key, { handle: handles[index],
+        data: key === 'inherited 3' ? { fd: 3, name: 'web', host: '::', port: 3000 } : data[key] }]
+      )
+    ), told, failure: null, failUpgrade (reason: string) {
+    keeper.failure = reason
+    told.push(['failed', reason])
+  }, ...more, hold: (key: string, _: any, more: any) => told.push(['hold', key, more]),
+    drop: (key: string) => told.push(['drop', key]), send: (message: any) => told.push(['send', message]),
+    memoryOf: (app: string) => ({ read: () => contents[app] ?? null,
+      write: (content: unknown) => told.push(['remember', app, content]) }),
     spareOf: (app: string) => ({ events: [], keep () {}, clear: () => told.push(['saved', app]) }),
     rememberedApps: () => Object.keys(contents),
     on: (type: string, handler: (message: any) => void) => listeners.push([type, handler]),
     onLost: (handler: () => void) => onLost.push(handler),
-    failNext: (failing: string) => keeper.say({ type: 'relay', failing }),
-    say (message: any) { for (const [type, handler] of listeners) if (type === message.type) handler(message) },
-    lose () { for (const handler of onLost) handler() },
-    listeners: () => listeners.length + onLost.length
-  }
+    failNext: (failing: string) => keeper.say({ type: 'relay', failing }), say (message: any) {
+    for (const [type, handler] of listeners) if (type === message.type) handler(message)
+  }, lose () {
+    for (const handler of onLost) handler()
+  }, listeners: () => listeners.length + onLost.length }
   return { keeper, links: createAppLinks(keeper, hooks), handles }
 }

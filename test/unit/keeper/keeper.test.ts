@@ -41,7 +41,9 @@ describe('a config file that runs for ever', { concurrency: 2 }, () => {
   })
 
   test('does not outlive the keeper', async (t) => {
-    const child = spawn(process.execPath, [fixture('keeps.js'), fixture('loads-a-config.js'), file, '60000'], { stdio: ['ignore', 'pipe', 'ignore'] })
+    const child = spawn(process.execPath, [fixture('keeps.js'), fixture('loads-a-config.js'), file, '60000'], {
+      stdio: ['ignore', 'pipe', 'ignore']
+    })
     t.after(() => child.kill('SIGKILL'))
     await once(child.stdout, 'data')
     const [master] = childrenOf(Number(child.pid)).map(identifyProcess)
@@ -51,9 +53,11 @@ describe('a config file that runs for ever', { concurrency: 2 }, () => {
   })
 })
 
-/** @param master of test/fixtures */
+/** `master`: of test/fixtures */
 async function keep (t: TestContext, master: string, ...args: string[]) {
-  const child = spawn(process.execPath, [fixture('keeps.js'), fixture(master), ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [fixture('keeps.js'), fixture(master), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
   t.after(() => child.kill('SIGKILL'))
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
   return { code, stdout, stderr }

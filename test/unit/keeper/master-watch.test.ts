@@ -5,20 +5,21 @@ import { rareTest } from '../../support/rare.ts'
 
 const BEAT = { isInspected: false }
 
-/** @param beats that come through while a silent master is asked for its stack */
+/** `beats`: that come through while a silent master is asked for its stack */
 async function watchSilent (beats: number) {
   const over: PromiseWithResolvers<void> = Promise.withResolvers()
   let outcome = ''
   const master = { child: { pid: process.pid } as any }
-  const watch = createMasterWatch({
-    list: () => [master],
-    onHung () { outcome = 'hung'; over.resolve() },
-    onAnswered () { outcome = 'answers'; over.resolve() },
-    async capture () {
-      for (let beat = 0; beat < beats; beat++) watch.heard(master, BEAT)
-      return { stack: null, reason: 'of a test' }
-    }
-  })
+  const watch = createMasterWatch({ list: () => [master], onHung () {
+    outcome = 'hung'
+    over.resolve()
+  }, onAnswered () {
+    outcome = 'answers'
+    over.resolve()
+  }, async capture () {
+    for (let beat = 0; beat < beats; beat++) watch.heard(master, BEAT)
+    return { stack: null, reason: 'of a test' }
+  } })
   watch.configure({ afterMs: 500 })
   watch.heard(master, BEAT)
   // The watch keeps nobody alive.
@@ -33,6 +34,7 @@ test('a master that goes on answering once it was asked where it is does not han
   assert.equal(await watchSilent(2), 'answers')
 })
 
-rareTest('one beat after the signal that asks for the stack proves nothing: it ends a call that waits in the kernel', async () => {
-  assert.equal(await watchSilent(1), 'hung')
-})
+rareTest('one beat after the signal that asks for the stack proves nothing: it ends a call that waits in the kernel',
+  async () => {
+    assert.equal(await watchSilent(1), 'hung')
+  })

@@ -28,10 +28,12 @@ test('what an app has saved is gone, and what others have not saved stays', () =
     memory.keep(event(2), app)
   }
   memory.saved('shop')
-  assert.deepEqual(memory.greeting(), { memory: 'the host', unsaved: [event(1)], apps: [{ app: 'shop', memory: 'shop', unsaved: [] }, { app: 'blog', memory: 'blog', unsaved: [event(2)] }] })
+  assert.deepEqual(memory.greeting(), { memory: 'the host', unsaved: [event(1)],
+    apps: [{ app: 'shop', memory: 'shop', unsaved: [] }, { app: 'blog', memory: 'blog', unsaved: [event(2)] }] })
   memory.saved()
   memory.remember(null, 'shop')
-  assert.deepEqual(memory.greeting(), { memory: 'the host', unsaved: [], apps: [{ app: 'blog', memory: 'blog', unsaved: [event(2)] }] })
+  assert.deepEqual(memory.greeting(), { memory: 'the host', unsaved: [],
+    apps: [{ app: 'blog', memory: 'blog', unsaved: [event(2)] }] })
   assert.deepEqual(memory.contents(), { content: 'the host', apps: [{ app: 'blog', content: 'blog' }] })
 })
 

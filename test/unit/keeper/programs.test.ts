@@ -33,7 +33,8 @@ describe('programs of the next master', () => {
     const top = realpathSync(tempFolder())
     const [own, newer] = [version(top, '1'), version(top, '2')]
     chmodSync(newer.script, 0o777)
-    assert.deepEqual(trustedPrograms(newer, own), { programs: { node: newer.node, script: own.script }, distrust: `${newer.script} is not run: ${newer.script} can be written by others (mode 0777)` })
+    assert.deepEqual(trustedPrograms(newer, own), { programs: { node: newer.node, script: own.script },
+      distrust: `${newer.script} is not run: ${newer.script} can be written by others (mode 0777)` })
     rmSync(newer.node)
     assert.equal(trustedPrograms({ ...own, node: newer.node }, own).distrust, `${newer.node} is gone (ENOENT)`)
     // It runs already: a second look would come too late.

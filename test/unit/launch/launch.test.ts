@@ -23,7 +23,7 @@ else
 fi
 `
 
-/** @param files by path; objects become JSON */
+/** `files`: by path; objects become JSON */
 function write (files: Record<string, string | object>, folder: string = tempFolder()) {
   for (const [name, content] of Object.entries(files)) {
     const file = path.join(folder, name)
@@ -34,15 +34,22 @@ function write (files: Record<string, string | object>, folder: string = tempFol
 }
 
 /** An installed package with a command, and the link to that. */
-function install (folder: string, name: string, { text = NODE_SCRIPT, command = name.replace(/^@.*\//, '') }: { text?: string, command?: string } = {}) {
+function install (folder: string, name: string,
+  { text = NODE_SCRIPT, command = name.replace(/^@.*\//, '') }: { text?: string, command?: string } = {})
+{
   const file = 'dist/cli'
-  write({ 'package.json': { name, version: '1.0.0', bin: { [command]: file } }, [file]: text }, path.join(folder, 'node_modules', name))
+  write({ 'package.json': { name, version: '1.0.0', bin: { [command]: file } }, [file]: text },
+    path.join(folder, 'node_modules', name))
   mkdirSync(path.join(folder, 'node_modules/.bin'), { recursive: true })
   symlinkSync(path.join('..', name, file), path.join(folder, 'node_modules/.bin', command))
 }
 
 function appWith (scripts: Record<string, string>, files: Record<string, string | object> = {}) {
-  const folder = write({ 'package.json': { name: 'shop', version: '1.2.3', main: 'app.js', config: { port: 8080 }, scripts }, 'app.js': '', ...files })
+  const folder = write({
+    'package.json': { name: 'shop', version: '1.2.3', main: 'app.js', config: { port: 8080 }, scripts },
+    'app.js': '',
+    ...files
+  })
   for (const name of ['next', 'http-server']) install(folder, name)
   return folder
 }
@@ -53,75 +60,62 @@ function launch (cwd: string, wish: Omit<Wish, 'cwd'>, surroundings?: Parameters
 
 /** The words of a node process, and the variables that a script sets. */
 function shown (cwd: string, { entry, args, execArgv, env }: ReturnType<typeof launch>) {
-  const variables = Object.entries(env).filter(([name]) => !/^(npm_|PATH$)/.test(name)).map(([name, value]) => `${name}=${value}`)
+  const variables = Object.entries(env).filter(([name]) => !/^(npm_|PATH$)/.test(name)).map(([name, value]) =>
+    `${name}=${value}`
+  )
   return [...variables, 'node', ...execArgv, path.relative(cwd, entry), ...args].join(' ')
 }
 
 describe('what a script runs', () => {
-  for (const [script, expected] of [
-    ['node app.js', 'node app.js'],
-    ['node app', 'node app.js'],
-    ['node .', 'node app.js'],
-    ['/usr/local/bin/node ./app.js --port 3000', 'node app.js --port 3000'],
-    ['exec node app.js', 'node app.js'],
-    ['node -r dotenv/config --max-old-space-size=512 --env-file .env app.js -x', 'node -r dotenv/config --max-old-space-size=512 --env-file .env app.js -x'],
-    ['node --watch --watch-path src app.js', 'node app.js'],
-    ['NODE_ENV=production LEVEL="a b" node app.js', 'NODE_ENV=production LEVEL=a b node app.js'],
-    ['env A=1 node app.js', 'A=1 node app.js'],
-    ['cross-env A=1 B=2 next start', 'A=1 B=2 node node_modules/.bin/next start'],
-    ['cross-env A=1 npm run other', 'A=1 node app.js other'],
-    ['corepack npm run other', 'node app.js other'],
-    ['corepack pnpm@9.1.0 run other', 'node app.js other'],
-    ['dumb-init -v -r 15:2 -- node app.js', 'node app.js'],
-    ['tini -g -- node app.js', 'node app.js'],
-    ['dotenv -- node app.js', 'node --env-file=.env app.js'],
-    ['dotenv -e .env -e absent -e .env.more -v A=1 -- next start', 'A=1 node --env-file=.env.more --env-file=.env node_modules/.bin/next start'],
-    ['env-cmd -f .env node app.js', 'FROM_FILE=yes node app.js'],
-    ['next start -p 4000', 'node node_modules/.bin/next start -p 4000'],
-    ['./node_modules/.bin/next start', 'node node_modules/.bin/next start'],
-    ['npx -y next@15 start', 'node node_modules/.bin/next start'],
-    ['npm exec -- next start', 'node node_modules/.bin/next start'],
-    ['npx @scope/tool x', 'node node_modules/.bin/tool-of-scope x'],
-    ['yarn other --flag', 'node app.js other --flag'],
-    ['yarn run other -- --flag', 'node app.js other --flag'],
-    ['yarn next start', 'node node_modules/.bin/next start'],
-    ['yarn node app.js', 'node app.js'],
-    ['pnpm run other --flag', 'node app.js other --flag'],
-    ['pnpm other', 'node app.js other'],
-    ['pnpm exec next start', 'node node_modules/.bin/next start'],
-    ['npm run other -- --flag', 'node app.js other --flag'],
-    ['npm run -s other', 'node app.js other'],
-    ['node --run other', 'node app.js other'],
-    ['npm --prefix sub start', 'node sub/server.js'],
-    ['npm run serve -w sub', 'node app.js sub'],
-    ['yarn workspace linked serve', 'node app.js linked'],
-    ['nodemon --watch src -e js,json app.js --flag', 'node app.js --flag'],
-    ['nodemon --inspect app.js', 'node --inspect app.js'],
-    ['nodemon --exec "node -r dotenv/config" app.js', 'node -r dotenv/config app.js'],
-    ['tsx watch --clear-screen=false --tsconfig t.json src/main.ts x', 'TSX_TSCONFIG_PATH=t.json node --import tsx src/main.ts x'],
-    ['ts-node -T -r tsconfig-paths/register src/main.ts', 'node -r ts-node/register/transpile-only -r tsconfig-paths/register src/main.ts'],
-    ['ts-node-dev --respawn --files src/main.ts', 'TS_NODE_FILES=true node -r ts-node/register src/main.ts'],
-    ['nest start', 'node --enable-source-maps dist/main.js'],
-    ['nest start --watch -- --flag', 'node --enable-source-maps dist/main.js --flag'],
-    ['nuxt start', 'node .output/server/index.mjs'],
-    ['with-options x', 'node --no-warnings node_modules/.bin/with-options x'],
-    ['unlinked x', 'node node_modules/unlinked/cli.js x']
-  ]) {
+  for (const [script, expected] of [['node app.js', 'node app.js'], ['node app', 'node app.js'], ['node .',
+    'node app.js'], ['/usr/local/bin/node ./app.js --port 3000', 'node app.js --port 3000'], ['exec node app.js',
+    'node app.js'], ['node -r dotenv/config --max-old-space-size=512 --env-file .env app.js -x',
+    'node -r dotenv/config --max-old-space-size=512 --env-file .env app.js -x'], [
+    'node --watch --watch-path src app.js',
+    'node app.js'
+  ], ['NODE_ENV=production LEVEL="a b" node app.js', 'NODE_ENV=production LEVEL=a b node app.js'], [
+    'env A=1 node app.js',
+    'A=1 node app.js'
+  ], ['cross-env A=1 B=2 next start', 'A=1 B=2 node node_modules/.bin/next start'], ['cross-env A=1 npm run other',
+    'A=1 node app.js other'], ['corepack npm run other', 'node app.js other'], ['corepack pnpm@9.1.0 run other',
+    'node app.js other'], ['dumb-init -v -r 15:2 -- node app.js', 'node app.js'], ['tini -g -- node app.js',
+    'node app.js'], ['dotenv -- node app.js', 'node --env-file=.env app.js'], [
+    'dotenv -e .env -e absent -e .env.more -v A=1 -- next start',
+    'A=1 node --env-file=.env.more --env-file=.env node_modules/.bin/next start'
+  ], ['env-cmd -f .env node app.js', 'FROM_FILE=yes node app.js'], ['next start -p 4000',
+    'node node_modules/.bin/next start -p 4000'], ['./node_modules/.bin/next start',
+    'node node_modules/.bin/next start'], ['npx -y next@15 start', 'node node_modules/.bin/next start'], [
+    'npm exec -- next start',
+    'node node_modules/.bin/next start'
+  ], ['npx @scope/tool x', 'node node_modules/.bin/tool-of-scope x'], ['yarn other --flag', 'node app.js other --flag'],
+    ['yarn run other -- --flag', 'node app.js other --flag'], ['yarn next start', 'node node_modules/.bin/next start'],
+    ['yarn node app.js', 'node app.js'], ['pnpm run other --flag', 'node app.js other --flag'], ['pnpm other',
+    'node app.js other'], ['pnpm exec next start', 'node node_modules/.bin/next start'], ['npm run other -- --flag',
+    'node app.js other --flag'], ['npm run -s other', 'node app.js other'], ['node --run other', 'node app.js other'], [
+    'npm --prefix sub start',
+    'node sub/server.js'
+  ], ['npm run serve -w sub', 'node app.js sub'], ['yarn workspace linked serve', 'node app.js linked'], [
+    'nodemon --watch src -e js,json app.js --flag',
+    'node app.js --flag'
+  ], ['nodemon --inspect app.js', 'node --inspect app.js'], ['nodemon --exec "node -r dotenv/config" app.js',
+    'node -r dotenv/config app.js'], ['tsx watch --clear-screen=false --tsconfig t.json src/main.ts x',
+    'TSX_TSCONFIG_PATH=t.json node --import tsx src/main.ts x'], ['ts-node -T -r tsconfig-paths/register src/main.ts',
+    'node -r ts-node/register/transpile-only -r tsconfig-paths/register src/main.ts'], [
+    'ts-node-dev --respawn --files src/main.ts',
+    'TS_NODE_FILES=true node -r ts-node/register src/main.ts'
+  ], ['nest start', 'node --enable-source-maps dist/main.js'], ['nest start --watch -- --flag',
+    'node --enable-source-maps dist/main.js --flag'], ['nuxt start', 'node .output/server/index.mjs'], [
+    'with-options x',
+    'node --no-warnings node_modules/.bin/with-options x'
+  ], ['unlinked x', 'node node_modules/unlinked/cli.js x']]) {
     test(`${script} → ${expected}`, () => {
-      const cwd = appWith({ it: script, other: 'node app.js other' }, {
-        '.env': 'FROM_FILE=yes',
-        '.env.more': '',
-        'src/main.ts': '',
-        'dist/main.js': '',
-        '.output/server/index.mjs': '',
-        'sub/package.json': { scripts: { serve: 'node ../app.js sub' } },
-        'sub/server.js': '',
-        'linked/package.json': { scripts: { serve: 'node ../app.js linked' } },
-        'node_modules/tsx/package.json': {},
+      const cwd = appWith({ it: script, other: 'node app.js other' }, { '.env': 'FROM_FILE=yes', '.env.more': '',
+        'src/main.ts': '', 'dist/main.js': '', '.output/server/index.mjs': '',
+        'sub/package.json': { scripts: { serve: 'node ../app.js sub' } }, 'sub/server.js': '',
+        'linked/package.json': { scripts: { serve: 'node ../app.js linked' } }, 'node_modules/tsx/package.json': {},
         'node_modules/ts-node/package.json': {},
         'node_modules/unlinked/package.json': { name: 'unlinked', bin: 'cli.js' },
-        'node_modules/unlinked/cli.js': NODE_SCRIPT
-      })
+        'node_modules/unlinked/cli.js': NODE_SCRIPT })
       symlinkSync('../linked', path.join(cwd, 'node_modules/linked'))
       install(cwd, '@scope/tool', { command: 'tool-of-scope' })
       install(cwd, 'with-options', { text: '#!/usr/bin/env -S node --no-warnings\n' })
@@ -136,16 +130,20 @@ describe('what a script runs', () => {
     mkdirSync(inside)
     const { env, cwd: where } = launch(inside, { script: 'serve' })
     assert.equal(where, cwd)
-    assert.deepEqual(
-      [env.npm_lifecycle_event, env.npm_package_name, env.npm_package_version, env.npm_package_config_port, env.npm_package_json],
-      ['serve', 'shop', '1.2.3', '8080', path.join(cwd, 'package.json')]
-    )
-    assert.ok(env.PATH.startsWith(`${path.join(cwd, 'node_modules/.bin')}:`) && env.PATH.endsWith(':/usr/bin'), env.PATH)
+    assert.deepEqual([env.npm_lifecycle_event, env.npm_package_name, env.npm_package_version,
+      env.npm_package_config_port, env.npm_package_json], ['serve', 'shop', '1.2.3', '8080',
+      path.join(cwd, 'package.json')])
+    assert.ok(env.PATH.startsWith(`${path.join(cwd, 'node_modules/.bin')}:`) && env.PATH.endsWith(':/usr/bin'),
+      env.PATH)
   })
 
   test('what it would have done besides is said: pre and post, watching, building', () => {
-    const cwd = appWith({ prestart: 'tsc', start: 'nest start', poststart: 'x', dev: 'nodemon app.js' }, { 'dist/main.js': '' })
-    assert.deepEqual(launch(cwd, { script: 'dev' }).notes, ['it would restart at changes; clusterdeck does with --watch'])
+    const cwd = appWith({ prestart: 'tsc', start: 'nest start', poststart: 'x', dev: 'nodemon app.js' }, {
+      'dist/main.js': ''
+    })
+    assert.deepEqual(launch(cwd, { script: 'dev' }).notes, [
+      'it would restart at changes; clusterdeck does with --watch'
+    ])
     const { notes } = launch(cwd, { script: 'start' })
     assert.equal(notes.length, 3)
     assert.match(notes.join(' '), /"prestart" is not run.* "poststart" is not run.* run "nest build"/)
@@ -171,12 +169,17 @@ describe('what is named', () => {
   test('a word is a program of PATH, as for a shell, where a file of that name is none of Node, or a folder of that name has no app', () => {
     const bin = write({ java: '\x7fELF\0', shop: '\x7fELF\0', tool: '\x7fELF\0', own: '\x7fELF\0' }, tempFolder())
     const cwd = write({ 'java/Server.java': '', tool: '\x7fELF\0', 'shop/index.js': '', own: NODE_SCRIPT })
-    for (const file of [...['java', 'shop', 'tool', 'own'].map((name) => path.join(bin, name)), path.join(cwd, 'tool')]) chmodSync(file, 0o755)
-    const [found, own] = [(entry: string) => launch(cwd, { entry, args: ['Server'] }, { env: { PATH: bin } }).entry, (name: string) => path.join(cwd, name)]
-    assert.deepEqual(['java', 'tool', './tool', 'shop', 'own'].map(found), [path.join(bin, 'java'), path.join(bin, 'tool'), own('tool'), own('shop/index.js'), own('own')])
+    for (const file of [...['java', 'shop', 'tool', 'own'].map((name) => path.join(bin, name)), path.join(cwd, 'tool')])
+      chmodSync(file, 0o755)
+    const [found, own] = [(entry: string) => launch(cwd, { entry, args: ['Server'] }, { env: { PATH: bin } }).entry,
+      (name: string) => path.join(cwd, name)]
+    assert.deepEqual(['java', 'tool', './tool', 'shop', 'own'].map(found), [path.join(bin, 'java'),
+      path.join(bin, 'tool'), own('tool'), own('shop/index.js'), own('own')])
     assert.equal(launch(cwd, { entry: 'tool' }, { env: {} }).entry, own('tool'), 'there is no other')
-    assert.throws(() => launch(cwd, { entry: 'java' }, { env: {} }), { code: 'entry-not-found', message: /java, which is none/ })
-    assert.deepEqual(['java', 'shop'].map((entry) => movedTo('/next', { entry, cwd, folder: cwd }).entry), ['java', '.'])
+    assert.throws(() => launch(cwd, { entry: 'java' }, { env: {} }), { code: 'entry-not-found',
+      message: /java, which is none/ })
+    assert.deepEqual(['java', 'shop'].map((entry) => movedTo('/next', { entry, cwd, folder: cwd }).entry), ['java',
+      '.'])
   })
 
   test('a program is found upwards from the folder, and in PATH', () => {
@@ -185,31 +188,32 @@ describe('what is named', () => {
     write({ served: NODE_SCRIPT, native: '\0ELF' }, global)
     const cwd = path.join(root, 'apps/web')
     assert.equal(shown(root, launch(cwd, { entry: 'next', args: ['start'] })), 'node node_modules/.bin/next start')
-    assert.equal(launch(cwd, { entry: 'served' }, { env: { PATH: `/nowhere:${global}` } }).entry, path.join(global, 'served'))
-    assert.throws(() => launch(cwd, { entry: 'native' }, { env: { PATH: global } }), { code: 'invalid-config', details: { reason: 'not-executable' } })
+    assert.equal(launch(cwd, { entry: 'served' }, { env: { PATH: `/nowhere:${global}` } }).entry,
+      path.join(global, 'served'))
+    assert.throws(() => launch(cwd, { entry: 'native' }, { env: { PATH: global } }), { code: 'invalid-config',
+      details: { reason: 'not-executable' } })
   })
 
   test('a script for a shell in node_modules/.bin leads to the program', () => {
-    const cwd = write({ 'node_modules/next/package.json': {}, 'node_modules/next/dist/bin/next': NODE_SCRIPT, 'node_modules/.bin/next': SHIM })
+    const cwd = write({ 'node_modules/next/package.json': {}, 'node_modules/next/dist/bin/next': NODE_SCRIPT,
+      'node_modules/.bin/next': SHIM })
     chmodSync(path.join(cwd, 'node_modules/.bin/next'), 0o755)
     for (const entry of ['next', 'node_modules/.bin/next']) {
-      assert.equal(shown(cwd, launch(cwd, { entry, args: ['start'] })), 'NODE_PATH=/store/node_modules node node_modules/next/dist/bin/next start', entry)
+      assert.equal(shown(cwd, launch(cwd, { entry, args: ['start'] })),
+        'NODE_PATH=/store/node_modules node node_modules/next/dist/bin/next start', entry)
     }
   })
 
   test('a folder is its main file, else its start script, else its command, else its index', () => {
-    const cwd = write({
-      'main/package.json': { main: 'lib', scripts: { start: 'node other.js' } },
+    const cwd = write({ 'main/package.json': { main: 'lib', scripts: { start: 'node other.js' } },
       'main/lib/index.js': '',
       'start/package.json': { main: 'absent.js', bin: 'cli.js', scripts: { start: 'node server.js' } },
-      'start/server.js': '',
-      'start/cli.js': '',
-      'bin/package.json': { name: '@us/bin', bin: { bin: 'cli.js', other: 'other.js' } },
-      'bin/cli.js': NODE_SCRIPT,
-      'bin/other.js': '',
-      'index/index.js': ''
-    })
-    for (const [entry, expected, where] of [['main', 'main/lib/index.js', cwd], ['./start', 'start/server.js', path.join(cwd, 'start')], ['bin', 'bin/cli.js', cwd], ['index', 'index/index.js', cwd]]) {
+      'start/server.js': '', 'start/cli.js': '',
+      'bin/package.json': { name: '@us/bin', bin: { bin: 'cli.js', other: 'other.js' } }, 'bin/cli.js': NODE_SCRIPT,
+      'bin/other.js': '', 'index/index.js': '' })
+    for (const [entry, expected, where] of [['main', 'main/lib/index.js', cwd], ['./start', 'start/server.js',
+      path.join(cwd, 'start')], ['bin', 'bin/cli.js', cwd], ['index', 'index/index.js', cwd]])
+    {
       const found = launch(cwd, { entry })
       assert.deepEqual([path.relative(cwd, found.entry), found.cwd], [expected, where], entry)
     }
@@ -219,14 +223,17 @@ describe('what is named', () => {
 
   test('what was made of it is one line, without the values of variables', () => {
     const cwd = appWith({ serve: 'NODE_ENV=production TOKEN=secret next start' })
-    assert.equal(launch(cwd, { entry: 'npm', args: ['run', 'serve', '--', '--port', '3000'] }).said, 'npm run serve -- --port 3000 → NODE_ENV=production TOKEN=… node node_modules/next/dist/cli start --port 3000')
-    assert.equal(launch(cwd, { entry: 'node_modules/.bin/next', args: ['start'] }).said, 'node_modules/.bin/next start → node node_modules/next/dist/cli start')
+    assert.equal(launch(cwd, { entry: 'npm', args: ['run', 'serve', '--', '--port', '3000'] }).said,
+      'npm run serve -- --port 3000 → NODE_ENV=production TOKEN=… node node_modules/next/dist/cli start --port 3000')
+    assert.equal(launch(cwd, { entry: 'node_modules/.bin/next', args: ['start'] }).said,
+      'node_modules/.bin/next start → node node_modules/next/dist/cli start')
   })
 })
 
 describe('TypeScript', () => {
   const bare = () => write({ 'package.json': {}, 'main.ts': '', 'view.tsx': '' })
-  const refused = { code: 'invalid-config', details: { reason: 'typescript' }, message: /Node 22\.18 or later, install tsx/ }
+  const refused = { code: 'invalid-config', details: { reason: 'typescript' },
+    message: /Node 22\.18 or later, install tsx/ }
 
   test('is run by Node where that can, else by tsx where the app has it, else refused with both', () => {
     const cwd = bare()
@@ -235,7 +242,8 @@ describe('TypeScript', () => {
     assert.throws(() => launch(cwd, { entry: 'view.tsx' }, { stripsTypes: 'strip' }), refused)
     write({ 'node_modules/tsx/package.json': {} }, cwd)
     const { execArgv, said } = launch(cwd, { entry: 'main.ts', execArgv: ['--inspect'] })
-    assert.deepEqual([execArgv, said], [['--import', 'tsx', '--inspect'], 'main.ts → node --import tsx --inspect main.ts'])
+    assert.deepEqual([execArgv, said], [['--import', 'tsx', '--inspect'],
+      'main.ts → node --import tsx --inspect main.ts'])
   })
 
   test('a loader that was named is left alone', () => {
@@ -249,12 +257,13 @@ describe('TypeScript', () => {
   test('tsx of an app that runs in another folder is named by its file', () => {
     const app = bare()
     write({ 'node_modules/tsx/package.json': { exports: { '.': './dist/loader.mjs' } } }, app)
-    assert.deepEqual(launch(tempFolder(), { entry: path.join(app, 'main.ts') }).execArgv, ['--import', pathToFileURL(path.join(app, 'node_modules/tsx/dist/loader.mjs')).href])
+    assert.deepEqual(launch(tempFolder(), { entry: path.join(app, 'main.ts') }).execArgv, ['--import',
+      pathToFileURL(path.join(app, 'node_modules/tsx/dist/loader.mjs')).href])
   })
 })
 
 describe('what is no Node program', () => {
-  /** @param programs by path, which may be executed */
+  /** `programs`: by path, which may be executed */
   function withPrograms (programs: Record<string, string>, folder: string = tempFolder()) {
     write(programs, folder)
     for (const name of Object.keys(programs)) chmodSync(path.join(folder, name), 0o755)
@@ -263,13 +272,16 @@ describe('what is no Node program', () => {
 
   test('a program is run as it is, whatever it is written in, by its name, its path or a script', () => {
     const bin = withPrograms({ python3: '\x7fELF\0', bun: '\x7fELF\0' })
-    const cwd = withPrograms({ server: '\x7fELF\0', 'run.sh': '#!/bin/sh\n', 'app.py': '#!/usr/bin/env python3\n' }, write({ 'package.json': { scripts: { it: 'PORT=80 bun run app.ts' } } }))
+    const cwd = withPrograms({ server: '\x7fELF\0', 'run.sh': '#!/bin/sh\n', 'app.py': '#!/usr/bin/env python3\n' },
+      write({ 'package.json': { scripts: { it: 'PORT=80 bun run app.ts' } } }))
     const at = (wish: Omit<Wish, 'cwd'>) => {
       const { runtime, entry, args, execArgv } = launch(cwd, wish, { env: { PATH: bin } })
       return [runtime, path.basename(entry), ...args, ...execArgv]
     }
-    assert.deepEqual(at({ entry: 'python3', args: ['-m', 'uvicorn', 'app:app'] }), ['other', 'python3', '-m', 'uvicorn', 'app:app'])
-    for (const name of ['server', 'run.sh', 'app.py']) assert.deepEqual(at({ entry: `./${name}`, args: ['-v'] }), ['other', name, '-v'])
+    assert.deepEqual(at({ entry: 'python3', args: ['-m', 'uvicorn', 'app:app'] }), ['other', 'python3', '-m', 'uvicorn',
+      'app:app'])
+    for (const name of ['server', 'run.sh', 'app.py'])
+      assert.deepEqual(at({ entry: `./${name}`, args: ['-v'] }), ['other', name, '-v'])
     assert.deepEqual(at({ script: 'it' }), ['other', 'bun', 'run', 'app.ts'])
     const { env, said } = launch(cwd, { script: 'it' }, { env: { PATH: bin } })
     assert.deepEqual([env.PORT, said], ['80', `the script "it" → ${bin}/bun run app.ts`])
@@ -278,27 +290,25 @@ describe('what is no Node program', () => {
   test('of what runs as it was typed nothing is said', () => {
     const bin = withPrograms({ python3: '\x7fELF\0' })
     const cwd = withPrograms({ server: '\x7fELF\0' })
-    for (const wish of [{ entry: './server' }, { entry: 'server', args: ['-v'] }, { entry: 'python3', args: ['app.py'] }]) assert.equal(launch(cwd, wish, { env: { PATH: bin } }).said, null)
+    for (const wish of [{ entry: './server' }, { entry: 'server', args: ['-v'] }, { entry: 'python3',
+      args: ['app.py'] }]) assert.equal(launch(cwd, wish, { env: { PATH: bin } }).said, null)
   })
 
-  for (const [script, says] of [
-    ['next dev', /"next build" and start "next start"/],
-    ['next', /for development/],
-    ['react-scripts start', /build/],
-    ['nuxt start --port 3000', /\.output\/server\/index\.mjs is a Node file/],
-    ['concurrently "a" "b"', /an app of its own/],
-    ['doppler run -- node app.js', /"doppler run -- clusterdeck start"/],
-    ['node -e 1', /does not see into a Node/],
-    ['env -i node app.js', /does not see/],
-    ['dotenv -c -- node app.js', /does not see/],
-    ['dotenv -- node app.js', /does not see/],
-    ['pnpm -r --parallel start', /does not see/]
-  ] as [string, RegExp][]) {
+  for (const [script, says] of [['next dev', /"next build" and start "next start"/], ['next', /for development/], [
+    'react-scripts start',
+    /build/
+  ], ['nuxt start --port 3000', /\.output\/server\/index\.mjs is a Node file/], ['concurrently "a" "b"',
+    /an app of its own/], ['doppler run -- node app.js', /"doppler run -- clusterdeck start"/], ['node -e 1',
+    /does not see into a Node/], ['env -i node app.js', /does not see/], ['dotenv -c -- node app.js', /does not see/], [
+    'dotenv -- node app.js',
+    /does not see/
+  ], ['pnpm -r --parallel start', /does not see/]] as [string, RegExp][]) {
     test(`${script} is run as it is, and what else could be done is said`, () => {
       const bin = withPrograms({ node: NODE_SCRIPT, env: '\x7fELF\0', doppler: '\x7fELF\0', pnpm: NODE_SCRIPT })
       const cwd = appWith({ it: script }, { '.env': 'A=$B' })
       for (const name of ['react-scripts', 'nuxt', 'concurrently', 'dotenv']) install(cwd, name)
-      for (const name of ['next', 'react-scripts', 'nuxt', 'concurrently', 'dotenv']) chmodSync(path.join(cwd, 'node_modules', name, 'dist/cli'), 0o755)
+      for (const name of ['next', 'react-scripts', 'nuxt', 'concurrently', 'dotenv'])
+        chmodSync(path.join(cwd, 'node_modules', name, 'dist/cli'), 0o755)
       const { runtime, entry, args, notes } = launch(cwd, { script: 'it' }, { env: { PATH: bin } })
       assert.deepEqual([runtime, shownWords([path.basename(entry), ...args])], ['other', script.replaceAll('"', '')])
       assert.match(notes.join(), says)
@@ -307,12 +317,15 @@ describe('what is no Node program', () => {
 
   test('files of variables that Node would read are read for it, and what is set counts more', () => {
     const bin = withPrograms({ python3: '\x7fELF\0' })
-    const cwd = appWith({ it: 'dotenv -e .env -e .more -- python3 app.py' }, { '.env': 'A=1\nB=1', '.more': 'A=2\nC=2\nD=2' })
+    const cwd = appWith({ it: 'dotenv -e .env -e .more -- python3 app.py' }, { '.env': 'A=1\nB=1',
+      '.more': 'A=2\nC=2\nD=2' })
     const { env, execArgv } = launch(cwd, { script: 'it' }, { env: { PATH: bin, D: 'set' } })
     assert.deepEqual([env.A, env.B, env.C, env.D, execArgv], ['1', '1', '2', undefined, []])
   })
 
-  for (const script of ['node app.js | pino-pretty', 'tsc && node app.js', 'cd app; node .', 'cd app', 'node app.js --port $PORT', 'node app.js > log', 'echo "$HOME"', "echo 'it"]) {
+  for (const script of ['node app.js | pino-pretty', 'tsc && node app.js', 'cd app; node .', 'cd app',
+    'node app.js --port $PORT', 'node app.js > log', 'echo "$HOME"', 'echo \'it'])
+  {
     test(`${script} takes a shell`, () => {
       const cwd = appWith({ it: script })
       const { runtime, entry, args, env, notes } = launch(cwd, { script: 'it', args: ['a b'] })
@@ -324,27 +337,20 @@ describe('what is no Node program', () => {
 })
 
 describe('what cannot be started', () => {
-  for (const [script, reason, says] of [
-    ['absent-tool start', 'not-installed', /absent-tool, which is not installed in/],
-    ['npx absent-tool start', 'not-installed', /downloads nothing/],
-    ['tsx src/main.ts', 'not-installed', /tsx/],
-    ['ts-node src/main.ts', 'not-installed', /ts-node/],
-    ['corepack enable', 'not-installed', /enable/],
-    ['nest start', 'not-built', /"nest build"/],
-    ['nuxt start', 'not-built', /"nuxt build"/],
-    ['pm2-runtime start x', 'starts-child', /clusterdeck import/],
-    ['npm run it', 'circle', /leads back/],
-    ['npm run absent', 'not-found', /needs a script "absent" .* It has it/],
-    ['npm install', 'no-file', /npm install/],
-    ['npm run it --port 3', 'option', /"--port"/],
-    ['npm run it -w absent', 'not-found', /workspace absent/],
-    ['node', 'no-file', /starts no file/],
-    ['node absent.js', 'not-found', /absent\.js, which is not there/],
-    ['nodemon', 'no-file', /--watch/],
-    ['env-cmd -f absent node app.js', 'not-found', /absent, which is not there/],
-    ['NODE_ENV=production', 'empty', /runs nothing/],
-    ['', 'empty', /runs nothing/]
-  ] as [string, string, RegExp][]) {
+  for (const [script, reason, says] of [['absent-tool start', 'not-installed',
+    /absent-tool, which is not installed in/], ['npx absent-tool start', 'not-installed', /downloads nothing/], [
+    'tsx src/main.ts',
+    'not-installed',
+    /tsx/
+  ], ['ts-node src/main.ts', 'not-installed', /ts-node/], ['corepack enable', 'not-installed', /enable/], ['nest start',
+    'not-built', /"nest build"/], ['nuxt start', 'not-built', /"nuxt build"/], ['pm2-runtime start x', 'starts-child',
+    /clusterdeck import/], ['npm run it', 'circle', /leads back/], ['npm run absent', 'not-found',
+    /needs a script "absent" .* It has it/], ['npm install', 'no-file', /npm install/], ['npm run it --port 3',
+    'option', /"--port"/], ['npm run it -w absent', 'not-found', /workspace absent/], ['node', 'no-file',
+    /starts no file/], ['node absent.js', 'not-found', /absent\.js, which is not there/], ['nodemon', 'no-file',
+    /--watch/], ['env-cmd -f absent node app.js', 'not-found', /absent, which is not there/], ['NODE_ENV=production',
+    'empty', /runs nothing/], ['', 'empty', /runs nothing/]] as [string, string, RegExp][])
+  {
     test(`${script} is refused: ${reason}`, () => {
       const cwd = appWith({ it: script }, { '.env': 'A=$B' })
       assert.throws(() => launch(cwd, { script: 'it' }), { code: 'invalid-config', details: { reason }, message: says })
@@ -354,14 +360,18 @@ describe('what cannot be started', () => {
   test('a file that may not be executed says so', () => {
     const cwd = write({ 'app.py': '', 'run.sh': '', tool: '#!/bin/bash\n', native: '\x7fELF\0' })
     for (const entry of ['app.py', 'run.sh', 'tool', 'native']) {
-      assert.throws(() => launch(cwd, { entry }), { code: 'invalid-config', details: { reason: 'not-executable' }, message: /^entry: expected a program, received .*chmod \+x/ })
+      assert.throws(() => launch(cwd, { entry }), { code: 'invalid-config', details: { reason: 'not-executable' },
+        message: /^entry: expected a program, received .*chmod \+x/ })
     }
   })
 
   test('what is nowhere is one clear error', () => {
     const cwd = tempFolder()
-    assert.throws(() => launch(cwd, { entry: 'nix' }), { code: 'entry-not-found', message: `entry: expected a file, a folder or the name of a program, received nix, which is neither in ${cwd} nor installed there` })
-    assert.throws(() => launch(cwd, { entry: './nix' }), { code: 'entry-not-found', message: `entry: expected a file, received ${path.join(cwd, 'nix')}, which does not exist` })
+    assert.throws(() => launch(cwd, { entry: 'nix' }), { code: 'entry-not-found',
+      message:
+        `entry: expected a file, a folder or the name of a program, received nix, which is neither in ${cwd} nor installed there` })
+    assert.throws(() => launch(cwd, { entry: './nix' }), { code: 'entry-not-found',
+      message: `entry: expected a file, received ${path.join(cwd, 'nix')}, which does not exist` })
     assert.throws(() => launch(cwd, { script: 'x' }), { code: 'invalid-config', message: /needs a package\.json in/ })
   })
 
@@ -371,31 +381,43 @@ describe('what cannot be started', () => {
   })
 
   test('what Yarn Plug\'n\'Play has Node load first comes first, once, and only where nobody else has put it', () => {
-    const files = { 'package.json': { scripts: { start: 'node app.js', other: 'node -r ./.pnp.cjs app.js' } }, 'app.js': '', '.pnp.cjs': '' }
+    const files = { 'package.json': { scripts: { start: 'node app.js', other: 'node -r ./.pnp.cjs app.js' } },
+      'app.js': '', '.pnp.cjs': '' }
     const cwd = write(files)
     const pnp = ['--require', path.join(cwd, '.pnp.cjs')]
-    for (const wish of [{ entry: 'yarn', args: ['start'] }, { script: 'start' }, {}, { entry: 'app.js' }, { entry: 'corepack', args: ['yarn', 'node', 'app.js'] }]) assert.deepEqual(launch(cwd, wish).execArgv, pnp, JSON.stringify(wish))
+    for (const wish of [{ entry: 'yarn', args: ['start'] }, { script: 'start' }, {}, { entry: 'app.js' }, {
+      entry: 'corepack',
+      args: ['yarn', 'node', 'app.js']
+    }]) assert.deepEqual(launch(cwd, wish).execArgv, pnp, JSON.stringify(wish))
     assert.match(String(launch(cwd, { entry: 'app.js' }).said), /^app\.js → node --require .*\.pnp\.cjs app\.js$/)
     assert.deepEqual(launch(cwd, { script: 'other' }).execArgv, ['-r', './.pnp.cjs'])
     assert.deepEqual(launch(cwd, { script: 'start' }, { env: { NODE_OPTIONS: `--require ${pnp[1]}` } }).execArgv, [])
     const workspace = path.join(cwd, 'packages/shop')
     write({ 'index.js': '' }, workspace)
     write({ '.pnp.loader.mjs': '' }, cwd)
-    assert.deepEqual(launch(workspace, { entry: 'index.js', execArgv: ['--no-warnings'] }).execArgv, [...pnp, '--experimental-loader', pathToFileURL(path.join(cwd, '.pnp.loader.mjs')).href, '--no-warnings'])
+    assert.deepEqual(launch(workspace, { entry: 'index.js', execArgv: ['--no-warnings'] }).execArgv, [...pnp,
+      '--experimental-loader', pathToFileURL(path.join(cwd, '.pnp.loader.mjs')).href, '--no-warnings'])
     chmodSync(path.join(cwd, '.pnp.cjs'), 0o666)
     assert.deepEqual(launch(cwd, { entry: 'app.js' }).execArgv, [])
   })
 
   test('a command of Yarn Plug\'n\'Play has no file to start', () => {
     const cwd = write({ 'package.json': { scripts: { it: 'next start' } }, '.pnp.cjs': '' })
-    assert.throws(() => launch(cwd, { script: 'it' }), { details: { reason: 'not-installed' }, message: /nodeLinker: node-modules/ })
+    assert.throws(() => launch(cwd, { script: 'it' }), { details: { reason: 'not-installed' },
+      message: /nodeLinker: node-modules/ })
   })
 })
 
 test('a start script that only starts Node for another file is run as a program; one that may listen itself, or has modules of the app, is not', () => {
-  const spawns = "const { spawn } = require('node:child_process')\nspawn(process.execPath, [require('path').join(__dirname, 'server.js')])\n"
-  const folder = write({ 'start.js': spawns, 'esm.mjs': "import { fork } from 'child_process'\nimport 'dotenv/config'\nfork('server.js')", 'serves.js': `${spawns}require('http').createServer().listen(0)`, 'own.js': `${spawns}require('./server')`, 'job.js': "require('child_process').spawn('pg_dump')" })
-  const runtimes = ['start.js', 'esm.mjs', 'serves.js', 'own.js', 'job.js'].map((entry) => resolveLaunch({ entry, cwd: folder }).runtime)
+  const spawns =
+    'const { spawn } = require(\'node:child_process\')\nspawn(process.execPath, [require(\'path\').join(__dirname, \'server.js\')])\n'
+  const folder = write({ 'start.js': spawns,
+    'esm.mjs': 'import { fork } from \'child_process\'\nimport \'dotenv/config\'\nfork(\'server.js\')',
+    'serves.js': `${spawns}require('http').createServer().listen(0)`, 'own.js': `${spawns}require('./server')`,
+    'job.js': 'require(\'child_process\').spawn(\'pg_dump\')' })
+  const runtimes = ['start.js', 'esm.mjs', 'serves.js', 'own.js', 'job.js'].map((entry) =>
+    resolveLaunch({ entry, cwd: folder }).runtime
+  )
   assert.deepEqual(runtimes, ['other', 'other', 'node', 'node', 'node'])
   const { entry, args } = resolveLaunch({ entry: 'start.js', args: ['a'], execArgv: ['--no-warnings'], cwd: folder })
   assert.deepEqual([entry, args], [process.execPath, ['--no-warnings', path.join(folder, 'start.js'), 'a']])

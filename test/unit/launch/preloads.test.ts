@@ -4,24 +4,24 @@ import { leavePreloads, restoreNodeOptions } from '../../../server/cli/node-opti
 import { withPreload } from '../../../server/cluster/preload.ts'
 import { withoutPreloads } from '../../../server/launch/preloads.ts'
 
-for (const [whole, rest] of [
-  ['', ''],
-  ['--max-old-space-size=400  --no-deprecation', '--max-old-space-size=400  --no-deprecation'],
-  ['-r a.cjs', ''],
-  ['--require a.cjs --max-old-space-size=400', '--max-old-space-size=400'],
-  ['--no-deprecation --import=file:///a.mjs --title "my app"', '--no-deprecation --title "my app"'],
-  ['--experimental-loader a.mjs --experimental_loader=b.mjs --loader c.mjs', ''],
-  ['--require "/with spaces/and \\"quotes\\"/a.cjs" --title=--require', '--title=--require'],
-  ['"--require" "a b.cjs" --no-deprecation', '--no-deprecation'],
-  ['--require', '']
-]) {
-  test(`of NODE_OPTIONS=${JSON.stringify(whole)} remains ${JSON.stringify(rest)}`, () => assert.equal(withoutPreloads(whole), rest))
+for (const [whole, rest] of [['', ''], ['--max-old-space-size=400  --no-deprecation',
+  '--max-old-space-size=400  --no-deprecation'], ['-r a.cjs', ''], ['--require a.cjs --max-old-space-size=400',
+  '--max-old-space-size=400'], ['--no-deprecation --import=file:///a.mjs --title "my app"',
+  '--no-deprecation --title "my app"'], ['--experimental-loader a.mjs --experimental_loader=b.mjs --loader c.mjs', ''],
+  ['--require "/with spaces/and \\"quotes\\"/a.cjs" --title=--require', '--title=--require'], [
+  '"--require" "a b.cjs" --no-deprecation',
+  '--no-deprecation'
+], ['--require', '']]) {
+  test(`of NODE_OPTIONS=${JSON.stringify(whole)} remains ${JSON.stringify(rest)}`, () =>
+    assert.equal(withoutPreloads(whole), rest))
 }
 
 test('a command begins anew without what NODE_OPTIONS loads, once, and its children get all of it', () => {
   let begun = 0
   const said: string[] = []
-  const parts = { again: () => Boolean(++begun), say: (line: string) => { said.push(line) } }
+  const parts = { again: () => Boolean(++begun), say: (line: string) => {
+    said.push(line)
+  } }
   const env: Record<string, string | undefined> = { NODE_OPTIONS: '-r a.cjs --no-deprecation' }
   leavePreloads(env, parts)
   assert.deepEqual([begun, env.NODE_OPTIONS], [1, '--no-deprecation'])
@@ -45,12 +45,21 @@ test('a worker loads its own part before all that the user loads, and tells wher
   assert.equal(both.hasImports, true)
 })
 
-test("Yarn's Plug'n'Play alone comes before a worker's own part, wherever the user has it", () => {
-  const words = withPreload({ execArgv: ['-r', 'a.cjs', '--require', '/shop/.pnp.cjs', '--experimental-loader', 'l.mjs'], nodeOptions: undefined })
-  assert.match(words.execArgv.join(' '), /^--require \/shop\/\.pnp\.cjs --require \S+\/dist\/preload\.cjs -r a\.cjs --experimental-loader l\.mjs$/)
-  const variable = withPreload({ execArgv: ['-r', 'a.cjs'], nodeOptions: '--no-deprecation --require "/my shop/.pnp.cjs" -r b.cjs' })
-  assert.match(String(variable.nodeOptions), /^--require "\/my shop\/\.pnp\.cjs" --require ".+\/dist\/preload\.cjs" --no-deprecation -r b\.cjs$/)
+test('Yarn\'s Plug\'n\'Play alone comes before a worker\'s own part, wherever the user has it', () => {
+  const words = withPreload({
+    execArgv: ['-r', 'a.cjs', '--require', '/shop/.pnp.cjs', '--experimental-loader', 'l.mjs'],
+    nodeOptions: undefined
+  })
+  assert.match(words.execArgv.join(' '),
+    /^--require \/shop\/\.pnp\.cjs --require \S+\/dist\/preload\.cjs -r a\.cjs --experimental-loader l\.mjs$/)
+  const variable = withPreload({ execArgv: ['-r', 'a.cjs'],
+    nodeOptions: '--no-deprecation --require "/my shop/.pnp.cjs" -r b.cjs' })
+  assert.match(String(variable.nodeOptions),
+    /^--require "\/my shop\/\.pnp\.cjs" --require ".+\/dist\/preload\.cjs" --no-deprecation -r b\.cjs$/)
   const both = withPreload({ execArgv: ['--require=/shop/.pnp.cjs'], nodeOptions: '-r b.cjs' })
-  assert.match(String(both.nodeOptions), /^"--require=\/shop\/\.pnp\.cjs" --require ".+\/dist\/preload\.cjs" -r b\.cjs$/)
-  for (const nodeOptions of ['-r /shop/my.pnp.cjs', '--title /shop/.pnp.cjs']) assert.match(String(withPreload({ execArgv: [], nodeOptions }).nodeOptions), /^--require ".+\/dist\/preload\.cjs" -/)
+  assert.match(String(both.nodeOptions),
+    /^"--require=\/shop\/\.pnp\.cjs" --require ".+\/dist\/preload\.cjs" -r b\.cjs$/)
+  for (const nodeOptions of ['-r /shop/my.pnp.cjs', '--title /shop/.pnp.cjs'])
+    assert.match(String(withPreload({ execArgv: [], nodeOptions }).nodeOptions),
+      /^--require ".+\/dist\/preload\.cjs" -/)
 })

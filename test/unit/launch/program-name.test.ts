@@ -8,17 +8,16 @@ import { tempFolder } from '../../support/folder.ts'
 const cwd = tempFolder()
 for (const name of ['app.py', 'manage.py', 'main.ts', 'app.jar', 'index.php']) writeFileSync(path.join(cwd, name), '')
 
-for (const [command, expected] of [
-  ['/usr/bin/python3 app.py', 'python3 app.py'],
-  ['/usr/bin/python3 -m uvicorn --port 8000 app:app', 'uvicorn app:app'],
-  ['/srv/.venv/bin/gunicorn -w 2 shop.wsgi:application', 'gunicorn shop.wsgi:application'],
-  ['/usr/bin/python3 manage.py runserver 0.0.0.0:8000', 'python3 manage.py runserver'],
-  ['/usr/local/bin/bun run --hot main.ts', 'bun run main.ts'],
-  ['/usr/bin/java -Xmx1g -jar app.jar', 'java app.jar'],
-  ['/usr/bin/php -S localhost:8000 index.php', 'php index.php'],
-  ['/srv/bin/server --token hunter2 admin:hunter2', 'server'],
-  ['/usr/sbin/nginx -g daemon', 'nginx']
-]) {
+for (const [command, expected] of [['/usr/bin/python3 app.py', 'python3 app.py'], [
+  '/usr/bin/python3 -m uvicorn --port 8000 app:app',
+  'uvicorn app:app'
+], ['/srv/.venv/bin/gunicorn -w 2 shop.wsgi:application', 'gunicorn shop.wsgi:application'], [
+  '/usr/bin/python3 manage.py runserver 0.0.0.0:8000',
+  'python3 manage.py runserver'
+], ['/usr/local/bin/bun run --hot main.ts', 'bun run main.ts'], ['/usr/bin/java -Xmx1g -jar app.jar', 'java app.jar'], [
+  '/usr/bin/php -S localhost:8000 index.php',
+  'php index.php'
+], ['/srv/bin/server --token hunter2 admin:hunter2', 'server'], ['/usr/sbin/nginx -g daemon', 'nginx']]) {
   test(`${command} is called ${expected}`, () => {
     const [entry, ...args] = command.split(' ')
     assert.equal(programName({ entry, args, cwd }), expected)

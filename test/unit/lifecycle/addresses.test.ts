@@ -57,7 +57,8 @@ describe('addresses', () => {
   })
 
   test('a program of another language may take its time for the next port, also for one that came after it was ready', () => {
-    const pool = simulate({ workers: 1, start: { release: { id: 'r1', createdAt: '', entry: '/srv/r1/app', path: '/srv/r1', runtime: 'other' } } })
+    const pool = simulate({ workers: 1,
+      start: { release: { id: 'r1', createdAt: '', entry: '/srv/r1/app', path: '/srv/r1', runtime: 'other' } } })
     boot(pool, 1, APP)
     pool.feed({ type: 'worker-listening', worker: 1, url: 'http://localhost:3001', isFixed: true })
     pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' })
@@ -84,7 +85,8 @@ describe('addresses', () => {
     boot(moved, 2, APP)
     moved.passNextDeadline()
     assert.deepEqual(moved.serving(), [2])
-    assert.match(moved.last('worker.ready').message, /^nobody listens on http:\/\/localhost:9090 yet, as the worker before it did/)
+    assert.match(moved.last('worker.ready').message,
+      /^nobody listens on http:\/\/localhost:9090 yet, as the worker before it did/)
 
     const alone = running()
     listen(alone, 1, LATE)
@@ -101,7 +103,8 @@ describe('addresses', () => {
     pool.passNextDeadline()
     assert.equal(pool.at - startedAt, 3000)
     const { state, reason } = pool.last('rollout.failed').detail
-    assert.deepEqual([state, reason], ['failed', 'worker 2 (slot 1) listens on http://localhost:4000, but the worker before it on http://localhost:3000 (option ready.addresses: same)'])
+    assert.deepEqual([state, reason], ['failed',
+      'worker 2 (slot 1) listens on http://localhost:4000, but the worker before it on http://localhost:3000 (option ready.addresses: same)'])
     assert.deepEqual(pool.serving(), [1])
   })
 
@@ -161,7 +164,8 @@ describe('addresses', () => {
       pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' })
       pool.exit(1, { code: 0 })
       start(pool, 2)
-      assert.deepEqual([pool.serving(), pool.ready(), pool.last('rollout.succeeded')?.type], [[2], 1, 'rollout.succeeded'])
+      assert.deepEqual([pool.serving(), pool.ready(), pool.last('rollout.succeeded')?.type], [[2], 1,
+        'rollout.succeeded'])
     })
 
     test('keeps the old worker while it serves, and the reason says what to set', () => {
@@ -200,12 +204,12 @@ describe('apps that do not listen', () => {
     assert.equal(pool.types().filter((type) => type === 'worker.no-server').length, 1)
   })
 
-  for (const [what, ready, also] of [
-    ['has nothing but its channel', {}, (pool: any) => pool.feed({ ...SILENT, resources: ['PipeWrap', 'TTYWrap'] })],
-    ['is to be asked over HTTP', { path: '/health' }],
-    ['is to say that it is ready', { signal: 'message' }],
-    ['listens on something', {}, (pool: any) => listen(pool, 1, APP)]
-  ] as [string, any, ((pool: any) => void)?][]) {
+  for (const [what, ready, also] of [['has nothing but its channel', {},
+    (pool: any) => pool.feed({ ...SILENT, resources: ['PipeWrap', 'TTYWrap'] })], ['is to be asked over HTTP', {
+    path: '/health'
+  }], ['is to say that it is ready', { signal: 'message' }], ['listens on something', {},
+    (pool: any) => listen(pool, 1, APP)]] as [string, any, ((pool: any) => void)?][])
+  {
     test(`one that ${what} is not ready`, () => {
       const pool = simulate({ workers: 1, options: { ...OPTIONS, ready: { ...OPTIONS.ready, ...ready } } })
       pool.feed(SILENT)

@@ -8,7 +8,8 @@ type Pool = ReturnType<typeof simulate>
 const HEAVY = Object.freeze({ bootCost: { cpuMs: 9000, activeMs: 9000 }, cpus: 2 })
 
 const states = (pool: Pool) => snapshotOf(pool.state).workers.map(({ slot, state }) => `${slot} ${state}`)
-const starting = (pool: Pool) => Object.values(pool.state.workers).filter(({ state }) => state === 'starting').map(({ id }) => id)
+const starting = (pool: Pool) =>
+  Object.values(pool.state.workers).filter(({ state }) => state === 'starting').map(({ id }) => id)
 
 describe('the time to get ready', () => {
   test('is longer by what a worker has spent waiting for a CPU, and by that alone', () => {
@@ -19,7 +20,8 @@ describe('the time to get ready', () => {
     assert.deepEqual([starting(pool), pool.at - begunAt], [[1], 50_000])
     pool.passNextDeadline()
     assert.equal(pool.at - begunAt, 55_000)
-    assert.equal(pool.last('worker.draining').message, 'worker 1 (slot 1) was not ready within 30 s (option ready.timeoutMs) and another 25 s, in which it waited for a CPU')
+    assert.equal(pool.last('worker.draining').message,
+      'worker 1 (slot 1) was not ready within 30 s (option ready.timeoutMs) and another 25 s, in which it waited for a CPU')
   })
 
   test('is ten times the limit at most', () => {
@@ -68,7 +70,8 @@ describe('a worker that was never ready', () => {
       if (order === 'before') pool.feed(listening)
       pool.feed({ type: 'stop', actor: 'test' })
       if (order === 'after') pool.feed(listening)
-      assert.deepEqual([1, 2].map((id) => Number(pool.deadlines.get(`drain:${id}`)?.dueAt) - pool.at), [30_000, 1000], order)
+      assert.deepEqual([1, 2].map((id) => Number(pool.deadlines.get(`drain:${id}`)?.dueAt) - pool.at), [30_000, 1000],
+        order)
     }
   })
 
@@ -90,12 +93,11 @@ describe('workers that take much CPU to start', () => {
     assert.deepEqual([pool.ready(), pool.state.phase], [4, 'running'])
   })
 
-  for (const [what, start, count] of [
-    ['that is not known', { cpus: 1 }, 4],
-    ['that is short', { cpus: 1, bootCost: { cpuMs: 999, activeMs: 999 } }, 4],
-    ['that is one third waiting for something else', { cpus: 2, bootCost: { cpuMs: 2000, activeMs: 3000 } }, 3],
-    ['that keeps two CPUs busy each', { cpus: 2, bootCost: { cpuMs: 8000, activeMs: 4000 } }, 1]
-  ] as [string, any, number][]) {
+  for (const [what, start, count] of [['that is not known', { cpus: 1 }, 4], ['that is short', { cpus: 1,
+    bootCost: { cpuMs: 999, activeMs: 999 } }, 4], ['that is one third waiting for something else', { cpus: 2,
+    bootCost: { cpuMs: 2000, activeMs: 3000 } }, 3], ['that keeps two CPUs busy each', { cpus: 2,
+    bootCost: { cpuMs: 8000, activeMs: 4000 } }, 1]] as [string, any, number][])
+  {
     test(`of a start ${what} ${count} of 4 are begun at once`, () => {
       assert.equal(starting(simulate({ workers: 4, start })).length, count)
     })
@@ -148,7 +150,12 @@ describe('where no worker has ever been ready', () => {
 
   test('all start at once with start.first all, where programs end by themselves, and beside workers that a master has left', () => {
     assert.equal(starting(simulate({ workers: 3, start, options: { ...OPTIONS, start: { first: 'all' } } })).length, 3)
-    assert.equal(starting(simulate({ workers: 3, start, options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy: 'never' } } })).length, 3)
+    assert.equal(
+      starting(
+        simulate({ workers: 3, start, options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy: 'never' } } })
+      ).length,
+      3
+    )
   })
 })
 
@@ -176,7 +183,8 @@ describe('the turn of an app among those of its host', () => {
   test('comes before its first worker, and nothing is rolled out until then', () => {
     const pool = simulate({ workers: 2, awaitsTurn: 'others start first' })
     assert.deepEqual(states(pool), ['1 queued', '2 queued'])
-    assert.deepEqual(pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' }), { code: 'starting', message: 'others start first' })
+    assert.deepEqual(pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' }), { code: 'starting',
+      message: 'others start first' })
     assert.equal(pool.feed({ type: 'scale', workers: 3, actor: 'test' }), null)
     pool.feed({ type: 'turn-came' })
     assert.deepEqual(states(pool), ['1 starting', '2 starting', '3 starting'])
@@ -194,7 +202,8 @@ describe('the turn of an app among those of its host', () => {
     const pool = simulate({ workers: 1, awaitsTurn: 'its secrets are not known' })
     const { release } = pool.state
     pool.feed({ type: 'turn-came', release: { ...release, environmentChanged: true }, hasHook: true })
-    assert.deepEqual([pool.state.release.environmentChanged, pool.state.releases[release.id].environmentChanged, states(pool)], [true, true, ['1 queued']])
+    assert.deepEqual([pool.state.release.environmentChanged, pool.state.releases[release.id].environmentChanged,
+      states(pool)], [true, true, ['1 queued']])
     pool.feed({ type: 'start-hook-passed' })
     assert.deepEqual(states(pool), ['1 starting'])
   })

@@ -5,9 +5,12 @@ import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
 import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.ts'
 import type { Drift, LifecycleOptions } from '../../../server/lifecycle/state.ts'
 
-const DRIFT: Record<string, Drift> = { r1: { kind: 'code', count: 7, files: ['/srv/r1/a.js', '/srv/r1/b.js'], since: null, by: null } }
+const DRIFT: Record<string, Drift> = {
+  r1: { kind: 'code', count: 7, files: ['/srv/r1/a.js', '/srv/r1/b.js'], since: null, by: null }
+}
 const HOLD = { ...OPTIONS, releases: { onDrift: 'hold' } } as any
-const due = (worker: number) => ({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} is too large` })
+const due = (worker: number) => ({ type: 'worker-due', worker, cause: 'memory-limit',
+  message: `worker ${worker} is too large` })
 
 /** All slots serve, and then files change. */
 function drifted ({ workers = 2, options = OPTIONS } = {}) {
@@ -18,24 +21,25 @@ function drifted ({ workers = 2, options = OPTIONS } = {}) {
   return pool
 }
 
-const rows = (pool: ReturnType<typeof simulate>) => snapshotOf(pool.state).workers.map(({ id, state, drifted }) => [id, state, drifted])
+const rows = (pool: ReturnType<typeof simulate>) =>
+  snapshotOf(pool.state).workers.map(({ id, state, drifted }) => [id, state, drifted])
 
 describe('a release that has drifted', () => {
-  for (const [name, act] of [
-    ['a death', (pool) => pool.exit(1, { signal: 'SIGKILL' })],
-    ['an exception', (pool) => pool.feed({ type: 'worker-crashing', worker: 1, errorName: 'Error', errorMessage: 'no' })],
-    ['a hang', (pool) => pool.feed({ type: 'worker-silent', worker: 1, message: 'it hangs' })],
-    ['an operator\'s kill', (pool) => pool.feed({ type: 'kill-worker', worker: 1, actor: 'api' })],
-    ['recycling', (pool) => pool.feed(due(1))],
-    ['a restart of one', (pool) => pool.feed({ type: 'restart-worker', worker: 1, actor: 'api' })],
-    ['a scale-up', (pool) => pool.feed({ type: 'scale', workers: 3, actor: 'api' })]
-  ] as [string, (pool: ReturnType<typeof simulate>) => void][]) {
+  for (const [name, act] of [['a death', (pool) => pool.exit(1, { signal: 'SIGKILL' })], ['an exception',
+    (pool) => pool.feed({ type: 'worker-crashing', worker: 1, errorName: 'Error', errorMessage: 'no' })], ['a hang',
+    (pool) => pool.feed({ type: 'worker-silent', worker: 1, message: 'it hangs' })], ['an operator\'s kill',
+    (pool) => pool.feed({ type: 'kill-worker', worker: 1, actor: 'api' })], ['recycling', (pool) => pool.feed(due(1))],
+    ['a restart of one', (pool) => pool.feed({ type: 'restart-worker', worker: 1, actor: 'api' })], ['a scale-up',
+    (pool) => pool.feed({ type: 'scale', workers: 3, actor: 'api' })]] as [string,
+      (pool: ReturnType<typeof simulate>) => void][])
+  {
     test(`marks the worker that is forked after ${name}`, () => {
       const pool = drifted()
       act(pool)
       const event = pool.last('worker.drifted')
       assert.deepEqual([event.worker, event.release, event.detail], [3, 'r1', DRIFT.r1])
-      assert.match(event.message, /^worker 3 \(slot [13]\) does not run what r1 was: files of r1 changed after its deploy: \/srv\/r1\/a\.js, \/srv\/r1\/b\.js and 5 more$/)
+      assert.match(event.message,
+        /^worker 3 \(slot [13]\) does not run what r1 was: files of r1 changed after its deploy: \/srv\/r1\/a\.js, \/srv\/r1\/b\.js and 5 more$/)
       pool.settle()
       assert.deepEqual(rows(pool).filter(([, , isDrifted]) => isDrifted), [[3, 'ready', true]])
     })
@@ -65,10 +69,14 @@ describe('a release that has drifted', () => {
 
 describe('a release of whose folder other files have changed', () => {
   type Drifts = Record<string, Drift>
-  const FOLDER: Drifts = { r1: { kind: 'folder', count: 3, files: ['.next/BUILD_ID', 'app.db'], since: null, by: null } }
+  const FOLDER: Drifts = {
+    r1: { kind: 'folder', count: 3, files: ['.next/BUILD_ID', 'app.db'], since: null, by: null }
+  }
   const UNKNOWN: Drifts = { r1: { kind: 'unknown', count: 0, files: [], since: null, by: null } }
-  const CAVEAT = 'r1 may not be what it was: 3 files of its folder have changed since its deploy: .next/BUILD_ID, app.db and 1 more'
-  const NOT_KNOWN = 'r1 may not be what it was: it is not known whether files of its folder have changed since its deploy'
+  const CAVEAT =
+    'r1 may not be what it was: 3 files of its folder have changed since its deploy: .next/BUILD_ID, app.db and 1 more'
+  const NOT_KNOWN =
+    'r1 may not be what it was: it is not known whether files of its folder have changed since its deploy'
 
   /** A deploy has replaced one of two workers. */
   function halfDeployed (options: LifecycleOptions = OPTIONS) {
@@ -118,7 +126,9 @@ describe('a release of whose folder other files have changed', () => {
       pool.settle()
       pool.drift = drift
       pool.exit(1, { signal: 'SIGKILL' })
-      assert.equal(pool.last('worker.drifted')?.message, isMarked ? 'worker 2 (slot 1) may not run what r1 was: 3 files of its folder have changed since its deploy: .next/BUILD_ID, app.db and 1 more' : undefined)
+      assert.equal(pool.last('worker.drifted')?.message, isMarked
+        ? 'worker 2 (slot 1) may not run what r1 was: 3 files of its folder have changed since its deploy: .next/BUILD_ID, app.db and 1 more'
+        : undefined)
       pool.settle()
       assert.deepEqual(rows(pool), [[2, 'ready', isMarked]])
     }
@@ -126,21 +136,16 @@ describe('a release of whose folder other files have changed', () => {
 })
 
 describe('releases.onDrift: hold', () => {
-  for (const [name, act] of [
-    ['a death', (pool) => pool.exit(1, { signal: 'SIGKILL' })],
-    ['an exception', (pool) => {
-      pool.feed({ type: 'worker-crashing', worker: 1, errorName: 'Error', errorMessage: 'no' })
-      pool.exit(1, { code: 1 })
-    }],
-    ['a hang', (pool) => {
-      pool.feed({ type: 'worker-silent', worker: 1, message: 'it hangs' })
-      pool.settle()
-    }],
-    ['an operator\'s kill', (pool) => {
-      pool.feed({ type: 'kill-worker', worker: 1, actor: 'api' })
-      pool.settle()
-    }]
-  ] as [string, (pool: ReturnType<typeof simulate>) => void][]) {
+  for (const [name, act] of [['a death', (pool) => pool.exit(1, { signal: 'SIGKILL' })], ['an exception', (pool) => {
+    pool.feed({ type: 'worker-crashing', worker: 1, errorName: 'Error', errorMessage: 'no' })
+    pool.exit(1, { code: 1 })
+  }], ['a hang', (pool) => {
+    pool.feed({ type: 'worker-silent', worker: 1, message: 'it hangs' })
+    pool.settle()
+  }], ['an operator\'s kill', (pool) => {
+    pool.feed({ type: 'kill-worker', worker: 1, actor: 'api' })
+    pool.settle()
+  }]] as [string, (pool: ReturnType<typeof simulate>) => void][]) {
     test(`holds the slot after ${name}, until the files are back`, () => {
       const pool = drifted({ options: HOLD })
       act(pool)
@@ -193,12 +198,15 @@ describe('releases.onDrift: hold', () => {
     assert.equal(pool.isFinished, true)
   })
 
-  for (const command of [{ type: 'rollout', kind: 'restart' }, { type: 'restart-worker', worker: 1 }, { type: 'upgrade', execPath: null }]) {
+  for (const command of [{ type: 'rollout', kind: 'restart' }, { type: 'restart-worker', worker: 1 }, { type: 'upgrade',
+    execPath: null }])
+  {
     test(`refuses ${command.kind ?? command.type}, and says why`, () => {
       const pool = drifted({ options: HOLD })
       const { code, message, details } = pool.feed({ ...command, actor: 'api' })
       assert.deepEqual([code, details], ['drifted', { release: 'r1', ...DRIFT.r1 }])
-      assert.match(message, /files of r1 changed after its deploy: \/srv\/r1\/a\.js.* and 5 more \(option releases\.onDrift: hold\); deploy, or restore them/)
+      assert.match(message,
+        /files of r1 changed after its deploy: \/srv\/r1\/a\.js.* and 5 more \(option releases\.onDrift: hold\); deploy, or restore them/)
       assert.equal(pool.processes.size, 2)
     })
   }
@@ -208,7 +216,8 @@ describe('releases.onDrift: hold', () => {
     pool.feed(due(1))
     for (let look = 0; look < 3; look++) pool.feed({ type: 'deadline-passed', deadline: 'recycle', id: 0 })
     assert.equal(pool.types().filter((type) => type === 'worker.recycle-failed').length, 1)
-    assert.match(pool.last('worker.recycle-failed').message, /^worker 1 \(slot 1\) is not recycled: files of r1 changed/)
+    assert.match(pool.last('worker.recycle-failed').message,
+      /^worker 1 \(slot 1\) is not recycled: files of r1 changed/)
     assert.equal(pool.processes.size, 2)
     pool.drift = {}
     pool.feed({ type: 'deadline-passed', deadline: 'recycle', id: 0 })
@@ -217,10 +226,14 @@ describe('releases.onDrift: hold', () => {
   })
 
   test('whatever happens, nothing is forked on changed files, and all slots serve again once they are back', () => {
-    const actions = fc.array(fc.record({
-      act: fc.constantFrom('exit', 'crashing', 'silent', 'due', 'kill', 'change', 'restore', 'scale', 'restart', 'deadline', 'settle'),
-      pick: fc.nat(10)
-    }), { minLength: 1, maxLength: 40 })
+    const actions = fc.array(
+      fc.record({
+        act: fc.constantFrom('exit', 'crashing', 'silent', 'due', 'kill', 'change', 'restore', 'scale', 'restart',
+          'deadline', 'settle'),
+        pick: fc.nat(10)
+      }),
+      { minLength: 1, maxLength: 40 }
+    )
     fc.assert(fc.property(actions, (schedule) => {
       const pool = simulate({ workers: 3, options: HOLD })
       pool.settle()
@@ -236,13 +249,17 @@ describe('releases.onDrift: hold', () => {
         else if (act === 'restart') pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' })
         else if (worker === undefined) continue
         else if (act === 'exit') pool.exit(worker, { signal: 'SIGKILL' })
-        else if (act === 'crashing') pool.feed({ type: 'worker-crashing', worker, errorName: 'Error', errorMessage: 'no' })
+        else if (act === 'crashing')
+          pool.feed({ type: 'worker-crashing', worker, errorName: 'Error', errorMessage: 'no' })
         else if (act === 'silent') pool.feed({ type: 'worker-silent', worker, message: 'it hangs' })
         else if (act === 'due') pool.feed(due(worker))
         else pool.feed({ type: 'kill-worker', worker, actor: 'api' })
-        const isRolling = pool.types().findLast((type) => /^rollout\.(started|succeeded|failed)$/.test(type)) === 'rollout.started'
+        const isRolling = pool.types().findLast((type) =>
+          /^rollout\.(started|succeeded|failed)$/.test(type)
+        ) === 'rollout.started'
         if ('r1' in pool.drift && !isRolling) assert.equal(pool.state.nextWorker, before, act)
-        for (const slot of pool.state.slots) assert.ok(slot.serving !== null || slot.retryAt !== null, 'no slot is forgotten')
+        for (const slot of pool.state.slots)
+          assert.ok(slot.serving !== null || slot.retryAt !== null, 'no slot is forgotten')
       }
       pool.drift = {}
       for (let n = 0; n < 60; n++) {

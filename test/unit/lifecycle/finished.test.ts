@@ -5,24 +5,26 @@ import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.ts'
 
 type Pool = ReturnType<typeof simulate>
 
-function jobs (policy: 'always' | 'on-failure' | 'never', { workers = 1, ...more }: { workers?: number, rollout?: any, recycle?: any } = {}) {
+function jobs (policy: 'always' | 'on-failure' | 'never',
+  { workers = 1, ...more }: { workers?: number, rollout?: any, recycle?: any } = {})
+{
   return simulate({ workers, options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy }, ...more } })
 }
 
-const rows = (pool: Pool) => snapshotOf(pool.state).workers.map(({ slot, id, state }) => `${slot} ${id ?? '-'} ${state}`)
+const rows = (pool: Pool) =>
+  snapshotOf(pool.state).workers.map(({ slot, id, state }) => `${slot} ${id ?? '-'} ${state}`)
 
 describe('restart.policy', () => {
-  for (const [policy, exit, outcome] of [
-    ['always', { code: 0 }, ['crash', '1 2 starting']],
-    ['on-failure', { code: 0 }, ['finished', '1 - finished']],
-    ['on-failure', { code: 1 }, ['crash', '1 2 starting']],
-    ['on-failure', { signal: 'SIGTERM' }, ['killed', '1 2 starting']],
-    ['never', { code: 0 }, ['finished', '1 - finished']],
-    ['never', { code: 3 }, ['finished', '1 - finished']],
-    ['never', { signal: 'SIGKILL' }, ['killed', '1 - finished']],
-    ['never', { signal: 'SIGSEGV' }, ['crash', '1 - finished']],
-    ['never', { code: 1, error: { errorName: 'Error', errorMessage: 'boom', stack: null } }, ['crash', '1 - finished']]
-  ] as const) {
+  for (const [policy, exit, outcome] of [['always', { code: 0 }, ['crash', '1 2 starting']], ['on-failure', { code: 0 },
+    ['finished', '1 - finished']], ['on-failure', { code: 1 }, ['crash', '1 2 starting']], ['on-failure', {
+    signal: 'SIGTERM'
+  }, ['killed', '1 2 starting']], ['never', { code: 0 }, ['finished', '1 - finished']], ['never', { code: 3 }, [
+    'finished',
+    '1 - finished'
+  ]], ['never', { signal: 'SIGKILL' }, ['killed', '1 - finished']], ['never', { signal: 'SIGSEGV' }, ['crash',
+    '1 - finished']], ['never', { code: 1, error: { errorName: 'Error', errorMessage: 'boom', stack: null } }, ['crash',
+    '1 - finished']]] as const)
+  {
     test(`${policy}: a worker that ends by ${JSON.stringify(exit)} has the cause ${outcome[0]}, and its slot is ${outcome[1]}`, () => {
       const pool = jobs(policy)
       pool.settle()
@@ -38,9 +40,11 @@ describe('restart.policy', () => {
     pool.exit(2, { code: 0 })
     const [said, ...others] = pool.events.filter(({ type }) => type === 'slot.finished')
     assert.deepEqual(others, [])
-    assert.equal(said.message, 'slot 2 is finished: worker 2 exited with code 0 (option restart.policy: on-failure); a restart or a deploy starts it again')
+    assert.equal(said.message,
+      'slot 2 is finished: worker 2 exited with code 0 (option restart.policy: on-failure); a restart or a deploy starts it again')
     const { readyWorkers, finishedWorkers, workers } = snapshotOf(pool.state)
-    assert.deepEqual([readyWorkers, finishedWorkers, workers[1].restarts, workers[1].finished?.succeeded], [1, 1, 0, true])
+    assert.deepEqual([readyWorkers, finishedWorkers, workers[1].restarts, workers[1].finished?.succeeded], [1, 1, 0,
+      true])
     assert.equal(pool.types().includes('worker.restarted'), false)
   })
 
@@ -85,7 +89,8 @@ describe('restart.policy', () => {
   test('a canary that has done its work passes', () => {
     const pool = jobs('on-failure', { workers: 2 })
     pool.settle()
-    pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'test', strategy: { canary: { workers: 1, durationMs: 1000 } } })
+    pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'test',
+      strategy: { canary: { workers: 1, durationMs: 1000 } } })
     pool.exit(3, { code: 0 })
     assert.equal(pool.rollout?.state, 'canary')
     pool.feed({ type: 'promote', rollout: 1, actor: 'test' })
@@ -113,9 +118,14 @@ describe('restart.policy', () => {
   })
 
   test('the next master starts no job again that was done, unless its ends bring another one now', () => {
-    const finished = { 1: { at: '2026-01-01T00:00:00.000Z', worker: 1, release: 'r1', cause: 'finished', code: 0, succeeded: true } }
-    for (const [policy, expected] of [['on-failure', ['1 - finished', '2 2 starting']], ['always', ['1 2 starting', '2 3 starting']]] as const) {
-      const pool = simulate({ workers: 0, options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy } }, start: { nextWorker: 2 } })
+    const finished = {
+      1: { at: '2026-01-01T00:00:00.000Z', worker: 1, release: 'r1', cause: 'finished', code: 0, succeeded: true }
+    }
+    for (const [policy, expected] of [['on-failure', ['1 - finished', '2 2 starting']], ['always', ['1 2 starting',
+      '2 3 starting']]] as const)
+    {
+      const pool = simulate({ workers: 0, options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy } },
+        start: { nextWorker: 2 } })
       pool.feed({ type: 'start', workers: 2, finished, actor: 'system' })
       assert.deepEqual(rows(pool), expected)
     }

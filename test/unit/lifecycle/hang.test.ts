@@ -20,7 +20,8 @@ describe('a worker whose loop does not answer', () => {
     const process = pool.processes.get(1)
     assert.ok(process?.isStuck && !process.isKilled)
     const view = snapshotOf(pool.state)
-    assert.deepEqual(view.workers.map(({ id, state }) => [id, state]), [[1, 'unresponsive'], [3, 'starting'], [2, 'ready']])
+    assert.deepEqual(view.workers.map(({ id, state }) => [id, state]), [[1, 'unresponsive'], [3, 'starting'], [2,
+      'ready']])
     assert.equal(view.readyWorkers, 1)
 
     pool.feed({ type: 'stack-captured', worker: 1 })

@@ -96,7 +96,10 @@ describe('a worker that was recycled for its memory', () => {
     assert.ok(process?.isKilled)
     pool.exit(1, { signal: 'SIGKILL' })
     const { cause, message } = pool.last('worker.exited')
-    assert.deepEqual([cause, /was killed, as writing its heap took half of the free memory/.test(message)], ['memory-limit', true])
+    assert.deepEqual([cause, /was killed, as writing its heap took half of the free memory/.test(message)], [
+      'memory-limit',
+      true
+    ])
 
     for (const end of [{ signal: 'SIGKILL', isOutOfMemory: true }, { signal: 'SIGABRT' }]) {
       const other = drained(100 * MB)

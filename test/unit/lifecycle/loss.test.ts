@@ -10,16 +10,20 @@ describe('what the end of a worker has ended with it', () => {
     const pool = draining()
     pool.passNextDeadline()
     pool.exit(1, { code: 0, unfinished: OPEN })
-    assert.equal(pool.last('worker.exited').message, 'worker 1 (slot 1) ended, as another worker replaces it, with 3 requests and 1 connection still open')
+    assert.equal(pool.last('worker.exited').message,
+      'worker 1 (slot 1) ended, as another worker replaces it, with 3 requests and 1 connection still open')
     assert.deepEqual(pool.last('worker.exited').detail, { endedRequests: 3, endedConnections: 1 })
-    assert.deepEqual(pool.last('rollout.succeeded').detail.warnings, ['worker 1 (slot 1) ended with 3 requests and 1 connection still open, as it had not drained within 30 s (option drain.deadlineMs)'])
+    assert.deepEqual(pool.last('rollout.succeeded').detail.warnings, [
+      'worker 1 (slot 1) ended with 3 requests and 1 connection still open, as it had not drained within 30 s (option drain.deadlineMs)'
+    ])
   })
 
   test('is nothing that is known of a program that has ended by the signal that it was told by', () => {
     const pool = draining()
     pool.exit(1, { signal: 'SIGTERM', isAsTold: true })
     const { cause, message, detail } = pool.last('worker.exited')
-    assert.deepEqual([cause, message, detail], ['restart', 'worker 1 (slot 1) ended, as another worker replaces it', null])
+    assert.deepEqual([cause, message, detail], ['restart', 'worker 1 (slot 1) ended, as another worker replaces it',
+      null])
   })
 
   test('is told with the signal that it was to end by, where it had to be killed', () => {
@@ -27,7 +31,8 @@ describe('what the end of a worker has ended with it', () => {
     pool.passNextDeadline()
     pool.passNextDeadline()
     pool.exit(1, { signal: 'SIGKILL' })
-    assert.match(pool.last('worker.exited').message, /^worker 1 \(slot 1\) was killed, as it had not ended 5 s after SIGQUIT \(option stop\.termGraceMs\)/)
+    assert.match(pool.last('worker.exited').message,
+      /^worker 1 \(slot 1\) was killed, as it had not ended 5 s after SIGQUIT \(option stop\.termGraceMs\)/)
   })
 
   test('is nothing once it has drained, also after the deadline, whatever its last report was', () => {
@@ -45,7 +50,8 @@ describe('what the end of a worker has ended with it', () => {
     const pool = simulate({ workers: 2 })
     pool.settle()
     pool.exit(1, { signal: 'SIGKILL', unfinished: { requests: 0, connections: 2, isReported: true } })
-    assert.equal(pool.last('worker.exited').message, 'worker 1 (slot 1) was ended by SIGKILL, with 2 connections still open, by its last report')
+    assert.equal(pool.last('worker.exited').message,
+      'worker 1 (slot 1) was ended by SIGKILL, with 2 connections still open, by its last report')
     pool.exit(2, { signal: 'SIGABRT', unfinished: { ...OPEN, isReported: true } })
     assert.equal(pool.last('worker.exited').message, 'worker 2 (slot 2) was ended by SIGABRT (it aborted itself)')
   })
@@ -55,7 +61,8 @@ describe('what the end of a worker has ended with it', () => {
     pool.settle()
     const left = Array.from({ length: 7 }, (_, index) => ({ name: 'helper', pid: index + 1, startTime: 'boot:1' }))
     pool.exit(1, { code: 1, left })
-    assert.match(pool.last('worker.exited').message, /; processes that it started still run: helper \(pid 1\), .*helper \(pid 5\) …$/)
+    assert.match(pool.last('worker.exited').message,
+      /; processes that it started still run: helper \(pid 1\), .*helper \(pid 5\) …$/)
     assert.deepEqual(pool.last('worker.exited').detail.leftProcesses.at(-1), { name: 'helper', pid: 7 })
   })
 })

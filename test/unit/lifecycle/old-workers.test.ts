@@ -16,7 +16,8 @@ function running ({ workers = 1, options = KEPT_SHORTLY } = {}) {
 }
 
 function report (pool: Pool, worker: number, held: Partial<Holds> = { webSockets: 2 }) {
-  return pool.feed({ type: 'worker-holds', worker, holds: { requests: 0, transfers: 0, webSockets: 0, eventStreams: 0, connections: 0, sessions: 0, ...held } })
+  return pool.feed({ type: 'worker-holds', worker,
+    holds: { requests: 0, transfers: 0, webSockets: 0, eventStreams: 0, connections: 0, sessions: 0, ...held } })
 }
 
 /** Restarts all, and has the old workers keep two WebSockets each. */
@@ -60,8 +61,12 @@ describe('an old worker', () => {
     const [old] = restartAndKeep(pool)
     assert.equal(pool.last('rollout.succeeded')?.rollout, 1)
     assert.deepEqual([row(pool, old)?.state, row(pool, old)?.holds?.webSockets], ['draining', 2])
-    assert.equal(Date.parse(String(row(pool, old)?.keptUntil)) - Date.parse(String(pool.state.workers[old].drain?.since)), longLivedMs)
-    assert.match(pool.last('worker.kept').message, /worker 1 \(slot 1\) is kept for 2 WebSockets, for 10 minutes at most$/)
+    assert.equal(
+      Date.parse(String(row(pool, old)?.keptUntil)) - Date.parse(String(pool.state.workers[old].drain?.since)),
+      longLivedMs
+    )
+    assert.match(pool.last('worker.kept').message,
+      /worker 1 \(slot 1\) is kept for 2 WebSockets, for 10 minutes at most$/)
     keepOn(pool, longLivedMs - 30_000, old)
     assert.equal(pool.processes.get(old)?.isTold, undefined)
     keepOn(pool, 30_000, old)
@@ -69,7 +74,9 @@ describe('an old worker', () => {
     assert.match(pool.last('worker.closing').message, /closes 2 WebSockets within 30 s, as it was kept for 10 minutes/)
     keepOn(pool, spreadMs + deadlineMs, old)
     assert.equal(pool.processes.get(old)?.isTerminated, true)
-    pool.exit(old, { code: 0, unfinished: { requests: 0, connections: 0, closed: { webSockets: 2, eventStreams: 0, connections: 0 }, isReported: false } })
+    pool.exit(old, { code: 0,
+      unfinished: { requests: 0, connections: 0, closed: { webSockets: 2, eventStreams: 0, connections: 0 },
+        isReported: false } })
     const { message, cause, detail } = pool.last('worker.exited')
     assert.deepEqual([cause, detail.closed.webSockets, detail.endedRequests], ['restart', 2, undefined])
     assert.match(message, /another worker replaces it; it has closed 2 WebSockets$/)
@@ -121,11 +128,21 @@ describe('an old worker', () => {
     }
     const restart = (pool: Pool) => pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' })
     assert.equal(limitsAfter(KEPT_SHORTLY, restart)?.longLivedMs, longLivedMs)
-    assert.equal(limitsAfter(OPTIONS, (pool) => pool.feed({ type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'large' }))?.longLivedMs, 0)
-    assert.equal(limitsAfter(OPTIONS, (pool) => pool.feed({ type: 'rollout', kind: 'rollback', release: { ...NEW_RELEASE, id: 'r2' }, actor: 'api' }))?.longLivedMs, 0)
+    assert.equal(
+      limitsAfter(OPTIONS, (pool) =>
+        pool.feed({ type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'large' }))?.longLivedMs,
+      0
+    )
+    assert.equal(
+      limitsAfter(OPTIONS, (pool) =>
+        pool.feed({ type: 'rollout', kind: 'rollback', release: { ...NEW_RELEASE, id: 'r2' }, actor: 'api' }))
+        ?.longLivedMs,
+      0
+    )
     assert.equal(limitsAfter({ ...OPTIONS, rollout: { order: 'stop-first' } }, restart)?.longLivedMs, 0)
     assert.equal(limitsAfter({ ...OPTIONS, drain: { ...OPTIONS.drain, maxOldWorkers: 0 } }, restart)?.longLivedMs, 0)
-    assert.deepEqual(limitsAfter(OPTIONS, (pool) => pool.feed({ type: 'stop', actor: 'api' })), { idleGraceMs, deadlineMs, stalledMs: 10_000, longLivedMs: 0, spreadMs: 0, isLast: true })
+    assert.deepEqual(limitsAfter(OPTIONS, (pool) => pool.feed({ type: 'stop', actor: 'api' })), { idleGraceMs,
+      deadlineMs, stalledMs: 10_000, longLivedMs: 0, spreadMs: 0, isLast: true })
   })
 
   test('makes way for newer ones: of more than drain.maxOldWorkers the oldest closes its connections', () => {
@@ -144,7 +161,8 @@ describe('an old worker', () => {
     assert.equal(pool.feed(order), null)
     assert.deepEqual([pool.processes.get(1)?.isTold, pool.last('worker.closing').actor], [1012, 'ada'])
     pool.feed({ type: 'stop', actor: 'api' })
-    assert.deepEqual([pool.processes.get(1)?.isTold, Number(pool.deadlines.get('drain:1')?.dueAt) - pool.at], [1001, deadlineMs])
+    assert.deepEqual([pool.processes.get(1)?.isTold, Number(pool.deadlines.get('drain:1')?.dueAt) - pool.at], [1001,
+      deadlineMs])
 
     const large = running()
     restartAndKeep(large)
@@ -158,7 +176,8 @@ describe('an old worker', () => {
     pool.feed({ type: 'worker-silent', worker: 1, message: 'silent' })
     assert.equal(pool.processes.get(1)?.isKilled, true)
     pool.settle()
-    assert.deepEqual([pool.last('worker.exited').cause, pool.serving(), pool.last('worker.restarted')], ['hung', [2], undefined])
+    assert.deepEqual([pool.last('worker.exited').cause, pool.serving(), pool.last('worker.restarted')], ['hung', [2],
+      undefined])
   })
 
   test('is neither in the way of a scale-down, a recycling or the next deploy, nor takes it a slot', () => {
@@ -175,7 +194,8 @@ describe('an old worker', () => {
     pool.becomeReady(4)
     pool.feed({ type: 'worker-drained', worker: 3 })
     pool.exit(3, { code: 0 })
-    assert.deepEqual([pool.rollout, pool.serving(), [1, 2].map((id) => row(pool, id)?.state)], [null, [4], ['draining', 'draining']])
+    assert.deepEqual([pool.rollout, pool.serving(), [1, 2].map((id) => row(pool, id)?.state)], [null, [4], ['draining',
+      'draining']])
     assert.equal(snapshotOf(pool.state).readyWorkers, 1)
   })
 
@@ -184,8 +204,13 @@ describe('an old worker', () => {
     restartAndKeep(before)
     before.wait(60_000)
     const { forkedAt, ...saved } = before.state.workers[1]
-    const pool = simulate({ workers: 1, orphans: [orphan({ ...saved, id: 1, state: 'draining', orphan: 'master-lost' })], start: { nextWorker: 3 } })
-    assert.deepEqual([pool.processes.get(1)?.isDraining, row(pool, 1)?.keptUntil, row(pool, 1)?.holds?.webSockets], [true, saved.keptUntil, 2])
+    const pool = simulate({ workers: 1,
+      orphans: [orphan({ ...saved, id: 1, state: 'draining', orphan: 'master-lost' })], start: { nextWorker: 3 } })
+    assert.deepEqual([pool.processes.get(1)?.isDraining, row(pool, 1)?.keptUntil, row(pool, 1)?.holds?.webSockets], [
+      true,
+      saved.keptUntil,
+      2
+    ])
     pool.becomeReady(3)
     assert.deepEqual([pool.serving(), pool.processes.size], [[3], 2], 'nobody replaces it')
     keepOn(pool, Date.parse(String(saved.keptUntil)) - pool.at, 1)

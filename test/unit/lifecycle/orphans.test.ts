@@ -18,7 +18,8 @@ describe('orphans', () => {
     assert.equal(snapshotOf(pool.state).readyWorkers, 2)
     assert.equal(snapshotOf(pool.state).state, 'starting')
     assert.equal(rowOf(pool, 1)?.orphan, true)
-    assert.deepEqual(of(pool, 1).map(({ type, cause, slot, pid }) => [type, cause, slot, pid]), [['worker.orphaned', 'master-lost', 1, 1001]])
+    assert.deepEqual(of(pool, 1).map(({ type, cause, slot, pid }) => [type, cause, slot, pid]), [['worker.orphaned',
+      'master-lost', 1, 1001]])
 
     pool.feed({ type: 'worker-ready', worker: 3 })
     assert.deepEqual([rowOf(pool, 1)?.state, rowOf(pool, 2)?.state], ['draining', 'ready'])
@@ -55,7 +56,8 @@ describe('orphans', () => {
 
   for (const state of ['draining', 'stopping'] as const) {
     test(`one that was ${state} is told once more, watched, and ends for the reason that the dead master had`, () => {
-      const pool = simulate({ workers: 1, orphans: [orphan({ id: 1, state, intent: { cause: 'deploy', actor: 'api', rollout: 7 } })] })
+      const pool = simulate({ workers: 1,
+        orphans: [orphan({ id: 1, state, intent: { cause: 'deploy', actor: 'api', rollout: 7 } })] })
       assert.equal(pool.processes.get(1)?.isDraining, true)
       assert.ok(pool.deadlines.has('drain:1'))
       pool.settle()
@@ -64,15 +66,19 @@ describe('orphans', () => {
     })
   }
 
-  const ends: [string, Partial<Orphan>, string][] = [
-    ['nobody saw', { exit: GONE }, 'master-lost'],
-    ['a signal brought', { exit: { code: null, signal: 'SIGKILL' } }, 'killed'],
-    ['an error brought', { exit: { code: 1, signal: null, error: { errorName: 'Error', errorMessage: 'boom', stack: null } } }, 'crash'],
-    ['of its own accord, with nobody to serve for', { exit: { code: 0, signal: null } }, 'master-lost'],
-    ['that left only a crash note', { exit: { ...GONE, error: { errorName: 'Error', errorMessage: 'boom', stack: null } } }, 'crash'],
-    ['before it was ready', { state: 'starting', readyAt: null, exit: { code: 1, signal: null } }, 'master-lost'],
-    ['that was meant', { state: 'stopping', intent: { cause: 'scale-down', actor: 'api', rollout: null }, exit: { code: 0, signal: null } }, 'scale-down']
-  ]
+  const ends: [string, Partial<Orphan>, string][] = [['nobody saw', { exit: GONE }, 'master-lost'], ['a signal brought',
+    { exit: { code: null, signal: 'SIGKILL' } }, 'killed'], ['an error brought', {
+    exit: { code: 1, signal: null, error: { errorName: 'Error', errorMessage: 'boom', stack: null } }
+  }, 'crash'], ['of its own accord, with nobody to serve for', { exit: { code: 0, signal: null } }, 'master-lost'], [
+    'that left only a crash note',
+    { exit: { ...GONE, error: { errorName: 'Error', errorMessage: 'boom', stack: null } } },
+    'crash'
+  ], ['before it was ready', { state: 'starting', readyAt: null, exit: { code: 1, signal: null } }, 'master-lost'], [
+    'that was meant',
+    { state: 'stopping', intent: { cause: 'scale-down', actor: 'api', rollout: null },
+      exit: { code: 0, signal: null } },
+    'scale-down'
+  ]]
   for (const [how, fields, cause] of ends) {
     test(`an end ${how}, between two masters, is told once, with cause ${cause}`, () => {
       const pool = simulate({ workers: 1, orphans: [orphan({ id: 1, ...fields })] })
@@ -100,7 +106,8 @@ describe('orphans', () => {
       const { readyWorkers, state, workers } = snapshotOf(pool.state)
       assert.deepEqual([readyWorkers, state], [1, 'starting'])
       assert.deepEqual(workers[0].id, 1)
-      assert.deepEqual([workers[0].state, workers[1].state], ['ready', pool.serving()[0] === 0 ? 'backoff' : 'starting'])
+      assert.deepEqual([workers[0].state, workers[1].state], ['ready',
+        pool.serving()[0] === 0 ? 'backoff' : 'starting'])
       if (pool.serving()[0] === 0) pool.passNextDeadline()
     }
     assert.equal(pool.types().filter((type) => type === 'worker.crash-looping').length, 1)
@@ -117,7 +124,8 @@ describe('orphans', () => {
   })
 
   test('all of a slot go once it has one ready worker, and none of another slot', () => {
-    const pool = simulate({ workers: 2, orphans: [orphan({ id: 1, slot: 1 }), orphan({ id: 2, slot: 1, release: 'r2' }), orphan({ id: 3, slot: 2 })] })
+    const pool = simulate({ workers: 2,
+      orphans: [orphan({ id: 1, slot: 1 }), orphan({ id: 2, slot: 1, release: 'r2' }), orphan({ id: 3, slot: 2 })] })
     assert.equal(snapshotOf(pool.state).readyWorkers, 2, 'two on one slot count once')
     pool.feed({ type: 'worker-ready', worker: 4 })
     assert.deepEqual([1, 2, 3].map((id) => rowOf(pool, id)?.state), ['draining', 'draining', 'ready'])
@@ -180,7 +188,9 @@ describe('orphans', () => {
   })
 
   test('a stop drains them too, those on their way keep their reason, and it ends with the last of them', () => {
-    const pool = simulate({ workers: 1, orphans: [orphan({ id: 1 }), orphan({ id: 2, state: 'draining', intent: { cause: 'deploy', actor: 'api', rollout: 3 } })] })
+    const pool = simulate({ workers: 1,
+      orphans: [orphan({ id: 1 }),
+        orphan({ id: 2, state: 'draining', intent: { cause: 'deploy', actor: 'api', rollout: 3 } })] })
     pool.feed({ type: 'stop', actor: 'signal' })
     assert.equal(pool.processes.get(1)?.isDraining, true)
     pool.exit(3, { code: 0 })

@@ -70,7 +70,8 @@ describe('pool', () => {
   test('replaces a worker that is not ready in time; the message names worker, slot, time and option', () => {
     const pool = simulate({ workers: 1 })
     pool.passNextDeadline()
-    assert.equal(pool.last('worker.draining').message, 'worker 1 (slot 1) was not ready within 30 s (option ready.timeoutMs)')
+    assert.equal(pool.last('worker.draining').message,
+      'worker 1 (slot 1) was not ready within 30 s (option ready.timeoutMs)')
     assert.deepEqual(pool.serving(), [2])
     pool.settle()
     assert.equal(pool.events.find(({ type }) => type === 'worker.exited').cause, 'boot-failure')
@@ -82,18 +83,22 @@ describe('pool', () => {
     pool.feed({ type: 'worker-probed', worker: 1, text: 'GET /health answered 500' })
     pool.feed({ type: 'worker-probed', worker: 1, text: 'GET /health answered 503 (no cache)' })
     pool.passNextDeadline()
-    assert.equal(pool.last('worker.draining').message, 'worker 1 (slot 1) was not ready within 500 ms (option ready.timeoutMs): GET /health answered 503 (no cache)')
+    assert.equal(pool.last('worker.draining').message,
+      'worker 1 (slot 1) was not ready within 500 ms (option ready.timeoutMs): GET /health answered 503 (no cache)')
     pool.passNextDeadline()
-    assert.equal(pool.last('worker.draining').message, 'worker 2 (slot 2) was not ready within 500 ms (option ready.timeoutMs): nobody could be asked for /health, as no HTTP server of the app has listened')
+    assert.equal(pool.last('worker.draining').message,
+      'worker 2 (slot 2) was not ready within 500 ms (option ready.timeoutMs): nobody could be asked for /health, as no HTTP server of the app has listened')
     pool.exit(1, { code: 0 })
-    assert.match(pool.last('worker.exited').message, /exited with code 0 \(worker 1 .* GET \/health answered 503 \(no cache\)\)$/)
+    assert.match(pool.last('worker.exited').message,
+      /exited with code 0 \(worker 1 .* GET \/health answered 503 \(no cache\)\)$/)
   })
 
   test('a worker that has to say that it is ready has not done so in time: what it says of itself is told', () => {
     const pool = simulate({ workers: 1, options: { ...OPTIONS, ready: { signal: 'notify', timeoutMs: 500 } } })
     pool.feed({ type: 'worker-status-text', worker: 1, text: 'loading 3 of 9' })
     pool.passNextDeadline()
-    assert.equal(pool.last('worker.draining').message, 'worker 1 (slot 1) was not ready within 500 ms (option ready.timeoutMs): it has not said READY=1 (option ready.signal: notify): its status is "loading 3 of 9"')
+    assert.equal(pool.last('worker.draining').message,
+      'worker 1 (slot 1) was not ready within 500 ms (option ready.timeoutMs): it has not said READY=1 (option ready.signal: notify): its status is "loading 3 of 9"')
   })
 
   test('a worker that says that it stops is replaced at once, and no failure, unless it may end by itself', () => {
@@ -101,9 +106,11 @@ describe('pool', () => {
     pool.settle()
     pool.wait(2000)
     pool.feed({ type: 'worker-stopping', worker: 1 })
-    assert.deepEqual([pool.serving(), pool.last('worker.draining').cause, pool.last('worker.restarted').detail.delayMs], [[2], 'app-request', 0])
+    assert.deepEqual([pool.serving(), pool.last('worker.draining').cause, pool.last('worker.restarted').detail.delayMs],
+      [[2], 'app-request', 0])
     pool.exit(1, { code: 0 })
-    assert.deepEqual([pool.last('worker.exited').cause, pool.last('worker.exited').message], ['app-request', 'worker 1 (slot 1) ended, as it has said that it stops'])
+    assert.deepEqual([pool.last('worker.exited').cause, pool.last('worker.exited').message], ['app-request',
+      'worker 1 (slot 1) ended, as it has said that it stops'])
     const job = simulate({ workers: 1, options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy: 'never' } } })
     job.settle()
     job.feed({ type: 'worker-stopping', worker: 1 })
@@ -113,10 +120,14 @@ describe('pool', () => {
 
   test('a worker that was warmed up says so, and what failed then is told without any other effect', () => {
     const pool = simulate({ workers: 2 })
-    pool.feed({ type: 'worker-ready', worker: 1, probe: 'GET /health answered 200', warmupFailed: '1 of 2 warm-up requests failed: GET /a answered 500' })
+    pool.feed({ type: 'worker-ready', worker: 1, probe: 'GET /health answered 200',
+      warmupFailed: '1 of 2 warm-up requests failed: GET /a answered 500' })
     pool.feed({ type: 'worker-ready', worker: 2 })
     assert.deepEqual(pool.types().slice(-3), ['worker.ready', 'worker.warm-up-failed', 'worker.ready'])
-    assert.deepEqual([pool.last('worker.warm-up-failed').message, pool.ready()], ['1 of 2 warm-up requests failed: GET /a answered 500', 2])
+    assert.deepEqual([pool.last('worker.warm-up-failed').message, pool.ready()], [
+      '1 of 2 warm-up requests failed: GET /a answered 500',
+      2
+    ])
     assert.equal(pool.events.find(({ type }) => type === 'worker.ready').message, 'GET /health answered 200')
   })
 

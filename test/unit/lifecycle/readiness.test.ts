@@ -32,7 +32,8 @@ describe('an app that listens on nothing', () => {
     assert.equal(pool.ready(), 2)
     const [said, ...others] = pool.events.filter(({ type }) => type === 'worker.no-server')
     assert.deepEqual(others, [])
-    assert.match(said.message, /^worker 1 \(slot 1\) does not listen after 5 s and counts as ready\. .*ready\.signal: online .*ready\.signal: listening/)
+    assert.match(said.message,
+      /^worker 1 \(slot 1\) does not listen after 5 s and counts as ready\. .*ready\.signal: online .*ready\.signal: listening/)
   })
 
   test('is not judged so soon where it listens meanwhile or where an earlier app of the data folder has listened', () => {
@@ -80,7 +81,8 @@ describe('an app that listens on nothing', () => {
     const pool = bot()
     listen(pool, 1)
     pool.feed({ type: 'worker-ready', worker: 1 })
-    assert.match(pool.last('worker.listens-late').message, /^worker 1 \(slot 1\) listens after 5 s, but counted as ready before\. .*ready\.signal: listening/)
+    assert.match(pool.last('worker.listens-late').message,
+      /^worker 1 \(slot 1\) listens after 5 s, but counted as ready before\. .*ready\.signal: listening/)
     pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' })
     say(pool, 2, true)
     pool.wait(20_000)

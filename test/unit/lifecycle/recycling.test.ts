@@ -3,7 +3,8 @@ import { describe, test } from 'node:test'
 import { requestLimit } from '../../../server/lifecycle/recycling.ts'
 import { OPTIONS, simulate } from '../../support/simulation.ts'
 
-const due = (worker: number) => ({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} is too large` })
+const due = (worker: number) => ({ type: 'worker-due', worker, cause: 'memory-limit',
+  message: `worker ${worker} is too large` })
 
 function running ({ workers = 2, options = OPTIONS } = {}) {
   const pool = simulate({ workers, options })
@@ -15,7 +16,8 @@ describe('recycling', () => {
   test('starts the new worker first, and the old one drains once that is ready', () => {
     const pool = running()
     pool.feed(due(1))
-    assert.deepEqual([pool.serving(), pool.processes.get(1)?.isDraining, pool.state.slots[0].candidate], [[1, 2], false, 3])
+    assert.deepEqual([pool.serving(), pool.processes.get(1)?.isDraining, pool.state.slots[0].candidate], [[1, 2], false,
+      3])
     pool.feed({ type: 'worker-ready', worker: 3 })
     assert.deepEqual([pool.serving(), pool.processes.get(1)?.isDraining], [[3, 2], true])
     pool.settle()
@@ -49,7 +51,8 @@ describe('recycling', () => {
 
   test('by an age that is set while workers serve counts from when they became ready, and one that is lifted ends what has not begun', () => {
     const pool = running({ workers: 2 })
-    const recycle = (maxAgeMs: number) => pool.feed({ type: 'configure', options: { ...OPTIONS, recycle: { maxAgeMs } } })
+    const recycle = (maxAgeMs: number) =>
+      pool.feed({ type: 'configure', options: { ...OPTIONS, recycle: { maxAgeMs } } })
     assert.equal(pool.deadlines.has('age:1'), false)
     const readyAt = Date.parse(String(pool.state.workers[1].readyAt))
     recycle(3_600_000)
@@ -88,15 +91,19 @@ describe('recycling', () => {
     assert.equal(pool.state.recycling, null)
     pool.settle()
     assert.equal(pool.last('worker.recycling').worker, 1)
-    assert.ok(pool.events.findIndex(({ type }) => type === 'rollout.succeeded') < pool.events.findIndex(({ type }) => type === 'worker.recycling'))
+    assert.ok(
+      pool.events.findIndex(({ type }) => type === 'rollout.succeeded') < pool.events.findIndex(({ type }) =>
+        type === 'worker.recycling'
+      )
+    )
   })
 
-  for (const [name, command, cause] of [
-    ['a restart', { type: 'rollout', kind: 'restart' }, 'restart'],
-    ['an upgrade', { type: 'upgrade', execPath: null }, 'upgrade'],
-    ['a stop', { type: 'stop' }, 'shutdown'],
-    ['a scale-down of its slot', { type: 'scale', workers: 1 }, 'scale-down']
-  ] as [string, any, string][]) {
+  for (const [name, command, cause] of [['a restart', { type: 'rollout', kind: 'restart' }, 'restart'], ['an upgrade', {
+    type: 'upgrade',
+    execPath: null
+  }, 'upgrade'], ['a stop', { type: 'stop' }, 'shutdown'], ['a scale-down of its slot', { type: 'scale', workers: 1 },
+    'scale-down']] as [string, any, string][])
+  {
     test(`makes way for ${name}`, () => {
       const pool = running()
       pool.feed(due(2))
@@ -154,7 +161,8 @@ describe('a limit that workers reach as soon as they serve', () => {
     }
     return times.map((time) => Math.round((time - times[0]) / 1000))
   }
-  const recyclings = (pool: ReturnType<typeof running>) => pool.types().filter((type) => type === 'worker.recycling').length
+  const recyclings = (pool: ReturnType<typeof running>) =>
+    pool.types().filter((type) => type === 'worker.recycling').length
 
   test('is told once, with what to set, and slows recycling down while all go on serving', () => {
     const pool = running({ options: { ...OPTIONS, recycle: limits } as any })
@@ -165,7 +173,8 @@ describe('a limit that workers reach as soon as they serve', () => {
     assert.equal(pool.ready(), 2)
     assert.equal(pool.types().filter((type) => type === 'recycling.slowed').length, 1)
     const { cause, message } = pool.last('recycling.slowed')
-    assert.deepEqual([cause, message], ['memory-limit', 'the limit recycle.maxRssBytes is 100 MB, but the app holds 250 MB soon after its start: set it to 393216000 (375 MB) or more, or to 0 for no limit; until then a worker is recycled only every few minutes'])
+    assert.deepEqual([cause, message], ['memory-limit',
+      'the limit recycle.maxRssBytes is 100 MB, but the app holds 250 MB soon after its start: set it to 393216000 (375 MB) or more, or to 0 for no limit; until then a worker is recycled only every few minutes'])
   })
 
   test('begins anew with another limit', () => {
@@ -190,10 +199,12 @@ describe('a limit that workers reach as soon as they serve', () => {
     assert.equal(pool.last('recycling.slowed'), undefined)
   })
 
-  for (const [cause, recycle, message] of [
-    ['max-age', { ...limits, maxAgeMs: 3 }, /^the limit recycle\.maxAgeMs is 3, so workers are replaced almost as soon as they serve: set it to 600000 /],
-    ['max-requests', { ...limits, maxRequests: 10 }, /^the limit recycle\.maxRequests is 10, and a worker begins that many within 2 s: set it to 1500 or more/]
-  ] as [string, any, RegExp][]) {
+  for (const [cause, recycle, message] of [['max-age', { ...limits, maxAgeMs: 3 },
+    /^the limit recycle\.maxAgeMs is 3, so workers are replaced almost as soon as they serve: set it to 600000 /], [
+    'max-requests',
+    { ...limits, maxRequests: 10 },
+    /^the limit recycle\.maxRequests is 10, and a worker begins that many within 2 s: set it to 1500 or more/
+  ]] as [string, any, RegExp][]) {
     test(`may be ${cause}`, () => {
       const pool = running({ options: { ...OPTIONS, standby: 2, recycle } as any })
       for (let n = 0; n < 40 && !pool.last('recycling.slowed'); n++) {

@@ -32,10 +32,12 @@ describe('the hook of a deploy', () => {
 
   test('fails it with its reason and its output, and every worker serves on', () => {
     const pool = hooked()
-    pool.endHook({ passed: false, reason: 'beforeDeploy exited with code 3 after 120 ms: no table', output: 'migrating\nno table' })
+    pool.endHook({ passed: false, reason: 'beforeDeploy exited with code 3 after 120 ms: no table',
+      output: 'migrating\nno table' })
     const { message, detail } = pool.last('rollout.failed')
     assert.equal(message, 'beforeDeploy exited with code 3 after 120 ms: no table')
-    assert.deepEqual([detail.to, detail.steps, detail.hook.state, detail.hook.output], ['r2', [], 'failed', 'migrating\nno table'])
+    assert.deepEqual([detail.to, detail.steps, detail.hook.state, detail.hook.output], ['r2', [], 'failed',
+      'migrating\nno table'])
     assert.deepEqual(pool.serving(), [1, 2])
     assert.deepEqual([...pool.processes.values()].map(({ isDraining }) => isDraining), [false, false])
     assert.equal(pool.state.release.id, 'r1')

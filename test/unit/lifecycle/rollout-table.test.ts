@@ -6,18 +6,25 @@ type Pool = ReturnType<typeof simulate>
 
 const SIZE = 3
 const NEXT = Object.freeze({ ...NEW_RELEASE, id: 'r2' })
-const deploy = (strategy: any = {}, more: any = {}) => ({ type: 'rollout', kind: 'deploy', release: NEXT, actor: 'api', strategy, ...more })
+const deploy = (strategy: any = {}, more: any = {}) => ({ type: 'rollout', kind: 'deploy', release: NEXT, actor: 'api',
+  strategy, ...more })
 const CANARY = { canary: { workers: 1, durationMs: 5000 } }
 
 /** How a rollout comes to each of its steps. Workers 1 to 3 are the old ones, 4 is the first new one. */
 const STEPS = {
-  preparing: (pool) => { pool.feed(deploy({}, { release: undefined })) },
-  starting: (pool) => { pool.feed(deploy()) },
+  preparing: (pool) => {
+    pool.feed(deploy({}, { release: undefined }))
+  },
+  starting: (pool) => {
+    pool.feed(deploy())
+  },
   soaking (pool) {
     pool.feed(deploy({ minReadyMs: 1000 }))
     pool.feed({ type: 'worker-ready', worker: 4 })
   },
-  'canary starting': (pool) => { pool.feed(deploy(CANARY)) },
+  'canary starting': (pool) => {
+    pool.feed(deploy(CANARY))
+  },
   canary (pool) {
     pool.feed(deploy(CANARY))
     pool.feed({ type: 'worker-ready', worker: 4 })
@@ -43,28 +50,23 @@ const STEPS = {
   }
 } as Record<string, (pool: Pool) => void>
 
-const EVENTS = {
-  'an old worker dies': (pool) => pool.exit(3, { signal: 'SIGKILL' }),
+const EVENTS = { 'an old worker dies': (pool) => pool.exit(3, { signal: 'SIGKILL' }),
   'the new worker crashes': (pool) => pool.exit(newest(pool), { code: 1 }),
   'the new worker is killed': (pool) => pool.exit(newest(pool), { signal: 'SIGKILL' }),
   'not ready in time': (pool) => pool.feed({ type: 'deadline-passed', deadline: 'ready', id: newest(pool) }),
   'judged bad': (pool) => pool.feed({ type: 'judged', rollout: 1, verdict: verdict(false) }),
-  pause: (pool) => steer(pool, 'pause'),
-  resume: (pool) => steer(pool, 'resume'),
-  abort: (pool) => steer(pool, 'abort'),
-  promote: (pool) => steer(pool, 'promote'),
-  retry: (pool) => steer(pool, 'retry'),
+  pause: (pool) => steer(pool, 'pause'), resume: (pool) => steer(pool, 'resume'), abort: (pool) => steer(pool, 'abort'),
+  promote: (pool) => steer(pool, 'promote'), retry: (pool) => steer(pool, 'retry'),
   'scale up': (pool) => pool.feed({ type: 'scale', workers: SIZE + 2, actor: 'api' }),
   'scale down': (pool) => pool.feed({ type: 'scale', workers: 1, actor: 'api' }),
   'second deploy': (pool) => pool.feed(deploy()),
-  SIGTERM: (pool) => pool.feed({ type: 'stop', actor: 'signal' })
-} as Record<string, (pool: Pool) => any>
+  SIGTERM: (pool) => pool.feed({ type: 'stop', actor: 'signal' }) } as Record<string, (pool: Pool) => any>
 
 function steer (pool: Pool, type: string) {
   return pool.feed({ type, rollout: 1, actor: 'api' })
 }
 
-/** @param pool the worker that was forked last */
+/** `pool`: the worker that was forked last */
 function newest (pool: Pool) {
   return Math.max(...pool.processes.keys())
 }
@@ -74,10 +76,14 @@ function assertBounds (pool: Pool) {
   const { rollout } = pool
   const holding = Object.values(workers).filter(({ state }) => state === 'starting' || state === 'ready').length
   assert.ok(holding <= slots.length + 1, `${holding} workers for ${slots.length} slots`)
-  const served = slots.filter(({ number }) => Object.values(workers).some(({ slot, state }) => slot === number && state === 'ready'))
-  if (pool.state.phase !== 'stopping') assert.ok(served.length >= Math.min(slots.length, SIZE) - 1, 'at most the one that died is missing')
+  const served = slots.filter(({ number }) =>
+    Object.values(workers).some(({ slot, state }) => slot === number && state === 'ready')
+  )
+  if (pool.state.phase !== 'stopping')
+    assert.ok(served.length >= Math.min(slots.length, SIZE) - 1, 'at most the one that died is missing')
   for (const { number, release, serving } of slots) {
-    if (serving !== null && rollout?.state !== 'rolling-back') assert.equal(workers[serving].release, release, `slot ${number}`)
+    if (serving !== null && rollout?.state !== 'rolling-back')
+      assert.equal(workers[serving].release, release, `slot ${number}`)
   }
 }
 
@@ -103,10 +109,15 @@ function play (step: string, event: string) {
   const refusal = EVENTS[event](pool)
   assertBounds(pool)
   finish(pool)
-  const end = pool.events.findLast(({ type }) => ['rollout.succeeded', 'rollout.rolled-back', 'rollout.failed'].includes(type))
-  const outcome = `${refusal ? '!' : ' '}${{ 'rollout.succeeded': 'S', 'rollout.rolled-back': 'R', 'rollout.failed': 'F' }[end.type as string]}`
+  const end = pool.events.findLast(({ type }) =>
+    ['rollout.succeeded', 'rollout.rolled-back', 'rollout.failed'].includes(type)
+  )
+  const outcome = `${refusal ? '!' : ' '}${
+    { 'rollout.succeeded': 'S', 'rollout.rolled-back': 'R', 'rollout.failed': 'F' }[end.type as string]
+  }`
   if (pool.isFinished) return ` ${outcome.trim()}`
-  assert.deepEqual([pool.state.rollout, pool.ready(), pool.processes.size], [null, pool.state.slots.length, pool.state.slots.length])
+  assert.deepEqual([pool.state.rollout, pool.ready(), pool.processes.size], [null, pool.state.slots.length,
+    pool.state.slots.length])
   const running = new Set([...pool.state.slots, ...Object.values(pool.state.workers)].map(({ release }) => release))
   assert.ok(!running.has('r1') || !running.has('r2') || outcome === ' F', `two releases run: ${[...running]}`)
   return `${outcome}${[...running].join('+')}`

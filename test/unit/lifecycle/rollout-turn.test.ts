@@ -20,11 +20,15 @@ describe('a rollout that waits for its turn', () => {
     const pool = waiting()
     assert.equal(pool.asking, 1)
     assert.equal(pool.last('rollout.step').message, 'waits for its turn: shop and mail are being rolled out')
-    assert.deepEqual([pool.rollout?.state, pool.rollout?.waitingFor, pool.rollout?.progress], ['preparing', ['shop', 'mail'], { total: 2, replaced: 0 }])
+    assert.deepEqual([pool.rollout?.state, pool.rollout?.waitingFor, pool.rollout?.progress], ['preparing', ['shop',
+      'mail'], { total: 2, replaced: 0 }])
     assert.equal('plan' in (pool.rollout ?? {}), false, 'what is to be prepared is nobody\'s business')
-    assert.deepEqual([pool.prepared, [...pool.deadlines.keys()].filter((key) => key.startsWith('progress'))], [null, []])
+    assert.deepEqual([pool.prepared, [...pool.deadlines.keys()].filter((key) => key.startsWith('progress'))], [null,
+      []])
     pool.feed({ type: 'rollout-turn-came', rollout: 1 })
-    assert.deepEqual([pool.prepared, pool.rollout?.waitingFor, pool.last('rollout.step').message], [{ path: '/srv/next' }, null, 'its turn has come'])
+    assert.deepEqual([pool.prepared, pool.rollout?.waitingFor, pool.last('rollout.step').message], [{
+      path: '/srv/next'
+    }, null, 'its turn has come'])
     pool.feed({ type: 'release-prepared', rollout: 1, release: RELEASE })
     assert.ok(pool.deadlines.has('progress:0'))
     pool.settle()
@@ -45,7 +49,10 @@ describe('a rollout that waits for its turn', () => {
       const pool = waiting({ kind })
       assert.equal(pool.feed({ type: 'abort', rollout: 1, actor: 'ada' }), null)
       assert.equal(pool.state.rollout, null)
-      assert.deepEqual([pool.last('rollout.rolled-back').message, pool.last('rollout.rolled-back').detail.waitingFor], ['aborted by ada', null])
+      assert.deepEqual([pool.last('rollout.rolled-back').message, pool.last('rollout.rolled-back').detail.waitingFor], [
+        'aborted by ada',
+        null
+      ])
       pool.feed({ type: 'rollout-turn-came', rollout: 1 })
       pool.feed({ type: 'rollout-waits', rollout: 1, apps: ['shop'] })
       assert.deepEqual([pool.state.rollout, pool.prepared, [...pool.processes.keys()]], [null, null, [1, 2]])
@@ -56,7 +63,10 @@ describe('a rollout that waits for its turn', () => {
     const pool = waiting({ kind: 'restart' })
     pool.feed({ type: 'pause', rollout: 1, actor: 'ada' })
     pool.feed({ type: 'rollout-turn-came', rollout: 1 })
-    assert.deepEqual([pool.rollout?.state, pool.rollout?.pausedIn, [...pool.processes.keys()]], ['paused', 'rolling', [1, 2]])
+    assert.deepEqual([pool.rollout?.state, pool.rollout?.pausedIn, [...pool.processes.keys()]], ['paused', 'rolling', [
+      1,
+      2
+    ]])
     pool.feed({ type: 'resume', rollout: 1, actor: 'ada' })
     pool.settle()
     assert.deepEqual(pool.serving(), [3, 4])
@@ -92,12 +102,14 @@ describe('a rollout that waits for its turn', () => {
       pool.feed({ type: 'worker-ready', worker: pool.serving()[0] })
       pool.exit(pool.serving()[0], { code: 1 })
     }
-    assert.deepEqual([pool.state.guard?.isTripped, pool.rollout?.state, pool.rollout?.waitingFor], [true, 'rolling', null])
+    assert.deepEqual([pool.state.guard?.isTripped, pool.rollout?.state, pool.rollout?.waitingFor], [true, 'rolling',
+      null])
   })
 })
 
 test('a rollout leaves its turn to others once it only waits: for old workers, its canary, an operator; or where it is over', () => {
-  const rollout = { id: 1, plan: null, canaryEndsAt: null, pausedAt: null, steps: [], progress: { total: 2, replaced: 0 } } as any
+  const rollout = { id: 1, plan: null, canaryEndsAt: null, pausedAt: null, steps: [],
+    progress: { total: 2, replaced: 0 } } as any
   const steps = [{}, {}]
   assert.equal(needsTurn(rollout, 1), true)
   assert.equal(needsTurn({ ...rollout, steps, progress: { total: 2, replaced: 1 } }, 1), true)

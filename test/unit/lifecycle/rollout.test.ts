@@ -58,7 +58,8 @@ describe('rolling deploy', () => {
     const pool = ready(1)
     pool.feed(deploy)
     while (pool.state.rollout) pool.passNextDeadline()
-    assert.match(pool.last('rollout.failed').message, /^worker 2 \(slot 1\) was not ready within 30 s \(option ready\.timeoutMs\)$/)
+    assert.match(pool.last('rollout.failed').message,
+      /^worker 2 \(slot 1\) was not ready within 30 s \(option ready\.timeoutMs\)$/)
     assert.deepEqual(pool.serving(), [1])
   })
 
@@ -73,7 +74,8 @@ describe('rolling deploy', () => {
     pool.settle()
     assert.deepEqual(releases(pool), ['r1', 'r1', 'r1'])
     assert.equal(pool.last('rollout.rolled-back').detail.progress.replaced, 0)
-    assert.deepEqual(pool.last('rollout.rolled-back').detail.steps.map(({ state }: any) => state), ['reverted', 'reverted', 'failed'])
+    assert.deepEqual(pool.last('rollout.rolled-back').detail.steps.map(({ state }: any) => state), ['reverted',
+      'reverted', 'failed'])
     assert.equal(pool.last('worker.draining').cause, 'rollback')
   })
 
@@ -100,7 +102,9 @@ describe('rolling deploy', () => {
   })
 
   test('fails when a worker that it has already put into service crashes, but not when somebody kills it', () => {
-    for (const [exit, outcome] of [[{ code: 1 }, 'rollout.rolled-back'], [{ signal: 'SIGKILL' }, 'rollout.succeeded']] as const) {
+    for (const [exit, outcome] of [[{ code: 1 }, 'rollout.rolled-back'], [{ signal: 'SIGKILL' },
+      'rollout.succeeded']] as const)
+    {
       const pool = ready(2)
       pool.feed(deploy)
       pool.feed({ type: 'worker-ready', worker: 3 })
@@ -177,7 +181,8 @@ describe('one at a time', () => {
     const before = pool.events.length
     for (const command of [deploy, restart, { type: 'restart-worker', worker: 1, actor: 'api' }]) {
       const refusal = pool.feed(command)
-      assert.deepEqual([refusal.code, refusal.message, refusal.details], ['rollout-running', 'rollout 1 (deploy) is running', { rollout: 1 }])
+      assert.deepEqual([refusal.code, refusal.message, refusal.details], ['rollout-running',
+        'rollout 1 (deploy) is running', { rollout: 1 }])
     }
     assert.equal(pool.events.length, before)
   })

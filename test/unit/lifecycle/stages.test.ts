@@ -10,33 +10,27 @@ describe('the stages of a rollout', () => {
     const reached = new Set(['preparing'])
     for (const name of reached) for (const next of Object.values(STAGES[name as Stage].moves)) reached.add(next)
     assert.deepEqual([...reached].sort(), [...names].sort())
-    for (const stage of names) assert.equal(Object.keys(STAGES[stage].moves).length === 0, shownStage({ stage }).done, stage)
+    for (const stage of names)
+      assert.equal(Object.keys(STAGES[stage].moves).length === 0, shownStage({ stage }).done, stage)
   })
 
   test('let an operator do what fits them, and nothing else', () => {
-    const possible = Object.fromEntries(names.map((stage) => [stage, verbs.filter((verb) => canMove({ stage }, verb)).join(' ')]))
-    assert.deepEqual(possible, {
-      preparing: 'pause abort',
-      'preparing-paused': 'resume abort',
-      canary: 'pause promote abort',
-      'canary-paused': 'resume promote abort',
-      'canary-held': 'resume retry promote abort',
-      rolling: 'pause abort',
-      'rolling-paused': 'resume abort',
-      'rolling-held': 'resume retry abort',
-      'rolling-back': '',
-      withdrawing: '',
-      succeeded: '',
-      'rolled-back': '',
-      failed: ''
-    })
+    const possible = Object.fromEntries(
+      names.map((stage) => [stage, verbs.filter((verb) => canMove({ stage }, verb)).join(' ')])
+    )
+    assert.deepEqual(possible, { preparing: 'pause abort', 'preparing-paused': 'resume abort',
+      canary: 'pause promote abort', 'canary-paused': 'resume promote abort',
+      'canary-held': 'resume retry promote abort', rolling: 'pause abort', 'rolling-paused': 'resume abort',
+      'rolling-held': 'resume retry abort', 'rolling-back': '', withdrawing: '', succeeded: '', 'rolled-back': '',
+      failed: '' })
   })
 
   test('come back from a pause to where they were', () => {
     for (const stage of names.filter((name) => canMove({ stage: name }, 'pause'))) {
       const rollout = { stage }
       makeMove(rollout, 'pause')
-      assert.deepEqual([shownStage(rollout).state, shownStage(rollout).pausedIn, phaseOf(rollout)], ['paused', stage, stage])
+      assert.deepEqual([shownStage(rollout).state, shownStage(rollout).pausedIn, phaseOf(rollout)], ['paused', stage,
+        stage])
       makeMove(rollout, 'resume')
       assert.equal(rollout.stage, stage)
     }
@@ -44,7 +38,10 @@ describe('the stages of a rollout', () => {
 
   test('that wait for an operator are held to others', () => {
     const waiting = names.filter((stage) => shownStage({ stage }).state === 'held')
-    assert.deepEqual(waiting.map((stage) => [stage, shownStage({ stage }).pausedIn]), [['canary-held', 'canary'], ['rolling-held', 'rolling']])
+    assert.deepEqual(waiting.map((stage) => [stage, shownStage({ stage }).pausedIn]), [['canary-held', 'canary'], [
+      'rolling-held',
+      'rolling'
+    ]])
   })
 
   test('know no other moves', () => {

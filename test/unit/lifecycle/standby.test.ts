@@ -5,14 +5,19 @@ import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.ts'
 
 const CRASH = { code: 1 }
 
-function running ({ standby = 1, workers = 2, ...more }: { standby?: number, workers?: number, releases?: { onDrift: 'mark' | 'hold' } } = {}) {
+function running (
+  { standby = 1, workers = 2, ...more }: { standby?: number, workers?: number,
+    releases?: { onDrift: 'mark' | 'hold' } } = {}
+) {
   const pool = simulate({ workers, options: { ...OPTIONS, standby, ...more } })
   pool.settle()
   return pool
 }
 
-const standing = (pool: ReturnType<typeof simulate>): [number, string, string][] => snapshotOf(pool.state).standby.workers.map(({ id, state, release }) => [id, state, release])
-const workersOf = (pool: ReturnType<typeof simulate>) => snapshotOf(pool.state).workers.map(({ id, slot, state }) => [id, slot, state])
+const standing = (pool: ReturnType<typeof simulate>): [number, string, string][] =>
+  snapshotOf(pool.state).standby.workers.map(({ id, state, release }) => [id, state, release])
+const workersOf = (pool: ReturnType<typeof simulate>) =>
+  snapshotOf(pool.state).workers.map(({ id, slot, state }) => [id, slot, state])
 
 describe('workers on standby', () => {
   test('are forked one after the other, once every slot is served', () => {
@@ -27,7 +32,8 @@ describe('workers on standby', () => {
     const { standby, workers, readyWorkers } = snapshotOf(pool.state)
     assert.deepEqual([standby.wanted, standby.ready, standby.problem, readyWorkers], [2, 2, null, 2])
     assert.deepEqual(workers.map(({ id }) => id), [1, 2], 'they are none of the slots')
-    assert.deepEqual([...pool.deadlines.keys()].filter((key) => key.startsWith('ready:')), [], 'nobody is in a hurry any more')
+    assert.deepEqual([...pool.deadlines.keys()].filter((key) => key.startsWith('ready:')), [],
+      'nobody is in a hurry any more')
   })
 
   test('are none unless they are wanted', () => {
@@ -48,11 +54,14 @@ describe('workers on standby', () => {
     assert.ok(pool.deadlines.has('ready:3'))
     pool.feed({ type: 'worker-ready', worker: 3 })
     assert.deepEqual(standing(pool), [[4, 'starting', 'r1']])
-    assert.deepEqual(snapshotOf(pool.state).workers.map(({ id, logSlot, restarts }) => [id, logSlot, restarts]), [[1, 1, 0], [3, 0, 1]])
+    assert.deepEqual(snapshotOf(pool.state).workers.map(({ id, logSlot, restarts }) => [id, logSlot, restarts]), [[1, 1,
+      0], [3, 0, 1]])
   })
 
   test('take over from who hangs, is ended by an exception, or by an operator', () => {
-    for (const input of [{ type: 'worker-silent', message: 'silent' }, { type: 'worker-crashing', errorName: 'Error', errorMessage: 'boom' }, { type: 'kill-worker', actor: 'api' }]) {
+    for (const input of [{ type: 'worker-silent', message: 'silent' }, { type: 'worker-crashing', errorName: 'Error',
+      errorMessage: 'boom' }, { type: 'kill-worker', actor: 'api' }])
+    {
       const pool = running()
       pool.feed({ ...input, worker: 1 })
       assert.deepEqual(pool.serving(), [3, 2], input.type)
@@ -113,7 +122,10 @@ describe('a worker on standby that dies', () => {
     }
     assert.ok(pool.at - deathless > 60_000)
     const told = pool.events.filter(({ type }) => type === 'worker.crash-looping')
-    assert.deepEqual(told.map(({ message, slot }) => [message, slot]), [['the standby workers crash-loop: more than 5 restarts within a minute; the next ones wait longer', undefined]])
+    assert.deepEqual(told.map(({ message, slot }) => [message, slot]), [[
+      'the standby workers crash-loop: more than 5 restarts within a minute; the next ones wait longer',
+      undefined
+    ]])
   })
 
   test('leaves a deploy alone', () => {
@@ -149,7 +161,8 @@ describe('an app that cannot stand by', () => {
     const pool = running({ standby: 0 })
     pool.feed({ type: 'configure', options: { ...pool.state.options, standby: 1 } })
     while (!pool.last('standby.useless')) assert.ok(pool.passNextDeadline())
-    assert.match(pool.last('standby.useless').message, /^standby worker 3 did not listen within 30 s \(option ready.timeoutMs\)/)
+    assert.match(pool.last('standby.useless').message,
+      /^standby worker 3 did not listen within 30 s \(option ready.timeoutMs\)/)
     pool.settle()
     assert.deepEqual([standing(pool), pool.deadlines.has('standby:0')], [[], false])
     assert.match(String(snapshotOf(pool.state).standby.problem), /did not listen/)
@@ -167,7 +180,8 @@ describe('an app that cannot stand by', () => {
     const pool = running()
     pool.feed({ type: 'worker-read-slot', worker: 3, name: 'NODE_APP_INSTANCE', place: '/srv/r1/app.js:3:7' })
     pool.settle()
-    assert.equal(pool.last('standby.useless').message, 'standby worker 3 has read NODE_APP_INSTANCE while it loaded (/srv/r1/app.js:3:7), and a standby worker has no slot yet: none is kept until the next release')
+    assert.equal(pool.last('standby.useless').message,
+      'standby worker 3 has read NODE_APP_INSTANCE while it loaded (/srv/r1/app.js:3:7), and a standby worker has no slot yet: none is kept until the next release')
     assert.deepEqual(standing(pool), [])
     pool.feed({ type: 'worker-read-slot', worker: 1, name: 'NODE_APP_INSTANCE', place: null })
     assert.equal(pool.ready(), 2, 'whoever has a slot may ask for it')
@@ -177,7 +191,8 @@ describe('an app that cannot stand by', () => {
 describe('in a rollout', () => {
   test('a worker on standby is only for slots of its release', () => {
     const pool = running()
-    pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api', strategy: { limits: { crashes: 9 } } })
+    pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api',
+      strategy: { limits: { crashes: 9 } } })
     pool.feed({ type: 'worker-ready', worker: 4 })
     pool.exit(1, { code: 0 })
     assert.equal(pool.state.slots[0].release, 'r2')
@@ -194,8 +209,14 @@ describe('in a rollout', () => {
     assert.deepEqual(standing(pool), [[3, 'standby', 'r1'], [4, 'standby', 'r1']])
     pool.settle()
     assert.ok(pool.last('rollout.succeeded'))
-    assert.deepEqual(standing(pool).map(([, state, release]) => [state, release]), [['standby', 'r2'], ['standby', 'r2']])
-    assert.deepEqual(pool.events.filter(({ type, worker }) => type === 'worker.exited' && [3, 4].includes(worker)).map(({ cause }) => cause), ['deploy', 'deploy'])
+    assert.deepEqual(standing(pool).map(([, state, release]) => [state, release]), [['standby', 'r2'], ['standby',
+      'r2']])
+    assert.deepEqual(
+      pool.events.filter(({ type, worker }) => type === 'worker.exited' && [3, 4].includes(worker)).map(({ cause }) =>
+        cause
+      ),
+      ['deploy', 'deploy']
+    )
   })
 
   test('that fails they stay as they are', () => {

@@ -6,7 +6,9 @@ import type { Drift } from '../../../server/lifecycle/state.ts'
 
 const GUARDED = { ...OPTIONS, rollout: { guardMs: 300_000 } } as any
 const HOLD_DRIFT = { ...OPTIONS, releases: { onDrift: 'hold' } } as any
-const DRIFT: Record<string, Drift> = { r1: { kind: 'code', count: 1, files: ['/srv/r1/app.js'], since: null, by: null } }
+const DRIFT: Record<string, Drift> = {
+  r1: { kind: 'code', count: 1, files: ['/srv/r1/app.js'], since: null, by: null }
+}
 const CANARY = { canary: { workers: 1, durationMs: 60_000 } }
 
 /** Slots that serve, and a rollout of r2 among them. */
@@ -46,7 +48,8 @@ describe('a trial', () => {
   test('that passes with a flaw has one warning of it, however often that is seen', () => {
     const pool = deploying({ strategy: CANARY })
     pool.feed({ type: 'worker-ready', worker: 4 })
-    for (const isFinal of [false, false, true]) pool.feed({ type: 'judged', rollout: 1, verdict: { ...verdict(true, isFinal), warning: 'failed at first' } })
+    for (const isFinal of [false, false, true])
+      pool.feed({ type: 'judged', rollout: 1, verdict: { ...verdict(true, isFinal), warning: 'failed at first' } })
     assert.deepEqual([pool.rollout?.warnings, pool.rollout?.verdicts], [['failed at first'], [verdict(true)]])
   })
 
@@ -62,7 +65,8 @@ describe('a trial', () => {
     pool.feed({ type: 'judged', rollout: 1, verdict: verdict(true, false) })
     pool.wait(600_000)
     assert.deepEqual([pool.rollout?.pausedAt, pool.rollout?.state, pool.rollout?.verdicts], [heldAt, 'held', []])
-    assert.deepEqual([pool.rollout?.comparison?.canary, pool.rollout?.comparison?.baseline], [found.canary, found.baseline])
+    assert.deepEqual([pool.rollout?.comparison?.canary, pool.rollout?.comparison?.baseline], [found.canary,
+      found.baseline])
     steer(pool, 'retry')
     assert.deepEqual([pool.rollout?.pausedAt, pool.rollout?.comparison], [null, null])
   })
@@ -99,8 +103,14 @@ describe('a trial', () => {
   })
 
   test('is meant by whoever names its duration', () => {
-    assert.deepEqual(strategyOf('deploy', 4, { canary: { workers: 0, durationMs: 30_000 } }, { canary: { durationMs: 1000 } }).canary, { workers: 1, durationMs: 1000 })
-    assert.equal(strategyOf('deploy', 4, { canary: { workers: 2, durationMs: 30_000 } }, { canary: { workers: 0 } }).canary, null)
+    assert.deepEqual(
+      strategyOf('deploy', 4, { canary: { workers: 0, durationMs: 30_000 } }, { canary: { durationMs: 1000 } }).canary,
+      { workers: 1, durationMs: 1000 }
+    )
+    assert.equal(
+      strategyOf('deploy', 4, { canary: { workers: 2, durationMs: 30_000 } }, { canary: { workers: 0 } }).canary,
+      null
+    )
     assert.equal(strategyOf('deploy', 4, { canary: { workers: 0, durationMs: 30_000 } }).canary, null)
   })
 })
@@ -121,7 +131,8 @@ describe('a rollout that comes no further', () => {
     assert.equal(pool.rollout?.state, 'rolling-back')
     passUntil(pool, 'progress:0')
     assert.match(pool.last('rollout.failed').message, /exited with code 1/)
-    assert.deepEqual([pool.state.slots[0].candidate, slots(pool), pool.processes.get(late)?.isDraining], [null, ['r2', 'r1', 'r1'], true])
+    assert.deepEqual([pool.state.slots[0].candidate, slots(pool), pool.processes.get(late)?.isDraining], [null, ['r2',
+      'r1', 'r1'], true])
     pool.settle()
     assert.deepEqual([pool.ready(), pool.processes.size], [3, 3])
     pool.feed({ type: 'stop', actor: 'signal' })
@@ -136,7 +147,8 @@ describe('files of the old release that have changed, where that is to hold', ()
     pool.feed({ type: 'worker-ready', worker: 4 })
     pool.drift = DRIFT
     pool.exit(5, { code: 1 })
-    assert.deepEqual([pool.state.rollout, slots(pool), pool.last('worker.drifted')], [null, ['r2', 'r1', 'r1'], undefined])
+    assert.deepEqual([pool.state.rollout, slots(pool), pool.last('worker.drifted')], [null, ['r2', 'r1', 'r1'],
+      undefined])
     assert.equal(pool.last('rollout.failed').detail.steps[0].state, 'failed')
   })
 
@@ -147,8 +159,14 @@ describe('files of the old release that have changed, where that is to hold', ()
     for (const [rollout, release] of [[2, undefined], [3, { ...NEW_RELEASE, id: 'r1' }]] as [number, any][]) {
       pool.feed({ type: 'rollout', kind: 'rollback', release, source: { release: 'r1' }, actor: 'api' })
       pool.feed({ type: 'release-prepared', rollout, release: { ...NEW_RELEASE, id: 'r1' } })
-      assert.match(pool.last('rollout.failed').message, /^r1 cannot come back: files of r1 changed after its deploy: \/srv\/r1\/app\.js$/)
-      assert.deepEqual([pool.last('rollout.failed').rollout, pool.state.rollout, slots(pool), pool.processes.size], [rollout, null, ['r2', 'r2', 'r2'], 3])
+      assert.match(pool.last('rollout.failed').message,
+        /^r1 cannot come back: files of r1 changed after its deploy: \/srv\/r1\/app\.js$/)
+      assert.deepEqual([pool.last('rollout.failed').rollout, pool.state.rollout, slots(pool), pool.processes.size], [
+        rollout,
+        null,
+        ['r2', 'r2', 'r2'],
+        3
+      ])
     }
   })
 
@@ -191,22 +209,24 @@ describe('the guard of a deploy', () => {
     }
   }
 
-  for (const [name, act] of [
-    ['nothing else', () => {}],
-    ['a restart', (pool) => pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' })],
-    ['the restart of one worker', (pool) => pool.feed({ type: 'restart-worker', worker: pool.serving()[0], actor: 'api' })],
-    ['a deploy that fails', (pool) => {
-      pool.feed({ type: 'rollout', kind: 'deploy', release: { entry: '/srv/r3/app.js', path: '/srv/r3' }, actor: 'api' })
+  for (const [name, act] of [['nothing else', () => {}], ['a restart',
+    (pool) => pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' })], ['the restart of one worker',
+    (pool) => pool.feed({ type: 'restart-worker', worker: pool.serving()[0], actor: 'api' })], ['a deploy that fails',
+    (pool) => {
+      pool.feed({ type: 'rollout', kind: 'deploy', release: { entry: '/srv/r3/app.js', path: '/srv/r3' },
+        actor: 'api' })
       pool.exit(Math.max(...pool.processes.keys()), { code: 1 })
-    }]
-  ] as [string, (pool: Pool) => void][]) {
+    }]] as [string, (pool: Pool) => void][])
+  {
     test(`goes back from a crash loop, after ${name}`, () => {
       const pool = deploying({ size: 2, options: GUARDED })
       pool.settle()
       act(pool)
       pool.settle()
       loop(pool)
-      assert.deepEqual([pool.state.rollout?.kind, pool.state.rollout?.actor, pool.prepared], ['rollback', 'guard', { release: 'r1' }])
+      assert.deepEqual([pool.state.rollout?.kind, pool.state.rollout?.actor, pool.prepared], ['rollback', 'guard', {
+        release: 'r1'
+      }])
       assert.equal(pool.state.guard?.isTripped, true, 'a master that ends now leaves the rest to the next one')
       pool.feed({ type: 'release-prepared', rollout: pool.state.rollout?.id, release: { ...NEW_RELEASE, id: 'r1' } })
       pool.settle()
@@ -227,7 +247,9 @@ describe('the guard of a deploy', () => {
   test('whose rollback was cut short by the end of its master goes on with it under the next one, while that starts, and late', () => {
     for (const endsAt of [new Date(61_000).toISOString(), new Date(0).toISOString()]) {
       const next = simulate({ workers: 2, guard: { release: 'r1', from: 'r7', rollout: 4, isTripped: true, endsAt } })
-      assert.deepEqual([next.state.phase, next.state.rollout?.actor, next.prepared], ['starting', 'guard', { release: 'r7' }])
+      assert.deepEqual([next.state.phase, next.state.rollout?.actor, next.prepared], ['starting', 'guard', {
+        release: 'r7'
+      }])
       next.feed({ type: 'release-prepared', rollout: next.state.rollout?.id, release: { ...NEW_RELEASE, id: 'r7' } })
       next.settle()
       assert.deepEqual([next.state.phase, next.state.release.id, next.state.guard], ['running', 'r7', null])
@@ -241,7 +263,8 @@ describe('the guard of a deploy', () => {
     next.settle()
     loop(next)
     assert.deepEqual([next.state.rollout?.actor, next.prepared], ['guard', { release: 'r7' }])
-    for (const other of [{ ...guard, release: 'r2' }, { ...guard, endsAt: new Date(0).toISOString() }]) assert.equal(simulate({ guard: other }).state.guard, null)
+    for (const other of [{ ...guard, release: 'r2' }, { ...guard, endsAt: new Date(0).toISOString() }])
+      assert.equal(simulate({ guard: other }).state.guard, null)
     const upgraded = simulate()
     upgraded.settle()
     upgraded.feed({ type: 'take-over', orphans: [], nextWorker: 9, guard })

@@ -8,9 +8,13 @@ const UPGRADE = Object.freeze({ type: 'upgrade', execPath: null, note: 'why', ac
 test('is announced before it is begun, and nothing else begins while it runs', () => {
   const deck = startUpgrade()
   assert.equal(deck.nextMaster, 'starting')
-  assert.deepEqual(deck.last('master.upgrading'), { type: 'master.upgrading', actor: 'ada', message: 'the next master starts: why', detail: { execPath: null } })
+  assert.deepEqual(deck.last('master.upgrading'), { type: 'master.upgrading', actor: 'ada',
+    message: 'the next master starts: why', detail: { execPath: null } })
   assert.equal(snapshotOf(deck.state).upgrade?.actor, 'ada')
-  for (const input of [UPGRADE, { type: 'scale', workers: 3 }, { type: 'rollout', kind: 'restart' }, { type: 'restart-worker', worker: 1 }]) {
+  for (const input of [UPGRADE, { type: 'scale', workers: 3 }, { type: 'rollout', kind: 'restart' }, {
+    type: 'restart-worker',
+    worker: 1
+  }]) {
     assert.equal(deck.feed({ ...input, actor: 'ada' }).code, 'upgrade-running')
   }
 })

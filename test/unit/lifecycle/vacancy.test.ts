@@ -28,7 +28,10 @@ describe('rollout.order stop-first', () => {
       const pool = stopFirst()
       pool.feed({ type: 'rollout', kind, ...(kind !== 'restart' && { release: NEW_RELEASE }), actor: 'test' })
       assert.deepEqual(living(pool), ['1: 1 draining', '2: 2 ready'])
-      assert.deepEqual(pool.rollout?.steps.map(({ state, oldWorker }) => [state, oldWorker]), [['stopping', 1], ['pending', null]])
+      assert.deepEqual(pool.rollout?.steps.map(({ state, oldWorker }) => [state, oldWorker]), [['stopping', 1], [
+        'pending',
+        null
+      ]])
       end(pool, 1)
       assert.deepEqual(living(pool), ['2: 2 ready', '1: 3 starting'])
       pool.feed({ type: 'worker-ready', worker: 3 })
@@ -36,7 +39,8 @@ describe('rollout.order stop-first', () => {
       end(pool, 2)
       pool.feed({ type: 'worker-ready', worker: 4 })
       const { state, steps } = pool.last('rollout.succeeded').detail
-      assert.deepEqual([state, steps.map((step: any) => [step.oldWorker, step.newWorker])], ['succeeded', [[1, 3], [2, 4]]])
+      assert.deepEqual([state, steps.map((step: any) => [step.oldWorker, step.newWorker])], ['succeeded', [[1, 3], [2,
+        4]]])
     })
   }
 
@@ -62,7 +66,8 @@ describe('rollout.order stop-first', () => {
     pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'test' })
     end(pool, 1)
     while (pool.state.workers[3].state === 'starting') pool.passNextDeadline()
-    assert.deepEqual([living(pool), pool.last('rollout.failed').detail.state], [['2: 2 ready', '1: 3 draining'], 'failed'])
+    assert.deepEqual([living(pool), pool.last('rollout.failed').detail.state], [['2: 2 ready', '1: 3 draining'],
+      'failed'])
     end(pool, 3)
     assert.deepEqual([living(pool), pool.state.workers[4].release], [['2: 2 ready', '1: 4 starting'], 'r1'])
   })
@@ -77,7 +82,8 @@ describe('rollout.order stop-first', () => {
     assert.deepEqual(living(pool), ['1: 3 draining', '2: 5 starting'])
     pool.settle()
     assert.equal(pool.last('rollout.rolled-back')?.type, 'rollout.rolled-back')
-    assert.deepEqual(Object.values(pool.state.workers).map(({ release, state }) => [release, state]), [['r1', 'ready'], ['r1', 'ready']])
+    assert.deepEqual(Object.values(pool.state.workers).map(({ release, state }) => [release, state]), [['r1', 'ready'],
+      ['r1', 'ready']])
   })
 
   test('an abort while the old worker drains starts its own release again, and a pause leaves no slot without a worker', () => {
@@ -87,7 +93,9 @@ describe('rollout.order stop-first', () => {
       pool.feed({ type: verb, rollout: 1, actor: 'test' })
       end(pool, 1)
       pool.feed({ type: 'worker-ready', worker: 2 })
-      assert.deepEqual([living(pool), pool.state.workers[2].release, snapshotOf(pool.state).readyWorkers], [['1: 2 ready'], release, 1], verb)
+      assert.deepEqual([living(pool), pool.state.workers[2].release, snapshotOf(pool.state).readyWorkers], [[
+        '1: 2 ready'
+      ], release, 1], verb)
     }
   })
 
@@ -103,12 +111,13 @@ describe('rollout.order stop-first', () => {
     assert.deepEqual([living(pool), pool.state.workers[4].release], [['1: 4 starting'], 'r2'])
   })
 
-  for (const [what, happen] of [
-    ['is ending by an exception', (pool) => pool.feed({ type: 'worker-crashing', worker: 1, errorName: 'Error', errorMessage: 'boom' })],
-    ['hangs', (pool) => pool.feed({ type: 'worker-silent', worker: 1, message: 'silent' })],
-    ['is killed by an operator', (pool) => pool.feed({ type: 'kill-worker', worker: 1, actor: 'test' })],
-    ['is recycled', (pool) => pool.feed({ type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'large' })]
-  ] as [string, (pool: Pool) => void][]) {
+  for (const [what, happen] of [['is ending by an exception',
+    (pool) => pool.feed({ type: 'worker-crashing', worker: 1, errorName: 'Error', errorMessage: 'boom' })], ['hangs',
+    (pool) => pool.feed({ type: 'worker-silent', worker: 1, message: 'silent' })], ['is killed by an operator',
+    (pool) => pool.feed({ type: 'kill-worker', worker: 1, actor: 'test' })], ['is recycled',
+    (pool) => pool.feed({ type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'large' })]] as [string,
+      (pool: Pool) => void][])
+  {
     test(`one that ${what} is replaced when it has gone`, () => {
       const pool = stopFirst({ workers: 1 })
       happen(pool)
@@ -151,10 +160,12 @@ describe('rollout.order stop-first', () => {
 
   test('canaries and upgrades, which have two live side by side, are refused', () => {
     const pool = stopFirst()
-    const canary = { type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'test', strategy: { canary: { workers: 1 } } }
+    const canary = { type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'test',
+      strategy: { canary: { workers: 1 } } }
     assert.equal(pool.feed(canary).code, 'not-possible')
     assert.match(pool.feed(canary).message, /^canary: expected none with rollout\.order "stop-first"/)
-    assert.match(pool.feed({ type: 'upgrade', execPath: null, actor: 'test' }).message, /rollout\.order is "stop-first": restart the master instead$/)
+    assert.match(pool.feed({ type: 'upgrade', execPath: null, actor: 'test' }).message,
+      /rollout\.order is "stop-first": restart the master instead$/)
     assert.equal(pool.feed({ ...canary, strategy: { ...canary.strategy, order: 'start-first' } }), null)
   })
 

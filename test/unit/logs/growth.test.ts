@@ -15,10 +15,14 @@ function setUp (t: Pick<TestContext, 'after'>, { watchFile = (undefined as any) 
   writeFileSync(file, '')
   const woken = [] as unknown[]
   let at = 0
-  const growth = createGrowth({ folder, onAwake: (log) => { woken.push(log) }, now: () => at, watchFile })
+  const growth = createGrowth({ folder, onAwake: (log) => {
+    woken.push(log)
+  }, now: () => at, watchFile })
   t.after(growth.stop)
   growth.add(LOG)
-  return { file, woken, growth, pass: (ms: number) => { at += ms } }
+  return { file, woken, growth, pass: (ms: number) => {
+    at += ms
+  } }
 }
 
 test('a log that is written is looked at, one that is quiet is not, until it is written again', async (t) => {
@@ -37,17 +41,17 @@ test('a log that is written is looked at, one that is quiet is not, until it is 
 })
 
 test('a log that was written while it fell asleep is awake; so is one that cannot be watched', (t) => {
-  const late = setUp(t, {
-    watchFile: (file: string) => {
-      appendFileSync(file, 'line\n')
-      return Object.assign(new EventEmitter(), { close () {} })
-    }
-  })
+  const late = setUp(t, { watchFile: (file: string) => {
+    appendFileSync(file, 'line\n')
+    return Object.assign(new EventEmitter(), { close () {} })
+  } })
   late.pass(2500)
   late.growth.awake()
   assert.deepEqual([late.woken, late.growth.awake()], [[LOG], [LOG]])
 
-  const never = setUp(t, { watchFile: () => { throw Object.assign(new Error(), { code: 'ENOSPC' }) } })
+  const never = setUp(t, { watchFile: () => {
+    throw Object.assign(new Error(), { code: 'ENOSPC' })
+  } })
   for (let time = 0; time < 100; time++) {
     never.pass(2500)
     assert.deepEqual(never.growth.awake(), [LOG])
@@ -70,7 +74,9 @@ test('looks again and again only while a log may grow', (t) => {
     wake = onChange
     return Object.assign(new EventEmitter(), { close () {} })
   }
-  const growth = createGrowth({ folder, onAwake () {}, onLook: (logs) => { looks.push(logs) }, now: () => at, watchFile })
+  const growth = createGrowth({ folder, onAwake () {}, onLook: (logs) => {
+    looks.push(logs)
+  }, now: () => at, watchFile })
   t.after(growth.stop)
   growth.start()
   assert.equal(pass(5), 0, 'no worker writes yet')

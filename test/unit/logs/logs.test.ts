@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync,
+  writeSync } from 'node:fs'
 import path from 'node:path'
 import { Writable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
@@ -44,29 +45,37 @@ test('keeps every line through rotation, in files that end with a line, for a wr
     assert.equal(statSync(file).mode & 0o777, 0o600)
   }
   assert.equal(statSync(liveFile(folder, LOG)).mode & 0o777, 0o600)
-  assert.ok(statSync(liveFile(folder, LOG)).blocks * 512 < 2 * MAX_BYTES, 'what was moved out takes no room in the live file')
+  assert.ok(statSync(liveFile(folder, LOG)).blocks * 512 < 2 * MAX_BYTES,
+    'what was moved out takes no room in the live file')
 })
 
-test('what a new shipper reads of a rotated log is one line that says where the older ones are, and then lines of the app, each with its place', { skip: canCutOff() }, async (t) => {
-  const { folder, logs, say, rotate } = setUp(t)
-  // Such a line of the app's own is one like all others.
-  const written = say(1, `\n[clusterdeck: ${'9'.repeat(15)} bytes before this, no; 000100]`).concat(say(900, 'x'.repeat(60)))
-  const before = logs.cursor(1, 'stdout', 0)
-  for (let round = 0; round < 3; round++) {
-    written.push(...say(900, `${round} ${'z'.repeat(60)}`))
-    await rotate({ maxFiles: round === 2 ? 1 : 3 })
-    const live = readFileSync(liveFile(folder, LOG), 'utf8')
-    const [first, ...lines] = live.split('\n').slice(0, -1)
-    assert.match(first, /^\[clusterdeck: \d{15} bytes before this, the last of them in slot-1\.stdout\.\*\.log; \d{6}\] *$/)
+test(
+  'what a new shipper reads of a rotated log is one line that says where the older ones are, and then lines of the app, each with its place',
+  { skip: canCutOff() },
+  async (t) => {
+    const { folder, logs, say, rotate } = setUp(t)
+    // Such a line of the app's own is one like all others.
+    const written = say(1, `\n[clusterdeck: ${'9'.repeat(15)} bytes before this, no; 000100]`).concat(
+      say(900, 'x'.repeat(60))
+    )
+    const before = logs.cursor(1, 'stdout', 0)
+    for (let round = 0; round < 3; round++) {
+      written.push(...say(900, `${round} ${'z'.repeat(60)}`))
+      await rotate({ maxFiles: round === 2 ? 1 : 3 })
+      const live = readFileSync(liveFile(folder, LOG), 'utf8')
+      const [first, ...lines] = live.split('\n').slice(0, -1)
+      assert.match(first,
+        /^\[clusterdeck: \d{15} bytes before this, the last of them in slot-1\.stdout\.\*\.log; \d{6}\] *$/)
+      assert.deepEqual(lines, written.slice(-lines.length))
+      assert.ok(!live.includes('\0') && live.length < MAX_BYTES + 8192)
+      assert.equal(endOf(folder, LOG), Buffer.byteLength(`${written.join('\n')}\n`))
+      assert.deepEqual(logs.tail({ ...LOG, lines: lines.length - 1 }), lines.slice(1))
+    }
+    const { lost, lines } = await before.read(1e9)
+    assert.ok(lost > 0 && lines.length > 0)
     assert.deepEqual(lines, written.slice(-lines.length))
-    assert.ok(!live.includes('\0') && live.length < MAX_BYTES + 8192)
-    assert.equal(endOf(folder, LOG), Buffer.byteLength(`${written.join('\n')}\n`))
-    assert.deepEqual(logs.tail({ ...LOG, lines: lines.length - 1 }), lines.slice(1))
   }
-  const { lost, lines } = await before.read(1e9)
-  assert.ok(lost > 0 && lines.length > 0)
-  assert.deepEqual(lines, written.slice(-lines.length))
-})
+)
 
 test('keeps no more files than it may, and what is left is the newest', async (t) => {
   for (const maxFiles of [1, 3]) {
@@ -90,7 +99,8 @@ test('a writer that is faster than the copying takes no more of the disk than th
   logs.start()
   t.after(() => logs.close())
   await until(() => reasons.length > 0, 'word of what was removed')
-  assert.match(reasons[0], /^slot 1, stdout: \d{7} bytes were removed before .* logs\.maxBytes \(65536\) × logs\.maxFiles \(5\) is the bound$/)
+  assert.match(reasons[0],
+    /^slot 1, stdout: \d{7} bytes were removed before .* logs\.maxBytes \(65536\) × logs\.maxFiles \(5\) is the bound$/)
   const parts = listParts(folder, LOG)
   assert.equal(parts.length, 4)
   assert.ok(statSync(liveFile(folder, LOG)).blocks * 512 < 2 * MAX_BYTES, 'what was moved out or removed is freed')
@@ -104,7 +114,8 @@ test('the end of a master waits for no archiver, and the next one goes on with w
   const written = say(9000, 'y'.repeat(60))
   logs.start()
   await logs.close()
-  assert.ok(statSync(liveFile(folder, LOG)).size > 4 * MAX_BYTES && listParts(folder, LOG).length === 0, 'nothing was waited for')
+  assert.ok(statSync(liveFile(folder, LOG)).size > 4 * MAX_BYTES && listParts(folder, LOG).length === 0,
+    'nothing was waited for')
   await rotate({ maxFiles: 1000 })
   assert.ok(listParts(folder, LOG).length > 4)
   assert.deepEqual(all(), written)
@@ -212,7 +223,8 @@ test('tells the last lines of the worker that died, not those of its successor',
   logs.open({ worker: 2, slot: 1 }).close()
   say(3, 'second worker')
   assert.deepEqual(logs.tail({ ...LOG, lines: 50, worker: 1 }), ['0 first worker', '1 first worker', 'its last word'])
-  assert.deepEqual(logs.tail({ ...LOG, lines: 50, worker: 2 }), ['0 second worker', '1 second worker', '2 second worker'])
+  assert.deepEqual(logs.tail({ ...LOG, lines: 50, worker: 2 }), ['0 second worker', '1 second worker',
+    '2 second worker'])
   assert.deepEqual(logs.tail({ ...LOG, lines: 1 }), ['2 second worker'])
   assert.deepEqual(logs.tail({ slot: 1, stream: 'stderr', lines: 5, worker: 1 }), [])
   assert.deepEqual(logs.tail({ slot: 7, stream: 'stderr', lines: 5 }), [])
@@ -242,7 +254,9 @@ test('nor into what a worker is writing that has outlived its master, however of
   const { folder, logs } = setUp(t)
   logs.ended(1)
   const script = 'const line = "x".repeat(78) + "\\n"; for (;;) require("node:fs").writeSync(1, line)'
-  const orphan = spawn(process.execPath, ['-e', script], { stdio: ['ignore', openSync(liveFile(folder, LOG), 'a'), 'ignore'] })
+  const orphan = spawn(process.execPath, ['-e', script], {
+    stdio: ['ignore', openSync(liveFile(folder, LOG), 'a'), 'ignore']
+  })
   t.after(() => orphan.kill())
   await until(() => statSync(liveFile(folder, LOG)).size > 0, 'its first line')
   for (let worker = 2; worker < 1500; worker++) {
@@ -278,7 +292,8 @@ test('follows a log over the borders of its files, and says what was removed bef
   const skipped = skipping.skipTo(1000)
   const rest = await skipping.read(2000)
   assert.ok(skipped > 0)
-  assert.ok(rest.lines.length > 10 && rest.lines.every((line) => /^\d+ d{60}$/.test(line)), 'no half line after what was left out')
+  assert.ok(rest.lines.length > 10 && rest.lines.every((line) => /^\d+ d{60}$/.test(line)),
+    'no half line after what was left out')
 })
 
 test('mirrors whole lines on a terminal, with the slot in front and nothing that moves the cursor', async (t) => {
@@ -292,7 +307,8 @@ test('mirrors whole lines on a terminal, with the slot in front and nothing that
   await logs.close()
   const lines = terminal.text().split('\n')
   assert.equal(lines.length, 4)
-  assert.deepEqual(lines.slice(0, 3).map((line) => line.replace(/\u001b\[3\dm|\u001b\[39m/g, '')), ['1 │ half red over', '1 │ and more', '1 │ no end'])
+  assert.deepEqual(lines.slice(0, 3).map((line) => line.replace(/\u001b\[3\dm|\u001b\[39m/g, '')), ['1 │ half red over',
+    '1 │ and more', '1 │ no end'])
 })
 
 test('elsewhere it mirrors nothing unless asked to, and then the lines as they are', async (t) => {
@@ -313,7 +329,8 @@ test('where several apps have the same output each line begins with the name of 
     logs.start()
     writeSync(fd, 'one\ntwo\n')
     await logs.close()
-    assert.match(stripVTControlCharacters(screen.text()), isTTY ? /^shop \| 1 │ one\nshop \| 1 │ two\n$/ : /^shop \| one\nshop \| two\n$/)
+    assert.match(stripVTControlCharacters(screen.text()),
+      isTTY ? /^shop \| 1 │ one\nshop \| 1 │ two\n$/ : /^shop \| one\nshop \| two\n$/)
   }
 })
 
@@ -325,7 +342,8 @@ test('the next master mirrors on from where the one before has handed over', asy
   const written = before.say(3, 'before')
   await before.logs.close({ handsOver: true })
   written.push(...before.say(3, 'between'))
-  const next = createLogs({ folder: before.folder, options: { maxBytes: MAX_BYTES, maxFiles: 5, mirror: 'on' }, streams: options.streams })
+  const next = createLogs({ folder: before.folder, options: { maxBytes: MAX_BYTES, maxFiles: 5, mirror: 'on' },
+    streams: options.streams })
   next.start()
   await next.close()
   assert.deepEqual(pipe.text().split('\n').slice(0, -1), written)
@@ -340,7 +358,8 @@ test('a master hands over no line that has not left it, and leaves what a slow r
   await logs.close({ handsOver: true })
   const shown = screens[0].text()
   assert.ok(shown.endsWith('\n') && shown.split('\n').length < written.length, 'it ends in the middle')
-  const next = createLogs({ folder, options: { maxBytes: MAX_BYTES, maxFiles: 5, mirror: 'on' }, streams: { stdout: screens[1], stderr: screens[1] } })
+  const next = createLogs({ folder, options: { maxBytes: MAX_BYTES, maxFiles: 5, mirror: 'on' },
+    streams: { stdout: screens[1], stderr: screens[1] } })
   next.start()
   await next.close()
   assert.equal(screens[0].text(), shown, 'nothing comes late')
@@ -360,7 +379,8 @@ test('without holes in files it copies and empties', async (t) => {
   const written = say(3000, 'e'.repeat(60))
   await once(startArchiver({ folder, maxBytes: MAX_BYTES, maxFiles: 5 }, WITHOUT_HOLES), 'close')
   assert.equal(statSync(liveFile(folder, LOG)).size, 0)
-  assert.deepEqual(readFileSync(path.join(folder, 'slot-1.stdout.previous.log'), 'utf8').split('\n').slice(0, -1), written)
+  assert.deepEqual(readFileSync(path.join(folder, 'slot-1.stdout.previous.log'), 'utf8').split('\n').slice(0, -1),
+    written)
   say(2, 'after')
   assert.deepEqual(logs.tail({ ...LOG, lines: 5 }), ['0 after', '1 after'])
 })
@@ -375,18 +395,22 @@ test('does not write through a link that somebody has put there', (t) => {
 })
 
 test('a slow reader of one app holds up no other app; of an app one reads at a time, and of all a few', async (t) => {
-  const slow = Array.from({ length: 4 }, () => ({ logs: setUp(t).logs, disk: Promise.withResolvers() as PromiseWithResolvers<void> }))
+  const slow = Array.from({ length: 4 },
+    () => ({ logs: setUp(t).logs, disk: Promise.withResolvers() as PromiseWithResolvers<void> }))
   const quick = setUp(t).logs
   const begun: number[] = []
-  const read = (index: number) => slow[index].logs.inTurn(async () => {
-    begun.push(index)
-    await slow[index].disk.promise
-  })
+  const read = (index: number) =>
+    slow[index].logs.inTurn(async () => {
+      begun.push(index)
+      await slow[index].disk.promise
+    })
   const reading = [read(0), read(1), read(2), read(0)]
   assert.equal(await quick.inTurn(async () => 'at once'), 'at once')
   assert.deepEqual(begun, [0, 1, 2], 'the second reader of the first app waits')
   reading.push(read(3))
-  const last = quick.inTurn(async () => { begun.push(4) })
+  const last = quick.inTurn(async () => {
+    begun.push(4)
+  })
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(begun, [0, 1, 2, 3])
   for (const { disk } of slow) disk.resolve()
@@ -395,7 +419,11 @@ test('a slow reader of one app holds up no other app; of an app one reads at a t
 })
 
 /** The logs of a slot with one worker, which this process plays. */
-function setUp (t: TestContext, { mirror = 'off', maxBytes = MAX_BYTES, maxFiles = 5, streams = { stdout: process.stdout, stderr: process.stderr }, onError = (reason) => assert.fail(reason) }: { mirror?: 'auto' | 'on' | 'off', maxBytes?: number, maxFiles?: number, streams?: any, onError?: (reason: string) => void } = {}) {
+function setUp (t: TestContext,
+  { mirror = 'off', maxBytes = MAX_BYTES, maxFiles = 5, streams = { stdout: process.stdout, stderr: process.stderr },
+    onError = (reason) => assert.fail(reason) }: { mirror?: 'auto' | 'on' | 'off', maxBytes?: number, maxFiles?: number,
+      streams?: any, onError?: (reason: string) => void } = {})
+{
   const folder = tempFolder()
   const options = { maxBytes, maxFiles, mirror }
   const logs = createLogs({ folder, options, streams, onError })
@@ -429,28 +457,21 @@ function setUp (t: TestContext, { mirror = 'off', maxBytes = MAX_BYTES, maxFiles
   }
 }
 
-/** @param flags of Node */
+/** `flags`: of Node */
 function startArchiver (order: Order, flags: string[] = []) {
   return spawn(process.execPath, [...flags, ARCHIVER, JSON.stringify(order)], { stdio: ['pipe', 'pipe', 'inherit'] })
 }
 
-/**
- * A stream that keeps what is written.
- * @param kind `takesMs`: how long each write takes
- */
+/** A stream that keeps what is written. `kind`: `takesMs`: how long each write takes. */
 function createScreen ({ isTTY, takesMs = 0 }: { isTTY: boolean, takesMs?: number }) {
   let text = ''
-  const screen = new Writable({
-    async write (chunk, _encoding, done) {
-      if (takesMs > 0) await wait(takesMs)
-      text += chunk
-      done()
-      screen.emit('shown')
-    }
-  })
-  return Object.assign(screen, {
-    isTTY,
-    text: () => text,
-    async until (isSo: (text: string) => boolean) { while (!isSo(text)) await once(screen, 'shown') }
-  })
+  const screen = new Writable({ async write (chunk, _encoding, done) {
+    if (takesMs > 0) await wait(takesMs)
+    text += chunk
+    done()
+    screen.emit('shown')
+  } })
+  return Object.assign(screen, { isTTY, text: () => text, async until (isSo: (text: string) => boolean) {
+    while (!isSo(text)) await once(screen, 'shown')
+  } })
 }

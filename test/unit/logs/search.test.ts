@@ -15,32 +15,39 @@ const budgetMs = 60_000
 
 test('page by page it finds every line that matches once, in the order of their arrival, over rotation', async () => {
   const line = fc.record({ log: fc.nat({ max: LOGS.length - 1 }), isMatch: fc.boolean(), isLong: fc.boolean() })
-  await fc.assert(fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 60 }), fc.integer({ min: 1, max: 9 }), fc.boolean(), async (lines, count, isRotated) => {
-    const { logs, write, rotate } = setUp()
-    const expected = []
-    for (const [index, { log, isMatch, isLong }] of lines.entries()) {
-      const text = `${index} ${isMatch ? 'Needle' : 'hay'} ${'x'.repeat(isLong ? 3000 : 0)}`
-      await write(LOGS[log], text, 1000 + index)
-      if (isMatch) expected.push(text)
-    }
-    if (isRotated) await rotate()
-    const found = []
-    for (let before; ;) {
-      const { items, next } = await logs.find({ logs: LOGS, lines: count, q: 'needle', before })
-      found.unshift(...items.map(({ text }) => text))
-      if (next === null) break
-      before = next
-    }
-    assert.deepEqual(found, expected)
-    await logs.close()
-  }), { numRuns: 8 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 60 }), fc.integer({ min: 1, max: 9 }), fc.boolean(),
+      async (lines, count, isRotated) => {
+        const { logs, write, rotate } = setUp()
+        const expected = []
+        for (const [index, { log, isMatch, isLong }] of lines.entries()) {
+          const text = `${index} ${isMatch ? 'Needle' : 'hay'} ${'x'.repeat(isLong ? 3000 : 0)}`
+          await write(LOGS[log], text, 1000 + index)
+          if (isMatch) expected.push(text)
+        }
+        if (isRotated) await rotate()
+        const found = []
+        for (let before;;) {
+          const { items, next } = await logs.find({ logs: LOGS, lines: count, q: 'needle', before })
+          found.unshift(...items.map(({ text }) => text))
+          if (next === null) break
+          before = next
+        }
+        assert.deepEqual(found, expected)
+        await logs.close()
+      }),
+    { numRuns: 8 }
+  )
 })
 
 test('around a time it shows what was before and after it, of all logs', async () => {
   const { logs, write } = setUp()
   for (let second = 1; second <= 9; second++) await write(LOGS[second % 3], `line ${second}`, second)
   const { items } = await logs.find({ logs: LOGS, lines: 4, around: 5000, budgetMs })
-  assert.deepEqual(items.map(({ text, arrivedAt }) => [text, arrivedAt]), [['line 3', 3000], ['line 4', 4000], ['line 5', 5000], ['line 6', 6000]])
+  assert.deepEqual(items.map(({ text, arrivedAt }) => [text, arrivedAt]), [['line 3', 3000], ['line 4', 4000], [
+    'line 5',
+    5000
+  ], ['line 6', 6000]])
   await logs.close()
 })
 
@@ -49,10 +56,14 @@ test('around a line it shows what was before and after it, of all logs, however 
   for (let second = 1; second <= 9; second++) await write(LOGS[second % 3], `line ${second}`, Math.min(second, 5))
   const { items: [line] } = await logs.find({ logs: LOGS, lines: 1, q: 'line 6', budgetMs })
   for (const lines of [2, 4]) {
-    const { items } = await logs.find({ logs: LOGS, lines, around: { log: LOGS[0], position: line.position }, budgetMs })
+    const { items } = await logs.find({ logs: LOGS, lines, around: { log: LOGS[0], position: line.position },
+      budgetMs })
     assert.deepEqual([items.length, items[lines / 2].text], [lines, 'line 6'])
   }
-  assert.deepEqual(await logs.find({ logs: LOGS, lines: 4, around: { log: LOGS[0], position: 1e9 }, budgetMs }), { items: [], next: null })
+  assert.deepEqual(await logs.find({ logs: LOGS, lines: 4, around: { log: LOGS[0], position: 1e9 }, budgetMs }), {
+    items: [],
+    next: null
+  })
   await logs.close()
 })
 
@@ -63,7 +74,9 @@ test('of a line longer than all that is read at once the match is shown, bounded
   assert.equal(items.length, 1)
   assert.ok(items[0].text.includes('needle') && items[0].text.length <= 16 * 1024)
   assert.equal(next, null)
-  assert.deepEqual((await logs.find({ logs: LOGS, lines: 10, q: 'first', budgetMs })).items.map(({ text }) => text), ['first'])
+  assert.deepEqual((await logs.find({ logs: LOGS, lines: 10, q: 'first', budgetMs })).items.map(({ text }) => text), [
+    'first'
+  ])
   await logs.close()
 })
 
@@ -84,7 +97,7 @@ rareTest('a search of a large file stops when its time is spent, and says where 
   for (let written = 0; written < 60; written++) writeSync(fd, block)
   closeSync(fd)
   let pages = 0
-  for (let before; ; pages++) {
+  for (let before;; pages++) {
     const { items, next } = await logs.find({ logs: LOGS, lines: 10, q: 'needle', before, budgetMs: 10 })
     if (next === null) {
       assert.deepEqual(items.map(({ text }) => text), ['the needle'])
@@ -98,7 +111,8 @@ rareTest('a search of a large file stops when its time is spent, and says where 
 
 test('refuses a search where many wait already, and ends those that run when it closes', async () => {
   const { logs } = setUp()
-  const all = Array.from({ length: 9 }, () => logs.find({ logs: LOGS, lines: 1 }).then(() => 'found', ({ code }) => code))
+  const all = Array.from({ length: 9 },
+    () => logs.find({ logs: LOGS, lines: 1 }).then(() => 'found', ({ code }) => code))
   assert.equal(await all[8], 'rate-limited')
   await logs.close()
   assert.ok((await Promise.all(all)).every((outcome) => ['found', 'rate-limited', 'stopping'].includes(outcome)))
@@ -109,7 +123,9 @@ test('of all apps in a process no more than two search at a time', async (t) => 
   let most = 0
   const noteThread = (thread: Worker) => {
     most = Math.max(most, ++alive)
-    thread.once('exit', () => { alive-- })
+    thread.once('exit', () => {
+      alive--
+    })
   }
   process.on('worker', noteThread)
   t.after(() => process.off('worker', noteThread))
@@ -122,7 +138,9 @@ test('of all apps in a process no more than two search at a time', async (t) => 
 function setUp () {
   const folder = tempFolder()
   const options = { maxBytes: 8 * 1024, maxFiles: 1000, mirror: 'off' } as const
-  const create = () => createLogs({ folder, options, streams: { stdout: process.stdout, stderr: process.stderr }, onError: (reason) => assert.fail(reason) })
+  const create = () =>
+    createLogs({ folder, options, streams: { stdout: process.stdout, stderr: process.stderr }, onError: (reason) =>
+      assert.fail(reason) })
   const logs = create()
   for (const slot of [1, 2]) logs.open({ worker: slot, slot }).close()
   return {

@@ -69,7 +69,7 @@ function setUp () {
   appendFileSync(file, '')
   return {
     folder,
-    /** @param ms when the last of them was written */
+    /** `ms`: when the last of them was written */
     write (lines: number, ms: number) {
       appendFileSync(file, `${'x'.repeat(LINE_BYTES - 1)}\n`.repeat(lines))
       utimesSync(file, ms / 1000, ms / 1000)

@@ -2,15 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { changesOf, changeText, levelChange, tableOf } from '../../../server/mcp/vitals-story.ts'
 
-const seriesOf = (...values: number[]) => ({ time: values.map((_, index) => index * 10), cluster: { latencyP99Ms: values, rssBytes: values.map(() => 1e8) } })
+const seriesOf = (...values: number[]) => ({ time: values.map((_, index) => index * 10),
+  cluster: { latencyP99Ms: values, rssBytes: values.map(() => 1e8) } })
 
 test('the moment at which a figure moved to another level is found, and no single peak is one', () => {
   const { index, before, after, times } = levelChange([10, 12, 11, 10, 90, 11, 400, 420, 390, 410, 400], 5) as any
   assert.deepEqual([index, before, after], [6, 11, 400])
   assert.ok(times > 30)
-  for (const [values, why] of [
-    [[10, 12, 11, 10, 11, 900, 10, 11, 12, 10], 'one peak'], [[0.1, 0.2, 0.1, 4, 4, 4], 'all of it is small'], [[10, 10, 400, 400], 'too few points on both sides'], [[], 'nothing is known'], [[100, 110, 105, 120, 118, 121], 'less than half as much again']
-  ] as [number[], string][]) assert.equal(levelChange(values, 5), null, why)
+  for (const [values, why] of [[[10, 12, 11, 10, 11, 900, 10, 11, 12, 10], 'one peak'], [[0.1, 0.2, 0.1, 4, 4, 4],
+    'all of it is small'], [[10, 10, 400, 400], 'too few points on both sides'], [[], 'nothing is known'], [[100, 110,
+    105, 120, 118, 121], 'less than half as much again']] as [number[], string][])
+    assert.equal(levelChange(values, 5), null, why)
 })
 
 test('a change says from what to what, how much that is, and since when', () => {

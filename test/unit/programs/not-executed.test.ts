@@ -13,9 +13,11 @@ test('a program that cannot be executed says what is missing: itself, its interp
   }
   const missing = 'No such file or directory'
   assert.equal(whyNotExecuted(path.join(folder, 'gone'), missing), missing)
-  assert.equal(whyNotExecuted(file('#! /opt/venv/bin/python3 -u\n'), missing), 'its interpreter /opt/venv/bin/python3 is not there')
+  assert.equal(whyNotExecuted(file('#! /opt/venv/bin/python3 -u\n'), missing),
+    'its interpreter /opt/venv/bin/python3 is not there')
   assert.match(whyNotExecuted(file('\u007fELF'), missing), /^what loads it is not there/)
   assert.match(whyNotExecuted(file('garbage'), 'Exec format error'), /^it is no program of this machine/)
-  assert.equal(whyNotExecuted(file('#!/bin/sh\r\n'), missing), 'its interpreter is not there, as the name has a CR at its end')
+  assert.equal(whyNotExecuted(file('#!/bin/sh\r\n'), missing),
+    'its interpreter is not there, as the name has a CR at its end')
   assert.equal(whyNotExecuted(file('#!/bin/sh'), 'Permission denied'), 'Permission denied')
 })

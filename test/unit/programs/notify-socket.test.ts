@@ -15,11 +15,12 @@ const posix = loadPosix()
 const skip = !(posix && loadNotifyCalls()) && 'it takes Linux and koffi'
 const ignore = () => {}
 
-/** @param pid of the program */
+/** `pid`: of the program */
 function hear (t: TestContext, socket: NotifySocket, pid: number) {
   const heard: Said[] = []
   const over: PromiseWithResolvers<void> = Promise.withResolvers()
-  const program = addToHelper({ onAsked: ignore, onListening: ignore, onClosed: ignore, onReleased: ignore, onNote: ignore, onSaid: (said) => said.isStopping ? over.resolve() : heard.push(said) })
+  const program = addToHelper({ onAsked: ignore, onListening: ignore, onClosed: ignore, onReleased: ignore,
+    onNote: ignore, onSaid: (said) => said.isStopping ? over.resolve() : heard.push(said) })
   t.after(() => program?.close())
   // The process of the helper keeps nobody alive.
   const timer = setInterval(ignore, 1000)
@@ -41,11 +42,8 @@ test('a program is heard, and also by the next master; no other process is', { s
   say('WATCHDOG=1')
   say('STOPPING=1')
   await own.over
-  assert.deepEqual(own.heard, [
-    { isReady: false, isStopping: false, isAlive: false, status: 'starts' },
-    { isReady: true, isStopping: false, isAlive: false, status: 'all' },
-    { isReady: false, isStopping: false, isAlive: true }
-  ])
+  assert.deepEqual(own.heard, [{ isReady: false, isStopping: false, isAlive: false, status: 'starts' }, { isReady: true,
+    isStopping: false, isAlive: false, status: 'all' }, { isReady: false, isStopping: false, isAlive: true }])
 
   own.close()
   socket.close()

@@ -12,9 +12,12 @@ const KIND = { domain: 2, type: 1 }
 const [SOL_SOCKET, IPPROTO_IP, IPPROTO_TCP] = [1, 0, 6]
 const [SO_KEEPALIVE, SO_RCVBUF, SO_BUF_LOCK, IP_FREEBIND, TCP_NODELAY, TCP_MAXSEG] = [9, 8, 72, 15, 1, 2]
 
-describe('options of a socket that takes the place of another', { skip: !(calls && posix) && 'it takes Linux and koffi' }, () => {
+describe('options of a socket that takes the place of another', {
+  skip: !(calls && posix) && 'it takes Linux and koffi'
+}, () => {
   const valueOf = (fd: number, level: number, name: number) => calls?.optionOf(fd, level, name)?.readInt32LE()
-  const set = (fd: number, level: number, name: number, value = 1) => assert.ok(calls?.setOption(fd, level, name, Buffer.from(Int32Array.of(value).buffer)))
+  const set = (fd: number, level: number, name: number, value = 1) =>
+    assert.ok(calls?.setOption(fd, level, name, Buffer.from(Int32Array.of(value).buffer)))
 
   function open (t: TestContext) {
     const fd = Number(calls?.freshSocket(KIND))
@@ -28,13 +31,18 @@ describe('options of a socket that takes the place of another', { skip: !(calls 
     set(first, IPPROTO_TCP, TCP_MAXSEG, 600)
     set(first, SOL_SOCKET, SO_RCVBUF, 20_000)
     keepOptions(first, own, { isShared: false })
-    assert.deepEqual([valueOf(own, IPPROTO_TCP, TCP_NODELAY), valueOf(own, IPPROTO_TCP, TCP_MAXSEG), valueOf(own, SOL_SOCKET, SO_RCVBUF)], [1, 600, 40_000])
+    assert.deepEqual([valueOf(own, IPPROTO_TCP, TCP_NODELAY), valueOf(own, IPPROTO_TCP, TCP_MAXSEG),
+      valueOf(own, SOL_SOCKET, SO_RCVBUF)], [1, 600, 40_000])
 
     set(second, SOL_SOCKET, SO_KEEPALIVE)
     keepOptions(second, own, { isShared: true })
-    assert.deepEqual([valueOf(own, IPPROTO_TCP, TCP_NODELAY), valueOf(own, SOL_SOCKET, SO_RCVBUF), valueOf(own, SOL_SOCKET, SO_KEEPALIVE)], [1, 40_000, 1], 'others serve it as well')
+    assert.deepEqual([valueOf(own, IPPROTO_TCP, TCP_NODELAY), valueOf(own, SOL_SOCKET, SO_RCVBUF),
+      valueOf(own, SOL_SOCKET, SO_KEEPALIVE)], [1, 40_000, 1], 'others serve it as well')
     keepOptions(second, own, { isShared: false })
-    for (const [level, name] of [[IPPROTO_TCP, TCP_NODELAY], [IPPROTO_TCP, TCP_MAXSEG], [SOL_SOCKET, SO_RCVBUF], [SOL_SOCKET, SO_KEEPALIVE], [SOL_SOCKET, SO_BUF_LOCK]]) {
+    for (const [level, name] of [[IPPROTO_TCP, TCP_NODELAY], [IPPROTO_TCP, TCP_MAXSEG], [SOL_SOCKET, SO_RCVBUF], [
+      SOL_SOCKET,
+      SO_KEEPALIVE
+    ], [SOL_SOCKET, SO_BUF_LOCK]]) {
       assert.equal(valueOf(own, level, name), valueOf(second, level, name), `${level}.${name}`)
     }
   })

@@ -7,7 +7,9 @@ import { NUMBERS } from '../../../server/programs/system-calls.ts'
 const TABLES = { x64: '/usr/include/x86_64-linux-gnu/asm/unistd_64.h', arm64: '/usr/include/asm-generic/unistd.h' }
 
 for (const [architecture, header] of Object.entries(TABLES)) {
-  test(`the numbers of system calls on ${architecture} are those of the kernel's headers`, { skip: !existsSync(header) && `${header} is not here` }, () => {
+  test(`the numbers of system calls on ${architecture} are those of the kernel's headers`, {
+    skip: !existsSync(header) && `${header} is not here`
+  }, () => {
     const text = readFileSync(header, 'utf8')
     const { audit: _, ...numbers } = NUMBERS[architecture as keyof typeof NUMBERS]
     for (const [name, number] of Object.entries(numbers)) {

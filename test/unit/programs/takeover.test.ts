@@ -15,10 +15,14 @@ const SERVER = `const net = require('net'); const http = require('http')
   const server = http.createServer((_, response) => response.end(process.argv[1]))
   server.listen(JSON.parse(process.argv[2]), () => console.log(server.address().port ?? 0))`
 
-/** @param passed descriptors, from 3 on */
+/** `passed`: descriptors, from 3 on */
 async function serve (t: TestContext, answer: string, place: object, passed: number[] = []) {
-  const child = spawn(process.execPath, ['-e', SERVER, answer, JSON.stringify(place)], { stdio: ['ignore', 'pipe', 'inherit', ...passed] })
-  t.after(() => { child.kill('SIGKILL') })
+  const child = spawn(process.execPath, ['-e', SERVER, answer, JSON.stringify(place)], {
+    stdio: ['ignore', 'pipe', 'inherit', ...passed]
+  })
+  t.after(() => {
+    child.kill('SIGKILL')
+  })
   const [line] = await once(child.stdout as any, 'data')
   return { child, pid: Number(child.pid), port: Number(line) }
 }
@@ -32,24 +36,28 @@ async function answers (port: number): Promise<string> {
 
 const skip = loadSystemCalls() ? false : 'not on this machine'
 
-test('beside a program that serves, others listen on its port: it gets all connections until they are ready, then they do, and it may end', { skip }, async (t) => {
-  const { child, pid, port } = await serve(t, 'old', { port: 0 })
-  const takeover = takePlaces([pid])
-  t.after(takeover.close)
-  const [{ fd, host, port: at, index }] = takeover.open()
-  assert.deepEqual([host, at, index], ['::', port, 1])
-  takeover.holdBack()
-  await serve(t, 'new', { fd: 3 }, [fd])
-  await until(async () => await answers(port) === 'old', 'the program to get all connections')
-  assert.equal(await answers(port), 'old')
-  takeover.steer()
-  assert.equal(await answers(port), 'new')
-  assert.equal(takeover.queued(), 0)
-  child.kill('SIGTERM')
-  await once(child, 'exit')
-  takeover.close()
-  assert.equal(await answers(port), 'new')
-})
+test(
+  'beside a program that serves, others listen on its port: it gets all connections until they are ready, then they do, and it may end',
+  { skip },
+  async (t) => {
+    const { child, pid, port } = await serve(t, 'old', { port: 0 })
+    const takeover = takePlaces([pid])
+    t.after(takeover.close)
+    const [{ fd, host, port: at, index }] = takeover.open()
+    assert.deepEqual([host, at, index], ['::', port, 1])
+    takeover.holdBack()
+    await serve(t, 'new', { fd: 3 }, [fd])
+    await until(async () => await answers(port) === 'old', 'the program to get all connections')
+    assert.equal(await answers(port), 'old')
+    takeover.steer()
+    assert.equal(await answers(port), 'new')
+    assert.equal(takeover.queued(), 0)
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+    takeover.close()
+    assert.equal(await answers(port), 'new')
+  }
+)
 
 test('the socket of a path is a copy of that of the program', { skip }, async (t) => {
   const file = path.join(tempFolder(), 'app.sock')
@@ -62,21 +70,29 @@ test('the socket of a path is a copy of that of the program', { skip }, async (t
 
 test('of a process that listens nowhere there is nothing to take', { skip }, async (t) => {
   // Not this one: other tests in it may listen.
-  const child = spawn(process.execPath, ['-e', 'console.log("runs"); setInterval(() => {}, 60_000)'], { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.after(() => { child.kill('SIGKILL') })
+  const child = spawn(process.execPath, ['-e', 'console.log("runs"); setInterval(() => {}, 60_000)'], {
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
+  t.after(() => {
+    child.kill('SIGKILL')
+  })
   await once(child.stdout, 'data')
   assert.deepEqual(takePlaces([Number(child.pid)]).open(), [])
 })
 
 test('who has a port is said by command and process, with the command that takes its place', { skip }, async (t) => {
   const { pid, port } = await serve(t, 'old', { port: 0 })
-  assert.match(String(holderText(port)), new RegExp(`^node … \\(pid ${pid}[^)]*\\) listens there; without a gap, it is replaced by: clusterdeck adopt --port ${port}$`))
+  assert.match(String(holderText(port)),
+    new RegExp(
+      `^node … \\(pid ${pid}[^)]*\\) listens there; without a gap, it is replaced by: clusterdeck adopt --port ${port}$`
+    ))
   assert.equal(holderText(1), null)
 })
 
 test('of a command line no more is told than which program it runs, as arguments may be secret', () => {
   const textOf = (...words: string[]) => processText({ pid: 0, words, env: {} } as any)
-  assert.equal(textOf('/usr/bin/node', '--require=./x.cjs', 'app.js', '--token', 'x'), 'node --require=… app.js … (pid 0)')
+  assert.equal(textOf('/usr/bin/node', '--require=./x.cjs', 'app.js', '--token', 'x'),
+    'node --require=… app.js … (pid 0)')
   assert.equal(textOf('python3', '-m', 'uvicorn', 'app:app'), 'python3 -m uvicorn … (pid 0)')
   assert.equal(textOf('sh', '-c', 'TOKEN=x serve'), 'sh … (pid 0)')
   assert.equal(textOf('./server'), './server (pid 0)')

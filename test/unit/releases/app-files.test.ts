@@ -7,7 +7,7 @@ import { lookThroughApp } from '../../../server/releases/app-files.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { createRepository } from '../../support/repository.ts'
 
-/** @param files `db`: a database */
+/** `files`: `db`: a database */
 function appWith (files: Record<string, string>) {
   const folder = tempFolder()
   for (const [name, text] of Object.entries(files)) {
@@ -19,32 +19,23 @@ function appWith (files: Record<string, string>) {
   return folder
 }
 
-const look = (folder: string, except: string[] = []) => lookThroughApp(folder, { except: except.map((name) => path.join(folder, name)), env: process.env })
+const look = (folder: string, except: string[] = []) =>
+  lookThroughApp(folder, { except: except.map((name) => path.join(folder, name)), env: process.env })
 
 test('what an app writes is found by its content, and by names that mean nothing else', async () => {
-  const folder = appWith({
-    'app.js': "app.get('/healthz', ok)",
-    '.env': 'A=1',
-    '.env.example': 'A=',
-    'shop.sqlite': 'db',
-    'notes.db': 'no database',
-    'data/orders.db': 'db',
-    'data/.gitkeep': '',
-    'uploads/a.png': '',
-    'logs/app.log': '',
-    'src/uploads/route.js': '',
-    'node_modules/some/seed.db': 'db',
-    'sessions/x.json': '{}',
-    '.clusterdeck/history.db': 'db',
-    'of-this-deck/history.db': 'db'
-  })
+  const folder = appWith({ 'app.js': 'app.get(\'/healthz\', ok)', '.env': 'A=1', '.env.example': 'A=',
+    'shop.sqlite': 'db', 'notes.db': 'no database', 'data/orders.db': 'db', 'data/.gitkeep': '', 'uploads/a.png': '',
+    'logs/app.log': '', 'src/uploads/route.js': '', 'node_modules/some/seed.db': 'db', 'sessions/x.json': '{}',
+    '.clusterdeck/history.db': 'db', 'of-this-deck/history.db': 'db' })
   const { code, ...found } = await look(folder, ['of-this-deck'])
-  assert.deepEqual(found, { data: ['data/', 'sessions/', 'shop.sqlite', 'uploads/'], environment: ['.env'], logs: ['logs/'], healthPaths: ['/healthz'], isWhole: true })
+  assert.deepEqual(found, { data: ['data/', 'sessions/', 'shop.sqlite', 'uploads/'], environment: ['.env'],
+    logs: ['logs/'], healthPaths: ['/healthz'], isWhole: true })
   assert.match(code, /healthz/)
 })
 
 test('what git tracks came with the code', async () => {
-  const folder = appWith({ 'app.js': '', 'seed.db': 'db', 'shop.db': 'db', '.env': '', 'uploads/.gitkeep': '', 'files/logo.png': '', '.gitignore': 'shop.db\n' })
+  const folder = appWith({ 'app.js': '', 'seed.db': 'db', 'shop.db': 'db', '.env': '', 'uploads/.gitkeep': '',
+    'files/logo.png': '', '.gitignore': 'shop.db\n' })
   createRepository(folder).commit({}, 'all')
   const { data, environment } = await look(folder)
   assert.deepEqual({ data, environment }, { data: ['shop.db', 'uploads/'], environment: [] })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync,
+  utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { createDrift } from '../../../server/releases/drift.ts'
@@ -21,45 +22,41 @@ async function loaded (options = {}) {
 }
 
 describe('drift', () => {
-  for (const [what, change] of [
-    ['written', (file) => writeFileSync(file, 'export const one = 2')],
-    ['written at the same length and time', (file) => {
+  for (const [what, change] of [['written', (file) => writeFileSync(file, 'export const one = 2')], [
+    'written at the same length and time',
+    (file) => {
       writeFileSync(file, 'export const one = 3')
       utimesSync(file, 1, 1)
-    }],
-    ['removed', (file) => rmSync(file)],
-    ['replaced by a folder', (file) => {
-      rmSync(file)
-      mkdirSync(file)
-    }],
-    ['replaced by a rename', (file) => {
-      writeFileSync(`${file}.new`, 'export const one = 4')
-      renameSync(`${file}.new`, file)
-    }]
-  ] as [string, (file: string) => void][]) {
+    }
+  ], ['removed', (file) => rmSync(file)], ['replaced by a folder', (file) => {
+    rmSync(file)
+    mkdirSync(file)
+  }], ['replaced by a rename', (file) => {
+    writeFileSync(`${file}.new`, 'export const one = 4')
+    renameSync(`${file}.new`, file)
+  }]] as [string, (file: string) => void][]) {
     test(`a file that is ${what} is a change`, async () => {
       const { drift, lib } = await loaded()
       change(lib)
       assert.deepEqual(drift.of('r1')?.files, [lib])
-      const since = existsSync(lib) && statSync(lib).isFile() ? new Date(Math.min(statSync(lib).mtimeMs, statSync(lib).ctimeMs)).toISOString() : null
-      assert.deepEqual([drift.of('r1'), drift.of('r2')], [{ kind: 'code', count: 1, files: [lib], since, by: null }, null])
+      const since = existsSync(lib) && statSync(lib).isFile()
+        ? new Date(Math.min(statSync(lib).mtimeMs, statSync(lib).ctimeMs)).toISOString()
+        : null
+      assert.deepEqual([drift.of('r1'), drift.of('r2')], [{ kind: 'code', count: 1, files: [lib], since, by: null },
+        null])
       assert.deepEqual([drift.knows('r1'), drift.knows('r2')], [true, false])
     })
   }
 
-  for (const [what, change] of [
-    ['touched', (file) => utimesSync(file, new Date(), new Date())],
-    ['linked once more', (file) => linkSync(file, `${file}.link`)],
-    ['checked out again with the same content', (file) => {
-      copyFileSync(file, `${file}.new`)
-      rmSync(file)
-      renameSync(`${file}.new`, file)
-    }],
-    ['changed and restored', (file) => {
-      writeFileSync(file, 'else')
-      writeFileSync(file, 'export const one = 1')
-    }]
-  ] as [string, (file: string) => void][]) {
+  for (const [what, change] of [['touched', (file) => utimesSync(file, new Date(), new Date())], ['linked once more',
+    (file) => linkSync(file, `${file}.link`)], ['checked out again with the same content', (file) => {
+    copyFileSync(file, `${file}.new`)
+    rmSync(file)
+    renameSync(`${file}.new`, file)
+  }], ['changed and restored', (file) => {
+    writeFileSync(file, 'else')
+    writeFileSync(file, 'export const one = 1')
+  }]] as [string, (file: string) => void][]) {
     test(`a file that is ${what} is none`, async () => {
       const { drift, lib } = await loaded()
       change(lib)
@@ -155,7 +152,10 @@ describe('drift', () => {
     symlinkSync('/dev/zero', path.join(folder, 'endless.js'))
     symlinkSync('loop.js', path.join(folder, 'loop.js'))
     const drift = createDrift()
-    for (const files of [null, 'app.js', { length: 9 }, [null, 7, {}, 'relative.js', '/with\0nul.js', `/${'x'.repeat(5000)}`, folder, '/dev/zero', ...['endless.js', 'loop.js', 'missing.js'].map((name) => path.join(folder, name))]]) {
+    for (const files of [null, 'app.js', { length: 9 }, [null, 7, {}, 'relative.js', '/with\0nul.js',
+      `/${'x'.repeat(5000)}`, folder, '/dev/zero',
+      ...['endless.js', 'loop.js', 'missing.js'].map((name) => path.join(folder, name))]])
+    {
       drift.noteLoaded('r1', files, { id: 1, forkedAt: LATER })
     }
     await drift.settled()

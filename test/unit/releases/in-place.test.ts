@@ -10,14 +10,20 @@ const REWRITTEN = { kind: 'folder', count: 1, files: ['.next/BUILD_ID'], since: 
 const clean = (commit: string) => ({ git: { commit: commit.repeat(40), isDirty: false } })
 
 /**
- * @param releases oldest first, by id: how they differ from a plain folder without git; `rewritten`: how other files of it have changed
- * @param seen of which the files are known to have changed; of which files are known
+ * `releases`: oldest first, by id: how they differ from a plain folder without git; `rewritten`: how other files of it
+ * have changed; `seen`: of which the files are known to have changed; of which files are known.
  */
-function inPlace (releases: Record<string, any>, { changed = [], known = [] }: { changed?: string[], known?: string[] } = {}) {
-  const items = Object.entries(releases).map(([id, { rewritten = null, ...fields }]) => ({ rewritten, release: { id, mode: 'live', path: '/srv', git: null, lockFile: null, package: null, createdAt: AT, ...fields } }))
+function inPlace (releases: Record<string, any>,
+  { changed = [], known = [] }: { changed?: string[], known?: string[] } = {})
+{
+  const items = Object.entries(releases).map(([id, { rewritten = null, ...fields }]) => ({ rewritten,
+    release: { id, mode: 'live', path: '/srv', git: null, lockFile: null, package: null, createdAt: AT, ...fields } })
+  )
   return createInPlace({
-    catalogue: { find: (id) => items.find(({ release }) => release.id === id) as any, newestFirst: () => items.toReversed() as any },
-    drift: { of: (id) => changed.includes(id) ? CHANGE : null, knows: (id) => known.includes(id) || changed.includes(id) }
+    catalogue: { find: (id) => items.find(({ release }) => release.id === id) as any, newestFirst: () =>
+      items.toReversed() as any },
+    drift: { of: (id) => changed.includes(id) ? CHANGE : null, knows: (id) =>
+      known.includes(id) || changed.includes(id) }
   })
 }
 
@@ -28,15 +34,23 @@ describe('a release whose folder was changed in place', () => {
     assert.deepEqual([changeOf('r1'), changeOf('r2')], [CHANGE, null])
   })
 
-  for (const [what, before, after, isChanged] of [
-    ['a later deploy from the same folder', {}, {}, true],
-    ['a later deploy of another commit', clean('a'), clean('b'), true],
-    ['a later deploy of the same commit', clean('a'), clean('a'), false],
-    ['a later deploy of the same commit with changed files', clean('a'), { git: { ...clean('a').git, isDirty: true } }, true],
-    ['a later deploy of the same commit with other packages', { ...clean('a'), lockFile: 'sha256:1' }, { ...clean('a'), lockFile: 'sha256:2' }, true],
-    ['a later deploy from another folder', {}, { path: '/srv2' }, false],
-    ['a later copy', {}, { mode: 'folder', path: '/data/r2' }, false]
-  ] as [string, any, any, boolean][]) {
+  for (const [what, before, after, isChanged] of [['a later deploy from the same folder', {}, {}, true], [
+    'a later deploy of another commit',
+    clean('a'),
+    clean('b'),
+    true
+  ], ['a later deploy of the same commit', clean('a'), clean('a'), false], [
+    'a later deploy of the same commit with changed files',
+    clean('a'),
+    { git: { ...clean('a').git, isDirty: true } },
+    true
+  ], ['a later deploy of the same commit with other packages', { ...clean('a'), lockFile: 'sha256:1' }, { ...clean('a'),
+    lockFile: 'sha256:2' }, true], ['a later deploy from another folder', {}, { path: '/srv2' }, false], [
+    'a later copy',
+    {},
+    { mode: 'folder', path: '/data/r2' },
+    false
+  ]] as [string, any, any, boolean][]) {
     test(`where no master has seen its files, by ${what}: ${isChanged}`, () => {
       const { look, changeOf } = inPlace({ r1: before, r2: after })
       assert.deepEqual(look(['r1', 'r2']), isChanged ? { r1: BY_R2 } : {})
@@ -58,7 +72,10 @@ describe('a release whose folder was changed in place', () => {
   })
 
   test('may have other files that no worker had loaded, which is said only where its code is the same', () => {
-    const { look, changeOf } = inPlace({ r1: { rewritten: REWRITTEN }, r2: { rewritten: REWRITTEN }, r3: {} }, { changed: ['r1'], known: ['r2', 'r3'] })
+    const { look, changeOf } = inPlace({ r1: { rewritten: REWRITTEN }, r2: { rewritten: REWRITTEN }, r3: {} }, {
+      changed: ['r1'],
+      known: ['r2', 'r3']
+    })
     assert.deepEqual(look(['r1', 'r2', 'r3']), { r1: CHANGE, r2: REWRITTEN })
     assert.deepEqual([changeOf('r1'), changeOf('r2'), changeOf('r3')], [CHANGE, REWRITTEN, null])
   })

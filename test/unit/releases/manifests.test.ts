@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync, utimesSync,
+  writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { differencesBetween } from '../../../server/releases/file-differences.ts'
@@ -14,25 +15,18 @@ function manifests () {
   mkdirSync(dataDir.folder)
   const items: Map<string, any> = new Map()
   const errors = [] as unknown[]
-  const kept = createManifests({
-    dataDir,
+  const kept = createManifests({ dataDir,
     catalogue: { find: (id) => items.get(id), newestFirst: () => [...items.values()].reverse(), save () {} },
-    onError: (error) => errors.push(error)
-  })
-  return {
-    ...kept,
-    folder,
-    data: dataDir.folder,
-    items,
-    errors,
-    async deploy (id: string, { left = [], mode = 'live', path: its = folder }: { left?: string[], mode?: string, path?: string } = {}) {
+    onError: (error) => errors.push(error) })
+  return { ...kept, folder, data: dataDir.folder, items, errors,
+    async deploy (id: string,
+      { left = [], mode = 'live', path: its = folder }: { left?: string[], mode?: string, path?: string } = {})
+    {
       const item = items.get(id) ?? { release: { id, mode, path: its } }
       items.set(id, item)
       kept.note(item.release, left)
       await kept.settled()
-    },
-    changeOf: (id: string) => items.get(id).rewritten
-  }
+    }, changeOf: (id: string) => items.get(id).rewritten }
 }
 
 describe('the manifest of a release', () => {
@@ -43,7 +37,8 @@ describe('the manifest of a release', () => {
     writeFiles(folder, { 'views/home.html': 'two', 'views/new.html': '', 'views/old.html': null })
     await deploy('r2')
     const { since, ...change } = changeOf('r1')
-    assert.deepEqual(change, { kind: 'folder', count: 3, files: ['views/home.html', 'views/new.html', 'views/old.html'], by: null })
+    assert.deepEqual(change, { kind: 'folder', count: 3, files: ['views/home.html', 'views/new.html', 'views/old.html'],
+      by: null })
     assert.ok(Math.abs(Date.parse(since) - Date.now()) < 60_000)
     assert.deepEqual([changeOf('r2'), errors], [null, []])
     await deploy('r3')
@@ -55,7 +50,9 @@ describe('the manifest of a release', () => {
     await deploy('r1')
     writeFiles(folder, { 'views/home.html': 'two' })
     const items = new Map(['r1', 'r2'].map((id) => [id, { release: { id, mode: 'live', path: folder } } as any]))
-    const next = createManifests({ dataDir: { folder: data }, catalogue: { find: (id) => items.get(id), newestFirst: () => [...items.values()], save () {} }, onError: assert.ifError })
+    const next = createManifests({ dataDir: { folder: data },
+      catalogue: { find: (id) => items.get(id), newestFirst: () => [...items.values()], save () {} },
+      onError: assert.ifError })
     next.note(items.get('r2').release, [])
     await next.settled()
     assert.deepEqual(items.get('r1').rewritten.files, ['views/home.html'])
@@ -64,7 +61,8 @@ describe('the manifest of a release', () => {
   test('leaves out packages, .git, caches, the data folder and what is no part of a release', async () => {
     const { folder, data, deploy, changeOf } = manifests()
     await deploy('r1', { left: ['uploads/', 'app.db'] })
-    writeFiles(folder, { 'node_modules/dep/index.js': '', '.git/HEAD': '', '.next/cache/a': '', 'uploads/a.png': '', 'app.db': '' })
+    writeFiles(folder, { 'node_modules/dep/index.js': '', '.git/HEAD': '', '.next/cache/a': '', 'uploads/a.png': '',
+      'app.db': '' })
     writeFiles(data, { 'history.db': '' })
     await deploy('r2', { left: ['uploads/', 'app.db'] })
     assert.equal(changeOf('r1'), null)
@@ -86,7 +84,8 @@ describe('the manifest of a release', () => {
     writeFiles(folder, { 'views/home.html': 'two' })
     await deploy('r2', { mode: 'folder' })
     await deploy('r3', { path: realpathSync(tempFolder()) })
-    assert.deepEqual([changeOf('r1'), readdirSync(path.join(data, 'manifests')).sort()], [null, ['r1.stamps.gz', 'r3.stamps.gz']])
+    assert.deepEqual([changeOf('r1'), readdirSync(path.join(data, 'manifests')).sort()], [null, ['r1.stamps.gz',
+      'r3.stamps.gz']])
   })
 
   test('says that it is not known where the folder has too many files, cannot be read, or no list is kept', async () => {
@@ -116,7 +115,8 @@ describe('the manifest of a release', () => {
     await deploy('r1')
     chmodSync(path.join(folder, 'app.js'), 0o755)
     writeFiles(folder, { 'a b\n.html': '' })
-    assert.deepEqual(await since(items.get('r1').release, []), { added: ['a b\n.html'], changed: ['app.js'], removed: [] })
+    assert.deepEqual(await since(items.get('r1').release, []), { added: ['a b\n.html'], changed: ['app.js'],
+      removed: [] })
   })
 })
 
@@ -129,13 +129,15 @@ describe('two folders', () => {
   }
 
   test('are compared by the content of their files, whatever their times are', async () => {
-    const { from, to, parts } = folders({ same: 'a', other: 'b', longer: 'c', gone: '', 'data/a': '' }, { same: 'a', other: 'x', longer: 'cc', new: '' })
+    const { from, to, parts } = folders({ same: 'a', other: 'b', longer: 'c', gone: '', 'data/a': '' }, { same: 'a',
+      other: 'x', longer: 'cc', new: '' })
     utimesSync(path.join(to, 'same'), 1, 1)
     symlinkSync('same', path.join(from, 'link'))
     symlinkSync('same', path.join(to, 'link'))
     symlinkSync('same', path.join(from, 'turned'))
     symlinkSync('other', path.join(to, 'turned'))
-    assert.deepEqual(await differencesBetween(from, to, parts), { added: ['new'], changed: ['longer', 'other', 'turned'], removed: ['gone'] })
+    assert.deepEqual(await differencesBetween(from, to, parts), { added: ['new'],
+      changed: ['longer', 'other', 'turned'], removed: ['gone'] })
   })
 
   test('that cannot be read are not known', async () => {

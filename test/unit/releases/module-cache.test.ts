@@ -5,14 +5,18 @@ import { test } from 'node:test'
 import { createModuleCache } from '../../../server/releases/module-cache.ts'
 import { tempFolder, writeFiles } from '../../support/folder.ts'
 
-const BUILD = { text: 'yarn install', install: { command: ['yarn', 'install'], folder: '', key: 'all-that-decides' }, command: null, isGuess: true, lock: { name: 'yarn.lock', digest: 'sha256:0123456789abcdef' } }
+const BUILD = { text: 'yarn install', install: { command: ['yarn', 'install'], folder: '', key: 'all-that-decides' },
+  command: null, isGuess: true, lock: { name: 'yarn.lock', digest: 'sha256:0123456789abcdef' } }
 const APP = { 'app.js': '', 'lib/total.js': '' }
 
 test('keeps all that an install has made, also beside node_modules as with Yarn Plug\'n\'Play, and nothing else', async () => {
   const [releaseFolder, first, second, shared] = [tempFolder(), tempFolder(), tempFolder(), tempFolder()]
   const modules = createModuleCache({ releaseFolder, onError: assert.ifError })
-  const name = String(await modules.nameOf(BUILD, { names: Object.keys(APP), read: async () => null, nodeVersion: process.versions.node }))
-  writeFiles(first, { ...APP, '.pnp.cjs': 'map', '.yarn/cache/express.zip': 'zip', 'lib/node_modules/answer/index.js': '42' })
+  const name = String(
+    await modules.nameOf(BUILD, { names: Object.keys(APP), read: async () => null, nodeVersion: process.versions.node })
+  )
+  writeFiles(first, { ...APP, '.pnp.cjs': 'map', '.yarn/cache/express.zip': 'zip',
+    'lib/node_modules/answer/index.js': '42' })
   symlinkSync(shared, path.join(first, 'uploads'))
   await modules.take(name, { id: 'r1', top: first, files: Object.keys(APP), except: [path.join(first, 'uploads')] })
   await modules.keep(name, 'r1')
@@ -30,7 +34,9 @@ test('keeps all that an install has made, also beside node_modules as with Yarn 
 test('gives nothing to a commit that has files or links of its own in the place of what is kept', async () => {
   const [releaseFolder, first] = [tempFolder(), tempFolder()]
   const modules = createModuleCache({ releaseFolder, onError: assert.ifError })
-  const name = String(await modules.nameOf(BUILD, { names: Object.keys(APP), read: async () => null, nodeVersion: process.versions.node }))
+  const name = String(
+    await modules.nameOf(BUILD, { names: Object.keys(APP), read: async () => null, nodeVersion: process.versions.node })
+  )
   writeFiles(first, { ...APP, '.pnp.cjs': 'map', 'lib/node_modules/answer/index.js': '42' })
   await modules.take(name, { id: 'r1', top: first, files: Object.keys(APP), except: [] })
   await modules.keep(name, 'r1')

@@ -8,11 +8,15 @@ import { tempFolder, writeFiles } from '../../support/folder.ts'
 for (const [what, name] of [['folders', 'files/made/by/app/'], ['a file', 'files/note.txt']]) {
   test(`makes nothing where a link in a release leads out of it: ${what} that all releases share`, async () => {
     const [home, outside, code] = [tempFolder(), tempFolder(), realpathSync(tempFolder())]
-    const folders = createReleaseFolders({ dataFolder: tempFolder(), releaseFolder: tempFolder(), onError: assert.ifError })
+    const folders = createReleaseFolders({ dataFolder: tempFolder(), releaseFolder: tempFolder(),
+      onError: assert.ifError })
     writeFiles(home, { 'app.js': '', 'files/note.txt': '' })
     writeFiles(code, { 'app.js': '' })
     symlinkSync(outside, path.join(code, 'files'))
-    const refused = { code: 'invalid-config', message: `releases.shared: expected places within the release, received one below files, which leads to ${realpathSync(outside)}` }
+    const refused = { code: 'invalid-config',
+      message: `releases.shared: expected places within the release, received one below files, which leads to ${
+        realpathSync(outside)
+      }` }
     const { top } = await folders.begin('r1')
     symlinkSync(outside, path.join(top, 'files'))
     await assert.rejects(folders.share({ top, folder: top }, { shared: [name], home }), refused)

@@ -18,21 +18,21 @@ function watching (t: TestContext, deploy: () => void = () => {}) {
   }
   const events = createEventStream()
   const seen = { deploys: 0, lines: [] as string[], stderr: [] as string[] }
-  const watcher = createWatcher({
-    deploy () {
-      seen.deploys++
-      deploy()
-    },
-    events,
-    stderrOf: () => seen.stderr,
-    tell: (line) => { seen.lines.push(line) }
-  })
+  const watcher = createWatcher({ deploy () {
+    seen.deploys++
+    deploy()
+  }, events, stderrOf: () => seen.stderr, tell: (line) => {
+    seen.lines.push(line)
+  } })
   t.after(watcher.close)
   watcher.add(names.map((name) => write(name)))
   return { folder, write, events, seen, watcher }
 }
 
-/** A file is watched a moment after it has been named: it is written again, slowly enough for a deploy, until that has an effect. */
+/**
+ * A file is watched a moment after it has been named: it is written again, slowly enough for a deploy, until that has
+ * an effect.
+ */
 async function writeUntil (write: () => void, isSeen: () => boolean) {
   let writtenAt = -Infinity
   await until(() => {
@@ -47,7 +47,8 @@ async function writeUntil (write: () => void, isSeen: () => boolean) {
 /** From here on what is written is seen, and nothing that was written before is still to be. */
 async function begin (write: (name: string) => string, seen: { deploys: number }) {
   await writeUntil(() => write('own.js'), () => seen.deploys > 0)
-  for (let before = 0; before !== seen.deploys; await new Promise((resolve) => setTimeout(resolve, 300))) before = seen.deploys
+  for (let before = 0; before !== seen.deploys; await new Promise((resolve) => setTimeout(resolve, 300)))
+    before = seen.deploys
   seen.deploys = 0
 }
 
@@ -84,16 +85,21 @@ describe('watching', { concurrency: true }, () => {
   test('a file that no worker could load is watched for, if its error names it; the error is said once', async (t) => {
     const { write, seen, events } = watching(t)
     const broken = write('broken.ts', 'const = 1')
-    seen.stderr = ['noise', `file://${broken}:1`, 'const = 1', '      ^', '', 'SyntaxError: no', '    at somewhere', 'Node.js']
+    seen.stderr = ['noise', `file://${broken}:1`, 'const = 1', '      ^', '', 'SyntaxError: no', '    at somewhere',
+      'Node.js']
     for (let n = 0; n < 3; n++) {
-      events.publish({ type: 'worker.exited', cause: 'boot-failure', slot: 1, worker: n, detail: { errorName: 'SyntaxError', stack: 'SyntaxError: no\n    at /etc/passwd\n    at file:///%00.js' } })
+      events.publish({ type: 'worker.exited', cause: 'boot-failure', slot: 1, worker: n,
+        detail: { errorName: 'SyntaxError', stack: 'SyntaxError: no\n    at /etc/passwd\n    at file:///%00.js' } })
     }
-    assert.deepEqual(seen.lines, [`file://${broken}:1`, 'const = 1', '      ^', 'SyntaxError: no', '    at somewhere'].map((line) => `  ${line}`))
+    assert.deepEqual(seen.lines,
+      [`file://${broken}:1`, 'const = 1', '      ^', 'SyntaxError: no', '    at somewhere'].map((line) => `  ${line}`))
     await writeUntil(() => write('broken.ts'), () => seen.deploys > 0)
   })
 
   test('what cannot be deployed is said, and takes anything for a file', async (t) => {
-    const { write, seen, watcher } = watching(t, () => { throw new DeckError('entry-not-found', 'entry: it is gone') })
+    const { write, seen, watcher } = watching(t, () => {
+      throw new DeckError('entry-not-found', 'entry: it is gone')
+    })
     watcher.add([null, 7, {}, 'relative.js', '/nul\0.js', '/does/not/exist.js'] as any[])
     await writeUntil(() => write('own.js'), () => seen.lines.length > 0)
     assert.equal(seen.lines[0], 'watch: entry: it is gone')

@@ -44,7 +44,9 @@ describe('the Node of an app', () => {
 
   test('is the one of the option: a path, or the newest version that fits', async () => {
     const folder = folderWith({ '.nvmrc': '22' })
-    for (const [wanted, version] of [[20, '20.11.1'], ['20.9', '20.9.0'], ['v22.3.0', '22.3.0']] as [string | number, string][]) {
+    for (const [wanted, version] of [[20, '20.11.1'], ['20.9', '20.9.0'], ['v22.3.0', '22.3.0']] as [string | number,
+      string][])
+    {
       const node = await chooseNode({ wanted, folder, env })
       assert.deepEqual([node.by, node.version], ['option', version])
       assert.ok(path.isAbsolute(node.file) && node.file.includes(version))
@@ -55,9 +57,16 @@ describe('the Node of an app', () => {
 
   test('is refused where the option names none, with what is installed', async () => {
     const folder = tempFolder()
-    await assert.rejects(chooseNode({ wanted: '21', source: 'node in deck.json', folder, env }), { code: 'invalid-config', message: 'node in deck.json: expected a version of Node that nvm, fnm, volta, mise or asdf has installed for this user, or that of node in PATH, received "21"; installed are 23.1.0, 22.3.0, 20.11.1, 20.9.0' })
-    await assert.rejects(chooseNode({ wanted: '/bin/true', folder, env }), { code: 'invalid-config', message: 'node: expected a program of Node.js, received "/bin/true" (which does not say that it is one)' })
-    await assert.rejects(chooseNode({ wanted: '/nowhere/node', folder, env }), { message: 'node: expected a program of Node.js, received "/nowhere/node" (ENOENT)' })
+    await assert.rejects(chooseNode({ wanted: '21', source: 'node in deck.json', folder, env }), {
+      code: 'invalid-config',
+      message:
+        'node in deck.json: expected a version of Node that nvm, fnm, volta, mise or asdf has installed for this user, or that of node in PATH, received "21"; installed are 23.1.0, 22.3.0, 20.11.1, 20.9.0'
+    })
+    await assert.rejects(chooseNode({ wanted: '/bin/true', folder, env }), { code: 'invalid-config',
+      message: 'node: expected a program of Node.js, received "/bin/true" (which does not say that it is one)' })
+    await assert.rejects(chooseNode({ wanted: '/nowhere/node', folder, env }), {
+      message: 'node: expected a program of Node.js, received "/nowhere/node" (ENOENT)'
+    })
   })
 
   test('is the one that a file asks for: .nvmrc, .node-version, volta, in the nearest folder up to the repository', async () => {
@@ -68,7 +77,8 @@ describe('the Node of an app', () => {
     await isChosen('node', '.nvmrc', '23.1.0')
     await isChosen('22\n', '.node-version', '22.3.0')
     await isChosen('{ "volta": { "node": "20.11.1" } }', 'volta', '20.11.1', 'package.json')
-    const above = folderWith({ '.nvmrc': '20', 'repository/.git': '', 'repository/app/package.json': '{}', 'repository/.node-version': '22' })
+    const above = folderWith({ '.nvmrc': '20', 'repository/.git': '', 'repository/app/package.json': '{}',
+      'repository/.node-version': '22' })
     assert.equal((await chooseNode({ folder: path.join(above, 'repository/app'), env })).version, '22.3.0')
     assert.equal((await chooseNode({ folder: above, env })).version, '20.11.1')
   })
@@ -77,9 +87,14 @@ describe('the Node of an app', () => {
     const typed = fakeNode('19.1.0')
     const folder = folderWith({ '.nvmrc': '21.0' })
     const node = await chooseNode({ folder, env: { ...env, CLUSTERDECK_TYPED_NODE: typed } })
-    assert.deepEqual([node.by, node.version, node.instead], ['command', '19.1.0', `${folder}/.nvmrc asks for Node 21.0, which is not installed for this user; the app runs on Node 19.1.0`])
-    assert.deepEqual(await chooseNode({ folder: tempFolder(), env: { ...env, CLUSTERDECK_TYPED_NODE: '/nowhere/node' } }), { ...OWN, by: 'clusterdeck' })
-    assert.match(String((await chooseNode({ folder: folderWith({ '.nvmrc': 'my\u001b[2Jalias' }), env })).instead), /asks for Node my\\u001b\[2Jalias, which is not understood here/)
+    assert.deepEqual([node.by, node.version, node.instead], ['command', '19.1.0',
+      `${folder}/.nvmrc asks for Node 21.0, which is not installed for this user; the app runs on Node 19.1.0`])
+    assert.deepEqual(
+      await chooseNode({ folder: tempFolder(), env: { ...env, CLUSTERDECK_TYPED_NODE: '/nowhere/node' } }),
+      { ...OWN, by: 'clusterdeck' }
+    )
+    assert.match(String((await chooseNode({ folder: folderWith({ '.nvmrc': 'my\u001b[2Jalias' }), env })).instead),
+      /asks for Node my\\u001b\[2Jalias, which is not understood here/)
   })
 
   test('is found in PATH, and not where somebody else could replace it', async () => {
@@ -102,15 +117,24 @@ describe('the Node of an app', () => {
   })
 
   test('runs workers from 20.19, 22.12 and 23 on, and TypeScript from 22.18 and 23.6 on', () => {
-    assert.deepEqual(['14.21.3', '18.20.8', '20.18.9', '20.19.0', '21.7.0', '22.11.0', '22.12.0', '23.0.0', '24.0.0', '30.1.0'].map(isOldNode), [true, true, true, false, true, true, false, false, false, false])
-    assert.deepEqual(['20.19.0', '22.17.0', '22.18.0', '23.5.0', '23.6.0', '24.0.0'].map(stripsTypes), [false, false, true, false, true, true])
+    assert.deepEqual(
+      ['14.21.3', '18.20.8', '20.18.9', '20.19.0', '21.7.0', '22.11.0', '22.12.0', '23.0.0', '24.0.0', '30.1.0'].map(
+        isOldNode
+      ),
+      [true, true, true, false, true, true, false, false, false, false]
+    )
+    assert.deepEqual(['20.19.0', '22.17.0', '22.18.0', '23.5.0', '23.6.0', '24.0.0'].map(stripsTypes), [false, false,
+      true, false, true, true])
   })
 
   test('is named where a native module is of another one, by texts of hostile programs too', () => {
-    const said = (module: string) => `Error: The module '${module}'\nwas compiled against a different Node.js version using\nNODE_MODULE_VERSION 115. This version of Node.js requires\nNODE_MODULE_VERSION 137. Please try re-compiling`
+    const said = (module: string) =>
+      `Error: The module '${module}'\nwas compiled against a different Node.js version using\nNODE_MODULE_VERSION 115. This version of Node.js requires\nNODE_MODULE_VERSION 137. Please try re-compiling`
     const node = { file: '/opt/24/bin/node', version: '24.1.0' }
-    assert.equal(nativeModuleHint(said('/srv/app/node_modules/@img/sharp/lib/x.node'), node), '@img/sharp was built by Node 20, and Node 24.1.0 runs it: build it again by PATH=/opt/24/bin:$PATH npm rebuild @img/sharp, or set the option node to 20')
-    assert.equal(nativeModuleHint(said('/srv/app/build/x.node').replace('115', '114'), node), 'a native module was built by another Node (NODE_MODULE_VERSION 114), and Node 24.1.0 runs it: build it again by PATH=/opt/24/bin:$PATH npm rebuild, or set the option node to the one that has built it')
+    assert.equal(nativeModuleHint(said('/srv/app/node_modules/@img/sharp/lib/x.node'), node),
+      '@img/sharp was built by Node 20, and Node 24.1.0 runs it: build it again by PATH=/opt/24/bin:$PATH npm rebuild @img/sharp, or set the option node to 20')
+    assert.equal(nativeModuleHint(said('/srv/app/build/x.node').replace('115', '114'), node),
+      'a native module was built by another Node (NODE_MODULE_VERSION 114), and Node 24.1.0 runs it: build it again by PATH=/opt/24/bin:$PATH npm rebuild, or set the option node to the one that has built it')
     assert.doesNotMatch(String(nativeModuleHint(said('/node_modules/$(reboot)/x.node'), node)), /reboot/)
     assert.equal(nativeModuleHint('something else', node), null)
   })

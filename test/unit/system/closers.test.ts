@@ -7,7 +7,9 @@ import { createClosers } from '../../../server/system/closers.ts'
 function setUp () {
   const closers = createClosers()
   const closed = [] as unknown[]
-  const first = closers.add({ name: 'first' }, ({ name }, how) => { closed.push([name, how.handsOver]) })
+  const first = closers.add({ name: 'first' }, ({ name }, how) => {
+    closed.push([name, how.handsOver])
+  })
   closers.add({ name: 'second' }, async ({ name }, how) => {
     await nextTurn()
     closed.push([name, how.handsOver])
@@ -31,7 +33,9 @@ test('each hears whether another master goes on with it', async () => {
 
 test('one that fails keeps no other from being closed, and is told of', async () => {
   const { closers, closed } = setUp()
-  closers.add(null, () => { throw new Error('no space left') })
+  closers.add(null, () => {
+    throw new Error('no space left')
+  })
   await assert.rejects(closers.close(), { message: 'no space left' })
   assert.equal(closed.length, 2)
 })

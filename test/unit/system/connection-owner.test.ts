@@ -12,7 +12,9 @@ const OTHER_UID = 54_321
 const isLinux = process.platform === 'linux'
 const isRoot = process.getuid?.() === 0
 
-for (const [bound, asked] of [['127.0.0.1', '127.0.0.1'], ['127.0.0.1', '127.0.0.2'], ['::', '127.0.0.1'], ['::', '::1'], ['::1', '::1'], ['::', '::ffff:127.0.0.1']]) {
+for (const [bound, asked] of [['127.0.0.1', '127.0.0.1'], ['127.0.0.1', '127.0.0.2'], ['::', '127.0.0.1'], ['::',
+  '::1'], ['::1', '::1'], ['::', '::ffff:127.0.0.1']])
+{
   test(`knows whose process has connected to ${asked} of a server on ${bound}`, { skip: !isLinux }, async (t) => {
     const server = await listen(t, bound === '127.0.0.1' && asked !== bound ? '0.0.0.0' : bound)
     if (!server) return t.skip('no IPv6')
@@ -25,14 +27,19 @@ for (const [bound, asked] of [['127.0.0.1', '127.0.0.1'], ['127.0.0.1', '127.0.0
 test('tells two users apart who ask from the same port of two addresses', { skip: !isLinux || !isRoot }, async (t) => {
   const server = await listen(t, '127.0.0.1') as net.Server
   const [mine, client] = await connect(t, server, '127.0.0.1')
-  const theirs = await connectAs(t, server, { uid: OTHER_UID, from: { address: '127.0.0.3', port: Number(client.localPort) } })
+  const theirs = await connectAs(t, server, { uid: OTHER_UID,
+    from: { address: '127.0.0.3', port: Number(client.localPort) } })
   assert.equal(theirs.remotePort, mine.remotePort)
   assert.deepEqual([ownerOf(mine), ownerOf(theirs)], [0, OTHER_UID])
 })
 
-const address = Object.values(networkInterfaces()).flatMap((each) => each ?? []).find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+const address = Object.values(networkInterfaces()).flatMap((each) => each ?? []).find(({ family, internal }) =>
+  family === 'IPv4' && !internal
+)?.address
 
-test('a process that sends from another address of the machine is not taken for one of another machine', { skip: !isLinux || !isRoot ? 'only root can be somebody else' : !address && 'this machine has one address alone' }, async (t) => {
+test('a process that sends from another address of the machine is not taken for one of another machine', {
+  skip: !isLinux || !isRoot ? 'only root can be somebody else' : !address && 'this machine has one address alone'
+}, async (t) => {
   const server = await listen(t, '127.0.0.1') as net.Server
   const theirs = await connectAs(t, server, { uid: OTHER_UID, from: { address: String(address), port: 0 } })
   assert.deepEqual([theirs.remoteAddress, theirs.localAddress, ownerOf(theirs)], [address, '127.0.0.1', OTHER_UID])
@@ -40,7 +47,8 @@ test('a process that sends from another address of the machine is not taken for 
 
 test('learns of those that are expected while it looks for another one', { skip: !isLinux }, async (t) => {
   const server = await listen(t, '127.0.0.1') as net.Server
-  const [[asked], [expected, client], [other, otherClient]] = [await connect(t, server, '127.0.0.1'), await connect(t, server, '127.0.0.1'), await connect(t, server, '127.0.0.1')]
+  const [[asked], [expected, client], [other, otherClient]] = [await connect(t, server, '127.0.0.1'),
+    await connect(t, server, '127.0.0.1'), await connect(t, server, '127.0.0.1')]
   expectOwner(expected)
   ownerOf(asked)
   for (const each of [client, otherClient]) each.end().destroy()
@@ -49,47 +57,58 @@ test('learns of those that are expected while it looks for another one', { skip:
 })
 
 test('does not know who asks from another machine', () => {
-  assert.equal(ownerOf({ remoteAddress: '192.0.2.7', remotePort: 4000, localAddress: '192.0.2.1', localPort: 9777 } as any), null)
+  assert.equal(
+    ownerOf({ remoteAddress: '192.0.2.7', remotePort: 4000, localAddress: '192.0.2.1', localPort: 9777 } as any),
+    null
+  )
 })
 
 for (const [end, how] of [['end', 'closed'], ['resetAndDestroy', 'reset']]) {
-  test(`takes nobody for the owner of a connection that was ${how} before anybody asked`, { skip: !isLinux }, async (t) => {
-    const server = await listen(t, '127.0.0.1') as net.Server
-    const [socket, client] = await connect(t, server, '127.0.0.1')
-    assert.equal(socket.remoteAddress, '127.0.0.1')
-    socket.on('error', () => {})
-    client[end as 'end' | 'resetAndDestroy']()
-    client.destroy()
-    await Promise.race(['end', 'close'].map((name) => once(socket.resume(), name)))
-    assert.equal(ownerOf(socket), NOBODY)
-  })
+  test(`takes nobody for the owner of a connection that was ${how} before anybody asked`, { skip: !isLinux },
+    async (t) => {
+      const server = await listen(t, '127.0.0.1') as net.Server
+      const [socket, client] = await connect(t, server, '127.0.0.1')
+      assert.equal(socket.remoteAddress, '127.0.0.1')
+      socket.on('error', () => {})
+      client[end as 'end' | 'resetAndDestroy']()
+      client.destroy()
+      await Promise.race(['end', 'close'].map((name) => once(socket.resume(), name)))
+      assert.equal(ownerOf(socket), NOBODY)
+    })
 }
 
-test('takes nobody for the owner of a connection that was reset before it was accepted', { skip: !isLinux }, async (t) => {
-  const server = await listen(t, '127.0.0.1') as net.Server
-  const accepted = once(server, 'connection')
-  const { port } = server.address() as net.AddressInfo
-  // It connects and is gone while this process waits for it.
-  spawnSync(process.execPath, ['-e', `const s = require('net').connect(${port}, '127.0.0.1', () => s.write('x', () => s.resetAndDestroy()))`])
-  const [socket] = await accepted
-  t.after(() => socket.destroy())
-  assert.deepEqual([socket.remoteAddress, ownerOf(socket)], [undefined, NOBODY])
-})
+test('takes nobody for the owner of a connection that was reset before it was accepted', { skip: !isLinux },
+  async (t) => {
+    const server = await listen(t, '127.0.0.1') as net.Server
+    const accepted = once(server, 'connection')
+    const { port } = server.address() as net.AddressInfo
+    // It connects and is gone while this process waits for it.
+    spawnSync(process.execPath, ['-e',
+      `const s = require('net').connect(${port}, '127.0.0.1', () => s.write('x', () => s.resetAndDestroy()))`])
+    const [socket] = await accepted
+    t.after(() => socket.destroy())
+    assert.deepEqual([socket.remoteAddress, ownerOf(socket)], [undefined, NOBODY])
+  })
 
 test('takes no session from another user of this machine: their server on another port gets the cookie too', () => {
   const history = openHistory({ file: ':memory:' })
   let owner = 1000 as number | null
-  const sessions = createSessions({ store: history.sessions, token: 'secret', ttlMs: 60_000, cookieName: 'deck', ownerOf: () => owner })
+  const sessions = createSessions({ store: history.sessions, token: 'secret', ttlMs: 60_000, cookieName: 'deck',
+    ownerOf: () => owner })
   const cookie = String(sessions.open({ headers: {} } as any)).split(';')[0]
   const authenticate = () => sessions.authenticate({ headers: { cookie } } as any)?.via ?? null
-  const seen = [1000, OTHER_UID, null, NOBODY, 1000].map((who) => { owner = who; return authenticate() })
+  const seen = [1000, OTHER_UID, null, NOBODY, 1000].map((who) => {
+    owner = who
+    return authenticate()
+  })
   assert.deepEqual(seen, ['session', null, null, null, 'session'])
   history.close()
 })
 
 test('a session that was opened by nobody is nobody\'s, whoever closes its connection next', () => {
   const history = openHistory({ file: ':memory:' })
-  const sessions = createSessions({ store: history.sessions, token: 'secret', ttlMs: 60_000, cookieName: 'deck', ownerOf: () => NOBODY })
+  const sessions = createSessions({ store: history.sessions, token: 'secret', ttlMs: 60_000, cookieName: 'deck',
+    ownerOf: () => NOBODY })
   const cookie = String(sessions.open({ headers: {} } as any)).split(';')[0]
   assert.equal(sessions.authenticate({ headers: { cookie } } as any), null)
   history.close()
@@ -98,7 +117,8 @@ test('a session that was opened by nobody is nobody\'s, whoever closes its conne
 async function listen (t: TestContext, host: string): Promise<net.Server | null> {
   const server = net.createServer()
   server.listen(0, host)
-  const isThere = await Promise.race([once(server, 'listening').then(() => true), once(server, 'error').then(() => false)])
+  const isThere = await Promise.race([once(server, 'listening').then(() => true),
+    once(server, 'error').then(() => false)])
   t.after(() => server.close())
   return isThere ? server : null
 }
@@ -113,9 +133,12 @@ async function connect (t: TestContext, server: net.Server, host: string): Promi
 }
 
 /** @returns the server's side */
-async function connectAs (t: TestContext, server: net.Server, { uid, from }: { uid: number, from: { address: string, port: number } }): Promise<net.Socket> {
+async function connectAs (t: TestContext, server: net.Server,
+  { uid, from }: { uid: number, from: { address: string, port: number } }): Promise<net.Socket>
+{
   const { port } = server.address() as net.AddressInfo
-  const code = `require('net').connect({ port: ${port}, host: '127.0.0.1', localAddress: '${from.address}', localPort: ${from.port} }).resume()`
+  const code =
+    `require('net').connect({ port: ${port}, host: '127.0.0.1', localAddress: '${from.address}', localPort: ${from.port} }).resume()`
   const child = spawn(process.execPath, ['-e', code], { uid, gid: uid, stdio: 'ignore', cwd: '/' })
   t.after(() => child.kill('SIGKILL'))
   const [socket] = await once(server, 'connection')

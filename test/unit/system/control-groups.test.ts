@@ -7,8 +7,14 @@ import { tempFolder } from '../../support/folder.ts'
 
 const LIMITS = { memoryBytes: 512 * 1024 ** 2, cpus: 1.5 }
 
-/** Files as the kernel has them. It moves processes and removes groups itself, so test/cluster/limits.test.ts does the rest. */
-function playMachine ({ own, controllers = 'cpu io memory pids', isDelegated = true }: { own: string, controllers?: string, isDelegated?: boolean }) {
+/**
+ * Files as the kernel has them. It moves processes and removes groups itself, so test/cluster/limits.test.ts does the
+ * rest.
+ */
+function playMachine (
+  { own, controllers = 'cpu io memory pids', isDelegated = true }: { own: string, controllers?: string,
+    isDelegated?: boolean }
+) {
   const root = tempFolder()
   const processes = tempFolder()
   const folder = path.join(root, own)
@@ -45,7 +51,8 @@ test('without limits there are no groups, and only what is needed is limited', (
 
 test('why limits cannot be kept is told: another one has the groups, a controller is missing, or there are none', () => {
   const foreign = playMachine({ own: '/user.slice/session-3.scope', isDelegated: false })
-  assert.match(String(foreign.groups.whyUnlimited(LIMITS)), /session-3\.scope is not left to this process: it takes a service of systemd with Delegate=yes/)
+  assert.match(String(foreign.groups.whyUnlimited(LIMITS)),
+    /session-3\.scope is not left to this process: it takes a service of systemd with Delegate=yes/)
   assert.throws(() => foreign.groups.open(LIMITS), /is not left to this process/)
   const { groups } = playMachine({ own: '/shop.service', controllers: 'cpu pids' })
   assert.match(String(groups.whyUnlimited(LIMITS)), /has no controller memory/)

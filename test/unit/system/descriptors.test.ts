@@ -10,7 +10,11 @@ import { tempFolder } from '../../support/folder.ts'
 test('the limit of descriptors is that of this process', { skip: process.platform !== 'linux' }, () => {
   const file = fileURLToPath(new URL('../../../server/system/descriptors.ts', import.meta.url))
   const script = `import { descriptorLimit } from ${JSON.stringify(file)}; console.log(descriptorLimit())`
-  assert.equal(execFileSync('/bin/sh', ['-c', 'ulimit -n 321; exec "$@"', 'sh', process.execPath, '--input-type=module', '--eval', script], { encoding: 'utf8' }), '321\n')
+  assert.equal(
+    execFileSync('/bin/sh', ['-c', 'ulimit -n 321; exec "$@"', 'sh', process.execPath, '--input-type=module', '--eval',
+      script], { encoding: 'utf8' }),
+    '321\n'
+  )
 })
 
 test('where nobody tells there is none', () => {

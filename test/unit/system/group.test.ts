@@ -3,8 +3,10 @@ import { test } from 'node:test'
 import { hasOthers } from '../../../server/system/group.ts'
 
 const FILES: Record<string, string> = {
-  '/etc/passwd': 'root:x:0:0::/root:/bin/sh\noperator:x:11:0::/:/sbin/nologin\nada:x:1000:1000::/home/ada:/bin/sh\nbob:x:1001:100::/home/bob:/bin/sh\n\n',
-  '/etc/group': '# groups\nroot:x:0:\nada:x:1000:\nusers:x:100:\nstaff:x:50:\ndeploy:x:2000:ada\nteam:x:2001:root,ada,bob\ngone:x:2002:carol\n'
+  '/etc/passwd':
+    'root:x:0:0::/root:/bin/sh\noperator:x:11:0::/:/sbin/nologin\nada:x:1000:1000::/home/ada:/bin/sh\nbob:x:1001:100::/home/bob:/bin/sh\n\n',
+  '/etc/group':
+    '# groups\nroot:x:0:\nada:x:1000:\nusers:x:100:\nstaff:x:50:\ndeploy:x:2000:ada\nteam:x:2001:root,ada,bob\ngone:x:2002:carol\n'
 }
 const inFiles = { read: (file: string) => FILES[file], ownGroups: () => [1000, 3000] }
 

@@ -26,6 +26,7 @@ test('a master starts with the code of Node as that was built, and gives its gar
 
 /** @returns the lines that it prints */
 function runNode (flags: readonly string[], code: string): string[] {
-  const text = execFileSync(process.execPath, [...flags, '--input-type=module', '-e', `import v8 from 'node:v8'\n${code}`], { encoding: 'utf8' })
+  const text = execFileSync(process.execPath, [...flags, '--input-type=module', '-e',
+    `import v8 from 'node:v8'\n${code}`], { encoding: 'utf8' })
   return text.trim().split('\n')
 }

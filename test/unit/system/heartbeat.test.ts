@@ -16,13 +16,15 @@ function watch ({ workers = [1, 2], timeoutMs = 10_000 } = {}) {
   return {
     heartbeat,
     stuck,
-    run (ms: number, { queuedShare = 0 }: { queuedShare?: number } = {}): { worker: number, silentMs: number, afterMs: number }[] {
+    run (ms: number,
+      { queuedShare = 0 }: { queuedShare?: number } = {}): { worker: number, silentMs: number, afterMs: number }[]
+    {
       const from = at
       const found = []
       while (at < from + ms) {
         at += TICK_MS
         for (const worker of workers) queued.set(worker, (queued.get(worker) ?? 0) + TICK_MS * queuedShare)
-        if (++ticks % 2 === 0) for (const worker of workers) if (!stuck.has(worker)) heartbeat.heard(worker)
+        if (++ticks % 2 === 0) { for (const worker of workers) if (!stuck.has(worker)) heartbeat.heard(worker) }
         found.push(...heartbeat.tick(at, workers).map((one) => ({ ...one, afterMs: at - from })))
       }
       return found

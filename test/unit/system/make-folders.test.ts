@@ -9,7 +9,8 @@ test('a folder is made with those above it, and one that is there, or that a lin
   const top = tempFolder()
   const folder = path.join(top, 'a', 'b', 'c')
   makeFolders(folder, 0o700)
-  assert.deepEqual(['a', 'a/b', 'a/b/c'].map((name) => statSync(path.join(top, name)).mode & 0o777), [0o700, 0o700, 0o700])
+  assert.deepEqual(['a', 'a/b', 'a/b/c'].map((name) => statSync(path.join(top, name)).mode & 0o777), [0o700, 0o700,
+    0o700])
   symlinkSync('a', path.join(top, 'link'))
   for (const each of [folder, path.join(top, 'link'), '/']) makeFolders(each)
 })

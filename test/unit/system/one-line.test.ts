@@ -8,5 +8,6 @@ test('text of an app can neither move a cursor, begin another line nor turn one 
 })
 
 test('many lines stay lines', () => {
-  assert.equal(readableText('\u001b[31mred\u001b[0m\r\n\tnext\u0007\u009b2J\u202e\r 50 %\u001b]0;title\u0007'), 'red\n\tnext\n 50 %')
+  assert.equal(readableText('\u001b[31mred\u001b[0m\r\n\tnext\u0007\u009b2J\u202e\r 50 %\u001b]0;title\u0007'),
+    'red\n\tnext\n 50 %')
 })

@@ -9,27 +9,35 @@ import type { RunningDeck } from '../../../server/system/running-decks.ts'
 const GONE = { pid: 2 ** 30, startTime: null }
 const STATUS = { state: 'running', readyWorkers: 1, desiredWorkers: 1 }
 
-function setUp ({ decks = [registered()], status = async () => STATUS }: { decks?: RunningDeck[], status?: (deck: any) => Promise<any> } = {}) {
+function setUp (
+  { decks = [registered()], status = async () => STATUS }: { decks?: RunningDeck[],
+    status?: (deck: any) => Promise<any> } = {}
+) {
   const clock = { now: 0 }
   const asked = [] as string[]
   const reads = { count: 0 }
-  const ask = {
-    status: async (deck: any) => {
-      asked.push(deck.name)
-      return status(deck)
-    },
-    signInLink: async (deck: any, order: any) => ({ code: 'code', url: `${deck.adminUrl} ${order.from}` })
-  }
+  const ask = { status: async (deck: any) => {
+    asked.push(deck.name)
+    return status(deck)
+  }, signInLink: async (deck: any, order: any) => ({ code: 'code', url: `${deck.adminUrl} ${order.from}` }) }
   const list = () => {
     reads.count++
     return decks
   }
-  return { others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === '/srv/shop/data', list, ask, now: () => clock.now }), clock, asked, reads, decks }
+  return {
+    others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === '/srv/shop/data', list, ask, now: () => clock.now }),
+    clock,
+    asked,
+    reads,
+    decks
+  }
 }
 
 test('lists the others without asking them, and reads the folder now and then alone', () => {
   const mail = registered()
-  const { others, clock, asked, reads } = setUp({ decks: [registered({ dataDir: '/srv/shop/data', name: 'shop' }), mail] })
+  const { others, clock, asked, reads } = setUp({
+    decks: [registered({ dataDir: '/srv/shop/data', name: 'shop' }), mail]
+  })
   for (let n = 0; n < 10; n++) assert.deepEqual(others.list(), [{ id: idOf(mail), name: 'mail', cwd: '/srv/mail' }])
   assert.equal(reads.count, 1)
   clock.now += 2000
@@ -43,7 +51,8 @@ test('asks each once for all who look at about the same time, and again later', 
   const [first, second] = await Promise.all([others.health(), others.health()])
   assert.equal(first, second)
   assert.deepEqual(asked, ['mail', 'blog'])
-  assert.deepEqual(first.map(({ name, presence, status, publicUrl }) => ({ name, presence, status, publicUrl })), ['mail', 'blog'].map((name) => ({ name, presence: 'answers', status: STATUS, publicUrl: null })))
+  assert.deepEqual(first.map(({ name, presence, status, publicUrl }) => ({ name, presence, status, publicUrl })),
+    ['mail', 'blog'].map((name) => ({ name, presence: 'answers', status: STATUS, publicUrl: null })))
   clock.now += 1999
   await others.health()
   assert.equal(asked.length, 2)
@@ -53,14 +62,23 @@ test('asks each once for all who look at about the same time, and again later', 
 })
 
 test('one that does not answer keeps no other from being seen, and one without a master or elsewhere is not asked', async () => {
-  const decks = [registered({ name: 'hung' }), registered({ name: 'restarts', master: GONE }), registered({ name: 'lan', adminUrl: 'http://10.0.0.7:9777' }), registered()]
-  const { others, asked } = setUp({ decks, status: async ({ name }) => { if (name === 'hung') throw new DeckError('no-master', 'silence'); return STATUS } })
-  assert.deepEqual((await others.health()).map(({ name, presence }) => [name, presence]), [['hung', 'silent'], ['restarts', 'restarting'], ['lan', 'elsewhere'], ['mail', 'answers']])
+  const decks = [registered({ name: 'hung' }), registered({ name: 'restarts', master: GONE }),
+    registered({ name: 'lan', adminUrl: 'http://10.0.0.7:9777' }), registered()]
+  const { others, asked } = setUp({ decks, status: async ({ name }) => {
+    if (name === 'hung') throw new DeckError('no-master', 'silence')
+    return STATUS
+  } })
+  assert.deepEqual((await others.health()).map(({ name, presence }) => [name, presence]), [['hung', 'silent'], [
+    'restarts',
+    'restarting'
+  ], ['lan', 'elsewhere'], ['mail', 'answers']])
   assert.deepEqual(asked, ['hung', 'mail'])
 })
 
 test('a folder that others could have written has no decks', async () => {
-  const others = createOtherDecks({ isOwn: ({ dataDir }) => dataDir === '/srv/shop/data', list () { throw new DeckError('runtime-dir-unusable', 'open to others') } })
+  const others = createOtherDecks({ isOwn: ({ dataDir }) => dataDir === '/srv/shop/data', list () {
+    throw new DeckError('runtime-dir-unusable', 'open to others')
+  } })
   assert.deepEqual(others.list(), [])
   assert.deepEqual(await others.health(), [])
 })

@@ -7,7 +7,9 @@ import { identifyProcess, isAlive, signalProcess } from '../../../server/system/
 import { until } from '../../support/until.ts'
 import type { Readable, Writable } from 'node:stream'
 
-describe('process identity', { skip: process.platform !== 'linux' && 'without /proc a process is known by its number alone' }, () => {
+describe('process identity', {
+  skip: process.platform !== 'linux' && 'without /proc a process is known by its number alone'
+}, () => {
   test('a process is alive until it ends, and is told from every other', async (t) => {
     const child = await sleeper(t)
     const identity = identifyProcess(child.pid)
@@ -38,7 +40,9 @@ describe('process identity', { skip: process.platform !== 'linux' && 'without /p
   test('the start time is read behind a name that looks like other fields', (t) => {
     const before = identifyProcess(process.pid)
     const { title } = process
-    t.after(() => { process.title = title })
+    t.after(() => {
+      process.title = title
+    })
     process.title = 'x) Z 1 (y'
     assert.match(fs.readFileSync(`/proc/${process.pid}/stat`, 'utf8'), /\(x\) Z 1 \(y\) /)
     assert.deepEqual(identifyProcess(process.pid), before)
@@ -46,11 +50,14 @@ describe('process identity', { skip: process.platform !== 'linux' && 'without /p
   })
 
   test('a zombie has ended', async (t) => {
-    const parent = spawn('sh', ['-c', '(read line) <&3 & echo $!; exec sleep 600 3<&-'], { stdio: ['ignore', 'pipe', 'inherit', 'pipe'] })
+    const parent = spawn('sh', ['-c', '(read line) <&3 & echo $!; exec sleep 600 3<&-'], {
+      stdio: ['ignore', 'pipe', 'inherit', 'pipe']
+    })
     t.after(() => parent.kill('SIGKILL'))
     const pid = Number(String((await once(parent.stdout as Readable, 'data'))[0]))
     // Only a shell would wait for its child.
-    await until(() => fs.readFileSync(`/proc/${parent.pid}/comm`, 'utf8') === 'sleep\n', 'the shell to become another program')
+    await until(() => fs.readFileSync(`/proc/${parent.pid}/comm`, 'utf8') === 'sleep\n',
+      'the shell to become another program')
     const end = parent.stdio[3] as Writable
     end.end()
     await until(() => / Z /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')), 'the zombie')
@@ -62,7 +69,9 @@ describe('process identity', { skip: process.platform !== 'linux' && 'without /p
 
   test('one that ends between the look and the signal is no error, one that may not be signalled is', (t) => {
     const identity = identifyProcess(process.pid)
-    const fail = (code: string) => () => { throw Object.assign(new Error(code), { code }) }
+    const fail = (code: string) => () => {
+      throw Object.assign(new Error(code), { code })
+    }
     const kill = t.mock.method(process, 'kill', fail('ESRCH'))
     assert.doesNotThrow(() => signalProcess(identity, 'SIGTERM'))
     kill.mock.mockImplementation(fail('EPERM'))
@@ -78,7 +87,9 @@ test('where there is no /proc, a process is known by its number, and one of anot
   const kill = t.mock.method(process, 'kill', () => true)
   assert.equal(isAlive(identity), true)
   for (const [code, expected] of [['EPERM', true], ['ESRCH', false]] as const) {
-    kill.mock.mockImplementation(() => { throw Object.assign(new Error(code), { code }) })
+    kill.mock.mockImplementation(() => {
+      throw Object.assign(new Error(code), { code })
+    })
     assert.equal(isAlive(identity), expected, code)
   }
 })

@@ -18,66 +18,89 @@ const isLinux = process.platform === 'linux'
 
 for (const host of ['127.0.0.1', '::1']) {
   test(`a secret goes to a process of this user on ${host}`, { skip: !isLinux }, async (t) => {
-    const server = http.createServer((req, res) => { res.end(req.headers.authorization) })
-    t.after(() => { server.closeAllConnections(); server.close() })
+    const server = http.createServer((req, res) => {
+      res.end(req.headers.authorization)
+    })
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
     await once(server.listen(0, host), 'listening')
-    const response = await sendRequest(urlOf(host, (server.address() as net.AddressInfo).port), { ...SECRET, recipient: { processes: [HERE] } })
+    const response = await sendRequest(urlOf(host, (server.address() as net.AddressInfo).port), { ...SECRET,
+      recipient: { processes: [HERE] } })
     assert.equal((await response.setEncoding('utf8').toArray()).join(''), 'Bearer secret')
   })
 
-  test(`no byte of it goes to a process of another user on ${host}, unless the deck is his`, { skip: lacksStrangers }, async (t) => {
-    const heard = await startStranger(t, { host }).listening
-    const url = urlOf(host, heard.port)
-    await assert.rejects(sendRequest(url, { ...SECRET, recipient: { processes: [HERE] } }), { message: `a process of another user (uid ${OTHER_UID}) answers there` })
-    await assert.rejects(sendRequest(url, { ...SECRET, recipient: { processes: [HERE], owner: OTHER_UID + 1 } }), { message: /another user/ })
-    const response = await sendRequest(url, { ...SECRET, recipient: { processes: [HERE], owner: OTHER_UID } })
-    assert.equal(response.resume().statusCode, 200)
-    await until(() => heard.text.includes('secret'), 'the one that he may hear')
-    assert.equal(heard.text.match(/GET/g)?.length, 1)
-  })
+  test(`no byte of it goes to a process of another user on ${host}, unless the deck is his`, { skip: lacksStrangers },
+    async (t) => {
+      const heard = await startStranger(t, { host }).listening
+      const url = urlOf(host, heard.port)
+      await assert.rejects(sendRequest(url, { ...SECRET, recipient: { processes: [HERE] } }), {
+        message: `a process of another user (uid ${OTHER_UID}) answers there`
+      })
+      await assert.rejects(sendRequest(url, { ...SECRET, recipient: { processes: [HERE], owner: OTHER_UID + 1 } }), {
+        message: /another user/
+      })
+      const response = await sendRequest(url, { ...SECRET, recipient: { processes: [HERE], owner: OTHER_UID } })
+      assert.equal(response.resume().statusCode, 200)
+      await until(() => heard.text.includes('secret'), 'the one that he may hear')
+      assert.equal(heard.text.match(/GET/g)?.length, 1)
+    })
 }
 
-test('a connection that waits to be taken is told nothing: it could be anybody\'s', { skip: lacksStrangers }, async (t) => {
-  // It listens, and does nothing else any more.
-  const child = spawn(process.execPath, ['-e', "const s = require('net').createServer().listen(0, '127.0.0.1', () => { require('fs').writeSync(1, s.address().port + '\\n'); for (;;); })"], { uid: OTHER_UID, gid: OTHER_UID, cwd: '/', stdio: ['ignore', 'pipe', 'ignore'] })
-  t.after(() => child.kill('SIGKILL'))
-  const port = Number.parseInt((await once(child.stdout, 'data'))[0])
-  const socket = net.connect(port, '127.0.0.1')
-  t.after(() => socket.destroy())
-  await once(socket, 'connect')
-  // The kernel shows it as root's.
-  assert.equal(otherEndOf(socket), 'not taken')
-  let at = 0
-  assert.equal(await whyNotTold(socket, { processes: [HERE] }, { isPinned: false, now: () => (at += 10_001) }), 'nobody has taken the connection within 20000 ms')
-  await assert.rejects(sendRequest(urlOf('127.0.0.1', port), { ...SECRET, recipient: { processes: [HERE] }, signal: AbortSignal.timeout(50) }))
-})
+test('a connection that waits to be taken is told nothing: it could be anybody\'s', { skip: lacksStrangers },
+  async (t) => {
+    // It listens, and does nothing else any more.
+    const child = spawn(process.execPath, ['-e',
+      'const s = require(\'net\').createServer().listen(0, \'127.0.0.1\', () => { require(\'fs\').writeSync(1, s.address().port + \'\\n\'); for (;;); })'],
+      { uid: OTHER_UID, gid: OTHER_UID, cwd: '/', stdio: ['ignore', 'pipe', 'ignore'] })
+    t.after(() => child.kill('SIGKILL'))
+    const port = Number.parseInt((await once(child.stdout, 'data'))[0])
+    const socket = net.connect(port, '127.0.0.1')
+    t.after(() => socket.destroy())
+    await once(socket, 'connect')
+    // The kernel shows it as root's.
+    assert.equal(otherEndOf(socket), 'not taken')
+    let at = 0
+    assert.equal(await whyNotTold(socket, { processes: [HERE] }, { isPinned: false, now: () => (at += 10_001) }),
+      'nobody has taken the connection within 20000 ms')
+    await assert.rejects(
+      sendRequest(urlOf('127.0.0.1', port), { ...SECRET, recipient: { processes: [HERE] },
+        signal: AbortSignal.timeout(50) })
+    )
+  })
 
-for (const [found, recipient, isPinned, expected] of [
-  [0, {}, false, null],
-  [OTHER_UID, {}, false, /another user/],
-  [OTHER_UID, { owner: OTHER_UID }, false, null],
-  ['elsewhere', {}, false, /another machine/],
-  ['elsewhere', {}, true, null],
-  ['untold', {}, false, null],
-  ['untold', { pidNamespace: 'pid:[1]' }, false, /does not tell/],
-  ['untold', { pidNamespace: 'pid:[1]' }, true, null],
-  ['gone', {}, true, /^ECONNRESET$/]
-] as [any, any, boolean, RegExp | null][]) {
+for (const [found, recipient, isPinned, expected] of [[0, {}, false, null], [OTHER_UID, {}, false, /another user/], [
+  OTHER_UID,
+  { owner: OTHER_UID },
+  false,
+  null
+], ['elsewhere', {}, false, /another machine/], ['elsewhere', {}, true, null], ['untold', {}, false, null], ['untold', {
+  pidNamespace: 'pid:[1]'
+}, false, /does not tell/], ['untold', { pidNamespace: 'pid:[1]' }, true, null], ['gone', {}, true,
+  /^ECONNRESET$/]] as [any, any, boolean, RegExp | null][])
+{
   test(`${found}${isPinned ? ' with the certificate of the master' : ''}, of a deck ${JSON.stringify(recipient)}: ${expected ?? 'may be told'}`, async () => {
-    const reason = await whyNotTold({ destroyed: false } as any, { processes: [HERE], ...recipient }, { isPinned, lookUp: () => found })
+    const reason = await whyNotTold({ destroyed: false } as any, { processes: [HERE], ...recipient }, { isPinned,
+      lookUp: () => found })
     if (expected) assert.match(String(reason), expected)
     else assert.equal(reason, null)
   })
 }
 
-test('a master that has ended is told nothing, whoever has its number by now; its keeper starts the next one', { skip: !isLinux }, async () => {
+test('a master that has ended is told nothing, whoever has its number by now; its keeper starts the next one', {
+  skip: !isLinux
+}, async () => {
   const other = { pid: process.pid, startTime: 'another-boot:1' }
   assert.equal(whyAbsent({ processes: [HERE] }), null)
-  for (const processes of [[GONE], [other], [GONE, GONE]]) assert.match(String(whyAbsent({ processes })), /^its master \(pid \d+\) has ended$/)
+  for (const processes of [[GONE], [other], [GONE, GONE]])
+    assert.match(String(whyAbsent({ processes })), /^its master \(pid \d+\) has ended$/)
   assert.equal(whyAbsent({ processes: [GONE, HERE] }), null)
   assert.equal(whyAbsent({ processes: [GONE], pidNamespace: 'pid:[1]' }), null, 'in a container numbers are others')
   assert.match(String(whyAbsent({ processes: [GONE], pidNamespace: pidNamespace() })), /has ended/)
-  await assert.rejects(sendRequest('http://127.0.0.1:1', { ...SECRET, recipient: { processes: [GONE] } }), { message: /has ended/ })
+  await assert.rejects(sendRequest('http://127.0.0.1:1', { ...SECRET, recipient: { processes: [GONE] } }), {
+    message: /has ended/
+  })
 })
 
 function urlOf (host: string, port: number) {

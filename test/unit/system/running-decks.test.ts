@@ -27,7 +27,9 @@ function list () {
 test('decks that run are listed by name, in a folder of this user alone', () => {
   const { folder, env } = list()
   assert.deepEqual(runningDecks(env), [])
-  const [shop, mail] = [deck(), deck({ name: 'mail', keeper: identifyProcess(process.ppid), configFile: '/srv/clusterdeck.config.js', fingerprint: 'AB:CD' })]
+  const [shop, mail] = [deck(),
+    deck({ name: 'mail', keeper: identifyProcess(process.ppid), configFile: '/srv/clusterdeck.config.js',
+      fingerprint: 'AB:CD' })]
   registerDeck(shop, env)
   registerDeck(mail, env)
   assert.deepEqual(runningDecks(env), [mail, shop])
@@ -77,38 +79,38 @@ test('what no master has written is left out, and left where it is', () => {
   const own = deck()
   registerDeck(own, env)
   const [file] = readdirSync(folder)
-  const garbage = {
-    'half.json': JSON.stringify(own).slice(0, 40),
-    'list.json': '[]',
-    'null.json': 'null',
-    'empty.json': '',
-    'other.json': JSON.stringify({ ...own, adminUrl: 'javascript:alert(1)' }),
+  const garbage = { 'half.json': JSON.stringify(own).slice(0, 40), 'list.json': '[]', 'null.json': 'null',
+    'empty.json': '', 'other.json': JSON.stringify({ ...own, adminUrl: 'javascript:alert(1)' }),
     'nameless.json': JSON.stringify({ ...own, name: '' }),
     'relative.json': JSON.stringify({ ...own, dataDir: '../data' }),
     'ageless.json': JSON.stringify({ ...own, startedAt: 'yesterday' }),
     'everybody.json': JSON.stringify({ ...own, master: { pid: -1, startTime: null } }),
-    'huge.json': JSON.stringify({ ...own, name: 'x'.repeat(100_000) }),
-    [`${file}.new`]: JSON.stringify(own)
-  }
+    'huge.json': JSON.stringify({ ...own, name: 'x'.repeat(100_000) }), [`${file}.new`]: JSON.stringify(own) }
   for (const [name, text] of Object.entries(garbage)) writeFileSync(path.join(folder, name), text)
   mkdirSync(path.join(folder, 'folder.json'))
   assert.deepEqual(runningDecks(env), [own])
   assert.equal(readdirSync(folder).length, Object.keys(garbage).length + 2)
 })
 
-test('a folder that others may look into, a link and a file are refused, and stay as they are', { skip: noOwners }, () => {
-  const open = tempFolder()
-  for (const mode of [0o755, 0o710, 0o777]) {
-    chmodSync(open, mode)
-    refused(open, new RegExp(`^CLUSTERDECK_RUNTIME_DIR: expected a folder of this user alone, received ${open}, which is open to others \\(mode 0${mode.toString(8)}, expected 0700\\)$`))
-  }
-  assert.deepEqual(readdirSync(open), [])
-  const [link, file] = ['link', 'file'].map((name) => path.join(tempFolder(), name))
-  symlinkSync(tempFolder(), link)
-  writeFileSync(file, '')
-  refused(link, /received .*link, which is none$/)
-  refused(file, /received .*file, which is none$/)
-})
+test('a folder that others may look into, a link and a file are refused, and stay as they are', { skip: noOwners },
+  () => {
+    const open = tempFolder()
+    for (const mode of [0o755, 0o710, 0o777]) {
+      chmodSync(open, mode)
+      refused(open,
+        new RegExp(
+          `^CLUSTERDECK_RUNTIME_DIR: expected a folder of this user alone, received ${open}, which is open to others \\(mode 0${
+            mode.toString(8)
+          }, expected 0700\\)$`
+        ))
+    }
+    assert.deepEqual(readdirSync(open), [])
+    const [link, file] = ['link', 'file'].map((name) => path.join(tempFolder(), name))
+    symlinkSync(tempFolder(), link)
+    writeFileSync(file, '')
+    refused(link, /received .*link, which is none$/)
+    refused(file, /received .*file, which is none$/)
+  })
 
 test('a folder of another user is refused', { skip: !isRoot && 'only root can give a folder away' }, () => {
   const folder = tempFolder()
@@ -121,7 +123,8 @@ test('the folder is that of the runtime files of this user, or a temporary one w
   assert.equal(runtimeFolder({ XDG_RUNTIME_DIR: own }), path.join(own, 'clusterdeck'))
   const temporary = runtimeFolder({})
   assert.equal(path.basename(temporary), `clusterdeck-${process.geteuid?.() ?? 'user'}`)
-  for (const other of ['relative', path.join(own, 'missing'), '']) assert.equal(runtimeFolder({ XDG_RUNTIME_DIR: other }), temporary)
+  for (const other of ['relative', path.join(own, 'missing'), ''])
+    assert.equal(runtimeFolder({ XDG_RUNTIME_DIR: other }), temporary)
   if (!isRoot) return
   chownSync(own, 54321, 54321)
   assert.equal(runtimeFolder({ XDG_RUNTIME_DIR: own }), temporary)

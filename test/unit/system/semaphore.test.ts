@@ -5,13 +5,17 @@ import { createSemaphore } from '../../../server/system/semaphore.ts'
 test('so much is done at a time, the rest in the order in which it came, also after what fails', async () => {
   const semaphore = createSemaphore(2)
   const begun: string[] = []
-  const ends = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, Promise.withResolvers() as PromiseWithResolvers<void>]))
-  const all = Object.entries(ends).map(([name, { promise }]) => semaphore.run(async () => {
-    begun.push(name)
-    await promise
-    if (name === 'b') throw new Error('b fails')
-    return name
-  }))
+  const ends = Object.fromEntries(
+    ['a', 'b', 'c', 'd'].map((name) => [name, Promise.withResolvers() as PromiseWithResolvers<void>])
+  )
+  const all = Object.entries(ends).map(([name, { promise }]) =>
+    semaphore.run(async () => {
+      begun.push(name)
+      await promise
+      if (name === 'b') throw new Error('b fails')
+      return name
+    })
+  )
   const isOver = Promise.allSettled(all)
   assert.deepEqual(begun, ['a', 'b'])
   ends.b.resolve()

@@ -7,9 +7,9 @@ import { listenForSignals } from '../../../server/system/signals.ts'
 function send (hasTerminal: boolean, signals: string[]): string[] {
   const done = [] as string[]
   const [source, keeper] = [new EventEmitter(), new EventEmitter()]
-  const leave = listenForSignals({
-    onStop: () => done.push('stop'), onKill: () => done.push('kill'), onDeploy: () => done.push('deploy'), onRestart: () => done.push('restart')
-  }, { sources: [source, keeper], hasTerminal })
+  const leave = listenForSignals({ onStop: () => done.push('stop'), onKill: () => done.push('kill'),
+    onDeploy: () => done.push('deploy'), onRestart: () => done.push('restart') }, { sources: [source, keeper],
+    hasTerminal })
   for (const signal of signals) {
     if (signal.startsWith('keeper ')) keeper.emit(signal.slice('keeper '.length))
     else source.emit(signal)

@@ -13,18 +13,15 @@ function setUp (at: string, jobs: Record<string, Times>, missed?: any) {
   const due: string[] = []
   const setBack: [string[], number][] = []
   const clock = { now: Date.parse(at), backMs: 0 }
-  const timers = {
-    setTimeout: (run: () => void, ms: number) => (timer = { run, at: clock.now + ms }),
-    clearTimeout () { timer = null }
-  } as any
-  const timetable = createTimetable({
-    nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone),
-    onDue: (name, planned) => { due.push(`${name} ${planned.toISOString()} at ${new Date(clock.now).toISOString()}`) },
-    onSetBack: (names, ms) => { setBack.push([names, ms]) },
-    now: () => clock.now,
-    passed: () => clock.now + clock.backMs,
-    timers
-  })
+  const timers = { setTimeout: (run: () => void, ms: number) => (timer = { run, at: clock.now + ms }), clearTimeout () {
+    timer = null
+  } } as any
+  const timetable = createTimetable({ nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone),
+    onDue: (name, planned) => {
+      due.push(`${name} ${planned.toISOString()} at ${new Date(clock.now).toISOString()}`)
+    }, onSetBack: (names, ms) => {
+      setBack.push([names, ms])
+    }, now: () => clock.now, passed: () => clock.now + clock.backMs, timers })
   timetable.plan(jobs, missed)
   return {
     timetable,
@@ -68,30 +65,48 @@ describe('a job is due', () => {
     pass('2026-05-01T02:29:59Z')
     assert.deepEqual([due, timetable.nextAt('nightly')], [[], '2026-05-01T02:30:00.000Z'])
     pass('2026-05-02T02:29:59Z')
-    assert.deepEqual([due, timetable.nextAt('nightly')], [['nightly 2026-05-01T02:30:00.000Z at 2026-05-01T02:30:00.000Z'], '2026-05-02T02:30:00.000Z'])
+    assert.deepEqual([due, timetable.nextAt('nightly')], [[
+      'nightly 2026-05-01T02:30:00.000Z at 2026-05-01T02:30:00.000Z'
+    ], '2026-05-02T02:30:00.000Z'])
   })
 
   test('each at its own time, and one without times never', () => {
-    const { due, pass, timetable } = setUp('2026-05-01T02:00:00Z', { a: { cron: '10 * * * *' }, b: { cron: '*/20 * * * *' }, byHand: {} })
+    const { due, pass, timetable } = setUp('2026-05-01T02:00:00Z', { a: { cron: '10 * * * *' },
+      b: { cron: '*/20 * * * *' }, byHand: {} })
     pass('2026-05-01T02:45:00Z')
-    assert.deepEqual(due.map((each) => each.split(' at')[0]), ['a 2026-05-01T02:10:00.000Z', 'b 2026-05-01T02:20:00.000Z', 'b 2026-05-01T02:40:00.000Z'])
+    assert.deepEqual(due.map((each) => each.split(' at')[0]), ['a 2026-05-01T02:10:00.000Z',
+      'b 2026-05-01T02:20:00.000Z', 'b 2026-05-01T02:40:00.000Z'])
     assert.equal(timetable.nextAt('byHand'), null)
   })
 
   test('in its own time zone', () => {
-    assert.deepEqual(timesOf('0 3 * * *', 'Asia/Tokyo', '2026-05-01T00:00:00Z', '2026-05-02T00:00:00Z'), ['2026-05-01T18:00:00.000Z'])
+    assert.deepEqual(timesOf('0 3 * * *', 'Asia/Tokyo', '2026-05-01T00:00:00Z', '2026-05-02T00:00:00Z'), [
+      '2026-05-01T18:00:00.000Z'
+    ])
   })
 })
 
 describe('when clocks change', () => {
   test('a time that is left out in spring comes once, right after the gap, and the next day at its time', () => {
-    assert.deepEqual(timesOf(NIGHTLY, 'Europe/Berlin', '2026-03-28T12:00:00Z', '2026-03-30T12:00:00Z'), ['2026-03-29T01:00:00.000Z', '2026-03-30T00:30:00.000Z'])
-    assert.deepEqual(timesOf(NIGHTLY, 'America/New_York', '2026-03-07T12:00:00Z', '2026-03-09T12:00:00Z'), ['2026-03-08T07:00:00.000Z', '2026-03-09T06:30:00.000Z'])
+    assert.deepEqual(timesOf(NIGHTLY, 'Europe/Berlin', '2026-03-28T12:00:00Z', '2026-03-30T12:00:00Z'), [
+      '2026-03-29T01:00:00.000Z',
+      '2026-03-30T00:30:00.000Z'
+    ])
+    assert.deepEqual(timesOf(NIGHTLY, 'America/New_York', '2026-03-07T12:00:00Z', '2026-03-09T12:00:00Z'), [
+      '2026-03-08T07:00:00.000Z',
+      '2026-03-09T06:30:00.000Z'
+    ])
   })
 
   test('a time that comes twice in autumn comes once', () => {
-    assert.deepEqual(timesOf(NIGHTLY, 'Europe/Berlin', '2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z'), ['2026-10-25T00:30:00.000Z', '2026-10-26T01:30:00.000Z'])
-    assert.deepEqual(timesOf('15 1 * * *', 'America/New_York', '2026-10-31T12:00:00Z', '2026-11-02T12:00:00Z'), ['2026-11-01T05:15:00.000Z', '2026-11-02T06:15:00.000Z'])
+    assert.deepEqual(timesOf(NIGHTLY, 'Europe/Berlin', '2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z'), [
+      '2026-10-25T00:30:00.000Z',
+      '2026-10-26T01:30:00.000Z'
+    ])
+    assert.deepEqual(timesOf('15 1 * * *', 'America/New_York', '2026-10-31T12:00:00Z', '2026-11-02T12:00:00Z'), [
+      '2026-11-01T05:15:00.000Z',
+      '2026-11-02T06:15:00.000Z'
+    ])
   })
 
   test('one that is planned between the two is not due again', () => {
@@ -99,7 +114,9 @@ describe('when clocks change', () => {
   })
 
   test('steps go on by real time', () => {
-    for (const [from, to] of [['2026-03-29T00:00:00Z', '2026-03-29T03:00:00Z'], ['2026-10-25T00:00:00Z', '2026-10-25T03:00:00Z']]) {
+    for (const [from, to] of [['2026-03-29T00:00:00Z', '2026-03-29T03:00:00Z'], ['2026-10-25T00:00:00Z',
+      '2026-10-25T03:00:00Z']])
+    {
       assert.equal(timesOf('*/30 * * * *', 'Europe/Berlin', from, to).length, 6)
     }
   })
@@ -113,7 +130,8 @@ describe('what has come meanwhile', () => {
     assert.equal(due.length, 1)
     assert.match(due[0], /^poll 2026-05-01T00:05:00.000Z at 2026-05-01T08:0[12]/)
     pass('2026-05-01T08:11:00Z')
-    assert.deepEqual(due.slice(1).map((each) => each.split(' ')[1]), ['2026-05-01T08:05:00.000Z', '2026-05-01T08:10:00.000Z'])
+    assert.deepEqual(due.slice(1).map((each) => each.split(' ')[1]), ['2026-05-01T08:05:00.000Z',
+      '2026-05-01T08:10:00.000Z'])
   })
 
   test('does not run where nothing has come', () => {
@@ -124,8 +142,10 @@ describe('what has come meanwhile', () => {
   })
 
   test('runs once where the master before had it still to do, with the same times', () => {
-    const missed = { nightly: { cron: NIGHTLY, at: '2026-05-01T02:30:00.000Z' }, other: { cron: '0 1 * * *', at: '2026-05-01T01:00:00.000Z' } }
-    const { due, pass } = setUp('2026-05-01T02:30:04Z', { nightly: { cron: NIGHTLY }, other: { cron: '0 5 * * *' } }, missed)
+    const missed = { nightly: { cron: NIGHTLY, at: '2026-05-01T02:30:00.000Z' },
+      other: { cron: '0 1 * * *', at: '2026-05-01T01:00:00.000Z' } }
+    const { due, pass } = setUp('2026-05-01T02:30:04Z', { nightly: { cron: NIGHTLY }, other: { cron: '0 5 * * *' } },
+      missed)
     pass('2026-05-01T02:40:00Z')
     assert.deepEqual(due, ['nightly 2026-05-01T02:30:00.000Z at 2026-05-01T02:30:04.000Z'])
   })
@@ -138,12 +158,17 @@ describe('what has come meanwhile', () => {
   })
 
   test('goes on by the new time, within a minute, where the clock was set back by more than lies between two times, and that is told', () => {
-    const { due, pass, setBack, setClockBack, timetable } = setUp('2026-05-03T02:31:00Z', { poll: { cron: '*/5 * * * *' }, nightly: { cron: NIGHTLY }, monthly: { cron: '0 0 1 * *' } })
+    const { due, pass, setBack, setClockBack, timetable } = setUp('2026-05-03T02:31:00Z', {
+      poll: { cron: '*/5 * * * *' },
+      nightly: { cron: NIGHTLY },
+      monthly: { cron: '0 0 1 * *' }
+    })
     setClockBack(49 * HOUR_MS)
     pass('2026-05-01T01:32:30Z')
     assert.deepEqual(setBack, [[['poll', 'nightly'], 49 * HOUR_MS]])
     pass('2026-05-01T02:31:00Z')
-    assert.deepEqual(due.map((each) => each.slice(0, 16)), [...Array.from({ length: 12 }, () => 'poll 2026-05-01T'), 'nightly 2026-05-'])
+    assert.deepEqual(due.map((each) => each.slice(0, 16)), [...Array.from({ length: 12 }, () => 'poll 2026-05-01T'),
+      'nightly 2026-05-'])
     assert.equal(timetable.nextAt('monthly'), '2026-06-01T00:00:00.000Z', 'it has been on the 1st')
     setClockBack(3000)
     pass('2026-05-01T02:41:00Z')
@@ -154,12 +179,14 @@ describe('what has come meanwhile', () => {
 
 describe('what is planned anew', () => {
   test('keeps the place of a job whose times are the same, and forgets one that is gone', () => {
-    const { due, pass, sleep, timetable } = setUp('2026-05-01T02:00:00Z', { same: { cron: NIGHTLY }, gone: { cron: NIGHTLY }, changed: { cron: NIGHTLY } })
+    const { due, pass, sleep, timetable } = setUp('2026-05-01T02:00:00Z', { same: { cron: NIGHTLY },
+      gone: { cron: NIGHTLY }, changed: { cron: NIGHTLY } })
     sleep(HOUR_MS)
     timetable.plan({ same: { cron: NIGHTLY }, changed: { cron: '0 5 * * *' } })
     pass('2026-05-01T04:00:00Z')
     assert.deepEqual(due.map((each) => each.split(' ')[0]), ['same'])
-    assert.deepEqual(timetable.memory(), { same: { cron: NIGHTLY, at: '2026-05-02T02:30:00.000Z' }, changed: { cron: '0 5 * * *', at: '2026-05-01T05:00:00.000Z' } })
+    assert.deepEqual(timetable.memory(), { same: { cron: NIGHTLY, at: '2026-05-02T02:30:00.000Z' },
+      changed: { cron: '0 5 * * *', at: '2026-05-01T05:00:00.000Z' } })
   })
 
   test('waits for nothing once it is closed', () => {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
-import { chmodSync, chownSync, existsSync, lchownSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, lchownSync, mkdirSync, readdirSync, readFileSync, symlinkSync,
+  writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openDataDir } from '../../../server/system/data-dir.ts'
 import { fallbackFolders } from '../../../server/system/fallback-folder.ts'
 import { runtimeFolder, runningDecks } from '../../../server/system/running-decks.ts'
-import { whyDistrusted, whyFolderDistrusted, whyPathDistrusted, whyPlaceDistrusted, whyProgramDistrusted } from '../../../server/system/trust.ts'
+import { whyDistrusted, whyFolderDistrusted, whyPathDistrusted, whyPlaceDistrusted,
+  whyProgramDistrusted } from '../../../server/system/trust.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { lacksSmallDisk, smallDisk } from '../../support/small-disk.ts'
 
@@ -27,7 +29,8 @@ describe('trust', { skip: noOwners }, () => {
   })
 
   test('one that others can write is not', () => {
-    for (const mode of [0o620, 0o602, 0o777]) assert.match(String(whyDistrusted(file('f', mode))), /^can be written by others \(mode 0\d+\)$/)
+    for (const mode of [0o620, 0o602, 0o777])
+      assert.match(String(whyDistrusted(file('f', mode))), /^can be written by others \(mode 0\d+\)$/)
   })
 
   test('one that belongs to somebody else is not, nor one behind a link of somebody else', { skip: notRoot }, () => {
@@ -67,7 +70,9 @@ describe('trust', { skip: noOwners }, () => {
   test('a data folder that others can write is refused in one line, as it is', () => {
     const folder = tempFolder()
     chmodSync(folder, 0o770)
-    assert.throws(() => openDataDir(folder), { code: 'data-dir-unusable', message: `dataDir: expected a folder that only its user can write, but ${folder} can be written by others (mode 0770); correct that, or choose another folder (--data-dir)` })
+    assert.throws(() => openDataDir(folder), { code: 'data-dir-unusable',
+      message:
+        `dataDir: expected a folder that only its user can write, but ${folder} can be written by others (mode 0770); correct that, or choose another folder (--data-dir)` })
     chmodSync(folder, 0o700)
     openDataDir(folder)
   })
@@ -76,12 +81,17 @@ describe('trust', { skip: noOwners }, () => {
     const folder = tempFolder()
     writeFileSync(path.join(folder, 'admin.token'), 'planted')
     chownSync(path.join(folder, 'admin.token'), OTHER, OTHER)
-    assert.throws(() => openDataDir(folder), { code: 'data-dir-unusable', message: /admin\.token belongs to another user \(uid 54321/ })
+    assert.throws(() => openDataDir(folder), { code: 'data-dir-unusable',
+      message: /admin\.token belongs to another user \(uid 54321/ })
   })
 
-  test('so is one below a folder of somebody else, who could put another one in its place, and nothing is made there', { skip: notRoot }, () => {
+  test('so is one below a folder of somebody else, who could put another one in its place, and nothing is made there', {
+    skip: notRoot
+  }, () => {
     const home = theirs()
-    assert.throws(() => openDataDir(path.join(home, 'app', 'data')), { code: 'data-dir-unusable', message: `dataDir: expected a folder that only its user can write, but ${home} belongs to another user (uid 54321, this process has 0); correct that, or choose another folder (--data-dir)` })
+    assert.throws(() => openDataDir(path.join(home, 'app', 'data')), { code: 'data-dir-unusable',
+      message:
+        `dataDir: expected a folder that only its user can write, but ${home} belongs to another user (uid 54321, this process has 0); correct that, or choose another folder (--data-dir)` })
     assert.deepEqual(readdirSync(home), [])
   })
 
@@ -94,7 +104,8 @@ describe('trust', { skip: noOwners }, () => {
     symlinkSync('a/../a/b', path.join(folder, 'link'))
     assert.equal(whyPathDistrusted(path.join(folder, 'link', 'c')), null)
     lchownSync(path.join(folder, 'link'), OTHER, OTHER)
-    assert.equal(whyPathDistrusted(path.join(folder, 'link', 'c')), `${path.join(folder, 'link')} belongs to another user (uid 54321, this process has 0)`)
+    assert.equal(whyPathDistrusted(path.join(folder, 'link', 'c')),
+      `${path.join(folder, 'link')} belongs to another user (uid 54321, this process has 0)`)
     const ours = path.join(folder, 'ours')
     symlinkSync(path.join(theirs(), 'data'), ours)
     assert.match(String(whyPathDistrusted(ours)), /belongs to another user/)
@@ -105,7 +116,9 @@ describe('trust', { skip: noOwners }, () => {
   test('everybody may write to a folder above where nobody can replace what is in it, and a group of its own user', () => {
     const folder = path.join(tempFolder(), 'above')
     mkdirSync(path.join(folder, 'data'), { recursive: true })
-    for (const [mode, isFine] of [[0o775, true], [0o2775, true], [0o1777, true], [0o777, false], [0o702, false]] as const) {
+    for (const [mode, isFine] of [[0o775, true], [0o2775, true], [0o1777, true], [0o777, false], [0o702,
+      false]] as const)
+    {
       chmodSync(folder, mode)
       const reason = whyPathDistrusted(path.join(folder, 'data'))
       if (isFine) assert.equal(reason, null)
@@ -128,7 +141,9 @@ describe('trust', { skip: noOwners }, () => {
     }
   })
 
-  test('and to a volume of root\'s, as Kubernetes makes them, but no program of an upgrade is taken from there', { skip: lacksSmallDisk }, (t) => {
+  test('and to a volume of root\'s, as Kubernetes makes them, but no program of an upgrade is taken from there', {
+    skip: lacksSmallDisk
+  }, (t) => {
     const { folder } = smallDisk(t)
     chmodSync(folder, 0o777)
     openDataDir(path.join(folder, 'data'))
@@ -138,34 +153,43 @@ describe('trust', { skip: noOwners }, () => {
   test('what a link in a data folder leads to is no better', { skip: notRoot }, () => {
     const folder = tempFolder()
     symlinkSync(path.join(theirs(), 'memory.json'), path.join(folder, 'memory.json'))
-    assert.throws(() => openDataDir(folder), { code: 'data-dir-unusable', message: /memory\.json leads to what others choose: .* belongs to another user/ })
+    assert.throws(() => openDataDir(folder), { code: 'data-dir-unusable',
+      message: /memory\.json leads to what others choose: .* belongs to another user/ })
   })
 
-  test('a link of somebody else in the place of the fallback folder takes nothing away from where it leads', { skip: notRoot }, (t) => {
+  test('a link of somebody else in the place of the fallback folder takes nothing away from where it leads', {
+    skip: notRoot
+  }, (t) => {
     const [folder, other, runtime] = [tempFolder(), tempFolder(), tempFolder()]
     chmodSync(runtime, 0o1777)
     writeFileSync(path.join(other, 'master.json'), '{}')
     const before = process.env.XDG_RUNTIME_DIR
-    t.after(() => { before === undefined ? delete process.env.XDG_RUNTIME_DIR : process.env.XDG_RUNTIME_DIR = before })
+    t.after(() => {
+      before === undefined ? delete process.env.XDG_RUNTIME_DIR : process.env.XDG_RUNTIME_DIR = before
+    })
     process.env.XDG_RUNTIME_DIR = runtime
     const [place] = fallbackFolders(folder)
     symlinkSync(other, place)
     lchownSync(place, OTHER, OTHER)
-    openDataDir(folder).announce({ pid: process.pid, startTime: null, keeper: null, pidNamespace: null, adminUrl: 'http://127.0.0.1:1', startedAt: '' })
+    openDataDir(folder).announce({ pid: process.pid, startTime: null, keeper: null, pidNamespace: null,
+      adminUrl: 'http://127.0.0.1:1', startedAt: '' })
     assert.ok(existsSync(path.join(other, 'master.json')))
     lchownSync(place, 0, 0)
-    openDataDir(folder).announce({ pid: process.pid, startTime: null, keeper: null, pidNamespace: null, adminUrl: 'http://127.0.0.1:1', startedAt: '' })
+    openDataDir(folder).announce({ pid: process.pid, startTime: null, keeper: null, pidNamespace: null,
+      adminUrl: 'http://127.0.0.1:1', startedAt: '' })
     assert.ok(!existsSync(path.join(other, 'master.json')), 'one of our own is followed')
   })
 
   test('the list of running decks is not read in a folder of somebody else', { skip: notRoot }, () => {
     const env = { CLUSTERDECK_RUNTIME_DIR: path.join(theirs(), 'running') }
     mkdirSync(runtimeFolder(env), { mode: 0o700 })
-    assert.throws(() => runningDecks(env), { code: 'runtime-dir-unusable', message: /belongs to another user \(uid 54321/ })
+    assert.throws(() => runningDecks(env), { code: 'runtime-dir-unusable',
+      message: /belongs to another user \(uid 54321/ })
   })
 
   test('a data folder keeps itself out of repositories, unless it is somebody\'s folder of other things', () => {
-    const [made, mixed, old, full] = [path.join(tempFolder(), 'data'), tempFolder(), path.join(tempFolder(), '.clusterdeck'), path.join(tempFolder(), '.clusterdeck')]
+    const [made, mixed, old, full] = [path.join(tempFolder(), 'data'), tempFolder(),
+      path.join(tempFolder(), '.clusterdeck'), path.join(tempFolder(), '.clusterdeck')]
     writeFileSync(path.join(mixed, 'notes.txt'), '')
     for (const folder of [old, full]) mkdirSync(folder)
     writeFileSync(path.join(old, 'admin.token'), 'a', { mode: 0o600 })

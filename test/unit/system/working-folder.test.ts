@@ -5,7 +5,9 @@ import { test } from 'node:test'
 import { existingFolder, pinPath, workingFolder } from '../../../server/system/working-folder.ts'
 import { tempFolder } from '../../support/folder.ts'
 
-const gone = () => { throw Object.assign(new Error('uv_cwd'), { code: 'ENOENT' }) }
+const gone = () => {
+  throw Object.assign(new Error('uv_cwd'), { code: 'ENOENT' })
+}
 
 test('a folder has the name by which a shell has come there, as long as that leads there', () => {
   const top = realpathSync(tempFolder())
@@ -16,7 +18,8 @@ test('a folder has the name by which a shell has come there, as long as that lea
   const of = (PWD: string | undefined) => workingFolder({ env: { PWD }, cwd: () => real })
   assert.deepEqual(of(link), { named: link, real })
   assert.deepEqual(of(`${link}/../current/`), { named: link, real })
-  for (const other of [path.join(top, '2'), path.join(top, 'none'), 'current', '', undefined]) assert.deepEqual(of(other), { named: real, real }, other)
+  for (const other of [path.join(top, '2'), path.join(top, 'none'), 'current', '', undefined])
+    assert.deepEqual(of(other), { named: real, real }, other)
 })
 
 test('a folder where a service manager starts a program has the name that a path of its command leads to it by', () => {
@@ -27,9 +30,13 @@ test('a folder where a service manager starts a program has the name that a path
   const real = path.join(top, '1', 'web')
   const of = (...words: string[]) => workingFolder({ env: {}, cwd: () => real, words }).named
   const named = path.join(link, 'web')
-  for (const words of [['start', path.join(named, 'app.js')], [named], [`--config=${named}/deck.json`], ['--data-dir', '/var/lib/app', path.join(named, 'node_modules', '.bin', 'next')]]) assert.equal(of(...words), named, words.join(' '))
-  for (const words of [[], ['app.js'], [path.join(top, '2', 'app.js')], [path.join(link, 'app.js')]]) assert.equal(of(...words), real, words.join(' '))
-  assert.equal(workingFolder({ env: { PWD: real }, cwd: () => real, words: [named] }).named, real, 'what the shell says counts more')
+  for (const words of [['start', path.join(named, 'app.js')], [named], [`--config=${named}/deck.json`], ['--data-dir',
+    '/var/lib/app', path.join(named, 'node_modules', '.bin', 'next')]])
+    assert.equal(of(...words), named, words.join(' '))
+  for (const words of [[], ['app.js'], [path.join(top, '2', 'app.js')], [path.join(link, 'app.js')]])
+    assert.equal(of(...words), real, words.join(' '))
+  assert.equal(workingFolder({ env: { PWD: real }, cwd: () => real, words: [named] }).named, real,
+    'what the shell says counts more')
 })
 
 test('one that has been removed keeps its name, and the nearest folder above it stands in', () => {

@@ -4,13 +4,24 @@ import { tellHostService } from '../../../server/systemd/host-service.ts'
 
 mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
 
-/** @param states by name */
+/** `states`: by name */
 function setUp (states: Record<string, string>, env = { NOTIFY_SOCKET: '/run/none' }) {
   const told: string[] = []
   let look = () => {}
-  const apps = { all: () => Object.entries(states).map(([name, state]) => ({ name, state, isKept: state !== 'removed' })), onChange: (handler: () => void) => { look = handler; return () => {} } }
-  const service = tellHostService({ apps, keeper: { isKept: false, onLost () {} } }, { env, notify: (message) => { told.push(message) } })
-  return { told, service, change: (changed: Record<string, string>) => { Object.assign(states, changed); look() } }
+  const apps = {
+    all: () => Object.entries(states).map(([name, state]) => ({ name, state, isKept: state !== 'removed' })),
+    onChange: (handler: () => void) => {
+      look = handler
+      return () => {}
+    }
+  }
+  const service = tellHostService({ apps, keeper: { isKept: false, onLost () {} } }, { env, notify: (message) => {
+    told.push(message)
+  } })
+  return { told, service, change: (changed: Record<string, string>) => {
+    Object.assign(states, changed)
+    look()
+  } }
 }
 
 test('is ready once each app runs or has failed, and says which have', () => {

@@ -7,31 +7,31 @@ import { tellServiceManager } from '../../../server/systemd/service-manager.ts'
 
 const READY = { state: 'running', desiredWorkers: 2, readyWorkers: 2, rollout: null, workers: [] }
 
-function setUp (t: TestContext, { env = {}, snapshot = READY, isKept = false }: { env?: Record<string, string>, snapshot?: Record<string, any>, isKept?: boolean } = {}) {
+function setUp (t: TestContext,
+  { env = {}, snapshot = READY, isKept = false }: { env?: Record<string, string>, snapshot?: Record<string, any>,
+    isKept?: boolean } = {})
+{
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   let state = snapshot
   let now = 0
   const told: string[] = []
   const events = createEventStream()
   const signals = new EventEmitter()
-  tellServiceManager({
-    events,
-    supervisor: { snapshot: () => state as any },
-    settings: { current: { drain: { deadlineMs: 30_000 }, stop: { termGraceMs: 5000 } } },
-    keeper: { isKept }
-  }, { env: { NOTIFY_SOCKET: '/run/notify', ...env }, notify: (message) => told.push(message), sources: [signals, new EventEmitter()], now: () => now })
-  return {
-    told,
-    signals,
+  tellServiceManager({ events, supervisor: { snapshot: () => state as any },
+    settings: { current: { drain: { deadlineMs: 30_000 }, stop: { termGraceMs: 5000 } } }, keeper: { isKept } }, {
+    env: { NOTIFY_SOCKET: '/run/notify', ...env },
+    notify: (message) => told.push(message),
+    sources: [signals, new EventEmitter()],
+    now: () => now
+  })
+  return { told, signals,
     happen (next: Record<string, any> = {}, event: { type: string, cause?: string } = { type: 'worker.ready' }) {
       state = { ...state, ...next }
       events.publish(event)
-    },
-    pass (ms: number) {
-      now += ms
-      t.mock.timers.tick(ms)
-    }
-  }
+    }, pass (ms: number) {
+    now += ms
+    t.mock.timers.tick(ms)
+  } }
 }
 
 test('a status that changes often is told once a second, with the last word in the end', (t) => {
@@ -55,7 +55,10 @@ test('a status that changes often is told once a second, with the last word in t
 
 test('a status is one line, whatever an app has put into a name', (t) => {
   const { told, happen } = setUp(t)
-  happen({ rollout: { kind: 'deploy', state: 'rolling', to: 'r2\nREADY=1', from: 'r1', steps: [], progress: { replaced: 0, total: 2 } } })
+  happen({
+    rollout: { kind: 'deploy', state: 'rolling', to: 'r2\nREADY=1', from: 'r1', steps: [],
+      progress: { replaced: 0, total: 2 } }
+  })
   assert.deepEqual(told, ['READY=1\nSTATUS=Deploying r2 READY=1'])
 })
 
@@ -77,15 +80,20 @@ test('after an upgrade the master that leaves says no more, not even that it sto
   assert.deepEqual(told, [])
 })
 
-for (const [what, env, isKept, ticks] of [
-  ['every second of two', { WATCHDOG_USEC: '2000000' }, false, 6],
-  ['for this process', { WATCHDOG_USEC: '2000000', WATCHDOG_PID: String(process.pid) }, false, 6],
-  ['for the keeper that has started it', { WATCHDOG_USEC: '2000000', WATCHDOG_PID: String(process.ppid) }, true, 6],
-  ['not for a parent that is no keeper', { WATCHDOG_USEC: '2000000', WATCHDOG_PID: String(process.ppid) }, false, 0],
-  ['not where there is none', {}, false, 0],
-  ['not where its time makes no sense', { WATCHDOG_USEC: 'soon' }, false, 0],
-  ['nor for a time of nothing', { WATCHDOG_USEC: '0' }, false, 0]
-] as [string, Record<string, string>, boolean, number][]) {
+for (const [what, env, isKept, ticks] of [['every second of two', { WATCHDOG_USEC: '2000000' }, false, 6], [
+  'for this process',
+  { WATCHDOG_USEC: '2000000', WATCHDOG_PID: String(process.pid) },
+  false,
+  6
+], ['for the keeper that has started it', { WATCHDOG_USEC: '2000000', WATCHDOG_PID: String(process.ppid) }, true, 6], [
+  'not for a parent that is no keeper',
+  { WATCHDOG_USEC: '2000000', WATCHDOG_PID: String(process.ppid) },
+  false,
+  0
+], ['not where there is none', {}, false, 0], ['not where its time makes no sense', { WATCHDOG_USEC: 'soon' }, false,
+  0], ['nor for a time of nothing', { WATCHDOG_USEC: '0' }, false, 0]] as [string, Record<string, string>, boolean,
+    number][])
+{
   test(`the watchdog is fed: ${what}`, (t) => {
     const { told, pass } = setUp(t, { env, isKept })
     for (let second = 0; second < 5; second++) pass(1000)
@@ -95,7 +103,8 @@ for (const [what, env, isKept, ticks] of [
 
 test('without NOTIFY_SOCKET nobody listens', () => {
   const events = { subscribe: () => assert.fail('it has subscribed') }
-  tellServiceManager({ events, keeper: {} } as any, { env: { WATCHDOG_USEC: '1000' }, sources: [{ prependListener: events.subscribe }] as any })
+  tellServiceManager({ events, keeper: {} } as any, { env: { WATCHDOG_USEC: '1000' },
+    sources: [{ prependListener: events.subscribe }] as any })
 })
 
 test('a receiver that is full for a while gets every message, in order, and that is said only if it takes long', (t) => {
@@ -104,7 +113,8 @@ test('a receiver that is full for a while gets every message, in order, and that
   const taken: string[] = []
   const said: string[] = []
   const notify = createNotifier('/run/notify', {
-    load: () => ({ sendDatagram: (path: string, message: string) => !isFull && taken.push(`${path} ${message}`) > 0 } as any),
+    load: () => ({ sendDatagram: (path: string, message: string) =>
+      !isFull && taken.push(`${path} ${message}`) > 0 } as any),
     say: (line) => said.push(line)
   })
   for (const message of ['READY=1', 'WATCHDOG=1', 'WATCHDOG=1', 'STATUS=a']) notify(message)
@@ -121,7 +131,10 @@ test('a receiver that never reads again takes no memory without end', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let isFull = true
   const taken: string[] = []
-  const notify = createNotifier('/run/notify', { load: () => ({ sendDatagram: (_path: string, message: string) => !isFull && taken.push(message) > 0 } as any), say () {} })
+  const notify = createNotifier('/run/notify', {
+    load: () => ({ sendDatagram: (_path: string, message: string) => !isFull && taken.push(message) > 0 } as any),
+    say () {}
+  })
   for (let n = 1; n <= 10_000; n++) notify(`STATUS=${n}`)
   isFull = false
   t.mock.timers.tick(100)
@@ -130,7 +143,8 @@ test('a receiver that never reads again takes no memory without end', (t) => {
 
 test('an address of another kind is named once', () => {
   const said: string[] = []
-  const notify = createNotifier('vsock:2:1234', { load: () => assert.fail('nothing is to be sent'), say: (line) => said.push(line) })
+  const notify = createNotifier('vsock:2:1234', { load: () => assert.fail('nothing is to be sent'),
+    say: (line) => said.push(line) })
   for (const message of ['READY=1', 'STATUS=a']) notify(message)
   assert.deepEqual(said, ['NOTIFY_SOCKET: expected a path, or @ and a name, received "vsock:2:1234"'])
 })

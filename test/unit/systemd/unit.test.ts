@@ -11,9 +11,13 @@ import { tempFolder } from '../../support/folder.ts'
 const ANALYZE = spawnSync('systemd-analyze', ['--version'], { stdio: 'ignore' }).status === 0
 
 /** A folder with an app. */
-function folderWith ({ app = 'app.js', packageName, files = {} }: { app?: string, packageName?: string, files?: Record<string, string> } = {}) {
+function folderWith (
+  { app = 'app.js', packageName, files = {} }: { app?: string, packageName?: string, files?: Record<string, string> } =
+    {}
+) {
   const cwd = tempFolder()
-  const all = { [app]: '', ...(packageName ? { 'package.json': JSON.stringify({ name: packageName, main: app }) } : {}), ...files }
+  const all = { [app]: '', ...(packageName ? { 'package.json': JSON.stringify({ name: packageName, main: app }) } : {}),
+    ...files }
   for (const [name, content] of Object.entries(all)) {
     mkdirSync(path.dirname(path.join(cwd, name)), { recursive: true })
     writeFileSync(path.join(cwd, name), content)
@@ -26,7 +30,7 @@ function settings (unit: string, key: string): string[] {
   return unit.split('\n').filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1))
 }
 
-/** @param text what was printed for a service with sockets */
+/** `text`: what was printed for a service with sockets */
 function split (text: string) {
   const [, name, service, socket] = /^# (.+)\.service\n(.*)\n# \1\.socket\n(.*)$/s.exec(text) ?? []
   return { name, service, socket }
@@ -35,13 +39,23 @@ function split (text: string) {
 describe('clusterdeck systemd', { concurrency: true }, () => {
   test('prints a unit that starts this app as it is started here, with absolute paths and the options that were given', async () => {
     const cwd = folderWith({ packageName: '@acme/web shop', files: { 'other/deck.json': '{}' } })
-    const { code, stdout, stderr } = await runCliHere(['systemd', '--workers', '4', '--config', 'other/deck.json', '--exec-argv', '--max-old-space-size=512', '--no-keeper', '--user', 'web', '--', '--port', '$HOME'], { cwd })
+    const { code, stdout, stderr } = await runCliHere(['systemd', '--workers', '4', '--config', 'other/deck.json',
+      '--exec-argv', '--max-old-space-size=512', '--no-keeper', '--user', 'web', '--', '--port', '$HOME'], { cwd })
     assert.deepEqual([code, stderr], [0, ''])
     const [command] = settings(stdout, 'ExecStart')
     assert.match(command, new RegExp(`^${process.execPath} /.*/server/cli\\.js start ${cwd}/app\\.js `))
-    assert.ok(command.endsWith(` --config ${cwd}/other/deck.json --workers 4 --exec-argv --max-old-space-size=512 --no-keeper --logs-mirror on --data-dir %S/acme-web-shop -- --port "$$HOME"`), command)
-    assert.deepEqual(['Type', 'NotifyAccess', 'WorkingDirectory', 'User', 'StateDirectory', 'KillMode', 'ProtectSystem'].map((key) => settings(stdout, key)),
-      [['notify'], ['all'], [cwd], ['web'], ['acme-web-shop'], ['mixed'], ['strict']])
+    assert.ok(
+      command.endsWith(
+        ` --config ${cwd}/other/deck.json --workers 4 --exec-argv --max-old-space-size=512 --no-keeper --logs-mirror on --data-dir %S/acme-web-shop -- --port "$$HOME"`
+      ),
+      command
+    )
+    assert.deepEqual(
+      ['Type', 'NotifyAccess', 'WorkingDirectory', 'User', 'StateDirectory', 'KillMode', 'ProtectSystem'].map((key) =>
+        settings(stdout, key)
+      ),
+      [['notify'], ['all'], [cwd], ['web'], ['acme-web-shop'], ['mixed'], ['strict']]
+    )
     assert.deepEqual(settings(stdout, 'MemoryDenyWriteExecute'), [])
     assert.doesNotMatch(stdout, /\.socket/)
   })
@@ -60,24 +74,36 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
   })
 
   test('takes the times to wait from the configuration, without the environment of the shell', async () => {
-    const cwd = folderWith({ files: { 'clusterdeck.config.json': '{"drain": {"deadlineMs": 120500}, "ready": {"timeoutMs": 300000}}' } })
-    const { stdout } = await runCliHere(['systemd', 'app.js', '--stop-term-grace-ms', '2000'], { cwd, env: { CLUSTERDECK_DRAIN_DEADLINE_MS: '1' } })
+    const cwd = folderWith({
+      files: { 'clusterdeck.config.json': '{"drain": {"deadlineMs": 120500}, "ready": {"timeoutMs": 300000}}' }
+    })
+    const { stdout } = await runCliHere(['systemd', 'app.js', '--stop-term-grace-ms', '2000'], { cwd,
+      env: { CLUSTERDECK_DRAIN_DEADLINE_MS: '1' } })
     assert.deepEqual([settings(stdout, 'TimeoutStopSec'), settings(stdout, 'TimeoutStartSec')], [['138'], ['330']])
   })
 
   test('with --socket prints a socket unit that belongs to it', async () => {
     const cwd = folderWith()
-    const { stdout } = await runCliHere(['systemd', 'app.js', '--name', 'shop', '--socket', '3000', '--socket', '[::1]:3001', '--socket', '/run/shop app.sock', '--notify-reload'], { cwd })
+    const { stdout } = await runCliHere(['systemd', 'app.js', '--name', 'shop', '--socket', '3000', '--socket',
+      '[::1]:3001', '--socket', '/run/shop app.sock', '--notify-reload'], { cwd })
     const { name, service, socket } = split(stdout)
     assert.equal(name, 'shop')
     assert.deepEqual(settings(socket, 'ListenStream'), ['3000', '[::1]:3001', '/run/shop app.sock'])
-    assert.deepEqual([settings(service, 'Requires'), settings(service, 'Also'), settings(service, 'Type'), settings(service, 'ExecReload')], [['shop.socket'], ['shop.socket'], ['notify-reload'], []])
+    assert.deepEqual([settings(service, 'Requires'), settings(service, 'Also'), settings(service, 'Type'),
+      settings(service, 'ExecReload')], [['shop.socket'], ['shop.socket'], ['notify-reload'], []])
   })
 
   test('one of several apps is started after those that it depends on, and a deck is called as its unit', async () => {
-    const cwd = folderWith({ files: { 'clusterdeck.config.json': '{ "apps": { "shop": { "entry": "app.js" }, "cron": { "entry": "app.js" }, "mail": { "entry": "app.js", "dependsOn": ["shop", "cron"] } } }' } })
+    const cwd = folderWith({
+      files: {
+        'clusterdeck.config.json':
+          '{ "apps": { "shop": { "entry": "app.js" }, "cron": { "entry": "app.js" }, "mail": { "entry": "app.js", "dependsOn": ["shop", "cron"] } } }'
+      }
+    })
     const mail = (await runCliHere(['systemd', '--app', 'mail', '--scope', 'user'], { cwd })).stdout
-    assert.deepEqual([settings(mail, 'After'), settings(mail, 'Wants')], [['shop.service cron.service'], ['shop.service cron.service']])
+    assert.deepEqual([settings(mail, 'After'), settings(mail, 'Wants')], [['shop.service cron.service'], [
+      'shop.service cron.service'
+    ]])
     const shop = (await runCliHere(['systemd', '--app', 'shop', '--name', 'store', '--scope', 'user'], { cwd })).stdout
     assert.deepEqual([settings(shop, 'After'), settings(shop, 'Wants')], [[], []])
     assert.doesNotMatch(settings(shop, 'ExecStart')[0], /--name/)
@@ -87,7 +113,8 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
 
   test('what is looked up at each start is named as it was, not what it comes to now', async () => {
     const cwd = folderWith({ files: { 'package.json': '{ "name": "shop", "scripts": { "serve": "node app.js" } }' } })
-    const exec = async (words: string[]) => settings((await runCliHere(['systemd', ...words], { cwd })).stdout, 'ExecStart')[0]
+    const exec = async (words: string[]) =>
+      settings((await runCliHere(['systemd', ...words], { cwd })).stdout, 'ExecStart')[0]
     assert.match(await exec(['npm', '--', 'run', 'serve']), / start npm .* -- run serve$/)
     assert.match(await exec(['--script', 'serve']), / start --script serve .*%S\/shop$/)
   })
@@ -104,20 +131,27 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
   test('root has to name root: the service gets a user of its own, or whoever asks', async () => {
     const { stdout } = await runCliHere(['systemd', 'app.js'], { cwd: folderWith() })
     const { uid, username } = os.userInfo()
-    assert.deepEqual([settings(stdout, 'DynamicUser'), settings(stdout, 'User')], uid === 0 ? [['yes'], []] : [[], [username]])
+    assert.deepEqual([settings(stdout, 'DynamicUser'), settings(stdout, 'User')],
+      uid === 0 ? [['yes'], []] : [[], [username]])
   })
 
-  for (const [words, message] of [
-    [['systemd', 'no-such.js'], /^clusterdeck: entry: expected a file, received .*no-such\.js, which does not exist\n$/],
-    [['systemd', 'app.js', '--socket', '70000'], /^clusterdeck: --socket: expected a port, an address .*, received "70000"\n$/],
-    [['systemd', 'app.js', '--socket', 'localhost:3000'], /^clusterdeck: --socket: expected .*, received "localhost:3000"\n$/],
-    [['systemd', 'app.js', '--socket', '/run/a\nExecStart=/bin/sh'], /^clusterdeck: --socket: expected no line breaks .*, received "\/run\/a\\nExecStart=\/bin\/sh"\n$/],
-    [['systemd', 'app.js', '--user', 'web;id'], /^clusterdeck: --user: expected the name or number of a user, received "web;id"\n$/],
-    [['systemd', 'app.js', '--name', 'a/b'], /^clusterdeck: --name: expected a name of letters, digits and \. _ -, received "a\/b"\n$/],
-    [['systemd', 'app.js', '--workers', 'three'], /^clusterdeck: --workers: expected .*, received "three"\n$/],
-    [['systemd', 'app.js', '--worker', '3'], /--workers/],
-    [['systemd', 'app.js', '--', 'two\nlines'], /^clusterdeck: an argument of the app: expected no line breaks .*, received "two\\nlines"\n$/]
-  ] as [string[], RegExp][]) {
+  for (const [words, message] of [[['systemd', 'no-such.js'],
+    /^clusterdeck: entry: expected a file, received .*no-such\.js, which does not exist\n$/], [['systemd', 'app.js',
+    '--socket', '70000'], /^clusterdeck: --socket: expected a port, an address .*, received "70000"\n$/], [['systemd',
+    'app.js', '--socket', 'localhost:3000'], /^clusterdeck: --socket: expected .*, received "localhost:3000"\n$/], [[
+    'systemd',
+    'app.js',
+    '--socket',
+    '/run/a\nExecStart=/bin/sh'
+  ], /^clusterdeck: --socket: expected no line breaks .*, received "\/run\/a\\nExecStart=\/bin\/sh"\n$/], [['systemd',
+    'app.js', '--user', 'web;id'], /^clusterdeck: --user: expected the name or number of a user, received "web;id"\n$/],
+    [['systemd', 'app.js', '--name', 'a/b'],
+      /^clusterdeck: --name: expected a name of letters, digits and \. _ -, received "a\/b"\n$/], [['systemd', 'app.js',
+    '--workers', 'three'], /^clusterdeck: --workers: expected .*, received "three"\n$/], [['systemd', 'app.js',
+    '--worker', '3'], /--workers/], [['systemd', 'app.js', '--', 'two\nlines'],
+    /^clusterdeck: an argument of the app: expected no line breaks .*, received "two\\nlines"\n$/]] as [string[],
+      RegExp][])
+  {
     test(`${JSON.stringify(words.slice(1))}: one clear line, exit code 2`, async () => {
       const { code, stdout, stderr } = await runCliHere(words, { cwd: folderWith() })
       assert.match(stderr, message)
@@ -125,32 +159,30 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
     })
   }
 
-  test('systemd itself finds nothing to object to', { skip: !ANALYZE && 'there is no systemd-analyze here' }, async () => {
-    const cwd = folderWith({ app: 'an odd %n folder/it\'s "$HOME".js' })
-    const { stdout } = await runCliHere(['systemd', 'an odd %n folder/it\'s "$HOME".js', '--name', 'odd', '--user', 'daemon', '--socket', '3000', '--', 'a b', ';', '%n', '\\', ''], { cwd: path.join(cwd) })
-    const { service, socket } = split(stdout)
-    writeFileSync(path.join(cwd, 'odd.service'), service)
-    writeFileSync(path.join(cwd, 'odd.socket'), socket)
-    const { status, stderr } = spawnSync('systemd-analyze', ['verify', './odd.service', './odd.socket'], { cwd, encoding: 'utf8' })
-    assert.deepEqual(stderr.split('\n').filter((line) => line.includes('odd.')), [])
-    assert.equal(status, 0, stderr)
-  })
+  test('systemd itself finds nothing to object to', { skip: !ANALYZE && 'there is no systemd-analyze here' },
+    async () => {
+      const cwd = folderWith({ app: 'an odd %n folder/it\'s "$HOME".js' })
+      const { stdout } = await runCliHere(['systemd', 'an odd %n folder/it\'s "$HOME".js', '--name', 'odd', '--user',
+        'daemon', '--socket', '3000', '--', 'a b', ';', '%n', '\\', ''], { cwd: path.join(cwd) })
+      const { service, socket } = split(stdout)
+      writeFileSync(path.join(cwd, 'odd.service'), service)
+      writeFileSync(path.join(cwd, 'odd.socket'), socket)
+      const { status, stderr } = spawnSync('systemd-analyze', ['verify', './odd.service', './odd.socket'], { cwd,
+        encoding: 'utf8' })
+      assert.deepEqual(stderr.split('\n').filter((line) => line.includes('odd.')), [])
+      assert.equal(status, 0, stderr)
+    })
 })
 
 describe('quoting for systemd', () => {
-  for (const [text, word] of [
-    ['--workers', '--workers'],
-    ['/srv/app/app.js', '/srv/app/app.js'],
-    ['a b', '"a b"'],
-    ['50%', '50%%'],
-    ['$HOME', '"$$HOME"'],
-    ['say "hi"', '"say \\"hi\\""'],
-    ['back\\slash', '"back\\\\slash"'],
-    ['it\'s', '"it\'s"'],
-    [';', '";"'],
-    ['', '""'],
-    ['é', '"é"']
-  ]) test(`a word: ${JSON.stringify(text)}`, () => assert.equal(quotedWord('it', text), word))
+  for (const [text, word] of [['--workers', '--workers'], ['/srv/app/app.js', '/srv/app/app.js'], ['a b', '"a b"'], [
+    '50%',
+    '50%%'
+  ], ['$HOME', '"$$HOME"'], ['say "hi"', '"say \\"hi\\""'], ['back\\slash', '"back\\\\slash"'], ['it\'s', '"it\'s"'], [
+    ';',
+    '";"'
+  ], ['', '""'], ['é', '"é"']])
+    test(`a word: ${JSON.stringify(text)}`, () => assert.equal(quotedWord('it', text), word))
 
   test('a program, in which no variable is looked for', () => {
     assert.equal(quotedProgram('/opt/no de$%/bin'), '"/opt/no de$%%/bin"')
@@ -161,11 +193,10 @@ describe('quoting for systemd', () => {
     assert.equal(listedPath('it', '/srv/a b'), '"/srv/a b"')
   })
 
-  for (const [what, quote] of [
-    ['a line break', () => quotedWord('it', 'a\nb')],
-    ['a tab', () => wholeLine('it', 'a\tb')],
-    ['a space at the end of a line', () => wholeLine('it', '/srv/app ')],
-    ['a backslash at the end of a line', () => wholeLine('it', '/srv/app\\')],
-    ['a quote in a list of paths', () => listedPath('it', '/srv/"app"')]
-  ] as [string, () => string][]) test(`${what} is refused, as no unit file can hold it`, () => assert.throws(quote, { code: 'invalid-config' }))
+  for (const [what, quote] of [['a line break', () => quotedWord('it', 'a\nb')], ['a tab',
+    () => wholeLine('it', 'a\tb')], ['a space at the end of a line', () => wholeLine('it', '/srv/app ')], [
+    'a backslash at the end of a line',
+    () => wholeLine('it', '/srv/app\\')
+  ], ['a quote in a list of paths', () => listedPath('it', '/srv/"app"')]] as [string, () => string][])
+    test(`${what} is refused, as no unit file can hold it`, () => assert.throws(quote, { code: 'invalid-config' }))
 })

@@ -20,23 +20,18 @@ function setUp (t: TestContext) {
   t.after(() => history.close())
   const failures = [] as unknown[]
   const store = { ...history.vitals }
-  const vitals = createVitals({
-    store: { read: (query) => store.read(query), write: (steps) => store.write(steps) },
-    onFailure: (error) => failures.push(error),
-    now
-  })
+  const vitals = createVitals({ store: { read: (query) => store.read(query), write: (steps) => store.write(steps) },
+    onFailure: (error) => failures.push(error), now })
   return {
     vitals,
     store,
     history,
     failures,
     now,
-    /**
-     * Lets a second pass in which these workers report.
-     * @param reports by worker
-     */
+    /** Lets a second pass in which these workers report. `reports`: by worker. */
     pass (reports: Record<number, ReturnType<typeof report> & { slot?: number }> = {}) {
-      for (const [worker, { slot = Number(worker), ...body }] of Object.entries(reports)) vitals.accept(Number(worker), slot, body)
+      for (const [worker, { slot = Number(worker), ...body }] of Object.entries(reports))
+        vitals.accept(Number(worker), slot, body)
       vitals.turn(second++)
     },
     series: (stepMs: number) => vitals.series({ sinceMs: START_S * 1000, stepMs })
@@ -48,7 +43,8 @@ const pick = (columns: Record<string, (number | null)[]>, ...names: string[]) =>
 test('reports of memory that grows for hours are told once for a release, and again where it is deployed again', () => {
   let second = START_S
   const told: any[] = []
-  const vitals = createVitals({ onGrowing: (growing) => told.push([growing.release, growing.workers]), now: () => second * 1000 })
+  const vitals = createVitals({ onGrowing: (growing) => told.push([growing.release, growing.workers]),
+    now: () => second * 1000 })
   for (const [worker, release] of [[1, 'r1'], [2, 'r1'], [3, 'r2'], [4, 'r1']] as const) {
     for (const born = second; second < born + 4 * 3600; second += 60) {
       vitals.accept(worker, 1, report({ rssBytes: 64 * MIB + (second - born) * 20_000, latenciesMs: [1] }), release)
@@ -61,18 +57,24 @@ test('reports of memory that grows for hours are told once for a release, and ag
 test('the cluster is the sum of its workers where that means something, the worst of them for delays, their mean for utilization', (t) => {
   const { pass, series } = setUp(t)
   pass({
-    1: report({ rssBytes: 10 * MIB, cpuPercent: 90, eventLoopUtilization: 0.9, loopDelayP99Ms: 30, inFlight: 4, openConnections: 5 }),
-    2: report({ rssBytes: 20 * MIB, cpuPercent: 10, eventLoopUtilization: 0.1, loopDelayP99Ms: 2, inFlight: 1, openConnections: 2 })
+    1: report({ rssBytes: 10 * MIB, cpuPercent: 90, eventLoopUtilization: 0.9, loopDelayP99Ms: 30, inFlight: 4,
+      openConnections: 5 }),
+    2: report({ rssBytes: 20 * MIB, cpuPercent: 10, eventLoopUtilization: 0.1, loopDelayP99Ms: 2, inFlight: 1,
+      openConnections: 2 })
   })
   const { time, cluster, slots } = series(1000)
   assert.deepEqual(time, [START_S])
-  assert.deepEqual(pick(cluster, 'rssBytes', 'cpuPercent', 'eventLoopUtilization', 'loopDelayP99Ms', 'inFlight', 'openConnections'), [[30 * MIB], [100], [0.5], [30], [5], [7]])
+  assert.deepEqual(
+    pick(cluster, 'rssBytes', 'cpuPercent', 'eventLoopUtilization', 'loopDelayP99Ms', 'inFlight', 'openConnections'),
+    [[30 * MIB], [100], [0.5], [30], [5], [7]]
+  )
   assert.deepEqual(slots.map(({ slot, columns }) => [slot, columns.rssBytes]), [[1, [10 * MIB]], [2, [20 * MIB]]])
 })
 
 test('the p99 of the cluster is that of all requests, not the mean of those of its workers', (t) => {
   const { pass, series } = setUp(t)
-  pass({ 1: report({ latenciesMs: Array(900).fill(5) }), 2: report({ latenciesMs: [...Array(80).fill(5), ...Array(20).fill(500)] }) })
+  pass({ 1: report({ latenciesMs: Array(900).fill(5) }),
+    2: report({ latenciesMs: [...Array(80).fill(5), ...Array(20).fill(500)] }) })
   for (let n = 0; n < 70; n++) pass()
   for (const stepMs of [1000, 10_000, 60_000]) {
     const { cluster, slots } = series(stepMs)
@@ -87,13 +89,18 @@ test('the p99 of the cluster is that of all requests, not the mean of those of i
 test('longer steps add up the counts and keep the peaks', (t) => {
   const { pass, series, vitals } = setUp(t)
   for (let n = 0; n < 20; n++) {
-    pass({ 1: report({ latenciesMs: [n < 10 ? 1 : 100], cpuPercent: n < 10 ? n * 10 : 0, rssBytes: (n === 15 ? 100 : 10) * MIB, statuses: [1, 0, 2, 0, 0, 0] }) })
+    pass({
+      1: report({ latenciesMs: [n < 10 ? 1 : 100], cpuPercent: n < 10 ? n * 10 : 0,
+        rssBytes: (n === 15 ? 100 : 10) * MIB, statuses: [1, 0, 2, 0, 0, 0] })
+    })
   }
   vitals.stop()
   const tens = series(10_000)
   assert.deepEqual(tens.time, [START_S, START_S + 10])
-  assert.deepEqual(pick(tens.cluster, 'requests', 'requestsPerSecond', 'requests2xx', 'requests4xx', 'cpuPercent', 'rssBytes'),
-    [[30, 30], [3, 3], [10, 10], [20, 20], [45, 0], [10 * MIB, 100 * MIB]])
+  assert.deepEqual(
+    pick(tens.cluster, 'requests', 'requestsPerSecond', 'requests2xx', 'requests4xx', 'cpuPercent', 'rssBytes'),
+    [[30, 30], [3, 3], [10, 10], [20, 20], [45, 0], [10 * MIB, 100 * MIB]]
+  )
   assert.deepEqual(tens.slots.map(({ columns }) => columns), [tens.cluster])
   const minute = series(60_000)
   assert.deepEqual(pick(minute.cluster, 'requests', 'cpuPercent', 'rssBytes'), [[60], [22.5], [100 * MIB]])
@@ -107,7 +114,8 @@ test('where nothing is known there is null, and every column is as long as time'
   const { time, cluster, slots } = series(1000)
   assert.deepEqual(time, [START_S, START_S + 1, START_S + 2])
   for (const { columns } of [...slots, { columns: cluster }]) {
-    assert.deepEqual(Object.keys(columns), ['requests', 'requestsPerSecond', 'requests5xxPerSecond', ...COLUMNS.map(({ name }) => name)])
+    assert.deepEqual(Object.keys(columns), ['requests', 'requestsPerSecond', 'requests5xxPerSecond',
+      ...COLUMNS.map(({ name }) => name)])
     for (const [name, column] of Object.entries(columns)) assert.equal(column.length, 3, name)
   }
   assert.deepEqual(cluster.latencyP99Ms, [null, 4.873, null])
@@ -153,7 +161,8 @@ test('the newest report of a worker is known until it is gone', (t) => {
   assert.equal(vitals.latest(1), null)
   vitals.accept(1, 1, report({ latenciesMs: [5, 5], intervalMs: 500, rssBytes: 30 * MIB }))
   const { at, rssBytes, cpuPercent, requestsPerSecond, latencyP50Ms } = vitals.latest(1) as any
-  assert.deepEqual([at, rssBytes, cpuPercent, requestsPerSecond, latencyP50Ms], [new Date(now()).toISOString(), 30 * MIB, 50, 4, 4.873])
+  assert.deepEqual([at, rssBytes, cpuPercent, requestsPerSecond, latencyP50Ms], [new Date(now()).toISOString(),
+    30 * MIB, 50, 4, 4.873])
 })
 
 test('memory holds a quarter of an hour, and no slot that has long been gone', (t) => {
@@ -168,27 +177,38 @@ test('memory holds a quarter of an hour, and no slot that has long been gone', (
 
 test('of a program that is no Node program there is what the system knows, and nothing is 0 that nobody has measured', (t) => {
   const { vitals, pass, series } = setUp(t)
-  const program = { intervalMs: 1000, rssBytes: 10 * MIB, cpuPercent: 25, openConnections: 3, processes: 2, threads: 9, descriptors: 20 }
+  const program = { intervalMs: 1000, rssBytes: 10 * MIB, cpuPercent: 25, openConnections: 3, processes: 2, threads: 9,
+    descriptors: 20 }
   vitals.accept(1, 1, program)
   const { requestsPerSecond, inFlight, latencyP99Ms, threads } = vitals.latest(1) as any
   assert.deepEqual([requestsPerSecond, inFlight, latencyP99Ms, threads], [null, null, null, 9])
   pass()
-  assert.deepEqual(pick(series(1000).cluster, 'requests', 'openConnections', 'heapUsedBytes', 'processes', 'descriptors'), [[null], [3], [null], [2], [20]])
+  assert.deepEqual(
+    pick(series(1000).cluster, 'requests', 'openConnections', 'heapUsedBytes', 'processes', 'descriptors'),
+    [[null], [3], [null], [2], [20]]
+  )
   const { requests, duration, cpuSeconds } = vitals.metrics()
   assert.deepEqual([requests, duration, cpuSeconds], [[], null, [{ slot: 1, value: 0.25 }]])
   assert.throws(() => vitals.accept(2, 2, { ...program, rssBytes: undefined }), /rssBytes/)
 })
 
 const body = report()
-for (const [what, wrong] of [
-  ['no object', 5], ['nothing', {}], ['a field that is no number', { ...body, rssBytes: '5' }], ['a field that is missing', { ...body, inFlight: undefined }],
-  ['a negative number', { ...body, cpuPercent: -1 }], ['NaN', { ...body, loopDelayP99Ms: NaN }], ['Infinity', { ...body, heapUsedBytes: Infinity }], ['null', { ...body, externalBytes: nothing }],
-  ['too much', { ...body, eventLoopUtilization: 1.01 }], ['too few classes', { ...body, statuses: [1, 2, 3] }], ['too many classes', { ...body, statuses: Array(7).fill(0) }],
-  ['classes that are no list', { ...body, statuses: { length: 6 } }], ['half a request', { ...body, statuses: [0.5, 0, 0, 0, 0, 0] }], ['half a pair', { ...body, latency: [5] }],
-  ['a bucket that is none', { ...body, latency: [9999, 1] }], ['a negative bucket', { ...body, latency: [-1, 1] }], ['buckets out of order', { ...body, latency: [5, 1, 4, 1] }],
-  ['a bucket twice', { ...body, latency: [5, 1, 5, 1] }], ['a count that is none', { ...body, latency: [5, 1e300] }], ['a histogram without end', { ...body, latency: Array(100_000).fill(1) }],
-  ['a histogram of texts', { ...body, latency: ['5', '1'] }], ['another prototype', { ...body, latency: '11' }]
-] as [string, any][]) {
+for (const [what, wrong] of [['no object', 5], ['nothing', {}], ['a field that is no number', { ...body,
+  rssBytes: '5' }], ['a field that is missing', { ...body, inFlight: undefined }], ['a negative number', { ...body,
+  cpuPercent: -1 }], ['NaN', { ...body, loopDelayP99Ms: NaN }], ['Infinity', { ...body, heapUsedBytes: Infinity }], [
+  'null',
+  { ...body, externalBytes: nothing }
+], ['too much', { ...body, eventLoopUtilization: 1.01 }], ['too few classes', { ...body, statuses: [1, 2, 3] }], [
+  'too many classes',
+  { ...body, statuses: Array(7).fill(0) }
+], ['classes that are no list', { ...body, statuses: { length: 6 } }], ['half a request', { ...body,
+  statuses: [0.5, 0, 0, 0, 0, 0] }], ['half a pair', { ...body, latency: [5] }], ['a bucket that is none', { ...body,
+  latency: [9999, 1] }], ['a negative bucket', { ...body, latency: [-1, 1] }], ['buckets out of order', { ...body,
+  latency: [5, 1, 4, 1] }], ['a bucket twice', { ...body, latency: [5, 1, 5, 1] }], ['a count that is none', { ...body,
+  latency: [5, 1e300] }], ['a histogram without end', { ...body, latency: Array(100_000).fill(1) }], [
+  'a histogram of texts',
+  { ...body, latency: ['5', '1'] }
+], ['another prototype', { ...body, latency: '11' }]] as [string, any][]) {
   test(`a report is refused that has ${what}, and changes nothing`, (t) => {
     const { vitals, pass, series } = setUp(t)
     assert.throws(() => vitals.accept(1, 1, wrong), TypeError)
@@ -211,34 +231,46 @@ test('however often a worker reports within a second, it is one row', (t) => {
 test('a step comes back from its bytes with the precision that is shown', () => {
   const value = fc.option(fc.double({ min: 0, max: 2 ** 31, noNaN: true }), { nil: NaN })
   const row = fc.array(value, { minLength: COLUMNS.length, maxLength: COLUMNS.length })
-  fc.assert(fc.property(fc.uniqueArray(fc.tuple(fc.integer({ min: 0, max: 256 }), row), { selector: ([slot]) => slot, maxLength: 5 }), (entries) => {
-    const decoded: any[] = []
-    decodeStep(encodeStep(entries), (slot, values) => decoded.push([slot, Array.from(values)]))
-    assert.deepEqual(decoded, entries.map(([slot, values]) => [slot, values.map((each, index) => Math.round(each * COLUMNS[index].perUnit) / COLUMNS[index].perUnit)]))
-  }))
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.tuple(fc.integer({ min: 0, max: 256 }), row), { selector: ([slot]) =>
+      slot, maxLength: 5 }), (entries) => {
+      const decoded: any[] = []
+      decodeStep(encodeStep(entries), (slot, values) =>
+        decoded.push([slot, Array.from(values)]))
+      assert.deepEqual(decoded, entries.map(([slot, values]) => [slot, values.map((each, index) =>
+        Math.round(each * COLUMNS[index].perUnit) / COLUMNS[index].perUnit
+      )]))
+    })
+  )
 })
 
 test('bytes that are cut off, or none of ours, harm nobody', () => {
   const whole = encodeStep([[0, new Float64Array(COLUMNS.length).fill(1000)]])
-  for (let length = 0; length <= whole.length; length++) assert.doesNotThrow(() => decodeStep(whole.subarray(0, length), () => {}))
+  for (let length = 0; length <= whole.length; length++)
+    assert.doesNotThrow(() => decodeStep(whole.subarray(0, length), () => {}))
   decodeStep(Buffer.from([99, 1, 2, 3]), () => assert.fail('another version is not read'))
 })
 
 test('a database that fails stops nothing: steps wait in bounded memory, are written once it is back, and it is told once', (t) => {
   const { pass, series, store, failures, history } = setUp(t)
-  store.write = () => { throw new Error('database is locked') }
+  store.write = () => {
+    throw new Error('database is locked')
+  }
   for (let n = 0; n < 61; n++) pass({ 1: report({ latenciesMs: [5] }) })
   assert.deepEqual([series(10_000).time.length, series(1000).time.length, failures.length], [0, 61, 1])
   store.write = history.vitals.write
   for (let n = 0; n < 60; n++) pass({ 1: report({ latenciesMs: [5] }) })
   assert.equal(series(10_000).cluster.requests.reduce((sum, count) => Number(sum) + Number(count), 0), 120)
-  store.write = () => { throw new Error('disk full') }
+  store.write = () => {
+    throw new Error('disk full')
+  }
   for (let n = 0; n < 6000; n++) pass({ 1: report() })
   store.write = history.vitals.write
   for (let n = 0; n < 300; n++) pass({ 1: report() })
   const kept = series(10_000).time.map((time) => (time - START_S) / 10)
   assert.deepEqual([failures.length, kept.slice(0, 12), kept.at(-1)], [2, Array.from({ length: 12 }, (_, n) => n), 641])
-  assert.ok(kept.length > 380 && kept.length < 420, `the oldest of what waited are lost: ${kept.length} of 642 are kept`)
+  assert.ok(kept.length > 380 && kept.length < 420,
+    `the oldest of what waited are lost: ${kept.length} of 642 are kept`)
 })
 
 test('of a step that two masters have each seen a part of, the longer part is kept', (t) => {
@@ -260,7 +292,8 @@ test('an answer that would be too long says from where to go on, and nothing is 
   for (let n = 0; n < 400; n++) pass({ 1: report({ latenciesMs: [5] }), 2: report() })
   vitals.stop()
   const ring = { newest: -1, values: new Float32Array(0), find: () => -1 }
-  const series = createSeries({ now, memoryS: 900, cluster: ring, slots: new Map(), read: history.vitals.read, maxValues: 500 })
+  const series = createSeries({ now, memoryS: 900, cluster: ring, slots: new Map(), read: history.vitals.read,
+    maxValues: 500 })
   const times = []
   let sinceMs: number | null = START_S * 1000
   let answers = 0
@@ -279,9 +312,14 @@ test('a range holds what begins in it, and a step that is not kept is refused', 
   const { pass, vitals } = setUp(t)
   for (let n = 0; n < 35; n++) pass({ 1: report() })
   vitals.stop()
-  const times = (since: number, until: number, stepMs = 1000) => vitals.series({ sinceMs: (START_S + since) * 1000, untilMs: (START_S + until) * 1000, stepMs }).time.map((time) => time - START_S)
-  assert.deepEqual([times(3, 6), times(2.5, 3.5), times(50, 60), times(-50, 2), times(5, 30, 10_000)], [[3, 4, 5], [3], [], [0, 1], [10, 20]])
-  assert.throws(() => vitals.series({ sinceMs: 0, stepMs: 5000 }), /stepMs: expected 1000, 10000 or 60000, received 5000/)
+  const times = (since: number, until: number, stepMs = 1000) =>
+    vitals.series({ sinceMs: (START_S + since) * 1000, untilMs: (START_S + until) * 1000, stepMs }).time.map((time) =>
+      time - START_S
+    )
+  assert.deepEqual([times(3, 6), times(2.5, 3.5), times(50, 60), times(-50, 2), times(5, 30, 10_000)], [[3, 4, 5], [3],
+    [], [0, 1], [10, 20]])
+  assert.throws(() => vitals.series({ sinceMs: 0, stepMs: 5000 }),
+    /stepMs: expected 1000, 10000 or 60000, received 5000/)
 })
 
 test('steps are forgotten when their time is over, each kind after its own', (t) => {
@@ -290,12 +328,18 @@ test('steps are forgotten when their time is over, each kind after its own', (t)
   t.after(() => history.close())
   const hour = 3600
   for (const stepS of [10, 60]) {
-    history.vitals.write(Array.from({ length: 300 }, (_, n) => ({ stepS, at: START_S + n * 60, seconds: stepS, body: Buffer.from([1, 0]) })))
+    history.vitals.write(
+      Array.from({ length: 300 },
+        (_, n) => ({ stepS, at: START_S + n * 60, seconds: stepS, body: Buffer.from([1, 0]) }))
+    )
   }
   const count = (stepS: number) => history.vitals.read({ stepS, sinceS: 0, untilS: START_S * 2, limit: 1000 }).length
-  const sweep = () => { while (history.sweep({ sliceRows: 40 }).more); }
+  const sweep = () => {
+    while (history.sweep({ sliceRows: 40 }).more);
+  }
   const vitals = createVitals({ store: history.vitals, now: () => nowMs + 10 * hour * 1000 })
-  assert.deepEqual(vitals.series({ sinceMs: 0, stepMs: 60_000 }).time, Array.from({ length: 300 }, (_, n) => START_S + n * 60), 'read page by page')
+  assert.deepEqual(vitals.series({ sinceMs: 0, stepMs: 60_000 }).time,
+    Array.from({ length: 300 }, (_, n) => START_S + n * 60), 'read page by page')
   nowMs += (24 * hour + 60 * 100) * 1000
   sweep()
   assert.deepEqual([count(10), count(60)], [200, 300])
@@ -307,17 +351,29 @@ test('steps are forgotten when their time is over, each kind after its own', (t)
 test('totals never go down, whatever becomes of the workers', (t) => {
   const { vitals } = setUp(t)
   for (let worker = 1; worker <= 20; worker++) {
-    vitals.accept(worker, 1 + worker % 2, report({ latenciesMs: [5, 5.2, 200], statuses: [1, 0, 0, 1, 0, 2], cpuPercent: 50 }))
+    vitals.accept(worker, 1 + worker % 2,
+      report({ latenciesMs: [5, 5.2, 200], statuses: [1, 0, 0, 1, 0, 2], cpuPercent: 50 }))
     vitals.left(worker)
   }
-  for (const event of [{ type: 'worker.exited', cause: 'crash' }, { type: 'worker.exited', cause: '<script>' }, { type: 'worker.exited', cause: 'crash' }, { type: 'worker.restarted', slot: 2 }, { type: 'rollout.failed' }]) vitals.count({ slot: null, ...event } as any)
+  for (const event of [{ type: 'worker.exited', cause: 'crash' }, { type: 'worker.exited', cause: '<script>' }, {
+    type: 'worker.exited',
+    cause: 'crash'
+  }, { type: 'worker.restarted', slot: 2 }, { type: 'rollout.failed' }]) vitals.count({ slot: null, ...event } as any)
   const { requests, duration, cpuSeconds, exits, restarts, rollouts, slots } = vitals.metrics()
-  assert.deepEqual(requests.filter(({ value }) => value > 0), [1, 2].flatMap((slot) => [{ slot, class: '2xx', value: 10 }, { slot, class: '5xx', value: 10 }, { slot, class: 'aborted', value: 20 }]))
+  assert.deepEqual(requests.filter(({ value }) => value > 0),
+    [1, 2].flatMap((
+      slot
+    ) => [{ slot, class: '2xx', value: 10 }, { slot, class: '5xx', value: 10 }, { slot, class: 'aborted', value: 20 }]))
   assert.deepEqual(cpuSeconds, [{ slot: 1, value: 5 }, { slot: 2, value: 5 }])
   assert.ok(duration)
-  assert.deepEqual([duration.count, Math.round(duration.sumSeconds * 1000) / 1000, duration.buckets.find(({ le }) => le === 0.005)?.count, duration.buckets.find(({ le }) => le === 0.1)?.count, duration.buckets.find(({ le }) => le === 0.25)?.count], [60, 4.204, 20, 40, 60])
+  assert.deepEqual([duration.count, Math.round(duration.sumSeconds * 1000) / 1000,
+    duration.buckets.find(({ le }) => le === 0.005)?.count, duration.buckets.find(({ le }) => le === 0.1)?.count,
+    duration.buckets.find(({ le }) => le === 0.25)?.count], [60, 4.204, 20, 40, 60])
   assert.deepEqual(exits.filter(({ value }) => value > 0), [{ cause: 'crash', value: 2 }, { cause: 'other', value: 1 }])
-  assert.deepEqual([restarts, rollouts.filter(({ value }) => value > 0), slots], [[{ slot: 2, value: 1 }], [{ result: 'failed', value: 1 }], []])
+  assert.deepEqual([restarts, rollouts.filter(({ value }) => value > 0), slots], [[{ slot: 2, value: 1 }], [{
+    result: 'failed',
+    value: 1
+  }], []])
 })
 
 test('each second is put together once, halfway between two reports, by a timer that is early or late too', () => {
@@ -332,5 +388,6 @@ test('each second is put together once, halfway between two reports, by a timer 
     vitals.accept(1, 1, report())
     timer.work()
   }
-  assert.deepEqual(vitals.series({ sinceMs: 0, untilMs: nowMs, stepMs: 1000 }).time.map((time) => time - START_S), [-1, 0, 1, 2, 3])
+  assert.deepEqual(vitals.series({ sinceMs: 0, untilMs: nowMs, stepMs: 1000 }).time.map((time) => time - START_S), [-1,
+    0, 1, 2, 3])
 })

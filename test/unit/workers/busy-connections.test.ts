@@ -34,11 +34,19 @@ test('a client that pipelines gets each answer before its connection ends, and w
   const { letGo, port, begun } = await setUp(t)
   const socket = net.connect(port)
   let text = ''
-  socket.setEncoding('utf8').on('data', (data) => { text += data })
+  socket.setEncoding('utf8').on('data', (data) => {
+    text += data
+  })
   let asked = 0
-  const asking = setInterval(() => socket.write(Array.from({ length: 3 }, () => `GET /${asked++} HTTP/1.1\r\nhost: x\r\n\r\n`).join('')), 20)
+  const asking = setInterval(
+    () => socket.write(Array.from({ length: 3 }, () => `GET /${asked++} HTTP/1.1\r\nhost: x\r\n\r\n`).join('')),
+    20
+  )
   t.after(() => clearInterval(asking))
-  assert.equal(await letGo({ requestsPerSecond: 1000, connections: MANY }, () => until(() => begun.length > 0, 'it to be asked')), 1)
+  assert.equal(
+    await letGo({ requestsPerSecond: 1000, connections: MANY }, () => until(() => begun.length > 0, 'it to be asked')),
+    1
+  )
   await once(socket, 'close')
   clearInterval(asking)
   const answered = [...text.matchAll(/^\/(\d+)$/mg)].map(([, number]) => Number(number))
@@ -57,7 +65,8 @@ async function setUp (t: TestContext) {
   const { port } = server.address() as net.AddressInfo
   let onEnd: (connections: number) => void = () => {}
   let look: () => Promise<unknown> = () => wait(LOOK_MS)
-  const busyConnections = createBusyConnections({ requests, isDraining: () => false, onEnd: (connections) => onEnd(connections), wait: () => look() })
+  const busyConnections = createBusyConnections({ requests, isDraining: () => false,
+    onEnd: (connections) => onEnd(connections), wait: () => look() })
   t.after(() => {
     requests.stop()
     server.close()
@@ -67,12 +76,14 @@ async function setUp (t: TestContext) {
     server,
     port,
     begun,
-    /** @param during its look */
-    letGo: (surplus: { requestsPerSecond: number, connections: number }, during: () => Promise<unknown> = () => wait(LOOK_MS)): Promise<number> => new Promise((resolve) => {
-      onEnd = resolve
-      look = during
-      busyConnections.letGo(surplus)
-    }),
+    /** `during`: its look */
+    letGo: (surplus: { requestsPerSecond: number, connections: number },
+      during: () => Promise<unknown> = () => wait(LOOK_MS)): Promise<number> =>
+      new Promise((resolve) => {
+        onEnd = resolve
+        look = during
+        busyConnections.letGo(surplus)
+      }),
     connect: (how: { requests: number }) => connect(t, port, how)
   }
 }
@@ -89,10 +100,14 @@ async function connect (t: TestContext, port: number, { requests }: { requests: 
     closed,
     saidClose: () => saidClose,
 
-    async ask () { for (let n = 0; n < requests; n++) await ask() },
+    async ask () {
+      for (let n = 0; n < requests; n++) await ask()
+    },
 
     /** Asks on for as long as its connection is open. */
-    goOn () { going = keepAsking() },
+    goOn () {
+      going = keepAsking()
+    },
 
     /** @returns rejects if a request had no answer */
     async end (): Promise<void> {

@@ -21,7 +21,9 @@ const CLIENT = `
 
 test('a request that came while its worker had no CPU is answered, however long the connection had been idle before', async () => {
   const server = http.createServer((_, response) => response.end('ok'))
-  const drain = createDrain({ requests: { inFlight: () => [], isNewest: () => true } as any, sessions: NO_SESSIONS, latePorts: createLatePorts({ isLate: () => false, connections: () => [] }), onStart () {}, onHolds () {}, onOverdue () {}, onDrained () {} })
+  const drain = createDrain({ requests: { inFlight: () => [], isNewest: () => true } as any, sessions: NO_SESSIONS,
+    latePorts: createLatePorts({ isLate: () => false, connections: () => [] }), onStart () {}, onHolds () {},
+    onOverdue () {}, onDrained () {} })
   drain.watch(server)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
   const sent = new Int32Array(new SharedArrayBuffer(4))
@@ -30,7 +32,8 @@ test('a request that came while its worker had no CPU is answered, however long 
   const answer = () => new Promise((resolve) => client.once('message', resolve))
   assert.equal(await answer(), 200)
 
-  drain.start({ idleGraceMs: IDLE_GRACE_MS, deadlineMs: 60_000, stalledMs: 0, longLivedMs: 60_000, spreadMs: 0, isLast: false })
+  drain.start({ idleGraceMs: IDLE_GRACE_MS, deadlineMs: 60_000, stalledMs: 0, longLivedMs: 60_000, spreadMs: 0,
+    isLast: false })
   // The drain has seen it idle at least once.
   await wait(160)
   client.postMessage({ afterMs: 20 })

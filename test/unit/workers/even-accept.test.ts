@@ -13,81 +13,84 @@ const THIEF = fileURLToPath(new URL('../../fixtures/takes-a-wake-up.cjs', import
 const EXCLUSIVE = /events: 100000/
 const ANY = /events: +(19|1)\b/
 
-describe('accepting in turn', { skip: (process.platform !== 'linux' && 'epoll is of Linux') || withoutNativeCalls }, () => {
-  test('waits for each listening socket alone, after each connection anew, and as libuv does once it is closed', async (t) => {
-    const { evenAccept, known } = setUp()
-    const [one, two] = [await listen(t, evenAccept), await listen(t, evenAccept)]
-    assert.deepEqual(await known, [true])
-    for (const { fd } of [one, two]) await until(() => EXCLUSIVE.test(registration(fd)), 'it to wait alone')
+describe('accepting in turn', { skip: (process.platform !== 'linux' && 'epoll is of Linux') || withoutNativeCalls },
+  () => {
+    test('waits for each listening socket alone, after each connection anew, and as libuv does once it is closed', async (t) => {
+      const { evenAccept, known } = setUp()
+      const [one, two] = [await listen(t, evenAccept), await listen(t, evenAccept)]
+      assert.deepEqual(await known, [true])
+      for (const { fd } of [one, two]) await until(() => EXCLUSIVE.test(registration(fd)), 'it to wait alone')
 
-    const accepted = once(one.server, 'connection')
-    await connect(t, one.server)
-    await accepted
-    while (registration(one.fd) === '') await new Promise((resolve) => setImmediate(resolve))
-    assert.match(registration(one.fd), EXCLUSIVE)
-
-    one.server.close()
-    evenAccept.again()
-    assert.doesNotMatch(registration(one.fd), EXCLUSIVE, 'a number that may be another descriptor\'s by then')
-    assert.match(registration(two.fd), EXCLUSIVE)
-  })
-
-  test('finds a connection that another process was woken for and has not taken', async (t) => {
-    const { evenAccept, known } = setUp()
-    const { server, fd } = await listen(t, evenAccept)
-    await known
-    const thief = fork(THIEF, { stdio: ['ignore', 'inherit', 'inherit', fd, 'ipc'] })
-    t.after(() => thief.kill('SIGKILL'))
-    await once(thief, 'message')
-    while (!/\) S /.test(readFileSync(`/proc/${thief.pid}/stat`, 'latin1'))) await new Promise((resolve) => setImmediate(resolve))
-    evenAccept.again()
-    const woken = once(thief, 'message')
-    const accepted = once(server, 'connection').then(() => 'accepted')
-    await connect(t, server)
-    await woken
-    const unaccepted = await Promise.race([accepted, new Promise((resolve) => setImmediate(resolve, 'not accepted'))])
-    assert.equal(unaccepted, 'not accepted', 'it is the other one\'s')
-    evenAccept.again()
-    assert.equal(await accepted, 'accepted')
-  })
-
-  test('leaves each other worker the time to take one of many that come at once', async (t) => {
-    const { evenAccept, known } = setUp()
-    const { server } = await listen(t, evenAccept)
-    await known
-    evenAccept.again({ others: 63 })
-    const times: number[] = []
-    server.on('connection', () => times.push(performance.now()))
-    await Promise.all(Array.from({ length: 12 }, () => connect(t, server)))
-    await until(() => times.length === 12, 'all to be accepted')
-    // The first of them began no burst, and a timer of 5 ms may end in the fifth.
-    assert.ok(times[11] - times[0] >= 10 * 4, `within ${times[11] - times[0]} ms`)
-  })
-
-  test('leaves sockets as they are where it cannot be done', async (t) => {
-    for (const load of [() => null, () => ({ control: (_epoll: number, operation: number) => operation === 2 ? 0 : -1, option: () => -1 })]) {
-      const { evenAccept, known } = setUp(load)
-      const { server, fd } = await listen(t, evenAccept)
-      assert.deepEqual(await known, [false])
-      assert.match(registration(fd), ANY)
-      const accepted = once(server, 'connection')
-      await connect(t, server)
+      const accepted = once(one.server, 'connection')
+      await connect(t, one.server)
       await accepted
-    }
+      while (registration(one.fd) === '') await new Promise((resolve) => setImmediate(resolve))
+      assert.match(registration(one.fd), EXCLUSIVE)
+
+      one.server.close()
+      evenAccept.again()
+      assert.doesNotMatch(registration(one.fd), EXCLUSIVE, 'a number that may be another descriptor\'s by then')
+      assert.match(registration(two.fd), EXCLUSIVE)
+    })
+
+    test('finds a connection that another process was woken for and has not taken', async (t) => {
+      const { evenAccept, known } = setUp()
+      const { server, fd } = await listen(t, evenAccept)
+      await known
+      const thief = fork(THIEF, { stdio: ['ignore', 'inherit', 'inherit', fd, 'ipc'] })
+      t.after(() => thief.kill('SIGKILL'))
+      await once(thief, 'message')
+      while (!/\) S /.test(readFileSync(`/proc/${thief.pid}/stat`, 'latin1')))
+        await new Promise((resolve) => setImmediate(resolve))
+      evenAccept.again()
+      const woken = once(thief, 'message')
+      const accepted = once(server, 'connection').then(() => 'accepted')
+      await connect(t, server)
+      await woken
+      const unaccepted = await Promise.race([accepted, new Promise((resolve) => setImmediate(resolve, 'not accepted'))])
+      assert.equal(unaccepted, 'not accepted', 'it is the other one\'s')
+      evenAccept.again()
+      assert.equal(await accepted, 'accepted')
+    })
+
+    test('leaves each other worker the time to take one of many that come at once', async (t) => {
+      const { evenAccept, known } = setUp()
+      const { server } = await listen(t, evenAccept)
+      await known
+      evenAccept.again({ others: 63 })
+      const times: number[] = []
+      server.on('connection', () => times.push(performance.now()))
+      await Promise.all(Array.from({ length: 12 }, () => connect(t, server)))
+      await until(() => times.length === 12, 'all to be accepted')
+      // The first of them began no burst, and a timer of 5 ms may end in the fifth.
+      assert.ok(times[11] - times[0] >= 10 * 4, `within ${times[11] - times[0]} ms`)
+    })
+
+    test('leaves sockets as they are where it cannot be done', async (t) => {
+      for (const load of [() => null,
+        () => ({ control: (_epoll: number, operation: number) => operation === 2 ? 0 : -1, option: () => -1 })])
+      {
+        const { evenAccept, known } = setUp(load)
+        const { server, fd } = await listen(t, evenAccept)
+        assert.deepEqual(await known, [false])
+        assert.match(registration(fd), ANY)
+        const accepted = once(server, 'connection')
+        await connect(t, server)
+        await accepted
+      }
+    })
   })
-})
 
 function setUp (load?: () => Calls | null) {
   let tell: (known: boolean[]) => void = () => {}
-  const known = new Promise((resolve) => { tell = resolve })
-  const told: boolean[] = []
-  const evenAccept = createEvenAccept({
-    ...(load && { load }),
-    onKnown (isEven) {
-      told.push(isEven)
-      setImmediate(() => tell(told))
-    }
+  const known = new Promise((resolve) => {
+    tell = resolve
   })
+  const told: boolean[] = []
+  const evenAccept = createEvenAccept({ ...(load && { load }), onKnown (isEven) {
+    told.push(isEven)
+    setImmediate(() => tell(told))
+  } })
   return { evenAccept, known }
 }
 
@@ -112,7 +115,9 @@ async function connect (t: TestContext, server: net.Server) {
 function registration (fd: number): string {
   return readdirSync('/proc/self/fdinfo').flatMap((name) => {
     try {
-      return readFileSync(`/proc/self/fdinfo/${name}`, 'utf8').split('\n').filter((line) => new RegExp(`^tfd: +${fd} `).test(line))
+      return readFileSync(`/proc/self/fdinfo/${name}`, 'utf8').split('\n').filter((line) =>
+        new RegExp(`^tfd: +${fd} `).test(line)
+      )
     } catch {
       return []
     }

@@ -29,25 +29,34 @@ http.createServer(async ({ url }, response) => {
 `)
 
 /** One request that ends the server. */
-async function die (app: string, url: string, { isPlain = false, graceMs = 40, flags = [] }: { isPlain?: boolean, graceMs?: number, flags?: string[] } = {}) {
+async function die (app: string, url: string,
+  { isPlain = false, graceMs = 40, flags = [] }: { isPlain?: boolean, graceMs?: number, flags?: string[] } = {})
+{
   const port = await freePort()
   const crashFile = path.join(FOLDER, `${port}.json`)
-  const child = spawn(process.execPath, [...flags, ...(isPlain ? [] : ['--import', AROUND]), app], { env: { ...process.env, PORT: String(port), CRASH_FILE: crashFile, GRACE_MS: String(graceMs) }, stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(process.execPath, [...flags, ...(isPlain ? [] : ['--import', AROUND]), app], {
+    env: { ...process.env, PORT: String(port), CRASH_FILE: crashFile, GRACE_MS: String(graceMs) },
+    stdio: ['ignore', 'ignore', 'pipe']
+  })
   let stderr = ''
-  child.stderr.setEncoding('utf8').on('data', (text) => { stderr += text })
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text
+  })
   const closed = once(child, 'close')
   const answer = await request(port, url, child)
   const timer = setTimeout(() => child.kill('SIGKILL'), url === '/lives' ? 0 : 20_000)
   const [code, signal] = await closed
   clearTimeout(timer)
-  return { code, signal, answer, stderr: stderr.replaceAll(String(child.pid), '<pid>'), note: existsSync(crashFile) ? JSON.parse(readFileSync(crashFile, 'utf8')) : null }
+  return { code, signal, answer, stderr: stderr.replaceAll(String(child.pid), '<pid>'),
+    note: existsSync(crashFile) ? JSON.parse(readFileSync(crashFile, 'utf8')) : null }
 }
 
 async function request (port: number, url: string, child: ChildProcess): Promise<string> {
   for (;;) {
     const answer = await new Promise<string>((resolve) => {
       http.get({ port, path: url, agent: false }, (response) => {
-        response.resume().on('end', () => resolve(`${response.statusCode} ${response.headers.connection}`)).on('error', (error: any) => resolve(error.code))
+        response.resume().on('end', () => resolve(`${response.statusCode} ${response.headers.connection}`)).on('error',
+          (error: any) => resolve(error.code))
       }).on('error', (error: any) => resolve(error.code))
     })
     if (answer !== 'ECONNREFUSED' || child.exitCode !== null) return answer
@@ -55,15 +64,19 @@ async function request (port: number, url: string, child: ChildProcess): Promise
   }
 }
 
-for (const [app, url, flags = []] of [
-  [COMMONJS, '/throw-in-timer'], [COMMONJS, '/throw-in-request'], [COMMONJS, '/throw-string'], [COMMONJS, '/throw-with-cause'], [COMMONJS, '/reject'],
-  [COMMONJS, '/reject', ['--unhandled-rejections=strict']],
-  ...['code', 'stack', 'stack-text', 'name-text', 'message-symbol', 'stack-symbol'].map((how) => [ES_MODULE, `/hostile-${how}`] as [string, string]),
-  [ES_MODULE, '/throw'], [ES_MODULE, '/native'], [ES_MODULE, '/aggregate'], [ES_MODULE, '/own-handler'], [ES_MODULE, '/exit-listener']
-] as [string, string, string[]?][]) {
+for (const [app, url, flags = []] of [[COMMONJS, '/throw-in-timer'], [COMMONJS, '/throw-in-request'], [COMMONJS,
+  '/throw-string'], [COMMONJS, '/throw-with-cause'], [COMMONJS, '/reject'], [COMMONJS, '/reject', [
+  '--unhandled-rejections=strict'
+]],
+  ...['code', 'stack', 'stack-text', 'name-text', 'message-symbol', 'stack-symbol'].map((how) =>
+    [ES_MODULE, `/hostile-${how}`] as [string, string]
+  ), [ES_MODULE, '/throw'], [ES_MODULE, '/native'], [ES_MODULE, '/aggregate'], [ES_MODULE, '/own-handler'], [ES_MODULE,
+  '/exit-listener']] as [string, string, string[]?][])
+{
   test(`${path.extname(app)} ${url} ${flags.join(' ')} ends with the code and the text of plain node`, async () => {
     const [plain, ours] = await Promise.all([die(app, url, { isPlain: true, flags }), die(app, url, { flags })])
-    assert.deepEqual({ code: ours.code, signal: ours.signal, stderr: ours.stderr }, { code: plain.code, signal: plain.signal, stderr: plain.stderr })
+    assert.deepEqual({ code: ours.code, signal: ours.signal, stderr: ours.stderr }, { code: plain.code,
+      signal: plain.signal, stderr: plain.stderr })
     if (url !== '/own-handler') assert.equal(ours.answer, '500 close')
     assert.ok(ours.note.errorName)
   })
@@ -73,7 +86,10 @@ test('a rejection that only warns is no crash', async () => {
   for (const mode of ['warn', 'none']) {
     const port = await freePort()
     const crashFile = path.join(FOLDER, `${port}.json`)
-    const child = spawn(process.execPath, [`--unhandled-rejections=${mode}`, '--import', AROUND, COMMONJS], { env: { ...process.env, PORT: String(port), CRASH_FILE: crashFile, GRACE_MS: '40' }, stdio: 'ignore' })
+    const child = spawn(process.execPath, [`--unhandled-rejections=${mode}`, '--import', AROUND, COMMONJS], {
+      env: { ...process.env, PORT: String(port), CRASH_FILE: crashFile, GRACE_MS: '40' },
+      stdio: 'ignore'
+    })
     assert.match(await request(port, '/', child), /^200/)
     const unanswered = http.get({ port, path: '/reject', agent: false }).on('error', () => {})
     await once(unanswered, 'finish')
@@ -95,7 +111,8 @@ test('a second exception, or an exit, ends the grace at once, with the end of th
 })
 
 test('without a grace the process ends as ever, and an answer that has begun is cut where there is one', async () => {
-  const [none, begun] = await Promise.all([die(COMMONJS, '/throw-in-request', { graceMs: 0 }), die(ES_MODULE, '/begun')])
+  const [none, begun] = await Promise.all([die(COMMONJS, '/throw-in-request', { graceMs: 0 }),
+    die(ES_MODULE, '/begun')])
   assert.equal(none.answer, 'ECONNRESET')
   assert.equal(none.code, 1)
   assert.equal(begun.answer, 'ECONNRESET')

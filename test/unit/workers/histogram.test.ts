@@ -5,7 +5,10 @@ import { addSparse, BOUNDS_MS, bucketOf, BUCKETS, quantile, toSparse } from '../
 
 const MAX_ERROR = 0.036
 /** Latencies of every magnitude alike. */
-const latencies = fc.array(fc.double({ min: Math.log(0.01), max: Math.log(100_000), noNaN: true }).map(Math.exp), { minLength: 1, maxLength: 300 })
+const latencies = fc.array(fc.double({ min: Math.log(0.01), max: Math.log(100_000), noNaN: true }).map(Math.exp), {
+  minLength: 1,
+  maxLength: 300
+})
 
 function histogramOf (values: number[]) {
   const counts = new Float64Array(BUCKETS)
@@ -33,8 +36,10 @@ test('histograms that are added up are the histogram of all, on the way from wor
 test('every bound belongs to the bucket that it closes, and the round ones are bounds', () => {
   assert.ok(BOUNDS_MS.every((bound, index) => index === 0 || bound > BOUNDS_MS[index - 1]))
   assert.deepEqual([...BOUNDS_MS].map(bucketOf), [...BOUNDS_MS.keys()])
-  assert.deepEqual([...BOUNDS_MS].map((bound) => bucketOf(bound * 1.0001)), [...BOUNDS_MS.keys()].map((index) => index + 1))
-  for (const ms of [0.1, 0.25, 1, 2.5, 5, 10, 25, 50, 75, 100, 250, 500, 1000, 2500, 7500, 10_000, 60_000]) assert.ok(BOUNDS_MS.includes(ms), String(ms))
+  assert.deepEqual([...BOUNDS_MS].map((bound) => bucketOf(bound * 1.0001)),
+    [...BOUNDS_MS.keys()].map((index) => index + 1))
+  for (const ms of [0.1, 0.25, 1, 2.5, 5, 10, 25, 50, 75, 100, 250, 500, 1000, 2500, 7500, 10_000, 60_000])
+    assert.ok(BOUNDS_MS.includes(ms), String(ms))
 })
 
 test('what is out of range is counted at its ends, and nothing has no quantile', () => {

@@ -10,15 +10,18 @@ const SPREAD_MS = 100
 
 test('clients are told one after the other to come back, and each that has been told has its last answer', async (t) => {
   const sockets: Socket[] = []
-  const server = http.createServer((_request, response) => response.end('ok')).on('connection', (socket) => sockets.push(socket)).listen(0, '127.0.0.1')
+  const server = http.createServer((_request, response) => response.end('ok')).on('connection',
+    (socket) => sockets.push(socket)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close())
   const agents = ['first', 'second', 'third', 'fourth'].map(() => new http.Agent({ keepAlive: true, maxSockets: 1 }))
   t.after(() => agents.forEach((agent) => agent.destroy()))
   const { port } = server.address() as AddressInfo
-  const ask = (agent: http.Agent) => new Promise((resolve, reject) => {
-    http.get({ port, agent }, (response) => response.resume().on('end', () => resolve(response.headers.connection))).on('error', reject)
-  })
+  const ask = (agent: http.Agent) =>
+    new Promise((resolve, reject) => {
+      http.get({ port, agent }, (response) => response.resume().on('end', () => resolve(response.headers.connection)))
+        .on('error', reject)
+    })
   // One after the other, so that the order of the connections is known.
   for (const agent of agents) assert.equal(await ask(agent), 'keep-alive')
 

@@ -20,14 +20,19 @@ import { NO_SESSIONS } from '../../../workers/sessions.ts'
 import { until } from '../../support/until.ts'
 import type { Holds } from '../../../workers/protocol.ts'
 
-const LIMITS = Object.freeze({ idleGraceMs: 100, deadlineMs: 60_000, stalledMs: 10_000, longLivedMs: 60_000, spreadMs: 0, isLast: false })
+const LIMITS = Object.freeze({ idleGraceMs: 100, deadlineMs: 60_000, stalledMs: 10_000, longLivedMs: 60_000,
+  spreadMs: 0, isLast: false })
 
 async function serve (t: TestContext, server: net.Server) {
   leaveNoSubscriptions(t)
   const requests = watchRequests()
   const told: Holds[] = []
   let isDrained = false
-  const drain = createDrain({ requests, sessions: NO_SESSIONS, latePorts: createLatePorts({ isLate: () => false, connections: () => [] }), onStart () {}, onHolds: (holds) => told.push(holds), onOverdue () {}, onDrained: () => { isDrained = true } })
+  const drain = createDrain({ requests, sessions: NO_SESSIONS,
+    latePorts: createLatePorts({ isLate: () => false, connections: () => [] }), onStart () {},
+    onHolds: (holds) => told.push(holds), onOverdue () {}, onDrained: () => {
+      isDrained = true
+    } })
   drain.watch(server)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
   t.after(() => server.close())
@@ -57,9 +62,11 @@ test('a WebSocket of ws or socket.io, one that the app speaks itself and one tha
   await once(upstream, 'listening')
   t.after(() => upstream.close())
   server.on('upgrade', (request, socket, head) => {
-    if (request.url === '/ws') library.handleUpgrade(request, socket, head, (webSocket) => library.emit('connection', webSocket))
+    if (request.url === '/ws')
+      library.handleUpgrade(request, socket, head, (webSocket) => library.emit('connection', webSocket))
     if (request.url === '/own') answerUpgrade(request, socket as net.Socket)
-    if (request.url === '/passed-on') passOn(request, socket as net.Socket, (upstream.address() as net.AddressInfo).port)
+    if (request.url === '/passed-on')
+      passOn(request, socket as net.Socket, (upstream.address() as net.AddressInfo).port)
   })
   sockets.attach(server, { destroyUpgrade: false })
   const clients = await Promise.all(['/ws', '/own', '/passed-on'].map(async (path) => {
@@ -81,15 +88,20 @@ test('a WebSocket of ws or socket.io, one that the app speaks itself and one tha
   assert.deepEqual(await Promise.all(closes), [1012, 1012, 1012])
   assert.equal(await gone, 'transport close')
   await untilDrained()
-  assert.deepEqual(drain.unfinished(), { requests: 0, connections: 0, stalled: 0, closed: { webSockets: 4, eventStreams: 0, connections: 0 } })
+  assert.deepEqual(drain.unfinished(), { requests: 0, connections: 0, stalled: 0,
+    closed: { webSockets: 4, eventStreams: 0, connections: 0 } })
 })
 
 test('a WebSocket over TLS is closed with 1001 where nobody serves after the worker, and one that is not agreed to yet just ends', async (t) => {
   const read = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url))
   const server = https.createServer({ key: read('key'), cert: read('cert') })
   const { drain, port, told, untilDrained } = await serve(t, server)
-  server.on('upgrade', (request, socket) => { if (request.url === '/own') answerUpgrade(request, socket as net.Socket) })
-  const [open, pending] = ['/own', '/pending'].map((path) => new WebSocket(`wss://127.0.0.1:${port}${path}`, { rejectUnauthorized: false }))
+  server.on('upgrade', (request, socket) => {
+    if (request.url === '/own') answerUpgrade(request, socket as net.Socket)
+  })
+  const [open, pending] = ['/own', '/pending'].map((path) =>
+    new WebSocket(`wss://127.0.0.1:${port}${path}`, { rejectUnauthorized: false })
+  )
   pending.on('error', () => {})
   let upgrades = 0
   server.on('upgrade', () => upgrades++)
@@ -132,10 +144,12 @@ test('event streams of HTTP/1 and HTTP/2 and a connection of another protocol ar
       seen.push(`close ${request.httpVersion}`)
     })
   }
-  const drained = await Promise.all([http.createServer(sendEvents), http2.createServer(sendEvents), net.createServer((socket) => {
-    const timer = setInterval(() => socket.write('.'), 5)
-    socket.on('close', (hadError) => seen.push(`close tcp ${hadError}`)).on('close', () => clearInterval(timer))
-  })].map((server) => serve(t, server as net.Server)))
+  const drained = await Promise.all(
+    [http.createServer(sendEvents), http2.createServer(sendEvents), net.createServer((socket) => {
+      const timer = setInterval(() => socket.write('.'), 5)
+      socket.on('close', (hadError) => seen.push(`close tcp ${hadError}`)).on('close', () => clearInterval(timer))
+    })].map((server) => serve(t, server as net.Server))
+  )
   const [one, two, other] = drained
   const session = http2.connect(`http://127.0.0.1:${two.port}`)
   const [response] = await once(http.get({ port: one.port }), 'response')
@@ -143,7 +157,8 @@ test('event streams of HTTP/1 and HTTP/2 and a connection of another protocol ar
   const socket = net.connect({ port: other.port, host: '127.0.0.1' })
   await Promise.all([once(response, 'readable'), once(stream, 'response'), once(socket, 'readable')])
   for (const { drain } of drained) drain.start(LIMITS)
-  assert.deepEqual(drained.map(({ holds }) => [holds()?.eventStreams, holds()?.connections, holds()?.requests]), [[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+  assert.deepEqual(drained.map(({ holds }) => [holds()?.eventStreams, holds()?.connections, holds()?.requests]), [[1, 0,
+    0], [1, 0, 0], [0, 1, 0]])
   const texts = [response, stream, socket].map((each) => text(each))
   for (const { drain } of drained) drain.endConnections({ spreadMs: 50, isLast: false })
   for (const each of await Promise.all(texts)) assert.match(each, /^((data: \.\n\n)+|\.+)$/)
@@ -164,7 +179,8 @@ test('a connection whose event stream its app has ended is asked again, as any o
   await Promise.all([text(events), once(agent, 'free')])
   const again = http.get({ port, agent, path: '/again' })
   const [response] = await once(again, 'response')
-  assert.deepEqual([again.reusedSocket, response.headers.connection, await text(response)], [true, 'close', 'data: .\n\n'])
+  assert.deepEqual([again.reusedSocket, response.headers.connection, await text(response)], [true, 'close',
+    'data: .\n\n'])
   await untilDrained()
   assert.equal(told[0].eventStreams, 1)
 })
@@ -175,15 +191,24 @@ test('at the deadline an upload and a download that still move go on, what has s
     if (request.url === '/download') return response.end(megabytes)
     if (request.url === '/wait') return
     let bytes = 0
-    request.on('data', (chunk: Buffer) => { bytes += chunk.length }).on('end', () => response.end(String(bytes))).on('error', () => {})
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+    }).on('end', () => response.end(String(bytes))).on('error', () => {})
   }
-  const servers = await Promise.all([http.createServer(answer), http2.createServer({ maxSessionMemory: 100 }, answer)].map((server) => serve(t, server as net.Server)))
+  const servers = await Promise.all(
+    [http.createServer(answer), http2.createServer({ maxSessionMemory: 100 }, answer)].map((server) =>
+      serve(t, server as net.Server)
+    )
+  )
   const clients = [clientOf1(servers[0].port), clientOf2(t, servers[1].port)]
-  const ends = clients.map((send) => ({ moving: upload(send('/upload')), stopping: upload(send('/upload'), 4), download: download(send('/download')), waiting: download(send('/wait')) }))
+  const ends = clients.map((send) => ({ moving: upload(send('/upload')), stopping: upload(send('/upload'), 4),
+    download: download(send('/download')), waiting: download(send('/wait')) })
+  )
   await wait(200)
   for (const { drain } of servers) drain.start({ ...LIMITS, deadlineMs: 1500, stalledMs: 2000 })
   for (const { moving, stopping, download, waiting } of ends) {
-    assert.deepEqual(await Promise.all([moving, stopping, download, waiting]), ['30000', 'cut', String(megabytes.length), 'cut'])
+    assert.deepEqual(await Promise.all([moving, stopping, download, waiting]), ['30000', 'cut',
+      String(megabytes.length), 'cut'])
   }
   await Promise.all(servers.map(({ untilDrained }) => untilDrained()))
   assert.deepEqual(servers.map(({ drain }) => drain.unfinished()?.requests), [2, 2])
@@ -200,7 +225,8 @@ test('a transfer that still moves when its time is over is cut, and nobody says 
   drain.start({ ...LIMITS, deadlineMs: 300, longLivedMs: 400, spreadMs: 100 })
   assert.equal(await end, 'cut')
   await untilDrained()
-  assert.deepEqual(drain.unfinished(), { requests: 1, connections: 1, stalled: 0, closed: { webSockets: 0, eventStreams: 0, connections: 0 } })
+  assert.deepEqual(drain.unfinished(), { requests: 1, connections: 1, stalled: 0,
+    closed: { webSockets: 0, eventStreams: 0, connections: 0 } })
 })
 
 function clientOf1 (port: number): (path: string) => any {
@@ -214,10 +240,7 @@ function clientOf2 (t: TestContext, port: number): (path: string) => any {
   return (path) => session.request({ ':path': path, ':method': path === '/upload' ? 'POST' : 'GET' })
 }
 
-/**
- * Sends 1,000 bytes every 100 ms.
- * @returns the answer, or `cut`
- */
+/** Sends 1,000 bytes every 100 ms. Returns the answer, or `cut`. */
 async function upload (request: any, pieces: number = 30): Promise<string> {
   const end = download(request, false)
   for (let piece = 0; piece < pieces; piece++) {
@@ -228,14 +251,13 @@ async function upload (request: any, pieces: number = 30): Promise<string> {
   return end
 }
 
-/**
- * Reads slowly.
- * @returns the number of bytes, or what came if it is short, or `cut`
- */
+/** Reads slowly. Returns the number of bytes, or what came if it is short, or `cut`. */
 async function download (request: any, isWhole: boolean = true): Promise<string> {
   if (isWhole) request.end()
   try {
-    const response = 'session' in request ? request : await new Promise((resolve, reject) => request.once('response', resolve).once('error', reject))
+    const response = 'session' in request
+      ? request
+      : await new Promise((resolve, reject) => request.once('response', resolve).once('error', reject))
     let bytes = 0
     let last = ''
     for await (const chunk of response) {
@@ -252,11 +274,16 @@ async function download (request: any, isWhole: boolean = true): Promise<string>
 
 /** Echoes short frames, without a library that clusterdeck would know. */
 function answerUpgrade (request: http.IncomingMessage, socket: net.Socket) {
-  const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`)
+  const accept = createHash('sha1').update(
+    `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
+  ).digest('base64')
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`
+  )
   socket.on('data', ([first, second, ...rest]) => {
     const [mask, payload] = [rest.slice(0, 4), rest.slice(4)]
-    if (first === 0x81) socket.write(Buffer.from([first, second & 0x7f, ...payload.map((byte, index) => byte ^ mask[index % 4])]))
+    if (first === 0x81)
+      socket.write(Buffer.from([first, second & 0x7f, ...payload.map((byte, index) => byte ^ mask[index % 4])]))
   })
 }
 

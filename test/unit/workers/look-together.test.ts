@@ -10,7 +10,10 @@ test('those who look in the middle of a second or of one in three look in the sa
   clock.pass(1257)
   ends.push(lookInMiddleOfSecond(() => seen.push(['third', Date.now()]), 3000))
   clock.pass(4500)
-  assert.deepEqual(seen, [['each', 10_500], ['each', 11_500], ['third', 12_500], ['each', 12_500], ['each', 13_500], ['each', 14_500], ['third', 15_500], ['each', 15_500]])
+  assert.deepEqual(seen, [['each', 10_500], ['each', 11_500], ['third', 12_500], ['each', 12_500], ['each', 13_500], [
+    'each',
+    14_500
+  ], ['third', 15_500], ['each', 15_500]])
   for (const end of ends) end()
   clock.pass(9000)
   assert.equal(seen.length, 8)
@@ -33,8 +36,12 @@ function clockAt (t: TestContext, now: number) {
     syncBuiltinESMExports()
   })
   t.mock.method(Date, 'now', () => now)
-  return {
-    set (ms: number) { now += ms },
-    pass (ms: number) { for (let each = 0; each < ms; each++) { now++; t.mock.timers.tick(1) } }
-  }
+  return { set (ms: number) {
+    now += ms
+  }, pass (ms: number) {
+    for (let each = 0; each < ms; each++) {
+      now++
+      t.mock.timers.tick(1)
+    }
+  } }
 }

@@ -18,7 +18,8 @@ process.on('SIGURG', () => console.log('drains'))
 `
 
 test('after SIGURG each kept connection is closed with its next answer, a request that is open is answered, an idle connection is closed later, and HTTP/2 goes away', async (t) => {
-  const child = spawn(process.execPath, ['--require', PRELOAD, '-e', APP], { env: { CLUSTERDECK_IDLE_GRACE_MS: '300' }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--require', PRELOAD, '-e', APP], { env: { CLUSTERDECK_IDLE_GRACE_MS: '300' },
+    stdio: ['ignore', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   const [port, port2] = String((await lines.next()).value).split(' ')
@@ -34,7 +35,10 @@ test('after SIGURG each kept connection is closed with its next answer, a reques
   const session = http2.connect(`http://localhost:${port2}`)
   await once(session, 'connect')
   const before = await Promise.all([ask(0), ask(1)])
-  assert.deepEqual(before.map(({ connection, text }) => [connection, text]), [['keep-alive', 'undefined'], ['keep-alive', 'undefined']])
+  assert.deepEqual(before.map(({ connection, text }) => [connection, text]), [['keep-alive', 'undefined'], [
+    'keep-alive',
+    'undefined'
+  ]])
   const slow = ask(2, '/slow')
   while (Object.keys(agents[2].sockets).length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
   await ask(0)

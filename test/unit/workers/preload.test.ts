@@ -9,12 +9,17 @@ import { promisify } from 'node:util'
 import { tempFolder } from '../../support/folder.ts'
 
 const PRELOAD = fileURLToPath(new URL('../../../dist/preload.cjs', import.meta.url))
-const SEES = 'console.log(JSON.stringify([process.env.TAKEN ?? null, process.execArgv, Object.keys(require.cache), require("node:module").getCompileCacheDir?.() ?? null]))'
+const SEES =
+  'console.log(JSON.stringify([process.env.TAKEN ?? null, process.execArgv, Object.keys(require.cache), require("node:module").getCompileCacheDir?.() ?? null]))'
 const run = promisify(execFile)
 
 /** @returns what an app finds in a worker */
-async function seenBy (settings: { code: string, compileCache: string | null }): Promise<[taken: string | null, options: string[], cached: string[], compileCache: string | null]> {
-  const { stdout } = await run(process.execPath, ['--require', PRELOAD, '-e', SEES], { env: { CLUSTERDECK_BOOT: JSON.stringify(settings) } })
+async function seenBy (
+  settings: { code: string, compileCache: string | null }
+): Promise<[taken: string | null, options: string[], cached: string[], compileCache: string | null]> {
+  const { stdout } = await run(process.execPath, ['--require', PRELOAD, '-e', SEES], {
+    env: { CLUSTERDECK_BOOT: JSON.stringify(settings) }
+  })
   return JSON.parse(stdout)
 }
 
@@ -22,7 +27,9 @@ test('a worker loads its side from the file that its master names, and from that
   const folder = tempFolder()
   const code = path.join(folder, 'worker.cjs')
   writeFileSync(code, 'process.env.TAKEN = "yes"')
-  const [taken, gone] = await Promise.all([code, path.join(folder, 'gone.cjs')].map((file) => seenBy({ code: file, compileCache: null })))
+  const [taken, gone] = await Promise.all(
+    [code, path.join(folder, 'gone.cjs')].map((file) => seenBy({ code: file, compileCache: null }))
+  )
   assert.deepEqual(taken, ['yes', ['-e', SEES], [], null])
   assert.deepEqual(gone, [null, ['-e', SEES], [], null])
 })

@@ -10,7 +10,11 @@ test('gauges that throw or never answer leave the others as they are', async (t)
   new client.Counter({ name: 'counted_total', help: 'h' }).inc(3)
   const gauge = new client.Gauge({ name: 'known', help: 'h' })
   gauge.set(5)
-  const collect = [() => { throw new Error('as told') }, async () => { throw new Error('later') }, () => new Promise(() => {})]
+  const collect = [() => {
+    throw new Error('as told')
+  }, async () => {
+    throw new Error('later')
+  }, () => new Promise(() => {})]
   collect.forEach((each, index) => new client.Gauge({ name: `unknown_${index}`, help: 'h', collect: each as any }))
 
   // The app's own server keeps a worker running, and nothing of ours.
@@ -21,8 +25,11 @@ test('gauges that throw or never answer leave the others as they are', async (t)
   assert.equal(found.registry, REGISTRY)
   assert.deepEqual(registriesOf(found), [REGISTRY])
   const { metrics, leftOut } = await readAll([REGISTRY])
-  assert.deepEqual([metrics.map(({ name, rows }) => [name, rows]), leftOut], [[['counted_total', [[{}, 3]]], ['known', [[{}, 5]]], ['unknown_0', []], ['unknown_1', []], ['unknown_2', []]], 0])
-  assert.deepEqual(readGrowing([REGISTRY]).metrics.map(({ name }) => name), ['counted_total'], 'what only grows is read at once, and asks no code of the app')
+  assert.deepEqual([metrics.map(({ name, rows }) => [name, rows]), leftOut], [[['counted_total', [[{}, 3]]], ['known', [
+    [{}, 5]
+  ]], ['unknown_0', []], ['unknown_1', []], ['unknown_2', []]], 0])
+  assert.deepEqual(readGrowing([REGISTRY]).metrics.map(({ name }) => name), ['counted_total'],
+    'what only grows is read at once, and asks no code of the app')
 })
 
 test('a metric with more series than there may be is counted, and not told', (t) => {

@@ -13,16 +13,21 @@ import type { ProbeSettings } from '../../../workers/protocol.ts'
 function setUp (t: TestContext, settings: Partial<ProbeSettings> = {}) {
   const seen: string[] = []
   let tellReady: (report: any) => void
-  const ready = new Promise((resolve) => { tellReady = resolve })
-  const all = { path: '/health', status: ['200-399'], intervalMs: 10, timeoutMs: 10_000, warmup: [], warmupRounds: 1, ...settings }
-  const readiness = createReadiness(all, { createClient: createProbeClient, onSeen: (text) => { seen.push(text) }, onReady: (report) => tellReady(report) })
+  const ready = new Promise((resolve) => {
+    tellReady = resolve
+  })
+  const all = { path: '/health', status: ['200-399'], intervalMs: 10, timeoutMs: 10_000, warmup: [], warmupRounds: 1,
+    ...settings }
+  const readiness = createReadiness(all, { createClient: createProbeClient, onSeen: (text) => {
+    seen.push(text)
+  }, onReady: (report) => tellReady(report) })
   t.after(readiness.stop)
   return {
     readiness,
     seen,
     ready,
     /** @returns it listens, and that is told */
-    async listen <T extends net.Server>(server: T): Promise<T> {
+    async listen<T extends net.Server> (server: T): Promise<T> {
       server.listen(0, '127.0.0.1')
       t.after(() => server.close())
       await once(server, 'listening')
@@ -43,22 +48,28 @@ test('asks again until the status is one of those wanted', async (t) => {
     response.end(`${statuses.length} left`)
   }))
   assert.deepEqual(await ready, { probe: 'GET /health answered 301 at try 5', warmupFailed: null })
-  assert.deepEqual(seen, ['GET /health answered 500 (4 left)', 'GET /health answered 200 (3 left)', 'GET /health answered 203 (2 left)', 'GET /health answered 302 (1 left)'])
+  assert.deepEqual(seen, ['GET /health answered 500 (4 left)', 'GET /health answered 200 (3 left)',
+    'GET /health answered 203 (2 left)', 'GET /health answered 302 (1 left)'])
 })
 
 test('says what became of a try without an answer: none in time, half of one, a closed connection', async (t) => {
   const { readiness, seen, ready, listen } = setUp(t, { timeoutMs: 500 })
-  const misdeeds = [
-    () => {},
-    (response: http.ServerResponse) => { response.write('half') },
-    (response: http.ServerResponse) => { response.socket?.destroy() },
-    (response: http.ServerResponse) => { response.write('half', () => response.socket?.destroy()) },
-    (response: http.ServerResponse) => { response.end() }
-  ]
+  const misdeeds = [() => {}, (response: http.ServerResponse) => {
+    response.write('half')
+  }, (response: http.ServerResponse) => {
+    response.socket?.destroy()
+  }, (response: http.ServerResponse) => {
+    response.write('half', () => response.socket?.destroy())
+  }, (response: http.ServerResponse) => {
+    response.end()
+  }]
   readiness.begin()
-  await listen(serverOf((_request, response) => { misdeeds.shift()?.(response) }))
+  await listen(serverOf((_request, response) => {
+    misdeeds.shift()?.(response)
+  }))
   assert.equal((await (ready as any)).probe, 'GET /health answered 200 at try 5')
-  assert.match(seen.join('\n'), /^GET \/health: no answer within 500 ms\nGET \/health: answered 200, but not to its end within 500 ms\nGET \/health: socket hang up\nGET \/health: .*(aborted|closed before the end)/)
+  assert.match(seen.join('\n'),
+    /^GET \/health: no answer within 500 ms\nGET \/health: answered 200, but not to its end within 500 ms\nGET \/health: socket hang up\nGET \/health: .*(aborted|closed before the end)/)
 })
 
 test('of an answer it takes the first 200 characters, on one line and without control characters', async (t) => {
@@ -100,7 +111,8 @@ test('without a path there is the warm-up alone', async (t) => {
 })
 
 test('a warm-up is made in order, as often as wanted, and its failures are told once each', async (t) => {
-  const { readiness, ready, listen } = setUp(t, { warmup: ['/a', '/hangs', '/fails', '/missing'], warmupRounds: 3, timeoutMs: 500 })
+  const { readiness, ready, listen } = setUp(t, { warmup: ['/a', '/hangs', '/fails', '/missing'], warmupRounds: 3,
+    timeoutMs: 500 })
   const asked: string[] = []
   readiness.begin()
   await listen(serverOf(({ url }, response) => {
@@ -111,7 +123,8 @@ test('a warm-up is made in order, as often as wanted, and its failures are told 
   }))
   const { probe, warmupFailed } = await ready as any
   assert.match(probe, /^GET \/health answered 200; 12 warm-up requests took \d+ ms$/)
-  assert.equal(warmupFailed, '6 of 12 warm-up requests failed: GET /hangs: no answer within 500 ms; GET /fails answered 500')
+  assert.equal(warmupFailed,
+    '6 of 12 warm-up requests failed: GET /hangs: no answer within 500 ms; GET /fails answered 500')
   const round = ['/a', '/hangs', '/fails', '/missing']
   assert.deepEqual(asked, ['/health', ...round, ...round, ...round])
 })
@@ -125,7 +138,8 @@ test('one connection serves all, is a socket to the app, and is gone when all is
   await listen(server)
   await ready
   const [socket, ...others] = sockets
-  assert.deepEqual([others, socket instanceof net.Socket, socket.remoteAddress, socket.localPort], [[], true, '127.0.0.1', 3000])
+  assert.deepEqual([others, socket instanceof net.Socket, socket.remoteAddress, socket.localPort], [[], true,
+    '127.0.0.1', 3000])
   if (!socket.closed) await once(socket, 'close')
   assert.ok(socket.bytesRead > 400 && socket.bytesWritten > 400, `${socket.bytesRead} ${socket.bytesWritten}`)
 })

@@ -28,19 +28,20 @@ async function setUp (t: TestContext) {
   })
   await once(server, 'listening')
   const { port } = server.address() as net.AddressInfo
-  return {
-    requests,
-    server,
-    clock,
+  return { requests, server, clock,
     nextRequest: (): Promise<[http.IncomingMessage, http.ServerResponse]> => once(server, 'request') as any,
-    connect: () => net.connect(port, '127.0.0.1').on('error', () => {})
-  }
+    connect: () => net.connect(port, '127.0.0.1').on('error', () => {}) }
 }
 
 function classesOf (requests: ReturnType<typeof watchRequests>) {
   const { statuses, latency } = requests.take()
   const answered = latency.filter((_, index) => index % 2 === 1).reduce((a, b) => a + b, 0)
-  return { ...Object.fromEntries(STATUS_CLASSES.map((name, index) => [name, statuses[index]]).filter(([, count]) => count !== 0)), answered }
+  return {
+    ...Object.fromEntries(STATUS_CLASSES.map((name, index) => [name, statuses[index]]).filter(([, count]) =>
+      count !== 0
+    )),
+    answered
+  }
 }
 
 test('counts answers by class, each with the time it took', async (t) => {
@@ -70,10 +71,12 @@ test('knows what is not answered yet, oldest first, and shows no query', async (
     responses.push((await asked)[1])
     clock.ms += 100
   }
-  assert.deepEqual(requests.inFlight(), [
-    { method: 'POST', path: '/old', ageMs: 200, response: responses[0] },
-    { method: 'POST', path: '/new', ageMs: 100, response: responses[1] }
-  ])
+  assert.deepEqual(requests.inFlight(), [{ method: 'POST', path: '/old', ageMs: 200, response: responses[0] }, {
+    method: 'POST',
+    path: '/new',
+    ageMs: 100,
+    response: responses[1]
+  }])
   assert.equal(requests.count(), 2)
   for (const response of responses) {
     response.end()
@@ -95,7 +98,9 @@ test('a request whose connection goes first is aborted, and leaves nothing behin
   assert.equal(requests.count(), 0)
   assert.deepEqual(requests.inFlight(), [])
   response.end('too late')
-  await new Promise((resolve) => { setImmediate(resolve) })
+  await new Promise((resolve) => {
+    setImmediate(resolve)
+  })
   assert.deepEqual(classesOf(requests), { aborted: 1, answered: 0 })
 })
 
@@ -108,7 +113,9 @@ test('nothing is kept of a connection that has gone', async (t) => {
     const socket = connect()
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
     const [request] = await asked
-    const [symbol] = Object.getOwnPropertySymbols(request.socket).filter(({ description }) => description === 'clusterdeck.connection')
+    const [symbol] = Object.getOwnPropertySymbols(request.socket).filter(({ description }) =>
+      description === 'clusterdeck.connection'
+    )
     const closed = once(request.socket, 'close')
     socket.destroy()
     await closed
@@ -116,7 +123,9 @@ test('nothing is kept of a connection that has gone', async (t) => {
   })()
   server.removeAllListeners('request')
   for (let n = 0; n < 20 && kept.deref(); n++) {
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
     collectGarbage()
   }
   assert.equal(kept.deref(), undefined)
@@ -125,7 +134,11 @@ test('nothing is kept of a connection that has gone', async (t) => {
 test('a client that pipelines is counted request by request, however its connection ends', async (t) => {
   const { requests, server, clock, connect } = await setUp(t)
   const responses: http.ServerResponse[] = []
-  const allAsked = new Promise((resolve) => server.on('request', (_request, response) => { if (responses.push(response) === 4) resolve(undefined) }))
+  const allAsked = new Promise((resolve) =>
+    server.on('request', (_request, response) => {
+      if (responses.push(response) === 4) resolve(undefined)
+    })
+  )
   const socket = connect()
   socket.write([1, 2, 3, 4].map((n) => `GET /${n} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
   await allAsked
@@ -149,11 +162,14 @@ const readTls = (name: string) => readFileSync(new URL(`../../fixtures/tls/${nam
 /** What apps make of a server of HTTP. */
 const SERVERS: Record<string, (answer: http.RequestListener) => net.Server> = {
   'of node:http': (answer) => http.createServer(answer),
-  'with a class of answers of its own': (answer) => http.createServer({ ServerResponse: class extends http.ServerResponse {} }, answer),
+  'with a class of answers of its own': (answer) =>
+    http.createServer({ ServerResponse: class extends http.ServerResponse {} }, answer),
   'whose answers take their connections in their own way': (answer) => {
     class OwnResponse extends http.ServerResponse {}
     const { assignSocket } = http.ServerResponse.prototype
-    Object.assign(OwnResponse.prototype, { assignSocket: function (this: http.ServerResponse, socket: net.Socket) { assignSocket.call(this, socket) } })
+    Object.assign(OwnResponse.prototype, { assignSocket: function (this: http.ServerResponse, socket: net.Socket) {
+      assignSocket.call(this, socket)
+    } })
     return http.createServer({ ServerResponse: OwnResponse }, answer)
   },
   'that gets its connections from another': (answer) => {
@@ -176,16 +192,26 @@ for (const [kind, create] of Object.entries(SERVERS)) {
     })
     await once(server, 'listening')
     const { port } = server.address() as net.AddressInfo
-    const socket = kind === 'of TLS' ? tls.connect({ port, host: '127.0.0.1', rejectUnauthorized: false }) : net.connect(port, '127.0.0.1')
+    const socket = kind === 'of TLS'
+      ? tls.connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
+      : net.connect(port, '127.0.0.1')
     let answers = 0
-    socket.setEncoding('latin1').on('data', (text) => { answers += String(text).split('HTTP/1.1 ').length - 1 })
+    socket.setEncoding('latin1').on('data', (text) => {
+      answers += String(text).split('HTTP/1.1 ').length - 1
+    })
     const ask = async (...paths: string[]) => {
       const wanted = answers + paths.length
-      socket.write(paths.map((path) => `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n`.replace(/Expect.*?\n/, path === '/continue' ? '$&' : '')).join(''))
+      socket.write(
+        paths.map((path) =>
+          `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n`.replace(/Expect.*?\n/,
+            path === '/continue' ? '$&' : '')
+        ).join('')
+      )
       while (answers < wanted + paths.filter((path) => path === '/continue').length) await once(socket, 'data')
     }
     for (let n = 0; n < 20; n++) await ask(n % 4 === 0 ? '/missing' : '/')
-    if (kind === 'of node:http') assert.equal(diagnostics.hasSubscribers('http.server.request.start'), false, 'Node builds no message for each')
+    if (kind === 'of node:http')
+      assert.equal(diagnostics.hasSubscribers('http.server.request.start'), false, 'Node builds no message for each')
     await ask('/continue')
     await ask('/', '/missing', '/', '/')
     await ask('/')
@@ -194,7 +220,9 @@ for (const [kind, create] of Object.entries(SERVERS)) {
     const closed = once(socket, 'close')
     socket.on('error', () => {}).write('GET /never HTTP/1.1\r\nHost: x\r\n\r\n')
     await closed
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
     assert.deepEqual([requests.count(), classesOf(requests)], [0, { '2xx': 20, '4xx': 6, answered: 26, aborted: 1 }])
   })
 }
@@ -206,7 +234,9 @@ test('an answer that is given no connection of a client, as tests of an app make
   const [request, response] = await asked
   response.end()
   await once(response, 'finish')
-  await new Promise((resolve) => { setImmediate(resolve) })
+  await new Promise((resolve) => {
+    setImmediate(resolve)
+  })
   const made = new http.ServerResponse(request)
   made.assignSocket(new PassThrough() as any)
   assert.deepEqual([requests.count(), classesOf(requests)], [0, { '2xx': 1, answered: 1 }])
@@ -223,9 +253,13 @@ test('an upgrade is no request that is never answered', async (t) => {
 
 const TELLS_OF_HTTP2 = Number(process.versions.node.split('.')[0]) >= 24
 
-test('counts the streams of HTTP/2, answered and reset', { skip: !TELLS_OF_HTTP2 && 'this version of Node does not tell of them' }, async (t) => {
+test('counts the streams of HTTP/2, answered and reset', {
+  skip: !TELLS_OF_HTTP2 && 'this version of Node does not tell of them'
+}, async (t) => {
   const requests = watchRequests()
-  const server = http2.createServer((request, response) => { if (request.url !== '/slow') response.writeHead(404).end() }).listen(0)
+  const server = http2.createServer((request, response) => {
+    if (request.url !== '/slow') response.writeHead(404).end()
+  }).listen(0)
   await once(server, 'listening')
   const session = http2.connect(`http://localhost:${(server.address() as net.AddressInfo).port}`)
   t.after(() => {
@@ -237,9 +271,11 @@ test('counts the streams of HTTP/2, answered and reset', { skip: !TELLS_OF_HTTP2
   await once(quick.resume(), 'close')
   const slow = session.request({ ':path': '/slow?secret' }).on('error', () => {})
   const [stream] = await once(server, 'stream')
-  assert.deepEqual(requests.inFlight().map(({ method, path, response }) => [method, path, response]), [['GET', '/slow', null]])
+  assert.deepEqual(requests.inFlight().map(({ method, path, response }) => [method, path, response]), [['GET', '/slow',
+    null]])
   const closed = once(stream, 'close')
   slow.close(http2.constants.NGHTTP2_CANCEL)
   await closed
-  assert.deepEqual([requests.count(), requests.inFlight(), classesOf(requests)], [0, [], { '4xx': 1, answered: 1, aborted: 1 }])
+  assert.deepEqual([requests.count(), requests.inFlight(), classesOf(requests)], [0, [], { '4xx': 1, answered: 1,
+    aborted: 1 }])
 })

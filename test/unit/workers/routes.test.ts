@@ -33,7 +33,11 @@ async function startCounting (t: TestContext, makeApp: () => http.Server | Promi
   return async (...paths: string[]) => {
     for (const path of paths) await ask(port, path)
     await until(() => requests.count() === 0, 'all is answered')
-    return Object.fromEntries((requests.take().routes ?? []).map(({ route, errors, latency }) => [route, [latency.filter((_, index) => index % 2 === 1).reduce((a, b) => a + b, 0), errors]]))
+    return Object.fromEntries(
+      (requests.take().routes ?? []).map(({ route, errors, latency }) => [route, [latency.filter((_, index) =>
+        index % 2 === 1
+      ).reduce((a, b) => a + b, 0), errors]])
+    )
   }
 }
 
@@ -46,11 +50,19 @@ function expressApp () {
   const app = express()
   const api = express.Router()
   const shop = express.Router()
-  api.get('/users/:id', (request, response) => { response.send('x') })
-  api.get('/fails/:id', () => { throw new Error('a fault of the app') })
-  shop.get('/orders/:order', (request, response) => { response.send('x') })
+  api.get('/users/:id', (request, response) => {
+    response.send('x')
+  })
+  api.get('/fails/:id', () => {
+    throw new Error('a fault of the app')
+  })
+  shop.get('/orders/:order', (request, response) => {
+    response.send('x')
+  })
   app.use('/api', api.use('/shops/:shop', shop))
-  app.use((error: Error, request: any, response: express.Response, _next: () => void) => { response.status(500).send(error.message) })
+  app.use((error: Error, request: any, response: express.Response, _next: () => void) => {
+    response.status(500).send(error.message)
+  })
   return http.createServer(app)
 }
 
@@ -58,7 +70,9 @@ async function fastifyApp () {
   const app = fastify()
   app.register(async (api) => {
     api.get('/users/:id', async () => 'x')
-    api.get('/fails/:id', async () => { throw new Error('a fault of the app') })
+    api.get('/fails/:id', async () => {
+      throw new Error('a fault of the app')
+    })
     api.get('/shops/:shop/orders/:order', async () => 'x')
   }, { prefix: '/api' })
   await app.listen({ port: 0 })
@@ -73,8 +87,10 @@ describe('counts answers by the route that the framework has matched, also where
   ] as const) {
     test(name, async (t) => {
       const count = await startCounting(t, makeApp)
-      const counted = await count('/api/users/ada?token=secret', '/api/users/bob', '/api/fails/1', '/api/shops/42/orders/new', '/api/fails/2', '/wp-admin.php')
-      assert.deepEqual(counted, { 'GET /api/users/:id': [2, 0], 'GET /api/fails/:id': [2, 2], [orders]: [1, 0], 'GET (not found)': [1, 0] })
+      const counted = await count('/api/users/ada?token=secret', '/api/users/bob', '/api/fails/1',
+        '/api/shops/42/orders/new', '/api/fails/2', '/wp-admin.php')
+      assert.deepEqual(counted, { 'GET /api/users/:id': [2, 0], 'GET /api/fails/:id': [2, 2], [orders]: [1, 0],
+        'GET (not found)': [1, 0] })
       assert.deepEqual(await count('/api/users/eve'), { 'GET /api/users/:id': [1, 0] })
     })
   }
@@ -88,15 +104,19 @@ test('counts answers of Koa by what its router has matched', async (t) => {
   await writeFile(file, 'module.exports = class { createContext (req, res) { return { req, res } } }')
   const Application = createRequire(import.meta.url)(file)
   const app = new Application()
-  const count = await startCounting(t, () => http.createServer((request, response) => {
-    app.createContext(request, response)._matchedRoute = '/users/:id'
-    response.end()
-  }))
+  const count = await startCounting(t, () =>
+    http.createServer((request, response) => {
+      app.createContext(request, response)._matchedRoute = '/users/:id'
+      response.end()
+    }))
   assert.deepEqual(await count('/users/ada', '/users/bob'), { 'GET /users/:id': [2, 0] })
 })
 
 test('counts at most 200 routes by themselves, and all others as one', async (t) => {
-  const count = await startCounting(t, () => http.createServer((request, response) => { response.end() }))
+  const count = await startCounting(t, () =>
+    http.createServer((request, response) => {
+      response.end()
+    }))
   const word = (n: number) => `/${String.fromCharCode(97 + n % 26)}/${String.fromCharCode(97 + Math.floor(n / 26))}`
   const counted = await count(...Array.from({ length: MAX_ROUTES + 3 }, (_, n) => word(n)), word(0))
   assert.equal(Object.keys(counted).length, MAX_ROUTES + 1)
@@ -104,15 +124,22 @@ test('counts at most 200 routes by themselves, and all others as one', async (t)
 })
 
 test('folds the segments of a path that look like ids', () => {
-  for (const [path, folded] of [
-    ['/', '/'], ['/users?page=2', '/users'], ['/v1/users/42/posts/7?x', '/v1/users/:id/posts/:id'], ['/files/8f14e45f-ceea-467f-a6d5-1c2d3e4f5a6b', '/files/:id'],
-    ['/verify/ada@example.org', '/verify/:id'], ['/verify/ada%40example.org', '/verify/:id'], ['/reset/ZmFrZVJlc2V0VG9rZW4x', '/reset/:id'], ['/oauth2/callback', '/oauth2/callback'],
-    ['/a/b/c/d/e/f/g/h/i/j', '/a/b/c/d/e/f/g/h/*'], ['*', '*'], ['http://elsewhere/x', '*'], [`/${'x'.repeat(33)}`, '/:id'], ['/some-words-of-a-title', '/some-words-of-a-title']
-  ]) assert.equal(foldPath(path), folded, path)
+  for (const [path, folded] of [['/', '/'], ['/users?page=2', '/users'], ['/v1/users/42/posts/7?x',
+    '/v1/users/:id/posts/:id'], ['/files/8f14e45f-ceea-467f-a6d5-1c2d3e4f5a6b', '/files/:id'], [
+    '/verify/ada@example.org',
+    '/verify/:id'
+  ], ['/verify/ada%40example.org', '/verify/:id'], ['/reset/ZmFrZVJlc2V0VG9rZW4x', '/reset/:id'], ['/oauth2/callback',
+    '/oauth2/callback'], ['/a/b/c/d/e/f/g/h/i/j', '/a/b/c/d/e/f/g/h/*'], ['*', '*'], ['http://elsewhere/x', '*'], [
+    `/${'x'.repeat(33)}`,
+    '/:id'
+  ], ['/some-words-of-a-title', '/some-words-of-a-title']]) assert.equal(foldPath(path), folded, path)
 })
 
 test('finds paths by a number that is the same for those that fold alike, and another for others', () => {
-  const alike = [['/users/42', '/users/7?page=2', '/users/ada@example.org', '/users/8f14e45f-ceea-467f-a6d5-1c2d3e4f5a6b'], ['/users'], ['/users/'], ['/'], ['*', 'http://elsewhere/x'], ['/users/new'], ['/1/users', '/234/users'], ['/a/b/c/d/e/f/g/h/i', '/a/b/c/d/e/f/g/h/j/k'], ['/a/b/c/d/e/f/g/h']]
+  const alike = [['/users/42', '/users/7?page=2', '/users/ada@example.org',
+    '/users/8f14e45f-ceea-467f-a6d5-1c2d3e4f5a6b'], ['/users'], ['/users/'], ['/'], ['*', 'http://elsewhere/x'], [
+    '/users/new'
+  ], ['/1/users', '/234/users'], ['/a/b/c/d/e/f/g/h/i', '/a/b/c/d/e/f/g/h/j/k'], ['/a/b/c/d/e/f/g/h']]
   const hashes = alike.map((urls) => new Set(urls.map(foldedHash)))
   assert.deepEqual(hashes.map(({ size }) => size), alike.map(() => 1))
   assert.equal(new Set(hashes.flatMap((each) => [...each])).size, alike.length)

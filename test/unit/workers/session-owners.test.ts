@@ -8,7 +8,10 @@ test('what one worker claims every other one finds, and the last claim counts', 
   const folder = tempFolder()
   makeSessionOwners(folder)
   const [one, other] = [openSessionOwners(folder), openSessionOwners(folder)]
-  t.after(() => { one.close(); other.close() })
+  t.after(() => {
+    one.close()
+    other.close()
+  })
   const sessions = Array.from({ length: 2000 }, (_, index) => `session ${index}`)
   for (const [index, session] of sessions.entries()) one.claim(session, index + 1)
   assert.deepEqual(sessions.map(other.find), sessions.map((_, index) => index + 1))
@@ -29,7 +32,8 @@ rareTest('of more sessions than there is room for, those that were used longest 
     seconds = 1 + Math.floor(index / 1000)
     owners.claim(`session ${index}`, 1)
   }
-  const found = (from: number) => Array.from({ length: 1000 }, (_, index) => owners.find(`session ${from + index}`)).filter(Boolean).length
+  const found = (from: number) =>
+    Array.from({ length: 1000 }, (_, index) => owners.find(`session ${from + index}`)).filter(Boolean).length
   assert.ok(found(199_000) === 1000, `${found(199_000)} of the last 1000`)
   assert.ok(found(0) < 300, `${found(0)} of the first 1000`)
 })
