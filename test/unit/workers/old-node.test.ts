@@ -9,7 +9,11 @@ import { fileURLToPath } from 'node:url'
 
 const PRELOAD = fileURLToPath(new URL('../../../workers/old-node.cjs', import.meta.url))
 const APP = `
-const answer = (request, response) => request.url === '/slow' ? process.once('SIGURG', () => setTimeout(() => response.end('slow'), 50)) : response.end(String(process.env.CLUSTERDECK_IDLE_GRACE_MS))
+const answer = (request, response) => {
+  if (request.url !== '/slow') return response.end(String(process.env.CLUSTERDECK_IDLE_GRACE_MS))
+  process.once('SIGURG', () => setTimeout(() => response.end('slow'), 50))
+  console.log('asked')
+}
 require('http').createServer({ keepAliveTimeout: 60_000 }, answer).listen(0, function () {
   const { port } = this.address()
   require('http2').createServer(answer).listen(0, function () { console.log(port + ' ' + this.address().port) })
@@ -40,7 +44,7 @@ test('after SIGURG each kept connection is closed with its next answer, a reques
     'undefined'
   ]])
   const slow = ask(2, '/slow')
-  while (Object.keys(agents[2].sockets).length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  assert.equal((await lines.next()).value, 'asked')
   await ask(0)
 
   const [idleEnds, sessionEnds] = [once(before[1].socket, 'close'), once(session, 'close')]
