@@ -22,6 +22,7 @@ const NOT_FOUND = 127
 /** @type {NodeJS.Signals[]} */
 const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH', 'SIGCONT']
 const OTHERS_WRITE = 0o022
+const { geteuid = () => 0 } = process
 /** Node ignores it, and what is ignored stays so. */
 const SIGPIPE = 13
 /** Node has its standard streams closed for other programs. */
@@ -34,11 +35,10 @@ const F_SETFD = 2
 export function runOnNewNode (file, args, more) {
   const found = findNode(process.env)
   if (found === null) {
-    process.stderr.write(
-      `clusterdeck: it needs Node ${
-        NEEDED.join('.')
-      } or later, and this is ${process.version}, which gets no fixes any more. ${HOW_TO_GET} Your apps may stay on theirs.\n`
-    )
+    const needed = `it needs Node ${
+      NEEDED.join('.')
+    } or later, for security fixes and for its history, and this is ${process.version}`
+    process.stderr.write(`clusterdeck: ${needed}. ${HOW_TO_GET} Your apps may stay on theirs.\n`)
     process.exitCode = NOT_FOUND
     return
   }
@@ -123,7 +123,7 @@ function isTrusted (file) {
   for (let place = realpathSync(file);; place = path.dirname(place)) {
     const { uid, mode } = lstatSync(place)
     const isShared = (mode & 0o1000) !== 0 && place !== file
-    if ((uid !== 0 && uid !== process.geteuid?.()) || (mode & OTHERS_WRITE && !isShared)) return false
+    if ((uid !== 0 && uid !== geteuid()) || (mode & OTHERS_WRITE && !isShared)) return false
     if (place === path.dirname(place)) return true
   }
 }
@@ -161,7 +161,7 @@ function runAsChild (file, words, env) {
     throw error
   })
   child.on('exit', (code, signal) => {
-    if (signal === null) return process.exit(code ?? 1)
+    if (signal === null) return process.exit(code === null ? 1 : code)
     const name = /** @type {NodeJS.Signals} */ (signal)
     process.removeAllListeners(name)
     process.kill(process.pid, name)
