@@ -166,7 +166,7 @@ function placeOf (name: string, importer: string | undefined, { kind, isEntry }:
   return isOurs ? null : { id: name, external: true }
 }
 
-/** @returns null: as it is on the disk */
+/** Null: as it is on the disk */
 async function textOf (module: string, place: Place): Promise<LoadResult> {
   if (module.startsWith(BUILTIN))
     return { code: `module.exports = require(${JSON.stringify(module.slice(BUILTIN.length))})`, moduleType: 'js' }

@@ -18,14 +18,14 @@ export function plainOptions (): Option[] {
   return OPTIONS.map((option) => ({ ...option, plain: plainOf(fieldAt(option.path)) }))
 }
 
-/** @returns undefined: only the field itself knows what it takes */
+/** Undefined: only the field itself knows what it takes */
 function plainOf (field: z.ZodType): Plain | undefined {
   const inner = innerOf(field)
   if (inner) return plainOf(inner)
   return isSaid(field) ? withoutName(z.toJSONSchema(field)) : undefined
 }
 
-/** @returns whether JSON Schema says all of it */
+/** Tells whether JSON Schema says all of it */
 function isSaid (field: z.core.$ZodType): boolean {
   const { def } = (field as z.core.$ZodTypes)._zod
   if (!(def.checks ?? []).every((check) => isSaidOf(check as z.core.$ZodChecks))) return false

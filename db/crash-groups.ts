@@ -144,11 +144,11 @@ export function createCrashGroups (db: Db,
     counts: (): Record<GroupState, number> => ({ open: 0, resolved: 0, muted: 0,
       ...Object.fromEntries(countByState.all().map(({ state, count }) => [state, count])) }),
 
-    /** @returns whether there is such a group */
+    /** Tells whether there is such a group */
     setState: (id: number, { state, atMs, actor }: { state: GroupState, atMs: number, actor: string }): boolean =>
       setState.run({ id, state, atMs, actor }).changes === 1,
 
-    /** @returns whether there is such a group */
+    /** Tells whether there is such a group */
     setAssignee: (id: number, assignee: string | null): boolean => setAssignee.run({ id, assignee }).changes === 1,
 
     sweep

@@ -21,7 +21,7 @@ export function createCrashNotes (db: Db) {
     list: (group: number): CrashNote[] =>
       ofGroup.all(group).map(({ atMs, ...note }) => ({ ...note, at: new Date(atMs).toISOString() })),
 
-    /** @returns whether there was such a note */
+    /** Tells whether there was such a note */
     remove: (group: number, id: number): boolean => remove.run(group, id).changes === 1
   }
 }

@@ -76,7 +76,7 @@ export function createEventSearch (db: Db) {
 
   return { prepare, begin: beginSearch, leadingFilter, rows: selectRows, groups: selectGroups, keptIds }
 
-  /** @returns null: nothing can match */
+  /** Null: nothing can match */
   function beginSearch (query: EventQuery): Search | null {
     const times = { since: toMs('since', query.since), until: toMs('until', query.until) }
     const filters = toFilters(query)
@@ -131,7 +131,7 @@ export function createEventSearch (db: Db) {
     return { ...conditions.values, ...(filter && branchValues(filter)), ...range }
   }
 
-  /** @returns null: nothing can match */
+  /** Null: nothing can match */
   function idRange (before: number, { since, until }: Times): IdRange | null {
     const stored = keptIds()
     checkKept(before, () => stored !== null && stored.oldest < before)
@@ -150,13 +150,13 @@ export function createEventSearch (db: Db) {
     return range
   }
 
-  /** @returns null: there are no events */
+  /** Null: there are no events */
   function keptIds (): IdRange | null {
     const { newest = null, oldest = null } = bounds.get() ?? {}
     return newest === null || oldest === null ? null : { newest, oldest }
   }
 
-  /** @returns null: a family without any member matches nothing */
+  /** Null: a family without any member matches nothing */
   function toFilters (query: EventQuery): Filter[] | null {
     const { type = [] } = query
     const filters = FILTER_COLUMNS.flatMap((column) => {

@@ -17,7 +17,7 @@ export function createOutbox (db: Db, { clock }: { clock: () => number }) {
   const following: Rows<EventRow> = db.prepare(`SELECT ${COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?`)
 
   return {
-    /** @returns null: nothing was published yet */
+    /** Null: nothing was published yet */
     read: (): OutboxRow | null => select.get() ?? null,
 
     write (row: OutboxRow) {

@@ -56,7 +56,7 @@ export function createSessions (db: Db) {
       extend.run(expiresAt, hash)
     },
 
-    /** @returns whether there was one */
+    /** Tells whether there was one */
     revoke (hash: string): boolean {
       return remove.run(hash).changes === 1
     },

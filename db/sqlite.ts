@@ -31,7 +31,7 @@ export function openSqlite (file: string | Buffer, options: Options = {}): Db {
   }
 }
 
-/** @returns null: it was loaded, and SQLite has refused */
+/** Null: it was loaded, and SQLite has refused */
 function whyUnloadable (error: unknown): string | null {
   const text = errorText(error)
   if (errorCode(error) === 'MODULE_NOT_FOUND') return 'it is not installed for this version'

@@ -63,7 +63,7 @@ function personOf (fields: FormData) {
   return { name: fields.get('name'), role: fields.get('role'), ...(apps.length > 0 && { apps }) }
 }
 
-/** @returns undefined: the session is enough */
+/** Undefined: the session is enough */
 function tokenIn (fields: FormData): string | undefined {
   return fields.get('token')?.toString().trim()
 }

@@ -15,7 +15,7 @@ async function copyBeside (button: Element) {
   showToast('The browser does not let this page copy. The text is selected instead.', 'info')
 }
 
-/** @returns whether the browser allows it */
+/** Tells whether the browser allows it */
 export async function copyText (text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

@@ -140,7 +140,7 @@ function lineOf (className: string, text: string) {
   return made
 }
 
-/** @returns whether its function is chosen now */
+/** Tells whether its function is chosen now */
 function pressButton (key: string | null): boolean {
   let isChosen = false
   for (const button of byId('flame-functions').querySelectorAll('button')) {

@@ -43,7 +43,7 @@ export function levelOf (text: string, stream: 'stdout' | 'stderr'): Level {
   return stream === 'stderr' || THROWN.test(head) ? 'error' : 'none'
 }
 
-/** @returns null: no logger calls a level so */
+/** Null: no logger calls a level so */
 export function levelNamed (name: string): Level | null {
   const known = levelName(name)
   return Object.hasOwn(NAMES, known) ? NAMES[known] : null

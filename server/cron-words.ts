@@ -9,7 +9,7 @@ type Field =
   | { step: number }
   | { values: number[] }
 
-/** @returns null: that would take too many words */
+/** Null: that would take too many words */
 export function cronWords (text: string): string | null {
   const fields = text.trim().split(/\s+/)
   const [second, minute, hour, day, month, weekday] = fields.length === 5 ? ['0', ...fields] : fields

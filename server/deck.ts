@@ -327,7 +327,7 @@ function started (supervisor: Supervisor): RolloutView {
   return supervisor.snapshot().rollout as RolloutView
 }
 
-/** @returns null: that was its end */
+/** Null: that was its end */
 function running (supervisor: Supervisor): RolloutView | null {
   return supervisor.snapshot().rollout
 }

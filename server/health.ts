@@ -89,7 +89,7 @@ export function isReady (
   return state === 'running' && readyWorkers + finishedWorkers >= desiredWorkers
 }
 
-/** @returns null: the database cannot tell */
+/** Null: the database cannot tell */
 export function countOpen (crashes: Pick<CrashService, 'counts'>): number | null {
   try {
     return crashes.counts().open

@@ -81,7 +81,7 @@ function commitsText ({ commits }: Preview) {
   return counted.join(', ') || null
 }
 
-/** @returns null: not known in a rollback, as both releases ran from one folder */
+/** Null: not known in a rollback, as both releases ran from one folder */
 function filesText ({ kind, files }: Preview): string | null {
   if (!files) return kind === 'deploy' ? 'which differ is not known' : null
   const counted = (['changed', 'added', 'removed'] as const).filter((change) => files[change] > 0).map((change) =>

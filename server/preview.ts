@@ -48,7 +48,7 @@ const BUSY = ['rollout-running', 'starting']
 const MAX_FILES = 20
 const MAX_LAST = 3
 
-/** @returns whether a rollout only has to wait */
+/** Tells whether a rollout only has to wait */
 export function isBusy (error: unknown): boolean {
   return BUSY.includes(errorCode(error) ?? '')
 }

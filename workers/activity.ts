@@ -48,7 +48,7 @@ export function tellActivity (channel: Channel, threads: { areHolding: () => boo
   }
 }
 
-/** @returns whether the code of a server of HTTP is loaded */
+/** Tells whether the code of a server of HTTP is loaded */
 export function holdsServer (): boolean {
   const { moduleLoadList } = process
   return moduleLoadList === undefined || SERVERS.some((name) => moduleLoadList.includes(name))

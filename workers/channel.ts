@@ -26,7 +26,7 @@ export function openChannel () {
       process.send?.(wrapMessage(message), undefined, undefined, () => {})
     },
 
-    /** @returns false: its master is gone */
+    /** False: its master is gone */
     isOpen: (): boolean => Boolean(process.channel),
 
     on<Type extends keyof Messages> (type: Type, handler: NonNullable<Handlers[Type]>) {

@@ -32,7 +32,7 @@ const FULL = [EAGAIN, ENOBUFS, ENOMEM, EINTR, ETOOMANYREFS]
 
 export type ConnectionCalls = ReturnType<typeof bindCalls>
 
-/** @returns null: not Linux with 64 bits, the optional package is absent, or the app may load no such */
+/** Null: not Linux with 64 bits, the optional package is absent, or the app may load no such */
 export function loadConnectionCalls (): ConnectionCalls | null {
   if (process.platform !== 'linux' || ['arm', 'ia32', 'mips', 'mipsel', 'ppc', 's390'].includes(process.arch))
     return null

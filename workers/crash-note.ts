@@ -83,7 +83,7 @@ function belowOf (error: unknown): unknown[] {
   }
 }
 
-/** @returns null: it is no text, or its getter throws */
+/** Null: it is no text, or its getter throws */
 function textOf (error: Error, property: 'name' | 'message' | 'stack'): string | null {
   try {
     return typeof error[property] === 'string' ? error[property] : null

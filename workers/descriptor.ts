@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import { privateField } from './private-field.ts'
 import type { ClusterQuery, DatagramHandle, SocketHandle, TakeHandle } from './node-internals.d.ts'
 
-/** @returns whether it names a descriptor, which is a number of this process alone */
+/** Tells whether it names a descriptor, which is a number of this process alone */
 export function isDescriptor<Query extends { fd?: unknown }> (query: Query): query is Query & { fd: number } {
   return typeof query.fd === 'number' && query.fd >= 0
 }

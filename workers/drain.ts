@@ -127,13 +127,13 @@ export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, 
     return count
   }
 
-  /** @returns whether there is a connection on which another request may come */
+  /** Tells whether there is a connection on which another request may come */
   function canBeAsked (): boolean {
     forgetPassedOn()
     return http2Sessions.count() > 0 || [...connections].some(([socket, server]) => isOfHttp(socket, server))
   }
 
-  /** @returns whether there is a connection that has to be ended in its own way */
+  /** Tells whether there is a connection that has to be ended in its own way */
   function holdsLongLived (): boolean {
     return work ? work.longLived.count() > 0 : [...connections].some(([socket, server]) => isRaw(socket, server))
   }
@@ -214,7 +214,7 @@ export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, 
     onDrained()
   }
 
-  /** @returns whether a port has just been opened for a client that has not come yet */
+  /** Tells whether a port has just been opened for a client that has not come yet */
   function isAwaited (): boolean {
     return [...servers].some((server) => server.listening && latePorts.isOwn(server, ownPortGraceMs))
   }

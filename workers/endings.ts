@@ -103,7 +103,7 @@ function lookUntil (isSo: () => boolean, then: () => void) {
   }, LOOK_EVERY_MS).unref()
 }
 
-/** @returns whether a stream is piped into it: that listens for its end */
+/** Tells whether a stream is piped into it: that listens for its end */
 function isPipedInto (socket: Socket): boolean {
   return socket.listenerCount('unpipe') > 0
 }

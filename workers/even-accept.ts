@@ -166,7 +166,7 @@ export function createEvenAccept ({ onKnown, load = loadCalls }: {
   }
 }
 
-/** @returns false: it is long, or cannot be known, as that of a Unix socket */
+/** False: it is long, or cannot be known, as that of a Unix socket */
 function isQueueShort (fd: number, option: Calls['option']): boolean {
   const info = Buffer.alloc(INFO_BYTES)
   const bytes = Buffer.from(Uint32Array.of(INFO_BYTES).buffer)
@@ -205,7 +205,7 @@ function readOr (file: string) {
   }
 }
 
-/** @returns null: not Linux, or the optional package is absent */
+/** Null: not Linux, or the optional package is absent */
 function loadCalls (): Calls | null {
   if (process.platform !== 'linux') return null
   try {

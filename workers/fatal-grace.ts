@@ -85,7 +85,7 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }: {
   }
 }
 
-/** @returns whether the app handles such errors itself */
+/** Tells whether the app handles such errors itself */
 function isHandled (): boolean {
   return process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()
 }

@@ -110,7 +110,7 @@ function untilQuiet (session: Session, countArrived: () => number, onQuiet: () =
   }
 }
 
-/** @returns whether one could be sent */
+/** Tells whether one could be sent */
 function pingSession (session: Session, onAcknowledged: () => void): boolean {
   return !session.destroyed && !session.closed && session.ping((error) => {
     if (!error) onAcknowledged()

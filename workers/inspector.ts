@@ -8,7 +8,7 @@ export function letInspectorTakeAnyPort () {
   if (!/--inspect/.test(`${process.execArgv.join(' ')} ${process.env.NODE_OPTIONS ?? ''}`)) process.debugPort = 0
 }
 
-/** @returns whether a debugger is attached, or can be */
+/** Tells whether a debugger is attached, or can be */
 export function isInspected (): boolean {
   return inspector.url() !== undefined
 }

@@ -55,7 +55,7 @@ export function createLatePorts (
       opensForClients ||= ++closed >= MAX_CLOSED
     },
 
-    /** @returns whether the late servers of this app come and go */
+    /** Tells whether the late servers of this app come and go */
     areForClients: (): boolean => opensForClients,
 
     /**
@@ -89,7 +89,7 @@ export function createLatePorts (
     }, LOOK_EVERY_MS)
   }
 
-  /** @returns whether its client goes on waiting for an answer; none: it does not wait */
+  /** Tells whether its client goes on waiting for an answer; none: it does not wait */
   function waitOf ([socket, server]: [AnySocket, AnyServer]): (() => boolean)[] {
     const { _httpMessage: answer } = socket
     const bytes = socket.bytesWritten

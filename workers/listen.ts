@@ -174,7 +174,7 @@ function isOptions (order: ListenOrder): order is net.ListenOptions {
   return typeof order === 'object' && order !== null
 }
 
-/** @returns whether the app has chosen the address, and the other workers listen there too */
+/** Tells whether the app has chosen the address, and the other workers listen there too */
 function isFixed (order: ListenOrder): boolean {
   if (!isOptions(order)) return typeof order === 'string' ? order !== '0' : Number(order) > 0
   if (order._handle || order.handle) return false

@@ -91,7 +91,7 @@ function listScripts (): string[] {
   return urls
 }
 
-/** @returns null: it is no file */
+/** Null: it is no file */
 function toPath (url: string): string | null {
   try {
     return url.startsWith('file:') ? fileURLToPath(url) : path.isAbsolute(url) ? url : null

@@ -124,7 +124,7 @@ export function createOpenWork (
     })
   }
 
-  /** @returns whether it sends events: it is long-lived from then on */
+  /** Tells whether it sends events: it is long-lived from then on */
   function keepIfEvents (stream: Stream): boolean {
     if (longLived.has(stream)) return true
     if (!String(stream.sentHeaders?.['content-type']).startsWith('text/event-stream')) return false
@@ -142,7 +142,7 @@ export function isRaw (socket: Socket, server: Server): boolean {
   return !isOfHttp(socket, server) && !isBelowTls(socket, server) && !isOfSession(socket, server)
 }
 
-/** @returns whether requests of HTTP/1 are read from it, or would be if it said anything */
+/** Tells whether requests of HTTP/1 are read from it, or would be if it said anything */
 export function isOfHttp (socket: Socket, server: Server): boolean {
   return Boolean(socket.parser || (server.closeIdleConnections && socket.bytesRead === 0))
 }
@@ -151,12 +151,12 @@ function isBelowTls (socket: Socket, server: Server) {
   return typeof server.setSecureContext === 'function' && !socket.encrypted
 }
 
-/** @returns whether it is a session of HTTP/2 */
+/** Tells whether it is a session of HTTP/2 */
 function isOfSession (socket: Socket, server: Server): boolean {
   return typeof server.updateSettings === 'function' && (!socket.encrypted || socket.alpnProtocol === 'h2')
 }
 
-/** @returns whether its app has begun to send events */
+/** Tells whether its app has begun to send events */
 function isEventStream (response: Response): boolean {
   return /^content-type: *text\/event-stream/im.test(response._header ?? '')
 }

@@ -50,7 +50,7 @@ export function outliveMaster (settings: OrphanSettings, { drain, isOfUse, hasSo
       isLetGo = true
     },
 
-    /** @returns whether there is no master that would end this process now */
+    /** Tells whether there is no master that would end this process now */
     endAlone (): boolean {
       if (isOrphan) endWorker()
       return isOrphan
@@ -62,7 +62,7 @@ export function outliveMaster (settings: OrphanSettings, { drain, isOfUse, hasSo
       return isOrphan
     },
 
-    /** @returns whether a SIGTERM that comes is its own */
+    /** Tells whether a SIGTERM that comes is its own */
     isEnding: (): boolean => isEnding,
 
     /** Drains this worker and ends it. Returns false: its master does that. */

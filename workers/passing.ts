@@ -63,7 +63,7 @@ export function createPassing ({ folder, worker, calls, onPassed, onProblem }: {
       return reach(to) ? 'busy' : 'gone'
     },
 
-    /** @returns whether that worker is there */
+    /** Tells whether that worker is there */
     isThere: (to: number): boolean => peers.has(to) || reach(to) !== null,
 
     /** No connections come any more but those that are on their way. */
@@ -144,7 +144,7 @@ function encode (key: string, bytes: Buffer) {
   return message
 }
 
-/** @returns null: it is not whole yet */
+/** Null: it is not whole yet */
 function decode (message: Buffer): { key: string, bytes: Buffer, length: number } | null {
   if (message.length < HEAD) return null
   const start = HEAD + message.readUInt32BE(0)

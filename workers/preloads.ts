@@ -20,7 +20,7 @@ function endPreloads () {
   Reflect.deleteProperty(globalThis, END)
 }
 
-/** @returns whether only preloads run yet, and nothing of the app */
+/** Tells whether only preloads run yet, and nothing of the app */
 export function arePreloading (): boolean {
   return state === 'importing' || (state === 'requiring' && createRequire(import.meta.url).main === undefined)
 }

@@ -11,7 +11,7 @@ export function createProgress ({ stalledMs, now }: { stalledMs: number, now: ()
   const seen: WeakMap<Response | Stream, Seen> = new WeakMap()
 
   return {
-    /** @returns whether it is a transfer */
+    /** Tells whether it is a transfer */
     look (request: Response | Stream, carrier: Socket | Stream): boolean {
       const bytes = 'session' in carrier ? bytesOfStream(carrier) : bytesOfSocket(carrier)
       const { beganAt, ...last } = seen.get(request) ?? { beganAt: now(), bytes, movedAt: null }

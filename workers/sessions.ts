@@ -103,7 +103,7 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings,
       return counted
     },
 
-    /** @returns whether it belongs to one of its sessions */
+    /** Tells whether it belongs to one of its sessions */
     has (request: Request): boolean {
       const session = names.inRequest(request)
       return session !== null && own.has(session)
@@ -118,7 +118,7 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings,
     }
   }
 
-  /** @returns whether sessions can be kept here */
+  /** Tells whether sessions can be kept here */
   function prepare (): boolean {
     if (tools !== undefined) return tools !== null
     try {
@@ -173,7 +173,7 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings,
     if (bytes.length > 0) socket.unshift(bytes)
   }
 
-  /** @returns whether it goes to another worker, or waits for that */
+  /** Tells whether it goes to another worker, or waits for that */
   function passNew (key: string, client: SocketHandle, keep: () => void): boolean {
     const session = names.inHead(tools?.calls.peek(client.fd) ?? '')
     const owner = session === null || noteUse(session) ? null : ownerElsewhere(session)
@@ -238,7 +238,7 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings,
     return owner === null || owner === worker || !tools?.passing.isThere(owner) ? null : owner
   }
 
-  /** @returns whether this worker has it */
+  /** Tells whether this worker has it */
   function noteUse (session: string | null): boolean {
     const use = session === null ? undefined : own.get(session)
     if (!use || session === null) return false

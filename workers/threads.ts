@@ -21,7 +21,7 @@ export function watchThreads (channel: Channel) {
   })
 
   return {
-    /** @returns whether the process lives on for one of them; for an idle pool, which is unref()ed, it does not */
+    /** Tells whether the process lives on for one of them; for an idle pool, which is unref()ed, it does not */
     areHolding: (): boolean => [...threads].some(isHolding)
   }
 }

@@ -26,7 +26,7 @@ export function createUpgrades () {
 
     isWebSocket: (socket: Socket) => webSockets.has(socket),
 
-    /** @returns whether it is a WebSocket that the app has agreed to, so that frames may follow */
+    /** Tells whether it is a WebSocket that the app has agreed to, so that frames may follow */
     isOpen: (socket: Socket): boolean => socket.bytesWritten > (webSockets.get(socket) ?? Infinity)
   }
 

@@ -153,7 +153,7 @@ export function startWorker (settings: BootSettings) {
     requests.whenBegun(count, () => channel.send({ type: 'max-requests' }))
   }
 
-  /** @returns whether it is the app's, and not one of what is loaded before that */
+  /** Tells whether it is the app's, and not one of what is loaded before that */
   function onListen (server: Server): boolean {
     drain.watch(server)
     if (standby && dispatch === 'shared') evenAccept.prepare()

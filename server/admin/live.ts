@@ -129,7 +129,7 @@ export function attachLive (
     if (typeof reply === 'function') reply({ version: ASSETS_VERSION, software })
   }
 
-  /** @returns null: not a URL, or the session has ended and the next beat disconnects it */
+  /** Null: not a URL, or the session has ended and the next beat disconnects it */
   function enterRoom (socket: Socket, url: string): Room | null {
     const auth = authenticate(socket.request)
     if (!auth) return null

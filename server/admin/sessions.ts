@@ -94,7 +94,7 @@ export function createSessions (
       return known?.why ?? (secrets.length > 0 ? 'Your session has ended.' : null)
     },
 
-    /** @returns whether the person still has the rights that a link was made for */
+    /** Tells whether the person still has the rights that a link was made for */
     isStill: ({ token, until }: Person = ADMIN): boolean =>
       (until === null || until > now()) && (token === null || tokens.isValid(token)),
 

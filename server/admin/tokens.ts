@@ -50,7 +50,7 @@ export function createTokens (
       return identities.named(token)
     },
 
-    /** @returns whether it may still be used */
+    /** Tells whether it may still be used */
     isValid: isKnown,
 
     /** @returns whose it was, and who has revoked it; null: nobody since this master started */

@@ -52,7 +52,7 @@ function targetOf (members: Member[], rollout: FleetRollout | null): Target | nu
   return isTied ? null : { code, text: 'what most members of this app have' }
 }
 
-/** @returns null: their versions do not differ, or cannot be compared */
+/** Null: their versions do not differ, or cannot be compared */
 function newestOf (codes: Code[]): Code | null {
   const versions = new Set(codes.map(({ version }) => version))
   if (versions.size < 2 || codes.some(({ version }) => version === null || !VERSION.test(version))) return null

@@ -152,7 +152,7 @@ function toEntry ({ position, ...line }: Line): Entry {
   return { ...line, arrivedAt: toTime(line.arrivedAt), place: formatPlace(line, position) }
 }
 
-/** @returns whether it asks for more than the last lines */
+/** Tells whether it asks for more than the last lines */
 export function isSearch ({ q, level, since, until, around, cursor }: Query): boolean {
   return [q, level, since, until, around, cursor].some((filter) => filter !== undefined)
 }

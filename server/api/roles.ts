@@ -30,7 +30,7 @@ export function roleAllows (role: Role, needed: Role) {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
 }
 
-/** @returns whether the role of this person is for that app */
+/** Tells whether the role of this person is for that app */
 export function mayUse ({ apps }: Pick<Person, 'apps'>, app: string): boolean {
   return !apps || apps.includes(app)
 }

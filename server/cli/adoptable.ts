@@ -176,7 +176,7 @@ function wantedOf (apps: Pm2App[], names: string[]): Pm2App[] {
   return wanted
 }
 
-/** @returns whether PM2 runs it, now or at its times */
+/** Tells whether PM2 runs it, now or at its times */
 function isThere ({ running, isJob }: Pm2App): boolean {
   return running.length > 0 || isJob
 }

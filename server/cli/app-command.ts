@@ -83,7 +83,7 @@ function checkNamedOnce (command: string, names: string[], options: Options) {
   }
 }
 
-/** @returns whether somebody has named a deck that runs, and not a place where one would */
+/** Tells whether somebody has named a deck that runs, and not a place where one would */
 function meansRunning ({ name, url, member }: Options,
   { CLUSTERDECK_NAME, CLUSTERDECK_URL }: Terminal['env']): boolean
 {

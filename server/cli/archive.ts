@@ -251,7 +251,7 @@ function createAsked (also: string[]) {
   }, unseen: () => patterns.filter(({ isSeen }) => !isSeen).map(({ pattern }) => pattern) }
 }
 
-/** @returns null: it has just been removed */
+/** Null: it has just been removed */
 async function findEntry (top: string, name: string, limits: ArchiveLimits): Promise<Entry | null> {
   const reason = whyNoName(name, limits)
   if (reason) throw refusePacking(top, `${JSON.stringify(name)}: ${reason}`)

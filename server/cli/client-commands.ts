@@ -401,7 +401,7 @@ async function statusOfAll (options: Options, terminal: Terminal): Promise<Optio
   return null
 }
 
-/** @returns null: the host's own history is printed */
+/** Null: the host's own history is printed */
 async function historyOfHost ({ host, ...options }: Options, terminal: Terminal): Promise<Options | null> {
   if (!host) return options
   const flag = flagOfDeck(options)
@@ -416,7 +416,7 @@ async function historyOfHost ({ host, ...options }: Options, terminal: Terminal)
   return null
 }
 
-/** @returns whether somebody has said which deck is meant */
+/** Tells whether somebody has said which deck is meant */
 function isNamed (options: Options, env: Terminal['env']): boolean {
   return options.member !== undefined || namesDeck(options, env)
 }

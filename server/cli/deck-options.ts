@@ -29,7 +29,7 @@ export function flagOfDeck (options: DeckOptions): string | null {
   return OF_ONE_DECK.find(({ option }) => options[option] !== undefined)?.flag ?? null
 }
 
-/** @returns whether a flag or a variable names one deck */
+/** Tells whether a flag or a variable names one deck */
 export function namesDeck (options: DeckOptions, env: Record<string, string | undefined>): boolean {
   return flagOfDeck(options) !== null || OF_ONE_DECK.some(({ variable }) => env[variable])
 }

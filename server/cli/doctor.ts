@@ -65,7 +65,7 @@ export async function doctorHere (entry: string | undefined, options: Options & 
   return exitCodeOf(report)
 }
 
-/** @returns whether a start is meant that has not been, with options of its own */
+/** Tells whether a start is meant that has not been, with options of its own */
 export function isBeforeStart (entry: string | undefined, options: Record<string, unknown>): boolean {
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
   // Without --no-keeper, `keeper` is true.

@@ -170,7 +170,7 @@ async function followRollout (rollout: FleetRollout, { api, tell, timeoutMs }: C
     await wait(POLL_MS)
   }
 
-  /** @returns null: NATS does not have it at the moment */
+  /** Null: NATS does not have it at the moment */
   async function readRollout (): Promise<FleetRollout | null> {
     const { rollout: found, nats, members }: Fleet = await api.get('/fleet')
     silent = new Set(members.filter(({ isSilent }) => nats.isConnected && isSilent).map(({ member }) => member))

@@ -110,7 +110,7 @@ export function killHost (child: ChildProcess) {
   child.kill('SIGINT')
 }
 
-/** @returns null: not yet */
+/** Null: not yet */
 async function answeringHost (env: Env): Promise<Master | null> {
   try {
     const host = findHost(env)

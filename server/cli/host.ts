@@ -78,7 +78,7 @@ export async function appsOfHost (env: Env): Promise<AppView[]> {
   return host === null ? [] : (await callHost(host, { env }).get<{ items: AppView[] }>('/apps')).items
 }
 
-/** @returns whether it has stopped its apps, where it has ended; null: it runs */
+/** Tells whether it has stopped its apps, where it has ended; null: it runs */
 export function hasHostStopped (env: Env): boolean | null {
   if (findHost(env) !== null) return null
   // One that ends as it should withdraws what it has announced.
@@ -108,12 +108,12 @@ export async function untilStopped (name: string,
   return last
 }
 
-/** @returns whether somebody wants it to run */
+/** Tells whether somebody wants it to run */
 export function isWanted ({ state }: Pick<AppView, 'state'>): boolean {
   return ['waiting', 'starting', 'running'].includes(state)
 }
 
-/** @returns whether it has workers, pages, and calls of its own */
+/** Tells whether it has workers, pages, and calls of its own */
 export function isOpen ({ state }: Pick<AppView, 'state'>): boolean {
   return ['starting', 'running', 'stopping'].includes(state)
 }

@@ -112,7 +112,7 @@ function lineOf (body: string, status: number): string | null {
     String(answer?.detail ?? `the master answers, but not as clusterdeck does (HTTP ${status})`))
 }
 
-/** @returns null: it is no JSON */
+/** Null: it is no JSON */
 function parseLine (line: string): Sent | null {
   try {
     return JSON.parse(line)

@@ -81,7 +81,7 @@ export function statusLine ({ state, release, readyWorkers, desiredWorkers, work
   )
 }
 
-/** @returns false: they are programs of another language, and only Node programs count them */
+/** False: they are programs of another language, and only Node programs count them */
 export function areRequestsCounted (workers: Pick<Worker, 'vitals'>[]): boolean {
   const vitals = workers.flatMap((worker) => worker.vitals ?? [])
   return vitals.length === 0 || vitals.some(({ requestsPerSecond }) => requestsPerSecond !== null)

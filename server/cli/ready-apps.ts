@@ -22,7 +22,7 @@ export function toFollowed ({ name }: Pick<AppView, 'name'>, dependsOn: readonly
   return { name, dependsOn, state: 'starting', reason: null, status: null }
 }
 
-/** @returns whether there is nothing more to follow */
+/** Tells whether there is nothing more to follow */
 export function isOver ({ state }: Pick<Followed, 'state'>): boolean {
   return OVER.includes(state)
 }
@@ -155,7 +155,7 @@ export async function lastLines (host: Pick<ApiClient, 'get'>, name: string): Pr
   return (answer?.items ?? []).slice(-SHOWN_LINES).map(({ text }) => text)
 }
 
-/** @returns null: it cannot say that at the moment */
+/** Null: it cannot say that at the moment */
 async function answerOf<Answer> (host: Pick<ApiClient, 'get'>, path: string): Promise<Answer | null> {
   try {
     return await host.get(path)

@@ -32,7 +32,7 @@ export function createAcceptFairness (
       tellEvenness()
     },
 
-    /** @returns null: no worker has said so yet */
+    /** Null: no worker has said so yet */
     isEven: (): boolean | null => evenness.size === 0 ? null : [...evenness.values()].every(Boolean)
   }
 

@@ -23,7 +23,7 @@ export function createEarlyForks ({ start }: {
       }
     },
 
-    /** @returns null: it was not forked yet, or for another slot or release */
+    /** Null: it was not forked yet, or for another slot or release */
     take ({ worker, slot, release }: Order): Handle | null {
       const found = started.get(worker)
       if (found?.order.slot !== slot || found.order.release.id !== release.id) return null

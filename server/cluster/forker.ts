@@ -282,7 +282,7 @@ export function slotVariableNamesOf (instance: string, own: Record<string, strin
     ...isInstanceSet(instance, own, inherited) ? [] : [instance]]
 }
 
-/** @returns whether the configuration sets it to null */
+/** Tells whether the configuration sets it to null */
 function isLeftOut (own: Record<string, string | undefined>, name: string): boolean {
   return Object.hasOwn(own, name) && own[name] === undefined
 }

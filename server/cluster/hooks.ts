@@ -72,7 +72,7 @@ export function createHooks (
           each.end('was ended, as the deploy was called off')
     },
 
-    /** @returns whether it is a hook whose exit Node waits for */
+    /** Tells whether it is a hook whose exit Node waits for */
     isChild: (pid: number): boolean => children.has(pid),
 
     /** Hooks that the next master has to end if this one dies. */

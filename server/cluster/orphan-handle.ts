@@ -74,7 +74,7 @@ export function createOrphanHandle (identity: OrphanIdentity,
     }
   }
 
-  /** @returns false: it could not be written */
+  /** False: it could not be written */
   function writeOrder (drain: OrphanOrder['drain']): boolean {
     const content: OrphanOrder = { pid, claimedBy: process.pid, drain }
     try {

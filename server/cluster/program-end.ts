@@ -96,7 +96,7 @@ export function createProgramEnd (main: TreeIdentity,
     }
   }
 
-  /** @returns whether it has not been told to end, and has not ended by itself */
+  /** Tells whether it has not been told to end, and has not ended by itself */
   function isWaiting (): boolean {
     return !isTold && !isKilled && isAlive(main)
   }

@@ -13,7 +13,7 @@ type ProgramIdentity =
   & OrphanIdentity
   & { mark: string, notifyFile: string | null, stopSignal: NodeJS.Signals }
 
-/** @returns whether it is another program than Node */
+/** Tells whether it is another program than Node */
 export function isProgram (identity: OrphanIdentity): identity is ProgramIdentity {
   return 'mark' in identity
 }

@@ -67,7 +67,7 @@ function lookAtConnections (trees: Map<number, number[]>) {
   restsUntil = performance.now() + (performance.now() - began) * REST
 }
 
-/** @returns null: it is too early, or it has ended */
+/** Null: it is too early, or it has ended */
 function reportOf (pid: number, worker: number, pids: number[]): VitalsReport | null {
   const at = performance.now()
   const before = watched.get(pid) ?? { worker, usage: createTreeUsage(), at, cpuMs: null, openConnections: undefined }

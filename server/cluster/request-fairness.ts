@@ -92,7 +92,7 @@ export function createRequestFairness ({ list, tell, now }: {
     sums.set(worker, sum)
   }
 
-  /** @returns whether one gets too many: what is known by now has been used */
+  /** Tells whether one gets too many: what is known by now has been used */
   function evenOut (workers: number[]): boolean {
     const all = workers.map((worker) => ({ worker, ...ratesOf(sums.get(worker)) }))
     const [requests, busy] = [meanOf(all.map((each) => each.requests)), meanOf(all.map((each) => each.busy))]

@@ -7,7 +7,7 @@ import { lstatSocket, type SocketStat } from '../../workers/socket-file.ts'
  */
 export type SocketNames = { name: string, hidden: string, dev: number, ino: number }
 
-/** @returns whether it is there, and no other file */
+/** Tells whether it is there, and no other file */
 export function isAt (file: string, { dev, ino }: { dev: number, ino: number }): boolean {
   const there = lookAt(file)
   return there?.ino === ino && there.dev === dev

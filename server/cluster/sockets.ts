@@ -99,7 +99,7 @@ export function createSockets (
   tellPaths()
 
   return {
-    /** @returns whether another starting worker holds the address, perhaps only to test whether it is free */
+    /** Tells whether another starting worker holds the address, perhaps only to test whether it is free */
     isContended: (worker: number, query: SocketQuery): boolean =>
       !held.has(socketKey(query)) && findRival(worker, query)?.isEstablished === false,
 
@@ -285,7 +285,7 @@ export function createSockets (
     return isCopy === true && given.isPending()
   }
 
-  /** @returns whether others have said whether calls on it wait, which holds for all that have it */
+  /** Tells whether others have said whether calls on it wait, which holds for all that have it */
   function hasFlags (socket: Socket): boolean {
     return isOfOther(socket) || (socket.users.size > 0 && isTcpPort(socket.query))
   }
@@ -521,7 +521,7 @@ function placeOfKept (key: string, { fd }: Pick<SocketHandle, 'fd'>): Place {
   return { ...placeOfKey(key), flags: fd > 0 && loadPosix()?.isV6Only(fd) ? V6_ONLY : 0 }
 }
 
-/** @returns whether only one of them can be listened on */
+/** Tells whether only one of them can be listened on */
 function placesOverlap (one: Place, other: Place): boolean {
   if (isUdp(one) !== isUdp(other) || isOnOtherDevice(one, other)) return false
   if (!one.port || one.port < 0 || one.port !== other.port) return false
@@ -532,7 +532,7 @@ function isOnOtherDevice ({ before: one }: Place, { before: other }: Place) {
   return one?.device !== undefined && other?.device !== undefined && one.device !== other.device
 }
 
-/** @returns whether what is sent to the other address comes to this one, too */
+/** Tells whether what is sent to the other address comes to this one, too */
 function covers ({ address, flags = 0 }: Place, other: Place): boolean {
   const isV6 = (other.address ?? ANY_V6).includes(':')
   return address === ANY_V4 ? !isV6 : (address ?? ANY_V6) === ANY_V6 && (isV6 || !(flags & V6_ONLY))

@@ -12,7 +12,7 @@ export function createStandbys (
   const known: Map<number, { waiting: (() => void)[], rssBytes: number | null }> = new Map()
 
   return {
-    /** @returns whether it has no slot yet */
+    /** Tells whether it has no slot yet */
     has: (worker: number): boolean => state().workers[worker]?.slot === null,
 
     /** `answer`: what it asks for where it listens */
@@ -39,7 +39,7 @@ export function createStandbys (
         standbyOf(worker).rssBytes = rssBytes
     },
 
-    /** @returns null: it has not said so yet */
+    /** Null: it has not said so yet */
     rssBytesOf: (worker: number): number | null => known.get(worker)?.rssBytes ?? null,
 
     left (worker: number) {

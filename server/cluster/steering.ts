@@ -125,7 +125,7 @@ export function createSteering ({ calls, living, isHeldBack = false }: {
       for (const [key, route] of routes) if ((only ?? key) === key) steer(route)
     },
 
-    /** @returns whether a worker has shut a socket down */
+    /** Tells whether a worker has shut a socket down */
     hasEnded: (): boolean => [...routes.values()].some(({ group }) => group.hasEnded())
   }
 

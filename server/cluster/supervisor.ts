@@ -239,7 +239,7 @@ export function createSupervisor (initialState: PoolState,
       onDiagnosed = listener
     },
 
-    /** @returns whether it has drained, and writes its heap */
+    /** Tells whether it has drained, and writes its heap */
     writesHeap: (worker: number): boolean => state.workers[worker]?.writesHeap === true,
 
     /** Ends a worker that writes its heap. */
@@ -359,7 +359,7 @@ export function createSupervisor (initialState: PoolState,
       return [...handles.values()].map((handle) => handle.letGo()).filter((exit) => exit !== undefined)
     },
 
-    /** @returns whether it is a worker */
+    /** Tells whether it is a worker */
     isWorker: (pid: number): boolean => [...handles.values()].some(({ identity }) => identity?.pid === pid),
 
     /** `exit`: of a process that was no child of this one */
@@ -635,7 +635,7 @@ function servingWorkers ({ workers }: PoolState): Serving[] {
 
 const NO_BALANCE: Balance = Object.freeze({ dispatch: 'shared', rebalance: 'off' })
 
-/** @returns whether a worker with too many requests lets go of connections: these may come back to another one */
+/** Tells whether a worker with too many requests lets go of connections: these may come back to another one */
 function mayLetGo ({ dispatch, rebalance }: Balance): boolean {
   return rebalance === 'on' && dispatch !== 'sticky'
 }

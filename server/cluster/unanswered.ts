@@ -45,7 +45,7 @@ export function createUnanswered (
   const told: Set<string> = new Set()
   let others = 0
 
-  /** @returns whether it was for a primary, and needs no more */
+  /** Tells whether it was for a primary, and needs no more */
   return function hear (worker: number, message: Record<string, unknown>): boolean {
     const known = LIBRARIES.find(({ isFrom }) => isFrom(message))
     const isForOperator = isText(message.type) && ('data' in message || !SENDERS.some((key) => isText(message[key])))

@@ -80,7 +80,7 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
           (chosen === base || held.has(chosen) ? undefined : make(chosen, query, generations.of(worker))) }
     },
 
-    /** @returns null: not in this way */
+    /** Null: not in this way */
     begin: (key: string, query: SocketQuery): Promise<void> | null =>
       stage && isPath(query) ? make(key, query, null) : null,
 
@@ -226,7 +226,7 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
     return 0
   }
 
-  /** @returns whether it has a path that does not lead to it */
+  /** Tells whether it has a path that does not lead to it */
   function isHidden (key: string, { path }: Socket): boolean {
     return path !== undefined && shownFor(baseOf(key)) !== key
   }
@@ -241,7 +241,7 @@ function isPath ({ address, port }: SocketQuery) {
   return port === -1 && Boolean(address?.startsWith('/'))
 }
 
-/** @returns whether a worker has shut it down for all */
+/** Tells whether a worker has shut it down for all */
 function isShut (socket: Socket): boolean {
   return stateOf(socket).isShut
 }

@@ -104,7 +104,7 @@ export function adoptSocket (
     /** It leads there whatever the other one does. */
     hidden,
 
-    /** @returns whether its path leads to it */
+    /** Tells whether its path leads to it */
     isShown: (): boolean => isAt(name, socket),
 
     /**
@@ -276,7 +276,7 @@ export function removeName (file: string, socket: { dev: number, ino: number }) 
   if (isAt(file, socket)) tryTo(() => unlinkSync(file))
 }
 
-/** @returns whether nothing is there any more: only what was left behind goes */
+/** Tells whether nothing is there any more: only what was left behind goes */
 function makeWay (folder: Folder, name: string): boolean {
   const there = lookAt(folder.at(name))
   if (!there) return true

@@ -76,7 +76,7 @@ export async function stageUnixPath (query: SocketQuery,
   }
 }
 
-/** @returns null: it is forbidden */
+/** Null: it is forbidden */
 async function bindInStage (query: SocketQuery,
   { fd, folder, file, undo }: { fd: number, folder: Folder, file: string, undo: (() => void)[] }): Promise<Stage | null>
 {
@@ -104,7 +104,7 @@ async function bindHere (query: SocketQuery, fd: number) {
   if (refused !== undefined) throw withErrno(-EIO)
 }
 
-/** @returns whether it may lead out of the folder that a process is in */
+/** Tells whether it may lead out of the folder that a process is in */
 function needsRoot (file: string): boolean {
   return path.isAbsolute(file) || file.split('/').includes('..')
 }

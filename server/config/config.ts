@@ -400,7 +400,7 @@ function fromText ({ kind, separator = ',' }: Option, value: unknown) {
   return value
 }
 
-/** @returns null: these are no pairs */
+/** Null: these are no pairs */
 function pairsOf (parts: string[]): Record<string, string> | null {
   const pairs = parts.map((part) => /^([^=]+)=(.*)$/.exec(part))
   return pairs.every((pair) => pair !== null) ? Object.fromEntries(pairs.map(([, name, text]) => [name, text])) : null
@@ -419,7 +419,7 @@ async function checkOptions (given: Map<string, Given>): Promise<Values> {
   return valuesBySchema(given)
 }
 
-/** @returns null: only the schema can tell whether all of it is right */
+/** Null: only the schema can tell whether all of it is right */
 function plainValues (given: Map<string, Given>): Values | null {
   const placed = placedOptions(given)
   return DEFAULTS !== null && placed.every(({ option, value }) => isPlain(option.plain, value))

@@ -3,7 +3,7 @@ import { Cron } from 'croner'
 /** Five fields begin with minutes, six with seconds. */
 const FIELDS = [5, 6]
 
-/** @returns whether it is a cron expression that fits some time in the future */
+/** Tells whether it is a cron expression that fits some time in the future */
 export function isCron (text: string): boolean {
   return FIELDS.includes(text.trim().split(/\s+/).length) && nextRun(text, new Date()) !== null
 }

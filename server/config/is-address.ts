@@ -1,4 +1,4 @@
-/** @returns whether it is no path, but where something is fetched from */
+/** Tells whether it is no path, but where something is fetched from */
 export function isAddress (text: string): boolean {
   return /^[^/]*:/.test(text)
 }

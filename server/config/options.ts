@@ -501,7 +501,7 @@ function aboutOf (field: z.ZodType): About | undefined {
   return ABOUT.get(field) ?? (inner && aboutOf(inner))
 }
 
-/** @returns undefined: it is no object */
+/** Undefined: it is no object */
 function shapeOf (field: z.ZodType): Record<string, z.ZodType> | undefined {
   const inner = innerOf(field)
   if (inner) return shapeOf(inner)
@@ -523,7 +523,7 @@ function isNatsServer (address: string) {
     URL.canParse(address.replace(/^(\w+:\/\/)?/, 'nats://'))
 }
 
-/** @returns whether a line can be compared with it */
+/** Tells whether a line can be compared with it */
 function isReadyLine (text: string): boolean {
   try {
     readyLineOf(text)

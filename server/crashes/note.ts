@@ -21,7 +21,7 @@ export function takeCrashNote (file: string, code: number | null, sent?: unknown
   return isValid ? checkedNote(note) : null
 }
 
-/** @returns null: there is none, or a full disk has cut it short */
+/** Null: there is none, or a full disk has cut it short */
 function takeFile (file: string): unknown {
   try {
     const note = statSync(file).size > MAX_BYTES ? null : JSON.parse(readFileSync(file, 'utf8'))

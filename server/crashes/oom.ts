@@ -66,7 +66,7 @@ function counterFiles (read: (file: string) => string): string[] {
   }
 }
 
-/** @returns null: the log may not be read */
+/** Null: the log may not be read */
 function inKernelLog (pid: number): boolean | null {
   let log
   try {

@@ -84,7 +84,7 @@ export function createSourceLines () {
   }
 }
 
-/** @returns null: the text has no such line */
+/** Null: the text has no such line */
 function excerptOf (text: string, line: number): Lines | null {
   const lines = text.split(/\r?\n/)
   if (line > lines.length) return null

@@ -18,7 +18,7 @@ export async function comparisonOf ({ deck, from, to }: { deck: Deck, from: stri
     commits }
 }
 
-/** @returns null: no earlier release is known */
+/** Null: no earlier release is known */
 export function changesOf (
   { changed }: { changed?: Changed | null }
 ): { from: string, parts: string[], variables: string[] } | null {

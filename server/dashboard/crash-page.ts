@@ -100,7 +100,7 @@ export function followCrash (
   }
 }
 
-/** @returns null: the newest */
+/** Null: the newest */
 function parsePinned (params: URLSearchParams): number | null {
   const text = params.get('crash')
   if (!text) return null

@@ -41,7 +41,7 @@ export function followFleetMember (
   }
 }
 
-/** @returns null: no member has this name */
+/** Null: no member has this name */
 function shownOf ({ name, members, nats, rollout }: FleetStatus,
   { fleet, id, now }: { fleet: AppFleet, id: string, now: number })
 {

@@ -74,7 +74,7 @@ export function followFleet (
   }
 }
 
-/** @returns null: it failed, or took longer */
+/** Null: it failed, or took longer */
 async function resultWithin<T> (work: Promise<T>, ms: number): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<null>((resolve) => {

@@ -82,7 +82,7 @@ function keptMs ({ settings }: HistoryAsked['deck']): number {
   return Number(settings?.list().find(({ name }) => name === 'history.maxAgeMs')?.value ?? Infinity)
 }
 
-/** @returns null: the list shows why */
+/** Null: the list shows why */
 async function readTimeline ({ history }: Pick<HistoryAsked, 'history'>,
   { query, now }: ReturnType<typeof historyModel>): Promise<Timeline | null>
 {
@@ -159,7 +159,7 @@ function withLink (row: Row): Row & { url?: string } {
   return { ...row, url: urlOf('/history', {}, { type: row.types.join(), since: row.oldestAt, until }) }
 }
 
-/** @returns null: what was there then would still be kept */
+/** Null: what was there then would still be kept */
 function tooOldText ({ until }: { until?: string | number }, now: number, keptMs: number): string | null {
   if (until === undefined || new Date(until).getTime() > now - keptMs) return null
   return `Events are kept for ${formatDuration(keptMs).replace(/^(\d+) d .*/, '$1 days')}; this time is longer ago.`

@@ -94,7 +94,7 @@ export function followOverview (
   }
 }
 
-/** @returns whether its release is not run by Node */
+/** Tells whether its release is not run by Node */
 export function runsProgram ({ release }: Pick<Status, 'release'>): boolean {
   return release.runtime === 'other'
 }

@@ -33,7 +33,7 @@ export async function previewModel (
   }
 }
 
-/** @returns null: the app is in no repository */
+/** Null: the app is in no repository */
 async function refsOf (deck: Pick<Deck, 'releases'>): Promise<Ref[] | null> {
   try {
     return await deck.releases.refs()

@@ -154,7 +154,7 @@ export function baseOf (deck: Deck, release: ReleaseView): string {
   return knownBase(deck, release) ?? deck.snapshot().release.id
 }
 
-/** @returns null: it is the first one that is kept */
+/** Null: it is the first one that is kept */
 function knownBase ({ releases }: Deck, { id, changed }: ReleaseView): string | null {
   // A list looks at the files of all of its releases.
   const before = changed && readOr(() => releases.get(changed.from), null)

@@ -42,7 +42,7 @@ export function graphsOf (rollout: RolloutView,
     ), lines: none ? [] : MEASURES.map((measure) => graphOf(measure, comparisons, xOf)) }
 }
 
-/** @returns null: there are some */
+/** Null: there are some */
 function whyNoGraphs ({ kind, comparisons }: RolloutView,
   { isRunning, isProgram }: { isRunning: boolean, isProgram: boolean }): string | null
 {

@@ -119,7 +119,7 @@ function whoOf ({ actor, client }: RolloutView): string {
   return client ? `by ${actor}, ${CLIENTS[client]}` : `by ${actor}`
 }
 
-/** @returns null: it is no longer kept */
+/** Null: it is no longer kept */
 function releaseOf (deck: Deck, id: string | null): ReleaseView | null {
   return id === null ? null : readOr(() => deck.releases.get(id), null)
 }

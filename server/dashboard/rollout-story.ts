@@ -140,7 +140,7 @@ function factsOf (step: Step): string[] {
   ].filter((fact) => typeof fact === 'string')
 }
 
-/** @returns whether the old worker leaves before the new one starts */
+/** Tells whether the old worker leaves before the new one starts */
 function oldGoesFirst ({ state, promotedAt, drainedAt }: Step): boolean {
   return state === 'stopping' || Boolean(drainedAt && (!promotedAt || drainedAt < promotedAt))
 }

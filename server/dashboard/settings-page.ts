@@ -81,7 +81,7 @@ function linkTo ({ show, q }: { show: string, q: string }): string {
   return urlOf('/settings', { show: show === 'all' ? undefined : show, q })
 }
 
-/** @returns whether each word of it is somewhere in the name, the description, the value or where that comes from */
+/** Tells whether each word of it is somewhere in the name, the description, the value or where that comes from */
 function isFoundBy (q: string): (setting: Setting) => boolean {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean)
   return ({ name, description, value, from, isSecret, unit }) => {

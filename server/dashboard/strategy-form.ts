@@ -37,7 +37,7 @@ function valueOf (field: unknown): unknown {
   return typeof text === 'string' && COUNT.test(text) ? Number(text) : text
 }
 
-/** @returns undefined: all are empty */
+/** Undefined: all are empty */
 function withoutEmpty (fields: Record<string, unknown>): Record<string, unknown> | undefined {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined)
   return given.length > 0 ? Object.fromEntries(given) : undefined

@@ -2,7 +2,7 @@ const MAX_ZONES = 50
 /** kept, as a formatter is expensive to make */
 const formats: Map<string, Intl.DateTimeFormat> = new Map()
 
-/** @returns whether this is the name of a time zone such as Europe/Berlin */
+/** Tells whether this is the name of a time zone such as Europe/Berlin */
 export function isZone (zone: string): boolean {
   try {
     return formatIn(zone) !== null

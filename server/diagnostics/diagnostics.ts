@@ -53,7 +53,7 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
     list: store.list,
     get: store.get,
 
-    /** @returns null: there is none, or not yet */
+    /** Null: there is none, or not yet */
     file (id: number, actor: string): { file: string, name: string } | null {
       const item = store.get(id)
       if (item?.state !== 'done') return null

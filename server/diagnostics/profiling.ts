@@ -139,7 +139,7 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
       ).sort((a, b) => b.at - a.at)
   }
 
-  /** @returns null: it was removed meanwhile, or is not whole */
+  /** Null: it was removed meanwhile, or is not whole */
   async function readSlice ({ name }: Slice): Promise<unknown> {
     try {
       return JSON.parse(

@@ -20,7 +20,7 @@ export function optionLine ({ settings, configFile }: Configured, wanted: Record
     where: configFile ?? 'clusterdeck.config.mjs' }
 }
 
-/** @returns null: no flag can say it */
+/** Null: no flag can say it */
 function flagsOf (wanted: Record<string, unknown>): string | null {
   const words = Object.entries(wanted).map(([name, value]) => {
     const option = OPTIONS.find((each) => each.name === name)

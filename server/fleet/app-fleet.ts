@@ -436,7 +436,7 @@ function unwrittenOf ({ history: { problem, since } }: OwnStatus): AppStatus['un
   return problem === null ? null : { problem: problem.slice(0, MAX_PROBLEM_CHARS), since }
 }
 
-/** @returns null: no worker has reported it */
+/** Null: no worker has reported it */
 function figureOf (workers: WorkerRow[], name: 'requestsPerSecond' | 'latencyP99Ms',
   fold: (values: number[]) => number): number | null
 {

@@ -34,7 +34,7 @@ function copyOf (text: string) {
   return Buffer.from(text).toString()
 }
 
-/** @returns null: it is no list of groups */
+/** Null: it is no list of groups */
 export function pageOf (answer: unknown): z.infer<typeof PAGE> | null {
   return PAGE.safeParse(answer).data ?? null
 }

@@ -54,7 +54,7 @@ export const DOCUMENT = z.object({ id: z.int().min(1).max(MAX_ID), uid: textUpTo
       members.every((each) => Object.hasOwn(turns, each))
   })
 
-/** @returns null: it is none, or of another app */
+/** Null: it is none, or of another app */
 export function documentOf (entry: KvEntry, app: string): FleetRollout | null {
   const document = entry.operation !== 'PUT' || entry.length > MAX_BYTES
     ? null

@@ -74,7 +74,7 @@ export function typeOf ({ subject: fleet }: Names, subject: string): string {
   return subject.startsWith(`${fleet}.`) ? subject.slice(fleet.length + 1).split('.').slice(4).join('.') : ''
 }
 
-/** @returns null: it is none, or of another one than it says */
+/** Null: it is none, or of another one than it says */
 export function messageOf (names: Names, message: { subject: string, data: Uint8Array, json: () => unknown }): Message
   | null
 {

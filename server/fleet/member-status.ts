@@ -50,7 +50,7 @@ export const MEMBER_STATUS = z.object({ member: z.string().regex(MEMBER_NAME),
   accept: z.enum(['nothing', 'read', 'operate']).describe('what others may do to it'),
   apps: z.array(APP_STATUS).max(MAX_APPS) })
 
-/** @returns null: it is none, or of another member */
+/** Null: it is none, or of another member */
 export function readMemberStatus (entry: KvEntry): MemberStatus | null {
   const status = entry.length > MAX_BYTES ? null : parseUntrusted(MEMBER_STATUS, () => entry.json())
   return status?.member === entry.key ? status : null

@@ -173,7 +173,7 @@ function settleRollout (rollout: FleetRollout, at: string): FleetRollout {
   return endRollout({ ...rollout, reason: shortenText(reasons.join('; ')) }, 'fail', at)
 }
 
-/** @returns null: no turn is in this state */
+/** Null: no turn is in this state */
 function membersText ({ turns }: FleetRollout, state: Turn['state'], word: string): string | null {
   const all = Object.keys(turns)
   const members = all.filter((member) => turns[member].state === state)
@@ -193,7 +193,7 @@ function skipPendingTurns (rollout: FleetRollout): FleetRollout {
   })
 }
 
-/** @returns whether this member has to roll back when all do */
+/** Tells whether this member has to roll back when all do */
 export function owesReturn ({ kind }: FleetRollout, { state }: Turn): boolean {
   return kind !== 'restart' && state === 'succeeded'
 }

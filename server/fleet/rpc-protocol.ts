@@ -86,7 +86,7 @@ function tooLarge (bytes: number) {
     `a request to another member: expected at most ${MAX_REQUEST_BYTES} bytes with its headers, received ${bytes}`)
 }
 
-/** @returns null: it is none */
+/** Null: it is none */
 export function parseResponse (data: Uint8Array): Answer | null {
   return data.length > MAX_RESPONSE_BYTES ? null : parseMessage(ANSWER, data)
 }

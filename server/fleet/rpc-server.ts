@@ -93,7 +93,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     }
   }
 
-  /** @returns null: the question is for another member with this name */
+  /** Null: the question is for another member with this name */
   async function answerTo (data: Uint8Array, maxBytes: number): Promise<string | null> {
     try {
       const question = parseRequest(data)

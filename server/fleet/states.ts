@@ -28,7 +28,7 @@ export const STATES: Readonly<Record<FleetState, { done: boolean, moves: Partial
     'rolled-back': { done: true, moves: {} }
   })
 
-/** @returns null: it is not possible from there */
+/** Null: it is not possible from there */
 export function nextState (state: FleetState, move: Move): FleetState | null {
   return STATES[state].moves[move] ?? null
 }

@@ -242,7 +242,7 @@ export function notPushed (digest: string) {
   return new DeckError('not-found', `${digest} is not in the fleet: it was never pushed, or has been removed`)
 }
 
-/** @returns null: it is none */
+/** Null: it is none */
 function storedOf (message: StoredMsg | null): Stored | null {
   const found = message && parseUntrusted(OBJECT, () => message.json())
   const [, app, digest] = /^([^/]+)\/(.+)$/.exec(found?.name ?? '') ?? []

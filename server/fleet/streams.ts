@@ -20,7 +20,7 @@ export function natsCode (error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
-/** @returns whether it says that a stream does not exist */
+/** Tells whether it says that a stream does not exist */
 export function isMissing (error: unknown): boolean {
   return natsCode(error) === NO_STREAM || (error instanceof Error && 'status' in error && error.status === 404)
 }

@@ -118,7 +118,7 @@ export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' |
   }
 }
 
-/** @returns null: its workers are still starting */
+/** Null: its workers are still starting */
 function checkFor (name: string, app: Upgradable, { wanted, mayStandAside }: { wanted: Order, mayStandAside: boolean }):
   | Order
   | null

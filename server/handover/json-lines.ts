@@ -24,7 +24,7 @@ export function createJsonLines (connection: Socket) {
       if (!isOver) connection.write(`${JSON.stringify(message)}\n`)
     },
 
-    /** @returns null: the other end has gone */
+    /** Null: the other end has gone */
     next (): Promise<Message | null> {
       const message = unread.shift()
       if (message) return Promise.resolve(message)
@@ -53,7 +53,7 @@ export function createJsonLines (connection: Socket) {
   }
 }
 
-/** @returns null: it is no message */
+/** Null: it is no message */
 function parse (line: string): Message | null {
   try {
     const message = JSON.parse(line)

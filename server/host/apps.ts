@@ -63,7 +63,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       return app ? app.id ?? '' : null
     },
 
-    /** @returns null: it does not run */
+    /** Null: it does not run */
     opened (name: string): ReturnType<import('../api/apps.ts').Apps['opened']> {
       const app = apps.get(name)
       return app?.part ? { deck: app.part.app.deck, history: app.part.app.history, run: app.part.run } : null
@@ -393,7 +393,7 @@ function stateText (app: HostedApp | undefined) {
   return app.state === 'failed' ? `failed (${app.reason})` : 'is stopped'
 }
 
-/** @returns whether it runs, with all of its workers ready or at their end */
+/** Tells whether it runs, with all of its workers ready or at their end */
 function isUp (app: HostedApp | undefined): boolean {
   return Boolean(app?.part && app.state === 'running' && isReady(app.part.app.supervisor.snapshot()))
 }

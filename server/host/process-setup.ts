@@ -70,7 +70,7 @@ export function reapOrphans (apps: () => Pick<App, 'logs' | 'releases' | 'hooks'
     onReaped: (exit) => apps().forEach(({ supervisor }) => supervisor.reaped(exit)), say: terminal.fail })
 }
 
-/** @returns whether node waits for it */
+/** Tells whether node waits for it */
 function isChild (
   { logs, releases, hooks, jobs, supervisor }: Pick<App, 'logs' | 'releases' | 'hooks' | 'jobs' | 'supervisor'>,
   pid: number

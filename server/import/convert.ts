@@ -72,7 +72,7 @@ export function convertEcosystem (ecosystem: unknown, { folder, target, look, en
   }
 }
 
-/** @returns whether it is the only app, so the config file needs no `apps` */
+/** Tells whether it is the only app, so the config file needs no `apps` */
 export function isAlone ({ apps }: Pick<Conversion, 'apps'>): boolean {
   return apps.length === 1 && !apps[0].settings.has('autostart')
 }

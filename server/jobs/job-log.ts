@@ -71,7 +71,7 @@ export function createJobLogs ({ folder, limits, onError = () => {} }: {
     return openSync(file, FLAGS | more, 0o600)
   }
 
-  /** @returns undefined: it has failed */
+  /** Undefined: it has failed */
   function attempt<T> (work: () => T): T | undefined {
     try {
       return work()

@@ -215,7 +215,7 @@ export function createJobs (
       return run
     },
 
-    /** @returns null: it has ended a while ago */
+    /** Null: it has ended a while ago */
     outputOf: (id: number): Pick<RunOutput, 'since'> | null => active.get(id)?.output ?? lastOutputs.get(id) ?? null,
 
     /**
@@ -346,7 +346,7 @@ export function createJobs (
       return toView(name)
     },
 
-    /** @returns whether it is a run whose exit Node waits for */
+    /** Tells whether it is a run whose exit Node waits for */
     isChild: (pid: number): boolean =>
       children.has(pid) || [...active.values()].some(({ process }) => process.identity?.pid === pid),
 

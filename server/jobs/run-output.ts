@@ -118,7 +118,7 @@ function readParts (file: string): (Part & { at: number })[] {
   return parts
 }
 
-/** @returns null: it was not written to its end */
+/** Null: it was not written to its end */
 function parse (line: string): (Part & { at: number }) | null {
   try {
     return JSON.parse(line)

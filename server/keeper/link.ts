@@ -307,7 +307,7 @@ export async function connectKeeper (env: Record<string, string | undefined> = p
   /** `app`: of a host; without it that of the master itself */
   function memoryOf (app?: string) {
     return {
-      /** @returns null: it is in the file */
+      /** Null: it is in the file */
       read: (): unknown => contents.get(app) ?? null,
       /** `content`: null: a file says it. Returns whether it is kept. */
       write (content: unknown): boolean {

@@ -141,7 +141,7 @@ export function byShell (command: Command, text: string, inherited: Environment)
     inherited)
 }
 
-/** @returns whether it means anything as a command */
+/** Tells whether it means anything as a command */
 export function isInstalled (name: string, cwd: string, inherited: Environment): boolean {
   const isNamed = NODE_NAMES.has(name) || OF_THE_SHELL.has(name) || isPackageManager(name) ||
     Object.hasOwn(WRAPPERS, name) || Object.hasOwn(SUBSTITUTES, name)

@@ -133,7 +133,7 @@ function plugAndPlay (entry: string, given: (string | undefined)[]): string[] {
     ...(isFile(loader) && isOwn(loader) ? ['--experimental-loader', pathToFileURL(loader).href] : [])]
 }
 
-/** @returns whether nobody but this user and root can have written it */
+/** Tells whether nobody but this user and root can have written it */
 function isOwn (file: string): boolean {
   const { uid, mode } = statSync(file)
   return [0, process.getuid?.()].includes(uid) && (mode & 0o002) === 0
@@ -157,7 +157,7 @@ function isDirectory (place: string) {
   return statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
-/** @returns whether inFolder() or its index says what to run there */
+/** Tells whether inFolder() or its index says what to run there */
 function holdsApp (folder: string): boolean {
   const found = readPackage(folder)
   return Boolean(
@@ -232,7 +232,7 @@ function inFolder (folder: string, command: Command, env: Environment): Program 
   return file ? plainProgram(file, args, command) : null
 }
 
-/** @returns whether there is nothing to say of what runs, as it was said in the same words */
+/** Tells whether there is nothing to say of what runs, as it was said in the same words */
 function isAsSaid ({ entry, script, args = [], cwd, folder = cwd }: Wish, program: Program): boolean {
   if (entry === undefined || script !== undefined || program.notes.length > 0 || program.cwd !== cwd) return false
   const isNamed = path.basename(program.entry) === entry || path.resolve(folder, entry) === program.entry

@@ -14,7 +14,7 @@ export function isFile (file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
 }
 
-/** @returns whether this user may execute it */
+/** Tells whether this user may execute it */
 export function isExecutable (file: string): boolean {
   try {
     accessSync(file, constants.X_OK)

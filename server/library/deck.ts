@@ -78,7 +78,7 @@ export function createLibraryDeck ({ admin, deck, stopped }: Master): Deck {
     return statusIfScaled() ?? await untilEvent('all workers were ready', statusIfScaled)
   }
 
-  /** @returns null: not yet. Somebody else may scale it too, so it reads the wanted number each time. */
+  /** Null: not yet. Somebody else may scale it too, so it reads the wanted number each time. */
   function statusIfScaled (): Status | null {
     const status = readStatus()
     const { desiredWorkers, readyWorkers, finishedWorkers, workers } = status

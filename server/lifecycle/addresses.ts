@@ -44,7 +44,7 @@ export function missingAddresses ({ state }: Transition, worker: Worker,
   return expected.map(({ url }) => url).filter((url) => !has.has(placeOf(url)))
 }
 
-/** @returns whether the worker that it is to replace still serves there */
+/** Tells whether the worker that it is to replace still serves there */
 function hasPredecessor ({ workers }: PoolState, { id, slot }: Worker, url: string): boolean {
   return Object.values(workers).some((each) =>
     each.id !== id && each.slot === slot && each.addresses.some((its) => its.url === url)

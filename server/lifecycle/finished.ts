@@ -30,7 +30,7 @@ function howEnded (cause: string, code: number | null) {
   return `ended by ${cause}${code === null ? '' : ` with code ${code}`}`
 }
 
-/** @returns whether its program has ended and no worker is to follow */
+/** Tells whether its program has ended and no worker is to follow */
 export function isFinished (slot: Slot): boolean {
   return isEmpty(slot) && slot.finished !== null
 }

@@ -85,7 +85,7 @@ export function drainReplaced (transition: Transition) {
   }
 }
 
-/** @returns whether it serves without a slot of this master's */
+/** Tells whether it serves without a slot of this master's */
 function isReplaced (transition: Transition, { id, slot, state, orphan }: Worker): boolean {
   const own = transition.slot(slot)
   return state === 'ready' && !orphan && own?.serving !== id && own?.candidate !== id

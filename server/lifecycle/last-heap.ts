@@ -46,7 +46,7 @@ export function endHeaps (transition: Transition) {
   }
 }
 
-/** @returns whether the end of a worker is waited for */
+/** Tells whether the end of a worker is waited for */
 function isInTheWay (state: PoolState): boolean {
   return state.phase === 'stopping' || stopsFirst(state)
 }

@@ -68,12 +68,12 @@ export function warnOfLoss (transition: Transition, worker: Worker, unfinished: 
   addWarning(rollout, `${nameOf(worker)} ended with ${describeUnfinished(unfinished)}${why}`)
 }
 
-/** @returns whether a client did not get what it waited for */
+/** Tells whether a client did not get what it waited for */
 function isLost ({ requests, connections }: Unfinished): boolean {
   return requests > 0 || connections > 0
 }
 
-/** @returns whether it has ended long-lived connections in their own way */
+/** Tells whether it has ended long-lived connections in their own way */
 function hasClosed ({ closed }: Unfinished): boolean {
   return countLongLived(closed) > 0
 }

@@ -124,7 +124,7 @@ function keepWorker (transition: Transition, worker: Worker) {
   recycledGone(transition, worker)
 }
 
-/** @returns whether it may be kept, and has what it is kept for */
+/** Tells whether it may be kept, and has what it is kept for */
 function mayStay (worker: Worker): boolean {
   return mayKeepOn(worker) && countLongLived(worker.holds) > 0
 }

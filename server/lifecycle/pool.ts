@@ -557,7 +557,7 @@ function settleState (transition: Transition) {
   }
 }
 
-/** @returns whether it is no longer needed, or makes way for its replacement next */
+/** Tells whether it is no longer needed, or makes way for its replacement next */
 function isReplaced (transition: Transition, { slot: number, state: its }: Worker): boolean {
   const { state } = transition
   const slot = transition.slot(number)
@@ -597,13 +597,13 @@ function rollBackGuarded (transition: Transition) {
   startRollout(transition, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard' })
 }
 
-/** @returns whether every slot is served and no worker is to be replaced */
+/** Tells whether every slot is served and no worker is to be replaced */
 function isSettled (state: PoolState): boolean {
   return state.phase === 'running' && !state.rollout && !state.recycling && !state.upgrade &&
     state.slots.every((slot) => isReady(state, slot))
 }
 
-/** @returns whether it is served, or finished */
+/** Tells whether it is served, or finished */
 function isReady ({ workers }: PoolState, slot: Slot | undefined): boolean {
   return slot !== undefined && (isFinished(slot) || (slot.serving !== null && workers[slot.serving].state === 'ready'))
 }

@@ -5,12 +5,12 @@ import { durationText } from './duration.ts'
 import type { Transition } from './transition.ts'
 import type { Inputs, LifecycleOptions, PoolState, Worker } from './state.ts'
 
-/** @returns whether a worker asks its app before it accepts connections */
+/** Tells whether a worker asks its app before it accepts connections */
 export function isAsked ({ path, warmup = [] }: { path?: string, warmup?: readonly string[] }): boolean {
   return path !== undefined || warmup.length > 0
 }
 
-/** @returns whether a worker that listens, or runs, may not be ready yet */
+/** Tells whether a worker that listens, or runs, may not be ready yet */
 export function isAnnounced (ready: LifecycleOptions['ready']): boolean {
   return isAsked(ready) || wordOf(ready) !== null
 }
@@ -71,7 +71,7 @@ function isOfConnections ({ url }: Address) {
   return !isOfUdp(url)
 }
 
-/** @returns whether it is left to the app if it listens, so that a worker may be ready without that */
+/** Tells whether it is left to the app if it listens, so that a worker may be ready without that */
 function mayBeNoServer (ready: LifecycleOptions['ready']): boolean {
   return ready.signal === 'auto' && ready.log === undefined && !isAsked(ready)
 }
@@ -111,7 +111,7 @@ export function watchNoServer ({ state, at, command }: Transition, worker: Worke
     ms: Math.max(0, ALIVE_MS - Math.round(at - worker.forkedAt)) })
 }
 
-/** @returns whether the last worker there was no server; where there was none, whether no slot has a server */
+/** Tells whether the last worker there was no server; where there was none, whether no slot has a server */
 function isKnownNoServer ({ options: { ready }, addresses }: PoolState, slot: number): boolean {
   if (!mayBeNoServer(ready)) return false
   const known = addresses[slot] ? [addresses[slot]] : Object.values(addresses)

@@ -172,7 +172,7 @@ function postponeRecycling (transition: Transition, worker: Worker) {
     detail: transition.drift[worker.release] })
 }
 
-/** @returns whether its candidate is to replace a worker that is recycled */
+/** Tells whether its candidate is to replace a worker that is recycled */
 export function isRecycled ({ state }: Transition, slot: Slot): boolean {
   return state.recycling?.slot === slot.number && slot.candidate !== null
 }

@@ -26,7 +26,7 @@ export function blankRecord (): RestartRecord {
   return { attempt: 0, exitTimes: [], crashLooping: false }
 }
 
-/** @returns whether a program may come to its end */
+/** Tells whether a program may come to its end */
 export function endsByItself ({ policy = 'always' }: { policy?: RestartPolicy['policy'] }): boolean {
   return policy !== 'always'
 }

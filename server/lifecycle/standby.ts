@@ -32,7 +32,7 @@ function causeOfSurplus ({ state: { phase, upgrade } }: Transition) {
   return upgrade ? 'upgrade' : 'scale-down'
 }
 
-/** @returns whether no other worker needs the CPU that a fork takes */
+/** Tells whether no other worker needs the CPU that a fork takes */
 function isCalm ({ state: { rollout, workers } }: Transition): boolean {
   return !rollout && Object.values(workers).every(({ state }) => state !== 'starting')
 }

@@ -50,7 +50,7 @@ export function causeOfExit (
   return state === 'starting' ? 'boot-failure' : 'crash'
 }
 
-/** @returns whether a program may end by itself with this code */
+/** Tells whether a program may end by itself with this code */
 function mayEnd (policy: NonNullable<RestartPolicy['policy']>, code: number | null): boolean {
   return policy === 'never' ? code !== null : policy === 'on-failure' && code === 0
 }

@@ -91,7 +91,7 @@ export function drainWorker (transition: Transition, worker: Worker | undefined,
 /** A worker without connections drains at once; one that is too busy to say so gets this long. */
 const UNSERVED_DRAIN_MS = 1000
 
-/** @returns whether it cannot have had a connection so far */
+/** Tells whether it cannot have had a connection so far */
 function hasServedNobody ({ state: { options } }: Transition, { readyAt, orphan, addresses }: Worker): boolean {
   return readyAt === null && orphan === null && (addresses.length === 0 || isAsked(options.ready))
 }

@@ -224,7 +224,7 @@ async function moveOut (one: One) {
   }
 }
 
-/** @returns false: it was removed meanwhile, or another archiver has it */
+/** False: it was removed meanwhile, or another archiver has it */
 async function storePart (one: One, fd: number, end: number): Promise<boolean> {
   const { base, start } = one
   const file = partFile(folder, one, base + start)

@@ -153,7 +153,7 @@ function namesIn (folder: string) {
   }
 }
 
-/** @returns null: it is not there */
+/** Null: it is not there */
 export function sizeOf (file: string): number | null {
   return statSync(file, { throwIfNoEntry: false })?.size ?? null
 }

@@ -144,7 +144,7 @@ function timesOf (records: ArrayLike<number>) {
   }
 }
 
-/** @returns null: it is not there */
+/** Null: it is not there */
 function readRecords (file: string): Float64Array | null {
   try {
     return toNumbers(readFileSync(file))

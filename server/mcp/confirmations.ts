@@ -34,7 +34,7 @@ export function createConfirmations ({ now }: { now: () => number }) {
       return token
     },
 
-    /** @returns null: unknown, too old, or somebody else's */
+    /** Null: unknown, too old, or somebody else's */
     find (token: string, holder: string): Kept | null {
       const found = kept.get(token)
       return found && found.holder === holder && found.until > now() ? found : null

@@ -111,7 +111,7 @@ function shortNumber (value: number | null): number | null {
   return value === null ? null : Number(value.toPrecision(3))
 }
 
-/** @returns null: none is known */
+/** Null: none is known */
 function median (values: (number | null)[]): number | null {
   const sorted = values.filter((value) => value !== null).sort((a, b) => Number(a) - Number(b))
   return sorted.length === 0 ? null : sorted[Math.floor(sorted.length / 2)]

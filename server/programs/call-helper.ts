@@ -95,7 +95,7 @@ function answerCalls (calls: SystemCalls, waits: HelperCalls) {
     if (ready.includes(ORDERS) && !takeOrder()) return
   }
 
-  /** @returns null: none within this time */
+  /** Null: none within this time */
   function readySources (now: number, timeoutMs: number): number[] | null {
     if (now >= wakeAt) sources = sourcesOf(now)
     const ready = waits.readable([ORDERS, ...sources.keys()], timeoutMs)

@@ -74,7 +74,7 @@ export const loadHelperCalls = bindOnce((koffi) => {
     /** @returns a socket that nobody has changed */
     freshSocket: ({ domain, type }: { domain: number, type: number }): number => socket(domain, type, 0),
 
-    /** @returns null: it has no such option */
+    /** Null: it has no such option */
     optionOf (fd: number, level: number, name: number): Buffer | null {
       const value = Buffer.alloc(MAX_OPTION_BYTES)
       const length = Buffer.alloc(4)

@@ -42,7 +42,7 @@ let link:
   | ReturnType<typeof createHelperLink>
   | undefined
 
-/** @returns null: programs cannot be heard on this machine */
+/** Null: programs cannot be heard on this machine */
 export function addToHelper (hooks: Hooks): HelperProgram | null {
   return linkToHelper()?.add(hooks) ?? null
 }

@@ -29,7 +29,7 @@ const IS_PLAIN = /^[\w.@/-]+$/
 const PARENT = 4
 const PM2_DAEMON = /^PM2 v\S+: God Daemon \((.*)\)$/
 
-/** @returns null: there is none */
+/** Null: there is none */
 export function factsOf (pid: number): ProcessFacts | null {
   const fields = statOf(pid)
   if (!fields) return null

@@ -42,7 +42,7 @@ export function crlfHint (words: readonly string[], cwd: string): string | null 
     : `the lines of ${found} end in CRLF, as on Windows, and the CR counts as part of what is called: have them end in LF (dos2unix)`
 }
 
-/** @returns null: it is no file, is not there, or may not be read */
+/** Null: it is no file, is not there, or may not be read */
 function headOf (file: string): string | null {
   try {
     // A pipe would be waited for, and to open a device may do something.

@@ -140,7 +140,7 @@ function setBytes (fd: number, force: number, option: number, bytes: number) {
   if (!setNumber(fd, force, bytes)) setNumber(fd, option, bytes)
 }
 
-/** @returns null: the kernel does not tell, as before Linux 5.17 */
+/** Null: the kernel does not tell, as before Linux 5.17 */
 function isFixed (fd: number, lock: number): boolean | null {
   const locks = calls().optionOf(fd, SOL_SOCKET, SO_BUF_LOCK)
   return locks && (locks.readInt32LE() & lock) !== 0

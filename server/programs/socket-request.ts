@@ -133,7 +133,7 @@ function schemeOf (port: number) {
   return HTTPS_PORTS.has(port) ? 'https' : OTHER_PORTS.has(port) ? 'tcp' : 'http'
 }
 
-/** @returns null: of another family, or a name without a file */
+/** Null: of another family, or a name without a file */
 function readPlace (name: Buffer): { address: string, port: number } | { path: string } | null {
   const family = name.length >= 2 ? name.readUInt16LE(0) : -1
   if (family === AF_INET && name.length >= 8)

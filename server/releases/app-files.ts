@@ -111,7 +111,7 @@ export async function lookThroughApp (top: string,
     return inner
   }
 
-  /** @returns null: a folder as any other */
+  /** Null: a folder as any other */
   async function kindOf (name: string, base: string): Promise<'data' | 'logs' | null> {
     if (![UPLOADS, LOGS, SESSIONS].some((kind) => kind.test(base))) return null
     const names = (await listSome(path.join(top, name))).map((each) => each.name)
@@ -134,7 +134,7 @@ async function listSome (folder: string): Promise<Dirent[]> {
   return entries
 }
 
-/** @returns whether it is a database, whoever may have named it so */
+/** Tells whether it is a database, whoever may have named it so */
 async function isSqlite (file: string): Promise<boolean> {
   const start = await readStart(file, Buffer.alloc(SQLITE.length))
   return start !== null && start.equals(SQLITE)

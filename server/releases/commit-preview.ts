@@ -119,7 +119,7 @@ export function createCommitPreview (
   }
 }
 
-/** @returns null: not known, as the release that runs is not just a commit of the repository */
+/** Null: not known, as the release that runs is not just a commit of the repository */
 async function filesSince ({ git }: Release, { tree }: Look): ReturnType<Look['tree']['since']> {
   return git && git.isDirty === false ? await tree.since(git.commit) : null
 }

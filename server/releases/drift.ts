@@ -56,7 +56,7 @@ export function createDrift (
       if (!isReading) readOn()
     },
 
-    /** @returns whether it is known what its workers have loaded */
+    /** Tells whether it is known what its workers have loaded */
     knows: (release: string): boolean => (releases.get(release)?.marks.size ?? 0) > 0,
 
     /**

@@ -166,7 +166,7 @@ export function readCommit (gitDir: string, commit: string, options?: GitOptions
       return code === 0 ? text : null
     },
 
-    /** @returns null: too many, or some are not there */
+    /** Null: too many, or some are not there */
     async files (): Promise<TreeFile[] | null> {
       const text = await list([...LIST_TREE, commit])
       return text === null ? null : parseTree(text)
@@ -181,7 +181,7 @@ export function readCommit (gitDir: string, commit: string, options?: GitOptions
     }
   }
 
-  /** @returns null: not all of it */
+  /** Null: not all of it */
   async function list (words: string[]): Promise<string | null> {
     const { code, text } = await gitWithin(gitDir, { patienceMs: LONG_PATIENCE_MS, ...options,
       maxChars: MAX_LIST_CHARS })(words)

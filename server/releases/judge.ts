@@ -112,7 +112,7 @@ function roundMs (ms: number) {
   return Number.isNaN(ms) ? null : Math.round(ms * 100) / 100
 }
 
-/** @returns null: there are too few requests to be sure */
+/** Null: there are too few requests to be sure */
 function verdictOn (
   { canary, baseline, failures, latencies, worseRoute }: { canary: Figures, baseline: Figures,
     failures: ReturnType<ReturnType<typeof createFailures>['look']>, latencies: ReturnType<typeof createLatencies>,

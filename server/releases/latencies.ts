@@ -53,7 +53,7 @@ export function createLatencies () {
         Math.min(stretch.canary.requests(), stretch.baseline.requests()) >= limits.minRequests) closeStretch(limits)
     },
 
-    /** @returns null: they are not slower, or not for long enough to say so */
+    /** Null: they are not slower, or not for long enough to say so */
     slower: (): Slower | null => slowInRow >= STRETCHES ? slower : null,
 
     /** Latencies of all warm answers. */
@@ -63,7 +63,7 @@ export function createLatencies () {
     stretches: (): number => stretches
   }
 
-  /** @returns whether it was warm when the report began */
+  /** Tells whether it was warm when the report began */
   function warmUp (worker: number, { requests, intervalMs }: Report, { minRequests, warmupMs }: Limits): boolean {
     let known = workers.get(worker)
     if (!known) workers.set(worker, known = { answers: 0, ms: 0 })

@@ -98,12 +98,12 @@ export function createManifests ({ dataDir, catalogue, onError }: {
     await writeManifest(release.id, stamps)
   }
 
-  /** @returns null: it cannot be read, or has too many files */
+  /** Null: it cannot be read, or has too many files */
   function list (release: Release, left: readonly string[]): Promise<TreeEntry[] | null> {
     return listFolder(release.path, { left, data: dataDir.folder }).catch(() => null)
   }
 
-  /** @returns null: there is none that can be read */
+  /** Null: there is none that can be read */
   async function readManifest (id: string): Promise<Stamps | null> {
     try {
       return JSON.parse(String(await promisify(gunzip)(await readFile(fileOf(id)))))

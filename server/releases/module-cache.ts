@@ -44,7 +44,7 @@ export function createModuleCache (
       return `${KEPT}${shorten(lock.digest)}-${key.slice(0, DIGITS)}`
     },
 
-    /** @returns whether anything is kept under it */
+    /** Tells whether anything is kept under it */
     has: (name: string | null): boolean => name !== null && existsSync(path.join(releaseFolder, name)),
 
     /** `top`: of the release. Returns null: nothing is kept under that name that would fit. */

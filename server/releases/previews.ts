@@ -151,7 +151,7 @@ function warningsOf ({ id, mode, path }: Release, folder: string, files: Differe
   ]
 }
 
-/** @returns null: it was refused */
+/** Null: it was refused */
 export async function attempt<T> (refuse: Refuse, work: () => Promise<T>): Promise<T | null> {
   try {
     return await work()

@@ -136,7 +136,7 @@ export async function openReleases (
     /** The highest n of `r<n>` given out. */
     lastNumber: catalogue.lastNumber,
 
-    /** @returns whether it is a process that these modules have started */
+    /** Tells whether it is a process that these modules have started */
     isChild: (pid: number): boolean => isGit(pid) || isSecretsCommand(pid),
 
     /**

@@ -5,7 +5,7 @@ import { splitOption } from '../launch/node-options.ts'
 import type { Runtime } from '../launch/launch.ts'
 import type { PackageJson } from '../launch/packages.ts'
 
-/** @returns whether its files may change under its workers: only a copy is a folder of our own */
+/** Tells whether its files may change under its workers: only a copy is a folder of our own */
 export function mayChange ({ mode }: { mode?: string }): boolean {
   return mode !== 'folder'
 }
@@ -235,7 +235,7 @@ async function builderOf (folder: string, within: string | null): Promise<string
   return mayLook && await realFile(path.join(builder, 'package.json')) ? builder : built
 }
 
-/** @returns null: there is none that can be read */
+/** Null: there is none that can be read */
 export async function readPackage (folder: string): Promise<PackageJson | null> {
   const file = path.join(folder, 'package.json')
   try {

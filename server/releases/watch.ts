@@ -136,7 +136,7 @@ export function createWatcher ({ deploy, events, stderrOf, startedWith = () => [
     for (const file of startedWith()) if (!ways.has(file)) follow(file)
   }
 
-  /** @returns whether it leads elsewhere than before */
+  /** Tells whether it leads elsewhere than before */
   function follow (file: string): boolean {
     const real = realPath(file)
     const isOther = real !== '' && real !== ways.get(file)

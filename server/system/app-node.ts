@@ -56,7 +56,7 @@ export async function chooseNode ({ wanted, source = 'node', folder, env }: {
     }; the app runs on Node ${node.version}` }
 }
 
-/** @returns whether the app has asked for it */
+/** Tells whether the app has asked for it */
 export function isAskedFor ({ by }: Pick<AppNode, 'by'>): boolean {
   return by !== 'command' && by !== 'clusterdeck'
 }
@@ -69,7 +69,7 @@ export function isOldNode (version: string): boolean {
   return !isFrom(version, WORKERS_SINCE)
 }
 
-/** @returns whether such a Node runs TypeScript unasked */
+/** Tells whether such a Node runs TypeScript unasked */
 export function stripsTypes (version: string): boolean {
   return version === process.versions.node
     ? Boolean((process.features as { typescript?: unknown }).typescript)
@@ -214,7 +214,7 @@ function textOf (file: string): string {
   }
 }
 
-/** @returns null: nobody here knows what it means */
+/** Null: nobody here knows what it means */
 function wantedBy (text: string): Wanted | null {
   const numbers = /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:\.[x*])*$/.exec(text)?.slice(1).filter((each) =>
     each !== undefined

@@ -116,7 +116,7 @@ function guardReading (child: ChildProcess, onInvalidMessage: (reason: string) =
   }
 }
 
-/** @returns null: it is no JSON */
+/** Null: it is no JSON */
 function parseLine (line: string): { value: InternalMessage } | null {
   try {
     return { value: JSON.parse(line) }

@@ -38,7 +38,7 @@ export function createConnectionCounts (diagnostics: SocketDiagnostics) {
     )
   }
 
-  /** @returns whether somebody has to be looked for */
+  /** Tells whether somebody has to be looked for */
   function hasUnknown (sockets: Sockets): boolean {
     const known = new Set([...trees.values()].flatMap(({ held }) => [...held.values()]))
     const unknown: typeof lookedFor = new Map()

@@ -231,7 +231,7 @@ function newestOf (...files: string[]): string {
   return files.reduce((best, file) => writtenAt(file) > writtenAt(best) ? file : best)
 }
 
-/** @returns whether it was done */
+/** Tells whether it was done */
 function tryTo (work: () => void): boolean {
   try {
     work()

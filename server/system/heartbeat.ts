@@ -49,7 +49,7 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs = tickFor(wantedM
       })
     },
 
-    /** @returns whether it had been silent */
+    /** Tells whether it had been silent */
     heard (worker: number): boolean {
       const entry = watched.get(worker)
       if (!entry) return false
@@ -57,7 +57,7 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs = tickFor(wantedM
       return entry.isSilent
     },
 
-    /** @returns whether it still is, since `tick` has said so */
+    /** Tells whether it still is, since `tick` has said so */
     isSilent: (worker: number): boolean => watched.get(worker)?.isSilent === true,
 
     forget (worker: number) {

@@ -1,6 +1,6 @@
 import os from 'node:os'
 
-/** @returns null: this user has none, as one that no passwd knows, in a container */
+/** Null: this user has none, as one that no passwd knows, in a container */
 export function homeFolder (env: Record<string, string | undefined>): string | null {
   if (env.HOME) return env.HOME
   try {

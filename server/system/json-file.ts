@@ -20,7 +20,7 @@ function removeRest (file: string) {
   }
 }
 
-/** @returns null: there is none that can be read */
+/** Null: there is none that can be read */
 export function readJson (file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))

@@ -51,7 +51,7 @@ export function createLog (file: string, now: () => number = Date.now) {
   }
 }
 
-/** @returns null: it cannot be opened, and no master needs its log */
+/** Null: it cannot be opened, and no master needs its log */
 function openLog (file: string): number | null {
   try {
     makeFolders(path.dirname(file))

@@ -94,7 +94,7 @@ function bindLibc (koffi: Koffi) {
       return length < 0 ? null : value.toString('utf8', 0, length)
     },
 
-    /** @returns whether processes whose parent dies become children of this one: prctl(2), Linux 3.4 */
+    /** Tells whether processes whose parent dies become children of this one: prctl(2), Linux 3.4 */
     adoptOrphans: (): boolean => prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) === 0,
 
     /** This process is told to end when its parent has: prctl(2). */
@@ -215,7 +215,7 @@ function bindLibc (koffi: Koffi) {
     /** `fd`: of a socket. Returns whether it accepts connections. */
     isListening: (fd: number): boolean => readOption(fd, SOL_SOCKET, SO_ACCEPTCONN, 4)?.some(Boolean) ?? false,
 
-    /** @returns whether it is of IPv6, and takes no connection of IPv4 */
+    /** Tells whether it is of IPv6, and takes no connection of IPv4 */
     isV6Only: (fd: number): boolean => readOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 4)?.some(Boolean) ?? false,
 
     /** `fd`: of a socket. Returns how many packets it has not taken: sock_diag(7), SK_MEMINFO_DROPS. */
@@ -271,13 +271,13 @@ function bindLibc (koffi: Koffi) {
     return setsockopt(fd, level, name, Buffer.from(buffer), 4) === 0
   }
 
-  /** @returns null: it has no such option */
+  /** Null: it has no such option */
   function readOption (fd: number, level: number, name: number, size: number): Buffer | null {
     const value = Buffer.alloc(size)
     return getsockopt(fd, level, name, value, Buffer.from(Uint32Array.of(size).buffer)) === 0 ? value : null
   }
 
-  /** @returns null: that is no address */
+  /** Null: that is no address */
   function addressOf (address: string, port: number): Buffer | null {
     return address.includes(':') ? addressV6(address, port) : addressV4(address, port)
   }

@@ -1,6 +1,6 @@
 import { errorCode } from '../errors.ts'
 
-/** @returns whether anybody is left in its group */
+/** Tells whether anybody is left in its group */
 export function isGroupAlive (leader: number): boolean {
   try {
     return process.kill(-leader, 0)

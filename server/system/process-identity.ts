@@ -16,7 +16,7 @@ export function identifyProcess (pid: number): ProcessIdentity {
   return { pid, startTime: lookUp(pid)?.startTime ?? null }
 }
 
-/** @returns whether this very process is there and has not ended */
+/** Tells whether this very process is there and has not ended */
 export function isAlive ({ pid, startTime }: ProcessIdentity): boolean {
   if (process.platform !== 'linux') return canSignal(pid)
   const found = lookUp(pid)

@@ -86,7 +86,7 @@ function withDescendants (roots: Set<number>, rows: Map<number, Row>): number[] 
   return [...all]
 }
 
-/** @returns whether it began with a variable that begins so */
+/** Tells whether it began with a variable that begins so */
 function hasMark (pid: number, mark: string): boolean {
   return `\0${textIn(`/proc/${pid}/environ`)}`.includes(`\0${mark}`)
 }

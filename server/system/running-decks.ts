@@ -173,7 +173,7 @@ function realPath (folder: string) {
   }
 }
 
-/** @returns null: nothing that a master has written */
+/** Null: nothing that a master has written */
 function readDeck (file: string): RunningDeck | null {
   const stat = statOf(file)
   const deck = stat?.isFile() && stat.size <= MAX_BYTES ? readJson(file) : null

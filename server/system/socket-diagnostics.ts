@@ -66,7 +66,7 @@ function bindCalls (koffi: Koffi) {
   }
 }
 
-/** @returns whether the last message of all is in it */
+/** Tells whether the last message of all is in it */
 function readMessages (part: Buffer, take: (inode: number, port: number) => void): boolean {
   for (let at = 0; at + HEADER_BYTES <= part.length;) {
     const length = part.readUInt32LE(at)

@@ -89,7 +89,7 @@ export function createTimetable (
     if (anew.length > 0) onSetBack(anew, backMs)
   }
 
-  /** @returns false: what would come again has been due already */
+  /** False: what would come again has been due already */
   function planAgain (entry: Entry, backMs: number): boolean {
     const next = nextRun(entry.cron, new Date(now()), entry.timeZone)
     if (next === null || entry.next === null || next >= entry.next) return false

@@ -26,7 +26,7 @@ export function createTreeUsage ({ now = () => performance.now() }: { now?: () =
   let last = { at: -Infinity, costMs: 0, pids: '' }
 
   return {
-    /** @returns null: all have ended, or the system does not tell */
+    /** Null: all have ended, or the system does not tell */
     measure (pids: readonly number[]): Usage | null {
       const all = pids.flatMap((pid) => usageOf(pid) ?? [])
       if (all.length === 0) return null

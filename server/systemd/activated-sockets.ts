@@ -105,7 +105,7 @@ function statOf (fd: number) {
   }
 }
 
-/** @returns null: it is a connection */
+/** Null: it is a connection */
 function tcpPlace (handle: SocketHandle): Place | null {
   if (handle.getpeername?.({}) === 0) return null
   const bound = { address: '', port: 0 }

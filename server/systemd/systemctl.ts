@@ -34,7 +34,7 @@ export function createSystemctl (
       throw new DeckError('not-possible', `no systemd to ask here: ${reason}${hint}`)
     },
 
-    /** @returns whether it runs, or is about to */
+    /** Tells whether it runs, or is about to */
     async isActive (unit: string): Promise<boolean> {
       const { stdout } = await runProgram('systemctl', [...own, 'is-active', unit])
       return ['active', 'reloading', 'activating'].includes(stdout.trim())
@@ -52,7 +52,7 @@ export function createSystemctl (
       return Object.fromEntries(Array.from(stdout.matchAll(/^(\w+)=(.+)$/gm), ([, name, value]) => [name, value]))
     },
 
-    /** @returns whether its service manager runs without a login too */
+    /** Tells whether its service manager runs without a login too */
     async lingers (user: string | number): Promise<boolean> {
       const { stdout } = await runProgram('loginctl', ['show-user', String(user), '--property=Linger', '--value'])
       return stdout.trim() === 'yes'

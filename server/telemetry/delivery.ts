@@ -73,7 +73,7 @@ export function createDelivery<T> (send: (batch: T[], signal: AbortSignal) => Pr
     return waiting.slice(0, count)
   }
 
-  /** @returns false: it is too large for one request */
+  /** False: it is too large for one request */
   async function deliverBatch (batch: T[]): Promise<boolean> {
     for (let tries = 1;; tries++) {
       const { error, canRetry, retryAfterMs, rejected, isTooLarge = false } = await trySending(batch)

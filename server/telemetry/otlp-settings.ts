@@ -94,7 +94,7 @@ function readCertificate (variable: string, file: string) {
   }
 }
 
-/** @returns null: nobody has named one */
+/** Null: nobody has named one */
 function endpointOf (environment: Environment, signal: 'metrics' | 'logs'): string | null {
   const own = environment[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_ENDPOINT`]
   const base = environment.OTEL_EXPORTER_OTLP_ENDPOINT

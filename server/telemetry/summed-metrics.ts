@@ -6,7 +6,7 @@ const AGGREGATORS: Map<string, (values: number[]) => number> = new Map([['first'
   (values) => Math.min(...values)], ['max', (values) => Math.max(...values)], ['average',
   (values) => sum(values) / values.length]])
 
-/** @returns whether its values only grow, so that those of a worker that has ended still count */
+/** Tells whether its values only grow, so that those of a worker that has ended still count */
 function isGrowing ({ type }: { type: string }): boolean {
   return type !== 'gauge'
 }

@@ -140,7 +140,7 @@ class Member {
     this.#newest = second
   }
 
-  /** @returns whether it has been judged */
+  /** Tells whether it has been judged */
   add (second: number, row: Row): boolean {
     // The machine slept, or its clock was set.
     if (Math.abs(second - this.#newest) > WINDOW_S) this.#beginAnew(second)

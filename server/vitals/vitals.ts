@@ -232,7 +232,7 @@ class Member {
       : 0
   }
 
-  /** @returns null: nothing is known of this second */
+  /** Null: nothing is known of this second */
   turn (second: number): Row | null {
     if (!this.report.isEmpty) {
       const row = this.report.row()

@@ -368,7 +368,7 @@ async function routesOf (admin: Admin): Promise<Route[]> {
   return [...operations, ...pages, ...files, ...forms, ...live] as Route[]
 }
 
-/** @returns null: anything but a refusal */
+/** Null: anything but a refusal */
 function expectedStatus ({ role, isPage, isForm, isForToken, isForOwner }: Route, caller: Caller): number[] | null {
   if (role === null) return null
   if (caller.role === null) return isPage ? [303] : [401]

@@ -99,7 +99,7 @@ describe('a host', { concurrency: 2 }, () => {
     })
 })
 
-/** @returns whether each that is to run has all of its workers */
+/** Tells whether each that is to run has all of its workers */
 function doRun (apps: Record<string, any>): boolean {
   return Object.values(apps).every(({ state, workers }) =>
     state === 'stopped' || (state === 'running' && workers.ready === workers.desired)

@@ -133,7 +133,7 @@ function createOperators (wanted: Step['wanted']) {
   const ordersAt: number[] = []
   return { begun, ordersAt, order }
 
-  /** @returns null: it was refused, or the host is not there */
+  /** Null: it was refused, or the host is not there */
   async function order (name: string, host: number): Promise<any> {
     const at = Date.now()
     const [where, body] = name === 'begin'

@@ -74,7 +74,7 @@ function isLivingChild (place: string, parents: Set<number>) {
 
 const LISTENING = '0A'
 
-/** @returns whether any TCP socket of this machine listens there, on whatever address */
+/** Tells whether any TCP socket of this machine listens there, on whatever address */
 export function isListening (port: number): boolean {
   return ['/proc/net/tcp', '/proc/net/tcp6'].some((file) =>
     readFileSync(file, 'utf8').split('\n').slice(1).some((line) => {

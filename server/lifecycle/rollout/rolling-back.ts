@@ -90,13 +90,13 @@ export function rollBackSteps (transition: Transition, rollout: Rollout) {
     finishRollout(transition, isBack(transition, rollout) && canMove(rollout, 'roll-back') ? 'roll-back' : 'fail')
 }
 
-/** @returns whether a worker of its old release starts, or with stop-first the new one makes way */
+/** Tells whether a worker of its old release starts, or with stop-first the new one makes way */
 function isGoing (transition: Transition, { strategy }: Rollout, { slot: number }: RolloutStep): boolean {
   const slot = transition.slot(number)
   return slot != null && (slot.candidate !== null || (strategy.order === 'stop-first' && isVacant(slot)))
 }
 
-/** @returns whether every slot has its old release */
+/** Tells whether every slot has its old release */
 function isBack (transition: Transition, rollout: Rollout): boolean {
   return rollout.steps.every(({ slot, from }) => transition.slot(slot)?.release === from)
 }

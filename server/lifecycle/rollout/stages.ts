@@ -66,7 +66,7 @@ export function isHeld (rollout: { stage: Stage }) {
   return shownStage(rollout).state === 'held'
 }
 
-/** @returns whether it goes on only when an operator says so */
+/** Tells whether it goes on only when an operator says so */
 export function isPausedOrHeld (rollout: { stage: Stage }): boolean {
   return ['paused', 'held'].includes(shownStage(rollout).state)
 }

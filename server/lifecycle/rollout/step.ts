@@ -129,7 +129,7 @@ export function promoteStep (transition: Transition, rollout: Rollout, step: Rol
   tellRollout(transition, 'rollout.step', { step })
 }
 
-/** @returns whether its new worker has its slot */
+/** Tells whether its new worker has its slot */
 export function isReplaced ({ state }: RolloutStep): boolean {
   return state === 'draining' || state === 'done'
 }

@@ -87,7 +87,7 @@ export function strategyText ({ order, surge, minReadyMs, canary, onFailure }: S
   }`
 }
 
-/** @returns whether a canary is wanted with stop-first, though it needs workers side by side */
+/** Tells whether a canary is wanted with stop-first, though it needs workers side by side */
 export function contradictsOrder (configured: StrategyWish = {}, wish: StrategyWish = {}): boolean {
   const { order, canary } = { ...configured, ...wish, canary: canaryOf(configured.canary, wish.canary) }
   return order === 'stop-first' && canary !== null && canary.workers > 0

@@ -3,7 +3,7 @@ import type { Release, Rollout } from '../state.ts'
 /** What a rollout begins with once its turn has come. */
 export type Plan = { release: Release | null, source: Record<string, unknown>, slots: number[] }
 
-/** @returns whether rollouts of other apps come first */
+/** Tells whether rollouts of other apps come first */
 export function awaitsTurn (rollout: Pick<Rollout, 'plan'> | null): boolean {
   return rollout?.plan != null
 }

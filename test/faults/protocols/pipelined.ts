@@ -67,7 +67,7 @@ function connect (port: number, onLeft: (rest: Waiting[]) => void) {
   }
 }
 
-/** @returns null: not all of it is there */
+/** Null: not all of it is there */
 function firstAnswer (
   text: string
 ): { length: number, status: number, id: string | undefined, isLast: boolean } | null {
