@@ -112,6 +112,8 @@ function isHeld ({ inode }: { inode: string }) {
 }
 
 function rowsOf (tables: string[], { remoteAddress, remotePort, localAddress, localPort }: Socket) {
+  // One that has been closed may still know where it came from, and no more where it was.
+  if (!remoteAddress || !localAddress) return []
   // What is remote to us is local to them.
   const row = new RegExp(
     `^ *\\d+: ${placePattern(remoteAddress, remotePort)} ${

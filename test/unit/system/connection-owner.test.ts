@@ -56,6 +56,16 @@ test('learns of those that are expected while it looks for another one', { skip:
   assert.deepEqual([ownerOf(expected), ownerOf(other)], [process.getuid?.(), NOBODY])
 })
 
+test('learns who asks also while an expected one has just been closed here', { skip: !isLinux }, async (t) => {
+  const server = await listen(t, '127.0.0.1') as net.Server
+  const [[asked], [closed]] = [await connect(t, server, '127.0.0.1'), await connect(t, server, '127.0.0.1')]
+  assert.equal(closed.remoteAddress, '127.0.0.1', 'it remembers that')
+  expectOwner(closed)
+  closed.destroy()
+  assert.equal(closed.localAddress, undefined)
+  assert.equal(ownerOf(asked), process.getuid?.())
+})
+
 test('does not know who asks from another machine', () => {
   assert.equal(
     ownerOf({ remoteAddress: '192.0.2.7', remotePort: 4000, localAddress: '192.0.2.1', localPort: 9777 } as any),
