@@ -56,9 +56,7 @@ await makeBundle()
 
 async function makeBundle () {
   const modules = new Set(['build/bundle.ts', 'build/option-list.ts'].map(fromTop))
-  let partOf:
-    | ReturnType<typeof partsOf>
-    | undefined
+  let partOf: ReturnType<typeof partsOf> | undefined
   // What a module of the first ones imports goes with it.
   const groups = ['keeper', 'both', 'start', 'shared', 'client'].map((part, index, { length }) => ({ debugName: part,
     priority: length - index,
@@ -138,9 +136,7 @@ function reachedFrom (modules: string[], known: Modules): Set<string> {
 
 type Place = {
   /** of the file that is made */
-  format:
-    | 'esm'
-    | 'cjs',
+  format: 'esm' | 'cjs',
   /** from that file */
   toScripts: string,
   /** gets all that are read */

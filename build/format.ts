@@ -18,15 +18,14 @@ const STYLE = { semiColons: 'asi', quoteStyle: 'alwaysSingle', quoteProps: 'pres
   'setAccessor.spaceBeforeParentheses': true, preferSingleLine: true, preferHanging: true,
   'arguments.preferHanging': 'always', 'arrayExpression.preferHanging': 'always', 'parameters.preferHanging': 'always',
   'tupleType.preferHanging': 'always', 'typeParameters.preferHanging': 'always',
-  'exportDeclaration.sortNamedExports': 'maintain', 'importDeclaration.sortNamedImports': 'maintain',
-  'module.sortExportDeclarations': 'maintain', 'module.sortImportDeclarations': 'maintain' }
+  'unionAndIntersectionType.preferSingleLine': false, 'exportDeclaration.sortNamedExports': 'maintain',
+  'importDeclaration.sortNamedImports': 'maintain', 'module.sortExportDeclarations': 'maintain',
+  'module.sortImportDeclarations': 'maintain' }
 
 const formatter = createFromBuffer(readFileSync(getPath()))
 formatter.setConfig({ lineWidth: 120, indentWidth: 2 }, STYLE)
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.js'], {
-  cwd: ROOT,
-  encoding: 'utf8'
-}).trim().split('\n').filter((file) => !AS_IT_IS.test(file))
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.js', '*.cjs',
+  '*.mjs'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n').filter((file) => !AS_IT_IS.test(file))
 for (const file of files) {
   const text = readFileSync(ROOT + file, 'utf8')
   const formatted = formatter.formatText({ filePath: file, fileText: text })

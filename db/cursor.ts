@@ -19,7 +19,8 @@ export function encodeRankCursor (kind: string, { rank, id }: { rank: number, id
 }
 
 /** Returns null without a cursor @throws {DeckError} `invalid-query` */
-export function decodeRankCursor (kind: string, cursor: string | null | undefined): { rank: number, id: number }
+export function decodeRankCursor (kind: string, cursor: string | null | undefined):
+  | { rank: number, id: number }
   | null
 {
   const numbers = decodeNumbers(kind, cursor, 2)

@@ -14,13 +14,9 @@ export type EventQuery = {
   release?: string,
   rollout?: number,
   /** ISO 8601 or ms since the epoch; events at that time or later */
-  since?:
-    | string
-    | number,
+  since?: string | number,
   /** events before that time */
-  until?:
-    | string
-    | number,
+  until?: string | number,
   /** part of a message, type or cause; the case of ASCII letters does not matter */
   q?: string,
   /** 1…1000, default 100 */

@@ -1,9 +1,6 @@
 import type { Db, Rows } from './sqlite.ts'
 
-type Name =
-  | 'event'
-  | 'rollout'
-  | 'release'
+type Name = 'event' | 'rollout' | 'release'
 
 /**
  * Keeps the highest number that was ever used for each name, so that no id is used twice after retention has deleted

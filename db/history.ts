@@ -40,9 +40,7 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
   /** the database, made if it is missing; `:memory:` for none */
   file: string,
   /** who has the file until `takeOver`; null: nobody. Until then reads find nothing, and writes are lost */
-  owner?:
-    | string
-    | null,
+  owner?: string | null,
   /** wall clock, ms since the epoch */
   now?: () => number,
   /** monotonic clock, ms */

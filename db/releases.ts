@@ -3,9 +3,7 @@ import type { Db, Rows } from './sqlite.ts'
 export type ReleaseRow = {
   /** the n of `r<n>` */
   number: number,
-  outcome:
-    | string
-    | null,
+  outcome: string | null,
   /** wall time of its newest outcome */
   deployedMs: number | null,
   body: Record<string, unknown>,

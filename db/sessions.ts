@@ -11,18 +11,11 @@ export type Session = {
   expiresAt: number,
   /** null: of the admin token */
   name: string | null,
-  role:
-    | 'viewer'
-    | 'operator'
-    | 'admin',
+  role: 'viewer' | 'operator' | 'admin',
   /** the session ends with it */
-  token:
-    | number
-    | null,
+  token: number | null,
   /** the user id of a browser of this machine */
-  owner:
-    | number
-    | null,
+  owner: number | null,
   /** the only apps of a host for which the role counts; null: it counts for all */
   apps?: readonly string[] | null
 }

@@ -9,24 +9,16 @@ export type Token = {
   createdAt: number,
   createdBy: string,
   /** the token that made it, null: the admin token */
-  createdWith:
-    | number
-    | null,
+  createdWith: number | null,
   /** a mark of the admin token */
   root: string,
   expiresAt: number,
   /** the only apps of a host for which the role counts; null: it counts for all */
-  apps?:
-    | readonly string[]
-    | null,
+  apps?: readonly string[] | null,
   /** `link`: it stands for whoever was sent a sign-in link; nobody has its secret */
-  kind:
-    | 'token'
-    | 'link',
+  kind: 'token' | 'link',
   /** null: never */
-  usedAt:
-    | number
-    | null,
+  usedAt: number | null,
   /** the address */
   usedFrom: string | null
 }

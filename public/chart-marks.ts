@@ -20,9 +20,7 @@ export function createMarks ({ news, faults, slot = null, onChange }: {
   /** causes of exits that nobody asked for */
   faults: readonly string[],
   /** whose exits alone are meant */
-  slot?:
-    | number
-    | null,
+  slot?: number | null,
   /** ascending */
   onChange: (marks: Mark[]) => void
 }) {

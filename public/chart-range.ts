@@ -1,9 +1,7 @@
 /** The range of time that the charts show, as in the URL of the page: one that ends now, or a fixed one. */
 type LiveRange = { name: string, ms: number, step: string, marksStep: string }
 type FixedRange = { sinceMs: number, untilMs: number }
-export type ChosenRange =
-  | LiveRange
-  | FixedRange
+export type ChosenRange = LiveRange | FixedRange
 
 /** Ranges that end now, with the steps that GET /api/v1/vitals and /events/counts use for them. */
 const RANGES: Readonly<Record<string, LiveRange>> = Object.freeze(

@@ -34,9 +34,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
   format: (value: number | null | undefined) => string,
   /** between lines of the grid; default: round decimal numbers */
   increments?: number[],
-  timeZone: () =>
-    | string
-    | undefined,
+  timeZone: () => string | undefined,
   /** `index`: null without a pointer; returns the text for the flag */
   onPoint: (index: number | null, second: number) => string,
   /** a range was selected by dragging */

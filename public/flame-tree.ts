@@ -13,18 +13,12 @@ export type Frame = {
   place: string,
   /** the same with the folder of the app */
   path: string,
-  owner:
-    | 'app'
-    | 'package'
-    | 'node'
-    | 'engine',
+  owner: 'app' | 'package' | 'node' | 'engine',
   /** in the function itself */
   selfMs: number,
   /** with all that it called */
   totalMs: number,
-  parent:
-    | Frame
-    | null,
+  parent: Frame | null,
   /** by time, most first */
   children: Frame[]
 }

@@ -86,9 +86,7 @@ document.addEventListener('clusterdeck:address', () => {
 })
 
 /** the address that the server knows of */
-let watched:
-  | string
-  | undefined
+let watched: string | undefined
 
 /** How often in a row the master answered, but not the live connection. */
 let blocked = 0

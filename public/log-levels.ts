@@ -2,12 +2,7 @@
  * How much a line of the workers' output matters, by what it says itself. The search in the files and the browser use
  * the same, so a line that comes live is shown where a search would find it.
  */
-export type Level =
-  | 'error'
-  | 'warn'
-  | 'info'
-  | 'debug'
-  | 'none'
+export type Level = 'error' | 'warn' | 'info' | 'debug' | 'none'
 
 /** The most important first. */
 export const LEVELS: readonly Level[] = Object.freeze(['error', 'warn', 'info', 'debug', 'none'])

@@ -8,9 +8,7 @@ import type { Wanted } from './log-query.ts'
  */
 export type Asked = { text: string, stream: 'stdout' | 'stderr' | null, shown: string }
 /** null: the line is not wanted */
-type Hits =
-  | [number, number][]
-  | null
+type Hits = [number, number][] | null
 /** a text: why there is none, for the user to read */
 type Answer = Hits[] | string
 

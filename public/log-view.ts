@@ -12,9 +12,7 @@ import type { createMatching } from './log-matching.ts'
  * `hits`: where a regular expression has matched
  */
 type Entry = import('./log-tail.ts').Entry & { hits?: [number, number][] }
-export type Item =
-  | Entry
-  | { note: string }
+export type Item = Entry | { note: string }
 /** `waiting`: lines that came since somebody scrolled up */
 export type ViewState = { isFollowing: boolean, waiting: number, shown: number }
 

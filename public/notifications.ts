@@ -18,9 +18,7 @@ const GAP_MS = 5000
 const SILENCE_MS = 15_000
 
 let socket: Socket | null = null
-let silence:
-  | ReturnType<typeof setTimeout>
-  | undefined
+let silence: ReturnType<typeof setTimeout> | undefined
 /** Alarms since the first one of the gap, by kind. */
 const waiting: Map<string, { newest: Alarm | null, count: number }> = new Map()
 

@@ -12,9 +12,7 @@ import type { Series } from '../server/api/vitals.ts'
  */
 type Query = { since: string, until?: string, step?: string, pointMs?: string }
 /** `failed`: the last request was not answered */
-export type FeedState =
-  | 'known'
-  | 'failed'
+export type FeedState = 'known' | 'failed'
 
 /** Values that the server pushes are requested if none came for this long. */
 const SILENCE_MS = 5000
@@ -26,9 +24,7 @@ const POLLS_PER_STEP = 5
 export function createFeed ({ columns, slot = null, room, onChange }: {
   columns: readonly string[],
   /** null: the cluster */
-  slot?:
-    | number
-    | null,
+  slot?: number | null,
   /** for how many points */
   room: () => number,
   /** also without new values, as the range moves with time */
@@ -40,9 +36,7 @@ export function createFeed ({ columns, slot = null, room, onChange }: {
   let isComplete = false
   let state: FeedState = 'known'
   let generation = 0
-  let timer:
-    | ReturnType<typeof setTimeout>
-    | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
   /** How many requests are running. */
   let asking = 0
   document.addEventListener('visibilitychange', pollVitals)

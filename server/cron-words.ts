@@ -5,9 +5,7 @@ const SHORT_DAYS = DAYS.map((day) => day.slice(0, 3).toUpperCase())
 const MAX_TIMES = 4
 
 /** `values`: in their order, none is given twice */
-type Field =
-  | { step: number }
-  | { values: number[] }
+type Field = { step: number } | { values: number[] }
 
 /** Null: that would take too many words */
 export function cronWords (text: string): string | null {

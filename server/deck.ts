@@ -48,7 +48,8 @@ export type ReleaseView =
  * What an operator wants; `release` of a rollback: the one before, unless it is said.
  */
 export type Move = (to: { path: string, secret: string, actor: string }) => Promise<{ name: string }>
-type DeckCommand = { actor: string }
+type DeckCommand =
+  & { actor: string }
   & ({ type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: string, note?: string,
     strategy?: StrategyWish, source?: Record<string, unknown>, client?: Client } | {
     [S in Steering]: { type: S, rollout: number }
@@ -92,16 +93,12 @@ export function createDeck (
       fleet?: () => AppFleet | null,
       joinsFleet?: boolean,
       /** by restart.cron */
-      nextRestartAt?: () =>
-        | string
-        | null,
+      nextRestartAt?: () => string | null,
       /** by a keeper, which alone can change masters */
       isKept: () => boolean,
       historyState?: () => HistoryState,
       /** why no worker can be started */
-      secretsProblem?: () =>
-        | string
-        | null,
+      secretsProblem?: () => string | null,
       /** where other apps change masters with this one */
       upgrade?: (order: Extract<OperatorInput, { type: 'upgrade' }>) => void,
       /** into a host */

@@ -15,9 +15,7 @@ import type { RolloutView } from './lifecycle/rollout/record.ts'
  */
 export type Health = { tone: Tone, text: string, hint: string, about: About, reasons: Reason[], problems: number }
 /** what the hint is about, where that is a list of things to be looked at */
-type About =
-  | 'crashes'
-  | null
+type About = 'crashes' | null
 /** `slots`: those of which somebody wants to know why */
 type Verdict = { tone: Tone, text: string, hint: string, about?: About, slots?: number[] }
 type Snapshot =

@@ -10,15 +10,11 @@ import type { Jobs } from './jobs/jobs.ts'
 import type { Differences } from './releases/file-differences.ts'
 
 export type Preview = {
-  kind:
-    | 'deploy'
-    | 'rollback',
+  kind: 'deploy' | 'rollback',
   /** the release that runs */
   from: string,
   /** null: a refusal says why it cannot be told */
-  release:
-    | Drafted
-    | null,
+  release: Drafted | null,
   /** of a commit; null: unknown, or there is nothing to do */
   build: import('./releases/previews.ts').Preview['build'],
   changed: Release['changed'],

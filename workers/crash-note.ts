@@ -14,9 +14,7 @@ export type CrashNote = {
   errorName: string,
   errorMessage: string,
   /** null: what was thrown is no error */
-  stack:
-    | string
-    | null,
+  stack: string | null,
   /** outermost first, of an AggregateError its errors; `depth` 1 belongs to the error itself */
   causes: ErrorLink[],
   /** in flight, oldest first */

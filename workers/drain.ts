@@ -53,9 +53,7 @@ export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, 
   /** null: it serves */
   let work: ReturnType<typeof createOpenWork> | null = null
   let drainLimits: ReturnType<typeof createDrainLimits> | null = null
-  let looking:
-    | NodeJS.Timeout
-    | undefined
+  let looking: NodeJS.Timeout | undefined
   /** By the last look. */
   let sessionCount = 0
   let ownPortGraceMs = 0

@@ -26,9 +26,7 @@ export function createLatePorts (
     isLate: () => boolean,
     /** that are open */
     connections: () => Iterable<[AnySocket, AnyServer]>,
-    loadCalls?: () =>
-      | Pick<ConnectionCalls, 'agesOf'>
-      | null,
+    loadCalls?: () => Pick<ConnectionCalls, 'agesOf'> | null,
     /** monotonic, ms */
     now?: () => number
   }

@@ -19,12 +19,7 @@ import type { Sessions } from './sessions.ts'
 
 type SocketReply = Messages['socket']
 /** the first argument of `listen` */
-type ListenOrder =
-  | net.ListenOptions
-  | string
-  | number
-  | null
-  | undefined
+type ListenOrder = net.ListenOptions | string | number | null | undefined
 
 /** How each server was asked to listen: node:cluster forgets what it does not know. */
 const orders: WeakMap<object, ListenOrder> = new WeakMap()

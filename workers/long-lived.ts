@@ -8,10 +8,7 @@ const GOING_AWAY = 1001
 const SERVICE_RESTART = 1012
 
 type Carrier = AnySocket | ServerHttp2Stream
-type Kind =
-  | 'webSockets'
-  | 'eventStreams'
-  | 'connections'
+type Kind = 'webSockets' | 'eventStreams' | 'connections'
 /** `code`: for a WebSocket */
 type End = (code: number) => void
 

@@ -47,9 +47,7 @@ export interface ClusterQuery {
 }
 
 /** Who asks node:cluster for a socket. */
-export type Asker =
-  | NetServer
-  | DatagramSocket
+export type Asker = NetServer | DatagramSocket
 
 /** What the asker does with the answer; `errno`: 0, or an error number below 0. */
 export type TakeHandle = (errno: number, handle: Pick<SocketHandle, 'close'> | DatagramHandle) => void
@@ -70,16 +68,11 @@ export interface AnyServer extends NetServer {
 export interface AnySocket extends NetSocket {
   /** TLS. */
   encrypted?: boolean
-  alpnProtocol?:
-    | string
-    | false
-    | null
+  alpnProtocol?: string | false | null
   /** Requests of HTTP/1 are read from it. */
   parser?: unknown
   /** The answer of HTTP/1 that is being written. */
-  _httpMessage?:
-    | AnyResponse
-    | null
+  _httpMessage?: AnyResponse | null
   /** Of TLS: the socket below. */
   _parent?: AnySocket
 }
@@ -184,9 +177,7 @@ declare module 'child_process' {
   }
   interface ChildProcess {
     /** What waits for the acknowledgement of a handle; null: nothing. */
-    _handleQueue?:
-      | unknown[]
-      | null
+    _handleQueue?: unknown[] | null
     /** Node sends such a handle as it is. */
     send(message: object | string, handle: SocketHandle | DatagramHandle | undefined, options?: undefined,
       callback?: (error: Error | null) => void): boolean

@@ -28,7 +28,9 @@ process.on('SIGURG', () => {
 /** @param {Set<import('net').Socket>} all @param {import('net').Socket} each */
 function keep (all, each) {
   all.add(each)
-  each.once('close', () => { all.delete(each) })
+  each.once('close', () => {
+    all.delete(each)
+  })
 }
 
 /** A server of HTTP has set a parser. Others know themselves when they are done. */

@@ -12,9 +12,7 @@ import type { Sessions } from './sessions.ts'
 const CANCEL = 8
 
 /** that is in progress, of HTTP/1 or HTTP/2 */
-type Request =
-  | { request: Response, carrier: Socket }
-  | { request: Stream, carrier: Stream }
+type Request = { request: Response, carrier: Socket } | { request: Stream, carrier: Stream }
 
 /**
  * What a draining worker has open: requests, some of which are transfers, and long-lived connections. The app may turn

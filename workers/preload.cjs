@@ -3,10 +3,13 @@
 // thread, the app's own cluster) the variable is absent, and nothing happens.
 const { existsSync } = require('node:fs')
 const { join } = require('node:path')
-const { enableCompileCache } = /** @type {{ enableCompileCache?: (folder: string) => unknown }} */ (require('node:module'))
+const { enableCompileCache } =
+  /** @type {{ enableCompileCache?: (folder: string) => unknown }} */ (require('node:module'))
 const { isMainThread } = require('node:worker_threads')
 
-const at = process.execArgv.findIndex((word, index) => word === '--require' && process.execArgv[index + 1] === __filename)
+const at = process.execArgv.findIndex((word, index) =>
+  word === '--require' && process.execArgv[index + 1] === __filename
+)
 if (at >= 0) process.execArgv.splice(at, 2)
 if (process.env.CLUSTERDECK_BOOT && isMainThread) beginPreload(JSON.parse(process.env.CLUSTERDECK_BOOT))
 delete require.cache[__filename]

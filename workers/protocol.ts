@@ -13,13 +13,9 @@ import type { SessionBy } from './session-names.ts'
 /** Which socket a server asks for: the fields of node:cluster's own query, see lib/internal/cluster/child.js. */
 export type SocketQuery = {
   /** of a Unix socket its absolute path */
-  address:
-    | string
-    | null,
+  address: string | null,
   /** -1: a Unix socket */
-  port:
-    | number
-    | null,
+  port: number | null,
   /** `udp4` or `udp6`: UDP */
   addressType: number | string,
   fd?: number,
@@ -306,13 +302,9 @@ export type BootSettings = {
   /** the file of the worker's side */
   code: string,
   /** the folder in which Node keeps what it has compiled; null: it does not */
-  compileCache:
-    | string
-    | null,
+  compileCache: string | null,
   /** NODE_OPTIONS as the app is to see it; null: it is not set */
-  nodeOptions:
-    | string
-    | null,
+  nodeOptions: string | null,
   /** modules of the user are loaded by `--import` before the app */
   hasImports: boolean,
   /** of the variables that follow the slot, without those that the user has set or left out */
@@ -331,13 +323,9 @@ export type BootSettings = {
   maxRequests: number,
   /** how soon it tells of files that it loads late */
   files: 'off' | 'rarely' | 'often',
-  probe:
-    | ProbeSettings
-    | null,
+  probe: ProbeSettings | null,
   /** null: they do not matter */
-  sessions:
-    | SessionSettings
-    | null,
+  sessions: SessionSettings | null,
   /** requests are counted by route too */
   countsRoutes: boolean,
   /** what the app counts by prom-client is told to the master */
@@ -347,10 +335,7 @@ export type BootSettings = {
   /** the entry as the user has named it; null: it is no link */
   calledAs: string | null
 }
-export type Dispatch =
-  | 'shared'
-  | 'sticky'
-  | 'round-robin'
+export type Dispatch = 'shared' | 'sticky' | 'round-robin'
 
 /** How sessions stay with the worker that has them in memory. */
 export type SessionSettings = {
@@ -364,9 +349,7 @@ export type SessionSettings = {
 /** How a worker asks its app before it accepts connections. */
 export type ProbeSettings = {
   /** null: the app is only warmed up */
-  path:
-    | string
-    | null,
+  path: string | null,
   /** such as `200` and `200-399` */
   status: string[],
   intervalMs: number,
@@ -385,9 +368,7 @@ type OwnOrphanSettings = {
   outlives: boolean,
   orderFile: string,
   /** the process that would start the next master */
-  keeper:
-    | number
-    | null,
+  keeper: number | null,
   /** how long it waits for the next master where nobody would start one */
   afterMs: number,
   termGraceMs: number,

@@ -6,13 +6,9 @@ const MAX_LENGTH = 1024
 /** By what a request or an answer tells its session: the first of these that it has counts. */
 export type SessionBy = {
   header: string | null,
-  cookie:
-    | string
-    | null,
+  cookie: string | null,
   /** a parameter of the URL */
-  query:
-    | string
-    | null,
+  query: string | null,
   /** of the URL, such as `/sockjs/:server/:session`: its client makes the name */
   path: string | null
 }

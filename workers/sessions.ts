@@ -59,10 +59,7 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings,
   /** Connections that are about to be passed, with all that was asked on them since. */
   const leaving: WeakMap<object, Asked[]> = new WeakMap()
   /** null: there are none here */
-  let tools:
-    | ReturnType<typeof openTools>
-    | null
-    | undefined
+  let tools: ReturnType<typeof openTools> | null | undefined
   /** How many connections wait until another worker can take them. */
   let waiting = 0
   let [counted, countedAt] = [0, 0]

@@ -35,9 +35,7 @@ export const LIMITS: Readonly<Limits> = Object.freeze({ windowMs: 60_000, signIn
 
 export type AccessParts = {
   /** of a host, where a role may be for some of them */
-  apps?:
-    | Apps
-    | null,
+  apps?: Apps | null,
   /** hears of sign-ins and tokens */
   events: EventStream,
   /** keeps sessions and tokens */

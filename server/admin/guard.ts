@@ -54,18 +54,14 @@ export function securityHeaders (): Record<string, string> {
 }
 
 export function createGuard ({ authenticate, host, port, allowedHosts = [], publicUrl = null, scheme = 'http' }: {
-  authenticate: (req: IncomingMessage) =>
-    | Auth
-    | null,
+  authenticate: (req: IncomingMessage) => Auth | null,
   /** what the listener is bound to */
   host: string,
   /** the real one, never 0 */
   port: number,
   /** more names, with or without a port */
   allowedHosts?: readonly string[],
-  publicUrl?:
-    | string
-    | null,
+  publicUrl?: string | null,
   /** of the listener */
   scheme?: 'http' | 'https'
 }) {

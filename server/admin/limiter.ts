@@ -41,9 +41,7 @@ export function createLimiter ({ windowMs, limit, now, senderOf, countsFailures 
   limit: number,
   now: () => number,
   /** null: it is not limited */
-  senderOf: (req: Request) =>
-    | string
-    | null,
+  senderOf: (req: Request) => string | null,
   /** only those that fail in the end */
   countsFailures?: boolean
 }) {

@@ -43,13 +43,9 @@ export function attachLive (
       pages: LivePages,
       software?: string,
       basePath?: string,
-      authenticate: (req: IncomingMessage) =>
-        | Auth
-        | null,
+      authenticate: (req: IncomingMessage) => Auth | null,
       /** why somebody is no longer signed in */
-      whyEnded?: (req: IncomingMessage) =>
-        | string
-        | null,
+      whyEnded?: (req: IncomingMessage) => string | null,
       /** wall clock, ms since the epoch */
       now?: () => number,
       log?: Pick<Log, 'error'>

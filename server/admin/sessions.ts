@@ -39,9 +39,7 @@ export function createSessions (
       ttlMs: number,
       cookieName: string,
       cookiePath?: string,
-      schemeOf?: (req: IncomingMessage) =>
-        | 'http'
-        | 'https',
+      schemeOf?: (req: IncomingMessage) => 'http' | 'https',
       /**
        * a browser sends a cookie to every port of a host, also to a server of another
        * user; the check of the owner keeps that user from using it on this machine

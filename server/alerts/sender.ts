@@ -16,10 +16,7 @@ export type Answer = { status: number | null, error: string | null, canRetry: bo
 export type Post = (message: Message, how: { time: number, patienceMs: number, signal: AbortSignal }) => Promise<Answer>
 export type Outcome = {
   /** `pending`: it is tried again */
-  state:
-    | 'pending'
-    | 'delivered'
-    | 'failed',
+  state: 'pending' | 'delivered' | 'failed',
   /** of the answer */
   status: number | null,
   durationMs: number | null,

@@ -10,9 +10,7 @@ import type { Post } from './sender.ts'
 
 /** What each kind of alert sends, and how. */
 /** JSON, or a mail */
-export type Content =
-  | string
-  | { subject: string, text: string }
+export type Content = string | { subject: string, text: string }
 /** who sends it */
 export type Deck = Sender & { entry: string, pid: number }
 

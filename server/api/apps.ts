@@ -29,13 +29,9 @@ export type Apps = {
   /** throws not-found */
   view: (name: string) => AppView,
   /** of this very app, which no later one of its name has; null: there is none */
-  identity: (name: string) =>
-    | string
-    | null,
+  identity: (name: string) => string | null,
   /** null: it is stopped or has failed */
-  opened: (name: string) =>
-    | OpenedApp
-    | null,
+  opened: (name: string) => OpenedApp | null,
   /** `isIdle`: it is not started */
   add: (order: AppOrder, how: By & { isIdle?: boolean }) => Promise<AppView>,
   start: (name: string, by: By) => Promise<AppView>,
@@ -51,9 +47,7 @@ export type Apps = {
     view: (id: number) => AdoptionView },
   about: () => Host,
   /** hosts on other machines; null: it is alone, or has not joined them yet */
-  fleet: () =>
-    | Fleet
-    | null,
+  fleet: () => Fleet | null,
   /** whether it is to be in a fleet */
   joinsFleet: boolean
 }

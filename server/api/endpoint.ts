@@ -37,15 +37,11 @@ export type Operation<Q extends ZodObject = ZodObject, B extends ZodObject = Zod
   /** Markdown */
   description?: string,
   /** the least one that may ask for it; null: anybody */
-  role:
-    | Role
-    | null,
+  role: Role | null,
   /** what it is, where no session may have it: what it gives would outlast the session */
   byToken?: string,
   /** the same on the command line */
-  cli?:
-    | string
-    | Record<string, string>,
+  cli?: string | Record<string, string>,
   /** its parameters other than `id` */
   path?: Record<string, Schema>,
   /** that it reads */
@@ -71,9 +67,7 @@ export type Operation<Q extends ZodObject = ZodObject, B extends ZodObject = Zod
    */
   produces?: string[],
   /** by media type, where it is not JSON alone */
-  answer:
-    | Schema
-    | Record<string, Schema>,
+  answer: Schema | Record<string, Schema>,
   /** answers with another status, by media type */
   others?: Record<number, Record<string, Schema>>,
   /** whether another deck does it, and answers the same to the same request itself */

@@ -9,9 +9,7 @@ import type { Answers } from '../../db/answers.ts'
  * A request that is repeated because its answer got lost is not done twice (IETF, "Idempotency-Key HTTP Header Field").
  * The first answer is kept in the data folder, also for the next master.
  */
-type Outcome =
-  | { reply: Reply }
-  | { problem: Pick<DeckError, 'code' | 'message' | 'details'> }
+type Outcome = { reply: Reply } | { problem: Pick<DeckError, 'code' | 'message' | 'details'> }
 /** `outcome`: as JSON */
 type Kept = { request: string, outcome: string, at: number }
 export type Idempotency = ReturnType<typeof createIdempotency>

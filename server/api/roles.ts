@@ -1,10 +1,7 @@
 import { OWNER } from '../config/actor-names.ts'
 
 /** Who sends a request, as far as the guard knows them. */
-export type Role =
-  | 'viewer'
-  | 'operator'
-  | 'admin'
+export type Role = 'viewer' | 'operator' | 'admin'
 /**
  * `name`: null for the holder of the admin token; `token`: the id of their token; `until`: when their sign-in ends, ms
  * since the epoch;

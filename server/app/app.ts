@@ -59,23 +59,17 @@ export type HostServices = {
   /** decks of this user on this machine */
   others: OtherDecks,
   /** this app on other machines */
-  fleet: () =>
-    | AppFleet
-    | null,
+  fleet: () => AppFleet | null,
   /** whether there is to be one, once it has been joined */
   joinsFleet: boolean,
   /** into a host; without it, it is in one */
   move?: Move,
   /** where people find its dashboard, in a host */
-  publicUrl?: () =>
-    | string
-    | null,
+  publicUrl?: () => string | null,
   /** it comes from a deck of its own, which keeps it where it cannot be opened */
   isMove?: boolean,
   /** of the apps that start; null: there is no other one */
-  turns:
-    | Turns
-    | null,
+  turns: Turns | null,
   /** of the apps that are being deployed; null: there is no other one */
   rolloutTurns: Turns | null
 }

@@ -97,9 +97,7 @@ export type Tools = {
   /** writes a result to stdout, as JSON where that is asked for */
   answer: (value: unknown, textOf: () => string) => void,
   /** takes a result that is shown beside those of other apps; null: this is the only one */
-  keep:
-    | ((value: unknown) => void)
-    | null,
+  keep: ((value: unknown) => void) | null,
   /** asks whoever sits at the terminal; null: nobody does */
   confirm: (question: string) => Promise<boolean | null>,
   /** writes a part of a result, no faster than stdout takes it */

@@ -11,10 +11,7 @@ import type { Terminal } from './program.ts'
  * `<shared|round-robin>` is one of these, `<file>`, `<folder>` and `<path>` are files.
  */
 /** an empty list: any text; apps: those of the host of this user, looked up when the shell asks */
-type Values =
-  | string[]
-  | 'files'
-  | 'apps'
+type Values = string[] | 'files' | 'apps'
 /** `values`: null for a switch */
 type Flag = { flags: string[], about: string, values: Values | null, isRepeatable: boolean }
 /** `values`: of its argument, null without one; `isRepeated`: it takes several */

@@ -9,23 +9,16 @@ import type { Status } from '../api/cluster.ts'
 export type Row = {
   name: string,
   dataDir: string | null,
-  adminUrl:
-    | string
-    | null,
+  adminUrl: string | null,
   /** null: it does not run */
-  answer:
-    | DeckStatus
-    | null,
+  answer: DeckStatus | null,
   /** why it does not run */
   state?: string,
   /** more about that */
   reason?: string | null
 }
 type AnyStatus = Status | null | undefined
-type CellOf = (row: Row, status: AnyStatus, place: { now: number, home: string | null }) =>
-  | string
-  | null
-  | undefined
+type CellOf = (row: Row, status: AnyStatus, place: { now: number, home: string | null }) => string | null | undefined
 
 /** The columns, by heading. */
 const COLUMNS: Readonly<Record<string, [isNumber: boolean, cellOf: CellOf]>> = Object.freeze({

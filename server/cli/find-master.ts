@@ -17,16 +17,12 @@ export type Master = {
   url: string,
   token: string,
   /** of its certificate, where the data folder has it */
-  fingerprint:
-    | string
-    | null,
+  fingerprint: string | null,
   /** the processes that may get the token; null: any, as the user has named the address */
   recipient: Recipient | null,
   dataDir: string,
   /** which app of a host it is; null: it is no app of a host, or the user has named the address */
-  app:
-    | { name: string, hostUrl: string }
-    | null,
+  app: { name: string, hostUrl: string } | null,
   /** the member of its fleet that is meant instead */
   member?: string
 }

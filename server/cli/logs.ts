@@ -52,9 +52,7 @@ export async function logsCommand (context: Context) {
  */
 async function followLogs ({ api, tell }: Context, query: URLSearchParams, show: Show) {
   /** the id of the last message, from which the next master continues */
-  let place:
-    | string
-    | undefined
+  let place: string | undefined
   /** null: a master answers */
   let lostAt: number | null = -Infinity
   for (;;) {

@@ -38,9 +38,7 @@ export async function followApps (apps: readonly Followed[],
     signal?: AbortSignal,
     tell: (app: Followed, text: string) => void,
     /** null: it runs */
-    howHostEnded?: () =>
-      | Pick<Followed, 'state' | 'reason'>
-      | null,
+    howHostEnded?: () => Pick<Followed, 'state' | 'reason'> | null,
     /** also those that are ready, until they have ended */
     toTheEnd?: boolean,
     explainAfterMs?: number

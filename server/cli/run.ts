@@ -56,9 +56,7 @@ export async function watchRun (context: Context, { id }: Pick<Run, 'id'>): Prom
 }
 
 async function untilEnd (context: Context, id: number): Promise<Run> {
-  let place:
-    | string
-    | undefined
+  let place: string | undefined
   /** null: a master answers */
   let lostAt: number | null = null
   for (;;) {

@@ -13,13 +13,9 @@ import type { Place } from './deck-status.ts'
 export type Target = {
   name: string,
   /** absolute; null: its configuration cannot be read */
-  dataDir:
-    | string
-    | null,
+  dataDir: string | null,
   /** as the host has it; null: it is no app of the host */
-  view:
-    | AppView
-    | null,
+  view: AppView | null,
   /** by which its master is found */
   place: { app: string } | { dataDir: string } | { name: string }
 }

@@ -14,24 +14,14 @@ export type App = {
   name: string,
   /** what tells of it */
   source: string,
-  dataDir:
-    | string
-    | null,
+  dataDir: string | null,
   /** which can start it again */
   isInHost: boolean,
-  state:
-    | 'waiting'
-    | 'starting'
-    | 'running'
-    | 'stopping'
-    | 'stopped'
-    | 'failed',
+  state: 'waiting' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed',
   /** why it waits or has failed */
   reason: string | null,
   health: { tone: string, text: string, hint: string } | null,
-  workers:
-    | { ready: number, desired: number }
-    | null,
+  workers: { ready: number, desired: number } | null,
   /** percent of a core */
   cpu: number | null,
   memoryBytes: number | null,
@@ -52,17 +42,11 @@ export type State = {
   /** what is wrong with a source, by its name */
   problems: Readonly<Record<string, string>>,
   /** the key of an app */
-  chosen:
-    | string
-    | null,
+  chosen: string | null,
   /** the data folder of the app that is to be chosen once it is there */
-  wanted:
-    | string
-    | null,
+  wanted: string | null,
   /** of the chosen app */
-  status:
-    | Status
-    | null,
+  status: Status | null,
   /** of the chosen app, oldest first */
   lines: Entry[],
   /** how many lines are below the ones that are shown; 0: new ones are shown as they come */

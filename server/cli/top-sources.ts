@@ -14,9 +14,7 @@ type Place = { env: Record<string, string | undefined>, cwd: string }
 export type Sources = {
   first: Source[],
   /** the data folder of the app that is meant first */
-  chosen:
-    | string
-    | null,
+  chosen: string | null,
   /** finds those that have come since; null: only the first ones are meant */
   findMore: ((known: ReadonlySet<string>) => Promise<Source[]>) | null
 }

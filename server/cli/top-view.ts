@@ -12,11 +12,7 @@ import type { Worker } from '../api/cluster.ts'
 type Column<T> = {
   head: string,
   width: number,
-  cellOf: (item: T) =>
-    | string
-    | number
-    | null
-    | undefined,
+  cellOf: (item: T) => string | number | null | undefined,
   /** it holds numbers */
   isRight?: true,
   styleOf?: (item: T) => Style

@@ -5,9 +5,7 @@ export type Needed = {
   name: string,
   /** `left`: it goes on, and nobody follows it */
   state: 'starting' | 'waiting' | 'ready' | 'failed' | 'stopped' | 'not started' | 'left',
-  reason:
-    | string
-    | null,
+  reason: string | null,
   /** when it was last asked */
   status: Status | null
 }

@@ -10,10 +10,7 @@ type CpuTime = { cpuMs: number, queuedMs: number }
  * used.
  */
 export function createBoots ({ pidOf, now, measure = cpuTimeOf }: {
-  pidOf: (worker: number) =>
-    | number
-    | null
-    | undefined,
+  pidOf: (worker: number) => number | null | undefined,
   /** monotonic, ms */
   now: () => number,
   measure?: typeof cpuTimeOf

@@ -18,9 +18,7 @@ export type CommandEnd = {
   durationMs: number,
   timedOut: boolean,
   /** why it has not passed */
-  reason:
-    | string
-    | null,
+  reason: string | null,
   /** the last of both streams */
   output: string
 }
@@ -98,9 +96,7 @@ export function followCommand (process: ChildProcess | LeftChild,
       /** what was to be started where */
       place?: string,
       /** what may help where it has failed */
-      hint?: () =>
-        | string
-        | null,
+      hint?: () => string | null,
       /** of a process that may have ended */
       identity?: ProcessIdentity,
       /** for how long it has been running */

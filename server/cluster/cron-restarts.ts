@@ -9,9 +9,7 @@ const RESTART = 'restart'
 export function createCronRestarts ({ expression, nextRun, restart, events, now, timers }: {
   /** the current one; empty: none */
   expression: () => string,
-  nextRun: (expression: string, after: Date) =>
-    | Date
-    | null,
+  nextRun: (expression: string, after: Date) => Date | null,
   /** throws where it is not possible */
   restart: () => void,
   events: Pick<EventStream, 'publish'>,

@@ -55,9 +55,7 @@ export function createForker (
       orderFolder: string,
       compileCacheFolder?: string,
       /** null: they do not matter */
-      sessions?:
-        | SessionSettings
-        | null,
+      sessions?: SessionSettings | null,
       /** whether workers outlive this master */
       outlives: () => boolean,
       /** of the process that would start the next master */

@@ -26,9 +26,7 @@ export function createHooks (
     crashEveryMs = CRASH_EVERY_MS }: {
       /** as the configuration was read last */
       configured: () => Partial<Record<HookName, HookConfig>>,
-      release: (id: string) =>
-        | Release
-        | undefined,
+      release: (id: string) => Release | undefined,
       /** of the workers of a release, over what is inherited */
       environment: (id: string) => Record<string, string | undefined>,
       /** of the shell that the app is from */

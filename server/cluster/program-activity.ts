@@ -18,9 +18,7 @@ export function tellProgramActivity ({ pid, onMessage, cpuMsOf = createCpuMeter(
   pid: number,
   onMessage: (message: Extract<ToMaster, { type: 'active' }>) => void,
   /** of it and all that it has started; null: they have ended */
-  cpuMsOf?: (pid: number) =>
-    | number
-    | null,
+  cpuMsOf?: (pid: number) => number | null,
   /** monotonic, ms */
   now?: () => number
 }) {

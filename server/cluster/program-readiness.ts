@@ -10,9 +10,7 @@ import type { BootSettings, ProbeSettings, SocketQuery, SocketReply, ToMaster } 
 /** `message`: a line of its output */
 type Signal = BootSettings['readySignal']
 /** how a program says that it is ready: sd_notify(3), or a line of its output */
-type Word =
-  | 'notify'
-  | 'line'
+type Word = 'notify' | 'line'
 /** `at`: its place among those that listen */
 type Bound = { inode: number, address: string, isListening: boolean, isUdp: boolean, at: number }
 
@@ -34,9 +32,7 @@ export function createProgramReadiness ({ signal, probe }: { signal: Signal, pro
   { onMessage, connect, look }: {
     onMessage: (message: ToMaster) => void,
     /** to this socket of the program alone */
-    connect: (inode: number) =>
-      | Socket
-      | null,
+    connect: (inode: number) => Socket | null,
     /** whether it has closed some of them, which `closes` is told of by then */
     look: () => Promise<void>
   })

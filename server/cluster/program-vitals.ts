@@ -19,9 +19,7 @@ const sources: Set<Programs> = new Set()
 const watched: Map<number, Watched> = new Map()
 let countConnections: ReturnType<typeof createConnectionCounts> | null | undefined
 let restsUntil = 0
-let stopLooking:
-  | (() => void)
-  | undefined
+let stopLooking: (() => void) | undefined
 
 /**
  * Measures programs that cannot report by themselves, each second: from outside, with all processes that they have

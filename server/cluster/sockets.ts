@@ -47,10 +47,7 @@ export function createSockets (
       keeper?: Keeper,
       bind?: typeof bindSocket,
       /** where each slot or each worker has a socket of its own */
-      own?:
-        | Sticky
-        | Steering
-        | null,
+      own?: Sticky | Steering | null,
       /** how Unix sockets are bound whose workers do not drain by themselves */
       stage?: typeof stageUnixPath | null,
       generations?: Generations,
@@ -336,8 +333,10 @@ export function createSockets (
     socket.keeping = keeping
   }
 
-  function bindGroup (key: string, query: SocketQuery): { handle: SocketHandle, group: SocketGroup, errno?: undefined }
-    | { errno: number } | null
+  function bindGroup (key: string, query: SocketQuery):
+    | { handle: SocketHandle, group: SocketGroup, errno?: undefined }
+    | { errno: number }
+    | null
   {
     if (!own || !isTcpPort(query)) return null
     const group = own.bind(key, query)
@@ -417,9 +416,7 @@ export type Socket = {
   /** whether its path leads to it, or has done so; false: it is to do so later */
   isShown?: boolean,
   /** the workers that it was made for */
-  generation?:
-    | string
-    | null,
+  generation?: string | null,
   /** workers of another master may have it */
   isAdopted?: boolean,
   /** its number among the service manager's */

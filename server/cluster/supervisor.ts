@@ -78,9 +78,7 @@ export function createSupervisor (initialState: PoolState,
       /** limits; without them nobody watches */
       watch?: Omit<Parameters<typeof createWatchdog>[0], 'listWatched' | 'receive' | 'closeInspector'>,
       /** where clients stay with a slot */
-      sticky?:
-        | { calls: Calls, failoverMs: number }
-        | null,
+      sticky?: { calls: Calls, failoverMs: number } | null,
       /**
        * where the kernel is told which workers get connections;
        * `others`: those of the master that has the cluster until this one takes over; null: there is none
@@ -88,9 +86,7 @@ export function createSupervisor (initialState: PoolState,
       steering?: { calls: Calls, others: SavedWorker[] | null } | null,
       balance?: Balance,
       /** null: there is no other app */
-      rolloutTurns?:
-        | Turns
-        | null,
+      rolloutTurns?: Turns | null,
       /** the port below that of slot 1; 0: they have none */
       portPerSlot?: number,
       /** monotonic, ms */
@@ -285,9 +281,7 @@ export function createSupervisor (initialState: PoolState,
         /** the names of its sockets */
         sockets?: string[],
         /** of that master */
-        guard?:
-          | Guard
-          | null,
+        guard?: Guard | null,
         /** hooks.beforeStart has to pass first */
         hasHook?: boolean,
         /** why takeTurn() has to be called first */

@@ -10,16 +10,12 @@ import type { SocketQuery } from '../../workers/protocol.ts'
 /** Workers that are started together, to take the place of others. */
 export type Generations = {
   /** null: it takes the place of one that has gone, or of none */
-  of: (worker: number) =>
-    | string
-    | null,
+  of: (worker: number) => string | null,
   /**
    * that is under way; `isRevoked`: it makes way for
    * those before it; `isAtOnce`: all of them are ready before any other worker ends
    */
-  rollout: () =>
-    | { generation: string, isRevoked: boolean, isAtOnce: boolean }
-    | null,
+  rollout: () => { generation: string, isRevoked: boolean, isAtOnce: boolean } | null,
   /** false: it is about to end */
   stays: (worker: number) => boolean
 }

@@ -16,9 +16,7 @@ import type { OperatorMessage } from './operator-messages.ts'
 import type { Exit } from '../keeper/link.ts'
 
 export type WorkerHandle = ReturnType<typeof createWorkerHandle>
-export type Handle =
-  | SocketHandle
-  | DatagramHandle
+export type Handle = SocketHandle | DatagramHandle
 
 /** How long the channel of a process that has ended is read on, where a child of it keeps that open. */
 const LAST_WORDS_MS = 200

@@ -19,13 +19,9 @@ type AppOptions =
  */
 type Picked = {
   name: string | null,
-  shared:
-    | ConfigFile
-    | null,
+  shared: ConfigFile | null,
   /** its options count more than the shared ones */
-  own:
-    | ConfigFile
-    | null,
+  own: ConfigFile | null,
   /** of this app, below the shared data folder; null: the options set it */
   dataDir: { value: string, folder: string } | null
 }

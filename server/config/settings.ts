@@ -23,14 +23,9 @@ export type Setting = {
   name: string,
   /** null where nothing is set, or where it is secret */
   value: unknown,
-  source:
-    | 'default'
-    | 'operator'
-    | Origin['source'],
+  source: 'default' | 'operator' | Origin['source'],
   /** the file, the variable or the flag */
-  from:
-    | string
-    | null,
+  from: string | null,
   /** what an operator has changed since the start; null: nothing */
   configured: { value: unknown } & Origin | { value: unknown, source: 'default', from: null } | null,
   default: unknown,

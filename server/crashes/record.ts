@@ -22,9 +22,7 @@ export type Exit = NewEvent
 
 export function toRecord (event: Exit, { note, memoryKind, root, stderr, vitals, isProgram = false, at, original }: {
   note: ExitNote | null,
-  memoryKind:
-    | CrashRecord['kind']
-    | null,
+  memoryKind: CrashRecord['kind'] | null,
   /** the release's folder */
   root: string | null,
   stderr: string[],

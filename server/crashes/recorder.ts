@@ -26,9 +26,7 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
  * There is one in a process: the kernel counts the workers of all apps together, and a death that is counted is of one
  * app alone.
  */
-let lackedMemoryHere:
-  | ReturnType<typeof createOutOfMemory>
-  | undefined
+let lackedMemoryHere: ReturnType<typeof createOutOfMemory> | undefined
 
 /**
  * If the database fails, so many records wait. Later crashes have no record, which is told once the database is back.

@@ -76,7 +76,8 @@ export function createSourceMaps () {
     }
   }
 
-  function placeOf ({ file, line, column }: { file: string, line: number, column: number }, root: string): OriginalPlace
+  function placeOf ({ file, line, column }: { file: string, line: number, column: number }, root: string):
+    | OriginalPlace
     | null
   {
     const isLine = column === Infinity

@@ -61,7 +61,8 @@ export function crashModel (
   const group = crashes.find(Number(id))
   const pinned = parsePinned(params)
   const record =
-    (pinned === null || pinned === group.latest?.id ? group.latest : recordOf(crashes, group.id, pinned)) as Crash
+    (pinned === null || pinned === group.latest?.id ? group.latest : recordOf(crashes, group.id, pinned)) as
+      | Crash
       | null
   return { now, status: pinned !== null && record === null ? 404 : 200, pinned, group: toGroup(group),
     notes: group.notes.map((note) => ({ ...note, text: readable(note.text) })),

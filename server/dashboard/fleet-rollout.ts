@@ -11,12 +11,7 @@ type Control = { order: Order, label: string, className: string, isConfirmed: bo
 /** `at`: the clock of that host */
 type Cell = { column: Column, isNow: boolean, label: string, tone: Tone, icon: string, at: string | null,
   tookMs: number | null }
-type Column =
-  | 'waiting'
-  | 'running'
-  | 'done'
-  | 'rolling-back'
-  | 'back'
+type Column = 'waiting' | 'running' | 'done' | 'rolling-back' | 'back'
 
 /** `orders`: the safest first */
 export const ROLLOUT_STATES: Readonly<Record<State, StateView>> = Object.freeze({

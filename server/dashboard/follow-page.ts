@@ -13,9 +13,7 @@ export type LivePages = {
   onChange: (handler: () => void) => () => void,
   follow: (can: Powers, url: URL) => Followed,
   /** null: no page has charts */
-  chart:
-    | ((slot: number, sinceMs: number) => ChartValues | undefined)
-    | null,
+  chart: ((slot: number, sinceMs: number) => ChartValues | undefined) | null,
   /** how often pages that somebody looks at are rendered, where it is not the usual */
   beatMs?: number,
   /** where alarms come from; null: from nowhere */

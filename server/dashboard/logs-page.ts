@@ -11,10 +11,7 @@ import type { Deck, Entry, Query, Stream } from '../api/log-lines.ts'
  * The first content of the page of the logs: the newest lines, all or those that are searched for, which continue live;
  * or older ones; or what is around a line or a time.
  */
-export type View =
-  | 'live'
-  | 'older'
-  | 'around'
+export type View = 'live' | 'older' | 'around'
 /** as in the URL */
 type Texts = Partial<Record<'slot' | 'stream' | 'q' | 'level' | 'since' | 'until' | 'around' | 'cursor', string>>
 /**

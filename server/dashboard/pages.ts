@@ -60,9 +60,7 @@ export type Page = {
   path: string,
   /** a file of views/pages */
   view: string,
-  model: (asked: Asked) =>
-    | Model
-    | Promise<Model>,
+  model: (asked: Asked) => Model | Promise<Model>,
   /** it has a form, which also sends empty fields: the address bar shows `canonicalUrl` of the model instead */
   hasFilters?: boolean,
   /** files of views/partials */

@@ -3,9 +3,7 @@ import type { Frame } from '../../db/crashes.ts'
 
 /** A stack for reading: the app's own frames stand out, and runs of other frames are folded. */
 /** source lines around the place, if known */
-type Lines =
-  | { number: number, text: string }[]
-  | null
+type Lines = { number: number, text: string }[] | null
 /** `isFirst`: the first frame with lines */
 type ShownFrame = { name: string, place: string, isInApp: boolean, line: number | null, lines: Lines, isFirst: boolean }
 /** neighbouring frames */

@@ -5,13 +5,9 @@ import type { DeckEvent } from '../events/stream.ts'
 export type History = Pick<import('../../db/history.ts').History, 'page' | 'lastEventId'> & { away?: string | null }
 export type Story = {
   forked: DeckEvent | null,
-  exited:
-    | ShownEvent
-    | null,
+  exited: ShownEvent | null,
   /** the fork of the next worker of its slot, once this one has ended */
-  next:
-    | DeckEvent
-    | null,
+  next: DeckEvent | null,
   /** newest first */
   events: ShownEvent[],
   /** workers of its slot, newest first */

@@ -29,9 +29,7 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
   events: EventStream,
   store: Store,
   /** where the code of a release is; null: it is no longer known */
-  folderOf: (release: string) =>
-    | string
-    | null,
+  folderOf: (release: string) => string | null,
   /** of the sources */
   places: Places,
   /** wall, ms */

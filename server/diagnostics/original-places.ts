@@ -6,9 +6,7 @@ import type { CallFrame, Node, Profile } from './merged-profile.ts'
 type Place = { file: string, line: number, column: number, name: string | null }
 /** by source maps; null: there is none for it */
 export type Places = {
-  placeOf: (generated: { file: string, line: number, column: number }, root: string) =>
-    | Place
-    | null,
+  placeOf: (generated: { file: string, line: number, column: number }, root: string) => Place | null,
   /** null too where the line has so much code that it tells nothing */
   lineOf: (generated: { file: string, line: number }, root: string) => Place | null
 }

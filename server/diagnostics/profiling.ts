@@ -35,9 +35,7 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, places, t
   folder: string,
   isOn: () => boolean,
   /** where the code of a release is; null: it is no longer known */
-  folderOf: (release: string) =>
-    | string
-    | null,
+  folderOf: (release: string) => string | null,
   /** of the sources */
   places: Places,
   /** wall, ms */

@@ -21,21 +21,15 @@ export type Facts = {
   /** the same by the names of the options, and where each is from */
   settings: readonly Setting[],
   /** null: none sets an option */
-  configFile:
-    | string
-    | null,
+  configFile: string | null,
   /** of the deck */
   name: string,
   /** of this user */
-  home:
-    | string
-    | null,
+  home: string | null,
   /** `name`: or the number of one without a name */
   user: { isRoot: boolean, name: string },
   /** of the code; null: it is not there */
-  place:
-    | Place
-    | null,
+  place: Place | null,
   /** why the app could not have release folders */
   copyRefusal: string | null,
   files: AppFiles | null,
@@ -51,9 +45,7 @@ export type Facts = {
   /** whether dispatch "sticky" is possible here */
   canStick: boolean,
   /** the app's, where a variable says it */
-  port:
-    | string
-    | null,
+  port: string | null,
   /**
    * null: it has not been started
    *
@@ -73,29 +65,18 @@ export type Running = {
   isServer: boolean,
   /** of the release that runs; `commit`: git has exported it */
   releaseMode: string,
-  historyProblem:
-    | string
-    | null,
+  historyProblem: string | null,
   /** by the app into the folder of its release; `unknown`: it could not be looked through in time */
-  written:
-    | Written
-    | 'unknown'
-    | null,
+  written: Written | 'unknown' | null,
   /** the newest of the workers that were told to go and ended with open requests, under the present drain.deadlineMs */
-  cutOff:
-    | { at: string, requests: number, count: number }
-    | null,
+  cutOff: { at: string, requests: number, count: number } | null,
   /** that a request has taken of late, at least */
   longestMs: number | null,
   unanswered: readonly { library: string | null, message: string }[],
   /** 5xx in the first seconds of workers, and at other times; null: not known */
-  serverErrors:
-    | { early: number, later: number }
-    | null,
+  serverErrors: { early: number, later: number } | null,
   /** wall clock, ms */
-  newestEventAt:
-    | number
-    | null,
+  newestEventAt: number | null,
   /** the size of the newest release folder, as far as it is no link */
   releaseBytes: number | null
 }

@@ -30,9 +30,7 @@ export type Machine = {
   firstProcess: string | null,
   hasSystemd: boolean,
   /** that the master or its keeper is the main process of */
-  service:
-    | Service
-    | null,
+  service: Service | null,
   /** this process belongs to some service, perhaps to that of a terminal or of cron */
   isInService: boolean,
   /** TCP ports that are in use, before a start */

@@ -52,7 +52,8 @@ export function judgeNodes (inUse: readonly NodeInUse[],
 }
 
 /** @returns the newest line with long-term support */
-export function lineToTake (now: number, fits: NodeInUse['fits'] = () => true, { lines }: Table = NODE_LINES): string
+export function lineToTake (now: number, fits: NodeInUse['fits'] = () => true, { lines }: Table = NODE_LINES):
+  | string
   | null
 {
   return Object.keys(lines).findLast((line) => {

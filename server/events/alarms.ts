@@ -2,13 +2,7 @@ import { FAULTS, isOneOf } from '../causes.ts'
 import { noticeKindOf } from './notices.ts'
 import type { DeckEvent } from './stream.ts'
 
-export type AlarmKind =
-  | 'crash'
-  | 'crash-loop'
-  | 'rollout-failed'
-  | 'rolled-back'
-  | 'master-lost'
-  | 'host-silent'
+export type AlarmKind = 'crash' | 'crash-loop' | 'rollout-failed' | 'rolled-back' | 'master-lost' | 'host-silent'
 
 /** The notifications of the browser; `label`, `about`: in the list to choose from. */
 export const ALARMS: Readonly<Record<AlarmKind, { title: string, label: string, about: string }>> = Object.freeze({

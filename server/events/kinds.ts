@@ -3,13 +3,7 @@ import type { DeckEvent } from './stream.ts'
 
 /** Every type of event: how it looks, how much it matters and who is told. */
 /** a colour with a meaning */
-export type Tone =
-  | 'ok'
-  | 'info'
-  | 'drain'
-  | 'warn'
-  | 'bad'
-  | 'idle'
+export type Tone = 'ok' | 'info' | 'drain' | 'warn' | 'bad' | 'idle'
 /**
  * `routine`: a step of something that has an event of its own, in the history alone; `notable`: also on the overview;
  * `problem`: also in the filter for problems; `alert`: also sent by an alert that names no events

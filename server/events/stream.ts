@@ -31,9 +31,7 @@ export function createEventStream (
      * gets the events instead of the subscribers until
      * `takeOver`, while another master gives out the ids
      */
-    relay?:
-      | ((event: NewEvent & { at: string }) => void)
-      | null,
+    relay?: ((event: NewEvent & { at: string }) => void) | null,
     /** takes out of message and detail what nobody is to read */
     hide?: <T>(content: T) => T,
     /** wall clock, ms since the epoch */

@@ -41,15 +41,11 @@ export type FleetStatus = {
   member: string,
   nats: Presence,
   /** why the others do not see this host */
-  problem:
-    | string
-    | null,
+  problem: string | null,
   /** those that have the app */
   members: Member[],
   /** of the app */
-  rollout:
-    | FleetRollout
-    | null,
+  rollout: FleetRollout | null,
   /** what of the app's history the fleet has */
   outbox: OutboxState
 }
@@ -107,9 +103,7 @@ export type Wanted = {
   deadlineMs?: number,
   order?: string,
   canary?: string,
-  onFailure?:
-    | 'hold'
-    | 'rollback',
+  onFailure?: 'hold' | 'rollback',
   /** In which part of the process something runs: what is thrown there is a fault of the app, and none of the host. */
   only?: Record<string, string>
 }

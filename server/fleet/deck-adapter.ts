@@ -20,8 +20,8 @@ export type WorkerRow = { vitals: { requestsPerSecond?: number | null, latencyP9
 export type OwnStatus = Snapshot & { app: { name: string }, workers: WorkerRow[],
   history: { problem: string | null, since: string | null } }
 export type OwnDeck = { snapshot: () => OwnStatus,
-  health: (status: OwnStatus) => { tone: Health['tone'], text: string },
-  dispatch: ((command: { type: 'abort', rollout: number, actor: string }) => unknown)
+  health: (status: OwnStatus) => { tone: Health['tone'], text: string }, dispatch:
+    & ((command: { type: 'abort', rollout: number, actor: string }) => unknown)
     & ((
       command: { type: 'rollout', kind: 'restart' | 'rollback', actor: string, note: string, release?: string }
     ) => { id: number }),

@@ -75,7 +75,8 @@ export function typeOf ({ subject: fleet }: Names, subject: string): string {
 }
 
 /** Null: it is none, or of another one than it says */
-export function messageOf (names: Names, message: { subject: string, data: Uint8Array, json: () => unknown }): Message
+export function messageOf (names: Names, message: { subject: string, data: Uint8Array, json: () => unknown }):
+  | Message
   | null
 {
   const found = message.data.length > MAX_MESSAGE_BYTES ? null : parseUntrusted(MESSAGE, () => message.json())

@@ -159,7 +159,8 @@ function isOfType (type: string, types?: readonly string[]) {
   })
 }
 
-function itemOf (names: Open['names'], message: JsMsg, { types, q, cause }: Pick<Wanted, 'types' | 'q' | 'cause'>): Item
+function itemOf (names: Open['names'], message: JsMsg, { types, q, cause }: Pick<Wanted, 'types' | 'q' | 'cause'>):
+  | Item
   | null
 {
   const found = messageOf(names, message)

@@ -32,9 +32,7 @@ export type HostsStatus = {
   member: string,
   nats: Presence,
   /** why the others do not see this host */
-  problem:
-    | string
-    | null,
+  problem: string | null,
   /** by name */
   members: Host[]
 }
@@ -48,9 +46,7 @@ export type Fleet = {
   /** as it is now, or as it was last seen where NATS is out of reach */
   look: () => Promise<HostsStatus>,
   /** an app of this host that has joined */
-  of: (app: string) =>
-    | AppFleet
-    | null,
+  of: (app: string) => AppFleet | null,
   /** returns how the app leaves */
   join: (part: AppPart) => () => Promise<void>,
   /** removes a host that will not come back; throws not-found, not-possible, fleet-away */
@@ -73,9 +69,7 @@ export function createFleet (
     /** of the host: its id is kept there */
     folder: string,
     /** the only app, where there is never another one */
-    only:
-      | string
-      | null,
+    only: string | null,
     /** of this host, also those that do not run */
     apps: () => { app: string, state: AppStatus['state'], url: string | null }[],
     version: string,
@@ -84,9 +78,7 @@ export function createFleet (
     /** into the history of the host */
     publish: (event: NewEvent) => void,
     /** of the host; null: it is that of its only app */
-    history:
-      | Past
-      | null,
+    history: Past | null,
     /** the API of the apps of this host */
     serve: Serve,
     connect?: typeof createNatsConnection

@@ -21,17 +21,11 @@ export type Memory = {
 type Task = {
   /** the uid of the fleet's rollout */
   fleet: string,
-  way:
-    | 'forward'
-    | 'back',
+  way: 'forward' | 'back',
   /** its own; null: not begun yet */
-  rollout:
-    | number
-    | null,
+  rollout: number | null,
   /** the release before it */
-  from:
-    | string
-    | null,
+  from: string | null,
   /** which may not be in the document yet; null: it is not over */
   result: Result | null
 }
@@ -43,9 +37,7 @@ type State = {
   /** identifies this master */
   boot: string,
   memory: Memory,
-  known:
-    | Known
-    | null,
+  known: Known | null,
   /** NATS is out of reach */
   isAway: boolean,
   /** another deck has its name, and the turns of that name */

@@ -16,9 +16,7 @@ export type FleetOptions = { servers: readonly string[], name: string, token?: s
 /** `since`: when `isConnected` changed; `problem`: why NATS is out of reach, or what failed last */
 export type Presence = { isConnected: boolean, since: string, server: string | null, problem: string | null }
 type Written = { is: 'written', revision: number } | { is: 'refused' } | { is: 'away', reason: string }
-type Outcome<T> =
-  | { is: 'done', value: T }
-  | { is: 'away', reason: string }
+type Outcome<T> = { is: 'done', value: T } | { is: 'away', reason: string }
 
 /** A member is silent if it has not reported for this time. */
 export const SILENT_AFTER_MS = 15_000

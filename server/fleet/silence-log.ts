@@ -19,9 +19,7 @@ const FRESH_MS = 10_000
 
 export function createSilenceLog ({ app, member: own, history, publish, now = () => performance.now() }: {
   /** only of hosts that have this one; null: of all */
-  app:
-    | string
-    | null,
+  app: string | null,
   /** this host */
   member: string,
   history: Past,

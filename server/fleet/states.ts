@@ -1,13 +1,5 @@
 export type FleetState = 'running' | 'paused' | 'held' | 'rolling-back' | 'succeeded' | 'failed' | 'rolled-back'
-export type Move =
-  | 'pause'
-  | 'resume'
-  | 'abort'
-  | 'hold'
-  | 'roll-back'
-  | 'succeed'
-  | 'fail'
-  | 'be-back'
+export type Move = 'pause' | 'resume' | 'abort' | 'hold' | 'roll-back' | 'succeed' | 'fail' | 'be-back'
 
 /**
  * The one table of a fleet's rollout. A move that is not in the row of a state is refused. `done`: the next rollout may

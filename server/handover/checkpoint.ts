@@ -24,35 +24,23 @@ export type Software = { version: string, nodeVersion: string }
 /** How a master begins. */
 export type Restored = {
   /** the master that did not end as it should; null: there was none */
-  lost:
-    | Predecessor
-    | null,
+  lost: Predecessor | null,
   /** it has left its workers to this one on purpose */
   isHandedOver: boolean,
   /** what the master before was */
-  before:
-    | Software
-    | null,
+  before: Software | null,
   /** its workers, whether they still live or not */
   left: SavedWorker[],
   /** the names of those that it had bound */
   sockets: string[],
   /** the event from which on its ids of workers are of one series, null: a new one begins */
-  since:
-    | number
-    | null,
+  since: number | null,
   /** null: it is to be made of what is configured */
-  release:
-    | Release
-    | null,
+  release: Release | null,
   /** what its last worker has needed to get ready */
-  bootCost:
-    | BootCost
-    | null,
+  bootCost: BootCost | null,
   /** of that release, where it was deployed a short while ago */
-  guard:
-    | Guard
-    | null,
+  guard: Guard | null,
   /** where its last ready workers have listened, by slot */
   addresses: Record<number, Address[]>,
   /** slots whose program has come to its end, by number */

@@ -11,9 +11,7 @@ import type { SocketHandle } from '../../workers/node-internals.d.ts'
  * its channel: the sending one has the sockets as descriptors, and the receiving one gives them as such to a third,
  * which has the channel of the process that wants them.
  */
-export type Kind =
-  | 'stream'
-  | 'datagram'
+export type Kind = 'stream' | 'datagram'
 /** a handle, or a descriptor of this process */
 export type Passable = SocketHandle | number
 

@@ -6,9 +6,7 @@ type Variables = Record<string, string | null>
 type Environment = {
   variables: Variables,
   /** variables of the shell that the app must not see */
-  unset:
-    | Expression
-    | null,
+  unset: Expression | null,
   /** names that no environment can hold */
   dropped: string[]
 }

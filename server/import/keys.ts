@@ -8,10 +8,7 @@ import type { Program } from './program.ts'
  * `set`: values by the name of the option; null: the default is right.
  */
 export type Fate = 'carried over' | 'replaced' | 'left out'
-type Outcome =
-  | { set: Record<string, unknown>, note?: string }
-  | { left: string }
-  | null
+type Outcome = { set: Record<string, unknown>, note?: string } | { left: string } | null
 /** the app around a key */
 export type Scene = {
   /** by PM2's own names of the keys */

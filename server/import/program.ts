@@ -45,7 +45,8 @@ const WITH_VALUE = ['-r', '--require', '--import', '--loader', '--experimental-l
 const ASSIGNMENT = /^([A-Za-z_]\w*)=(.*)$/s
 
 /** `app`: by PM2's own names of the keys */
-export function programOf (app: Record<string, unknown>, { cwd, look }: { cwd: string, look: Look }): Program
+export function programOf (app: Record<string, unknown>, { cwd, look }: { cwd: string, look: Look }):
+  | Program
   | Foreign
 {
   const { script } = app

@@ -33,9 +33,7 @@ export type JobConfig = {
   /** without it, the job runs only when somebody asks */
   cron?: string,
   /** one text is for the shell */
-  command:
-    | string
-    | readonly string[],
+  command: string | readonly string[],
   /** what happens if its time comes while it still runs */
   overlap: 'skip' | 'queue' | 'replace',
   timeoutMs: number,
@@ -101,9 +99,7 @@ export function createJobs (
        * known
        */
       current: () => { release: string, isStopping: boolean, isUpgrading: boolean, secretsProblem?: string | null },
-      release: (id: string) =>
-        | Release
-        | undefined,
+      release: (id: string) => Release | undefined,
       /** of the workers of a release, over what is inherited */
       environment: (id: string) => Record<string, string | undefined>,
       /** of the shell that the app is from */

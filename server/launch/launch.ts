@@ -33,9 +33,7 @@ export type Wish = {
  * `clusterdeck`: nothing has, so it is the one of clusterdeck; `instead`: why it is not the one that a file of the app
  * asks for.
  */
-export type Runtime =
-  | 'node'
-  | 'other'
+export type Runtime = 'node' | 'other'
 /** What is to run for it. */
 export type AppNode = { file: string, version: string,
   by: 'option' | '.nvmrc' | '.node-version' | 'volta' | 'command' | 'clusterdeck', instead?: string }
@@ -53,9 +51,7 @@ type Launch = {
    * in a line what was made of what; null: the wish was a file, or another program with its arguments, and is run as it
    * is
    */
-  said:
-    | string
-    | null,
+  said: string | null,
   /** what is not done that the wish would have done, a sentence each */
   notes: string[]
 }
@@ -205,7 +201,8 @@ function notFound (message: string): never {
   throw new DeckError('entry-not-found', message)
 }
 
-function plainProgram (entry: string | undefined, args: string[], { cwd }: Command): (Program & { isPlain: true })
+function plainProgram (entry: string | undefined, args: string[], { cwd }: Command):
+  | (Program & { isPlain: true })
   | null
 {
   return entry === undefined

@@ -13,9 +13,7 @@ export type Errand = {
   workspace: string | null
 }
 /** `refused`: a word that says something else; `isOnlyItsOwn`: only the package manager itself can do that. */
-type Parsed =
-  | Errand
-  | { refused: string, isOnlyItsOwn?: boolean }
+type Parsed = Errand | { refused: string, isOnlyItsOwn?: boolean }
 
 /** One package manager: the options before its errand, with and without a value, and the words that begin one. */
 type Manager = {

@@ -93,21 +93,14 @@ export type Status = {
    * `ownSockets`: why its workers cannot share its sockets here; null: they do
    */
   app: { name: string, entry: string, cwd: string, addresses: string[], ownSockets: string | null },
-  dispatch:
-    | 'shared'
-    | 'sticky'
-    | 'round-robin',
+  dispatch: 'shared' | 'sticky' | 'round-robin',
   /** by what clients stay with a worker, such as `the header mcp-session-id`; null: dispatch is not sticky */
-  stickyBy:
-    | string
-    | null,
+  stickyBy: string | null,
   /**
    * whether idle workers share connections evenly;
    * null: none listens yet, or the addresses of the clients decide
    */
-  isEven:
-    | boolean
-    | null,
+  isEven: boolean | null,
   /** of each worker, 0: none; `problem`: why they are not kept here */
   limits: { memoryBytes: number, cpus: number, problem: string | null },
   desiredWorkers: number,
@@ -115,9 +108,7 @@ export type Status = {
   /** slots whose program has ended with exit code 0, and is not started again by itself */
   finishedWorkers: number,
   /** by restart.cron */
-  nextRestartAt:
-    | string
-    | null,
+  nextRestartAt: string | null,
   /** the last one that was deployed successfully */
   release: Release,
   /** the present one */
@@ -174,13 +165,9 @@ export type WorkerStatus = {
   /** null: no worker runs in this slot at the moment */
   id: number | null,
   slot: number,
-  pid:
-    | number
-    | null,
+  pid: number | null,
   /** the port of its slot alone, see portPerSlot */
-  port:
-    | number
-    | null,
+  port: number | null,
   /** the slot whose log has its output; 0: the log of standby workers */
   logSlot: number,
   /** `starting`, `ready`, `draining`, `stopping`, `unresponsive`, `backoff`, `held` or `finished` */
@@ -194,13 +181,9 @@ export type WorkerStatus = {
   keptUntil: string | null,
   release: string,
   startedAt: string | null,
-  readyAt:
-    | string
-    | null,
+  readyAt: string | null,
   /** when a slot without a worker tries again */
-  retryAt:
-    | string
-    | null,
+  retryAt: string | null,
   /** the end of the program of a slot, if that is not started again by itself */
   finished:
     | { at: string, worker: number, release: string, cause: string, code: number | null, succeeded: boolean }
@@ -250,22 +233,16 @@ export type Rollout = {
   /** null: it is not prepared yet */
   to: string | null,
   actor: string,
-  note:
-    | string
-    | null,
+  note: string | null,
   /** why it did not succeed */
-  reason:
-    | string
-    | null,
+  reason: string | null,
   /** what went wrong but did not make it fail */
   warnings: string[],
   /** it runs before anything is replaced */
   hook?: { name: 'beforeDeploy', state: 'due' | 'running' | 'passed' | 'failed' | 'ended', startedAt: string | null,
     finishedAt: string | null, output: string | null } | null,
   startedAt: string,
-  finishedAt:
-    | string
-    | null,
+  finishedAt: string | null,
   /** apps of the same host that are rolled out first; null: it need not wait for its turn */
   waitingFor?: string[] | null,
   progress: { total: number, replaced: number },

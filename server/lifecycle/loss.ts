@@ -39,7 +39,8 @@ export function lossOf (unfinished: Unfinished | null, left: Exit['left'] = []):
     .join('')
 }
 
-export function toEndDetail ({ error, hint, left = [] }: Exit, unfinished: Unfinished | null): Record<string, unknown>
+export function toEndDetail ({ error, hint, left = [] }: Exit, unfinished: Unfinished | null):
+  | Record<string, unknown>
   | null
 {
   const detail = { ...(error ? { errorName: error.errorName, stack: error.stack } : {}), ...(hint ? { hint } : {}),

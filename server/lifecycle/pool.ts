@@ -37,11 +37,7 @@ import type { WorkerDeadline } from './worker.ts'
 /** As many reasons why a program does not share its sockets are kept of each worker. */
 const MAX_SOCKET_NOTES = 3
 
-type Role =
-  | 'serving'
-  | 'candidate'
-  | 'standby'
-  | null
+type Role = 'serving' | 'candidate' | 'standby' | null
 
 /**
  * What should happen: pure, so that every schedule of events can be tried in a test. An input that fits no transition

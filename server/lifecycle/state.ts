@@ -76,9 +76,7 @@ export type Worker = {
   slot: number | null,
   state: WorkerState,
   release: string,
-  pid:
-    | number
-    | null,
+  pid: number | null,
   /** monotonic ms; of one that was on standby, when it got its slot */
   forkedAt: number,
   /** wall time, ISO 8601 */
@@ -95,15 +93,11 @@ export type Worker = {
    * why it is to be recycled as soon as nothing else goes on; `isBlocked`: it has been told that it is not, see
    * drift.ts; `soon`: it had hardly served, and may have to wait
    */
-  due?:
-    | { cause: string, message: string, isBlocked?: boolean, soon?: { servedMs: number, rssBytes: number } }
-    | null,
+  due?: { cause: string, message: string, isBlocked?: boolean, soon?: { servedMs: number, rssBytes: number } } | null,
   /** it was on standby before it got its slot */
   hasStoodBy?: boolean,
   /** how the files of its release differed from those of the deploy when it was forked */
-  drift?:
-    | Drift
-    | null,
+  drift?: Drift | null,
   /** where it listens */
   addresses: Address[],
   /** it is ready, but does not listen yet where it has to */
@@ -120,9 +114,7 @@ export type Worker = {
   /** it is replaced, and is kept for its long-lived connections alone: until then, wall time, ISO 8601 */
   keptUntil?: string,
   /** it has nothing open any more, or was told to end before that */
-  drainEnd?:
-    | 'drained'
-    | 'deadline',
+  drainEnd?: 'drained' | 'deadline',
   /** it has drained, and writes its heap before it ends */
   writesHeap?: boolean,
   /** why the master has killed it */
@@ -148,9 +140,7 @@ export type Drift = { kind: 'code' | 'folder' | 'unknown', count: number, files:
   by: string | null }
 
 /** why it has another master now */
-export type OrphanCause =
-  | 'master-lost'
-  | 'upgrade'
+export type OrphanCause = 'master-lost' | 'upgrade'
 
 /**
  * What another master has left behind of a worker. `exit`: it is known to have ended, and how as far as that is known.
@@ -172,21 +162,13 @@ export type Slot = {
   /** what a replacement runs */
   release: string,
   serving: number | null,
-  candidate:
-    | number
-    | null,
+  candidate: number | null,
   /** wall time of the next try while it waits out a backoff */
-  retryAt:
-    | string
-    | null,
+  retryAt: string | null,
   /** why it waits for a person: its release has drifted; it is looked at again at `retryAt` */
-  blocked:
-    | Drift
-    | null,
+  blocked: Drift | null,
   /** how its last program has ended; counts while it has no worker */
-  finished:
-    | Finished
-    | null,
+  finished: Finished | null,
   /** replacements of dead workers since the master started */
   restarts: number,
   record: RestartRecord
@@ -201,10 +183,7 @@ type Upgrade = { startedAt: string, actor: string, note: string | null, execPath
 
 export type Rollout = {
   id: number,
-  kind:
-    | 'restart'
-    | 'deploy'
-    | 'rollback',
+  kind: 'restart' | 'deploy' | 'rollback',
   /**
    * `rolled-back`: what it had put into service was taken back;
    * `failed`: it did not come so far, or could not go back everywhere
@@ -223,36 +202,24 @@ export type Rollout = {
   /** oldest first, the last 50 */
   verdicts: Verdict[],
   /** how both sides did when somebody last looked */
-  comparison?:
-    | Comparison
-    | null,
+  comparison?: Comparison | null,
   /** how both sides did over its time, oldest first, see record.js */
   comparisons?: Comparison[],
   /** what happened to it as a whole, oldest first, the last 100 */
   timeline?: Moment[],
   /** wall time, ISO 8601 */
-  canaryEndsAt:
-    | string
-    | null,
+  canaryEndsAt: string | null,
   /** wall time since which it is paused or held, ISO 8601 */
-  pausedAt?:
-    | string
-    | null,
+  pausedAt?: string | null,
   /** monotonic ms */
-  progressDueAt:
-    | number
-    | null,
+  progressDueAt: number | null,
   /** while it is paused */
   progressLeftMs: number | null,
   startedAt: string,
   finishedAt: string | null,
-  reason:
-    | string
-    | null,
+  reason: string | null,
   /** the operator who has aborted it */
-  abortedBy:
-    | string
-    | null,
+  abortedBy: string | null,
   /** what went wrong without making it fail, the first 20 */
   warnings: string[],
   /** what it runs before anything is replaced; null: nothing */
@@ -260,9 +227,7 @@ export type Rollout = {
   progress: { total: number, replaced: number },
   steps: RolloutStep[],
   /** while it waits for its turn; null: it has begun */
-  plan?:
-    | Plan
-    | null,
+  plan?: Plan | null,
   /** the apps of its host that come first; null: it need not wait */
   waitingFor?: string[] | null
 }
@@ -290,17 +255,13 @@ export type PoolState = {
   /** some worker has, as far back as anybody knows */
   hasBeenReady: boolean,
   /** null: not known */
-  bootCost:
-    | BootCost
-    | null,
+  bootCost: BootCost | null,
   /** that workers can use */
   cpus: number,
   /** no worker starts before hooks.beforeStart has passed */
   awaitsHook: boolean,
   /** why no worker may start yet, in a sentence: other apps of its host start first, or its secrets are not known */
-  awaitsTurn:
-    | string
-    | null,
+  awaitsTurn: string | null,
   /** the one that was deployed last with success */
   release: Release,
   releases: Record<string, Release>,

@@ -1,13 +1,6 @@
 import type { RestartPolicy } from './restart-policy.ts'
 
-export type WorkerState =
-  | 'starting'
-  | 'standby'
-  | 'ready'
-  | 'unresponsive'
-  | 'draining'
-  | 'stopping'
-  | 'exited'
+export type WorkerState = 'starting' | 'standby' | 'ready' | 'unresponsive' | 'draining' | 'stopping' | 'exited'
 
 /** Every move that a worker can make. */
 const MOVES: Readonly<Record<WorkerState, readonly WorkerState[]>> = Object.freeze({

@@ -24,9 +24,7 @@ export type Wanted = {
   since?: number,
   until?: number,
   /** half of the lines from before this time or this line, half from after it */
-  around?:
-    | number
-    | Place,
+  around?: number | Place,
   /** only what comes before these places, which an earlier answer has told */
   before?: Place[],
   /** how long it may look */

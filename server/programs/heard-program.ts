@@ -53,9 +53,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
   helper: HelperCalls,
   /** what it asks can be received from it */
   listener: number,
-  identity: () =>
-    | TreeIdentity
-    | null,
+  identity: () => TreeIdentity | null,
   /** of the app: nobody removes them */
   files: () => readonly SocketFile[],
   tell: (message: Told) => void,

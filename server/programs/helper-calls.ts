@@ -90,7 +90,8 @@ export const loadHelperCalls = bindOnce((koffi) => {
      * here for a moment. So nobody else may be at work in this process. `set`: a copy of that set. Returns why not;
      * null: it is in there.
      */
-    addToSet (set: number, fd: number, number: number, { events, data }: { events: number, data: bigint }): string
+    addToSet (set: number, fd: number, number: number, { events, data }: { events: number, data: bigint }):
+      | string
       | null
     {
       const event = Buffer.alloc(16)

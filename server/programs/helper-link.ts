@@ -38,9 +38,7 @@ const HELD_UP =
   `it has held up what answers its calls ${MAX_STRIKES} times, so nobody answers them any more: a call of bind(2), listen(2) or unlink(2) waits for ever`
 
 /** The one helper of this process. */
-let link:
-  | ReturnType<typeof createHelperLink>
-  | undefined
+let link: ReturnType<typeof createHelperLink> | undefined
 
 /** Null: programs cannot be heard on this machine */
 export function addToHelper (hooks: Hooks): HelperProgram | null {

@@ -10,9 +10,7 @@ const ACCEPTS = 0x10000
 
 type TcpListener = { inode: number, host: string, port: number, path?: undefined }
 /** `path`: as the process gave it that has bound it */
-export type Listener =
-  | TcpListener
-  | { inode: number, host?: undefined, port?: undefined, path: string }
+export type Listener = TcpListener | { inode: number, host?: undefined, port?: undefined, path: string }
 
 /**
  * What processes listen on in the network namespace of one of them. `inodes`: of the sockets that count. Returns URLs

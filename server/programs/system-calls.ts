@@ -6,11 +6,7 @@ import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.t
 export type SystemCalls = NonNullable<ReturnType<typeof loadSystemCalls>>
 /** of a call that waits for its answer */
 export type Notice = { id: bigint, thread: number, call: Call, args: bigint[] }
-type Call =
-  | 'bind'
-  | 'listen'
-  | 'unlink'
-  | 'unlinkat'
+type Call = 'bind' | 'listen' | 'unlink' | 'unlinkat'
 
 /** Numbers of system calls by architecture: the kernel's tables. `audit`: linux/audit.h. */
 export const NUMBERS = Object.freeze({

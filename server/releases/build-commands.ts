@@ -12,9 +12,7 @@ export type Build = {
    * `folder`: where, from the top; `key`: what decides
    * which packages it installs; null: more than that
    */
-  install:
-    | { command: readonly string[], folder: string, key: string | null }
-    | null,
+  install: { command: readonly string[], folder: string, key: string | null } | null,
   /** in the package folder */
   command: readonly string[] | null,
   isGuess: boolean,

@@ -128,7 +128,8 @@ class Side {
   }
 }
 
-function compareSides ({ canary, baseline }: { canary: Side, baseline: Side }, { p99Ratio, slowerMs }: Limits): Slower
+function compareSides ({ canary, baseline }: { canary: Side, baseline: Side }, { p99Ratio, slowerMs }: Limits):
+  | Slower
   | null
 {
   if (canary.rate() > baseline.rate() * (canary.isBusy() ? MORE_WHEN_BUSY : MORE_WHEN_IDLE)) return null

@@ -28,9 +28,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
   /** by git */
   inherited: Record<string, string | undefined>,
   /** the id of the last release that was deployed successfully */
-  current: () =>
-    | string
-    | null,
+  current: () => string | null,
   /** wall clock, ms */
   now: () => number
 }) {

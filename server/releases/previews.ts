@@ -17,9 +17,7 @@ export type Drafted = Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'source'
   isNew: boolean, arguments: number, nodeOptions: number, hooks: string[] }
 export type Preview = {
   /** null: a refusal says why it cannot be told */
-  release:
-    | Drafted
-    | null,
+  release: Drafted | null,
   /**
    * how a commit would be built; `packages`: of the same lock file, or installed; null: not known, or there is nothing
    * to do
@@ -29,13 +27,9 @@ export type Preview = {
   /** null: unknown, or none */
   commits: Awaited<ReturnType<typeof commitsBetween>>,
   /** null: not known */
-  files:
-    | Differences
-    | null,
+  files: Differences | null,
   /** as read now and for the last deploy; null: it was not read */
-  config:
-    | { now: WorkerConfig, deployed: WorkerConfig }
-    | null,
+  config: { now: WorkerConfig, deployed: WorkerConfig } | null,
   /** Takes a reason for which it would be refused. */
   warnings: string[]
 }

@@ -50,9 +50,7 @@ export async function openReleases (
       /** the highest n of `r<n>` that the master before knows of */
       lastNumber?: number,
       /** runs the releases; null: it has not been made yet */
-      cluster?: () =>
-        | Cluster
-        | null,
+      cluster?: () => Cluster | null,
       /** the ids of the releases that jobs and commands run in */
       usedByRuns?: () => readonly string[],
       events: Pick<EventStream, 'publish'>,

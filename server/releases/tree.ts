@@ -5,10 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DeckError, errorCode } from '../errors.ts'
 
 export type TreeEntry = {
-  kind:
-    | 'folder'
-    | 'file'
-    | 'link',
+  kind: 'folder' | 'file' | 'link',
   /** from the top of the tree */
   name: string,
   /** inside of node_modules, or of the cache that a project with Yarn Plug'n'Play has */

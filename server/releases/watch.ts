@@ -85,9 +85,7 @@ export function createWatcher ({ deploy, events, stderrOf, startedWith = () => [
    */
   const ways: Map<string, string> = new Map()
   const looking = setInterval(lookForMissing, LOOK_FOR_MISSING_MS).unref()
-  let timer:
-    | NodeJS.Timeout
-    | undefined
+  let timer: NodeJS.Timeout | undefined
   /** Something has changed since the last rollout began. */
   let hasChanged = false
   let hasFailed = false

@@ -33,9 +33,7 @@ const known: Map<string, { stamp: string, node: Installed }> = new Map()
  */
 export async function chooseNode ({ wanted, source = 'node', folder, env }: {
   /** the option `node`: an absolute path or a version */
-  wanted?:
-    | string
-    | number,
+  wanted?: string | number,
   /** where that was said */
   source?: string,
   /** of the code */

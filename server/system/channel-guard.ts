@@ -4,10 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { EventEmitter } from 'node:events'
 
 /** what has come along */
-type Handle =
-  | { close: () => void }
-  | null
-  | undefined
+type Handle = { close: () => void } | null | undefined
 
 /** A message of Node's own, of which any field may be anything. `msg`: what a handle belongs to. */
 type InternalMessage = { cmd?: unknown, act?: unknown, fd?: unknown, type?: unknown, msg?: InternalMessage }

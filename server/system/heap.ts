@@ -8,9 +8,7 @@ const WHOLE = { type: 'major', execution: 'sync', flavor: 'last-resort' } as con
 const CAN_COMPACT = Number.parseInt(process.versions.v8, 10) >= 12
 
 let isOurs = false
-let timer:
-  | NodeJS.Timeout
-  | undefined
+let timer: NodeJS.Timeout | undefined
 
 /**
  * The young generation stays as small as it is: keepers and masters make much garbage when they start, which would let

@@ -9,11 +9,7 @@ export type OtherDecks = ReturnType<typeof createOtherDecks>
  * `silent`: its master lives and does not answer; `restarting`: its keeper lives alone; `elsewhere`: its admin page is
  * not on loopback, so it was not asked
  */
-export type Presence =
-  | 'answers'
-  | 'silent'
-  | 'restarting'
-  | 'elsewhere'
+export type Presence = 'answers' | 'silent' | 'restarting' | 'elsewhere'
 /** `publicUrl`: for people, where that is another one; `status`: null unless it answers */
 export type OtherDeck = { id: string, name: string, cwd: string, adminUrl: string, publicUrl: string | null,
   presence: Presence, status: unknown }

@@ -19,13 +19,9 @@ export type RunningDeck = {
   configFile: string | null,
   adminUrl: string,
   /** of its admin page, for people, where that is another one */
-  publicUrl?:
-    | string
-    | null,
+  publicUrl?: string | null,
   /** of its certificate */
-  fingerprint:
-    | string
-    | null,
+  fingerprint: string | null,
   /** of clusterdeck */
   version: string,
   /** ISO 8601, of this master */
@@ -99,7 +95,8 @@ export function runningDecks (env: Record<string, string | undefined> = process.
 }
 
 /** `dataDir`: absolute. Returns the deck that lives there; null: none does, or nobody can be trusted to say so. */
-export function runningDeckAt (dataDir: string, env: Record<string, string | undefined> = process.env): RunningDeck
+export function runningDeckAt (dataDir: string, env: Record<string, string | undefined> = process.env):
+  | RunningDeck
   | null
 {
   try {

@@ -28,9 +28,7 @@ export function createTimetable (
   }
 ) {
   let entries: Map<string, Entry> = new Map()
-  let timer:
-    | NodeJS.Timeout
-    | undefined
+  let timer: NodeJS.Timeout | undefined
   /** How far the clock is ahead of the time that has passed. */
   let aheadMs = now() - passed()
 

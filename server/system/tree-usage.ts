@@ -73,9 +73,7 @@ function usageOf (pid: number): ProcessUsage | null {
     threads: Number(fields[THREADS_FIELD]), descriptors: countDescriptors(pid) }
 }
 
-let knownPageBytes:
-  | number
-  | undefined
+let knownPageBytes: number | undefined
 
 /** Some kernels for arm64 have larger ones. */
 function pageBytes () {

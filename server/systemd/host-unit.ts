@@ -21,9 +21,7 @@ export function hostUnitFiles ({ scope, name, node, script, options, user, folde
   /** of `host` */
   options: string[],
   /** null: that of a user's own manager */
-  user:
-    | string
-    | null,
+  user: string | null,
   /** of the host; null: the one that its user has by default */
   folder: string | null
 }): UnitFile[] {

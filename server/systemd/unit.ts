@@ -26,26 +26,18 @@ type UnitFacts = {
   /** the command line's own file */
   script: string,
   /** the Node on which the app runs unless it asks for another; null: `node` */
-  typedNode?:
-    | string
-    | null,
+  typedNode?: string | null,
   /** null: the options or the config file say what to start */
-  entry:
-    | string
-    | null,
+  entry: string | null,
   /** of `start` */
   options: string[],
   /** the app's own */
   args: string[],
   cwd: string,
   /** null: one that systemd makes up for as long as the service runs; of a user's own manager, that user */
-  user:
-    | string
-    | null,
+  user: string | null,
   /** null: one that systemd makes */
-  dataDir:
-    | string
-    | null,
+  dataDir: string | null,
   /** what it is to listen on for the app, as ListenStream= has it */
   sockets: string[],
   /** other services that are to be started first */

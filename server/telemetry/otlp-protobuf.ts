@@ -2,14 +2,7 @@
  * The same requests as protobuf, as some receivers of OTLP take no JSON.
  * See https://protobuf.dev/programming-guides/encoding/ and https://github.com/open-telemetry/opentelemetry-proto.
  */
-type Scalar =
-  | 'string'
-  | 'hex'
-  | 'double'
-  | 'fixed64'
-  | 'varint'
-  | 'doubles'
-  | 'fixed64s'
+type Scalar = 'string' | 'hex' | 'double' | 'fixed64' | 'varint' | 'doubles' | 'fixed64s'
 /** of a message; what is a list in a request is repeated */
 type Fields = { [name: string]: [number: number, type: Scalar | Fields] }
 

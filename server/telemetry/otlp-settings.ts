@@ -19,9 +19,7 @@ export type OtlpTarget = {
 type OtlpSettings = {
   /** null: they are not wanted */
   metrics: OtlpTarget | null,
-  logs:
-    | OtlpTarget
-    | null,
+  logs: OtlpTarget | null,
   /** as the environment names this service */
   resource: Record<string, string>,
   /** of metrics */

@@ -7,9 +7,7 @@ export type Report = {
   /** without quantiles, which its histogram gives */
   row: Row,
   /** by STATUS_CLASSES; null: nobody counts its requests */
-  statuses:
-    | number[]
-    | null,
+  statuses: number[] | null,
   /** sparse histogram */
   latency: number[],
   latencySumMs: number,

@@ -58,10 +58,7 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
       /** by name; default: all */
       columns?: readonly string[],
       /** default: all */
-      slots?:
-        | 'all'
-        | 'none'
-        | number,
+      slots?: 'all' | 'none' | number,
       /** joins the steps of so much time, see points.ts */
       pointMs?: number
     }

@@ -13,9 +13,7 @@ export type Question = {
   /** default: http */
   protocol?: keyof typeof PROTOCOLS,
   /** what every answer holds. One that holds `pid <n>` tells the worker */
-  expects:
-    | string
-    | RegExp,
+  expects: string | RegExp,
   /** the Unix socket of its place instead of the port */
   over?: 'socket',
   path?: string | ((place: Place) => string),

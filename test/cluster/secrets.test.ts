@@ -15,9 +15,7 @@ import { until } from '../support/until.ts'
 const CANARY = 'canary-Q7m2Zx'
 const APP = path.join(FIXTURES, 'has-secrets.js')
 
-type Deck =
-  | Awaited<ReturnType<typeof startDeckHere>>
-  | Awaited<ReturnType<typeof startDeck>>
+type Deck = Awaited<ReturnType<typeof startDeckHere>> | Awaited<ReturnType<typeof startDeck>>
 
 /** A store of secrets beside an app: a program that prints them, and notes that it was asked. */
 function openStore (config: Record<string, unknown> = {}) {

@@ -12,14 +12,10 @@ export type Exchange = {
   startedAt: number,
   endedAt: number,
   /** `port of the server:port of the client`, once that is known */
-  connection:
-    | string
-    | undefined,
+  connection: string | undefined,
   /** nothing was asked over that connection before */
   isFirst: boolean,
-  failure:
-    | string
-    | null,
+  failure: string | null,
   /** which process had it when it failed, as far as that is known */
   owner: number | undefined,
   isHung: boolean,

@@ -20,9 +20,7 @@ export type Fault = {
   /** of a deck to which it can happen */
   options?: SiteOptions,
   /** why it cannot happen here */
-  skip?:
-    | string
-    | false,
+  skip?: string | false,
   /** nobody serves after it */
   isLast?: boolean,
   /** it takes something that does not come back, such as the history, or a part of it */

@@ -13,9 +13,7 @@ export type HostFault = {
   /** until it has been seen to happen; rejects if it has not, or if it does not get well */
   act: (site: HostSite) => Promise<void>,
   /** why it cannot happen here */
-  skip?:
-    | string
-    | false,
+  skip?: string | false,
   /** all apps have to go on, and the event loop is another process's afterwards */
   isOfHost?: boolean,
   /** who may refuse connections for a moment: see limits of the manual */

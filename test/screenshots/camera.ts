@@ -8,9 +8,7 @@ type Browser = Awaited<ReturnType<typeof openBrowser>>
 export type Scene = {
   /** of its admin page */
   url: string,
-  signInLink: () =>
-    | Promise<string>
-    | string,
+  signInLink: () => Promise<string> | string,
   /** a path below /api/v1 */
   ask: (where: string) => Promise<any>,
   /** takes the master away from pages that are open */

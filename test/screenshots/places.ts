@@ -4,23 +4,15 @@
  */
 type Subjects = {
   /** that lives */
-  worker:
-    | number
-    | null,
+  worker: number | null,
   /** a worker that has died */
-  ended:
-    | number
-    | null,
+  ended: number | null,
   /** the newest that tells of a death or of a rollout's end */
   event: number | null,
-  crash:
-    | number
-    | null,
+  crash: number | null,
   /** that runs */
   release: string,
-  otherRelease:
-    | string
-    | null,
+  otherRelease: string | null,
   /** the last */
   rollout: number | null,
   profile: number | null
@@ -28,10 +20,7 @@ type Subjects = {
 export type Place = {
   name: string,
   /** falsy: it cannot be visited */
-  pathOf: (subjects: Subjects) =>
-    | string
-    | 0
-    | null,
+  pathOf: (subjects: Subjects) => string | 0 | null,
   /** it shows nothing of the cluster's state */
   isStill?: boolean,
   /** of those who have not signed in */

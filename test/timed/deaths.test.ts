@@ -19,9 +19,7 @@ type Death = {
   kind?: string,
   code: number | null,
   signal: string | null,
-  errorName?:
-    | string
-    | null,
+  errorName?: string | null,
   /** function of the topmost frame in the app, or its file where it has none */
   top?: string,
   actor?: string | null

@@ -10,9 +10,7 @@ export type Trace = {
   /** where what has called what ends, if more comes behind it */
   stackTo?: number,
   /** innermost first; null: they are written as V8 does */
-  places:
-    | Place[]
-    | null,
+  places: Place[] | null,
   /** outermost first */
   causes: Cause[]
 }

@@ -3,9 +3,7 @@ import { durationText } from '../duration.ts'
 /** How a rollout replaces workers. */
 export type Strategy = {
   /** whether the new worker of a slot starts beside the old one, or after its end */
-  order:
-    | 'start-first'
-    | 'stop-first',
+  order: 'start-first' | 'stop-first',
   /** how many slots are replaced at a time, at least 1 */
   surge: number,
   /** how long a new worker has to be ready before the old one drains */

@@ -20,9 +20,7 @@ export type Running = {
   /** pids; none: they are no processes of their own */
   workers: () => Promise<number[]>,
   /** resolves once all workers are new; null: it cannot */
-  reload:
-    | (() => Promise<void>)
-    | null,
+  reload: (() => Promise<void>) | null,
   /** opens its page, and returns what closes that */
   view?: () => Promise<() => void>,
   stop: () => Promise<void>

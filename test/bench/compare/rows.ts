@@ -29,9 +29,7 @@ export type Row = {
   /** leaves those that run as they were, so the next row goes on with them */
   isGentle?: boolean,
   /** where its figures hardly vary, or it takes long */
-  once?:
-    | 'each pass'
-    | 'first pass',
+  once?: 'each pass' | 'first pass',
   /** figures that are those of the same round ÷ those of another peer */
   ratios?: Record<string, { figure: string, to: string }>,
   /** of one that runs through the rounds of a pass */

@@ -11,11 +11,7 @@ export type Measured = { pass: number, cell: Cell }
  */
 export type Verdict = { figure: string, own: string, peer: string, ratios: number[], place: Place }
 /** unsettled: ahead in one run, behind in the other */
-type Place =
-  | 'ahead'
-  | 'even'
-  | 'behind'
-  | 'unsettled'
+type Place = 'ahead' | 'even' | 'behind' | 'unsettled'
 
 /** Figures of which more says nothing about who is better. */
 const NEUTRAL = ['of requests', 'processes']

@@ -8,9 +8,7 @@ type App = {
   script: string,
   workers: number,
   /** where it answers; null: nowhere */
-  port:
-    | number
-    | null,
+  port: number | null,
   /** it is there once it answers at its port */
   isServing: boolean,
   /** it is never idle */

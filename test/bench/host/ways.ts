@@ -17,9 +17,7 @@ export type Running = {
   addByApi: ((name: string) => Promise<unknown>) | null,
   stop: (names: string[]) => Promise<unknown>,
   /** opens its page, and returns what closes it */
-  open:
-    | (() => Promise<() => void>)
-    | null,
+  open: (() => Promise<() => void>) | null,
   /** kills a master; the time until the next one answers for one of its apps, and for all */
   lose: (() => Promise<{ firstMs: number, allMs: number }>) | null
 }
