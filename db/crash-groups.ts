@@ -109,7 +109,7 @@ export function createCrashGroups (db: Db,
     removeNote: notes.remove,
 
     /**
-     * `query`: `q`: words of a message or a stack; `release`: crashed in it; `since`: crashed since then, ms.
+     * `q`: words of a message or a stack; `release`: crashed in it; `since`: crashed since then, ms.
      * @throws {import('../server/errors.ts').DeckError} invalid-query
      */
     page (

@@ -17,9 +17,9 @@ const UNCOUNTED: readonly ('q' | 'slot' | 'worker' | 'release' | 'rollout')[] = 
   'rollout']
 
 /**
- * Counts the events of each step of time, within the time that one call may hold the loop.  If all events of a span are
+ * Counts the events of each step of time, within the time that one call may hold the loop. If all events of a span are
  * in one step, the counts of the span are enough; otherwise its rows are counted. So a million events take a few rows
- * per span and the rows of the spans in which a step ends. `parts`: `clock`: monotonic ms.
+ * per span and the rows of the spans in which a step ends. `clock`: monotonic ms.
  */
 export function createEventCounts (db: Db, search: EventSearch, { clock }: { clock: () => number }) {
   const timesOfSpan: Rows<SpanTimes> = db.prepare(

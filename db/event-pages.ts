@@ -10,7 +10,7 @@ const FREE_ROWS = 96
 
 /**
  * Reads the history newest first, page by page, within the time that one call may hold the loop. When that is spent,
- * the page has fewer items than asked for and a cursor. `parts`: `clock`: monotonic ms.
+ * the page has fewer items than asked for and a cursor. `clock`: monotonic ms.
  */
 export function createEventPages (search: EventSearch, { clock }: { clock: () => number }) {
   return { page: readPage }

@@ -95,7 +95,7 @@ export function createJobRuns (db: Db) {
     paused: (): { job: string, at: string, actor: string }[] =>
       paused.all().map(({ job, atMs, actor }) => ({ job, at: new Date(atMs).toISOString(), actor })),
 
-    /** Newest first. `query`: `job`: undefined: all runs, null: those of no job. */
+    /** Newest first. `job`: undefined: all runs, null: those of no job. */
     page (
       { job, limit = 50, cursor }: { job?: string | null, limit?: number, cursor?: string | null } = {}
     ): { items: Run[], next: string | null } {

@@ -8,7 +8,7 @@ import type { Db, Rows } from './sqlite.ts'
 /** see the table in 001-schema.sql */
 export type OutboxRow = { source: string, since: number, published: number, place: number | null }
 
-/** `parts`: `clock`: monotonic ms */
+/** `clock`: monotonic ms */
 export function createOutbox (db: Db, { clock }: { clock: () => number }) {
   const select: Rows<OutboxRow> = db.prepare('SELECT source, since, published, place FROM outbox')
   const replace = db.prepare(

@@ -11,7 +11,7 @@ const MAX_SEARCHED = 100
 const FREE_CHARS = 128 * 1024
 
 /**
- * Keeps the newest state of every rollout, with its steps, from the `rollout.*` events. `parts`: `clock`: monotonic ms.
+ * Keeps the newest state of every rollout, with its steps, from the `rollout.*` events. `clock`: monotonic ms.
  */
 export function createRollouts (db: Db, { clock }: { clock: () => number }) {
   const upsert = db.prepare(`
@@ -43,8 +43,8 @@ export function createRollouts (db: Db, { clock }: { clock: () => number }) {
     },
 
     /**
-     * How long the last successful rollouts took. One slot and all slots do not compare. `which`: `before`: a rollout's
-     * id. Returns ms, newest first.
+     * How long the last successful rollouts took. One slot and all slots do not compare. `before`: a rollout's id.
+     * @returns ms, newest first
      */
     durations ({ kind, before, isOfOneSlot }: { kind: string, before: number, isOfOneSlot: boolean }): number[] {
       const times = spans.all({ kind, before, isOfOneSlot: Number(isOfOneSlot) })
@@ -53,7 +53,7 @@ export function createRollouts (db: Db, { clock }: { clock: () => number }) {
       )
     },
 
-    /** `which`: `slots`: how many they replaced. Returns that have ended, newest first. */
+    /** `slots`: how many they replaced @returns that have ended, newest first */
     lastOf: (which: { kind: string, slots: number, limit: number }): RolloutView[] =>
       lastEnded.all(which).map(({ body }) => JSON.parse(body)),
 

@@ -32,7 +32,7 @@ export function createVitalsStore (db: Db) {
   }
 }
 
-/** `now`: wall clock, ms since the epoch. Returns each deletes at most so many rows and returns how many it deleted. */
+/** `now`: wall clock, ms since the epoch @returns each deletes at most so many rows and returns how many it deleted */
 export function vitalsRetention (db: Db, now: () => number): ((rows: number) => number)[] {
   const deleteSteps = db.prepare(`
     DELETE FROM vitals WHERE step_s = @stepS AND at_s IN (SELECT at_s FROM vitals WHERE step_s = @stepS AND at_s < @before ORDER BY at_s LIMIT @rows)`)

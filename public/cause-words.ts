@@ -3,7 +3,7 @@ const WORDS: Readonly<Record<string, string>> = Object.freeze({ 'app-request': '
   'boot-failure': 'failed to start', killed: 'killed from outside', 'max-age': 'age limit',
   'max-requests': 'request limit', operator: 'by an operator' })
 
-/** `cause`: of an event. Returns for people. */
+/** `cause`: of an event @returns for people */
 export function causeText (cause: string): string {
   return Object.hasOwn(WORDS, cause) ? WORDS[cause] : cause.replaceAll('-', ' ')
 }

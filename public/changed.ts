@@ -1,6 +1,6 @@
 /**
  * A form that was opened before somebody else changed the thing: it says so, and sends only if its reader confirms.
- * `problem`: `now`: the state that there is; `field`: which holds the state that the form has shown.
+ * `now`: the state that there is; `field`: which holds the state that the form has shown.
  */
 export function warnOfChange (form: HTMLFormElement, { detail, now }: { detail: string, now?: string },
   field: string = 'seen')

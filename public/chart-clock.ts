@@ -15,7 +15,7 @@ export function axisTexts (seconds: readonly number[], stepS: number, zone: Zone
   })
 }
 
-/** `options`: `stepS`: what the moment stands for. Returns `14:05:10`, on another day `22 Nov 14:05:10`. */
+/** `stepS`: what the moment stands for. Returns `14:05:10`, on another day `22 Nov 14:05:10`. */
 export function momentText (second: number, { stepS, nowS, timeZone }: Zone & { stepS: number, nowS: number }): string {
   const { date, clock, minutes } = partsOf(second, { timeZone })
   const text = stepS < MINUTE_S ? clock : minutes

@@ -38,7 +38,7 @@ export function readRange (params: URLSearchParams, now: number): ChosenRange {
   return sinceMs < untilMs && sinceMs < now ? fixedRange(sinceMs, untilMs, now) : liveRange(params.get('range') ?? '')
 }
 
-/** `params`: of the page. Returns with this range and whatever else they hold. */
+/** `params`: of the page @returns with this range and whatever else they hold */
 export function writeRange (params: URLSearchParams, range: ChosenRange): URLSearchParams {
   const written = new URLSearchParams(params)
   for (const name of ['range', 'since', 'until']) written.delete(name)

@@ -220,7 +220,7 @@ function widestText ({ ctx }: import('uplot'), texts: readonly string[] | null):
   return Math.max(MIN_AXIS_PX, Math.ceil(Math.max(0, ...widths)) + 12)
 }
 
-/** `text`: with its unit. Returns round numbers without their zeros: `50.0 MB` is `50 MB`, `0.0%` is `0`. */
+/** `text`: with its unit @returns round numbers without their zeros: `50.0 MB` is `50 MB`, `0.0%` is `0` */
 function shortText (text: string): string {
   return text.replace(/\.0+(?=\D|$)/, '').replace(/^0[^\d.].*$/, '0')
 }

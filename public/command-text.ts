@@ -20,7 +20,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
  * `calls`: the first one is taken whose fields are filled in: those that its path names, and those that it needs.
- * Returns of a field that is no JSON: a comment that says so.
+ * @returns of a field that is no JSON: a comment that says so
  */
 export function commandTexts (calls: Call[], values: Values): { curl: string, cli: string | null } {
   const [call] = calls.filter(({ path, needs = [] }) =>

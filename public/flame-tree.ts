@@ -43,7 +43,7 @@ const IDLE = '(idle)'
 const PACKAGE = /[\\/]node_modules[\\/]/
 
 /**
- * `profile`: as V8 writes it (.cpuprofile); `options`: `folder`: of the app, which is left out of the places.
+ * `profile`: as V8 writes it (.cpuprofile); `folder`: of the app, which is left out of the places.
  * @throws {TypeError} it is no CPU profile
  */
 export function toFlameTree (profile: unknown,

@@ -32,7 +32,7 @@ export function formatCommit (commit: string): string {
   return commit.slice(0, 10)
 }
 
-/** `name`: with which it may begin. Returns as a sentence begins; a name and that of a release stay as they are. */
+/** `name`: with which it may begin @returns as a sentence begins; a name and that of a release stay as they are */
 export function capitalised (text: string, name: string = ''): string {
   if (/^r\d/.test(text) || (name !== '' && text.startsWith(`${name} `))) return text
   return text.charAt(0).toUpperCase() + text.slice(1)
@@ -107,7 +107,7 @@ export function formatNames (names: readonly string[], total: number = names.len
   return `${named.join(', ')}${total > named.length ? ` and ${total - named.length} more` : ''}`
 }
 
-/** `options`: `timeZone`: the viewer's by default. Returns `20 Nov 21:04:09`, long: `Thu 20 Nov 2025, 21:04:09.123`. */
+/** `timeZone`: the viewer's by default. Returns `20 Nov 21:04:09`, long: `Thu 20 Nov 2025, 21:04:09.123`. */
 export function formatTime (iso: string,
   { timeZone, isLong = false }: { timeZone?: string, isLong?: boolean } = {}): string
 {

@@ -28,7 +28,8 @@ export function showFigures (figures: Record<string, string>) {
 
 /**
  * Moves the focus to the button that replaces the focused one, so that it does not go to the top of the page. `target`:
- * what is about to change. Returns for afterwards.
+ * what is about to change.
+ * @returns for afterwards
  */
 export function keepFocus (target: Element): () => void {
   const focused = document.activeElement

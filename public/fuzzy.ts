@@ -7,7 +7,8 @@ const LETTER = /[\p{L}\p{N}]/u
 
 /**
  * Rates how well a text fits what somebody types: each word of it has to be there, its letters in order, perhaps with
- * others between them. Returns more is better; null: not at all.
+ * others between them.
+ * @returns more is better; null: not at all
  */
 export function fuzzyScore (query: string, text: string): number | null {
   const letters = Array.from(text.toLowerCase())

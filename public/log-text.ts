@@ -39,8 +39,9 @@ const MESSAGE_FIELDS = Object.freeze(['msg', 'message'])
 const TIME_FIELDS = Object.freeze(['time', 'timestamp', '@timestamp', 'ts'])
 
 /**
- * `text`: a line as it was written. Returns without escape sequences, a space for each other control character but
- * tabs; a JSON object as its level, its message and its other fields.
+ * `text`: a line as it was written.
+ * @returns without escape sequences, a space for each other control character but tabs; a JSON object as its level, its
+ * message and its other fields
  */
 export function shownLine (text: string): ShownLine {
   // Cut before it is looked at: what it costs to show a line must not depend on who wrote it.

@@ -9,7 +9,7 @@ export type Cluster = { lane: Mark['lane'], tone: Mark['tone'], firstS: number, 
 export const DEPLOY_TYPES = Object.freeze(['rollout.started', 'rollout.succeeded', 'rollout.failed',
   'rollout.rolled-back'])
 
-/** `causes`: of exits. Returns as the API has them in its filter by type. */
+/** `causes`: of exits @returns as the API has them in its filter by type */
 export function exitTypes (causes: readonly string[]): string[] {
   return causes.map((cause) => `worker.exited:${cause}`)
 }
@@ -19,8 +19,8 @@ const TONES = Object.freeze(['ok', 'info', 'bad'])
 
 /**
  * Deploys stay apart from crashes, as a crash loop would hide them. The cells are fixed in time, so that a cluster does
- * not fall apart while the chart moves. `marks`: ascending; `cellS`: how much of the time is too near. Returns
- * ascending, exits before deploys: so they are drawn.
+ * not fall apart while the chart moves. `marks`: ascending; `cellS`: how much of the time is too near.
+ * @returns ascending, exits before deploys: so they are drawn
  */
 export function clustersOf (marks: readonly Mark[], cellS: number): Cluster[] {
   const cells: Map<string, Mark[]> = new Map()

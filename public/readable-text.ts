@@ -9,7 +9,8 @@ const DELETE_PICTURE = '\u2421'
 
 /**
  * Text of an app as it can be read and copied without surprises: what a terminal would obey is gone, and what could
- * hide or reorder the rest is shown by its name. Returns still to be escaped for HTML.
+ * hide or reorder the rest is shown by its name.
+ * @returns still to be escaped for HTML
  */
 export function readable (text: unknown): string {
   const given = String(text ?? '')

@@ -32,7 +32,7 @@ export function crashIssue (crashes: Pick<CrashService, 'find' | 'sourceLines'>,
   return issueOf(group, crash, { lines: crash ? crashes.sourceLines(crash) : [], host: os.hostname(), app })
 }
 
-/** `crash`: one of its crashes; null: none is kept; `about`: `lines`: around each frame */
+/** `crash`: one of its crashes; null: none is kept; `lines`: around each frame */
 export function issueOf (group: Group, crash: Crash | null,
   { lines, host, app }: { lines: (Lines | null)[], host: string, app: string }): Issue
 {

@@ -211,7 +211,7 @@ export function createDeck (
     },
 
     /**
-     * Changes options while the cluster runs, all or none of them. `order`: `wanted`: by the name of the option.
+     * Changes options while the cluster runs, all or none of them. `wanted`: by the name of the option.
      * @throws {import('./errors.ts').DeckError} unknown-option, not-possible, invalid-config, and what dispatch throws
      */
     configure ({ wanted, actor }: { wanted: Record<string, unknown>, actor: string }) {
@@ -225,7 +225,7 @@ export function createDeck (
 
     /**
      * Rolls out what is on the disk now. What is wrong with it for certain is refused at once; making the release of it
-     * may take a while, and is the rollout's own first step. `wanted`: `mode`: in place of releases.mode.
+     * may take a while, and is the rollout's own first step. `mode`: in place of releases.mode.
      * @throws {import('./errors.ts').DeckError} entry-not-found, path-refused, and what dispatch throws
      */
     async deploy (

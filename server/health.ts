@@ -302,7 +302,7 @@ function ofDrift ({ workers, desiredWorkers }: Snapshot): Verdict | null {
     } release had been changed in place. Deploy to give all workers the same files.` }
 }
 
-/** `rollout`: `to`: null until its release is prepared */
+/** `to`: null until its release is prepared */
 export function rolloutTitle (
   { kind, state, from, to, steps, hook, waitingFor }: Pick<RolloutView,
     'kind' | 'state' | 'from' | 'to' | 'steps' | 'hook' | 'waitingFor'>

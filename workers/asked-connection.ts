@@ -80,7 +80,7 @@ function readAll (request: Readable): Buffer[] {
   return chunks
 }
 
-/** `chunks`: a whole body. Returns as RFC 9112, section 7.1, has it. */
+/** `chunks`: a whole body @returns as RFC 9112, section 7.1, has it */
 function inParts (chunks: Buffer[], trailers: string[]): Buffer[] {
   return [...chunks.flatMap((chunk) => [Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, LINE_END]),
     fieldsOf('0', trailers)]

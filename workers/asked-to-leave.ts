@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 
 /**
  * An app of node:cluster ends its worker by itself, after an error or now and then, by closing its channel. It is
- * replaced first instead, and drains then. One that is on its way out, or was never ready, has what Node does. `parts`:
+ * replaced first instead, and drains then. One that is on its way out, or was never ready, has what Node does.
  * `lose`: the other end of the channel is gone.
  */
 export function replaceBeforeLeaving (

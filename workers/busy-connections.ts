@@ -35,7 +35,7 @@ export function createBusyConnections ({ requests, isDraining, onEnd, wait = wai
   let isAtIt = false
 
   return {
-    /** `surplus`: `connections`: the most that may go */
+    /** `connections`: the most that may go */
     async letGo ({ requestsPerSecond, connections }: { requestsPerSecond: number, connections: number }) {
       if (isAtIt || isDraining()) return
       isAtIt = true

@@ -150,7 +150,7 @@ export function createDrain ({ requests, sessions, latePorts, onStart, onHolds, 
       : null
   }
 
-  /** `how`: `hurries`: its clients leave with their next answer */
+  /** `hurries`: its clients leave with their next answer */
   function beginDrain (limits: Limits, { hurries = limits.isLast }: { hurries?: boolean } = {}) {
     if (state !== 'serving') return
     state = 'draining'

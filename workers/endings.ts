@@ -17,7 +17,7 @@ const SHORTEST_ANSWER = 6
 
 /**
  * Closes a WebSocket as its protocol says: by the object of the package "ws" that holds it, otherwise by a frame of our
- * own. `how`: `isOpen`: the app has agreed to the upgrade.
+ * own. `isOpen`: the app has agreed to the upgrade.
  */
 export function endWebSocket (socket: Socket, { code, isOpen }: { code: number, isOpen: boolean }) {
   const webSocket = webSocketOf(socket)

@@ -69,8 +69,8 @@ function startBuckets (): Uint16Array {
 }
 
 /**
- * `counts`: by bucket; `share`: 0…1, as 0.99. Returns ms: an estimate of the smallest latency that at least this share
- * of them does not exceed; NaN without any.
+ * `counts`: by bucket; `share`: 0…1, as 0.99.
+ * @returns ms: an estimate of the smallest latency that at least this share of them does not exceed; NaN without any
  */
 export function quantile (counts: ArrayLike<number>, share: number): number {
   let total = 0
@@ -82,7 +82,7 @@ export function quantile (counts: ArrayLike<number>, share: number): number {
   return MIDDLES_MS[index]
 }
 
-/** `counts`: by bucket. Returns ms: about how long all of them took together. */
+/** `counts`: by bucket @returns ms: about how long all of them took together */
 export function totalOf (counts: ArrayLike<number>): number {
   let total = 0
   for (let index = 0; index < BUCKETS; index++) total += counts[index] * MIDDLES_MS[index]

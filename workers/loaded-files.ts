@@ -49,7 +49,8 @@ export function tellLoadedFiles (channel: Channel, pace: 'off' | 'rarely' | 'oft
  * from the debugger's list of scripts, which V8 keeps anyway. No loader hook sees ES modules on every version from 20
  * on without a price for each import. The debugger is on for this one synchronous call alone: no `debugger` statement
  * can stop anything, and optimised code stays as it is. It does not see what worker threads load, and what an app reads
- * by itself. Returns absolute paths.
+ * by itself.
+ * @returns absolute paths
  */
 export function listLoadedFiles (): string[] {
   const imported = listScripts().flatMap((url) => toPath(url) ?? [])

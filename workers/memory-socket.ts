@@ -13,7 +13,7 @@ const Socket: new(options: net.SocketConstructorOpts) => Base = net.Socket
 /**
  * A connection inside this process, for a server that has not begun to accept: what one end writes, the other reads.
  * Both ends are sockets in all but the system's handle, so that servers and frameworks find what they look for.
- * `options`: `port`: the one on which the server seems to listen; `tls`: the server end has finished this handshake.
+ * `port`: the one on which the server seems to listen; `tls`: the server end has finished this handshake.
  */
 export function connectInMemory (
   { port = 0, tls = null }: { port?: number, tls?: Handshake | null } = {}

@@ -10,7 +10,7 @@ type ServerEnd = ReturnType<typeof connectInMemory>['server']
 
 /**
  * Asks one of the app's own servers, over connections within this process. `server`: of HTTP/1 or HTTP/2, with TLS or
- * without; `options`: `address`: the URL on which it listens.
+ * without; `address`: the URL on which it listens.
  */
 export function createProbeClient (server: AnyServer,
   { address, timeoutMs }: { address: string, timeoutMs: number }): ProbeClient

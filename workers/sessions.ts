@@ -179,7 +179,7 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings,
     return true
   }
 
-  /** `args`: of the event. Returns as of passNew. */
+  /** `args`: of the event @returns as of passNew */
   function passAsked (key: string, [request, response, head]: [AskedFor, AnyResponse, Buffer],
     keep: () => void): boolean
   {

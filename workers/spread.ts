@@ -25,7 +25,7 @@ export function spreadOver<Item> (items: Item[], ms: number, each: (item: Item) 
   }
 }
 
-/** Each has a part of the time of its own, as long as any other's, and a random moment in it. Returns ascending, ms. */
+/** Each has a part of the time of its own, as long as any other's, and a random moment in it. @returns ascending, ms */
 export function evenMoments (count: number, ms: number): number[] {
   return Array.from({ length: count }, (_, index) => (index + Math.random()) / count * ms)
 }

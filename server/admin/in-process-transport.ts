@@ -24,7 +24,7 @@ export function createInProcessTransport (
 
   return {
     /**
-     * `limits`: `maxBytes`: the largest body of an answer.
+     * `maxBytes`: the largest body of an answer.
      * @throws {DeckError} payload-too-large, stopping, and what `signal` is aborted with
      */
     async ask ({ method, path, headers, body }: InProcessRequest, auth: Auth,

@@ -22,7 +22,7 @@ const ASKED = z.looseObject({ jsonrpc: z.literal('2.0').describe('"2.0"'),
   params: z.looseObject({}).optional().describe('an object') }).meta({ description: 'one JSON-RPC 2.0 message',
     examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] })
 
-/** `parts`: `isHost`: many apps are behind this port */
+/** `isHost`: many apps are behind this port */
 export function mcpResources (
   { ask, isHost, hasFleet = () => false, about, now, log }: { ask: Ask, isHost: boolean, hasFleet?: () => boolean,
     about: () => { version: string }, now: () => number, log: Pick<Log, 'error'> }

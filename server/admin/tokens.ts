@@ -63,7 +63,7 @@ export function createTokens (
       if (isDue) readOrNull(() => store.noteUse(id, { at, from }))
     },
 
-    /** Returns newest first, also those that have expired @throws {DeckError} history-unavailable */
+    /** @returns newest first, also those that have expired @throws {DeckError} history-unavailable */
     list (): Token[] {
       return useStore(() => store.list()).filter(({ id }) => !revoked.has(id)).map(withLastUse).map(identities.named)
     },

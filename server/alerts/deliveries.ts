@@ -9,7 +9,7 @@ const UNTRIED: Readonly<Outcome & { attempt: number }> = Object.freeze({ attempt
   durationMs: null, error: null, nextAttemptAt: null })
 
 /**
- * Keeps the outcomes of the last messages of one alert, and all that are still pending. `options`: `time`: wall, ms.
+ * Keeps the outcomes of the last messages of one alert, and all that are still pending. `time`: wall, ms.
  */
 export function createDeliveries ({ time }: { time: () => number }) {
   /** oldest first */

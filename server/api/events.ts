@@ -33,7 +33,7 @@ export function hostEventResources (parts: Parts): Record<string, Resource> {
   })
 }
 
-/** `what`: `check`: who may see it */
+/** `check`: who may see it */
 function resourcesAt (path: string, { history, now, log }: Parts,
   { list, get, check = () => {} }: { list: { name: string, summary: string, cli: string },
     get: { name: string, summary: string }, check?: (auth: Auth) => void })

@@ -19,7 +19,7 @@ export const ID_PARAMETER = NUMBER.max(MAX_ID)
 export const RELEASE_NAME = z.string().regex(RELEASE_ID).meta({ examples: ['r12'] })
 export const ACTOR = z.string().meta({ description: 'who did it', examples: ['ada'] })
 
-/** `ms`: since the epoch. Returns as TIME says it. */
+/** `ms`: since the epoch @returns as TIME says it */
 export function toIso (ms: number): string {
   return new Date(ms).toISOString()
 }

@@ -16,7 +16,7 @@ const ARRIVED = Object.freeze({ forward: ['succeeded'], back: ['reverted', 'pend
 const GOES_BACK = Object.freeze(['rolling-back', 'rolled-back'])
 const VERSION = /^v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[\w.-]+)?/
 
-/** `rollout`: the last one. Returns by member; whoever has what it should have is not in it. */
+/** `rollout`: the last one @returns by member; whoever has what it should have is not in it */
 export function marksOf (members: Member[], rollout: FleetRollout | null): Map<string, Mark> {
   const marks: Map<string, Mark> = new Map()
   for (const ofApp of groupsOf(members, ({ app }) => app)) {

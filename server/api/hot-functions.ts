@@ -79,7 +79,7 @@ export function folderOf ({ releases }: Pick<Parameters<typeof hotFunctions>[2],
   }
 }
 
-/** V8 counts ticks by line. `profile`: that is one. Returns by the key of a function. */
+/** V8 counts ticks by line. `profile`: that is one. @returns by the key of a function */
 export function hottestLines (profile: { nodes: unknown[] }): Map<string, number> {
   const ticks: Map<string, Map<number, number>> = new Map()
   for (const node of profile.nodes) {

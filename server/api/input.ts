@@ -147,7 +147,7 @@ function flawsOf (schema: z.ZodObject, input: unknown, { issues }: z.ZodError): 
   ).slice(0, MAX_FLAWS)
 }
 
-/** `issue`: `expected`: by a check across fields */
+/** `expected`: by a check across fields */
 function expectationOf (schema: z.ZodObject,
   { path, message, params }: { path: PropertyKey[], message: string, params?: { expected?: string } })
 {
@@ -163,7 +163,7 @@ function isSecret (schema: z.ZodObject, path: PropertyKey[]) {
   return field instanceof z.ZodType && field.meta()?.writeOnly === true
 }
 
-/** `how`: `isBare`: without what makes it optional */
+/** `isBare`: without what makes it optional */
 function fieldAt (schema: unknown, path: PropertyKey[], { isBare = true }: { isBare?: boolean } = {}) {
   const field = path.reduce((part, key) => Object(withoutWrappers(part)).shape?.[key], schema)
   return isBare ? withoutWrappers(field) : field

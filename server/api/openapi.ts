@@ -202,7 +202,7 @@ function toParameter (name: string, place: 'path' | 'query' | 'header', schema: 
     schema: type }
 }
 
-/** `schema`: of arguments. Returns as JSON Schema, whole. */
+/** `schema`: of arguments @returns as JSON Schema, whole */
 export function argumentsSchemaOf (schema: z.ZodObject): Schema {
   return createConverter({})(schema, 'input')
 }

@@ -19,7 +19,7 @@ export function tagOf (state: string | number): string {
 }
 
 /**
- * `now`: the state of what there is; `how`: `change`: who has changed it, as a sentence without its point.
+ * `now`: the state of what there is; `change`: who has changed it, as a sentence without its point.
  * @throws {DeckError} precondition-required, precondition-failed
  */
 export function checkMatch ({ headers }: Request, now: string | number,

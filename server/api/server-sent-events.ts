@@ -51,7 +51,7 @@ export function admitStream ({ auth, res }: Pick<Call, 'auth' | 'res'>, { stream
   })
 }
 
-/** `options`: `onClosing`: instead of ending at once when the admin port closes */
+/** `onClosing`: instead of ending at once when the admin port closes */
 export function openStream ({ req, res }: Pick<Call, 'req' | 'res'>, { authenticate, timers, closing }: StreamParts,
   { onClosing = () => {
     res.end()

@@ -30,7 +30,7 @@ const HOST_LINK_BODY = LINK_BODY.extend({ apps: APPS_FIELD }).meta({
 
 /**
  * One-time sign-in links. Whoever is named gets an entry in the list of tokens, which ends their sessions when it is
- * revoked. `parts`: `urlFor`: the URL of this site for the sender; `apps`: of a host.
+ * revoked. `urlFor`: the URL of this site for the sender; `apps`: of a host.
  */
 export function signInLinkResources (
   { tokens, sessions, events, links, urlFor, now, apps = null }: { tokens: Pick<TokenRegistry, 'create'>,

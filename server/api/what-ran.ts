@@ -73,7 +73,7 @@ function ownerOf (frame: Frame, above: Frame) {
   return frame.owner === 'package' || above.parent === null || above.owner !== 'package' ? frame : above
 }
 
-/** `found`: `line`: its busiest */
+/** `line`: its busiest */
 function sourceOf (deck: Deck,
   { path, name, owner, line: busiest }: { path: string, name: string, owner: string, line: number | null },
   { release, at }: { release: string, at: number })

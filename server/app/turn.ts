@@ -4,7 +4,7 @@ import type { Release } from '../lifecycle/state.ts'
 
 /**
  * Starts the workers of an app: at once, or when its secrets are known and it is its turn among the apps of its host.
- * Those that a master before has left serve meanwhile. `order`: `secrets`: resolves once they are known, which they are
+ * Those that a master before has left serve meanwhile. `secrets`: resolves once they are known, which they are
  * not yet, with the release that they are of.
  */
 export function startInTurn (supervisor: Supervisor, { turns }: { turns: Turns | null },

@@ -48,7 +48,7 @@ export async function adoptCommand (folder: string | undefined, options: AdoptOp
   await showApps([name], { host, url: running.url, terminal, answer })
 }
 
-/** Returns of the deck @throws {DeckError} no-master, not-possible, invalid-config */
+/** @returns of the deck @throws {DeckError} no-master, not-possible, invalid-config */
 async function findDeck (folder: string, { app }: AdoptOptions, { env }: Terminal): Promise<Master> {
   const isData = existsSync(path.join(folder, 'master.json'))
   const master = await findMaster(isData ? { dataDir: folder } : { app }, { env: withoutPlace(env), cwd: folder })

@@ -5,7 +5,7 @@ import type { Terminal } from './program.ts'
 import type { Tools } from './commands.ts'
 import type { AppView } from '../api/apps.ts'
 
-/** Prints what the host runs by now. `names`: of apps that have moved into it; `how`: `url`: of the host. */
+/** Prints what the host runs by now. `names`: of apps that have moved into it; `url`: of the host. */
 export async function showApps (names: readonly string[],
   { host, url, terminal, answer }: { host: ApiClient, url: string, terminal: Terminal, answer: Tools['answer'] })
 {

@@ -55,7 +55,7 @@ export function createApiClient (master: Addressee,
       body: JSON.stringify(body) })
   }
 
-  /** `path`: below /api/v1. Returns JSON, as the API describes it: nothing checks that but the path. */
+  /** `path`: below /api/v1 @returns JSON, as the API describes it: nothing checks that but the path */
   async function readAnswer<Answer> (path: string, what: Omit<What, 'signal'>): Promise<Answer> {
     try {
       return await readBody(await sendToMaster(path, { ...what, signal }))
@@ -95,7 +95,7 @@ export function createApiClient (master: Addressee,
   }
 
   /**
-   * Yields server-sent events for as long as they come; the timeout does not count. `path`: below /api/v1; `from`:
+   * Yields server-sent events for as long as they come; the timeout does not count. `path`: below /api/v1;
    * `lastEventId`: continues after this event. Returns `data`: undefined where only an id has come.
    */
   async function* streamEvents (path: string,

@@ -22,7 +22,7 @@ const KILLED_WITHIN_MS = 3000
 /**
  * Has the host run apps for as long as this runs, and shows what they write. A first signal stops those that were
  * started here, and another one ends them at once. A host that was started here ends with them. `wanted`: each after
- * those that it depends on; `how`: `apps`: all of the config file.
+ * those that it depends on; `apps`: all of the config file.
  * @throws {DeckError} start-failed: some have failed, or were ended at once
  */
 export async function runAttached (wanted: readonly Wanted[], { apps, timeout }: { apps: Apps, timeout?: string },

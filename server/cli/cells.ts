@@ -23,12 +23,12 @@ export function cellsOf (text: string): string[] {
   return cells
 }
 
-/** `text`: of anybody. Returns in cells. */
+/** `text`: of anybody @returns in cells */
 export function widthOf (text: string): number {
   return isPlain(text) ? text.length : cellsOf(text).length
 }
 
-/** `text`: of anybody. Returns at most as wide, with a mark where something is missing. */
+/** `text`: of anybody @returns at most as wide, with a mark where something is missing */
 export function clipText (text: string, width: number): string {
   if (isPlain(text) && text.length <= width) return text
   const cells = cellsOf(text)
@@ -39,7 +39,7 @@ export function clipText (text: string, width: number): string {
   return `${cells.slice(0, end).join('')}${CLIPPED}`
 }
 
-/** `text`: of anybody. Returns exactly as wide. */
+/** `text`: of anybody @returns exactly as wide */
 export function fitText (text: string, width: number, { isRight = false }: { isRight?: boolean } = {}): string {
   const clipped = clipText(text, width)
   const blanks = ' '.repeat(Math.max(0, width - widthOf(clipped)))

@@ -22,7 +22,7 @@ export function findMasterAt (dataDir: string, { env, cwd }: Place) {
   return findMaster({ dataDir }, { env: withoutPlace(env), cwd })
 }
 
-/** `dataDir`: absolute. Returns within a few seconds. */
+/** `dataDir`: absolute @returns within a few seconds */
 export async function readDeckStatus (dataDir: string, place: Place): Promise<DeckStatus> {
   try {
     const api = createApiClient(await findMasterAt(dataDir, place), { timeoutMs: ANSWER_WITHIN_MS })
@@ -33,7 +33,7 @@ export async function readDeckStatus (dataDir: string, place: Place): Promise<De
   }
 }
 
-/** `dataDir`: absolute. Returns also true while its master is being replaced. */
+/** `dataDir`: absolute @returns also true while its master is being replaced */
 export async function isRunning (dataDir: string, place: Place): Promise<boolean> {
   if (runningDeckAt(dataDir, place.env)) return true
   // The deck may have another runtime folder, or its pid may be another process now.

@@ -33,7 +33,7 @@ const COLUMNS: Readonly<Record<string, [isNumber: boolean, cellOf: CellOf]>> = O
   WHY: [false, ({ reason }) => reason]
 })
 
-/** `place`: `hasFolders`: with the column FOLDER. Returns a line each. */
+/** `hasFolders`: with the column FOLDER. Returns a line each. */
 export function decksTable (rows: Row[],
   { now, home = homeFolder(process.env), hasFolders = false }: { now: number, home?: string | null,
     hasFolders?: boolean }): string

@@ -5,7 +5,7 @@ const DEFAULT_TIMEOUT = '5m'
 // A Node timer cannot wait longer.
 const MAX_MS = 2 ** 31 - 1
 
-/** `option`: for the message; `text`: such as `500ms`, `30s`, `5m`, `1h`. Returns ms. @throws {DeckError} usage */
+/** `option`: for the message; `text`: such as `500ms`, `30s`, `5m`, `1h` @returns ms @throws {DeckError} usage */
 export function checkedDuration (option: string, text: string): number {
   const ms = parseDuration(text)
   if (ms !== null && ms > 0 && ms <= MAX_MS) return ms
@@ -13,7 +13,7 @@ export function checkedDuration (option: string, text: string): number {
     `${option}: expected a duration such as 500ms, 30s, 5m or 1h, received ${JSON.stringify(text)}`)
 }
 
-/** Returns ms @throws {DeckError} usage */
+/** @returns ms @throws {DeckError} usage */
 export function optionalDuration (option: string, text: string | undefined): number | undefined {
   return text === undefined ? undefined : checkedDuration(option, text)
 }

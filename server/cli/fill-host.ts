@@ -28,7 +28,7 @@ export type Ordered =
 
 /**
  * Lets the host run apps, and starts the host where there is none. `wanted`: each after those that it depends on;
- * `how`: `waits`: until they are ready.
+ * `waits`: until they are ready.
  * @throws {DeckError} usage, start-failed: some are not ready
  */
 export async function fillHost (wanted: readonly Wanted[],
@@ -72,7 +72,8 @@ export async function fillHost (wanted: readonly Wanted[],
 
 /**
  * Gives the orders. One that is refused keeps none of the others back. `wanted`: each after those that it depends on;
- * `how`: `stop`: no more orders. Returns by label.
+ * `stop`: no more orders.
+ * @returns by label
  * @throws {DeckError} where the host does not answer, or refuses an app without a label
  */
 export async function orderApps (wanted: readonly Wanted[],

@@ -139,7 +139,7 @@ async function findDataDir (options: { url?: string, dataDir?: string, app?: str
   return behind === null ? place : { folder: behind, isNamed: true }
 }
 
-/** Returns absolute @throws {DeckError} invalid-config */
+/** @returns absolute @throws {DeckError} invalid-config */
 export function dataDirOfApp (file: ConfigFile | null, app: string | undefined, cwd: string): string {
   return placeOf(pickApp(file, app, cwd), cwd).folder
 }

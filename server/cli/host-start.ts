@@ -143,7 +143,7 @@ function openOutput (folder: string) {
   }
 }
 
-/** `env`: of the shell. Returns without what is meant for the app. */
+/** `env`: of the shell @returns without what is meant for the app */
 function environmentOf (env: Env): Env {
   const ours = Object.entries(env).filter(([name]) => OF_HOST.test(name))
   return { ...Object.fromEntries(Object.entries(withoutOwnVariables(env)).filter(([name]) => !OF_APP.test(name))),

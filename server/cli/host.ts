@@ -70,7 +70,7 @@ export function lastingHost (first: Master, env: Env): Pick<ApiClient, 'get' | '
 }
 
 /**
- * Returns by name; none where no host runs.
+ * @returns by name; none where no host runs
  * @throws {DeckError} data-dir-unusable, unauthenticated, no-master, timed-out: it does not answer
  */
 export async function appsOfHost (env: Env): Promise<AppView[]> {
@@ -87,7 +87,8 @@ export function hasHostStopped (env: Env): boolean | null {
 
 /**
  * Waits until an app has stopped, which may be the end of its host too: of one that was started for it, with its last
- * app. Returns as it was seen last.
+ * app.
+ * @returns as it was seen last
  * @throws {DeckError} timed-out; no-master: the host has ended without stopping it
  */
 export async function untilStopped (name: string,

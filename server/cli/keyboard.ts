@@ -10,7 +10,7 @@ type OnKey = (key: { name: string, text: string }) => void
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
-/** `stdin`: a terminal; `handlers`: `onEnd`: the terminal has gone */
+/** `stdin`: a terminal; `onEnd`: the terminal has gone */
 export function createKeyboard (stdin: NodeJS.ReadStream,
   { onKey, onPasted, onEnd }: { onKey: OnKey, onPasted: (text: string) => void, onEnd: () => void })
 {

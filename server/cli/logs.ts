@@ -98,7 +98,7 @@ export function skippedText ({ bytes, slot, stream }: { bytes: number, slot: num
   }, skipped: output is faster than the reader`
 }
 
-/** The lines of several apps, in the order in which they have arrived. Returns they are printed here. */
+/** The lines of several apps, in the order in which they have arrived. @returns they are printed here */
 export function printLogsOfAll (outcomes: Outcome[],
   { prefixed, options }: { prefixed: Prefixed, options: Options }): string
 {

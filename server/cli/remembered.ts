@@ -19,7 +19,8 @@ export function rememberedApps (env: Record<string, string | undefined>): Rememb
 }
 
 /**
- * The apps on the list that the host of this user keeps, whether it runs or not. Returns by name.
+ * The apps on the list that the host of this user keeps, whether it runs or not.
+ * @returns by name
  * @throws {DeckError} data-dir-unusable
  */
 export function listedApps (env: Record<string, string | undefined>): RememberedApp[] {

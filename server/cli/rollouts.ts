@@ -45,7 +45,7 @@ export function steerCommand (action: Steering) {
   }
 }
 
-/** Names only what the flags say; the rest is as configured. Returns for the API, which checks the values. */
+/** Names only what the flags say; the rest is as configured. @returns for the API, which checks the values */
 function strategyFrom (
   { surge, minReady, canary, canaryTime, onFailure }: Options
 ): Record<string, unknown> | undefined {

@@ -25,7 +25,7 @@ export async function runCommand (context: Context, command: string[]): Promise<
   return 0
 }
 
-/** `run`: that has begun. Returns as of runCommand(). */
+/** `run`: that has begun @returns as of runCommand() */
 export async function followRun (context: Context, run: Run): Promise<number> {
   const { options, answer, tell } = context
   const ended = await watchRun(context, run)

@@ -68,7 +68,7 @@ async function runMaster (env: Terminal['env'], start: () => Promise<{ stopped: 
   }
 }
 
-/** `how`: `omit`: options that the command uses for something else */
+/** `omit`: options that the command uses for something else */
 export async function addStartOptions (start: Command, { omit = [] }: { omit?: string[] } = {}) {
   const { OPTIONS } = await import('../config/option-list.ts')
   const all = OPTIONS.filter(({ name, kind }) => !['entry', 'args', ...omit].includes(name) && kind !== 'file')

@@ -28,7 +28,7 @@ export async function printUnits (options: UnitOptions, { stdout, env, cwd, scri
 }
 
 /**
- * Makes the units with which systemd runs `start` with the same options. `where`: `script`: the file of this program.
+ * Makes the units with which systemd runs `start` with the same options. `script`: the file of this program.
  * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found
  */
 export async function systemdService (options: UnitOptions,

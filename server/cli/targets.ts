@@ -22,7 +22,8 @@ export type Target = {
 
 /**
  * Finds apps by name: those of the config file in the working folder first, then those of the host, then decks in the
- * foreground. `command`: for messages. Returns as the names.
+ * foreground. `command`: for messages.
+ * @returns as the names
  * @throws {DeckError} usage: some name is of none, or of several; nothing was done then
  */
 export async function findTargets (command: string, names: readonly string[], { env, cwd }: Place): Promise<Target[]> {

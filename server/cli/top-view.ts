@@ -189,7 +189,7 @@ function workerRows ({ status, hasWorkers, size }: State, app: App, now: number,
     ...(hidden > 0 ? [[{ text: `  and ${hidden} more`, style: 'dim' as const }]] : [])]
 }
 
-/** `how`: `isCounted`: whether their requests are counted */
+/** `isCounted`: whether their requests are counted */
 function workerColumns (
   { now, isWide, isCounted }: { now: number, isWide: boolean, isCounted: boolean }
 ): Column<Worker>[] {

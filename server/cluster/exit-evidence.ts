@@ -28,7 +28,7 @@ export function createExitEvidence (crashes: Pick<CrashRecorder, 'examine' | 're
       return { ...exit, error: note, said: found.said, hint, isOutOfMemory: found.memoryKind !== null }
     },
 
-    /** `event`: `worker.exited`; `root`: of its release. Returns with its crash if there was one. */
+    /** `event`: `worker.exited`; `root`: of its release @returns with its crash if there was one */
     record (event: Fact, root: string | null): Fact {
       const worker = Number(event.worker)
       const found = findings.get(worker)

@@ -82,7 +82,7 @@ export function createForker (
   const group: WorkerGroup = { name: crashFolder, workers: new Set() }
 
   /**
-   * `hooks`: `onReadyLine`: it has written the line of option ready.log.
+   * `onReadyLine`: it has written the line of option ready.log.
    * @throws where the system has no process to give
    */
   return function fork ({ worker: id, slot, release }: { worker: number, slot: number | null, release: Release },

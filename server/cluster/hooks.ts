@@ -51,7 +51,7 @@ export function createHooks (
   return {
     has: (name: HookName) => configured()[name] !== undefined,
 
-    /** Waits until the hook of a dead master has ended. Returns never rejects. */
+    /** Waits until the hook of a dead master has ended. @returns never rejects */
     async beforeStart (release: Release): Promise<{ passed: boolean, reason: string | null, output: string }> {
       while (ending.some(isAlive)) await setTimeout(LOOK_EVERY_MS)
       if (isClosed) return { passed: false, reason: 'the master is stopping', output: '' }

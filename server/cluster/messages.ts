@@ -75,7 +75,7 @@ export function createMessages (
     }
 ) {
   const handlers: { [Type in keyof Handled]: (worker: number, message: Handled[Type]) => unknown } = {
-    /** `request`: `since`: it has to be tried again since then */
+    /** `since`: it has to be tried again since then */
     socket (worker: number, request: Messages['socket'] & { since?: number }) {
       const { seq, query, data, isOnlyIfHeld = false } = request
       if (!handles.has(worker)) return

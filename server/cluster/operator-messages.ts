@@ -17,7 +17,7 @@ export function createOperatorMessages (
     handles: Map<number, WorkerHandle | OrphanHandle>, events: Pick<EventStream, 'publish'> }
 ) {
   /**
-   * `order`: `worker`: only that one; without it all that are ready. Returns the workers to which it was sent.
+   * `worker`: only that one; without it all that are ready. Returns the workers to which it was sent.
    * @throws {DeckError} stopping, not-found, not-possible; then nobody gets it
    */
   return function send (

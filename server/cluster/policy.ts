@@ -3,7 +3,7 @@ import { DeckError } from '../errors.ts'
 
 /**
  * How node:cluster hands out connections, which is one thing for a whole process, and stays from its first fork on.
- * Only `round-robin` depends on it, so a process of ours has that from its start, whichever app comes first. `how`:
+ * Only `round-robin` depends on it, so a process of ours has that from its start, whichever app comes first.
  * `isGuest`: the process is another program's, which may have workers of its own.
  * @throws {DeckError} not-possible
  */

@@ -134,7 +134,7 @@ export function createProgramEnd (main: TreeIdentity,
   }
 }
 
-/** `pace`: `everyMs`: the first pause between two looks; the next ones are twice as long each, up to `slowestMs` */
+/** `everyMs`: the first pause between two looks; the next ones are twice as long each, up to `slowestMs` */
 async function waitWhile (isSo: () => boolean,
   { atMostMs, everyMs, slowestMs = everyMs }: { atMostMs: number, everyMs: number, slowestMs?: number })
 {

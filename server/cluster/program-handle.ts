@@ -19,7 +19,7 @@ import type { ToldExit } from '../lifecycle/loss.ts'
 
 /**
  * A worker that is another program than Node, with the methods of a worker handle. It has no channel: what it binds is
- * heard by its system calls, and it is told to end by a signal. `program`: `args`: without its name; `watchdogMs`: how
+ * heard by its system calls, and it is told to end by a signal. `args`: without its name; `watchdogMs`: how
  * long it may be silent once it has said that it lives, 0: for ever.
  */
 export function createProgramHandle (

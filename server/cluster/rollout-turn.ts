@@ -40,7 +40,7 @@ export function createRolloutTurn ({ turns, receive }: {
       last = null
     },
 
-    /** `view`: of the running rollout. Returns with those that it waits for by now. */
+    /** `view`: of the running rollout @returns with those that it waits for by now */
     shown: <View extends { waitingFor?: string[] | null }>(view: View | null): View | null =>
       view?.waitingFor ? { ...view, waitingFor: turns?.taken() ?? [] } : view
   }

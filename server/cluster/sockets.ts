@@ -287,7 +287,7 @@ export function createSockets (
     return isOfOther(socket) || (socket.users.size > 0 && isTcpPort(socket.query))
   }
 
-  /** `entry`: the file of the program that has asked. Returns in words, with what is known of the cause. */
+  /** `entry`: the file of the program that has asked @returns in words, with what is known of the cause */
   function explain (query: SocketQuery, errno: number, entry?: string): BindError {
     const error = describeBindError(query, errno)
     const hint = errno === EADDRINUSE

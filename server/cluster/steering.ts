@@ -114,7 +114,7 @@ export function createSteering ({ calls, living, isHeldBack = false }: {
       return null
     },
 
-    /** A worker has come or gone, or has another socket. `where`: `only`: the key of that one. */
+    /** A worker has come or gone, or has another socket. `only`: the key of that one. */
     look ({ only }: { only?: string } = {}) {
       const all = living()
       for (const { holders } of routes.values()) {

@@ -72,7 +72,7 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     routes.set(key, { group, awaySince: new Map(), known: Math.max(1, size()), standIns: new Map(), removedAt: null })
   }
 
-  /** `parts`: `usersOf`: the workers that have a socket */
+  /** `usersOf`: the workers that have a socket */
   function lookAtRoutes ({ usersOf }: { usersOf: (key: string) => Set<number> }) {
     clearTimeout(timer)
     const waits = [...routes].map(([key, route]) => lookAt(key, route, usersOf(key)))

@@ -294,7 +294,7 @@ export function createSupervisor (initialState: PoolState,
     },
 
     /**
-     * Workers may start now. `how`: `release`: what is known of it by now; `hasHook`: hooks.beforeStart has to pass
+     * Workers may start now. `release`: what is known of it by now; `hasHook`: hooks.beforeStart has to pass
      * first.
      */
     takeTurn (how: { release?: Release, hasHook?: boolean } = {}) {
@@ -324,7 +324,7 @@ export function createSupervisor (initialState: PoolState,
       receive({ type: 'next-failing', reason })
     },
 
-    /** The next master has ended. `gone`: `left`: its workers that may live on. */
+    /** The next master has ended. `left`: its workers that may live on. */
     nextGone (
       { reason, left, lastWorker }: { reason: string, left: Omit<SavedWorker, 'state'>[], lastWorker: number }
     ) {
@@ -647,7 +647,7 @@ function runningPrograms (state: PoolState): { worker: number, pid: number }[] {
   return running.flatMap(({ id, pid }) => pid === null ? [] : [{ worker: id, pid }])
 }
 
-/** `how`: `isAlone`: no other master has the cluster */
+/** `isAlone`: no other master has the cluster */
 function livingWorkers ({ workers }: PoolState,
   { isAlone, processesOf }: { isAlone: boolean, processesOf: (worker: number) => number[] }): Living[]
 {

@@ -73,7 +73,7 @@ export function createUnanswered (
   }
 }
 
-/** Finds what a message is about. Some libraries wrap it in an object of their own. Returns empty: it has no name. */
+/** Finds what a message is about. Some libraries wrap it in an object of their own. @returns empty: it has no name */
 function nameOf (message: Record<string, unknown>): string {
   const inner = Array.isArray(message) ? [] : Object.values(message).slice(0, MAX_INNER).filter(isRecord)
   const namesOf = (each: Record<string, unknown>) => NAMES.map((key) => each[key])

@@ -85,7 +85,7 @@ export function findUnixPath ({ file, dev, ino, stage: stageName }: Memory): Uni
   return null
 }
 
-/** `parts`: `stage`: has its hidden name; null: that is beside its own */
+/** `stage`: has its hidden name; null: that is beside its own */
 export function adoptSocket (
   { file, folder, socket: { dev, ino, place, close }, stage = null }: { file: string, folder: Folder,
     socket: OpenSocket, stage?: Stage | null }

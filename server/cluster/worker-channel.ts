@@ -13,7 +13,7 @@ const CLUSTER_ACTS: Readonly<Record<Dispatch, Set<unknown>>> = Object.freeze({
 
 /**
  * The app can send anything to its master. No worker has anything to hand over: what it sends along is closed. `child`:
- * a worker's process; `options`: `group`: the name of those workers that share a socket.
+ * a worker's process; `group`: the name of those workers that share a socket.
  */
 export function guardWorkerChannel (child: ChildProcess,
   { dispatch, group = 'one', onInvalidMessage }: { dispatch: Dispatch, group?: string,

@@ -5,7 +5,7 @@ import type { Config } from './config.ts'
 
 /**
  * What an app is called by those who have several: as somebody has called it, or as its package, or else as its folder.
- * Returns fit for a path and for a command line.
+ * @returns fit for a path and for a command line
  */
 export function appName ({ name, entry, cwd, launch }: Pick<Config, 'name' | 'entry' | 'cwd' | 'launch'>): string {
   if (name !== undefined) return name

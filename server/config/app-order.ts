@@ -44,7 +44,8 @@ export function startOrder (apps: Apps, names: Iterable<string>): string[] {
 
 /**
  * Does something with each of some apps, once it is done with those of them that depend on it. All others run at the
- * same time. `apps`: without a circle; `work`: which does not fail. Returns as the names.
+ * same time. `apps`: without a circle; `work`: which does not fail.
+ * @returns as the names
  */
 export async function inStopOrder<T> (apps: Apps, names: readonly string[],
   work: (name: string) => Promise<T>): Promise<T[]>

@@ -111,7 +111,7 @@ export async function configFromOptions (options: Record<string, unknown>,
 
 /**
  * Reads what a host runs with: flags over environment over defaults, of the options that are not an app's own.
- * `sources`: `folder`: the host's.
+ * `folder`: the host's.
  * @throws {DeckError} invalid-config, unknown-option
  */
 export async function readHostConfig (
@@ -350,7 +350,7 @@ function fromFile (found: ConfigFile | null): Sources {
     origin: { source: 'file', from: file } })
 }
 
-/** `values`: nested, as in a config file; `source`: `where`: follows a name in messages */
+/** `values`: nested, as in a config file; `where`: follows a name in messages */
 function fromValues (values: Record<string, unknown>,
   { where, folder, origin }: { where: string, folder: string, origin: Origin }): Sources
 {

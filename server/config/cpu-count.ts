@@ -9,8 +9,8 @@ const CGROUP_ROOT = '/sys/fs/cgroup'
 
 /**
  * Counts the CPUs that this process may keep busy: those that its affinity allows, up to the quota of its control
- * groups. `os.cpus().length` counts those of the machine: 64 workers would start in a container that may use 2. Returns
- * at least 1; a quota of one and a half CPUs is 2.
+ * groups. `os.cpus().length` counts those of the machine: 64 workers would start in a container that may use 2.
+ * @returns at least 1; a quota of one and a half CPUs is 2
  */
 export function cpuCount (
   { readFile = (file) => readFileSync(file, 'utf8'), available = os.availableParallelism }: { readFile?: ReadFile,

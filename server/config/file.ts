@@ -26,7 +26,7 @@ export const isConfigLoader = (pid: number) => loaders.has(pid)
 
 /**
  * Reads the config file that was named, or that of the working folder, unless somebody else could have put it there.
- * `how`: `isAgain`: this process has read it before, and it may have changed; `isGuest`: the process belongs to another
+ * `isAgain`: this process has read it before, and it may have changed; `isGuest`: the process belongs to another
  * program, and must not be ended if the file never finishes; `apartWith`: the file runs in a process of its own, with
  * these variables and in `cwd`, which are those of another shell. Returns null if there is none.
  * @throws {DeckError} invalid-config

@@ -17,7 +17,7 @@ export function nearestName (name: string, known: Iterable<string>): string | nu
   return best
 }
 
-/** Says so at the end of an error message. Returns for example ` (did you mean "--workers"?)`, or nothing. */
+/** Says so at the end of an error message. @returns for example ` (did you mean "--workers"?)`, or nothing */
 export function didYouMean (name: string, known: Iterable<string>): string {
   const match = nearestName(name, known)
   return match === null ? '' : ` (did you mean "${match}"?)`

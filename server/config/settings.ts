@@ -48,7 +48,7 @@ const CHANGED = Object.freeze({ source: 'operator' as const, from: null })
 
 /**
  * Holds what a master runs with: its configuration, and what an operator has changed since. Readers of a value that can
- * change read it each time, or are told. `secret`: `key`: of the digest of all values, some of which are secret.
+ * change read it each time, or are told. `key`: of the digest of all values, some of which are secret.
  */
 export function createSettings (configured: Config, { key }: { key: string }) {
   let current = configured

@@ -9,7 +9,7 @@ const MAX_MESSAGE_CHARS = 500
 /**
  * Two crashes with the same fingerprint are the same fault: it is made of the kind of error and the functions that led
  * to it, without what changes with every deploy (line numbers) or every request (numbers and names in messages).
- * `crash`: `said`: by a program that has named no error. Returns `v1:` and a hash.
+ * `said`: by a program that has named no error. Returns `v1:` and a hash.
  */
 export function fingerprintOf (
   { kind, errorName, errorMessage, code, signal, frames, nodeVersion, said }: Pick<CrashRecord,

@@ -4,7 +4,7 @@ const MIN_QUIET_MS = 10 * 60 * 1000
 
 /**
  * The first release without a fault, once the running release has not had it for longer than the average time between
- * two of its crashes. `group`: `highestRelease`: the n of `r<n>`. Returns null: not gone, or unknown.
+ * two of its crashes. `highestRelease`: the n of `r<n>`. Returns null: not gone, or unknown.
  */
 export function goneSince (
   { highestRelease, count, firstSeenAt, lastSeenAt }: { highestRelease: number | null, count: number,

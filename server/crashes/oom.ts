@@ -15,7 +15,7 @@ export function createOutOfMemory (
   const counters = counterFiles(read)
   let before = readCounts()
 
-  /** `exit`: `stderr`: its last lines; `isOutOfMemory`: so says its own control group */
+  /** `stderr`: its last lines; `isOutOfMemory`: so says its own control group */
   return function lackedMemory (
     { pid, code, signal, stderr, isOutOfMemory = false }: { pid: number | null, code: number | null,
       signal: string | null, stderr: string[], isOutOfMemory?: boolean }

@@ -181,7 +181,7 @@ function settleCrashes (deck: Deck, { crash, action }: Record<string, unknown>, 
   deck.crashes.actOnAll(groups.map((group) => parseField(NUMBER, group, GROUP_EXPECTED)), name, actor)
 }
 
-/** `body`: `from`: the release that its sender saw running */
+/** `from`: the release that its sender saw running */
 function startRollback (deck: Deck, { release, from, note }: Record<string, unknown>, actor: string,
   { history }: Asker)
 {

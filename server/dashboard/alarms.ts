@@ -27,8 +27,9 @@ function memberUrlOf ({ type, detail }: Pick<DeckEvent, 'type' | 'detail'>): str
 }
 
 /**
- * Lists the alarms that a browser has missed while it was not connected. `wish`: `after`: the newest event that the
- * browser knows; none from a browser that has just begun to listen. Returns oldest first.
+ * Lists the alarms that a browser has missed while it was not connected. `after`: the newest event that the browser
+ * knows; none from a browser that has just begun to listen.
+ * @returns oldest first
  */
 export function missedAlarms (notices: Pick<Notices, 'list'>,
   { kinds, after }: { kinds: AlarmKind[], after: unknown }): Alarm[]

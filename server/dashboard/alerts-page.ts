@@ -44,7 +44,7 @@ const STATES: Readonly<Record<Alert['deliveries'][number]['state'], Badge>> = Ob
   failed: { label: 'Failed', tone: 'bad' }
 })
 
-/** `parts`: `params`: `new`: the kind of one that is to be added, `change`: the id of one that is to be changed */
+/** `new`: the kind of one that is to be added, `change`: the id of one that is to be changed */
 export function alertsModel (
   { alerts, can, params, now }: { alerts: Pick<Alerts, 'list' | 'preview' | 'digest'>, can?: Powers,
     params: URLSearchParams, now: number }

@@ -7,7 +7,7 @@ const HEIGHT = 24
 const MIN_HEIGHT = 2
 
 /**
- * Counts how often something happened, in bars of equal length. The last bar ends with the current hour. `axis`:
+ * Counts how often something happened, in bars of equal length. The last bar ends with the current hour.
  * `barMs`: whole hours. Returns `ageMs`: since the end of the bar.
  */
 export function barsOf (hours: { at: string, count: number }[],

@@ -14,7 +14,7 @@ const INDENTATION = /\n\s+/g
 const LINE_COMMENT = /^ *\/\/.*\n/gm
 
 /**
- * `entry`: a name; `read`: the source of a module; `more`: `libraries`: by module name, the global variable of a
+ * `entry`: a name; `read`: the source of a module; `libraries`: by module name, the global variable of a
  * classic script, which becomes the default import; `held`: modules that a script has which runs before this one in
  * every page. Returns `source`: a module that imports nothing; `modules`: all that run with it.
  */

@@ -77,7 +77,7 @@ function onMember ({ path, cli, ...call }: Call): Call {
     ...(cli && { cli: [...cli, '--member', '{member}'] }) }
 }
 
-/** `actions`: the dialog shows the first one whose path can be filled in. Returns for an attribute. */
+/** `actions`: the dialog shows the first one whose path can be filled in @returns for an attribute */
 export function callsText (...actions: string[]): string {
   return JSON.stringify(actions.map((action) => CALLS[action]))
 }

@@ -4,7 +4,7 @@ import type { Deck } from '../deck.ts'
 
 /** New points for the charts of a page. */
 
-/** `range`: `slot`: 0 is the cluster. Returns undefined: nothing. */
+/** `slot`: 0 is the cluster. Returns undefined: nothing. */
 export function chartValues ({ vitals }: Pick<Deck, 'vitals'>, { slot, sinceMs }: { slot: number, sinceMs: number }):
   | ChartValues
   | undefined

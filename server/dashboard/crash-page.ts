@@ -145,7 +145,7 @@ function toKept ({ id, occurrences, count }: ReturnType<Crashes['find']>, shown:
   )
 }
 
-/** `around`: `event`: its own; `lines`: of its frames */
+/** `event`: its own; `lines`: of its frames */
 function toCrash (record: Crash,
   { event, history, lines }: { event: number | null, history: History, lines: ReturnType<Crashes['sourceLines']> })
 {

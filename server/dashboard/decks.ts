@@ -26,7 +26,7 @@ const MAX_TEXT_CHARS = 200
 /** Words that a shell needs no quotes for. */
 const PLAIN_WORD = /^[\w@.][\w@./-]*$/
 
-/** `parts`: `isAtLoopback`: see isAtLoopback(). Returns this deck comes first. @throws {DeckError} forbidden */
+/** `isAtLoopback`: see isAtLoopback() @returns this deck comes first @throws {DeckError} forbidden */
 export async function decksModel (
   { deck, can, isAtLoopback, host = os.hostname() }: { deck: Deck, can?: Powers, isAtLoopback: boolean, host?: string }
 ): Promise<{ decks: Row[] }> {

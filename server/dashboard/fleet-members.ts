@@ -35,7 +35,8 @@ export function isIll (member: Member) {
 }
 
 /**
- * `member`: its current state. Returns this page in the dashboard of that member; null: it is not known where that is.
+ * `member`: its current state.
+ * @returns this page in the dashboard of that member; null: it is not known where that is
  */
 export function urlOn (member: Pick<Member, 'isOwn' | 'url'> | undefined, path: string): string | null {
   if (member?.isOwn) return path
@@ -67,7 +68,7 @@ function urgencyOf (member: Member) {
   return isSilent(member) ? 0 : member.health.tone === 'bad' ? 1 : member.health.tone === 'warn' ? 2 : 3
 }
 
-/** `parts`: `isAway`: NATS is away, so all others are silent */
+/** `isAway`: NATS is away, so all others are silent */
 export function toMemberRow (member: Marked,
   { observations, isAway, usualVersion, filters }: { observations: Pick<Observations, 'heardAt' | 'pointsOf'>,
     isAway: boolean, usualVersion: string, filters: Filters })

@@ -64,7 +64,8 @@ export function createObservations (fleet: Pick<Fleet, 'past'>) {
 
     /**
      * Lists the rollouts before the current one that are known now. They do not change. `id`: of the current one;
-     * `now`: wall time, ms. Returns newest first.
+     * `now`: wall time, ms.
+     * @returns newest first
      */
     past (id: number | null, now: number): Summary[] {
       askForPast(id, now)

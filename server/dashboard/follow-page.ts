@@ -24,7 +24,7 @@ export type LivePages = {
 export type LivePage<Asked> = { path: string, model: (asked: Asked) => object, fragments?: readonly string[],
   follow?: (asked: Asked) => () => Fragment[], chartOf?: (asked: Asked) => number | null }
 
-/** `site`: `frame`: what stands around every page */
+/** `frame`: what stands around every page */
 export function followPage<Sources extends { render: Views['render'], can?: Powers }> (
   pages: readonly LivePage<Sources & { params: URLSearchParams, id: string }>[],
   { sources, frame }: { sources: Sources, frame: { fragments: readonly string[], model: () => object } },

@@ -25,7 +25,7 @@ const STOPS: Readonly<Record<string, Span['state']>> = Object.freeze({ 'rollout.
 const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.rolling-back', 'rollout.rolled-back', 'rollout.failed',
   'rollout.succeeded'])
 
-/** When it was paused or held. Returns oldest first. */
+/** When it was paused or held. @returns oldest first */
 export function stillSpansOf ({ timeline }: RolloutView, axis: Axis): Span[] {
   const spans: Span[] = []
   let open: Omit<Span, 'endMs'> | null = null

@@ -21,7 +21,8 @@ export function strategyOfForm (
 }
 
 /**
- * The commit that a form names, if any. `fields`: `git`, `guess`; texts. Returns empty: the code on the disk.
+ * The commit that a form names, if any. `fields`: `git`, `guess`; texts.
+ * @returns empty: the code on the disk
  * @throws {import('../errors.ts').DeckError} invalid-body
  */
 export function commitOfForm ({ git, guess }: Record<string, unknown>): { git?: string, isGuessAccepted?: boolean } {

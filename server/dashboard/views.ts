@@ -41,7 +41,7 @@ export function createViews (
 
   return {
     /**
-     * `name`: `pages/overview`, `partials/workers`, …; `data`: `can`: what the viewer may do, by default nothing;
+     * `name`: `pages/overview`, `partials/workers`, …; `can`: what the viewer may do, by default nothing;
      * `frame`: see frame.ts. Returns HTML.
      */
     render<Data extends object & { can?: object }> (name: string, data: Data): string {

@@ -175,7 +175,7 @@ function replacementOf ({ next, exited }: Story, slot: number | null, workers: W
   return { worker: next.worker, at: next.at, url: workerUrlOf(next.worker, next.at), afterMs }
 }
 
-/** `all`: newest first; `whose`: `canLook`: there is a Node.js process to look into */
+/** `all`: newest first; `canLook`: there is a Node.js process to look into */
 function diagnosticsOf (all: Diagnostic[],
   { worker, pid, now, params, can, canLook }: { worker: number, pid: number | null, now: number,
     params: URLSearchParams, can?: Powers, canLook: boolean })

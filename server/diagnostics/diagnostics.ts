@@ -64,7 +64,7 @@ export function createDiagnostics ({ supervisor, events, store, folderOf, places
     },
 
     /**
-     * `order`: `durationMs`: of a CPU profile.
+     * `durationMs`: of a CPU profile.
      * @throws {DeckError} not-found, not-possible, diagnostics-running, data-dir-unusable
      */
     start (

@@ -86,7 +86,7 @@ export type Known = Omit<Running, 'installedVersion'>
 const LOOK_WITHIN_MS = 3000
 const OWN_PACKAGE = new URL('../../package.json', import.meta.url)
 
-/** `parts`: `env`: what workers inherit; `known`: null: no master runs; `pids`: of the master and its keeper */
+/** `env`: what workers inherit; `known`: null: no master runs; `pids`: of the master and its keeper */
 export async function gatherFacts (
   { env, known, pids = [], nodeVersion, now = Date.now, ...given }: Pick<Facts,
     'config' | 'settings' | 'configFile' | 'name'> & { env: Record<string, string | undefined>, known: Known | null,

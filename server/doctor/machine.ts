@@ -44,7 +44,7 @@ const FILE_SYSTEMS: Readonly<Record<number, Disk['type']>> = Object.freeze({ 0x6
   0x794c7630: 'overlay' })
 const LISTENING = '0A'
 
-/** `parts`: `pids`: of the master and its keeper; none: it has not been started */
+/** `pids`: of the master and its keeper; none: it has not been started */
 export async function lookAtMachine (
   { pids, env }: { pids: readonly number[], env: Record<string, string | undefined> }
 ): Promise<Machine> {

@@ -43,7 +43,7 @@ export function nodesInUse (own: string, app: string | null, fits?: NodeInUse['f
   return [{ who: CLUSTERDECK, version: own }, ...app === null ? [] : [{ who: 'the app', version: app, fits }]]
 }
 
-/** `by`: `now`: wall clock, ms. Returns one for each version. */
+/** `now`: wall clock, ms. Returns one for each version. */
 export function judgeNodes (inUse: readonly NodeInUse[],
   { now, table = NODE_LINES }: { now: number, table?: Table }): Verdict[]
 {

@@ -62,7 +62,7 @@ export function subjectsOfSource ({ subject }: Names, source: string) {
   return `${subject}.*.event.*.${source}.>`
 }
 
-/** `wanted`: `type`: `worker.exited`, or `worker.*` */
+/** `type`: `worker.exited`, or `worker.*` */
 export function subjectsOf ({ subject }: Names,
   { member = '*', app, type }: { member?: string, app?: string, type?: string } = {})
 {

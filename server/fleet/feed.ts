@@ -94,7 +94,7 @@ async function firstSince ({ manager, js, names }: Open, time: number): Promise<
 }
 
 /**
- * `found`: oldest first; `to`: `items`: where they go. Returns the sequence of the last one that was read, null: all
+ * `found`: oldest first; `items`: where they go. Returns the sequence of the last one that was read, null: all
  * were.
  */
 async function takeNewest (found: JsMsg[],

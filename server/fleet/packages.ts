@@ -62,14 +62,14 @@ export function createPackages ({ root, member, app, store, releases, onError, u
         return folder
       }),
 
-    /** Removes what an earlier master has left unfinished. Returns never rejects. */
+    /** Removes what an earlier master has left unfinished. @returns never rejects */
     sweep: (): Promise<void> =>
       inTurn(async () => {
         const home = root === undefined ? null : path.join(root, own)
         if (home !== null && isFolder(home)) await removeUnfinished(home)
       }).catch(onError),
 
-    /** Removes what no release needs any more. Returns never rejects. */
+    /** Removes what no release needs any more. @returns never rejects */
     clean: (): Promise<void> =>
       inTurn(async () => {
         if (root === undefined) return

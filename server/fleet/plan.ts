@@ -29,7 +29,7 @@ export function batchesOf ({ batch = 1, order, canary }: { batch?: string | numb
   return canary === undefined ? batches : [[canary], ...batches]
 }
 
-/** `batch`: a number, or a share of all. Returns at least one. */
+/** `batch`: a number, or a share of all @returns at least one */
 function sizeOf (batch: string | number, count: number): number {
   const [, digits] = /^(\d+)%$/.exec(String(batch)) ?? []
   const share = digits === undefined ? 100 : Number(digits)

@@ -74,7 +74,7 @@ export function createPresence (
   return {
     /**
      * All members that are known at the moment, also the silent ones. From now on, for a while, it reads every report.
-     * Returns by name.
+     * @returns by name
      */
     list (): Host[] {
       watchMembers()

@@ -1,6 +1,7 @@
 /**
  * Limits what other members can cause: `burst` times at once, and then once every `everyMs`. `options`: `now`:
- * monotonic, ms. Returns ms to wait; 0 counts as done, any other answer counts as nothing.
+ * monotonic, ms.
+ * @returns ms to wait; 0 counts as done, any other answer counts as nothing
  */
 export function createRateLimiter (
   { burst, everyMs, now }: { burst: number, everyMs: number, now: () => number }

@@ -6,7 +6,7 @@ import type { Answer } from './rpc-protocol.ts'
 const PROBLEM = z.object({ code: z.string(), detail: z.string() })
 const MAX_CHARS = 500
 
-/** `answer`: with a status from 400 on. Returns with the member's own code, if this version knows it. */
+/** `answer`: with a status from 400 on @returns with the member's own code, if this version knows it */
 export function refusalOf ({ status, body }: Pick<Answer, 'status' | 'body'>): DeckError {
   const problem = parseUntrusted(PROBLEM, () => JSON.parse(body))
   if (!problem) return new DeckError('not-possible', `status ${status}`)

@@ -86,7 +86,7 @@ export function createRolloutStore ({ nats, app, scope, bucketVersion }: {
       throw new DeckError('rollout-state', 'Other members keep changing the rollout of the fleet: try again')
     },
 
-    /** Rollouts before the present one. Returns newest first, none if NATS is out of reach. */
+    /** Rollouts before the present one. @returns newest first, none if NATS is out of reach */
     async past (): Promise<FleetRollout[]> {
       const found = await nats.attempt(async ({ state }) => {
         const ids = []

@@ -45,7 +45,7 @@ export function createRpcClient ({ nats, presence, member: own, serve }: {
   }
 
   /**
-   * Returns which may be a refusal.
+   * @returns which may be a refusal
    * @throws {DeckError} not-found, fleet-away, no-master, timed-out; bad-request, payload-too-large: it cannot be asked
    */
   async function askMember (member: string, order: Order, person: Person,

@@ -69,7 +69,7 @@ export function parseRequest (data: Uint8Array): Question {
   return question
 }
 
-/** Returns as a message @throws {DeckError} bad-request, payload-too-large */
+/** @returns as a message @throws {DeckError} bad-request, payload-too-large */
 export function encodeRequest (question: unknown): string {
   const { data, error } = QUESTION.safeParse(question)
   if (!data)
@@ -103,7 +103,7 @@ export function encodeResponse (answer: unknown): Answer {
   return data
 }
 
-/** The role that the member gives to somebody from another deck. Returns never admin. @throws {DeckError} forbidden */
+/** The role that the member gives to somebody from another deck. @returns never admin @throws {DeckError} forbidden */
 export function roleFor ({ path, role }: Pick<Question, 'path' | 'role'>,
   { accept, member }: { accept: Accept, member: string }): Role
 {

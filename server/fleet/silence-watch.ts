@@ -99,7 +99,7 @@ export function createSilenceWatch ({ nats, presence, onLook, now = () => perfor
     onLook({ hosts, silences, returned })
   }
 
-  /** `so`: `heardAt`: its last report */
+  /** `heardAt`: its last report */
   function endOnceSteady (silence: Silence,
     { at, heardAt, returned }: { at: number, heardAt: number, returned: Map<string, number> })
   {

@@ -60,7 +60,7 @@ export function createStore (
   })
 
   return {
-    /** Returns newest first @throws {DeckError} fleet-away */
+    /** @returns newest first @throws {DeckError} fleet-away */
     async list (): Promise<Pushed[]> {
       return (await callOrThrow(listOwn)).map(toPushed)
     },

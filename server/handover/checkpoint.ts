@@ -128,7 +128,7 @@ async function checkedMemory (memory: unknown) {
 }
 
 /**
- * Keeps the checkpoint in a file, which also outlasts the keeper, and with the keeper while the disk is full. `places`:
+ * Keeps the checkpoint in a file, which also outlasts the keeper, and with the keeper while the disk is full.
  * `isAway`: the next master may look for the file somewhere else.
  */
 export function createCheckpointStore (

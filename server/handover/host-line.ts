@@ -32,7 +32,7 @@ export async function passSockets (line: JsonLines, path: string, sockets: reado
 
 /**
  * Waits until the host serves the app. The host has the data folder of the app: if it hangs, nobody else can go on with
- * the app until that host has ended. The old workers serve meanwhile. `how`: `onSilent`: called each time that the host
+ * the app until that host has ended. The old workers serve meanwhile. `onSilent`: called each time that the host
  * has not said for so long that it is still there.
  * @throws {DeckError} what the host has against it
  */
@@ -68,7 +68,7 @@ function checkAnswer (answer: Message | null, type: string) {
     answer === null ? 'the host has gone, or has closed the connection' : 'the host does not answer as expected')
 }
 
-/** `how`: `isPaused`: nothing may be read here @throws {DeckError} not-possible */
+/** `isPaused`: nothing may be read here @throws {DeckError} not-possible */
 async function connect (path: string, { isPaused = false }: { isPaused?: boolean } = {}): Promise<net.Socket> {
   const connection = net.connect({ path })
   if (isPaused) connection.pause()

@@ -58,7 +58,7 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
 
   return {
     /**
-     * Waits for one deck. `how`: `name`: what the host is to call it, in place of its own name. Returns what its master
+     * Waits for one deck. `name`: what the host is to call it, in place of its own name. Returns what its master
      * has to be told.
      * @throws {DeckError} not-possible
      */

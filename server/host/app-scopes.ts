@@ -8,7 +8,7 @@ export type AppScopes = ReturnType<typeof createAppScopes>
  * nobody catches there is the app's alone, and the process goes on. One of no app ends the process, as it always does.
  * A handler belongs to whoever calls it, not to whoever has made it: an event of one app, or a request of the admin
  * port, comes in the scope of that one, or in none. Where the host calls an app, it does so by `run`, `call` or `bind`;
- * where an app calls the host, and work of the host follows from that, by `outside`. `hooks`: `onFatal`: the process
+ * where an app calls the host, and work of the host follows from that, by `outside`. `onFatal`: the process
  * ends by it; `onLateFault`: the app has faulted before, or is closed.
  */
 export function createAppScopes (

@@ -52,7 +52,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     /** @returns by name */
     list: (): AppView[] => inOrder().map(viewOf),
 
-    /** Asks no history, as the rest of a view does. Returns by name. */
+    /** Asks no history, as the rest of a view does. @returns by name */
     states: (): Pick<AppView, 'name' | 'state'>[] => inOrder().map(({ name, state }) => ({ name, state })),
 
     /** @throws {DeckError} not-found */
@@ -79,7 +79,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
 
     /**
      * In an upgrade: opens those that take part, and waits until the other master has gone. `upgrading`: their names;
-     * null: all that are to run. Returns to be called once the host is there, too.
+     * null: all that are to run.
+     * @returns to be called once the host is there, too
      * @throws {DeckError} upgrade-failed
      */
     async openNext (lines: Parameters<typeof openTogether>[2],
@@ -111,7 +112,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
 
     /**
      * Takes an app in, and starts it. It may be one that is here already, with another order: that one counts from its
-     * next start on. `how`: `isIdle`: it is not started.
+     * next start on. `isIdle`: it is not started.
      * @throws {DeckError} invalid-config, unknown-option, entry-not-found, name-taken
      */
     async add (order: AppOrder, { actor, isIdle = false }: { actor: string, isIdle?: boolean }): Promise<AppView> {
@@ -172,7 +173,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       return viewOf(app)
     },
 
-    /** `how`: `atOnce`: its workers finish nothing @throws {DeckError} not-found */
+    /** `atOnce`: its workers finish nothing @throws {DeckError} not-found */
     async stop (name: string, { actor, atOnce = false }: { actor: string, atOnce?: boolean }): Promise<AppView> {
       const app = find(name)
       if (atOnce) app.kill(actor)
@@ -181,7 +182,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     },
 
     /**
-     * Takes an app off the list, once it has stopped. `how`: `purge`: its data folder goes too.
+     * Takes an app off the list, once it has stopped. `purge`: its data folder goes too.
      * @throws {DeckError} not-found
      */
     async remove (name: string, { actor, purge = false }: { actor: string, purge?: boolean }): Promise<AppView> {

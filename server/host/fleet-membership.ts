@@ -52,7 +52,7 @@ export function createFleetMembership ({ fleet: options }: Pick<Config, 'fleet'>
       }
     },
 
-    /** Joins the configured fleet. `how`: `ready`: the apps come first. */
+    /** Joins the configured fleet. `ready`: the apps come first. */
     async join (place: Omit<Parameters<typeof createFleet>[0], 'options' | 'log'>,
       { ready, shutdown, closers }: { ready: Promise<unknown>, shutdown: Shutdown, closers: Closers })
     {

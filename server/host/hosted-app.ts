@@ -94,7 +94,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     },
 
     /**
-     * Starts it, unless it runs. `how`: `untilReady`: resolves once the apps that it depends on are ready, with the
+     * Starts it, unless it runs. `untilReady`: resolves once the apps that it depends on are ready, with the
      * reason why one is not; `file`: its config file, as it has just been read.
      */
     async start ({ untilReady, file }: { untilReady?: Promise<string | null>, file?: ConfigFile | null } = {}) {
@@ -239,7 +239,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     change('stopping')
   }
 
-  /** `how`: `file`: as it has just been read; `before`: the master that it comes from */
+  /** `file`: as it has just been read; `before`: the master that it comes from */
   async function open (how: { file?: ConfigFile | null, before?: Arrival['before'] | null }) {
     opening = lent.scopes.outside(() => openPart(how)).then(begin).catch((error) => {
       if (recovery.fault === null || stopOrder !== null) return close('failed', errorText(error))

@@ -12,7 +12,7 @@ export async function readFileOf ({ config, env, cwd }: AppOrder): Promise<Confi
 }
 
 /**
- * The configuration that an order means, in the folder and with the variables of the shell that it is from. `how`:
+ * The configuration that an order means, in the folder and with the variables of the shell that it is from.
  * `file`: as it has just been read; `launchIn`: the folder in which a script is looked up.
  * @throws {import('../errors.ts').DeckError} invalid-config, unknown-option, entry-not-found
  */

@@ -12,7 +12,7 @@ export const FORGOTTEN_AFTER_MS = 60_000
 
 /**
  * Knows what has been thrown in an app's part of this host until that part is made anew, and says when that is due.
- * `options`: `now`: monotonic, ms.
+ * `now`: monotonic, ms.
  */
 export function createRecovery (
   { now = () => performance.now(), timers = globalThis }: { now?: () => number,

@@ -2,7 +2,7 @@ import type { KeeperLink } from '../keeper/link.ts'
 
 export type Shutdown = ReturnType<typeof createShutdown>
 
-/** The ways in which a master leaves. `parts`: `end`: of all that is in this process. */
+/** The ways in which a master leaves. `end`: of all that is in this process. */
 export function createShutdown (
   { keeper, end }: { keeper: KeeperLink,
     end: { stop: (exitCode: number) => Promise<void>, handOver: () => Promise<void> } }

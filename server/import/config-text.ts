@@ -2,7 +2,7 @@ import { OPTIONS } from '../config/option-list.ts'
 import { commentLines, Expression, wrapLines, literalOf, propertyName } from './literal.ts'
 import { isAlone, type App, type Conversion, type ForeignApp } from './convert.ts'
 
-/** Writes the text of `clusterdeck.config.mjs`. `from`: `source`: the file that was read; `remarks`: come first. */
+/** Writes the text of `clusterdeck.config.mjs`. `source`: the file that was read; `remarks`: come first. */
 export function configText ({ apps, foreign, items }: Conversion,
   { source, remarks = [] }: { source: string, remarks?: string[] })
 {

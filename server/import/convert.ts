@@ -231,7 +231,7 @@ function fileItems (ecosystem: Record<string, unknown>, section: Section | null)
 }
 
 /**
- * The config file must load, whatever the file of PM2 says. `name`: of an option; `program`: `isOther`: Node does not
+ * The config file must load, whatever the file of PM2 says. `name`: of an option; `isOther`: Node does not
  * run it. Returns why it cannot be the value.
  */
 function refusalOf (name: string, value: unknown, { isOther = false }: { isOther?: boolean } = {}): string | null {

@@ -13,7 +13,8 @@ const OF_THIS_PROCESS =
 
 /**
  * What `clusterdeck start` would have to be told to run the same as a process does: nothing, where its command line
- * does not tell, and the script "start" of its folder does. Returns by the key of the option.
+ * does not tell, and the script "start" of its folder does.
+ * @returns by the key of the option
  * @throws {DeckError} not-possible: its command line does not tell
  */
 export function flagsOfProcess ({ pid, file, words, cwd }: ProcessFacts,

@@ -114,7 +114,7 @@ function readPidFile (file: string): { pid: number, user: number } {
   }
 }
 
-/** `how`: `patienceMs`: 0: as long as it takes */
+/** `patienceMs`: 0: as long as it takes */
 function runPm2 (words: readonly string[],
   { env, cwd, patienceMs = PATIENCE_MS }: { env: Record<string, string | undefined>, cwd: string,
     patienceMs?: number }): Promise<string>

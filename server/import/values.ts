@@ -11,7 +11,7 @@ export function bytesOf (value: unknown): number | null {
   return measureOf(value, /^(\d+(?:\.\d+)?)\s*([KMG]?)B?$/, (unit) => UNIT_BYTES[unit.toUpperCase()])
 }
 
-/** `value`: `"10s"`, `"1h"`, `5000`. Returns ms; null for what is no time. */
+/** `value`: `"10s"`, `"1h"`, `5000` @returns ms; null for what is no time */
 export function millisecondsOf (value: unknown): number | null {
   return measureOf(value, /^(\d+(?:\.\d+)?)\s*(ms|[smh]?)$/, (unit) => UNIT_MS[unit.toLowerCase()])
 }
@@ -36,7 +36,8 @@ export function isOn (value: unknown) {
 
 /**
  * Reads `args` and `node_args` as PM2 does: a text is cut at blanks, but not within quotes, and a word in quotes loses
- * them. Returns without values that no argument can be, such as an object.
+ * them.
+ * @returns without values that no argument can be, such as an object
  */
 export function wordsOf (value: unknown): string[] {
   if (typeof value === 'string')

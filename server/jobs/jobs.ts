@@ -300,7 +300,7 @@ export function createJobs (
       return running.view
     },
 
-    /** `how`: `isForced`: without a grace @throws {DeckError} not-found, run-ended */
+    /** `isForced`: without a grace @throws {DeckError} not-found, run-ended */
     end (id: number, { isForced = false, actor }: { isForced?: boolean, actor: string }): Run {
       const running = active.get(id)
       if (!running) {
@@ -378,7 +378,7 @@ export function createJobs (
       })
     },
 
-    /** Starts no more runs, and ends those that run. `how`: `why`: they are ended. Returns when they are gone. */
+    /** Starts no more runs, and ends those that run. `why`: they are ended. Returns when they are gone. */
     async close (
       { graceMs = GRACE_MS, cause = 'stopping', why = 'as the master was stopping' }: { graceMs?: number,
         cause?: 'stopping' | 'upgrade', why?: string } = {}

@@ -15,7 +15,7 @@ const IN_FILE = 8
 export type RunOutput = ReturnType<typeof createRunOutput>
 type Part = { stream: 'stdout' | 'stderr', text: string }
 
-/** `how`: `file`: what a master before has read is in it; null: no master goes on with the run */
+/** `file`: what a master before has read is in it; null: no master goes on with the run */
 export function createRunOutput ({ maxChars, file = null }: { maxChars: number, file?: string | null }) {
   const before = file === null ? [] : readParts(file)
   const parts: Part[] = before.map(({ stream, text }) => ({ stream, text }))

@@ -285,7 +285,7 @@ export type Fault = NonNullable<Predecessor['fault']>
 export type LinkOptions = { call?: (work: () => void) => void, fault?: Fault | null, exits?: Exit[],
   before?: Predecessor | null }
 
-/** `held`: what belongs to an app goes out of it. Returns by the name of the app. */
+/** `held`: what belongs to an app goes out of it @returns by the name of the app */
 function takeNamed (held: KeeperLink['held']): Map<string, Sockets> {
   const taken: ReturnType<typeof takeNamed> = new Map()
   for (const [named, { handle, data }] of held) {

@@ -69,7 +69,7 @@ const LAUNCHER_NOTE =
 const OF_A_SCRIPT = /^(npm_.*|PATH|NODE_PATH)$/
 
 /**
- * What would run in the end, read from the disk as it is now. `surroundings`: `node`: the file of the workers' Node;
+ * What would run in the end, read from the disk as it is now. `node`: the file of the workers' Node;
  * `isOldNode`: it can run no workers, and is run as another program; `stripsTypes`: whether it runs TypeScript unasked.
  * @throws {DeckError} entry-not-found, invalid-config; with `details: { reason }` where it is no Node program
  */
@@ -108,7 +108,7 @@ export function resolveLaunch (wish: Wish,
     cwd: launch.cwd, notes: launch.notes, said: isAsItWas ? null : launchSentence(wish, launch, received) }
 }
 
-/** `given`: options of node. Returns which is Node itself. */
+/** `given`: options of node @returns which is Node itself */
 function byNode ({ entry, args, execArgv, env, cwd, notes }: Program, given: string[], node: string,
   note: string): Program
 {
@@ -217,7 +217,7 @@ function asFile (file: string, args: string[], command: Command, env: Environmen
   return plainProgram(file, args, command) as Program & { isPlain: true }
 }
 
-/** A package's folder: its main file, else its script "start", else its command. `command`: `words`: the arguments. */
+/** A package's folder: its main file, else its script "start", else its command. `words`: the arguments. */
 function inFolder (folder: string, command: Command, env: Environment): Program & { isPlain?: true } | null {
   const { words: args } = command
   const main = mainOf(folder)

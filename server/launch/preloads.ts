@@ -8,14 +8,14 @@ const WORDS = /(?:"(?:\\[^]|[^"\\])*"?|[^ "])+/g
 /** What Yarn has written for Plug'n'Play: it lets packages be read from their archives, and runs nothing else. */
 const PLUG_AND_PLAY = /(^|\/)\.pnp\.c?js$/
 
-/** `nodeOptions`: a value of NODE_OPTIONS. Returns without the code that it loads; the rest as it was said. */
+/** `nodeOptions`: a value of NODE_OPTIONS @returns without the code that it loads; the rest as it was said */
 export function withoutPreloads (nodeOptions: string): string {
   const options = optionsOf(wordsOf(nodeOptions), unquoteWord)
   const kept = options.filter(({ loads }) => loads === null)
   return kept.length === options.length ? nodeOptions : kept.flatMap(({ said }) => said).join(' ')
 }
 
-/** `nodeOptions`: a value of NODE_OPTIONS. Returns as of `plugAndPlayFirst`; without it, the rest is as it was said. */
+/** `nodeOptions`: a value of NODE_OPTIONS @returns as of `plugAndPlayFirst`; without it, the rest is as it was said */
 export function plugAndPlayFirstOf (nodeOptions: string): { first: string, rest: string } {
   const { first, rest } = plugAndPlayFirst(wordsOf(nodeOptions), unquoteWord)
   return { first: first.join(' '), rest: first.length === 0 ? nodeOptions : rest.join(' ') }

@@ -21,7 +21,7 @@ const OBSTACLES = Object.freeze({
 
 /**
  * Where it was said what to start, and how its messages begin: `entry`, `script in /srv/clusterdeck.config.mjs`.
- * `about`: `received`: in the user's words. Returns invalid-config, with `details: { reason }`.
+ * `received`: in the user's words. Returns invalid-config, with `details: { reason }`.
  */
 export function launchRefusal (reason: Reason,
   { source, received, why = OBSTACLES[reason][0], instead = OBSTACLES[reason][1] }: { source: string, received: string,

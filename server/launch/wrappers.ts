@@ -145,7 +145,7 @@ function withTsNode (command: Command): Command {
   return { ...command, env, words: ['node', ...others, ...register, ...required, ...rest] }
 }
 
-/** `known`: `passes`: others are kept apart, not refused */
+/** `passes`: others are kept apart, not refused */
 function readOptions (command: Command,
   { valued, switches, passes = false }: { valued: string[], switches: string[], passes?: boolean }
 ): { found: Record<string, string[]>, others: string[], rest: string[] } {

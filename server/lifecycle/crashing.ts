@@ -24,7 +24,8 @@ export function beginCrash (transition: Transition, worker: Worker,
 
 /**
  * A program says that it has begun to end, though nobody here has told it to. Where a program may end by itself, its
- * exit says more. Returns as of beginCrash.
+ * exit says more.
+ * @returns as of beginCrash
  */
 export function beginOwnEnd (transition: Transition, worker: Worker): { cause: string, reason: string } | null {
   if (!['starting', 'ready'].includes(worker.state) || endsByItself(transition.state.options.restart)) return null

@@ -432,7 +432,7 @@ function isServing (state: PoolState, id: number) {
   return state.slots.some(({ serving }) => serving === id)
 }
 
-/** `how`: `finished`: slots whose program ended under the master before */
+/** `finished`: slots whose program ended under the master before */
 function resizePool (transition: Transition, size: number,
   { actor, finished = {} }: { actor: string, finished?: Record<number, Finished> })
 {

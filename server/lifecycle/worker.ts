@@ -67,7 +67,7 @@ export function becomeReady (transition: Transition, worker: Worker, probe?: str
 
 /**
  * Lets a worker drain, in whatever state it is: even one that is not ready may still be serving. `worker`: is left
- * alone if it is already on its way out; `how`: `isTold`: it drains already by itself.
+ * alone if it is already on its way out; `isTold`: it drains already by itself.
  */
 export function drainWorker (transition: Transition, worker: Worker | undefined, intent: Intent,
   { isTold = false, deadlineMs }: { isTold?: boolean, deadlineMs?: number } = {})

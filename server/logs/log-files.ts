@@ -158,7 +158,7 @@ export function sizeOf (file: string): number | null {
   return statSync(file, { throwIfNoEntry: false })?.size ?? null
 }
 
-/** Which files hold these bytes of a log, in order. Returns of these bytes; `start`: where the file itself begins. */
+/** Which files hold these bytes of a log, in order. @returns of these bytes; `start`: where the file itself begins */
 export function locateRange (folder: string, log: Log,
   { from, to }: { from: number, to: number }): (Part & { start: number, isLive: boolean })[]
 {

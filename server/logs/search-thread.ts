@@ -146,7 +146,7 @@ function readBack (place: Place, count: number) {
   }
 }
 
-/** `where`: `at`: of the match in the text */
+/** `at`: of the match in the text */
 function takeMatch (place: Place, text: string, { at, start, end }: { at: number, start: number, end: number }) {
   const line = { ...place.log, text: excerptOf(text, at), position: start, arrivedAt: place.times.at(end) }
   foundChars += line.text.length
@@ -164,7 +164,7 @@ function answerOf (places: Place[], count: number): Found {
     next: next.every(({ isDone }) => isDone) ? null : next.map(({ log, position }) => ({ log, position })) }
 }
 
-/** What a log has from a place on. Returns oldest first. */
+/** What a log has from a place on. @returns oldest first */
 function linesFrom ({ log, times, from, to }: Place): Match[] {
   const bytes = readRangeSync(folder, log, from, Math.min(to, from + AFTER_BYTES))
   if (bytes.length === 0) return []

@@ -30,7 +30,7 @@ export function createStamps ({ folder, maxRecords = MAX_RECORDS }: {
     /** Notes how far a log has grown by now. */
     look,
 
-    /** `from`: what came before is not asked for. Returns of all that was there before. */
+    /** `from`: what came before is not asked for @returns of all that was there before */
     async times (log: Log, from: number): Promise<Times> {
       look(log)
       const known = all.get(stampsFile(folder, log))

@@ -17,7 +17,7 @@ export function createCaller (ask: Ask, base: string) {
     base,
 
     /**
-     * Returns JSON, as the API describes it: nothing checks that but the path.
+     * @returns JSON, as the API describes it: nothing checks that but the path
      * @throws {DeckError} as the API answers
      */
     get: async <Answer>(path: string, query?: Query): Promise<Answer> =>

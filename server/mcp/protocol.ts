@@ -47,7 +47,7 @@ class ProtocolError extends Error {
   status: number
   data: unknown
 
-  /** `how`: `status`: of HTTP */
+  /** `status`: of HTTP */
   constructor (code: number, message: string, { status = 400, data }: { status?: number, data?: unknown } = {}) {
     super(message)
     this.code = code

@@ -19,7 +19,7 @@ if (calls !== null) launch(JSON.parse(readFileSync(ORDER, 'utf8')), calls)
 // Only where no other program has taken the place of this one.
 process.exitCode = NOT_EXECUTABLE
 
-/** `program`: `args`: its own name is the first */
+/** `args`: its own name is the first */
 function launch (
   { file, args, env, shell }: { file: string, args: string[], env: Record<string, string>, shell?: string },
   system: SystemCalls

@@ -50,7 +50,7 @@ function readUnix ([, , , flags, , , inode, address = '']: string[]): Listener[]
   return (Number.parseInt(flags, 16) & ACCEPTS) === 0 || address === '' ? [] : [{ inode: Number(inode), path: address }]
 }
 
-/** `file`: as the process has bound it. Returns absolute; of the abstract namespace as it is. */
+/** `file`: as the process has bound it @returns absolute; of the abstract namespace as it is */
 export function absolutePath (pid: number, file: string): string {
   return file.startsWith('@') ? file : path.resolve(linkAt(`/proc/${pid}/cwd`) || '/', file)
 }

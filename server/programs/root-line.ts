@@ -20,8 +20,8 @@ export const ROOT_LINE = 'CLUSTERDECK_ROOT_LINE'
 const { EIO, EPERM } = constants.errno
 
 /**
- * A copy of a socket on which a process of one user listens. Root would get each descriptor of each process. Returns
- * below 0: an error number.
+ * A copy of a socket on which a process of one user listens. Root would get each descriptor of each process.
+ * @returns below 0: an error number
  */
 export function copyListener ({ pid, fd, user }: { pid: number, fd: number, user: number }): number {
   const [calls, posix] = [loadSystemCalls(), loadPosix()]
@@ -36,7 +36,7 @@ export function copyListener ({ pid, fd, user }: { pid: number, fd: number, user
   return -EPERM
 }
 
-/** The end of root. `how`: `stop`: ends what is taken over; why it could not. */
+/** The end of root. `stop`: ends what is taken over; why it could not. */
 export function openRootLine ({ user, stop }: { user: number, stop: () => Promise<string | null> }) {
   const calls = loadSystemCalls()
   const [own, theirs] = calls?.socketPair() ?? []

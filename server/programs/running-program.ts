@@ -19,7 +19,7 @@ export function whyUnheard (): string | null {
 
 /**
  * Starts a program in a process group of its own. Its launcher has the call helper answer its bind(2) and listen(2).
- * `program`: `args`: without its name; `hooks`: where nobody can hear it.
+ * `args`: without its name; `hooks`: where nobody can hear it.
  */
 export function runProgram (
   { file, args, env: { [SHELL_VARIABLE]: shell, ...env }, cwd, output }: { file: string, args: string[],

@@ -34,12 +34,12 @@ const HTTPS_PORTS = new Set([443, 8443])
 const OTHER_PORTS = new Set([21, 22, 23, 25, 53, 110, 143, 389, 465, 587, 636, 993, 995, 1883, 3306, 4222, 5432, 5672,
   6379, 6380, 8883, 9092, 11_211, 27_017])
 
-/** What another process hands to bind(2). `thread`: that waits. Returns empty where it cannot be read. */
+/** What another process hands to bind(2). `thread`: that waits. @returns empty where it cannot be read */
 export function readAddress (thread: number, address: bigint, length: bigint): Buffer {
   return readMemory(thread, address, Math.min(Number(length & 0xffffffffn), MAX_ADDRESS_BYTES))
 }
 
-/** `thread`: that waits; `address`: of a text that ends with a NUL. Returns empty where it cannot be read. */
+/** `thread`: that waits; `address`: of a text that ends with a NUL @returns empty where it cannot be read */
 export function readText (thread: number, address: bigint): string {
   // It may end with the last page that there is.
   const short = readMemory(thread, address,
@@ -107,7 +107,7 @@ function unixQuery (asked: string, address: string): SocketQuery {
   return { address, port: -1, addressType: -1, index: 0, ...(asked !== address && { asked }) }
 }
 
-/** `name`: the sockaddr of a socket that nobody shares. Returns as a URL. */
+/** `name`: the sockaddr of a socket that nobody shares @returns as a URL */
 export function ownAddressOf (name: Buffer): string {
   const place = readPlace(name)
   return place === null
@@ -145,7 +145,7 @@ function readPlace (name: Buffer): { address: string, port: number } | { path: s
   return { path: name.toString('utf8', 2, end === -1 ? name.length : end) }
 }
 
-/** `bytes`: of an IPv6 address. Returns as RFC 5952 has it. */
+/** `bytes`: of an IPv6 address @returns as RFC 5952 has it */
 export function textOfV6 (bytes: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(2 * index).toString(16))
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)

@@ -137,7 +137,7 @@ function bindCalls (koffi: Koffi, numbers: (typeof NUMBERS)['x64'] | (typeof NUM
     /**
      * A copy of another process's descriptor. `pid`: of a process, no other thread of it; `isMeant`: whether that
      * process is one of which a copy may be taken: asked before and after, while no other one can have its number.
-     * Returns below 0: an error number.
+     * @returns below 0: an error number
      */
     descriptorOf (pid: number, fd: number, isMeant: (() => boolean) | null = null): number {
       const process = Number(syscall(numbers.pidfdOpen, 'int', pid, 'unsigned int', 0))

@@ -38,7 +38,7 @@ const YAMA = '/proc/sys/kernel/yama/ptrace_scope'
 /**
  * Gets sockets on all addresses where a program serves. On a TCP port it is another socket, which shares the port with
  * those of the program, so that the kernel can be told which of them gets new connections. Where that cannot be, it is
- * a copy of theirs. `all`: processes of the program; those of other users do not count; `how`: `except`: not Unix
+ * a copy of theirs. `all`: processes of the program; those of other users do not count; `except`: not Unix
  * sockets in this folder; `root`: copies what Yama keeps this user from copying.
  * @throws {DeckError} not-possible
  */

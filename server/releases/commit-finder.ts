@@ -97,7 +97,7 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
         `git: expected a branch, a tag or a commit of ${places}, received ${JSON.stringify(git)}`)
     },
 
-    /** Returns as buildOf() @throws {DeckError} build-unconfirmed */
+    /** @returns as buildOf() @throws {DeckError} build-unconfirmed */
     buildOf: ({ tree, prefix }: Look, { spec }: Where): Promise<Build | null> =>
       buildOf({ tree, prefix, hook: spec.config.hooks.build }),
 
@@ -135,7 +135,7 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
     }
   }
 
-  /** `own`: the repository of the app's folder. Returns at least one; only the first one can have an address. */
+  /** `own`: the repository of the app's folder @returns at least one; only the first one can have an address */
   async function sourcesOf ({ config: { releases: { git } } }: LaunchSpec,
     own: { gitDir: string } | null): Promise<Source[]>
   {

@@ -104,7 +104,7 @@ export function createCommitPreview (
       ...maker.startedWith(spec) }
   }
 
-  /** `about`: `names`: of all its files. Returns null: not known. */
+  /** `names`: of all its files. Returns null: not known. */
   async function packagesOf (build: Build, { tree }: Look,
     { names, nodeVersion }: { names: string[] | null, nodeVersion: string }): Promise<'kept' | 'installed' | null>
   {

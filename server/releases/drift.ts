@@ -26,7 +26,7 @@ type Mark = { stamp: string | null, digest: string | null, isLate: boolean }
 /** `since`: the id of the first worker of the last deploy */
 type Known = { since: number, marks: Map<string, Mark> }
 
-/** `options`: `now`: monotonic ms; `time`: wall ms since the epoch */
+/** `now`: monotonic ms; `time`: wall ms since the epoch */
 export function createDrift (
   { now = () => performance.now(), time = Date.now, readBudgetMs = READ_BUDGET_MS }: { now?: () => number,
     time?: () => number, readBudgetMs?: number } = {}

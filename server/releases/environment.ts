@@ -46,7 +46,7 @@ async function readFile (file: string) {
   return parseEnv(text.replace(/^\uFEFF/, ''))
 }
 
-/** `inherited`: of the shell that the app is from: workers have them too. Returns of all variables of a worker. */
+/** `inherited`: of the shell that the app is from: workers have them too @returns of all variables of a worker */
 export function markVariables (variables: Variables, key: string,
   inherited: Record<string, string | undefined>): Marks
 {

@@ -46,8 +46,8 @@ export function digestOf (file: string, stamp: string): string | null {
 }
 
 /**
- * Returns ms since the epoch: the earlier of both times, as a tool can set mtime to the future, and every new link to
- * the file changes ctime.
+ * @returns ms since the epoch: the earlier of both times, as a tool can set mtime to the future, and every new link to
+ * the file changes ctime
  */
 export function writtenAt (stamp: string): number {
   const [, mtimeNs, ctimeNs] = stamp.split(':').map(Number)

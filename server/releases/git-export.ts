@@ -58,7 +58,7 @@ export async function fetchAll (
 }
 
 /**
- * Lets git write the files of a commit into a folder, with its own conversions, and makes a repository of that. `how`:
+ * Lets git write the files of a commit into a folder, with its own conversions, and makes a repository of that.
  * `to`: is there, and is empty; `index`: a file of ours. Returns the names of all files.
  * @throws {DeckError} git-failed
  */

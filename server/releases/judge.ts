@@ -86,7 +86,7 @@ function newSum () {
   return { requests: 0, failed: 0 }
 }
 
-/** Adds the reports of one second to a sum. Returns of this second. */
+/** Adds the reports of one second to a sum. @returns of this second */
 function addUp (sum: { requests: number, failed: number }, workers: Set<number>,
   reports: [worker: number, report: Report][]): { requests: number, failed: number }
 {

@@ -16,7 +16,7 @@ export type LaunchSpec = { config: WorkerConfig, values: Variables, secrets: Rea
   marks: Marks, digest: string }
 
 /**
- * `place`: `key`: of the digests; `inherited`: by the workers; `cwd`: of the command that has the secrets.
+ * `key`: of the digests; `inherited`: by the workers; `cwd`: of the command that has the secrets.
  * @throws {DeckError} invalid-config, secrets-failed
  */
 export async function readLaunchSpec (config: WorkerConfig,

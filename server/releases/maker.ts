@@ -55,7 +55,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
     return { release: addRelease(spec, { ...about, ...kept }, { number, stamp, actor, note }), isNew: true }
   }
 
-  /** `by`: `number`: that was taken for it. Returns which is known from now on. */
+  /** `number`: that was taken for it @returns which is known from now on */
   function addRelease (spec: LaunchSpec, what: Omit<Release, 'id' | 'createdAt'>,
     { number, stamp, actor, note }: { number: number, stamp: string | null, actor: string,
       note: string | null }): Release

@@ -54,7 +54,7 @@ export function createManifests ({ dataDir, catalogue, onError }: {
       return before && now && differencesOf(before, stampsOf(now))
     },
 
-    /** Removes the manifests of releases that are not known. Returns never rejects. */
+    /** Removes the manifests of releases that are not known. @returns never rejects */
     async prune (): Promise<void> {
       const names = await readdir(folder).catch(() => [])
       await Promise.all(

@@ -27,8 +27,8 @@ export function createModuleCache (
 ) {
   return {
     /**
-     * `files`: of the commit. Returns of what it installs, with that Node on this machine; null: more than the lock
-     * file decides that.
+     * `files`: of the commit.
+     * @returns of what it installs, with that Node on this machine; null: more than the lock file decides that
      */
     async nameOf (build: Build | null,
       { names, read, nodeVersion }: { names: string[], read: (name: string) => Promise<string | null>,
@@ -61,7 +61,7 @@ export function createModuleCache (
     },
 
     /**
-     * Takes what has been installed into a release, which is kept only once that is whole. `release`: `files`: which it
+     * Takes what has been installed into a release, which is kept only once that is whole. `files`: which it
      * had before; `except`: absolute paths of what has not been installed either.
      */
     async take (name: string,

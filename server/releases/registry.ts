@@ -196,7 +196,8 @@ export async function openReleases (
       release === undefined ? prepareRelease({ ...source, ...by }) : loadRelease(release),
 
     /**
-     * Refuses at once a deploy that would fail. Returns for `prepare`, so that the configuration is read once.
+     * Refuses at once a deploy that would fail.
+     * @returns for `prepare`, so that the configuration is read once
      * @throws {DeckError} entry-not-found, path-refused, invalid-config, secrets-failed
      */
     check: async ({ path }: { path?: string }): Promise<LaunchSpec> => await readSpec(path),
@@ -249,7 +250,7 @@ export async function openReleases (
 
     load: loadRelease,
 
-    /** Returns as in list @throws {DeckError} not-found */
+    /** @returns as in list @throws {DeckError} not-found */
     get: (id: string): ReturnType<typeof withChange> =>
       withChange(catalogue.show(catalogue.mustFind(id), clusterUse())),
 
@@ -302,7 +303,8 @@ export async function openReleases (
 
     /**
      * Removes unfinished copies of an earlier master, and folders of no known release. It must not be called before the
-     * cluster has its workers, as their releases are in use. Returns never rejects.
+     * cluster has its workers, as their releases are in use.
+     * @returns never rejects
      */
     async clean (): Promise<void> {
       const needed = usedReleases().add(givenOut)
@@ -356,7 +358,7 @@ export async function openReleases (
     return await readWith(next, place.cwd)
   }
 
-  /** Returns for the app in that folder @throws {DeckError} invalid-config */
+  /** @returns for the app in that folder @throws {DeckError} invalid-config */
   async function readConfig (folder?: string): Promise<LaunchSpec['config']> {
     const next = await reloadConfig(() => reload(folder))
     checkKind(next, next.appNode)

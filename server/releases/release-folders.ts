@@ -40,7 +40,7 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }: {
 }) {
   return {
     /**
-     * It changes nothing. `place`: of the code that is copied; `options`: `home`: the app's package folder as
+     * It changes nothing. `place`: of the code that is copied; `home`: the app's package folder as
      * configured, which has what is shared.
      * @throws {DeckError} copy-failed, invalid-config
      */
@@ -149,7 +149,7 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }: {
     },
 
     /**
-     * Refuses the first release of a commit, if the app would not find what it has in its own folder alone. `options`:
+     * Refuses the first release of a commit, if the app would not find what it has in its own folder alone.
      * `left`: what it finds, or need not find.
      * @throws {DeckError} unshared-files
      */
@@ -201,7 +201,7 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }: {
     remove: removeFolder
   }
 
-  /** `name`: it is renamed first, so that half of it is never taken for a whole. Returns never rejects. */
+  /** `name`: it is renamed first, so that half of it is never taken for a whole @returns never rejects */
   async function removeFolder (name: string): Promise<void> {
     try {
       const leaving = path.join(releaseFolder, name.startsWith(LEAVING) ? name : `${LEAVING}${name}`)

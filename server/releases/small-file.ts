@@ -4,7 +4,7 @@ import { errorCode } from '../errors.ts'
 
 export const MAX_BYTES = 1024 * 1024
 
-/** Reads a file of at most MAX_BYTES. `refuse`: `why`: goes on with a sentence that ends with the name of the file. */
+/** Reads a file of at most MAX_BYTES. `why`: goes on with a sentence that ends with the name of the file. */
 export async function readSmallFile (file: string, refuse: (why: string, cause?: unknown) => Error): Promise<Buffer> {
   // Without O_NONBLOCK, opening a pipe would wait for ever.
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) => {

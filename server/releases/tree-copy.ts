@@ -18,7 +18,7 @@ const MAY_NOT = new Set(['EPERM', 'EACCES', 'EMLINK'])
  * Copies the folder of an app, so that later changes of it reach no worker that runs from the copy. If the file system
  * can share blocks (btrfs, xfs, …), everything is cloned. Otherwise the app's own files are copied, and those of
  * node_modules are hard links: package managers replace files, which does not change the copy, but a file that is
- * written in place changes in both. `entries`: of listTree; `where`: `to`: does not exist yet; it appears whole or not
+ * written in place changes in both. `entries`: of listTree; `to`: does not exist yet; it appears whole or not
  * at all; `links`: what is shared by all copies, the target by the name in the copy.
  * @throws {DeckError} copy-failed; then nothing is left of it
  */

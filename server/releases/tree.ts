@@ -40,7 +40,7 @@ const CACHES: Readonly<Record<string, string>> = Object.freeze({ '.cache': 'node
 
 /**
  * Lists the folder of an app, each folder before its content. It leaves out data folders, `.git`, caches of build tools
- * (`node_modules/.cache`, `.next/cache`), and sockets, pipes and devices. `top`: real path; `options`: `except`: files
+ * (`node_modules/.cache`, `.next/cache`), and sockets, pipes and devices. `top`: real path; `except`: files
  * and folders that are left out, absolute paths without links; `packages`: list these too.
  * @throws {DeckError} copy-failed
  */

@@ -206,7 +206,7 @@ export function createWatcher ({ deploy, events, stderrOf, startedWith = () => [
   }
 }
 
-/** `line`: of an error. Returns absolute paths of the sources that it names. */
+/** `line`: of an error @returns absolute paths of the sources that it names */
 function filesIn (line: string): string[] {
   const [, text] = /((?:file:\/\/)?\/[^\s()'"]+?\.[cm]?[jt]sx?)\b/.exec(line.slice(0, 1000)) ?? []
   if (text === undefined) return []

@@ -28,7 +28,7 @@ const MAX_ROUNDS = 20
 let count = 0
 
 /**
- * Gives workers control groups of their own: version 2 of cgroups(7), where this process may have them. `parts`:
+ * Gives workers control groups of their own: version 2 of cgroups(7), where this process may have them.
  * `processes`: where /proc is.
  */
 export function createControlGroups (

@@ -162,7 +162,7 @@ export function openDataDir (wanted: string) {
   }
 }
 
-/** `folder`: a data folder that is not opened. Returns as `memory.read`. */
+/** `folder`: a data folder that is not opened @returns as `memory.read` */
 export function readMemory (folder: string): unknown {
   return readJson(path.join(folder, 'memory.json'))
 }

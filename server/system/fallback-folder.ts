@@ -4,8 +4,8 @@ import path from 'node:path'
 
 /**
  * Where a data folder that cannot be written is replaced until the next start: folders in memory first, as a disk that
- * is full often is the one with the temporary files too. `folder`: absolute path. Returns absolute paths, the best one
- * first; this user's alone.
+ * is full often is the one with the temporary files too. `folder`: absolute path.
+ * @returns absolute paths, the best one first; this user's alone
  */
 export function fallbackFolders (folder: string, env: Record<string, string | undefined> = process.env): string[] {
   const name = `clusterdeck-${process.geteuid?.() ?? 'user'}-${

@@ -103,8 +103,8 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs = tickFor(wantedM
 }
 
 /**
- * How long the main thread of a process has waited for a CPU: proc_pid_schedstat, second field, in ns. Returns ms, 0
- * where the system does not tell.
+ * How long the main thread of a process has waited for a CPU: proc_pid_schedstat, second field, in ns.
+ * @returns ms, 0 where the system does not tell
  */
 export function queuedMs (pid: number | undefined): number {
   return Number(textIn(`/proc/${pid}/schedstat`).split(' ')[1]) / 1e6 || 0

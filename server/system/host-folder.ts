@@ -3,7 +3,8 @@ import { homeFolder } from './home-folder.ts'
 import { runtimeFolder } from './running-decks.ts'
 
 /**
- * The data folder of this user's host: its list of apps, its token and where it is reached are there. Returns absolute.
+ * The data folder of this user's host: its list of apps, its token and where it is reached are there.
+ * @returns absolute
  */
 export function hostFolder (env: Record<string, string | undefined> = process.env): string {
   if (env.CLUSTERDECK_HOST_DIR) return path.resolve(env.CLUSTERDECK_HOST_DIR)

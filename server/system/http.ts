@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream'
 
 /**
  * One request, whose redirects are not followed. Not by fetch(), which on Node 20 to 24 never settles where a
- * connection is closed as soon as it is open. `request`: `fingerprint`: of the one certificate that is right, whoever
+ * connection is closed as soon as it is open. `fingerprint`: of the one certificate that is right, whoever
  * has signed it; `recipient`: who may be told what is in it; null: whoever answers, as nothing is secret, or somebody
  * has named both the address and the secret; `agent`: of keepConnections(), for the same fingerprint and recipient.
  * Returns its body is still to be read.
@@ -41,7 +41,8 @@ export function sendRequest (url: string,
 
 /**
  * Keeps connections for further requests. The kernel takes milliseconds to say who has the other end, and is asked once
- * for each connection. Returns to be destroyed.
+ * for each connection.
+ * @returns to be destroyed
  */
 export function keepConnections (url: string,
   { fingerprint, recipient }: { fingerprint: string | null, recipient: Recipient | null }): http.Agent

@@ -22,7 +22,7 @@ export function makeSocketFolder (below: string, prefix: string, longestName: st
 
 /**
  * Gives a text once, within a few seconds, to a process of this user on this machine, and so to nobody by the network.
- * `how`: `below`: a folder of ours. Returns `path`: for take().
+ * `below`: a folder of ours. Returns `path`: for take().
  */
 export async function lend (content: string,
   { below, takenWithinMs = TAKEN_WITHIN_MS }: { below: string, takenWithinMs?: number }

@@ -20,7 +20,7 @@ export function createLog (file: string, now: () => number = Date.now) {
   let isTorn = false
 
   return {
-    /** `fields`: `err`: an error */
+    /** `err`: an error */
     warn (fields: object, text: string) {
       write('warn', fields, text)
     },
@@ -72,7 +72,7 @@ function lineOf ({ err, ...fields }: Record<string, unknown>) {
   }
 }
 
-/** `causes`: that may follow. Returns with what JSON leaves out of an error. */
+/** `causes`: that may follow @returns with what JSON leaves out of an error */
 function shownError (error: unknown, causes: number = MAX_CAUSES): unknown {
   if (!(error instanceof Error)) return error
   const { name: type, message, stack, cause } = error

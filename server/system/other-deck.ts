@@ -31,7 +31,7 @@ export function isOnLoopback ({ adminUrl }: Pick<RunningDeck, 'adminUrl'>) {
   return isLoopback(new URL(adminUrl).hostname)
 }
 
-/** Returns as `GET /api/v1/status` has it @throws {DeckError} no-master */
+/** @returns as `GET /api/v1/status` has it @throws {DeckError} no-master */
 export function askStatus (deck: RunningDeck,
   options: { timeoutMs: number, env?: Record<string, string | undefined> }): Promise<unknown>
 {

@@ -40,7 +40,7 @@ export function createOtherDecks (
     /** Each is asked, all at once; those who ask at about the same time share the answers. */
     health: asked,
 
-    /** Returns as it is registered now @throws {DeckError} not-found */
+    /** @returns as it is registered now @throws {DeckError} not-found */
     get: (id: string): Pick<OtherDeck, 'id' | 'name' | 'adminUrl' | 'publicUrl'> => addressOf(findDeck(id)),
 
     /**

@@ -155,7 +155,7 @@ function bindLibc (koffi: Koffi) {
     duplicate: (fd: number, other: number): boolean => dup2(fd, other) === other,
 
     /**
-     * A TCP socket that is bound, and does not listen. Where `isShared` is false the address has to be free. `place`:
+     * A TCP socket that is bound, and does not listen. Where `isShared` is false the address has to be free.
      * `isShared`: with others that were bound so.
      */
     bindTcp: ({ isShared, ...place }: Place & { isShared: boolean }) =>

@@ -66,7 +66,7 @@ function readProcesses (): Map<number, Row> {
   return rows
 }
 
-/** Who takes in processes whose parent has ended is among these. Returns with itself. */
+/** Who takes in processes whose parent has ended is among these. @returns with itself */
 function ancestorsOf (pid: number, rows: Map<number, Row>): Set<number> {
   const found: Set<number> = new Set([pid])
   for (let row = rows.get(pid); row && row.parent > 0; row = rows.get(row.parent)) found.add(row.parent)

@@ -38,7 +38,7 @@ export function isInOtherNamespace ({ pidNamespace: theirs = null }: Recipient) 
 
 /**
  * Why the process that has taken a connection may not be told: asked of the very connection, as any other one may be
- * taken by somebody else. `socket`: connected; nothing was sent over it yet; `how`: `isPinned`: it has shown the
+ * taken by somebody else. `socket`: connected; nothing was sent over it yet; `isPinned`: it has shown the
  * certificate of the master. Returns null: it may be told.
  */
 export async function whyNotTold (socket: Socket, recipient: Recipient,

@@ -42,7 +42,7 @@ const FIELDS: Readonly<Record<keyof RunningDeck, (value: unknown) => boolean>> =
   startedAt: (value) => isText(value) && !Number.isNaN(Date.parse(value)), master: isIdentity,
   keeper: (value) => value === null || isIdentity(value) })
 
-/** Where all decks of this user are told of: a file each. Returns absolute. */
+/** Where all decks of this user are told of: a file each. @returns absolute */
 export function runtimeFolder (env: Record<string, string | undefined> = process.env): string {
   if (env.CLUSTERDECK_RUNTIME_DIR) return path.resolve(env.CLUSTERDECK_RUNTIME_DIR)
   const own = process.geteuid?.() ?? 'user'
@@ -79,7 +79,8 @@ export function withdrawDeck (deck: Pick<RunningDeck, 'dataDir' | 'master'>,
 }
 
 /**
- * The decks of this user on this machine; those that have ended without a word are forgotten. Returns by name.
+ * The decks of this user on this machine; those that have ended without a word are forgotten.
+ * @returns by name
  * @throws {DeckError} runtime-dir-unusable: others could have said it
  */
 export function runningDecks (env: Record<string, string | undefined> = process.env): RunningDeck[] {

@@ -12,7 +12,8 @@ const SESSION = 6
 
 /**
  * Reads the umask and the soft limits of a process. `pid`: 'self': as the shell has set them that has called this
- * command. Returns for SHELL_VARIABLE; undefined where nobody tells.
+ * command.
+ * @returns for SHELL_VARIABLE; undefined where nobody tells
  */
 export function describeShell (pid: number | 'self' = 'self'): string | undefined {
   const umask = /^Umask:\s*(\d+)/m.exec(textIn(`/proc/${pid}/status`))?.[1]

@@ -6,8 +6,8 @@ export const STOP_SIGNALS: NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGQUIT']
 export const SIGNALS: NodeJS.Signals[] = [...STOP_SIGNALS, 'SIGHUP', 'SIGUSR2']
 
 /**
- * What an operator means by a signal to the master. Returns a function that stops listening. `actions`: `onKill`: asked
- * to stop a second time; `options`: `sources`: who signals every process of a group is heard by this one, and by its
+ * What an operator means by a signal to the master. Returns a function that stops listening. `onKill`: asked
+ * to stop a second time; `sources`: who signals every process of a group is heard by this one, and by its
  * keeper, and means it once; `hasTerminal`: a hang-up is the end of it, and no order to deploy.
  */
 export function listenForSignals (

@@ -9,7 +9,8 @@ let since = 0
 
 /**
  * Begins the file of a trace, in the format of Chrome: an array of events without its last bracket, as several
- * processes add to it. Perfetto (ui.perfetto.dev) and chrome://tracing show it. Returns absolute.
+ * processes add to it. Perfetto (ui.perfetto.dev) and chrome://tracing show it.
+ * @returns absolute
  * @throws {DeckError} invalid-config
  */
 export function beginTrace (file: string, cwd: string): string {

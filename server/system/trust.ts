@@ -30,7 +30,8 @@ export function whyDistrusted (file: string, trusted?: Trusted): string | null {
 
 /**
  * The same of a folder, of what is in it, and of all that leads there. `folder`: absolute path; `secrets`: names of
- * files in it that others may not even read. Returns beginning with the path that is meant.
+ * files in it that others may not even read.
+ * @returns beginning with the path that is meant
  */
 export function whyFolderDistrusted (folder: string, secrets: readonly string[], trusted?: Trusted): string | null {
   const reason = whyDistrusted(folder, trusted)
@@ -52,7 +53,8 @@ export function whyFolderDistrusted (folder: string, secrets: readonly string[],
  * Why somebody else could put something of his own at a path: he owns what is there, a folder above it or a link on the
  * way, or he can write to one. A group may in which nobody else is: many systems give each user one of his own. So may
  * everybody to a volume of root's, as Kubernetes makes them, for there nobody else is. `file`: absolute path; what is
- * not there yet is nobody's. Returns beginning with the path that is meant.
+ * not there yet is nobody's.
+ * @returns beginning with the path that is meant
  */
 export function whyPathDistrusted (file: string, trusted?: Trusted): string | null {
   return whyWayDistrusted(file, ({ place, stat }) => {
@@ -72,7 +74,7 @@ export function whyProgramDistrusted (program: string): string | null {
 
 /**
  * Who could put something else in its place: as of a path, and no volume is as safe as that. `file`: absolute path.
- * Returns beginning with the path that is meant.
+ * @returns beginning with the path that is meant
  * @throws {NodeJS.ErrnoException} where it is not there
  */
 export function whyPlaceDistrusted (file: string): string | null {
@@ -92,8 +94,8 @@ function whyWayDistrusted (file: string, why: (step: Step) => string | null): st
 }
 
 /**
- * Each folder and link on the way to a file, and the file: the kernel goes the same way. `file`: absolute path. Returns
- * as far as there is something.
+ * Each folder and link on the way to a file, and the file: the kernel goes the same way. `file`: absolute path.
+ * @returns as far as there is something
  */
 function* wayTo (file: string): Generator<Step> {
   const ahead = partsOf(file)

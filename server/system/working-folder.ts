@@ -8,7 +8,7 @@ import path from 'node:path'
  */
 export type WorkingFolder = { named: string, real: string }
 
-/** `process_`: `words`: that were typed */
+/** `words`: that were typed */
 export function workingFolder (
   { env = process.env, cwd = process.cwd, words = process.argv.slice(2) }: { env?: Record<string, string | undefined>,
     cwd?: () => string, words?: readonly string[] } = {}

@@ -24,7 +24,8 @@ const VARIABLES = ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']
 
 /**
  * Takes what was passed to this very process, once. The variables are removed: a child would take them for its own.
- * Imports no package, since the keeper runs it. Returns by the name under which a keeper holds them.
+ * Imports no package, since the keeper runs it.
+ * @returns by the name under which a keeper holds them
  */
 export function takeInheritedSockets ({ env = process.env, pid = process.pid, say = (line) => {
   process.stderr.write(`clusterdeck: ${line}\n`)

@@ -92,7 +92,7 @@ export function createInstallation (
     },
 
     /**
-     * `how`: `isForced`: also what nobody has installed. Returns the files that are gone; none where there were none.
+     * `isForced`: also what nobody has installed. Returns the files that are gone; none where there were none.
      * @throws {DeckError} not-possible: they are somebody else's; start-failed: it cannot be stopped, and stays
      */
     async uninstall (name: string, { isForced = false }: { isForced?: boolean } = {}): Promise<string[]> {

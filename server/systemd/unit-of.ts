@@ -55,7 +55,7 @@ export function stopWords ({ name, isOfUser }: ServiceUnit): string[] {
   return ['systemctl', ...(isOfUser ? ['--user'] : []), 'stop', name]
 }
 
-/** `unit`: whose app has moved into a host. Returns for people. */
+/** `unit`: whose app has moved into a host @returns for people */
 export function disableText ({ name, isOfUser }: ServiceUnit): string {
   return `${name} must not start it again: systemctl ${isOfUser ? '--user ' : ''}disable ${name}`
 }

@@ -7,7 +7,7 @@ const MAX_NAME_CHARS = 64
 
 /**
  * Sends records to journald by its native protocol, which has fields: https://systemd.io/JOURNAL_NATIVE_PROTOCOL/.
- * `parts`: `identifier`: for `journalctl -t`.
+ * `identifier`: for `journalctl -t`.
  */
 export function createJournal (
   { identifier, path = SOCKET, load = loadPosix }: { identifier: string, path?: string, load?: typeof loadPosix }

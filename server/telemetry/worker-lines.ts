@@ -14,7 +14,7 @@ const MIN_ROOM = 32
 
 /**
  * Reads what the workers write from their log files, as fast as it is taken: what is not taken yet stays in the files.
- * `parts`: `room`: for how many records; `now`: wall, ms.
+ * `room`: for how many records; `now`: wall, ms.
  */
 export function followWorkerLines (logs: Logs,
   { push, room, now = Date.now, setTimer = setTimeout }: { push: (record: LogRecord) => void, room: () => number,

@@ -38,7 +38,7 @@ export function createRoutes ({ now }: { now: () => number }) {
     },
 
     /**
-     * `asked`: `release`: of this one alone; `sinceMs`: since the begin of that minute, within the last hour. Returns
+     * `release`: of this one alone; `sinceMs`: since the begin of that minute, within the last hour. Returns
      * those with the most time first.
      */
     read ({ release, sinceMs }: { release?: string, sinceMs?: number } = {}): RouteFigures[] {

@@ -19,7 +19,7 @@ export function lint (document: string, place: { cwd: string }) {
   return run('npx', ['--yes', REDOCLY, 'lint', document], place)
 }
 
-/** `order`: `report`: a file to be written */
+/** `report`: a file to be written */
 export function fuzz (program: string,
   { url, token, report, maxExamples, cwd }: { url: string, token: string, report: string, maxExamples: number,
     cwd: string })

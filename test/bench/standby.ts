@@ -44,7 +44,7 @@ async function measure (flags: string[]) {
   return runs
 }
 
-/** A connection that the dying worker has taken is lost with it: a new one is made, as a client would. Returns ms. */
+/** A connection that the dying worker has taken is lost with it: a new one is made, as a client would. @returns ms */
 async function untilAnswer (url: string): Promise<number> {
   const from = performance.now()
   for (;;) {

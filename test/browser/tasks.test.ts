@@ -225,7 +225,7 @@ function tellIncident ({ deck, history }: Shop) {
   write(deck, { slot: 1, hours: 0.01, text: 'GET /products req-7f3a 200 9 ms' })
 }
 
-/** A worker has written a line. `line`: `hours`: ago. */
+/** A worker has written a line. `hours`: ago. */
 function write (deck: Shop['deck'], { slot, hours, text }: { slot: number, hours: number, text: string }) {
   const file = path.join(deck.logs.folder, `slot-${slot}.stdout.log`)
   const at = new Date(Date.now() - hours * 3_600_000)

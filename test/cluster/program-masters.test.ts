@@ -74,7 +74,7 @@ describe('programs and their masters', { skip: withoutOtherPrograms }, () => {
   })
 })
 
-/** `how`: `script`: of the shell */
+/** `script`: of the shell */
 async function startProgram (t: TestContext,
   { env = {}, flags = [], dataDir, port, mark = `TEST_MARK=${process.pid}-${Math.random()}`,
     script = `${SERVER} & wait` }: { env?: Record<string, string>, flags?: string[], dataDir?: string, port?: number,

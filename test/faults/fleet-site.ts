@@ -88,7 +88,7 @@ async function startHost (t: TestOwner, name: string, nats: Awaited<ReturnType<t
   return {
     name,
 
-    /** What a deploy finds from now on. `options`: `isBad`: it does not start. */
+    /** What a deploy finds from now on. `isBad`: it does not start. */
     put (version: string, { isBad }: { isBad: boolean }) {
       if (!isBad) good = version
       deck.put(version, { isBad })

@@ -11,7 +11,7 @@ const VITALS_ON_FULL_DISK = 'the vitals could not be written: database or disk i
 
 /**
  * Where the history of a deck that has stopped does not tell exactly what was done to it. `folder`: of its data.
- * Returns in words; none where it does.
+ * @returns in words; none where it does
  */
 export function findFalseHistory (folder: string, deeds: Deeds): string[] {
   const db = openSqlite(path.join(folder, 'history.db'), { readonly: true })

@@ -180,7 +180,7 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
       process.kill(pid, 'SIGSTOP')
     },
 
-    /** A request that its worker does not survive. Returns which one. */
+    /** A request that its worker does not survive. @returns which one */
     async poison (what: '/hang' | '/crash' | '/out-of-memory'): Promise<number> {
       const id = `poison-${++poisoned}`
       const session = openHttp({ port: http, isKept: false, path: what })
@@ -193,7 +193,7 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
       return pid
     },
 
-    /** Makes a worker large. Returns which one. */
+    /** Makes a worker large. @returns which one */
     async grow (): Promise<number> {
       const id = `grow-${++poisoned}`
       await openHttp({ port: http, isKept: false, path: `/grow?bytes=${600 * MEGABYTES}` }).ask(blankExchange(id))

@@ -129,7 +129,7 @@ export type Answer = { status: number, headers: http.IncomingHttpHeaders, text: 
 
 /**
  * A request whose headers are exactly these: Host and Origin included, which friendlier clients set themselves.
- * `request`: `agent`: false: a connection of its own.
+ * `agent`: false: a connection of its own.
  */
 export function rawRequest ({ port }: Pick<Admin, 'port'>,
   { method = 'GET', path = '/healthz', headers = {}, body, agent = false }: { method?: string, path?: string,

@@ -12,7 +12,7 @@ import type { AppView } from '../../server/api/apps.ts'
 
 /**
  * Runs the apps of a host in this very process, without a page and a keeper: real workers, histories and releases.
- * `how`: `folder`: of a host before.
+ * `folder`: of a host before.
  */
 export function hostAppsHere (t: TestOwner,
   { folder = tempFolder(), rolloutsAtOnce = 2 }: { folder?: string, rolloutsAtOnce?: number } = {})

@@ -13,7 +13,7 @@ import type { TestContext } from 'node:test'
 
 /**
  * A folder with several apps in its config file, and a list of running decks of its own. `t`: its decks end with it,
- * however that ends; `apps`: `entry`: a file of test/fixtures; `shared`: options of all; `variables`: of the commands.
+ * however that ends; `entry`: a file of test/fixtures; `shared`: options of all; `variables`: of the commands.
  */
 export function openApps (t: Pick<TestContext, 'after'>,
   apps: Record<string, Record<string, unknown> & { entry: string }>, shared: Record<string, unknown> = {},

@@ -6,7 +6,7 @@ type Output = { stdout: string, stderr: string }
 
 /**
  * Runs `clusterdeck` with any arguments to its end, as runCli() does, but in this very process and without a keeper.
- * `options`: `output`: is filled meanwhile.
+ * `output`: is filled meanwhile.
  */
 export async function runCliHere (args: string[],
   { env = {}, cwd = process.cwd(), output = { stdout: '', stderr: '' } }: { env?: Record<string, string | undefined>,

@@ -12,7 +12,7 @@ export type DeckClient = ReturnType<typeof createDeckClient>
 
 /**
  * The language of the tests with a real master, however that was started. Everything is waited for by event: the deck's
- * own event stream. `master`: `before`: those that the folder told of before this one was started.
+ * own event stream. `before`: those that the folder told of before this one was started.
  */
 export function createDeckClient (
   { folder, output, exited, before = [] }: { folder: string, output: Output, exited: Promise<unknown>,

@@ -19,7 +19,7 @@ type FakeApps =
     closeApp: (name: string, changes?: Partial<AppView>) => void,
     set: (name: string, changes: Partial<AppView>) => void, closeAll: () => void }
 
-/** `parts`: `fleet`: of the host, which joins one where this is given */
+/** `fleet`: of the host, which joins one where this is given */
 export function createFakeApps (
   { names, now = Date.now, fleet }: { names: readonly string[], now?: () => number, fleet?: Apps['fleet'] }
 ): FakeApps {

@@ -23,7 +23,7 @@ import type { History } from '../../db/history.ts'
 
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by
- * `deck.set(...)`. `parts`: `history`: a real one over a real database file, see db/.
+ * `deck.set(...)`. `history`: a real one over a real database file, see db/.
  */
 export function createFakeDeck (
   { history, now = Date.now }: { history: any, now?: () => number }

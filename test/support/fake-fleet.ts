@@ -47,7 +47,7 @@ export function failedTurnOf (rollout: FleetRollout, member: string, reason: str
   return finishTurn(inTurnOf(rollout, member), member, { at: AT, state: 'failed', rollout: 3, reason })
 }
 
-/** `given`: `answer`: what a member is to answer */
+/** `answer`: what a member is to answer */
 export function createFakeFleet (
   { members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' })], rollout = null, past = [],
     nats = {}, problem = null, answer = () => ({ status: 200, body: {} }) }: { members?: Member[],
@@ -142,7 +142,7 @@ export function createFakeFleet (
 }
 
 /**
- * The hosts of such a fleet, with all of their apps. `members`: one for each app of each host; `given`: `fleets`: of
+ * The hosts of such a fleet, with all of their apps. `members`: one for each app of each host; `fleets`: of
  * apps of the first host.
  */
 export function createFakeHostFleet (members: Member[],

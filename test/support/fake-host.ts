@@ -75,7 +75,7 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
       runCliHere(line.split(' ').filter(Boolean), { cwd: place.cwd ?? tempFolder(), env: { ...env, ...place.env } })
   }
 
-  /** `how`: `isSilent`: without a word, as by SIGKILL */
+  /** `isSilent`: without a word, as by SIGKILL */
   function close ({ isSilent = false }: { isSilent?: boolean } = {}) {
     server.close()
     server.closeAllConnections()

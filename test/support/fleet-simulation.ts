@@ -10,7 +10,7 @@ export type Fleet = ReturnType<typeof createFleet>
 
 const DEADLINE_MS = 600_000
 
-/** `options`: `loses`: whether the answer to a write is lost */
+/** `loses`: whether the answer to a write is lost */
 export function createFleet ({ members, loses = () => false }: { members: string[], loses?: () => boolean }) {
   let at = 0
   let boots = 0

@@ -99,7 +99,7 @@ export async function startFleet (t: TestOwner, names: string[],
   return members
 }
 
-/** `options`: `isBad`: it does not start; `heldBy`: it does not listen while there is this file */
+/** `isBad`: it does not start; `heldBy`: it does not listen while there is this file */
 export function writeRelease (folder: string, version: string,
   { isBad = false, heldBy = '' }: { isBad?: boolean, heldBy?: string } = {})
 {

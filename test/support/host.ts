@@ -12,7 +12,7 @@ export type Host = Awaited<ReturnType<typeof startHost>>
 
 /**
  * Runs `clusterdeck host` as a service manager would, in processes of its own. It ends with the test, and all of its
- * apps. `options`: `folder`: of a host before.
+ * apps. `folder`: of a host before.
  */
 export async function startHost (t: TestOwner,
   { folder = tempFolder(), flags = [], env = {} }: { folder?: string, flags?: string[], env?: Record<string, string> } =
@@ -69,7 +69,7 @@ export async function startHost (t: TestOwner,
     return Object.fromEntries(items.map((app: any) => [app.name, app]))
   }
 
-  /** `route`: below /api/v1; `what`: `bearer`: a token of somebody else */
+  /** `route`: below /api/v1; `bearer`: a token of somebody else */
   async function api (route: string,
     { method = 'GET', body, bearer }: { method?: string, body?: object, bearer?: string } = {})
   {

@@ -9,7 +9,7 @@ export const NOT_SENT = Object.freeze(['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_IN
 
 /**
  * 16 HTTP/2 clients that ask as fast as they are answered, until stopped. Each request that was sent and not answered
- * is counted, also one that was refused and could be sent again. `t`: it ends with the test; `options`: `streams`: of
+ * is counted, also one that was refused and could be sent again. `t`: it ends with the test; `streams`: of
  * each client at the same time; `isKept: false`: a new session for every request.
  */
 export function hammerHttp2 (t: TestOwner, url: string,

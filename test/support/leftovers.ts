@@ -7,7 +7,7 @@ export function findProcesses (mark: string): { pid: number, command: string }[]
   return findBy((place) => readFileSync(`${place}/environ`, 'utf8').split('\0').includes(mark))
 }
 
-/** `text`: anywhere in their environment. Returns with all that this process has started, without itself. */
+/** `text`: anywhere in their environment @returns with all that this process has started, without itself */
 export function findStarted (text: string): { pid: number, command: string }[] {
   const own = new Set(descendants(process.pid))
   return findBy((place) =>

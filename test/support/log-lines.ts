@@ -4,7 +4,7 @@ import { endOf, listParts, liveFile } from '../../server/logs/log-files.ts'
 
 /**
  * Checks what writes-lines.js has left in the log of a slot: every line of each process once, in order, none torn.
- * Returns by pid; `cpuMs`: once it has written all.
+ * @returns by pid; `cpuMs`: once it has written all
  */
 export function checkLines (folder: string,
   slot: number): { bytes: number, files: number, writers: Map<string, { lines: number, cpuMs: number | null }> }

@@ -36,7 +36,7 @@ function isProgram (name: string) {
 }
 
 /**
- * One server with JetStream, on a port that it keeps. `t`: it ends with this; `options`: `config`: further lines of its
+ * One server with JetStream, on a port that it keeps. `t`: it ends with this; `config`: further lines of its
  * configuration.
  */
 export async function startNats (t: Pick<TestContext, 'after'>,

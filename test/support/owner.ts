@@ -26,7 +26,7 @@ export function createOwner () {
     addEnding(end)
   }
 
-  /** `child`: just spawned. Returns by SIGTERM, or SIGKILL if it takes too long. */
+  /** `child`: just spawned @returns by SIGTERM, or SIGKILL if it takes too long */
   function spawned (child: ChildProcess): Ending {
     const exited = new Promise((resolve) => child.once('exit', resolve))
     const ending = addEnding(async () => {

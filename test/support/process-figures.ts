@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Exact, where the ticks of stat are 10 ms: sched-stats of the kernel. Returns ms of all their threads. */
+/** Exact, where the ticks of stat are 10 ms: sched-stats of the kernel. @returns ms of all their threads */
 export function cpuMs (pids: number[]): number {
   const tasks = pids.flatMap((pid) =>
     readdirSync(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}/schedstat`)

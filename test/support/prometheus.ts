@@ -8,7 +8,8 @@ const SAMPLE = new RegExp(
 
 /**
  * Reads the text format of Prometheus, version 0.0.4, and refuses what its own parser and `promtool check metrics`
- * refuse. Returns by name and labels.
+ * refuse.
+ * @returns by name and labels
  */
 export function parsePrometheus (text: string): Map<string, number> {
   const samples = new Map()

@@ -1,3 +1,3 @@
-/** `text`: that says how long a worker had. Returns without what a busy machine adds. */
+/** `text`: that says how long a worker had @returns without what a busy machine adds */
 export const withoutStarved = (text: string): string =>
   text.replace(/ and another [\d.]+ m?s, in which it waited for a CPU/, '')

@@ -13,7 +13,7 @@ const INHERITED = Object.freeze({ stdout: 'inherit', stderr: 'inherit', close ()
 
 /**
  * Runs a fixture app below this very process: real forks and sockets, without history and admin page, and so on every
- * version of Node. `options`: `flags`: by key, as `readyPath`.
+ * version of Node. `flags`: by key, as `readyPath`.
  */
 export async function supervised (t: TestContext, app: string,
   { workers = 1, flags = {}, args = [] }: { workers?: number, flags?: Record<string, unknown>, args?: string[] } = {})

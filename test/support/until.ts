@@ -5,7 +5,7 @@ const PATIENCE_MS = 90_000
 
 /**
  * Looks until it is so: a process that is no child of ours tells nobody of its end. `what`: a function is asked once
- * the patience is at its end; `options`: `everyMs`: where it is measured how long it takes.
+ * the patience is at its end; `everyMs`: where it is measured how long it takes.
  */
 export async function until (isSo: () => boolean | Promise<boolean>, what: string | (() => string),
   { patienceMs = PATIENCE_MS, everyMs }: { patienceMs?: number, everyMs?: number } = {})

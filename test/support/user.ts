@@ -19,7 +19,7 @@ const NEXT_WITHIN_MS = 120_000
 
 /**
  * A user of a machine, with folders of apps, a host and a list of decks that are their own. All processes that are
- * started end with the test. `options`: `cli`: of another installation.
+ * started end with the test. `cli`: of another installation.
  */
 export function openUser (t: Pick<TestContext, 'after'>, { cli = CLI }: { cli?: string } = {}) {
   const home = tempFolder()

@@ -3,7 +3,7 @@ import { bucketOf, BUCKETS, toSparse } from '../../workers/histogram.ts'
 import type { VitalsReport } from '../../workers/protocol.ts'
 import type { DeckClient } from './deck-client.ts'
 
-/** What a worker reports, with whatever a test cares about. `fields`: `latenciesMs`: of requests answered with 200. */
+/** What a worker reports, with whatever a test cares about. `latenciesMs`: of requests answered with 200. */
 export function report (
   { latenciesMs = [], ...fields }: Partial<VitalsReport> & { latenciesMs?: number[] } = {}
 ): VitalsReport & { type: 'vitals' } {

@@ -38,7 +38,8 @@ test('among thousands of crashes each query takes less than 20 ms, and the heap 
 
 /**
  * Counts CPU time of this process, as the machine may be busy with others. What is above the 90th percentile are pauses
- * of the garbage collector. Returns ms.
+ * of the garbage collector.
+ * @returns ms
  */
 function p90 (work: () => unknown): number {
   const times = Array.from({ length: 200 }, () => {

@@ -55,7 +55,7 @@ export function addWarning (rollout: Rollout, warning: string) {
   if (rollout.warnings.length < MAX_WARNINGS) rollout.warnings.push(warning)
 }
 
-/** `about`: `actor`: who did this, if not the actor of the rollout; `passed`: of a verdict */
+/** `actor`: who did this, if not the actor of the rollout; `passed`: of a verdict */
 export function tellRollout (transition: Transition, type: string,
   { step, actor, message, passed = null }: { step?: RolloutStep, actor?: string, message?: string | null,
     passed?: boolean | null } = {})

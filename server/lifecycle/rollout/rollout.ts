@@ -19,7 +19,7 @@ const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
 
 /**
  * Begins a rollout: restart (same release), deploy (a new one, which has to be prepared first where it is not given) or
- * rollback (one that was deployed before). `input`: `slots`: only these; `source`: what is to be prepared;
+ * rollback (one that was deployed before). `slots`: only these; `source`: what is to be prepared;
  * `awaitsTurn`: other apps may come first.
  */
 export function startRollout (transition: Transition,
@@ -40,7 +40,7 @@ export function startRollout (transition: Transition,
   transition.command({ type: 'take-turn', rollout: state.rollout.id })
 }
 
-/** `input`: `apps`: whose rollouts come first */
+/** `apps`: whose rollouts come first */
 export function waitForTurn (transition: Transition, { rollout: id, apps }: { rollout: number, apps: string[] }) {
   const { rollout } = transition.state
   if (rollout?.id !== id || !awaitsTurn(rollout)) return
@@ -67,7 +67,7 @@ function begin (transition: Transition, rollout: Rollout, event: string | null, 
   else beginJudging(transition)
 }
 
-/** `input`: `hasHook`: a deploy runs a hook first */
+/** `hasHook`: a deploy runs a hook first */
 export function releasePrepared (transition: Transition,
   { rollout: id, release, hasHook = false }: { rollout: number, release: Release, hasHook?: boolean })
 {
@@ -81,7 +81,7 @@ export function releasePrepared (transition: Transition,
   tellRollout(transition, 'rollout.step', { message })
 }
 
-/** `input`: `reason`: why it failed */
+/** `reason`: why it failed */
 export function hookEnded (transition: Transition,
   { rollout: id, passed, reason, output }: { rollout: number, passed: boolean, reason: string | null, output: string })
 {

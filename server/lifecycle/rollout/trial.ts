@@ -65,7 +65,7 @@ export function askJudge (transition: Transition, deadline: 'canary' | 'judge') 
     limits: rollout.strategy.limits })
 }
 
-/** `input`: `warning`: it passes, with a flaw */
+/** `warning`: it passes, with a flaw */
 export function takeVerdict (transition: Transition,
   { rollout: id, verdict: { warning, ...verdict } }: { rollout: number, verdict: Verdict & { warning?: string } })
 {

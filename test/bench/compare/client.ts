@@ -27,7 +27,7 @@ const BURST_MS = 100
 type Load = { total: number, failed: number, p50Ms: number, p99Ms: number, p999Ms: number, p99MsOfAll: number }
 
 /**
- * Requests at a fixed rate by a process of its own, until it is told to end. `how`: `isBusy`: it has a core of its own.
+ * Requests at a fixed rate by a process of its own, until it is told to end. `isBusy`: it has a core of its own.
  */
 export function loadAtRate (port: number,
   { path = '/hello', connections = 32, perSecond, isClosing = false, isBusy = false }: { path?: string,
@@ -105,7 +105,7 @@ function isAnswered (port: number): Promise<boolean> {
   })
 }
 
-/** Asks until that many different workers have answered. `how`: `others`: than these. Returns who they are. */
+/** Asks until that many different workers have answered. `others`: than these. Returns who they are. */
 export async function untilAnswered (port: number, count: number,
   { others = [], onFailure = () => {} }: { others?: string[], onFailure?: (error: Error) => void } = {}
 ): Promise<string[]> {

@@ -166,7 +166,7 @@ async function startDaemonOfPm2 (): Promise<Prepared> {
 }
 
 /**
- * PM2 with a home of its own. `t`: its daemon ends with this; `how`: `through`: a program and its arguments, which
+ * PM2 with a home of its own. `t`: its daemon ends with this; `through`: a program and its arguments, which
  * starts the first command.
  */
 export function createPm2 (t: TestOwner, env: Record<string, string | undefined>,

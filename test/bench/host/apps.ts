@@ -30,7 +30,7 @@ export type Apps = Record<string, App>
 /** An app that waits longer after each end, as clusterdeck lets it. */
 const BACKS_OFF = { exp_backoff_restart_delay: 100 }
 
-/** One of each kind. `folders`: `full`: nothing can be written there. */
+/** One of each kind. `full`: nothing can be written there. */
 const twelve = ({ full, place }: { full: string, place: string }): Record<string, Told> => ({
   hello: { script: 'listens-on-port.js', isServing: true },
   express: { script: 'compared-app.cjs', isServing: true },

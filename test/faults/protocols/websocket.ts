@@ -7,7 +7,7 @@ const SERVICE_RESTART = 1012
 
 /**
  * A message and its echo; after some, the connection is closed and another one opened, as a drain waits for WebSockets
- * only until its deadline. `options`: `messages`: over one connection.
+ * only until its deadline. `messages`: over one connection.
  */
 export function openWebSocket ({ port, messages }: { port: number, messages: number }): Session {
   let connection: { socket: WebSocket, opened: Promise<unknown>, asked: number, name: string | undefined } | null = null

@@ -32,7 +32,7 @@ function startWorker (t: TestContext, file: string, wanted: string) {
   return {
     seen,
     startedAs,
-    /** `how`: `anew`: by a descriptor that it has opened itself */
+    /** `anew`: by a descriptor that it has opened itself */
     write (text: string, how: 'itself' | 'anew' = 'anew') {
       fs.writeFileSync(how === 'itself' ? stdout : file, text, { flag: 'a' })
       t.mock.timers.tick(50)

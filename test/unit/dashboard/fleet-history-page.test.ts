@@ -15,7 +15,7 @@ function itemOf (member: string, event: object) {
     event: { id: 3, at: '2026-01-01T00:00:00.000Z', type: 'worker.ready', ...NOTHING, worker: 4, slot: 1, ...event } }
 }
 
-/** `options`: `losses`: what the members said of theirs */
+/** `losses`: what the members said of theirs */
 function modelOf (items: any[],
   { next = null, params = '', asked = [], losses = [], members = MEMBERS }: { next?: number | null, params?: string,
     asked?: any[], losses?: any[], members?: any[] } = {})

@@ -91,7 +91,7 @@ test('on record is what the history tells of its worker, or of its release; what
   assert.equal(isKnown({ type: 'worker.forked' }), false)
 })
 
-/** `how`: `failure`: of this master, told before */
+/** `failure`: of this master, told before */
 function setUp ({ failure = null }: { failure?: string | null } = {}) {
   const keeper = { sent: [] as any[], handlers: {} as Record<string, (message: any) => void>, lose: () => {},
     send (message: any) {

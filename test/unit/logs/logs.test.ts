@@ -462,7 +462,7 @@ function startArchiver (order: Order, flags: string[] = []) {
   return spawn(process.execPath, [...flags, ARCHIVER, JSON.stringify(order)], { stdio: ['pipe', 'pipe', 'inherit'] })
 }
 
-/** A stream that keeps what is written. `kind`: `takesMs`: how long each write takes. */
+/** A stream that keeps what is written. `takesMs`: how long each write takes. */
 function createScreen ({ isTTY, takesMs = 0 }: { isTTY: boolean, takesMs?: number }) {
   let text = ''
   const screen = new Writable({ async write (chunk, _encoding, done) {

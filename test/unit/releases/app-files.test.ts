@@ -7,7 +7,7 @@ import { lookThroughApp } from '../../../server/releases/app-files.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { createRepository } from '../../support/repository.ts'
 
-/** `files`: `db`: a database */
+/** `db`: a database */
 function appWith (files: Record<string, string>) {
   const folder = tempFolder()
   for (const [name, text] of Object.entries(files)) {

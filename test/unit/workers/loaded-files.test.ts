@@ -19,7 +19,8 @@ const say = (value) => console.log(JSON.stringify(value, (_, each) => Array.isAr
 
 /**
  * Runs an app of these files in a process of its own. `files`: `app.js` is its entry, or preloaded where there is
- * another. Returns each line that it has said, without the folder.
+ * another.
+ * @returns each line that it has said, without the folder
  */
 function run (files: Record<string, string>, execArgv: string[] = [],
   entry: string = 'app.js'): { folder: string, said: any[] }
