@@ -6,10 +6,9 @@ import { createSeries, pointLength, type Range, type Steps, type Vitals } from '
 import type { ChartValues as Pushed } from './live-events.d.ts'
 import type { Series } from '../server/api/vitals.ts'
 
-/**
- * The vitals of the cluster, or of one of its slots, over a range of time, kept up to date while the page is visible.
- * as the live page gets it
- */
+// The vitals of the cluster, or of one of its slots, over a range of time, kept up to date while the page is visible.
+
+/** As the live page gets it. */
 type Query = { since: string, until?: string, step?: string, pointMs?: string }
 /** `failed`: the last request was not answered */
 export type FeedState = 'known' | 'failed'

@@ -42,12 +42,9 @@ export type ReleaseView =
   & ReturnType<typeof shownRelease>
   & { outcome: Outcome | null, rollout: number | null, deployedAt: string | null, servedAt: string | null,
     setback: Setback | null, isLastGood: boolean, inUse: boolean, changedInPlace: Drift & { message: string } | null }
-/**
- * `path`, `secret`: where a host waits; `name`: what it calls the app
- *
- * What an operator wants; `release` of a rollback: the one before, unless it is said.
- */
+/** `path`, `secret`: where a host waits; `name`: what it calls the app */
 export type Move = (to: { path: string, secret: string, actor: string }) => Promise<{ name: string }>
+/** What an operator wants; `release` of a rollback: the one before, unless it is said. */
 type DeckCommand =
   & { actor: string }
   & ({ type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: string, note?: string,

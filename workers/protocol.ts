@@ -26,14 +26,13 @@ export type SocketQuery = {
   mode?: number,
   /** its path as the program has given it to bind(2), where that is not the address */
   asked?: string,
-  /**
-   * what a program has set on its socket, and counts for bind(2) or before listen(2)
-   *
-   * `device`: SO_BINDTODEVICE; `isFree`: IP_FREEBIND; `isTransparent`: IP_TRANSPARENT; the others: of SO_RCVBUF and
-   * SO_SNDBUF, as they were set
-   */
+  /** what a program has set on its socket, and counts for bind(2) or before listen(2) */
   before?: BindOptions
 }
+/**
+ * `device`: SO_BINDTODEVICE; `isFree`: IP_FREEBIND; `isTransparent`: IP_TRANSPARENT; the others: of SO_RCVBUF and
+ * SO_SNDBUF, as they were set
+ */
 export type BindOptions = { device?: string, isFree?: boolean, isTransparent?: boolean, receiveBytes?: number,
   sendBytes?: number }
 
@@ -110,7 +109,10 @@ export type ToMaster =
   | { type: 'vitals' }
     & VitalsReport
 
-/** What a draining worker still has. */
+/**
+ * What a draining worker still has. `requests`: without the transfers, whose bytes move; `connections`: other
+ * long-lived ones; `sessions`: whose requests go on to reach it.
+ */
 export type Holds = {
   /** that are not answered yet, without those below */
   requests: number,
@@ -359,10 +361,7 @@ export type ProbeSettings = {
   warmupRounds: number
 }
 
-/**
- * What a worker does whose master has died.
- * the limits are for a drain that nobody has ordered
- */
+/** What a worker does whose master has died. The limits are for a drain that nobody has ordered. */
 export type OrphanSettings = Omit<DrainLimits, 'isLast'> & OwnOrphanSettings
 type OwnOrphanSettings = {
   outlives: boolean,
@@ -374,13 +373,12 @@ type OwnOrphanSettings = {
   termGraceMs: number,
   message: ShutdownMessage
 }
+/** how an app is told to end; `text`: as PM2 does */
+export type ShutdownMessage = 'object' | 'text'
 /**
- * how an app is told to end; `text`: as PM2 does
- *
  * What the next master says to such a worker by the file `orderFile`, as there is no channel between them. The order to
  * drain may change: one whose `longLivedMs` is 0 says `end-connections`.
  */
-export type ShutdownMessage = 'object' | 'text'
 export type OrphanOrder = { pid: number, claimedBy: number, drain: DrainLimits | null }
 
 /** Of DrainLimits, in the order in which orderText writes them. */

@@ -1,19 +1,13 @@
 import { createClosing } from '../system/closing.ts'
 import type { Content } from './services.ts'
 
-/**
- * `id`: the same for every try
- *
- * What the receiver has answered; `error`: null where it has taken the message.
- */
+/** `id`: the same for every try */
 export type Message = { id: string, content: Content, event: { id: number, type: string } }
+/** What the receiver has answered; `error`: null where it has taken the message. */
 export type Answer = { status: number | null, error: string | null, canRetry: boolean }
-/**
- * sends a message once; it never throws, and never answers with what may hold a secret; `time`: wall, ms
- *
- * The outcome of one try, or why there was none.
- */
+/** sends a message once; it never throws, and never answers with what may hold a secret; `time`: wall, ms */
 export type Post = (message: Message, how: { time: number, patienceMs: number, signal: AbortSignal }) => Promise<Answer>
+/** The outcome of one try, or why there was none. */
 export type Outcome = {
   /** `pending`: it is tried again */
   state: 'pending' | 'delivered' | 'failed',

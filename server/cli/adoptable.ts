@@ -46,14 +46,13 @@ export type Adoptable = {
   stop: () => Promise<void>,
   /** the same for people */
   stopText: string,
-  /**
-   * what is to be known once it has ended
-   *
-   * `inFile`: what it is called in a config file that "clusterdeck import" has made of it.
-   * `ids`: of all its processes; `hasCron`: PM2 starts it by the clock, also once it is stopped.
-   */
+  /** what is to be known once it has ended */
   afterwards: string[]
 }
+/**
+ * `inFile`: what it is called in a config file that "clusterdeck import" has made of it. `ids`: of all its processes;
+ * `hasCron`: PM2 starts it by the clock, also once it is stopped.
+ */
 type Pm2App = { name: string, inFile: string, isCluster: boolean, isJob: boolean, hasCron: boolean, ids: number[],
   running: { pid: number, id: number }[] }
 

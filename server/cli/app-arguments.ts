@@ -2,10 +2,13 @@ import { DeckError } from '../errors.ts'
 
 /**
  * What the arguments of a command may be beside names of apps: a word of that form is it, and any other one names an
- * app. The words of a command that has several actions: the first one of these names the action, and what follows is
- * for that.
+ * app.
  */
 type Form = { form: RegExp, expected: string, isRequired?: true }
+/**
+ * The words of a command that has several actions: the first one of these names the action, and what follows is for
+ * that.
+ */
 type Actions = { actions: readonly string[] }
 type Other = Form | Actions
 

@@ -13,12 +13,10 @@ import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
 import type { AppView } from '../api/apps.ts'
 
-/**
- * What a command at the host has to work with.
- * A command that takes apps.
- */
+/** What a command at the host has to work with. */
 export type HostContext = Tools & { host: ApiClient, hostUrl: string, env: Terminal['env'], app: AppView,
   options: Options, timeoutMs: number }
+/** A command that takes apps. */
 export type AppCommand = {
   name: string,
   /** at the master of the app; the exit code, if not 0 */

@@ -199,10 +199,11 @@ async function beginningOf (file: string, bytes: number) {
   }
 }
 
+type Ignored = { with: (folder: string, text: string) => Ignored, names: (file: string, isFolder: boolean) => boolean }
+
 /**
  * Matches files against the `.gitignore` files of their folder and of those above. An inner one overrides an outer one.
  */
-type Ignored = { with: (folder: string, text: string) => Ignored, names: (file: string, isFolder: boolean) => boolean }
 function createIgnored (files: { folder: string, rules: Ignore }[]): Ignored {
   return { with: (folder, text) => createIgnored([...files, { folder, rules: ignore().add(text) }]),
     names (file, isFolder) {

@@ -83,14 +83,12 @@ export type TextOption =
   | 'compare'
 
 /**
- * What the commands have to work with.
- * `options`: the command's own; `findAgain`: finds the master that has followed; `cwd`: the folder that paths are
- * relative to
- *
- * What they say it with.
+ * What the commands have to work with. `options`: the command's own; `findAgain`: finds the master that has followed;
+ * `cwd`: the folder that paths are relative to
  */
 export type Context = Tools & { api: ApiClient, master: Master, options: Options, findAgain: () => Promise<Master>,
   cwd: string, timeoutMs: number }
+/** What they say it with. */
 export type Tools = {
   /** writes a result to stdout */
   print: (text: string) => void,

@@ -18,10 +18,13 @@ const TEXTS: Readonly<Partial<Record<Followed['state'], string>>> = Object.freez
 
 /**
  * An app that the host is to run. `label`: what the user calls it; null: as the host does; `isIdle`: it is put on the
- * list, and is not started. What has become of the order. `isInHost`: the host has taken it; `ranBefore`: the app ran
- * already; `isIdle`: it stays stopped.
+ * list, and is not started.
  */
 export type Wanted = { label: string | null, order: AppOrder, isIdle?: boolean }
+/**
+ * What has become of the order. `isInHost`: the host has taken it; `ranBefore`: the app ran already; `isIdle`: it stays
+ * stopped.
+ */
 export type Ordered =
   & Followed
   & { isInHost: boolean, ranBefore: boolean, isIdle: boolean }

@@ -46,8 +46,9 @@ export function callHost (host: Master,
   return createApiClient(host, { timeoutMs, signal, findAgain })
 }
 
-/** Calls a host for as long as it runs, whatever master it has, and however long that is. */
 export type LastingHost = ReturnType<typeof lastingHost>
+
+/** Calls a host for as long as it runs, whatever master it has, and however long that is. */
 export function lastingHost (first: Master, env: Env): Pick<ApiClient, 'get' | 'post' | 'stream'> {
   let kept: { url: string, pid?: number, agent: Agent } | undefined
   const call = (timeoutMs = ANSWER_WITHIN_MS) => callHost(withAgent(findHost(env) ?? first), { env, timeoutMs })

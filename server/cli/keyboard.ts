@@ -1,9 +1,8 @@
 import { emitKeypressEvents } from 'node:readline'
 
-/**
- * The keys of a terminal, one by one, as they are pressed.
- * as node:readline has it
- */
+// The keys of a terminal, one by one, as they are pressed.
+
+/** As node:readline has it. */
 type Key = { name?: string, sequence?: string, ctrl?: boolean, meta?: boolean }
 /** `name`: such as q, G, up, ctrl+c; `text`: what was typed, where it is text */
 type OnKey = (key: { name: string, text: string }) => void

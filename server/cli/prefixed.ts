@@ -8,8 +8,9 @@ export type Prefixed = ReturnType<typeof createPrefixed>
 const COLOURS: readonly ('cyan' | 'green' | 'yellow' | 'magenta' | 'blue')[] = ['cyan', 'green', 'yellow', 'magenta',
   'blue']
 
-/** Prints the output of several programs, with the name of the program before each line. */
 type Output = NodeJS.WritableStream & { isTTY?: boolean }
+
+/** Prints the output of several programs, with the name of the program before each line. */
 export function createPrefixed (names: readonly string[],
   { env, stdout, stderr }: { stdout: Output, stderr: Output, env: Record<string, string | undefined> })
 {

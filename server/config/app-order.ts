@@ -1,7 +1,6 @@
-/**
- * The order of several apps follows from what each depends on.
- * by name
- */
+// The order of several apps follows from what each depends on.
+
+/** By name. */
 export type Apps = ReadonlyMap<string, { dependsOn: readonly string[] }>
 
 /** @returns the names along a circle, the first one again at its end; null: there is none */

@@ -13,10 +13,6 @@ type AppOptions =
   & Record<string, unknown>
   & { dependsOn?: string[], autostart?: boolean }
 
-/**
- * Picks one of the apps of a config file, `apps: { shop: { … }, mail: { … } }`. Options beside `apps` hold for all of
- * them.
- */
 type Picked = {
   name: string | null,
   shared: ConfigFile | null,
@@ -25,6 +21,11 @@ type Picked = {
   /** of this app, below the shared data folder; null: the options set it */
   dataDir: { value: string, folder: string } | null
 }
+
+/**
+ * Picks one of the apps of a config file, `apps: { shop: { … }, mail: { … } }`. Options beside `apps` hold for all of
+ * them.
+ */
 export function pickApp (found: ConfigFile | null, name: string | undefined, cwd: string): Picked {
   const { apps, ...rest } = found?.values ?? {}
   if (!found || apps === undefined) {

@@ -23,19 +23,17 @@ import type { core, z } from 'zod'
 import type { SCHEMA } from './options.ts'
 
 type Environment = Record<string, string | undefined>
-/**
- * Where a value comes from; `from`: the file, the variable or the flag.
- * A value, the name under which it was given, and the folder of its relative path.
- */
+/** Where a value comes from; `from`: the file, the variable or the flag. */
 export type Origin = { source: 'file' | 'environment' | 'flag' | 'program', from: string | null }
+/** A value, the name under which it was given, and the folder of its relative path. */
 type Given = { value: unknown, source: string, folder: string, origin?: Origin }
 /** by the name of the option; what comes later counts */
 type Sources = [string, Given][]
+export type Values = z.infer<typeof SCHEMA>
 /**
  * `entry`, `args`, `execArgv`, `env`, `cwd`: what is to be run, by Node unless `runtime` is `other`, whatever was asked
  * for; `launch`: what was made of that; `appNode`: what its `node` has come to.
  */
-export type Values = z.infer<typeof SCHEMA>
 export type Config = Readonly<Omit<Values, 'entry' | 'cwd' | 'workers'> & Resolved>
 type Resolved = { entry: string, cwd: string, workers: number, runtime?: Runtime, appNode?: AppNode,
   launch?: { said: string | null, notes: string[] } }
@@ -55,8 +53,12 @@ const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIM
     name
   ) => ENV_PREFIX + name)
 
-/** Reads what a master runs with: flags over environment over config file over defaults. */
+/**
+ * By option key (`adminPort`), with values that may be strings; `config`: the file to read, and `app`: which of its apps.
+ */
 type Flags = Record<string, unknown> & { config?: string, app?: string }
+
+/** Reads what a master runs with: flags over environment over config file over defaults. */
 export async function loadConfig (
   { flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, isApart = false,
     launchIn, found: known }: {
@@ -193,9 +195,10 @@ function wishOf ({ script, args, execArgv, cwd: own }: Values, given: Map<string
     folder: entry?.folder ?? cwd, source: (given.get('script') ?? entry)?.source }
 }
 
-/** Refuses options that contradict each other. */
 type Together = 'standby' | 'dispatch' | 'sticky' | 'ready' | 'rollout' | 'restart' | 'watch' | 'releases'
   | 'portPerSlot'
+
+/** Refuses options that contradict each other. */
 function checkTogether (
   { standby, dispatch, sticky, ready, rollout, restart, watch, releases, portPerSlot }: Pick<Config, Together>,
   sourceOf: (name: string) => string = (name) => name

@@ -9,11 +9,9 @@ import { MAX_WORKERS } from './max-workers.ts'
 import { readyLineOf } from '../lifecycle/ready-line.ts'
 import { LABEL_NAME, MEMBER_NAME } from './member-name.ts'
 
-/**
- * `switch`: its flag has no value; `file`: only a config file can say it.
- * What the schema of an option says of it.
- */
+/** `switch`: its flag has no value; `file`: only a config file can say it. */
 type Kind = 'integer' | 'text' | 'path' | 'choice' | 'list' | 'pairs' | 'switch' | 'file'
+/** What the schema of an option says of it. */
 type About = {
   kind: Kind,
   /** what stands for the value in help */
@@ -466,11 +464,11 @@ type Name = {
   /** whether help and manual list it last */
   isRare: boolean
 }
+export type Option = About & Name
 /**
  * When a change of an option counts. `now`: at once, as it can be set while the cluster runs; `deploy`: with the next
  * deploy, which reads it again; `start`: with the next start of the master.
  */
-export type Option = About & Name
 type TakesEffect = 'now' | 'deploy' | 'start'
 
 export const OPTIONS: readonly Option[] = Object.freeze(describeOptions(SCHEMA, []))

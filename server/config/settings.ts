@@ -9,15 +9,14 @@ import { withoutUrlSecrets } from '../system/without-url-secrets.ts'
 export type Settings = ReturnType<typeof createSettings>
 /** null for what is secret */
 export type Change = { name: string, from: unknown, to: unknown }
+/** `configured`: what it has changed */
+export type RememberedChange = { name: string, value: unknown, configured: unknown }
 /**
- * `configured`: what it has changed
- *
  * An option that was configured anew. What takes effect `now` does so as soon as somebody sets it while the cluster
  * runs, else with the next start.
  */
-export type RememberedChange = { name: string, value: unknown, configured: unknown }
-/** An option with its value. */
 export type NewChange = Change & Pick<Option, 'takesEffect'>
+/** An option with its value. */
 export type Setting = {
   /** its path in a config file */
   name: string,

@@ -28,8 +28,8 @@ import type { Auth, Role } from '../api/roles.ts'
 export type Deck = Pick<import('../deck.ts').Deck,
   'dispatch' | 'snapshot' | 'deploy' | 'deployCommit' | 'notices' | 'alerts' | 'jobs' | 'send' | 'settings'
     | 'configure' | 'diagnostics' | 'crashes' | 'status' | 'events' | 'others' | 'fleet'>
-/** An action that returns a URL, or the path of a page, sends the browser there. */
 type Action = (deck: Deck, body: Record<string, unknown>, actor: string, asker: Asker) => unknown
+/** An action that returns a URL, or the path of a page, sends the browser there. */
 type History = Pick<import('../../db/history.ts').History, 'page' | 'rollouts'>
 /** `isAtLoopback`: see isAtLoopback() */
 type Asker = { auth: Auth, history: History, isAtLoopback: boolean, now: number }

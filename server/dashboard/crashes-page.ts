@@ -9,10 +9,9 @@ import { firstLine, readable } from './readable-text.ts'
 import type { Deck } from '../deck.ts'
 import type { GroupQuery } from '../../db/crash-groups.ts'
 
-/**
- * The list of crash groups.
- * defaults: `state` open, `sort` last
- */
+// The list of crash groups.
+
+/** By default `state` is open, and `sort` is last. */
 type Filters = Partial<Record<'state' | 'q' | 'release' | 'sort', string>>
 type Crashes = Deck['crashes']
 

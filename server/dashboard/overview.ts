@@ -200,8 +200,9 @@ function badgeOf ({ state }: RolloutView['steps'][number],
   return STEP_STATES[state] ?? { label: state, tone: 'idle', icon: 'circle' }
 }
 
-/** New workers beside old ones, so that an operator can decide. */
 type BesideRow = { name: string, canary: string, baseline: string, isWorse: boolean }
+
+/** New workers beside old ones, so that an operator can decide. */
 function toBeside ({ comparison, verdicts, crashes, strategy }: RolloutView,
   { crashesOfOld, isProgram }: { crashesOfOld: number | null, isProgram: boolean }
 ): { at: string | null, rows: BesideRow[] } {

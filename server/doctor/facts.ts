@@ -46,13 +46,10 @@ export type Facts = {
   canStick: boolean,
   /** the app's, where a variable says it */
   port: string | null,
-  /**
-   * null: it has not been started
-   *
-   * What a running deck knows of itself.
-   */
+  /** null: it has not been started */
   running: Running | null
 }
+/** What a running deck knows of itself. */
 export type Running = {
   health: Health,
   master: { version: string, rssBytes: number, isShared: boolean },

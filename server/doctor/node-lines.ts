@@ -1,11 +1,12 @@
 import { capitalised } from '../../public/format.ts'
 import lines from './node-lines.json' with { type: 'json' }
 
+// The lines of Node: how long each gets fixes, and which release has closed the last known holes. build/node-lines.ts
+// renews the table.
+
 /**
- * The lines of Node: how long each gets fixes, and which release has closed the last known holes. build/node-lines.ts
- * renews the table. of a major version; `lts`, `end`: days on which long-term
- * support begins, and all support ends; `security`: the newest release that closes holes, of a line that had fixes when
- * the table was made
+ * The releases of a major version. `lts`, `end`: days on which long-term support begins, and all support ends;
+ * `security`: the newest release that closes holes, of a line that had fixes when the table was made.
  */
 type Line = { lts?: string, end: string, security?: { version: string, date: string } }
 /** `asOf`: the day up to which it knows all releases */
@@ -14,14 +15,13 @@ type NodeInUse = {
   /** runs on it, such as `the app` */
   who: string,
   version: string,
-  /**
-   * whether it may run on another version
-   *
-   * `ended`: it gets no more fixes; `open`: it lacks fixes that are out; `unknown`: the table cannot say.
-   */
+  /** whether it may run on another version */
   fits?: (version: number[]) => boolean
 }
-/** `take`: what to install, a line or a version */
+/**
+ * `ended`: it gets no more fixes; `open`: it lacks fixes that are out; `unknown`: the table cannot say; `take`: what to
+ * install, a line or a version.
+ */
 export type Verdict = { state: 'ended' | 'open' | 'unknown' | 'ok', who: string[], title: string, why: string,
   take: string | null }
 

@@ -92,27 +92,13 @@ export type AppFleet = {
 /** as it was last heard, and when: monotonic, ms */
 type SilentMember = Member & { heardAt: number }
 type Plan = { batches: string[][], leftOut: { member: string, reason: string }[], refusals: string[] }
-export type Wanted = {
-  kind: Kind,
-  path?: string,
-  digest?: string,
-  release?: string,
-  note?: string,
-  batch?: string | number,
-  pauseMs?: number,
-  deadlineMs?: number,
-  order?: string,
-  canary?: string,
-  onFailure?: 'hold' | 'rollback',
-  /** In which part of the process something runs: what is thrown there is a fault of the app, and none of the host. */
-  only?: Record<string, string>
-}
-export type Scope = {
-  run: <T>(work: () => T) => T,
-  call: (work: () => unknown) => void,
-  /** What a fleet has to know of an app. */
-  bind: <A extends unknown[]>(handler: (...args: A) => unknown) => (...args: A) => void
-}
+export type Wanted = { kind: Kind, path?: string, digest?: string, release?: string, note?: string,
+  batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string,
+  onFailure?: 'hold' | 'rollback', only?: Record<string, string> }
+/** In which part of the process something runs: what is thrown there is a fault of the app, and none of the host. */
+export type Scope = { run: <T>(work: () => T) => T, call: (work: () => unknown) => void,
+  bind: <A extends unknown[]>(handler: (...args: A) => unknown) => (...args: A) => void }
+/** What a fleet has to know of an app. */
 export type AppPart = {
   /** its name */
   app: string,
@@ -127,8 +113,8 @@ export type AppPart = {
   log: Log,
   scope: Scope
 }
-/** What the host lends each of its apps. */
 export type Log = { warn: (fields: object, text: string) => void }
+/** What the host lends each of its apps. */
 type Lent = {
   options: Options,
   member: string,

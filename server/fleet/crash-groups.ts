@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { isoTime } from './untrusted-json.ts'
 
-/**
- * Folds the crash groups of several decks into one list: the same fingerprint is the same fault.
- * as a member reports it
- */
+// Folds the crash groups of several decks into one list: the same fingerprint is the same fault.
+
+/** As a member reports it. */
 export type Group = z.infer<typeof GROUP>
 export type FleetGroup = ReturnType<typeof createFold>['items'][number]
 type GroupOfMember =

@@ -8,8 +8,8 @@ import type { FleetRollout } from './rollout.ts'
  * the document by `write` alone. NATS refuses that if another member was faster; then it reads the document and decides
  * again. It begins a rollout of its own only after it has seen in the document that its turn has begun.
  */
-/** What outlives this master, and what NATS may lose. */
 type Known = { document: FleetRollout, revision: number }
+/** What outlives this master, and what NATS may lose. */
 export type Memory = {
   /** the newest that it has seen, 0: none */
   rollout: number,

@@ -3,11 +3,9 @@ import { Expression } from './literal.ts'
 import { bytesOf, integerOf, isOn, millisecondsOf, wordsOf } from './values.ts'
 import type { Program } from './program.ts'
 
-/**
- * The outcome of each key that PM2 knows (lib/API/schema.json of PM2 7, and others that its code reads).
- * `set`: values by the name of the option; null: the default is right.
- */
+/** The outcome of each key that PM2 knows (lib/API/schema.json of PM2 7, and others that its code reads). */
 export type Fate = 'carried over' | 'replaced' | 'left out'
+/** `set`: values by the name of the option; null: the default is right. */
 type Outcome = { set: Record<string, unknown>, note?: string } | { left: string } | null
 /** the app around a key */
 export type Scene = {

@@ -37,13 +37,13 @@ export type JobConfig = {
   /** what happens if its time comes while it still runs */
   overlap: 'skip' | 'queue' | 'replace',
   timeoutMs: number,
-  /**
-   * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for
-   * it; `attached`: it runs already, in a terminal of theirs; `hasSteps`: it is of several commands; `git`: what they
-   * build, as somebody has called the commit.
-   */
   timeZone?: string
 }
+/**
+ * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for
+ * it; `attached`: it runs already, in a terminal of theirs; `hasSteps`: it is of several commands; `git`: what they
+ * build, as somebody has called the commit.
+ */
 type Order = { job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string,
   dueAt: string | null, attached?: ProcessIdentity | null, hasSteps?: true, git?: string }
 type StepsOrder = { name: string, git?: string, option: string, timeoutMs: number, steps: Steps, actor: string }

@@ -10,12 +10,10 @@ const NICENESS = 10
 /** The longest that a Node timer can wait. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
-/**
- * A command. `isQuiet`: nobody is to read what it writes.
- * What the function of such a run works with.
- */
+/** A command. `isQuiet`: nobody is to read what it writes. */
 type Step = { name: string, command: readonly string[], cwd: string, env: Record<string, string | undefined>,
   isQuiet?: boolean }
+/** What the function of such a run works with. */
 export type StepTools = {
   /** runs a command to its end, and returns what it has written to stdout; rejects where it fails */
   exec: (step: Step) => Promise<string>,

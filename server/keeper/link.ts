@@ -54,12 +54,7 @@ type Relay =
   | { type: 'relay', failing: string, app?: undefined }
   | { type: 'relay', failing?: undefined, event: NewEvent, workers: RelayedWorker[], app?: string }
 
-/**
- * What a keeper says to a master.
- * `held`: a socket, which comes along; `go`: those were all; `signal`: to a master that `hearsSignals`; `reaped`: how
- * an orphan has ended.
- * `close-inspector`: the keeper has opened it to see where the master is stuck.
- */
+/** What a keeper says to a master. */
 type FromKeeper = { type: 'held', key: string, data?: HeldSocket['data'] } | { type: 'go' } & Greeting | {
   type: 'signal',
   signal: NodeJS.Signals
@@ -68,6 +63,10 @@ type FromKeeper = { type: 'held', key: string, data?: HeldSocket['data'] } | { t
   reason: string
 } | { type: 'close-inspector' } | { type: 'remember', content: unknown, apps?: { app: string, content: unknown }[] }
   | Relay
+/**
+ * `held`: a socket, which comes along; `go`: those were all; `signal`: to a master that `hearsSignals`; `reaped`: how
+ * an orphan has ended. `close-inspector`: the keeper has opened it to see where the master is stuck.
+ */
 type Greeting = {
   role: 'current' | 'next',
   predecessor: Predecessor | null,

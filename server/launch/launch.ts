@@ -34,9 +34,9 @@ export type Wish = {
  * asks for.
  */
 export type Runtime = 'node' | 'other'
-/** What is to run for it. */
 export type AppNode = { file: string, version: string,
   by: 'option' | '.nvmrc' | '.node-version' | 'volta' | 'command' | 'clusterdeck', instead?: string }
+/** What is to run for it. */
 type Launch = {
   runtime: Runtime,
   /** absolute; links stay */

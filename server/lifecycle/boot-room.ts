@@ -4,9 +4,9 @@ import type { PoolState, Slot, Worker } from './state.ts'
 
 /**
  * What a worker has needed to get ready: CPU time of all its threads, and in how much of the time it waited for a CPU.
- * What the last one that got ready needed of a machine that has CPUs to give. `activeMs`: without waiting for one.
  */
 export type Boot = { cpuMs: number, starvedMs: number }
+/** What the last one that got ready needed of a machine that has CPUs to give. `activeMs`: without waiting for one. */
 export type BootCost = { cpuMs: number, activeMs: number }
 
 /** However busy the machine is, a worker gets at most this many times the limit to become ready. */

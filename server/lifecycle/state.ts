@@ -40,8 +40,6 @@ export type LifecycleOptions = {
 
 /**
  * How long a draining worker keeps what it has. Times count from the beginning of the drain, see workers/protocol.ts.
- * What it still has: `requests` without the transfers, whose bytes move; `connections`: other long-lived ones;
- * `sessions`: whose requests go on to reach it.
  */
 export type DrainLimits = { idleGraceMs: number, deadlineMs: number, stalledMs: number, longLivedMs: number,
   spreadMs: number, isLast: boolean }
@@ -344,11 +342,11 @@ export type OperatorInput = Extract<PlainInput,
     type: 'scale' | 'configure' | 'rollout' | 'pause' | 'resume' | 'abort' | 'promote' | 'retry' | 'restart-worker'
       | 'kill-worker' | 'end-connections' | 'stop' | 'upgrade'
   }>
+export type CrashNote = { errorName: string, errorMessage: string, stack: string | null }
 /**
  * What was open when a worker ended. `stalled`: of these requests, whose bytes had stopped moving; `closed`: long-lived
  * ones that were ended in their own way; `isReported`: as of its last report, as it could not say it in the end.
  */
-export type CrashNote = { errorName: string, errorMessage: string, stack: string | null }
 export type Unfinished = { requests: number, connections: number, stalled?: number,
   closed?: Pick<Holds, 'webSockets' | 'eventStreams' | 'connections'>, isReported: boolean }
 /** that a worker had started, and that lives on */

@@ -12,8 +12,6 @@ import { loadSystemCalls, type SystemCalls } from './system-calls.ts'
  * socket to it; `find`: a program runs already; `received`: what a helper before has left without an answer; `notify`:
  * with the socket at which the program says how it does; `answer`: with a socket of the master, or none; `look`: tell
  * what it has closed. `files`: of all sockets of an app, whose paths no program removes.
- * `heard`: its calls are answered from now on; `unheard`: nobody answers them, and why; `started`: the program has
- * taken the place of its launcher.
  */
 export type Ordered = { type: 'launch' } | { type: 'identity', identity: TreeIdentity } | { type: 'find',
   received?: string } | { type: 'notify' } | { type: 'answer', answer: Answer } | { type: 'look', look: number } | {
@@ -21,6 +19,10 @@ export type Ordered = { type: 'launch' } | { type: 'identity', identity: TreeIde
 }
 type ToProgram = { program: number } & Ordered
 export type Order = ToProgram | { type: 'files', app: string, files: SocketFile[] }
+/**
+ * `heard`: its calls are answered from now on; `unheard`: nobody answers them, and why; `started`: the program has
+ * taken the place of its launcher.
+ */
 export type Report =
   & { program: number }
   & (Told | { type: 'heard' } | { type: 'unheard', reason: string } | { type: 'started' } | { type: 'failed',

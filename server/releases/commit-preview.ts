@@ -16,10 +16,7 @@ import type { createModuleCache } from './module-cache.ts'
 import type { createMaker } from './maker.ts'
 import type { LaunchSpec } from './launch-spec.ts'
 
-/**
- * Does in a run what takes its time.
- * rejects as the work does
- */
+/** Does in a run what takes its time, and rejects as the work does. */
 type RunAside = (run: { name: string, option: string, timeoutMs: number },
   work: (tools: { exec: Exec, tell: (line: string) => void }) => Promise<void>) => Promise<void>
 

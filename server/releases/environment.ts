@@ -3,11 +3,10 @@ import { parseEnv } from 'node:util'
 import { DeckError } from '../errors.ts'
 import { readSmallFile } from './small-file.ts'
 
-/**
- * The variables that the configuration sets for workers. Their values never leave this process. The history keeps marks
- * of them: keyed digests, which only show that a value has changed.
- * undefined: the variable is not set
- */
+// The variables that the configuration sets for workers. Their values never leave this process. The history keeps marks
+// of them: keyed digests, which only show that a value has changed.
+
+/** Undefined: the variable is not set. */
 export type Variables = Record<string, string | undefined>
 /** by name */
 export type Marks = Record<string, string>

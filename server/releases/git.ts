@@ -105,11 +105,12 @@ export async function findRepository (folder: string,
   return code === 0 && path.isAbsolute(gitDir) ? { gitDir, prefix } : null
 }
 
+export type Found = { commit: string, branch: string | null, author: string, subject: string }
+
 /**
  * Finds the commit that a name means in a repository.
  * `branch`: of several, the one that was named
  */
-export type Found = { commit: string, branch: string | null, author: string, subject: string }
 export async function findCommit (gitDir: string, ref: string, options?: GitOptions): Promise<Found | null> {
   const ask = gitWithin(gitDir, { patienceMs: LONG_PATIENCE_MS, ...options })
   const { text } = await ask(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`])
@@ -127,11 +128,12 @@ export async function findCommit (gitDir: string, ref: string, options?: GitOpti
   return { commit, branch: branch?.slice(0, MAX_FIELD_CHARS) ?? null, author, subject }
 }
 
+export type Ref = { name: string, kind: 'branch' | 'tag', commit: string, at: string, subject: string }
+
 /**
  * Lists the branches and tags of a repository, those with the newest commits first. Never fails.
  * `at`: when the commit, or the tag, was made
  */
-export type Ref = { name: string, kind: 'branch' | 'tag', commit: string, at: string, subject: string }
 export async function readRefs (gitDir: string, { limit }: { limit: number }, options?: GitOptions): Promise<Ref[]> {
   // A tag with a message is an object of its own, which points to its commit.
   const format = ['refname', 'objectname', '*objectname', 'creatordate:iso-strict', 'contents:subject',

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, readSync, realpathSync, statSync } f
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { DeckError, errorCode } from '../errors.ts'
-import { installedNodes, isProgram, TYPED_VARIABLE } from '../run-on.js'
+import { installedNodes, isProgram, TYPED_VARIABLE, typedNode } from '../run-on.js'
 import { withoutOwnVariables } from './own-variables.ts'
 import { whyProgramDistrusted } from './trust.ts'
 import type { AppNode } from '../launch/launch.ts'
@@ -46,7 +46,7 @@ export async function chooseNode ({ wanted, source = 'node', folder, env }: {
   const asked = versionOfFolder(folder)
   const found = asked?.wanted ? await findVersion(asked.wanted, place) : null
   if (asked && found) return { ...found, by: asked.by }
-  const node = await typedNode(place)
+  const node = await nodeOfCommand(place)
   if (!asked) return node
   return { ...node,
     instead: `${asked.file} asks for Node ${asked.text}, which ${
@@ -69,9 +69,7 @@ export function isOldNode (version: string): boolean {
 
 /** Tells whether such a Node runs TypeScript unasked */
 export function stripsTypes (version: string): boolean {
-  return version === process.versions.node
-    ? Boolean((process.features as { typescript?: unknown }).typescript)
-    : isFrom(version, { 22: 18, 23: 6 })
+  return version === process.versions.node ? Boolean(process.features.typescript) : isFrom(version, { 22: 18, 23: 6 })
 }
 
 /**
@@ -112,16 +110,14 @@ async function findVersion (wanted: Wanted, place: { cwd: string, env: Environme
   const installed = installedNodes(place.env).find(({ version }) => fits(version, wanted))
   if (installed) return { file: realpathSync(installed.file), version: installed.version }
   const inPath = nodeInPath(place.env.PATH ?? '')
-  for (const file of [inPath !== null && isTrusted(inPath) ? inPath : null,
-    place.env[TYPED_VARIABLE] || process.execPath])
-  {
+  for (const file of [inPath !== null && isTrusted(inPath) ? inPath : null, typedNode(place.env)]) {
     const found = file === null ? null : await identify(file, place).catch(() => null)
     if (found && fits(found.version, wanted) && isTrusted(found.file)) return found
   }
   return null
 }
 
-async function typedNode (place: { cwd: string, env: Environment }): Promise<AppNode> {
+async function nodeOfCommand (place: { cwd: string, env: Environment }): Promise<AppNode> {
   const { [TYPED_VARIABLE]: typed } = place.env
   const found = typed ? await identify(typed, place).catch(() => null) : null
   return found

@@ -154,11 +154,12 @@ function asPrinted (bytes: Buffer) {
   return endianness() === 'LE' ? bytes.readUInt32LE() : bytes.readUInt32BE()
 }
 
+type Tables = ReturnType<typeof createTables>
+
 /**
  * What the kernel says at one moment: each table, and the addresses of this machine, are read once, when they are
  * needed.
  */
-type Tables = ReturnType<typeof createTables>
 function createTables () {
   const texts: Map<string, string> = new Map()
   let addresses: string[] | null = null

@@ -4,10 +4,10 @@ import { errorText } from '../errors.ts'
 import { loadPosix } from './posix.ts'
 import { textIn } from './proc.ts'
 
-/** What the processes of one worker may use together. 0: as much as there is. */
 export type ControlGroups = ReturnType<typeof createControlGroups>
-/** The control group of one worker. */
+/** What the processes of one worker may use together. 0: as much as there is. */
 export type Limits = { memoryBytes: number, cpus: number }
+/** The control group of one worker. */
 type ControlGroup = {
   /** a process that has not started others yet */
   enter: (pid: number) => void,

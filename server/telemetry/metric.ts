@@ -2,12 +2,9 @@
 export type Metric = { name: string, help: string, type: MetricType, series: Series[] }
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary'
 export type Labels = Record<string, string>
-/**
- * ascending, cumulative, without that of +Inf
- *
- * One set of labels. A histogram has all four, a summary no buckets.
- */
+/** ascending, cumulative, without that of +Inf */
 export type Buckets = [le: number, count: number][]
+/** One set of labels. A histogram has all four, a summary no buckets. */
 export type Series =
   | { labels: Labels, value: number }
   | { labels: Labels, sum: number, count: number, buckets: Buckets }

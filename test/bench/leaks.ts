@@ -9,10 +9,7 @@ import { startDeck } from '../support/deck.ts'
 import { hammer } from '../support/load.ts'
 import { createOwner } from '../support/owner.ts'
 
-/**
- * What the first holder has to name.
- * by app
- */
+/** What the first holder has to name, by app. */
 const LEAKS: Record<string, Record<string, RegExp>> = {
   'leaks.cjs': { closure: /undoSteps/, listener: /priceFeed/, map: /seenVisitors/, timer: /pollUpstream|pollState/,
     promises: /diskReady|lastWrite/, buffer: /uploadedParts/, sessions: /sessions/, cache: /renderedPages/,

@@ -4,10 +4,9 @@ import { openPipelined } from './protocols/pipelined.ts'
 import { openWebSocket } from './protocols/websocket.ts'
 import type { Session } from './clients.ts'
 
-/**
- * The columns of the matrix: how clients ask.
- * of test/fixtures/serves-every-way.js
- */
+// The columns of the matrix: how clients ask.
+
+/** Of test/fixtures/serves-every-way.js. */
 type Ports = { http: number, https: number, http2: number, http2Tls: number }
 export type Sizes = {
   slowMs: number,

@@ -1,7 +1,6 @@
-/**
- * The pages of the dashboard, by what there is to be seen.
- * null: there is none
- */
+// The pages of the dashboard, by what there is to be seen.
+
+/** Null: there is none. */
 type Subjects = {
   /** that lives */
   worker: number | null,

@@ -30,13 +30,10 @@ export type Limits = {
   warmupMs: number,
   /** fewer than this are no ground for a judgement */
   minRequests: number,
-  /**
-   * in place of ready.timeoutMs
-   *
-   * What an operator may say of one rollout.
-   */
+  /** in place of ready.timeoutMs */
   readyTimeoutMs?: number
 }
+/** What an operator may say of one rollout. */
 export type StrategyWish = Partial<
   Omit<Strategy, 'surge' | 'limits' | 'canary'> & { surge: number | string,
     canary: Partial<NonNullable<Strategy['canary']>> | null, limits: Partial<Limits> }
