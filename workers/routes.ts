@@ -7,7 +7,10 @@ import { MAX_ROUTES, NOT_FOUND_ROUTE, OTHER_ROUTES, type RouteReport } from './p
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 export type Routes = ReturnType<typeof createRoutes>
-/** What is used of the frameworks: Express 4 and 5 and restify leave the matched route on the request, */
+/**
+ * What is used of the frameworks: Express 4 and 5 and restify leave the matched route on the request, `@koa/router` on
+ * Koa's context.
+ */
 type MatchedRoute = { path?: unknown }
 type Request = IncomingMessage & { route?: MatchedRoute, baseUrl?: unknown, originalUrl?: unknown }
 type KoaContext = { _matchedRoute?: unknown }

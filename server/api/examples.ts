@@ -1,6 +1,6 @@
 import type { Schema } from './openapi.ts'
 
-/** Makes an example from a JSON Schema: its own example, else the simplest value that it allows. */
+/** Makes an example from a JSON Schema: its own example, else the simplest value that it allows. `components`: by name, what the schema refers to. */
 export function exampleOf (schema: Schema, components: Record<string, Schema>): unknown {
   const { $ref, examples, anyOf, enum: values, type } = schema
   if (examples) return examples[0]

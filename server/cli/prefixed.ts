@@ -10,7 +10,7 @@ const COLOURS: readonly ('cyan' | 'green' | 'yellow' | 'magenta' | 'blue')[] = [
 
 type Output = NodeJS.WritableStream & { isTTY?: boolean }
 
-/** Prints the output of several programs, with the name of the program before each line. */
+/** Prints the output of several programs, with the name of the program before each line. `names`: of all that are known. */
 export function createPrefixed (names: readonly string[],
   { env, stdout, stderr }: { stdout: Output, stderr: Output, env: Record<string, string | undefined> })
 {

@@ -25,6 +25,7 @@ type Picked = {
 /**
  * Picks one of the apps of a config file, `apps: { shop: { … }, mail: { … } }`. Options beside `apps` hold for all of
  * them.
+ * @throws {DeckError} invalid-config
  */
 export function pickApp (found: ConfigFile | null, name: string | undefined, cwd: string): Picked {
   const { apps, ...rest } = found?.values ?? {}

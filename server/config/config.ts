@@ -58,7 +58,10 @@ const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIM
  */
 type Flags = Record<string, unknown> & { config?: string, app?: string }
 
-/** Reads what a master runs with: flags over environment over config file over defaults. */
+/**
+ * Reads what a master runs with: flags over environment over config file over defaults.
+ * @throws {DeckError} invalid-config, unknown-option, entry-not-found
+ */
 export async function loadConfig (
   { flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, isApart = false,
     launchIn, found: known }: {

@@ -41,6 +41,7 @@ export async function eventPageModel ({ deck, can, ...asked }: Asked & { deck: D
 }
 
 type Asked = { history: Pick<History, 'event' | 'page'>, id: string, now: number }
+/** @throws {DeckError} not-found; and what the database throws */
 export function eventModel ({ history, id, now }: Asked) {
   const event = ID.test(id) ? history.event(Number(id)) : null
   if (!event)

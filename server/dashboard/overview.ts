@@ -202,7 +202,7 @@ function badgeOf ({ state }: RolloutView['steps'][number],
 
 type BesideRow = { name: string, canary: string, baseline: string, isWorse: boolean }
 
-/** New workers beside old ones, so that an operator can decide. */
+/** New workers beside old ones, so that an operator can decide. `crashesOfOld`: null: unknown. */
 function toBeside ({ comparison, verdicts, crashes, strategy }: RolloutView,
   { crashesOfOld, isProgram }: { crashesOfOld: number | null, isProgram: boolean }
 ): { at: string | null, rows: BesideRow[] } {

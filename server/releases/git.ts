@@ -105,11 +105,12 @@ export async function findRepository (folder: string,
   return code === 0 && path.isAbsolute(gitDir) ? { gitDir, prefix } : null
 }
 
+/** `branch`: of several, the one that was named */
 export type Found = { commit: string, branch: string | null, author: string, subject: string }
 
 /**
- * Finds the commit that a name means in a repository.
- * `branch`: of several, the one that was named
+ * Finds the commit that a name means in a repository. `ref`: a branch, a tag, or (part of) a commit's id; never begins
+ * with a dash.
  */
 export async function findCommit (gitDir: string, ref: string, options?: GitOptions): Promise<Found | null> {
   const ask = gitWithin(gitDir, { patienceMs: LONG_PATIENCE_MS, ...options })
@@ -128,12 +129,10 @@ export async function findCommit (gitDir: string, ref: string, options?: GitOpti
   return { commit, branch: branch?.slice(0, MAX_FIELD_CHARS) ?? null, author, subject }
 }
 
+/** `at`: when the commit, or the tag, was made */
 export type Ref = { name: string, kind: 'branch' | 'tag', commit: string, at: string, subject: string }
 
-/**
- * Lists the branches and tags of a repository, those with the newest commits first. Never fails.
- * `at`: when the commit, or the tag, was made
- */
+/** Lists the branches and tags of a repository, those with the newest commits first. Never fails. */
 export async function readRefs (gitDir: string, { limit }: { limit: number }, options?: GitOptions): Promise<Ref[]> {
   // A tag with a message is an object of its own, which points to its commit.
   const format = ['refname', 'objectname', '*objectname', 'creatordate:iso-strict', 'contents:subject',
