@@ -23,7 +23,7 @@ try {
 function prepare () {
   if (!existsSync(`${ROOT}node_modules/rolldown`)) {
     console.error(
-      `clusterdeck: expected the packages that build it, which --omit=dev leaves out. In ${ROOT} run: npm ci && npm install --global .`
+      `clusterdeck: the packages that build it are not installed. In ${ROOT} run, without --omit=dev: npm ci && npm install --global .`
     )
     process.exitCode = 1
     return
