@@ -30,15 +30,9 @@ export type EventType =
 
 /** What a config file can say. */
 export type DeckOptions = {
-  /**
-   * name of this deck, also for -n; default: the name of the app in the config file, else of its package, else of its
-   * folder
-   */
+  /** name of this deck, also for -n; default: the name of the app in the config file, else of its package, else of its folder */
   name?: string
-  /**
-   * what to start: a file, a folder, a command of an installed package (next), npm, npx, yarn or pnpm, or any other
-   * program (python3); default: "main" or script "start" of package.json
-   */
+  /** what to start: a file, a folder, a command of an installed package (next), npm, npx, yarn or pnpm, or any other program (python3); default: "main" or script "start" of package.json */
   entry?: string
   /** a script of package.json to start instead of an entry */
   script?: string
@@ -46,11 +40,7 @@ export type DeckOptions = {
   args?: string[]
   /** Node options for every worker, such as --max-old-space-size=512 */
   execArgv?: string[]
-  /**
-   * the Node of the app: its path, or a version that nvm, fnm, volta, mise or asdf has installed, or that is the node
-   * of PATH; default: that of .nvmrc, .node-version or volta, if it is installed, else the one with which the command
-   * was typed
-   */
+  /** the Node of the app: its path, or a version that nvm, fnm, volta, mise or asdf has installed, or that is the node of PATH; default: that of .nvmrc, .node-version or volta, if it is installed, else the one with which the command was typed */
   node?: number | string
   /** the folder in which the app runs; default: the working folder */
   cwd?: string
@@ -58,35 +48,23 @@ export type DeckOptions = {
   env?: Record<string, string | null>
   /** a file of variables for the workers, one NAME=value a line; `env` counts more. Read again at each deploy */
   envFile?: string
-  /**
-   * where variables for the workers come from that are on no disk; they count more than `env`. Read again at each
-   * deploy
-   */
+  /** where variables for the workers come from that are on no disk; they count more than `env`. Read again at each deploy */
   secrets?: { from: 'command', command: string[], format?: 'json' | 'env', timeoutMs?: number } | { from: 'file', file: string, format?: 'json' | 'env' } | { from: 'systemd-creds' }
   /** how many workers run; max: one for each CPU that this process may use; default: `max` */
   workers?: 'max' | number
   /** how many more workers load the app and wait: one replaces a worker that dies, within milliseconds; default: `0` */
   standby?: number
-  /**
-   * who gets a connection; shared: the worker that is idle longest, sticky: one slot per client address, or with
-   * sticky.by the worker that has the session, round-robin: the master hands them out in turn; default: `shared`
-   */
+  /** who gets a connection; shared: the worker that is idle longest, sticky: one slot per client address, or with sticky.by the worker that has the session, round-robin: the master hands them out in turn; default: `shared` */
   dispatch?: 'shared' | 'sticky' | 'round-robin'
   sticky?: {
     by?: {
-      /**
-       * the header of requests and answers that names a session; with dispatch sticky, its requests reach the worker
-       * that has made it
-       */
+      /** the header of requests and answers that names a session; with dispatch sticky, its requests reach the worker that has made it */
       header?: string
       /** the cookie that names a session, as an answer sets it */
       cookie?: string
       /** the parameter of the URL that names a session, as an answer tells it at its beginning; sid for Socket.IO */
       query?: string
-      /**
-       * where in the path of a URL a client names its session: at :session; each other :word is any part; the worker
-       * that answers it first has it
-       */
+      /** where in the path of a URL a client names its session: at :session; each other :word is any part; the worker that answers it first has it */
       path?: string
     }
     /** how long a replaced worker is kept for a session of sticky.by without a request; default: `600000` */
@@ -94,20 +72,11 @@ export type DeckOptions = {
     /** how long a slot may be without a ready worker before its clients go to other slots; default: `2000` */
     failoverMs?: number
   }
-  /**
-   * what a worker does that gets over 10 % more requests than the others have on average; on: some of its answers say
-   * "Connection: close", and these connections come back to others; not with dispatch "sticky"; default: `on`
-   */
+  /** what a worker does that gets over 10 % more requests than the others have on average; on: some of its answers say "Connection: close", and these connections come back to others; not with dispatch "sticky"; default: `on` */
   rebalance?: 'on' | 'off'
-  /**
-   * whether Node keeps what it has compiled of the app in the data folder, so that the next workers start sooner; Node
-   * 22.1 and later. A worker writes it as it ends; default: `off`
-   */
+  /** whether Node keeps what it has compiled of the app in the data folder, so that the next workers start sooner; Node 22.1 and later. A worker writes it as it ends; default: `off` */
   compileCache?: 'off' | 'on'
-  /**
-   * the variable that holds the number of a worker, from 0; a value that the shell, `env` or `envFile` sets stays;
-   * default: `NODE_APP_INSTANCE`
-   */
+  /** the variable that holds the number of a worker, from 0; a value that the shell, `env` or `envFile` sets stays; default: `NODE_APP_INSTANCE` */
   instanceVariable?: string
   /** gives each slot its own port as well: with 4000, slot 1 has 4001, slot 2 has 4002; 0: none; default: `0` */
   portPerSlot?: number
@@ -132,35 +101,21 @@ export type DeckOptions = {
       /** the private key of that certificate, as PEM */
       key?: string
     }
-    /**
-     * allows an admin.host that others reach without TLS, although the token can be read on the way; default: `false`
-     */
+    /** allows an admin.host that others reach without TLS, although the token can be read on the way; default: `false` */
     plainHttp?: boolean
   }
   start?: {
-    /**
-     * how an app starts that has never been ready; one: one worker first, so that only one creates the tables of an
-     * empty database, all: all at once; default: `one`
-     */
+    /** how an app starts that has never been ready; one: one worker first, so that only one creates the tables of an empty database, all: all at once; default: `one` */
     first?: 'one' | 'all'
   }
   ready?: {
-    /**
-     * when a worker is ready; auto: it listens, or has run for a while if it is no server, listening: it listens,
-     * message: it sends "ready", notify: it says READY=1 by sd_notify, online: it runs; default: `auto`
-     */
+    /** when a worker is ready; auto: it listens, or has run for a while if it is no server, listening: it listens, message: it sends "ready", notify: it says READY=1 by sd_notify, online: it runs; default: `auto` */
     signal?: 'auto' | 'listening' | 'message' | 'notify' | 'online'
-    /**
-     * a worker is ready once it writes a line with this text, or one that matches this /regular expression/, to stdout
-     * or stderr
-     */
+    /** a worker is ready once it writes a line with this text, or one that matches this /regular expression/, to stdout or stderr */
     log?: string
     /** how long a worker may take to become ready; default: `30000` */
     timeoutMs?: number
-    /**
-     * where a new worker must listen to be ready; same: where the one before it did (some apps take another port if
-     * theirs is busy), any: anywhere; default: `same`
-     */
+    /** where a new worker must listen to be ready; same: where the one before it did (some apps take another port if theirs is busy), any: anywhere; default: `same` */
     addresses?: 'same' | 'any'
     /** a path of the app, such as /health, that must answer before a new worker accepts connections */
     path?: string
@@ -170,9 +125,7 @@ export type DeckOptions = {
     intervalMs?: number
     /** how long one answer may take; default: `5000` */
     probeTimeoutMs?: number
-    /**
-     * paths that are requested next, in this order, before any connection; a bad answer is reported and stops nothing
-     */
+    /** paths that are requested next, in this order, before any connection; a bad answer is reported and stops nothing */
     warmup?: string[]
     /** how many times all of ready.warmup are requested; default: `1` */
     warmupRounds?: number
@@ -182,49 +135,25 @@ export type DeckOptions = {
     idleGraceMs?: number
     /** how long a draining worker may take to finish its requests; default: `30000` */
     deadlineMs?: number
-    /**
-     * a request whose bytes have moved within this time, up or down, is not cut off at drain.deadlineMs; default:
-     * `10000`
-     */
+    /** a request whose bytes have moved within this time, up or down, is not cut off at drain.deadlineMs; default: `10000` */
     stalledMs?: number
-    /**
-     * how long a replaced worker keeps its WebSockets, event streams, TCP connections and moving transfers; 0: not at
-     * all; default: `14400000`
-     */
+    /** how long a replaced worker keeps its WebSockets, event streams, TCP connections and moving transfers; 0: not at all; default: `14400000` */
     longLivedMs?: number
-    /**
-     * how many replaced workers are kept for their long-lived connections; the oldest one ends first. auto: two for
-     * each worker that should run; default: `auto`
-     */
+    /** how many replaced workers are kept for their long-lived connections; the oldest one ends first. auto: two for each worker that should run; default: `auto` */
     maxOldWorkers?: 'auto' | number
-    /**
-     * over how long the long-lived connections of a replaced worker are closed, so that clients do not all come back at
-     * once; default: `30000`
-     */
+    /** over how long the long-lived connections of a replaced worker are closed, so that clients do not all come back at once; default: `30000` */
     spreadMs?: number
   }
   stop?: {
-    /**
-     * how long a worker has after SIGTERM, or a program of another language after stop.signal, before it is killed;
-     * default: `5000`
-     */
+    /** how long a worker has after SIGTERM, or a program of another language after stop.signal, before it is killed; default: `5000` */
     termGraceMs?: number
-    /**
-     * what a worker is sent before SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as PM2
-     * does; default: `object`
-     */
+    /** what a worker is sent before SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as PM2 does; default: `object` */
     message?: 'object' | 'text'
-    /**
-     * the signal that tells a program of another language to finish its requests and end; SIGQUIT for nginx and
-     * PHP-FPM; default: `SIGTERM`
-     */
+    /** the signal that tells a program of another language to finish its requests and end; SIGQUIT for nginx and PHP-FPM; default: `SIGTERM` */
     signal?: 'SIGTERM' | 'SIGINT' | 'SIGQUIT' | 'SIGHUP' | 'SIGUSR1' | 'SIGUSR2' | 'SIGWINCH'
   }
   crash?: {
-    /**
-     * how long a worker may finish its other requests after an exception, and what clients are just sending; the rest
-     * gets a 500. 0: it ends at once; default: `1000`
-     */
+    /** how long a worker may finish its other requests after an exception, and what clients are just sending; the rest gets a 500. 0: it ends at once; default: `1000` */
     graceMs?: number
   }
   /** how long a worker runs without a master if no new one takes over; default: `60000` */
@@ -236,15 +165,9 @@ export type DeckOptions = {
     hungAfterMs?: number
   }
   restart?: {
-    /**
-     * which workers are started again after their end; on-failure: all but those with exit code 0, never: none, as for
-     * a job; default: `always`
-     */
+    /** which workers are started again after their end; on-failure: all but those with exit code 0, never: none, as for a job; default: `always` */
     policy?: 'always' | 'on-failure' | 'never'
-    /**
-     * when all workers are restarted, in the time zone of the app (TZ) or else of this machine, such as "0 4 * * *";
-     * empty: never
-     */
+    /** when all workers are restarted, in the time zone of the app (TZ) or else of this machine, such as "0 4 * * *"; empty: never */
     cron?: string
     /** the first delay between the starts of a worker that keeps crashing; default: `100` */
     minDelayMs?: number
@@ -260,10 +183,7 @@ export type DeckOptions = {
     }
   }
   rollout?: {
-    /**
-     * which worker goes first in a replacement; start-first: the new one is ready before the old one drains,
-     * stop-first: the old one ends first; default: `start-first`
-     */
+    /** which worker goes first in a replacement; start-first: the new one is ready before the old one drains, stop-first: the old one ends first; default: `start-first` */
     order?: 'start-first' | 'stop-first'
     /** how many workers a deploy replaces at the same time; default: `1` */
     surge?: number | string
@@ -280,17 +200,11 @@ export type DeckOptions = {
       crashes?: number
       /** by how much the new workers' share of 5xx answers may exceed that of the old ones; default: `0.05` */
       errorRate?: number
-      /**
-       * how many times the old workers' latency the new ones' may be, after warm-up; programs in other languages are
-       * compared by CPU and memory instead; default: `3`
-       */
+      /** how many times the old workers' latency the new ones' may be, after warm-up; programs in other languages are compared by CPU and memory instead; default: `3` */
       p99Ratio?: number
       /** a smaller difference of latency is ignored; default: `50` */
       slowerMs?: number
-      /**
-       * how long after its first answer the latency of a worker is ignored; new workers fail if they are slower in
-       * three periods of this length; default: `5000`
-       */
+      /** how long after its first answer the latency of a worker is ignored; new workers fail if they are slower in three periods of this length; default: `5000` */
       warmupMs?: number
       /** with fewer answers the new workers are not judged; default: `50` */
       minRequests?: number
@@ -299,34 +213,19 @@ export type DeckOptions = {
     }
     /** a rollout fails after this long without progress, soaks and pauses aside; default: `600000` */
     progressDeadlineMs?: number
-    /**
-     * what a failed deploy does; rollback: it rolls back, hold: it stops and waits for an operator; default: `rollback`
-     */
+    /** what a failed deploy does; rollback: it rolls back, hold: it stops and waits for an operator; default: `rollback` */
     onFailure?: 'rollback' | 'hold'
-    /**
-     * how long a release is watched after its deploy: a crash loop rolls it back, once; 0: not watched; default:
-     * `300000`
-     */
+    /** how long a release is watched after its deploy: a crash loop rolls it back, once; 0: not watched; default: `300000` */
     guardMs?: number
   }
   watchdog?: {
-    /**
-     * a worker whose event loop is blocked for this long is replaced and killed, and so is a program of another
-     * language that has said WATCHDOG=1 by sd_notify and is silent for this long from then on; 0: no limit; default:
-     * `10000`
-     */
+    /** a worker whose event loop is blocked for this long is replaced and killed, and so is a program of another language that has said WATCHDOG=1 by sd_notify and is silent for this long from then on; 0: no limit; default: `10000` */
     timeoutMs?: number
-    /**
-     * whether the stack of such a worker is read first; this opens its inspector on the loopback address for a moment;
-     * default: `on`
-     */
+    /** whether the stack of such a worker is read first; this opens its inspector on the loopback address for a moment; default: `on` */
     stack?: 'on' | 'off'
   }
   limits?: {
-    /**
-     * the most memory that the processes of a worker may have together before the kernel kills one of them; 0: no
-     * limit; default: `0`
-     */
+    /** the most memory that the processes of a worker may have together before the kernel kills one of them; 0: no limit; default: `0` */
     memoryBytes?: number
     /** how many CPUs the processes of a worker may keep busy together, such as 1.5; 0: no limit; default: `0` */
     cpus?: '0' | number
@@ -340,68 +239,41 @@ export type DeckOptions = {
     maxRequests?: number
   }
   releases?: {
-    /**
-     * what a deploy pins; auto: the target of the entry's symbolic link, or the folder as it is, folder: a copy of the
-     * app's folder, live: nothing; default: `auto`
-     */
+    /** what a deploy pins; auto: the target of the entry's symbolic link, or the folder as it is, folder: a copy of the app's folder, live: nothing; default: `auto` */
     mode?: 'auto' | 'folder' | 'live'
     /** with releases.mode "folder": what all releases have in common, such as .env, uploads/, data.sqlite */
     shared?: string[]
     /** with releases.mode "folder": what is not copied, and may be lost with a release, such as tmp/ */
     exclude?: string[]
-    /**
-     * the repository of deploy --git; default: that of the app's folder. git fetches from an address with the keys of
-     * this user; a token in it is shown to nobody
-     */
+    /** the repository of deploy --git; default: that of the app's folder. git fetches from an address with the keys of this user; a token in it is shown to nobody */
     git?: string
     /** the folder below which a deploy may name a path; without it, no deploy can */
     root?: string
     /** how many releases are kept; one in use always is; default: `10` */
     keep?: number
-    /**
-     * when a worker is replaced whose files have changed; mark: the new one is marked as drifted, hold: its slot waits
-     * for the old files or a deploy; default: `mark`
-     */
+    /** when a worker is replaced whose files have changed; mark: the new one is marked as drifted, hold: its slot waits for the old files or a deploy; default: `mark` */
     onDrift?: 'mark' | 'hold'
   }
   hooks?: {
-    /**
-     * installs and builds the commit of deploy --git in its package folder; default: guessed from the lock file and the
-     * script "build". Read again at each deploy
-     */
+    /** installs and builds the commit of deploy --git in its package folder; default: guessed from the lock file and the script "build". Read again at each deploy */
     build?: { command: string[], timeoutMs?: number }
-    /**
-     * runs before the first worker of a start, such as migrations; if it fails, the start fails. Not when a dead master
-     * is replaced. Read again at each deploy
-     */
+    /** runs before the first worker of a start, such as migrations; if it fails, the start fails. Not when a dead master is replaced. Read again at each deploy */
     beforeStart?: { command: string[], timeoutMs?: number }
-    /**
-     * runs before a deploy replaces anything, such as migrations; if it fails, the deploy fails. Read again at each
-     * deploy
-     */
+    /** runs before a deploy replaces anything, such as migrations; if it fails, the deploy fails. Read again at each deploy */
     beforeDeploy?: { command: string[], timeoutMs?: number }
     /** runs after a deploy has succeeded. Read again at each deploy */
     afterDeploy?: { command: string[], timeoutMs?: number }
     /** runs after a worker has crashed, at most once a minute. Read again at each deploy */
     onCrash?: { command: string[], timeoutMs?: number }
   }
-  /**
-   * commands that run beside the workers, at the times of a cron expression or when somebody asks. Read again at each
-   * deploy
-   */
+  /** commands that run beside the workers, at the times of a cron expression or when somebody asks. Read again at each deploy */
   jobs?: Record<string, { cron?: string, command: string | string[], overlap?: 'skip' | 'queue' | 'replace', timeoutMs?: number, timeZone?: string }>
   /** for development: deploy when a file changes that the workers have loaded; default: `false` */
   watch?: boolean
   diagnostics?: {
-    /**
-     * whether a Node.js worker that is recycled by recycle.maxRssBytes is examined once it has drained, so that the
-     * history names what held its memory; at most once an hour for a release; default: `on`
-     */
+    /** whether a Node.js worker that is recycled by recycle.maxRssBytes is examined once it has drained, so that the history names what held its memory; at most once an hour for a release; default: `on` */
     leaks?: 'on' | 'off'
-    /**
-     * continuous profiling: a CPU profile of 5 s of each Node.js worker each minute; those of the last hour are kept,
-     * at most 10 MB; default: `off`
-     */
+    /** continuous profiling: a CPU profile of 5 s of each Node.js worker each minute; those of the last hour are kept, at most 10 MB; default: `off` */
     profiling?: 'off' | 'on'
     /** how many files of diagnostics are kept; default: `20` */
     maxFiles?: number
@@ -411,24 +283,15 @@ export type DeckOptions = {
   /** alerts that the dashboard shows and cannot change */
   alerts?: { kind: 'slack' | 'discord' | 'teams' | 'mail' | 'sentry' | 'webhook', name?: string, events?: string[], url?: string, dsn?: string, secret?: string, to?: string[], from?: string, host?: string, port?: number, user?: string, password?: string }[]
   fleet?: {
-    /**
-     * NATS servers with JetStream, by which hosts on several machines see each other and deploy in turn (separated by
-     * commas); none: this host is alone
-     */
+    /** NATS servers with JetStream, by which hosts on several machines see each other and deploy in turn (separated by commas); none: this host is alone */
     servers?: string[]
     /** name of the fleet: hosts with the same one belong together; default: `default` */
     name?: string
-    /**
-     * name of this host in the fleet, where it must be unique; default: the name of the machine, for a deck in the
-     * foreground with that of the app
-     */
+    /** name of this host in the fleet, where it must be unique; default: the name of the machine, for a deck in the foreground with that of the app */
     member?: string
     /** labels by which members are selected and ordered */
     labels?: Record<string, string>
-    /**
-     * what other members may do to this host and its apps; read: what viewers can, operate: what operators can, such as
-     * restart and deploy, nothing: nothing; default: `read`
-     */
+    /** what other members may do to this host and its apps; read: what viewers can, operate: what operators can, such as restart and deploy, nothing: nothing; default: `read` */
     accept?: 'read' | 'operate' | 'nothing'
     /** the token of the NATS servers; better set as a variable, as others can see flags */
     token?: string
@@ -456,19 +319,13 @@ export type DeckOptions = {
     appMetrics?: 'on' | 'off'
     /** whether requests are counted by route, such as GET /users/:id, with their latencies and errors; default: `on` */
     routes?: 'on' | 'off'
-    /**
-     * whether metrics and events go to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if that is
-     * set; default: `on`
-     */
+    /** whether metrics and events go to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if that is set; default: `on` */
     otlp?: 'on' | 'off'
     /** whether events go to journald, with fields such as CLUSTERDECK_EVENT; default: `off` */
     journald?: 'off' | 'on'
     /** a syslog that gets the events: that of this machine, or another one by UDP (RFC 5424) */
     syslog?: string
-    /**
-     * whether the collector, journald and syslog that get the events also get what the workers write, each line as a
-     * record; default: `off`
-     */
+    /** whether the collector, journald and syslog that get the events also get what the workers write, each line as a record; default: `off` */
     workerOutput?: 'off' | 'on'
   }
   history?: {
