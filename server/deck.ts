@@ -61,8 +61,8 @@ const TRY_AGAIN_MS = 100
 export function createDeck (
   { settings, configure, supervisor, events, history, vitals, appMetrics, master, diagnostics, profiling, logs,
     releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null,
-    historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove,
-    examine }: {
+    stored = async () => {}, historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch,
+    move = refuseMove, examine }: {
       settings: Settings,
       /** makes what has changed count everywhere, or throws before anything has */
       configure: (config: Config) => void,
@@ -93,6 +93,8 @@ export function createDeck (
       nextRestartAt?: () => string | null,
       /** by a keeper, which alone can change masters */
       isKept: () => boolean,
+      /** resolves once the next start goes on with what runs now; throws not-stored */
+      stored?: () => Promise<void>,
       historyState?: () => HistoryState,
       /** why no worker can be started */
       secretsProblem?: () => string | null,
@@ -186,6 +188,12 @@ export function createDeck (
 
     /** What an operator has to say to the app. */
     send: supervisor.send,
+
+    /**
+     * Resolves once the next start goes on with what runs now.
+     * @throws {import('./errors.ts').DeckError} not-stored
+     */
+    stored,
 
     /** Moves it into a host. */
     move,

@@ -48,6 +48,7 @@ export const PROBLEMS = Object.freeze({ 'invalid-config': { status: 422, exitCod
   'rate-limited': { status: 429, exitCode: 1, title: 'Too many requests' },
   internal: { status: 500, exitCode: 1, title: 'Internal error' },
   'history-unavailable': { status: 503, exitCode: 1, title: 'The history database is unavailable' },
+  'not-stored': { status: 507, exitCode: 1, title: 'The disk does not take it' },
   'port-in-use': { status: 500, exitCode: 1, title: 'The port is in use' },
   'listen-failed': { status: 500, exitCode: 1, title: 'The admin port could not be opened' },
   'data-dir-unusable': { status: 500, exitCode: 1, title: 'The data folder cannot be used' },

@@ -74,7 +74,7 @@ export const APP = z.strictObject({ name: APP_NAME,
 
 /** What the calls that start and stop an app have in common. */
 const CHANGE = { role: 'operator', path: { app: APP_NAME }, status: 202, others: { 200: { 'application/json': APP } },
-  problems: ['not-found', 'stopping'], answer: APP } as const
+  problems: ['not-found', 'stopping', 'not-stored'], answer: APP } as const
 
 /** An order has the whole environment of the shell that it comes from. */
 const ORDER_LIMIT_BYTES = 1024 * 1024
@@ -106,7 +106,7 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
         largestBodyBytes: ORDER_LIMIT_BYTES,
         status: 201,
         location: true,
-        problems: ['name-taken', 'invalid-config', 'entry-not-found', 'data-dir-unusable', 'stopping'],
+        problems: ['name-taken', 'invalid-config', 'entry-not-found', 'data-dir-unusable', 'stopping', 'not-stored'],
         answer: APP,
         async handle ({ query: { start = true }, body, auth }) {
           refuseLimited(auth, 'adds apps')

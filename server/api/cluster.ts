@@ -126,7 +126,8 @@ const MOVE_BODY = z.strictObject({
 
 /** The state of the cluster, and the wanted number of workers. */
 export function clusterResources (
-  { deck, history }: { deck: Pick<Deck, 'snapshot' | 'status' | 'dispatch' | 'openRequests' | 'move'>, history: Past }
+  { deck, history }: { deck: Pick<Deck, 'snapshot' | 'status' | 'dispatch' | 'stored' | 'openRequests' | 'move'>,
+    history: Past }
 ): Record<string, Resource> {
   return {
     '/status': {
@@ -193,12 +194,14 @@ export function clusterResources (
 
       PUT: operation({ name: 'setScale', summary: 'Sets how many workers should run', role: 'operator',
         cli: 'clusterdeck scale 4', body: SCALE_ORDER, headers: { 'If-Match': IF_MATCH.optional() }, hasTag: true,
-        problems: [...ROLLOUT_PROBLEMS, 'precondition-failed'], answer: SCALE, handle ({ req, body, auth }) {
-        const { desiredWorkers } = deck.snapshot()
-        checkMatch(req, desiredWorkers, { isRequired: false, change: () => changeOfScale(history, desiredWorkers) })
-        deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor })
-        return scaleView()
-      } })
+        problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'not-stored'], answer: SCALE,
+        async handle ({ req, body, auth }) {
+          const { desiredWorkers } = deck.snapshot()
+          checkMatch(req, desiredWorkers, { isRequired: false, change: () => changeOfScale(history, desiredWorkers) })
+          deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor })
+          await deck.stored()
+          return scaleView()
+        } })
     },
 
     '/upgrade': {

@@ -43,7 +43,9 @@ const SHOWN_WANTED = CHANGE.meta({ description: DESCRIPTION, minProperties: 1,
   examples: [{ 'drain.deadlineMs': 10_000, 'rollout.surge': '25%' }] })
 
 /** The settings that the master runs with. */
-export function configResources ({ deck }: { deck: Pick<Deck, 'settings' | 'configure'> }): Record<string, Resource> {
+export function configResources (
+  { deck }: { deck: Pick<Deck, 'settings' | 'configure' | 'stored'> }
+): Record<string, Resource> {
   return {
     '/config': {
       GET: operation({ name: 'getConfig', summary: 'Lists every option, its value and where the value comes from',
@@ -54,9 +56,10 @@ export function configResources ({ deck }: { deck: Pick<Deck, 'settings' | 'conf
         role: 'admin', cli: 'clusterdeck config set drain.deadlineMs=10000', headers: { 'If-Match': IF_MATCH },
         body: WANTED, shownBody: SHOWN_WANTED, hasTag: true,
         problems: ['precondition-required', 'precondition-failed', 'unknown-option', 'not-possible', 'invalid-config',
-          'upgrade-running', 'stopping'], answer: SETTINGS, handle ({ req, body, auth }) {
+          'upgrade-running', 'stopping', 'not-stored'], answer: SETTINGS, async handle ({ req, body, auth }) {
         checkMatch(req, deck.settings.digest(), { isRequired: true })
         deck.configure({ wanted: body, actor: auth.actor })
+        await deck.stored()
         return configReply()
       } })
     }

@@ -25,6 +25,7 @@ import { tellGrowingMemory } from './growing-memory.ts'
 import { tellSlowSpells } from './slow-spells.ts'
 import { createCluster } from './cluster.ts'
 import { createAppDeck } from './deck.ts'
+import { beginningOf, keepRuns, runsFile, type Runs, type RunsStore } from './runs.ts'
 import { startInTurn } from './turn.ts'
 import type { AppLink } from '../keeper/app-links.ts'
 import type { JointUpgrade } from '../handover/joint-upgrade.ts'
@@ -83,7 +84,13 @@ export type AppSource = {
    * what its workers, hooks and git inherit: the variables of the shell
    * that has started it, where that is not the one of this process
    */
-  environment?: Record<string, string | undefined>
+  environment?: Record<string, string | undefined>,
+  /** where it is kept what runs; default: in the data folder */
+  runs?: RunsStore,
+  /** that it comes from; null: somebody has started it in the foreground */
+  order?: Runs['order'],
+  /** somebody wants it as it is configured, and on the disk, now: else it goes on with what ran */
+  isOrdered?: boolean
 }
 
 export type App = Awaited<ReturnType<typeof openApp>>
@@ -94,7 +101,11 @@ export type App = Awaited<ReturnType<typeof openApp>>
  * @throws {import('../errors.ts').DeckError} invalid-config, entry-not-found, copy-failed, secrets-failed,
  * data-dir-unusable, master-running, upgrade-failed
  */
-export async function openApp ({ config, reload, dataDir, environment = process.env }: AppSource, host: HostServices) {
+export async function openApp (
+  { config, reload, dataDir, environment = process.env, runs = runsFile(dataDir.runs), order = null, isOrdered = true }:
+    AppSource,
+  host: HostServices
+) {
   const { keeper, closers, log, terminal, streams } = host
   const isNext = keeper.role === 'next'
   // In an upgrade, problems have to show now: the other master still runs.
@@ -103,12 +114,16 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   const settings = createSettings(config, { key: dataDir.releaseKey() })
   const checkpoints = createCheckpointStore({ file: dataDir.memory, keeper: keeper.memory,
     isAway: dataDir.away !== null })
-  let restored = await restoreCheckpoint(checkpoints.read(), config, isNext ? null : keeper.predecessor)
-  if (restored.changes.length > 0) await loadSchema()
+  let restored = await restoreCheckpoint(checkpoints.read(), isNext ? null : keeper.predecessor)
+  const ran = runs.read()
+  // Its workers, or those of the other master, serve.
+  const goesOn = !isOrdered || restored.lost !== null || restored.isHandedOver || isNext
+  const beginning = beginningOf(ran, config, { isOrdered: !goesOn })
+  if (beginning.changes.length > 0) await loadSchema()
   // A release that goes on is described already.
-  const forgetCheckout = closers.add(restored.release ? () => {} : readGitAhead(config.entry, { env: environment }),
+  const forgetCheckout = closers.add(beginning.release ? () => {} : readGitAhead(config.entry, { env: environment }),
     (forget) => forget())
-  settings.restore(restored.changes)
+  settings.restore(beginning.changes)
 
   const history = openHistory({ file: dataDir.historyFile, retention: config.history,
     owner: isNext ? 'another master has it' : null })
@@ -134,9 +149,11 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   let jobs: Jobs | null = null
   const releases = await openReleases({
     config,
-    cwd: restored.release?.cwd,
+    before: beginning.release,
+    last: beginning.last,
+    variables: goesOn ? ran?.variables : undefined,
     // What fails where another master goes on with the app is to fail now.
-    canWait: !isNext && !host.isMove && restored.release !== null &&
+    canWait: !isNext && !host.isMove && beginning.release !== null &&
       restored.left.some(({ identity }) => identity && isAlive(identity)),
     reload,
     dataDir,
@@ -164,13 +181,20 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   })
   keepOutcomes({ releases, events })
 
-  const first = await releases.beginWith(restored.release)
+  const first = await releases.begin()
   forgetCheckout()
   const supervisor: Supervisor = cluster = createCluster({ settings, environment, keeper, dataDir, vitals, appMetrics,
     logs, drift, releases, hooks, crashes, history, events, rolloutTurns: host.rolloutTurns }, { release: first.release,
     restored, next })
   closers.add(supervisor, ({ close }) => close())
   if (next) await takeOver(next)
+  if (goesOn && ran && beginning.release === null)
+    events.publish({ type: 'unexpected', actor: 'system',
+      message:
+        `${ran.release.id} ran, and cannot go on: ${ran.release.entry} is gone. The app starts as it is configured` })
+  const kept = keepRuns({ store: runs, order, config, events, supervisor, settings, releases,
+    onError: (error) => log.error({ err: error }, 'what runs could not be written down') })
+  closers.add(kept, ({ close }) => close())
   const since = restored.since ?? events.lastId + 1
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)
 
@@ -184,13 +208,13 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     keeper, nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone) })
   const startedAt = new Date().toISOString()
   const deck = await createAppDeck({ config, dataDir, environment, settings, history, events, vitals, appMetrics, logs,
-    releases, supervisor, jobs, startedAt, hide: mask.hide,
+    releases, supervisor, jobs, startedAt, hide: mask.hide, stored: kept.stored,
     historyState: () => dataDir.away === null ? recorder?.state ?? WRITTEN : { ...WRITTEN, problem: dataDir.away } },
     host)
   if (releases.secretsProblem() === null) await tellCollectors()
   else tellCollectorsLater()
-  return { config, dataDir, checkpoints, settings, restored, since, startedAt, history, events, vitals, logs, releases,
-    hooks, jobs, supervisor, deck, first, isNext }
+  return { config, dataDir, checkpoints, settings, restored, beginning, kept, since, startedAt, history, events, vitals,
+    logs, releases, hooks, jobs, supervisor, deck, first, isNext }
 
   /** From here on the data folder is this master's, until it lets go of it or ends. */
   function lockDataDir () {
@@ -232,11 +256,11 @@ export async function openApp ({ config, reload, dataDir, environment = process.
 
   async function takeOver (master: NextMaster) {
     if (first.isNew) releases.tellCreated(first.release)
-    startInTurn(supervisor, host, { workers: restored.workers, finished: restored.finished })
+    startInTurn(supervisor, host, beginning)
     const predecessor = await master.whenAlone()
     lockDataDir()
     // It has been written until a moment ago.
-    restored = await restoreCheckpoint(checkpoints.read(), config, predecessor ?? keeper.predecessor)
+    restored = await restoreCheckpoint(checkpoints.read(), predecessor ?? keeper.predecessor)
     history.takeOver()
     releases.readKept()
     recorder = recordEvents()

@@ -33,7 +33,7 @@ import type { Upgradable } from '../handover/joint-upgrade.ts'
  */
 export async function createAppDeck (
   { config, dataDir, environment, settings, history, events, vitals, appMetrics, logs, releases, supervisor, jobs,
-    startedAt, hide, historyState }: {
+    startedAt, hide, stored, historyState }: {
       config: Config,
       dataDir: DataDir,
       /** of the shell that the app is from */
@@ -50,6 +50,8 @@ export async function createAppDeck (
       startedAt: string,
       /** what nobody is to read */
       hide: <T>(content: T) => T,
+      /** resolves once the next start goes on with what runs now; throws not-stored */
+      stored: () => Promise<void>,
       historyState: () => HistoryState
     },
   { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet,
@@ -85,8 +87,8 @@ export async function createAppDeck (
   const deck = createDeck({ settings, configure: configureParts, supervisor, events, history, vitals, appMetrics,
     master: { pid: process.pid, ...software, startedAt, isShared: upgrade !== undefined }, diagnostics, profiling, logs,
     releases, alerts, jobs, notices, others, fleet, joinsFleet, isKept: () => keeper.isKept,
-    nextRestartAt: () => cron.nextAt(), historyState, secretsProblem: releases.secretsProblem, upgrade: upgrade?.begin,
-    move, examine: () => examine() })
+    nextRestartAt: () => cron.nextAt(), stored, historyState, secretsProblem: releases.secretsProblem,
+    upgrade: upgrade?.begin, move, examine: () => examine() })
   const examine = createChecks({ config, settings, environment, deck, history, vitals, releases, keeper })
   if (upgrade) closers.add(upgrade.join(upgradable({ settings, supervisor, keeper })), (leave) => leave())
   const cron = closers.add(

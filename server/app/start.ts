@@ -17,7 +17,7 @@ const WAITING_AFTER_MS = 5000
  * disk keeps nobody from serving, and the next change tries again.
  * @returns the workers that are left of the master before
  */
-export function recordPast ({ restored, checkpoints, history, events, supervisor, since }: App,
+export function recordPast ({ restored, beginning, checkpoints, history, events, supervisor, since }: App,
   { log, terminal, software }: HostServices): SavedWorker[]
 {
   let { left } = restored
@@ -30,7 +30,7 @@ export function recordPast ({ restored, checkpoints, history, events, supervisor
   if (history.movedAside)
     terminal.line(`the history was unreadable and is kept as ${history.movedAside}; a new one starts`)
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system',
-    detail: { ...software, workers: restored.workers } })
+    detail: { ...software, workers: beginning.workers } })
   return left
 
   function attempt (work: () => void) {
@@ -45,10 +45,9 @@ export function recordPast ({ restored, checkpoints, history, events, supervisor
 /** Starts the workers, or goes on with those of the master before. */
 export function startWorkers (app: App, host: HostServices, left: SavedWorker[]) {
   const { keeper, closers, software } = host
-  const { dataDir, checkpoints, settings, restored, since, history, events, releases, hooks, jobs, supervisor, first,
+  const { dataDir, checkpoints, restored, beginning, since, history, events, releases, hooks, jobs, supervisor, first,
     isNext } = app
-  const remember = rememberFor({ memory: checkpoints, events, supervisor, settings, releases, hooks, jobs, software,
-    since })
+  const remember = rememberFor({ memory: checkpoints, events, supervisor, releases, hooks, jobs, software, since })
   closers.add(remember,
     (_, { handsOver, hasFailed }) => hasFailed ? remember.leave() : handsOver ? remember.handOver() : remember.forget())
   closers.add(releases, ({ close }) => close())
@@ -64,7 +63,8 @@ export function startWorkers (app: App, host: HostServices, left: SavedWorker[])
     // past the hook.
     const goesOn = keeper.predecessor && (restored.lost || restored.isHandedOver) &&
       !restored.hooks.some(({ name }) => name === 'beforeStart')
-    startInTurn(supervisor, host, { ...restored, left, hasHook: hooks.has('beforeStart') && !goesOn, secrets })
+    startInTurn(supervisor, host, { ...restored, ...beginning, left, hasHook: hooks.has('beforeStart') && !goesOn,
+      secrets })
   }
   // What is not in the list would be removed, and without the history nobody knows the list.
   if (!history.away && !dataDir.away) releases.clean()

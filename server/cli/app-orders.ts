@@ -45,9 +45,9 @@ export function keptSecretsText (orders: readonly AppOrder[]): string | null {
     LOOKS_SECRET.test(name)
   )
   if (names.length === 0) return null
-  return `the host keeps the variables of this shell in its file apps.json, among them ${
+  return `the host keeps the variables of this shell on its disk, among them ${
     names.join(', ')
-  }; to keep a secret out of that file, unset it in the shell and set it by secrets or envFile of the config file: clusterdeck help secrets`
+  }; to keep a secret off it, unset it in the shell and set it by secrets or envFile of the config file: clusterdeck help secrets`
 }
 
 /** `others`: that are left out too */

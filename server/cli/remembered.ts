@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { isObject } from '../config/is-object.ts'
 import { DeckError } from '../errors.ts'
@@ -24,18 +25,20 @@ export function rememberedApps (env: Record<string, string | undefined>): Rememb
  * @throws {DeckError} data-dir-unusable
  */
 export function listedApps (env: Record<string, string | undefined>): RememberedApp[] {
-  const list = readJson(path.join(hostFolder(env), 'apps.json'))
-  const apps = isObject(list) && Array.isArray(list.apps) ? list.apps : []
-  return apps.flatMap(toRemembered).sort((one, other) => one.name < other.name ? -1 : 1)
+  const folder = path.join(hostFolder(env), 'apps')
+  const records = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : []
+  return records.map((name) => readJson(path.join(folder, name))).flatMap(toRemembered).sort((one, other) =>
+    one.name < other.name ? -1 : 1
+  )
 }
 
 /** @returns none: what a newer version has written */
 function toRemembered (entry: unknown): RememberedApp[] {
   if (!isObject(entry)) return []
-  const { name, dataDir, order, isStopped } = entry
+  const { name, dataDir, order, wish } = entry
   if (typeof name !== 'string' || typeof dataDir !== 'string' || !isObject(order)) return []
   return [{ name, dataDir, cwd: textOrNull(order.cwd), configFile: textOrNull(order.config),
-    state: isStopped === true ? 'stopped' : 'not running' }]
+    state: wish === 'stopped' ? 'stopped' : 'not running' }]
 }
 
 function textOrNull (value: unknown) {

@@ -3,16 +3,21 @@ import type { PoolState } from '../lifecycle/state.ts'
 import type { OrphanIdentity } from './orphan-handle.ts'
 
 /** What another master needs to continue with this cluster. */
-export function toCheckpoint (
-  { release, bootCost, guard, addresses, slots, nextWorker, nextRollout, upgrade, workers }: PoolState,
-  { identityOf, sockets }: { identityOf: (worker: number) => OrphanIdentity | null | undefined, sockets: string[] }
-) {
-  const finished = Object.fromEntries(slots.filter(isFinished).map((slot) => [slot.number, slot.finished]))
+export function toCheckpoint ({ bootCost, guard, addresses, nextWorker, nextRollout, upgrade, workers }: PoolState,
+  { identityOf, sockets }: { identityOf: (worker: number) => OrphanIdentity | null | undefined, sockets: string[] })
+{
   const saved = Object.values(workers).map(({ forkedAt, ...worker }) => ({ ...worker,
     identity: identityOf(worker.id) })
   ) // A worker whose fork is not on record ends with this master, as a standby worker does.
     .filter(({ pid, identity, slot }) => pid !== null && identity && slot !== null)
   const firstOfNext = upgrade?.firstWorker ?? null
-  return { desiredWorkers: slots.length, release, bootCost, guard, addresses, finished, nextWorker, nextRollout,
-    firstOfNext, sockets, workers: saved }
+  return { bootCost, guard, addresses, nextWorker, nextRollout, firstOfNext, sockets, workers: saved }
+}
+
+/** What any next start goes on with, also after an orderly end. */
+export function whatRuns ({ release, slots }: PoolState) {
+  return { release, workers: slots.length,
+    finished: Object.fromEntries(
+      slots.flatMap((slot) => isFinished(slot) && slot.finished ? [[slot.number, slot.finished]] : [])
+    ) }
 }

@@ -20,7 +20,7 @@ import { createDeadlines } from './deadlines.ts'
 import { createEarlyForks } from './early-forks.ts'
 import { createEffects, type Commands } from './effects.ts'
 import { createInbox } from './inbox.ts'
-import { toCheckpoint } from './checkpoint.ts'
+import { toCheckpoint, whatRuns } from './checkpoint.ts'
 import { createMessages, type AppMetrics } from './messages.ts'
 import { createOpenRequests } from './open-requests.ts'
 import { createOperatorMessages } from './operator-messages.ts'
@@ -265,6 +265,9 @@ export function createSupervisor (initialState: PoolState,
     waitingFor: () => waitingFor(state),
 
     releasesInUse: () => releasesInUse(state),
+
+    /** What the next start goes on with. */
+    runs: () => whatRuns(state),
 
     /** What the next master needs to continue if this one dies. */
     memory: () =>

@@ -285,18 +285,51 @@ export function valueOf (config: Partial<Config>, { path }: Pick<Option, 'path'>
  */
 export function withValues (config: Config, wanted: Record<string, unknown>): Config {
   for (const name of Object.keys(wanted)) if (!OPTIONS.some((option) => option.name === name)) throw notAnOption(name)
-  const given: Map<string, Given> = new Map()
-  for (const option of OPTIONS) {
-    const { name } = option
-    const value = Object.hasOwn(wanted, name) ? wanted[name] : valueOf(config, option)
-    if (value !== undefined) given.set(name, { value, source: name, folder: config.cwd })
-  }
+  const given = givenWith(config, wanted)
   const { entry, cwd, workers, runtime, appNode, launch } = config
   const next = deepFreeze({ ...plainValues(given) ?? valuesBySchema(given), entry, cwd, workers,
     ...(runtime && { runtime }), ...(appNode && { appNode }), ...(launch && { launch }) })
   checkTogether(next)
   checkRuntime(next)
   return next
+}
+
+function givenWith (config: Config, wanted: Record<string, unknown>): Map<string, Given> {
+  return new Map(OPTIONS.flatMap((option) => {
+    const { name } = option
+    const value = Object.hasOwn(wanted, name) ? wanted[name] : valueOf(config, option)
+    return value === undefined ? [] : [[name, { value, source: name, folder: config.cwd }]]
+  }))
+}
+
+/** A configuration as it is kept on the disk, with the values of its variables. */
+export type StoredConfig = { values: Config, origins: [name: string, origin: Origin][] }
+
+/** `deployed`: as the release that runs has read it, for the options that a deploy reads anew */
+export function storedConfig (config: Config, deployed: Partial<Config>): StoredConfig {
+  const isDeployed = (name: string) => OPTIONS.find((option) => option.name === name)?.takesEffect === 'deploy'
+  const values = structuredClone(config) as Config & Record<string, unknown>
+  for (const option of OPTIONS) if (isDeployed(option.name)) setAt(values, option.path, valueOf(deployed, option))
+  const { entry, cwd, runtime, appNode, launch } = { ...config, ...deployed }
+  const origins = (of: object, isWanted: (name: string) => boolean) =>
+    [...ORIGINS.get(of) ?? []].flatMap(([name, origin]) =>
+      origin && isWanted(name) ? [[name, origin] as [string, Origin]] : []
+    )
+  return { values: { ...values, entry, cwd, runtime, appNode, launch },
+    origins: [...origins(config, (name) => !isDeployed(name)), ...origins(deployed, isDeployed)] }
+}
+
+/** Returns null: this version takes it no more. */
+export async function restoredConfig ({ values, origins }: StoredConfig): Promise<Config | null> {
+  try {
+    if (plainValues(givenWith(values, {})) === null) await loadSchema()
+    const config = withValues(values, {})
+    ORIGINS.set(config, new Map(origins))
+    return config
+  } catch (error) {
+    if (error instanceof DeckError) return null
+    throw error
+  }
 }
 
 function fromFlags (flags: Record<string, unknown>, folder: string): Sources {

@@ -27,7 +27,7 @@ import type { Auth, Role } from '../api/roles.ts'
 /** The forms of the dashboard post to these actions. */
 export type Deck = Pick<import('../deck.ts').Deck,
   'dispatch' | 'snapshot' | 'deploy' | 'deployCommit' | 'notices' | 'alerts' | 'jobs' | 'send' | 'settings'
-    | 'configure' | 'diagnostics' | 'crashes' | 'status' | 'events' | 'others' | 'fleet'>
+    | 'configure' | 'stored' | 'diagnostics' | 'crashes' | 'status' | 'events' | 'others' | 'fleet'>
 type Action = (deck: Deck, body: Record<string, unknown>, actor: string, asker: Asker) => unknown
 /** An action that returns a URL, or the path of a page, sends the browser there. */
 type History = Pick<import('../../db/history.ts').History, 'page' | 'rollouts'>
@@ -55,11 +55,12 @@ export const ACTIONS: Readonly<Record<string, Action>> = { restart (deck, { seen
   deck.dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' })
 }, deploy: startDeploy, rollback: startRollback,
   ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, steeringAction(type)])),
-  scale (deck, { workers: wanted, seen }, actor, { history }) {
+  async scale (deck, { workers: wanted, seen }, actor, { history }) {
     const workers = parseField(WORKER_COUNT, wanted, `workers: expected an integer from 1 to ${MAX_WORKERS}`)
     const { desiredWorkers } = deck.snapshot()
     checkSeen(seen, desiredWorkers, () => `${changeOfScale(history, desiredWorkers)}; you were shown ${seen}`)
     deck.dispatch({ type: 'scale', workers, actor })
+    await deck.stored()
   },
   'restart-worker': (deck, { worker }, actor) =>
     deck.dispatch({ type: 'restart-worker', worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'),
@@ -211,7 +212,7 @@ function sendMessage (deck: Deck, { type, data, worker }: Record<string, unknown
  * Refuses if this setting was changed meanwhile; others do not matter.
  * @param body `tag`: of all settings that its sender has seen; `seen`: the value of this one
  */
-function changeSetting (deck: Deck, { name, value, tag, seen = '' }: Record<string, unknown>, actor: string,
+async function changeSetting (deck: Deck, { name, value, tag, seen = '' }: Record<string, unknown>, actor: string,
   { history }: Asker)
 {
   const option = parseField(z.string().min(1), name, 'name: expected an option')
@@ -222,6 +223,7 @@ function changeSetting (deck: Deck, { name, value, tag, seen = '' }: Record<stri
     checkSeen(seen, now === null ? '' : textOfValue(now),
       () => `${changeOfSetting(history, option)}; you were shown ${seen}`)
   deck.configure({ wanted: { [option]: valueFromText(text) }, actor })
+  await deck.stored()
 }
 
 /**

@@ -4,20 +4,14 @@ import { VERSION } from './checkpoint.ts'
 const PID = z.int().positive()
 /** The fields that a master needs to begin; others stay as they are. */
 export const CHECKPOINT = z.looseObject({ version: z.literal(VERSION), master: z.looseObject({ pid: PID }),
-  software: z.looseObject({ version: z.string(), nodeVersion: z.string() }).nullish(),
-  configured: z.looseObject({ entry: z.string(), workers: z.int() }), desiredWorkers: z.int().positive(),
-  release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
-  nextWorker: z.int().positive(), firstOfNext: z.int().positive().nullish(), nextRelease: z.int().positive().default(1),
+  software: z.looseObject({ version: z.string(), nodeVersion: z.string() }).nullish(), nextWorker: z.int().positive(),
+  firstOfNext: z.int().positive().nullish(), nextRelease: z.int().positive().default(1),
   lastEvent: z.int().nonnegative().default(0), nextRollout: z.int().positive().default(1),
   bootCost: z.looseObject({ cpuMs: z.number(), activeMs: z.number() }).nullish(),
   guard: z.looseObject({ release: z.string(), from: z.string(), rollout: z.int(), isTripped: z.boolean(),
     endsAt: z.iso.datetime() }).nullish(), sockets: z.array(z.string()),
   addresses: z.record(z.string().regex(/^\d+$/), z.array(z.looseObject({ url: z.string(), isFixed: z.boolean() })))
-    .default({}),
-  finished: z.record(z.string().regex(/^\d+$/),
-    z.looseObject({ at: z.iso.datetime(), worker: z.int(), release: z.string(), cause: z.string(),
-      code: z.int().nullable(), succeeded: z.boolean() })).default({}), since: z.int().positive(),
-  changes: z.array(z.looseObject({ name: z.string(), value: z.unknown(), configured: z.unknown() })).default([]),
+    .default({}), since: z.int().positive(),
   hooks: z.array(z.looseObject({ name: z.string(), pid: PID, startTime: z.string().nullable() })).default([]),
   jobs: z.looseObject({
     runs: z.array(

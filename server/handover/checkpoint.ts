@@ -1,16 +1,12 @@
-import { existsSync } from 'node:fs'
 import { readMemory, type DataDir } from '../system/data-dir.ts'
 import { identifyProcess, isAlive } from '../system/process-identity.ts'
 import type { Jobs, JobsMemory } from '../jobs/jobs.ts'
 import type { KeeperLink, Predecessor } from '../keeper/link.ts'
 import type { SavedWorker } from '../cluster/adoption.ts'
-import type { Finished, Release } from '../lifecycle/state.ts'
 import type { BootCost } from '../lifecycle/boot-room.ts'
 import type { Guard } from '../lifecycle/rollout/guard.ts'
 import type { Address } from '../lifecycle/addresses.ts'
-import type { RememberedChange, Settings } from '../config/settings.ts'
 import type { Hooks, LeftHook } from '../cluster/hooks.ts'
-import type { Config } from '../config/config.ts'
 import type { History } from '../../db/history.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
@@ -35,20 +31,12 @@ export type Restored = {
   sockets: string[],
   /** the event from which on its ids of workers are of one series, null: a new one begins */
   since: number | null,
-  /** null: it is to be made of what is configured */
-  release: Release | null,
   /** what its last worker has needed to get ready */
   bootCost: BootCost | null,
-  /** of that release, where it was deployed a short while ago */
+  /** of the release that ran, where it was deployed a short while ago */
   guard: Guard | null,
   /** where its last ready workers have listened, by slot */
   addresses: Record<number, Address[]>,
-  /** slots whose program has come to its end, by number */
-  finished: Record<number, Finished>,
-  /** how many are wanted */
-  workers: number,
-  /** what an operator has changed of the configuration */
-  changes: RememberedChange[],
   /** those that it had not seen ending */
   hooks: LeftHook[],
   /** runs that it had not seen ending, and when it would have run which job next */
@@ -64,23 +52,16 @@ export type Restored = {
 }
 
 /**
- * Continues after a crash where the last master stopped: with the release that was deployed last with success, and the
- * size that was asked for last. A changed configuration counts more. `memory`: what the master before has left, null if
- * it has ended as it should; `predecessor`: its end, where the keeper saw it.
+ * Continues where the last master stopped. `memory`: what it has left, null if it has ended as it should;
+ * `predecessor`: its end, where the keeper saw it.
  */
-export async function restoreCheckpoint (memory: unknown,
-  { entry, workers, appNode }: Pick<Config, 'entry' | 'workers' | 'appNode'>,
-  predecessor: Predecessor | null): Promise<Restored>
-{
+export async function restoreCheckpoint (memory: unknown, predecessor: Predecessor | null): Promise<Restored> {
   const data = await checkedMemory(memory)
   if (data === null)
-    return { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [],
-      since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [],
-      jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
-  const { master, configured, desiredWorkers, release, handedOver } = data
-  // Another Node is no other app; an old one is what runs, and has the file among its arguments.
-  const isOfOtherNode = entry === appNode?.file || configured.entry === (release as Release).node?.file
-  const keepsRelease = (configured.entry === entry || isOfOtherNode) && existsSync(release.entry)
+    return { addresses: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null,
+      bootCost: null, guard: null, hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1,
+      lastRelease: 0, lastEvent: 0, lastRollout: 0 }
+  const { master, handedOver } = data
   return {
     lost: handedOver
       ? null
@@ -94,14 +75,9 @@ export async function restoreCheckpoint (memory: unknown,
     ) as SavedWorker[],
     sockets: data.sockets,
     since: data.since,
-    release: keepsRelease ? release : null,
     bootCost: data.bootCost ?? null,
     guard: data.guard ?? null,
     addresses: data.addresses,
-    // Another program has to do its work again.
-    finished: keepsRelease ? data.finished : {},
-    workers: configured.workers === workers ? desiredWorkers : workers,
-    changes: data.changes,
     hooks: data.hooks,
     jobs: data.jobs,
     nextWorker: data.nextWorker,
@@ -166,12 +142,11 @@ export function reconcileWorkers (left: SavedWorker[], { ended, open }: ReturnTy
 
 /** Keeps what the next master needs up to date, from event to event. */
 export function rememberFor (
-  { memory, events, supervisor, settings, releases, hooks, jobs, software: { version, nodeVersion }, since }: {
+  { memory, events, supervisor, releases, hooks, jobs, software: { version, nodeVersion }, since }: {
     memory: DataDir['memory'],
     events: EventStream,
     supervisor: Supervisor,
-    settings: Pick<Settings, 'current' | 'memory'>,
-    releases: Pick<Releases, 'configuredEntry' | 'lastNumber'>,
+    releases: Pick<Releases, 'lastNumber'>,
     hooks: Pick<Hooks, 'memory'>,
     jobs: Pick<Jobs, 'memory'>,
     software: Software,
@@ -206,8 +181,6 @@ export function rememberFor (
       software: { version, nodeVersion },
       handedOver,
       since,
-      configured: { entry: releases.configuredEntry(), workers: settings.current.workers },
-      changes: settings.memory(),
       ...supervisor.memory(),
       hooks: hooks.memory(),
       jobs: jobs.memory(),

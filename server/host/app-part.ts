@@ -1,5 +1,6 @@
 import { createEnd } from '../app/end.ts'
 import { openApp, type HostServices } from '../app/app.ts'
+import { runsFile, type Runs, type RunsStore } from '../app/runs.ts'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.ts'
 import { takePolicy } from '../cluster/policy.ts'
 import { followNext } from '../handover/old-master.ts'
@@ -9,8 +10,8 @@ import { createLog, type Log } from '../system/log.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { prefixOf, type Lines } from '../terminal.ts'
 import { createAnnouncement, type Address } from './announcement.ts'
-import { readConfigOf } from './order-config.ts'
-import type { AppOrder } from './app-list.ts'
+import type { AppOrder } from './records.ts'
+import type { AppSource } from '../app/app.ts'
 import type { AppLinks, LinkOptions } from '../keeper/app-links.ts'
 import type { AppScopes } from './app-scopes.ts'
 import type { Turns } from './turns.ts'
@@ -63,7 +64,15 @@ type Beginning = { state: () => AppState, onRunning: () => void, onBlocked: (rea
  * @throws what a start throws; then nothing of it is open
  */
 export async function openAppPart (
-  { name, order, config, origin }: { name: string, order: AppOrder, config: Config, origin: Origin },
+  { name, order, config, origin, reload, isOrdered, runs }: Pick<AppSource, 'reload' | 'isOrdered'> & {
+    name: string,
+    /** that it comes from */
+    order: AppOrder,
+    config: Config,
+    origin: Origin,
+    /** `before`: of a deck that it comes from */
+    runs: (before: () => Runs | null) => RunsStore
+  },
   lent: Lent
 ) {
   const fault: PromiseWithResolvers<unknown> = Promise.withResolvers()
@@ -140,8 +149,8 @@ export async function openAppPart (
     services.terminal.resolved(config)
     if (dataDir.away) services.terminal.fail(dataDir.away)
     return { services,
-      app: await openApp({ config, reload: (launchIn) => readConfigOf(order, { name, launchIn }), dataDir,
-        environment: order.env }, services) }
+      app: await openApp({ config, reload, dataDir, environment: order.env, order, isOrdered,
+        runs: runs(runsFile(dataDir.runs).read) }, services) }
   }
 
   async function closeAgain (error: unknown): Promise<never> {

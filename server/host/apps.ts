@@ -9,7 +9,7 @@ import { isReady } from '../health.ts'
 import { createHostedApp, type Arrival, type HostedApp } from './hosted-app.ts'
 import { viewOf } from './app-view.ts'
 import { readConfigOf, readFileOf } from './order-config.ts'
-import type { AppOrder, Entry, createAppList } from './app-list.ts'
+import type { AppOrder, AppRecord, Records } from './records.ts'
 import type { AppView } from '../api/apps.ts'
 import type { ConfigFile } from '../config/apps.ts'
 import type { Lent } from './app-part.ts'
@@ -26,16 +26,16 @@ const OTHERS_START_WITHIN_MS = 1000
 const LOOK_EVERY_MS = 500
 
 /** The apps of a host. */
-export function createApps ({ list, lent, forget, events, log, isBeside = false }: {
+export function createApps ({ records, lent, forget, events, log, isBeside = false }: {
   /** where they are remembered */
-  list: ReturnType<typeof createAppList>,
+  records: Records,
   lent: Lent,
   /** drops what the keeper has of an app */
   forget: (name: string) => void,
   /** of the host */
   events: EventStream,
   log: Log,
-  /** another master has the list, until `takeOver` */
+  /** another master has the records, until `takeOver` */
   isBeside?: boolean
 }) {
   const apps: Map<string, HostedApp> = new Map()
@@ -44,9 +44,9 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   const leaving: Set<HostedApp> = new Set()
   /** Those that come from a deck, until they serve here. */
   const arriving: Map<HostedApp, Promise<unknown>> = new Map()
-  /** From then on the list is the next master's. */
+  /** From then on the records are the next master's. */
   let isHandedOver = false
-  for (const entry of list.read()) put(entry)
+  for (const record of records.read()) put(record)
 
   return {
     /** @returns by name */
@@ -58,10 +58,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     /** @throws {DeckError} not-found */
     view: (name: string): AppView => viewOf(find(name)),
 
-    identity (name: string): string | null {
-      const app = apps.get(name)
-      return app ? app.id ?? '' : null
-    },
+    identity: (name: string): string | null => apps.get(name)?.id ?? null,
 
     /** Null: it does not run */
     opened (name: string): ReturnType<import('../api/apps.ts').Apps['opened']> {
@@ -74,7 +71,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
 
     /** Starts those that ran when the host was there last. */
     startAll () {
-      for (const app of apps.values()) if (app.isKept) startInOrder(app, 'system')
+      for (const app of apps.values())
+        if (app.record.wish === 'running') startInOrder(app, { actor: 'system', isOrdered: false })
     },
 
     /**
@@ -86,7 +84,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     async openNext (lines: Parameters<typeof openTogether>[2],
       upgrading: readonly string[] | null): Promise<() => void>
     {
-      const names = upgrading ?? [...apps.values()].filter(({ isKept }) => isKept).map(({ name }) => name)
+      const names = upgrading ??
+        [...apps.values()].filter(({ record }) => record.wish === 'running').map(({ name }) => name)
       const { opened, failed } = await openTogether(names, async (name) => await find(name).openNext(), lines)
       return () => {
         for (const { begin } of opened.values()) begin()
@@ -95,18 +94,18 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     },
 
     /**
-     * From here on the list is this master's. The other one may have changed it since, but for the apps that take part
-     * in the upgrade.
+     * From here on the records are this master's. The other one may have changed them since, but for the apps that take
+     * part in the upgrade.
      */
     takeOver () {
       isBeside = false
-      const entries = list.read()
+      const known = records.read()
       const isIdle = (name: string) => ['stopped', undefined].includes(apps.get(name)?.state)
       for (const name of [...apps.keys()])
-        if (isIdle(name) && !entries.some((entry) => entry.name === name)) apps.delete(name)
-      for (const entry of entries) {
-        if (isIdle(entry.name)) put(entry)
-        else apps.get(entry.name)?.changeOrder(entry.order)
+        if (isIdle(name) && !known.some((record) => record.name === name)) apps.delete(name)
+      for (const record of known) {
+        if (isIdle(record.name)) put(record)
+        else apps.get(record.name)?.change({ order: record.order })
       }
     },
 
@@ -123,12 +122,14 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       if (known && !isNamed) await checkEntry(entry, known)
       if (known && known.dataDir !== dataDir)
         throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
-      const app = known ?? put({ name, id: randomUUID(), order, dataDir, isStopped: isIdle })
+      const app = known ??
+        put({ version: 1, id: randomUUID(), name, dataDir, wish: isIdle ? 'stopped' : 'running', order, runs: null })
       if (!known) tell('app.added', app, { actor })
       checkStays(app)
-      app.changeOrder(order)
+      app.change({ order })
       tellChange()
-      if (!isIdle) startInOrder(app, actor, file)
+      if (!isIdle) startInOrder(app, { actor, isOrdered: true, file })
+      await app.stored()
       return viewOf(app)
     },
 
@@ -169,7 +170,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     async start (name: string, { actor }: { actor: string }): Promise<AppView> {
       const app = find(name)
       checkStays(app)
-      startInOrder(app, actor)
+      startInOrder(app, { actor, isOrdered: true })
+      await app.stored()
       return viewOf(app)
     },
 
@@ -178,6 +180,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       const app = find(name)
       if (atOnce) app.kill(actor)
       else app.stop(actor)
+      await app.stored()
       return viewOf(app)
     },
 
@@ -194,6 +197,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
         leaving.delete(app)
         apps.delete(name)
         forget(name)
+        // It is tried again until it is gone.
+        records.remove(app.id).catch(() => {})
         tell('app.removed', app, { actor })
         if (purge) removeFolder(app.dataDir)
         tellChange()
@@ -224,6 +229,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     /** The next master of an upgrade has them. */
     async handOver () {
       isHandedOver = true
+      await records.close()
       await Promise.all(arriving.values())
       // What is about to end does so before the others are without a master.
       await Promise.all([...apps.values()].filter(({ state }) => state === 'stopping').map(({ closed }) => closed))
@@ -237,11 +243,13 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     if (isHandedOver) throw new DeckError('stopping', 'the host is ending')
     checkNew(expected)
     lent.links.give(name, sockets)
-    const app = put({ name, id: randomUUID(), order, dataDir, isStopped: false })
+    const app = put({ version: 1, id: randomUUID(), name, dataDir, wish: 'running', order, runs: null })
     const settled: PromiseWithResolvers<void> = Promise.withResolvers()
     arriving.set(app, settled.promise)
     try {
       await begin(app)
+      arriving.delete(app)
+      app.change({})
     } catch (error) {
       apps.delete(name)
       forget(name)
@@ -287,9 +295,11 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     checkFolder(dataDir)
   }
 
-  function put (entry: Entry) {
-    const app = createHostedApp(entry, lent, { onChange: () => tellState(app) })
-    apps.set(entry.name, app)
+  function put (record: AppRecord) {
+    const app = createHostedApp(record, lent, { onChange: () => tellState(app),
+      save: async (changed) =>
+        isBeside || isHandedOver || arriving.has(app) ? undefined : await records.save(changed) })
+    apps.set(record.name, app)
     return app
   }
 
@@ -312,10 +322,12 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   }
 
   /** Once it has stopped, and those that it depends on are ready. `file`: as it has just been read. */
-  function startInOrder (app: HostedApp, actor: string, file?: ConfigFile | null) {
+  function startInOrder (app: HostedApp,
+    { actor, isOrdered, file }: { actor: string, isOrdered: boolean, file?: ConfigFile | null })
+  {
     if (app.state === 'stopping') {
       app.closed.then(() => {
-        if (!leaving.has(app)) startInOrder(app, actor)
+        if (!leaving.has(app)) startInOrder(app, { actor, isOrdered })
       })
       return
     }
@@ -323,7 +335,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     const { dependsOn } = app.order
     tell('app.started', app, { actor })
     // Workers that a dead master has left need this one now, whatever has become of the other apps.
-    app.start(dependsOn.length === 0 || hasLeftWorkers(app.dataDir) ? { file } : { untilReady: untilReady(dependsOn) })
+    app.start({ isOrdered,
+      ...(dependsOn.length === 0 || hasLeftWorkers(app.dataDir) ? { file } : { untilReady: untilReady(dependsOn) }) })
   }
 
   function tell (type: string, { name }: { name: string }, more: Partial<NewEvent> = {}) {
@@ -357,22 +370,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   }
 
   function tellChange () {
-    remember()
     for (const handler of watchers) handler()
-  }
-
-  /** A full disk keeps no app from running; the next change tries again. */
-  function remember () {
-    if (isBeside || isHandedOver) return
-    try {
-      list.write(
-        [...apps.values()].filter((app) => !arriving.has(app)).map(({ name, id, order, dataDir, isKept }) => ({ name,
-          ...(id !== undefined && { id }), order, dataDir, isStopped: !isKept })
-        )
-      )
-    } catch (error) {
-      log.error({ err: error }, 'the list of apps could not be written')
-    }
   }
 
   function removeFolder (folder: string) {

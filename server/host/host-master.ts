@@ -18,10 +18,10 @@ import { tellHostService } from '../systemd/host-service.ts'
 import { LOAD_SITE_WITHIN_MS, openAdminPort, type AdminPort } from './admin-page.ts'
 import { announceMaster, identifyKeeper, type Address } from './announcement.ts'
 import { createAdoptions, type Adoptions } from './adoptions.ts'
-import { createAppList } from './app-list.ts'
 import { createApps, type Apps } from './apps.ts'
 import { openHost, type Host, type Surroundings } from './host.ts'
 import { reapOrphans, reportToKeeper } from './process-setup.ts'
+import { createRecords } from './records.ts'
 import { createShutdown, type Shutdown } from './shutdown.ts'
 import { createTurns, ROLLOUT_TURN_MS, TURN_MS } from './turns.ts'
 import type { HostConfig } from '../config/config.ts'
@@ -56,11 +56,15 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
     const rolloutTurns = createTurns({ atOnce: cpuCount(), turnMs: ROLLOUT_TURN_MS })
     const lent = { ...host, others, links, upgrade, turns, rolloutTurns, terminalOf: terminal.of,
       addressOf: (name: string) => addressOf(name, port, dataDir.folder, config) }
-    const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log,
-      isBeside: isNext })
+    const records = createRecords({ folder: dataDir.folder, log, onProblem: (reason) =>
+      events.publish({ type: 'unexpected', actor: 'system', message: reason === null
+        ? 'the records of the apps are written again'
+        : `the records of the apps cannot be written (${reason}): what is asked for now, a start of the host may not know of` }) })
+    const apps = createApps({ records, lent, forget: links.forget, events, log, isBeside: isNext })
     const beginOpened = isNext ? await apps.openNext({ links, keeper }, keeper.upgrading) : () => {}
     dataDir.lock()
-    closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
+    closers.add(dataDir, (_, { handsOver }) =>
+      dataDir.release({ handsOver }))
     record.begin()
     if (isNext) apps.takeOver()
     const adoptions = closers.add(createAdoptions({ folder: dataDir.folder, apps, log }), ({ close }) => close())

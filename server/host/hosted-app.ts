@@ -4,11 +4,11 @@ import { openAppPart, type AppPart, type Lent } from './app-part.ts'
 import { readConfigOf } from './order-config.ts'
 import { createRecovery } from './recovery.ts'
 import { untilReplaced, untilServed } from './until-served.ts'
-import type { AppOrder, Entry } from './app-list.ts'
+import { restoredConfig, type Config } from '../config/config.ts'
+import type { AppRecord } from './records.ts'
 import type { ConfigFile } from '../config/apps.ts'
 import type { AppState } from '../config/app-states.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
-import type { Config } from '../config/config.ts'
 
 export type HostedApp = ReturnType<typeof createHostedApp>
 /** Who wants it to stop. `comesBack`: it is started again with the host. */
@@ -30,11 +30,15 @@ export type Arrival = {
  * An app of a host, which runs or does not. What there is of it in this process is its part; where that fails, it is
  * made anew.
  */
-export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopped }: Entry, lent: Lent,
-  { onChange }: { onChange: () => void })
-{
-  let order = firstOrder
-  let isKept = !isStopped
+export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save }: {
+  onChange: () => void,
+  /** resolves once the disk has it */
+  save: (record: AppRecord) => Promise<void>
+}) {
+  const { id, name, dataDir } = first
+  let record = first
+  /** Resolves once the disk has the record as it is now. */
+  let saving: Promise<void> = Promise.resolve()
   let status: { state: AppState, reason: string | null } = { state: 'stopped', reason: null }
   /** as it was read last */
   let config: Config | null = null
@@ -56,8 +60,12 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     name,
     id,
     dataDir,
+    get record () {
+      return record
+    },
+    /** As somebody has asked last. */
     get order () {
-      return order
+      return record.order
     },
     get state () {
       return status.state
@@ -76,29 +84,33 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     get present () {
       return part?.app ?? null
     },
-    /** Whether it is to run when the host starts. */
-    get isKept () {
-      return isKept
-    },
     /** Whether it has failed for a while only: its part of this host is made anew. */
     get isRetried () {
-      return isBeingRecovered() && isKept
+      return isBeingRecovered() && record.wish === 'running'
     },
     get closed () {
       return closed.promise
     },
 
-    /** `next`: counts from its next start on */
-    changeOrder (next: AppOrder) {
-      order = next
+    /** Changes what is remembered of it. */
+    change,
+
+    /** Resolves once the disk has what is remembered of it. @throws {DeckError} not-stored */
+    async stored () {
+      await part?.app.kept.stored()
+      await saving
     },
 
     /**
-     * Starts it, unless it runs. `untilReady`: resolves once the apps that it depends on are ready, with the
-     * reason why one is not; `file`: its config file, as it has just been read.
+     * Starts it, unless it runs. `isOrdered`: by somebody: else it goes on with what ran; `untilReady`: resolves once
+     * the apps that it depends on are ready, with the reason why one is not; `file`: its config file, as it has just
+     * been read.
      */
-    async start ({ untilReady, file }: { untilReady?: Promise<string | null>, file?: ConfigFile | null } = {}) {
-      isKept = true
+    async start (
+      { isOrdered, untilReady, file }: { isOrdered: boolean, untilReady?: Promise<string | null>,
+        file?: ConfigFile | null }
+    ) {
+      change({ wish: 'running' })
       if (isBeingRecovered()) {
         stopOrder = null
         if (recovery.isPausing) await openAgain()
@@ -106,13 +118,13 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
       }
       if (!isIn('stopped', 'failed')) return
       if (untilReady) {
-        change('waiting')
+        become('waiting')
         const missing = await untilReady
         // It may have been stopped meanwhile.
         if (!isIn('waiting') || isHandedOver) return
-        if (missing !== null) return change('failed', missing)
+        if (missing !== null) return become('failed', missing)
       }
-      await open({ file })
+      await open({ isOrdered, file })
     },
 
     /**
@@ -159,8 +171,8 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
 
     /** Lets its workers finish. */
     stop (actor: string) {
-      isKept = false
-      if (isIn('failed') && !isBeingRecovered()) return change('stopped')
+      change({ wish: 'stopped' })
+      if (isIn('failed') && !isBeingRecovered()) return become('stopped')
       drain({ actor, comesBack: false })
     },
 
@@ -178,7 +190,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     /** Ends what is left of it, as the host ends. `exitCode`: 1: without any grace. */
     async end (exitCode: number) {
       if (isBeingRecovered()) close('stopped')
-      if (isIn('waiting')) change('stopped')
+      if (isIn('waiting')) become('stopped')
       stopOrder ??= { actor: 'system', comesBack: true }
       if (part?.isOpen) await endPart(part, { exitCode })
     },
@@ -212,7 +224,15 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     return states.includes(status.state)
   }
 
-  function change (state: AppState, reason: string | null = null) {
+  function change (changed: Partial<Pick<AppRecord, 'wish' | 'order' | 'runs'>>) {
+    record = { ...record, ...changed }
+    saving = save(record)
+    // Whoever has to know asks for it, and it is tried again.
+    saving.catch(() => {})
+    return saving
+  }
+
+  function become (state: AppState, reason: string | null = null) {
     status = { state, reason }
     // Whoever hears of it is no part of the app.
     lent.scopes.outside(onChange)
@@ -224,7 +244,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
   }
 
   function drain (wanted: StopOrder) {
-    if (isIn('waiting')) return change('stopped')
+    if (isIn('waiting')) return become('stopped')
     if (!isBeingRecovered() && !isIn('starting', 'running')) return
     stopOrder = wanted
     // Workers that a part has left can only be ended by another part, which is opened for that: at once, or as soon as
@@ -236,32 +256,37 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
   /** `by`: a part that is not open yet is drained once it is */
   function drainPart ({ actor }: StopOrder) {
     if (part?.isOpen) part.app.deck.dispatch({ type: 'stop', actor })
-    change('stopping')
+    become('stopping')
   }
 
   /** `file`: as it has just been read; `before`: the master that it comes from */
-  async function open (how: { file?: ConfigFile | null, before?: Arrival['before'] | null }) {
+  async function open (how: { isOrdered?: boolean, file?: ConfigFile | null, before?: Arrival['before'] | null }) {
     opening = lent.scopes.outside(() => openPart(how)).then(begin).catch((error) => {
       if (recovery.fault === null || stopOrder !== null) return close('failed', errorText(error))
-      change('failed', `its part of this host failed, and cannot be made anew: ${errorText(error)}`)
+      become('failed', `its part of this host failed, and cannot be made anew: ${errorText(error)}`)
       tryAgain()
     })
     await opening
   }
 
-  async function openPart ({ file, before = null }: Parameters<typeof open>[0]): Promise<AppPart> {
+  async function openPart ({ isOrdered = false, file, before = null }: Parameters<typeof open>[0]): Promise<AppPart> {
     const { fault } = recovery
     if (part === null) closed = Promise.withResolvers()
-    change('starting')
-    config = await readConfigOf(order, { name, file })
-    return await openAppPart({ name, order, config, origin: { fault, exits, before } }, lent)
+    become('starting')
+    const { runs } = record
+    const ran = isOrdered || runs === null ? null : await restoredConfig(runs.config)
+    config = ran ?? await readConfigOf(record.order, { name, file })
+    return await openAppPart({ name, order: (ran && runs?.order) ?? record.order, config,
+      origin: { fault, exits, before }, isOrdered, reload: (launchIn) => readConfigOf(record.order, { name, launchIn }),
+      runs: (ofDeck) => ({ read: () => record.runs ?? (before && ofDeck()), save: (now) => change({ runs: now }) }) },
+      lent)
   }
 
   function begin (opened: AppPart) {
     recovery.end()
     part = opened
     opened.begin({ state: () => status.state, onRunning () {
-      if (isIn('starting')) change('running')
+      if (isIn('starting')) become('running')
     }, onBlocked: (reason) => endPart(opened, { exitCode: 1, state: 'failed', reason }),
       onFinished: () => endPart(opened, { exitCode: 0 }) })
     lent.scopes.outside(() => opened.fault.then((error) => onFault(opened, error)))
@@ -274,7 +299,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     if (!faulty.isOpen) return
     const { message } = recovery.begin(error)
     const left = faulty.letGo(keepExit)
-    change('failed', `its part of this host failed, and is made anew; its workers serve on: ${message}`)
+    become('failed', `its part of this host failed, and is made anew; its workers serve on: ${message}`)
     await left
     // Else the host has ended it meanwhile.
     if (part === faulty) tryAgain()
@@ -311,7 +336,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     await current.stop(exitCode).catch((error) => {
       reason ??= errorText(error)
     })
-    if (state === 'stopped' && !stopOrder?.comesBack) isKept = false
+    if (state === 'stopped' && !stopOrder?.comesBack) change({ wish: 'stopped' })
     close(state, reason)
   }
 
@@ -319,7 +344,7 @@ export function createHostedApp ({ name, id, order: firstOrder, dataDir, isStopp
     recovery.endPause()
     part = null
     stopOrder = null
-    change(state, reason)
+    become(state, reason)
     closed.resolve()
   }
 }

@@ -66,7 +66,7 @@ async function endMoved (error: unknown, { keeper }: Pick<Host, 'keeper'>): Prom
 export type Parts = { host: Host, admin: AdminPage, shutdown: Shutdown }
 
 function startApp (app: App, { host, admin, shutdown }: Parts) {
-  const { supervisor, config, restored, events } = app
+  const { supervisor, config, beginning, events } = app
   const { terminal, software } = host
   const startTime = performance.now()
   admin.announce()
@@ -85,7 +85,7 @@ function startApp (app: App, { host, admin, shutdown }: Parts) {
     const bootMs = Math.round(performance.now() - startTime)
     traceStep('the workers get ready')
     terminal.started({ version: software.version, entry: app.deck.snapshot().app.program ?? config.entry,
-      workers: restored.workers, addresses: supervisor.addresses(), admin, bootMs })
+      workers: beginning.workers, addresses: supervisor.addresses(), admin, bootMs })
   })
   supervisor.startBlocked.then(({ message }) => {
     terminal.fail(message)

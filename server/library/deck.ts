@@ -49,6 +49,7 @@ export function createLibraryDeck ({ admin, deck, stopped }: Master): Deck {
     async scale (workers) {
       parseArgument(SCALE_ORDER, { workers }, 'scale')
       deck.dispatch({ type: 'scale', workers, actor })
+      await deck.stored()
       return await untilScaled()
     },
 

@@ -16,13 +16,15 @@ export type LaunchSpec = { config: WorkerConfig, values: Variables, secrets: Rea
   marks: Marks, digest: string }
 
 /**
- * `key`: of the digests; `inherited`: by the workers; `cwd`: of the command that has the secrets.
+ * `key`: of the digests; `inherited`: by the workers; `cwd`: of the command that has the secrets; `known`: variables in
+ * place of those of the files.
  * @throws {DeckError} invalid-config, secrets-failed
  */
 export async function readLaunchSpec (config: WorkerConfig,
-  { key, inherited, cwd }: { key: string, inherited: Record<string, string | undefined>, cwd: string }
-): Promise<LaunchSpec> {
-  const variables = await readVariables(config)
+  { key, inherited, cwd, known }: { key: string, inherited: Record<string, string | undefined>, cwd: string,
+    known?: Record<string, string | null> }): Promise<LaunchSpec>
+{
+  const variables = await readVariables(known ? { env: known } : config)
   const secrets = config.secrets
     ? await readSecrets(config.secrets, { cwd, env: withoutOwnVariables({ ...inherited, ...variables }) })
     : {}

@@ -42,9 +42,9 @@ type Cluster = { releasesInUse: () => string[], addresses?: () => string[],
  * @throws {DeckError} invalid-config, secrets-failed
  */
 export async function openReleases (
-  { config, cwd: cwdBefore, canWait = false, history, lastNumber = 0, cluster = () => null, usedByRuns = () => [],
-    events, reload = async () => config, dataDir, drift = createDrift(), mask = createSecretMask(),
-    inherited = process.env, onError = () => {}, now = Date.now }: {
+  { config, before = null, last = null, variables, canWait = false, history, lastNumber = 0, cluster = () => null,
+    usedByRuns = () => [], events, reload = async () => config, dataDir, drift = createDrift(),
+    mask = createSecretMask(), inherited = process.env, onError = () => {}, now = Date.now }: {
       config: Config,
       history: Pick<History, 'releases' | 'lastReleaseNumber'>,
       /** the highest n of `r<n>` that the master before knows of */
@@ -54,8 +54,12 @@ export async function openReleases (
       /** the ids of the releases that jobs and commands run in */
       usedByRuns?: () => readonly string[],
       events: Pick<EventStream, 'publish'>,
-      /** of the release of the master before: its secrets are read there */
-      cwd?: string,
+      /** that the master goes on with; null: with one of what is configured, unless the last one is no worse */
+      before?: Release | null,
+      /** that ran, and can run again */
+      last?: Release | null,
+      /** of `before`, in place of what the configuration says now; null: not set */
+      variables?: Record<string, string | null>,
       /** for its secrets, as workers of the master before serve meanwhile */
       canWait?: boolean,
       /** reads the configuration anew, for the app in that folder */
@@ -94,8 +98,8 @@ export async function openReleases (
   const looks: Map<string, { at: number, change: import('../lifecycle/state.ts').Drift | null }> = new Map()
   /** Why the secrets are not known yet. */
   let missing: DeckError | null = null
-  const ofCommit = cwdBefore === undefined ? await lastOfCommit() : null
-  const cwd = cwdBefore ?? ofCommit?.cwd ?? config.cwd
+  const ofCommit = before ?? await lastOfCommit()
+  const cwd = ofCommit?.cwd ?? config.cwd
   let latest = await readFirst()
   /** The release that this master has begun with. */
   let first: Release | null = null
@@ -115,9 +119,6 @@ export async function openReleases (
     save: catalogue.save,
     settle: catalogue.settle,
     markRolledBack: catalogue.markRolledBack,
-
-    /** The entry of the newest configuration that could be read. */
-    configuredEntry: () => latest.config.entry,
 
     /** The newest configuration that could be read. */
     configured: () => latest.config as Config,
@@ -139,16 +140,32 @@ export async function openReleases (
 
     /**
      * The release that a master begins with: that of the master before, or the last one where that was made of a
-     * commit, as the folder of the app may have another one; else one of the present configuration. Returns `isNew`:
-     * the caller has to publish it by `tellCreated`, once the start cannot fail any more.
+     * commit, as the folder of the app may have another one; else one of the present configuration, unless that was
+     * tried already, and the last one has run in its place since. Returns `isNew`: the caller has to publish it by
+     * `tellCreated`, once the start cannot fail any more.
      * @throws {DeckError} as prepare
      */
-    async beginWith (before: Release | null): Promise<{ release: Release, isNew: boolean }> {
-      first = before ?? ofCommit
+    async begin (): Promise<{ release: Release, isNew: boolean }> {
+      first = ofCommit
       if (first) return { release: adoptRelease(first), isNew: false }
       const made = await inTurn(() => makeRelease(latest, { actor: 'system', note: null }))
+      if (last && last.id !== made.release.id && !made.isNew && isNewest(made.release)) {
+        first = last
+        return { release: adoptRelease(last), isNew: false }
+      }
       unlisted = made.release
       return made
+    },
+
+    /**
+     * How a release is started, with its variables but for those that are secret. Returns null: they are not known yet.
+     */
+    launchOf (id: string): { spec: LaunchSpec, variables: Record<string, string | null> } | null {
+      const spec = catalogue.find(id)?.spec ?? (missing ? null : latest)
+      return spec &&
+        { spec, variables: Object.fromEntries(Object.entries(spec.values).filter(([name]) =>
+          !(name in spec.secrets)
+        ).map(([name, value]) => [name, value ?? null])) }
     },
 
     tellCreated,
@@ -330,11 +347,11 @@ export async function openReleases (
   /** @throws {DeckError} invalid-config, secrets-failed */
   async function readFirst (): Promise<LaunchSpec> {
     try {
-      return await readWith(config, cwd)
+      return await readWith(config, cwd, variables)
     } catch (error) {
       if (!canWait || !(error instanceof DeckError) || error.code !== 'secrets-failed') throw error
       missing = error
-      return { ...await readWith({ ...config, secrets: undefined }, cwd), config }
+      return { ...await readWith({ ...config, secrets: undefined }, cwd, variables), config }
     }
   }
 
@@ -382,9 +399,9 @@ export async function openReleases (
       }. Stop the app, and start it again`)
   }
 
-  /** `folder`: in which a command runs that has the secrets */
-  async function readWith (from: LaunchSpec['config'], folder: string) {
-    const spec = await readLaunchSpec(from, { key, inherited, cwd: folder })
+  /** `folder`: in which a command runs that has the secrets; `known`: in place of what the files say now */
+  async function readWith (from: LaunchSpec['config'], folder: string, known?: typeof variables) {
+    const spec = await readLaunchSpec(from, { key, inherited, cwd: folder, known })
     mask.add(spec.secrets)
     return spec
   }
@@ -400,9 +417,13 @@ export async function openReleases (
     tellCreated(release)
   }
 
-  /** @returns the last good release, where it was made of a commit and still has what is configured */
+  function isNewest ({ id }: Release) {
+    return catalogue.newestFirst()[0]?.release.id === id
+  }
+
+  /** @returns what ran last, where it was made of a commit and still has what is configured */
   async function lastOfCommit (): Promise<Release | null> {
-    const release = catalogue.lastGood('')?.release
+    const release = last
     if (release?.build === undefined) return null
     const top = await realpath(dataDir.releaseFolder).catch(() => null)
     const found = top === null

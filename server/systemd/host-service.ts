@@ -12,7 +12,7 @@ const LONGEST_STOP_MS = 90_000
  */
 export function tellHostService (
   { apps, keeper }: {
-    apps: { all: () => { name: string, state: string, isKept: boolean }[],
+    apps: { all: () => { name: string, state: string, record: { wish: string } }[],
       onChange: (handler: () => void) => () => void },
     keeper: { isKept: boolean, onLost: (handler: () => void) => void }
   },
@@ -44,7 +44,7 @@ export function tellHostService (
   }
 
   function tellState () {
-    const wanted = apps.all().filter(({ isKept }) => isKept)
+    const wanted = apps.all().filter(({ record }) => record.wish === 'running')
     const text = statusText(wanted)
     if (text !== status) notify(`STATUS=${text}`)
     status = text

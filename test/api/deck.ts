@@ -78,7 +78,7 @@ export async function startDeck () {
 
   /** by worker */
   const hooks: Map<number, any> = new Map()
-  const state = createState({ options: lifecycleOptions(config), release: (await releases.beginWith(null)).release })
+  const state = createState({ options: lifecycleOptions(config), release: (await releases.begin()).release })
   const supervisor = cluster = createSupervisor(state, { fork: fork as any, events,
     keeper: { held: new Map(), send: toKeeper } as any, vitals, crashes, judge: createJudge(),
     prepare: releases.forRollout })

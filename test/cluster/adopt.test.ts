@@ -7,6 +7,7 @@ import path from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { askDatagram, askPath, get } from '../support/asking.ts'
 import { FIXTURES, runCli, startDeck, type Deck } from '../support/deck.ts'
+import { readRecords } from '../support/records.ts'
 import { tempFolder } from '../support/folder.ts'
 import { startHost, type Host } from '../support/host.ts'
 import { hammer, openFreshConnections } from '../support/load.ts'
@@ -57,8 +58,7 @@ async function startBoth (t: TestContext, ofHost?: Parameters<typeof startHost>[
 
 /** @returns names of the apps that it remembers */
 function remembered (host: Host): string[] {
-  const file = path.join(host.folder, 'apps.json')
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).apps.map(({ name }: { name: string }) => name) : []
+  return readRecords(host.folder).map(({ name }) => name)
 }
 
 function isOwn ({ pid, host }: { pid: number, host?: string }, before: number) {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { hostAppsHere, orderOf } from '../support/apps-here.ts'
+import { readRecords } from '../support/records.ts'
 import { tempFolder } from '../support/folder.ts'
 import { get } from '../support/asking.ts'
 import { rareTest } from '../support/rare.ts'
@@ -190,7 +191,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     while (host.list().length > 0) await new Promise((resolve) => setTimeout(resolve, 20))
     assert.deepEqual(folders.map((folder) => existsSync(folder)), [false, true])
     assert.deepEqual(host.forgotten.toSorted(), ['gone', 'kept'])
-    assert.deepEqual(JSON.parse(readFileSync(path.join(host.folder, 'apps.json'), 'utf8')).apps, [])
+    await until(() => readRecords(host.folder).length === 0, 'the records to be removed')
   })
 
   test('one has the same identity in the next host, and the next one of its name has another', async (t) => {
@@ -241,19 +242,15 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     }
   )
 
-  test('a list that cannot be read is kept beside the new one; one app of it that cannot be read is left as it is', async (t) => {
+  test('a record that cannot be read is left as it is, and keeps no other app from being read', async (t) => {
     const folder = tempFolder()
-    const file = path.join(folder, 'apps.json')
-    writeFileSync(file, '{ half')
-    assert.deepEqual(hostAppsHere(t, { folder }).list(), [])
-    const [kept] = readdirSync(folder).filter((name) => name.startsWith('apps.json.unreadable-'))
-    assert.equal(readFileSync(path.join(folder, kept), 'utf8'), '{ half')
-    const strange = { name: 'of a newer version', what: 1 }
-    writeFileSync(file, JSON.stringify({ version: 1, apps: [strange] }))
-    const host = hostAppsHere(t, { folder })
-    await host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY)
-    assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).apps.map(({ name }: { name: string }) => name), ['shop',
-      'of a newer version'])
+    const strange = { half: '{ half', newer: '{"version":2,"name":"of a newer version"}' }
+    mkdirSync(path.join(folder, 'apps'))
+    for (const [id, text] of Object.entries(strange)) writeFileSync(path.join(folder, 'apps', `${id}.json`), text)
+    await hostAppsHere(t, { folder }).add(orderOf('shop', { cwd: folderWith(HELLO) }), { ...BY, isIdle: true })
+    assert.deepEqual(hostAppsHere(t, { folder }).list().map(({ name }) => name), ['shop'])
+    for (const [id, text] of Object.entries(strange))
+      assert.equal(readFileSync(path.join(folder, 'apps', `${id}.json`), 'utf8'), text)
   })
 })
 

@@ -85,15 +85,15 @@ describe('recycling', { concurrency: true }, () => {
   test('of a worker that is recycled for its memory the history says what held it, and no request fails', async (t) => {
     const deck = await startDeckHere(t, 'leaks.cjs', { workers: 1, env: { LEAK: 'sessions' },
       flags: ['--recycle-max-rss-bytes', String(130 * 1024 * 1024), '--drain-idle-grace-ms', '200',
-        '--drain-deadline-ms', '400', '--stop-term-grace-ms', '100'] })
+        '--drain-deadline-ms', '5000', '--stop-term-grace-ms', '1000'] })
     await deck.until({ ready: 1 })
     const load = hammer(t, await deck.appUrl(), { connections: 8, breathMs: 5 })
     const { worker, release, message, detail } = await deck.untilEvent(({ type }) => type === 'memory.examined',
       'what held the memory')
     assert.deepEqual((await load.stop()).failures, [])
-    assert.deepEqual([worker, release, detail.sinceRelease], [1, 'r1', 'r1'])
     assert.match(message,
       /^worker 1 held \d+ MB in its heap when it was recycled, \d+ MB of it in [\d,]+ objects at leaks\.cjs: .*sessions/)
+    assert.deepEqual([worker, release, detail.sinceRelease], [1, 'r1', 'r1'])
     const [{ count, bytes, bytesPer1000Requests, file }] = detail.holders
     assert.deepEqual([path.basename(file), count >= detail.requests / 2], ['leaks.cjs', true])
     // Each request leaves a row of 1,500 numbers.

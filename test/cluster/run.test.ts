@@ -7,7 +7,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createAppList } from '../../server/host/app-list.ts'
+import { writeRecord } from '../support/records.ts'
 import { hostFolder } from '../../server/system/host-folder.ts'
 import { tempFolder, writeFiles } from '../support/folder.ts'
 import { findProcesses } from '../support/leftovers.ts'
@@ -114,9 +114,8 @@ describe('test/run.ts', { concurrency: true }, () => {
     writeFiles(home, { '.local/state/clusterdeck/admin.token': 'token',
       'planted.js': `require('node:fs').writeFileSync(${JSON.stringify(path.join(home, 'it-was-started'))}, '')`,
       passwd: `${os.userInfo().username}:x:0:0::${home}:/bin/sh\n` })
-    createAppList(hostFolder({ HOME: home }), console as any).write([{ name: 'planted',
-      dataDir: path.join(home, 'data'),
-      order: { cwd: home, flags: { entry: 'planted.js', workers: '1' }, env: {}, dependsOn: [] }, isStopped: true }])
+    writeRecord(hostFolder({ HOME: home }), { name: 'planted', dataDir: path.join(home, 'data'), wish: 'stopped',
+      order: { cwd: home, flags: { entry: 'planted.js', workers: '1' } } })
     const before = readdirSync(home, { recursive: true }).sort()
     const { code, stdout } = await run(t, MEETS_THE_USER, ['unshare', '--user', '--map-root-user', '--mount', 'sh',
       '-c', `mount --bind ${home}/passwd /etc/passwd && exec "${process.execPath}" test/run.ts "$1"`, 'sh'], {

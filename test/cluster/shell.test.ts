@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { CLI } from '../support/deck.ts'
+import { readRecords } from '../support/records.ts'
 import { tempFolder } from '../support/folder.ts'
 import { startHost } from '../support/host.ts'
 import { untilFound } from '../support/until.ts'
@@ -37,7 +38,7 @@ describe('umask and soft limits of the shell', { skip }, () => {
     }
     await order('app.js', '--name', 'node')
     await order('./program', '--name', 'program', '--data-dir', '.program', '--ready-signal', 'online')
-    const kept = JSON.parse(readFileSync(path.join(host.folder, 'apps.json'), 'utf8')).apps[0].order.env
+    const [{ order: { env: kept } }] = readRecords(host.folder)
     assert.deepEqual([kept.A_TOKEN, kept.SSH_CONNECTION, kept.SHLVL], ['told', undefined, undefined])
     await host.request('/apps/node/jobs/report/runs', { method: 'POST' })
     // Node raises what it may have open.

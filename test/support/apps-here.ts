@@ -1,4 +1,4 @@
-import { createAppList, type AppOrder } from '../../server/host/app-list.ts'
+import { createRecords, type AppOrder } from '../../server/host/records.ts'
 import { createApps } from '../../server/host/apps.ts'
 import { createEventStream } from '../../server/events/stream.ts'
 import { createJointUpgrade } from '../../server/handover/joint-upgrade.ts'
@@ -34,7 +34,8 @@ export function hostAppsHere (t: TestOwner,
     memoryOf: () => ({ read: () => null, write: () => false }),
     spareOf: () => ({ events: [], keep () {}, clear () {} }) } as any
   const forgotten: string[] = []
-  const apps = createApps({ list: createAppList(folder, log),
+  const apps = createApps({
+    records: createRecords({ folder, log: log as any, onProblem: (reason) => say(`records: ${reason}`) }),
     lent: { links: createAppLinks(keeper), scopes, log: log as any,
       terminalOf: () => ({ show () {}, line: say, fail: say, quote: say, resolved () {} } as any),
       turns: createTurns({ atOnce: 2 }), rolloutTurns: createTurns({ atOnce: rolloutsAtOnce, turnMs: 60_000 }),
@@ -42,9 +43,13 @@ export function hostAppsHere (t: TestOwner,
       software: { version: '0.0.0', nodeVersion: process.version }, others: { list: () => [] } as any,
       fleetMembership: { isWanted: false, of: () => null, enter: () => async () => {} },
       addressOf: (name) => ({ adminUrl: `http://127.0.0.1:9/apps/${name}`, publicUrl: null, fingerprint: null,
-        host: folder }) }, forget: (name) => {
+        host: folder }) },
+    forget: (name) => {
       forgotten.push(name)
-    }, events, log })
+    },
+    events,
+    log
+  })
   t.after(async () => {
     await apps.leave('test')
     scopes.close()

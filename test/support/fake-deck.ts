@@ -107,6 +107,7 @@ export function createFakeDeck (
     set (changes: any) {
       state = { ...state, ...changes }
     },
+    async stored () {},
     dispatch (command: any) {
       if (state.rollout && command.type !== 'stop' && !STEERING.includes(command.type)) {
         throw new DeckError('rollout-running', `rollout ${state.rollout.id} (${state.rollout.kind}) is running`, {

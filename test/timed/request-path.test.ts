@@ -6,7 +6,7 @@ import { startDeck } from '../support/deck.ts'
 import { COUNTED_BY_AUTOCANNON } from '../support/load.ts'
 
 const ROUNDS = 5
-const REQUESTS = 5000
+const REQUESTS = 10_000
 
 test(
   `the master stays off the request path: while the app answers ${REQUESTS} requests it uses less than 2 % of the workers' CPU time`,

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { test } from 'node:test'
 import { createProgram } from '../../../server/cli/program.ts'
 import { manualPages } from '../../../server/manual.ts'
 import { runCliHere } from '../../support/cli-here.ts'
 import { ASK } from '../../support/completion.ts'
 import { CLI } from '../../support/deck.ts'
+import { writeRecord } from '../../support/records.ts'
 import { tempFolder } from '../../support/folder.ts'
 
 /** All options, those of `start` too. */
@@ -57,10 +56,7 @@ test('offers the apps of the host, several of them, and nothing where there is n
     const script = `clusterdeck() { '${process.execPath}' '${CLI}' "$@"; }\n${stdout}`
     const lines = ['clusterdeck restart ', 'clusterdeck restart shop m', 'clusterdeck logs --since ']
     assert.deepEqual(ASK.bash(script, lines), [[], [], []])
-    const order = { cwd: folder, env: {}, flags: {} }
-    writeFileSync(path.join(folder, 'apps.json'),
-      JSON.stringify({ version: 1,
-        apps: ['shop', 'mail'].map((name) => ({ name, order, dataDir: folder, isStopped: false })) }))
+    for (const name of ['shop', 'mail']) writeRecord(folder, { name, dataDir: folder, order: { cwd: folder } })
     assert.deepEqual(ASK.bash(script, lines), [['mail', 'shop'], ['mail'], []])
   } finally {
     if (before === undefined) delete process.env.CLUSTERDECK_HOST_DIR

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { createAppList } from '../../../server/host/app-list.ts'
+import { writeRecord } from '../../support/records.ts'
 import { startFakeHost } from '../../support/fake-host.ts'
 import { runCliHere } from '../../support/cli-here.ts'
 import { tempFolder } from '../../support/folder.ts'
@@ -14,9 +14,9 @@ function openFolder () {
   const [folder, cwd] = [tempFolder(), tempFolder()]
   mkdirSync(path.join(cwd, '.clusterdeck', 'mail'), { recursive: true, mode: 0o700 })
   const env = { CLUSTERDECK_HOST_DIR: folder, CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running') }
-  const entry = (name: string, isStopped = false) => ({ name, dataDir: path.join(cwd, '.clusterdeck', name),
-    order: { cwd, flags: {}, env: {}, dependsOn: [] }, isStopped })
-  createAppList(folder, {} as any).write([entry('shop'), entry('mail'), entry('old', true)])
+  for (const name of ['shop', 'mail', 'old'])
+    writeRecord(folder, { name, dataDir: path.join(cwd, '.clusterdeck', name), order: { cwd },
+      wish: name === 'old' ? 'stopped' : 'running' })
   return { folder, cwd, env,
     cli: (line: string, place = tempFolder()) => runCliHere(line.split(' '), { cwd: place, env }) }
 }
@@ -32,10 +32,10 @@ test('ls lists what a host that does not run remembers, and says how that comes 
     'not running', false, true, cwd, path.join(cwd, '.clusterdeck', 'mail')])
   assert.deepEqual([old.name, old.state, old.isRunning], ['old', 'stopped', false])
   // What cannot be read is left out, as a host does.
-  writeFileSync(path.join(folder, 'apps.json'),
-    JSON.stringify({ version: 1, apps: [{ name: 'new', from: 'a newer version' }, null] }))
+  const records = path.join(folder, 'apps')
+  for (const name of readdirSync(records)) writeFileSync(path.join(records, name), '{ "version": 2, "name": "new" }')
   assert.deepEqual(await cli('ls'), { code: 0, stdout: 'no deck of this user runs on this machine\n', stderr: '' })
-  writeFileSync(path.join(folder, 'apps.json'), '{')
+  writeFileSync(path.join(records, 'mail.json'), '{')
   assert.deepEqual(await cli('ls --json'), { code: 0, stdout: '[]\n', stderr: '' })
 })
 
@@ -68,8 +68,7 @@ test('status says of an app that the host is not there, by its name, in its fold
 
 test('a host that runs tells of its apps itself', async (t) => {
   const { cli, folder } = await startFakeHost(t, { shop: {} })
-  createAppList(folder, {} as any).write([{ name: 'mail', dataDir: '/srv/mail',
-    order: { cwd: '/srv', flags: {}, env: {}, dependsOn: [] }, isStopped: false }])
+  writeRecord(folder, { name: 'mail', dataDir: '/srv/mail', order: { cwd: '/srv' } })
   const { stdout, stderr } = await cli('ls')
   assert.match(stdout, /^NAME .*\nshop .*\n$/)
   assert.equal(stderr, '')

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
-import { Session } from 'node:inspector/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { rolldown } from 'rolldown'
 import ts from 'typescript'
 import { toFlameTree } from '../../../public/flame-tree.ts'
@@ -31,11 +32,6 @@ globalThis.taxesOf = taxesOf
 const FUNCTION_LINE = 5
 const LOOP_LINE = 8
 
-/** On a busy machine the thread that takes samples may have no turn while the function runs. */
-const MAX_TRIES = 20
-/** Of about 150: one or two may be of a line that runs once. */
-const SAMPLES = 10
-
 /** Profiles the function of a file that was made from `src/taxes.ts`. */
 async function profileOf (file: string) {
   const merged = createMergedProfile()
@@ -43,27 +39,12 @@ async function profileOf (file: string) {
   return merged.profile()
 }
 
-/** As V8 writes it. */
-async function singleProfileOf (file: string) {
-  const { href } = pathToFileURL(file)
-  await import(href)
-  for (let tries = 1;; tries++) {
-    const profile = await takeProfile()
-    if (tries === MAX_TRIES ||
-      profile.nodes.some(({ callFrame: { url }, hitCount = 0 }) => url === href && hitCount >= SAMPLES)) return profile
-  }
-}
-
-async function takeProfile () {
-  const session = new Session()
-  session.connect()
-  await session.post('Profiler.enable')
-  await session.post('Profiler.setSamplingInterval', { interval: 1000 })
-  await session.post('Profiler.start')
-  Object(globalThis).taxesOf({ cents: 5 })
-  const { profile } = await session.post('Profiler.stop')
-  session.disconnect()
-  return profile
+/** As V8 writes it, of a process of its own: one that has run many tests may get no samples. */
+async function singleProfileOf (file: string): Promise<Profile> {
+  const place = ['--cpu-prof-dir', path.dirname(file), '--cpu-prof-name', 'taxes.cpuprofile']
+  const calls = `await import(${JSON.stringify(pathToFileURL(file).href)}); globalThis.taxesOf({ cents: 5 })`
+  await promisify(execFile)(process.execPath, ['--cpu-prof', ...place, '--input-type=module', '--eval', calls])
+  return JSON.parse(readFileSync(path.join(path.dirname(file), 'taxes.cpuprofile'), 'utf8'))
 }
 
 function newFolder () {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openDataDir } from '../../../server/system/data-dir.ts'
@@ -8,108 +7,73 @@ import { identifyProcess } from '../../../server/system/process-identity.ts'
 import { createCheckpointStore, restoreCheckpoint, reconcileWorkers, rememberFor,
   signCheckpoint } from '../../../server/handover/checkpoint.ts'
 import { tempFolder } from '../../support/folder.ts'
-import type { Restored } from '../../../server/handover/checkpoint.ts'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
 const NEXT = identifyProcess(process.pid)
 const NO_JOBS = { memory: () => ({ runs: [], due: {} }) }
 const HOOKS = { memory: () => [{ name: 'beforeDeploy', pid: 77, startTime: 'boot:5' }] }
-const RELEASES = { configuredEntry: () => '/srv/app.js', lastNumber: () => 7 }
-const CHANGES = [{ name: 'drain.deadlineMs', value: 10_000, configured: 30_000 }]
+const RELEASES = { lastNumber: () => 7 }
 const SOFTWARE = { version: '1.0.0', nodeVersion: 'v20.20.0' }
 
 function setUp () {
   const folder = tempFolder()
-  const entry = path.join(folder, 'app.js')
-  writeFileSync(entry, '')
   const { memory } = openDataDir(path.join(folder, 'data'))
-  const release = { id: 'r3', entry, path: folder, createdAt: '2026-01-01T00:00:00.000Z' }
   const worker = { id: 8, slot: 1, state: 'ready', release: 'r3', pid: 4322, startedAt: '2026-01-01T00:00:00.000Z',
     readyAt: null, intent: null,
     identity: { pid: 4322, startTime: 'boot:2', crashFile: '/crash', orderFile: '/order' } }
-  const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, configured: { entry, workers: 2 },
-    desiredWorkers: 4, release, nextWorker: 9, sockets: ['null:3000:4:undefined:0'],
-    addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, hooks: HOOKS.memory(),
-    workers: [worker] }
-  return { folder, entry, memory, release, worker, content, config: { entry, workers: 2 } }
-}
-
-function settingsOf (config: { workers: number }): any {
-  return { current: config, memory: () => CHANGES }
+  const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, nextWorker: 9,
+    sockets: ['null:3000:4:undefined:0'], addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5,
+    hooks: HOOKS.memory(), workers: [worker] }
+  return { folder, memory, worker, content }
 }
 
 describe('a memory that is restored', () => {
   test('without a memory a master begins anew', async () => {
-    const { config } = setUp()
-    assert.deepEqual(await restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null,
-      isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null,
-      workers: 2, changes: [], hooks: [], jobs: NO_JOBS.memory(), nextWorker: 1, firstOfNext: 1, lastRelease: 0,
-      lastEvent: 0, lastRollout: 0 })
+    assert.deepEqual(await restoreCheckpoint(null, null), { addresses: {}, lost: null, isHandedOver: false,
+      before: null, left: [], sockets: [], since: null, bootCost: null, guard: null, hooks: [], jobs: NO_JOBS.memory(),
+      nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
-  test('it goes on with the release, the size and the workers that were left', async () => {
-    const { content, config, release, worker } = setUp()
+  test('it goes on with the guard and the workers that were left', async () => {
+    const { content, worker } = setUp()
     const guard = { release: 'r3', from: 'r2', rollout: 5, isTripped: false, endsAt: '2026-01-01T00:05:00.000Z' }
-    assert.equal((await restoreCheckpoint(content, config, null)).guard, null)
-    const finished = {
-      2: { at: '2026-01-01T00:05:00.000Z', worker: 7, release: 'r3', cause: 'finished', code: 0, succeeded: true }
-    }
+    assert.equal((await restoreCheckpoint(content, null)).guard, null)
     const bootCost = { cpuMs: 9000, activeMs: 9100 }
-    assert.deepEqual(await restoreCheckpoint({ ...content, guard, finished, bootCost }, config, null), { bootCost,
-      finished, lost: { pid: 4321, code: null, signal: null }, isHandedOver: false, before: SOFTWARE,
+    assert.deepEqual(await restoreCheckpoint({ ...content, guard, bootCost }, null), { bootCost,
+      lost: { pid: 4321, code: null, signal: null }, isHandedOver: false, before: SOFTWARE,
       left: [{ ...worker, orphan: 'master-lost' }], sockets: ['null:3000:4:undefined:0'], hooks: HOOKS.memory(),
-      jobs: NO_JOBS.memory(), addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, release,
-      guard, workers: 4, changes: [], nextWorker: 9, firstOfNext: 9, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+      jobs: NO_JOBS.memory(), addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, guard,
+      nextWorker: 9, firstOfNext: 9, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('what was handed over in an upgrade is not lost', async () => {
-    const { content, config } = setUp()
-    const { lost, left } = await restoreCheckpoint({ ...content, handedOver: true }, config, { pid: 4321, code: 0,
+    const { content } = setUp()
+    const { lost, left } = await restoreCheckpoint({ ...content, handedOver: true }, { pid: 4321, code: 0,
       signal: null })
     assert.deepEqual([lost, left.map(({ orphan }) => orphan)], [null, ['upgrade']])
   })
 
   test('the end of the lost master is the keeper\'s to say, if it is the same one', async () => {
-    const { content, config } = setUp()
+    const { content } = setUp()
     const end = { pid: 4321, code: null, signal: 'SIGKILL' }
-    assert.deepEqual((await restoreCheckpoint(content, config, end)).lost, end)
-    assert.deepEqual((await restoreCheckpoint(content, config, { ...end, pid: 1234 })).lost, { pid: 4321, code: null,
+    assert.deepEqual((await restoreCheckpoint(content, end)).lost, end)
+    assert.deepEqual((await restoreCheckpoint(content, { ...end, pid: 1234 })).lost, { pid: 4321, code: null,
       signal: null })
-  })
-
-  test('a size or an entry that is configured anew counts more; the rest is kept', async () => {
-    const { content, config, folder, release } = setUp()
-    assert.deepEqual(pick(await restoreCheckpoint(content, { ...config, workers: 3 }, null)), { workers: 3, id: 'r3' })
-    const other = path.join(folder, 'other.js')
-    writeFileSync(other, '')
-    const { release: fresh, ...rest } = await restoreCheckpoint(content, { ...config, entry: other }, null)
-    assert.deepEqual([fresh, rest.workers, rest.left.length, rest.nextWorker], [null, 4, 1, 9])
-    assert.equal(release.entry, config.entry)
-  })
-
-  test('a release that is no longer on the disk is none: one is made of what is configured', async () => {
-    const { content, config, release, folder } = setUp()
-    const gone = { ...content, release: { ...release, entry: path.join(folder, 'old', 'app.js') } }
-    assert.deepEqual(pick(await restoreCheckpoint(gone, config, null)), { workers: 4, id: undefined })
   })
 
   const useless: [string, (content: any) => any][] = [['of another version', (content) => ({ ...content, version: 2 })],
     ['of nothing but a version', () => ({ version: 1 })], ['that is a list', () => []], [
-    'with a change that has no name',
-    (content) => ({ ...content, changes: [{ value: 1 }] })
-  ], ['without a release', ({ release, ...rest }) => rest], ['for no worker',
-    (content) => ({ ...content, desiredWorkers: 0 })], ['with a worker that cannot be told from others',
-    ({ workers: [{ identity, ...worker }], ...rest }) => ({ ...rest, workers: [worker] })], [
-    'whose worker would be every process',
+    'with a worker that cannot be told from others',
+    ({ workers: [{ identity, ...worker }], ...rest }) => ({ ...rest, workers: [worker] })
+  ], ['whose worker would be every process',
     ({ workers: [worker], ...rest }) => ({ ...rest,
-      workers: [{ ...worker, identity: { ...worker.identity, pid: -1 } }] })
-  ], ['whose worker is in no state of ours',
+      workers: [{ ...worker, identity: { ...worker.identity, pid: -1 } }] })], ['whose worker is in no state of ours',
     ({ workers: [worker], ...rest }) => ({ ...rest, workers: [{ ...worker, state: 'asleep' }] })]]
   for (const [what, spoil] of useless) {
     test(`a memory ${what} is none`, async () => {
-      const { content, config } = setUp()
-      assert.deepEqual((await restoreCheckpoint(spoil(content), config, null)).left, [])
-      assert.equal((await restoreCheckpoint(spoil(content), config, null)).lost, null)
+      const { content } = setUp()
+      assert.deepEqual((await restoreCheckpoint(spoil(content), null)).left, [])
+      assert.equal((await restoreCheckpoint(spoil(content), null)).lost, null)
     })
   }
 })
@@ -133,39 +97,36 @@ describe('reconcile', () => {
 
 describe('what is remembered', () => {
   test('is written with the event after which it has changed, signed by this process, and only then', (t) => {
-    const { memory, config, content: { desiredWorkers, release, nextWorker, workers } } = setUp()
+    const { memory, content: { nextWorker, workers } } = setUp()
     const write = t.mock.method(memory, 'write')
     const events = createEventStream()
-    let size = desiredWorkers
-    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS,
-      jobs: NO_JOBS, software: SOFTWARE, since: 5,
-      supervisor: { memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) } as any })
+    let next = nextWorker
+    const remembering = rememberFor({ memory, events, releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS,
+      software: SOFTWARE, since: 5, supervisor: { memory: () => ({ nextWorker: next, workers }) } as any })
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
     assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5,
-      configured: { entry: '/srv/app.js', workers: 2 }, changes: CHANGES, desiredWorkers, release, nextWorker, workers,
-      hooks: HOOKS.memory(), jobs: NO_JOBS.memory(), nextRelease: 8, lastEvent: 1 })
+      nextWorker, workers, hooks: HOOKS.memory(), jobs: NO_JOBS.memory(), nextRelease: 8, lastEvent: 1 })
     events.publish({ type: 'worker.listening' })
     assert.equal(write.mock.callCount(), 1)
 
-    size = 5
+    next = 5
     events.publish({ type: 'scale.changed' })
-    assert.equal(Object(memory.read()).desiredWorkers, 5)
-    size = 6
+    assert.equal(Object(memory.read()).nextWorker, 5)
+    next = 6
     remembering.handOver()
-    assert.deepEqual([Object(memory.read()).desiredWorkers, Object(memory.read()).handedOver], [6, true])
-    size = 7
+    assert.deepEqual([Object(memory.read()).nextWorker, Object(memory.read()).handedOver], [6, true])
+    next = 7
     events.publish({ type: 'scale.changed' })
-    assert.equal(Object(memory.read()).desiredWorkers, 6, 'the cluster is another master\'s now')
+    assert.equal(Object(memory.read()).nextWorker, 6, 'the cluster is another master\'s now')
   })
 
   test('is forgotten for good where nothing is left to go on with', () => {
-    const { memory, config, content: { release } } = setUp()
+    const { memory } = setUp()
     const events = createEventStream()
-    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS,
-      jobs: NO_JOBS, software: SOFTWARE, since: 5,
-      supervisor: { memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) } as any })
+    const remembering = rememberFor({ memory, events, releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS,
+      software: SOFTWARE, since: 5, supervisor: { memory: () => ({ nextWorker: 1, workers: [] }) } as any })
     events.publish({ type: 'worker.ready' })
     remembering.forget()
     events.publish({ type: 'worker.listening' })
@@ -173,49 +134,42 @@ describe('what is remembered', () => {
   })
 
   test('is tried again with the next event where it could not be written', (t) => {
-    const { memory, config, content: { release } } = setUp()
+    const { memory } = setUp()
     const events = createEventStream({ onError: () => {} })
     const write = t.mock.method(memory, 'write', () => {
       throw Object.assign(new Error('full'), { code: 'ENOSPC' })
     })
-    rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS,
-      software: SOFTWARE, since: 5,
-      supervisor: { memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) } as any })
+    rememberFor({ memory, events, releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS, software: SOFTWARE, since: 5,
+      supervisor: { memory: () => ({ nextWorker: 1, workers: [] }) } as any })
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })
-    assert.equal(Object(memory.read()).desiredWorkers, 2)
+    assert.equal(Object(memory.read()).nextWorker, 1)
   })
 
   test('can be restored as it was written', async () => {
-    const { memory, config, content } = setUp()
+    const { memory, content } = setUp()
     memory.write(content)
-    assert.equal((await restoreCheckpoint(memory.read(), config, null)).left.length, 1)
-    memory.write({ ...content, changes: CHANGES })
-    assert.deepEqual((await restoreCheckpoint(memory.read(), config, null)).changes, CHANGES)
+    assert.equal((await restoreCheckpoint(memory.read(), null)).left.length, 1)
   })
 
   test('of a lost master becomes the next one\'s own by its signature; where there is none, none is made', async () => {
-    const { memory, content, config } = setUp()
+    const { memory, content } = setUp()
     signCheckpoint(memory)
     assert.equal(memory.read(), null)
     memory.write({ ...content, handedOver: true })
     signCheckpoint(memory)
     assert.deepEqual(memory.read(), { ...content, master: NEXT })
-    assert.equal((await restoreCheckpoint(memory.read(), config, null)).lost?.pid, process.pid)
+    assert.equal((await restoreCheckpoint(memory.read(), null)).lost?.pid, process.pid)
     memory.clear()
     assert.equal(memory.read(), null)
   })
 })
 
 test('the numbers of releases that were given out are known, also those of refused rollouts', async () => {
-  const { content, config } = setUp()
-  assert.equal((await restoreCheckpoint({ ...content, nextRelease: 7 }, config, null)).lastRelease, 6)
+  const { content } = setUp()
+  assert.equal((await restoreCheckpoint({ ...content, nextRelease: 7 }, null)).lastRelease, 6)
 })
-
-function pick ({ workers, release }: Restored) {
-  return { workers, id: release?.id }
-}
 
 describe('where a memory is kept', () => {
   /** A disk that can be full, and a keeper. */

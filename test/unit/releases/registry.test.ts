@@ -15,6 +15,7 @@ import { listTree } from '../../../server/releases/tree.ts'
 import { tempFolder, writeFiles } from '../../support/folder.ts'
 import { createRepository, git } from '../../support/repository.ts'
 import type { WorkerConfig } from '../../../server/releases/launch-spec.ts'
+import type { Release } from '../../../server/lifecycle/state.ts'
 
 const ACTOR = { actor: 'api' }
 
@@ -28,9 +29,11 @@ function write (files: Record<string, string>, folder: string = tempFolder()) {
 async function registry (
   { folder = write({ 'app.js': '' }), entry = path.join(folder, 'app.js'), cwd = folder, mode = 'auto', root, keep = 10,
     shared = [], exclude = [], current = 'r0', data = tempFolder(), lastNumber = 0, inUse = [], drifted = [], time,
-    ...more }: { folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'folder' | 'live', root?: string,
-      keep?: number, shared?: string[], exclude?: string[], current?: string, data?: string, lastNumber?: number,
-      inUse?: string[], drifted?: string[], time?: () => number } & Partial<WorkerConfig> = {}
+    before, last, ...more }:
+      & { folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'folder' | 'live', root?: string,
+        keep?: number, shared?: string[], exclude?: string[], current?: string, data?: string, lastNumber?: number,
+        inUse?: string[], drifted?: string[], time?: () => number, before?: Release, last?: Release }
+      & Partial<WorkerConfig> = {}
 ) {
   const dataDir = openDataDir(data)
   const history = openHistory({ file: dataDir.historyFile })
@@ -40,7 +43,7 @@ async function registry (
     releases: { mode, root, keep, shared, exclude } } as any
   const answer = { config }
   const clock = { time: Date.UTC(2026, 0, 1) }
-  const releases = await openReleases({ config, history, lastNumber,
+  const releases = await openReleases({ config, history, lastNumber, before, last,
     cluster: () => ({ releasesInUse: () => inUse, snapshot: () => ({ release: { id: current } }) }),
     events: { publish: (event) => {
       created.push(String(event.release))
@@ -624,14 +627,15 @@ describe('what is kept', () => {
     before.releases.settle({ release: 'r1', outcome: 'failed' })
     before.history.close()
 
-    const { releases } = await registry({ folder, mode: 'folder', env: { A: '2' }, data: before.data })
+    const { releases } = await registry({ folder, mode: 'folder', env: { A: '2' }, data: before.data,
+      before: JSON.parse(JSON.stringify(second)) })
     assert.deepEqual(releases.list().items.map(({ id, outcome, rollout, note }) => [id, outcome, rollout, note]), [[
       'r2',
       'succeeded',
       4,
       'n'
     ], ['r1', 'failed', null, null]])
-    const { release: adopted } = await releases.beginWith(JSON.parse(JSON.stringify(second)) as any)
+    const { release: adopted } = await releases.begin()
     assert.deepEqual([adopted.environmentChanged, adopted.args, adopted.environment?.digest], [true, ['x'],
       second.environment?.digest])
     assert.deepEqual(releases.environment('r2'), { A: '2' })
@@ -662,7 +666,7 @@ describe('what is kept', () => {
 
   test('the release that a master begins with is told of by whoever starts it: the start may still fail', async () => {
     const { releases, created } = await registry()
-    const { release, isNew } = await releases.beginWith(null)
+    const { release, isNew } = await releases.begin()
     assert.deepEqual([release.id, isNew, created], ['r1', true, []])
     releases.tellCreated(release)
     assert.deepEqual(created, ['r1'])
@@ -682,8 +686,8 @@ describe('what is kept', () => {
     const before = await registry({ env: { A: '1' } })
     const release = await before.releases.prepare(ACTOR)
     before.history.close()
-    const { releases } = await registry({ folder: before.folder, env: { A: '1' }, data: before.data })
-    assert.deepEqual(await releases.beginWith(release), { release, isNew: false })
+    const { releases } = await registry({ folder: before.folder, env: { A: '1' }, data: before.data, before: release })
+    assert.deepEqual(await releases.begin(), { release, isNew: false })
   })
 
   test('the one before is the last that has served, whatever came of later deploys of it, and is kept', async () => {

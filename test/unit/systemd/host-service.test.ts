@@ -9,7 +9,10 @@ function setUp (states: Record<string, string>, env = { NOTIFY_SOCKET: '/run/non
   const told: string[] = []
   let look = () => {}
   const apps = {
-    all: () => Object.entries(states).map(([name, state]) => ({ name, state, isKept: state !== 'removed' })),
+    all: () =>
+      Object.entries(states).map(([name, state]) => ({ name, state,
+        record: { wish: state === 'removed' ? 'stopped' : 'running' } })
+      ),
     onChange: (handler: () => void) => {
       look = handler
       return () => {}

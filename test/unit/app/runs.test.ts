@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { beginningOf, keepRuns, type Runs } from '../../../server/app/runs.ts'
+import { loadConfig, originOf, restoredConfig, storedConfig } from '../../../server/config/config.ts'
+import { createEventStream } from '../../../server/events/stream.ts'
+import { tempFolder } from '../../support/folder.ts'
+
+const CHANGES = [{ name: 'drain.deadlineMs', value: 10_000, configured: 30_000 }]
+const FINISHED = {
+  2: { at: '2026-01-01T00:05:00.000Z', worker: 7, release: 'r3', cause: 'finished', code: 0, succeeded: true }
+}
+
+async function setUp () {
+  const folder = tempFolder()
+  const entry = path.join(folder, 'app.js')
+  writeFileSync(entry, '')
+  const config = await loadConfig({ flags: { entry, workers: 2 }, env: {}, cwd: folder })
+  const release = { id: 'r3', entry, path: folder, mode: 'live' as const, createdAt: '2026-01-01T00:00:00.000Z' }
+  const runs: Runs = { order: null, config: storedConfig(config, config), variables: {}, release, workers: 4,
+    changes: CHANGES, finished: FINISHED }
+  return { folder, config, release, runs }
+}
+
+describe('how a start begins', () => {
+  test('where nothing ran, as it is configured', async () => {
+    const { config } = await setUp()
+    assert.deepEqual(beginningOf(null, config, { isOrdered: false }), { release: null, last: null, workers: 2,
+      changes: [], finished: {} })
+  })
+
+  test('with what ran: its release, its size, what was changed and which programs had ended', async () => {
+    const { config, release, runs } = await setUp()
+    assert.deepEqual(beginningOf(runs, config, { isOrdered: false }), { release, last: release, workers: 4,
+      changes: CHANGES, finished: FINISHED })
+  })
+
+  test('ordered, with the size that ran, but a release and a work that are to be looked at anew', async () => {
+    const { config, release, runs } = await setUp()
+    assert.deepEqual(beginningOf(runs, config, { isOrdered: true }), { release: null, last: release, workers: 4,
+      changes: CHANGES, finished: {} })
+  })
+
+  test('a size or an entry that is configured anew counts more, and so does a release that has gone', async () => {
+    const { config, runs, folder, release } = await setUp()
+    const pick = ({ release: { id } = release, ...one }: Runs, changed: object) => {
+      const { release: found, workers } = beginningOf({ ...one, release: { ...release, id } }, { ...config,
+        ...changed }, { isOrdered: false })
+      return [found?.id, workers]
+    }
+    assert.deepEqual(pick(runs, { workers: 3 }), ['r3', 3])
+    assert.deepEqual(pick(runs, { entry: path.join(folder, 'other.js') }), [undefined, 4])
+    const gone = { ...runs, release: { ...release, entry: path.join(folder, 'old', 'app.js') } }
+    assert.equal(beginningOf(gone, config, { isOrdered: false }).release, null)
+  })
+})
+
+describe('what runs', () => {
+  async function keeping (before: Runs | null) {
+    const { config, release } = await setUp()
+    const events = createEventStream()
+    const running: PromiseWithResolvers<void> = Promise.withResolvers()
+    const saved: Runs[] = []
+    const now = { release, workers: 2, finished: {} }
+    let failure: Error | null = null
+    const spec = { config, values: {}, secrets: {}, marks: {}, digest: '' }
+    const errors: unknown[] = []
+    const kept = keepRuns({ store: { read: () => before, async save (runs) {
+      if (failure) throw failure
+      saved.push(runs)
+    } }, order: null, config, events, supervisor: { runs: () => now, running: running.promise },
+      settings: { memory: () => [] }, releases: { launchOf: () => ({ spec, variables: { KEY: 'set', GONE: null } }) },
+      onError: (error) => errors.push(error) })
+    return { events, running, saved, now, kept, errors, fail (error: Error | null) {
+      failure = error
+    } }
+  }
+
+  test('is kept once it is ready, and then with each change', async () => {
+    const { events, running, saved, now, kept } = await keeping(null)
+    events.publish({ type: 'worker.online' })
+    await kept.stored()
+    assert.deepEqual(saved, [], 'what never ran does not run again')
+    running.resolve()
+    await running.promise
+    await kept.stored()
+    assert.deepEqual(saved.map(({ workers, variables }) => [workers, variables]), [[2, { KEY: 'set', GONE: null }]])
+    events.publish({ type: 'worker.ready' })
+    now.workers = 3
+    events.publish({ type: 'scale.changed' })
+    assert.deepEqual(saved.map(({ workers }) => workers), [2, 3])
+  })
+
+  test('who asks hears that it could not be kept, also a second time', async () => {
+    const { runs } = await setUp()
+    const { kept, fail, now, events, errors, saved } = await keeping(runs)
+    fail(new Error('the disk is full'))
+    await assert.rejects(kept.stored(), { message: 'the disk is full' })
+    await assert.rejects(kept.stored(), { message: 'the disk is full' })
+    assert.equal(errors.length, 1)
+    fail(null)
+    now.workers = 5
+    events.publish({ type: 'scale.changed' })
+    await kept.stored()
+    assert.equal(saved.at(-1)?.workers, 5)
+  })
+})
+
+describe('a configuration that is kept', () => {
+  test('is the same again, with where each value comes from, and what the release has been deployed with', async () => {
+    const folder = tempFolder()
+    writeFileSync(path.join(folder, 'app.js'), '')
+    const place = { env: { CLUSTERDECK_DRAIN_DEADLINE: '5000' }, cwd: folder }
+    const config = await loadConfig({ ...place, flags: { entry: 'app.js', workers: '3' } })
+    writeFileSync(path.join(folder, 'clusterdeck.config.json'),
+      JSON.stringify({ env: { A: 'deployed' }, ready: { timeoutMs: 1234 } }))
+    const deployed = await loadConfig({ ...place, flags: { entry: 'app.js' } })
+    const stored = JSON.parse(JSON.stringify(storedConfig(config, deployed)))
+    const restored = await restoredConfig(stored)
+    assert.deepEqual(JSON.parse(JSON.stringify(restored)),
+      JSON.parse(JSON.stringify({ ...config, env: { A: 'deployed' } })))
+    assert.ok(restored)
+    assert.deepEqual([originOf(restored, 'workers')?.source, originOf(restored, 'env')?.source,
+      originOf(restored, 'ready.timeoutMs')], ['flag', 'file', null])
+  })
+
+  test('is none where this version takes it no more', async () => {
+    const { runs: { config } } = await setUp()
+    assert.equal(
+      await restoredConfig({ ...config, values: { ...config.values, dispatch: 'by moonlight' as 'shared' } }),
+      null
+    )
+  })
+})
