@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { APP_STATES } from '../config/app-states.ts'
 import { DECK_NAME } from '../config/apps.ts'
 import { didYouMean } from '../config/nearest.ts'
-import { APP_ORDER } from '../config/orders.ts'
+import { APP_ORDER, type AppOrder } from '../config/orders.ts'
 import { DeckError } from '../errors.ts'
 import { HEALTH } from './cluster.ts'
 import { operation, refuseLimited, type Call, type Resource } from './endpoint.ts'
@@ -16,7 +16,6 @@ import type { Upgrade } from './upgrade.ts'
 
 /** The apps of a host. */
 export type AppView = z.infer<typeof APP>
-export type AppOrder = z.infer<typeof APP_ORDER>
 type By = { actor: string }
 /** `run`: does work as a part of the app */
 export type OpenedApp = { deck: Deck, history: History, run: <T>(work: () => T) => T }
@@ -62,7 +61,8 @@ export const APP = z.strictObject({ name: APP_NAME,
   state: z.enum(APP_STATES).describe(
     'waiting: for the apps that it depends on; failed: the host cannot run it, and `reason` says why'
   ), reason: z.string().nullable().describe('why it waits or has failed'),
-  isRetried: z.boolean().describe('it has failed, and the host starts it again by itself'),
+  isRetried: z.boolean().describe('its part of the host has failed and is made anew; its workers serve on'),
+  nextTryAt: TIME.nullable().describe('when the host starts it again, where that has failed'),
   entry: z.string().nullable(), cwd: z.string(), configFile: z.string().nullable(), dataDir: z.string().nullable(),
   path: z.string().meta({ description: 'where its pages and its API are, on this port', examples: ['/apps/shop'] }),
   startedAt: TIME.nullable(), health: HEALTH_IN_WORDS.nullable().describe('null: it does not run'),

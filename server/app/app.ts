@@ -16,6 +16,7 @@ import { keepOutcomes } from '../releases/outcomes.ts'
 import { readGitAhead } from '../releases/git.ts'
 import { openReleases } from '../releases/registry.ts'
 import { createSecretMask } from '../releases/secret-mask.ts'
+import { createKeptFile } from '../system/kept-file.ts'
 import { tidySoon } from '../system/heap.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { createAppMetrics } from '../telemetry/app-metrics.ts'
@@ -25,7 +26,7 @@ import { tellGrowingMemory } from './growing-memory.ts'
 import { tellSlowSpells } from './slow-spells.ts'
 import { createCluster } from './cluster.ts'
 import { createAppDeck } from './deck.ts'
-import { beginningOf, keepRuns, runsFile, type Runs, type RunsStore } from './runs.ts'
+import { beginningOf, checkedRuns, keepRuns, type Runs, type RunsStore } from './runs.ts'
 import { startInTurn } from './turn.ts'
 import type { AppLink } from '../keeper/app-links.ts'
 import type { JointUpgrade } from '../handover/joint-upgrade.ts'
@@ -102,8 +103,7 @@ export type App = Awaited<ReturnType<typeof openApp>>
  * data-dir-unusable, master-running, upgrade-failed
  */
 export async function openApp (
-  { config, reload, dataDir, environment = process.env, runs = runsFile(dataDir.runs), order = null, isOrdered = true }:
-    AppSource,
+  { config, reload, dataDir, environment = process.env, runs: givenStore, order = null, isOrdered = true }: AppSource,
   host: HostServices
 ) {
   const { keeper, closers, log, terminal, streams } = host
@@ -115,7 +115,8 @@ export async function openApp (
   const checkpoints = createCheckpointStore({ file: dataDir.memory, keeper: keeper.memory,
     isAway: dataDir.away !== null })
   let restored = await restoreCheckpoint(checkpoints.read(), isNext ? null : keeper.predecessor)
-  const ran = runs.read()
+  const store = givenStore ?? ownStore()
+  const ran = await checkedRuns(restored.runs ?? store.read())
   // Its workers, or those of the other master, serve.
   const goesOn = !isOrdered || restored.lost !== null || restored.isHandedOver || isNext
   const beginning = beginningOf(ran, config, { isOrdered: !goesOn })
@@ -192,7 +193,7 @@ export async function openApp (
     events.publish({ type: 'unexpected', actor: 'system',
       message:
         `${ran.release.id} ran, and cannot go on: ${ran.release.entry} is gone. The app starts as it is configured` })
-  const kept = keepRuns({ store: runs, order, config, events, supervisor, settings, releases,
+  const kept = keepRuns({ save: store.save, before: ran, order, config, events, supervisor, settings, releases,
     onError: (error) => log.error({ err: error }, 'what runs could not be written down') })
   closers.add(kept, ({ close }) => close())
   const since = restored.since ?? events.lastId + 1
@@ -215,6 +216,11 @@ export async function openApp (
   else tellCollectorsLater()
   return { config, dataDir, checkpoints, settings, restored, beginning, kept, since, startedAt, history, events, vitals,
     logs, releases, hooks, jobs, supervisor, deck, first, isNext }
+
+  function ownStore (): RunsStore {
+    const file = closers.add(createKeptFile(dataDir.runs.file), ({ close }) => close())
+    return { read: dataDir.runs.read, save: file.save }
+  }
 
   /** From here on the data folder is this master's, until it lets go of it or ends. */
   function lockDataDir () {

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import { z } from 'zod'
-import { APP_ORDER } from '../config/orders.ts'
 import { storedConfig, type Config, type StoredConfig } from '../config/config.ts'
+import type { AppOrder } from '../config/orders.ts'
 import type { Finished, Release } from '../lifecycle/state.ts'
 import type { RememberedChange, Settings } from '../config/settings.ts'
 import type { EventStream } from '../events/stream.ts'
@@ -15,23 +14,10 @@ import type { Supervisor } from '../cluster/supervisor.ts'
  * `workers`: how many are wanted; `changes`: what an operator has changed of the configuration; `finished`: slots whose
  * program has come to its end, by number. A variable that is null is not set.
  */
-export type Runs = { order: z.infer<typeof APP_ORDER> | null, config: StoredConfig,
-  variables: Record<string, string | null>, release: Release, workers: number, changes: RememberedChange[],
-  finished: Record<number, Finished> }
+export type Runs = { order: AppOrder | null, config: StoredConfig, variables: Record<string, string | null>,
+  release: Release, workers: number, changes: RememberedChange[], finished: Record<number, Finished> }
 /** Where it is kept. `read`: null: nothing has run; `save`: resolves once the disk has it */
-export type RunsStore = { read: () => Runs | null, save: (runs: Runs) => Promise<void> }
-
-const OBJECT = z.looseObject({})
-/** The fields that a master needs to begin; others stay as they are. */
-export const RUNS: z.ZodType<Runs> = z.looseObject({ order: APP_ORDER.nullable(),
-  config: z.looseObject({ values: z.looseObject({ entry: z.string(), cwd: z.string(), workers: z.int().positive() }),
-    origins: z.array(z.tuple([z.string(), OBJECT])) }), variables: z.record(z.string(), z.string().nullable()),
-  release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
-  workers: z.int().positive(),
-  changes: z.array(z.looseObject({ name: z.string(), value: z.unknown(), configured: z.unknown() })),
-  finished: z.record(z.string().regex(/^\d+$/),
-    z.looseObject({ at: z.iso.datetime(), worker: z.int(), release: z.string(), cause: z.string(),
-      code: z.int().nullable(), succeeded: z.boolean() })) }) as unknown as z.ZodType<Runs>
+export type RunsStore = { read: () => unknown, save: (runs: Runs) => Promise<void> }
 
 /**
  * How a start begins. `release`: null: it is to be made of what is configured; `last`: that ran, and can run again.
@@ -62,15 +48,23 @@ export function beginningOf (runs: Runs | null,
 
 /** Keeps it up to date, from event to event, once the first workers are ready: what never ran does not run again. */
 export function keepRuns (
-  { store, order, config, events, supervisor, settings, releases, onError }: { store: RunsStore, order: Runs['order'],
-    config: Config, events: Pick<EventStream, 'subscribe'>, supervisor: Pick<Supervisor, 'runs' | 'running'>,
-    settings: Pick<Settings, 'memory'>, releases: Pick<Releases, 'launchOf'>, onError: (error: unknown) => void }
+  { save, before, order, config, events, supervisor, settings, releases, onError }: {
+    save: (runs: Runs) => Promise<void>,
+    before: Runs | null,
+    order: Runs['order'],
+    config: Config,
+    events: Pick<EventStream, 'subscribe'>,
+    supervisor: Pick<Supervisor, 'runs' | 'running'>,
+    settings: Pick<Settings, 'memory'>,
+    releases: Pick<Releases, 'launchOf'>,
+    onError: (error: unknown) => void
+  }
 ) {
   /** What was kept last. */
   let kept: Omit<Runs, 'order' | 'config' | 'variables'> | null = null
   let launchedBy: unknown = null
+  let unsaved: Runs | null = null
   let saving: Promise<void> = Promise.resolve()
-  const before = store.read()?.release.id
   let isReady = false
   const unsubscribe = events.subscribe(note)
   supervisor.running.then(() => {
@@ -85,26 +79,33 @@ export function keepRuns (
       await saving
     },
 
+    /** What the disk may not have yet, for a master that begins before it does; null: it has all. */
+    unsaved: () => unsaved,
+
     close: unsubscribe
   }
 
   function note () {
     const runs = { ...supervisor.runs(), changes: settings.memory() }
-    if (!isReady && runs.release.id !== before) return
+    if (!isReady && runs.release.id !== before?.release.id) return
     const launch = releases.launchOf(runs.release.id)
     // Its secrets are not known yet, nor is the rest.
     if (launch === null || (launch.spec === launchedBy && isDeepStrictEqual(runs, kept))) return
     launchedBy = launch.spec
     kept = runs
-    saving = store.save({ ...runs, order, config: storedConfig(config, launch.spec.config),
-      variables: launch.variables })
-    saving.catch(onError)
+    const now: Runs = { ...runs, order, config: storedConfig(config, launch.spec.config), variables: launch.variables }
+    unsaved = now
+    saving = save(now)
+    saving.then(() => {
+      if (unsaved === now) unsaved = null
+    }, onError)
   }
 }
 
-/** Returns a file with it, for an app that no host remembers. */
-export function runsFile (
-  { read, write }: { read: () => unknown, write: (content: Runs) => Promise<void> }
-): RunsStore {
-  return { read: () => RUNS.safeParse(read()).data ?? null, save: write }
+/** `content`: as it was kept somewhere; null: nowhere */
+export async function checkedRuns (content: unknown): Promise<Runs | null> {
+  if (content === null) return null
+  // A first start has none, and need not wait for what checks it.
+  const { RUNS } = await import('./runs-shape.ts')
+  return RUNS.safeParse(content).data ?? null
 }

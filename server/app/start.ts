@@ -45,9 +45,10 @@ export function recordPast ({ restored, beginning, checkpoints, history, events,
 /** Starts the workers, or goes on with those of the master before. */
 export function startWorkers (app: App, host: HostServices, left: SavedWorker[]) {
   const { keeper, closers, software } = host
-  const { dataDir, checkpoints, restored, beginning, since, history, events, releases, hooks, jobs, supervisor, first,
-    isNext } = app
-  const remember = rememberFor({ memory: checkpoints, events, supervisor, releases, hooks, jobs, software, since })
+  const { dataDir, checkpoints, restored, beginning, kept, since, history, events, releases, hooks, jobs, supervisor,
+    first, isNext } = app
+  const remember = rememberFor({ memory: checkpoints, events, kept, supervisor, releases, hooks, jobs, software,
+    since })
   closers.add(remember,
     (_, { handsOver, hasFailed }) => hasFailed ? remember.leave() : handsOver ? remember.handOver() : remember.forget())
   closers.add(releases, ({ close }) => close())

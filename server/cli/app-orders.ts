@@ -6,7 +6,7 @@ import type { App } from './apps.ts'
 
 /** what the host is asked to run */
 export type AppOrder =
-  & Partial<import('../api/apps.ts').AppOrder>
+  & Partial<import('../config/orders.ts').AppOrder>
   & { cwd: string }
 
 /** What is meant for a command alone; the token would be kept with the order. */

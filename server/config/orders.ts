@@ -56,6 +56,8 @@ export const APP_ORDER = z.strictObject({
   examples: [{ cwd: '/srv/shop', flags: { entry: 'app.js', workers: '2' }, env: { PATH: '/usr/bin', PORT: '3000' } }]
 })
 
+export type AppOrder = z.infer<typeof APP_ORDER>
+
 /** A message to the app. */
 export const MESSAGE_ORDER = z.strictObject({
   type: z.string().regex(MESSAGE_TYPE).describe(

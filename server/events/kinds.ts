@@ -36,6 +36,7 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
   'app.started': { icon: 'power', tone: 'info', label: 'App started', inTerminal: true },
   'app.stopped': { icon: 'power', tone: 'idle', label: 'App stopped', inTerminal: true },
   'app.failed': { icon: 'triangle-alert', tone: 'bad', label: 'App failed', weight: 'alert', inTerminal: true },
+  'app.recovered': { icon: 'circle-check', tone: 'ok', label: 'App recovered', weight: 'alert', inTerminal: true },
   'app.removed': { icon: 'circle-x', tone: 'idle', label: 'App removed', inTerminal: true },
   'worker.forked': { icon: 'git-fork', tone: 'idle', label: 'Worker forked', weight: 'routine' },
   'worker.online': { icon: 'radio', tone: 'idle', label: 'Worker online', weight: 'routine' },

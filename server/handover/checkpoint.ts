@@ -31,6 +31,8 @@ export type Restored = {
   sockets: string[],
   /** the event from which on its ids of workers are of one series, null: a new one begins */
   since: number | null,
+  /** what ran, where the disk may not have had it yet; as it was read */
+  runs: unknown,
   /** what its last worker has needed to get ready */
   bootCost: BootCost | null,
   /** of the release that ran, where it was deployed a short while ago */
@@ -59,7 +61,7 @@ export async function restoreCheckpoint (memory: unknown, predecessor: Predecess
   const data = await checkedMemory(memory)
   if (data === null)
     return { addresses: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null,
-      bootCost: null, guard: null, hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1,
+      runs: null, bootCost: null, guard: null, hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1,
       lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, handedOver } = data
   return {
@@ -75,6 +77,7 @@ export async function restoreCheckpoint (memory: unknown, predecessor: Predecess
     ) as SavedWorker[],
     sockets: data.sockets,
     since: data.since,
+    runs: data.runs ?? null,
     bootCost: data.bootCost ?? null,
     guard: data.guard ?? null,
     addresses: data.addresses,
@@ -142,9 +145,10 @@ export function reconcileWorkers (left: SavedWorker[], { ended, open }: ReturnTy
 
 /** Keeps what the next master needs up to date, from event to event. */
 export function rememberFor (
-  { memory, events, supervisor, releases, hooks, jobs, software: { version, nodeVersion }, since }: {
+  { memory, events, kept, supervisor, releases, hooks, jobs, software: { version, nodeVersion }, since }: {
     memory: DataDir['memory'],
     events: EventStream,
+    kept: { unsaved: () => unknown },
     supervisor: Supervisor,
     releases: Pick<Releases, 'lastNumber'>,
     hooks: Pick<Hooks, 'memory'>,
@@ -182,6 +186,7 @@ export function rememberFor (
       handedOver,
       since,
       ...supervisor.memory(),
+      runs: kept.unsaved(),
       hooks: hooks.memory(),
       jobs: jobs.memory(),
       // A release whose rollout was refused has used up its number too.

@@ -14,7 +14,7 @@ export type NextMaster = ReturnType<typeof createNextMaster>
 export function createNextMaster ({ keeper, supervisor }: {
   keeper: Pick<AppLink, 'on' | 'onLost' | 'offLost' | 'send' | 'failUpgrade' | 'failure'>,
   /** of its workers */
-  supervisor: () => Pick<Supervisor, 'snapshot' | 'memory' | 'startBlocked' | 'abandon' | 'finished'>
+  supervisor: () => Pick<Supervisor, 'running' | 'snapshot' | 'memory' | 'startBlocked' | 'abandon' | 'finished'>
 }) {
   /** told to the other master, which may have died before it recorded them */
   const relayed: NewEvent[] = []
@@ -59,6 +59,8 @@ export function createNextMaster ({ keeper, supervisor }: {
      */
     async whenAlone (): Promise<Predecessor | null> {
       supervisor().startBlocked.then(({ message }) => keeper.failUpgrade(message))
+      // By no event, where the program of each slot has come to its end already.
+      supervisor().running.then(tellServing)
       const { predecessor, reason } = await decided.promise
       keeper.offLost(onLost)
       if (reason === undefined) return predecessor
@@ -79,8 +81,13 @@ export function createNextMaster ({ keeper, supervisor }: {
   function watchStart ({ type, message, worker }: NewEvent) {
     if (type === 'worker.exited' || type === 'worker.draining')
       return keeper.failUpgrade(String(message ?? `worker ${worker} ended`))
-    isServing = supervisor().snapshot().state === 'running'
-    if (isServing) keeper.send({ type: 'serving' })
+    if (supervisor().snapshot().state === 'running') tellServing()
+  }
+
+  function tellServing () {
+    if (isServing || hasTakenOver) return
+    isServing = true
+    keeper.send({ type: 'serving' })
   }
 }
 

@@ -1,6 +1,6 @@
 import { createEnd } from '../app/end.ts'
 import { openApp, type HostServices } from '../app/app.ts'
-import { runsFile, type Runs, type RunsStore } from '../app/runs.ts'
+import { type RunsStore } from '../app/runs.ts'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.ts'
 import { takePolicy } from '../cluster/policy.ts'
 import { followNext } from '../handover/old-master.ts'
@@ -10,7 +10,7 @@ import { createLog, type Log } from '../system/log.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { prefixOf, type Lines } from '../terminal.ts'
 import { createAnnouncement, type Address } from './announcement.ts'
-import type { AppOrder } from './records.ts'
+import type { AppOrder } from '../config/orders.ts'
 import type { AppSource } from '../app/app.ts'
 import type { AppLinks, LinkOptions } from '../keeper/app-links.ts'
 import type { AppScopes } from './app-scopes.ts'
@@ -71,7 +71,7 @@ export async function openAppPart (
     config: Config,
     origin: Origin,
     /** `before`: of a deck that it comes from */
-    runs: (before: () => Runs | null) => RunsStore
+    runs: (before: () => unknown) => RunsStore
   },
   lent: Lent
 ) {
@@ -150,7 +150,7 @@ export async function openAppPart (
     if (dataDir.away) services.terminal.fail(dataDir.away)
     return { services,
       app: await openApp({ config, reload, dataDir, environment: order.env, order, isOrdered,
-        runs: runs(runsFile(dataDir.runs).read) }, services) }
+        runs: runs(dataDir.runs.read) }, services) }
   }
 
   async function closeAgain (error: unknown): Promise<never> {

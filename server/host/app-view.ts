@@ -6,8 +6,10 @@ import type { App } from '../app/app.ts'
 import type { Deck } from '../deck.ts'
 
 /** How an app of a host is, in short. */
-export function viewOf ({ name, state, reason, isRetried, order, dataDir, config, part }: HostedApp): AppView {
-  return { name, state, reason, isRetried, entry: config?.entry ?? null, cwd: config?.cwd ?? order.cwd,
+export function viewOf (
+  { name, state, reason, isRetried, nextTryAt, order, dataDir, config, part }: HostedApp
+): AppView {
+  return { name, state, reason, isRetried, nextTryAt, entry: config?.entry ?? null, cwd: config?.cwd ?? order.cwd,
     configFile: (config && configFileOf(config)) ?? order.config ?? null, dataDir, path: `/apps/${name}`,
     ...part ? figuresOf(part.app) : NO_FIGURES }
 }

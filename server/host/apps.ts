@@ -9,7 +9,8 @@ import { isReady } from '../health.ts'
 import { createHostedApp, type Arrival, type HostedApp } from './hosted-app.ts'
 import { viewOf } from './app-view.ts'
 import { readConfigOf, readFileOf } from './order-config.ts'
-import type { AppOrder, AppRecord, Records } from './records.ts'
+import type { AppOrder } from '../config/orders.ts'
+import type { AppRecord, Records } from './records.ts'
 import type { AppView } from '../api/apps.ts'
 import type { ConfigFile } from '../config/apps.ts'
 import type { Lent } from './app-part.ts'
@@ -20,6 +21,8 @@ export type Apps = ReturnType<typeof createApps>
 /** an app of a deck that is to come */
 type Expected = { name: string, order: AppOrder, dataDir: string }
 
+/** So often an app has to fail until it is told once more: after about a minute. */
+const STAYS_DOWN_AFTER = 6
 /** Several apps are started side by side, in any order. */
 const OTHERS_START_WITHIN_MS = 1000
 /** How often an app that depends on others looks at them. */
@@ -251,6 +254,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
       arriving.delete(app)
       app.change({})
     } catch (error) {
+      app.giveUp()
       apps.delete(name)
       forget(name)
       throw error
@@ -297,6 +301,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
 
   function put (record: AppRecord) {
     const app = createHostedApp(record, lent, { onChange: () => tellState(app),
+      onRetry: () => startInOrder(app, { actor: 'system', isOrdered: false, isRetry: true }),
       save: async (changed) =>
         isBeside || isHandedOver || arriving.has(app) ? undefined : await records.save(changed) })
     apps.set(record.name, app)
@@ -323,7 +328,8 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
 
   /** Once it has stopped, and those that it depends on are ready. `file`: as it has just been read. */
   function startInOrder (app: HostedApp,
-    { actor, isOrdered, file }: { actor: string, isOrdered: boolean, file?: ConfigFile | null })
+    { actor, isOrdered, isRetry = false, file }: { actor: string, isOrdered: boolean, isRetry?: boolean,
+      file?: ConfigFile | null })
   {
     if (app.state === 'stopping') {
       app.closed.then(() => {
@@ -333,7 +339,8 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
     }
     if (app.state !== 'stopped' && app.state !== 'failed') return
     const { dependsOn } = app.order
-    tell('app.started', app, { actor })
+    // Else all that there is to say would be among the tries.
+    if (!isRetry) tell('app.started', app, { actor })
     // Workers that a dead master has left need this one now, whatever has become of the other apps.
     app.start({ isOrdered,
       ...(dependsOn.length === 0 || hasLeftWorkers(app.dataDir) ? { file } : { untilReady: untilReady(dependsOn) }) })
@@ -365,7 +372,14 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
 
   function tellState (app: HostedApp) {
     if (app.state === 'stopped') tell('app.stopped', app)
-    if (app.state === 'failed') tell('app.failed', app, { message: app.reason })
+    const { state, failures, reason } = app
+    if (state === 'failed' && failures <= 1) tell('app.failed', app, { message: reason })
+    if (state === 'failed' && failures === STAYS_DOWN_AFTER)
+      tell('app.failed', app, { message: `${app.name} stays down, after ${failures} tries: ${reason}` })
+    if (state === 'running' && failures > 0)
+      tell('app.recovered', app, {
+        message: `${app.name} runs again, after ${failures} ${failures === 1 ? 'try' : 'tries'} that failed`
+      })
     tellChange()
   }
 

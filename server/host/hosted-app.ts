@@ -2,7 +2,7 @@ import { DeckError, errorText } from '../errors.ts'
 import { noteExit, type Exit, type KeptData, type Predecessor } from '../keeper/link.ts'
 import { openAppPart, type AppPart, type Lent } from './app-part.ts'
 import { readConfigOf } from './order-config.ts'
-import { createRecovery } from './recovery.ts'
+import { createRecovery, OF_PART, OF_START } from './recovery.ts'
 import { untilReplaced, untilServed } from './until-served.ts'
 import { restoredConfig, type Config } from '../config/config.ts'
 import type { AppRecord } from './records.ts'
@@ -30,8 +30,10 @@ export type Arrival = {
  * An app of a host, which runs or does not. What there is of it in this process is its part; where that fails, it is
  * made anew.
  */
-export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save }: {
+export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRetry, save }: {
   onChange: () => void,
+  /** it could not be started, and is due again */
+  onRetry: () => void,
   /** resolves once the disk has it */
   save: (record: AppRecord) => Promise<void>
 }) {
@@ -52,7 +54,10 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save 
   let stopOrder: StopOrder | null = null
   /** The next master has it, so nothing begins here any more. */
   let isHandedOver = false
-  const recovery = createRecovery()
+  const recovery = createRecovery(OF_PART)
+  const retry = createRecovery(OF_START)
+  /** How often it could not be started since it ran last. */
+  let failures = 0
   /** How those workers and runs of jobs have ended that a part has left. */
   const exits: Exit[] = []
 
@@ -88,6 +93,13 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save 
     get isRetried () {
       return isBeingRecovered() && record.wish === 'running'
     },
+    get failures () {
+      return failures
+    },
+    /** When it is started again, as it could not be; ISO 8601. */
+    get nextTryAt () {
+      return retry.dueAt
+    },
     get closed () {
       return closed.promise
     },
@@ -110,7 +122,8 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save 
       { isOrdered, untilReady, file }: { isOrdered: boolean, untilReady?: Promise<string | null>,
         file?: ConfigFile | null }
     ) {
-      change({ wish: 'running' })
+      if (record.wish !== 'running') change({ wish: 'running' })
+      retry.endPause()
       if (isBeingRecovered()) {
         stopOrder = null
         if (recovery.isPausing) await openAgain()
@@ -122,7 +135,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save 
         const missing = await untilReady
         // It may have been stopped meanwhile.
         if (!isIn('waiting') || isHandedOver) return
-        if (missing !== null) return become('failed', missing)
+        if (missing !== null) return close('failed', missing)
       }
       await open({ isOrdered, file })
     },
@@ -172,8 +185,15 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save 
     /** Lets its workers finish. */
     stop (actor: string) {
       change({ wish: 'stopped' })
+      this.giveUp()
       if (isIn('failed') && !isBeingRecovered()) return become('stopped')
       drain({ actor, comesBack: false })
+    },
+
+    /** It is not started again where it has failed. */
+    giveUp () {
+      retry.endPause()
+      failures = 0
     },
 
     /** Ends it at once, where it is open. */
@@ -184,11 +204,13 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save 
 
     /** Lets its workers finish because the host ends: it is started again with the host. */
     leave (actor: string) {
+      retry.endPause()
       drain({ actor, comesBack: true })
     },
 
     /** Ends what is left of it, as the host ends. `exitCode`: 1: without any grace. */
     async end (exitCode: number) {
+      retry.endPause()
       if (isBeingRecovered()) close('stopped')
       if (isIn('waiting')) become('stopped')
       stopOrder ??= { actor: 'system', comesBack: true }
@@ -214,6 +236,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save 
     async handOver () {
       isHandedOver = true
       recovery.endPause()
+      retry.endPause()
       await opening
       if (isIn('stopping')) await closed.promise
       await (part?.isOpen ? part.handOver() : part?.left)
@@ -286,7 +309,10 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save 
     recovery.end()
     part = opened
     opened.begin({ state: () => status.state, onRunning () {
-      if (isIn('starting')) become('running')
+      if (!isIn('starting')) return
+      retry.end()
+      become('running')
+      failures = 0
     }, onBlocked: (reason) => endPart(opened, { exitCode: 1, state: 'failed', reason }),
       onFinished: () => endPart(opened, { exitCode: 0 }) })
     lent.scopes.outside(() => opened.fault.then((error) => onFault(opened, error)))
@@ -336,7 +362,8 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save 
     await current.stop(exitCode).catch((error) => {
       reason ??= errorText(error)
     })
-    if (state === 'stopped' && !stopOrder?.comesBack) change({ wish: 'stopped' })
+    // What is not kept yet is kept later.
+    if (state === 'stopped' && !stopOrder?.comesBack) await change({ wish: 'stopped' }).catch(() => {})
     close(state, reason)
   }
 
@@ -344,6 +371,11 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, save 
     recovery.endPause()
     part = null
     stopOrder = null
+    if (state === 'failed') {
+      failures++
+      retry.begin(reason)
+      if (record.wish === 'running' && !isHandedOver) lent.scopes.outside(() => retry.later(onRetry))
+    }
     become(state, reason)
     closed.resolve()
   }

@@ -1,5 +1,5 @@
 import { findConfigFile, loadConfig, type Config } from '../config/config.ts'
-import type { AppOrder } from './records.ts'
+import type { AppOrder } from '../config/orders.ts'
 import type { ConfigFile } from '../config/apps.ts'
 
 /**

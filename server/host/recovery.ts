@@ -1,12 +1,12 @@
 import { toError } from '../errors.ts'
 import type { Fault } from '../keeper/app-links.ts'
 
-/**
- * Where something is thrown in an app's part of this host, that part is made anew after this time, then after twice
- * that, and so on.
- */
-export const FIRST_PAUSE_MS = 100
-export const MAX_PAUSE_MS = 30_000
+/** The next try comes after the first pause, then after twice that, and so on. */
+type Pauses = { firstMs: number, maxMs: number }
+/** Of an app's part of this host in which something was thrown. */
+export const OF_PART: Pauses = Object.freeze({ firstMs: 100, maxMs: 30_000 })
+/** Of an app that could not be started. */
+export const OF_START: Pauses = Object.freeze({ firstMs: 1000, maxMs: 300_000 })
 /** After this time without a fault the next one is the first again. */
 export const FORGOTTEN_AFTER_MS = 60_000
 
@@ -14,14 +14,15 @@ export const FORGOTTEN_AFTER_MS = 60_000
  * Knows what has been thrown in an app's part of this host until that part is made anew, and says when that is due.
  * `now`: monotonic, ms.
  */
-export function createRecovery (
+export function createRecovery ({ firstMs, maxMs }: Pauses,
   { now = () => performance.now(), timers = globalThis }: { now?: () => number,
-    timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> } = {}
-) {
+    timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> } = {})
+{
   let fault: Fault | null = null
   /** until the next part is due */
   let pause: NodeJS.Timeout | null = null
-  let pauseMs = FIRST_PAUSE_MS
+  let dueMs = 0
+  let pauseMs = firstMs
   let recoveredAt = -Infinity
 
   return {
@@ -35,9 +36,14 @@ export function createRecovery (
       return pause !== null
     },
 
+    /** When the next try is due, wall clock, as ISO 8601; null: none is. */
+    get dueAt () {
+      return pause === null ? null : new Date(Date.now() + dueMs - now()).toISOString()
+    },
+
     begin (error: unknown): Fault {
       const { message, stack = null } = toError(error)
-      if (now() - recoveredAt > FORGOTTEN_AFTER_MS) pauseMs = FIRST_PAUSE_MS
+      if (now() - recoveredAt > FORGOTTEN_AFTER_MS) pauseMs = firstMs
       fault = { message, stack }
       return fault
     },
@@ -49,7 +55,8 @@ export function createRecovery (
         pause = null
         work()
       }, pauseMs)
-      pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)
+      dueMs = now() + pauseMs
+      pauseMs = Math.min(maxMs, pauseMs * 2)
     },
 
     /** Ends the pause without what was to be done after it: whoever calls this makes the next part now, or none. */

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { takeLock } from '../../db/lock.ts'
 import { DeckError, errorCode, errorReason, toError } from '../errors.ts'
 import { fallbackFolders } from './fallback-folder.ts'
-import { readJson, storeJson, writeJson } from './json-file.ts'
+import { readJson, writeJson } from './json-file.ts'
 import { makeFolders } from './make-folders.ts'
 import { isAlive, type ProcessIdentity } from './process-identity.ts'
 import { SECRETS, whyFolderDistrusted, whyPathDistrusted } from './trust.ts'
@@ -123,8 +123,8 @@ export function openDataDir (wanted: string) {
     },
 
     /** What runs of the app, where no host keeps that. */
-    runs: { read: (): unknown => readJson(newestOf(fileOf('runs.json'), path.join(wanted, 'runs.json'))),
-      write: (content: unknown): Promise<void> => storeJson(fileOf('runs.json'), content) },
+    runs: { file: fileOf('runs.json'),
+      read: (): unknown => readJson(newestOf(fileOf('runs.json'), path.join(wanted, 'runs.json'))) },
 
     memory: {
       /** @returns what the last master has left, wherever that was; null if it has ended as it should */

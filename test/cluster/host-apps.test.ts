@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import net from 'node:net'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { hostAppsHere, orderOf } from '../support/apps-here.ts'
@@ -47,6 +49,73 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     await next.start('other', BY)
     await next.until('other', ({ state }) => state === 'running')
     assert.deepEqual(next.told, ['app.started one', 'app.started other'])
+  })
+
+  test('a start that nobody has ordered goes on with what ran; an ordered one looks at the files, and at a release that has failed no second time', async (t) => {
+    const cwd = folderWith(HELLO)
+    const answers = (text: string) =>
+      writeFileSync(path.join(cwd, 'app.js'), HELLO.replace('process.cwd()', `'${text}'`))
+    answers('one')
+    let host = hostAppsHere(t)
+    const running = async () => {
+      const { addresses: [address], release, workers } = await host.until('shop',
+        ({ state, workers }) => state === 'running' && workers?.ready === workers?.desired)
+      return [await get(address), release, workers?.desired]
+    }
+    const restart = async () => {
+      await host.leave('test')
+      host = hostAppsHere(t, { folder: host.folder })
+      host.startAll()
+      return await running()
+    }
+    const startAgain = async () => {
+      await host.stop('shop', BY)
+      await host.until('shop', ({ state }) => state === 'stopped')
+      await host.start('shop', BY)
+      return await running()
+    }
+    await host.add(orderOf('shop', { cwd, flags: { releasesMode: 'folder' } }), BY)
+    assert.deepEqual(await running(), ['one', 'r1', 1])
+    const { deck } = host.opened('shop') ?? assert.fail()
+    deck.dispatch({ type: 'scale', workers: 2, actor: 'ada' })
+    deck.configure({ wanted: { 'drain.deadlineMs': 1234 }, actor: 'ada' })
+    await deck.stored()
+    await running()
+    writeFileSync(path.join(cwd, 'app.js'), THROWS)
+    const ended = new Promise((resolve) =>
+      deck.events.subscribe(({ type }) => type === 'rollout.failed' && resolve(null))
+    )
+    await deck.deploy({ actor: 'ada' })
+    await ended
+    // What is on the disk, and what the order says, is for whoever orders something.
+    writeFileSync(path.join(cwd, 'clusterdeck.config.json'), '{ "no": "option" }')
+    assert.deepEqual(await restart(), ['one', 'r1', 2])
+    const setting = host.opened('shop')?.deck.settings.list().find(({ name }) => name === 'drain.deadlineMs')
+    assert.deepEqual([setting?.value, setting?.source], [1234, 'operator'])
+    rmSync(path.join(cwd, 'clusterdeck.config.json'))
+    assert.deepEqual(await startAgain(), ['one', 'r1', 2])
+    answers('three')
+    assert.deepEqual(await startAgain(), ['three', 'r3', 2])
+    assert.deepEqual(await restart(), ['three', 'r3', 2])
+  })
+
+  test('one that cannot be started is tried again until it runs, which is told; nobody tries what somebody has stopped', async (t) => {
+    const host = hostAppsHere(t)
+    const squatter = net.createServer().listen(0, '127.0.0.1')
+    await once(squatter, 'listening')
+    const { port } = squatter.address() as net.AddressInfo
+    const order = orderOf('shop', { cwd: folderWith(HELLO.replace('listen(0)', `listen(${port}, '127.0.0.1')`)) })
+    await host.add(order, BY)
+    const failed = await host.until('shop', ({ state }) => state === 'failed')
+    assert.ok(Date.parse(String(failed.nextTryAt)) > Date.now() - 5000)
+    await host.stop('shop', BY)
+    assert.deepEqual([host.view('shop').state, host.view('shop').nextTryAt], ['stopped', null])
+    await host.start('shop', BY)
+    await host.until('shop', ({ state }) => state === 'failed')
+    squatter.close()
+    await host.until('shop', ({ state, nextTryAt }) => state === 'running' && nextTryAt === null)
+    assert.deepEqual(host.told.map((text) => text.split(' ')[0]), ['app.added', 'app.started', 'app.failed',
+      'app.stopped', 'app.started', 'app.failed', 'app.recovered'])
   })
 
   test('adding one runs its config file once, a later start runs it anew', async (t) => {

@@ -1,4 +1,5 @@
-import { createRecords, type AppOrder } from '../../server/host/records.ts'
+import { createRecords } from '../../server/host/records.ts'
+import type { AppOrder } from '../../server/config/orders.ts'
 import { createApps } from '../../server/host/apps.ts'
 import { createEventStream } from '../../server/events/stream.ts'
 import { createJointUpgrade } from '../../server/handover/joint-upgrade.ts'

@@ -123,9 +123,9 @@ export function createFakeApps (
   function viewOf (name: string): AppView {
     const { changes, opened } = all.get(name) as NonNullable<ReturnType<typeof all.get>>
     const status = opened?.deck.status()
-    return { name, state: opened ? 'running' : 'stopped', reason: null, isRetried: false, entry: '/srv/app/app.js',
-      cwd: path.join(folder, name), configFile: null, dataDir: path.join(folder, name, '.clusterdeck'),
-      path: `/apps/${name}`, startedAt: '2026-01-01T00:00:00.000Z',
+    return { name, state: opened ? 'running' : 'stopped', reason: null, isRetried: false, nextTryAt: null,
+      entry: '/srv/app/app.js', cwd: path.join(folder, name), configFile: null,
+      dataDir: path.join(folder, name, '.clusterdeck'), path: `/apps/${name}`, startedAt: '2026-01-01T00:00:00.000Z',
       health: status ? { tone: status.health.tone, text: status.health.text, hint: status.health.hint } : null,
       workers: status ? { ready: status.readyWorkers, desired: status.desiredWorkers } : null,
       cpu: opened ? 12.5 : null, memoryBytes: opened ? 128 * 1024 * 1024 : null, requestsPerSecond: opened ? 250 : null,

@@ -86,10 +86,10 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
     const cwd = fields.cwd ?? tempFolder()
     const dataDir = fields.dataDir ?? path.join(cwd, '.clusterdeck')
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    const view = { name, state: 'starting' as const, reason: null, isRetried: false, entry: path.join(cwd, 'app.js'),
-      cwd, configFile: null, dataDir, path: `/apps/${name}`, startedAt: null, health: null, workers: null, cpu: null,
-      memoryBytes: null, requestsPerSecond: null, p99Ms: null, restarts: null, openCrashes: null, release: null,
-      lastDeploy: null, addresses: [] }
+    const view = { name, state: 'starting' as const, reason: null, isRetried: false, nextTryAt: null,
+      entry: path.join(cwd, 'app.js'), cwd, configFile: null, dataDir, path: `/apps/${name}`, startedAt: null,
+      health: null, workers: null, cpu: null, memoryBytes: null, requestsPerSecond: null, p99Ms: null, restarts: null,
+      openCrashes: null, release: null, lastDeploy: null, addresses: [] }
     known.set(name, { view, admin: null })
     await change(name, { state: 'running', ...fields })
   }

@@ -66,10 +66,10 @@ describe('what runs', () => {
     let failure: Error | null = null
     const spec = { config, values: {}, secrets: {}, marks: {}, digest: '' }
     const errors: unknown[] = []
-    const kept = keepRuns({ store: { read: () => before, async save (runs) {
+    const kept = keepRuns({ before, async save (runs) {
       if (failure) throw failure
       saved.push(runs)
-    } }, order: null, config, events, supervisor: { runs: () => now, running: running.promise },
+    }, order: null, config, events, supervisor: { runs: () => now, running: running.promise },
       settings: { memory: () => [] }, releases: { launchOf: () => ({ spec, variables: { KEY: 'set', GONE: null } }) },
       onError: (error) => errors.push(error) })
     return { events, running, saved, now, kept, errors, fail (error: Error | null) {
@@ -99,11 +99,12 @@ describe('what runs', () => {
     await assert.rejects(kept.stored(), { message: 'the disk is full' })
     await assert.rejects(kept.stored(), { message: 'the disk is full' })
     assert.equal(errors.length, 1)
+    assert.equal(kept.unsaved()?.workers, 2, 'the checkpoint has it meanwhile')
     fail(null)
     now.workers = 5
     events.publish({ type: 'scale.changed' })
     await kept.stored()
-    assert.equal(saved.at(-1)?.workers, 5)
+    assert.deepEqual([saved.at(-1)?.workers, kept.unsaved()], [5, null])
   })
 })
 
@@ -111,7 +112,7 @@ describe('a configuration that is kept', () => {
   test('is the same again, with where each value comes from, and what the release has been deployed with', async () => {
     const folder = tempFolder()
     writeFileSync(path.join(folder, 'app.js'), '')
-    const place = { env: { CLUSTERDECK_DRAIN_DEADLINE: '5000' }, cwd: folder }
+    const place = { env: { CLUSTERDECK_DRAIN_DEADLINE_MS: '5000' }, cwd: folder }
     const config = await loadConfig({ ...place, flags: { entry: 'app.js', workers: '3' } })
     writeFileSync(path.join(folder, 'clusterdeck.config.json'),
       JSON.stringify({ env: { A: 'deployed' }, ready: { timeoutMs: 1234 } }))

@@ -5,10 +5,11 @@ import type { AppView } from '../../../server/api/apps.ts'
 import type { Powers } from '../../../server/dashboard/powers.ts'
 
 const anApp = (name: string, changes?: Partial<AppView>): AppView => ({ name, state: 'running', reason: null,
-  isRetried: false, entry: '/srv/app.js', cwd: '/srv', configFile: null, dataDir: null, path: `/apps/${name}`,
-  startedAt: null, health: { tone: 'ok', text: 'All 2 workers are ready', hint: 'No open crashes.' },
-  workers: { ready: 2, desired: 2 }, cpu: 1, memoryBytes: 1000, requestsPerSecond: 10, p99Ms: 5, restarts: 0,
-  openCrashes: 0, release: 'r1', lastDeploy: null, addresses: [], ...changes })
+  isRetried: false, nextTryAt: null, entry: '/srv/app.js', cwd: '/srv', configFile: null, dataDir: null,
+  path: `/apps/${name}`, startedAt: null,
+  health: { tone: 'ok', text: 'All 2 workers are ready', hint: 'No open crashes.' }, workers: { ready: 2, desired: 2 },
+  cpu: 1, memoryBytes: 1000, requestsPerSecond: 10, p99Ms: 5, restarts: 0, openCrashes: 0, release: 'r1',
+  lastDeploy: null, addresses: [], ...changes })
 
 const away = (name: string, state: AppView['state'], reason: string | null = null) =>
   anApp(name, { state, reason, health: null, workers: null, cpu: null, memoryBytes: null, requestsPerSecond: null,

@@ -30,8 +30,8 @@ function setUp () {
 describe('a memory that is restored', () => {
   test('without a memory a master begins anew', async () => {
     assert.deepEqual(await restoreCheckpoint(null, null), { addresses: {}, lost: null, isHandedOver: false,
-      before: null, left: [], sockets: [], since: null, bootCost: null, guard: null, hooks: [], jobs: NO_JOBS.memory(),
-      nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+      before: null, left: [], sockets: [], since: null, runs: null, bootCost: null, guard: null, hooks: [],
+      jobs: NO_JOBS.memory(), nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('it goes on with the guard and the workers that were left', async () => {
@@ -42,8 +42,8 @@ describe('a memory that is restored', () => {
     assert.deepEqual(await restoreCheckpoint({ ...content, guard, bootCost }, null), { bootCost,
       lost: { pid: 4321, code: null, signal: null }, isHandedOver: false, before: SOFTWARE,
       left: [{ ...worker, orphan: 'master-lost' }], sockets: ['null:3000:4:undefined:0'], hooks: HOOKS.memory(),
-      jobs: NO_JOBS.memory(), addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, guard,
-      nextWorker: 9, firstOfNext: 9, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+      jobs: NO_JOBS.memory(), addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, runs: null,
+      guard, nextWorker: 9, firstOfNext: 9, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('what was handed over in an upgrade is not lost', async () => {
@@ -101,13 +101,14 @@ describe('what is remembered', () => {
     const write = t.mock.method(memory, 'write')
     const events = createEventStream()
     let next = nextWorker
-    const remembering = rememberFor({ memory, events, releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS,
-      software: SOFTWARE, since: 5, supervisor: { memory: () => ({ nextWorker: next, workers }) } as any })
+    const remembering = rememberFor({ memory, events, kept: { unsaved: () => null }, releases: RELEASES, hooks: HOOKS,
+      jobs: NO_JOBS, software: SOFTWARE, since: 5,
+      supervisor: { memory: () => ({ nextWorker: next, workers }) } as any })
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
     assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5,
-      nextWorker, workers, hooks: HOOKS.memory(), jobs: NO_JOBS.memory(), nextRelease: 8, lastEvent: 1 })
+      nextWorker, workers, runs: null, hooks: HOOKS.memory(), jobs: NO_JOBS.memory(), nextRelease: 8, lastEvent: 1 })
     events.publish({ type: 'worker.listening' })
     assert.equal(write.mock.callCount(), 1)
 
@@ -125,8 +126,9 @@ describe('what is remembered', () => {
   test('is forgotten for good where nothing is left to go on with', () => {
     const { memory } = setUp()
     const events = createEventStream()
-    const remembering = rememberFor({ memory, events, releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS,
-      software: SOFTWARE, since: 5, supervisor: { memory: () => ({ nextWorker: 1, workers: [] }) } as any })
+    const remembering = rememberFor({ memory, events, kept: { unsaved: () => null }, releases: RELEASES, hooks: HOOKS,
+      jobs: NO_JOBS, software: SOFTWARE, since: 5,
+      supervisor: { memory: () => ({ nextWorker: 1, workers: [] }) } as any })
     events.publish({ type: 'worker.ready' })
     remembering.forget()
     events.publish({ type: 'worker.listening' })
@@ -139,8 +141,8 @@ describe('what is remembered', () => {
     const write = t.mock.method(memory, 'write', () => {
       throw Object.assign(new Error('full'), { code: 'ENOSPC' })
     })
-    rememberFor({ memory, events, releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS, software: SOFTWARE, since: 5,
-      supervisor: { memory: () => ({ nextWorker: 1, workers: [] }) } as any })
+    rememberFor({ memory, events, kept: { unsaved: () => null }, releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS,
+      software: SOFTWARE, since: 5, supervisor: { memory: () => ({ nextWorker: 1, workers: [] }) } as any })
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })

@@ -22,6 +22,16 @@ test('what happens until it serves is told to the other master, what comes later
   assert.deepEqual(published, [[42, 'worker.exited'], [43, 'worker.restarted']])
 })
 
+test('it serves without an event, too, where each program has come to its end already', async () => {
+  const { next, keeper, supervisor } = setUp()
+  const alone = next.whenAlone()
+  supervisor.run()
+  await supervisor.running
+  assert.deepEqual(keeper.sent.map(({ type }) => type), ['serving'])
+  keeper.hear('take-over', { predecessor: null })
+  await alone
+})
+
 test('where the other master has died, what it has not recorded is told again', async () => {
   const { next, keeper, events, published } = setUp()
   events.publish({ type: 'worker.forked', worker: 7 })
@@ -106,11 +116,12 @@ function setUp ({ failure = null }: { failure?: string | null } = {}) {
   }, failed: [] as string[], hear (type: string, message: any) {
     keeper.handlers[type](message)
   } }
+  const running: PromiseWithResolvers<void> = Promise.withResolvers()
   const supervisor = { state: 'starting', abandoned: 0, finish: () => {}, finished: Promise.resolve() as Promise<void>,
-    startBlocked: new Promise(() => {}), memory: () => ({ workers: [] }), snapshot: () => ({ state: supervisor.state }),
-    abandon () {
-      supervisor.abandoned++
-    } }
+    running: running.promise, run: running.resolve, startBlocked: new Promise(() => {}),
+    memory: () => ({ workers: [] }), snapshot: () => ({ state: supervisor.state }), abandon () {
+    supervisor.abandoned++
+  } }
   supervisor.finished = new Promise((resolve) => {
     supervisor.finish = () => resolve()
   })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRecovery, FIRST_PAUSE_MS, FORGOTTEN_AFTER_MS, MAX_PAUSE_MS } from '../../../server/host/recovery.ts'
+import { createRecovery, FORGOTTEN_AFTER_MS, OF_PART } from '../../../server/host/recovery.ts'
 
 function setUp () {
   let time = 0
   const timers: { work: () => void, ms: number, isCleared: boolean }[] = []
-  const recovery = createRecovery({ now: () => time,
+  const recovery = createRecovery(OF_PART, { now: () => time,
     timers: { setTimeout: (work: () => void, ms: number) => timers[timers.push({ work, ms, isCleared: false }) - 1],
       clearTimeout: (timer: { isCleared: boolean }) => {
         timer.isCleared = true
@@ -30,13 +30,13 @@ test('the part that has failed is made anew after longer and longer pauses, up t
     recovery.end()
     return ms
   }
-  assert.deepEqual([fail(), fail(), fail()], [FIRST_PAUSE_MS, 2 * FIRST_PAUSE_MS, 4 * FIRST_PAUSE_MS])
+  assert.deepEqual([fail(), fail(), fail()], [OF_PART.firstMs, 2 * OF_PART.firstMs, 4 * OF_PART.firstMs])
   for (let times = 0; times < 10; times++) fail()
-  assert.equal(fail(), MAX_PAUSE_MS)
+  assert.equal(fail(), OF_PART.maxMs)
   pass(FORGOTTEN_AFTER_MS)
-  assert.equal(fail(), MAX_PAUSE_MS)
+  assert.equal(fail(), OF_PART.maxMs)
   pass(FORGOTTEN_AFTER_MS + 1)
-  assert.equal(fail(), FIRST_PAUSE_MS)
+  assert.equal(fail(), OF_PART.firstMs)
   assert.equal(made, timers.length)
 })
 
