@@ -58,6 +58,7 @@ export const PROBLEMS = Object.freeze({ 'invalid-config': { status: 422, exitCod
   'start-failed': { status: 500, exitCode: 1, title: 'The app did not start' },
   'fleet-away': { status: 503, exitCode: 5, title: 'The fleet is out of reach' },
   'no-fleet': { status: 409, exitCode: 1, title: 'This host is in no fleet' },
+  'app-running': { status: 409, exitCode: 4, title: 'The app runs already, in another way' },
   'app-not-running': { status: 409, exitCode: 5, title: 'The app does not run' },
   'name-taken': { status: 409, exitCode: 2, title: 'The name is taken' },
   'no-master': { status: 503, exitCode: 5, title: 'No master is running' },

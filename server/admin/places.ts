@@ -5,7 +5,7 @@ import type { Place } from './sites.ts'
 /** `/apps/shop/logs` is a page of shop, `/api/v1/apps/shop/logs` is the same as `/apps/shop/api/v1/logs`. */
 const OF_APP = /^(\/api\/v1)?\/apps\/([A-Za-z\d][\w.-]{0,59})(?=$|[/?])(.*)$/s
 /** What the host does with an app. */
-const BY_HOST = /^\/(?:start|stop)(?=$|\?)/
+const BY_HOST = /^\/(?:start|stop|variables)(?=$|\?)/
 const HEALTH = /^\/healthz(?=$|\?)/
 const READINESS = /^\/readyz(?=$|\?)/
 /** The whole port has these once. */

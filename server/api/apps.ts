@@ -16,6 +16,7 @@ import type { Upgrade } from './upgrade.ts'
 
 /** The apps of a host. */
 export type AppView = z.infer<typeof APP>
+export type OrderedView = z.infer<typeof ORDERED>
 type By = { actor: string }
 /** `run`: does work as a part of the app */
 export type OpenedApp = { deck: Deck, history: History, run: <T>(work: () => T) => T }
@@ -31,8 +32,10 @@ export type Apps = {
   identity: (name: string) => string | null,
   /** null: it is stopped or has failed */
   opened: (name: string) => OpenedApp | null,
-  /** `isIdle`: it is not started */
-  add: (order: AppOrder, how: By & { isIdle?: boolean }) => Promise<AppView>,
+  /** `isIdle`: it is not started; `applies`: where it runs, the order counts from its next deploy on */
+  add: (order: AppOrder, how: By & { isIdle?: boolean, applies?: boolean }) => Promise<OrderedView>,
+  /** returns the names of those that differ from what runs; throws not-found, not-stored */
+  changeVariables: (name: string, env: AppOrder['env'], how: { isDry: boolean }) => Promise<string[]>,
   start: (name: string, by: By) => Promise<AppView>,
   /** `atOnce`: its workers finish nothing */
   stop: (name: string, how: By & { atOnce?: boolean }) => Promise<AppView>,
@@ -72,6 +75,13 @@ export const APP = z.strictObject({ name: APP_NAME,
   openCrashes: COUNT.nullable().describe('groups that nobody has resolved'), release: z.string().nullable(),
   lastDeploy: OUTCOME.nullable(), addresses: z.array(z.string()) }).meta({ id: 'App' })
 
+const ORDERED = APP.extend({
+  notApplied: z.array(z.string()).describe(
+    'what the order has and what runs has not, as `workers 1 → 2` or `variable PORT`; it runs so from its next deploy or start on, if the order was applied'
+  )
+}).meta({ id: 'OrderedApp' })
+const VARIABLES = z.strictObject({ variables: z.array(z.string()).describe('the names of those that differ') })
+
 /** What the calls that start and stop an app have in common. */
 const CHANGE = { role: 'operator', path: { app: APP_NAME }, status: 202, others: { 200: { 'application/json': APP } },
   problems: ['not-found', 'stopping', 'not-stored'], answer: APP } as const
@@ -92,7 +102,7 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
         name: 'addApp',
         summary: 'Adds an app to this host, or starts it anew, and does not wait until it is ready',
         description:
-          'The host remembers it until it is removed. An app that runs already is left as it is; the order counts from its next start.',
+          'The host remembers it until it is removed. An app that runs already is left as it is, unless `apply` says otherwise; what differs is told.',
         role: 'admin',
         // The body names a program to run.
         byToken: 'A new app',
@@ -100,17 +110,22 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
           start: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
             description: '"false": a new app stays stopped',
             as: { type: 'boolean' }
+          }),
+          apply: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
+            description: '"true": where it runs, the order counts from its next deploy on, and what needs none at once',
+            as: { type: 'boolean' }
           })
         }),
         body: APP_ORDER,
         largestBodyBytes: ORDER_LIMIT_BYTES,
         status: 201,
         location: true,
-        problems: ['name-taken', 'invalid-config', 'entry-not-found', 'data-dir-unusable', 'stopping', 'not-stored'],
-        answer: APP,
-        async handle ({ query: { start = true }, body, auth }) {
+        problems: ['name-taken', 'invalid-config', 'entry-not-found', 'data-dir-unusable', 'stopping', 'app-running',
+          'not-stored'],
+        answer: ORDERED,
+        async handle ({ query: { start = true, apply = false }, body, auth }) {
           refuseLimited(auth, 'adds apps')
-          const app = await apps.add(body, { actor: auth.actor, isIdle: !start })
+          const app = await apps.add(body, { actor: auth.actor, isIdle: !start, applies: apply })
           return { headers: { Location: `/api/v1/apps/${app.name}` }, body: app }
         }
       })
@@ -134,6 +149,29 @@ export function appResources ({ apps }: { apps: Apps }): Record<string, Resource
           return { body: await apps.remove(name, { purge, actor: auth.actor }) }
         } })
     },
+
+    '/apps/:app/variables': { PUT: operation({
+      name: 'changeVariables',
+      summary: 'Gives an app the variables of another shell, from its next deploy on',
+      role: 'admin',
+      path,
+      // They may say what Node is to load.
+      byToken: 'Variables',
+      query: z.strictObject({
+        dryRun: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
+          description: '"true": changes nothing',
+          as: { type: 'boolean' }
+        })
+      }),
+      body: z.strictObject({ env: APP_ORDER.shape.env }).meta({ examples: [{ env: { PORT: '3000' } }] }),
+      largestBodyBytes: ORDER_LIMIT_BYTES,
+      problems: ['not-found', 'not-stored'],
+      answer: VARIABLES,
+      async handle ({ req, query: { dryRun = false }, body, auth }) {
+        const name = findName(apps, req.params.app, auth)
+        return { body: { variables: await apps.changeVariables(name, body.env, { isDry: dryRun }) } }
+      }
+    }) },
 
     '/apps/:app/start': {
       POST: operation({ name: 'startApp', summary: 'Starts an app that is stopped, and does not wait until it is ready',

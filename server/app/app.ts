@@ -15,6 +15,7 @@ import { createDrift } from '../releases/drift.ts'
 import { keepOutcomes } from '../releases/outcomes.ts'
 import { readGitAhead } from '../releases/git.ts'
 import { openReleases } from '../releases/registry.ts'
+import type { LaunchSource } from '../releases/launch-spec.ts'
 import { createSecretMask } from '../releases/secret-mask.ts'
 import { createKeptFile } from '../system/kept-file.ts'
 import { tidySoon } from '../system/heap.ts'
@@ -90,6 +91,8 @@ export type AppSource = {
   runs?: RunsStore,
   /** that it comes from; null: somebody has started it in the foreground */
   order?: Runs['order'],
+  /** as somebody has ordered last, for a deploy; default: the same */
+  source?: () => LaunchSource,
   /** somebody wants it as it is configured, and on the disk, now: else it goes on with what ran */
   isOrdered?: boolean
 }
@@ -103,7 +106,8 @@ export type App = Awaited<ReturnType<typeof openApp>>
  * data-dir-unusable, master-running, upgrade-failed
  */
 export async function openApp (
-  { config, reload, dataDir, environment = process.env, runs: givenStore, order = null, isOrdered = true }: AppSource,
+  { config, reload, dataDir, environment = process.env, runs: givenStore, order = null, source, isOrdered = true }:
+    AppSource,
   host: HostServices
 ) {
   const { keeper, closers, log, terminal, streams } = host
@@ -166,10 +170,12 @@ export async function openApp (
     drift,
     mask,
     inherited: environment,
+    order,
+    source,
     onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should')
   })
   const hooks = createHooks({ configured: releases.hooks, release: releases.find, environment: releases.environment,
-    inherited: environment, cwd: config.cwd, events,
+    inherited: releases.inherited, cwd: config.cwd, events,
     fingerprint: (group) => history.crashes.find(group)?.fingerprint ?? null })
   const crashes = createCrashRecorder({ store: history.crashes, events, logs, vitals, hide: mask.hide })
   events.subscribe(({ type }) => {
@@ -184,16 +190,16 @@ export async function openApp (
 
   const first = await releases.begin()
   forgetCheckout()
-  const supervisor: Supervisor = cluster = createCluster({ settings, environment, keeper, dataDir, vitals, appMetrics,
-    logs, drift, releases, hooks, crashes, history, events, rolloutTurns: host.rolloutTurns }, { release: first.release,
-    restored, next })
+  const supervisor: Supervisor = cluster = createCluster({ settings, keeper, dataDir, vitals, appMetrics, logs, drift,
+    releases, hooks, crashes, history, events, rolloutTurns: host.rolloutTurns }, { release: first.release, restored,
+    next })
   closers.add(supervisor, ({ close }) => close())
   if (next) await takeOver(next)
   if (goesOn && ran && beginning.release === null)
     events.publish({ type: 'unexpected', actor: 'system',
       message:
         `${ran.release.id} ran, and cannot go on: ${ran.release.entry} is gone. The app starts as it is configured` })
-  const kept = keepRuns({ save: store.save, before: ran, order, config, events, supervisor, settings, releases,
+  const kept = keepRuns({ save: store.save, before: ran, config, events, supervisor, settings, releases,
     onError: (error) => log.error({ err: error }, 'what runs could not be written down') })
   closers.add(kept, ({ close }) => close())
   const since = restored.since ?? events.lastId + 1
@@ -203,7 +209,7 @@ export async function openApp (
     const { state, release, upgrade } = supervisor.snapshot()
     return { release: release.id, isStopping: state === 'stopping', isUpgrading: upgrade !== null,
       secretsProblem: releases.secretsProblem() }
-  }, release: releases.find, environment: releases.environment, inherited: environment, cwd: config.cwd, events,
+  }, release: releases.find, environment: releases.environment, inherited: releases.inherited, cwd: config.cwd, events,
     store: history.jobRuns, dataFolder: dataDir.folder, logFolder: dataDir.logFolder,
     logLimits: () => settings.current.logs, onLogError: (reason) => log.error({}, reason), hide: mask.hideValues,
     keeper, nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone) })

@@ -28,24 +28,10 @@ import type { BootCost } from '../lifecycle/boot-room.ts'
 
 /** The workers of an app, none of which has been started yet. */
 export function createCluster (
-  { settings, environment, keeper, dataDir, vitals, appMetrics, logs, drift, releases, hooks, crashes, history, events,
-    rolloutTurns }: {
-      settings: Settings,
-      /** what the workers inherit */
-      environment: Record<string, string | undefined>,
-      keeper: AppLink,
-      dataDir: DataDir,
-      vitals: Vitals,
-      appMetrics: AppMetrics,
-      logs: Logs,
-      drift: Drift,
-      releases: Releases,
-      hooks: Hooks,
-      crashes: CrashRecorder,
-      history: History,
-      events: EventStream,
-      rolloutTurns: Turns | null
-    },
+  { settings, keeper, dataDir, vitals, appMetrics, logs, drift, releases, hooks, crashes, history, events,
+    rolloutTurns }: { settings: Settings, keeper: AppLink, dataDir: DataDir, vitals: Vitals, appMetrics: AppMetrics,
+      logs: Logs, drift: Drift, releases: Releases, hooks: Hooks, crashes: CrashRecorder, history: History,
+      events: EventStream, rolloutTurns: Turns | null },
   { release, restored, next }: {
     /** to begin with */
     release: Release,
@@ -67,7 +53,8 @@ export function createCluster (
     sessions: by && { folder: dataDir.sessionFolder, by, idleMs: sticky.idleMs },
     outlives: () => next?.hasTakenOver ?? true, keeperPid: () => keeper.isKept ? process.ppid : null, logs,
     environment: releases.environment, hasSecrets: (id) => Object.keys(releases.secrets(id)).length > 0,
-    inherited: environment, onProblem: (message) => events.publish({ type: 'unexpected', actor: 'system', message }) })
+    inherited: releases.inherited,
+    onProblem: (message) => events.publish({ type: 'unexpected', actor: 'system', message }) })
   return createSupervisor(state, {
     fork,
     events,

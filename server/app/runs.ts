@@ -48,17 +48,10 @@ export function beginningOf (runs: Runs | null,
 
 /** Keeps it up to date, from event to event, once the first workers are ready: what never ran does not run again. */
 export function keepRuns (
-  { save, before, order, config, events, supervisor, settings, releases, onError }: {
-    save: (runs: Runs) => Promise<void>,
-    before: Runs | null,
-    order: Runs['order'],
-    config: Config,
-    events: Pick<EventStream, 'subscribe'>,
-    supervisor: Pick<Supervisor, 'runs' | 'running'>,
-    settings: Pick<Settings, 'memory'>,
-    releases: Pick<Releases, 'launchOf'>,
-    onError: (error: unknown) => void
-  }
+  { save, before, config, events, supervisor, settings, releases, onError }: { save: (runs: Runs) => Promise<void>,
+    before: Runs | null, config: Config, events: Pick<EventStream, 'subscribe'>,
+    supervisor: Pick<Supervisor, 'runs' | 'running'>, settings: Pick<Settings, 'memory'>,
+    releases: Pick<Releases, 'launchOf'>, onError: (error: unknown) => void }
 ) {
   /** What was kept last. */
   let kept: Omit<Runs, 'order' | 'config' | 'variables'> | null = null
@@ -93,7 +86,8 @@ export function keepRuns (
     if (launch === null || (launch.spec === launchedBy && isDeepStrictEqual(runs, kept))) return
     launchedBy = launch.spec
     kept = runs
-    const now: Runs = { ...runs, order, config: storedConfig(config, launch.spec.config), variables: launch.variables }
+    const now: Runs = { ...runs, order: launch.spec.order, config: storedConfig(config, launch.spec.config),
+      variables: launch.variables }
     unsaved = now
     saving = save(now)
     saving.then(() => {

@@ -51,7 +51,7 @@ export function keptSecretsText (orders: readonly AppOrder[]): string | null {
 }
 
 /** `others`: that are left out too */
-function variablesOf (env: Record<string, string | undefined>, others?: RegExp): Record<string, string> {
+export function variablesOf (env: Record<string, string | undefined>, others?: RegExp): Record<string, string> {
   const variables: Record<string, string> = {}
   for (const [name, value] of Object.entries({ [SHELL_VARIABLE]: describeShell(), ...env,
     [TYPED_VARIABLE]: typedNode(env) }))

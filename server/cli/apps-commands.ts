@@ -6,8 +6,10 @@ export function addAppsCommands (program: DeckCommand, terminal: Terminal, outco
   addCommand('up [name...]',
     'run the apps of the config file, or some and what they depend on, in the host of this user, until Ctrl-C',
     'with --detach: how long they may take to get ready').option('-d, --detach',
-      'return once they are ready; they go on in the host').option('--no-wait', 'with --detach: return at once')
-    .example('all apps of the config file, until Ctrl-C', 'clusterdeck up').example(
+      'return once they are ready; they go on in the host').option('--no-wait', 'with --detach: return at once').option(
+      '--apply',
+      'with --detach: deploy those that run already as they are configured now'
+    ).example('all apps of the config file, until Ctrl-C', 'clusterdeck up').example(
       'in the background: returns once they are ready',
       'clusterdeck up --detach'
     ).example('one of them, and what it depends on', 'clusterdeck up mail --detach').action(async (names, options) => {

@@ -69,17 +69,16 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
     .example('all apps of the host; for CI, it exits with 6 if one has a problem', 'clusterdeck doctor --all')
   addCommand('restart [app...]', 'restart all workers; each new one is ready before its old one drains',
     rolloutCommand('restart')).option('--wait', 'wait for the end; fail if the rollout fails').option('--note <text>',
-      'why, for the history').example('the app of this folder, and wait for the end', 'clusterdeck restart --wait')
-    .example('two apps, and say why', 'clusterdeck restart shop mail --note "new certificates"').example(
-      'all apps of the host',
-      'clusterdeck restart --all'
-    )
+      'why, for the history').option('--update-env', UPDATE_ENV).example('the app of this folder, and wait for the end',
+      'clusterdeck restart --wait').example('two apps, and say why',
+      'clusterdeck restart shop mail --note "new certificates"').example('all apps of the host',
+      'clusterdeck restart --all')
   addCommand('deploy [app...]', 'deploy the code on disk, slot by slot', rolloutCommand('deploy')).option('--wait',
     'wait for the end; fail if the rollout fails').option('--note <text>', 'what is new, for the history').option(
-      '--path <folder>',
-      'deploy this folder, below releases.root'
-    ).option('--dry-run', 'print what would run, what has changed and what would be refused, and change nothing')
-    .option('--git <ref>',
+      '--update-env',
+      UPDATE_ENV
+    ).option('--path <folder>', 'deploy this folder, below releases.root').option('--dry-run',
+      'print what would run, what has changed and what would be refused, and change nothing').option('--git <ref>',
       'deploy this branch, tag or commit: exported by git into a folder of its own, and built there').option('--yes',
       'with --git: build as the lock file suggests, where hooks.build is not set').optionsGroup(
       'Overrides of the configuration:'
@@ -299,7 +298,7 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
       'clusterdeck alerts add slack --url-file slack-url.txt'
     ).example('send a test to all of them, or to one, and fail if that fails', 'clusterdeck alerts test')
   addCommand('config [set] [change...]',
-    'print the options and where each value comes from, or change some until the next start', configCommand).example(
+    'print the options and where each value comes from, or change some while the app runs', configCommand).example(
       'every option, its value and where that comes from',
       'clusterdeck config'
     ).example('let workers drain for ten seconds at most', 'clusterdeck config set drain.deadlineMs=10000').example(
@@ -386,6 +385,7 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
   }
 }
 
+const UPDATE_ENV = 'an app of the host: deploy it with the variables of this shell'
 const FLEET_ABOUT =
   'print the hosts of the fleet; restart, deploy or roll back an app on all of them, host by host; pause, resume or abort that; ' +
   'print the history, the logs or the crashes of all, and resolve, mute or reopen a crash group; forget a host that will not come back'

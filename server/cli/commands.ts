@@ -18,7 +18,7 @@ import type { Notice } from '../api/notices.ts'
 /** The flags of all commands, as they were given. */
 export type Options = Partial<Record<Switch, true> & Record<TextOption, string>>
 type Switch = 'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'noWait'
-  | 'detach' | 'interactive' | 'host' | 'dryRun' | 'issue'
+  | 'detach' | 'interactive' | 'host' | 'dryRun' | 'updateEnv' | 'apply' | 'issue'
 export type TextOption =
   | 'dataDir'
   | 'app'
@@ -87,7 +87,7 @@ export type TextOption =
  * `cwd`: the folder that paths are relative to
  */
 export type Context = Tools & { api: ApiClient, master: Master, options: Options, findAgain: () => Promise<Master>,
-  cwd: string, timeoutMs: number }
+  cwd: string, env: Record<string, string | undefined>, timeoutMs: number }
 /** What they say it with. */
 export type Tools = {
   /** writes a result to stdout */

@@ -23,7 +23,7 @@ export async function createContext (options: Options, terminal: Terminal): Prom
     member
   })
   return { ...createTools(options, terminal), api: createApiClient(master, { timeoutMs, findAgain }), master, findAgain,
-    options, cwd, timeoutMs }
+    options, cwd, env, timeoutMs }
 }
 
 /** What a command says its result with. */

@@ -7,8 +7,10 @@ import { ensureHost } from './host-start.ts'
 import { jsonText } from './output.ts'
 import { createPrefixed, type Prefixed } from './prefixed.ts'
 import { followApps, lastLines, toFollowed, type Followed } from './ready-apps.ts'
+import { oneLine } from '../system/one-line.ts'
+import { deployNow } from './rollouts.ts'
 import { whyMissing } from './why-not-ready.ts'
-import type { AppView } from '../api/apps.ts'
+import type { AppView, OrderedView } from '../api/apps.ts'
 import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
 
@@ -31,12 +33,12 @@ export type Ordered =
 
 /**
  * Lets the host run apps, and starts the host where there is none. `wanted`: each after those that it depends on;
- * `waits`: until they are ready.
+ * `waits`: until they are ready; `applies`: those that run already are deployed so.
  * @throws {DeckError} usage, start-failed: some are not ready
  */
 export async function fillHost (wanted: readonly Wanted[],
-  { command, waits, json = false, timeout, ofHost = [] }: { command: string, waits: boolean, json?: boolean,
-    timeout?: string, ofHost?: readonly string[] }, terminal: Terminal)
+  { command, waits, applies = false, json = false, timeout, ofHost = [] }: { command: string, waits: boolean,
+    applies?: boolean, json?: boolean, timeout?: string, ofHost?: readonly string[] }, terminal: Terminal)
 {
   const { stdout, stderr, env } = terminal
   const { timeoutMs } = timeoutOf({ timeout }, env)
@@ -45,7 +47,7 @@ export async function fillHost (wanted: readonly Wanted[],
   const kept = keptSecretsText(wanted.map(({ order }) => order))
   if (kept !== null && stderr.isTTY) stderr.write(`clusterdeck: ${kept}\n`)
   const prefixed = createPrefixed(wanted.flatMap(({ label }) => label ?? []), terminal)
-  const apps = await orderApps(wanted, { host, prefixed })
+  const apps = await orderApps(wanted, { host, prefixed, applies })
   const labels = labelsOf(apps)
   if (waits)
     await followApps([...apps.values()], { host, signal: AbortSignal.timeout(timeoutMs),
@@ -80,8 +82,9 @@ export async function fillHost (wanted: readonly Wanted[],
  * @throws {DeckError} where the host does not answer, or refuses an app without a label
  */
 export async function orderApps (wanted: readonly Wanted[],
-  { host, prefixed, stop }: { host: Pick<ApiClient, 'get' | 'post'>, prefixed: Prefixed, stop?: AbortSignal }
-): Promise<Map<string, Ordered>> {
+  { host, prefixed, applies = false, stop }: { host: Pick<ApiClient, 'get' | 'post'>, prefixed: Prefixed,
+    applies?: boolean, stop?: AbortSignal }): Promise<Map<string, Ordered>>
+{
   const before = new Map((await host.get<{ items: AppView[] }>('/apps')).items.map((view) => [view.name, view]))
   const apps: Map<string, Ordered> = new Map()
   for (const { label, order, isIdle = false } of wanted) {
@@ -99,19 +102,35 @@ export async function orderApps (wanted: readonly Wanted[],
     const missing = others.find(({ state }) => state === 'failed' || state === 'not started')
     if (missing && label !== null && !isIdle) return leftOut(label, missing)
     try {
-      const view = await host.post<AppView>(`/apps${isIdle ? '?start=false' : ''}`, { ...order,
+      const view = await host.post<OrderedView>(`/apps?start=${!isIdle}&apply=${applies}`, { ...order,
         ...(needs.length > 0 && { dependsOn: needs }) })
       const known = before.get(view.name)
       const app = { ...toFollowed(view, needs), isInHost: true, ranBefore: known !== undefined && isWanted(known),
         isIdle: isIdle && !isWanted(view) }
       if (app.isIdle) return staysStopped(label ?? view.name, app)
-      if (app.ranBefore) prefixed.say(label ?? view.name, 'already runs')
+      if (app.ranBefore) await tellRunning(label ?? view.name, view)
       return view.state === 'failed' && !view.isRetried ? refused(label ?? view.name, app, view.reason) : app
     } catch (error) {
       if (label === null || !(error instanceof DeckError) ||
         ['no-master', 'timed-out', 'unauthenticated', 'forbidden'].includes(error.code)) throw error
       return refused(label, notInHost(label, needs), error.message)
     }
+  }
+
+  /** @throws {DeckError} rollout-failed */
+  async function tellRunning (label: string, { name, notApplied }: OrderedView) {
+    const say = (text: string) => prefixed.say(label, text)
+    if (!applies) {
+      return say(
+        notApplied.length === 0
+          ? 'already runs'
+          : `already runs, and stays as it is: not applied: ${oneLine(notApplied.join(', '))} (--apply deploys it so)`
+      )
+    }
+    const api = { get: <T>(path: string) => host.get<T>(`/apps/${name}${path}`),
+      post: <T>(path: string, body?: unknown) => host.post<T>(`/apps/${name}${path}`, body) }
+    const { to } = await deployNow({ api, tell: say })
+    say(`${to} is deployed`)
   }
 
   function staysStopped (label: string, app: Ordered): Ordered {

@@ -68,16 +68,15 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
       'with --detach, or apps of the host: return at once'
     ).option('--timeout <duration>',
       'with --detach, or apps of the host: how long they may take to get ready (default: 5m; env: CLUSTERDECK_TIMEOUT)')
-    .option('--all', 'start all apps of the host').option('--json',
-      'with --detach, or apps of the host: print the result as JSON').example(
-      'four workers, with arguments for the app',
-      'clusterdeck start app.js --workers 4 -- --app-flag value'
-    ).example('in the background: it survives this terminal', 'clusterdeck start app.js --detach').example(
+    .option('--apply', 'with --detach: deploy an app that runs already as it is ordered now').option('--all',
+      'start all apps of the host').option('--json', 'with --detach, or apps of the host: print the result as JSON')
+    .example('four workers, with arguments for the app', 'clusterdeck start app.js --workers 4 -- --app-flag value')
+    .example('in the background: it survives this terminal', 'clusterdeck start app.js --detach').example(
       'for development: deploy each change that you save',
       'clusterdeck start app.js --workers 2 --watch'
-    ).action(async (words, { detach, wait, timeout, all, json, traceStart, ...flags }) => {
+    ).action(async (words, { detach, wait, timeout, all, apply, json, traceStart, ...flags }) => {
       const given = { ...(detach && { detach }), ...(!wait && { noWait: true }),
-        ...(timeout !== undefined && { timeout }), ...(all && { all }), ...(json && { json }) }
+        ...(timeout !== undefined && { timeout }), ...(all && { all }), ...(apply && { apply }), ...(json && { json }) }
       const isOfApps = await startsApps(argv, terminal)
       if (!isOfApps && Object.keys(given).length === 0 && words.length <= 1) {
         const { keeper, ...own } = flags

@@ -1,4 +1,6 @@
 import { DeckError } from '../errors.ts'
+import { variablesOf } from './app-orders.ts'
+import { callHost, findHost } from './host.ts'
 import { oneLine } from '../system/one-line.ts'
 import { optionalDuration } from './duration.ts'
 import { buildCommit, checkCommitOptions } from './git-deploy.ts'
@@ -14,6 +16,7 @@ import type { Status } from '../api/cluster.ts'
 const FOLLOW_WAIT = '250ms'
 /** How many lines of a failed hook are shown; the history has more. */
 const SHOWN_LINES = 20
+const SHOWN_VARIABLES = 5
 
 export function rolloutCommand (kind: 'restart' | 'deploy' | 'rollback') {
   return async (context: Context, argument: string | undefined) => {
@@ -22,7 +25,8 @@ export function rolloutCommand (kind: 'restart' | 'deploy' | 'rollback') {
     checkCommitOptions(context)
     const strategy = strategyFrom(options)
     const release = kind === 'rollback' ? argument : undefined
-    const order = { kind, release, path, note, strategy }
+    if (kind !== 'rollback') await takeVariables(context)
+    const order = { kind: options.updateEnv ? 'deploy' : kind, release, path, note, strategy }
     if (options.dryRun) return await previewRollout(context, git === undefined ? order : { ...order, git, guess })
     if (git !== undefined) {
       const built = await buildCommit(context, strategy)
@@ -32,6 +36,46 @@ export function rolloutCommand (kind: 'restart' | 'deploy' | 'rollback') {
     if (options.wait) tell(oneLine(`rollout ${started.id} (${kind}) started`))
     await reportOn(started, context)
   }
+}
+
+/**
+ * Deploys what is on the disk of an app now, and waits for the end. `api`: of the app
+ * @throws {DeckError} rollout-failed
+ */
+export async function deployNow (
+  { api, tell }: Pick<Context, 'tell'> & { api: Pick<Context['api'], 'get' | 'post'> }
+): Promise<Rollout> {
+  const ended = await followRollout(await api.post<Rollout>('/rollouts', { kind: 'deploy' }), { api, tell })
+  checkEnd(ended)
+  return ended
+}
+
+/** A host keeps the variables of the shell that has ordered an app; those of this one count where somebody says so. */
+async function takeVariables ({ master: { app }, options, env, tell }: Context) {
+  const { updateEnv = false, dryRun, member } = options
+  const host = findHost(env)
+  if (host === null || app?.hostUrl !== host.url || member !== undefined) {
+    if (updateEnv)
+      throw new DeckError('usage',
+        '--update-env: expected with an app of the host of this user, received with another one')
+    return
+  }
+  const isDry = !updateEnv || dryRun === true
+  const { variables } = await callHost(host, { env }).put<{ variables: string[] }>(
+    `/apps/${app.name}/variables?dryRun=${isDry}`,
+    { env: variablesOf(env) }
+  ).catch((error) => {
+    // Who may only deploy is told nothing of them.
+    if (!updateEnv && error instanceof DeckError) return { variables: [] }
+    throw error
+  })
+  if (variables.length === 0) return
+  const shown = variables.slice(0, SHOWN_VARIABLES).join(', ') + (variables.length > SHOWN_VARIABLES ? ', …' : '')
+  tell(
+    updateEnv
+      ? `takes the variables of this shell: ${shown}`
+      : `keeps the variables that it was started with; in this shell ${variables.length} differ: ${shown} (--update-env takes those of this shell)`
+  )
 }
 
 /** Makes the command that pauses, resumes or otherwise steers the running rollout. */
@@ -68,6 +112,12 @@ async function reportOn (rollout: Rollout, context: Context, good: string[] = ['
   for (const warning of ended.warnings ?? []) tell(`warning: ${oneLine(warning)}`)
   for (const line of outputOf(ended)) tell(`  | ${oneLine(line)}`)
   if (options.json) answer(ended, () => rolloutText(ended))
+  checkEnd(ended, good)
+  if (!options.json) answer(ended, () => rolloutText(ended))
+}
+
+/** @throws {DeckError} rollout-failed */
+function checkEnd (ended: Rollout, good: string[] = ['succeeded']) {
   if (ended.state === 'held') {
     const ways = 'continue with "clusterdeck retry" or "resume", or roll back with "abort"'
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; ${ways}`)
@@ -76,7 +126,6 @@ async function reportOn (rollout: Rollout, context: Context, good: string[] = ['
     throw new DeckError('rollout-failed',
       `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   }
-  if (!options.json) answer(ended, () => rolloutText(ended))
 }
 
 /** @returns the last lines of a hook that has made it fail */
@@ -85,7 +134,9 @@ function outputOf ({ hook }: Rollout): string[] {
 }
 
 /** @returns the rollout once it is done or held */
-async function followRollout (rollout: Rollout, { api, tell }: Context): Promise<Rollout> {
+async function followRollout (rollout: Rollout,
+  { api, tell }: Pick<Context, 'tell'> & { api: Pick<Context['api'], 'get'> }): Promise<Rollout>
+{
   const tellProgress = createProgress(rollout, tell)
   tellProgress(rollout)
   while (!rollout.done && rollout.state !== 'held') {

@@ -1,4 +1,5 @@
 import { DeckError } from '../errors.ts'
+import { splitArguments } from './app-arguments.ts'
 import { runForApps, type AppCommand } from './app-command.ts'
 import { orderOfStart } from './app-orders.ts'
 import { timeoutOf } from './duration.ts'
@@ -6,10 +7,11 @@ import { fillHost } from './fill-host.ts'
 import { refuseOutside, startApp } from './host-apps.ts'
 import { ensureHost, splitFlags } from './host-start.ts'
 import { rememberedApps } from './remembered.ts'
+import { unknownApp } from './targets.ts'
 import type { Terminal } from './program.ts'
 import type { Options } from './commands.ts'
 
-type HostOptions = Pick<Options, 'all' | 'json' | 'noWait' | 'timeout'>
+type HostOptions = Pick<Options, 'all' | 'json' | 'noWait' | 'timeout' | 'apply'>
 
 const START: AppCommand = { name: 'start', run: refuseOutside, onHost: startApp, isMeant: () => true, needsName: true }
 
@@ -24,7 +26,7 @@ export async function startInHost (words: string[],
 {
   const { detach, ...options } = given
   if (isOfApps) {
-    await bringBackHost(options, terminal)
+    await bringBackHost(words, options, terminal)
     return await runForApps(START, { words, options, terminal })
   }
   const [entry, second] = words
@@ -41,14 +43,21 @@ export async function startInHost (words: string[],
   if (options.all) throw new DeckError('usage', '--all: expected without --detach, received both')
   const { flags: ofApp, ofHost } = await splitFlags(flags, terminal.cwd)
   const order = orderOfStart({ ...ofApp, ...(entry !== undefined && { entry }) }, terminal)
-  await fillHost([{ label: null, order }], { command: 'start', waits: !options.noWait, json: options.json,
-    timeout: options.timeout, ofHost }, terminal)
+  await fillHost([{ label: null, order }], { command: 'start', waits: !options.noWait, applies: options.apply,
+    json: options.json, timeout: options.timeout, ofHost }, terminal)
   return 0
 }
 
-/** Starts a host that does not run and remembers apps. */
-async function bringBackHost ({ timeout }: HostOptions, terminal: Terminal) {
-  if (rememberedApps(terminal.env).length === 0) return
+/**
+ * Starts a host that does not run and remembers apps, with all that are not stopped.
+ * @throws {DeckError} usage: one of the words is none of them, and nothing was started
+ */
+async function bringBackHost (words: string[], { timeout }: HostOptions, terminal: Terminal) {
+  const remembered = rememberedApps(terminal.env)
+  if (remembered.length === 0) return
+  const { names } = splitArguments(START.name, words)
+  const unknown = names.find((name) => !remembered.some((app) => app.name === name))
+  if (unknown !== undefined) throw unknownApp(START.name, unknown, remembered)
   const { timeoutMs } = timeoutOf({ timeout }, terminal.env)
   await ensureHost({ ofHost: [], signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
 }

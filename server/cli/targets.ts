@@ -70,7 +70,7 @@ function decksOutside (views: AppView[], env: Place['env']): Target[] {
   )
 }
 
-function unknownApp (command: string, name: string, known: Target[]) {
+export function unknownApp (command: string, name: string, known: readonly Pick<Target, 'name'>[]) {
   const names = [...new Set(known.map((each) => each.name))].sort()
   const expected = names.length === 0 ? 'an app, and there is none' : `some of ${names.join(', ')}`
   return new DeckError('usage',

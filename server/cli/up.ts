@@ -12,9 +12,9 @@ import type { Terminal } from './program.ts'
  * @throws {DeckError} usage, invalid-config: nothing was started; start-failed: some are not ready, or failed
  */
 export async function upCommand (names: string[],
-  options: { config?: string, detach?: true, wait?: boolean, timeout?: string }, terminal: Terminal)
+  options: { config?: string, detach?: true, wait?: boolean, apply?: true, timeout?: string }, terminal: Terminal)
 {
-  const { detach = false, wait = true, timeout } = options
+  const { detach = false, wait = true, apply = false, timeout } = options
   const found = await findApps('up', options, terminal)
   const named = checkedApps('up', names, found)
   const apps = startOrder(found.apps, named).flatMap((name) => found.apps.get(name) ?? [])
@@ -23,7 +23,8 @@ export async function upCommand (names: string[],
   const wanted = apps.map((app) => ({ label: app.name, order: orderOfApp(app, found.file, terminal),
     dataDir: app.dataDir, isIdle: !started.includes(app.name) })
   )
-  if (detach) return await fillHost(wanted, { command: 'up', waits: wait, timeout }, terminal)
+  if (detach) return await fillHost(wanted, { command: 'up', waits: wait, applies: apply, timeout }, terminal)
+  if (apply) throw new DeckError('usage', '--apply: expected with --detach, received alone')
   if (!wait) throw new DeckError('usage', '--no-wait: expected with --detach, received alone')
   await runAttached(wanted, { apps: found.apps, timeout }, terminal)
 }

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { takeCrashNote } from '../crashes/note.ts'
 import { removeNotifySocket } from '../programs/notify-socket.ts'
 import { controlGroups } from '../system/control-groups.ts'
+import { holdsFileOf } from '../../workers/protocol.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { createOrphanHandle, type OrphanIdentity } from './orphan-handle.ts'
 import { createProgramOrphan, isProgram, processesOfProgram } from './program-orphan.ts'
@@ -35,7 +36,8 @@ export function createAdoption ({ keeper, options, queueOf, exitEvidence, onMess
     const { code = null, signal = null } = told ?? {}
     // Others of a program may run on without its main process.
     if (isGone && processesOfProgram(identity).length === 0) {
-      if (identity) rmSync(identity.orderFile, { force: true })
+      for (const file of identity ? [identity.orderFile, holdsFileOf(identity.orderFile)] : [])
+        rmSync(file, { force: true })
       if (identity && isProgram(identity) && identity.notifyFile !== null) removeNotifySocket(identity.notifyFile)
       return { ...worker,
         exit: exitEvidence.examine(worker, { code, signal,

@@ -49,8 +49,8 @@ export function createForker (
         | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'telemetry' | 'watch' | 'watchdog'>
   },
   { crashFolder, orderFolder, compileCacheFolder, sessions = null, outlives, keeperPid = () => null, logs,
-    environment = () => ({}), hasSecrets = () => false, inherited = process.env, onProblem = () => {},
-    groups = controlGroups, random = Math.random }: {
+    environment = () => ({}), hasSecrets = () => false, inherited: inheritedBy = () => process.env,
+    onProblem = () => {}, groups = controlGroups, random = Math.random }: {
       crashFolder: string,
       orderFolder: string,
       compileCacheFolder?: string,
@@ -66,7 +66,7 @@ export function createForker (
       /** whether some of these are on no disk */
       hasSecrets?: (release: string) => boolean,
       /** of the shell that the app is from */
-      inherited?: Record<string, string | undefined>,
+      inherited?: (release: string) => Record<string, string | undefined>,
       /** a working folder is gone, or limits cannot be kept */
       onProblem?: (message: string) => void,
       groups?: Pick<ControlGroups, 'open'>,
@@ -105,7 +105,7 @@ export function createForker (
     const name = `${process.pid}-${id}.json`
     const crashFile = path.join(crashFolder, name)
     const folder = folderFor({ cwd, entry: release.entry, release: release.id })
-    const own = environment(release.id)
+    const [own, inherited] = [environment(release.id), inheritedBy(release.id)]
     const variables = withoutOwnVariables({ ...inherited, ...own })
     const { NODE_OPTIONS: nodeOptions } = variables
     const slotVariableNames = slotVariableNamesOf(instanceVariable, own, inherited)

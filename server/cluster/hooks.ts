@@ -30,7 +30,7 @@ export function createHooks (
       /** of the workers of a release, over what is inherited */
       environment: (id: string) => Record<string, string | undefined>,
       /** of the shell that the app is from */
-      inherited: Record<string, string | undefined>,
+      inherited: (id: string) => Record<string, string | undefined>,
       /** of a release that has none */
       cwd: string,
       events: EventStream,
@@ -156,7 +156,7 @@ export function createHooks (
   /** @returns why its variables are not known */
   function placeFor (release: Release): ReturnType<typeof placeOfRelease> | string {
     try {
-      return placeOfRelease(release, { own: environment(release.id), inherited, cwd })
+      return placeOfRelease(release, { own: environment(release.id), inherited: inherited(release.id), cwd })
     } catch (error) {
       if (error instanceof DeckError) return error.message
       throw error

@@ -1,6 +1,6 @@
 import { createEnd } from '../app/end.ts'
 import { openApp, type HostServices } from '../app/app.ts'
-import { type RunsStore } from '../app/runs.ts'
+import type { RunsStore } from '../app/runs.ts'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.ts'
 import { takePolicy } from '../cluster/policy.ts'
 import { followNext } from '../handover/old-master.ts'
@@ -63,8 +63,9 @@ type Beginning = { state: () => AppState, onRunning: () => void, onBlocked: (rea
  * another part.
  * @throws what a start throws; then nothing of it is open
  */
-export async function openAppPart (
-  { name, order, config, origin, reload, isOrdered, runs }: Pick<AppSource, 'reload' | 'isOrdered'> & {
+export async function openAppPart ({ name, order, config, origin, reload, source, isOrdered, runs }:
+  & Pick<AppSource, 'reload' | 'source' | 'isOrdered'>
+  & {
     name: string,
     /** that it comes from */
     order: AppOrder,
@@ -72,9 +73,8 @@ export async function openAppPart (
     origin: Origin,
     /** `before`: of a deck that it comes from */
     runs: (before: () => unknown) => RunsStore
-  },
-  lent: Lent
-) {
+  }, lent: Lent)
+{
   const fault: PromiseWithResolvers<unknown> = Promise.withResolvers()
   const closers = createClosers()
   const scope = lent.scopes.open(name, { onFault (error) {
@@ -149,7 +149,7 @@ export async function openAppPart (
     services.terminal.resolved(config)
     if (dataDir.away) services.terminal.fail(dataDir.away)
     return { services,
-      app: await openApp({ config, reload, dataDir, environment: order.env, order, isOrdered,
+      app: await openApp({ config, reload, dataDir, environment: order.env, order, source, isOrdered,
         runs: runs(dataDir.runs.read) }, services) }
   }
 

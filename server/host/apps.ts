@@ -6,12 +6,14 @@ import { DeckError, errorText } from '../errors.ts'
 import { hasLeftWorkers } from '../handover/checkpoint.ts'
 import { openTogether } from '../handover/joint-upgrade.ts'
 import { isReady } from '../health.ts'
+import { changedVariables, differenceTexts, type Differences } from './differences.ts'
 import { createHostedApp, type Arrival, type HostedApp } from './hosted-app.ts'
 import { viewOf } from './app-view.ts'
 import { readConfigOf, readFileOf } from './order-config.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { AppRecord, Records } from './records.ts'
-import type { AppView } from '../api/apps.ts'
+import type { AppView, OrderedView } from '../api/apps.ts'
+import type { Config } from '../config/config.ts'
 import type { ConfigFile } from '../config/apps.ts'
 import type { Lent } from './app-part.ts'
 import type { EventStream, NewEvent } from '../events/stream.ts'
@@ -113,18 +115,32 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
     },
 
     /**
-     * Takes an app in, and starts it. It may be one that is here already, with another order: that one counts from its
-     * next start on. `isIdle`: it is not started.
-     * @throws {DeckError} invalid-config, unknown-option, entry-not-found, name-taken
+     * Takes an app in, and starts it. One that runs here already stays as it is, unless the order is to be applied: then
+     * the order counts from the next deploy on, and what needs none counts now. `isIdle`: it is not started.
+     * @returns with what of the order does not run yet, in words
+     * @throws {DeckError} invalid-config, unknown-option, entry-not-found, name-taken, app-running: it runs, and the
+     * words of the order say something else
      */
-    async add (order: AppOrder, { actor, isIdle = false }: { actor: string, isIdle?: boolean }): Promise<AppView> {
+    async add (order: AppOrder,
+      { actor, isIdle = false, applies = false }: { actor: string, isIdle?: boolean, applies?: boolean }
+    ): Promise<OrderedView> {
       const file = await readFileOf(order)
-      const { name, dataDir, entry, isNamed } = await readOrder(order, file)
+      const { name, dataDir, entry, isNamed, config } = await readOrder(order, file)
       const known = apps.get(name)
       checkFolder(dataDir, known)
-      if (known && !isNamed) await checkEntry(entry, known)
+      if (known && !isNamed && !applies) await checkEntry(entry, known)
       if (known && known.dataDir !== dataDir)
         throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
+      // What is about to run is not known before.
+      await known?.opening
+      if (known?.part && known.state !== 'stopping') {
+        checkStays(known)
+        const differences = known.compare(order, config)
+        if (applies) known.apply(order, config, { actor })
+        else if (differences.isOfWords && differences.options.length > 0) throw runsAlready(name, differences)
+        await known.stored()
+        return { ...viewOf(known), notApplied: differenceTexts(differences) }
+      }
       const app = known ??
         put({ version: 1, id: randomUUID(), name, dataDir, wish: isIdle ? 'stopped' : 'running', order, runs: null })
       if (!known) tell('app.added', app, { actor })
@@ -133,7 +149,19 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
       tellChange()
       if (!isIdle) startInOrder(app, { actor, isOrdered: true, file })
       await app.stored()
-      return viewOf(app)
+      return { ...viewOf(app), notApplied: [] }
+    },
+
+    /**
+     * Gives an app the variables of another shell, from its next deploy on. `isDry`: nothing is changed.
+     * @returns the names of those that differ from what runs
+     * @throws {DeckError} not-found, not-stored
+     */
+    async changeVariables (name: string, env: AppOrder['env'], { isDry }: { isDry: boolean }): Promise<string[]> {
+      const app = find(name)
+      const names = changedVariables((app.record.runs?.order ?? app.order).env, env)
+      if (!isDry) await app.change({ order: { ...app.order, env } })
+      return names
     },
 
     /**
@@ -267,11 +295,12 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
 
   /** @returns as its configuration says now; `isNamed`: by somebody */
   async function readOrder (order: AppOrder,
-    file?: ConfigFile | null): Promise<{ name: string, dataDir: string, entry: string, isNamed: boolean }>
-  {
+    file?: ConfigFile | null
+  ): Promise<{ name: string, dataDir: string, entry: string, isNamed: boolean, config: Config }> {
     const config = await readConfigOf(order, { name: order.name, file })
     const name = order.name ?? config.name
-    return { name: name ?? appName(config), dataDir: config.dataDir, entry: config.entry, isNamed: name !== undefined }
+    return { name: name ?? appName(config), dataDir: config.dataDir, entry: config.entry, isNamed: name !== undefined,
+      config }
   }
 
   /**
@@ -283,7 +312,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
     const before = await readOrder(order).then((read) => read.entry, () => entry)
     if (before !== entry)
       throw taken('name', name,
-        `which runs ${before}; choose --name and --data-dir for another app, or --name ${name} to run ${entry} in its place from its next start on`)
+        `which runs ${before}; choose --name and --data-dir for another app, or add --apply to run ${entry} in its place`)
   }
 
   /** `own`: the one that has it already @throws {DeckError} name-taken */
@@ -394,6 +423,13 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
       log.error({ err: error }, `the data folder ${folder} could not be removed: ${errorText(error)}`)
     }
   }
+}
+
+function runsAlready (name: string, differences: Differences) {
+  return new DeckError('app-running',
+    `${name} runs already, with other options: ${
+      differenceTexts({ ...differences, variables: [] }).join(', ')
+    } (what runs → this order). Nothing was changed; to run it so, add --apply, or choose another --name and --data-dir for another app`)
 }
 
 function taken (option: 'name' | 'dataDir', received: string, whose: string) {

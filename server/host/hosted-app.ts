@@ -2,9 +2,12 @@ import { DeckError, errorText } from '../errors.ts'
 import { noteExit, type Exit, type KeptData, type Predecessor } from '../keeper/link.ts'
 import { openAppPart, type AppPart, type Lent } from './app-part.ts'
 import { readConfigOf } from './order-config.ts'
+import { valueIn } from '../config/value-in.ts'
+import { differencesOf, type Differences } from './differences.ts'
 import { createRecovery, OF_PART, OF_START } from './recovery.ts'
 import { untilReplaced, untilServed } from './until-served.ts'
 import { restoredConfig, type Config } from '../config/config.ts'
+import type { AppOrder } from '../config/orders.ts'
 import type { AppRecord } from './records.ts'
 import type { ConfigFile } from '../config/apps.ts'
 import type { AppState } from '../config/app-states.ts'
@@ -93,6 +96,10 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     get isRetried () {
       return isBeingRecovered() && record.wish === 'running'
     },
+    /** Resolves once it is open, or cannot be. */
+    get opening () {
+      return opening
+    },
     get failures () {
       return failures
     },
@@ -106,6 +113,25 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
 
     /** Changes what is remembered of it. */
     change,
+
+    /** What an order has that does not run. It has to be open. `config`: as the order says now */
+    compare (order: AppOrder, config: Config): Differences {
+      const { app } = part as AppPart
+      return differencesOf(app, record.runs?.order ?? record.order, order, config)
+    },
+
+    /** The order counts from the next deploy on, and what needs none counts now. */
+    apply (order: AppOrder, next: Config, { actor }: { actor: string }) {
+      const { app: { deck, settings }, run } = part as AppPart
+      const changed = settings.changesIn(next, settings.current).filter(({ takesEffect }) => takesEffect === 'now')
+      run(() => {
+        deck.configure({ actor,
+          wanted: Object.fromEntries(changed.map(({ name }) => [name, valueIn(next, name.split('.'))])) })
+        if (next.workers !== deck.snapshot().desiredWorkers)
+          deck.dispatch({ type: 'scale', workers: next.workers, actor })
+      })
+      change({ order })
+    },
 
     /** Resolves once the disk has what is remembered of it. @throws {DeckError} not-stored */
     async stored () {
@@ -301,6 +327,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     config = ran ?? await readConfigOf(record.order, { name, file })
     return await openAppPart({ name, order: (ran && runs?.order) ?? record.order, config,
       origin: { fault, exits, before }, isOrdered, reload: (launchIn) => readConfigOf(record.order, { name, launchIn }),
+      source: () => ({ order: record.order, inherited: record.order.env }),
       runs: (ofDeck) => ({ read: () => record.runs ?? (before && ofDeck()), save: (now) => change({ runs: now }) }) },
       lent)
   }

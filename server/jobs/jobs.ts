@@ -103,7 +103,7 @@ export function createJobs (
       /** of the workers of a release, over what is inherited */
       environment: (id: string) => Record<string, string | undefined>,
       /** of the shell that the app is from */
-      inherited: Record<string, string | undefined>,
+      inherited: (id: string) => Record<string, string | undefined>,
       /** of a release that has none */
       cwd: string,
       events: EventStream,
@@ -494,7 +494,8 @@ export function createJobs (
 
   function placeNow () {
     const release = findRelease(current().release) as Release
-    return { release, place: placeOfRelease(release, { own: environment(release.id), inherited, cwd }) }
+    return { release,
+      place: placeOfRelease(release, { own: environment(release.id), inherited: inherited(release.id), cwd }) }
   }
 
   /** @throws {DeckError} stopping, upgrade-running, secrets-failed */

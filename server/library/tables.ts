@@ -3,9 +3,9 @@
 export type EventType =
   'master.started' | 'master.waiting' | 'master.stopped' | 'master.upgrading' | 'master.upgraded' |
   'master.upgrade-failed' | 'keeper.lost' | 'app.adopted' | 'app.added' | 'app.started' | 'app.stopped' |
-  'app.failed' | 'app.removed' | 'worker.forked' | 'worker.online' | 'worker.listening' | 'worker.ready' |
-  'worker.no-server' | 'worker.listens-late' | 'worker.thread-port-taken' | 'worker.warm-up-failed' |
-  'worker.standby' | 'worker.promoted' | 'worker.draining' | 'worker.kept' | 'worker.closing' | 'worker.exited' |
+  'app.failed' | 'app.recovered' | 'app.removed' | 'worker.forked' | 'worker.online' | 'worker.listening' |
+  'worker.ready' | 'worker.no-server' | 'worker.listens-late' | 'worker.thread-port-taken' | 'worker.warm-up-failed'
+  | 'worker.standby' | 'worker.promoted' | 'worker.draining' | 'worker.kept' | 'worker.closing' | 'worker.exited' |
   'worker.unresponsive' | 'worker.responsive' | 'worker.killed' | 'worker.recycling' | 'memory.growing' |
   'memory.examined' | 'worker.recycle-failed' | 'recycling.slowed' | 'worker.message' | 'worker.unanswered' |
   'worker.orphaned' | 'worker.restarted' | 'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' |

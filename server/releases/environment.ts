@@ -45,12 +45,15 @@ async function readFile (file: string) {
   return parseEnv(text.replace(/^\uFEFF/, ''))
 }
 
+/** Tells whether each shell sets it anew */
+export const isPassing = (name: string): boolean => PASSING.test(name)
+
 /** `inherited`: of the shell that the app is from: workers have them too @returns of all variables of a worker */
 export function markVariables (variables: Variables, key: string,
   inherited: Record<string, string | undefined>): Marks
 {
   const all = Object.entries({ ...inherited, ...variables }).filter(([name, value]) =>
-    value !== undefined && !PASSING.test(name)
+    value !== undefined && !isPassing(name)
   )
   return Object.fromEntries(all.map(([name, value]) => [name, keyedDigest(key, [name, value]).slice(0, MARK_CHARS)]))
 }

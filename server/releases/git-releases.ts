@@ -142,11 +142,11 @@ export function createGitReleases (
     { exec, tell, check }: StepTools): Promise<string | null>
   {
     if (!build) return null
-    const node = await chooseNode({ wanted: spec.config.node, folder, env: inherited })
+    const node = await chooseNode({ wanted: spec.config.node, folder, env: spec.inherited })
     // Addons are made for the Node of the workers.
-    const PATH = pathWithNode(node, spec.values.PATH ?? inherited.PATH)
-    const env = { ...withoutGitVariables(withoutOwnVariables({ ...inherited, ...spec.values })), PATH,
-      [SHELL_VARIABLE]: inherited[SHELL_VARIABLE], CLUSTERDECK_HOOK: 'build', CLUSTERDECK_RELEASE: id }
+    const PATH = pathWithNode(node, spec.values.PATH ?? spec.inherited.PATH)
+    const env = { ...withoutGitVariables(withoutOwnVariables({ ...spec.inherited, ...spec.values })), PATH,
+      [SHELL_VARIABLE]: spec.inherited[SHELL_VARIABLE], CLUSTERDECK_HOOK: 'build', CLUSTERDECK_RELEASE: id }
     const { install, command, lock } = build
     const name = await modules.nameOf(build, { names, nodeVersion: node.version,
       read: (file) => readFile(path.join(top, file), 'utf8').catch(() => null) })

@@ -2,6 +2,7 @@ import { DeckError } from '../errors.ts'
 import { withoutOwnVariables } from '../system/own-variables.ts'
 import { digestMarks, markVariables, readVariables, type Marks, type Variables } from './environment.ts'
 import { readSecrets } from './secrets.ts'
+import type { AppOrder } from '../config/orders.ts'
 import type { Config } from '../config/config.ts'
 
 /**
@@ -11,18 +12,19 @@ import type { Config } from '../config/config.ts'
 export type WorkerConfig = Pick<Config,
   'entry' | 'args' | 'execArgv' | 'runtime' | 'node' | 'appNode' | 'cwd' | 'env' | 'envFile' | 'secrets' | 'hooks'
     | 'jobs' | 'releases'>
+/** Who wants it so. `inherited`: by workers, hooks, jobs and git: the variables of the shell that the order is from */
+export type LaunchSource = { order: AppOrder | null, inherited: Record<string, string | undefined> }
 /** `secrets`: those of the values that are secret */
-export type LaunchSpec = { config: WorkerConfig, values: Variables, secrets: Readonly<Record<string, string>>,
-  marks: Marks, digest: string }
+export type LaunchSpec = LaunchSource & { config: WorkerConfig, values: Variables,
+  secrets: Readonly<Record<string, string>>, marks: Marks, digest: string }
 
 /**
- * `key`: of the digests; `inherited`: by the workers; `cwd`: of the command that has the secrets; `known`: variables in
+ * `key`: of the digests; `cwd`: of the command that has the secrets; `known`: variables in
  * place of those of the files.
  * @throws {DeckError} invalid-config, secrets-failed
  */
-export async function readLaunchSpec (config: WorkerConfig,
-  { key, inherited, cwd, known }: { key: string, inherited: Record<string, string | undefined>, cwd: string,
-    known?: Record<string, string | null> }): Promise<LaunchSpec>
+export async function readLaunchSpec (config: WorkerConfig, { order, inherited }: LaunchSource,
+  { key, cwd, known }: { key: string, cwd: string, known?: Record<string, string | null> }): Promise<LaunchSpec>
 {
   const variables = await readVariables(known ? { env: known } : config)
   const secrets = config.secrets
@@ -30,7 +32,7 @@ export async function readLaunchSpec (config: WorkerConfig,
     : {}
   const values = { ...variables, ...secrets }
   const marks = markVariables(values, key, inherited)
-  return { config, values, secrets, marks, digest: digestMarks(key, marks) }
+  return { order, inherited, config, values, secrets, marks, digest: digestMarks(key, marks) }
 }
 
 /** @throws {DeckError} invalid-config */

@@ -15,7 +15,7 @@ import { partsLeftOut } from './file-differences.ts'
 import { isGit } from './git.ts'
 import { createGitReleases } from './git-releases.ts'
 import { createInPlace } from './in-place.ts'
-import { readLaunchSpec, reloadConfig, type LaunchSpec, type WorkerConfig } from './launch-spec.ts'
+import { readLaunchSpec, reloadConfig, type LaunchSource, type LaunchSpec, type WorkerConfig } from './launch-spec.ts'
 import { createMaker } from './maker.ts'
 import { createManifests } from './manifests.ts'
 import { createModuleCache } from './module-cache.ts'
@@ -44,7 +44,8 @@ type Cluster = { releasesInUse: () => string[], addresses?: () => string[],
 export async function openReleases (
   { config, before = null, last = null, variables, canWait = false, history, lastNumber = 0, cluster = () => null,
     usedByRuns = () => [], events, reload = async () => config, dataDir, drift = createDrift(),
-    mask = createSecretMask(), inherited = process.env, onError = () => {}, now = Date.now }: {
+    mask = createSecretMask(), inherited = process.env, order = null, source = () => ({ order, inherited }),
+    onError = () => {}, now = Date.now }: {
       config: Config,
       history: Pick<History, 'releases' | 'lastReleaseNumber'>,
       /** the highest n of `r<n>` that the master before knows of */
@@ -69,8 +70,11 @@ export async function openReleases (
       drift?: Pick<Drift, 'knows' | 'of'>,
       /** is to hide all secrets that are read */
       mask?: Pick<SecretMask, 'add'>,
-      /** by workers and git: the variables of the shell that the app is from */
-      inherited?: Record<string, string | undefined>,
+      /** that the master begins with, and the variables of the shell that it is from */
+      order?: LaunchSource['order'],
+      inherited?: LaunchSource['inherited'],
+      /** as somebody has ordered last, for a deploy */
+      source?: () => LaunchSource,
       /** for errors that harm no deploy */
       onError?: (error: unknown) => void,
       /** wall clock, ms */
@@ -179,7 +183,7 @@ export async function openReleases (
      */
     async readMissing (): Promise<Release | null> {
       try {
-        latest = await readWith(await reloadConfig(reload), cwd)
+        latest = await readWith(await reloadConfig(reload), cwd, source())
         missing = null
         return first && adoptRelease(first)
       } catch (error) {
@@ -301,6 +305,9 @@ export async function openReleases (
      */
     environment: (id: string): Variables => specOf(id).values,
 
+    /** Returns the variables that its workers inherit @throws {DeckError} why the others are not known yet */
+    inherited: (id: string): LaunchSource['inherited'] => specOf(id).inherited,
+
     /** Returns those of its variables that are secret @throws {DeckError} why they are not known yet */
     secrets: (id: string): Readonly<Record<string, string>> => specOf(id).secrets,
 
@@ -347,11 +354,11 @@ export async function openReleases (
   /** @throws {DeckError} invalid-config, secrets-failed */
   async function readFirst (): Promise<LaunchSpec> {
     try {
-      return await readWith(config, cwd, variables)
+      return await readWith(config, cwd, { order, inherited }, variables)
     } catch (error) {
       if (!canWait || !(error instanceof DeckError) || error.code !== 'secrets-failed') throw error
       missing = error
-      return { ...await readWith({ ...config, secrets: undefined }, cwd, variables), config }
+      return { ...await readWith({ ...config, secrets: undefined }, cwd, { order, inherited }, variables), config }
     }
   }
 
@@ -400,8 +407,8 @@ export async function openReleases (
   }
 
   /** `folder`: in which a command runs that has the secrets; `known`: in place of what the files say now */
-  async function readWith (from: LaunchSpec['config'], folder: string, known?: typeof variables) {
-    const spec = await readLaunchSpec(from, { key, inherited, cwd: folder, known })
+  async function readWith (from: LaunchSpec['config'], folder: string, by = source(), known?: typeof variables) {
+    const spec = await readLaunchSpec(from, by, { key, cwd: folder, known })
     mask.add(spec.secrets)
     return spec
   }

@@ -99,6 +99,60 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(await restart(), ['three', 'r3', 2])
   })
 
+  test('an order for what runs changes nothing, and names what differs; applied, it counts from the next deploy on, and at once where it needs none', async (t) => {
+    const cwd = folderWith(HELLO.replace('process.cwd()', 'process.env.LEVEL'))
+    writeFileSync(path.join(cwd, 'other.js'), HELLO.replace('process.cwd()', '"other " + process.env.LEVEL'))
+    const host = hostAppsHere(t)
+    const order = (env: Record<string, string>, flags: Record<string, string> = {}) => {
+      const { env: own, ...rest } = orderOf('shop', { cwd, flags })
+      return { ...rest, env: { ...own, ...env } }
+    }
+    const answer = async () =>
+      await get(
+        (await host.until('shop', ({ state, workers }) => state === 'running' && workers?.ready === workers?.desired))
+          .addresses[0]
+      )
+    const deploy = async () => {
+      const { deck } = host.opened('shop') ?? assert.fail()
+      const ended = new Promise((resolve) =>
+        deck.events.subscribe(({ type }) => type === 'rollout.succeeded' && resolve(null))
+      )
+      await deck.deploy({ actor: 'ada' })
+      await ended
+      return await answer()
+    }
+    await host.add(order({ LEVEL: 'one' }), BY)
+    assert.equal(await answer(), 'one')
+    assert.deepEqual((await host.add(order({ LEVEL: 'one', SSH_TTY: 'x' }), BY)).notApplied, [])
+    assert.deepEqual((await host.add(order({ LEVEL: 'two' }), BY)).notApplied, ['variable LEVEL'])
+    await assert.rejects(host.add(order({ LEVEL: 'one' }, { entry: 'other.js', workers: '2' }), BY), {
+      code: 'app-running',
+      message: /entry ".*app\.js" → ".*other\.js", workers 1 → 2 .*--apply/
+    })
+    assert.deepEqual([await deploy(), host.view('shop').workers?.desired], ['one', 1], 'nothing was changed')
+
+    assert.deepEqual(await host.changeVariables('shop', order({ LEVEL: 'two' }).env, { isDry: true }), ['LEVEL'])
+    assert.equal(await deploy(), 'one')
+    await host.changeVariables('shop', order({ LEVEL: 'two' }).env, { isDry: false })
+    assert.equal(await deploy(), 'two')
+
+    const applied = await host.add(
+      order({ LEVEL: 'three' }, { entry: 'other.js', workers: '2', drainDeadlineMs: '1234' }),
+      { ...BY, applies: true }
+    )
+    assert.deepEqual(applied.notApplied.map((text) => text.split(' ')[0]), ['entry', 'workers', 'drain.deadlineMs',
+      'variable'])
+    assert.equal(await answer(), 'two')
+    const { settings } = host.opened('shop')?.deck ?? assert.fail()
+    assert.equal(settings.list().find(({ name }) => name === 'drain.deadlineMs')?.value, 1234)
+    assert.deepEqual([await deploy(), host.view('shop').workers?.desired], ['other three', 2])
+    await host.leave('test')
+    const next = hostAppsHere(t, { folder: host.folder })
+    next.startAll()
+    const { addresses: [address], workers } = await next.until('shop', ({ state }) => state === 'running')
+    assert.deepEqual([await get(address), workers?.desired], ['other three', 2])
+  })
+
   test('one that cannot be started is tried again until it runs, which is told; nobody tries what somebody has stopped', async (t) => {
     const host = hostAppsHere(t)
     const squatter = net.createServer().listen(0, '127.0.0.1')
@@ -242,10 +296,10 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     const web = orderOf('', { cwd, flags: { entry: 'web.js' } })
     await assert.rejects(host.add({ ...web, name: undefined }, BY), { code: 'name-taken',
       message: new RegExp(
-        `received "${name}", which runs .*app.js; choose --name and --data-dir for another app, or --name ${name} to run .*web.js in its place`
+        `received "${name}", which runs .*app.js; choose --name and --data-dir for another app, or add --apply to run .*web.js in its place`
       ) })
     assert.equal((await host.add({ ...orderOf('', { cwd }), name: undefined }, BY)).name, name)
-    assert.equal((await host.add({ ...web, name }, BY)).name, name)
+    await assert.rejects(host.add({ ...web, name }, BY), { code: 'app-running' })
     await host.add({ ...orderOf('web', { cwd, flags: { entry: 'web.js', dataDir: '.clusterdeck-web' } }) }, BY)
     assert.deepEqual(host.list().map((each) => each.name), [name, 'web'].sort())
   })

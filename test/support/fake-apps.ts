@@ -51,8 +51,8 @@ export function createFakeApps (
           viewOf(name).cwd
         }); choose one by --name`)
     apps.open(name, { cwd: order.cwd })
-    return viewOf(name)
-  }, async start (name, { actor }) {
+    return { ...viewOf(name), notApplied: [] }
+  }, changeVariables: async () => [], async start (name, { actor }) {
     orders.push({ type: 'start', name: known(name), actor })
     apps.open(name)
     return viewOf(name)

@@ -181,21 +181,21 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
       if (known.get(name)?.view.cwd !== order.cwd)
         return refuse(res, 409, 'name-taken',
           `name: expected a name that no app of this host has, received ${JSON.stringify(name)}`)
-      if (isIdle) return say(res, 200, known.get(name)?.view)
+      if (isIdle) return say(res, 200, { ...known.get(name)?.view, notApplied: [] })
       return await startApp(name, res)
     }
     await addApp(name, { cwd: order.cwd, entry: order.flags.entry ?? null, state: 'stopped' })
-    if (isIdle) return say(res, 201, known.get(name)?.view)
+    if (isIdle) return say(res, 201, { ...known.get(name)?.view, notApplied: [] })
     await startApp(name, res, 201)
   }
 
   async function startApp (name: string, res: http.ServerResponse, status: number = 202) {
     const app = known.get(name) as App
-    if (!CLOSED.includes(app.view.state)) return say(res, 200, app.view)
+    if (!CLOSED.includes(app.view.state)) return say(res, 200, { ...app.view, notApplied: [] })
     const { view, deck } = starts.get(name) ?? {}
     await change(name, { state: 'running', reason: null, ...view })
     if (deck) app.admin?.deck.set(deck)
-    say(res, status, app.view)
+    say(res, status, { ...app.view, notApplied: [] })
   }
 
   function passOn (name: string, where: string, req: http.IncomingMessage, res: http.ServerResponse) {

@@ -27,7 +27,7 @@ export function createFakeJobs ({ history, events, jobs = JOBS, more = {} }: {
     createdAt: '2026-01-01T00:00:00.000Z' } as any
   const made = createJobs({ jobs, current: () => ({ release: 'r1', isStopping: false, isUpgrading: false }),
     keeper: { held: new Map(), hold () {}, drop () {}, exits: [] }, release: () => release, environment: () => ({}),
-    inherited: {}, cwd: '/', events, store: history.jobRuns, dataFolder: tempFolder(), logFolder: tempFolder(),
+    inherited: () => ({}), cwd: '/', events, store: history.jobRuns, dataFolder: tempFolder(), logFolder: tempFolder(),
     logLimits: () => ({ maxBytes: 1024 * 1024, maxFiles: 2 }),
     nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone), run: startFake, ...more })
   return Object.assign(made, { commands })

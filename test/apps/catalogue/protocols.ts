@@ -40,7 +40,7 @@ export const PROTOCOLS: Program[] = [
     asks: { protocol: 'tcp', send: 'gallery\n', expects: 'hello gallery' } },
   { name: 'unix-socket', packages: {}, entry: 'unix-socket.cjs', env: ({ socket }) => ({ SOCKET: socket }),
     listens: ({ socket }) => [socket], asks: { over: 'socket', expects: 'hello over a Unix socket' } },
-  { name: 'udp-echo', packages: {}, entry: 'udp-echo.cjs', flags: () => ['--ready-signal', 'online'], listens: () => [],
+  { name: 'udp-echo', packages: {}, entry: 'udp-echo.cjs', flags: () => ['--ready-signal', 'online'],
     asks: { protocol: 'udp', send: 'gallery', expects: 'hello gallery' } },
   { name: 'bot', packages: {}, entry: 'bot.cjs', flags: () => ['--ready-signal', 'online'], listens: () => [] }
 ]

@@ -64,13 +64,13 @@ describe('what runs', () => {
     const saved: Runs[] = []
     const now = { release, workers: 2, finished: {} }
     let failure: Error | null = null
-    const spec = { config, values: {}, secrets: {}, marks: {}, digest: '' }
+    const spec = { order: null, inherited: {}, config, values: {}, secrets: {}, marks: {}, digest: '' }
     const errors: unknown[] = []
     const kept = keepRuns({ before, async save (runs) {
       if (failure) throw failure
       saved.push(runs)
-    }, order: null, config, events, supervisor: { runs: () => now, running: running.promise },
-      settings: { memory: () => [] }, releases: { launchOf: () => ({ spec, variables: { KEY: 'set', GONE: null } }) },
+    }, config, events, supervisor: { runs: () => now, running: running.promise }, settings: { memory: () => [] },
+      releases: { launchOf: () => ({ spec, variables: { KEY: 'set', GONE: null } }) },
       onError: (error) => errors.push(error) })
     return { events, running, saved, now, kept, errors, fail (error: Error | null) {
       failure = error

@@ -34,7 +34,7 @@ test('what looks like a secret among the variables that a host keeps is named, a
     orderOfStart({}, { env: { ...env, SSH_CONNECTION: '::1', SHLVL: '2' }, cwd: '/' })
   )
   assert.match(String(keptSecretsText(orders)),
-    /apps\.json, among them DB_PASSWORD, stripeApiKey; .* by secrets or envFile/)
+    /on its disk, among them DB_PASSWORD, stripeApiKey; .* by secrets or envFile/)
   assert.deepEqual([orders[0].env?.SSH_CONNECTION, orders[0].env?.SHLVL, orders[0].env?.PORT], [undefined, undefined,
     '1'])
   assert.equal(keptSecretsText([orderOfStart({}, { env: { PORT: '1' }, cwd: '/' })]), null)
