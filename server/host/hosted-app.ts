@@ -3,7 +3,7 @@ import { noteExit, type Exit, type KeptData, type Predecessor } from '../keeper/
 import { openAppPart, type AppPart, type Lent } from './app-part.ts'
 import { readConfigOf } from './order-config.ts'
 import { valueIn } from '../config/value-in.ts'
-import { differencesOf, type Differences } from './differences.ts'
+import { differencesOf, type Differences } from '../app/differences.ts'
 import { createRecovery, OF_PART, OF_START } from './recovery.ts'
 import { untilReplaced, untilServed } from './until-served.ts'
 import { restoredConfig, type Config } from '../config/config.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isOfHost, type Config } from '../config/config.ts'
 import { isPassing } from '../releases/environment.ts'
-import type { App } from '../app/app.ts'
+import type { App } from './app.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { NewChange } from '../config/settings.ts'
 
