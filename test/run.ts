@@ -6,6 +6,7 @@ import { run } from 'node:test'
 import { spec as SpecReporter } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { errorText } from '../server/errors.ts'
 import { ownCode } from '../server/own-code.js'
 import { endProcessesOf } from './support/leftovers.ts'
 import { runFolder } from './support/run-folder.ts'
@@ -119,9 +120,9 @@ async function runFiles (files: string[], lanes: number) {
   tests.on('test:fail', ({ name, nesting, details: { error } }) => {
     process.exitCode = 1
     missing.delete(name)
-    const { failureType, cause } = error as any
+    const { failureType, cause } = error as Error & { failureType?: string }
     if (failureType !== 'subtestsFailed')
-      failed.push({ test: name, error: String(cause?.message ?? cause ?? error.message) })
+      failed.push({ test: name, error: errorText(cause ?? error) })
     if (nesting > 0) return
     failures.push(...failed.map((each) => ({ file: name, ...each })))
     failed = []

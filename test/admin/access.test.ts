@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { EventEmitter, once } from 'node:events'
+import { EventEmitter } from 'node:events'
 import http from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { io } from 'socket.io-client'
@@ -8,7 +8,9 @@ import { createAdmin } from '../../server/admin/listener.ts'
 import { roleAllows, type Role } from '../../server/api/roles.ts'
 import { ACTIONS, roleOf } from '../../server/dashboard/actions.ts'
 import { PAGES } from '../../server/dashboard/pages.ts'
-import { rawRequest, START_MS, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
+import { createEventStream, type DeckEvent } from '../../server/events/stream.ts'
+import { heard, rawRequest, START_MS, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
+import { fake } from '../support/fake.ts'
 import { until } from '../support/until.ts'
 
 /** `role`: null for a stranger; `isOwner`: by the token of the data folder */
@@ -59,13 +61,13 @@ test('a live page follows what its viewer may see, and shows a viewer nothing th
   for (const { name, headers, role, isSession } of callers.filter((caller) => !caller.isSession)) {
     const socket = io(admin.url, { transports: ['websocket'], extraHeaders: { ...headers }, reconnection: false })
     t.after(() => socket.close())
-    const outcome = await Promise.race([once(socket as any, 'connect').then(() => 'connected'),
-      once(socket as any, 'connect_error').then(() => 'refused')])
+    const outcome = await Promise.race([heard(socket, 'connect').then(() => 'connected'),
+      heard(socket, 'connect_error').then(() => 'refused')])
     assert.equal(outcome, role === null ? 'refused' : 'connected', `${name} ${isSession}`)
     if (role === null) continue
     socket.emit('watch', '/')
-    const [{ fragments }] = await once(socket as any, 'fragments')
-    const html = fragments.map((fragment: any) => fragment.html).join('')
+    const [{ fragments }] = await heard(socket, 'fragments')
+    const html = fragments.map((fragment) => fragment.html).join('')
     assert.equal(/data-dialog=|hx-post=/.test(html), roleAllows(role, 'operator'), name)
     socket.close()
   }
@@ -80,12 +82,12 @@ test('revoking a token ends its session, its live page, its stream and its waiti
   const { body: { url } } = await admin.stranger().post('/api/v1/sign-in-links').set(own).send({ name: 'eve',
     role: 'viewer' }).expect(201)
   const visit = await admin.stranger().get(url.slice(admin.url.length))
-  const cookie = String(visit.headers['set-cookie'][0]).split(';')[0]
+  const cookie = String(visit.headers['set-cookie']?.[0]).split(';')[0]
   await admin.stranger().get('/api/v1/status').set({ cookie }).expect(200)
   await admin.api('post', '/api/v1/rollouts').send({ kind: 'restart' }).expect(202)
   const socket = io(admin.url, { transports: ['websocket'], extraHeaders: own, reconnection: false })
-  await once(socket as any, 'connect')
-  const signedOut = once(socket as any, 'signed-out')
+  await heard(socket, 'connect')
+  const signedOut = heard(socket, 'signed-out')
   const stream = await fetch(`${admin.url}/api/v1/events/stream`, { headers: own })
   const reading = stream.text()
   const waiting = fetch(`${admin.url}/api/v1/rollouts/1?wait=5m`, { headers: own })
@@ -134,14 +136,14 @@ test('nobody gives for longer than they have: what a token has made ends with it
   for (const headers of [as(root.token), as(child.token), as(grandchild.token), { cookie }])
     assert.equal(await isLetIn(headers), false)
   assert.equal((await visit(unused)).status, 401)
-  const told = admin.history.page({ type: ['token.revoked'], limit: 5 }).items.map(({ message }: any) => message)
+  const told = admin.history.page({ type: ['token.revoked'], limit: 5 }).items.map(({ message }) => message)
   assert.deepEqual(told.sort(),
     [...links.map((id: number) => `link ${id} of eve (admin), made with token ${child.id}`),
       `token ${child.id} of child (admin), made with token ${root.id}`,
       `token ${grandchild.id} of grandchild (viewer), made with token ${child.id}`, `token ${root.id} of root (admin)`]
       .sort())
   const { body: { items } } = await admin.api('get', '/api/v1/tokens')
-  assert.ok(items.every(({ id }: any) => id < root.id))
+  assert.ok(items.every(({ id }) => id < root.id))
 })
 
 test('a session may let somebody look who has a name, for no longer than itself, and nothing more', async (t) => {
@@ -155,7 +157,7 @@ test('a session may let somebody look who has a name, for no longer than itself,
   const { body: made } = await make({ ...link, ttl: '30d' }).expect(201)
   admin.clock.advance(1000)
   const { headers } = await admin.stranger().get(made.url.slice(admin.url.length)).expect(303)
-  const theirs = { 'sec-fetch-site': 'same-origin', cookie: String(headers['set-cookie'][0]).split(';')[0] }
+  const theirs = { 'sec-fetch-site': 'same-origin', cookie: String(headers['set-cookie']?.[0]).split(';')[0] }
   await make(link, theirs).expect(403)
   const { body: { items: [listed] } } = await admin.api('get', '/api/v1/tokens').expect(200)
   assert.deepEqual([listed.name, listed.role, listed.kind, listed.sessions, listed.createdBy, listed.id,
@@ -173,15 +175,14 @@ test('no two that are valid have one name, and a list says when each was used la
   assert.equal(taken.detail, `name: "ada" is taken by token ${ada.id}: choose another name, or revoke that first`)
   await admin.api('post', '/api/v1/sign-in-links').send({ name: 'ada', role: 'viewer' }).expect(409)
   const list = async () => (await admin.api('get', '/api/v1/tokens').expect(200)).body.items
-  assert.deepEqual((await list()).map(({ lastUsedAt, lastUsedFrom }: any) => [lastUsedAt, lastUsedFrom]), [[null,
-    null]])
+  assert.deepEqual((await list()).map(({ lastUsedAt, lastUsedFrom }) => [lastUsedAt, lastUsedFrom]), [[null, null]])
   admin.clock.advance(60_000)
   await admin.stranger().get('/api/v1/status').set('authorization', `Bearer ${ada.token}`).expect(200)
-  assert.deepEqual((await list()).map(({ lastUsedAt, lastUsedFrom }: any) => [lastUsedAt, lastUsedFrom]), [[
+  assert.deepEqual((await list()).map(({ lastUsedAt, lastUsedFrom }) => [lastUsedAt, lastUsedFrom]), [[
     '2026-01-01T00:01:00.000Z',
     '127.0.0.1'
   ]])
-  assert.equal(admin.history.tokens.get(ada.id).usedFrom, '127.0.0.1', 'also for the next master')
+  assert.equal(admin.history.tokens.get(ada.id)?.usedFrom, '127.0.0.1', 'also for the next master')
   admin.clock.advance(60 * 60_000)
   await make('ada').expect(201)
 })
@@ -224,7 +225,7 @@ test('the history names who did it and from where, and who was refused', async (
   await admin.stranger().put('/api/v1/scale').set(viewer.headers).send({ workers: 3 }).expect(403)
   await admin.stranger().put('/api/v1/scale').set(operator.headers).send({ workers: 3 }).expect(200)
   const events = admin.history.page({ limit: 5 }).items
-  const of = (type: string) => events.find((event: any) => event.type === type)
+  const of = (type: string) => events.find((event) => event.type === type)
   assert.equal(of('access.refused')?.actor, 'viewer-token')
   assert.match(String(of('access.refused')?.message),
     /^viewer-token \(viewer, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale, 403$/)
@@ -234,22 +235,24 @@ test('the history names who did it and from where, and who was refused', async (
 })
 
 test('the history says where somebody has asked from whose connection is reset meanwhile', () => {
-  const told: any[] = []
-  const { watch } = createAudit({ events: { publish: (event: any) => told.push(event) } as any, timers: globalThis })
-  const req = { method: 'POST', url: '/api/v1/rollouts', headers: {}, socket: { remoteAddress: '192.0.2.7' },
-    auth: { actor: 'ada', role: 'operator', via: 'token' } } as any
-  const res = Object.assign(new EventEmitter(), { headersSent: false }) as any
+  const told: DeckEvent[] = []
+  const events = createEventStream()
+  events.subscribe((event) => told.push(event))
+  const { watch } = createAudit({ events, timers: globalThis })
+  const req = fake<http.IncomingMessage>({ method: 'POST', url: '/api/v1/rollouts', headers: {},
+    socket: { remoteAddress: '192.0.2.7' }, auth: { actor: 'ada', role: 'operator', via: 'token' } })
+  const res = Object.assign(new EventEmitter(), { headersSent: false }) as unknown as http.ServerResponse
   watch(req, res)
-  req.socket = { remoteAddress: undefined }
+  req.socket = fake({ remoteAddress: undefined })
   res.emit('close')
-  assert.deepEqual(told.map(({ detail: { address } }) => address), ['192.0.2.7'])
+  assert.deepEqual(told.map(({ detail }) => detail?.address), ['192.0.2.7'])
 })
 
 test('the history names who hangs up before the answer, too', async (t) => {
   const { admin, callers } = await setUp(t)
   const operator = callers.find(({ name }) => name === 'operator') as Caller
   const before = admin.history.lastEventId()
-  const told = () => admin.history.page({ type: ['access.used'], limit: 5 }).items.filter(({ id }: any) => id > before)
+  const told = () => admin.history.page({ type: ['access.used'], limit: 5 }).items.filter(({ id }) => id > before)
   const req = http.request(`${admin.url}/api/v1/rollouts`, { method: 'POST', agent: false,
     headers: { ...operator.headers, 'content-type': 'application/json' } }).on('error', () => {})
   const deploy = admin.deck.deploy
@@ -270,9 +273,7 @@ test('a flood of wrong tokens leaves a few lines in the history, and their numbe
   for (let n = 0; n < 40; n++)
     await rawRequest(admin, { path: '/api/v1/status', headers: { authorization: `Bearer wrong-${n}` } })
   admin.clock.advance(60_000)
-  const refused = admin.history.page({ type: ['access.refused'], limit: 100 }).items.filter(({ id }: any) =>
-    id > before
-  )
+  const refused = admin.history.page({ type: ['access.refused'], limit: 100 }).items.filter(({ id }) => id > before)
   assert.equal(refused.length, 11)
   assert.equal(refused[0].detail?.count, 30)
 })
@@ -304,7 +305,7 @@ async function setUp (t: TestContext) {
   const signIn = async (token: string) => {
     const answer = await admin.stranger().post('/sign-in').set('Origin', admin.origin).type('form').send({ token })
       .expect(303)
-    return { cookie: String(answer.headers['set-cookie'][0]).split(';')[0] }
+    return { cookie: String(answer.headers['set-cookie']?.[0]).split(';')[0] }
   }
   const tokens = { viewer: await make('viewer-token', 'viewer'), operator: await make('operator-token', 'operator'),
     admin: await make('admin-token', 'admin') }
@@ -336,7 +337,7 @@ type Route = { method: string, path: string, role: Role | null, body?: string, h
 /** @returns all that the document, the pages and the forms name */
 async function routesOf (admin: Admin): Promise<Route[]> {
   const { body: document } = await admin.api('get', '/api/v1/openapi.json')
-  const operations = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) =>
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({
       method: method.toUpperCase(),
       // What does not exist: whoever is let in changes nothing.

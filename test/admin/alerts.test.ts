@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { tempFolder } from '../support/folder.ts'
 import { until } from '../support/until.ts'
+import type { Delivery } from '../../server/api/alerts.ts'
 
 function tempFile (content: string) {
   const file = path.join(tempFolder(), 'content')
@@ -17,7 +18,7 @@ function tempFile (content: string) {
 test('alerts are listed without what is secret in their addresses', async (t) => {
   const { api } = await startAdmin(t)
   const { body, text } = await api('get', '/api/v1/alerts').expect(200)
-  assert.deepEqual(body.items.map(({ id, url }: any) => [id, url]), [['file-1', 'https://example.com/hook?token=…'], [
+  assert.deepEqual(body.items.map(({ id, url }) => [id, url]), [['file-1', 'https://example.com/hook?token=…'], [
     'file-2',
     'https://hooks.example.com/…'
   ]])
@@ -39,8 +40,8 @@ test('a test and a retry answer with their delivery, and name who has asked in t
   const { body: problem } = await api('post', '/api/v1/alerts/file-2/deliveries/1/retry').expect(409)
   assert.equal(problem.code, 'delivery-not-failed')
   const { body: { items } } = await api('get', '/api/v1/events?type=alert.*')
-  assert.deepEqual(items.map(({ type, actor }: any) => [type, actor]), [['alert.retried', OWNER], ['alert.failed',
-    'system'], ['alert.tested', OWNER]])
+  assert.deepEqual(items.map(({ type, actor }) => [type, actor]), [['alert.retried', OWNER], ['alert.failed', 'system'],
+    ['alert.tested', OWNER]])
 })
 
 for (const [path, status] of [['/alerts/file-3/test', 404], ['/alerts/0/test', 400], ['/alerts/__proto__/test', 400], [
@@ -82,10 +83,10 @@ test('the command line tests one alert or all, and fails where one fails', async
   assert.deepEqual(await cli('test'), { code: 1, stdout: '',
     stderr: 'clusterdeck: alert file-1 failed: answered 404; alert file-2 failed: answered 404\n' })
   const { code, stdout } = await cli('test', 'file-1', '--json')
-  assert.deepEqual([code, JSON.parse(stdout).items.map(({ alert, delivery }: any) => [alert, delivery.state])], [1, [[
-    'file-1',
-    'failed'
-  ]]])
+  assert.deepEqual([code,
+    (JSON.parse(stdout) as { items: { alert: string, delivery: Delivery }[] }).items.map((
+      { alert, delivery }
+    ) => [alert, delivery.state])], [1, [['file-1', 'failed']]])
   assert.match((await cli()).stdout, /file-2 {9}2 {2}\S+Z {2}alert\.tested {2}failed {9}1 {5}404 .* answered 404\n/)
 })
 
@@ -147,7 +148,7 @@ test('an alert is added, changed, paused and deleted by the API; the history say
   const { text: deleted } = await api('delete', '/api/v1/alerts/1').expect(200)
   await api('get', '/api/v1/alerts/1').expect(404)
   const { body: { items }, text: events } = await api('get', '/api/v1/events?type=alert.*')
-  assert.deepEqual(items.map(({ type, actor, message }: any) => [type, actor, message]), [['alert.deleted', OWNER,
+  assert.deepEqual(items.map(({ type, actor, message }) => [type, actor, message]), [['alert.deleted', OWNER,
     'alert 1 "night" (slack, https://hooks.example.com) deleted'], ['alert.changed', OWNER,
     'alert 1 "night" (slack, https://hooks.example.com) changed'], ['alert.added', OWNER,
     'alert 1 "ops" (slack, https://hooks.example.com) added']])
@@ -188,7 +189,7 @@ test('a password is not sent to another server than the one it was given for', a
   await api('post', '/api/v1/alerts').send(MAIL).expect(201)
   const { body } = await api('patch', '/api/v1/alerts/1').send({ host: 'smtp.attacker.example' }).expect(422)
   assert.equal(body.detail, 'password: expected again, as the server changes, received none')
-  assert.equal((await api('get', '/api/v1/alerts/1')).body.mail.host, 'smtp.example.com')
+  assert.equal((await api('get', '/api/v1/alerts/1')).body.mail?.host, 'smtp.example.com')
   await api('patch', '/api/v1/alerts/1').send({ host: 'smtp2.example.com', password: 'another one' }).expect(200)
 })
 

@@ -4,6 +4,7 @@ import { createContract } from '../support/api-contract.ts'
 import { rawRequest, startHostAdmin, TOKEN } from '../support/admin.ts'
 import { aMember, createFakeHostFleet } from '../support/fake-fleet.ts'
 import { until } from '../support/until.ts'
+import type { AnswerTo, Problem } from '../support/answers.ts'
 
 test('every operation of the host answers as its document says, when all goes well and when it does not', async (t) => {
   const members = ['shop', 'mail'].map((app) => aMember({ member: 'web-1', app }))
@@ -17,7 +18,7 @@ test('every operation of the host answers as its document says, when all goes we
   host.events.publish({ type: 'app.added', actor: 'ada', detail: { app: 'shop' } })
   const [added] = (await ask('get', '/api/v1/host/events', 200)).items
   assert.equal((await ask('get', `/api/v1/host/events/${added.id}`, 200)).type, 'app.added')
-  assert.deepEqual((await ask('get', '/api/v1/apps', 200)).items.map(({ name }: any) => name), ['mail', 'shop'])
+  assert.deepEqual((await ask('get', '/api/v1/apps', 200)).items.map(({ name }) => name), ['mail', 'shop'])
   assert.equal((await ask('get', '/api/v1/apps/shop', 200)).path, '/apps/shop')
   await ask('get', '/api/v1/apps/shp', 404)
   assert.equal((await ask('post', '/api/v1/apps/shop/start', 200)).state, 'running')
@@ -31,7 +32,8 @@ test('every operation of the host answers as its document says, when all goes we
       flags: { entry: 'queue.js', workers: '2', args: ['-v'], watch: true }, env: { A: '1' } })).name,
     'queue'
   )
-  assert.equal((await ask('post', '/api/v1/apps', 409, { name: 'queue', cwd: '/srv/other' })).code, 'name-taken')
+  assert.equal((await ask<Problem>('post', '/api/v1/apps', 409, { name: 'queue', cwd: '/srv/other' })).code,
+    'name-taken')
   for (const body of [{}, { cwd: 'srv' }, { cwd: '/srv', name: '../x' }, { cwd: '/srv', flags: { workers: 2 } }, {
     cwd: '/srv',
     env: { A: 1 }
@@ -49,7 +51,10 @@ test('every operation of the host answers as its document says, when all goes we
   for (const path of ['/healthz', '/readyz', '/metrics', '/apps/shop/healthz', '/apps/shop/readyz'])
     await ask('get', path, 200)
   await ask('get', '/apps/nothing/readyz', 404)
-  assert.deepEqual((await ask('post', '/mcp', 200, { jsonrpc: '2.0', id: 1, method: 'ping' })).result, {})
+  assert.deepEqual(
+    (await ask<{ result: object }>('post', '/mcp', 200, { jsonrpc: '2.0', id: 1, method: 'ping' })).result,
+    {}
+  )
   assert.deepEqual(await ask('post', '/api/v1/host/upgrade', 202, { note: 'autumn' }), {
     startedAt: '2026-01-01T00:00:00.000Z',
     actor: 'the owner\'s token',
@@ -59,7 +64,7 @@ test('every operation of the host answers as its document says, when all goes we
   assert.equal((await ask('post', '/api/v1/host/adoptions', 201, { name: 'blog' })).secret, 'once')
   assert.equal((await ask('get', '/api/v1/host/adoptions/1', 200)).state, 'done')
   await ask('get', '/api/v1/host/adoptions/2', 404)
-  assert.deepEqual((await ask('get', '/api/v1/host/fleet', 200)).members[0].apps.map(({ app }: any) => app), ['mail',
+  assert.deepEqual((await ask('get', '/api/v1/host/fleet', 200)).members[0].apps.map(({ app }) => app), ['mail',
     'shop'])
   assert.deepEqual(await ask('delete', '/api/v1/host/fleet/members/web-9', 200), { member: 'web-9' })
   assert.equal((await ask('post', '/api/v1/host/stop', 202)).state, 'stopping')
@@ -87,7 +92,7 @@ test('the document of the host has what an app answers, below the path of the ap
   )
   for (const path of below) assert.ok(whole.paths[path.replace('/api/v1', '/api/v1/apps/{app}')], path)
   const { parameters, responses } = whole.paths['/api/v1/apps/{app}/workers/{id}/restart'].post
-  assert.deepEqual(parameters.map(({ name }: any) => name), ['id', 'app', 'Idempotency-Key'])
+  assert.deepEqual(parameters.map(({ name }) => name), ['id', 'app', 'Idempotency-Key'])
   assert.match(JSON.stringify(responses), /app-not-running/)
 })
 
@@ -197,22 +202,24 @@ test('a visit of the list has the apps listed once', async (t) => {
 test('who starts, stops or adds an app is in the history of the host', async (t) => {
   const host = await startHostAdmin(t)
   await host.api('post', '/apps/shop/api/v1/stop').expect(202)
-  const used = () => host.history.page({ type: ['access.used'], limit: 5 }).items.map(({ detail }: any) => detail.path)
+  const used = () => host.history.page({ type: ['access.used'], limit: 5 }).items.map(({ detail }) => detail?.path)
   await until(() => used().length > 0, 'the event')
   assert.deepEqual(used(), ['/api/v1/apps/shop/stop'])
 })
 
 function askWith (host: Awaited<ReturnType<typeof startHostAdmin>>, contract: ReturnType<typeof createContract>) {
-  return async (method: 'get' | 'post' | 'delete', url: string, expected: number,
-    body: object | undefined = undefined) =>
-  {
+  return async <T = never, P extends string = string, M extends 'get' | 'post' | 'delete' = 'get' | 'post' | 'delete'>(
+    method: M,
+    url: P,
+    expected: number,
+    body: object | undefined = undefined
+  ): Promise<AnswerTo<M, P, T>> => {
     const { status, headers, text } = await rawRequest(host, { method: method.toUpperCase(), path: url,
       headers: { authorization: `Bearer ${TOKEN}`, ...(body && { 'content-type': 'application/json' }) },
       body: body && JSON.stringify(body) })
     assert.equal(status, expected, `${method} ${url}: ${text}`)
     const answer = String(headers['content-type']).includes('json') ? JSON.parse(text) : text
-    contract.check({ method: method.toUpperCase(), path: url.split('?')[0], status, headers: headers as any,
-      body: answer })
+    contract.check({ method: method.toUpperCase(), path: url.split('?')[0], status, headers, body: answer })
     return answer
   }
 }

@@ -8,6 +8,7 @@ type Case = { method: string, path: string, body?: string, headers?: Record<stri
 
 const API = '/api/v1'
 const JSON_TYPE = { 'Content-Type': 'application/json' }
+const STATUS_OF: Record<string, number> = { 'unknown-option': 400, 'invalid-config': 422, 'not-possible': 409 }
 
 /** Every route, with the methods that it knows. */
 const ROUTES = [{ path: '/status', allow: 'GET, HEAD' }, { path: '/workers', allow: 'GET, HEAD' }, { path: '/workers/1',
@@ -138,8 +139,7 @@ const CASES: Case[] = [
     '{"env":{"PASSWORD":"hunter2"}}': ['not-possible', /^env can only be set at a start$/],
     '{"drain.deadlineMs":1,"dispatch":"round-robin"}': ['not-possible', /^dispatch can only be set at a start$/] }).map(
       ([body, [code, detail]]) => ({ method: 'PATCH', path: '/config', body, headers: { ...JSON_TYPE, 'If-Match': '*' },
-        status: ({ 'unknown-option': 400, 'invalid-config': 422, 'not-possible': 409 } as any)[String(code)],
-        code: String(code), detail: detail as RegExp })
+        status: STATUS_OF[String(code)], code: String(code), detail: detail as RegExp })
     ),
   ...['{}', '{"kind":"canary"}', '{"kind":"Restart"}', '{"kind":""}', '{"kind":1}', '{"kind":["restart"]}',
     '{"kind":"constructor"}'].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422,

@@ -4,6 +4,7 @@ import { requestOf } from '../../public/command-text.ts'
 import { CALLS } from '../../server/dashboard/calls.ts'
 import { rawRequest, startAdmin, TOKEN } from '../support/admin.ts'
 import { aMember, aRollout, createFakeFleet } from '../support/fake-fleet.ts'
+import type { Document } from '../../server/api/openapi.ts'
 
 /** What each form holds. */
 const FORMS: Record<string, Record<string, string>> = { restart: {},
@@ -34,7 +35,7 @@ function fleetFor (action: string) {
 }
 
 /** As JSON: what is undefined is not there. */
-const withoutActors = (commands: any[]) =>
+const withoutActors = (commands: unknown[]) =>
   JSON.parse(JSON.stringify(commands, (key, value) => key === 'actor' || key === 'client' ? undefined : value))
 
 for (const [action, fields] of Object.entries(FORMS)) {
@@ -68,7 +69,9 @@ for (const [action, fields] of Object.entries(FORMS)) {
 test('every command is one that the API names for its operation', async (t) => {
   const admin = await startAdmin(t)
   const { paths } =
-    (await rawRequest(admin, { path: '/api/v1/openapi.json', headers: { authorization: `Bearer ${TOKEN}` } })).json()
+    (await rawRequest(admin, { path: '/api/v1/openapi.json', headers: { authorization: `Bearer ${TOKEN}` } })).json<
+      Document
+    >()
   assert.deepEqual(Object.keys(FORMS), Object.keys(CALLS))
   for (const { operation, method, path, cli } of Object.values(CALLS)) {
     const described =
@@ -77,7 +80,7 @@ test('every command is one that the API names for its operation', async (t) => {
       ]
     assert.equal(described.operationId, operation)
     const known = [described['x-cli'] ?? []].flatMap((each) =>
-      typeof each === 'string' ? [each] : Object.values<string>(each)
+      typeof each === 'string' ? [each] : Object.values<string>({ ...each })
     ).map((each) => each.split(' ')[1])
     assert.equal(cli ? known.includes(cli[0]) : known.length === 0, true, `${operation}: ${cli}`)
   }

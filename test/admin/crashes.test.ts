@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { runCommandLine } from '../../server/command-line.ts'
 import { startAdmin, START_MS, TOKEN } from '../support/admin.ts'
+import { fake } from '../support/fake.ts'
 
 const HOSTILE = '<b>\u001b[2J"boom"'
 
@@ -17,12 +18,14 @@ async function setUp (t: TestContext) {
       culprit: `handler${n} (app.js)`
     })
   }
-  const get = async (path: string) => (await admin.api('get', `/api/v1/crashes${path}`).expect(200)).body
+  const get = async <P extends string>(path: P) => (await admin.api('get', `/api/v1/crashes${path}`).expect(200)).body
   const cli = async (line: string) => {
     const output = { stdout: '', stderr: '' }
-    const stream = (name: 'stdout' | 'stderr') => ({ isTTY: false, write: (text: string) => {
-      output[name] += text
-    } } as any)
+    const stream = (name: 'stdout' | 'stderr') =>
+      fake<NodeJS.WriteStream>({ isTTY: false, write (text: string | Uint8Array) {
+        output[name] += text
+        return true
+      } })
     const code = await runCommandLine([...line.split(' '), '--url', admin.url], { stdout: stream('stdout'),
       stderr: stream('stderr'), env: { CLUSTERDECK_TOKEN: TOKEN }, cwd: '/' })
     return { code, ...output }
@@ -33,34 +36,36 @@ async function setUp (t: TestContext) {
 test('groups are listed page by page, filtered, and shown with their crashes', async (t) => {
   const { get } = await setUp(t)
   const first = await get('?limit=2')
-  assert.deepEqual(first.items.map(({ id }: any) => id), [3, 2])
-  assert.deepEqual((await get(`?limit=2&cursor=${first.next}`)).items.map(({ id }: any) => id), [1])
+  assert.deepEqual(first.items.map(({ id }) => id), [3, 2])
+  assert.deepEqual((await get(`?limit=2&cursor=${first.next}`)).items.map(({ id }) => id), [1])
   for (const [query, ids] of [['release=r1', [2]], ['q=handler2', [3]], ['since=2026-01-01T00:00:01Z', [3, 2]], [
     'state=muted',
     []
   ], ['q=%22*', []]] as [string, number[]][]) {
-    assert.deepEqual((await get(`?${query}`)).items.map(({ id }: any) => id), ids, query)
+    assert.deepEqual((await get(`?${query}`)).items.map(({ id }) => id), ids, query)
   }
   const group = await get('/2')
   assert.equal(group.isNewInRelease, true)
   assert.deepEqual(group.latest, await get(`/2/occurrences/${group.occurrences[0].id}`))
-  assert.equal(group.latest.stderr[0], 'last words')
+  assert.equal(group.latest?.stderr[0], 'last words')
 })
 
 test('a group is resolved, muted and reopened by whoever is signed in, on record', async (t) => {
   const { admin } = await setUp(t)
-  for (const [action, state] of [['resolve', 'resolved'], ['mute', 'muted'], ['reopen', 'open']]) {
+  for (const [action, state] of [['resolve', 'resolved'], ['mute', 'muted'], ['reopen', 'open']] as const) {
     const { body } = await admin.api('post', `/api/v1/crashes/1/${action}`).expect(200)
     assert.deepEqual([body.state, body.stateChangedBy], [state, 'the owner\'s token'])
   }
   const { items } = admin.history.page({ type: ['crash.*'] })
-  assert.deepEqual(items.map(({ type, actor }: any) => [type, actor]), [['crash.group-reopened', 'the owner\'s token'],
-    ['crash.group-muted', 'the owner\'s token'], ['crash.group-resolved', 'the owner\'s token']])
+  assert.deepEqual(items.map(({ type, actor }) => [type, actor]), [['crash.group-reopened', 'the owner\'s token'], [
+    'crash.group-muted',
+    'the owner\'s token'
+  ], ['crash.group-resolved', 'the owner\'s token']])
 })
 
 test('groups are sorted, assigned and noted by the API, and a wrong order changes nothing', async (t) => {
   const { admin, get } = await setUp(t)
-  assert.deepEqual((await get('?sort=first&limit=2')).items.map(({ id }: any) => id), [3, 2])
+  assert.deepEqual((await get('?sort=first&limit=2')).items.map(({ id }) => id), [3, 2])
   const { body: assigned } = await admin.api('put', '/api/v1/crashes/1/assignee').send({ assignee: ' ada ' }).expect(
     200
   )

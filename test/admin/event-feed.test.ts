@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { rawRequest, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
+import { fake } from '../support/fake.ts'
 import { until } from '../support/until.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 
 const HEARTBEAT_MS = 15_000
 
@@ -73,9 +75,9 @@ test('says what it leaves out when a reader was away for too long', async (t) =>
   const oldest = 500_000
   Object.defineProperty(admin.deck.events, 'lastId', { get: () => oldest + 10_000 - 1 })
   const read = [] as number[]
-  admin.history.event = (id: number) => {
+  admin.history.event = (id) => {
     read.push(id)
-    return id === oldest + 9_999 ? { id, type: 'worker.online' } : null
+    return id === oldest + 9_999 ? fake<DeckEvent>({ id, type: 'worker.online' }) : null
   }
   const feed = await openFeed(t, admin, { 'Last-Event-ID': '1' })
   assert.equal((await feed.next()).id, String(oldest + 9_999))
@@ -94,7 +96,7 @@ test('ends when the session does', async (t) => {
   for (const end of [(admin) => admin.admin.revokeSessions(),
     (admin, Cookie) =>
       rawRequest(admin, { method: 'POST', path: '/sign-out', headers: { Cookie, Origin: admin.origin } }),
-    (admin) => admin.clock.advance(13 * 60 * 60_000)] as ((admin: any, Cookie: string) => any)[])
+    (admin) => admin.clock.advance(13 * 60 * 60_000)] as ((admin: Admin, Cookie: string) => unknown)[])
   {
     const admin = await startAdmin(t)
     const Cookie = await admin.signIn()
@@ -112,7 +114,7 @@ test('lets go of a reader that has gone', async (t) => {
   assert.equal(admin.clock.pending(), 1)
   const gone = new Promise((resolve) => {
     const { clearInterval } = admin.clock.timers
-    admin.clock.timers.clearInterval = (id: number) => {
+    admin.clock.timers.clearInterval = (id) => {
       clearInterval(id)
       resolve(undefined)
     }
@@ -129,7 +131,7 @@ test('cuts off a reader that does not read, instead of keeping everything for it
   const large = 'x'.repeat(100_000)
   const cut = new Promise((resolve) => {
     const { clearInterval } = admin.clock.timers
-    admin.clock.timers.clearInterval = (id: number) => {
+    admin.clock.timers.clearInterval = (id) => {
       clearInterval(id)
       resolve('cut')
     }
@@ -166,7 +168,7 @@ async function openFeed (t: TestContext, admin: Admin, headers: Record<string, s
   const given = Object.entries({ Authorization: `Bearer ${TOKEN}`, ...headers }).filter(([, value]) =>
     value !== undefined
   )
-  const req = http.get(`${admin.url}/api/v1/events/stream`, { agent: false, headers: Object.fromEntries(given) as any })
+  const req = http.get(`${admin.url}/api/v1/events/stream`, { agent: false, headers: Object.fromEntries(given) })
   t.after(() => req.destroy())
   req.on('error', () => {})
   const [res] = await once(req, 'response') as [http.IncomingMessage]

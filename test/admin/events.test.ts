@@ -7,6 +7,8 @@ import { openHistory } from '../../db/history.ts'
 import { csvCell, exportChunks } from '../../server/api/export.ts'
 import { rawRequest, START_MS, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
 import { setVariables } from '../support/variables.ts'
+import type { EventCounts } from '../../server/api/event-counts.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 
 // Times without a zone are UTC, wherever the master runs.
 setVariables({ TZ: 'Pacific/Auckland' })
@@ -15,7 +17,7 @@ const BEARER = { Authorization: `Bearer ${TOKEN}` }
 const BLANK = Object.fromEntries(
   ['cause', 'slot', 'worker', 'pid', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail']
     .map((name) => [name, null])
-)
+) as unknown as Omit<DeckEvent, 'id' | 'at' | 'type'>
 const HOUR_MS = 60 * 60_000
 // More than the sockets between here and there hold.
 const LARGE = { detail: { stack: 'x'.repeat(5000) } }
@@ -76,14 +78,14 @@ test('counts by step, type and cause exactly what the history lists', async (t) 
     admin.history.record({ ...BLANK, id, at: at(60 + id * 2), type: 'worker.exited', slot: id % 2 + 1,
       cause: id % 3 === 0 ? 'killed' : 'crash' })
   const count = async (query: string) => (await admin.api('get', `/api/v1/events/counts?${query}`).expect(200)).body
-  const sum = (items: any[]) => items.reduce((total, { count }) => total + count, 0)
+  const sum = (items: { count: number }[]) => items.reduce((total, { count }) => total + count, 0)
 
   const { items: [rollout, ...exits], ...range } = await count('type=rollout.*,worker.exited&since=1h&step=5m')
   assert.deepEqual(range, { stepMs: 300_000, since: at(0), until: at(3600), next: null })
   assert.deepEqual(rollout, { at: at(0), type: 'rollout.started', cause: null, count: 1, firstAt: at(10),
     lastAt: at(10), lastId: 1 })
   assert.equal(sum(exits), 1500)
-  assert.deepEqual(exits.filter(({ cause }: any) => cause === 'killed')[1], { at: at(300), type: 'worker.exited',
+  assert.deepEqual(exits.filter(({ cause }) => cause === 'killed')[1], { at: at(300), type: 'worker.exited',
     cause: 'killed', count: 50, firstAt: at(300), lastAt: at(594), lastId: 267 })
   for (const query of ['type=worker.exited:killed', 'cause=crash&slot=2', `since=${at(100)}&until=${at(200)}`,
     'worker=9', 'type=unheard.of', 'q=kill'])
@@ -106,10 +108,10 @@ test('counts go on where the time of an answer was spent, and lose and double no
   fill(admin, 12_000)
   admin.clock.advance(HOUR_MS)
   const counted = []
-  for (let cursor = ''; cursor !== null;) {
+  for (let cursor: string | null = ''; cursor !== null;) {
     const { items, next } =
-      (await admin.api('get', `/api/v1/events/counts${cursor && `?cursor=${cursor}`}`).expect(200)).body
-    counted.push(items.reduce((total: number, { count }: any) => total + count, 0))
+      (await admin.api('get', `/api/v1/events/counts${cursor && `?cursor=${cursor}`}`).expect(200)).body as EventCounts
+    counted.push(items.reduce((total, { count }) => total + count, 0))
     cursor = next
   }
   assert.ok(counted.length > 1 && counted.every((count) => count > 0), `several answers: ${counted}`)
@@ -122,11 +124,11 @@ test('counts the events that match over time, problems apart, in steps of a roun
   const at = (hours: number) => new Date(START_MS + hours * HOUR_MS).toISOString()
   for (const [id, [hours, cause]] of Object.entries([[0, null], [1.5, 'crash'], [1.6, 'deploy'], [9.9, 'hung']])) {
     admin.history.record({ ...BLANK, id: Number(id) + 1, at: at(Number(hours)),
-      type: cause ? 'worker.exited' : 'worker.ready', cause, slot: 1 })
+      type: cause ? 'worker.exited' : 'worker.ready', cause: cause as string | null, slot: 1 })
   }
   const ask = async (query: string) => (await admin.api('get', `/api/v1/events/histogram?${query}`).expect(200)).body
   const all = await ask('steps=11')
-  assert.deepEqual({ ...all, items: all.items.map(({ count, problems }: any) => [count, problems]) }, { from: at(0),
+  assert.deepEqual({ ...all, items: all.items.map(({ count, problems }) => [count, problems]) }, { from: at(0),
     to: at(11), stepMs: HOUR_MS, countedSince: null,
     items: [[1, 0], [2, 1], ...Array.from({ length: 7 }, () => [0, 0]), [1, 1], [0, 0]] })
   const part = await ask(`type=problems&since=${at(1)}&until=${at(2)}&steps=2`)
@@ -250,7 +252,7 @@ test('cuts the connection when the database fails in the middle of an export', a
   fill(admin, 1000)
   const { page } = admin.history
   let calls = 0
-  admin.history.page = (query: any) => {
+  admin.history.page = (query) => {
     if (++calls === 3) throw new Error('disk I/O error')
     return page(query)
   }
@@ -280,8 +282,8 @@ function fill ({ history }: Admin, count: number, more: object = {}) {
 function countReads ({ history }: Admin) {
   const { page } = history
   const limits = [] as number[]
-  history.page = (query: any) => {
-    limits.push(query.limit)
+  history.page = (query) => {
+    limits.push(Number(query?.limit))
     return page(query)
   }
   return { limits }

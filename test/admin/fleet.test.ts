@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { fleetCommand } from '../../server/cli/fleet.ts'
 import { rawRequest, startAdmin } from '../support/admin.ts'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet } from '../support/fake-fleet.ts'
+import { fake } from '../support/fake.ts'
 
 const MEMBERS = [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2' })]
 const FORM = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin',
@@ -19,8 +20,8 @@ test('the last rollouts of the fleet are listed without the turns of all members
   const over = afterTurnsOf(aRollout(['a-1', 'b-2'], { id: 6 }), 'a-1', 'b-2')
   const { admin, fleet } = await start(t, { rollout: afterTurnsOf(aRollout(['a-1', 'b-2']), 'a-1'), past: [over] })
   const { body } = await admin.api('get', '/api/v1/fleet/rollouts').expect(200)
-  assert.deepEqual(body.items.map(({ id, state, progress }: any) => ({ id, state, progress })), [{ id: 7,
-    state: 'running', progress: { total: 2, done: 1, failed: 0 } }, { id: 6, state: 'succeeded',
+  assert.deepEqual(body.items.map(({ id, state, progress }) => ({ id, state, progress })), [{ id: 7, state: 'running',
+    progress: { total: 2, done: 1, failed: 0 } }, { id: 6, state: 'succeeded',
     progress: { total: 2, done: 2, failed: 0 } }])
   assert.equal('turns' in body.items[0], false)
   assert.equal((await admin.api('get', '/api/v1/fleet/rollouts/6').expect(200)).body.turns['b-2'].state, 'succeeded')
@@ -37,11 +38,13 @@ test('the command line and scripts are told too who is behind, who is silent, an
       aMember({ member: 'd-4', isSilent: true, ageMs: 90_000, code: { version: '1.3.0', commit: null } })]
   })
   const { body: { members } } = await admin.api('get', '/api/v1/fleet').expect(200)
-  assert.deepEqual(members.map(({ member, mark }: any) => [member, mark?.isBehind ?? false]), [['a-1', false], ['b-2',
+  assert.deepEqual(members.map(({ member, mark }) => [member, mark?.isBehind ?? false]), [['a-1', false], ['b-2',
     false], ['c-3', false], ['d-4', true]])
   const printed: string[] = []
   const api = { get: async () => (await admin.api('get', '/api/v1/fleet')).body }
-  await fleetCommand({ api, options: {}, print: (text: string) => printed.push(text) } as any)
+  await fleetCommand(fake({ api, options: {}, print (text: string) {
+    printed.push(text)
+  } }))
   assert.match(printed[0], /^c-3 +All 4 workers are ready .* r3 .* 3 s ago/m)
   assert.match(printed[0], /^d-4 +silent for 1 min 30 s .* r3 \(behind\) /m)
 })
@@ -93,10 +96,9 @@ test('whoever deploys to all hosts reads first which host gets what when, and wh
   admin.deck.fleet = fleet
   const { body } = await admin.api('post', '/api/v1/fleet/rollout/preview').send({ kind: 'deploy', canary: 'web-2' })
     .expect(200)
-  assert.deepEqual(
-    body.batches.map((batch: any[]) => batch.map(({ member, becomes, problem }) => [member, becomes, problem])),
-    [[['web-2', null, '<b>app.js</b> is missing']], [['web-1', 'r4, new (1.5.0, 2 new commits, 3 files differ)', null]]]
-  )
+  assert.deepEqual(body.batches.map((batch) => batch.map(({ member, becomes, problem }) => [member, becomes, problem])),
+    [[['web-2', null, '<b>app.js</b> is missing']], [['web-1', 'r4, new (1.5.0, 2 new commits, 3 files differ)',
+      null]]])
   assert.deepEqual([body.leftOut, body.refusals], [[{ member: 'web-3', reason: 'silent for 1 min 05 s' }], []])
   const cookie = await admin.signIn()
   const pageOf = async (path: string) =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { rawRequest, startHostAdmin } from '../support/admin.ts'
 import { aMember, aRollout, createFakeFleet, createFakeHostFleet, inTurnOf } from '../support/fake-fleet.ts'
+import type { HostFleet } from '../../server/api/host-fleet.ts'
 
 const OLD = { version: '1.3.0', commit: null }
 const NEW = { version: '1.4.0', commit: null }
@@ -40,17 +41,13 @@ test('all hosts are listed with their apps, and with who is behind', async (t) =
   const host = await start(t)
   const { body } = await host.api('get', '/api/v1/host/fleet').expect(200)
   assert.deepEqual(
-    body.members.map(({ member, isSilent, apps }: any) => [member, isSilent, apps.map(({ app, mark }: any) =>
+    body.members.map(({ member, isSilent, apps }) => [member, isSilent, apps.map(({ app, mark }) =>
       `${app} ${mark?.label ?? ''}`.trim()
     )]),
     [['web-1', false, ['mail', 'shop']], ['web-2', false, ['mail', 'shop Behind']], ['web-3', true, ['search']]]
   )
-  assert.deepEqual(body.rollouts.map(({ app, id, state, progress }: any) => ({ app, id, state, progress })), [{
-    app: 'shop',
-    id: 7,
-    state: 'running',
-    progress: { total: 2, done: 0, failed: 0 }
-  }])
+  assert.deepEqual(body.rollouts.map(({ app, id, state, progress }) => ({ app, id, state, progress })), [{ app: 'shop',
+    id: 7, state: 'running', progress: { total: 2, done: 0, failed: 0 } }])
 })
 
 test('the page has hosts by apps, the sick first, with a way to each', async (t) => {
@@ -83,10 +80,11 @@ test('a role for one app sees that app alone, on the hosts that have it', async 
     (await host.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer', apps: ['shop'] }).expect(201)).body
   const ask = async (path: string, accept: string) =>
     await rawRequest(host, { path, headers: { authorization: `Bearer ${token}`, accept } })
-  const { members } = (await ask('/api/v1/host/fleet', 'application/json')).json()
-  assert.deepEqual(members.map(({ member, apps }: any) => [member, apps.map(({ app }: any) => app)]), [['web-1', [
-    'shop'
-  ]], ['web-2', ['shop']]])
+  const { members } = (await ask('/api/v1/host/fleet', 'application/json')).json<HostFleet>()
+  assert.deepEqual(members.map(({ member, apps }) => [member, apps.map(({ app }) => app)]), [['web-1', ['shop']], [
+    'web-2',
+    ['shop']
+  ]])
   assert.equal((await ask('/api/v1/apps/shop/fleet', 'application/json')).json().app, 'shop')
   const operator =
     (await host.api('post', '/api/v1/tokens').send({ name: 'cd', role: 'operator', apps: ['shop'] }).expect(201)).body

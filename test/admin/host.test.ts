@@ -4,7 +4,8 @@ import http from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { io } from 'socket.io-client'
 import { until } from '../support/until.ts'
-import { rawRequest, startHostAdmin, TOKEN } from '../support/admin.ts'
+import { heard, rawRequest, startHostAdmin, TOKEN } from '../support/admin.ts'
+import type { History } from '../../db/history.ts'
 
 type Host = Awaited<ReturnType<typeof startHostAdmin>>
 
@@ -38,7 +39,7 @@ test('the documented path of the API of an app is the same as that below its pag
     assert.deepEqual([here.status, here.text], [there.status, there.text], path)
   }
   const { headers } = await host.api('post', '/api/v1/apps/shop/rollouts').send({ kind: 'restart' }).expect(202)
-  await host.api('get', headers.location).expect(200)
+  await host.api('get', String(headers.location)).expect(200)
 })
 
 test('with one app the short paths answer for it, with more or none they answer for no app', async (t) => {
@@ -128,8 +129,8 @@ test('what somebody changes is in the history of that app, and what is refused a
   const host = await startHostAdmin(t)
   await host.api('put', '/api/v1/apps/shop/scale').send({ workers: 3 }).expect(200)
   await rawRequest(host, { method: 'PUT', path: '/apps/shop/api/v1/scale', headers: { authorization: 'Bearer wrong' } })
-  const used = (history: any, type: string) =>
-    history.page({ type: [type], limit: 9 }).items.map(({ detail }: any) => detail.path)
+  const used = (history: Pick<History, 'page'>, type: string) =>
+    history.page({ type: [type], limit: 9 }).items.map(({ detail }) => detail?.path)
   await until(() => used(host.history, 'access.refused').length > 0, 'the refusal')
   assert.deepEqual(used(host.apps.deck('shop').history, 'access.used'), ['/api/v1/scale'])
   assert.deepEqual(used(host.apps.deck('mail').history, 'access.used'), [])
@@ -139,12 +140,12 @@ test('what somebody changes is in the history of that app, and what is refused a
 test('the live page of an app follows that app, ends with it, and nobody upgrades to what does not run', async (t) => {
   const host = await startHostAdmin(t)
   const socket = connect(t, host, '/apps/shop')
-  await once(socket as any, 'connect')
-  const first = once(socket as any, 'fragments')
+  await heard(socket, 'connect')
+  const first = heard(socket, 'fragments')
   await socket.emitWithAck('watch', '/apps/shop/', {})
   const [{ fragments }] = await first
-  assert.ok(fragments.some(({ id, html }: any) => id === 'health' && html.includes('All 2 workers are ready')))
-  const ended = once(socket as any, 'disconnect')
+  assert.ok(fragments.some(({ id, html }) => id === 'health' && html.includes('All 2 workers are ready')))
+  const ended = heard(socket, 'disconnect')
   host.apps.closeApp('shop')
   assert.match(String((await ended)[0]), /^transport/)
   const refused = http.get(`${host.url}/apps/shop/socket.io/?EIO=4&transport=websocket`, {
@@ -168,9 +169,9 @@ test('a token that is revoked ends its streams and live pages at all apps', asyn
     )
   )
   const sockets = ['/apps/shop', '/apps/mail', ''].map((base) => connect(t, host, base, token))
-  await Promise.all(sockets.map((socket) => once(socket as any, 'connect')))
+  await Promise.all(sockets.map((socket) => heard(socket, 'connect')))
   const ends = [...streams.map((res) => new Promise((resolve) => res.once('close', resolve))),
-    ...sockets.map((socket) => once(socket as any, 'disconnect'))]
+    ...sockets.map((socket) => heard(socket, 'disconnect'))]
   await host.api('delete', `/apps/mail/api/v1/tokens/${id}`).expect(200)
   await Promise.all(ends)
   for (const path of ['/api/v1/apps/shop/status', '/api/v1/apps/mail/status'])

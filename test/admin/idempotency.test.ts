@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeckError } from '../../server/errors.ts'
-import { startAdmin, type Admin } from '../support/admin.ts'
+import { startAdmin, type Admin, type Call } from '../support/admin.ts'
+import { fake } from '../support/fake.ts'
+import type { RolloutView } from '../../server/lifecycle/rollout/record.ts'
 
 const HOUR_MS = 60 * 60 * 1000
+type Answer = { id: number, token?: string, code?: string, detail?: string }
 
 function deploy ({ api }: Admin, key: string, body: object = { kind: 'deploy' }, path: string = '/api/v1/rollouts') {
-  return api('post', path).set('Idempotency-Key', key).send(body)
+  return api('post', path).set('Idempotency-Key', key).send(body) as Call<Answer>
 }
 
 function rolloutsOf ({ deck }: Admin) {
@@ -42,16 +45,16 @@ test('the key of another request is refused, and nothing is done', async (t) => 
 test('while the first one still runs, the second one is told so', async (t) => {
   const admin = await startAdmin(t)
   const begun: PromiseWithResolvers<void> = Promise.withResolvers()
-  const answer: PromiseWithResolvers<any> = Promise.withResolvers()
+  const answer: PromiseWithResolvers<RolloutView> = Promise.withResolvers()
   admin.deck.deploy = () => {
     begun.resolve()
     return answer.promise
   }
-  const first = deploy(admin, 'a').then((answer: any) => answer)
+  const first = deploy(admin, 'a').then((answer) => answer)
   await begun.promise
   const second = await deploy(admin, 'a')
   assert.deepEqual([second.status, second.body.code], [409, 'idempotency-key-in-use'])
-  answer.resolve({ id: 7 })
+  answer.resolve(fake({ id: 7 }))
   assert.equal((await first).status, 202)
   assert.equal((await deploy(admin, 'a')).body.id, 7)
 })
@@ -104,7 +107,8 @@ test('a key that is none is refused', async (t) => {
   for (const key of ['', 'two words', 'x'.repeat(256), 'é']) {
     const { status, body } = await deploy(admin, key)
     assert.deepEqual([status, body.code], [400, 'bad-request'], JSON.stringify(key))
-    assert.match(body.detail, /^Idempotency-Key: expected 1 to 255 visible characters without spaces, received "/)
+    assert.match(String(body.detail),
+      /^Idempotency-Key: expected 1 to 255 visible characters without spaces, received "/)
   }
   assert.equal(rolloutsOf(admin), 0)
   assert.equal((await admin.api('get', '/api/v1/status').set('Idempotency-Key', 'two words')).status, 200,

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { test } from 'node:test'
 import { io } from 'socket.io-client'
-import { rawRequest, startHostAdmin } from '../support/admin.ts'
+import { heard, rawRequest, startHostAdmin } from '../support/admin.ts'
+import type { AnswerOrProblem } from '../support/answers.ts'
 
 type Host = Awaited<ReturnType<typeof startHostAdmin>>
 
 const NAMES = ['mail', 'search', 'shop']
 
-const makeToken = async (host: Host, wanted: object): Promise<any> =>
+const makeToken = async (host: Host, wanted: object) =>
   (await host.api('post', '/api/v1/tokens').send(wanted).expect(201)).body
 
 function callWith (host: Host, token: string) {
-  return async (method: string, path: string, body: object | undefined = undefined,
+  return async <M extends string, P extends string>(method: M, path: P, body: object | undefined = undefined,
     headers: Record<string, string> = {}) =>
   {
     const { status, text } = await rawRequest(host, { method, path,
       headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }), ...headers },
       body: body && JSON.stringify(body) })
-    return { status, text, body: text.startsWith('{') ? JSON.parse(text) : null }
+    return { status, text, body: (text.startsWith('{') ? JSON.parse(text) : null) as AnswerOrProblem<M, P> }
   }
 }
 
@@ -30,7 +30,7 @@ test('a token for some apps works there, and all others are as if they did not e
   assert.equal((await call('GET', '/api/v1/apps/shop/status')).status, 200)
   assert.equal((await call('POST', '/api/v1/apps/mail/rollouts', { kind: 'restart' })).status, 202)
   const { items } = (await call('GET', '/api/v1/apps')).body
-  assert.deepEqual(items.map(({ name }: any) => name), ['mail', 'shop'])
+  assert.deepEqual(items.map(({ name }) => name), ['mail', 'shop'])
 
   for (const [method, rest] of [['GET', ''], ['GET', '/status'], ['GET', '/metrics'], ['POST', '/stop'], ['POST',
     '/start'], ['POST', '/rollouts'], ['DELETE', ''], ['GET', '/tokens'], ['GET', '/openapi.json']] as [string,
@@ -81,7 +81,7 @@ test('what concerns the whole host is not for an admin of some apps, who makes a
     403
   )
   assert.equal((await call('POST', '/api/v1/sign-in-links', { apps: ['search'] })).status, 403)
-  assert.deepEqual((await call('GET', '/api/v1/tokens')).body.items.map(({ name }: any) => name), ['ci', 'bot', 'lead'])
+  assert.deepEqual((await call('GET', '/api/v1/tokens')).body.items.map(({ name }) => name), ['ci', 'bot', 'lead'])
   assert.equal((await call('DELETE', `/api/v1/tokens/${other.id}`)).status, 404)
   const page = await call('GET', '/access', undefined, { accept: 'text/html' })
   assert.ok(page.text.includes('admin of shop, mail') && !page.text.includes('other'))
@@ -120,8 +120,8 @@ test('a session has the apps of its link or its token, also after the next start
   const socket = io(host.url, { path: '/socket.io/', transports: ['websocket'], reconnection: false, forceNew: true,
     extraHeaders: { cookie, origin: host.origin } })
   t.after(() => socket.close())
-  await once(socket as any, 'connect')
-  const first = once(socket as any, 'fragments')
+  await heard(socket, 'connect')
+  const first = heard(socket, 'fragments')
   await socket.emitWithAck('watch', '/', {})
   assert.ok(!JSON.stringify(await first).includes('mail'))
   const event = host.history.page({ type: ['access.signed-in'], limit: 1 }).items[0]
@@ -159,10 +159,8 @@ test('a role for an app ends with that app, also in sessions and links: the next
   assert.equal((await callWith(host, token)('GET', '/api/v1/apps/shop/status')).status, 200)
   assert.deepEqual((await makeToken(host, { name: 'new', role: 'viewer', apps: ['mail'] })).apps, ['mail'])
   const { items } = (await host.api('get', '/api/v1/tokens').expect(200)).body
-  assert.deepEqual(items.map(({ name, apps }: any) => [name, apps]), [['new', ['mail']], ['lead', ['mail (deleted)']], [
-    'ci',
-    ['mail (deleted)', 'shop']
-  ]])
+  assert.deepEqual(items.map(({ name, apps }) => [name, apps]), [['new', ['mail']], ['lead', ['mail (deleted)']], ['ci',
+    ['mail (deleted)', 'shop']]])
   // A token that is for an app no more makes none for the next one.
   assert.equal(
     (await callWith(host, lead)('POST', '/api/v1/tokens', { name: 'x', role: 'viewer', apps: ['mail'] })).status,

@@ -8,7 +8,9 @@ import { io, type Socket } from 'socket.io-client'
 import { roomWithin } from '../../server/admin/connections.ts'
 import { createAdmin, loadSite } from '../../server/admin/listener.ts'
 import { rawBytes, rawRequest, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
+import { fake } from '../support/fake.ts'
 import { freePort } from '../support/ports.ts'
+import type { AppFleet } from '../../server/fleet/app-fleet.ts'
 
 const QUICK = { headersTimeout: 60, requestTimeout: 120, connectionsCheckingInterval: 20, keepAliveTimeout: 60 }
 
@@ -321,10 +323,10 @@ test('connections leave half of the descriptors to everything else, and are not 
 test('who pushes an app may take longer than others, and who sends nothing else slowly is cut', async (t) => {
   const admin = await startAdmin(t, { serverOptions: QUICK })
   const received: Buffer[] = []
-  admin.deck.fleet = { async push (digest: string, archive: AsyncIterable<Buffer>) {
+  admin.deck.fleet = fake<AppFleet>({ async push (digest: string, archive: AsyncIterable<Buffer>) {
     for await (const chunk of archive) received.push(chunk)
     return { digest, bytes: 2, pushedAt: '2026-01-01T00:00:00.000Z', actor: null, isNew: true }
-  } } as any
+  } })
   const begin = (path: string, type: string) => {
     const request = http.request(`${admin.url}${path}`, { method: 'POST', agent: false,
       headers: { authorization: `Bearer ${TOKEN}`, 'content-type': type, 'content-length': 2 } })

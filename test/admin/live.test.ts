@@ -3,11 +3,12 @@ import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { io, type Socket } from 'socket.io-client'
+import { io } from 'socket.io-client'
 import { openHistory } from '../../db/history.ts'
 import { attachLive } from '../../server/admin/live.ts'
 import { livePages } from '../../server/dashboard/pages.ts'
 import { createViews } from '../../server/dashboard/views.ts'
+import { heard } from '../support/admin.ts'
 import { createFakeDeck } from '../support/fake-deck.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
@@ -26,7 +27,7 @@ async function startLive (t: TestContext,
   const views = createViews()
   const rendered = [] as string[]
   const renderings = new EventEmitter()
-  const logged = [] as any[]
+  const logged: unknown[] = []
   const spy = { render (name: string, data: object) {
     rendered.push(name)
     renderings.emit(name)
@@ -71,10 +72,6 @@ async function startLive (t: TestContext,
   }
 }
 
-function heard (socket: Socket, name: string): Promise<any[]> {
-  return once(socket as any, name)
-}
-
 test('renders nothing while nobody watches, whatever happens', async (t) => {
   const { deck, rendered, watch, connect } = await startLive(t)
   deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
@@ -97,7 +94,7 @@ test('a viewer gets the whole page first, then what changed and nothing else', a
   assert.equal(typeof viewer.reply.version, 'string')
 
   live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
-  assert.deepEqual((await viewer.next()).map(({ id }: any) => id), ['recent'])
+  assert.deepEqual((await viewer.next()).map(({ id }) => id), ['recent'])
 })
 
 test('renders once for any number of viewers, and once for any number of events of one turn', async (t) => {

@@ -17,11 +17,11 @@ test('gives the last lines of each log, as JSON or as a line of JSON each', asyn
   for (const [slot, stream, seconds] of [[1, 'stdout', 1], [1, 'stderr', 3], [2, 'stdout', 2]] as const)
     writtenAt(admin, slot, stream, seconds)
   const all = await admin.api('get', '/api/v1/logs?lines=2')
-  assert.deepEqual(all.body.items.map(({ place, ...line }: any) => line), [{ slot: 1, stream: 'stdout', text: 'b',
+  assert.deepEqual(all.body.items.map(({ place, ...line }) => line), [{ slot: 1, stream: 'stdout', text: 'b',
     arrivedAt: at(1) }, { slot: 1, stream: 'stdout', text: HOSTILE, arrivedAt: at(1) }, { slot: 2, stream: 'stdout',
     text: 'c', arrivedAt: at(2) }, { slot: 1, stream: 'stderr', text: 'oops', arrivedAt: at(3) }],
     'in the order of their arrival')
-  assert.deepEqual(all.body.items.map(({ place }: any) => place), ['1o2', '1o4', '2o0', '1e0'], 'and where each begins')
+  assert.deepEqual(all.body.items.map(({ place }) => place), ['1o2', '1o4', '2o0', '1e0'], 'and where each begins')
   const one = await admin.api('get', '/api/v1/logs?slot=1&stream=stdout').set('Accept', 'application/x-ndjson').buffer(
     true
   ).parse(asText)
@@ -41,7 +41,7 @@ test('finds the newest lines that match, in all files, and says where to look fu
     await admin.api('get', '/api/v1/logs')
   }
   const find = async (query: string) => (await admin.api('get', `/api/v1/logs?${query}`)).body
-  const texts = ({ items }: any) => items.map(({ text }: any) => text.slice(0, 2))
+  const texts = ({ items }: { items: { text: string }[] }) => items.map(({ text }) => text.slice(0, 2))
   const first = await find('q=error%20ärger&lines=2')
   assert.deepEqual(texts(first), ['11', '21'])
   const rest = await find(`q=error&lines=2&cursor=${first.next}`)
@@ -61,8 +61,7 @@ test('finds the newest lines that match, in all files, and says where to look fu
     'level=loud',
     'level: expected levels (error, warn'
   ], ['around=1o0&level=error', 'around: expected without level']]) {
-    const { status, body } = await admin.api('get', `/api/v1/logs?${query}`)
-    assert.equal(status, 400)
+    const { body } = await admin.api('get', `/api/v1/logs?${query}`).expect(400)
     assert.ok(body.detail.startsWith(message), body.detail)
   }
 })
@@ -72,11 +71,9 @@ test('leaves out slots that the cluster has no more, unless one is asked for', a
   admin.deck.logs.open({ worker: 3, slot: 3 }).close()
   for (const slot of [1, 3]) say(admin, slot, 'stdout', [`of ${slot}`])
   for (const query of ['', '?q=of'])
-    assert.deepEqual((await admin.api('get', `/api/v1/logs${query}`)).body.items.map(({ slot }: any) => slot), [1],
-      query)
+    assert.deepEqual((await admin.api('get', `/api/v1/logs${query}`)).body.items.map(({ slot }) => slot), [1], query)
   for (const query of ['?slot=3', '?slot=3&q=of'])
-    assert.deepEqual((await admin.api('get', `/api/v1/logs${query}`)).body.items.map(({ slot }: any) => slot), [3],
-      query)
+    assert.deepEqual((await admin.api('get', `/api/v1/logs${query}`)).body.items.map(({ slot }) => slot), [3], query)
 })
 
 test('gives a bounded answer, whatever has been written', async (t) => {
@@ -86,7 +83,7 @@ test('gives a bounded answer, whatever has been written', async (t) => {
       'y'.repeat(2_000_000), 'last'])
   const { body, text } = await admin.api('get', '/api/v1/logs?lines=1000')
   assert.ok(text.length < 1_200_000)
-  assert.equal(body.items.at(-1).text, 'last')
+  assert.equal(body.items.at(-1)?.text, 'last')
 })
 
 test('tells what is written as it is written, each line once and whole, also of a slot that comes later', async (t) => {
@@ -199,8 +196,11 @@ function at (seconds: number) {
   return new Date(Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1000).toISOString()
 }
 
+/** a line; `bytes`: of what was dropped */
+type Told = { text: string, bytes: number }
+
 /** `data`: of a message, whose lines say when they have arrived */
-function withoutTime ({ arrivedAt, place, ...data }: any) {
+function withoutTime ({ arrivedAt, place, ...data }: { arrivedAt?: string, place?: string } & Told) {
   assert.equal(typeof arrivedAt, data.text === undefined ? 'undefined' : 'string')
   return data
 }
@@ -222,7 +222,7 @@ async function openFeed (t: TestContext, admin: Admin, query: string = '',
   // ECONNRESET, when the test ends before the answer does.
   ended.catch(() => {})
   const messages = () =>
-    text.split('\n\n').slice(0, -1).filter((block) => block.includes('data: ')).map((block) => {
+    text.split('\n\n').slice(0, -1).filter((block) => block.includes('data: ')).map((block): [string, Told] => {
       const lines = block.split('\n')
       return [lines.find((line) => line.startsWith('event: '))?.slice('event: '.length) ?? 'message',
         withoutTime(JSON.parse((lines.at(-1) as string).slice('data: '.length)))]
@@ -245,7 +245,7 @@ async function openFeed (t: TestContext, admin: Admin, query: string = '',
     },
 
     /** Lets time go by until so many more have come. */
-    async next (count: number): Promise<any[]> {
+    async next (count: number) {
       while (messages().length < told + count) {
         admin.clock.advance(TICK_MS)
         await new Promise((resolve) => setTimeout(resolve, 5))
@@ -256,7 +256,7 @@ async function openFeed (t: TestContext, admin: Admin, query: string = '',
   }
 }
 
-function asText (res: any, done: (error: Error | null, body: string) => void) {
+function asText (res: http.IncomingMessage, done: (error: Error | null, body: string) => void) {
   let text = ''
   res.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk

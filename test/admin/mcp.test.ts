@@ -5,7 +5,15 @@ import { test } from 'node:test'
 import { runCommandLine } from '../../server/command-line.ts'
 import { aMember, createFakeFleet } from '../support/fake-fleet.ts'
 import { startAdmin, startHostAdmin, START_MS, TOKEN } from '../support/admin.ts'
+import { fake } from '../support/fake.ts'
 
+/** of JSON-RPC, as far as the tests read it */
+type Answer = { code?: string, error?: { code: number }, result: Result }
+type Result = { isError: boolean, content: { text: string }[], tools: Tool[], protocolVersion: string,
+  capabilities: object, serverInfo: { name: string }, resultType: string, supportedVersions: string[],
+  cacheScope: string, ttlMs: number, _meta: Record<string, { name: string }> }
+type Tool = { name: string, annotations: { readOnlyHint: boolean },
+  inputSchema: { properties: { change: { enum: string[] } } } }
 type How = { path?: string, token?: string, headers?: Record<string, string> }
 
 const MODERN = '2026-07-28'
@@ -13,7 +21,7 @@ const META = { 'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelconte
 const OPERATOR = { path: '/mcp?role=operator' }
 
 async function send ({ url }: { url: string }, message: unknown,
-  { path = '/mcp', token = TOKEN, headers = {} }: How = {}): Promise<{ status: number, body: any }>
+  { path = '/mcp', token = TOKEN, headers = {} }: How = {}): Promise<{ status: number, body: Answer }>
 {
   const response = await fetch(url + path, { method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream',
@@ -27,7 +35,7 @@ function request (method: string, params?: object) {
 }
 
 async function call (admin: { url: string }, name: string, input: object = {},
-  how?: How): Promise<{ isError: boolean, text: string, data: any }>
+  how?: How): Promise<{ isError: boolean, text: string, data: { confirmation: string } }>
 {
   const { body: { result, ...rest } } = await send(admin, request('tools/call', { name, arguments: input }), how)
   assert.ok(result, JSON.stringify(rest))
@@ -37,7 +45,7 @@ async function call (admin: { url: string }, name: string, input: object = {},
 
 async function toolNames (admin: { url: string }, how?: How): Promise<string[]> {
   const { body } = await send(admin, request('tools/list'), how)
-  return body.result.tools.map(({ name }: any) => name)
+  return body.result.tools.map(({ name }) => name)
 }
 
 test('agents of both eras are answered: those that begin with a handshake, and those that say their version with each request', async (t) => {
@@ -63,8 +71,7 @@ test('agents of both eras are answered: those that begin with a handshake, and t
   assert.deepEqual([found.resultType, found.supportedVersions[0], found.cacheScope,
     found._meta['io.modelcontextprotocol/serverInfo'].name], ['complete', MODERN, 'private', 'clusterdeck'])
   const { body: { result: { resultType, tools, ttlMs } } } = await modern('tools/list')
-  assert.deepEqual([resultType, tools.map(({ name }: any) => name), ttlMs > 0], ['complete', await toolNames(admin),
-    true])
+  assert.deepEqual([resultType, tools.map(({ name }) => name), ttlMs > 0], ['complete', await toolNames(admin), true])
   assert.match((await modern('tools/call', { name: 'status' }, { 'mcp-name': 'status' })).body.result.content[0].text,
     /^app: All 2 workers/)
 
@@ -83,7 +90,7 @@ test('agents of both eras are answered: those that begin with a handshake, and t
     200,
     send(admin, request('resources/list'))
   ], [-32602, 200, send(admin, request('tools/call', { name: 'status', arguments: [] }))]] as [number, number,
-    Promise<{ status: number, body: any }>][])
+    ReturnType<typeof send>][])
   {
     const { status: received, body } = await answer
     assert.deepEqual([body.error?.code, received], [code, status], JSON.stringify(body))
@@ -107,7 +114,7 @@ test('an agent has the tools of its role, which only read unless its address say
     assert.deepEqual(await toolNames(admin, { token, path }), names, path)
   }
   const { body: { result: { tools } } } = await send(admin, request('tools/list'), OPERATOR)
-  assert.deepEqual(tools.filter(({ annotations }: any) => !annotations.readOnlyHint).map(({ name }: any) => name), [
+  assert.deepEqual(tools.filter(({ annotations }) => !annotations.readOnlyHint).map(({ name }) => name), [
     'confirm_change'
   ])
   assert.ok(JSON.stringify(tools).length < 14_000, 'a model reads all of them with each question')
@@ -167,14 +174,12 @@ test('a change is previewed, then confirmed, and done once, for who has previewe
   assert.deepEqual(admin.deck.dispatched.map(({ type, workers, actor }) => [type, workers, actor]), [['scale', 4,
     'ada']])
   assert.match((await call(admin, 'confirm_change', { confirmation: restart }, ada)).text, /It is rollout \d+/)
-  const { kind, client, note } = admin.deck.dispatched[1] as any
+  const { kind, client, note } = admin.deck.dispatched[1]
   assert.deepEqual([kind, client, note], ['restart', 'agent', 'new certificates'])
 
-  const used = admin.history.page({ type: ['access.used'] }).items.filter(({ actor }: any) => actor === 'ada')
-  assert.deepEqual(used.map(({ message }: any) => message), [
-    'ada (operator, agent) from 127.0.0.1: POST /api/v1/rollouts',
-    'ada (operator, agent) from 127.0.0.1: PUT /api/v1/scale'
-  ])
+  const used = admin.history.page({ type: ['access.used'] }).items.filter(({ actor }) => actor === 'ada')
+  assert.deepEqual(used.map(({ message }) => message), ['ada (operator, agent) from 127.0.0.1: POST /api/v1/rollouts',
+    'ada (operator, agent) from 127.0.0.1: PUT /api/v1/scale'])
 })
 
 test('what has moved since the preview, what is too old or misplaced, is refused and changes nothing', async (t) => {
@@ -209,7 +214,7 @@ test('each change can be previewed and confirmed, and is the operation of the AP
     frames: [], causes: [], requests: [], memory: null, stderr: [], vitals: [] }, { culprit: 'total (price.js)' })
   const admins = { path: '/mcp?role=admin' }
   const { body: { result: { tools } } } = await send(admin, request('tools/list'), admins)
-  const names = new Set(tools.find(({ name }: any) => name === 'preview_change').inputSchema.properties.change.enum)
+  const names = new Set(tools.find(({ name }) => name === 'preview_change')?.inputSchema.properties.change.enum)
   for (const [change, input, done] of [['restart-worker', { worker: 1 }, 'POST /api/v1/workers/1/restart'], [
     'pause-rollout',
     { rollout: 1 },
@@ -237,7 +242,7 @@ test('each change can be previewed and confirmed, and is the operation of the AP
     const { isError, text } = await call(admin, 'confirm_change', { confirmation: previewed.data.confirmation }, admins)
     assert.equal(isError, false, `${change}: ${text}`)
     const [used] = admin.history.page({ type: ['access.used'], limit: 1 }).items
-    assert.match(used.message, new RegExp(`: ${done}$`), change)
+    assert.match(String(used.message), new RegExp(`: ${done}$`), change)
     names.delete(change)
   }
   assert.deepEqual([...names], ['acknowledge-notice'])
@@ -279,12 +284,13 @@ test('of an app on several machines an agent sees the members, and asks any of t
 test('"clusterdeck mcp" passes lines of stdin on, in either era, until stdin ends', async (t) => {
   const admin = await startAdmin(t)
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const ended = runCommandLine(['mcp', '--url', admin.url], { stdin: stdin as any, stdout: stdout as any,
-    stderr: { write () {} } as any, env: { CLUSTERDECK_TOKEN: TOKEN }, cwd: '/' })
+  const ended = runCommandLine(['mcp', '--url', admin.url], { stdin: stdin as unknown as NodeJS.ReadStream,
+    stdout: stdout as unknown as NodeJS.WriteStream, stderr: fake({ write: () => true }),
+    env: { CLUSTERDECK_TOKEN: TOKEN }, cwd: '/' })
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
   const ask = async (line: string) => {
     stdin.write(`${line}\n`)
-    return JSON.parse((await lines.next()).value)
+    return JSON.parse(String((await lines.next()).value))
   }
   assert.equal(
     (await ask(JSON.stringify(request('initialize', { protocolVersion: '2025-11-25' })))).result.serverInfo.name,

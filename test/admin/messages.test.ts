@@ -30,9 +30,9 @@ test('a message without a type, with a reserved one, or with too much to say is 
   )
   await admin.api('post', '/api/v1/messages').send({ type: 'a', data: 'x'.repeat(65_536) }).expect(413)
   const deep = `{"type": "a", "data": ${'['.repeat(30_000)}${']'.repeat(30_000)}}`
-  await admin.api('post', '/api/v1/messages').set('Content-Type', 'application/json').send(deep).expect((
-    { status }: any
-  ) => assert.ok([202, 422].includes(status), String(status)))
+  await admin.api('post', '/api/v1/messages').set('Content-Type', 'application/json').send(deep).expect(({ status }) =>
+    assert.ok([202, 422].includes(status), String(status))
+  )
   for (const type of ['shutdowns', ' shutdown', 'NODE', 'x'.repeat(100)])
     await admin.api('post', '/api/v1/messages').send({ type }).expect(202)
 })

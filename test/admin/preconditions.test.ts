@@ -12,7 +12,7 @@ async function setUp (t: TestContext) {
   return {
     admin,
     /** As bob does, by the API. */
-    asBob: (method: 'post' | 'put' | 'patch', path: string) =>
+    asBob: <M extends 'post' | 'put' | 'patch', P extends string>(method: M, path: P) =>
       admin.stranger()[method](`/api/v1${path}`).set('authorization', `Bearer ${token}`),
     /** `fields`: what a dialog sends */
     send: (name: string, fields: Record<string, string>) =>
@@ -29,7 +29,7 @@ test('a form that has shown what somebody else has changed meanwhile says who, d
   assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412,
     `bob has set it to 6 workers since you opened this; you were shown ${desiredWorkers}`, '6'])
   assert.equal(admin.deck.snapshot().desiredWorkers, 6)
-  assert.equal((await send('scale', { workers: '5', seen: refused.json().now })).status, 204)
+  assert.equal((await send('scale', { workers: '5', seen: String(refused.json().now) })).status, 204)
   assert.equal(admin.deck.snapshot().desiredWorkers, 5)
   assert.equal((await send('scale', { workers: '4' })).status, 204, 'a form that has shown nothing')
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { START_MS, startAdmin } from '../support/admin.ts'
+import type { NewEvent } from '../../server/events/stream.ts'
 
 test('the page of profiles says what ran, what a release has changed, and where it is switched on; only operators see functions', async (t) => {
   const admin = await startAdmin(t)
@@ -10,7 +11,7 @@ test('the page of profiles says what ran, what a release has changed, and where 
   assert.match(await read('/profiles'),
     /Continuous profiling is off.*href="\/settings\?q=profiling">Switch it on.*diagnostics\.profiling/s)
 
-  const slice = (each: any) => ({ slot: 1, name: '', ms: 1000, ...each })
+  const slice = <T extends object>(each: T) => ({ slot: 1, name: '', ms: 1000, ...each })
   deck.profiling.items.push(slice({ at: START_MS - 30_000, worker: 2, release: 'r2', busy: '<b>taxOf' }),
     slice({ at: START_MS - 60_000, worker: 1, release: 'r1', busy: 'priceOf' }))
   const all = await read('/profiles')
@@ -51,11 +52,11 @@ test('an event of a worker leads to what it ran before, where that was profiled'
 test('the event of slow requests shows what ran meanwhile against before, or that the workers waited; only operators see functions', async (t) => {
   const { stranger, signIn, deck } = await startAdmin(t)
   const since = START_MS - 10 * 60_000
-  const publish = (told: any) =>
+  const publish = (told: Partial<NewEvent>) =>
     deck.events.publish({ type: 'route.slowed', message: 'GET /report is slow', ...told,
       detail: { route: 'GET /report', since: new Date(since).toISOString(), ...told.detail } })
   const event = publish({})
-  const slice = (each: any) => ({ slot: 1, worker: 1, release: 'r1', name: '', ms: 1000, ...each })
+  const slice = <T extends object>(each: T) => ({ slot: 1, worker: 1, release: 'r1', name: '', ms: 1000, ...each })
   deck.profiling.items.push(slice({ at: since + 20_000, busy: '<b>taxOf', ms: 4500 }),
     slice({ at: since + 10_000, busy: 'priceOf' }), slice({ at: since - 60_000, busy: 'priceOf' }))
   const page = async (id: number) =>

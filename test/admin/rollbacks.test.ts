@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { followPage } from '../../server/dashboard/follow-page.ts'
-import { PAGES } from '../../server/dashboard/pages.ts'
+import { PAGES, type Sources } from '../../server/dashboard/pages.ts'
 import { createViews } from '../../server/dashboard/views.ts'
 import { rawRequest, startAdmin } from '../support/admin.ts'
+import { fake } from '../support/fake.ts'
 
 /** `t`: somebody who looks at r1, with r3 to go to */
 async function setUp (t: TestContext) {
@@ -23,8 +24,8 @@ async function setUp (t: TestContext) {
 test('who is about to roll back sees from what to what, what changes, and what crashed there', async (t) => {
   const { admin, visit } = await setUp(t)
   admin.history.crashes.record('fingerprint',
-    { at: '2026-01-01T00:00:00.000Z', kind: 'exception', cause: 'crash', errorName: 'TypeError',
-      errorMessage: 'no <total>', release: 'r3' } as any, { culprit: null })
+    fake({ at: '2026-01-01T00:00:00.000Z', kind: 'exception', cause: 'crash', errorName: 'TypeError',
+      errorMessage: 'no <total>', release: 'r3' }), { culprit: null })
   const { status, text } = await visit('/releases/r3/rollback')
   const said = text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
   assert.equal(status, 200)
@@ -88,13 +89,13 @@ test('a release says what held the memory of its workers, how much for 1,000 req
 
 test('the page of a release follows the cluster: once another one runs, it no longer counts as current', async (t) => {
   const { admin: { deck, history } } = await setUp(t)
-  const sources = { deck, history, now: () => 0, can: { operate: true }, render: createViews().render } as any
+  const sources = fake<Sources>({ deck, history, now: () => 0, can: { operate: true }, render: createViews().render })
   const followed = followPage(PAGES, { sources, frame: { fragments: [], model: () => ({}) } },
     new URL('http://localhost/releases/r1'))
   const head = () => followed.render().find(({ id }) => id === 'release-head')?.html ?? ''
   assert.match(head(), /current/)
   deck.set({ release: { ...deck.snapshot().release, id: 'r3' },
-    workers: deck.snapshot().workers.map((worker: any) => ({ ...worker, release: 'r3' })) })
+    workers: deck.snapshot().workers.map((worker) => ({ ...worker, release: 'r3' })) })
   assert.doesNotMatch(head(), /current/)
   assert.match(head(), /id="roll-back-to-r1"[^]*It has served before/)
 })

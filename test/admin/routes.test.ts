@@ -26,13 +26,12 @@ test('lists the routes of all releases, of one, beside another and of the last m
   const slow = { route: 'GET /users/:id', requests: 50, errors: 0, totalMs: 24366.99, p50Ms: 487.34, p99Ms: 487.34 }
   const fast = { requests: 50, errors: 0, totalMs: 243.67, p50Ms: 4.87, p99Ms: 4.87 }
   const all = await list('')
-  assert.deepEqual([all.since, all.release,
-    all.items.map(({ route, requests, errors }: any) => [route, requests, errors])], [null, null, [['GET /users/:id',
-    100, 0], ['GET /orders', 100, 25], [HOSTILE, 50, 0]]])
+  assert.deepEqual([all.since, all.release, all.items.map(({ route, requests, errors }) => [route, requests, errors])],
+    [null, null, [['GET /users/:id', 100, 0], ['GET /orders', 100, 25], [HOSTILE, 50, 0]]])
   assert.deepEqual((await list('?release=r2&compare=r1')).items[0], { ...slow, before: fast })
-  assert.deepEqual((await list('?release=r1')).items.map(({ route }: any) => route), ['GET /orders', 'GET /users/:id'])
+  assert.deepEqual((await list('?release=r1')).items.map(({ route }) => route), ['GET /orders', 'GET /users/:id'])
   assert.deepEqual((await list('?since=5m')).items[0], { ...slow, before: null })
-  assert.deepEqual((await list('?since=15m')).items.map(({ requests }: any) => requests), [100, 100, 50])
+  assert.deepEqual((await list('?since=15m')).items.map(({ requests }) => requests), [100, 100, 50])
   const { body } = await admin.api('get', '/api/v1/routes?since=2h').expect(400)
   assert.match(body.detail,
     /since: expected a time of the last hour, from 2025-12-31T23:10:00.000Z on, received 2025-12-31T22:10:00.000Z/)
@@ -44,7 +43,7 @@ test('forgets the minutes of more than an hour ago, and keeps what each release 
   admin.deck.vitals.accept(1, 1, report({ routes: [{ route: 'GET /new', errors: 0, latency: [bucketOf(5), 1] }] }),
     'r3')
   const routesOf = async (query: string) =>
-    (await admin.api('get', `/api/v1/routes${query}`).expect(200)).body.items.map(({ route }: any) => route).sort()
+    (await admin.api('get', `/api/v1/routes${query}`).expect(200)).body.items.map(({ route }) => route).sort()
   assert.deepEqual(await routesOf('?since=1h'), [HOSTILE, 'GET /new', 'GET /orders', 'GET /users/:id'].sort())
   admin.clock.advance(5 * MINUTE_MS)
   assert.deepEqual(await routesOf('?since=1h'), ['GET /new'])
@@ -70,7 +69,7 @@ test('an agent reads the slowest first', async (t) => {
       authorization: `Bearer ${TOKEN}` },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call',
       params: { name: 'routes', arguments: { release: 'r2', compare: 'r1' } } }) })
-  const { result } = await response.json() as any
+  const { result } = await response.json() as { result: { content: { text: string }[] } }
   assert.match(result.content[0].text,
     /^3 routes of r2 since this master began, slowest p99 first:\n- GET \/users\/:id: 50 requests, 0\.0% errors, p50 487 ms, p99 487 ms \(r1: 50 requests/)
 })

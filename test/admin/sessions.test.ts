@@ -3,6 +3,11 @@ import { test } from 'node:test'
 import { openHistory } from '../../db/history.ts'
 import { createSessions } from '../../server/admin/sessions.ts'
 import { rawRequest, startAdmin } from '../support/admin.ts'
+import { fake } from '../support/fake.ts'
+import type { IncomingMessage } from 'node:http'
+import type { Session } from '../../db/sessions.ts'
+
+type Sessions = ReturnType<typeof createSessions>
 
 const TTL_MS = 60_000
 const START_MS = 1_700_000_000_000
@@ -101,7 +106,7 @@ test('keeps people signed in, and lets more sign in, while the database fails', 
 
 test('does not revive a session that was ended while the database failed', () => {
   for (const end of [(sessions, cookie) => sessions.close(request({ cookie })),
-    (sessions) => sessions.revokeAll()] as ((sessions: any, cookie: string) => void)[])
+    (sessions) => sessions.revokeAll()] as ((sessions: Sessions, cookie: string) => void)[])
   {
     const { sessions, store } = setUp()
     const cookie = cookieOf(sessions.open(request({})))
@@ -132,8 +137,8 @@ test('signs everybody out when main says so', async (t) => {
 function setUp () {
   const { sessions: table } = openHistory({ file: ':memory:' })
   const clock = { now: START_MS }
-  const stored = [] as any[]
-  const store = { isBroken: false, create: (session: any) => {
+  const stored: Session[] = []
+  const store = { isBroken: false, create: (session: Session) => {
     check()
     stored.push(session)
     table.create(session)
@@ -155,8 +160,8 @@ function setUp () {
   return { sessions: restart(), restart, store, clock, stored: () => stored }
 }
 
-function request (headers: Record<string, string>): any {
-  return { headers, socket: { remoteAddress: '192.0.2.7', localAddress: '192.0.2.1' } }
+function request (headers: Record<string, string>) {
+  return fake<IncomingMessage>({ headers, socket: { remoteAddress: '192.0.2.7', localAddress: '192.0.2.1' } })
 }
 
 function cookieOf (setCookie: string) {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { START_MS, startAdmin, type Admin } from '../support/admin.ts'
+import { present } from '../support/present.ts'
 import { parsePrometheus } from '../support/prometheus.ts'
 import { report } from '../support/vitals.ts'
+import type { Series } from '../../server/api/vitals.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -26,7 +28,7 @@ test('serves the vitals as columns, of the cluster and of each slot', async (t) 
     until: new Date(START_MS + 3000).toISOString(), time: [startS, startS + 1, startS + 2], next: null })
   assert.deepEqual([cluster.requests, cluster.requests5xx, cluster.latencyP50Ms], [[3, 3, 3], [1, 1, 1], [4.873, 4.873,
     4.873]])
-  assert.deepEqual(slots.map(({ slot, columns }: any) => [slot, columns.requests, columns.rssBytes]),
+  assert.deepEqual(slots.map(({ slot, columns }) => [slot, columns.requests, columns.rssBytes]),
     [1, 2].map((slot) => [slot, Array(3).fill(slot), Array(3).fill(64 * 1024 * 1024)]))
 })
 
@@ -36,7 +38,7 @@ test('leaves out the slots that nobody has asked for', async (t) => {
   for (const step of ['1s', '10s']) {
     for (const [slots, expected] of [['all', [1, 2]], ['none', []], ['2', [2]], ['9', []]] as const) {
       const { body } = await admin.api('get', `/api/v1/vitals?since=2m&step=${step}&slots=${slots}`).expect(200)
-      assert.deepEqual(body.slots.map(({ slot }: any) => slot), expected, `${slots} by ${step}`)
+      assert.deepEqual(body.slots.map(({ slot }) => slot), expected, `${slots} by ${step}`)
       assert.ok(body.cluster.requests.length > 0)
     }
   }
@@ -63,7 +65,7 @@ test('joins the steps into points of a chart, with the lowest and the highest va
     admin.clock.advance(1000)
   }
   const { body } = await admin.api('get', '/api/v1/vitals?columns=rssBytes,requests&pointMs=10000').expect(200)
-  const { cluster, slots: [{ slot, ...ofSlot }], ...points } = body.points
+  const { cluster, slots: [{ slot, ...ofSlot }], ...points } = present(body.points)
   assert.deepEqual(points, { pointMs: 10_000, time: [startS, startS + 10] })
   assert.deepEqual(cluster, { mean: { rssBytes: [5_632_000, 15_870_000], requests: [1, 1] },
     low: { rssBytes: [1_024_000, 11_260_000], requests: [1, 1] },
@@ -73,8 +75,8 @@ test('joins the steps into points of a chart, with the lowest and the highest va
     [21, 22, 23, 24, 25].map((n) => n * 1_024_000)])
   assert.deepEqual(
     (await admin.api('get',
-      '/api/v1/vitals?columns=requests&slots=9&pointMs=10000&until=' + new Date(START_MS).toISOString()).expect(200))
-      .body.points.time,
+      `/api/v1/vitals?columns=requests&slots=9&pointMs=10000&until=${new Date(START_MS).toISOString()}`).expect(200))
+      .body.points?.time,
     []
   )
   assert.match((await admin.api('get', '/api/v1/vitals?pointMs=10').expect(400)).body.detail,
@@ -92,7 +94,7 @@ test('chooses the step by the range and says which it is, and takes any that is 
   ], ['since=5h&until=5h', '', 0], ['step=10s', '10s', 12], ['since=30d&step=1s', '1s', 130], ['since=20s&step=10s',
     '10s', 1]] as [string, string, number][])
   {
-    const { body } = await admin.api('get', `/api/v1/vitals?${query}`).expect(step === '' ? 400 : 200)
+    const { body } = await admin.api('get', `/api/v1/vitals?${query}`).expect(step === '' ? 400 : 200 as number)
     if (step !== '') assert.deepEqual([body.step, body.time.length], [step, count], query)
   }
 })
@@ -103,9 +105,9 @@ test('says where to go on when a range is too much for one answer', async (t) =>
   for (let n = 0; n < 100; n++) admin.deck.vitals.turn(START_MS / 1000 + n)
   admin.clock.advance(100_000)
   const times = []
-  let since = '15m'
+  let since: string | null = '15m'
   do {
-    const { body } = await admin.api('get', `/api/v1/vitals?since=${since}`).expect(200)
+    const { body }: { body: Series } = await admin.api('get', `/api/v1/vitals?since=${since}`).expect(200)
     times.push(...body.time)
     since = body.next
   } while (since !== null)

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { startAdmin, type Admin } from '../support/admin.ts'
 import { aCrash } from '../support/crash-record.ts'
+import type { NewEvent } from '../../server/events/stream.ts'
 
 async function visit (admin: Admin, path: string): Promise<{ status: number, html: string }> {
   const { status, text } = await admin.stranger().get(path).set('Cookie', await admin.signIn()).set('Accept',
@@ -12,12 +13,12 @@ async function visit (admin: Admin, path: string): Promise<{ status: number, htm
 }
 
 /** `end`: how it ends, if it does */
-function live ({ deck, clock }: Admin, worker: Record<string, any>, end?: Record<string, any>) {
+function live ({ deck, clock }: Admin, worker: Partial<NewEvent> & { worker: number }, end?: Partial<NewEvent>) {
   const at = () => new Date(clock.now()).toISOString()
   const about = { slot: 1, pid: 4000 + worker.worker, release: 'r1', ...worker }
-  deck.events.publish({ at: at(), type: 'worker.forked', ...about } as any)
+  deck.events.publish({ at: at(), type: 'worker.forked', ...about } as NewEvent)
   clock.advance(1000)
-  if (end) deck.events.publish({ at: at(), type: 'worker.exited', uptimeMs: 1000, ...about, ...end } as any)
+  if (end) deck.events.publish({ at: at(), type: 'worker.exited', uptimeMs: 1000, ...about, ...end } as NewEvent)
   clock.advance(1000)
 }
 
@@ -51,7 +52,7 @@ test('a worker that has ended shows its last 200 lines and the place where it th
     deck.logs.open({ worker: 0, slot: 1 }).close()
   }
   const tell = (type: string, worker: number, second: number, more = {}) =>
-    deck.events.publish({ type, worker, slot: 1, pid: 4000 + worker, at: at(second), ...more } as any)
+    deck.events.publish({ type, worker, slot: 1, pid: 4000 + worker, at: at(second), ...more } as NewEvent)
   history.crashes.record('v1:sum', aCrash({ at: at(20), slot: 1, worker: 12 }), { culprit: 'sum (src/shop.js)' })
 
   tell('worker.forked', 11, 0)

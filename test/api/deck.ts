@@ -9,6 +9,7 @@ import { createDeck } from '../../server/deck.ts'
 import { createDiagnostics } from '../../server/diagnostics/diagnostics.ts'
 import { createProfiling } from '../../server/diagnostics/profiling.ts'
 import { openStore } from '../../server/diagnostics/store.ts'
+import { DeckError } from '../../server/errors.ts'
 import { createRecorder } from '../../server/events/recorder.ts'
 import { createNotices } from '../../server/events/notices.ts'
 import { createEventStream } from '../../server/events/stream.ts'
@@ -22,8 +23,13 @@ import { createOtherDecks } from '../../server/system/other-decks.ts'
 import { createVitals } from '../../server/vitals/vitals.ts'
 import { createAlerts } from '../../server/alerts/alerts.ts'
 import { createFakeJobs } from '../support/fake-jobs.ts'
+import { fake, type Parts } from '../support/fake.ts'
 import { tempFolder } from '../support/folder.ts'
 import { report } from '../support/vitals.ts'
+import type { Forker } from '../../server/cluster/forker.ts'
+import type { KeeperLink } from '../../server/keeper/link.ts'
+import type { ToMaster, ToWorker } from '../../workers/protocol.ts'
+import type { ToldExit } from '../../server/lifecycle/loss.ts'
 
 /** Above every pid that Linux gives away: nothing here is ever signalled. */
 const FIRST_PID = 5_000_000
@@ -35,6 +41,7 @@ const NOTE = Object.freeze({ kind: 'exception', errorName: 'TypeError', errorMes
   stack: 'TypeError: total is not a function\n    at sum (/srv/app/shop.js:12:34)', causes: [],
   requests: [{ method: 'POST', path: '/checkout', ageMs: 12 }], memory: null, nodeVersion: process.version })
 
+type Hooks = Parameters<Forker>[1]
 export type IdleDeck = Awaited<ReturnType<typeof startDeck>>
 
 /**
@@ -77,10 +84,10 @@ export async function startDeck () {
   })
 
   /** by worker */
-  const hooks: Map<number, any> = new Map()
+  const hooks: Map<number, Hooks> = new Map()
   const state = createState({ options: lifecycleOptions(config), release: (await releases.begin()).release })
-  const supervisor = cluster = createSupervisor(state, { fork: fork as any, events,
-    keeper: { held: new Map(), send: toKeeper } as any, vitals, crashes, judge: createJudge(),
+  const supervisor = cluster = createSupervisor(state, { fork: fake<Forker>(fork), events,
+    keeper: fake<KeeperLink>({ held: new Map(), send: toKeeper }), vitals, crashes, judge: createJudge(),
     prepare: releases.forRollout })
   const ofSources = { folderOf: () => null, places: { placeOf: () => null, lineOf: () => null } }
   const diagnostics = createDiagnostics({ supervisor, events,
@@ -96,7 +103,7 @@ export async function startDeck () {
     examine: async () => ({ checkedAt: new Date(0).toISOString(), isRunning: true, problems: 0, items: [] }) })
   supervisor.start({ workers: WORKERS })
   await supervisor.running
-  for (const worker of hooks.keys()) hooks.get(worker).onMessage(report({ latenciesMs: [5] }))
+  for (const worker of hooks.keys()) hooks.get(worker)?.onMessage(report({ latenciesMs: [5] }))
 
   return {
     deck,
@@ -140,7 +147,7 @@ export async function startDeck () {
   }
 
   /** One that is to stop goes on: others are still to be asked. */
-  function dispatch (command: any) {
+  function dispatch (command: OperatorInput) {
     if (command.type !== 'stop') supervisor.dispatch(command)
   }
 
@@ -156,19 +163,19 @@ export async function startDeck () {
       setTimeout(() => supervisor.nextGone({ reason: 'exit code 1', left: [], lastWorker: 0 }), REST_AFTER_MS)
   }
 
-  function fork ({ worker, slot }: { worker: number, slot: number }, its: any) {
+  function fork ({ worker, slot }: Parameters<Forker>[0], its: Hooks) {
     hooks.set(worker, its)
-    logs.open({ worker, slot }).close()
+    logs.open({ worker, slot: Number(slot) }).close()
     setImmediate(say, 'onOnline', undefined)
     setImmediate(say, 'onMessage', { type: 'ready' })
-    return { identity: { pid: FIRST_PID + worker }, tell (message: any) {
-      if (message.type === 'drain') setImmediate(say, 'onMessage', { type: 'drained' })
+    return { identity: { pid: FIRST_PID + worker }, tell (message: ToWorker) {
+      if (message.type === 'drain') setImmediate(say, 'onMessage', { type: 'drained', heapBytes: 0 })
       if (message.type === 'diagnose') setImmediate(diagnose, message)
     }, pass: () => true, terminate: () => setImmediate(end, worker, { code: 0, signal: null, error: null }),
       kill: () => setImmediate(end, worker, { code: null, signal: 'SIGKILL', error: null }) }
 
-    function say (what: 'onOnline' | 'onMessage', message: any) {
-      hooks.get(worker)?.[what](message)
+    function say (what: 'onOnline' | 'onMessage', message?: ToMaster) {
+      hooks.get(worker)?.[what](message as ToMaster)
     }
 
     function diagnose ({ id, file }: { id: number, file: string }) {
@@ -177,10 +184,10 @@ export async function startDeck () {
     }
   }
 
-  function end (worker: number, exit: { code: number | null, signal: string | null, error: object | null }) {
+  function end (worker: number, exit: Parts<ToldExit>) {
     const its = hooks.get(worker)
     hooks.delete(worker)
-    its?.onExit(exit)
+    its?.onExit(fake(exit))
   }
 
   /** `rollout`: that may wait for a person, or for hours */
@@ -197,8 +204,8 @@ export async function startDeck () {
   function attempt (command: OperatorInput) {
     try {
       supervisor.dispatch(command)
-    } catch (error: any) {
-      if (error.status !== 409) throw error
+    } catch (error) {
+      if (!(error instanceof DeckError) || error.status !== 409) throw error
     }
   }
 }

@@ -4,6 +4,8 @@ import { createAdmin } from '../../server/admin/listener.ts'
 import { ROLES, type Role } from '../../server/api/roles.ts'
 import { until } from '../support/until.ts'
 import { startDeck, type IdleDeck } from './deck.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AnswerTo } from '../support/answers.ts'
 
 const ADMIN_TOKEN = 'admin-token-0123456789abcdef'
 const NO_LIMITS = Object.freeze({ requests: 1e9, strangerRequests: 1e9, signInAttempts: 1e9 })
@@ -21,7 +23,7 @@ export async function openPort (): Promise<
   const errors: string[] = []
   const idle = await startDeck()
   const { deck } = idle
-  const log = { warn () {}, error: ({ err }: any, text: string) => errors.push(`${text}: ${err?.stack}`) }
+  const log = { warn () {}, error: ({ err }: { err?: Error }, text: string) => errors.push(`${text}: ${err?.stack}`) }
   const admin = createAdmin({ deck, history: deck.history, token: ADMIN_TOKEN, limits: NO_LIMITS, log })
   const { url, loaded } = await admin.listen()
   await loaded
@@ -55,13 +57,13 @@ async function fill ({ deck, crash, next, url }: IdleDeck & { url: string }) {
     return Number(deck.snapshot().workers[0].id)
   }
 
-  async function post (path: string, body: object = {}) {
+  async function post<P extends string> (path: P, body: object = {}) {
     const response = await fetch(`${url}/api/v1${path}`, { method: 'POST',
       headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify(body) })
     if (!response.ok)
       throw new Error(`POST ${path}: expected 2xx, received ${response.status}: ${await response.text()}`)
-    return await response.json() as any
+    return await response.json() as AnswerTo<'POST', P>
   }
 }
 
@@ -70,9 +72,10 @@ async function fill ({ deck, crash, next, url }: IdleDeck & { url: string }) {
  * that comes again with another request is refused. So streams end as if the master did, and no key comes again.
  */
 export function tameServer () {
-  subscribe('http.server.request.start', ({ request, response }: any) => {
-    if (IS_STREAM.test(request.url)) setTimeout(() => response.end(), STREAM_MS)
+  subscribe('http.server.request.start', (message) => {
+    const { request, response } = message as { request: IncomingMessage, response: ServerResponse }
+    if (IS_STREAM.test(String(request.url))) setTimeout(() => response.end(), STREAM_MS)
     const key = request.headers['idempotency-key']
-    if (key !== undefined && IS_KEY.test(key)) request.headers['idempotency-key'] = randomUUID()
+    if (key !== undefined && IS_KEY.test(String(key))) request.headers['idempotency-key'] = randomUUID()
   })
 }

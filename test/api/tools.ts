@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { errorText } from '../../server/errors.ts'
 
 const REDOCLY = '@redocly/cli@2'
 const SCHEMATHESIS_VERSION = '4.32.5'
@@ -66,7 +67,7 @@ async function run (program: string, words: string[], { cwd }: { cwd?: string } 
   try {
     const [code] = await once(child, 'close')
     return { code, output }
-  } catch (error: any) {
-    return { code: null, output: error.message }
+  } catch (error) {
+    return { code: null, output: errorText(error) }
   }
 }

@@ -70,8 +70,9 @@ export function createClients (open: (isFresh: boolean) => Session, expected: st
     try {
       check(await session.ask())
       return null
-    } catch (error: any) {
-      return error.code ? `${error.code} ${error.details ?? ''}`.trim() : error.message
+    } catch (error) {
+      const { code, details = '', message } = error as Error & { code?: string | number, details?: string }
+      return code ? `${code} ${details}`.trim() : message
     } finally {
       if (isOnce) session.close()
     }

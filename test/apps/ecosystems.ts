@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { errorText } from '../../server/errors.ts'
 import { CLI, FIXTURES } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { createOwner } from '../support/owner.ts'
@@ -66,8 +67,8 @@ async function compare (
       `${byPm2[port]} and ${byDeck[port]}`
     )
     return [file, String(asked.length), differing.length === 0 ? 'same answers' : differing.join('; ')]
-  } catch (error: any) {
-    return [file, String(asked.length), error.message]
+  } catch (error) {
+    return [file, String(asked.length), errorText(error)]
   }
 }
 
@@ -144,7 +145,7 @@ async function firstAnswer (port: number): Promise<string> {
 async function ask (port: number): Promise<string> {
   const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' },
     signal: AbortSignal.timeout(2000) })
-  const { args, ...rest } = await answer.json() as any
+  const { args, ...rest } = await answer.json() as { args: string[] }
   return JSON.stringify({ args: isOfRuntime(args) ? args.slice(2) : args, ...rest })
 }
 

@@ -24,7 +24,7 @@ function describeExits (folder: string, killed: number[], fitting: string[]) {
   const db = openSqlite(path.join(folder, 'history.db'), { readonly: true })
   const exits = db.prepare(
     'SELECT pid, cause, code, signal, message FROM events WHERE type = \'worker.exited\' ORDER BY id'
-  ).all() as any[]
+  ).all() as { pid: number, cause: string, code: number | null, signal: string | null }[]
   db.close()
   const counts = new Map()
   for (const { pid, cause, code, signal } of exits) {

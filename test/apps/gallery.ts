@@ -1,6 +1,7 @@
 // Real programs of the npm registry, unmodified, each on a deck of its own: `npm run apps`, or `npm run apps -- express
 // koa` Under load each is deployed and restarted, and loses a worker and its master. The table goes to stdout, progress
 // to stderr.
+import { errorText } from '../../server/errors.ts'
 import { install } from './installation.ts'
 import { PROGRAMS, type Program } from './programs.ts'
 import { isOk, summarize, toMarkdown, type Row } from './report.ts'
@@ -37,7 +38,7 @@ async function run (program: Program): Promise<Row> {
   try {
     const { folder, version } = await install(program)
     return { ...await tryOut(program, folder), name: program.name, version }
-  } catch (error: any) {
-    return { name: program.name, faults: [error.message] }
+  } catch (error) {
+    return { name: program.name, faults: [errorText(error)] }
   }
 }

@@ -72,10 +72,9 @@ async function fill (folder: string, program: Program) {
 async function run (command: string, args: string[], cwd: string, failure: string) {
   try {
     await promisify(execFile)(command, args, { cwd, timeout: PATIENCE_MS, maxBuffer: 64 * 1024 * 1024 })
-  } catch (error: any) {
-    throw new Error(`${failure}: ${lastWords(`${error.stdout ?? ''}${error.stderr ?? ''}`) || error.message}`, {
-      cause: error
-    })
+  } catch (error) {
+    const { stdout = '', stderr = '', message } = error as Error & { stdout?: string, stderr?: string }
+    throw new Error(`${failure}: ${lastWords(`${stdout}${stderr}`) || message}`, { cause: error })
   }
 }
 

@@ -9,11 +9,13 @@ import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs, promisify } from 'node:util'
+import { errorCode, errorText } from '../../server/errors.ts'
 import { runCliHere } from '../support/cli-here.ts'
 import { startDeck, type TestOwner } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { createOwner } from '../support/owner.ts'
 import { freePort } from '../support/ports.ts'
+import { present } from '../support/present.ts'
 import { createRepository } from '../support/repository.ts'
 import { breakProgram } from './break-program.ts'
 import { install } from './installation.ts'
@@ -76,8 +78,8 @@ async function tryOut (program: Program, layout: string,
     await look(trial, 'start')
     if (!isShared) await beRefused(trial)
     else await goThrough(trial)
-  } catch (error: any) {
-    row.problems.push(String(error.message).slice(0, 300))
+  } catch (error) {
+    row.problems.push(errorText(error).slice(0, 300))
   }
   await owner.end().catch((error) => row.problems.push(error.message))
   return row
@@ -245,7 +247,7 @@ async function rollBack (trial: Trial) {
 
 async function loseWorker (trial: Trial) {
   const { workers: [{ pid }], lastEventId } = await trial.deck.status()
-  process.kill(pid, 'SIGKILL')
+  process.kill(present(pid), 'SIGKILL')
   await trial.deck.untilEvent(
     ({ id, type, ...event }) =>
       id > lastEventId && (type === 'worker.ready' || (type === 'worker.exited' && event.pid !== pid)),
@@ -276,9 +278,9 @@ async function look ({ program, port, deck, row, layout, versions, current }: Tr
   const page = typeof program.asks?.path === 'string' ? program.asks.path : '/'
   const answers = await askAll(port, page)
   const { workers } = await deck.status()
-  const called = workers.filter(({ state }: any) => state === 'ready')
+  const called = workers.filter(({ state }) => state === 'ready')
   for (const { pid, release, drifted } of called) {
-    const version = answers.get(pid)
+    const version = answers.get(Number(pid))
     if (version !== undefined && version !== versions[release] && !drifted)
       row.problems.push(`${step}: a worker called ${release} (${versions[release]}) answers ${version}`)
   }
@@ -320,7 +322,7 @@ async function ask (port: number, page: string): Promise<string> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}${page}`, { headers: { connection: 'close' } })
     return response.ok ? await response.text() : `status ${response.status}`
-  } catch (error: any) {
-    return `no answer: ${error.cause?.code ?? error.message}`
+  } catch (error) {
+    return `no answer: ${errorCode((error as Error).cause) ?? errorText(error)}`
   }
 }

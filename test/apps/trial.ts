@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { errorText } from '../../server/errors.ts'
 import { createOwner } from '../support/owner.ts'
+import { present } from '../support/present.ts'
 import { createClients, type Failure } from './clients.ts'
 import { examineEnd } from './end.ts'
 import { findPlace, type Place } from './place.ts'
@@ -30,8 +32,8 @@ export async function tryOut (program: Program, folder: string): Promise<Omit<Ro
     await everyWorkerAnswers(trial)
     if (program.cannotBeReplaced) await failToRollOut(trial)
     else await goThroughAll(trial)
-  } catch (error: any) {
-    trial.row.faults.push(error.message)
+  } catch (error) {
+    trial.row.faults.push(errorText(error))
   } finally {
     await end(trial)
   }
@@ -83,7 +85,7 @@ async function start (trial: Trial) {
 
 async function untilReady ({ deck, workers }: Trial) {
   await deck.untilStatus(({ readyWorkers, workers: rows }) => {
-    if (rows.some(({ restarts, state }: any) => restarts > 0 || state === 'backoff')) throw new Error('does not start')
+    if (rows.some(({ restarts, state }) => restarts > 0 || state === 'backoff')) throw new Error('does not start')
     return readyWorkers === workers
   }, `${workers} ready workers`).catch(async (error) => {
     const [exit] = await deck.history('type=worker.exited&limit=1')
@@ -123,11 +125,11 @@ async function everyWorkerAnswers ({ program: { asks }, workers: wanted, deck, c
   await until(async () => {
     const { workers } = await deck.status()
     for (const { pid, vitals } of workers) {
-      if (vitals?.[isHttp ? 'requestsPerSecond' : 'openConnections'] > 0) heard.add(pid)
+      if (Number(vitals?.[isHttp ? 'requestsPerSecond' : 'openConnections']) > 0) heard.add(present(pid))
     }
     if (!clients) await hear(deck, heard)
     for (const pid of heard) heard.add(parentOf(pid))
-    return workers.length === wanted && workers.every(({ pid }: any) => heard.has(pid))
+    return workers.length === wanted && workers.every(({ pid }) => heard.has(Number(pid)))
   }, 'every worker to answer')
 }
 
@@ -166,7 +168,7 @@ async function countFailuresInRollouts (trial: Trial) {
 /** The old workers stay, and nobody notices. */
 async function failToRollOut (trial: Trial) {
   const { deck, row } = trial
-  const pids = async () => (await deck.status()).workers.map(({ pid }: any) => pid).join()
+  const pids = async () => (await deck.status()).workers.map(({ pid }) => pid).join()
   const before = await pids()
   const { state, reason } = await deck.rollout('restart')
   await deck.until({ ready: trial.workers })
@@ -179,8 +181,8 @@ async function loseWorker (trial: Trial) {
   const { deck, row } = trial
   const { workers: [{ pid }] } = await deck.status()
   const killedAt = performance.now()
-  process.kill(pid, 'SIGKILL')
-  trial.killed.push(pid)
+  process.kill(present(pid), 'SIGKILL')
+  trial.killed.push(present(pid))
   await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, `worker ${pid} to be gone`)
   const goneAt = performance.now()
   await deck.until({ ready: trial.workers })

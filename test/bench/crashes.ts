@@ -13,6 +13,7 @@ import { createEventStream } from '../../server/events/stream.ts'
 import { startDeck } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { createOwner } from '../support/owner.ts'
+import type { ExitNote } from '../../server/crashes/record.ts'
 
 const LIMIT_MS = 20
 const KINDS = 50
@@ -87,7 +88,7 @@ async function byProcesses () {
   rss.push(memoryOf(deck.masterPid))
   const { body: { items } } = await deck.api('/crashes?limit=100')
   check(`real processes: ${items.length} groups of ${KINDS} kinds, counted ${sum(items)} of ${real}`,
-    items.length === KINDS && items.every(({ count }: any) => count === real / KINDS))
+    items.length === KINDS && items.every(({ count }) => count === real / KINDS))
   console.log(
     `master: ${rss.map((bytes) => (bytes / 1e6).toFixed(0)).join(' → ')} MB RSS at the start, after ${
       real / 2
@@ -103,8 +104,8 @@ function crash (recorder: CrashRecorder, n: number) {
   }`
   const memory = { rssBytes: 123456789, heapTotalBytes: 56789012, heapUsedBytes: 34567890, externalBytes: 1234567,
     arrayBuffersBytes: 12345 }
-  const note = { kind: 'exception', errorName: 'Error', errorMessage: message, stack, causes: [], requests: REQUESTS,
-    memory, nodeVersion: process.version } as any
+  const note: ExitNote = { kind: 'exception', errorName: 'Error', errorMessage: message, stack, causes: [],
+    requests: REQUESTS, memory, nodeVersion: process.version }
   const exit = { type: 'worker.exited', cause: 'crash', code: 1, signal: null, slot: 1, worker: n, pid: n,
     release: `r${n % 3 + 1}`, rollout: null, uptimeMs: n, message, detail: null }
   recorder.record(exit, { root: '/srv/app', ...recorder.examine({ slot: 1, worker: n, pid: n, code: 1, signal: null }),

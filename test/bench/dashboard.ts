@@ -91,16 +91,15 @@ async function viewers () {
 async function events () {
   for (const path of ['/', '/history']) {
     await withOwner(async (owner) => {
-      const dashboard = await startDashboard(owner as any, browser)
+      const dashboard = await startDashboard(owner, browser)
       const [worker] = dashboard.deck.snapshot().workers
       dashboard.deck.set({ desiredWorkers: 16, readyWorkers: 16,
         workers: Array.from({ length: 16 }, (_, index) => ({ ...worker, id: index + 1, slot: index + 1 })) })
       const page = await dashboard.visit(path)
       await page.evaluate(() => {
-        ;(window as any).longTasks = []
-        new PerformanceObserver((list) =>
-          (window as any).longTasks.push(...list.getEntries().map(({ duration }) => duration))
-        ).observe({ entryTypes: ['longtask'] })
+        window.longTasks = []
+        new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map(({ duration }) => duration)))
+          .observe({ entryTypes: ['longtask'] })
       })
       for (let told = 0, startedAt = performance.now(); told < EVENTS; told++) {
         dashboard.deck.events.publish({ type: EVENT_TYPES[told % EVENT_TYPES.length], worker: told % 16 + 1,
@@ -108,9 +107,7 @@ async function events () {
         if (told / EVENTS * EVENTS_S * 1000 > performance.now() - startedAt) await sleep(20)
       }
       await sleep(1000)
-      const longest = await page.evaluate(() =>
-        (window as any).longTasks.reduce((most: number, each: number) => Math.max(most, each), 0)
-      )
+      const longest = await page.evaluate(() => window.longTasks.reduce((most, each) => Math.max(most, each), 0))
       const session = await page.context().newCDPSession(page)
       await session.send('HeapProfiler.enable')
       const { usedSize } = await session.send('Runtime.getHeapUsage')

@@ -6,8 +6,10 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
+import { errorCode } from '../../server/errors.ts'
 import { startDeck, type Deck } from '../support/deck.ts'
 import { createOwner } from '../support/owner.ts'
+import { present } from '../support/present.ts'
 import { until } from '../support/until.ts'
 import { answerTimes, keepBusy, largestShare } from './connections.ts'
 import { quantile, ratiosTo, spreadOf } from './figures.ts'
@@ -96,7 +98,7 @@ async function rate () {
     const switches: Record<string, number[]> = {}
     for (let round = 0; round < ROUNDS; round++) {
       for (const [way, { deck, port }] of Object.entries(sites)) {
-        const pids = (await deck.status()).workers.map(({ pid }: any) => Number(pid))
+        const pids = (await deck.status()).workers.map(({ pid }) => Number(pid))
         const before = switchesOf(pids)
         const { requests } = await autocannon({ url: `http://127.0.0.1:${port}`, connections: 32, duration: 3,
           headers: { connection: 'close' } })
@@ -132,7 +134,7 @@ function harm (deck: Deck, fault: 'kill' | 'stop' | 'drain'): () => Promise<void
   const stopped = new AbortController()
   const over = (async () => {
     while (!stopped.signal.aborted) {
-      const ready = (await deck.status()).workers.filter(({ state }: any) => state === 'ready')
+      const ready = (await deck.status()).workers.filter(({ state }) => state === 'ready')
       const victim = ready[Math.floor(Math.random() * ready.length)]
       if (victim && fault === 'kill') signal(victim, 'SIGKILL')
       if (victim && fault === 'drain') await deck.api(`/workers/${victim.id}/restart`, { method: 'POST' })
@@ -147,12 +149,12 @@ function harm (deck: Deck, fault: 'kill' | 'stop' | 'drain'): () => Promise<void
   }
 }
 
-function signal ({ pid }: { pid: number }, name: NodeJS.Signals) {
+function signal ({ pid }: { pid: number | null }, name: NodeJS.Signals) {
   try {
-    process.kill(pid, name)
-  } catch (error: any) {
+    process.kill(present(pid), name)
+  } catch (error) {
     // It has ended in between.
-    if (error.code !== 'ESRCH') throw error
+    if (errorCode(error) !== 'ESRCH') throw error
   }
 }
 

@@ -106,7 +106,7 @@ function serverCpuMs () {
 async function sentBytes () {
   const [, port] = /Starting http monitor on 127\.0\.0\.1:(\d+)/.exec(nats.output) ?? []
   const answer = await fetch(`http://127.0.0.1:${port}/varz`)
-  return (await answer.json() as any).out_bytes
+  return (await answer.json() as { out_bytes: number }).out_bytes
 }
 
 function perSecond (ms: number, overMs: number) {

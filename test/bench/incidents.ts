@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { startDeck, type Deck } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { createOwner } from '../support/owner.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 
 const { values: { decks: shards, good }, positionals } = parseArgs({
   options: { decks: { type: 'string', default: '3' }, good: { type: 'string', default: '0' } },
@@ -122,7 +123,7 @@ async function toldWithin (deck: Deck, seen: number, ms: number) {
   return null
 }
 
-async function look (deck: Deck, event: any, cookie: string, culprit: string) {
+async function look (deck: Deck, event: DeckEvent, cookie: string, culprit: string) {
   const page = await (await fetch(`${deck.adminUrl}/history/${event.id}`, { headers: { cookie, accept: 'text/html' } }))
     .text()
   const headline = /<h1>(.*?)<\/h1>/s.exec(page)?.[1] ?? ''

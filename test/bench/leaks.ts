@@ -8,6 +8,8 @@ import path from 'node:path'
 import { startDeck } from '../support/deck.ts'
 import { hammer } from '../support/load.ts'
 import { createOwner } from '../support/owner.ts'
+import type { Holder } from '../../server/diagnostics/heap-holders.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 
 /** What the first holder has to name, by app. */
 const LEAKS: Record<string, Record<string, RegExp>> = {
@@ -20,6 +22,8 @@ const LEAKS: Record<string, Record<string, RegExp>> = {
 }
 const LIMIT_BYTES = 160 * 1024 ** 2
 
+type Examined = { holders?: (Holder & { name: string })[], heapBytes?: number, rssBytes?: number, writtenMs?: number }
+
 const owner = createOwner()
 const wanted = process.argv.slice(2)
 let [right, tried, failed] = [0, 0, 0]
@@ -28,7 +32,8 @@ for (const [app, leaks] of Object.entries(LEAKS)) {
     if (wanted.length > 0 && !wanted.includes(leak)) continue
     tried++
     const { event, failures, seconds, most } = await tryLeak(app, leak)
-    const [holder] = event.detail.holders ?? []
+    const { holders = [], heapBytes = 0, rssBytes = 0, writtenMs = 0 } = event.detail as Examined
+    const [holder] = holders
     const isRight = holder !== undefined && expected.test(`${holder.name} ${holder.path.join(' ')}`) &&
       expected.test(holder.name + holder.className)
     if (isRight) right++
@@ -36,14 +41,13 @@ for (const [app, leaks] of Object.entries(LEAKS)) {
     console.log(
       `${isRight ? 'right' : 'WRONG'} ${leak}: ${event.message} (${failures.length} failed, ${seconds.toFixed(0)} s)`
     )
-    const { heapBytes = 0, rssBytes = 0, writtenMs = 0 } = event.detail
     console.log(
       `    heap ${inMB(heapBytes)}, written in ${(writtenMs / 1000).toFixed(1)} s; worker ${inMB(rssBytes)} before, ${
         inMB(most.worker)
       } at most; reader ${inMB(most.reader)} at most; file ${inMB(most.file)}`
     )
     if (!isRight) {
-      for (const each of event.detail.holders ?? [])
+      for (const each of holders)
         console.log(`    ${each.bytes} ${each.count} ${each.className} ${each.file} ${each.path.join(' → ')}`)
     }
   }
@@ -55,9 +59,8 @@ async function tryLeak (app: string, leak: string) {
   const startedAt = performance.now()
   const deck = await startDeck(owner, app, { workers: 1, env: { LEAK: leak, PORT: '0' },
     flags: ['--recycle-max-rss-bytes', String(LIMIT_BYTES)] })
-  await deck.until({ ready: 1 })
+  const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
   const load = hammer(owner, await deck.appUrl(), { connections: 8, breathMs: 5 })
-  const [{ id, pid }] = (await deck.status()).workers
   const memory = watchMemory(path.join(deck.folder, 'heaps'), { worker: pid, master: deck.masterPid })
   const event = await untilExamined(deck, leak)
   const most = memory.stop()
@@ -68,7 +71,9 @@ async function tryLeak (app: string, leak: string) {
 }
 
 /** A heap of millions of objects takes V8 minutes where others want the CPU. */
-async function untilExamined (deck: Awaited<ReturnType<typeof startDeck>>, leak: string, tries = 6): Promise<any> {
+async function untilExamined (deck: Awaited<ReturnType<typeof startDeck>>, leak: string,
+  tries = 6): Promise<DeckEvent>
+{
   try {
     return await deck.untilEvent(({ type }) => type === 'memory.examined', `what held the memory: ${leak}`)
   } catch (error) {

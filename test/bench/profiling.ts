@@ -56,7 +56,7 @@ async function measureMinute (
   if (failed > 0) throw new Error(`${failed} of ${total} requests failed`)
   const { workers } = await deck.status()
   return { 'CPU µs a request': 1000 * used / total, 'p50 ms': p50Ms, 'p99 ms': p99Ms, 'p99.9 ms': p999Ms,
-    'memory of the workers, MB': workers.reduce((sum: number, { vitals }: any) => sum + vitals.rssBytes, 0) / MB }
+    'memory of the workers, MB': workers.reduce((sum, { vitals }) => sum + Number(vitals?.rssBytes), 0) / MB }
 }
 
 function bytesOf (folder: string) {

@@ -59,8 +59,7 @@ async function startAlone ([file, ...args]: string[], cwd: string, env: Record<s
 
 async function startManaged (args: string[], cwd: string, env: Record<string, string>): Promise<Running> {
   const deck = await startDeck(owner, null, { workers: 1, cwd, args, env })
-  await deck.until({ ready: 1 })
-  const { workers: [{ pid }] } = await deck.status()
+  const { workers: [{ pid }] } = await deck.until({ ready: 1 })
   return { port: Number(env.PORT), pid }
 }
 

@@ -38,7 +38,7 @@ await owner.end()
 /** @returns ms from the fork of one worker, with all else at rest, until it is ready */
 async function bootOfOne (): Promise<number> {
   const { workers: [{ id }] } = await deck.status()
-  const { body } = await deck.api(`/workers/${id}/restart`, { method: 'POST' })
+  const { body } = await deck.api(`/workers/${Number(id)}/restart`, { method: 'POST' })
   const events = await eventsOf(body.id)
   const [ready, forked] = events.filter(({ type }) => type === 'worker.ready' || type === 'worker.forked')
   return Date.parse(ready.at) - Date.parse(forked.at)
@@ -48,12 +48,12 @@ async function deploy (strategy: object) {
   const { body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', strategy }) })
   const [{ at, detail }, ...events] = await eventsOf(body.id)
   const lastDraining = events.find(({ type }) => type === 'worker.draining')
-  return { totalMs: Date.parse(at) - Date.parse(detail.startedAt),
-    drainMs: Date.parse(at) - Date.parse(lastDraining.at) }
+  return { totalMs: Date.parse(at) - Date.parse(String(detail?.startedAt)),
+    drainMs: Date.parse(at) - Date.parse(String(lastDraining?.at)) }
 }
 
 /** @returns what belongs to it once it has succeeded, newest first */
-async function eventsOf (rollout: number): Promise<any[]> {
+async function eventsOf (rollout: number) {
   await deck.untilEvent((event) => event.type === 'rollout.succeeded' && event.rollout === rollout,
     `the end of rollout ${rollout}`)
   const events = await deck.history(`rollout=${rollout}&limit=1000`)

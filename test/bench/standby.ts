@@ -3,6 +3,7 @@
 import http from 'node:http'
 import { startDeck } from '../support/deck.ts'
 import { createOwner } from '../support/owner.ts'
+import { present } from '../support/present.ts'
 
 const KILLS = 15
 const WAYS = Object.freeze({ 'a fork': [], 'a standby': ['--standby', '1'],
@@ -34,10 +35,12 @@ async function measure (flags: string[]) {
     )
     await new Promise((resolve) => setTimeout(resolve, REST_MS))
     const killedAt = Date.now()
-    process.kill(worker.pid, 'SIGKILL')
+    process.kill(present(worker.pid), 'SIGKILL')
     const answered = untilAnswer(url)
-    const ready = await deck.untilEvent(({ type, worker: id }) => type === 'worker.ready' && id > worker.id,
-      'the next worker')
+    const ready = await deck.untilEvent(
+      ({ type, worker: id }) => type === 'worker.ready' && Number(id) > Number(worker.id),
+      'the next worker'
+    )
     runs.push({ readyMs: Date.parse(ready.at) - killedAt, answerMs: await answered })
   }
   await owner.end()

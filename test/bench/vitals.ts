@@ -103,7 +103,7 @@ async function heapBytes () {
   const since = Date.now()
   await autocannon({ url: targets.vitals.url, connections: 4, duration: 10, overallRate: 2000 })
   const { body } = await decks.vitals.api(`/vitals?step=1s&since=${new Date(since).toISOString()}`)
-  return Math.min(...body.cluster.heapUsedBytes)
+  return Math.min(...body.cluster.heapUsedBytes.map(Number))
 }
 
 function median (values: number[]) {

@@ -2,6 +2,7 @@
 import http from 'node:http'
 import { createOwner } from '../support/owner.ts'
 import { supervised } from '../support/supervised.ts'
+import type { TestContext } from 'node:test'
 
 const DEPLOYS = 5
 const REQUESTS = 60
@@ -18,7 +19,9 @@ for (const [way, flags] of Object.entries(WAYS)) console.log([way, ...await meas
 
 async function measure (flags: Record<string, unknown>) {
   const owner = createOwner()
-  const { deck, release, url, until, last } = await supervised(owner as any, 'cold-at-first.js', { flags })
+  const { deck, release, url, until, last } = await supervised(owner as unknown as TestContext, 'cold-at-first.js', {
+    flags
+  })
   await until('worker.ready')
   const runs: number[][] = []
   for (let deploy = 1; deploy <= DEPLOYS; deploy++) {

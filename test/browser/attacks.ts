@@ -189,7 +189,7 @@ function loading (tag: 'img' | 'script' | 'link', attributes: Record<string, str
 
 /** It stays, for whoever looks what has become of it. */
 async function framed (tag: string, url: string) {
-  const frame = document.createElement(tag) as any
+  const frame = document.createElement(tag) as HTMLIFrameElement
   Object.assign(frame, { [tag === 'object' ? 'data' : 'src']: url, type: 'text/html' })
   await ended(frame)
   return tag === 'embed' ? null : documentIn(frame)

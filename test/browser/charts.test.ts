@@ -6,6 +6,7 @@ import { startDashboard, type Dashboard } from '../support/dashboard.ts'
 import { rareTest } from '../support/rare.ts'
 import { report } from '../support/vitals.ts'
 import type { Page } from 'playwright-core'
+import type { DeckEvent, NewEvent } from '../../server/events/stream.ts'
 
 const BLANK = Object.fromEntries(
   ['cause', 'slot', 'worker', 'pid', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail']
@@ -134,8 +135,8 @@ rareTest(
   async (t) => {
     const dashboard = await startDashboard(t, browser)
     const begin = Date.now() - 600_000
-    const record = (id: number, ms: number, fields: object) =>
-      dashboard.history.record({ ...BLANK, id, at: new Date(begin + ms).toISOString(), ...fields })
+    const record = (id: number, ms: number, fields: NewEvent) =>
+      dashboard.history.record({ ...BLANK, id, at: new Date(begin + ms).toISOString(), ...fields } as DeckEvent)
     record(1, 0, { type: 'rollout.started', cause: 'deploy', rollout: 4,
       detail: { id: 4, state: 'succeeded', kind: 'deploy', steps: [], progress: { total: 2, replaced: 2 },
         startedAt: new Date(begin).toISOString(), finishedAt: new Date(begin).toISOString() } })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openBrowser, type PageOptions } from '../support/browser.ts'
 import { startDashboard, type Dashboard } from '../support/dashboard.ts'
+import { present } from '../support/present.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { followTraffic } from '../support/traffic.ts'
 import { until } from '../support/until.ts'
@@ -100,7 +101,7 @@ rareTest('the focus stays where a button was that did its work', async (t) => {
   const page = await dashboard.visit()
   dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
   await page.locator('#rollout-pause').focus()
-  const { rollout } = dashboard.deck.snapshot() as any
+  const rollout = present(dashboard.deck.snapshot().rollout)
   dashboard.deck.set({ rollout: { ...rollout, state: 'paused', pausedIn: 'rolling' } })
   await page.locator('#rollout-resume').waitFor()
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'rollout-resume')

@@ -43,10 +43,10 @@ rareTest(
     await page.locator('html[data-live=on]').waitFor()
     assert.match(await page.title(), /mail on/)
     await mail.untilEvent(
-      ({ type, message }) => type === 'access.signed-in' && message.endsWith('by the dashboard of shop'),
+      ({ type, message }) => type === 'access.signed-in' && String(message).endsWith('by the dashboard of shop'),
       'the history of the other deck to say who came'
     )
-    await shop.untilEvent(({ type, message }) => type === 'access.switched' && message.endsWith(mail.adminUrl),
+    await shop.untilEvent(({ type, message }) => type === 'access.switched' && String(message).endsWith(mail.adminUrl),
       'the history to say who went')
 
     // By the palette, and there the session goes on.

@@ -139,7 +139,7 @@ test('a branch is chosen, its guessed build confirmed and deployed by the dialog
   repository.git('tag', '-a', 'v2', '-m', 'The second version')
   assert.deepEqual(
     (await deck.api('/refs')).body.items.map((
-      { name, kind, commit, subject }: any
+      { name, kind, commit, subject }
     ) => [name, kind, commit === repository.git('rev-parse', 'main'), subject]).sort(),
     [['faster', 'branch', false, 'The first'], ['main', 'branch', true, 'Second'], ['v2', 'tag', true, 'Second']]
   )

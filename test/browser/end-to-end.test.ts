@@ -35,7 +35,7 @@ test('a real cluster: sign in by a link, see a kill, deploy by a click, find the
   await page.locator('#rollout').getByText('Deploy of r2 succeeded').waitFor()
   assert.equal(await isSamePage(), true)
   const after = await deck.until({ ready: 2 })
-  assert.deepEqual(after.workers.map(({ release }: any) => release), ['r2', 'r2'])
+  assert.deepEqual(after.workers.map(({ release }) => release), ['r2', 'r2'])
 
   await page.getByRole('link', { name: 'History', exact: true }).first().click()
   await page.locator('main').getByLabel('Type').selectOption({ label: 'Exits' })

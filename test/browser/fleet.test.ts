@@ -102,9 +102,9 @@ rareTest('members that say something new send figures alone, move no row, and a 
     const updates = () => traffic.messages.map((message) => JSON.parse(message.slice(message.indexOf('['))).at(-1))
     assert.deepEqual(updates().flatMap(({ fragments }) => fragments), [], 'nothing of the page comes twice')
     await page.evaluate(() => {
-      ;(window as any).shifts = []
+      window.shifts = []
       new PerformanceObserver((list) =>
-        (window as any).shifts.push(...list.getEntries().map((entry) => (entry as any).value))
+        window.shifts.push(...list.getEntries().map((entry) => (entry as PerformanceEntry & { value: number }).value))
       ).observe({ type: 'layout-shift', buffered: false })
     })
     traffic.messages.length = 0
@@ -117,9 +117,7 @@ rareTest('members that say something new send figures alone, move no row, and a 
     assert.deepEqual(updates().flatMap(({ fragments }) => fragments), [])
     assert.match(await page.locator('#member-b-2 polyline').getAttribute('points') ?? '', /120,\d+$/)
     // The unit beside a figure moves with it.
-    assert.ok(
-      await page.evaluate(() => ((window as any).shifts as number[]).reduce((sum, shift) => sum + shift, 0)) < 0.001
-    )
+    assert.ok(await page.evaluate(() => window.shifts.reduce((sum, shift) => sum + shift, 0)) < 0.001)
 
     fleet.set({ members: [MEMBERS[0], { ...MEMBERS[1], openCrashes: 3 }, MEMBERS[2]] })
     await page.locator('#member-b-2 .fleet-short').waitFor()
@@ -226,11 +224,11 @@ test('a click deploys to two decks, one after the other, and the matrix shows it
     await page.getByRole('heading', { name: 'All 2 members are well' }).waitFor()
     await page.locator('html[data-live=on]').waitFor()
     await page.evaluate(() => {
-      ;(window as any).seen = []
+      window.seen = []
       new MutationObserver(() => {
         const cells = Array.from(document.querySelectorAll('.fleet-step.is-current'),
           (cell) => String(cell.textContent).trim().split(/\s/)[0]).join(' ')
-        const { seen } = window as any
+        const { seen } = window
         if (cells && seen.at(-1) !== cells) seen.push(cells)
       }).observe(document.querySelector('#main') ?? document, { subtree: true, childList: true, characterData: true,
         attributes: true })
@@ -238,7 +236,7 @@ test('a click deploys to two decks, one after the other, and the matrix shows it
     await page.locator('#open-fleet-deploy').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }).click()
     await page.getByRole('heading', { name: 'Deploy to the fleet: succeeded' }).waitFor()
-    const seen = await page.evaluate(() => (window as any).seen)
+    const seen = await page.evaluate(() => window.seen)
     assert.ok(seen.some((cells: string) => /^running\d* waiting|^done\d* running/.test(cells)), JSON.stringify(seen))
     await page.getByRole('link', { name: 'Rollout 1', exact: true }).click()
     await page.getByRole('heading', { name: 'What happened' }).waitFor()
@@ -290,10 +288,10 @@ test('a member is looked into and ordered about from the page of another one, an
   await page.getByRole('button', { name: 'Restart all' }).click()
   await dialog.getByRole('button', { name: 'Restart all' }).click()
   await rowOf(6).getByText('Ready').waitFor()
-  const orders = (await two.history('limit=200')).filter(({ type, actor }: any) =>
+  const orders = (await two.history('limit=200')).filter(({ type, actor }) =>
     actor === `${OWNER} on one` && /^(scale\.changed|worker\.killed|rollout\.started)$/.test(type)
   )
-  assert.deepEqual(orders.map(({ type }: any) => type).reverse(), ['scale.changed', 'worker.killed', 'rollout.started',
+  assert.deepEqual(orders.map(({ type }) => type).reverse(), ['scale.changed', 'worker.killed', 'rollout.started',
     'rollout.started'])
   assert.deepEqual(page.problems, [])
 })

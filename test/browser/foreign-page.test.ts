@@ -154,10 +154,8 @@ function sampleOf ({ reads, writes, forms }: Omit<Plan, 'target' | 'link'>) {
 async function attackFrom (page: Page, origin: string, plan: Plan) {
   await page.goto(origin)
   await page.waitForFunction(() => 'attack' in window)
-  const outcome: { made: Record<string, number>, read: string[] } = await page.evaluate(
-    (plan) => (window as any).attack(plan),
-    plan
-  )
+  const outcome: { made: Record<string, number>, read: string[] } = await page.evaluate((plan) => window.attack(plan),
+    plan)
   const frames = page.frames().slice(1).map((frame) => frame.url())
   await Promise.all(page.context().pages().filter((each) => each !== page).map((each) => each.close()))
   return { ...outcome, frames }
@@ -168,7 +166,7 @@ async function stateOf (deck: Deck) {
   const [tokens, config, diagnostics] = await Promise.all(
     ['/tokens', '/config', '/diagnostics'].map(async (path) => (await deck.api(path)).body)
   )
-  const ids = workers.map(({ id, slot, pid, state }: any) => ({ id, slot, pid, state }))
+  const ids = workers.map(({ id, slot, pid, state }) => ({ id, slot, pid, state }))
   return { lastEventId,
     facts: { desiredWorkers, rollout, upgrade, state, release, workers: ids, tokens, config, diagnostics } }
 }

@@ -5,6 +5,7 @@ import { openBrowser } from '../support/browser.ts'
 import { markPage, startDashboard, type Dashboard } from '../support/dashboard.ts'
 import { rareTest } from '../support/rare.ts'
 import type { Page } from 'playwright-core'
+import type { DeckEvent } from '../../server/events/stream.ts'
 
 /** The event of whoever looks at what was seeded. */
 const SIGN_IN = '4'
@@ -252,7 +253,7 @@ function pastOf (hours: number[], now: number = Date.now()) {
   for (const [index, ago] of hours.entries()) {
     history.record(
       { ...BLANK, id: index + 1, at: new Date(now - ago * HOUR_MS).toISOString(), type: 'worker.exited', cause: 'crash',
-        slot: 1 + index % 3, worker: index + 1, message: `death ${index + 1}` } as any
+        slot: 1 + index % 3, worker: index + 1, message: `death ${index + 1}` } as DeckEvent
     )
   }
   return history

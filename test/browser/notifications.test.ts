@@ -17,7 +17,7 @@ after(() => browser.close())
 /** A browser without a screen shows none: this one notes them, and whether it asked its user. */
 function noteNotifications () {
   const { sessionStorage } = window
-  const shown = [] as any[]
+  const shown: object[] = []
   class Noted {
     constructor (title: string, options: object) {
       shown.push(Object.assign(this, { title, ...options, close () {} }))
@@ -31,7 +31,7 @@ function noteNotifications () {
     }
   }
   Object.assign(window, { Notification: Noted, shown, isLookedAt: false })
-  document.hasFocus = () => (window as any).isLookedAt
+  document.hasFocus = () => window.isLookedAt
 }
 
 /** Signed in, on the settings, with the dialog open. */
@@ -56,9 +56,9 @@ async function untilHeard (page: Page, dashboard: Dashboard, choose: () => Promi
 }
 
 const shownOn = (page: Page): Promise<{ title: string, body: string }[]> =>
-  page.evaluate(() => (window as any).shown.map(({ title, body }: any) => ({ title, body })))
+  page.evaluate(() => window.shown.map(({ title, body }) => ({ title, body })))
 const untilShown = (page: Page, count: number) =>
-  page.waitForFunction((expected) => (window as any).shown.length === expected, count)
+  page.waitForFunction((expected) => window.shown.length === expected, count)
 
 test('whoever looks at something else is told of what they have chosen, once in a while, and is led to it', async (t) => {
   const dashboard = await startDashboard(t, browser)
@@ -84,12 +84,12 @@ test('whoever looks at something else is told of what they have chosen, once in 
   assert.match((await shownOn(page))[1].title, /^Crash \(2 more\) · /)
 
   await page.evaluate(() => {
-    ;(window as any).isLookedAt = true
+    window.isLookedAt = true
   })
   const { id } = crash(2)
   await page.waitForFunction((last) => localStorage.getItem('clusterdeck-notified') === String(last), id)
   assert.equal((await shownOn(page)).length, 2)
-  await page.evaluate(() => (window as any).shown[0].onclick())
+  await page.evaluate(() => window.shown[0].onclick())
   await page.waitForURL(`**/history/${first.id}`)
   assert.deepEqual(page.problems, [])
 })

@@ -4,7 +4,11 @@ import path from 'node:path'
 import { after, before, test } from 'node:test'
 import { openBrowser } from '../support/browser.ts'
 import { markPage, startDashboard } from '../support/dashboard.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
+import type { WorkerRow } from '../../server/deck.ts'
+import type { NewEvent } from '../../server/events/stream.ts'
+import type { Parts } from '../support/fake.ts'
 
 let browser: Awaited<ReturnType<typeof openBrowser>>
 before(async () => {
@@ -73,7 +77,7 @@ test('deploys by keyboard alone, and shows the progress while buttons wait with 
   await page.locator('#actions-reason').getByText('Rollout 1 is running').waitFor()
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-deploy')
 
-  const { rollout } = dashboard.deck.snapshot() as any
+  const rollout = present(dashboard.deck.snapshot().rollout)
   dashboard.deck.set({
     rollout: { ...rollout, progress: { total: 2, replaced: 1 },
       steps: [{ ...rollout.steps[0], state: 'done', newWorker: 3 }, rollout.steps[1]] }
@@ -297,7 +301,7 @@ rareTest('however wide the window and however many slots loop, nothing is out of
   const dashboard = await startDashboard(t, browser)
   setManyWorkers(dashboard,
     (worker) =>
-      worker.slot % 2
+      Number(worker.slot) % 2
         ? worker
         : { ...worker, ...LOOPING, restarts: 1234, retryAt: new Date(Date.now() + 599_000).toISOString() })
   const page = await dashboard.visit()
@@ -325,7 +329,7 @@ rareTest(
     setManyWorkers(dashboard, (worker) => worker.slot === 2 ? { ...worker, ...LOOPING } : worker)
     appendFileSync(path.join(deck.logs.folder, 'slot-2.stderr.log'), 'TypeError: no such price\n    at priceOf\n')
     deck.events.publish(
-      { type: 'worker.forked', worker: 2, slot: 2, at: new Date(Date.now() - 60_000).toISOString() } as any
+      { type: 'worker.forked', worker: 2, slot: 2, at: new Date(Date.now() - 60_000).toISOString() } as NewEvent
     )
     deck.events.publish({ type: 'worker.exited', worker: 2, slot: 2, cause: 'crash', code: 1,
       message: 'worker 2 (slot 2) exited with code 1: TypeError: no such price' })
@@ -358,7 +362,9 @@ const STAYS_FRESH = new Date(Date.now() + 3_600_000).toISOString()
 const LOOPING = Object.freeze({ id: null, pid: null, state: 'backoff', crashLooping: true, vitals: null })
 
 /** 64 of them, the higher the slot the more memory. */
-function setManyWorkers ({ deck }: Awaited<ReturnType<typeof startDashboard>>, change: (worker: any) => any) {
+function setManyWorkers ({ deck }: Awaited<ReturnType<typeof startDashboard>>,
+  change: (worker: Parts<WorkerRow>) => Parts<WorkerRow>)
+{
   const [worker] = deck.snapshot().workers
   const workers = Array.from({ length: 64 },
     (_, index) =>

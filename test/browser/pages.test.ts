@@ -67,7 +67,7 @@ test('every page says whose it is, and its tab how much is wrong, or that nobody
   assert.match(String(await icon()), /favicon\.svg/)
 
   await page.context().setOffline(true)
-  await page.evaluate(() => (window as any).dispatchEvent(new Event('offline')))
+  await page.evaluate(() => window.dispatchEvent(new Event('offline')))
   await untilTitle(page, '(no connection) Manual')
   assert.match(String(await icon()), /favicon-lost\.svg/)
   await page.context().setOffline(false)
@@ -164,8 +164,8 @@ test('three clicks from the overview tell a channel of Slack, and the page says 
   assert.equal(await isSamePage(), true)
   assert.doesNotMatch(await page.content(), /hidden-key/)
   const { items } = dashboard.history.page({ type: ['alert.*'] })
-  assert.deepEqual(items.map(({ type, actor }: any) => [type, actor]), [['alert.retried', OWNER], ['alert.failed',
-    'system'], ['alert.tested', OWNER], ['alert.added', OWNER]])
+  assert.deepEqual(items.map(({ type, actor }) => [type, actor]), [['alert.retried', OWNER], ['alert.failed', 'system'],
+    ['alert.tested', OWNER], ['alert.added', OWNER]])
 
   await alert.getByRole('button', { name: 'Pause' }).click()
   await alert.getByText('Paused').waitFor()
@@ -272,7 +272,7 @@ test('the page shows live what is in flight and what the slot writes, as text, a
   deck.events.publish({ type: 'worker.forked', worker: 1, slot: 1, pid: 4001, release: 'r1' })
   deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, pid: 4001, release: 'r1', cause: 'killed',
     signal: 'SIGKILL', uptimeMs: 1000, message: 'worker 1 (slot 1) was ended by SIGKILL' })
-  deck.set({ workers: deck.snapshot().workers.filter(({ id }: any) => id !== 1) })
+  deck.set({ workers: deck.snapshot().workers.filter(({ id }) => id !== 1) })
   deck.events.publish({ type: 'worker.forked', worker: 3, slot: 1, pid: 4003, release: 'r1' })
   await page.getByText('Worker 3 replaced it').waitFor()
   assert.match(await page.locator('#worker-head').innerText(), /Worker 1 \(slot 1\) was ended by SIGKILL/)

@@ -7,9 +7,11 @@ import { openBrowser, type PageOptions, type WatchedPage as Page } from '../supp
 import { aCrash } from '../support/crash-record.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { app } from '../support/deploys.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import { createReleases } from '../support/releases.ts'
 import type { Locator } from 'playwright-core'
+import type { createFakeFleet } from '../support/fake-fleet.ts'
 
 type Press = (wanted: Locator) => Promise<void>
 
@@ -210,7 +212,7 @@ rareTest('they take no more in an app of a host', async (t) => doTasks(t, await 
 
 /** A worker dies of what no release before had; somebody restarts all; no rollout of the fleet is on. */
 function tellIncident ({ deck, history }: Shop) {
-  ;(deck.fleet as any).set({ rollout: null })
+  ;(deck.fleet as ReturnType<typeof createFakeFleet>).set({ rollout: null })
   const at = new Date().toISOString()
   const crash = aCrash({ at, slot: 2, worker: 10, release: 'r3', errorName: 'RangeError',
     errorMessage: 'no such price' })
@@ -233,11 +235,13 @@ function write (deck: Shop['deck'], { slot, hours, text }: { slot: number, hours
   utimesSync(file, at, at)
 }
 
+type Order = { type: string, kind?: string, worker?: number, strategy: { canary: { workers: number } } }
+
 /** Ends the rollout that runs. Returns the order that began it. */
-function settle ({ deck }: Pick<Shop, 'deck'>): any {
-  const rollout: any = deck.snapshot().rollout
+function settle ({ deck }: Pick<Shop, 'deck'>) {
+  const rollout = present(deck.snapshot().rollout)
   deck.set({ rollout: null })
   deck.events.publish({ type: 'rollout.succeeded', rollout: rollout.id, actor: rollout.actor,
     detail: { ...rollout, state: 'succeeded', done: true, finishedAt: new Date().toISOString() } })
-  return deck.dispatched.at(-1)
+  return present(deck.dispatched.at(-1)) as Order
 }

@@ -4,6 +4,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { errorReason } from '../../server/errors.ts'
 import { runCli, startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -16,7 +17,7 @@ function ask (where: http.RequestOptions): Promise<string> {
   return new Promise((resolve) => {
     const request = http.get({ agent: false, host: '127.0.0.1', timeout: 40_000, ...where },
       (response) => response.setEncoding('utf8').on('data', resolve)).on('timeout',
-        () => request.destroy(new Error('no answer'))).on('error', (error: any) => resolve(error.code ?? error.message))
+        () => request.destroy(new Error('no answer'))).on('error', (error) => resolve(errorReason(error)))
   })
 }
 
@@ -29,7 +30,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
       const { workers: [{ pid }] } = await deck.until({ ready: 1 })
       const { state, reason } = await deck.rollout('restart')
       assert.equal(state, 'failed')
-      assert.match(reason,
+      assert.match(String(reason),
         new RegExp(
           `^worker 2 \\(slot 1\\) listens on http://127\\.0\\.0\\.1:\\d+, but the worker before it on http://127\\.0\\.0\\.1:${port} \\(option ready\\.addresses: same\\)$`
         ))
@@ -47,7 +48,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
     process.kill(pid, 'SIGKILL')
     await deck.untilEvent(
       ({ type, worker, message }) =>
-        type === 'worker.draining' && worker === 2 && /listens on .* but the worker before it/.test(message),
+        type === 'worker.draining' && worker === 2 && /listens on .* but the worker before it/.test(String(message)),
       'the worker that has moved to be sent away'
     )
     await deck.until({ ready: 1 })
@@ -72,7 +73,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     await deck.loseMaster()
     await deck.untilEvent(
-      ({ type, message }) => type === 'worker.draining' && /but the worker before it on/.test(message),
+      ({ type, message }) => type === 'worker.draining' && /but the worker before it on/.test(String(message)),
       'the worker that has moved to be sent away'
     )
     assert.equal(await ask({ port }), String(pid), 'the worker of the dead master goes on')
@@ -90,10 +91,12 @@ describe('where an app listens', { concurrency: 2 }, () => {
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.deepEqual((await deck.status()).app.addresses, here)
     const [one] = (await deck.until({ ready: 2 })).workers
-    assert.ok(!workers.some(({ pid }: any) => pid === one.pid))
+    assert.ok(!workers.some(({ pid }) => pid === one.pid))
     process.kill(one.pid, 'SIGKILL')
-    await deck.untilEvent(({ type, slot, worker }) => type === 'worker.ready' && slot === one.slot && worker > one.id,
-      'the replacement')
+    await deck.untilEvent(
+      ({ type, slot, worker }) => type === 'worker.ready' && slot === one.slot && Number(worker) > one.id,
+      'the replacement'
+    )
     assert.deepEqual((await deck.status()).app.addresses, here)
     assert.match(await ask({ port }), /^\d+$/)
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })

@@ -36,7 +36,7 @@ async function startHis (t: TestContext) {
   t.after(() => {
     child.kill('SIGKILL')
   })
-  await once(child.stdout as any, 'data')
+  await once(child.stdout, 'data')
   const env = { CLUSTERDECK_HOST_DIR: at('host'), CLUSTERDECK_RUNTIME_DIR: at('running'), CLUSTERDECK_ADMIN_PORT: '0',
     OF_ROOT: 'secret' }
   t.after(() => {
@@ -77,9 +77,7 @@ test(
       JSON.stringify(readdirSync(`/proc/${pid}/fd`).map(Number))
     }.filter((fd) => line.copyOf(${pid}, fd) >= 0).length
     const rights = readFileSync('/proc/self/status', 'utf8').match(/^Cap(Prm|Eff|Amb):\\s*0*[1-9a-f]/gm)
-    writeFileSync('seen', JSON.stringify([process.getuid(), process.env.OF_ROOT ?? null, rights, copies, line.copyOf(${process.pid}, ${
-      (server as any)._handle.fd
-    }), line.stop()]))
+    writeFileSync('seen', JSON.stringify([process.getuid(), process.env.OF_ROOT ?? null, rights, copies, line.copyOf(${process.pid}, ${server._handle?.fd}), line.stop()]))
     export default { apps: { web: { entry: 'app.cjs' } } }`)
     write('pm2/pm2.pid', pid)
     write('pm2/pm2', `#!/bin/sh\ncat '${cwd}/list'\n`)

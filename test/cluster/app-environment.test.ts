@@ -51,9 +51,11 @@ async function start (t: TestContext, { folder, env }: ReturnType<typeof shell>,
 }
 
 type App = Awaited<ReturnType<typeof start>>
+type Variables = Record<string, string | undefined>
 
-async function ask (app: App): Promise<any> {
-  return await (await fetch(app.url(), { headers: { connection: 'close' } })).json()
+async function ask (app: App) {
+  return await (await fetch(app.url(), { headers: { connection: 'close' } })).json() as { pid: number,
+    execArgv: string[], env: Variables, born: Variables }
 }
 
 async function deploy (app: App) {
@@ -66,7 +68,7 @@ async function deploy (app: App) {
   return app.releases.get(end.detail.to)
 }
 
-function assertOwn (variables: Record<string, string | undefined>) {
+function assertOwn (variables: Variables) {
   assert.deepEqual([variables[OF_APP], variables.SHARED, variables[OF_HOST]], ['app', 'of the app', undefined])
 }
 

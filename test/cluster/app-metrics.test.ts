@@ -4,6 +4,7 @@ import autocannon from 'autocannon'
 import { startDeck, type TestOwner } from '../support/deck.ts'
 import { COUNTED_BY_AUTOCANNON } from '../support/load.ts'
 import { startCollector } from '../support/otlp-receiver.ts'
+import { present } from '../support/present.ts'
 import { parsePrometheus } from '../support/prometheus.ts'
 import { rareTest } from '../support/rare.ts'
 
@@ -32,8 +33,8 @@ test('what the app counts by prom-client is summed exactly over its workers, a d
 
   await deck.stop()
   assert.deepEqual(collector.faults, [], 'a collector of OpenTelemetry has got the same')
-  const orders = collector.metrics().find(({ name }: any) => name === 'orders_total')
-  assert.equal(orders.sum.dataPoints[0].asDouble, deck.sent())
+  const orders = collector.metrics().find(({ name }) => name === 'orders_total')
+  assert.equal(orders?.sum.dataPoints[0].asDouble, deck.sent())
   const logs = collector.logs()
   for (const name of ['worker.ready', 'rollout.succeeded', 'worker.exited', 'master.stopped'])
     assert.ok(logs.some(({ eventName }) => eventName === `clusterdeck.${name}`), name)
@@ -98,7 +99,7 @@ async function startCounting (t: TestOwner, options?: Parameters<typeof startDec
     async kill () {
       assert.equal((await this.samples()).get(COUNTED), sent)
       const [{ pid }] = (await deck.status()).workers
-      await this.endOne(() => process.kill(pid, 'SIGKILL'))
+      await this.endOne(() => process.kill(present(pid), 'SIGKILL'))
     },
 
     async endOne (end: () => unknown) {

@@ -12,6 +12,7 @@ import { startHost } from '../support/host.ts'
 import { hammer, openFreshConnections } from '../support/load.ts'
 import { withoutOtherPrograms } from '../support/other-programs.ts'
 import { freePort } from '../support/ports.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
 
@@ -88,7 +89,7 @@ describe('the Node of an app', () => {
           await rollOut(name, { kind: 'deploy' })
           assert.equal(await get(url), `v${next.version}`)
           const { release: { node, changed } } = await host.request(`/apps/${name}/status`)
-          assert.deepEqual([node.version, node.by, changed.node], [next.version, '.nvmrc', true])
+          assert.deepEqual([node?.version, node?.by, changed?.node], [next.version, '.nvmrc', true])
         }
         const other = NODES.find((node) => isOldNode(node.version) !== isOld)
         if (!other) continue
@@ -101,7 +102,7 @@ describe('the Node of an app', () => {
         // A kept connection of a process that is killed may have a request under way.
         assert.deepEqual((await kept.stop()).failures, [], `${name}, kept connections`)
         const { workers } = await host.request(`/apps/${name}/status`)
-        await fresh.whenIdle(() => process.kill(workers[0].pid, 'SIGKILL'))
+        await fresh.whenIdle(() => process.kill(present(workers[0].pid), 'SIGKILL'))
         await host.untilApp(name, ({ state, workers }) => state === 'running' && workers?.ready === 2)
         assert.match(await get(url), /^v/)
       }
@@ -137,7 +138,7 @@ describe('the Node of an app', () => {
       instead: `${
         path.join(folder, '.nvmrc')
       } asks for Node 99, which is not installed for this user; the app runs on Node ${process.versions.node}` })
-    assert.equal(release.changed.node, own !== other)
+    assert.equal(release.changed?.node, own !== other)
     await deck.rolloutEnd(
       (await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'rollback' }) })).body
     )
@@ -149,14 +150,14 @@ describe('the Node of an app', () => {
         headers: { 'content-type': 'application/json' } })).body
     await until(async () => (await deck.api(`/jobs/runs/${run.id}`)).body.state === 'succeeded',
       'the end of the command')
-    assert.match((await deck.api(`/jobs/runs/${run.id}`)).body.output,
+    assert.match(String((await deck.api(`/jobs/runs/${run.id}`)).body.output),
       new RegExp(`^v${other.version.replaceAll('.', '\\.')}$`, 'm'))
   })
 
   test('a worker that cannot load a native module of another Node says which has built it, which runs it, and what to do', async (t) => {
     const deck = await startDeck(t, path.join(appFolder(ABI_ERROR), 'app.js'), { workers: 1 })
     const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
-    assert.match(message,
+    assert.match(String(message),
       new RegExp(
         `sharp was built by Node 20, and Node ${process.versions.node} runs it: build it again by PATH=.*npm rebuild sharp, or set the option node to 20`
       ))

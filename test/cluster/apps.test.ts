@@ -125,10 +125,10 @@ describe('several apps', { concurrency: 3 }, () => {
       await until(() => apps.decks().map(({ name }) => name).join() === 'mail,shop,stuck', 'those that ran')
       assert.match((await apps.run('ls', tempFolder())).stdout, /^after +stopped /m)
       assert.equal((await apps.run('delete after mail --yes', tempFolder())).code, 0)
-      assert.deepEqual(JSON.parse((await apps.run('ls --json', tempFolder())).stdout).map(({ name }: any) => name), [
-        'shop',
-        'stuck'
-      ])
+      assert.deepEqual(
+        (JSON.parse((await apps.run('ls --json', tempFolder())).stdout) as { name: string }[]).map(({ name }) => name),
+        ['shop', 'stuck']
+      )
 
       // So it does for whoever asks for an app of it, or for the host alone.
       assert.equal((await apps.run('stop shop', tempFolder())).code, 0)

@@ -156,7 +156,7 @@ describe('the action', { skip, concurrency: 2 }, () => {
         new RegExp(`^  commit ${git.slice(0, 10)} of main: [^]*^  built ${way}\n  ::error::x\n  ::warning::y\n  last`,
           'm'))
       assert.doesNotMatch(log, /^::/m)
-      const { body: rollout } = await deck.api(`/rollouts/${outputs.rollout}`)
+      const { body: rollout } = await deck.api(`/rollouts/${Number(outputs.rollout)}`)
       assert.deepEqual([rollout.kind, rollout.note], ['deploy', 'acme/shop@5c07e7'])
 
       repository.commit(versionOf('broken', { build: 'throw new Error(\'no such module: totals\')' }))

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
 import { startDeck, type Deck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import type { AddressInfo } from 'node:net'
 import type { DeckClient } from '../support/deck-client.ts'
@@ -21,7 +22,7 @@ async function change ({ api }: Asked, wanted: Record<string, unknown>, tag?: st
 
 async function setting ({ api }: Asked, name: string) {
   const { body } = await api('/config')
-  return body.items.find((item: any) => item.name === name)
+  return present(body.items.find((item) => item.name === name))
 }
 
 /** A worker that would drain for ten minutes is let go at once. */
@@ -42,7 +43,7 @@ describe('a change of options while the cluster runs', () => {
     const { status, headers, body } = await change(deck, { 'drain.deadlineMs': 100 })
     assert.equal(status, 200)
     assert.equal(headers.get('etag'), (await deck.api('/config')).headers.get('etag'))
-    const [shown] = body.items.filter(({ source }: any) => source === 'operator')
+    const [shown] = body.items.filter(({ source }) => source === 'operator')
     assert.deepEqual([shown.name, shown.value, shown.default], ['drain.deadlineMs', 100, 30_000])
     await restartsDespiteSlowRequest(deck)
     const [event] = await deck.history('type=config.changed')
@@ -98,15 +99,15 @@ describe('a change of options while the cluster runs', () => {
       assert.equal(exit.cause, 'hung')
       await told
       const [event] = await deck.history('type=config.changed')
-      assert.deepEqual(event.detail.changes.at(-1), { name: 'logs.maxBytes', from: 10_485_760, to: 65_536 })
-      assert.deepEqual(event.detail.changes.find(({ name }: any) => name === 'alerts'), { name: 'alerts', from: null,
+      assert.deepEqual(event.detail?.changes?.at(-1), { name: 'logs.maxBytes', from: 10_485_760, to: 65_536 })
+      assert.deepEqual(event.detail?.changes?.find(({ name }) => name === 'alerts'), { name: 'alerts', from: null,
         to: null })
       assert.ok(!JSON.stringify([body, event]).includes(secret))
       const wrong = await change(deck, {
         alerts: [{ kind: 'webhook', url: `http://127.0.0.1:${port}/`, secret: 'too short' }]
       })
       assert.deepEqual([wrong.status, wrong.body.code], [422, 'invalid-config'])
-      assert.match(wrong.body.detail, /^alerts: expected a list of .*; wrong is alerts\[0\]\.secret$/)
+      assert.match(String(wrong.body.detail), /^alerts: expected a list of .*; wrong is alerts\[0\]\.secret$/)
     }
   )
 

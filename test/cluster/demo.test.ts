@@ -10,7 +10,10 @@ import { after, before, describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runCli, startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
+import type { Readable } from 'node:stream'
+import type { DeckEvent } from '../../server/events/stream.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
 const DEMO = fileURLToPath(new URL('../../workers/demo/app.js', import.meta.url))
@@ -34,7 +37,7 @@ describe('the demo app, as one process', () => {
       env: { ...process.env, PORT: '0', HOST: '127.0.0.1' },
       stdio: ['ignore', 'pipe', 'ignore']
     })
-    const [port] = await once(createInterface(child.stdout as any), 'line')
+    const [port] = await once(createInterface(child.stdout as Readable), 'line')
     url = `http://127.0.0.1:${port}`
   })
   after(() => {
@@ -132,7 +135,7 @@ test('/explode answers, then kills its worker, and the cluster replaces it', asy
   const exited = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker,
     'the exploded worker to be gone')
   assert.deepEqual([exited.cause, exited.code, exited.pid, exited.slot], ['crash', 1, pid, slot])
-  assert.match(exited.message, /the demo exploded, as it was asked to/)
+  assert.match(String(exited.message), /the demo exploded, as it was asked to/)
   await deck.until({ ready: 2 })
 })
 
@@ -146,9 +149,9 @@ rareTest('/hang takes its worker alone: the other one answers', async (t) => {
   assert.equal(new Set(answers.map(({ pid }) => pid)).size, 1)
   hanging.destroy()
   const { workers } = await deck.status()
-  const stuck = workers.find(({ pid }: any) => pid !== answers[0].pid)
-  process.kill(stuck.pid, 'SIGKILL')
-  await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === stuck.id,
+  const stuck = workers.find(({ pid }) => pid !== answers[0].pid)
+  process.kill(present(stuck?.pid), 'SIGKILL')
+  await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === stuck?.id,
     'the hung worker to be gone')
 })
 
@@ -169,21 +172,26 @@ rareTest('the whole command line, on a running master', async (t) => {
   assert.equal(JSON.parse((await cli('restart', '--wait', '--json')).stdout).state, 'succeeded')
   assert.deepEqual(await cli('scale', '3', '--wait').then(({ code, stdout }) => [code, stdout]), [0,
     '3 workers are ready\n'])
-  const { items } = JSON.parse((await cli('history', '--type', 'rollout.started', '--json')).stdout)
-  assert.deepEqual(items.map(({ rollout, actor, detail }: any) => [rollout, actor, detail.kind]), [[2,
-    'the owner\'s token', 'restart'], [1, 'the owner\'s token', 'deploy']])
+  const { items }: { items: DeckEvent[] } = JSON.parse(
+    (await cli('history', '--type', 'rollout.started', '--json')).stdout
+  )
+  assert.deepEqual(items.map(({ rollout, actor, detail }) => [rollout, actor, detail?.kind]), [[2, 'the owner\'s token',
+    'restart'], [1, 'the owner\'s token', 'deploy']])
   assert.deepEqual(await cli('stop').then(({ code, stdout }) => [code, stdout]), [0, 'stopped\n'])
   assert.deepEqual(await deck.exited, { code: 0, signal: null })
   assert.equal((await cli('status')).code, 5)
 })
 
+type Answer = { pid: number, worker: number, slot: number, release: string }
+
 /** On a connection of its own. */
-async function getJson (url: string): Promise<any> {
-  return await (await fetch(url, { headers: { connection: 'close' } })).json()
+async function getJson (url: string): Promise<Answer> {
+  return await (await fetch(url, { headers: { connection: 'close' } })).json() as Answer
 }
 
 async function runDemo<D extends DeckClient> (t: TestContext,
-  start: (t: TestContext, app: string, options: any) => Promise<D>, dataDir?: string)
+  start: (t: TestContext, app: string, options: { env: Record<string, string>, dataDir?: string }) => Promise<D>,
+  dataDir?: string)
 {
   const deck = await start(t, DEMO, { env: { PORT: '0', HOST: '127.0.0.1' }, dataDir })
   await deck.until({ ready: 2 })

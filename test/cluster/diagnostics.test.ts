@@ -9,13 +9,15 @@ import { rareTest } from '../support/rare.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
 /** @returns what has become of it, and the file */
-async function diagnose (deck: DeckClient, body: any): Promise<any> {
+async function diagnose (deck: DeckClient, body: { kind: string, durationMs?: number }) {
   const { status, headers, body: started } = await deck.api('/workers/1/diagnostics', { method: 'POST',
     body: JSON.stringify(body) })
   assert.equal(status, 202, JSON.stringify(started))
   assert.equal(headers.get('location'), `/api/v1/diagnostics/${started.id}`)
-  await deck.untilEvent(({ type, detail }) => /^diagnostics\.(finished|failed)$/.test(type) && detail.id === started.id,
-    `the end of ${body.kind}`)
+  await deck.untilEvent(
+    ({ type, detail }) => /^diagnostics\.(finished|failed)$/.test(type) && detail?.id === started.id,
+    `the end of ${body.kind}`
+  )
   const { body: item } = await deck.api(`/diagnostics/${started.id}`)
   const response = await fetch(`${deck.adminUrl}/api/v1/diagnostics/${started.id}/file`, {
     headers: { authorization: `Bearer ${deck.token}` }
@@ -36,8 +38,8 @@ describe('diagnostics', { concurrency: true }, () => {
     const profile = await diagnose(deck, { kind: 'cpu-profile', durationMs: 500 })
     profiling.abort()
     await busy
-    const { nodes } = JSON.parse(profile.text)
-    assert.ok(nodes.some(({ callFrame }: any) => callFrame.functionName === 'spinAWhile'), 'where the time went')
+    const { nodes }: { nodes: { callFrame: { functionName: string } }[] } = JSON.parse(profile.text)
+    assert.ok(nodes.some(({ callFrame }) => callFrame.functionName === 'spinAWhile'), 'where the time went')
     assert.deepEqual([profile.item.state, profile.item.actor, profile.item.slot, profile.item.warning], ['done',
       'the owner\'s token', 1, null])
     assert.equal(profile.response.headers.get('content-disposition'), 'attachment; filename="1-worker-1.cpuprofile"')
@@ -54,7 +56,7 @@ describe('diagnostics', { concurrency: true }, () => {
 
     const snapshot = await diagnose(deck, { kind: 'heap-snapshot' })
     assert.ok(JSON.parse(snapshot.text).snapshot.node_count > 1000)
-    assert.match(snapshot.item.warning, /stops .* passwords/)
+    assert.match(String(snapshot.item.warning), /stops .* passwords/)
     assert.equal(snapshot.item.bytes, snapshot.text.length)
 
     const folder = path.join(deck.folder, 'diagnostics')
@@ -68,7 +70,7 @@ describe('diagnostics', { concurrency: true }, () => {
         'the owner\'s token'
       ], ['diagnostics.started', 'the owner\'s token']]))
     assert.deepEqual(await deck.history('type=worker.exited'), [], 'it lives on')
-    assert.deepEqual((await deck.api('/diagnostics')).body.items.map(({ id }: any) => id), [4, 3, 2, 1])
+    assert.deepEqual((await deck.api('/diagnostics')).body.items.map(({ id }) => id), [4, 3, 2, 1])
     assert.equal((await deck.api('/diagnostics/2', { method: 'DELETE' })).status, 200)
     assert.equal((await deck.api('/diagnostics/2')).status, 404)
   })
@@ -85,7 +87,7 @@ describe('diagnostics', { concurrency: true }, () => {
     assert.equal((await deck.api('/diagnostics/1/file')).status, 404)
     await deck.api('/workers/1/kill', { method: 'POST' })
     const { detail } = await deck.untilEvent(({ type }) => type === 'diagnostics.failed', 'the failure')
-    assert.deepEqual([detail.id, detail.state, detail.error], [1, 'failed', 'the worker ended before it was done'])
+    assert.deepEqual([detail?.id, detail?.state, detail?.error], [1, 'failed', 'the worker ended before it was done'])
   })
 
   rareTest('from the command line, with a warning, into a file of its own', async (t) => {
@@ -103,7 +105,7 @@ describe('diagnostics', { concurrency: true }, () => {
     assert.equal(JSON.parse(profile.stdout).file, path.join(cwd, '2-worker-1.cpuprofile'))
     assert.equal((await cli('--kind', 'heap-statistics', '--output', 'now.heapsnapshot')).code, 1,
       'nothing is overwritten')
-    assert.deepEqual((await deck.api('/diagnostics')).body.items.map(({ id }: any) => id), [3, 2], 'the oldest goes')
+    assert.deepEqual((await deck.api('/diagnostics')).body.items.map(({ id }) => id), [3, 2], 'the oldest goes')
     assert.deepEqual((await cli('--kind', 'core')).code, 2)
   })
 })

@@ -11,8 +11,10 @@ import { startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import { metric } from '../support/vitals.ts'
+import type { LeftProcess } from '../../server/lifecycle/state.ts'
 
 describe('drain', { concurrency: 3 }, () => {
   test('a response that takes longer than every grace period while its worker is replaced arrives whole; of several requests on their way over one connection all are answered, and the last answer says close', async (t) => {
@@ -43,7 +45,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.deepEqual(answers.map((answer) => /^connection: (.+)\r$/im.exec(answer)?.[1]), ['keep-alive', 'keep-alive',
       'close'])
     const rollout = await rolling
-    assert.equal(rollout.state, 'succeeded', rollout.reason)
+    assert.equal(rollout.state, 'succeeded', rollout.reason ?? undefined)
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1,
       'the exit of the old worker')
     assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'deploy'])
@@ -72,10 +74,10 @@ describe('drain', { concurrency: 3 }, () => {
     const rolling = deck.rollout('restart')
     const { detail } = await deck.untilEvent(({ type, worker }) => type === 'worker.message' && worker === 1,
       'the word of the app')
-    assert.deepEqual(detail.data, [61_000, 'draining', 'master', 61_000])
+    assert.deepEqual(detail?.data, [61_000, 'draining', 'master', 61_000])
     await deck.untilEvent(
       ({ type, message }) =>
-        type === 'unexpected' && message.includes('has thrown at "draining": Error: no such order'),
+        type === 'unexpected' && String(message).includes('has thrown at "draining": Error: no such order'),
       'the fault of the listener'
     )
     await writeFile(gate, '')
@@ -290,10 +292,10 @@ describe('drain', { concurrency: 3 }, () => {
       const rollout = await deck.rolloutEnd({ id })
       assert.equal(rollout.state, 'succeeded')
       // Its request is answered by nobody, which it can say itself where it gets to it.
-      assert.match(rollout.warnings.at(-1),
+      assert.match(String(rollout.warnings.at(-1)),
         /^worker 1 \(slot 1\) exited with code 1: RangeError: boom(, with 1 request and 1 connection still open)?, while it drained$/)
       const succeeded = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout')
-      assert.match(succeeded.message,
+      assert.match(String(succeeded.message),
         /RangeError: boom(, with 1 request and 1 connection still open)?, while it drained$/)
       agent.destroy()
     }
@@ -340,7 +342,7 @@ require('node:http').createServer((request, response) => response.end(String(pro
       const rollout = await deck.rollout('deploy')
       assert.equal((await closed)[0], 1012)
       const [exit] = await deck.history('type=worker.exited')
-      const [{ name, pid }] = exit.detail.leftProcesses
+      const [{ name, pid }] = present(exit.detail?.leftProcesses) as LeftProcess[]
       process.kill(pid, 'SIGKILL')
       assert.deepEqual([rollout.state, rollout.warnings], ['succeeded', [
         'worker 1 (slot 1) ended with 1 request and 1 connection still open, as it had not drained within 1 s (option drain.deadlineMs)'
@@ -424,11 +426,11 @@ require('node:http').createServer((request, response) => response.end(String(pro
     await deck.until({ ready: 2 })
     deck.signal('SIGHUP')
     const deploy = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the deploy')
-    assert.deepEqual([deploy.detail.kind, deploy.detail.to, deploy.actor], ['deploy', 'r2', 'signal'])
+    assert.deepEqual([deploy.detail?.kind, deploy.detail?.to, deploy.actor], ['deploy', 'r2', 'signal'])
     deck.signal('SIGUSR2')
     const restart = await deck.untilEvent(({ type, rollout }) => type === 'rollout.succeeded' && rollout === 2,
       'the restart')
-    assert.deepEqual([restart.detail.kind, restart.detail.to], ['restart', 'r2'])
+    assert.deepEqual([restart.detail?.kind, restart.detail?.to], ['restart', 'r2'])
 
     const { workers } = await deck.until({ ready: 2 })
     const url = await deck.appUrl()
@@ -445,7 +447,7 @@ require('node:http').createServer((request, response) => response.end(String(pro
     assert.equal(refusal, 'ECONNREFUSED')
     await writeFile(gate, '')
     const { body } = await slow.response
-    assert.ok(workers.some(({ pid }: any) => String(pid) === body), body)
+    assert.ok(workers.some(({ pid }) => String(pid) === body), body)
     assert.deepEqual(await deck.exited, { code: 0, signal: null })
   })
 })

@@ -5,14 +5,16 @@ import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import { createSources } from '../support/sources.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
 /** `slot`: kills its worker, and waits for what has come of it */
-async function killWorker (deck: DeckClient, slot: number, isOutcome: (event: any) => boolean) {
+async function killWorker (deck: DeckClient, slot: number, isOutcome: (event: DeckEvent) => boolean) {
   const { workers, lastEventId } = await deck.status()
-  process.kill(workers.find((row: any) => row.slot === slot).pid, 'SIGKILL')
+  process.kill(present(workers.find((row) => row.slot === slot)?.pid), 'SIGKILL')
   return await deck.untilEvent((event) => event.id > lastEventId && event.slot === slot && isOutcome(event),
     `what comes of slot ${slot}`)
 }
@@ -23,8 +25,8 @@ function changeOf (file: string) {
   return { kind: 'code', count: 1, files: [file], since: new Date(Math.min(mtimeMs, ctimeMs)).toISOString(), by: null }
 }
 
-const isReady = ({ type }: any) => type === 'worker.ready'
-const isHeld = ({ type }: any) => type === 'slot.held'
+const isReady = ({ type }: DeckEvent) => type === 'worker.ready'
+const isHeld = ({ type }: DeckEvent) => type === 'slot.held'
 
 describe('drift of a release that runs in its own folder', { concurrency: true }, () => {
   test('a worker that is replaced after an edit in place is marked, in status, history and by event; a deploy makes it good', async (t) => {
@@ -34,8 +36,8 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     const file = write('nested', 2)
     const { worker } = await killWorker(deck, 1, isReady)
     const status = await deck.status()
-    assert.deepEqual(status.workers.map((row: any) => [row.slot, row.drifted, row.release]), [[1, true, 'r1'], [2,
-      false, 'r1']])
+    assert.deepEqual(status.workers.map((row) => [row.slot, row.drifted, row.release]), [[1, true, 'r1'], [2, false,
+      'r1']])
     const [event, ...others] = await deck.history('type=worker.drifted')
     assert.deepEqual([event.worker, event.slot, event.release, event.detail, others], [worker, 1, 'r1', changeOf(file),
       []])
@@ -43,7 +45,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
 
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const after = await deck.status()
-    assert.deepEqual(after.workers.map((row: any) => [row.drifted, row.release]), [[false, 'r2'], [false, 'r2']])
+    assert.deepEqual(after.workers.map((row) => [row.drifted, row.release]), [[false, 'r2'], [false, 'r2']])
     await killWorker(deck, 2, isReady)
     assert.equal((await deck.history('type=worker.drifted')).length, 1)
   })
@@ -74,7 +76,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     for (const name of ['app.js', 'lib/nested.js', 'lib/required.cjs'])
       utimesSync(path.join(folder, name), new Date(), new Date())
     await killWorker(deck, 1, isReady)
-    assert.ok((await deck.status()).workers.every((row: any) => row.drifted === false))
+    assert.ok((await deck.status()).workers.every((row) => row.drifted === false))
   })
 
   rareTest('with hold the slot waits, until the files are back or something is deployed', async (t) => {
@@ -88,7 +90,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     assert.deepEqual([row.state, row.drifted, row.pid, readyWorkers], ['held', true, null, 1])
     const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'restart' }) })
     assert.deepEqual([status, body.code], [409, 'drifted'])
-    assert.match(body.detail, /files of r1 changed/)
+    assert.match(String(body.detail), /files of r1 changed/)
 
     write('required', 1)
     await deck.untilEvent(({ type }) => type === 'slot.resumed', 'the slot to go on')
@@ -100,7 +102,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     await deck.until({ ready: 2 })
     const answers = await Promise.all(
       Array.from({ length: 8 }, async () =>
-        await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json() as any)
+        await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json() as { required: number })
     )
     assert.ok(answers.every(({ required }) => required === 3))
     assert.equal((await deck.history('type=worker.drifted')).length, 0)

@@ -6,6 +6,7 @@ import { startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
+import type { DeckClient } from '../support/deck-client.ts'
 
 function job (policy: string, how: string[] = []) {
   const file = path.join(tempFolder(), 'begun')
@@ -13,14 +14,14 @@ function job (policy: string, how: string[] = []) {
     begun: () => readFileSync(file, 'utf8').trim().split('\n').sort() }
 }
 
-const untilFinished = (deck: any, slots: number) =>
+const untilFinished = (deck: DeckClient, slots: number) =>
   deck.untilStatus(
-    ({ workers, rollout }: any) =>
-      !rollout && workers.length === slots && workers.every(({ state }: any) => state === 'finished'),
+    ({ workers, rollout }) =>
+      !rollout && workers.length === slots && workers.every(({ state }) => state === 'finished'),
     `${slots} finished slots`
   )
 
-const isReady = async (deck: any) => (await fetch(`${deck.adminUrl}/readyz`)).status
+const isReady = async (deck: DeckClient) => (await fetch(`${deck.adminUrl}/readyz`)).status
 
 describe('programs that come to their end', { concurrency: 3 }, () => {
   test('with on-failure a job that exits 0 is done: once in each slot, no crash, the master stays, and a restart does it again', async (t) => {
@@ -29,14 +30,13 @@ describe('programs that come to their end', { concurrency: 3 }, () => {
     const { readyWorkers, finishedWorkers, health, workers } = await untilFinished(deck, 2)
     assert.deepEqual([readyWorkers, finishedWorkers, health.tone, health.text], [0, 2, 'ok',
       'All 2 workers have finished'])
-    assert.deepEqual([workers[0].finished.code, workers[0].finished.succeeded, workers[0].restarts], [0, true, 0])
+    assert.deepEqual([workers[0].finished?.code, workers[0].finished?.succeeded, workers[0].restarts], [0, true, 0])
     assert.equal(await isReady(deck), 200)
     assert.match(deck.output.stdout, /slot\.finished Slot 1 is finished: worker \d exited with code 0/)
     const { state } = await deck.rollout('restart')
     await untilFinished(deck, 2)
     assert.deepEqual([state, begun()], ['succeeded', ['1', '1', '2', '2']])
-    assert.deepEqual((await deck.history('type=worker.exited')).map(({ cause }: any) => cause),
-      Array(4).fill('finished'))
+    assert.deepEqual((await deck.history('type=worker.exited')).map(({ cause }) => cause), Array(4).fill('finished'))
     assert.deepEqual((await deck.api('/crashes')).body.items, [])
   })
 
@@ -44,7 +44,7 @@ describe('programs that come to their end', { concurrency: 3 }, () => {
     const { begun, ...options } = job('never', ['throws'])
     const deck = await startDeckHere(t, 'does-a-job.js', { ...options, workers: 1 })
     const { workers: [row], finishedWorkers, health } = await untilFinished(deck, 1)
-    assert.deepEqual([row.finished.succeeded, finishedWorkers, health.tone], [false, 0, 'bad'])
+    assert.deepEqual([row.finished?.succeeded, finishedWorkers, health.tone], [false, 0, 'bad'])
     assert.match(health.text, /slot 1 ended with an error$/)
     assert.equal(await isReady(deck), 503)
     await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { createContract } from '../support/api-contract.ts'
 import { startFleet, startMember } from '../support/fleet.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
+import type { Document } from '../../server/api/openapi.ts'
 
 const skip = withoutNats
 
@@ -18,17 +19,18 @@ test('every operation of the fleet answers as the document says, when all goes w
     await ask('POST', '/fleet/rollout/pause', undefined, 404)
     const { rollout: none, members } = await ask('GET', '/fleet')
     assert.equal(none, null)
-    assert.deepEqual(members.map(({ member, isSilent, isOwn }: any) => [member, isSilent, isOwn]), [['web-1', false,
-      true], ['web-2', false, false]])
+    assert.deepEqual(members.map(({ member, isSilent, isOwn }) => [member, isSilent, isOwn]), [['web-1', false, true], [
+      'web-2',
+      false,
+      false
+    ]])
     assert.ok((await ask('GET', '/fleet/events?type=worker.*&member=web-1')).items.length > 0)
     await ask('GET', '/fleet/logs')
     await ask('GET', '/fleet/events?cursor=abc', undefined, 400)
     const preview = await ask('POST', '/fleet/rollout/preview', { kind: 'deploy', canary: 'web-2' })
-    assert.deepEqual(preview.batches.map((batch: any[]) => batch.map(({ member, problem }) => [member, problem])), [[[
-      'web-2',
-      null
-    ]], [['web-1', null]]])
-    assert.match(preview.batches[0][0].becomes, /^r\d/)
+    assert.deepEqual(preview.batches.map((batch) => batch.map(({ member, problem }) => [member, problem])), [[['web-2',
+      null]], [['web-1', null]]])
+    assert.match(String(preview.batches[0][0].becomes), /^r\d/)
     assert.deepEqual([
       (await ask('POST', '/fleet/rollout/preview', { kind: 'restart', canary: 'db-1' })).refusals.length,
       preview.leftOut
@@ -61,11 +63,11 @@ test('every operation of the fleet answers as the document says, when all goes w
     await one.untilFleet(({ nats }) => !nats.isConnected, 'NATS to be missed')
     await ask('POST', '/fleet/rollout', { kind: 'restart' }, 503)
     await ask('GET', '/fleet/events', undefined, 503)
-    assert.equal((await ask('GET', '/fleet')).rollout.state, 'rolled-back')
+    assert.equal((await ask('GET', '/fleet')).rollout?.state, 'rolled-back')
     assert.deepEqual(contract.names.filter((name) => ofFleet(document).includes(name) && !contract.seen.has(name)), [])
 
-    async function ask (method: string, path: string, body?: object, expected?: number) {
-      const { status, headers, body: answer } = await one.api(path,
+    async function ask<M extends string, P extends string> (method: M, path: P, body?: object, expected?: number) {
+      const { status, headers, body: answer } = await one.api<never, P, M>(path,
         Buffer.isBuffer(body)
           ? { method, body, headers: { 'content-type': 'application/gzip' } }
           : { method, body: body && JSON.stringify(body) })
@@ -83,13 +85,13 @@ test('a deck that is in no fleet says so, and what to set', async (t) => {
     const { status, body } = await deck.api(path, { method })
     assert.equal(status, 409)
     assert.equal(body.code, 'no-fleet')
-    assert.match(body.detail, /fleet\.servers/)
+    assert.match(String(body.detail), /fleet\.servers/)
   }
 })
 
 /** Those of members and crashes are held to it in fleet-members.test.ts. */
-function ofFleet ({ paths }: any): string[] {
+function ofFleet ({ paths }: Document): string[] {
   return Object.entries(paths).filter(([path]) => /^\/api\/v1\/fleet(?!\/(members|crashes)\b)/.test(path)).flatMap((
     [, operations]
-  ) => Object.values(operations as Record<string, { operationId: string }>).map(({ operationId }) => operationId))
+  ) => Object.values(operations).map(({ operationId }) => operationId))
 }

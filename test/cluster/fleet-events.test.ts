@@ -58,7 +58,7 @@ test(
     assert.equal(stored.filter(({ member, type }) => member === 'one' && type === 'message.sent').length, 20)
     await two.untilFleet(({ nats: connection }) => connection.isConnected, 'NATS')
     const { body: told } = await two.api('/fleet/events?member=one&limit=1')
-    assert.deepEqual(told.items.map(({ member, app, event }: any) => [member, app, event.type]), [['one', 'shop',
+    assert.deepEqual(told.items.map(({ member, app, event }) => [member, app, event.type]), [['one', 'shop',
       'master.stopped']])
     const { stdout } = await runCliHere(['fleet', 'history', 'one', '--type', 'master.*', '--url', two.adminUrl,
       '--token', two.token])
@@ -157,10 +157,10 @@ test('each page of what the fleet has told is what it asks for, newest first, an
     [{ limit: 50, member: 'nobody' }, () => false], [{ limit: 200, app: 'shop', types: ['worker.exited'] },
     ({ type }) => type === 'worker.exited'], [{ limit: 50, app: 'mail' }, () => false], [{ limit: 100, q: 'EXIT',
     member: 'm1' }, ({ type, member }) => type === 'worker.exited' && member === 'm1'], [{ limit: 100,
-    cause: 'deploy' }, ({ cause }) => cause === 'deploy']] as [object,
+    cause: 'deploy' }, ({ cause }) => cause === 'deploy']] as [Wanted,
       (each: Parameters<typeof messageOf>[0]) => boolean][])
   {
-    const found = await readAll(feed, wanted as any)
+    const found = await readAll(feed, wanted)
     assert.deepEqual(found.map(({ event: { id } }) => id), all.filter(isMeant).map(({ id }) => id),
       JSON.stringify(wanted))
   }
@@ -179,14 +179,14 @@ test('each page of what the fleet has told is what it asks for, newest first, an
 
 async function readAll (feed: ReturnType<typeof createFeed>, wanted: Wanted) {
   const found = []
-  for (let before = null;;) {
+  for (let before: Page['next'] = null;;) {
     const page = await feed.read({ ...wanted, before })
     assert.equal(page.is, 'done', JSON.stringify(page))
     const { items, next } = (page as { value: Page }).value
     assert.ok(items.length <= wanted.limit)
     found.push(...items)
     if (next === null) return found
-    before = next as any
+    before = next
   }
 }
 

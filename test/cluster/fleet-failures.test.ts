@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { FIXTURES } from '../support/deck.ts'
+import { FIXTURES, type Deck } from '../support/deck.ts'
 import { startFleet, startMember, type Member } from '../support/fleet.ts'
 import { askAll, begin, checkHistories, statesOf, untilOver, untilTurn } from '../support/fleet-rollouts.ts'
 import { tempFolder } from '../support/folder.ts'
 import { createLink, startNats, withoutNats } from '../support/nats.ts'
+import { present } from '../support/present.ts'
 import { rareOnly } from '../support/rare.ts'
 import { until } from '../support/until.ts'
+import type { Fleet } from '../../server/api/fleet-answers.ts'
 
 // A host fails in the middle of a rollout, or its clock, or the way to it.
 
@@ -65,10 +67,10 @@ test(
     killed.hold()
     await begin(others[0], { deadlineMs: 4000 })
     await untilTurn(others[0], 'web-1', 'running')
-    const { pid } = (killed as any).child
+    const pid = present((killed as Deck).child.pid)
     const { workers } = await killed.untilStatus(({ rollout }) => rollout !== null, 'its own rollout')
-    for (const each of [pid, killed.masterPid, ...workers.map((worker: any) => worker.pid)]) process.kill(each,
-        'SIGKILL')
+    for (const each of [pid, killed.masterPid, ...workers.map((worker) => present(worker.pid))])
+      process.kill(each, 'SIGKILL')
     const held = await untilOver(others[1])
     assert.equal(held.state, 'held')
     assert.match(held.reason, /web-1 has not finished its turn within 4\.0 s/)
@@ -100,7 +102,7 @@ test(
     stopped.hold()
     await begin(others[0], { deadlineMs: 3000 })
     await untilTurn(others[0], 'web-1', 'running')
-    const { pid } = (stopped as any).child
+    const pid = present((stopped as Deck).child.pid)
     for (const each of [pid, stopped.masterPid]) process.kill(each, 'SIGSTOP')
     t.after(() => {
       for (const each of [pid, stopped.masterPid])
@@ -133,7 +135,7 @@ test(
       startMember(t, { name: 'web-3', servers: nats.url, isApart: true, env: { CLOCK: clock },
         launch: { execArgv: ['--require', `${FIXTURES}sets-its-clock.cjs`] } })])
     for (const member of members)
-      await member.untilFleet(({ members: seen }) => seen.filter((each: any) => !each.isSilent).length === 3,
+      await member.untilFleet(({ members: seen }: Fleet) => seen.filter((each) => !each.isSilent).length === 3,
         'three members')
     slow.slow(DELAY_MS)
     await begin(members[2], { pauseMs: 500 })
@@ -162,9 +164,9 @@ test(
     const forget = async (name: string) => (await first.api(`/fleet/members/${name}`, { method: 'DELETE' })).status
     assert.deepEqual([await forget('web-5'), await forget('web-1'), await forget('nobody')], [409, 409, 404])
     for (const member of dying) {
-      const { pid } = (member as any).child
+      const pid = present((member as Deck).child.pid)
       const { workers } = await member.untilStatus(({ readyWorkers }) => readyWorkers === 1, 'it to serve')
-      for (const each of [pid, member.masterPid, ...workers.map((worker: any) => worker.pid)]) process.kill(each,
+      for (const each of [pid, member.masterPid, ...workers.map((worker) => present(worker.pid))]) process.kill(each,
           'SIGKILL')
     }
     await leaving.stop()
@@ -174,23 +176,25 @@ test(
       until(async () => (await Promise.all(tellers.map(told))).every((events) => events.length === count),
         `${count} events each`, { patienceMs: 120_000, everyMs: 500 })
     await untilTold(2)
-    const event = (await told(second)).find(({ message }) => message.startsWith('web-3'))
-    assert.match(event.message,
+    const event = (await told(second)).find(({ message }) => message?.startsWith('web-3'))
+    assert.match(String(event?.message),
       /^web-3 is silent: no report for \d\d s\. When last heard, it ran shop r1 \(1 of 1 worker ready\)$/)
     assert.equal(await forget('web-5'), 200)
     await untilTold(3)
     assert.equal((await told(second))[0].message, 'web-5 is no longer in the fleet')
-    assert.match((await first.history('type=fleet.host-forgotten'))[0].message,
+    assert.match(String((await first.history('type=fleet.host-forgotten'))[0].message),
       /^web-5 was forgotten, after .* of silence$/)
     await startMember(t, { name: 'web-3', servers: nats.url, root })
     await untilTold(4)
-    assert.match((await told(first))[0].message, /^web-3 is back after .*; clusterdeck was restarted there$/)
+    assert.match(String((await told(first))[0].message), /^web-3 is back after .*; clusterdeck was restarted there$/)
     const { body } = await first.api('/fleet/events?type=fleet.host-silent,fleet.host-back')
-    assert.deepEqual(body.items.map(({ member, event: { type } }: any) => [member, type]), [['web-1',
-      'fleet.host-back'], ['web-1', 'fleet.host-silent'], ['web-1', 'fleet.host-silent']])
+    assert.deepEqual(body.items.map(({ member, event: { type } }) => [member, type]), [['web-1', 'fleet.host-back'], [
+      'web-1',
+      'fleet.host-silent'
+    ], ['web-1', 'fleet.host-silent']])
     await startMember(t, { name: 'web-5', servers: nats.url, root: rootOfGone })
     await first.untilFleet(
-      ({ members }) => members.some(({ member, isSilent }: any) => member === 'web-5' && !isSilent),
+      ({ members }: Fleet) => members.some(({ member, isSilent }) => member === 'web-5' && !isSilent),
       'the forgotten one to be back'
     )
   }

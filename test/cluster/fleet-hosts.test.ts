@@ -5,14 +5,17 @@ import { startFleetHosts } from '../support/fleet-hosts.ts'
 import { statesOf } from '../support/fleet-rollouts.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
+import { present } from '../support/present.ts'
 import { rareOnly } from '../support/rare.ts'
+import type { Fleet } from '../../server/api/fleet-answers.ts'
 
 // Hosts of several apps in one fleet.
 
 const skip = withoutNats
 const ALL = ['mail', 'search', 'shop']
 const THREE = Object.freeze({ 'web-1': ALL, 'web-2': ALL, 'web-3': ALL })
-const isOver = ({ rollout }: any) => rollout !== null && !['running', 'paused', 'rolling-back'].includes(rollout.state)
+const isOver = ({ rollout }: Pick<Fleet, 'rollout'>) =>
+  rollout !== null && !['running', 'paused', 'rolling-back'].includes(rollout.state)
 
 test(
   'one app is deployed over three hosts of three apps under load: no request fails, and the other apps are left alone',
@@ -26,7 +29,7 @@ test(
     const loads = hosts.flatMap((host) => ALL.map((app) => openFreshConnections(t, host.urls[app], { perSecond: 5 })))
     for (const host of hosts) host.put('shop', 'v2')
     await one.begin('shop', { note: 'faster totals' })
-    const { rollout } = await two.untilFleet('shop', isOver)
+    const rollout = present((await two.untilFleet('shop', isOver)).rollout)
     assert.deepEqual([rollout.app, rollout.state, statesOf(rollout)], ['shop', 'succeeded', ['web-1 succeeded',
       'web-2 succeeded', 'web-3 succeeded']])
     for (const host of hosts) assert.deepEqual([await host.version('shop'), await host.version('mail')], ['v2', 'v1'])
@@ -38,17 +41,17 @@ test(
     two.put('shop', 'v3', { isBad: true })
     await one.begin('shop', { onFailure: 'rollback' })
     await two.begin('mail', { kind: 'restart' })
-    const { rollout: bad } = await hosts[2].untilFleet('shop', ({ rollout: now }) =>
-      now.id === 2 && isOver({ rollout: now }))
-    assert.deepEqual([bad.state, statesOf(bad)], ['rolled-back', ['web-1 reverted', 'web-2 failed', 'web-3 skipped']])
-    const { rollout: restart } = await one.untilFleet('mail', isOver)
+    const { rollout: bad } = await hosts[2].untilFleet('shop', (now) => now.rollout?.id === 2 && isOver(now))
+    assert.deepEqual([bad?.state, statesOf(present(bad))], ['rolled-back', ['web-1 reverted', 'web-2 failed',
+      'web-3 skipped']])
+    const restart = present((await one.untilFleet('mail', isOver)).rollout)
     assert.deepEqual([restart.id, restart.app, restart.state], [1, 'mail', 'succeeded'])
     for (const host of hosts) assert.equal(await host.version('shop'), 'v2')
     for (const load of loads) assert.deepEqual((await load.stop()).failures, [])
 
     // Each app tells in its own history, and the fleet has both under the name of their app.
     const told = async (app: string) =>
-      (await hosts[2].request(`/apps/${app}/fleet/events?type=fleet.*&limit=50`)).items.map((each: any) =>
+      (await hosts[2].request(`/apps/${app}/fleet/events?type=fleet.*&limit=50`)).items.map((each) =>
         `${each.app} ${each.event.type}`
       )
     assert.deepEqual(await told('mail'), ['mail fleet.rollout-succeeded', 'mail fleet.rollout-started'])
@@ -70,13 +73,11 @@ test('a host without the app, and one where it is stopped, take no part; each ho
   await two.request('/apps/shop/stop', { method: 'POST' })
   const { members } = await three.untilHosts(({ members: seen }) => seen[1].apps[1].state === 'stopped')
   assert.deepEqual(
-    members.map(({ member, apps }: any) =>
-      `${member}: ${apps.map(({ app, state }: any) => `${app} ${state}`).join(', ')}`
-    ),
+    members.map(({ member, apps }) => `${member}: ${apps.map(({ app, state }) => `${app} ${state}`).join(', ')}`),
     ['web-1: mail running, shop running', 'web-2: mail running, shop stopped', 'web-3: mail running']
   )
   await one.begin('shop', { kind: 'restart' })
-  const { rollout } = await one.untilFleet('shop', isOver)
+  const rollout = present((await one.untilFleet('shop', isOver)).rollout)
   assert.deepEqual([rollout.state, statesOf(rollout), rollout.absent], ['succeeded', ['web-1 succeeded'], ['web-2']])
   assert.deepEqual((await three.api('/apps/shop/fleet')).status, 404)
   const asked = await one.api('/apps/shop/fleet/members/web-3/api/status')
@@ -109,9 +110,10 @@ test('a role for one app sees and steers that app alone, on all hosts', { skip: 
     'web-3': ['mail'] })
   const { token } = await one.request('/tokens', { method: 'POST',
     body: { name: 'ci', role: 'operator', apps: ['shop'] } })
-  const ask = (route: string, what: object = {}) => one.api(route, { ...what, bearer: token })
+  const ask = <P extends string>(route: P, what: { method?: string, body?: object } = {}) =>
+    one.api(route, { ...what, bearer: token })
   const { body: { members } } = await ask('/host/fleet')
-  assert.deepEqual(members.map(({ member, apps }: any) => `${member}: ${apps.map(({ app }: any) => app).join(' ')}`), [
+  assert.deepEqual(members.map(({ member, apps }) => `${member}: ${apps.map(({ app }) => app).join(' ')}`), [
     'web-1: shop',
     'web-2: shop'
   ])
@@ -123,10 +125,10 @@ test('a role for one app sees and steers that app alone, on all hosts', { skip: 
     assert.notEqual((await ask(`/apps/shop/fleet/members/web-2/api/${route}`)).status, 200, route)
   assert.equal((await ask('/apps/shop/fleet/releases')).status, 403)
   assert.equal((await ask('/apps/shop/fleet/rollout', { method: 'POST', body: { kind: 'restart' } })).status, 202)
-  const { rollout } = await two.untilFleet('shop', isOver)
+  const rollout = present((await two.untilFleet('shop', isOver)).rollout)
   assert.deepEqual([rollout.actor, rollout.state], ['ci', 'succeeded'])
   const { items } = (await ask('/apps/shop/fleet/events?limit=200')).body
-  assert.deepEqual([...new Set(items.map(({ app }: any) => app))], ['shop'])
+  assert.deepEqual([...new Set(items.map(({ app }) => app))], ['shop'])
 })
 
 test(
@@ -149,25 +151,26 @@ test(
     await nats.start()
     for (const host of hosts)
       await host.untilHosts(({ nats: { isConnected }, members }) =>
-        isConnected && members.every(({ isSilent }: any) => !isSilent)
+        isConnected && members.every(({ isSilent }) => !isSilent)
       )
     await two.untilFleet('mail', ({ members }) => members[0].release === 'r2' && members[1].mark === null)
 
     two.hold('shop')
     await one.begin('shop', { kind: 'restart', deadlineMs: 3000 })
-    await one.untilFleet('shop', ({ rollout }) => rollout.turns['web-2'].state === 'running')
+    await one.untilFleet('shop', ({ rollout }) => rollout?.turns['web-2'].state === 'running')
     process.kill(two.about.pid, 'SIGSTOP')
     try {
-      const { rollout } = await one.untilFleet('shop', ({ rollout: now }) => now.state === 'held')
-      assert.match(rollout.reason, /web-2 has not finished its turn within 3\.0 s/)
+      const rollout = present((await one.untilFleet('shop', ({ rollout: now }) => now?.state === 'held')).rollout)
+      assert.match(String(rollout.reason), /web-2 has not finished its turn within 3\.0 s/)
       assert.deepEqual(statesOf(rollout), ['web-1 succeeded', 'web-2 running'])
       assert.equal(await two.version('shop'), 'v1')
     } finally {
       process.kill(two.about.pid, 'SIGCONT')
     }
     two.letGo('shop')
-    const { rollout } = await one.untilFleet('shop', ({ rollout: now }) => now.turns['web-2'].finishedAt !== null)
-    assert.deepEqual([rollout.state, rollout.turns['web-2'].isLate], ['held', true])
+    const { rollout } = await one.untilFleet('shop',
+      ({ rollout: now }) => now !== null && now.turns['web-2'].finishedAt !== null)
+    assert.deepEqual([rollout?.state, rollout?.turns['web-2'].isLate], ['held', true])
     for (const load of loads) assert.deepEqual((await load.stop()).failures, [])
     for (const host of hosts) assert.equal((await host.request('/host')).apps, 2)
   }

@@ -11,13 +11,14 @@ import { tempFolder } from '../support/folder.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
 import { until } from '../support/until.ts'
+import type { FleetRollout } from '../../server/api/fleet-answers.ts'
 
 const PAGE = readFileSync(fileURLToPath(new URL('../../views/docs/fleet.md', import.meta.url)), 'utf8')
 const NAMES = ['web-1', 'web-2', 'web-3']
 const OF_FLEET = /^clusterdeck fleet\b|--member /
 
 type Deck = Awaited<ReturnType<typeof startDeckHere>>
-type Scene = { decks: Deck[], cwd: string, last: () => Promise<any> }
+type Scene = { decks: Deck[], cwd: string, last: () => Promise<FleetRollout | null> }
 
 /** What an example has instead of what its reader has, made for it where it is to be there first. */
 const PREPARED: [RegExp, (scene: Scene, line: string) => Promise<string> | string][] = [[/--pause \d+s/,
@@ -95,14 +96,14 @@ function settings (): string {
 /** A rollout that waits after its first turn. */
 async function slow ({ decks, last }: Scene) {
   await post(decks[1], '/fleet/rollout', { kind: 'restart', pauseMs: 60_000 })
-  await until(async () => (await last()).turns['web-1'].state === 'succeeded', 'the first turn')
+  await until(async () => (await last())?.turns['web-1'].state === 'succeeded', 'the first turn')
 }
 
 /** What runs has to end before the next example. */
 async function settle ({ decks, last }: Scene) {
   const rollout = await last()
   if (rollout && ['running', 'paused', 'held'].includes(rollout.state)) await post(decks[0], '/fleet/rollout/abort')
-  await until(async () => !['running', 'paused', 'rolling-back'].includes((await last())?.state), 'the end')
+  await until(async () => !['running', 'paused', 'rolling-back'].includes(String((await last())?.state)), 'the end')
   for (const deck of decks) await deck.until({ ready: 1 })
 }
 

@@ -10,12 +10,12 @@ import { rareOnly } from '../support/rare.ts'
 const skip = withoutNats
 
 /** `of`: which member is meant */
-async function get (member: Member, of: string, path: string) {
+async function get<P extends string> (member: Member, of: string, path: P) {
   return member.api(`/fleet/members/${of}/api${path}`)
 }
 
-async function order (member: Member, of: string, method: 'POST' | 'PUT', path: string, body: object = {},
-  headers: Record<string, string> = {})
+async function order<M extends 'POST' | 'PUT', P extends string> (member: Member, of: string, method: M, path: P,
+  body: object = {}, headers: Record<string, string> = {})
 {
   return member.api(`/fleet/members/${of}/api${path}`, { method, body: JSON.stringify(body), headers })
 }
@@ -30,8 +30,8 @@ async function ada (member: Member, role: string): Promise<{ authorization: stri
 /** `names`: of operations, which the test is to see answer as the document says */
 async function contractOf (member: Member, names: string[]) {
   const contract = createContract((await member.api('/openapi.json')).body)
-  return { async ask (method: string, path: string, body?: object, expected: number = 200) {
-    const answer = await member.api(path, { method, body: body && JSON.stringify(body) })
+  return { async ask<M extends string, P extends string> (method: M, path: P, body?: object, expected: number = 200) {
+    const answer = await member.api<never, P, M>(path, { method, body: body && JSON.stringify(body) })
     assert.equal(answer.status, expected, JSON.stringify(answer.body))
     contract.check({ method, path: `/api/v1${path.split('?')[0]}`, status: answer.status,
       headers: Object.fromEntries(answer.headers), body: answer.body })
@@ -146,7 +146,7 @@ test('nobody is more elsewhere than at home, and no more than the other deck acc
   const read = await order(one, 'reads', 'PUT', '/scale', { workers: 2 })
   assert.deepEqual([read.status, read.body.detail], [403,
     'This needs the role operator, and the owner\'s token on web-1 is viewer: fleet.accept of reads is "read"'])
-  assert.match((await reads.untilEvent(({ type }) => type === 'access.refused', 'the refusal')).message,
+  assert.match(String((await reads.untilEvent(({ type }) => type === 'access.refused', 'the refusal')).message),
     /^the owner's token on web-1 \(viewer, fleet\) from web-1: PUT \/api\/v1\/scale, 403$/)
   const nothing = await get(one, 'shut', '/status')
   assert.deepEqual([nothing.status, nothing.body.detail], [403,
@@ -172,7 +172,7 @@ test('no message changes anything that is not a question of a member, and none h
     const good = { home, app: 'shop', method: 'PUT', path: '/scale', headers: {}, body: { workers: 2 }, actor: 'eve',
       role: 'operator', client: 'api', from: 'web-9' }
     const subject = 'clusterdeck.test.web-1.api'
-    const ask = async (data: any) =>
+    const ask = async (data: object | string) =>
       (await connection.request(subject,
         typeof data === 'string' || data instanceof Uint8Array ? data : JSON.stringify(data), { timeout: 40_000 }))
         .json<{ status: number, body: string }>()
@@ -241,33 +241,28 @@ test('the crashes of all members are one list, which says who has not answered',
     assert.deepEqual([all.asked, all.answered, all.silent, all.refused, all.cut, others], [3, 3, [], [], [], []])
     assert.deepEqual([group.count, group.state, group.errorName, group.message], [3, 'open', 'Error',
       'the cart is empty'])
-    assert.deepEqual(members.map(({ member, count, state }: any) => [member, count, state]), [['web-1', 1, 'open'], [
-      'web-2',
-      1,
-      'open'
-    ], ['web-3', 1, 'open']])
+    assert.deepEqual(members.map(({ member, count, state }) => [member, count, state]), [['web-1', 1, 'open'], ['web-2',
+      1, 'open'], ['web-3', 1, 'open']])
 
-    for (const action of ['mute', 'resolve', 'reopen'])
+    for (const action of ['mute', 'resolve', 'reopen'] as const)
       assert.equal((await contract.ask('POST', `/fleet/crashes/${fingerprint}/${action}`)).answered, 3)
     await contract.ask('POST', `/fleet/crashes/v1:${'0'.repeat(32)}/mute`, undefined, 404)
     await contract.ask('POST', '/fleet/crashes/x/mute', undefined, 400)
     await contract.ask('GET', '/fleet/crashes?state=gone', undefined, 400)
     const lines = await contract.ask('GET', '/fleet/logs?level=error&q=cart')
-    assert.deepEqual([lines.answered, lines.silent, new Set(lines.items.map(({ member }: any) => member))], [3, [],
+    assert.deepEqual([lines.answered, lines.silent, new Set(lines.items.map(({ member }) => member))], [3, [],
       new Set(['web-1', 'web-2', 'web-3'])])
     assert.ok(
       (await contract.ask('GET', `/fleet/logs?member=web-2&around=${lines.items[0].arrivedAt}`)).items.every((
-        { member }: any
+        { member }
       ) => member === 'web-2')
     )
     await contract.ask('GET', '/fleet/logs?member=web-9', undefined, 404)
     await contract.ask('GET', '/fleet/logs?q=/(/', undefined, 400)
     const notes = '/fleet/members/web-2/api/crashes/1/notes'
     const { id } = await contract.ask('POST', notes, { text: 'known' }, 201)
-    assert.deepEqual(
-      (await contract.ask('GET', '/fleet/members/web-2/api/crashes/1')).notes.map(({ actor }: any) => actor),
-      ['the owner\'s token on web-1']
-    )
+    assert.deepEqual((await contract.ask('GET', '/fleet/members/web-2/api/crashes/1')).notes.map(({ actor }) => actor),
+      ['the owner\'s token on web-1'])
     await contract.ask('DELETE', `${notes}/${id}`)
     await contract.ask('PUT', '/fleet/members/web-2/api/scale', { workers: 1 })
     await contract.ask('PATCH', '/fleet/members/web-2/api/config', { 'drain.deadlineMs': 1000 }, 403)
@@ -282,10 +277,10 @@ test('the crashes of all members are one list, which says who has not answered',
     assert.match(listed.stderr, /^2 of 3 answered\nsilent: web-3\n$/)
     assert.match(listed.stdout, /the cart is empty/)
     assert.deepEqual([settled.body.asked, settled.body.answered, settled.body.silent,
-      settled.body.members.map(({ member }: any) => member)], [3, 2, ['web-3'], ['web-1', 'web-2']])
+      settled.body.members.map(({ member }) => member)], [3, 2, ['web-3'], ['web-1', 'web-2']])
 
     const { body: { items: [mixed] } } = await one.api('/fleet/crashes?state=open')
-    assert.deepEqual([mixed.state, mixed.members.map(({ state }: any) => state)], ['mixed', ['resolved', 'resolved',
+    assert.deepEqual([mixed.state, mixed.members.map(({ state }) => state)], ['mixed', ['resolved', 'resolved',
       'open']])
     assert.deepEqual([mixed.members[0].member, (await one.history('type=crash.group-resolved'))[0].actor], ['web-1',
       'ada'])

@@ -55,7 +55,7 @@ for (const [name, prepare] of Object.entries(SPOILED)) {
 
     const startedAt = performance.now()
     const { body: fleet } = await member.api('/fleet')
-    assert.deepEqual(fleet.members.map((each: any) => each.member), ['web-1'])
+    assert.deepEqual(fleet.members.map((each) => each.member), ['web-1'])
     assert.equal((await member.api('/fleet/rollout', { method: 'POST', body: '{"kind":"restart"}' })).status, 503)
     assert.ok(performance.now() - startedAt < 30_000, 'who asks for the fleet is told, and not kept waiting')
 
@@ -65,7 +65,7 @@ for (const [name, prepare] of Object.entries(SPOILED)) {
   })
 }
 
-async function finished (member: Member, wanted: object): Promise<any> {
+async function finished (member: Member, wanted: object) {
   const { status, body } = await member.api('/rollouts', { method: 'POST', body: JSON.stringify(wanted) })
   assert.equal(status, 202, JSON.stringify(body))
   return await member.rolloutEnd(body)

@@ -8,6 +8,7 @@ import { askAll, begin, checkHistories, statesOf, untilOver, untilTurn } from '.
 import { startNats, startNatsCluster, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
 import { until } from '../support/until.ts'
+import type { Fleet } from '../../server/api/fleet-answers.ts'
 
 // NATS fails in the middle of a rollout, or a server of it.
 
@@ -28,7 +29,7 @@ test('NATS is killed in a turn: the turn goes on, no other begins until it is ba
     const alone = await members[1].fleet()
     assert.equal(alone.nats.isConnected, false)
     assert.equal(alone.rollout.turns['web-1'].state, 'running', 'as it was last seen')
-    assert.match((await members[2].api('/fleet/rollout/pause', { method: 'POST' })).body.detail, /out of reach/)
+    assert.match((await members[2].api('/fleet/rollout/pause', { method: 'POST' })).body.detail ?? '', /out of reach/)
     assert.deepEqual((await members[1].api('/rollouts')).body.items, [])
     assert.equal((await members[1].api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })).status, 202,
       'local work goes on')
@@ -58,8 +59,8 @@ test('the disk of NATS is wiped in a turn: nobody goes on with what it forgot, a
   members[1].letGo()
   await members[1].untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of its own rollout')
   await members[2].untilFleet(
-    ({ nats, members: seen }) =>
-      nats.isConnected && seen.length === 3 && seen.every((each: any) => each.turnOf === null),
+    ({ nats, members: seen }: Fleet) =>
+      nats.isConnected && seen.length === 3 && seen.every((each) => each.turnOf === null),
     'the fleet to be there again'
   )
   const { code, stderr } = await waiting
@@ -98,7 +99,7 @@ test(
       'the first turn'
     )
     await state.put('rollout.shop', backup)
-    for (const order of ['resume', 'abort']) {
+    for (const order of ['resume', 'abort'] as const) {
       const { status, body } = await two.api(`/fleet/rollout/${order}`, { method: 'POST' })
       assert.deepEqual([status, body.detail], [409, 'Still in a turn of a rollout that NATS has lost: web-1'])
     }
@@ -157,12 +158,12 @@ test(
       'web-2 succeeded', 'web-3 succeeded']])
     await checkHistories(members)
     await served()
-    let items: any[] = []
+    let items: { member: string }[] = []
     await until(async () => {
       // While its servers agree on a leader there may be no answer.
       items = (await members[0].api('/fleet/events?type=rollout.succeeded')).body.items ?? []
       return items.length === 3
     }, 'the history of all')
-    assert.deepEqual(items.map(({ member }: any) => member).sort(), NAMES)
+    assert.deepEqual(items.map(({ member }) => member).sort(), NAMES)
   }
 )

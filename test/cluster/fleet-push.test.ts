@@ -15,6 +15,8 @@ import { tempFolder } from '../support/folder.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
 import { until } from '../support/until.ts'
+import type { Fleet } from '../../server/api/fleet-answers.ts'
+import type { Problem } from '../support/answers.ts'
 import type { TestOwner } from '../support/deck.ts'
 
 const skip = withoutNats
@@ -31,7 +33,7 @@ async function startHosts (t: TestOwner, names: string[],
     return Object.assign(member, { releasesRoot, unpacked: () => readdirSync(own).sort() })
   }))
   await hosts[0].untilFleet(
-    ({ members }) => names.every((name) => members.some((each: any) => each.member === name && !each.isSilent)),
+    ({ members }: Fleet) => names.every((name) => members.some((each) => each.member === name && !each.isSilent)),
     'all members'
   )
   return hosts
@@ -65,11 +67,11 @@ test('a folder that is pushed from one host runs on all of them, and is sent onc
   assert.equal(rollout.source.digest, digest)
   for (const host of hosts) {
     const { body: { items: [release] } } = await host.api('/releases')
-    assert.deepEqual([release.mode, path.basename(release.source)], ['folder', digest.slice('sha256:'.length)])
+    assert.deepEqual([release.mode, path.basename(String(release.source))], ['folder', digest.slice('sha256:'.length)])
   }
 
   const { body: { items } } = await hosts[2].api('/fleet/releases')
-  assert.deepEqual(items.map((item: any) => item.digest), [digest])
+  assert.deepEqual(items.map((item) => item.digest), [digest])
   const again = await push(hosts[1], folder)
   assert.equal(again.code, 0, again.stderr)
   assert.match(again.stderr, /already pushed: nothing is sent/)
@@ -129,7 +131,7 @@ test('only an admin may push, and deploy what was pushed', { skip }, async (t) =
   const [host] = await startHosts(t, ['one'], { servers: nats.url })
   const folder = appOf('v2')
   assert.equal((await push(host, folder)).code, 0)
-  const { body: { rollout: { source: { digest } } } } = await host.api('/fleet')
+  const { rollout: { source: { digest } } } = await host.fleet()
   const { body: { token } } = await host.api('/tokens', { method: 'POST',
     body: JSON.stringify({ name: 'ada', role: 'operator' }) })
   const operator = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -153,7 +155,7 @@ test(
         headers: { authorization: `Bearer ${host.token}`, 'content-type': type }, body })
     const wrong = await post(`?digest=${digest}`, Buffer.alloc(6 * 1024 ** 2, 'x'))
     assert.equal(wrong.status, 422)
-    assert.match((await wrong.json() as any).detail,
+    assert.match((await wrong.json() as Problem).detail,
       /digest: expected that of the body, sha256:[0-9a-f]{64}, received sha256:0{64}/)
     assert.equal((await post(`?digest=${digest}`, Buffer.alloc(0))).status, 422)
     assert.equal((await post('?digest=sha256:0', Buffer.from('x'))).status, 400)
@@ -238,8 +240,8 @@ test('removes what no release needs any more, and nothing else', { skip: skip ||
   assert.equal(await host.version(), 'p5')
 })
 
-async function withEngine (url: string,
-  work: (open: { js: JetStreamClient, manager: JetStreamManager }) => Promise<any>)
+async function withEngine<T> (url: string,
+  work: (open: { js: JetStreamClient, manager: JetStreamManager }) => Promise<T>)
 {
   const connection = await connect({ servers: url, reconnect: false })
   try {
@@ -256,9 +258,9 @@ const BUCKET = 'clusterdeck_test_releases'
 function piecesIn (url: string): Promise<number> {
   return withEngine(url, async ({ manager }) => {
     const { state } = await manager.streams.info(`OBJ_${BUCKET}`, { subjects_filter: `$O.${BUCKET}.C.>` }).catch(
-      () => ({ state: {} } as any)
+      () => ({ state: { subjects: undefined } })
     )
-    return Object.values<number>(state.subjects ?? {}).reduce((sum, count) => sum + count, 0)
+    return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0)
   })
 }
 

@@ -8,6 +8,7 @@ import { tempFolder } from '../support/folder.ts'
 import { hammer } from '../support/load.ts'
 import { createLink, startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
+import type { FleetRollout } from '../../server/api/fleet-answers.ts'
 
 const skip = withoutNats
 /** So that there is something to go back to, though the files are the same ones. */
@@ -18,12 +19,12 @@ function cli (member: Member, words: string): Promise<{ code: number, stdout: st
   return runCliHere(['fleet', ...words.split(' '), '--data-dir', member.dataDir])
 }
 
-function statesOf ({ turns }: any): Record<string, string> {
-  return Object.fromEntries(Object.entries<{ state: string }>(turns).map(([name, { state }]) => [name, state]))
+function statesOf ({ turns }: FleetRollout): Record<string, string> {
+  return Object.fromEntries(Object.entries(turns).map(([name, { state }]) => [name, state]))
 }
 
-function storyOf ({ timeline }: any): string[] {
-  return timeline.map(({ type, member }: any) => `${type} ${member ?? ''}`.trim())
+function storyOf ({ timeline }: FleetRollout): string[] {
+  return timeline.map(({ type, member }) => `${type} ${member ?? ''}`.trim())
 }
 
 function versionsOf (members: Member[]) {
@@ -82,8 +83,8 @@ test('where a host fails those that are done go back, the last one first', { ski
   assert.deepEqual(storyOf(rollout).slice(-6), ['rolling-back web-3', 'turn-reverting web-2', 'turn-reverted web-2',
     'turn-reverting web-1', 'turn-reverted web-1', 'rolled-back'])
   assert.deepEqual(await versionsOf(members), ['v1', 'v1', 'v1'])
-  assert.deepEqual((await ownRollouts(members[1])).map(({ kind, state }: any) => [kind, state]), [['rollback',
-    'succeeded'], ['deploy', 'succeeded']])
+  assert.deepEqual((await ownRollouts(members[1])).map(({ kind, state }) => [kind, state]), [['rollback', 'succeeded'],
+    ['deploy', 'succeeded']])
 })
 
 test(
@@ -142,7 +143,10 @@ test(
     }
     const order = async (name: string) => {
       const [where, body] = name === 'begin' ? ['', '{"kind":"restart"}'] : [`/${name}`, undefined]
-      const answer = await other.api(`/fleet/rollout${where}`, { method: 'POST', body })
+      const answer = await other.api<{ state?: string, code?: string, detail?: string }>(`/fleet/rollout${where}`, {
+        method: 'POST',
+        body
+      })
       return { is: answer.status < 400 ? answer.body.state : answer.body.code, detail: answer.body.detail }
     }
     const check = async (when: string, wanted: Record<string, string>) => {
@@ -187,8 +191,7 @@ test(
       abort: 'rolling-back' })
     await seen('rolled-back', 'reverted', 'the end')
     assert.deepEqual((await ownRollouts(other)).length, 0)
-    assert.deepEqual((await ownRollouts(first)).map(({ kind }: any) => kind), ['rollback', 'deploy', 'rollback',
-      'deploy'])
+    assert.deepEqual((await ownRollouts(first)).map(({ kind }) => kind), ['rollback', 'deploy', 'rollback', 'deploy'])
     assert.deepEqual(await versionsOf([first, other]), ['v1', 'v1'])
     for (const member of [first, other])
       assert.deepEqual(await member.history('type=fleet.forgotten'), [],
@@ -282,7 +285,7 @@ setInterval(() => { if (existsSync(${JSON.stringify(fault)})) throw new Error('t
     const backFrom = async (release: string) => {
       writeFileSync(fault, '')
       await guarded.untilEvent(
-        ({ type, actor, detail }) => type === 'rollout.succeeded' && actor === 'guard' && detail.from === release,
+        ({ type, actor, detail }) => type === 'rollout.succeeded' && actor === 'guard' && detail?.from === release,
         'the guard'
       )
       rmSync(fault)

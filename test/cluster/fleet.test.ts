@@ -5,10 +5,12 @@ import { begin } from '../support/fleet-rollouts.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { startNats, withoutNats } from '../support/nats.ts'
 import { rareOnly } from '../support/rare.ts'
+import type { Fleet, FleetRollout } from '../../server/api/fleet-answers.ts'
+import type { Deck } from '../support/deck.ts'
 
 const skip = withoutNats
 
-async function ended (member: Member, id: number, state: string): Promise<any> {
+async function ended (member: Member, id: number, state: string): Promise<FleetRollout> {
   const { rollout } = await member.untilFleet(
     ({ rollout: seen }) => seen?.id === id && ['succeeded', 'failed', 'held', 'rolled-back'].includes(seen.state),
     'the end of the rollout'
@@ -29,9 +31,9 @@ test(
       startMember(t, { ...two, name: 'two-mail', app: 'mail' }),
       startMember(t, { servers: nats.url, labels: { host: 'three' }, name: 'three-shop', app: 'shop' })])
     const [first] = members
-    for (const [member, count] of [[first, 3], [members[1], 1], [members[3], 1]] as [any, number][]) {
-      await member.untilFleet(({ nats: { isConnected }, members: seen }: any) =>
-        isConnected && seen.filter((each: any) => !each.isSilent).length === count, `${count} members`)
+    for (const [member, count] of [[first, 3], [members[1], 1], [members[3], 1]] as const) {
+      await member.untilFleet(({ nats: { isConnected }, members: seen }: Fleet) =>
+        isConnected && seen.filter((each) => !each.isSilent).length === count, `${count} members`)
     }
     const traffics = await Promise.all(members.map(async (member) =>
       openFreshConnections(t, await member.appUrl(), { perSecond: 10 })
@@ -49,9 +51,8 @@ test(
     assert.ok(results.every(({ total }) => total > 10), 'each was asked while it deployed')
     assert.deepEqual(await Promise.all(members.map((member) => member.version())), ['v2', 'v1', 'v2', 'v1', 'v2'])
     assert.deepEqual(rollout.batches, [['one-shop'], ['three-shop'], ['two-shop']])
-    assert.deepEqual(rollout.timeline.map(({ type, member }: any) => `${type} ${member ?? ''}`.trim()), ['started',
-      ...rollout.batches.flat().flatMap((name: string) => [`turn-started ${name}`, `turn-succeeded ${name}`]),
-      'succeeded'])
+    assert.deepEqual(rollout.timeline.map(({ type, member }) => `${type} ${member ?? ''}`.trim()), ['started',
+      ...rollout.batches.flat().flatMap((name) => [`turn-started ${name}`, `turn-succeeded ${name}`]), 'succeeded'])
   }
 )
 
@@ -82,7 +83,7 @@ test('a deck whose master is killed is the same member again, before any rollout
       ({ nats, members }) => nats.isConnected && !members[0].isSilent,
       'the fleet'
     )
-    await (deck as any).loseMaster()
+    await (deck as Deck).loseMaster()
     const { members: [next], problem } = await deck.untilFleet(
       ({ nats, problem: found, members }) => nats.isConnected && (found !== null || !members[0].isSilent),
       'the fleet again'

@@ -27,8 +27,8 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     await deck.untilEvent(({ type }) => type === 'history.degraded', 'the news of the full disk')
     await deck.until({ ready: 2 })
     const { history } = await deck.status()
-    assert.match(history.problem, /SQLITE_FULL|SQLITE_IOERR/)
-    assert.ok(history.waiting > 0 && Date.parse(history.since) <= Date.now() && history.lost === 0,
+    assert.match(String(history.problem), /SQLITE_FULL|SQLITE_IOERR/)
+    assert.ok(history.waiting > 0 && Date.parse(String(history.since)) <= Date.now() && history.lost === 0,
       JSON.stringify(history))
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     const lost = [deck.masterPid]
@@ -51,15 +51,15 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     assert.equal(new Set(events.map(({ id }) => id)).size, events.length)
     assert.deepEqual(of('master.stopped').map(({ pid, cause }) => [pid, cause]),
       lost.map((pid) => [pid, 'master-lost']))
-    assert.deepEqual(of('rollout.succeeded').map(({ detail }) => detail.kind), ['restart', 'deploy'])
+    assert.deepEqual(of('rollout.succeeded').map(({ detail }) => detail?.kind), ['restart', 'deploy'])
     const [forked, exited] = [of('worker.forked'), of('worker.exited')].map((some) =>
-      some.map(({ worker }) => worker).sort((a, b) => a - b)
+      some.map(({ worker }) => worker).sort((a, b) => Number(a) - Number(b))
     )
     assert.deepEqual([new Set(forked).size, new Set(exited).size], [forked.length, exited.length],
       'each begins and ends once')
     const open = forked.filter((worker) => !exited.includes(worker))
-    assert.deepEqual(open, workers.map(({ id }: any) => id))
-    assert.equal(of('worker.exited').find(({ worker }) => worker === first.id).cause, 'killed')
+    assert.deepEqual(open, workers.map(({ id }) => id))
+    assert.equal(of('worker.exited').find(({ worker }) => worker === first.id)?.cause, 'killed')
 
     await until(() => fallbackFolders(deck.folder).every((folder) => !existsSync(folder)),
       'nothing to be told of a master elsewhere any more')
@@ -78,8 +78,8 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
       await deck.loseMaster()
       t.after(() => rmSync(deck.place, { recursive: true, force: true }))
       const { workers: next } = await deck.until({ ready: 1 })
-      assert.deepEqual(next.filter(({ pid }: any) => workers.some((old: any) => old.pid === pid)), [])
-      await deck.untilStatus(() => workers.every(({ pid }: any) => !isAlive(identifyProcess(pid))),
+      assert.deepEqual(next.filter(({ pid }) => workers.some((old) => old.pid === pid)), [])
+      await deck.untilStatus(() => workers.every(({ pid }) => !isAlive(identifyProcess(pid))),
         'the old workers to be gone')
       const { failures, total } = await fresh.stop()
       assert.deepEqual(failures, [], `of ${total}`)
@@ -115,7 +115,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir })
     const { history } = await deck.until({ ready: 1 })
     t.after(() => rmSync(deck.place, { recursive: true }))
-    assert.match(history.problem, /cannot be written \(ENOSPC\)/)
+    assert.match(String(history.problem), /cannot be written \(ENOSPC\)/)
     assert.match(deck.output.stderr,
       /^clusterdeck: dataDir: .* cannot be written \(ENOSPC\); until the next start everything is kept in /m)
     assert.equal((await fetch(await deck.appUrl())).status, 200)
@@ -134,7 +134,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
       // In a process of its own: where a file is open to be written, no disk can be made read-only.
       const full = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir })
       const { history } = await full.until({ ready: 1 })
-      assert.match(history.problem, /\S/)
+      assert.match(history.problem ?? '', /\S/)
       assert.equal((await full.history('type=master.started')).length, 2, 'it knows what was')
       disk.free()
       await full.untilEvent(({ type }) => type === 'history.recovered', 'room')
@@ -148,7 +148,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
       disk.setReadOnly(true)
       const readOnly = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir })
       t.after(() => rmSync(readOnly.place, { recursive: true }))
-      assert.match((await readOnly.until({ ready: 1 })).history.problem, /EROFS/)
+      assert.match(String((await readOnly.until({ ready: 1 })).history.problem), /EROFS/)
       assert.equal((await fetch(await readOnly.appUrl())).status, 200)
       await readOnly.stop()
       assert.equal(existsSync(path.join(readOnly.place, 'master.json')), false)

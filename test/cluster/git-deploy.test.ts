@@ -81,7 +81,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
       ))
     assert.equal(await ask(), 'two')
     const { body: { items: [release] } } = await deck.api('/releases')
-    assert.deepEqual([release.mode, release.git, release.build, release.note, release.package.version], ['folder', {
+    assert.deepEqual([release.mode, release.git, release.build, release.note, release.package?.version], ['folder', {
       commit,
       branch: 'main',
       isDirty: false,
@@ -157,7 +157,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.equal(code, 0, stderr)
     assert.match(stdout, told)
     const { detail } = await deck.untilEvent(({ type }) => type === 'hook.succeeded', 'the end of the hook')
-    assert.match(detail.output, told)
+    assert.match(String(detail?.output), told)
     assert.match((await cli('jobs', 'run', 'ask', '--wait')).stdout, told)
     assert.deepEqual(state(), before)
   })
@@ -250,7 +250,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     await until(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8') !== '', 'the build')
     await (deck as Deck).loseMaster()
     const { cause, detail } = await deck.untilEvent(({ type }) => type === 'job.interrupted', 'its end')
-    assert.deepEqual([cause, detail.run], ['master-lost', run.id])
+    assert.deepEqual([cause, detail?.run], ['master-lost', run.id])
     await until(() => isGone(readFileSync(pidFile, 'utf8')), 'the end of the build')
     await until(() => folders().length === 0, 'an empty folder')
     assert.equal(await ask(), 'in place')
@@ -343,7 +343,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     const headers = { authorization: `Bearer ${deck.token}` }
     const { body: { items: runs } } = await deck.api('/jobs/runs')
     const places = ['/api/v1/config', '/api/v1/events', '/api/v1/jobs/runs', '/api/v1/checks', '/api/v1/notices',
-      '/api/v1/status', '/api/v1/events.csv', ...runs.map(({ id }: any) => `/api/v1/jobs/runs/${id}`)]
+      '/api/v1/status', '/api/v1/events.csv', ...runs.map(({ id }) => `/api/v1/jobs/runs/${id}`)]
     const shown = await Promise.all(
       places.map(async (place) => await (await fetch(origin + place, { headers })).text())
     )

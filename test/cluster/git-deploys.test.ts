@@ -49,16 +49,16 @@ rareTest(
         const rollout = ended.rollout === null ? null : await end(deck, { id: ended.rollout })
         if (!broken) good = String(n)
         if (broken?.how === 'build') assert.deepEqual([ended.state, ended.cause], ['failed', 'build-failed'])
-        else if (broken?.how === 'start') assert.equal(rollout.state, 'failed')
-        else if (!broken) assert.equal(rollout.state, 'succeeded', rollout.reason)
+        else if (broken?.how === 'start') assert.equal(rollout?.state, 'failed')
+        else if (!broken) assert.equal(rollout?.state, 'succeeded', rollout?.reason ?? undefined)
         if (!broken && n > 1) {
           tookMs.all.push(performance.now() - startedAt)
           tookMs.build.push(builtMs)
         }
         await until(async () => {
           const { rollout: running, release, workers } = await deck.status()
-          return running === null && release.git.subject === `Number ${good}` &&
-            workers.every((each: any) => each.release === release.id && each.state === 'ready')
+          return running === null && release.git?.subject === `Number ${good}` &&
+            workers.every((each) => each.release === release.id && each.state === 'ready')
         }, `release of ${good} after the deploy of ${n}`)
         assert.equal(await ask(), good)
       }

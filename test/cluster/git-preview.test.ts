@@ -10,7 +10,7 @@ import { createRepository, versionOf, withPackage } from '../support/repository.
 
 type App = Awaited<ReturnType<typeof startApp>>
 
-async function preview ({ deck }: App, order: object): Promise<any> {
+async function preview ({ deck }: App, order: object) {
   const { status, body } = await deck.api('/rollouts/preview', { method: 'POST',
     body: JSON.stringify({ kind: 'deploy', ...order }) })
   assert.equal(status, 200, JSON.stringify(body))
@@ -25,7 +25,7 @@ async function stateOf ({ deck, repository, dataDir, folders }: App) {
     data: readdirSync(dataDir).filter((name) => !name.startsWith('history.db') && name !== 'logs').sort() }
 }
 
-const codesOf = ({ refusals }: any): string[] => refusals.map(({ code }: any) => code)
+const codesOf = ({ refusals }: Awaited<ReturnType<typeof preview>>) => refusals.map(({ code }) => code)
 
 describe('the preview of a commit', { concurrency: 2 }, () => {
   test('tells commit, files, build and changes by git alone, and the deploy makes just that; it goes with a deploy alone, and with no path', async (t) => {
@@ -42,11 +42,11 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     const before = await stateOf(app)
     const told = await preview(app, { git: 'main' })
     assert.deepEqual(await stateOf(app), before)
-    assert.deepEqual([told.from, told.release.id, told.release.isNew, told.release.mode, told.refusals, told.warnings],
-      ['r2', 'r3', true, 'folder', [], []])
-    assert.deepEqual(told.release.git, { commit, branch: 'main', isDirty: false, author: 'Ada', subject: 'Tidy up' })
-    assert.deepEqual(told.release.package, { name: 'shop', version: '1.0.0' })
-    assert.deepEqual(told.commits.added.items.map(({ subject }: any) => subject), ['Tidy up', 'Faster totals'])
+    assert.deepEqual([told.from, told.release?.id, told.release?.isNew, told.release?.mode, told.refusals,
+      told.warnings], ['r2', 'r3', true, 'folder', [], []])
+    assert.deepEqual(told.release?.git, { commit, branch: 'main', isDirty: false, author: 'Ada', subject: 'Tidy up' })
+    assert.deepEqual(told.release?.package, { name: 'shop', version: '1.0.0' })
+    assert.deepEqual(told.commits?.added.items.map(({ subject }) => subject), ['Tidy up', 'Faster totals'])
     assert.deepEqual(told.files, { added: 1, changed: 1, removed: 1,
       items: [{ name: 'app.js', change: 'changed' }, { name: 'views/new.html', change: 'added' }, {
         name: 'views/old.html',
@@ -64,14 +64,15 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
 
     assert.equal((await cli('deploy', '--git', 'main', '--wait')).code, 0)
     const { body: made } = await deck.api('/releases/r3')
-    for (const name of ['id', 'mode', 'entry', 'path', 'cwd', 'source', 'package', 'git'])
-      assert.deepEqual(told.release[name], made[name], name)
+    for (const name of ['id', 'mode', 'entry', 'path', 'cwd', 'source', 'package', 'git'] as const)
+      assert.deepEqual(told.release?.[name], made[name], name)
     assert.deepEqual([told.changed, told.build.text], [made.changed, made.build])
     const again = await preview(app, { git: commit })
-    assert.deepEqual([again.release.id, again.release.isNew, again.build, again.files.items], ['r3', false, null, []])
+    assert.deepEqual([again.release?.id, again.release?.isNew, again.build, again.files?.items], ['r3', false, null,
+      []])
     repository.git('checkout', '--quiet', '--', 'app.js')
     repository.commit({ 'package-lock.json': JSON.stringify({ lockfileVersion: 3 }) })
-    assert.equal((await preview(app, { git: 'main' })).build.packages, 'installed')
+    assert.equal((await preview(app, { git: 'main' })).build?.packages, 'installed')
 
     for (const [order, field] of [[{ git: 'main', path: 'v2' }, 'git'], [{ kind: 'rollback', git: 'main' }, 'git'], [{
       kind: 'rollback',
@@ -79,7 +80,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     }, 'guess'], [{ git: '-x' }, 'git']] as [object, string][]) {
       const { status, body } = await deck.api('/rollouts/preview', { method: 'POST',
         body: JSON.stringify({ kind: 'deploy', ...order }) })
-      assert.deepEqual([status, body.code, body.detail.startsWith(`${field}:`)], [422, 'invalid-body', true],
+      assert.deepEqual([status, body.code, body.detail?.startsWith(`${field}:`)], [422, 'invalid-body', true],
         JSON.stringify(body))
     }
     const both = await cli('deploy', '--git', 'main', '--path', 'v2', '--dry-run')
@@ -96,7 +97,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
         headers: { authorization: `Bearer ${deck.token}`, 'content-type': 'application/json',
           accept: 'application/json' },
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } }) })
-      return (await answer.json() as any).result.content[0].text
+      return (await answer.json() as { result: { content: { text: string }[] } }).result.content[0].text
     }
     const preview = async () =>
       /confirmation "([^"]+)"/.exec(await call('preview_change', { change: 'deploy', git: 'main' }))?.[1]
@@ -104,7 +105,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     repository.commit(versionOf('unseen'))
     assert.match(await call('confirm_change', { confirmation: first }), /^Done: a deploy to r2/)
     await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout')
-    assert.equal((await deck.status()).release.git.commit, shown)
+    assert.equal((await deck.status()).release.git?.commit, shown)
     assert.equal(await ask(), 'shown')
     assert.match(await call('confirm_change', { confirmation: second }),
       /preview the change again.*precondition-failed/)
@@ -141,7 +142,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
       const refused = await preview(app, { git: 'main' })
       assert.deepEqual(codesOf(refused), ['invalid-config', 'unshared-files', 'git-failed'])
       assert.match(refused.refusals[2].message, /submodules.*received lib/)
-      assert.deepEqual([refused.release.hooks, refused.options.map(({ name }: any) => name)], [['beforeDeploy'], [
+      assert.deepEqual([refused.release?.hooks, refused.options.map(({ name }) => name)], [['beforeDeploy'], [
         'releases.shared',
         'hooks.beforeDeploy'
       ]])
@@ -156,7 +157,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
   rareTest('a rollout that runs is no refusal: the deploy of a commit waits for it', async (t) => {
     const app = await startApp(t)
     app.repository.commit(versionOf('two'))
-    assert.equal((await preview(app, { git: 'main', guess: true })).files.changed, 1)
+    assert.equal((await preview(app, { git: 'main', guess: true })).files?.changed, 1)
     // The release that runs then is of no commit.
     writeFiles(app.repository.app, { 'build.js': 'changed' })
     assert.equal((await roll(app.deck, { kind: 'deploy' })).state, 'succeeded')
@@ -176,10 +177,10 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     const app = await startApp(t, { config: { releases: { git: `file://${origin.folder}` } } })
     const told = await preview(app, { git: 'main', guess: true })
     // The release that runs is of another repository.
-    assert.deepEqual([told.release.git.commit, told.release.git.subject, told.files, told.refusals], [commit,
+    assert.deepEqual([told.release?.git?.commit, told.release?.git?.subject, told.files, told.refusals], [commit,
       'From elsewhere', null, []])
     const runsOf = async () =>
-      (await app.deck.api('/jobs/runs')).body.items.map(({ command, state }: any) => [command, state])
+      (await app.deck.api('/jobs/runs')).body.items.map(({ command, state }) => [command, state])
     assert.deepEqual(await runsOf(), [[`git fetch file://${origin.folder}`, 'succeeded']])
     // A commit that is here already needs no fetch.
     rmSync(path.join(origin.folder, '.git'), { recursive: true })
@@ -201,6 +202,6 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
         secrets: { from: 'command', command: ['cat', 'secrets.json'] } })
     })
     const told = await preview(app, { git: 'main', guess: true })
-    assert.deepEqual([told.refusals, told.changed.environment], [[], ['LEVEL']])
+    assert.deepEqual([told.refusals, told.changed?.environment], [[], ['LEVEL']])
   })
 })

@@ -55,7 +55,7 @@ rareTest(
       assert.match(good.output,
         /remote: commit [^]*of main: Faster totals[^]*remote: built two[^]*remote: rollout 1 \(deploy[^]*succeeded/)
       const { body: { items: [release] } } = await deck.api('/releases')
-      assert.deepEqual([release.git.commit, release.git.branch, await ask()], [commit, 'main', 'two'])
+      assert.deepEqual([release.git?.commit, release.git?.branch, await ask()], [commit, 'main', 'two'])
 
       clone.commit(versionOf('broken', { build: 'throw new Error(\'does not compile\')' }))
       const broken = await push(clone.folder, ['production', 'HEAD:main'])
@@ -152,7 +152,7 @@ test('what could not be deployed is refused, and is deployed by the next push of
   const taken = await push(clone, [place, 'HEAD:main'])
   assert.equal(taken.code, 0, taken.output)
   assert.match(taken.output, /commit [^]*of main: Two[^]*history:Two *\n(?![^]*history:Before)/)
-  assert.deepEqual([git(place, 'rev-parse', 'main'), (await deck.status()).release.git.commit, await ask()], [commit,
+  assert.deepEqual([git(place, 'rev-parse', 'main'), (await deck.status()).release.git?.commit, await ask()], [commit,
     commit, 'two'])
 
   assert.match((await push(origin.folder, [place, 'HEAD:main'])).output, /Everything up-to-date/)

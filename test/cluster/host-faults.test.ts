@@ -9,12 +9,18 @@ const run = promisify(execFile)
 const THROWS = path.resolve(import.meta.dirname, '../fixtures/throws-in-one-app.js')
 const REASON = 'its part of this host failed, and is made anew; its workers serve on: '
 
+/** What throws-in-one-app.js says. */
+type Seen = { wasAnswered: boolean, serves: boolean, isSameUrl: boolean, isOtherAsItWas: boolean, failed: string[][],
+  reason: string, lost: ReturnType<typeof lostBy>[], said: string[],
+  exits: { cause: string, signal: string | null, code: number | null }[], left: number[], told: string[],
+  states: string[], run: { told: [type: string, cause: string | null][], state: string, code: number, output: string } }
+
 async function throwInOne (what: 'once' | 'again' | 'kill' | 'stop' | 'stop-broken',
   dispatch: 'shared' | 'sticky' = 'shared')
 {
   // In a process of its own: the runner of the tests takes whatever nobody catches for its own.
   const { stdout } = await run(process.execPath, [THROWS, what, dispatch], { timeout: 100_000 })
-  const seen = JSON.parse(stdout)
+  const seen: Seen = JSON.parse(stdout)
   assert.equal(seen.isOtherAsItWas, true)
   assert.deepEqual(seen.failed[1], [], 'requests of the other app')
   assert.equal(seen.reason, `${REASON}first`)
@@ -54,14 +60,14 @@ describe('an exception in the part of a host for one app', { concurrency: 2 }, (
       assert.deepEqual([run.state, run.code, run.output.split('\n').filter(Boolean).sort()], ['failed', 3, ['one',
         'oops', 'two']])
       assert.deepEqual([failed[0], lost], [[], ['first', 'second'].map(lostBy)])
-      assert.ok(exits.length >= 2 && exits.every(({ cause, code }: any) => cause === 'master-lost' && code === 0),
+      assert.ok(exits.length >= 2 && exits.every(({ cause, code }) => cause === 'master-lost' && code === 0),
         JSON.stringify(exits))
     }
   )
 
   rareTest('leaves nobody unseen: how a worker ends meanwhile is on record', async () => {
     const { exits } = await throwInOne('kill')
-    assert.deepEqual(exits.map(({ signal }: any) => signal).sort(), [null, 'SIGKILL'].sort())
+    assert.deepEqual(exits.map(({ signal }) => signal).sort(), [null, 'SIGKILL'].sort())
   })
 
   rareTest('keeps nobody from stopping the app: that ends the workers which it has left', async () => {

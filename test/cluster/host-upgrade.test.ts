@@ -9,6 +9,7 @@ import { startHost } from '../support/host.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { rareTest } from '../support/rare.ts'
 import { untilFound } from '../support/until.ts'
+import type { AppView } from '../../server/api/apps.ts'
 
 describe('the upgrade of a host in place', () => {
   rareTest(
@@ -116,7 +117,7 @@ describe('the upgrade of a host in place', () => {
       const host = await openHost(t)
       await host.add('shop', 'answers-with-pid.js')
       await host.add('once', 'serves-at-its-first-start.js', { GATE: gate })
-      const isUp = (apps: Record<string, any>) => apps.shop?.state === 'running' && apps.once?.state === 'running'
+      const isUp = (apps: Record<string, AppView>) => apps.shop?.state === 'running' && apps.once?.state === 'running'
       const before = await host.untilApps(isUp)
       const load = openFreshConnections(t, before.shop.addresses[0], { perSecond: 20 })
       const pids = await host.workersOf(['shop', 'once'])
@@ -126,11 +127,12 @@ describe('the upgrade of a host in place', () => {
           async () => (await host.history(name)).find(({ type }) => type === 'master.upgrade-failed'),
           `the failure to be told by ${name}`
         )
-        assert.match(failed.message, /^once: worker \d+ \(slot 1\) exited with code 1 before it was ready/)
+        assert.match(String(failed.message), /^once: worker \d+ \(slot 1\) exited with code 1 before it was ready/)
       }
       const { upgrade, upgradeFailure, pid } = await host.request('/host')
       assert.deepEqual([upgrade, pid], [null, host.about.pid])
-      assert.match(upgradeFailure.message, /^once: worker \d+ \(slot 1\) exited with code 1 before it was ready/)
+      assert.match(String(upgradeFailure?.message),
+        /^once: worker \d+ \(slot 1\) exited with code 1 before it was ready/)
       await host.untilApps(isUp)
       assert.deepEqual(await host.workersOf(['shop', 'once']), pids)
       await load.untilAnswered(10)
@@ -151,8 +153,7 @@ describe('the upgrade of a host in place', () => {
 async function openHost (t: TestOwner) {
   const host = await startHost(t)
   /** @returns its events, oldest first */
-  const history = async (name: string): Promise<any[]> =>
-    (await host.request(`/apps/${name}/events?limit=200`)).items.reverse()
+  const history = async (name: string) => (await host.request(`/apps/${name}/events?limit=200`)).items.reverse()
 
   return {
     ...host,
@@ -170,9 +171,9 @@ async function openHost (t: TestOwner) {
       assert.equal(status, 201, JSON.stringify(body))
     },
 
-    async workersOf (names: string[]): Promise<number[]> {
+    async workersOf (names: string[]) {
       const all = await Promise.all(names.map(async (name) => (await host.request(`/apps/${name}/status`)).workers))
-      return all.flat().filter(({ state }) => state === 'ready').map(({ pid }) => pid)
+      return all.flat().flatMap(({ state, pid }) => state === 'ready' ? pid ?? [] : [])
     },
 
     /** @returns what its history tells of its masters, but for a start that takes long */

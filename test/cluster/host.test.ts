@@ -9,6 +9,7 @@ import { openFreshConnections } from '../support/load.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
+import type { AppView } from '../../server/api/apps.ts'
 import type { TestOwner } from '../support/deck.ts'
 
 const NAMES = ['shop', 'mail', 'jobs']
@@ -70,14 +71,13 @@ describe('a host', { concurrency: 2 }, () => {
       writeFileSync(path.join(shop.cwd, 'app.js'), 'process.exit(1)')
       process.kill(host.about.pid, 'SIGKILL')
       await host.untilNext(host.about.pid)
-      await host.untilApp('mail', ({ state, workers }) => state === 'running' && workers.ready === workers.desired)
+      await host.untilApp('mail',
+        ({ state, workers }) => state === 'running' && workers !== null && workers.ready === workers.desired)
       const readyPids = async () =>
-        (await host.request('/apps/mail/workers')).items.filter(({ state }: any) => state === 'ready').map((
-          { pid }: any
-        ) => pid)
+        (await host.request('/apps/mail/workers')).items.flatMap(({ state, pid }) => state === 'ready' ? pid ?? [] : [])
       const before = await readyPids()
       process.kill(before[0], 'SIGKILL')
-      await until(async () => (await readyPids()).filter((pid: number) => pid !== before[0]).length === before.length,
+      await until(async () => (await readyPids()).filter((pid) => pid !== before[0]).length === before.length,
         'a worker in its place')
     })
 
@@ -100,16 +100,16 @@ describe('a host', { concurrency: 2 }, () => {
 })
 
 /** Tells whether each that is to run has all of its workers */
-function doRun (apps: Record<string, any>): boolean {
+function doRun (apps: Record<string, AppView>): boolean {
   return Object.values(apps).every(({ state, workers }) =>
-    state === 'stopped' || (state === 'running' && workers.ready === workers.desired)
+    state === 'stopped' || (state === 'running' && workers !== null && workers.ready === workers.desired)
   )
 }
 
 /** @returns of the workers, by app */
-async function pidsOf (host: Host): Promise<Record<string, number[]>> {
+async function pidsOf (host: Host) {
   const found = await Promise.all(
-    NAMES.map(async (name) => [name, (await host.request(`/apps/${name}/workers`)).items.map(({ pid }: any) => pid)])
+    NAMES.map(async (name) => [name, (await host.request(`/apps/${name}/workers`)).items.map(({ pid }) => pid)])
   )
   return Object.fromEntries(found)
 }

@@ -8,6 +8,7 @@ import { get } from '../support/asking.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { startDeck } from '../support/deck.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
+import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
 /** Of test/fixtures/harms-its-master.js, in this order. */
 const HARMS = ['acknowledgement', 'refusal', 'twice-the-same-query', 'query-of-a-wrong-port', 'answer-to-nothing',
@@ -25,10 +26,11 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     const told = (await deck.history('type=unexpected&limit=1000')).map(({ message }) => message)
     assert.equal(told.length, 2, told.join('\n'))
-    assert.match(told[1], new RegExp(`^worker ${id} has sent what was dropped: `))
+    assert.match(String(told[1]), new RegExp(`^worker ${id} has sent what was dropped: `))
     // A busy machine hears them over some windows, each of which admits as many.
     const windows = 1 + Math.ceil((performance.now() - startedAt) / 10_000)
-    assert.ok(Number(/has sent (\d+) messages that were dropped/.exec(told[0])?.[1]) > 10_000 - 2000 * windows, told[0])
+    assert.ok(Number(/has sent (\d+) messages that were dropped/.exec(String(told[0]))?.[1]) > 10_000 - 2000 * windows,
+      String(told[0]))
   })
 
   rareTest('with round-robin, where Node\'s own primary hears it', async (t) => {
@@ -112,7 +114,7 @@ const through = ['/bin/bash', '-c', `exec "$@" ${OWN}<&3 3<&-`, 'bash']
 
 /** @returns of a socket that is there to be passed on */
 function openListener (t: TestContext): { fd: number, port: number } {
-  const handle = (net as any)._createServerHandle('127.0.0.1', 0, 4)
+  const handle = net._createServerHandle('127.0.0.1', 0, 4) as Required<SocketHandle>
   t.after(() => handle.close())
   const bound = { port: 0 }
   handle.getsockname(bound)

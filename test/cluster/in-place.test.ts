@@ -10,7 +10,9 @@ import { startDeck, type TestOwner } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { app, deploy, releasesOf, roll, untilListed } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
+import type { Problem } from '../support/answers.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
 const QUICK = ['--drain-idle-grace-ms', '100', '--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2']
@@ -39,8 +41,8 @@ async function answers (deck: DeckClient): Promise<string[]> {
 /** Nothing may plainly claim that a release has come back whose files are others now. */
 async function claims (deck: DeckClient) {
   const events = await deck.history('limit=500')
-  return events.filter(({ type, message, detail }: any) => {
-    return (type === 'rollout.rolled-back' || (type === 'rollout.succeeded' && detail.kind === 'rollback')) &&
+  return events.filter(({ type, message, detail }) => {
+    return (type === 'rollout.rolled-back' || (type === 'rollout.succeeded' && detail?.kind === 'rollback')) &&
       !message?.includes('may not be what it was')
   })
 }
@@ -79,12 +81,13 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
       ),
       stderr
     )
-    const { status, body } = await deck.api('/rollouts', { method: 'POST', body: '{"kind":"rollback","release":"r1"}' })
+    const { status, body } = await deck.api<Problem>('/rollouts', { method: 'POST',
+      body: '{"kind":"rollback","release":"r1"}' })
     assert.deepEqual([status, body.code, body.release], [409, 'drifted', 'r1'])
     const { body: { items: [second, first] } } = await deck.api('/releases')
-    assert.deepEqual([second.changedInPlace, first.changedInPlace.files, first.changedInPlace.count], [null, [entry],
+    assert.deepEqual([second.changedInPlace, first.changedInPlace?.files, first.changedInPlace?.count], [null, [entry],
       1])
-    assert.ok(Math.abs(Date.parse(first.changedInPlace.since) - Date.parse(second.createdAt)) < 60_000)
+    assert.ok(Math.abs(Date.parse(String(first.changedInPlace?.since)) - Date.parse(second.createdAt)) < 60_000)
     assert.deepEqual([await answers(deck), await claims(deck)], [['two'], []])
 
     put(app('response.end(\'one\')'))
@@ -110,7 +113,7 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
       )
       const { state, reason } = await deploy(deck)
       assert.equal(state, 'failed')
-      assert.match(reason, /r1 cannot come back: files of r1 changed after its deploy/)
+      assert.match(String(reason), /r1 cannot come back: files of r1 changed after its deploy/)
       assert.deepEqual(await answers(deck), ['one', 'two'])
       assert.deepEqual((await releasesOf(deck)).sort(), ['r1', 'r2'])
       assert.deepEqual([await claims(deck), await deck.history('type=rollout.rolling-back')], [[], []])
@@ -129,10 +132,10 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
     writeFileSync(fault, '')
     const refused = await deck.untilEvent(({ type }) => type === 'rollback.refused', 'the guard')
     assert.deepEqual([refused.actor, refused.release], ['guard', 'r2'])
-    assert.match(refused.message,
+    assert.match(String(refused.message),
       /^r2 kept crashing after rollout 1, but r1 cannot come back: files of r1 changed after its deploy/)
     const { notices } = await deck.status()
-    assert.deepEqual(notices.map(({ kind }: any) => kind), ['rollout-failed'])
+    assert.deepEqual(notices.map(({ kind }) => kind), ['rollout-failed'])
     assert.deepEqual(await claims(deck), [])
   })
 
@@ -142,14 +145,14 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
       const { deck, put, cli } = await deployedInPlace(t)
       put(app('response.end(\'two\')'))
       const { workers: [first], lastEventId } = await deck.status()
-      process.kill(first.pid, 'SIGKILL')
+      process.kill(present(first.pid), 'SIGKILL')
       await deck.untilEvent(({ id, type, slot }) => id > lastEventId && type === 'worker.ready' && slot === first.slot,
         'the next worker')
       const { workers } = await deck.status()
-      assert.deepEqual(
-        workers.map(({ release, drifted, driftedSince }: any) => [release, drifted, driftedSince !== null]),
-        [['r1', true, true], ['r1', false, false]]
-      )
+      assert.deepEqual(workers.map(({ release, drifted, driftedSince }) => [release, drifted, driftedSince !== null]), [
+        ['r1', true, true],
+        ['r1', false, false]
+      ])
       assert.match((await cli('status')).stdout, /r1 \+ changes/)
       assert.deepEqual(await answers(deck), ['one', 'two'])
     }
@@ -171,7 +174,7 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
     writeFileSync(fault, '')
     const { state, reason } = await ended
     assert.equal(state, 'rolled-back')
-    assert.ok(reason.endsWith(`; ${BUILD_CAVEAT}`), reason)
+    assert.ok(reason?.endsWith(`; ${BUILD_CAVEAT}`), String(reason))
     assert.deepEqual([await claims(deck), await releasesOf(deck), await answers(deck)], [[], ['r1'], ['one', 'two']])
     assert.match((await cli('status')).stdout, /r1 \+ changes/)
   })
@@ -186,9 +189,11 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
     assert.equal((await deploy(deck)).state, 'succeeded')
     await untilListed(deck, 'r2')
     const { body: { items: [, first] } } = await deck.api('/releases')
-    assert.deepEqual([first.changedInPlace.kind, first.changedInPlace.files, first.changedInPlace.message], ['folder', [
-      '.next/BUILD_ID'
-    ], BUILD_CAVEAT])
+    assert.deepEqual([first.changedInPlace?.kind, first.changedInPlace?.files, first.changedInPlace?.message], [
+      'folder',
+      ['.next/BUILD_ID'],
+      BUILD_CAVEAT
+    ])
     const { code, stderr } = await cli('rollback', 'r1', '--wait')
     assert.deepEqual([code, stderr.includes(`warning: ${BUILD_CAVEAT}`)], [0, true], stderr)
 
@@ -197,7 +202,7 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
     writeFileSync(fault, '')
     const back = await deck.untilEvent(({ type, actor }) => type === 'rollout.succeeded' && actor === 'guard',
       'the guard')
-    assert.match(back.message, /^r3 kept crashing after rollout 3; r1 may not be what it was: /)
+    assert.match(String(back.message), /^r3 kept crashing after rollout 3; r1 may not be what it was: /)
     assert.deepEqual(await claims(deck), [])
   })
 

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
-import { CLI, startDeck } from '../support/deck.ts'
+import { CLI, startDeck, type Deck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { app, deploy } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -13,23 +13,24 @@ import { isGone } from '../support/is-gone.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { createReleases } from '../support/releases.ts'
 import { until } from '../support/until.ts'
+import type { DeckClient } from '../support/deck-client.ts'
 
 const EACH_SECOND = '* * * * * *'
 
-function site (jobs: Record<string, any>, more: Record<string, unknown> = {}) {
+function site (jobs: object, more: object = {}) {
   const folder = tempFolder()
   const file = path.join(folder, 'clusterdeck.config.json')
   const place = (name: string) => path.join(folder, name)
-  const configure = (wanted: Record<string, any>) => writeFileSync(file, JSON.stringify({ jobs: wanted, ...more }))
+  const configure = (wanted: object) => writeFileSync(file, JSON.stringify({ jobs: wanted, ...more }))
   configure(jobs)
   return { flags: ['--config', file], place, configure,
     read: (name: string) => existsSync(place(name)) ? readFileSync(place(name), 'utf8') : '' }
 }
 
 /** How many descriptors the keeper has: from the start of a run on two more, by which its output comes. */
-const keptBy = ({ child }: any) => readdirSync(`/proc/${child.pid}/fd`).length
+const keptBy = ({ child }: Deck) => readdirSync(`/proc/${child.pid}/fd`).length
 
-const post = (deck: any, where: string, body: object = {}) =>
+const post = <P extends string>(deck: DeckClient, where: P, body: object = {}) =>
   deck.api(`/jobs/${where}`, { method: 'POST', body: JSON.stringify(body) })
 
 describe('jobs', { concurrency: 3 }, () => {
@@ -42,20 +43,20 @@ describe('jobs', { concurrency: 3 }, () => {
     await deck.untilEvent(({ type }) => type === 'job.succeeded', 'the end of a run')
     // The newest one, as the output of the last few is kept, and each second makes another.
     const [ended] = await deck.history('type=job.succeeded&limit=1')
-    const { body: run } = await deck.api(`/jobs/runs/${ended.detail.run}`)
+    const { body: run } = await deck.api(`/jobs/runs/${Number(ended.detail?.run)}`)
     assert.deepEqual([run.state, run.code, run.actor, run.release, run.job], ['succeeded', 0, 'cron', 'r1', 'tick'])
-    assert.match(run.output, /^tick r1 green \/.*\n/)
-    assert.match(run.output, /oops\n/)
+    assert.match(String(run.output), /^tick r1 green \/.*\n/)
+    assert.match(String(run.output), /oops\n/)
     configure({ tick: { cron: '0 0 30 2 *', command: 'true' } })
     const refused = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy' }) })
     assert.equal(refused.status, 422)
-    assert.match(refused.body.detail,
+    assert.match(String(refused.body.detail),
       /^jobs\.tick\.cron in .*: expected a cron expression .* that comes some time, .*, received "0 0 30 2 \*"$/)
     configure({ yearly: { cron: '0 0 1 1 *', command: 'true', timeZone: 'Asia/Tokyo' } })
     await releases.add('second', app('response.end(\'next\')'))
     assert.equal((await deploy(deck)).state, 'succeeded')
     const { body: { items: [job, ...others] } } = await deck.api('/jobs')
-    assert.deepEqual([job.name, job.nextAt.slice(5), job.last, others], ['yearly', '12-31T15:00:00.000Z', null, []])
+    assert.deepEqual([job.name, job.nextAt?.slice(5), job.last, others], ['yearly', '12-31T15:00:00.000Z', null, []])
   })
 
   rareTest('one that takes too long is ended with all that it has started', async (t) => {
@@ -69,7 +70,7 @@ describe('jobs', { concurrency: 3 }, () => {
     const { status, body: run } = await post(deck, 'slow/runs')
     assert.equal(status, 201)
     const { cause, detail } = await deck.untilEvent(({ type }) => type === 'job.failed', 'its end')
-    assert.deepEqual([cause, detail.run], ['timed-out', run.id])
+    assert.deepEqual([cause, detail?.run], ['timed-out', run.id])
     await until(() => isGone(read('pid')), 'the end of its child')
   })
 
@@ -93,9 +94,9 @@ describe('jobs', { concurrency: 3 }, () => {
     assert.equal((await post(deck, `runs/${second.id}/end`)).body.code, 'run-ended')
   })
 
-  for (const { how, change } of [{ how: 'its master dies', change: (deck: any) => deck.loseMaster() }, {
+  for (const { how, change } of [{ how: 'its master dies', change: (deck: Deck) => deck.loseMaster() }, {
     how: 'its master is upgraded in place',
-    async change (deck: any) {
+    async change (deck: Deck) {
       assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
       await deck.meetNext()
     }
@@ -122,7 +123,7 @@ describe('jobs', { concurrency: 3 }, () => {
       await until(() => Number(read('written')) > seen + 20, 'more output')
       writeFileSync(gate, '')
       const { code, detail } = await deck.untilEvent(({ type }) => type === 'job.failed', 'its end')
-      assert.deepEqual([code, detail.run], [3, run.id])
+      assert.deepEqual([code, detail?.run], [3, run.id])
       const { body: ended } = await deck.api(`/jobs/runs/${run.id}`)
       assert.deepEqual([ended.state, ended.code, ended.pid], ['failed', 3, run.pid])
       const count = Number(read('written'))
@@ -131,7 +132,7 @@ describe('jobs', { concurrency: 3 }, () => {
       const log = readFileSync(path.join(dataDir, 'logs', 'jobs', 'work.log'), 'utf8').split('\n')
       assert.deepEqual(log.slice(1), [...lines, `last ${count}`, ''])
       assert.deepEqual(await deck.history('type=job.interrupted'), [])
-      assert.ok(ended.durationMs >= 400)
+      assert.ok(Number(ended.durationMs) >= 400)
     })
   }
 
@@ -172,7 +173,7 @@ describe('jobs', { concurrency: 3 }, () => {
       const [lost] = await again.history('type=job.interrupted')
       assert.deepEqual([lost.cause, lost.message], ['master-lost',
         'work was interrupted: its master has died, and the run is ended'])
-      assert.equal((await again.api(`/jobs/runs/${lost.detail.run}`)).body.state, 'interrupted')
+      assert.equal((await again.api(`/jobs/runs/${Number(lost.detail?.run)}`)).body.state, 'interrupted')
     }
   )
 
@@ -233,7 +234,7 @@ describe('jobs', { concurrency: 3 }, () => {
       fed.stdin.end('select 1;\n')
       assert.deepEqual(await endOf(fed), { code: 7, stdout: 'select 1;\n', stderr: 'green r1\n' })
       const { detail, code } = await deck.untilEvent(({ type }) => type === 'job.command-failed', 'its end')
-      const { body: run } = await deck.api(`/jobs/runs/${detail.run}`)
+      const { body: run } = await deck.api(`/jobs/runs/${Number(detail?.run)}`)
       assert.deepEqual([code, run.state, run.code, run.hasTerminal, run.output], [7, 'failed', 7, true, null])
       // Over a change of masters, too.
       const console = begin(`echo $$ > ${place('pid')}; while :; do sleep 0.05; done`)

@@ -89,7 +89,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
           ({ type, worker }) => worker === 2 && ['worker.ready', 'worker.exited'].includes(type),
           'the replacement to be ready or to fail'
         )
-        assert.equal(type, 'worker.ready', message)
+        assert.equal(type, 'worker.ready', message ?? undefined)
         await second.until({ ready: 1 })
         assert.equal((await second.untilEvent(({ type }) => type === 'worker.exited', 'the end of the orphan')).cause,
           'master-lost')

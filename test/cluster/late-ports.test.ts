@@ -7,6 +7,7 @@ import { startDeckHere } from '../support/deck-here.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 
 /** Ports that an app opens when its worker is ready already. */
 async function run (t: TestContext, { workers = 2, lateMs }: { workers?: number, lateMs?: string } = {}) {
@@ -29,7 +30,7 @@ describe('ports that are opened late', { concurrency: 2 }, () => {
   test('one of the app\'s choice is shared under load, and a restart waits for it: no connection is refused', async (t) => {
     const { deck, url, second } = await run(t, { lateMs: '1500' })
     const main = keepAsking(t, url)
-    const isSecond = ({ type, message }: any) => type === 'worker.listening' && message === second
+    const isSecond = ({ type, message }: DeckEvent) => type === 'worker.listening' && message === second
     for (const slot of [1, 2])
       await deck.untilEvent((event) => isSecond(event) && event.slot === slot, `the late port of slot ${slot}`)
     const late = keepAsking(t, second)
@@ -67,7 +68,7 @@ describe('ports that are opened late', { concurrency: 2 }, () => {
     const { deck, url, ask } = await run(t, { workers: 1 })
     const { pid } = await ask('/')
     const answers = ['/udp', '/tcp', '/transfer'].map(async (path) =>
-      await (await fetch(`${url}${path}?draining`)).json() as any
+      await (await fetch(`${url}${path}?draining`)).json() as { pid: number, port: number }
     )
     await until(async () => (await deck.api('/workers/1/requests')).body.total === 3, 'the requests')
     const restart = deck.rollout('restart')

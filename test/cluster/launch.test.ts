@@ -36,10 +36,12 @@ function writeApp ({ script, version = '1.0.0', folder }: { script: string, vers
   return where
 }
 
+type Told = { release: string, args: string[], version: string, cwd: string, file: string }
+
 /** @returns what its one worker tells */
-async function ask (deck: DeckClient): Promise<any> {
+async function ask (deck: DeckClient): Promise<Told> {
   await deck.until({ ready: 1 })
-  return await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json()
+  return await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json() as Told
 }
 
 async function deploy (deck: DeckClient, order: object = {}) {
@@ -50,7 +52,7 @@ async function deployed (deck: DeckClient, order?: object) {
   const { status, body } = await deploy(deck, order)
   assert.equal(status, 202, JSON.stringify(body))
   const done = await deck.rolloutEnd(body)
-  assert.equal(done.state, 'succeeded', done.reason)
+  assert.equal(done.state, 'succeeded', done.reason ?? undefined)
 }
 
 test('npm start runs the program of the script, as the script says at each deploy', async (t) => {
@@ -73,7 +75,7 @@ test('npm start runs the program of the script, as the script says at each deplo
   write({ 'package.json': { scripts: { start: 'tellr --third' } } }, cwd)
   const { status, body } = await deploy(deck)
   assert.deepEqual([status, body.code], [422, 'invalid-config'])
-  assert.match(body.detail,
+  assert.match(String(body.detail),
     /^entry: expected a program, received "tellr --third" .* which runs tellr, which is not installed in/)
   assert.equal((await ask(deck)).release, 'r2')
 })

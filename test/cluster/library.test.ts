@@ -11,7 +11,7 @@ import { get } from '../support/asking.ts'
 import { FIXTURES } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
-import type { Deck, StartOptions } from '../../server/library/types.ts'
+import type { Deck, StartOptions, Status } from '../../server/library/types.ts'
 import type { Detail } from '../../server/events/stream.ts'
 
 const APP = path.join(FIXTURES, 'answers-with-pid.js')
@@ -94,25 +94,27 @@ describe('a deck of a program', { concurrency: 3 }, () => {
   test('an argument that is wrong is refused by name, and changes nothing', async (t) => {
     const deck = await startDeck(t, { workers: 1 })
     const { lastEventId } = deck.snapshot()
-    const any = deck as any
-    for (const [ask, message] of [[() => any.scale(0), 'workers: expected an integer from 1 to 256, received 0'], [
-      () => any.scale(),
+    const loose = deck as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>
+    for (const [ask, message] of [[() => loose.scale(0), 'workers: expected an integer from 1 to 256, received 0'], [
+      () => loose.scale(),
       'workers: expected an integer from 1 to 256, received nothing'
-    ], [() => any.restart('now'), 'restart: expected an object, received "now"'], [() => any.restart({ strategy: {} }),
-      'strategy: expected one of note, received {}'], [() => any.deploy({ note: 10n }),
+    ], [() => loose.restart('now'), 'restart: expected an object, received "now"'], [
+      () => loose.restart({ strategy: {} }),
+      'strategy: expected one of note, received {}'
+    ], [() => loose.deploy({ note: 10n }),
       'note: expected a text of at most 500 characters, received something that cannot be shown'], [
-      () => any.deploy({ strategy: { surge: () => {} } }),
+      () => loose.deploy({ strategy: { surge: () => {} } }),
       'strategy.surge: expected an integer from 1 to 256 or a share such as "25%", received a function'
-    ], [() => any.rollback({ release: 'latest' }), 'release: expected a release such as r12, received "latest"'], [
-      () => any.send(),
+    ], [() => loose.rollback({ release: 'latest' }), 'release: expected a release such as r12, received "latest"'], [
+      () => loose.send(),
       `type: expected ${MESSAGE_TYPE}, received nothing`
-    ], [() => any.send('shutdown'), `type: expected ${MESSAGE_TYPE}, received "shutdown"`], [
-      () => any.send('reload', 10n),
+    ], [() => loose.send('shutdown'), `type: expected ${MESSAGE_TYPE}, received "shutdown"`], [
+      () => loose.send('reload', 10n),
       'data: expected any JSON of at most 64 KiB, received something that cannot be shown'
-    ], [() => any.send('reload', () => {}), 'data: expected any JSON of at most 64 KiB, received a function'], [
-      () => any.send('reload', Array(65_537)),
+    ], [() => loose.send('reload', () => {}), 'data: expected any JSON of at most 64 KiB, received a function'], [
+      () => loose.send('reload', Array(65_537)),
       `data: expected any JSON of at most 64 KiB, received [${'null,'.repeat(15)}null…`
-    ], [() => any.send('reload', null, { worker: '1' }), 'worker: expected the id of a worker, received "1"']] as [
+    ], [() => loose.send('reload', null, { worker: '1' }), 'worker: expected the id of a worker, received "1"']] as [
       () => Promise<unknown>,
       string
     ][]) {
@@ -132,7 +134,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     const exited = once(deck.events, 'worker.exited')
     deck.events.on('rollout.started', (event) => {
       assert.throws(() => {
-        ;(event as any).type = 'other'
+        Object.assign(event, { type: 'other' })
       }, TypeError)
       assert.throws(() => (event.detail as Detail).steps?.pop(), TypeError)
       // In the middle of what the master does, this would be answered by chance.
@@ -178,7 +180,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     const response = await fetch(`${deck.adminUrl}/api/v1/status`, {
       headers: { authorization: `Bearer ${deck.token}` }
     })
-    assert.equal((await response.json() as any).master.pid, process.pid)
+    assert.equal((await response.json() as Status).master.pid, process.pid)
     assert.equal((await fetch(deck.signInLink(), { redirect: 'manual' })).headers.get('location'), '/')
   })
 
@@ -264,11 +266,11 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     return stdout.trimEnd().split('\n')
   }
 
-  const wrong: [any, string, RegExp][] = [[null, 'invalid-config', /^options: expected an object, received null$/], [{
-    wrokers: 2
-  }, 'unknown-option', /^unknown option "wrokers" \(did you mean "workers"\?\)$/], [{ admin: { prot: 1 } },
-    'unknown-option', /^unknown option "admin.prot" \(did you mean "admin.port"\?\)$/], [{ admin: 9777 },
-    'invalid-config', /^admin: expected an object, received 9777$/], [{ workers: 'two' }, 'invalid-config',
+  const wrong: [object | null, string, RegExp][] = [[null, 'invalid-config',
+    /^options: expected an object, received null$/], [{ wrokers: 2 }, 'unknown-option',
+    /^unknown option "wrokers" \(did you mean "workers"\?\)$/], [{ admin: { prot: 1 } }, 'unknown-option',
+    /^unknown option "admin.prot" \(did you mean "admin.port"\?\)$/], [{ admin: 9777 }, 'invalid-config',
+    /^admin: expected an object, received 9777$/], [{ workers: 'two' }, 'invalid-config',
     /^workers: expected an integer from 1 to 256 or "max", received "two"$/], [{ drain: { deadlineMs: 5n } },
     'invalid-config', /^drain\.deadlineMs: expected an integer from 0 to \d+, received 5$/], [{ workers: { n: 5n } },
     'invalid-config', /^workers: expected .* received something that is no JSON$/], [{ entry: () => {} },
@@ -280,12 +282,13 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     /^signal: expected an AbortSignal, received a string$/]]
   for (const [options, code, message] of wrong) {
     test(`refuses what is wrong in its options: ${code}, ${message.source}`, async () => {
-      await assert.rejects(start(options && { entry: APP, dataDir: tempFolder(), ...options }), (error) => {
-        assert.ok(error instanceof DeckError)
-        assert.equal(error.code, code)
-        assert.match(error.message, message)
-        return true
-      })
+      await assert.rejects(start((options && { entry: APP, dataDir: tempFolder(), ...options }) as StartOptions),
+        (error) => {
+          assert.ok(error instanceof DeckError)
+          assert.equal(error.code, code)
+          assert.match(error.message, message)
+          return true
+        })
     })
   }
 })

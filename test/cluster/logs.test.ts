@@ -77,7 +77,7 @@ describe('the output of the workers', () => {
     const next = await startDeckHere(t, 'talks-and-dies.js', { env, workers: 1, dataDir: deck.folder })
     await next.until({ ready: 1 })
     await fetch(`${await urlOf(next)}/say?text=with+the+next`)
-    assert.deepEqual((await next.api('/logs?slot=1&stream=stdout')).body.items.map(({ text }: any) => text), [
+    assert.deepEqual((await next.api('/logs?slot=1&stream=stdout')).body.items.map(({ text }) => text), [
       'with a master',
       'without',
       'with the next'

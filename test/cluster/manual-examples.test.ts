@@ -57,7 +57,7 @@ const PREPARED: readonly [example: RegExp, prepare: (scene: Scene, line: string)
       line.replace('r7', (await deck.status()).release.id)], [/^clusterdeck rollback\b/, async ({ deck }, line) =>
       line.replace('r12', (await deck.rollout('deploy')).from)], [/^clusterdeck tokens revoke 3$/,
       async ({ deck }, line) =>
-        line.replace('3', (await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id)], [
+        line.replace('3', String((await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id))], [
       /^clusterdeck alerts retry 1 7$/,
       async (scene, line) => line.replace('1 7', `file-1 ${await failedDelivery(scene)}`)
     ], [/^clusterdeck alerts (test|pause|resume|change|delete) 3\b/, async ({ deck }, line) =>
@@ -65,15 +65,17 @@ const PREPARED: readonly [example: RegExp, prepare: (scene: Scene, line: string)
         (await post(deck, '/alerts', { kind: 'slack', url: 'http://127.0.0.1:9/', events: ['master.waiting'] })).id)], [
       /^clusterdeck alerts test$/,
       (_scene, line) => `${line} file-1`
-    ], [/ --server smtp\.example\.com:587 /, (_scene, line) => line.replace('smtp.example.com:587', '127.0.0.1:9')], [
-      /^clusterdeck jobs runs 812$/,
-      async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/reindex/runs')).id)
-    ], [/^clusterdeck jobs end 812$/,
-      async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id)],
-      [/^clusterdeck jobs acknowledge nightly$/, async ({ deck }, line) => {
+    ], [/ --server smtp\.example\.com:587 /, (_scene, line) =>
+      line.replace('smtp.example.com:587', '127.0.0.1:9')], [/^clusterdeck jobs runs 812$/, async ({ deck }, line) =>
+      line.replace('812', String((await post(deck, '/jobs/reindex/runs')).id))], [/^clusterdeck jobs end 812$/,
+      async ({ deck }, line) =>
+        line.replace('812', String((await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id))], [
+      /^clusterdeck jobs acknowledge nightly$/,
+      async ({ deck }, line) => {
         await brokenJob(deck)
         return line.replace('nightly', 'broken')
-      }], [/^clusterdeck run .*rebuild-index\.js$/, (_scene, line) => line.replace('rebuild-index.js', '--version')], [
+      }
+    ], [/^clusterdeck run .*rebuild-index\.js$/, (_scene, line) => line.replace('rebuild-index.js', '--version')], [
       /--url https:\/\/deck\.example\.com /,
       ({ deck }, line) =>
         line.replace('https://deck.example.com', deck.adminUrl).replace('/run/secrets/deck',
@@ -343,7 +345,7 @@ function importable ({ cwd }: Scene, line: string) {
 /** `deck`: a job of it fails */
 async function brokenJob (deck: Deck) {
   await post(deck, '/jobs/broken/runs')
-  await deck.untilEvent(({ type, detail }) => type === 'job.failed' && detail.job === 'broken', 'the end of the job')
+  await deck.untilEvent(({ type, detail }) => type === 'job.failed' && detail?.job === 'broken', 'the end of the job')
 }
 
 async function aWorker (deck: Deck): Promise<string> {
@@ -400,9 +402,9 @@ async function failedDelivery ({ deck, statuses }: Scene): Promise<string> {
   const { id } = await post(deck, '/alerts/file-1/test')
   await until(
     async () =>
-      (await deck.api('/alerts')).body.items.find((each: any) => each.id === 'file-1').deliveries.find((each: any) =>
+      (await deck.api('/alerts')).body.items.find((each) => each.id === 'file-1')?.deliveries.find((each) =>
         each.id === id
-      ).state === 'failed',
+      )?.state === 'failed',
     'a delivery that has failed'
   )
   return String(id)
@@ -411,7 +413,7 @@ async function failedDelivery ({ deck, statuses }: Scene): Promise<string> {
 /** `state`: of the rollout that it waits for */
 async function steer (deck: Deck, action: 'resume' | 'promote', state: 'paused' | 'canary') {
   const { rollout } = await deck.untilStatus(({ rollout }) => rollout?.state === state, `a rollout that is ${state}`)
-  await post(deck, `/rollouts/${rollout.id}/${action}`)
+  await post(deck, `/rollouts/${rollout?.id}/${action}`)
 }
 
 /** `deck`: it has a worker on standby from now on */
@@ -421,7 +423,7 @@ async function standby (deck: Deck) {
   await deck.untilStatus((status) => status.standby.ready === 1, 'a worker on standby')
 }
 
-async function post (deck: Deck, where: string, body: object = {}): Promise<any> {
+async function post<P extends string> (deck: Deck, where: P, body: object = {}) {
   const { status, body: answer } = await deck.api(where, { method: 'POST', body: JSON.stringify(body) })
   assert.ok(status < 300, `${where}: ${JSON.stringify(answer)}`)
   return answer

@@ -49,7 +49,7 @@ describe('a master that is lost', () => {
     t.diagnostic(`${total} fresh connections`)
     assert.deepEqual([failures, keptFailures], [[], []])
     assert.equal(release.id, 'r1', 'the deploy had not succeeded')
-    assert.deepEqual(workers.map(({ slot }: any) => slot), [1, 2, 3])
+    assert.deepEqual(workers.map(({ slot }) => slot), [1, 2, 3])
 
     const events = (await deck.history('limit=1000')).reverse()
     const lost = events.filter(({ type }) => type === 'master.stopped')
@@ -58,15 +58,15 @@ describe('a master that is lost', () => {
       events.filter(({ type }) => type === 'rollout.failed').map(({ cause, rollout }) => [cause, rollout]),
       [['master-lost', 1]]
     )
-    assert.equal(events.find(({ type, worker }) => type === 'worker.exited' && worker === candidate).cause,
+    assert.equal(events.find(({ type, worker }) => type === 'worker.exited' && worker === candidate)?.cause,
       'master-lost')
     const forked = events.filter(({ type }) => type === 'worker.forked')
     const exited = events.filter(({ type }) => type === 'worker.exited')
     assert.equal(new Set(forked.map(({ worker }) => worker)).size, forked.length, 'no id is used twice')
     assert.deepEqual(forked.length - exited.length, 3, 'every other end is on record')
     assert.deepEqual(exited.filter(({ cause }) => cause !== 'master-lost'), [])
-    const alive = forked.filter(({ pid }) => isAlive(identifyProcess(pid))).map(({ worker }) => worker)
-    assert.deepEqual(alive, workers.map(({ id }: any) => id), 'no orphan is left')
+    const alive = forked.filter(({ pid }) => isAlive(identifyProcess(Number(pid)))).map(({ worker }) => worker)
+    assert.deepEqual(alive, workers.map(({ id }) => id), 'no orphan is left')
     await until(() => countDescriptors(deck.child.pid) === descriptors)
     assert.deepEqual(zombiesOf(deck.child.pid), [])
 
@@ -96,8 +96,8 @@ describe('a master that is lost', () => {
       )
       assert.ok(exited.some(({ worker }) => worker === workers[0].id))
       assert.equal(new Set(forked.map(({ worker }) => worker)).size, forked.length, 'no id is used twice')
-      const alive = forked.filter(({ pid }) => isAlive(identifyProcess(pid))).map(({ worker }) => worker)
-      assert.deepEqual(alive.sort(), after.map(({ id }: any) => id).sort())
+      const alive = forked.filter(({ pid }) => isAlive(identifyProcess(Number(pid)))).map(({ worker }) => worker)
+      assert.deepEqual(alive.sort(), after.map(({ id }) => id).sort())
     }
   )
 
@@ -106,7 +106,7 @@ describe('a master that is lost', () => {
     const { workers } = await deck.until({ ready: 2 })
     const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
     await fresh.untilAnswered(20)
-    const pids = [deck.masterPid, ...workers.map(({ pid }: any) => pid)]
+    const pids = [deck.masterPid, ...workers.map(({ pid }) => pid)]
     await fresh.whenIdle(() => {
       for (const pid of pids) process.kill(pid, 'SIGKILL')
     })
@@ -132,7 +132,7 @@ describe('a master that is lost', () => {
       await (await fetch(url)).text()
       await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
       await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === old.id, 'the drain')
-      const young = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > old.id,
+      const young = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && Number(worker) > old.id,
         'the replacement')
       await until(async () => {
         const response = await fetch(url)
@@ -141,7 +141,7 @@ describe('a master that is lost', () => {
       slow.push(fetch(`${url}/slow`))
       await (await fetch(url)).text()
       await deck.loseMaster()
-      await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > young.worker,
+      await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && Number(worker) > Number(young.worker),
         'the worker of the next master')
       await writeFile(gate, '')
       assert.deepEqual(await Promise.all(slow.map(async (response) => Number(await (await response).text()))), [old.pid,
@@ -170,7 +170,7 @@ describe('a master that is lost', () => {
       const second = await startDeck(t, releases.entry, { workers: 1, flags: ALONE, dataDir: folder, env })
       const status = await second.until({ ready: 2 })
       assert.equal(status.release.id, 'r1')
-      assert.deepEqual(status.workers.map(({ id }: any) => id), [3, 4])
+      assert.deepEqual(status.workers.map(({ id }) => id), [3, 4])
       for (const { id } of workers) {
         const { cause } = await second.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
           `the exit of worker ${id}`)
@@ -221,8 +221,8 @@ describe('keeper', { concurrency: 2 }, () => {
       await deck.meetNext()
       await deck.until({ ready: 1 })
       const [{ message, detail }] = await deck.history('type=master.stopped')
-      assert.match(message, /did not answer for \d+ ms, and was ended by the keeper$/)
-      assert.match(detail.stack, /^ {4}at process\.loopsForever|^ {4}at loopsForever/)
+      assert.match(String(message), /did not answer for \d+ ms, and was ended by the keeper$/)
+      assert.match(String(detail?.stack), /^ {4}at process\.loopsForever|^ {4}at loopsForever/)
     })
 
     await t.test('it ends one that is stopped, and starts the next one; the workers serve on', async (t) => {
@@ -233,7 +233,7 @@ describe('keeper', { concurrency: 2 }, () => {
       assert.deepEqual((await fresh.stop()).failures, [])
       const [{ cause, signal, message }] = await deck.history('type=master.stopped')
       assert.deepEqual([cause, signal], ['master-lost', 'SIGKILL'])
-      assert.match(message,
+      assert.match(String(message),
         /^the master \(pid \d+\) did not answer for \d+ ms, and was ended by the keeper; no JavaScript stack: the process is stopped by a signal$/)
       assert.match(deck.output.stderr, /^clusterdeck: the master has not answered for [\d.]+ m?s and is killed$/m)
     })
@@ -245,7 +245,7 @@ describe('keeper', { concurrency: 2 }, () => {
       deck.signal('SIGINT')
       assert.deepEqual(await deck.exited, { code: 1, signal: null })
       await until(() =>
-        ![deck.masterPid, ...workers.map(({ pid }: any) => pid)].some((pid) => isAlive(identifyProcess(pid)))
+        ![deck.masterPid, ...workers.map(({ pid }) => pid)].some((pid) => isAlive(identifyProcess(pid)))
       )
     })
   })
@@ -267,7 +267,7 @@ describe('keeper', { concurrency: 2 }, () => {
     process.kill(deck.masterPid, 'SIGKILL')
     deck.signal('SIGTERM')
     assert.equal((await deck.exited).signal, null)
-    await until(() => !workers.some(({ pid }: any) => isAlive(identifyProcess(pid))))
+    await until(() => !workers.some(({ pid }) => isAlive(identifyProcess(pid))))
   })
 
   rareTest('killed before it has taken a socket, it is missed all the same', async (t) => {

@@ -12,7 +12,7 @@ describe('no dropped request', () => {
     const loads = [true, false].map((keepAlive) => hammer(t, url, { keepAlive, connections: 16 }))
     for (const kind of ['deploy', 'deploy', 'deploy', 'restart'] as const) {
       const rollout = await deck.rollout(kind)
-      assert.equal(rollout.state, 'succeeded', rollout.reason)
+      assert.equal(rollout.state, 'succeeded', rollout.reason ?? undefined)
       assert.deepEqual(rollout.progress, { total: 2, replaced: 2 })
     }
     for (const load of loads) {
@@ -62,9 +62,9 @@ describe('no dropped request', () => {
       await releases.add(name, source)
       const rollout = await deck.rollout('deploy')
       assert.equal(rollout.state, 'failed')
-      assert.match(rollout.reason, reason)
+      assert.match(String(rollout.reason), reason)
       const after = await deck.until({ ready: 2 })
-      assert.deepEqual(after.workers.map(({ id }: any) => id), workers.map(({ id }: any) => id))
+      assert.deepEqual(after.workers.map(({ id }) => id), workers.map(({ id }) => id))
       assert.equal(after.release.id, 'r1')
     }
     const { total, failures } = await load.stop()
@@ -73,9 +73,11 @@ describe('no dropped request', () => {
 
     // A crash now must not bring the bad release in by the back door.
     process.kill(workers[0].pid, 'SIGKILL')
-    await deck.untilEvent((event) => event.type === 'worker.ready' && event.worker > workers[1].id && event.slot === 1,
-      'a replacement')
-    const body = await (await fetch(await deck.appUrl())).json() as any
+    await deck.untilEvent(
+      (event) => event.type === 'worker.ready' && Number(event.worker) > workers[1].id && event.slot === 1,
+      'a replacement'
+    )
+    const body = await (await fetch(await deck.appUrl())).json() as { release: string }
     assert.equal(body.release, 'r1')
   })
 })

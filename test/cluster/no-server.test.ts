@@ -6,6 +6,7 @@ import { askDatagram, get } from '../support/asking.ts'
 import { startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { freePort } from '../support/ports.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import { withoutStarved } from '../support/starved.ts'
 
@@ -18,7 +19,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     await deck.until({ ready: 2 })
     const [said, ...others] = await deck.history('type=worker.no-server')
     assert.deepEqual(others, [])
-    assert.match(said.message,
+    assert.match(String(said.message),
       /^worker \d+ \(slot \d\) does not listen after [\d.]+ s and counts as ready\. .*--ready-signal online/)
     assert.match(deck.output.stdout, /worker\.no-server Worker \d+/)
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
@@ -28,14 +29,14 @@ describe('apps that are no server', { concurrency: 4 }, () => {
   rareTest('one that holds no code of a server counts as ready well before its time is over', async (t) => {
     const deck = await startDeckHere(t, 'never-listens.js', { workers: 1, flags: ['--ready-timeout-ms', '600000'] })
     const { uptimeMs } = await deck.untilEvent(({ type }) => type === 'worker.ready', 'its readiness')
-    assert.ok(uptimeMs >= 5000, `after ${uptimeMs} ms`)
+    assert.ok(Number(uptimeMs) >= 5000, `after ${uptimeMs} ms`)
     assert.equal((await deck.history('type=worker.no-server')).length, 1)
   })
 
   rareTest('a server that is slow to start is waited for', async (t) => {
     const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, env: { BOOT_MS: '6500' } })
     const { uptimeMs } = await deck.untilEvent(({ type }) => type === 'worker.ready', 'its readiness')
-    assert.ok(uptimeMs >= 6500, `after ${uptimeMs} ms`)
+    assert.ok(Number(uptimeMs) >= 6500, `after ${uptimeMs} ms`)
     assert.deepEqual(await deck.history('type=worker.no-server'), [])
   })
 
@@ -46,9 +47,9 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     await deck.until({ ready: 1 })
     const { worker } = await deck.untilEvent(({ type }) => type === 'worker.listens-late', 'its server')
     const { state, reason } = await deck.rollout('restart')
-    assert.deepEqual([state, withoutStarved(reason)], ['failed',
-      `worker ${worker + 1} (slot 1) was not ready within 3 s (option ready.timeoutMs)`])
-    assert.deepEqual((await deck.until({ ready: 1 })).workers.map(({ id }: any) => id), [worker])
+    assert.deepEqual([state, withoutStarved(String(reason))], ['failed',
+      `worker ${Number(worker) + 1} (slot 1) was not ready within 3 s (option ready.timeoutMs)`])
+    assert.deepEqual((await deck.until({ ready: 1 })).workers.map(({ id }) => id), [worker])
     assert.equal(await get(`http://127.0.0.1:${port}/`), String((await deck.status()).workers[0].pid))
   })
 
@@ -81,7 +82,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     const answer = askDatagram(port)
     // What is answered too early is there before this.
     await deck.status()
-    process.kill(pid, 'SIGUSR2')
+    process.kill(present(pid), 'SIGUSR2')
     assert.equal(await answer, 'hello, ready')
 
     const other = await freePort()
@@ -134,7 +135,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     const deck = await startDeckHere(t, 'does-nothing.js', { workers: 1, flags: SOON })
     const { message, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1,
       'its end')
-    assert.match(message,
+    assert.match(String(message),
       /^worker 1 \(slot 1\) exited with code 0 before it was ready; it has come to its end .*--restart-policy on-failure\)$/)
     assert.equal(cause, 'boot-failure')
   })
@@ -148,11 +149,11 @@ describe('apps that are no server', { concurrency: 4 }, () => {
       const { workers: [{ pid }] } = await deck.until({ ready: 1 })
       assert.equal(await get(`http://127.0.0.1:${port}/`), String(pid))
       const [{ message }] = await deck.history('type=worker.no-server')
-      assert.match(message,
+      assert.match(String(message),
         /counts as ready\. .*\. It runs threads: the socket of a thread is its own, and no second worker can listen there$/)
       assert.equal((await deck.rollout('restart')).state, 'failed')
       const taken = await deck.untilEvent(({ type }) => type === 'worker.thread-port-taken', 'the reason')
-      assert.match(taken.message,
+      assert.match(String(taken.message),
         new RegExp(
           `^a thread of worker 2 \\(slot 1\\) cannot listen, as another process does \\(listen EADDRINUSE: .*:${port}\\): .*stop-first$`
         ))

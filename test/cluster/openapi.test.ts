@@ -2,16 +2,18 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
-import { EVENT_TYPES } from '../../server/events/kinds.ts'
 import { PROBLEMS } from '../../server/errors.ts'
+import { EVENT_TYPES } from '../../server/events/kinds.ts'
 import { createContract } from '../support/api-contract.ts'
 import { startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
+import { present } from '../support/present.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { createRepository } from '../support/repository.ts'
 import { identifyProcess } from '../../server/system/process-identity.ts'
 import { until } from '../support/until.ts'
+import type { AnswerTo } from '../support/answers.ts'
 
 test('every operation answers as the document says, when all goes well and when it does not', async (t) => {
   const { url, statuses } = await startReceiver(t)
@@ -31,8 +33,7 @@ test('every operation answers as the document says, when all goes well and when 
 
   await fetch(`${await deck.appUrl()}/?kind=1`).catch(() => {})
   await deck.untilEvent(({ type }) => type === 'crash.group-new', 'the crash')
-  await deck.until({ ready: 2 })
-  const { workers: [{ id: worker }] } = await deck.status()
+  const { workers: [{ id: worker }] } = await deck.until({ ready: 2 })
 
   for (const path of ['/healthz', '/readyz', '/metrics']) await ask('GET', path, undefined, '')
   await ask('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }, '')
@@ -40,8 +41,8 @@ test('every operation answers as the document says, when all goes well and when 
     `/workers/${worker}`, `/workers/${worker}/requests`, '/rollouts', '/releases', '/releases/r1', '/events',
     '/events/1', '/events/counts', '/events/histogram', '/vitals', '/routes', '/logs', '/diagnostics', '/crashes',
     '/crashes/1']) await ask('GET', path)
-  const { latest } = await ask('GET', '/crashes/1')
-  assert.match(latest.frames.find(({ source }: any) => source)?.source.map(({ text }: any) => text).join(), /throw/,
+  const latest = present((await ask('GET', '/crashes/1')).latest)
+  assert.match(String(latest.frames.find(({ source }) => source)?.source?.map(({ text }) => text)), /throw/,
     'the lines of a frame of the app')
   await ask('GET', `/crashes/1/occurrences/${latest.id}`)
   await ask('GET', '/crashes/1/issue')
@@ -111,7 +112,7 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', '/jobs/runs', { command: [] }, 422)
   await ask('GET', '/refs')
   const built = await ask('POST', '/releases', { git: 'main' }, 202)
-  await deck.untilEvent(({ type, detail }) => type === 'job.command-failed' && detail.run === built.id,
+  await deck.untilEvent(({ type, detail }) => type === 'job.command-failed' && detail?.run === built.id,
     'a commit without the entry')
   await ask('GET', `/jobs/runs/${built.id}`)
   await ask('POST', '/releases', { git: 'other' }, 404)
@@ -136,13 +137,13 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', '/rollouts/preview', { kind: 'deploy', strategy: { canary: { workers: 1 } } })
   const deploy = await ask('POST', '/rollouts', { kind: 'deploy', note: 'on trial',
     strategy: { canary: { workers: 1, durationMs: 60_000 }, limits: { minRequests: 1 } } })
-  await deck.untilEvent(({ type, detail }) => type === 'rollout.step' && detail.state === 'canary', 'the canary')
+  await deck.untilEvent(({ type, detail }) => type === 'rollout.step' && detail?.state === 'canary', 'the canary')
   await ask('POST', '/rollouts', { kind: 'restart' }, 409)
   await ask('POST', `/rollouts/${deploy.id}/retry`, undefined, 409)
   for (const action of ['pause', 'resume', 'promote']) await ask('POST', `/rollouts/${deploy.id}/${action}`)
   await ask('GET', `/rollouts/${deploy.id}?wait=2m`)
   const { workers: rows } = await ask('GET', '/status')
-  const { id: kept } = rows.find(({ holds }: any) => holds?.eventStreams === 1)
+  const kept = rows.find(({ holds }) => holds?.eventStreams === 1)?.id
   await ask('POST', `/workers/${kept}/end-connections`)
   assert.equal(await stream.text(), 'data: none\n\n')
   await ask('POST', '/rollouts/preview', { kind: 'rollback' })
@@ -162,8 +163,7 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', `/notices/${notice.id}/acknowledge`)
   await ask('POST', `/notices/${notice.id}/acknowledge`, undefined, 404)
   await ask('PUT', '/scale', { workers: 3 })
-  await deck.until({ ready: 3 })
-  const { workers } = await deck.status()
+  const { workers } = await deck.until({ ready: 3 })
   const restart = await ask('POST', `/workers/${workers[0].id}/restart`)
   await ask('GET', `/rollouts/${restart.id}?wait=2m`)
   await ask('POST', `/workers/${workers[1].id}/kill`)
@@ -215,8 +215,8 @@ test('every operation answers as the document says, when all goes well and when 
   }
 
   /** `path`: with a query, perhaps; `expected`: a status; '': a path of the port, not of the API */
-  async function ask (method: string, path: string, body?: object, expected?: number | '',
-    headers: Record<string, string> = {})
+  async function ask<M extends string, P extends string> (method: M, path: P, body?: object, expected?: number | '',
+    headers: Record<string, string> = {}): Promise<AnswerTo<M, P>>
   {
     const url = `${deck.adminUrl}${expected === '' ? '' : '/api/v1'}${path}`
     const abort = new AbortController()
@@ -241,9 +241,9 @@ test('every problem code and every type of event is in the document, and its exa
   const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
   const { body: document } = await deck.api('/openapi.json')
   const { components } = document
-  assert.deepEqual(components.schemas.Problem.properties.code.enum, Object.keys(PROBLEMS))
-  assert.deepEqual(components.schemas.Event.properties.type.enum, EVENT_TYPES)
+  assert.deepEqual(components.schemas.Problem.properties?.code.enum, Object.keys(PROBLEMS))
+  assert.deepEqual(components.schemas.Event.properties?.type.enum, EVENT_TYPES)
   const contract = createContract(document)
-  for (const [name, { examples }] of Object.entries<{ examples: unknown[] }>(components.schemas))
-    contract.checkShape(name, examples[0])
+  for (const [name, { examples }] of Object.entries(components.schemas))
+    contract.checkShape(name, present(examples)[0])
 })

@@ -8,6 +8,7 @@ import { identifyProcess, isAlive, signalProcess } from '../../server/system/pro
 import { holdsFileOf, type OrphanOrder } from '../../workers/protocol.ts'
 import { startDeck } from '../support/deck.ts'
 import { openFreshConnections } from '../support/load.ts'
+import { present } from '../support/present.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
 import type { OrphanIdentity } from '../../server/cluster/orphan-handle.ts'
@@ -42,7 +43,7 @@ describe('orphan', { concurrency: 2 }, () => {
     await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
     await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain')
     const [, { pid: next }] = await deck.history('type=worker.ready').then((events) => events.reverse())
-    const successor = identifyProcess(next)
+    const successor = identifyProcess(present(next))
     await lose()
     t.after(() => signalProcess(successor, 'SIGKILL'))
     await until(() => !isAlive(orphan), 'its end')
@@ -55,7 +56,7 @@ describe('orphan', { concurrency: 2 }, () => {
       async (t) => {
         const deck = await startDeck(t, app, { workers: 1, flags: ALONE, env: { BOOT_MS: '10000' } })
         const { pid } = await deck.untilEvent(({ type }) => type === 'worker.online', 'the worker')
-        const worker = identifyProcess(pid)
+        const worker = identifyProcess(present(pid))
         deck.signal('SIGKILL')
         await deck.exited
         await until(() => !isAlive(worker), 'its end')
@@ -90,7 +91,7 @@ describe('orphan', { concurrency: 2 }, () => {
     const url = await deck.appUrl()
     const slow = [1, 2].map(async () => {
       const response = await fetch(`${url}/?ms=1000`)
-      return { connection: response.headers.get('connection'), pid: (await response.json() as any).pid }
+      return { connection: response.headers.get('connection'), pid: (await response.json() as { pid: number }).pid }
     })
     // In turn: once the third is answered, the first two are with their workers.
     await fetch(url)
@@ -112,7 +113,7 @@ describe('orphan', { concurrency: 2 }, () => {
         const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === index + 1,
           `its exit by ${way}`)
         assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'app-request'], way)
-        assert.match(exit.message, new RegExp(`the app of worker ${index + 1} asked to be replaced`))
+        assert.match(String(exit.message), new RegExp(`the app of worker ${index + 1} asked to be replaced`))
         const ready = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker === index + 2,
           'its replacement')
         assert.ok(ready.id < exit.id, 'new before old')
@@ -129,7 +130,8 @@ describe('orphan', { concurrency: 2 }, () => {
       }
       const { status, events } = { status: await deck.until({ ready: 1 }), events: await deck.history('limit=1000') }
       assert.equal(status.workers[0].crashLooping, false)
-      assert.deepEqual(events.filter(({ type, detail }) => type === 'worker.restarted' && detail.delayMs > 0), [])
+      assert.deepEqual(events.filter(({ type, detail }) => type === 'worker.restarted' && Number(detail?.delayMs) > 0),
+        [])
       assert.deepEqual((await deck.api('/crashes')).body.items, [])
     })
 
@@ -165,8 +167,10 @@ async function startToLose (t: TestContext, app: string,
 {
   const deck = await startDeck(t, app, options)
   await deck.until({ ready: options.workers })
-  const { workers } = JSON.parse(readFileSync(path.join(deck.folder, 'memory.json'), 'utf8'))
-  const orphans = workers.map(({ identity }: any) => identity) as OrphanIdentity[]
+  const { workers }: { workers: { identity: OrphanIdentity }[] } = JSON.parse(
+    readFileSync(path.join(deck.folder, 'memory.json'), 'utf8')
+  )
+  const orphans = workers.map(({ identity }) => identity)
   const lose = async () => {
     deck.signal('SIGKILL')
     await deck.exited

@@ -37,14 +37,14 @@ describe('what runs before an app', { concurrency: 2 }, () => {
     })
     await deck.untilStatus(
       ({ workers }) =>
-        workers.length === 2 && workers.every(({ pid }: any) => readFileSync(seen, 'utf8').includes(`${pid}\n`)),
+        workers.length === 2 && workers.every(({ pid }) => readFileSync(seen, 'utf8').includes(`${pid}\n`)),
       'both workers to have loaded it'
     )
     assert.equal((await deck.status()).readyWorkers, 0, 'the app does not listen yet')
     writeFileSync(go, '')
     const { workers } = await deck.until({ ready: 2 })
-    const pids = workers.map(({ pid }: any) => pid)
-    assert.ok(pids.map((pid: number) => `side of ${pid}`).includes(await ask(sidePort)))
+    const pids = workers.map(({ pid }) => pid)
+    assert.ok(pids.map((pid) => `side of ${pid}`).includes(await ask(sidePort)))
     const loaded = readFileSync(seen, 'utf8').trim().split('\n').map(Number)
     assert.deepEqual(loaded.sort(), [deck.child.pid, ...pids].sort(), 'the keeper has begun anew since')
     assert.doesNotMatch(readFileSync(`/proc/${deck.child.pid}/environ`, 'utf8'), /^NODE_OPTIONS=.*metrics\.cjs/m)
@@ -71,7 +71,7 @@ describe('what runs before an app', { concurrency: 2 }, () => {
         env: { SIDE_PORT: String(sidePort) } })
       const { app, workers } = await deck.until({ ready: 2 })
       assert.equal(app.addresses.length, 1, 'that of the app')
-      assert.ok(workers.map(({ pid }: any) =>
+      assert.ok(workers.map(({ pid }) =>
         `side of ${pid}`
       ).includes(await ask(sidePort)))
       assert.match(await ask(await deck.appUrl()), /argv/)

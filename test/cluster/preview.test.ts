@@ -24,7 +24,7 @@ async function deployed (t: TestOwner,
   return { deck, folder, cli: (...args: string[]) => runCliHere([...args, '--data-dir', deck.folder]) }
 }
 
-async function preview (deck: Deck, body: any = {}): Promise<any> {
+async function preview (deck: Deck, body: object = {}) {
   const { status, body: told } = await deck.api('/rollouts/preview', { method: 'POST',
     body: JSON.stringify({ kind: 'deploy', ...body }) })
   assert.equal(status, 200, JSON.stringify(told))
@@ -50,7 +50,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     const { deck } = await deployed(t, { folder })
     await untilListed(deck, 'r1')
     const none = await preview(deck)
-    assert.deepEqual([none.release.id, none.files, none.commits, none.warnings], ['r2', { added: 0, changed: 0,
+    assert.deepEqual([none.release?.id, none.files, none.commits, none.warnings], ['r2', { added: 0, changed: 0,
       removed: 0, items: [] }, null, []])
 
     writeFiles(folder, { 'app.mjs': app('response.end(\'two\')'),
@@ -60,13 +60,14 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     const before = await stateOf(deck, folder)
     const told = await preview(deck)
     assert.deepEqual(await stateOf(deck, folder), before)
-    assert.deepEqual([told.kind, told.from, told.release.id, told.release.isNew, told.release.mode, told.release.entry,
-      told.release.path, told.refusals], ['deploy', 'r1', 'r2', true, 'live', path.join(folder, 'app.mjs'), folder, []])
-    assert.deepEqual(told.release.package, { name: 'shop', version: '1.1.0' })
-    assert.deepEqual([told.commits.added.items.map(({ subject, author }: any) => [subject, author]),
-      told.commits.removed.items], [[['Faster totals', 'Ada']], []])
-    assert.deepEqual([told.files.changed, told.files.added, told.files.removed], [3, 1, 1])
-    assert.deepEqual(told.files.items, [{ name: 'app.mjs', change: 'changed' }, { name: 'package.json',
+    assert.deepEqual([told.kind, told.from, told.release?.id, told.release?.isNew, told.release?.mode,
+      told.release?.entry, told.release?.path, told.refusals], ['deploy', 'r1', 'r2', true, 'live',
+      path.join(folder, 'app.mjs'), folder, []])
+    assert.deepEqual(told.release?.package, { name: 'shop', version: '1.1.0' })
+    assert.deepEqual([told.commits?.added.items.map(({ subject, author }) => [subject, author]),
+      told.commits?.removed.items], [[['Faster totals', 'Ada']], []])
+    assert.deepEqual([told.files?.changed, told.files?.added, told.files?.removed], [3, 1, 1])
+    assert.deepEqual(told.files?.items, [{ name: 'app.mjs', change: 'changed' }, { name: 'package.json',
       change: 'changed' }, { name: 'dist/built.txt', change: 'changed' }, { name: 'views/new.html', change: 'added' }, {
       name: 'views/old.html',
       change: 'removed'
@@ -75,9 +76,9 @@ describe('the preview of a deploy', { concurrency: true }, () => {
       /^r1 runs from the same folder, whose files have changed: it may not be able to come back/)
 
     const { to } = await deploy(deck)
-    const { body: made } = await deck.api(`/releases/${to}`)
-    assert.deepEqual([made.id, made.changed, made.git, made.entry], [told.release.id, told.changed, told.release.git,
-      told.release.entry])
+    const { body: made } = await deck.api(`/releases/${to as `r${number}`}`)
+    assert.deepEqual([made.id, made.changed, made.git, made.entry], [told.release?.id, told.changed, told.release?.git,
+      told.release?.entry])
   })
 
   rareTest('of a copy compares contents, and makes neither a copy nor a shared folder', async (t) => {
@@ -87,8 +88,8 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     const before = await stateOf(deck, folder)
     const told = await preview(deck)
     assert.deepEqual(await stateOf(deck, folder), before)
-    assert.deepEqual([told.release.id, told.release.mode, told.release.source, told.warnings], ['r2', 'folder', folder,
-      []])
+    assert.deepEqual([told.release?.id, told.release?.mode, told.release?.source, told.warnings], ['r2', 'folder',
+      folder, []])
     assert.deepEqual(told.files, { added: 0, changed: 1, removed: 0,
       items: [{ name: 'views/home.html', change: 'changed' }] }, 'app.mjs was written anew with the same content')
     assert.equal((await deploy(deck)).state, 'succeeded')
@@ -104,7 +105,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
       flags: [...QUICK, '--releases-root', root] })
     await deck.until({ ready: 1 })
     const told = await preview(deck, { path: 'v2' })
-    assert.deepEqual([told.release.mode, told.release.path, told.files.items, told.warnings], ['path',
+    assert.deepEqual([told.release?.mode, told.release?.path, told.files?.items, told.warnings], ['path',
       path.join(root, 'v2'), [{ name: 'app.mjs', change: 'changed' }], []])
     const { refusals: [refused], release } = await preview(deck, { path: '/' })
     assert.deepEqual([refused.code, release], ['path-refused', null])
@@ -112,10 +113,10 @@ describe('the preview of a deploy', { concurrency: true }, () => {
 
   test('names all refusals at once, and the command fails with the first', async (t) => {
     const { deck, folder, cli } = await deployed(t, { flags: ['--releases-mode', 'folder'] })
-    const codes = async () => (await preview(deck)).refusals.map(({ code }: any) => code)
+    const codes = async () => (await preview(deck)).refusals.map(({ code }) => code)
     writeFiles(folder, { 'app.mjs': app('response.end(\'two\')') })
     const { id } = await start(deck, { strategy: { canary: { workers: 1, durationMs: 600_000 } } })
-    await deck.untilEvent(({ type, detail }) => type === 'rollout.step' && detail.state === 'canary', 'the canary')
+    await deck.untilEvent(({ type, detail }) => type === 'rollout.step' && detail?.state === 'canary', 'the canary')
     writeFiles(path.join(deck.folder, 'releases', 'r1'), { 'uploads/a.png': '' })
     writeFiles(folder, { 'app.mjs': app('response.end(\'three\')') })
     assert.deepEqual(await codes(), ['rollout-running', 'unshared-files'])
@@ -137,11 +138,11 @@ describe('the preview of a deploy', { concurrency: true }, () => {
       await deck.rollout('restart')
       const told = await preview(deck, { strategy: { canary: { workers: 1 }, surge: 2 } })
       assert.equal(told.plan.text, '2 workers, all at once, after a canary of 1 for 30 s; if one fails, it rolls back')
-      assert.deepEqual(told.last.map(({ rollout, state, release }: any) => [rollout, state, release]), [[1, 'succeeded',
+      assert.deepEqual(told.last.map(({ rollout, state, release }) => [rollout, state, release]), [[1, 'succeeded',
         'r2']])
       assert.ok(told.last[0].tookMs > 0)
       const { id } = await start(deck, { strategy: { canary: { workers: 1, durationMs: 600_000 } } })
-      assert.deepEqual((await preview(deck)).refusals.map(({ code }: any) => code), ['rollout-running'])
+      assert.deepEqual((await preview(deck)).refusals.map(({ code }) => code), ['rollout-running'])
       await deck.api(`/rollouts/${id}/abort`, { method: 'POST' })
       await deck.untilStatus(({ rollout }) => rollout === null, 'the end of the rollout')
       const { code, stdout } = await cli('deploy', '--dry-run', '--surge', '1', '--json')
@@ -151,7 +152,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
 
   rareTest('tells which options have changed since, and when each of them counts', async (t) => {
     const folder = realpathSync(tempFolder())
-    const configure = (config: any) =>
+    const configure = (config: object) =>
       writeFiles(folder, {
         'clusterdeck.config.json': JSON.stringify({ entry: 'app.mjs', workers: 1, drain: { idleGraceMs: 100 },
           ...config })
@@ -167,9 +168,9 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     assert.deepEqual(options, [{ name: 'execArgv', from: null, to: null, takesEffect: 'deploy' }, { name: 'env',
       from: null, to: null, takesEffect: 'deploy' }, { name: 'orphanMs', from: 60_000, to: 5000, takesEffect: 'start' },
       { name: 'rollout.surge', from: 1, to: 2, takesEffect: 'now' }])
-    assert.deepEqual([changed.environment, changed.arguments, release.nodeOptions], [['LEVEL'], true, 1])
+    assert.deepEqual([changed?.environment, changed?.arguments, release?.nodeOptions], [['LEVEL'], true, 1])
     assert.equal((await deploy(deck)).state, 'succeeded')
-    assert.deepEqual((await preview(deck)).options.map(({ name }: any) => name), ['orphanMs', 'rollout.surge'],
+    assert.deepEqual((await preview(deck)).options.map(({ name }) => name), ['orphanMs', 'rollout.surge'],
       'the others are in force')
   })
 })
@@ -184,7 +185,7 @@ test('the preview of a rollback tells what would come back, and what not', async
   assert.equal((await deploy(deck)).state, 'succeeded')
   await untilListed(deck, 'r2')
   const told = await preview(deck, { kind: 'rollback' })
-  assert.deepEqual([told.release.id, told.refusals, told.warnings], ['r1', [], [
+  assert.deepEqual([told.release?.id, told.refusals, told.warnings], ['r1', [], [
     'r1 may not be what it was: 1 file of its folder has changed since its deploy: views/home.html'
   ]])
   writeFiles(folder, { 'app.mjs': app('response.end(\'two\')') })

@@ -7,6 +7,7 @@ import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.ts'
 import { freePort } from '../support/ports.ts'
+import { present } from '../support/present.ts'
 
 const PROGRAM = `
 const { readFileSync } = require('node:fs')
@@ -30,15 +31,15 @@ test(
     rmSync(path.join(cwd, 'shop.json'))
     const { state, reason } = await deck.rollout('deploy')
     assert.equal(state, 'failed')
-    assert.match(reason,
+    assert.match(String(reason),
       /exited with code 1 before it was ready: Error: ENOENT: no such file or directory, open 'shop\.json'/)
     const [{ culprit, kind, errorName }] = (await deck.api('/crashes')).body.items
     assert.deepEqual([culprit, kind, errorName], ['load (server.js)', 'exception', 'Error'])
 
-    process.kill(pid, 'SIGSEGV')
+    process.kill(present(pid), 'SIGSEGV')
     const end = await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid,
       'the end of the worker')
-    assert.match(end.message, /was ended by SIGSEGV \(it used memory that is not its own\)$/)
+    assert.match(String(end.message), /was ended by SIGSEGV \(it used memory that is not its own\)$/)
   }
 )
 
@@ -53,11 +54,11 @@ test('the words of an error that a Node app logs before it exits are the reason,
   await deck.until({ ready: 1 })
   await fetch(await deck.appUrl()).catch(() => {})
   const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
-  assert.match(message, /exited with code 3: lost the database: Error: connect ECONNREFUSED 127\.0\.0\.1:1$/)
+  assert.match(String(message), /exited with code 3: lost the database: Error: connect ECONNREFUSED 127\.0\.0\.1:1$/)
 
   await deck.until({ ready: 1 })
   writeFileSync(`${file}.bad`, '')
   const { reason } = await deck.rollout('deploy')
-  assert.match(reason,
+  assert.match(String(reason),
     /exited with code 1 before it was ready: no database: Error: connect ECONNREFUSED 127\.0\.0\.1:1$/)
 })

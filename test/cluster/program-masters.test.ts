@@ -19,7 +19,7 @@ describe('programs and their masters', { skip: withoutOtherPrograms }, () => {
     const fresh = openFreshConnections(t, url, { perSecond: 50 })
 
     await deck.loseMaster()
-    await deck.untilEvent(({ type, pid }) => type === 'worker.forked' && !first.includes(pid), 'a successor')
+    await deck.untilEvent(({ type, pid }) => type === 'worker.forked' && !first.includes(Number(pid)), 'a successor')
     await deck.loseMaster()
     await deck.until({ ready: 2 })
     await until(() => !pids().some((pid) => first.includes(pid)), 'the end of those that the first master has started')
@@ -33,7 +33,7 @@ describe('programs and their masters', { skip: withoutOtherPrograms }, () => {
     assert.deepEqual(failures, [])
     await until(() => pids().length === 4, 'two shells with a server each')
     const exited = await deck.history('type=worker.exited&limit=100')
-    assert.deepEqual(exited.filter(({ cause }) => !['master-lost', 'upgrade'].includes(cause)), [])
+    assert.deepEqual(exited.filter(({ cause }) => !['master-lost', 'upgrade'].includes(String(cause))), [])
 
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
     assert.deepEqual(leftovers(), [])

@@ -44,7 +44,7 @@ describe('examples of the page on other programs', { skip: withoutOtherPrograms 
       await deck.rollout('deploy')
       const { failures, total } = await load.stop()
       assert.deepEqual(failures, [], `of ${total} requests`)
-      const pids = (await deck.status()).workers.map(({ pid }: { pid: number }) => pid)
+      const pids = (await deck.status()).workers.map(({ pid }) => pid)
       const [, answered] = /^hello from pid (\d+)\n$/.exec(await get(`http://127.0.0.1:${port}/`)) ?? []
       assert.ok(pids.includes(Number(answered)))
       assert.equal((await deck.stop()).code, 0)

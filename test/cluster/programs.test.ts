@@ -13,6 +13,7 @@ import { findProcesses } from '../support/leftovers.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.ts'
 import { freePort } from '../support/ports.ts'
+import { present } from '../support/present.ts'
 import { lacksPython } from '../support/pseudo-terminal.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { until } from '../support/until.ts'
@@ -68,7 +69,7 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     await load.untilAnswered(20)
     await deck.rollout('restart')
     const { workers: [{ pid }] } = await deck.status()
-    await load.whenIdle(() => process.kill(pid, 'SIGKILL'))
+    await load.whenIdle(() => process.kill(present(pid), 'SIGKILL'))
     await deck.untilEvent(({ type, pid: own }) => type === 'worker.exited' && own === pid, 'the end of the script')
     await deck.until({ ready: 2 })
     assert.deepEqual((await load.stop()).failures, [])
@@ -81,7 +82,7 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const deck = await startDeck(t, null, { cwd, workers: 1,
       args: ['sh', '-c', `setsid sleep 345 & echo $! > ${path.join(cwd, 'pid')}`] })
     const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
-    assert.match(message,
+    assert.match(String(message),
       /exited with code 0 before it was ready; it has gone to the background, and left \w+ \(pid \d+\), which is ended: let it run in the foreground/)
     await until(() => isGone(textIn(path.join(cwd, 'pid')).trim()), 'the end of what it has left')
   })
@@ -155,7 +156,7 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const { total, failures } = await load.stop()
     assert.deepEqual(failures, [], `of ${total} requests`)
     await deck.untilEvent(
-      ({ type, message }) => type === 'worker.ready' && /GET \/health answered 200 at try 4/.test(message),
+      ({ type, message }) => type === 'worker.ready' && /GET \/health answered 200 at try 4/.test(String(message)),
       'the probe'
     )
   })
@@ -167,7 +168,7 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const { workers: [{ id, pid, statusText }] } = await deck.until({ ready: 1 })
     assert.equal(statusText, 'waits for <b>jobs</b>')
     process.kill(Number(pid), 'SIGTERM')
-    const next = await deck.untilEvent((event) => event.type === 'worker.forked' && event.worker > id,
+    const next = await deck.untilEvent((event) => event.type === 'worker.forked' && Number(event.worker) > id,
       'the next worker')
     const ended = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
       'the end of the worker')
@@ -177,11 +178,11 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
 
     await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker === next.worker,
       'the next worker to be ready')
-    process.kill(next.pid, 'SIGSTOP')
+    process.kill(present(next.pid), 'SIGSTOP')
     const hung = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === next.worker,
       'the end of the worker that hangs')
     assert.equal(hung.cause, 'hung')
-    assert.match(hung.message,
+    assert.match(String(hung.message),
       /Unresponsive: it has not said WATCHDOG=1 for [\d.]+ s \(option watchdog\.timeoutMs: 2000\)/)
   })
 
@@ -314,7 +315,7 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
       const { total, failures } = await load.stop()
       assert.deepEqual(failures, [], `of ${total} requests`)
       const exited = await deck.history('type=worker.exited&limit=100')
-      assert.deepEqual(exited.filter(({ message }) => /EADDRINUSE|Address already in use/.test(message)), [])
+      assert.deepEqual(exited.filter(({ message }) => /EADDRINUSE|Address already in use/.test(String(message))), [])
     }
   )
 
@@ -326,7 +327,7 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     await (await startDeck(t, null, parts)).until({ ready: 1 })
     const other = await startDeck(t, null, { ...parts, env: { PYTHONUNBUFFERED: '' } })
     const { message } = await other.untilEvent(({ type }) => type === 'worker.exited', 'its end')
-    assert.match(message, /has not written the line "now ready"/)
+    assert.match(String(message), /has not written the line "now ready"/)
   })
 
   test('that find another copy at their port, as they look by a connection, are told what to do', async (t) => {
@@ -334,10 +335,10 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
       env: { PORT: String(await freePort()) } })
     const { message, detail } = await deck.untilEvent(({ type }) => type === 'worker.exited',
       'the end of the second worker')
-    assert.match(message,
+    assert.match(String(message),
       /Port \d+ not free on 127\.0\.0\.1\.; the master has refused it no port, and other copies of it serve: it may have looked by itself/)
     const { health } = await deck.status()
-    assert.ok(health.reasons[0].text.endsWith(`not free on 127.0.0.1.; ${detail.hint}`), JSON.stringify(health))
+    assert.ok(health.reasons[0].text.endsWith(`not free on 127.0.0.1.; ${detail?.hint}`), JSON.stringify(health))
   })
 
   rareTest('that may not bind their port are told how they could', async (t) => {
@@ -345,7 +346,7 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('listens-on-port.js'),
       env: { PORT: '1' }, launch })
     const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the worker')
-    assert.match(message,
+    assert.match(String(message),
       /permission denied.*:1 is not permitted \(EACCES\): the master binds it, and may not bind ports below \d+\. Let it by/is)
   })
 
@@ -412,6 +413,6 @@ async function helperOf (deck: Deck, except?: number): Promise<number> {
   return Number(find())
 }
 
-async function pidsOf (deck: Deck): Promise<Set<number>> {
-  return new Set((await deck.status()).workers.map(({ pid }: { pid: number }) => pid))
+async function pidsOf (deck: Deck) {
+  return new Set((await deck.status()).workers.flatMap(({ pid }) => pid ?? []))
 }

@@ -14,10 +14,13 @@ import { supervised } from '../support/supervised.ts'
 
 const ASK = Object.freeze({ readyPath: '/health', readyIntervalMs: 20 })
 
+type Told = { seen: ({ url: string } & Record<string, unknown>)[], connections: number, connectionsBefore: number,
+  pid: number }
+
 /** What tells-who-asked.js has been asked. */
 async function seenBy (url: string) {
-  const { seen, ...rest } = JSON.parse(await get(`${url}/seen`))
-  return { ...rest, seen, urls: seen.slice(1).map((each: any) => each.url) }
+  const { seen, ...rest }: Told = JSON.parse(await get(`${url}/seen`))
+  return { ...rest, seen, urls: seen.slice(1).map((each) => each.url) }
 }
 
 describe('readiness over HTTP', { concurrency: 2 }, () => {
@@ -60,7 +63,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
       if (!takesOthers) return
       assert.ok(await get(url()))
       const probe = sees && (await seenBy(url())).seen[1]
-      for (const [name, value] of Object.entries(sees ?? {})) assert.equal(probe[name], value, name)
+      for (const [name, value] of Object.entries(sees ?? {})) assert.equal(probe?.[name], value, name)
     })
   }
 
@@ -119,7 +122,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
       const load = keepAsking(t, `http://127.0.0.1:${port}/`)
       const { state, reason } = await deck.rollout('restart')
       assert.equal(state, 'failed')
-      assert.match(reason, /has not written the line "now ready"/)
+      assert.match(String(reason), /has not written the line "now ready"/)
       rmSync(path.join(cwd, 'hold'))
       assert.equal((await deck.rollout('restart')).state, 'succeeded')
       assert.deepEqual((await load.end()).failed, [])
@@ -140,15 +143,15 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
       flags: ['--ready-path', '/health', '--rollout-limits-ready-timeout-ms', '4000'],
       args: ['--sick', sick]
     })
-    const before = (await deck.until({ ready: 2 })).workers.map(({ pid }: any) => pid)
+    const before = (await deck.until({ ready: 2 })).workers.map(({ pid }) => pid)
     const url = await deck.appUrl()
     const load = keepAsking(t, `${url}/seen`)
     writeFileSync(sick, '')
     const { state, reason } = await deck.rollout('deploy')
     assert.equal(state, 'failed')
-    assert.equal(withoutStarved(reason),
+    assert.equal(withoutStarved(String(reason)),
       'worker 3 (slot 1) was not ready within 4 s (option rollout.limits.readyTimeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
-    assert.deepEqual((await deck.until({ ready: 2 })).workers.map(({ pid }: any) => pid), before)
+    assert.deepEqual((await deck.until({ ready: 2 })).workers.map(({ pid }) => pid), before)
     assert.deepEqual((await load.end()).failed, [])
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 3, 'its end')
     assert.equal(exit.cause, 'boot-failure')

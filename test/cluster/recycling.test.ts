@@ -5,7 +5,9 @@ import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { hammer, openFreshConnections } from '../support/load.ts'
+import { present } from '../support/present.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
 /** From now on. */
@@ -22,9 +24,11 @@ async function untilRecycled (deck: DeckClient, cause: string, count: number) {
   }
 }
 
+type Holder = { file: string, count: number, bytes: number, bytesPer1000Requests: number }
+
 /** `events`: oldest first: no slot's worker is recycled before the last one's is gone */
-function assertOneAtATime (events: any[]) {
-  let open = null
+function assertOneAtATime (events: DeckEvent[]) {
+  let open: number | null = null
   for (const { type, worker } of events) {
     if (type === 'worker.recycling') {
       assert.equal(open, null, 'two at once')
@@ -63,7 +67,8 @@ describe('recycling', { concurrency: true }, () => {
       for (const { id, slot, worker } of exits) {
         assert.ok(
           events.some((event) =>
-            event.type === 'worker.ready' && event.slot === slot && event.worker > worker && event.id < id
+            event.type === 'worker.ready' && event.slot === slot && Number(event.worker) > Number(worker) &&
+            event.id < id
           ),
           'new before old'
         )
@@ -78,7 +83,7 @@ describe('recycling', { concurrency: true }, () => {
     await fetch(`${await deck.appUrl()}/grow`, { headers: { connection: 'close' } })
     const exited = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the large worker')
     assert.deepEqual([exited.cause, exited.actor, exited.worker], ['memory-limit', 'system', 1])
-    assert.match(exited.message, /uses \d+ bytes of memory \(option recycle\.maxRssBytes: 115343360\)/)
+    assert.match(String(exited.message), /uses \d+ bytes of memory \(option recycle\.maxRssBytes: 115343360\)/)
     await deck.until({ ready: 1 })
   })
 
@@ -91,11 +96,11 @@ describe('recycling', { concurrency: true }, () => {
     const { worker, release, message, detail } = await deck.untilEvent(({ type }) => type === 'memory.examined',
       'what held the memory')
     assert.deepEqual((await load.stop()).failures, [])
-    assert.match(message,
+    assert.match(String(message),
       /^worker 1 held \d+ MB in its heap when it was recycled, \d+ MB of it in [\d,]+ objects at leaks\.cjs: .*sessions/)
-    assert.deepEqual([worker, release, detail.sinceRelease], [1, 'r1', 'r1'])
-    const [{ count, bytes, bytesPer1000Requests, file }] = detail.holders
-    assert.deepEqual([path.basename(file), count >= detail.requests / 2], ['leaks.cjs', true])
+    assert.deepEqual([worker, release, detail?.sinceRelease], [1, 'r1', 'r1'])
+    const [{ count, bytes, bytesPer1000Requests, file }] = present(detail?.holders) as unknown as Holder[]
+    assert.deepEqual([path.basename(file), count >= Number(detail?.requests) / 2], ['leaks.cjs', true])
     // Each request leaves a row of 1,500 numbers.
     assert.ok(bytesPer1000Requests > 10e6 && bytesPer1000Requests < 60e6 && bytes > 20e6, JSON.stringify(detail))
     assert.deepEqual(existsSync(path.join(deck.folder, 'heaps')), false)

@@ -6,6 +6,7 @@ import { runCliHere } from '../support/cli-here.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { deploy, roll } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
+import { present } from '../support/present.ts'
 import type { TestOwner } from '../support/deck.ts'
 
 /**
@@ -36,7 +37,11 @@ async function startInFolders (t: TestOwner, flags: string[]) {
     flags: ['--releases-mode', 'folder', '--drain-idle-grace-ms', '100', ...flags], cwd: folder })
   await deck.until({ ready: 1 })
   const ask = async (route = '/') =>
-    await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).json() as any
+    await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).json() as {
+      version: string,
+      built: string,
+      notes?: string
+    }
   return { deck, folder, dataDir, ask }
 }
 
@@ -55,7 +60,7 @@ test('a release runs in a folder of its own, with what all share, whatever becom
 
   for (const name of ['app.mjs', 'dist', 'package.json']) rmSync(path.join(folder, name), { recursive: true })
   const { workers: [worker], lastEventId } = await deck.status()
-  process.kill(worker.pid, 'SIGKILL')
+  process.kill(present(worker.pid), 'SIGKILL')
   await deck.untilEvent(({ id, type }) => id > lastEventId && type === 'worker.ready', 'the next worker')
   assert.deepEqual(await ask('/note'), { version: 'one', built: 'one', notes: 'one two one ' })
   assert.equal(readFileSync(path.join(folder, 'data', 'notes.txt'), 'utf8'), 'one two one ')

@@ -27,10 +27,12 @@ function writeApp (folder: string, version: string) {
   `)
 }
 
+type Told = { version: string, release: string, cwd: string, level: string, args: string[], pid: number }
+
 /** @returns what the worker tells of itself; there is only one */
-async function ask (deck: Deck): Promise<any> {
+async function ask (deck: Deck): Promise<Told> {
   const response = await fetch(await deck.appUrl(), { headers: { connection: 'close' } })
-  return response.json()
+  return await response.json() as Told
 }
 
 /** `deck`: SIGKILLs the one worker and waits for the next */
@@ -38,18 +40,18 @@ async function killWorker (deck: Deck) {
   const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
   process.kill(pid, 'SIGKILL')
   await deck.untilStatus(
-    ({ readyWorkers, workers }) => readyWorkers === 1 && workers.length === 1 && workers[0].id > id,
+    ({ readyWorkers, workers }) => readyWorkers === 1 && workers.length === 1 && Number(workers[0].id) > id,
     'the next worker'
   )
 }
 
 /** @returns the rollout that has succeeded */
-async function deploy (deck: Deck, body: Record<string, unknown> = {}): Promise<any> {
+async function deploy (deck: Deck, body: object = {}) {
   const { body: rollout, status } = await deck.api('/rollouts', { method: 'POST',
     body: JSON.stringify({ kind: 'deploy', ...body }) })
   assert.equal(status, 202, JSON.stringify(rollout))
   const done = await deck.rolloutEnd(rollout)
-  assert.equal(done.state, 'succeeded', done.reason)
+  assert.equal(done.state, 'succeeded', done.reason ?? undefined)
   await deck.until({ ready: 1 })
   return done
 }
@@ -73,14 +75,14 @@ test('a worker that is killed comes back on its own release: what a link led to,
   await killWorker(deck)
   assert.deepEqual(pick(await ask(deck)), { version: 'v3', release: 'r3', cwd: path.join(root, 'v3') })
   const { body: { items } } = await deck.api('/releases')
-  assert.deepEqual(items.map(({ id, mode, path: where, outcome, inUse }: any) => [id, mode, where, outcome, inUse]), [[
-    'r3',
-    'path',
-    path.join(root, 'v3'),
+  assert.deepEqual(items.map(({ id, mode, path: where, outcome, inUse }) => [id, mode, where, outcome, inUse]), [['r3',
+    'path', path.join(root, 'v3'), 'succeeded', true], ['r2', 'symlink', path.join(root, 'v2'), 'succeeded', false], [
+    'r1',
+    'symlink',
+    path.join(root, 'v1'),
     'succeeded',
-    true
-  ], ['r2', 'symlink', path.join(root, 'v2'), 'succeeded', false], ['r1', 'symlink', path.join(root, 'v1'), 'succeeded',
-    false]])
+    false
+  ]])
 
   const refused = await deck.api('/rollouts', { method: 'POST',
     body: JSON.stringify({ kind: 'deploy', path: path.dirname(root) }) })
@@ -129,12 +131,8 @@ rareTest(
     assert.deepEqual(await ask(deck), { ...one, version: 'two', dep: 'two', release: 'r2',
       cwd: path.join(app, '.data', 'releases', 'r2'), level: 'high' })
     const { body: second } = await deck.api('/releases/r2')
-    assert.deepEqual([second.package.version, second.git.isDirty, second.changed.package, second.changed.environment], [
-      'two',
-      true,
-      true,
-      ['LEVEL']
-    ])
+    assert.deepEqual([second.package?.version, second.git?.isDirty, second.changed?.package,
+      second.changed?.environment], ['two', true, true, ['LEVEL']])
   }
 )
 
@@ -165,18 +163,18 @@ test('variables and arguments are read anew at each deploy, and only there; a co
     writeFileSync(settings, text)
     const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy' }) })
     assert.deepEqual([status, body.code], [422, 'invalid-config'], text)
-    assert.match(body.detail, said)
+    assert.match(String(body.detail), said)
   }
   await killWorker(deck)
   assert.deepEqual([(await ask(deck)).level, (await ask(deck)).release], ['secret-high', 'r2'])
   const { body: { changed, environment } } = await deck.api('/releases/r2')
-  assert.deepEqual([changed.environment, changed.arguments, environment.names], [['LEVEL'], true, ['LEVEL']])
+  assert.deepEqual([changed?.environment, changed?.arguments, environment?.names], [['LEVEL'], true, ['LEVEL']])
   const told = JSON.stringify([await deck.status(), await deck.history('limit=1000'),
     (await deck.api('/releases')).body])
   assert.doesNotMatch(told, /secret-|"second"/)
 })
 
-function pick ({ version, release, cwd }: any) {
+function pick ({ version, release, cwd }: Told) {
   return { version, release, cwd }
 }
 
@@ -206,7 +204,7 @@ rareTest(
 
     rmSync(release('1'), { recursive: true })
     const { message } = await deck.untilEvent(
-      ({ type, message }) => type === 'unexpected' && /data folder/.test(message),
+      ({ type, message }) => type === 'unexpected' && /data folder/.test(String(message)),
       'the news that the data folder was removed'
     )
     assert.equal(message, `the data folder ${dataDir} was removed; it is made anew, and the history begins anew there`)
@@ -230,7 +228,7 @@ rareTest(
     rmSync(folder, { recursive: true })
     await deck.loseMaster()
     const { message } = await deck.untilEvent(
-      ({ type, message }) => type === 'unexpected' && /working folder/.test(message),
+      ({ type, message }) => type === 'unexpected' && /working folder/.test(String(message)),
       'the notice'
     )
     assert.equal(message,

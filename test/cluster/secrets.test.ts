@@ -41,20 +41,20 @@ function openStore (config: Record<string, unknown> = {}) {
   return store
 }
 
+type Told = { pid: number, release: string, value: string | null }
+
 /** `name`: of a variable */
-async function ask (deck: Deck,
-  name: string = 'CANARY'): Promise<{ pid: number, release: string, value: string | null }>
-{
+async function ask (deck: Deck, name: string = 'CANARY') {
   const [address] = (await deck.status()).app.addresses
-  return await (await fetch(new URL(`/get/${name}`, address), { headers: { connection: 'close' } })).json() as any
+  return await (await fetch(new URL(`/get/${name}`, address), { headers: { connection: 'close' } })).json() as Told
 }
 
-const post = (deck: Deck, where: string, body: object = {}) =>
+const post = <P extends string>(deck: Deck, where: P, body: object = {}) =>
   deck.api(where, { method: 'POST', body: JSON.stringify(body) })
 
 /** @returns of the workers that serve, by slot */
-async function pidsOf (deck: Deck): Promise<number[]> {
-  return (await deck.status()).workers.filter(({ state }: any) => state === 'ready').map(({ pid }: any) => pid)
+async function pidsOf (deck: Deck) {
+  return (await deck.status()).workers.flatMap(({ state, pid }) => state === 'ready' ? pid ?? [] : [])
 }
 
 /** @returns files that hold it */
@@ -85,7 +85,7 @@ async function readEverything (deck: Deck, names: string[]): Promise<{ answered:
     '/releases/{id}/rollback', '/releases/{id}/compare', '/history', '/history/{id}', '/crashes', '/crashes/{id}',
     '/logs', '/access', '/settings', '/alerts', '/jobs', '/jobs/runs/{id}', '/palette', '/decks', '/dialogs',
     '/metrics']
-  const calls = Object.entries(document.paths).filter(([, item]) => (item as any).get).map(([where]) => where)
+  const calls = Object.entries(document.paths).filter(([, item]) => item.get).map(([where]) => where)
   for (const template of [...calls, ...pages]) {
     for (const where of /\{\w+\}/.test(template)
       ? names.map((name) => template.replace(/\{\w+\}/, name).replace(/\{\w+\}/g, 'stdout'))
@@ -120,7 +120,7 @@ describe('secrets', { concurrency: 2 }, () => {
     assert.equal((await ask(deck)).value, canary)
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const { body: run } = await post(deck, '/jobs/nightly/runs')
-    await deck.untilEvent(({ type, detail }) => type === 'job.succeeded' && detail.run === run.id, 'the job')
+    await deck.untilEvent(({ type, detail }) => type === 'job.succeeded' && detail?.run === run.id, 'the job')
     const cli = await runCli(['run', '--', 'sh', '-c', note('run')], { env: { CLUSTERDECK_DATA_DIR: dataDir } })
     assert.deepEqual([cli.code, cli.stderr], [0, ''])
     const console = spawn(process.execPath, [CLI, 'run', '-i', '--', 'sh', '-c', note('console')], {
@@ -132,7 +132,7 @@ describe('secrets', { concurrency: 2 }, () => {
       assert.equal(readFileSync(path.join(folder, name), 'utf8'), canary, name)
     const { workers: [{ id: worker }] } = await deck.until({ ready: 2 })
     const { body: report } = await post(deck, `/workers/${worker}/diagnostics`, { kind: 'report' })
-    await deck.untilEvent(({ type, detail }) => type === 'diagnostics.finished' && detail.id === report.id,
+    await deck.untilEvent(({ type, detail }) => type === 'diagnostics.finished' && detail?.id === report.id,
       'the report')
 
     assert.deepEqual(filesWithCanary(dataDir, canary), [])
@@ -164,13 +164,13 @@ describe('secrets', { concurrency: 2 }, () => {
       store.become(script)
       const { status, body } = await post(deck, '/rollouts', { kind: 'deploy' })
       assert.deepEqual([status, body.code], [500, 'secrets-failed'])
-      assert.match(body.detail, message)
+      assert.match(String(body.detail), message)
       assert.ok(!JSON.stringify(body).includes(CANARY))
     }
     const status = await deck.status()
     assert.deepEqual([status.release.id, status.rollout, await pidsOf(deck)], ['r1', null, before])
     assert.equal((await ask(deck)).value, CANARY)
-    assert.deepEqual((await deck.api('/releases')).body.items.map(({ id }: any) => id), ['r1'])
+    assert.deepEqual((await deck.api('/releases')).body.items.map(({ id }) => id), ['r1'])
     assert.deepEqual(filesWithCanary(deck.folder), [])
   })
 
@@ -183,7 +183,7 @@ describe('secrets', { concurrency: 2 }, () => {
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     assert.deepEqual([(await ask(deck)).value, store.asked()], ['its next value', 2])
     const { body: release } = await deck.api('/releases/r2')
-    assert.deepEqual([release.changed.environment, release.environment.names], [['CANARY', 'FIRST', 'SECOND'], [
+    assert.deepEqual([release.changed?.environment, release.environment?.names], [['CANARY', 'FIRST', 'SECOND'], [
       'CANARY',
       'SECOND'
     ]])
@@ -213,14 +213,14 @@ describe('secrets', { concurrency: 2 }, () => {
     store.become(`echo ${CANARY} >&2; exit 1`)
     await deck.loseMaster()
     const { message } = await deck.untilEvent(({ type }) => type === 'secrets.failed', 'the failure')
-    assert.match(message,
+    assert.match(String(message),
       /^secrets: expected sh to end with exit code 0, received exit code 1 .*\. The workers serve on, and none is started; it is tried again$/)
     process.kill(before[0], 'SIGKILL')
     await deck.untilEvent(({ type, pid }) => type === 'worker.exited' && pid === before[0], 'the end of one')
     const status = await deck.untilStatus(({ readyWorkers }) => readyWorkers === 1, 'the other one')
     assert.deepEqual([status.state, await pidsOf(deck), status.health.tone], ['starting', [before[1]], 'bad'])
     assert.match(status.health.text, /^1 of 2 workers serves; no worker can be started/)
-    assert.match(status.secrets.problem, /^secrets: expected sh/)
+    assert.match(String(status.secrets.problem), /^secrets: expected sh/)
     assert.equal((await ask(deck)).pid, before[1])
     for (const [where, body, code] of [['/rollouts', { kind: 'restart' }, 'starting'], ['/rollouts', { kind: 'deploy' },
       'secrets-failed'], ['/jobs/nightly/runs', {}, 'secrets-failed'], ['/jobs/runs', { command: ['true'] },
@@ -268,17 +268,17 @@ describe('secrets', { concurrency: 2 }, () => {
       await deck.until({ ready: 1 })
       await ask(deck, '../throw/CANARY').catch(() => {})
       const { detail } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the crash')
-      const { body: crash } = await deck.api(`/crashes/${detail.crashGroup}`)
+      const { body: crash } = await deck.api(`/crashes/${Number(detail?.crashGroup)}`)
       assert.match(JSON.stringify(crash), /no luck with \[CANARY\]/)
       await deck.until({ ready: 1 })
       assert.equal((await deck.rollout('deploy')).state, 'failed')
       const hook = await deck.untilEvent(({ type }) => type === 'hook.failed', 'the hook')
-      assert.equal(hook.detail.output, '[CANARY]\n')
+      assert.equal(hook.detail?.output, '[CANARY]\n')
       const { body: run } = await post(deck, '/jobs/nightly/runs')
       await deck.untilEvent(({ type }) => type === 'job.failed', 'the job')
       assert.equal((await deck.api(`/jobs/runs/${run.id}`)).body.output, '[CANARY]\n')
       const { answered } = await readEverything(deck, ['1', '2', 'r1', 'nightly', String(run.id),
-        String(detail.crashGroup)])
+        String(detail?.crashGroup)])
       // The log of a worker is the app's own, and its page shows the end of that.
       const shown = [...answered].filter(([where, text]) => text.includes(CANARY) && !/\/logs|^\/workers\//.test(where))
         .map(([where]) => where)
@@ -301,7 +301,7 @@ describe('secrets', { concurrency: 2 }, () => {
     }
     const values = await Promise.all(['shop', 'mail'].map(async (name) => {
       const { app: { addresses: [address] } } = await host.request(`/apps/${name}/status`)
-      return (await (await fetch(new URL('/get/CANARY', address))).json() as any).value
+      return (await (await fetch(new URL('/get/CANARY', address))).json() as Told).value
     }))
     assert.deepEqual(values, ['of-the-shop', 'of-the-mail'])
     mail.become('exit 1')

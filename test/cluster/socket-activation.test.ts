@@ -10,6 +10,7 @@ import { runCliHere } from '../support/cli-here.ts'
 import { runCli, startDeck, type TestOwner } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { openFreshConnections } from '../support/load.ts'
+import { present } from '../support/present.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { openDatagramSocket, openSocket, passing, withoutNativeCalls } from '../support/service-manager.ts'
 
@@ -87,7 +88,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
       const { workers } = await deck.until({ ready: 1 })
       const { failures } = await fresh.stop()
       assert.deepEqual(failures, [])
-      assert.ok(!workers.some((worker: any) => worker.pid === pid))
+      assert.ok(!workers.some((worker) => worker.pid === pid))
       assert.equal(new URL(deck.adminUrl).port, String(admin.port))
       assert.deepEqual(await deck.history('type=socket.unused'), [])
       assert.equal(inodesOf(Number(deck.child.pid)).length, keeperDescriptors, 'the keeper has leaked no descriptor')
@@ -142,7 +143,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
     const deck = await startDeck(t, 'answers-with-pid.js', { launch, env: { LISTEN_PID: '1' }, workers: 1 })
     await deck.until({ ready: 1 })
     assert.deepEqual(await deck.history('type=socket.unused'), [])
-    for (const { pid } of (await deck.status()).workers) assert.deepEqual(serviceVariables(pid), [])
+    for (const { pid } of (await deck.status()).workers) assert.deepEqual(serviceVariables(present(pid)), [])
   })
 
   rareTest('an app that listens on another address of the same port is told what is in its way', async (t) => {
@@ -180,11 +181,11 @@ async function openConnection (t: TestOwner, { port, path }: { port: number, pat
   const socket = net.connect(path ? { path } : { host: '127.0.0.1', port })
   t.after(() => socket.destroy())
   await once(socket, 'connect')
-  return { fd: (socket as any)._handle.fd }
+  return { fd: present(socket._handle).fd }
 }
 
 /** @returns on a connection of its own */
-function ask (url: string, timeout: number = 40_000): Promise<any> {
+function ask (url: string, timeout: number = 40_000) {
   return read(http.get(url, { agent: false, timeout }))
 }
 
@@ -195,7 +196,7 @@ async function knock (where: net.NetConnectOpts) {
   return { answer: read(http.get({ createConnection: () => socket })) }
 }
 
-function read (request: http.ClientRequest): Promise<any> {
+function read (request: http.ClientRequest): Promise<{ pid: number }> {
   return new Promise((resolve, reject) => {
     request.on('error', reject).on('timeout', () => request.destroy(new Error('timeout'))).on('response',
       (response) => {

@@ -8,9 +8,11 @@ import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { freePort } from '../support/ports.ts'
+import { present } from '../support/present.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { withoutNativeCalls } from '../support/service-manager.ts'
 import { until } from '../support/until.ts'
+import type { DeckClient } from '../support/deck-client.ts'
 
 const STANDBY = ['--standby', '1']
 const APP = 'sees-its-slot-late.js'
@@ -22,7 +24,7 @@ describe('a worker on standby', () => {
     const { standby: { workers: [first] }, workers } = await standing(deck)
     const load = openFreshConnections(t, await deck.appUrl(), { perSecond: 100 })
     await load.untilAnswered(20)
-    await load.whenIdle(() => process.kill(workers[1].pid, 'SIGKILL'))
+    await load.whenIdle(() => process.kill(present(workers[1].pid), 'SIGKILL'))
 
     const promoted = await deck.untilEvent(({ type }) => type === 'worker.promoted', 'a worker that is promoted')
     assert.deepEqual([promoted.worker, promoted.slot, promoted.message], [first.id, 2,
@@ -30,9 +32,7 @@ describe('a worker on standby', () => {
     const { standby: { workers: [second] }, workers: rows } = await standing(deck)
     assert.ok(second.id > first.id)
     assert.ok(
-      rows.some(({ id, slot, pid, logSlot }: any) =>
-        id === first.id && slot === 2 && pid === first.pid && logSlot === 0
-      )
+      rows.some(({ id, slot, pid, logSlot }) => id === first.id && slot === 2 && pid === first.pid && logSlot === 0)
     )
     await load.untilAnswered(100)
     assert.deepEqual((await load.stop()).failures, [])
@@ -43,7 +43,7 @@ describe('a worker on standby', () => {
     assert.match(readFileSync(path.join(deck.folder, 'logs/slot-0.stdout.log'), 'utf8'),
       new RegExp(`^loaded by ${first.pid}$`, 'm'))
     const { body } = await deck.api('/logs?slot=0')
-    assert.deepEqual(body.items.map(({ slot, text }: any) => [slot, text]),
+    assert.deepEqual(body.items.map(({ slot, text }) => [slot, text]),
       [first, second].map(({ pid }) => [0, `loaded by ${pid}`]))
     const forked = (await deck.history(`type=worker.forked&worker=${first.id}`))[0]
     assert.equal(forked.slot, null)
@@ -66,9 +66,9 @@ describe('a worker on standby', () => {
     }, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1, flags: [...STANDBY, ...flags], env })
       const { standby: { workers: [first] }, workers: [{ pid }] } = await standing(deck)
-      process.kill(pid, 'SIGKILL')
+      process.kill(present(pid), 'SIGKILL')
       const { worker } = await deck.untilEvent(
-        ({ type, slot, worker: id }) => type === 'worker.ready' && slot === 1 && id >= first.id,
+        ({ type, slot, worker: id }) => type === 'worker.ready' && slot === 1 && Number(id) >= first.id,
         'the next worker'
       )
       assert.equal(worker, first.id)
@@ -97,17 +97,17 @@ describe('a worker on standby', () => {
     await deck.loseMaster()
     const { standby: { workers: [second] } } = await standing(deck)
     assert.notEqual(second.pid, first.pid)
-    await until(() => !isAlive(first.pid), 'the end of the one whose master has died')
+    await until(() => !isAlive(present(first.pid)), 'the end of the one whose master has died')
     const { message } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === first.id,
       'its exit in the history')
-    assert.match(message, /^standby worker \d+ /)
+    assert.match(String(message), /^standby worker \d+ /)
 
     assert.equal((await deck.api('/upgrade', { method: 'POST', body: '{}' })).status, 202)
     await deck.meetNext()
     const { standby: { workers: [third] } } = await standing(deck)
-    assert.equal(isAlive(second.pid), false)
+    assert.equal(isAlive(present(second.pid)), false)
     await deck.stop()
-    assert.equal(isAlive(third.pid), false)
+    assert.equal(isAlive(present(third.pid)), false)
   })
 
   test('can be asked for, and done without, while the cluster runs', async (t) => {
@@ -132,10 +132,10 @@ describe('an app whose workers cannot stand by', () => {
     const exits = new Set() as Set<number>
     for (let count = 1; count <= 3; count++) {
       const { worker, cause, message } = await deck.untilEvent(
-        ({ type, worker: id }) => type === 'worker.exited' && !exits.has(id),
+        ({ type, worker: id }) => type === 'worker.exited' && !exits.has(Number(id)),
         'the end of one that stands by'
       )
-      exits.add(worker)
+      exits.add(present(worker))
       assert.deepEqual([cause, message], ['boot-failure',
         `standby worker ${worker} exited with code 1 before it was ready: Error: no slot`])
     }
@@ -160,20 +160,20 @@ describe('an app whose workers cannot stand by', () => {
     rareTest(`${how} has none, and that is told once`, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1, flags: [...STANDBY, ...flags] })
       const { message, worker } = await deck.untilEvent(({ type }) => type === 'standby.useless', 'that it has none')
-      assert.match(message, reason)
+      assert.match(String(message), reason)
       await deck.untilEvent(({ type, worker: id }) => type === 'worker.exited' && id === worker, 'its end')
       const { standby, workers: [{ pid }] } = await deck.status()
       assert.deepEqual([standby.workers, standby.wanted, standby.ready], [[], 1, 0])
       assert.match(String(standby.problem), /^standby worker \d+ /)
-      process.kill(pid, 'SIGKILL')
-      await deck.untilEvent(({ type, worker: id }) => type === 'worker.ready' && id > worker,
+      process.kill(present(pid), 'SIGKILL')
+      await deck.untilEvent(({ type, worker: id }) => type === 'worker.ready' && Number(id) > Number(worker),
         'a worker that was forked')
       assert.equal((await deck.history('type=standby.useless')).length, 1)
     })
   }
 })
 
-async function standing (deck: { untilStatus: (isWanted: (status: any) => boolean, what: string) => Promise<any> }) {
+async function standing (deck: Pick<DeckClient, 'untilStatus'>) {
   return await deck.untilStatus(
     ({ readyWorkers, desiredWorkers, standby }) =>
       readyWorkers === desiredWorkers && standby.ready === standby.wanted && standby.wanted > 0 &&

@@ -8,6 +8,7 @@ import { runCli, startDeck } from '../support/deck.ts'
 import { startDeckHere, type DeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { busyPort, freePort } from '../support/ports.ts'
+import { present } from '../support/present.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.ts'
 
@@ -117,8 +118,8 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     await deck.rollout('restart')
     for (const { pid, sid, askAgain } of made)
       assert.deepEqual(JSON.parse(await askAgain()), { pid, count: sid && sid === other?.sid ? 8 : 5, length: 0 })
-    const left = (await deck.status()).workers.filter(({ keptUntil }: any) => keptUntil)
-    assert.equal(left.reduce((sum: number, { holds }: any) => sum + holds.sessions, 0), made.length)
+    const left = (await deck.status()).workers.filter(({ keptUntil }) => keptUntil)
+    assert.equal(left.reduce((sum, { holds }) => sum + Number(holds?.sessions), 0), made.length)
     assert.deepEqual((await deck.api('/events?type=unexpected')).body.items, [])
   })
 
@@ -138,8 +139,8 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
 
     // The first end of a slot is made good at once, the next one after a minute.
     for (let time = 0; time < 2; time++) {
-      const { pid, id } = (await deck.status()).workers.find((worker: any) => worker.slot === 1)
-      process.kill(pid, 'SIGKILL')
+      const { pid, id } = present((await deck.status()).workers.find((worker) => worker.slot === 1))
+      process.kill(present(pid), 'SIGKILL')
       await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, `the end of worker ${id}`)
       if (time === 0) await deck.until({ ready: WORKERS })
     }
@@ -201,7 +202,7 @@ describe('an app with Socket.IO over polling', { skip: skip || withoutNativeCall
     const pids = await Promise.all(CLIENTS.slice(0, 8).map(async (localAddress) => {
       // Each request on a connection of its own, as behind many proxies.
       const socket = io(url, { transports: ['polling'], reconnection: false,
-        agent: new http.Agent({ localAddress, keepAlive: false }) as any })
+        agent: new http.Agent({ localAddress, keepAlive: false }) as unknown as string })
       t.after(() => socket.disconnect())
       await new Promise((resolve, reject) => socket.once('connect', () => resolve(null)).once('connect_error', reject))
       const answers = []
@@ -223,7 +224,7 @@ describe('portPerSlot', { skip }, () => {
     await deck.until({ ready: 3 })
     const { message } = await deck.untilEvent(({ type }) => type === 'unexpected', 'the port that is taken')
     assert.equal(message, `slot 3 has no port of its own: 127.0.0.1:${taken.port} is in use (EADDRINUSE)`)
-    assert.deepEqual((await deck.status()).workers.map(({ port }: any) => port), [above + 1, above + 2, null])
+    assert.deepEqual((await deck.status()).workers.map(({ port }) => port), [above + 1, above + 2, null])
 
     for (const change of [async () => {}, () => deck.rollout('restart'), async () => {
       await deck.loseMaster()

@@ -5,10 +5,11 @@ import { startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 
 const STOP_FIRST = ['--rollout-order', 'stop-first', '--drain-idle-grace-ms', '100']
 
-const codes = (exits: any[]) => exits.map(({ cause, code, signal }) => `${cause} ${code ?? signal}`).reverse()
+const codes = (exits: DeckEvent[]) => exits.map(({ cause, code, signal }) => `${cause} ${code ?? signal}`).reverse()
 
 describe('rollout.order stop-first', { concurrency: 3 }, () => {
   test('no two workers live side by side: in a restart, a deploy, after a SIGKILL and beside what a dead master left; requests wait', async (t) => {
@@ -25,7 +26,7 @@ describe('rollout.order stop-first', { concurrency: 3 }, () => {
     await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker === 4, 'the next worker')
     await deck.loseMaster()
     await deck.untilStatus(
-      ({ readyWorkers, workers }) => readyWorkers === 1 && workers.length === 1 && workers[0].id > 4,
+      ({ readyWorkers, workers }) => readyWorkers === 1 && workers.length === 1 && Number(workers[0].id) > 4,
       'its successor'
     )
     assert.deepEqual(codes(await deck.history('type=worker.exited')), ['restart 0', 'deploy 0', 'killed SIGKILL',
@@ -45,10 +46,10 @@ rareTest('restart.cron restarts all workers at its time, and skips one that meet
   const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--restart-cron', '* * * * * *'],
     env: { BOOT_MS: '1200' } })
   const { nextRestartAt } = await deck.status()
-  assert.ok(Date.parse(nextRestartAt) - Date.now() <= 1000, nextRestartAt)
+  assert.ok(Date.parse(String(nextRestartAt)) - Date.now() <= 1000, String(nextRestartAt))
   const started = await deck.untilEvent(({ type }) => type === 'rollout.started', 'the first restart')
   assert.deepEqual([started.actor, started.cause], ['cron', 'restart'])
   const { message } = await deck.untilEvent(({ type }) => type === 'restart.skipped', 'one that is skipped')
-  assert.match(message, /^the restart by restart\.cron is skipped: rollout \d+ \(restart\) is running$/)
+  assert.match(String(message), /^the restart by restart\.cron is skipped: rollout \d+ \(restart\) is running$/)
   await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'its end')
 })

@@ -10,8 +10,10 @@ import { fileURLToPath } from 'node:url'
 import { createCertificate } from '../../server/admin/certificate.ts'
 import { startAdmin } from '../support/admin.ts'
 import { CLI, FIXTURES, runCli } from '../support/deck.ts'
+import { fake } from '../support/fake.ts'
 import { tempFolder } from '../support/folder.ts'
 import { rareTest } from '../support/rare.ts'
+import type { Timers } from '../../server/admin/site.ts'
 
 const FILES = fileURLToPath(new URL('../fixtures/tls/', import.meta.url))
 const [CERT, KEY] = ['cert.pem', 'key.pem'].map((name) => path.join(FILES, name))
@@ -68,9 +70,10 @@ test('a renewed certificate is taken from the same files, and what is none is no
   const errors: unknown[] = []
   let look = () => {}
   const certificate = createCertificate(files, { onRenewed: (fingerprint) => renewed.push(fingerprint),
-    onError: (error) => errors.push(error), timers: { setInterval: (run: () => void) => {
+    onError: (error) => errors.push(error), timers: fake<Timers>({ setInterval (run: () => void) {
       look = run
-    }, clearInterval () {} } as any })
+      return {}
+    }, clearInterval () {} }) })
   const admin = await startAdmin(t, { certificate })
   const shown = async () => {
     const socket = tls.connect({ port: admin.port, host: '127.0.0.1', rejectUnauthorized: false })

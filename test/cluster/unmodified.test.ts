@@ -15,6 +15,7 @@ import { startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import type { TLSSocket } from 'node:tls'
 import type { DeckClient as Deck } from '../support/deck-client.ts'
@@ -41,9 +42,9 @@ function get (url: string, options: https.RequestOptions = {}): Promise<string> 
 
 /** Rolls all workers, and asks again: another process must answer on the same address. */
 async function answersAfterDeploy (deck: Deck, ask: () => Promise<string>) {
-  const before = (await deck.status()).workers.map(({ pid }: any) => String(pid))
+  const before = (await deck.status()).workers.map(({ pid }) => String(pid))
   const rollout = await deck.rollout('deploy')
-  assert.equal(rollout.state, 'succeeded', rollout.reason)
+  assert.equal(rollout.state, 'succeeded', rollout.reason ?? undefined)
   const answer = await ask()
   const pid = answer.match(/\d+/)?.[0]
   assert.ok(pid && !before.includes(pid), `${answer} comes from a new worker`)
@@ -56,7 +57,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.equal(app.addresses.length, 1, 'both workers have the same port')
     const { pid, isMain } = JSON.parse(await get(url))
     assert.equal(isMain, true)
-    assert.ok(workers.some((worker: any) => worker.pid === pid))
+    assert.ok(workers.some((worker) => worker.pid === pid))
     await answersAfterDeploy(deck, () => get(url))
   })
 
@@ -125,7 +126,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
       const ifRemoved = (error: NodeJS.ErrnoException) => assert.equal(error.code, 'ENOENT')
       const serving = async () => {
         const { workers } = await deck.until({ ready: 2 })
-        const pids = workers.map(({ pid }: any) => String(pid))
+        const pids = workers.map(({ pid }) => String(pid))
         const seen = new Set()
         while (!pids.every((pid: string) => seen.has(pid)))
           seen.add(await get('http://app/', { socketPath }).catch(ifRemoved))
@@ -135,7 +136,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
       assert.equal((await deck.rollout('restart')).state, 'succeeded')
       await serving()
       const [{ pid }] = (await deck.status()).workers
-      process.kill(pid, 'SIGKILL')
+      process.kill(present(pid), 'SIGKILL')
       await deck.untilEvent(({ type, pid: of }) => type === 'worker.exited' && of === pid, 'its end')
       await serving()
       await deck.loseMaster()
@@ -180,14 +181,14 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     })
     assert.equal(await echo(lasting), answer)
     const { workers } = await deck.status()
-    const { id, state, holds, keptUntil } = workers.find(({ pid }: any) => answer.startsWith(`${pid} `))
-    assert.deepEqual([state, holds.webSockets, Date.parse(keptUntil) > Date.now()], ['draining', 1, true])
+    const { id, state, holds, keptUntil } = present(workers.find(({ pid }) => answer.startsWith(`${pid} `)))
+    assert.deepEqual([state, holds?.webSockets, Date.parse(String(keptUntil)) > Date.now()], ['draining', 1, true])
     const closed = once(lasting, 'close')
     assert.equal((await deck.api(`/workers/${id}/end-connections`, { method: 'POST' })).status, 202)
     assert.equal((await closed)[0], 1012)
     const { message } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
       'its end')
-    assert.match(message, /it has closed 1 WebSocket$/)
+    assert.match(String(message), /it has closed 1 WebSocket$/)
   })
 
   rareTest('a plain TCP server', async (t) => {
@@ -247,8 +248,8 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.deepEqual(added.sort(), ['CLUSTERDECK_RELEASE', 'CLUSTERDECK_SLOT'])
 
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
-    const { detail: { output } } = await deck.untilEvent(({ type }) => type === 'hook.succeeded', 'the end of the hook')
-    const given = [...output.matchAll(/^(CLUSTERDECK_\w+)=/gm)].map(([, name]) => name)
+    const { detail } = await deck.untilEvent(({ type }) => type === 'hook.succeeded', 'the end of the hook')
+    const given = [...String(detail?.output).matchAll(/^(CLUSTERDECK_\w+)=/gm)].map(([, name]) => name)
     assert.deepEqual(given.sort(), ['CLUSTERDECK_FROM_RELEASE', 'CLUSTERDECK_HOOK', 'CLUSTERDECK_RELEASE',
       'CLUSTERDECK_ROLLOUT'])
   })

@@ -37,7 +37,7 @@ describe('upgrade in place', () => {
     const [{ failures, total }, { failures: keptFailures }] = [await fresh.stop(), await kept.stop()]
     t.diagnostic(`${total} fresh connections`)
     assert.deepEqual([failures, keptFailures], [[], []])
-    assert.deepEqual([master.version, release.id, workers.map(({ id }: any) => id)], ['1.1.0', 'r1', [3, 4]])
+    assert.deepEqual([master.version, release.id, workers.map(({ id }) => id)], ['1.1.0', 'r1', [3, 4]])
 
     const events = (await deck.history('limit=1000')).reverse()
     const told = events.slice(events.findIndex(({ type }) => type === 'master.upgrading'))
@@ -45,9 +45,9 @@ describe('upgrade in place', () => {
       'master.upgrading',
       null
     ], ['master.stopped', 'upgrade'], ['master.started', null], ['master.upgraded', null]])
-    assert.match(told[0].message, /the autumn release/)
-    assert.equal(told.at(-1).type, 'worker.exited')
-    assert.equal(events.find(({ type }) => type === 'master.upgraded').message, 'clusterdeck 1.0.0 → 1.1.0')
+    assert.match(String(told[0].message), /the autumn release/)
+    assert.equal(told.at(-1)?.type, 'worker.exited')
+    assert.equal(events.find(({ type }) => type === 'master.upgraded')?.message, 'clusterdeck 1.0.0 → 1.1.0')
     assert.deepEqual(
       told.filter(({ type }) => type === 'worker.exited').map(({ worker, cause, code }) => [worker, cause, code])
         .sort(),
@@ -99,7 +99,7 @@ describe('upgrade in place', () => {
       await deck.api('/upgrade', { method: 'POST' })
       deck.signal('SIGKILL')
       const { message } = await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
-      assert.match(message, /the keeper is gone/)
+      assert.match(String(message), /the keeper is gone/)
       const after = await deck.until({ ready: 2 })
       assert.deepEqual([after.master.pid, after.workers.map(idOf)], [before.master.pid, before.workers.map(idOf)])
     })
@@ -143,7 +143,7 @@ describe('upgrade in place', () => {
             ({ type, id }) => type === 'master.upgrade-failed' && id > before.lastEventId,
             'the failure'
           )
-          assert.match(failed.message, reason)
+          assert.match(String(failed.message), reason)
           assert.ok(stderr.endsWith(`clusterdeck: the upgrade failed: ${failed.message}\n`), stderr)
           const after = await deck.until({ ready: 1 })
           assert.deepEqual([after.master.pid, after.master.version, after.upgrade], [before.master.pid, '1.0.0', null])
@@ -174,12 +174,12 @@ describe('upgrade in place', () => {
         const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
         const descriptors = countDescriptors(deck)
         const { pid } = await upgradeToTheGate(deck, gate)
-        process.kill(parentOf(pid), signal)
+        process.kill(parentOf(Number(pid)), signal)
         const failed = await deck.untilEvent(
           ({ type, id }) => type === 'master.upgrade-failed' && id > before.lastEventId,
           'the failure'
         )
-        assert.match(failed.message, signal === 'SIGKILL' ? /\(SIGKILL\)$/ : /^it was told to stop$/)
+        assert.match(String(failed.message), signal === 'SIGKILL' ? /\(SIGKILL\)$/ : /^it was told to stop$/)
         for (const worker of [newest + 1, newest + 2]) {
           const { cause } = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker,
             `the end of worker ${worker}`)
@@ -286,7 +286,7 @@ async function startSlowReceiver (t: TestContext, events: string[]): Promise<{ c
 }
 
 /** @returns the first worker of the next master, which is ready */
-async function upgradeToTheGate (deck: Deck, gate: string): Promise<any> {
+async function upgradeToTheGate (deck: Deck, gate: string) {
   const { lastEventId } = await deck.status()
   await writeFile(gate, '')
   await deck.api('/upgrade', { method: 'POST' })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import autocannon from 'autocannon'
 import { startDeck, type Deck } from '../support/deck.ts'
 import { COUNTED_BY_AUTOCANNON } from '../support/load.ts'
+import { present } from '../support/present.ts'
 import { metric, untilReported } from '../support/vitals.ts'
 
 test('every request is counted once, whichever worker answers it and however that ends', async (t) => {
@@ -16,7 +17,7 @@ test('every request is counted once, whichever worker answers it and however tha
   await autocannon({ url, connections: 8, amount: 1000 })
   await untilReported(deck)
   const [{ pid, id }] = (await deck.status()).workers
-  process.kill(pid, 'SIGKILL')
+  process.kill(present(pid), 'SIGKILL')
   await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the exit')
   assert.equal(await requestsTold(deck), 3000)
   assert.equal(await metric(deck, 'clusterdeck_worker_exits_total{cause="killed"}'), 1)

@@ -15,11 +15,11 @@ test('--watch rolls on a change of any loaded file, and a release that does not 
   /** `outcome`: of the next rollout */
   const untilRolled = async (outcome: string) => {
     const event = await deck.untilEvent(
-      ({ type, rollout }) => rollout > last && /^rollout\.(succeeded|failed)$/.test(type),
+      ({ type, rollout }) => Number(rollout) > last && /^rollout\.(succeeded|failed)$/.test(type),
       `a rollout that has ${outcome}`
     )
-    assert.deepEqual([event.type, event.actor], [`rollout.${outcome}`, 'watch'], event.message)
-    last = event.rollout
+    assert.deepEqual([event.type, event.actor], [`rollout.${outcome}`, 'watch'], event.message ?? undefined)
+    last = Number(event.rollout)
   }
 
   write('nested', 2)
@@ -30,10 +30,10 @@ test('--watch rolls on a change of any loaded file, and a release that does not 
   await untilRolled('succeeded')
   assert.deepEqual(await answer(), { nested: 2, required: 2 })
 
-  const pids = (await deck.status()).workers.map(({ pid }: any) => pid)
+  const pids = (await deck.status()).workers.map(({ pid }) => pid)
   write('nested', '= 3')
   await untilRolled('failed')
-  assert.deepEqual((await deck.status()).workers.map(({ pid }: any) => pid), pids)
+  assert.deepEqual((await deck.status()).workers.map(({ pid }) => pid), pids)
   assert.deepEqual(await answer(), { nested: 2, required: 2 })
   assert.match(deck.output.stdout, /lib\/nested\.js:1\n {2}export const nested = = 3\n.*\n {2}SyntaxError/)
 
@@ -86,10 +86,10 @@ test('--watch sees a link that leads elsewhere, to the app or to one of its file
   {
     change()
     const event = await deck.untilEvent(
-      ({ type, rollout }) => rollout > last && /^rollout\.(succeeded|failed)$/.test(type),
+      ({ type, rollout }) => Number(rollout) > last && /^rollout\.(succeeded|failed)$/.test(type),
       `a rollout to ${becomes}`
     )
-    assert.deepEqual([event.type, await answer()], ['rollout.succeeded', becomes], event.message)
-    last = event.rollout
+    assert.deepEqual([event.type, await answer()], ['rollout.succeeded', becomes], event.message ?? undefined)
+    last = Number(event.rollout)
   }
 })

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { errorReason } from '../../server/errors.ts'
 import type { Load } from './loads.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -85,9 +86,9 @@ export function startClients (
     late.catch(() => {})
     try {
       await Promise.race([session.ask(own), late])
-    } catch (error: any) {
-      own.failure = String(error.code ?? error.message)
-      own.isHung = error.isLate === true
+    } catch (error) {
+      own.failure = errorReason(error)
+      own.isHung = error instanceof Error && 'isLate' in error
       // Now, as ports come back.
       own.owner = ledger().ownerOf(own)
       failures.push(own)

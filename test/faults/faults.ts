@@ -70,7 +70,7 @@ export const FAULTS: readonly Fault[] = Object.freeze([{ name: 'deploy', title: 
   }
   const [told] = await site.deck.history('type=worker.crash-looping&limit=1')
   const { workers } = await site.deck.status()
-  if (!(told?.id > newest) && !workers.some(({ crashLooping }: any) => crashLooping))
+  if (!(told?.id > newest) && !workers.some(({ crashLooping }) => crashLooping))
     throw new Error('expected a crash loop, received none')
   // A release that was deployed a short while ago is taken back.
   await site.deck.untilStatus(({ rollout }) => rollout === null, 'the guard to have done its work')

@@ -6,6 +6,7 @@ import { tempFolder } from '../support/folder.ts'
 import { hammer } from '../support/load.ts'
 import { createLink, startNatsCluster } from '../support/nats.ts'
 import { until } from '../support/until.ts'
+import type { Fleet } from '../../server/api/fleet-answers.ts'
 import type { Deck, TestOwner } from '../support/deck.ts'
 
 /**
@@ -51,8 +52,8 @@ export async function openFleetSite (t: TestOwner, { names }: { names: string[] 
     async untilWhole () {
       for (const host of hosts) {
         await host.untilFleet(
-          ({ nats, problem, members }) =>
-            nats.isConnected && problem === null && members.length === names.length && members.every((each: any) =>
+          ({ nats, problem, members }: Fleet) =>
+            nats.isConnected && problem === null && members.length === names.length && members.every((each) =>
               !each.isSilent && each.turnOf === null
             ),
           'all to be there and in no turn'
@@ -97,7 +98,7 @@ async function startHost (t: TestOwner, name: string, nats: Awaited<ReturnType<t
     get deck () {
       return deck
     },
-    untilFleet: (isSo: (fleet: any) => boolean, what: string) => deck.untilFleet(isSo, `${what}, as ${name} sees it`),
+    untilFleet: (isSo: (fleet: Fleet) => boolean, what: string) => deck.untilFleet(isSo, `${what}, as ${name} sees it`),
 
     cut () {
       for (const link of links) link.cut()
@@ -121,7 +122,7 @@ async function startHost (t: TestOwner, name: string, nats: Awaited<ReturnType<t
     async crash (awayMs: number) {
       failures.push(...(await load.stop()).failures)
       const { workers } = await deck.status()
-      for (const pid of [deck.child.pid, deck.masterPid, ...workers.map((worker: any) => worker.pid)]) kill(pid)
+      for (const pid of [Number(deck.child.pid), deck.masterPid, ...workers.flatMap(({ pid }) => pid ?? [])]) kill(pid)
       await deck.exited
       await wait(awayMs)
       deck.put(good)
@@ -144,16 +145,16 @@ function kill (pid: number) {
 }
 
 /** `since`: ms since the epoch. Returns its own rollouts since then that were for the fleet. */
-export async function ownRolloutsOf ({ name, deck }: Host, since: number): Promise<any[]> {
+export async function ownRolloutsOf ({ name, deck }: Host, since: number) {
   const { body } = await deck.api('/rollouts?limit=20')
-  const found = body.items.flatMap((each: any) => {
+  const found = body.items.flatMap((each) => {
     const [, fleet] = /rollout (\d+) of the fleet/.exec(each.note ?? '') ?? []
     return fleet === undefined
       ? []
       : { ...each, name, fleet: Number(fleet), from: Date.parse(each.startedAt),
         to: Date.parse(each.finishedAt ?? each.startedAt) }
   })
-  return found.filter(({ from }: any) => from >= since)
+  return found.filter(({ from }) => from >= since)
 }
 
 export async function untilAtRest (site: FleetSite) {

@@ -10,6 +10,7 @@ import { until } from '../support/until.ts'
 import { FLEET_FAULTS, type FleetFault } from './fleet-faults.ts'
 import { openFleetSite, ownRolloutsOf, untilAtRest } from './fleet-site.ts'
 import { findBrokenPromises, versionsAfter, type Happened } from './fleet-verdict.ts'
+import type { FleetRollout } from '../../server/api/fleet-answers.ts'
 
 type Step = {
   wanted: { kind: 'deploy' | 'restart', batch: number, onFailure: 'hold' | 'rollback', pauseMs: number },
@@ -118,7 +119,7 @@ async function take (step: Step, number: number): Promise<string> {
   await untilAtRest(site)
   await site.untilWhole()
   const [first] = operators.begun
-  const known = rollout?.id >= first.id ? rollout : null
+  const known = Number(rollout?.id) >= first.id ? rollout : null
   const own = (await Promise.all(site.hosts.map((host) => ownRolloutsOf(host, since)))).flat().sort((one, other) =>
     one.from - other.from
   )
@@ -129,17 +130,20 @@ async function take (step: Step, number: number): Promise<string> {
 
 function createOperators (wanted: Step['wanted']) {
   /** rollouts of the fleet */
-  const begun: any[] = []
+  const begun: FleetRollout[] = []
   const ordersAt: number[] = []
   return { begun, ordersAt, order }
 
   /** Null: it was refused, or the host is not there */
-  async function order (name: string, host: number): Promise<any> {
+  async function order (name: string, host: number): Promise<FleetRollout | null> {
     const at = Date.now()
     const [where, body] = name === 'begin'
       ? ['', JSON.stringify({ ...wanted, deadlineMs: DEADLINE_MS })]
       : [`/${name}`, undefined]
-    const answer = await site.hosts[host].deck.api(`/fleet/rollout${where}`, { method: 'POST', body }).catch(() => null)
+    const answer = await site.hosts[host].deck.api<FleetRollout & { detail?: string }>(`/fleet/rollout${where}`, {
+      method: 'POST',
+      body
+    }).catch(() => null)
     if (answer === null || REFUSED.includes(answer.status)) {
       console.log(`  ${name} at ${NAMES[host]}: ${answer?.body.detail ?? 'no answer'}`)
       return null
@@ -153,11 +157,11 @@ function createOperators (wanted: Step['wanted']) {
 }
 
 /** `operators`: who go on with what was paused. Returns null: NATS has forgotten it. */
-async function untilOver (operators: ReturnType<typeof createOperators>): Promise<any> {
+async function untilOver (operators: ReturnType<typeof createOperators>): Promise<FleetRollout | null> {
   const until = performance.now() + OVER_WITHIN_MS
   for (;;) {
     const { nats, rollout } = (await site.hosts[0].deck.api('/fleet')).body
-    const isAtRest = !Object.values<{ state: string }>(rollout?.turns ?? {}).some(({ state }) =>
+    const isAtRest = !Object.values(rollout?.turns ?? {}).some(({ state }) =>
       state === 'running' || state === 'reverting'
     )
     const isOver = rollout === null || OVER.includes(rollout.state)

@@ -1,3 +1,5 @@
+import type { FleetRollout } from '../../server/api/fleet-answers.ts'
+
 /**
  * What must never be, whatever happened in the middle of a rollout over hosts: by what each host has in its own
  * history, which is on the clock of this machine for all of them.
@@ -8,9 +10,9 @@ type Own = { name: string, fleet: number, kind: string, state: string, from: num
 export type Happened = {
   own: Own[],
   /** of the fleet, as the document tells of it at the end; null: NATS has forgotten it */
-  rollout: any,
+  rollout: FleetRollout | null,
   /** rollouts of the fleet, with their batches */
-  begun: any[],
+  begun: FleetRollout[],
   /** who said nothing for a while */
   silenced: string[],
   killed: string[],
@@ -33,7 +35,7 @@ function findRepeated ({ own }: Happened) {
 function findBesideEachOther ({ own, begun, silenced, ordersAt }: Happened) {
   const isOneBatch = (one: Own, other: Own) =>
     one.fleet === other.fleet && one.kind === other.kind && one.kind !== 'rollback' &&
-    begun.find(({ id }) => id === one.fleet)?.batches.some((batch: string[]) =>
+    begun.find(({ id }) => id === one.fleet)?.batches.some((batch) =>
       batch.includes(one.name) && batch.includes(other.name)
     )
   const isGivenUp = ({ name, from }: Own, until: number) =>
@@ -49,11 +51,11 @@ function findBesideEachOther ({ own, begun, silenced, ordersAt }: Happened) {
 }
 
 function findFalseTurns ({ own, rollout }: Happened) {
-  return Object.entries<{ state: string, reason: string }>(rollout?.turns ?? {}).flatMap(([name, turn]) => {
-    const last = own.findLast((each) => each.name === name && each.fleet === rollout.id)
+  return Object.entries(rollout?.turns ?? {}).flatMap(([name, turn]) => {
+    const last = own.findLast((each) => each.name === name && each.fleet === rollout?.id)
     const isToldGood = turn.state === 'succeeded'
     const isGood = last !== undefined && last.state === 'succeeded' && last.kind !== 'rollback'
-    return isToldGood === isGood || GIVEN_UP.test(turn.reason)
+    return isToldGood === isGood || GIVEN_UP.test(String(turn.reason))
       ? []
       : `the document says of ${name} ${turn.state} (${turn.reason}), its own history ${
         last ? `${last.kind} ${last.state}` : 'nothing'

@@ -4,7 +4,7 @@ import { FAULTS, isOneOf } from '../../server/causes.ts'
 import type { Deeds } from './site.ts'
 
 type Row = { id: number, type: string, cause: string | null, worker: number | null, pid: number | null,
-  rollout: number | null, message: string | null, detail: any }
+  rollout: number | null, message: string | null, detail: string | null }
 
 /** The history may have had room for one event more. */
 const VITALS_ON_FULL_DISK = 'the vitals could not be written: database or disk is full'
@@ -32,7 +32,7 @@ export function findFalseHistory (folder: string, deeds: Deeds): string[] {
     ...differ('changes of scale', deeds.scales, of('scale.changed').length),
     ...Object.entries(deeds.rollouts).flatMap(([kind, count]) =>
       differ(`rollouts, ${kind}`, count, of('rollout.started').filter(({ detail }) =>
-        JSON.parse(detail).kind === kind
+        JSON.parse(String(detail)).kind === kind
       ).length)
     ), ...findFalseRollouts(of('rollout.started'), of('rollout.succeeded', 'rollout.failed', 'rollout.rolled-back')),
     ...findFalseWorkers(of('worker.forked'), of('worker.exited')),

@@ -63,7 +63,9 @@ export const HOST_FAULTS: readonly HostFault[] = Object.freeze([{ name: 'nothing
   const pids = [await site.hang(), await site.hang()]
   await until(async () => {
     const { body } = await site.ask(VICTIM, '/events?type=worker.exited&limit=10')
-    return pids.every((pid) => body.items.some((event: any) => event.pid === pid && event.cause === 'hung'))
+    return pids.every((pid) =>
+      body.items.some((event: { pid: number, cause: string }) => event.pid === pid && event.cause === 'hung')
+    )
   }, 'the hung workers to be ended')
   await site.untilReady(VICTIM)
 } }, { name: 'master-kill', title: 'master SIGKILL', isOfHost: true, refuses: 'round-robin',

@@ -75,7 +75,7 @@ export async function openHostSite (t: TestOwner) {
     /** @returns all apps with what is remembered of them */
     async list (): Promise<string> {
       const { body: { items } } = await user.askHost('/apps')
-      return items.map(({ name, state }: any) => `${name} ${state}`).join()
+      return items.map(({ name, state }: { name: string, state: string }) => `${name} ${state}`).join()
     },
 
     /** @returns what the host says of it; nothing between two masters */

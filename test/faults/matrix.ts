@@ -49,7 +49,7 @@ function choose (only?: string) {
     )
     process.exit(2)
   }
-  const named = (all: any) => all.filter(({ name }: { name: string }) => names.includes(name))
+  const named = <T extends { name: string }>(all: readonly T[]) => all.filter(({ name }) => names.includes(name))
   return { faults: orAll(named(FAULTS), FAULTS), loads: orAll(named(LOADS), LOADS) }
 }
 

@@ -103,7 +103,7 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
 
     /** @returns pids */
     async workers (): Promise<number[]> {
-      return (await deck.status()).workers.map(({ pid }: any) => pid)
+      return (await deck.status()).workers.flatMap(({ pid }) => pid ?? [])
     },
 
     /** @returns its id */
@@ -120,7 +120,7 @@ export async function openSite (t: TestOwner, { flags = [], launch = {} }: SiteO
     },
 
     /** @returns the rollout, once it is done */
-    async untilRolledOut (id: number): Promise<any> {
+    async untilRolledOut (id: number) {
       const { body } = await deck.api(`/rollouts/${id}?wait=60s`)
       if (!body.done) throw new Error(`rollout ${id} is not done after 60 s`)
       return body

@@ -6,8 +6,10 @@ import { parseArgs } from 'node:util'
 import { install } from '../apps/installation.ts'
 import { findPlace } from '../apps/place.ts'
 import { toTable } from '../apps/report.ts'
+import { errorText } from '../../server/errors.ts'
 import { startDeck, type Deck } from '../support/deck.ts'
 import { createOwner } from '../support/owner.ts'
+import { present } from '../support/present.ts'
 import { countBy } from './count-by.ts'
 import { PROGRAMS, type Joining, type Session } from './programs.ts'
 
@@ -80,7 +82,7 @@ function stepsOf (deck: Deck): Record<string, () => Promise<unknown>> {
     for (let n = 0; n < 2; n++) await deck.rollout('deploy')
   }, restart: () => deck.rollout('restart'), async worker () {
     const { workers } = await deck.status()
-    const { pid } = workers.find(({ state }: any) => state === 'ready')
+    const pid = present(workers.find(({ state }) => state === 'ready')?.pid)
     process.kill(pid, 'SIGKILL')
     await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, 'its end')
     await deck.untilStatus(({ readyWorkers }) => readyWorkers === WORKERS, 'its successor')
@@ -116,8 +118,8 @@ function keepAsking (program: Program, who: Omit<Joining, 'onLost'>,
         session ??= await begin()
         await session.ask()
         if (!over.signal.aborted) tell('asked')
-      } catch (error: any) {
-        if (!over.signal.aborted) tell('failed', error.message)
+      } catch (error) {
+        if (!over.signal.aborted) tell('failed', errorText(error))
       }
       await wait(ASKS_EVERY_MS)
     }

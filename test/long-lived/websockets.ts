@@ -94,19 +94,18 @@ async function deploy (more: number) {
 /** Ends the old workers, as an operator does who wants them gone. */
 async function endOld () {
   const { workers } = await deck.status()
-  const old = workers.filter(({ state }: any) => state === 'draining')
+  const old = workers.filter(({ state }) => state === 'draining')
   for (const { id } of old) {
     const { status, body } = await deck.api(`/workers/${id}/end-connections`, { method: 'POST' })
     if (status >= 300) throw new Error(`worker ${id}: ${status} ${JSON.stringify(body)}`)
   }
-  await deck.untilStatus((now) => !now.workers.some(({ state }: any) => state === 'draining'),
-    'the end of the old workers')
+  await deck.untilStatus((now) => !now.workers.some(({ state }) => state === 'draining'), 'the end of the old workers')
 }
 
 async function untilReady (count: number) {
   await deck.untilStatus(
     ({ readyWorkers, workers }) =>
-      readyWorkers === count && workers.filter(({ state }: any) => state === 'starting').length === 0,
+      readyWorkers === count && workers.filter(({ state }) => state === 'starting').length === 0,
     `${count} ready workers`
   )
 }
@@ -114,9 +113,7 @@ async function untilReady (count: number) {
 /** @returns how many connections the old workers have, and how much memory */
 async function describeOld (): Promise<string[]> {
   await until(() => sockets.unanswered() < sockets.open() / 10, 'echoes')
-  const current = new Set(
-    (await deck.status()).workers.filter(({ state }: any) => state === 'ready').map(({ pid }: any) => pid)
-  )
+  const current = new Set((await deck.status()).workers.filter(({ state }) => state === 'ready').map(({ pid }) => pid))
   const old = Object.entries(sockets.byPid()).map(([pid, count]) => ({ pid: Number(pid), count })).filter(({ pid }) =>
     !current.has(pid)
   )

@@ -1,6 +1,7 @@
 // Programs that are not Node's, unmodified, each on a deck of its own: `npm run programs`, or `npm run programs --
 // uvicorn gin` Under load each is deployed and restarted, and loses a worker and its master. The table goes to stdout,
 // progress to stderr.
+import { errorText } from '../../server/errors.ts'
 import { install } from './installation.ts'
 import { PROGRAMS, type Program } from './programs.ts'
 import { isOk, summarize, toMarkdown, type Row } from '../apps/report.ts'
@@ -37,8 +38,8 @@ async function run (program: Program): Promise<Row> {
   try {
     const { folder, env, version } = await install(program)
     return { ...await tryOut(asApp(program, env), folder), name: program.name, version }
-  } catch (error: any) {
-    return { name: program.name, faults: [error.message] }
+  } catch (error) {
+    return { name: program.name, faults: [errorText(error)] }
   }
 }
 

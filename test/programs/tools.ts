@@ -53,9 +53,10 @@ export async function run ([file, ...args]: string[], cwd: string, env: Record<s
     const { stdout, stderr } = await promisify(execFile)(file, args, { cwd, env: { ...process.env, ...env },
       timeout: PATIENCE_MS, maxBuffer: 64 * 1024 * 1024 })
     return stdout + stderr
-  } catch (error: any) {
-    const words = `${error.stdout ?? ''}${error.stderr ?? ''}`.trim().split('\n').slice(-3).join(' ').slice(-300)
-    throw new Error(`${file} failed: ${words || error.message}`, { cause: error })
+  } catch (error) {
+    const { stdout = '', stderr = '', message } = error as Error & { stdout?: string, stderr?: string }
+    const words = `${stdout}${stderr}`.trim().split('\n').slice(-3).join(' ').slice(-300)
+    throw new Error(`${file} failed: ${words || message}`, { cause: error })
   }
 }
 

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { RULES_OF_COLOUR, type WatchedPage, type openBrowser } from '../support/browser.ts'
-import { subjectsOf, type Place } from './places.ts'
+import { subjectsOf, type Ask, type Place } from './places.ts'
 
 export type Picture = { state: string, place: string, width: number, theme: string, file: string }
 type Browser = Awaited<ReturnType<typeof openBrowser>>
@@ -10,7 +10,7 @@ export type Scene = {
   url: string,
   signInLink: () => Promise<string> | string,
   /** a path below /api/v1 */
-  ask: (where: string) => Promise<any>,
+  ask: Ask,
   /** takes the master away from pages that are open */
   leave?: () => Promise<unknown>
 }

@@ -1,3 +1,7 @@
+import type { Status } from '../../server/api/cluster.ts'
+import type { Diagnostics } from '../../server/api/diagnostics.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
+
 // The pages of the dashboard, by what there is to be seen.
 
 /** Null: there is none. */
@@ -56,20 +60,24 @@ export const PLACES: readonly Place[] = Object.freeze([{ name: 'overview', pathO
   isStill: true }, { name: 'options', pathOf: () => '/docs/options', isStill: true }, { name: 'nowhere',
   pathOf: () => '/nowhere', isStill: true }, { name: 'sign-in', pathOf: () => '/', isStill: true, isForeign: true }])
 
+/** `where`: a path below /api/v1 */
+export type Ask = <T>(where: string) => Promise<T>
+
 /** What the deck itself says that there is. `ask`: a path below /api/v1, and what it answers. */
-export async function subjectsOf (ask: (where: string) => Promise<any>): Promise<Subjects> {
-  const status = await ask('/status')
-  const firstOf = async (where: string) => (await ask(where)).items?.[0] ?? null
-  const exit = await firstOf('/events?type=worker.exited&limit=1')
+export async function subjectsOf (ask: Ask): Promise<Subjects> {
+  const status = await ask<Status>('/status')
+  const firstOf = async <T extends { id: number }>(where: string) =>
+    (await ask<{ items?: T[] }>(where)).items?.[0] ?? null
+  const exit = await firstOf<DeckEvent>('/events?type=worker.exited&limit=1')
   const event = await firstOf(
     '/events?type=rollout.failed,rollout.rolled-back,worker.crash-looping,rollout.held,history.degraded&limit=1'
   )
-  const { items: releases = [] } = await ask('/releases?limit=5')
-  const profile = (await ask('/diagnostics')).items?.find(({ kind, state }: any) =>
+  const { items: releases = [] } = await ask<{ items?: { id: string }[] }>('/releases?limit=5')
+  const profile = (await ask<{ items?: Diagnostics[] }>('/diagnostics')).items?.find(({ kind, state }) =>
     kind === 'cpu-profile' && state === 'done'
   )
-  return { worker: status.workers.find(({ id, pid }: any) => id !== null && pid !== null)?.id ?? null,
+  return { worker: status.workers.find(({ id, pid }) => id !== null && pid !== null)?.id ?? null,
     ended: exit?.worker ?? null, event: (event ?? exit)?.id ?? null, crash: (await firstOf('/crashes'))?.id ?? null,
-    release: status.release.id, otherRelease: releases.find(({ id }: any) => id !== status.release.id)?.id ?? null,
+    release: status.release.id, otherRelease: releases.find(({ id }) => id !== status.release.id)?.id ?? null,
     rollout: (await firstOf('/rollouts'))?.id ?? null, profile: profile?.id ?? null }
 }

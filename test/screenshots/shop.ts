@@ -5,10 +5,11 @@ import { aCrash } from '../support/crash-record.ts'
 import { profileOf } from '../support/cpu-profile.ts'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet, inTurnOf } from '../support/fake-fleet.ts'
 import { tempFolder } from '../support/folder.ts'
+import { present } from '../support/present.ts'
 import { report } from '../support/vitals.ts'
 import type { Scene } from './camera.ts'
 import type { TestOwner } from '../support/deck.ts'
-import type { DeckEvent } from '../../server/events/stream.ts'
+import type { DeckEvent, NewEvent } from '../../server/events/stream.ts'
 import type { FleetGroup } from '../../server/fleet/crash-groups.ts'
 
 /** A shop that has been served for days, and is well: what nobody can wait for is told to a deck without processes. */
@@ -20,7 +21,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const CHART_S = 15 * 60
 const MEGABYTE = 1024 ** 2
-const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval } as any
+const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
 export async function openShop (owner: TestOwner): Promise<Shop> {
   const site = await startAdmin(owner, { now: Date.now, timers: REAL_TIMERS })
@@ -31,7 +32,7 @@ export async function openShop (owner: TestOwner): Promise<Shop> {
 /** The same as one of two apps of a host. */
 export async function openShopInHost (owner: TestOwner): Promise<Shop> {
   const site = await startHostAdmin(owner, { now: Date.now, timers: REAL_TIMERS })
-  const { history } = site.apps.opened('shop') as any
+  const { history } = present(site.apps.opened('shop'))
   const shop = { deck: site.apps.deck('shop'), history }
   furnish(owner, shop)
   return sceneOf({ ...site, url: `${site.url}/apps/shop` }, shop)
@@ -154,7 +155,8 @@ function tellReleases (deck: Admin['deck']) {
 }
 
 function tellPast ({ deck, history }: Admin) {
-  const tell = (minutes: number, event: any) => deck.events.publish({ at: ago(minutes * MINUTE_MS), ...event })
+  const tell = (minutes: number, event: NewEvent) =>
+    deck.events.publish({ at: ago(minutes * MINUTE_MS), ...event } as NewEvent)
   tell(76 * 60, { type: 'master.started', pid: 4000 })
   const crash = aCrash({ at: ago(30 * HOUR_MS), slot: 3, worker: 3, release: 'r1',
     errorMessage: 'Cannot read properties of undefined (reading \'total\')' })

@@ -5,6 +5,7 @@ import { startDeckHere } from '../support/deck-here.ts'
 import { roll, start } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
 import { openFreshConnections } from '../support/load.ts'
+import { present } from '../support/present.ts'
 import { createReleases } from '../support/releases.ts'
 import { lacksSmallDisk, smallDisk } from '../support/small-disk.ts'
 import { openShop } from './shop.ts'
@@ -32,7 +33,7 @@ async function deploying (owner: Owner) {
   const { deck, release } = await busyDeck(owner)
   await release(shop({ atLoad: 'if (slot > 2) await new Promise(() => setInterval(() => {}, 60_000))' }))
   await start(deck, { note: 'faster totals', strategy: { limits: { readyTimeoutMs: 600_000 } } })
-  await deck.untilStatus(({ rollout, workers }) => rollout.progress.replaced === 2 && workers.length === WORKERS + 1,
+  await deck.untilStatus(({ rollout, workers }) => rollout?.progress.replaced === 2 && workers.length === WORKERS + 1,
     'half of the deploy')
   return sceneOf(deck)
 }
@@ -41,7 +42,7 @@ async function held (owner: Owner) {
   const { deck, release } = await busyDeck(owner)
   await release(shop({ atLoad: 'if (slot === 3) throw new Error("connect ECONNREFUSED 10.0.0.7:5432")' }))
   await start(deck, { note: 'new database', strategy: { onFailure: 'hold' } })
-  await deck.untilStatus(({ rollout }) => rollout.state === 'held', 'the deploy that waits')
+  await deck.untilStatus(({ rollout }) => rollout?.state === 'held', 'the deploy that waits')
   return sceneOf(deck)
 }
 
@@ -80,9 +81,9 @@ async function nobodyServes (owner: Owner) {
       atLoad: `if (existsSync(${JSON.stringify(fault)})) throw new Error('connect ECONNREFUSED 10.0.0.7:5432')`
     }) })
   await writeFile(fault, '')
-  for (const { pid } of (await deck.status()).workers) process.kill(pid, 'SIGKILL')
+  for (const { pid } of (await deck.status()).workers) process.kill(present(pid), 'SIGKILL')
   await deck.untilStatus(
-    ({ readyWorkers, workers }) => readyWorkers === 0 && workers.every(({ crashLooping }: any) => crashLooping),
+    ({ readyWorkers, workers }) => readyWorkers === 0 && workers.every(({ crashLooping }) => crashLooping),
     'loops in every slot'
   )
   return sceneOf(deck)
@@ -149,5 +150,6 @@ if (${who}) setInterval(() => { if (existsSync(${JSON.stringify(fault)})) totalO
 }
 
 function sceneOf (deck: DeckClient): Scene {
-  return { url: deck.adminUrl, signInLink: deck.signInLink, ask: async (where) => (await deck.api(where)).body }
+  return { url: deck.adminUrl, signInLink: deck.signInLink,
+    ask: async <T>(where: string) => (await deck.api<T>(where)).body as T }
 }

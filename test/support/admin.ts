@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict'
+import { once, type EventEmitter } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 import supertest from 'supertest'
@@ -8,21 +10,36 @@ import { createFakeApps } from './fake-apps.ts'
 import { createFakeDeck } from './fake-deck.ts'
 import './no-hang.ts'
 import type { TestContext } from 'node:test'
+import type { Socket } from 'socket.io-client'
+import type { History } from '../../db/history.ts'
+import type { Timers } from '../../server/admin/site.ts'
 import type { Apps } from '../../server/api/apps.ts'
+import type { AnswerTo, Problem } from './answers.ts'
 
 /**
  * The language of the admin tests: a real admin port over a real history, which is in memory, and a deck without
  * processes.
  */
 export type Admin = Awaited<ReturnType<typeof startAdmin>>
+type Options = Partial<Parameters<typeof createAdmin>[0]>
+type Method = 'get' | 'post' | 'put' | 'delete' | 'head' | 'patch' | 'options'
+type Refusal = 400 | 401 | 403 | 404 | 405 | 406 | 409 | 410 | 412 | 413 | 415 | 422 | 428 | 429 | 500 | 503 | 504
+/** What tests use of a call by supertest; `T`: what is answered. */
+export type Call<T> = PromiseLike<{ status: number, headers: http.IncomingHttpHeaders, text: string, body: T }> & {
+  set: (name: string | Record<string, string>, value?: string) => Call<T>,
+  send: (body?: unknown) => Call<T>,
+  type: (name: string) => Call<T>,
+  expect: { <S extends number>(status: S, body?: string): Call<S extends Refusal ? Problem : T>,
+    (name: string, value: string | RegExp): Call<T>, (check: (answer: { status: number }) => void): Call<T> },
+  buffer: (isWhole: boolean) => Call<T>,
+  parse: (read: (response: http.IncomingMessage, done: (error: Error | null, body: unknown) => void) => void) => Call<T>
+}
 
 export const TOKEN = 'test-token-0123456789abcdef'
 export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
 
 /** `t`: closes everything when the test ends */
-export async function startAdmin (t: Pick<TestContext, 'after'>,
-  options: Partial<Parameters<typeof createAdmin>[0]> & { history?: any } = {})
-{
+export async function startAdmin (t: Pick<TestContext, 'after'>, options: Options = {}) {
   const history = options.history ?? openTestHistory()
   const clock = createClock()
   const deck = createFakeDeck({ history, now: options.now ?? clock.now })
@@ -34,11 +51,7 @@ export async function startAdmin (t: Pick<TestContext, 'after'>,
  * @param options `names`: of its apps, which run; `fleet`: where it joins one
  */
 export async function startHostAdmin (t: Pick<TestContext, 'after'>,
-  { names = ['mail', 'shop'], fleet, ...options }: Partial<Parameters<typeof createAdmin>[0]> & {
-    names?: readonly string[],
-    fleet?: Apps['fleet'],
-    history?: any
-  } = {})
+  { names = ['mail', 'shop'], fleet, ...options }: Options & { names?: readonly string[], fleet?: Apps['fleet'] } = {})
 {
   const history = options.history ?? openTestHistory()
   const clock = createClock()
@@ -51,16 +64,16 @@ export async function startHostAdmin (t: Pick<TestContext, 'after'>,
 }
 
 /** A page may come short when its time is spent; here time stands still, so that a busy machine changes no page. */
-function openTestHistory (): any {
+function openTestHistory () {
   return openHistory({ file: ':memory:', clock: () => 0 })
 }
 
 async function openPort (t: Pick<TestContext, 'after'>,
-  { clock, history }: { clock: ReturnType<typeof createClock>, history: any },
-  options: Partial<Parameters<typeof createAdmin>[0]>)
+  { clock, history }: { clock: ReturnType<typeof createClock>, history: History }, options: Options)
 {
-  const logged = [] as any[]
-  const log = { error: (...args: any) => logged.push(args), warn: (...args: any) => logged.push(args) }
+  const logged: [fields: object, text: string][] = []
+  const take = (...line: typeof logged[number]) => logged.push(line)
+  const log = { error: take, warn: take }
   const admin = createAdmin({ token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log,
     ...options, history })
   const { url, port, loaded } = await admin.listen()
@@ -84,11 +97,11 @@ async function openPort (t: Pick<TestContext, 'after'>,
     cookieName: `clusterdeck_${port}`,
 
     /** Calls as a script does: with the token and nothing else. */
-    api: (method: 'get' | 'post' | 'put' | 'delete' | 'head' | 'patch' | 'options', path: string) =>
+    api: <P extends string, M extends Method>(method: M, path: P): Call<AnswerTo<M, P>> =>
       supertest(url)[method](path).set('Authorization', `Bearer ${TOKEN}`),
 
     /** Calls as a stranger does. */
-    stranger: () => supertest(url),
+    stranger: (): { [M in Method]: <P extends string>(path: P) => Call<AnswerTo<M, P>> } => supertest(url),
 
     /** @returns a Cookie header, as a browser has it after a visit to a sign-in link */
     async signIn (): Promise<string> {
@@ -121,10 +134,10 @@ export function createClock () {
         due.delete(id)
       }, clearInterval: (id: number) => {
         due.delete(id)
-      } } as any }
+      } } as unknown as Timers }
 }
 
-export type Answer = { status: number, headers: http.IncomingHttpHeaders, text: string, json: () => any,
+export type Answer = { status: number, headers: http.IncomingHttpHeaders, text: string, json: <T = Problem>() => T,
   isUpgraded: boolean }
 
 /**
@@ -141,7 +154,8 @@ export function rawRequest ({ port }: Pick<Admin, 'port'>,
     req.on('error', reject)
     req.on('upgrade', (res, socket) => {
       socket.destroy()
-      resolve({ status: 101, headers: res.headers, text: '', json: () => null, isUpgraded: true })
+      resolve({ status: 101, headers: res.headers, text: '', json: () => assert.fail('an upgrade has no body'),
+        isUpgraded: true })
     })
     req.on('response', (res) => {
       let text = ''
@@ -155,6 +169,13 @@ export function rawRequest ({ port }: Pick<Admin, 'port'>,
     })
     req.end(body)
   })
+}
+
+type Update = { fragments: { id: string, html: string }[] }
+
+/** What comes next over a live socket. */
+export function heard (socket: Socket, name: string) {
+  return once(socket as unknown as EventEmitter, name) as Promise<(Update & { message?: string })[]>
 }
 
 /** What the port answers to these bytes until it closes the connection. */

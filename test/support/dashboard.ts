@@ -1,6 +1,10 @@
 import { startAdmin, startHostAdmin } from './admin.ts'
 import type { BrowserContext, Page } from 'playwright-core'
+import { present } from './present.ts'
+import type { WorkerRow } from '../../server/deck.ts'
+import type { attack } from '../browser/attacks.ts'
 import type { TestOwner } from './deck.ts'
+import type { Parts } from './fake.ts'
 import type { PageOptions, WatchedPage } from './browser.ts'
 
 /**
@@ -15,22 +19,22 @@ export async function startDashboard (t: TestOwner, browser: { page: (options?: 
   options: Parameters<typeof startAdmin>[1] = {})
 {
   const people = openPeople(t, browser)
-  const dashboard = await startAdmin(t, { now: Date.now, timers: REAL_TIMERS as any, ...options })
+  const dashboard = await startAdmin(t, { now: Date.now, timers: REAL_TIMERS, ...options })
   return {
     ...dashboard,
     ...people(dashboard),
 
     /** `changes`: to the worker of that slot; no event tells of it */
-    setWorker (slot: number, changes: any) {
-      const workers = dashboard.deck.snapshot().workers.map((worker: any) =>
+    setWorker (slot: number, changes: Parts<WorkerRow>) {
+      const workers = dashboard.deck.snapshot().workers.map((worker) =>
         worker.slot === slot ? { ...worker, ...changes } : worker
       )
-      dashboard.deck.set({ workers, readyWorkers: workers.filter(({ state }: any) => state === 'ready').length })
+      dashboard.deck.set({ workers, readyWorkers: workers.filter(({ state }) => state === 'ready').length })
     },
 
     /** Ends the rollout that runs, as the reducer does. */
     finishRollout (state: 'succeeded' | 'failed', reason: string | null = null) {
-      const { rollout } = dashboard.deck.snapshot() as any
+      const rollout = present(dashboard.deck.snapshot().rollout)
       const detail = { ...rollout, state, reason, done: true, finishedAt: new Date().toISOString() }
       dashboard.deck.set({ rollout: null })
       dashboard.deck.events.publish({ type: `rollout.${state}`, rollout: rollout.id, actor: rollout.actor,
@@ -44,7 +48,7 @@ export async function startHostDashboard (t: TestOwner, browser: Parameters<type
   options: Parameters<typeof startHostAdmin>[1] = {})
 {
   const people = openPeople(t, browser)
-  const host = await startHostAdmin(t, { now: Date.now, timers: REAL_TIMERS as any, ...options })
+  const host = await startHostAdmin(t, { now: Date.now, timers: REAL_TIMERS, ...options })
   return { ...host, ...people(host) }
 }
 
@@ -84,10 +88,24 @@ function openPeople (t: TestOwner, browser: Parameters<typeof startDashboard>[1]
   }
 }
 
+declare global {
+  /** What the tests keep in pages. */
+  interface Window {
+    wasNeverReloaded?: boolean
+    longTasks: number[]
+    shifts: number[]
+    seen: string[]
+    /** notifications */
+    shown: { title: string, body: string, onclick: () => void }[]
+    isLookedAt: boolean
+    attack: typeof attack
+  }
+}
+
 /** A mark that a reload wipes out. */
 export async function markPage (page: Page) {
   await page.evaluate(() => {
-    ;(window as any).wasNeverReloaded = true
+    window.wasNeverReloaded = true
   })
-  return () => page.evaluate(() => (window as any).wasNeverReloaded === true)
+  return () => page.evaluate(() => window.wasNeverReloaded === true)
 }

@@ -3,12 +3,18 @@ import path from 'node:path'
 import { fallbackFolders } from '../../server/system/fallback-folder.ts'
 import { createEventLog } from './event-log.ts'
 import './no-hang.ts'
+import type { AnswerOrProblem } from './answers.ts'
+import type { Status, Worker } from '../../server/api/cluster.ts'
+import type { RolloutInFull } from '../../server/api/rollouts.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 
 export const PATIENCE_MS = 90_000
 const LOOK_AGAIN_MS = 40
 
 type Output = { stdout: string, stderr: string }
 export type DeckClient = ReturnType<typeof createDeckClient>
+/** One that runs. */
+type LiveWorker = Worker & { id: number, pid: number }
 
 /**
  * The language of the tests with a real master, however that was started. Everything is waited for by event: the deck's
@@ -55,23 +61,29 @@ export function createDeckClient (
       events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
     },
 
-    /** `where`: path below /api/v1 */
-    async api (where: string, init: RequestInit = {}) {
+    /** `where`: path below /api/v1; `T`: what is answered, where that is not what `where` says */
+    async api<T = never, P extends string = string, M extends string = string> (where: P,
+      init: RequestInit & { method?: M } = {})
+    {
       // A kept connection may be one that a master which was killed has left.
       const headers = { authorization: `Bearer ${access.token}`, connection: 'close',
         ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
       const response = await fetch(`${access.adminUrl}/api/v1${where}`, { ...init, headers })
       const text = await response.text()
       return { status: response.status, headers: response.headers,
-        body: parsed(text, `${where} of the master with pid ${access.pid}: HTTP ${response.status}`) }
+        body: parsed(text, `${where} of the master with pid ${access.pid}: HTTP ${response.status}`) as AnswerOrProblem<
+          M,
+          P,
+          T
+        > }
     },
 
-    async status (): Promise<any> {
+    async status (): Promise<Status> {
       return (await client.api('/status')).body
     },
 
     /** @returns newest first */
-    async history (query: string = ''): Promise<any[]> {
+    async history (query: string = ''): Promise<DeckEvent[]> {
       return (await client.api(`/events?${query}`)).body.items
     },
 
@@ -101,10 +113,11 @@ export function createDeckClient (
     },
 
     /** `what`: waits for an event that has come or is to come */
-    untilEvent: (matches: (event: any) => boolean, what: string) => inTime(events.until(matches), what),
+    untilEvent: (matches: (event: DeckEvent) => boolean, what: string): Promise<DeckEvent> =>
+      inTime(events.until(matches), what),
 
     /** Asks again after each event, until the status is as wanted. */
-    async untilStatus (isWanted: (status: any) => boolean, what: string) {
+    async untilStatus (isWanted: (status: Status) => boolean, what: string) {
       /** What it waits for at the moment. */
       let step = ''
       return await inTime((async () => {
@@ -122,19 +135,19 @@ export function createDeckClient (
     },
 
     /** `wanted`: that many ready workers, and no others */
-    until: ({ ready }: { ready: number }) =>
-      client.untilStatus(({ readyWorkers, workers: rows }) => readyWorkers === ready && rows.length === ready,
-        `${ready} ready workers`),
+    until: async ({ ready }: { ready: number }) =>
+      await client.untilStatus(({ readyWorkers, workers: rows }) => readyWorkers === ready && rows.length === ready,
+        `${ready} ready workers`) as Omit<Status, 'workers'> & { workers: LiveWorker[] },
 
     /** Starts a rollout and waits for its end. Returns the rollout. */
-    async rollout (kind: 'restart' | 'deploy'): Promise<any> {
+    async rollout (kind: 'restart' | 'deploy'): Promise<RolloutInFull> {
       const { status, body } = await client.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind }) })
       if (status !== 202) throw new Error(`expected 202, received ${status}: ${JSON.stringify(body)}`)
       return await client.rolloutEnd(body)
     },
 
     /** @returns the rollout once it has ended; on a busy machine that takes minutes */
-    async rolloutEnd ({ id }: { id: number }): Promise<any> {
+    async rolloutEnd ({ id }: { id: number }): Promise<RolloutInFull> {
       return (await client.api(`/rollouts/${id}?wait=3m`)).body
     },
 
@@ -170,7 +183,7 @@ async function untilMaster (folder: string, isMeant: (pid: number) => boolean, e
   }
 }
 
-function stateOf ({ id, state }: { id: number, state: string }) {
+function stateOf ({ id, state }: Worker) {
   return `${id} ${state}`
 }
 
@@ -197,7 +210,7 @@ async function deadline<T> (promise: Promise<T>, what: string | (() => string), 
 }
 
 /** `what`: it is the answer to @throws {Error} which shows the text */
-function parsed (text: string, what: string): any {
+function parsed (text: string, what: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {

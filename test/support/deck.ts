@@ -2,6 +2,7 @@ import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_p
 import { once } from 'node:events'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { errorCode } from '../../server/errors.ts'
 import { createDeckClient, PATIENCE_MS, readMasters } from './deck-client.ts'
 import { tempFolder } from './folder.ts'
 import type { TestContext } from 'node:test'
@@ -89,9 +90,9 @@ export async function startDeck (t: TestOwner, app: string | null,
     try {
       // To the kernel 0, which a master has that was never met, is this process and all beside it.
       return Boolean(pid) && process.kill(Number(pid), signal)
-    } catch (error: any) {
+    } catch (error) {
       // It has ended in between.
-      if (error.code !== 'ESRCH') throw error
+      if (errorCode(error) !== 'ESRCH') throw error
       return false
     }
   }

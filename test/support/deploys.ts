@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { hammer, openFreshConnections } from './load.ts'
 import { until } from './until.ts'
+import type { Rollout } from '../../server/api/rollouts.ts'
+import type { StrategyWish } from '../../server/lifecycle/rollout/strategy.ts'
 import type { DeckClient } from './deck-client.ts'
 import type { TestOwner } from './deck.ts'
 
@@ -30,28 +32,25 @@ export async function underLoad<T> (t: TestOwner, url: string, work: () => Promi
 
 /** @returns ids of those that are ready */
 export async function serving (deck: DeckClient): Promise<number[]> {
-  return (await deck.status()).workers.filter(({ state }: any) => state === 'ready').map(({ id }: any) => id)
+  return (await deck.status()).workers.flatMap(({ state, id }) => state === 'ready' ? id ?? [] : [])
 }
 
 /** @returns what runs in workers that are ready */
 export async function releasesOf (deck: DeckClient): Promise<string[]> {
   const ids = await serving(deck)
-  return [
-    ...new Set<string>((await deck.status()).workers.filter(({ id }: any) =>
-      ids.includes(id)
-    ).map(({ release }: any) => release))
-  ]
+  const { workers } = await deck.status()
+  return [...new Set(workers.flatMap(({ id, release }) => ids.includes(Number(id)) ? release : []))]
 }
 
-export function deploy (deck: DeckClient, strategy?: any) {
+export function deploy (deck: DeckClient, strategy?: StrategyWish) {
   return roll(deck, { kind: 'deploy', ...(strategy && { strategy }) })
 }
 
-export async function roll (deck: DeckClient, body: any) {
+export async function roll (deck: DeckClient, body: object) {
   return end(deck, await start(deck, body))
 }
 
-export async function start (deck: DeckClient, body: any) {
+export async function start (deck: DeckClient, body: object) {
   const { status, body: started } = await deck.api('/rollouts', { method: 'POST',
     body: JSON.stringify({ kind: 'deploy', ...body }) })
   assert.equal(status, 202, JSON.stringify(started))
@@ -62,7 +61,9 @@ export async function end (deck: DeckClient, rollout: { id: number }) {
   return await deck.rolloutEnd(rollout)
 }
 
-export async function steer (deck: DeckClient, { id }: { id: number }, action: string) {
+export async function steer (deck: DeckClient, { id }: { id: number },
+  action: 'pause' | 'resume' | 'abort' | 'promote' | 'retry')
+{
   return (await deck.api(`/rollouts/${id}/${action}`, { method: 'POST' })).body
 }
 
@@ -72,6 +73,6 @@ export async function untilListed (deck: DeckClient, release: string) {
     `the manifest of ${release}`)
 }
 
-export function pick ({ state, reason }: any) {
+export function pick ({ state, reason }: Pick<Rollout, 'state' | 'reason'>) {
   return [state, reason]
 }

@@ -5,6 +5,8 @@ import { writeRelease } from './fleet.ts'
 import { tempFolder } from './folder.ts'
 import { startHost } from './host.ts'
 import { untilFound } from './until.ts'
+import type { Fleet } from '../../server/api/fleet-answers.ts'
+import type { HostFleet } from '../../server/api/host-fleet.ts'
 import type { TestOwner } from './deck.ts'
 
 const PATIENCE_MS = 120_000
@@ -53,27 +55,27 @@ export async function startFleetHost (t: TestOwner,
     version: (app: string): Promise<string> => get(running[app].addresses[0]),
 
     /** @returns of its workers */
-    async pids (app: string): Promise<number[]> {
+    async pids (app: string) {
       const { workers } = await host.request(`/apps/${app}/status`)
-      return workers.map(({ pid }: any) => pid)
+      return workers.map(({ pid }) => pid)
     },
 
     /** @returns the rollout */
-    begin: (app: string, wanted: object = {}): Promise<any> =>
+    begin: (app: string, wanted: object = {}) =>
       host.request(`/apps/${app}/fleet/rollout`, { method: 'POST', body: { kind: 'deploy', ...wanted } }),
 
     /** @returns what the host knows of the app in its fleet */
-    untilFleet (app: string, isSo: (fleet: any) => unknown): Promise<any> {
-      let body: any = null
+    untilFleet (app: string, isSo: (fleet: Fleet) => unknown): Promise<Fleet> {
+      let body: Fleet | null = null
       return untilFound(async () => {
         const found = await host.api(`/apps/${app}/fleet`).catch(() => null)
-        body = found?.body
-        return found?.status === 200 && isSo(body) ? body : null
+        body = found?.body ?? null
+        return found?.status === 200 && body && isSo(body) ? body : null
       }, () => `the fleet of ${app} on ${name}: ${JSON.stringify(body?.rollout ?? body)}`, { patienceMs: PATIENCE_MS })
     },
 
     /** @returns all hosts as this one knows them */
-    untilHosts: (isSo: (fleet: any) => unknown): Promise<any> =>
+    untilHosts: (isSo: (fleet: HostFleet) => unknown): Promise<HostFleet> =>
       untilFound(async () => {
         const found = await host.api('/host/fleet').catch(() => null)
         return found?.status === 200 && isSo(found.body) ? found.body : null
@@ -91,11 +93,9 @@ export async function startFleetHosts (t: TestOwner, servers: string,
   const all = Object.entries(apps).map(([name, own]) => `${name}: ${[...own].sort().join(' ')}`)
   for (const host of hosts) {
     await host.untilHosts(({ members }) => {
-      const seen = members.filter((each: any) =>
-        !each.isSilent && each.apps.every(({ state }: any) => state === 'running')
-      )
+      const seen = members.filter((each) => !each.isSilent && each.apps.every(({ state }) => state === 'running'))
       return all.every((text) =>
-        seen.some((each: any) => `${each.member}: ${each.apps.map(({ app }: any) => app).join(' ')}` === text)
+        seen.some((each) => `${each.member}: ${each.apps.map(({ app }) => app).join(' ')}` === text)
       )
     })
   }

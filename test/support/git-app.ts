@@ -43,7 +43,9 @@ export async function startApp (t: TestOwner,
 
 /** `run`: of a build. Returns what has become of it. */
 export async function untilRunEnds (deck: DeckClient, { id }: { id: number }): Promise<any> {
-  await deck.untilEvent(({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail.run === id,
-    'the end of the run')
+  await deck.untilEvent(
+    ({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail?.run === id,
+    'the end of the run'
+  )
   return (await deck.api(`/jobs/runs/${id}`)).body
 }

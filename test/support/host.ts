@@ -5,10 +5,14 @@ import path from 'node:path'
 import { CLI, type TestOwner } from './deck.ts'
 import { tempFolder } from './folder.ts'
 import { untilFound } from './until.ts'
+import type { AppView } from '../../server/api/apps.ts'
+import type { Host as HostView } from '../../server/api/host.ts'
+import type { AnswerOrProblem, AnswerTo, Problem } from './answers.ts'
 
 const PATIENCE_MS = 60_000
 
 export type Host = Awaited<ReturnType<typeof startHost>>
+type What<M extends string> = { method?: M, body?: object, bearer?: string }
 
 /**
  * Runs `clusterdeck host` as a service manager would, in processes of its own. It ends with the test, and all of its
@@ -30,7 +34,7 @@ export async function startHost (t: TestOwner,
   const exited = once(child, 'exit')
   let stopping: Promise<unknown> | undefined
   t.after(() => (stopping ??= stop()))
-  const about = await seen(() => orNull(request('/host')), 'the host')
+  const about: HostView = await seen(() => orNull(request('/host')), 'the host')
 
   return {
     folder,
@@ -44,34 +48,34 @@ export async function startHost (t: TestOwner,
 
     add: (order: object) => request('/apps', { method: 'POST', body: order }),
 
-    untilApp: (name: string, isIt: (app: any) => unknown) =>
+    untilApp: (name: string, isIt: (app: AppView) => unknown) =>
       seen(async () => {
         const app = await orNull(request(`/apps/${name}`))
         return app !== null && isIt(app) ? app : null
       }, name),
 
-    untilApps: (areThey: (apps: Record<string, any>) => unknown) =>
+    untilApps: (areThey: (apps: Record<string, AppView>) => unknown) =>
       seen(async () => {
         const apps = await orNull(appsByName())
         return apps !== null && areThey(apps) ? apps : null
       }, 'its apps'),
 
     /** `pid`: of the master before. Returns the next one. */
-    untilNext: (pid: number): Promise<any> =>
+    untilNext: (pid: number): Promise<HostView> =>
       seen(async () => {
         const next = await orNull(request('/host'))
         return next?.pid === pid ? null : next
       }, 'the next master')
   }
 
-  async function appsByName (): Promise<Record<string, any>> {
+  async function appsByName (): Promise<Record<string, AppView>> {
     const { items } = await request('/apps')
-    return Object.fromEntries(items.map((app: any) => [app.name, app]))
+    return Object.fromEntries(items.map((app) => [app.name, app]))
   }
 
   /** `route`: below /api/v1; `bearer`: a token of somebody else */
-  async function api (route: string,
-    { method = 'GET', body, bearer }: { method?: string, body?: object, bearer?: string } = {})
+  async function api<T = never, P extends string = string, M extends string = string> (route: P,
+    { method, body, bearer }: What<M> = {})
   {
     const { adminUrl } = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
     const token = bearer ?? readFileSync(path.join(folder, 'admin.token'), 'utf8').trim()
@@ -79,14 +83,17 @@ export async function startHost (t: TestOwner,
     const headers = { authorization: `Bearer ${token}`, connection: 'close',
       ...(body && { 'content-type': 'application/json' }) }
     const response = await fetch(`${adminUrl}/api/v1${route}`, { method, headers, body: body && JSON.stringify(body) })
-    return { status: response.status, body: await response.json() as any }
+    return { status: response.status, body: await response.json() as AnswerOrProblem<M, P, T> }
   }
 
   /** Returns what it is answered @throws where that is a refusal */
-  async function request (route: string, what?: Parameters<typeof api>[1]): Promise<any> {
-    const { status, body } = await api(route, what)
-    if (status >= 400) throw Object.assign(new Error(`${status}: ${body.detail}`), { code: body.code })
-    return body
+  async function request<T = never, P extends string = string, M extends string = string> (route: P,
+    what?: What<M>): Promise<AnswerTo<M, P, T>>
+  {
+    const { status, body } = await api<T, P, M>(route, what)
+    if (status < 400) return body as AnswerTo<M, P, T>
+    const { detail, code } = body as Problem
+    throw Object.assign(new Error(`${status}: ${detail}`), { code })
   }
 
   function seen<T> (look: () => Promise<T | null>, what: string): Promise<T> {

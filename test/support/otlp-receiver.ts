@@ -5,6 +5,16 @@ import { serveHttp } from './http-server.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { TestOwner } from './deck.ts'
 
+type Message = Record<string, unknown>
+type Attribute = { key: string, value: { stringValue?: string, intValue?: string } }
+type Points = { isMonotonic?: boolean, dataPoints: { attributes: Attribute[], asDouble?: number, count?: string }[] }
+/** Of a metric, one of the kinds. */
+type Metric = { name: string, gauge: Points, sum: Points, histogram: Points, summary: Points }
+type LogRecord = { eventName?: string, timeUnixNano: string, body: { stringValue: string }, attributes: Attribute[] }
+type Resource = { resource: { attributes: Attribute[] } }
+/** One of both, as tests look at it. */
+type Request = { resourceMetrics: (Resource & { scopeMetrics: { metrics: Metric[] }[] })[],
+  resourceLogs: (Resource & { scopeLogs: { logRecords: LogRecord[] }[] })[] }
 type Field = { name: string, number: number, type: string, isRepeated: boolean, oneof: string | null }
 
 const PROTO = readFileSync(new URL('../fixtures/otlp/otlp.proto', import.meta.url), 'utf8')
@@ -16,7 +26,7 @@ const REQUESTS = { '/v1/metrics': 'ExportMetricsServiceRequest', '/v1/logs': 'Ex
  * does not have.
  */
 export async function startCollector (t: TestOwner) {
-  const requests: { path: string, headers: IncomingHttpHeaders, body: any }[] = []
+  const requests: { path: string, headers: IncomingHttpHeaders, body: Request }[] = []
   /** Answers in turn; then 200. */
   const answers: { status: number, headers?: Record<string, string>, body?: string }[] = []
   const faults: string[] = []
@@ -48,24 +58,24 @@ export async function startCollector (t: TestOwner) {
       requests.findLast(({ path }) => path === '/v1/metrics')?.body.resourceMetrics[0].scopeMetrics[0].metrics ?? [] }
 }
 
-export function attributesOf (attributes: any[]): Record<string, any> {
+export function attributesOf (attributes: Attribute[]): Record<string, string | number> {
   return Object.fromEntries(
     attributes.map(({ key, value: { stringValue, intValue } }) => [key, stringValue ?? Number(intValue)])
   )
 }
 
-function check (type: string, value: any, where: string) {
+function check (type: string, value: unknown, where: string) {
   const fields = messages.get(type)
   if (fields) return checkMessage(fields, value, where)
-  if (enums.has(type)) return assert.ok(enums.get(type)?.includes(value), `${where}: no ${type}: ${value}`)
+  if (enums.has(type)) return assert.ok(enums.get(type)?.includes(value as number), `${where}: no ${type}: ${value}`)
   if (type.endsWith('64')) return assert.match(String(value), /^-?\d+$/, where)
-  if (type === 'bytes') return assert.match(value, /^([0-9a-f]{16}|[0-9a-f]{32})$/, where)
+  if (type === 'bytes') return assert.match(value as string, /^([0-9a-f]{16}|[0-9a-f]{32})$/, where)
   const expected = type === 'bool' ? 'boolean' : type === 'string' ? 'string' : 'number'
   assert.equal(typeof value, expected, where)
   if (type.endsWith('32')) assert.ok(Number.isInteger(value), where)
 }
 
-function checkMessage (fields: Field[], value: any, where: string) {
+function checkMessage (fields: Field[], value: unknown, where: string) {
   assert.ok(typeof value === 'object' && value !== null && !Array.isArray(value), where)
   const set = Object.keys(value).map((key) =>
     fields.find(({ name }) => name === key) ?? assert.fail(`${where}: no field ${key}`)
@@ -73,26 +83,27 @@ function checkMessage (fields: Field[], value: any, where: string) {
   const alternatives = set.flatMap(({ oneof }) => oneof ?? [])
   assert.equal(new Set(alternatives).size, alternatives.length, `${where}: two of ${alternatives}`)
   for (const { name, type, isRepeated } of set) {
-    if (!isRepeated) check(type, value[name], `${where}.${name}`)
-    else for (const [index, each] of value[name].entries()) check(type, each, `${where}.${name}[${index}]`)
+    const given = (value as Message)[name]
+    if (!isRepeated) check(type, given, `${where}.${name}`)
+    else for (const [index, each] of (given as unknown[]).entries()) check(type, each, `${where}.${name}[${index}]`)
   }
 }
 
 /** Reads protobuf into what its JSON would be. `type`: of a message. */
-export function decode (type: string, bytes: Buffer): Record<string, any> {
-  const message: Record<string, any> = {}
+export function decode (type: string, bytes: Buffer): Request {
+  const message: Message = {}
   let at = 0
   while (at < bytes.length) {
     const key = Number(readVarint())
     const field = messages.get(type)?.find(({ number }) => number === key >> 3) ??
       assert.fail(`${type} has no field ${key >> 3}`)
     const values = readValues(field, key & 7)
-    if (field.isRepeated) message[field.name] = [...message[field.name] ?? [], ...values]
+    if (field.isRepeated) message[field.name] = [...(message[field.name] ?? []) as unknown[], ...values]
     else message[field.name] = values[0]
   }
-  return message
+  return message as Request
 
-  function readValues ({ type: of }: Field, wireType: number): any[] {
+  function readValues ({ type: of }: Field, wireType: number): unknown[] {
     if (wireType === 0) {
       const value = readVarint()
       return [of === 'bool' ? value === 1n : of.endsWith('64') ? String(value) : Number(value)]

@@ -21,7 +21,7 @@ export async function untilReported (deck: DeckClient) {
   const second = Math.floor(Date.now() / 1000)
   for (;;) {
     const answer = await deck.api('/vitals?step=1s')
-    if (answer.body.time.at(-1) >= second) return answer
+    if (Number(answer.body.time.at(-1)) >= second) return answer
     await sleep(100)
   }
 }

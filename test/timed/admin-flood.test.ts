@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { FIXTURES, startDeck, type Deck } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { loopDelays, noteLoopDelays } from '../support/loop-delays.ts'
+import { present } from '../support/present.ts'
 import { rareOnly } from '../support/rare.ts'
 
 type Answers = { slowestMs: number, failures: string[], count: number }
@@ -80,11 +81,11 @@ test('an admin port in a flood answers whoever may ask, and its master works as 
 /** @returns ms from its SIGKILL to the next worker that is ready, by the clock of the master */
 async function replaceWorker (deck: Deck, slot: number): Promise<number> {
   const { workers } = await deck.status()
-  const { id, pid } = workers.find((worker: any) => worker.slot === slot)
+  const { id, pid } = present(workers.find((worker) => worker.slot === slot))
   const killedAt = Date.now()
-  process.kill(pid, 'SIGKILL')
+  process.kill(present(pid), 'SIGKILL')
   const ready = await deck.untilEvent(
-    (event) => event.type === 'worker.ready' && event.slot === slot && event.worker > id,
+    (event) => event.type === 'worker.ready' && event.slot === slot && Number(event.worker) > Number(id),
     'its replacement'
   )
   return Date.parse(ready.at) - killedAt

@@ -15,9 +15,11 @@ test('of 20 requests in flight when one throws, 19 are answered, that one gets a
   const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id,
     'the exit of the worker')
   assert.deepEqual([exit.code, exit.cause, exit.pid], [1, 'crash', pid])
-  const { body: record } = await deck.api(`/crashes/${exit.detail.crashGroup}/occurrences/${exit.detail.crash}`)
+  const { body: record } = await deck.api(
+    `/crashes/${Number(exit.detail?.crashGroup)}/occurrences/${Number(exit.detail?.crash)}`
+  )
   assert.equal(record.requests.length, 20)
-  assert.deepEqual([record.requests.at(-1).method, record.requests.at(-1).path], ['GET', '/throw-in-request'])
+  assert.deepEqual([record.requests.at(-1)?.method, record.requests.at(-1)?.path], ['GET', '/throw-in-request'])
   const events = (await deck.history('limit=50')).map(({ type, worker }) => `${type} ${worker}`)
   assert.ok(events.indexOf(`worker.forked ${id + 1}`) > events.indexOf(`worker.exited ${id}`),
     'the replacement is started before the end')
@@ -29,7 +31,7 @@ async function statusOf (url: string): Promise<number | string> {
     const response = await fetch(url)
     await response.text()
     return response.status
-  } catch (error: any) {
-    return String(error.cause ?? error)
+  } catch (error) {
+    return String((error as Error).cause ?? error)
   }
 }

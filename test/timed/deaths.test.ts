@@ -5,10 +5,13 @@ import http from 'node:http'
 import net from 'node:net'
 import path from 'node:path'
 import { after, test, type TestContext } from 'node:test'
+import { errorReason } from '../../server/errors.ts'
 import { startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { tempFolder } from '../support/folder.ts'
 import { hang } from '../support/hang.ts'
+import { present } from '../support/present.ts'
+import type { DeckEvent } from '../../server/events/stream.ts'
 import type { DeckClient } from '../support/deck-client.ts'
 
 /** The table of deaths: what the history and the crash record say of each, checked one by one. */
@@ -59,19 +62,23 @@ test('the table of deaths: workers that serve, and those that can leave no note,
   for (const death of BY_REQUEST) {
     await ask(`${await deck.appUrl()}${death.path}`)
     await check(t, deck, death, id)
-    ;({ worker: id } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > id,
-      'the replacement'))
+    id = Number(
+      (await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && Number(worker) > id, 'the replacement'))
+        .worker
+    )
   }
   await t.test('its groups are as many as there are faults', async () => {
     const { body } = await deck.api('/crashes')
-    assert.deepEqual(body.items.map(({ count }: any) => count), BY_REQUEST.map(() => 1))
+    assert.deepEqual(body.items.map(({ count }) => count), BY_REQUEST.map(() => 1))
   })
   await rm(path.join(deck.folder, 'crashes'), { recursive: true })
   for (const death of BY_REQUEST.filter(({ errorName }) => errorName)) {
     await ask(`${await deck.appUrl()}${death.path}`)
     await check(t, deck, { ...death, name: `${death.name}, without a note` }, id)
-    ;({ worker: id } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > id,
-      'the replacement'))
+    id = Number(
+      (await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && Number(worker) > id, 'the replacement'))
+        .worker
+    )
   }
 })
 
@@ -115,7 +122,7 @@ test('the table of deaths: those who hang', async (t) => {
   const pids: number[] = []
   for (const [how] of HANGS) pids.push(await hang(url, folder, how))
   for (const [index, [, name, top]] of HANGS.entries()) {
-    const { id: worker } = workers.find(({ pid }: any) => pid === pids[index])
+    const { id: worker } = present(workers.find(({ pid }) => pid === pids[index]))
     await check(t, deck, { name, cause: 'hung', kind: 'hung', code: null, signal: 'SIGKILL', errorName: 'Unresponsive',
       top, actor: 'system' }, worker)
   }
@@ -179,30 +186,28 @@ function check (t: TestContext, deck: DeckClient, death: Death, worker: number) 
   })
 }
 
-async function checkRecord (deck: DeckClient, exit: any,
+async function checkRecord (deck: DeckClient, exit: DeckEvent,
   { kind, errorName, top }: { kind: string, errorName: string | null, top: string | undefined })
 {
-  const { crash, crashGroup } = exit.detail
-  const { body: record } = await deck.api(`/crashes/${crashGroup}/occurrences/${crash}`)
-  const facts = ({ cause, code, signal, release, slot, worker, pid, uptimeMs }: any) => ({ cause, code, signal, release,
-    slot, worker, pid, uptimeMs })
+  const { crash, crashGroup } = present(exit.detail)
+  const { body: record } = await deck.api(`/crashes/${Number(crashGroup)}/occurrences/${Number(crash)}`)
+  const facts = ({ cause, code, signal, release, slot, worker, pid, uptimeMs }: typeof record | DeckEvent) => ({ cause,
+    code, signal, release, slot, worker, pid, uptimeMs })
   assert.deepEqual(facts(record), facts(exit))
   assert.deepEqual({ kind: record.kind, errorName: record.errorName }, { kind, errorName })
   assert.equal(record.nodeVersion, process.version)
   // What Node itself says of its end, on the file of that slot.
   if (kind === 'exception' || kind === 'unhandled-rejection')
-    assert.ok(record.stderr.join('\n').includes(record.errorMessage), record.stderr.join('\n'))
-  const frame = record.frames.find(({ isInApp }: any) => isInApp)
+    assert.ok(record.stderr.join('\n').includes(String(record.errorMessage)), record.stderr.join('\n'))
+  const frame = record.frames.find(({ isInApp }) => isInApp)
   const shown = frame && [frame.function, frame.file]
   if (top === undefined) assert.equal(frame, undefined)
-  else assert.ok(
-      shown?.some((part: string | null) => part?.split(/[ .]/).includes(top) || part === top || part?.endsWith(top)),
-      `${top} among ${JSON.stringify(shown)}`
-    )
+  else assert.ok(shown?.some((part) => part?.split(/[ .]/).includes(top) || part === top || part?.endsWith(top)),
+      `${top} among ${JSON.stringify(shown)}`)
 }
 
 async function exitsOf (deck: DeckClient, id: number) {
-  const isExit = ({ type, worker }: any) => type === 'worker.exited' && worker === id
+  const isExit = ({ type, worker }: DeckEvent) => type === 'worker.exited' && worker === id
   const [known] = await deck.history(`type=worker.exited&worker=${id}&limit=1`)
   return [known ?? await deck.untilEvent(isExit, `the exit of worker ${id}`)]
 }
@@ -213,6 +218,6 @@ function ask (url: string): Promise<number | string> {
     http.get(url, { agent: false },
       (response) =>
         response.resume().on('end', () => resolve(response.statusCode ?? 0)).on('error', ({ message }) =>
-          resolve(message))).on('error', (error: any) => resolve(error.code))
+          resolve(message))).on('error', (error) => resolve(errorReason(error)))
   })
 }

@@ -4,6 +4,7 @@ import { startDeck } from '../support/deck.ts'
 import { app, deploy, roll, serving, underLoad } from '../support/deploys.ts'
 import { rareTest } from '../support/rare.ts'
 import { createReleases } from '../support/releases.ts'
+import type { StrategyWish } from '../../server/lifecycle/rollout/strategy.ts'
 
 const GOOD = app('setTimeout(() => response.end(\'good\'), 2)')
 const CANARY = Object.freeze({ canary: { workers: 1, durationMs: 2500 }, limits: { minRequests: 20, p99Ratio: 10 } })
@@ -17,7 +18,7 @@ const LONGER_CANARY = Object.freeze({ canary: { workers: 1, durationMs: 7000 },
  * Releases that should not come through: the source, the strategy that finds it out, the outcome with its reason, and
  * the failures that its own answers account for.
  */
-const BAD: { name: string, source: string, strategy?: any, state: string, reason: RegExp, own?: RegExp }[] = [{
+const BAD: { name: string, source: string, strategy?: StrategyWish, state: string, reason: RegExp, own?: RegExp }[] = [{
   name: 'throws at load',
   source: app('response.end(\'never\')', 'throw new Error(\'broken\')'),
   state: 'failed',
@@ -80,11 +81,11 @@ describe('deploys under load', { concurrency: 2 }, () => {
     await assertRefused(t, good, [first])
     await releases.add('better', app('setTimeout(() => response.end(\'better\'), 2)'))
     const { ended, failures, total } = await underLoad(t, url, () => deploy(deck, { ...CANARY, minReadyMs: 200 }))
-    assert.equal(ended.state, 'succeeded', ended.reason)
+    assert.equal(ended.state, 'succeeded', ended.reason ?? undefined)
     assert.deepEqual(failures, [])
-    assert.equal(ended.verdicts.at(-1).passed, true)
-    assert.match(ended.verdicts.at(-1).message, /do as well as the old ones/)
-    t.diagnostic(`better: ${total} requests, ${ended.verdicts.at(-1).message}`)
+    assert.equal(ended.verdicts.at(-1)?.passed, true)
+    assert.match(String(ended.verdicts.at(-1)?.message), /do as well as the old ones/)
+    t.diagnostic(`better: ${total} requests, ${ended.verdicts.at(-1)?.message}`)
     assert.equal(await (await fetch(url)).text(), 'better')
 
     const back = await underLoad(t, url, () => roll(deck, { kind: 'rollback' }))

@@ -6,6 +6,7 @@ import { openBrowser } from '../support/browser.ts'
 import { aCrash } from '../support/crash-record.ts'
 import { startDashboard, type Dashboard } from '../support/dashboard.ts'
 import { startDeck } from '../support/deck.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 import type { Locator, Page } from 'playwright-core'
 
@@ -53,7 +54,7 @@ for (const [what, { path, happen, seen }] of Object.entries(NEWS)) {
 test('the death of a real worker is on the page within a second', async (t) => {
   const { deck, page } = await visitReal(t, 'boots-slowly.js', { workers: 2, env: { BOOT_MS: '1000' } })
   const { workers } = await deck.status()
-  await assertSoon(t, () => process.kill(workers[1].pid, 'SIGKILL'), [
+  await assertSoon(t, () => process.kill(present(workers[1].pid), 'SIGKILL'), [
     page.locator('#workers tbody').getByText('Starting'),
     page.locator('#recent').getByText(/Worker 2 \(slot 2\) was ended by SIGKILL/)
   ])

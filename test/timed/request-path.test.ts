@@ -14,7 +14,7 @@ test(
   async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { flags: [...COUNTED_BY_AUTOCANNON] })
     const { workers } = await deck.until({ ready: 2 })
-    const pids = workers.map(({ pid }: any) => pid)
+    const pids = workers.map(({ pid }) => pid)
     const url = await deck.appUrl()
     const used = async () => ({ atMs: performance.now(), master: await cpuMs(deck.masterPid),
       workers: (await Promise.all(pids.map(cpuMs))).reduce((a, b) => a + b) })

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { startDeck } from '../support/deck.ts'
 import { tempFolder } from '../support/folder.ts'
 import { hang } from '../support/hang.ts'
+import { present } from '../support/present.ts'
 import { rareTest } from '../support/rare.ts'
 
 const WATCH = ['--watchdog-timeout-ms', '2000']
@@ -27,22 +28,28 @@ describe('the watchdog', { concurrency: true }, () => {
       const pid = pids.get(how)
       const exited = await deck.untilEvent(({ type, pid: its }) => type === 'worker.exited' && its === pid,
         `the end by ${how}`)
-      assert.deepEqual([exited.cause, exited.signal, exited.actor, exited.release, exited.detail.errorName], ['hung',
+      assert.deepEqual([exited.cause, exited.signal, exited.actor, exited.release, exited.detail?.errorName], ['hung',
         'SIGKILL', 'system', 'r1', 'Unresponsive'], how)
-      assert.match(exited.message, /has not answered for [\d.]+ m?s \(option watchdog\.timeoutMs: 2000\)/)
+      assert.match(String(exited.message), /has not answered for [\d.]+ m?s \(option watchdog\.timeoutMs: 2000\)/)
       if (top)
-        assert.match(exited.detail.stack.split('\n')[1], new RegExp(`^    at ${top} \\(.*hangs\\.js:\\d+:\\d+\\)$`),
-          how)
-      else assert.deepEqual([exited.detail.stack, /no JavaScript stack: .*native code/.test(exited.message)], [null,
-          true], exited.message)
+        assert.match(String(exited.detail?.stack?.split('\n')[1]),
+          new RegExp(`^    at ${top} \\(.*hangs\\.js:\\d+:\\d+\\)$`), how)
+      else assert.deepEqual([exited.detail?.stack, /no JavaScript stack: .*native code/.test(String(exited.message))], [
+          null,
+          true
+        ], String(exited.message))
     }
     await deck.until({ ready: 5 })
     const events = (await deck.history('limit=200')).reverse()
     assert.equal(events.filter(({ type }) => type === 'worker.exited').length, HANGS.length, 'nobody else is harmed')
     for (const exited of events.filter(({ type }) => type === 'worker.exited')) {
-      const unresponsive = events.find(({ type, worker }) => type === 'worker.unresponsive' && worker === exited.worker)
-      const forked = events.find(({ type, slot, worker }) =>
-        type === 'worker.forked' && slot === exited.slot && worker > exited.worker
+      const unresponsive = present(
+        events.find(({ type, worker }) => type === 'worker.unresponsive' && worker === exited.worker)
+      )
+      const forked = present(
+        events.find(({ type, slot, worker }) =>
+          type === 'worker.forked' && slot === exited.slot && Number(worker) > Number(exited.worker)
+        )
       )
       assert.ok(unresponsive.id < forked.id && forked.id < exited.id, 'new before old')
     }
@@ -51,7 +58,7 @@ describe('the watchdog', { concurrency: true }, () => {
   rareTest('nobody is ended who is stopped together with the master, as by a machine that sleeps', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { flags: WATCH })
     const { workers } = await deck.until({ ready: 2 })
-    const pids = [deck.masterPid, ...workers.map(({ pid }: any) => pid)]
+    const pids = [deck.masterPid, ...workers.map(({ pid }) => pid)]
     for (const pid of pids) process.kill(pid, 'SIGSTOP')
     await new Promise((resolve) => setTimeout(resolve, 4000))
     for (const pid of pids.reverse()) process.kill(pid, 'SIGCONT')
@@ -77,7 +84,7 @@ describe('the watchdog', { concurrency: true }, () => {
     await deck.untilEvent(({ type, pid: its }) => type === 'worker.responsive' && its === pid, 'the answer')
     const exited = await deck.untilEvent(({ type, pid: its }) => type === 'worker.exited' && its === pid, 'its end')
     assert.deepEqual([exited.cause, exited.actor], ['hung', 'system'])
-    assert.match(exited.message, /its replacement is ready/)
+    assert.match(String(exited.message), /its replacement is ready/)
     await deck.until({ ready: 1 })
   })
 })

@@ -3,7 +3,7 @@ import { once, type EventEmitter } from 'node:events'
 const PATIENCE_MS = 20_000
 
 /** What comes next, unless the connection ends before. Returns what came with it. */
-export async function untilAnswer (connection: EventEmitter, event: string): Promise<any[]> {
+export async function untilAnswer (connection: EventEmitter, event: string) {
   const over = new AbortController()
   const timer = setTimeout(() => over.abort(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS)
   const { signal } = over
@@ -11,8 +11,8 @@ export async function untilAnswer (connection: EventEmitter, event: string): Pro
     return await Promise.race([once(connection, event, { signal }), once(connection, 'close', { signal }).then(() => {
       throw new Error('closed without an answer')
     })])
-  } catch (error: any) {
-    throw error.name === 'AbortError' ? error.cause : error
+  } catch (error) {
+    throw error instanceof Error && error.name === 'AbortError' ? error.cause : error
   } finally {
     clearTimeout(timer)
     over.abort()

@@ -10,6 +10,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { errorText } from '../../../server/errors.ts'
 import { createOwner } from '../../support/owner.ts'
 import { freePort } from '../../support/ports.ts'
 import { canRunWatt, installPeers } from './install.ts'
@@ -86,9 +87,9 @@ function readArguments () {
         }`
       )
     return read
-  } catch (error: any) {
+  } catch (error) {
     console.error(
-      `${error.message}\nexpected [${Object.keys(ROWS).join('|')} …] ${
+      `${errorText(error)}\nexpected [${Object.keys(ROWS).join('|')} …] ${
         Object.keys(OPTIONS).map((name) => `[--${name}]`).join(' ')
       }`
     )
@@ -181,8 +182,8 @@ async function measureRow (row: Row, pass: number, turns: number, first: number)
     if (problems.get(row)?.has(name)) return
     try {
       await act()
-    } catch (error: any) {
-      problems.get(row)?.set(name, `failed: ${String(error.message).split('\n')[0].slice(0, 80)}`)
+    } catch (error) {
+      problems.get(row)?.set(name, `failed: ${errorText(error).split('\n')[0].slice(0, 80)}`)
     }
   }
 }

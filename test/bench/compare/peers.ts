@@ -92,7 +92,7 @@ async function startClusterdeck (workers: number, port: number,
     dataDir: prepared?.folder, launch: { through } })
   await deck.until({ ready: workers })
   return { port, managers: () => [Number(deck.child.pid), deck.masterPid],
-    workers: async () => (await deck.status()).workers.map(({ pid }: any) => pid), async reload () {
+    workers: async () => (await deck.status()).workers.map(({ pid }) => Number(pid)), async reload () {
     await deck.rollout(kind)
   }, view: () => openPage(deck.adminUrl, deck.token), async stop () {
     await deck.stop()
@@ -128,7 +128,8 @@ async function startInHost (workers: number, port: number, { through = [], prepa
   return {
     port,
     managers: user.managers,
-    workers: async () => (await user.ask(user.deck('app'), '/status')).body.workers.map(({ pid }: any) => pid),
+    workers: async () =>
+      (await user.ask(user.deck('app'), '/status')).body.workers.map(({ pid }: { pid: number }) => pid),
     reload: null,
     // It ends with its host.
     async stop () {}

@@ -12,6 +12,6 @@ export const APP_PARTS: Readonly<Record<string, Part>> = Object.freeze({
 function pageOf (path: string): Part['open'] {
   return async (n, owner) => {
     const names = Array.from({ length: n }, (_, index) => `app-${String(index + 1).padStart(3, '0')}`)
-    return visitPage(await startHostAdmin(owner as any, { names }), path)
+    return visitPage(await startHostAdmin(owner, { names }), path)
   }
 }

@@ -25,7 +25,7 @@ function pageOf (path: string,
   more: (names: string[]) => Parameters<typeof createFakeFleet>[0] = () => ({})): Part['open']
 {
   return async (n, owner) => {
-    const admin = await startAdmin(owner as any)
+    const admin = await startAdmin(owner)
     const names = namesOf(n)
     admin.deck.fleet = createFakeFleet({ members: names.map((member, index) => aMember({ member, isOwn: index === 0 })),
       ...more(names) })

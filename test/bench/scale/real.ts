@@ -27,7 +27,7 @@ async function measureWorkers (n: number, owner: TestOwner, seconds: number): Pr
   const { workers } = await deck.status()
   const managers = [Number(deck.child.pid), deck.masterPid]
   const figures = { 'MB of keeper and master': pssMegabytes(managers),
-    'MB of the workers': pssMegabytes(workers.map(({ pid }: any) => pid)),
+    'MB of the workers': pssMegabytes(workers.map(({ pid }) => Number(pid))),
     'CPU ms in a second': await cpuMsPerSecond(managers, seconds), 'ms until all are ready': readyMs }
   const killedAt = performance.now()
   await deck.loseMaster()

@@ -2,9 +2,11 @@ import { toCheckpoint } from '../../../server/cluster/checkpoint.ts'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
 import { createVitals } from '../../../server/vitals/vitals.ts'
 import { startAdmin } from '../../support/admin.ts'
+import { fake } from '../../support/fake.ts'
 import { NEW_RELEASE, simulate } from '../../support/simulation.ts'
 import { report } from '../../support/vitals.ts'
 import { visitPage } from './page.ts'
+import type { OrphanIdentity } from '../../../server/cluster/orphan-handle.ts'
 import type { Job, Part } from './measure.ts'
 import type { TestOwner } from '../../support/deck.ts'
 
@@ -44,7 +46,7 @@ export const WORKER_PARTS: Readonly<Record<string, Part>> = Object.freeze({
   } },
   checkpoint: { title: 'the checkpoint for the next master', unit: 'worker', open (n) {
     const { state } = readyPool(n)
-    const identityOf = (id: number) => ({ pid: 1000 + id, startTime: 123_456_789, bootId: null } as any)
+    const identityOf = (id: number) => fake<OrphanIdentity>({ pid: 1000 + id, startTime: '123456789' })
     return repeated(() => JSON.stringify(toCheckpoint(state, { identityOf, sockets: ['tcp:3000'] })))
   } },
   page: { title: 'the overview', unit: 'worker', open: async (n, owner) => visitPage(await adminOf(n, owner), '/') },
@@ -77,7 +79,7 @@ function decisions (n: number, act: (pool: ReturnType<typeof readyPool>) => void
 }
 
 async function adminOf (n: number, owner: TestOwner) {
-  const admin = await startAdmin(owner as any)
+  const admin = await startAdmin(owner)
   const [worker] = admin.deck.snapshot().workers
   const workers = Array.from({ length: n },
     (_, index) => ({ ...worker, id: index + 1, slot: index + 1, logSlot: index + 1, pid: 4001 + index }))

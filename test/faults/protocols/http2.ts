@@ -1,4 +1,5 @@
 import http2 from 'node:http2'
+import { errorCode } from '../../../server/errors.ts'
 import { NOT_SENT } from '../../support/http2-load.ts'
 import type { Session } from '../clients.ts'
 
@@ -18,9 +19,9 @@ export function openHttp2 ({ port, isTls, isKept }: { port: number, isTls: boole
       try {
         await request(own, exchange.id)
         return
-      } catch (error: any) {
+      } catch (error) {
         // A session that does not come about cancels its streams.
-        if (!NOT_SENT.includes(error.code)) throw error.cause ?? error
+        if (!NOT_SENT.includes(String(errorCode(error)))) throw (error as Error).cause ?? error
       } finally {
         if (!isKept) own.close()
       }

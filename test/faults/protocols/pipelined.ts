@@ -1,4 +1,5 @@
 import net from 'node:net'
+import { errorReason } from '../../../server/errors.ts'
 import type { Exchange, Session } from '../clients.ts'
 
 type Waiting = { exchange: Exchange, resolve: () => void, reject: (error: Error) => void }
@@ -27,8 +28,8 @@ function connect (port: number, onLeft: (rest: Waiting[]) => void) {
   let text = ''
   let isOpen = true
   let reason = 'the connection has ended'
-  socket.setEncoding('latin1').on('data', take).on('error', (error: any) => {
-    reason = error.code
+  socket.setEncoding('latin1').on('data', take).on('error', (error) => {
+    reason = errorReason(error)
   }).on('close', leave)
   // Before the requests of the same turn are written.
   socket.once('connect',
@@ -42,7 +43,7 @@ function connect (port: number, onLeft: (rest: Waiting[]) => void) {
     socket.write(`GET /?id=${each.exchange.id} HTTP/1.1\r\nHost: app\r\n\r\n`)
   }, end: () => socket.end() }
 
-  function take (chunk: any) {
+  function take (chunk: string) {
     text += chunk
     for (let answer = firstAnswer(text); answer; answer = firstAnswer(text)) {
       text = text.slice(answer.length)

@@ -32,7 +32,7 @@ export async function joinDocument ({ port, folder, number, onLost }: Joining): 
     const provider = new HocuspocusProvider({ websocketProvider: websocket, document, name })
     provider.attach()
     await soon(new Promise((resolve) => provider.on('synced', resolve)), 'document')
-    websocket.on('close', ({ event }: any) => onLost(`closed with ${event?.code}`))
+    websocket.on('close', ({ event }: { event?: { code: number } }) => onLost(`closed with ${event?.code}`))
     return { document, provider, websocket }
   }
 }

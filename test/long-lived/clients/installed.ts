@@ -3,7 +3,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /** A client's package, of the folder where it is installed beside its server. */
-export async function importFrom (folder: string, name: string): Promise<any> {
+export async function importFrom (folder: string, name: string) {
   return await import(pathToFileURL(createRequire(path.join(folder, 'package.json')).resolve(name)).href)
 }
 

@@ -1,3 +1,4 @@
+import { errorText } from '../../../server/errors.ts'
 import { importFrom, soon } from './installed.ts'
 import type { Joining, Session } from '../programs.ts'
 
@@ -12,13 +13,13 @@ export async function openMcpSession ({ port, folder, number, onLost }: Joining)
   await soon(client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`))), 'session')
   return { async ask () {
     try {
-      const { content: [{ text }] } = await soon<any>(
+      const { content: [{ text }] } = await soon<{ content: { text: string }[] }>(
         client.callTool({ name: 'echo', arguments: { message: `hello ${number}` } }),
         'answer'
       )
       if (!text.includes(`hello ${number}`)) throw new Error(`answered ${text}`)
-    } catch (error: any) {
-      if (/session/i.test(error.message)) onLost(error.message)
+    } catch (error) {
+      if (/session/i.test(errorText(error))) onLost(errorText(error))
       throw error
     }
   }, close: () => {

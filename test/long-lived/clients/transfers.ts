@@ -1,5 +1,6 @@
 import http from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
+import { errorReason } from '../../../server/errors.ts'
 
 const EVERY_MS = 100
 const CHUNK = Buffer.alloc(8192, '.')
@@ -58,14 +59,12 @@ async function watch (kind: string, { port }: How, options: http.RequestOptions,
   let [heardAt, longestSilenceMs, isOver] = [0, 0, false]
   const request = http.request({ host: '127.0.0.1', port, agent: false, ...options })
   const answered = new Promise<{ text: string } | { error: string }>((resolve) => {
-    request.on('error', (error: any) => resolve({ error: error.code ?? error.message }))
+    request.on('error', (error) => resolve({ error: errorReason(error) }))
     request.on('response', (response) => {
       let text = ''
       heardAt = performance.now()
-      response.setEncoding('latin1').on('error', (error: any) => resolve({ error: error.code ?? error.message })).on(
-        'end',
-        () => resolve({ text })
-      )
+      response.setEncoding('latin1').on('error', (error) => resolve({ error: errorReason(error) })).on('end',
+        () => resolve({ text }))
       response.on('data', (data) => {
         longestSilenceMs = Math.max(longestSilenceMs, performance.now() - heardAt)
         heardAt = performance.now()

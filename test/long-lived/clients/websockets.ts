@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { WebSocket } from 'ws'
+import { errorReason } from '../../../server/errors.ts'
 import { countBy } from '../count-by.ts'
 
 /**
@@ -71,8 +72,8 @@ export function createWebSockets ({ port, everyMs }: { port: number, everyMs: nu
     Object.assign(client, { pid: 0, sent: 0, echoed: 0 })
     /** What comes without an error has closed without a word. */
     let reason = 'closed'
-    socket.on('error', (error: any) => {
-      reason = error.code ?? error.message
+    socket.on('error', (error) => {
+      reason = errorReason(error)
     })
     socket.on('message', (data) => hear(client, String(data)))
     socket.once('close', (code) => {

@@ -62,7 +62,7 @@ test('a collector gets metrics and events as the definition of OTLP has them, fr
     new Set(['/v1/metrics application/json', '/v1/logs application/x-protobuf']))
   const metrics = collector.metrics()
   const orders = metrics.find(({ name }: any) => name === 'orders_total')
-  assert.deepEqual([orders.sum.isMonotonic, orders.sum.dataPoints[0].asDouble], [true, 7])
+  assert.deepEqual([orders?.sum.isMonotonic, orders?.sum.dataPoints[0].asDouble], [true, 7])
   assert.ok(
     metrics.some(({ name, gauge }: any) => name === 'clusterdeck_workers_ready' && gauge.dataPoints[0].asDouble === 2)
   )
