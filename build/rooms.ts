@@ -19,8 +19,8 @@ const TABLES = ['errors.ts', 'causes.ts', 'problem.ts']
 const ROOMS: Record<string, Room> = {
   host: {
     because: 'what a process has once meets its apps here, and nobody reaches for it but those who start a master',
-    may: ['admin/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'fleet/', 'handover/',
-      'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
+    may: ['admin/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'figures.ts', 'fleet/',
+      'handover/', 'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
   },
   app: { because: 'an app has of the process what it is lent, and nothing global',
     may: ['cluster/', 'config/', 'crashes/', 'deck.ts', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/',
@@ -97,8 +97,8 @@ const ROOMS: Record<string, Room> = {
     never: OF_THE_CLUSTER },
   cli: { because: 'the commands talk to a master through its admin API alone',
     may: ['run-on.js', 'keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/',
-      'events/kinds.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/', 'manual.ts',
-      'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/built.ts',
+      'events/kinds.ts', 'figures.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/',
+      'manual.ts', 'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/built.ts',
       'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts',
       'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts',
       'system/own-variables.ts', 'system/place-text.ts', 'system/process-identity.ts', 'system/process-owner.ts',
@@ -127,9 +127,9 @@ const ORDER = ['node-needed.js', 'run-on.js', 'api/shapes.ts', 'errors.ts', 'cau
   '../public/readable-text.ts', '../public/flame-tree.ts', 'launch', 'events', 'lifecycle', '../db', 'system', 'config',
   '../workers', 'systemd', 'programs', 'vitals', 'crashes', 'crash-issue.ts', 'crash-reasons.ts', 'health.ts', 'logs',
   'releases', 'keeper', 'cluster', 'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet',
-  'preview.ts', 'preview-facts.ts', 'deck.ts', 'api', '../public', 'manual.ts', 'dashboard', 'mcp', 'admin', 'handover',
-  'terminal.ts', 'app', 'import', 'host', 'library', 'index.ts', 'not-loaded.ts', 'cli', 'command-line.ts',
-  'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js']
+  'preview.ts', 'preview-facts.ts', 'deck.ts', 'api', 'figures.ts', '../public', 'manual.ts', 'dashboard', 'mcp',
+  'admin', 'handover', 'terminal.ts', 'app', 'import', 'host', 'library', 'index.ts', 'not-loaded.ts', 'cli',
+  'command-line.ts', 'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js']
 
 /**
  * @param file from the top
