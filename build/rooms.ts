@@ -19,8 +19,8 @@ const TABLES = ['errors.ts', 'causes.ts', 'problem.ts']
 const ROOMS: Record<string, Room> = {
   host: {
     because: 'what a process has once meets its apps here, and nobody reaches for it but those who start a master',
-    may: ['admin/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'fleet/', 'handover/',
-      'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
+    may: ['admin/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'figures.ts', 'fleet/',
+      'handover/', 'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
   },
   app: { because: 'an app has of the process what it is lent, and nothing global',
     may: ['cluster/', 'config/', 'crashes/', 'deck.ts', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/',
@@ -66,8 +66,9 @@ const ROOMS: Record<string, Room> = {
     may: ['events/', 'system/', '../public/log-levels.ts', '../workers/protocol.ts'], never: OF_THE_CLUSTER },
   events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.ts'] },
   config: { because: 'the configuration knows nobody whom it configures',
-    may: ['launch/', 'lifecycle/duration.ts', 'lifecycle/ready-line.ts', 'system/app-node.ts', 'system/built.ts',
-      'system/loopback.ts', 'system/trust.ts', 'system/without-url-secrets.ts', 'system/working-folder.ts'] },
+    may: ['events/kinds.ts', 'events/pattern.ts', 'launch/', 'lifecycle/duration.ts', 'lifecycle/ready-line.ts',
+      'system/app-node.ts', 'system/built.ts', 'system/loopback.ts', 'system/trust.ts', 'system/without-url-secrets.ts',
+      'system/working-folder.ts'] },
   launch: { because: 'what would run is told by the files alone', may: [], never: PACKAGES },
   system: { because: 'the system below knows nobody above', may: ['run-on.js', '../db/lock.ts'] },
   systemd: { because: 'the service manager is told what the rooms hand over',
@@ -86,8 +87,8 @@ const ROOMS: Record<string, Room> = {
       'held-words.ts', 'health.ts', 'last-known.ts', 'manual.ts', 'preview-facts.ts', 'system/built.ts',
       'system/loopback.ts', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it',
-    may: ['config/actor-names.ts', 'config/app-states.ts', 'config/line-place.ts', 'config/member-name.ts', 'health.ts',
-      'last-known.ts', 'system/', '../public/format.ts'], never: OF_THE_CLUSTER },
+    may: ['config/actor-names.ts', 'config/app-states.ts', 'config/line-place.ts', 'config/member-name.ts',
+      'config/nearest.ts', 'health.ts', 'last-known.ts', 'system/', '../public/format.ts'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master',
     may: ['config/', 'launch/packages.ts', 'lifecycle/duration.ts', 'system/built.ts', 'system/home-folder.ts',
       'system/one-line.ts', 'system/own-variables.ts', 'system/process-owner.ts', 'system/trust.ts', 'system/user.ts'],
@@ -96,8 +97,8 @@ const ROOMS: Record<string, Room> = {
     never: OF_THE_CLUSTER },
   cli: { because: 'the commands talk to a master through its admin API alone',
     may: ['run-on.js', 'keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/',
-      'events/kinds.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/', 'manual.ts',
-      'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/built.ts',
+      'events/kinds.ts', 'figures.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/',
+      'manual.ts', 'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/built.ts',
       'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts',
       'system/json-file.ts', 'system/loan.ts', 'system/make-folders.ts', 'system/one-line.ts',
       'system/own-variables.ts', 'system/place-text.ts', 'system/process-identity.ts', 'system/process-owner.ts',
@@ -126,9 +127,9 @@ const ORDER = ['node-needed.js', 'run-on.js', 'api/shapes.ts', 'errors.ts', 'cau
   '../public/readable-text.ts', '../public/flame-tree.ts', 'launch', 'events', 'lifecycle', '../db', 'system', 'config',
   '../workers', 'systemd', 'programs', 'vitals', 'crashes', 'crash-issue.ts', 'crash-reasons.ts', 'health.ts', 'logs',
   'releases', 'keeper', 'cluster', 'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet',
-  'preview.ts', 'preview-facts.ts', 'deck.ts', 'api', '../public', 'manual.ts', 'dashboard', 'mcp', 'admin', 'handover',
-  'terminal.ts', 'app', 'import', 'host', 'library', 'index.ts', 'not-loaded.ts', 'cli', 'command-line.ts',
-  'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js']
+  'preview.ts', 'preview-facts.ts', 'deck.ts', 'api', 'figures.ts', '../public', 'manual.ts', 'dashboard', 'mcp',
+  'admin', 'handover', 'terminal.ts', 'app', 'import', 'host', 'library', 'index.ts', 'not-loaded.ts', 'cli',
+  'command-line.ts', 'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js']
 
 /**
  * @param file from the top

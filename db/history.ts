@@ -10,7 +10,7 @@ import { createEventSearch } from './event-search.ts'
 import { createEvents } from './events.ts'
 import { createHighWater } from './high-water.ts'
 import { createJobRuns } from './job-runs.ts'
-import { isOutOfReach, openCopy, openDatabase } from './open.ts'
+import { isDamaged, isOutOfReach, openCopy, openDatabase, type Opened } from './open.ts'
 import { createOutbox } from './outbox.ts'
 import { createReleaseRows, type ReleaseRow } from './releases.ts'
 import { createRetention, type Retention } from './retention.ts'
@@ -81,6 +81,11 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
       return tables.movedAside
     },
 
+    /** What the damaged database had, else null. */
+    get loss () {
+      return tables.loss
+    },
+
     /** Stores one event before it returns. Storing the same event again changes nothing. */
     record (event: DeckEvent) {
       tables.write(event)
@@ -99,12 +104,13 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
 
     /**
      * Closes the file and opens it again. A damaged one is moved aside; ids go on from where they were.
+     * @param error why, where it has been opened again for the same before and that has not helped
      * @throws {DeckError} see openDatabase; then this history stays closed until the next try
      */
-    reopen () {
+    reopen (error?: unknown) {
       // The copy stays until the file is open.
       if (away === null) tables.close()
-      const next = openTables(options, tables.highWater)
+      const next = openTables({ ...options, isBroken: isDamaged(error) }, tables.highWater)
       tables.close()
       tables = next
       away = null
@@ -141,7 +147,7 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
   }
 }
 
-type Options = { file: string, now: () => number, clock: () => number, retention: Retention }
+type Options = { file: string, now: () => number, clock: () => number, retention: Retention, isBroken?: boolean }
 
 function openOrCopy (options: Options) {
   try {
@@ -158,10 +164,10 @@ function openTables (options: Options, before?: ReturnType<typeof createHighWate
 }
 
 function copyTables (options: Options, before?: ReturnType<typeof createHighWater>) {
-  return makeTables({ db: openCopy(options.file), movedAside: null }, options, before)
+  return makeTables({ db: openCopy(options.file), movedAside: null, loss: null }, options, before)
 }
 
-function makeTables ({ db, movedAside }: ReturnType<typeof openDatabase>, { now, clock, retention }: Options,
+function makeTables ({ db, movedAside, loss }: Opened, { now, clock, retention }: Options,
   before?: ReturnType<typeof createHighWater>)
 {
   const events = createEvents(db)
@@ -184,7 +190,7 @@ function makeTables ({ db, movedAside }: ReturnType<typeof openDatabase>, { now,
     if (event.type === 'release.created') highWater.raise('release', releaseNumber(event))
   })
 
-  return { movedAside,
+  return { movedAside, loss,
     reads: { ...createEventPages(search, { clock }), ...createEventCounts(db, search, { clock }), event: events.find,
       rollout: rollouts.find, rollouts: rollouts.page, rolloutDurations: rollouts.durations,
       lastRollouts: rollouts.lastOf, unfinishedRollouts: rollouts.unfinished, workerLives: createWorkerLives(db) },

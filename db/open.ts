@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { DeckError, errorCode, errorText } from '../server/errors.ts'
-import { openSqlite, type Db } from './sqlite.ts'
+import { openSqlite, type Db, type Rows } from './sqlite.ts'
+import type { Loss } from '../server/events/loss.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 
@@ -15,18 +16,42 @@ const READ_VERSION_AT = 19
 
 /**
  * Opens a database file and brings its schema up to date. A damaged file is moved aside and a new one is begun: a
- * broken history must not keep an app from serving. Returns `movedAside`: where the damaged file is now.
+ * broken history must not keep an app from serving. Returns `movedAside`: where the damaged file is now; `loss`: what it
+ * had.
+ * @param options `isBroken`: it opens, but is damaged all the same
  * @throws {DeckError} `data-dir-unusable`: not writable, or written by a newer version; `history-unavailable`: locked
  */
 export function openDatabase (file: string,
-  { now = Date.now }: { now?: () => number } = {}): { db: Db, movedAside: string | null }
+  { now = Date.now, isBroken = false }: { now?: () => number, isBroken?: boolean } = {}): Opened
 {
   try {
-    return { db: openAndMigrate(file), movedAside: null }
+    if (!isBroken) return { db: openAndMigrate(file), movedAside: null, loss: null }
   } catch (error) {
     if (!isDamaged(error)) throw explainError(error, file)
-    const movedAside = moveAside(file, now())
-    return { db: openAndMigrate(file), movedAside }
+  }
+  const movedAside = moveAside(file, now())
+  return { db: openAndMigrate(file), movedAside, loss: lossOf(movedAside) }
+}
+
+export type Opened = { db: Db, movedAside: string | null, loss: Loss | null }
+
+/** @returns which events a damaged file had, as far as SQLite can read it */
+function lossOf (file: string): Loss {
+  let db: Db | undefined
+  try {
+    db = openSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
+    const totals: Rows<{ type: string, count: number }> = db.prepare('SELECT type, count FROM event_totals')
+    const spans: Rows<{ fromMs: number, toMs: number }> = db.prepare(
+      'SELECT min(oldest_ms) AS fromMs, max(newest_ms) AS toMs FROM spans'
+    )
+    const types = Object.fromEntries(totals.all().map(({ type, count }) => [type, count]))
+    const { fromMs = NaN, toMs = NaN } = spans.get() ?? {}
+    return { lost: Object.values(types).reduce((sum, count) => sum + count, 0), from: new Date(fromMs).toISOString(),
+      to: new Date(toMs).toISOString(), types }
+  } catch {
+    return { lost: null, from: null, to: null, types: {} }
+  } finally {
+    db?.close()
   }
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { DEFAULT_MAIL_PORT } from '../config/alert-kinds.ts'
 import { DeckError } from '../errors.ts'
 import { ALERTS } from '../events/kinds.ts'
+import { matchesPattern } from '../events/pattern.ts'
 import { createDeliveries, type Delivery } from './deliveries.ts'
 import { createSender, type Message, type Outcome, type Post } from './sender.ts'
 import { contentOf, createPost, type Deck } from './services.ts'
@@ -129,24 +130,6 @@ function shownTarget (
     events: [...events ?? ALERTS],
     isDefault: events === undefined
   }
-}
-
-/**
- * Finds each piece as early as possible: a regular expression would try all ways in which many `*` can share a text.
- * `pattern`: `*` stands for any text, also none.
- */
-export function matchesPattern (pattern: string, text: string) {
-  const [first, ...others] = pattern.split('*')
-  const last = others.pop()
-  if (last === undefined) return text === pattern
-  if (!text.startsWith(first)) return false
-  let at = first.length
-  for (const piece of others) {
-    const found = text.indexOf(piece, at)
-    if (found === -1) return false
-    at = found + piece.length
-  }
-  return text.length - last.length >= at && text.endsWith(last)
 }
 
 /** `patterns`: `worker.exited`, `worker.*`, `worker.exited:hung`, `*` */

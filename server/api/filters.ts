@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { CAUSES } from '../causes.ts'
+import { checkEventPattern } from '../config/event-pattern.ts'
 import { RELEASE_ID } from '../config/release-id.ts'
 import { PROBLEMS } from '../events/kinds.ts'
 import { integerParam, textParam, timeParam } from './input.ts'
@@ -9,6 +11,9 @@ const ANY_NUMBER = Number.MAX_SAFE_INTEGER
 const TYPES = /^[a-z]+(\.(\*|[a-z-]+(:[a-z-]+)?))?(,[a-z]+(\.(\*|[a-z-]+(:[a-z-]+)?))?){0,31}$/
 /** Stands for all events that an operator checks first. */
 const ALL_PROBLEMS = 'problems'
+
+const TYPES_EXPECTED =
+  'event types such as worker.exited, worker.exited:crash (with that cause), worker.* or problems, separated by commas'
 
 const q = z.string().min(1).max(100).optional()
 
@@ -26,9 +31,9 @@ export const RELEASE = textParam('a release such as r12', RELEASE_ID)
 
 export function eventFilters (now: () => number) {
   return { q: q.describe('1 to 100 characters of a message'),
-    type: z.string().max(1000).regex(TYPES).transform(toTypes).optional().describe(
-      'event types such as worker.exited, worker.exited:crash (with that cause), worker.* or problems, separated by commas'
-    ), cause: textParam('a cause such as out-of-memory', /^[a-z][a-z-]{0,63}$/), slot: integerParam(1, ANY_NUMBER),
+    type: z.string().max(1000).regex(TYPES).superRefine(checkTypes).transform(toTypes).optional().describe(
+      TYPES_EXPECTED
+    ), cause: z.enum(CAUSES).optional().describe('a cause such as out-of-memory'), slot: integerParam(1, ANY_NUMBER),
     worker: integerParam(1, ANY_NUMBER), release: RELEASE, rollout: integerParam(1, ANY_NUMBER), since: timeParam(now),
     until: timeParam(now) }
 }
@@ -40,6 +45,10 @@ export const CRASH_SORT = z.enum(['last', 'count', 'first']).optional().describe
 export function crashFilters (now: () => number) {
   return { state: z.enum(['open', 'resolved', 'muted']).optional().describe('"open", "resolved" or "muted"'),
     q: q.describe('1 to 100 characters of a message or a stack'), release: RELEASE, since: timeParam(now) }
+}
+
+function checkTypes (text: string, context: z.RefinementCtx) {
+  text.split(',').every((name) => name === ALL_PROBLEMS || checkEventPattern(name, context, TYPES_EXPECTED))
 }
 
 function toTypes (text: string) {

@@ -28,7 +28,7 @@ export function fleetEventResources ({ deck, now }: { deck: FleetDeck, now: () =
           'Events of members that are gone are included. `since` and `until` count when an event arrived. A page may have fewer items than `limit` and still a `next`.',
         role: 'viewer', cli: 'clusterdeck fleet history',
         query: z.strictObject({ ...fleetEventFilters(now), ...pagingFields(MAX_LIMIT) }),
-        problems: ['no-fleet', 'fleet-away'], answer: pageOf(ITEM),
+        problems: ['no-fleet', 'fleet-away', 'not-found'], answer: pageOf(ITEM),
         handle: async ({ query }) => ({ body: await fleetEvents(deck, query) }) })
     }
   }
@@ -39,7 +39,7 @@ export function fleetEventFilters (now: () => number) {
   return { member: textParam('the name of a member', MEMBER_NAME), q, type, cause, since, until }
 }
 
-/** @throws {DeckError} no-fleet, fleet-away, invalid-query */
+/** @throws {DeckError} no-fleet, fleet-away, not-found, invalid-query */
 export async function fleetEvents (deck: FleetDeck,
   { type, limit = DEFAULT_LIMIT, cursor, ...filters }: { member?: string, type?: string[], q?: string, cause?: string,
     since?: number, until?: number, limit?: number, cursor?: string })

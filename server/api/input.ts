@@ -141,10 +141,17 @@ function flawsOf (schema: z.ZodObject, input: unknown, { issues }: z.ZodError): 
         expected: unknownName(key, Object.keys(Object(fieldAt(schema, issue.path)).shape)),
         received: quoteValue(valueAt(input, [...issue.path, key])) })
       )
-      : [{ path: issue.path.join('.'), expected: expectationOf(schema, issue), received: isSecret(schema, issue.path)
-        ? 'something that is not shown'
-        : quoteValue(valueAt(input, issue.path)) }]
+      : [{ path: issue.path.join('.'), expected: withNearest(expectationOf(schema, issue), issue, input),
+        received: isSecret(schema, issue.path)
+          ? 'something that is not shown'
+          : quoteValue(valueAt(input, issue.path)) }]
   ).slice(0, MAX_FLAWS)
+}
+
+/** Of names that are too many to be listed, the one that may be meant. */
+function withNearest (expected: string, issue: z.core.$ZodIssue, input: unknown) {
+  if (issue.code !== 'invalid_value' || issue.values.every((name) => expected.includes(String(name)))) return expected
+  return `${expected}${didYouMean(String(valueAt(input, issue.path)), issue.values.map(String))}`
 }
 
 /** `expected`: by a check across fields */

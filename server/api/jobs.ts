@@ -122,7 +122,7 @@ export function jobResources ({ deck: { jobs } }: { deck: Deck }, stream: Stream
 
     '/jobs/:name/runs': {
       GET: operation({ name: 'listRunsOfJob', summary: 'Lists the runs of one job, newest first', role: 'viewer',
-        cli: 'clusterdeck jobs runs nightly', path, query: PAGE_QUERY, problems: ['cursor-expired'],
+        cli: 'clusterdeck jobs runs nightly', path, query: PAGE_QUERY, problems: ['not-found', 'cursor-expired'],
         answer: pageOf(RUN), handle: ({ req, query }) => ({ body: jobs.runs(String(req.params.name), query) }) }),
       POST: operation({ name: 'runJob', summary: 'Runs a job now, also where it is paused',
         description: 'While it runs, 409; with `overlap: \'replace\'` the run is ended first.', role: 'operator',

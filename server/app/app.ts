@@ -220,8 +220,8 @@ export async function openApp (
     host)
   if (releases.secretsProblem() === null) await tellCollectors()
   else tellCollectorsLater()
-  return { config, dataDir, checkpoints, settings, restored, beginning, kept, since, startedAt, history, events, vitals,
-    logs, releases, hooks, jobs, supervisor, deck, first, isNext }
+  return { config, dataDir, checkpoints, settings, restored, beginning, kept, since, startedAt, history, events,
+    recorder, vitals, logs, releases, hooks, jobs, supervisor, deck, first, isNext }
 
   function ownStore (): RunsStore {
     const file = closers.add(createKeptFile(dataDir.runs.file), ({ close }) => close())

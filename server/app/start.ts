@@ -17,8 +17,8 @@ const WAITING_AFTER_MS = 5000
  * disk keeps nobody from serving, and the next change tries again.
  * @returns the workers that are left of the master before
  */
-export function recordPast ({ restored, beginning, checkpoints, history, events, supervisor, since }: App,
-  { log, terminal, software }: HostServices): SavedWorker[]
+export function recordPast ({ restored, beginning, checkpoints, history, events, recorder, supervisor, since }: App,
+  { log, software }: HostServices): SavedWorker[]
 {
   let { left } = restored
   if (restored.lost) tellLost(events, restored.lost)
@@ -27,8 +27,7 @@ export function recordPast ({ restored, beginning, checkpoints, history, events,
   attempt(() => {
     left = reconcileWorkers(left, history.workerLives(since), supervisor.memory().workers)
   })
-  if (history.movedAside)
-    terminal.line(`the history was unreadable and is kept as ${history.movedAside}; a new one starts`)
+  recorder?.begin()
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system',
     detail: { ...software, workers: beginning.workers } })
   return left

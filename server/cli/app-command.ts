@@ -57,7 +57,7 @@ export async function runForApps (command: AppCommand,
   }
   const targets = options.all
     ? await allTargets(env, command.isMeant ?? (({ state }) => state !== 'stopped'))
-    : await findTargets(command.name, names, { env, cwd })
+    : await findTargets(command.name, names, { env, cwd }, { takesAll: !command.isForOne })
   if (targets.length === 0)
     throw new DeckError('no-master',
       `${command.name}: ${findHost(env) === null ? BRING_BACK : 'no app of the host is meant'}`)

@@ -50,7 +50,7 @@ export function addAppsCommands (program: DeckCommand, terminal: Terminal, outco
       const { adoptCommand } = await import('./adopt.ts')
       await adoptCommand(folder, options, terminal)
     })
-  program.command('ls').description(
+  program.command('ls').alias('list').description(
     'list the apps of the host of this user, also those that do not run, and all other decks of this user on this machine'
   ).option('--json', 'print the result as JSON').example('what runs, and its state', 'clusterdeck ls').example(
     'for a script',

@@ -1,5 +1,6 @@
 import path from 'node:path'
-import { formatDuration } from '../../public/format.ts'
+import { formatBytes, formatDuration, formatPercent } from '../../public/format.ts'
+import { figuresOf } from '../figures.ts'
 import { homeFolder } from '../system/home-folder.ts'
 import { formatTable } from './output.ts'
 import type { DeckStatus } from './deck-status.ts'
@@ -26,6 +27,9 @@ const COLUMNS: Readonly<Record<string, [isNumber: boolean, cellOf: CellOf]>> = O
   HEALTH: [false, ({ answer, state = 'not running' }, status) =>
     answer ? status?.health.text ?? 'does not answer' : state],
   WORKERS: [true, (_, status) => status && `${Number(status.readyWorkers)}/${Number(status.desiredWorkers)}`],
+  MEMORY: [true, (_, status) => status && formatBytes(figuresOf(status.workers).memoryBytes)],
+  CPU: [true, (_, status) => status && formatPercent(figuresOf(status.workers).cpu)],
+  RESTARTS: [true, (_, status) => status && String(figuresOf(status.workers).restarts)],
   UPTIME: [false, (_, status, { now }) => status && formatDuration(now - Date.parse(status.master.startedAt))],
   APP: [false, (_, status) => status?.app.addresses.join(', ')],
   ADMIN: [false, ({ adminUrl }) => adminUrl],
@@ -33,16 +37,31 @@ const COLUMNS: Readonly<Record<string, [isNumber: boolean, cellOf: CellOf]>> = O
   WHY: [false, ({ reason }) => reason]
 })
 
-/** `hasFolders`: with the column FOLDER. Returns a line each. */
+/** Where a terminal is narrow, these are left out, the first ones first. */
+const FIRST_TO_GO = ['ADMIN', 'FOLDER', 'UPTIME', 'APP', 'RESTARTS', 'CPU', 'MEMORY']
+
+/** `hasFolders`: with the column FOLDER; `width`: of the terminal. Returns a line each. */
 export function decksTable (rows: Row[],
-  { now, home = homeFolder(process.env), hasFolders = false }: { now: number, home?: string | null,
-    hasFolders?: boolean }): string
+  { now, home = homeFolder(process.env), hasFolders = false, width = process.stdout.columns ?? Infinity }: {
+    now: number,
+    home?: string | null,
+    hasFolders?: boolean,
+    width?: number
+  }): string
 {
-  const columns = Object.keys(COLUMNS).filter((column) =>
+  let columns = Object.keys(COLUMNS).filter((column) =>
     (column !== 'FOLDER' || hasFolders) && (column !== 'WHY' || rows.some(({ reason }) => reason))
   )
-  const cells = rows.map((row) => columns.map((column) => COLUMNS[column][1](row, row.answer?.status, { now, home })))
-  return formatTable(columns, cells, { right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0]) })
+  // A reason may have lines of its own.
+  const isTooWide = () =>
+    tableOf(columns.filter((column) => column !== 'WHY')).split('\n').some(({ length }) => length > width)
+  for (const column of FIRST_TO_GO) if (isTooWide()) columns = columns.filter((each) => each !== column)
+  return tableOf(columns)
+
+  function tableOf (shown: string[]) {
+    const cells = rows.map((row) => shown.map((column) => COLUMNS[column][1](row, row.answer?.status, { now, home })))
+    return formatTable(shown, cells, { right: [...shown.keys()].filter((index) => COLUMNS[shown[index]][0]) })
+  }
 }
 
 function belowHome (folder: string | null, home: string | null) {
@@ -55,6 +74,8 @@ function belowHome (folder: string | null, home: string | null) {
 
 /** The same for scripts. */
 export function deckView ({ name, dataDir, adminUrl, answer }: Row) {
-  return { name, dataDir, adminUrl, isRunning: answer !== null, problem: answer?.problem ?? null,
-    status: answer?.status ?? null }
+  const status = answer?.status ?? null
+  const { memoryBytes = null, cpu = null, restarts = null } = status ? figuresOf(status.workers) : {}
+  return { name, dataDir, adminUrl, isRunning: answer !== null, problem: answer?.problem ?? null, memoryBytes, cpu,
+    restarts, status }
 }

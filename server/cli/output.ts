@@ -1,3 +1,4 @@
+import { areRequestsCounted } from '../figures.ts'
 import { heldWords } from '../held-words.ts'
 import { waitingText } from '../health.ts'
 import { oneLine } from '../system/one-line.ts'
@@ -79,12 +80,6 @@ export function statusLine ({ state, release, readyWorkers, desiredWorkers, work
         ', '
       )
   )
-}
-
-/** False: they are programs of another language, and only Node programs count them */
-export function areRequestsCounted (workers: Pick<Worker, 'vitals'>[]): boolean {
-  const vitals = workers.flatMap((worker) => worker.vitals ?? [])
-  return vitals.length === 0 || vitals.some(({ requestsPerSecond }) => requestsPerSecond !== null)
 }
 
 function sumOf (values: number[]) {

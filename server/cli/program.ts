@@ -5,6 +5,7 @@ import { oneLine } from '../system/one-line.ts'
 import { beforeSeparator, commandOf } from './arguments.ts'
 import { DeckCommand } from './deck-command.ts'
 import { addHelpCommand } from './help.ts'
+import { inPlaceOf } from './pm2-words.ts'
 import { shownStream } from './shown-stream.ts'
 import { startsApps } from './start-apps.ts'
 import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startHost,
@@ -54,7 +55,7 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
     'print the version').helpOption('-h, --help', 'print this help').helpCommand(false).exitOverride().configureOutput({
       writeOut: (text) => terminal.stdout.write(text),
       writeErr: (text) => terminal.stderr.write(text),
-      outputError: (text, write) => write(inOurWords(text))
+      outputError: (text, write) => write(inOurWords(text, commandOf(argv)))
     }).addHelpText('after', `\nExit codes: ${EXIT_CODES}`).example('run an app on all CPUs', 'clusterdeck start app.js')
     .example('see its state', 'clusterdeck status').example('deploy new code, and fail if that fails',
       'clusterdeck deploy --wait --note "faster totals"')
@@ -196,11 +197,11 @@ function reportError (cause: unknown, { stderr }: Terminal): number {
 }
 
 /** `text`: what commander says: `error: unknown option '--wrokers'\n(Did you mean --workers?)` */
-function inOurWords (text: string) {
+function inOurWords (text: string, command: string | undefined) {
   const line = text.trim().replace(/^error: /, '').replace(/\n\(Did you mean (.*)\?\)$/s, ' (did you mean $1?)')
     .replace(/'/g, '"')
   const hint = /^too many arguments for "(start|systemd|install)"/.test(line)
     ? ' Arguments for the app go after --.'
     : ''
-  return `clusterdeck: ${line}${hint}\n`
+  return `clusterdeck: ${inPlaceOf(line, command)}${hint}\n`
 }

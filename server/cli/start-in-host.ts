@@ -57,7 +57,7 @@ async function bringBackHost (words: string[], { timeout }: HostOptions, termina
   if (remembered.length === 0) return
   const { names } = splitArguments(START.name, words)
   const unknown = names.find((name) => !remembered.some((app) => app.name === name))
-  if (unknown !== undefined) throw unknownApp(START.name, unknown, remembered)
+  if (unknown !== undefined) throw unknownApp(START.name, unknown, { known: remembered, takesAll: true })
   const { timeoutMs } = timeoutOf({ timeout }, terminal.env)
   await ensureHost({ ofHost: [], signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
 }

@@ -5,6 +5,7 @@ import { DeckError } from '../errors.ts'
 import { runningDecks } from '../system/running-decks.ts'
 import { dataDirOfApp } from './find-master.ts'
 import { appsOfHost } from './host.ts'
+import { forAll } from './pm2-words.ts'
 import { rememberedApps, withoutHost } from './remembered.ts'
 import type { AppView } from '../api/apps.ts'
 import type { Place } from './deck-status.ts'
@@ -22,11 +23,13 @@ export type Target = {
 
 /**
  * Finds apps by name: those of the config file in the working folder first, then those of the host, then decks in the
- * foreground. `command`: for messages.
+ * foreground. `command`: for messages; `takesAll`: it has `--all`.
  * @returns as the names
  * @throws {DeckError} usage: some name is of none, or of several; nothing was done then
  */
-export async function findTargets (command: string, names: readonly string[], { env, cwd }: Place): Promise<Target[]> {
+export async function findTargets (command: string, names: readonly string[], { env, cwd }: Place,
+  { takesAll = false } = {}): Promise<Target[]>
+{
   let failure: unknown = null
   const views = await appsOfHost(env).catch((error) => {
     failure = error
@@ -39,7 +42,8 @@ export async function findTargets (command: string, names: readonly string[], { 
     const [deck, ...same] = decks.filter((each) => each.name === name)
     const remembered = app || deck ? undefined : rememberedApps(env).find((each) => each.name === name)
     if (!app && !deck)
-      throw failure ?? (remembered ? withoutHost(remembered) : unknownApp(command, name, [...apps, ...decks]))
+      throw failure ??
+        (remembered ? withoutHost(remembered) : unknownApp(command, name, { known: [...apps, ...decks], takesAll }))
     if (!app && same.length > 0) throw ambiguousName(command, [deck, ...same])
     return app ?? deck
   })
@@ -70,11 +74,15 @@ function decksOutside (views: AppView[], env: Place['env']): Target[] {
   )
 }
 
-export function unknownApp (command: string, name: string, known: readonly Pick<Target, 'name'>[]) {
+export function unknownApp (command: string, name: string,
+  { known, takesAll }: { known: readonly Pick<Target, 'name'>[], takesAll: boolean })
+{
   const names = [...new Set(known.map((each) => each.name))].sort()
   const expected = names.length === 0 ? 'an app, and there is none' : `some of ${names.join(', ')}`
   return new DeckError('usage',
-    `${command}: expected ${expected}, received ${JSON.stringify(name)}${didYouMean(name, names)}`)
+    `${command}: expected ${expected}, received ${JSON.stringify(name)}${
+      (takesAll && forAll(command, name)) || didYouMean(name, names)
+    }`)
 }
 
 function ambiguousName (command: string, same: Target[]) {

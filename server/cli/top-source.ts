@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.ts'
 import { keepConnections } from '../system/http.ts'
 import { createApiClient } from './api-client.ts'
-import { areRequestsCounted } from './output.ts'
+import { figuresOf } from '../figures.ts'
 import type { App } from './top-model.ts'
 import type { Master } from './find-master.ts'
 import type { AppView } from '../api/apps.ts'
@@ -133,17 +133,7 @@ function appOfHost (
 function appOfDeck ({ state, app, health, readyWorkers, finishedWorkers, desiredWorkers, workers, release }: Status,
   source: string): App
 {
-  const vitals = workers.flatMap((worker) => worker.vitals ?? [])
-  const latencies = vitals.flatMap(({ latencyP99Ms }) => latencyP99Ms ?? [])
   return { key: source, name: app.name, source, dataDir: source, isInHost: false, state, reason: null, health,
-    workers: { ready: readyWorkers + finishedWorkers, desired: desiredWorkers },
-    cpu: sumOf(vitals.map(({ cpuPercent }) => cpuPercent)), memoryBytes: sumOf(vitals.map(({ rssBytes }) => rssBytes)),
-    requestsPerSecond: areRequestsCounted(workers)
-      ? sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond))
-      : null, p99Ms: latencies.length === 0 ? null : Math.max(...latencies),
-    restarts: sumOf(workers.map(({ restarts }) => restarts)), release: release?.id ?? null, addresses: app.addresses }
-}
-
-function sumOf (values: (number | null)[]) {
-  return values.reduce((total: number, value) => total + (value ?? 0), 0)
+    workers: { ready: readyWorkers + finishedWorkers, desired: desiredWorkers }, ...figuresOf(workers),
+    release: release?.id ?? null, addresses: app.addresses }
 }

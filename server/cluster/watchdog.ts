@@ -120,7 +120,8 @@ export function createWatchdog (
     if (maxRssBytes === 0 || typeof rssBytes !== 'number') return
     const samples = rssBytes > maxRssBytes ? (overLimit.get(worker) ?? 0) + 1 : 0
     overLimit.set(worker, samples)
-    if (samples !== SAMPLES_OVER_LIMIT) return
+    // It may have to wait, and grow meanwhile.
+    if (samples === 0 || samples % SAMPLES_OVER_LIMIT !== 0) return
     const message = `worker ${worker} uses ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})`
     receive({ type: 'worker-due', worker, cause: 'memory-limit', rssBytes, message })
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ALERT_KINDS, DEFAULT_MAIL_PORT } from './alert-kinds.ts'
+import { checkEventPattern } from './event-pattern.ts'
 
 /**
  * One alert: whom clusterdeck tells about which events. The configuration file and the API say it in the same fields.
@@ -15,7 +16,9 @@ const line = (max: number) => z.string().min(1).max(max).regex(/^[^\p{Cc}\p{Zl}\
 /** What is `writeOnly` is a password or as good as one: no answer, error or event shows it. */
 export const ALERT = z.strictObject({ kind: z.enum(ALERT_KINDS).describe(`one of ${ALERT_KINDS.join(', ')}`),
   name: line(60).regex(/\S/).optional().meta({ description: 'a name of at most 60 characters', examples: ['ops'] }),
-  events: z.array(z.string().max(100).regex(/^[a-z*][a-z.*-]*(:[a-z*-]+)?$/)).min(1).max(100).optional().meta({
+  events: z.array(z.string().max(100).regex(/^[a-z*][a-z.*-]*(:[a-z*-]+)?$/).superRefine((name, context) => {
+    checkEventPattern(name, context, 'a type of events such as worker.*')
+  })).min(1).max(100).optional().meta({
     description: 'types of events such as worker.*, or with a cause such as worker.exited:hung; default: the problems',
     examples: [['worker.*', 'rollout.failed']]
   }),

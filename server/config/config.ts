@@ -533,6 +533,7 @@ function placeOf (issue: core.$ZodIssue) {
   const place = issue.path.map((part, index) =>
     typeof part === 'number' ? `[${part}]` : index === 0 ? String(part) : `.${String(part)}`
   ).join('')
+  if (issue.code === 'custom' && issue.params) return `${place}: expected ${issue.params.expected}`
   return issue.code === 'unrecognized_keys'
     ? `${place}: unknown ${issue.keys.map((key) => `"${key.slice(0, 40)}"`).join(', ')}`
     : place

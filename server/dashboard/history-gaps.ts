@@ -68,6 +68,6 @@ function toMs (time: string | number) {
 function lossesOf (history: Pick<History, 'page'>, type: string): Gap[] {
   return history.page({ type, limit: MAX_OUTAGES }).items.flatMap(({ at, detail }) => {
     const { lost = 0, from, since = null, to = at } = detail ?? {}
-    return lost > 0 && from ? [{ at, since, lost, from, to }] : []
+    return lost && from ? [{ at, since, lost, from, to }] : []
   })
 }

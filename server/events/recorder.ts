@@ -1,4 +1,5 @@
 import { errorCode, errorText } from '../errors.ts'
+import { lossText, NO_LOSS, sumOf, withEvent, type Loss } from './loss.ts'
 import type { DeckEvent, EventStream } from './stream.ts'
 import type { HistoryState } from '../api/shapes.ts'
 
@@ -16,7 +17,6 @@ const WRITES_PER_TURN = 100
 const SWEEP_EVERY_MS = 60 * 60 * 1000
 const SWEEP_PAUSE_MS = 50
 
-const NOTHING_DROPPED = Object.freeze({ count: 0, from: null, to: null })
 export const WRITTEN: HistoryState = Object.freeze({ problem: null, since: null, waiting: 0, lost: 0 })
 
 const NO_SPARE: Spare = Object.freeze({ events: [], keep () {}, clear () {} })
@@ -26,8 +26,9 @@ const NO_SPARE: Spare = Object.freeze({ events: [], keep () {}, clear () {} })
  * order, until it works again. It also sweeps the history now and then.
  */
 export function createRecorder ({ history, events, spare = NO_SPARE }: {
-  history: { record: (event: DeckEvent) => void, sweep: () => { more: boolean }, reopen: () => void,
-    retreat: (reason: string) => void, readonly away: string | null },
+  history: { record: (event: DeckEvent) => void, sweep: () => { more: boolean }, reopen: (error?: unknown) => void,
+    retreat: (reason: string) => void, readonly away: string | null, readonly movedAside: string | null,
+    readonly loss: Loss | null },
   events: EventStream,
   /** keeps the waiting events if this process ends first */
   spare?: Spare
@@ -42,19 +43,28 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
   /** When the first event was held back. */
   let since: string | null = buffer[0]?.at ?? null
   /** What was too much to be kept. */
-  let dropped: { count: number, from: string | null, to: string | null } = NOTHING_DROPPED
+  let dropped = NO_LOSS
+  /** That of a damaged file is told once. */
+  let toldLoss: Loss | null = null
+  /** With what the file has failed since it was opened again. */
+  let reopenedFor: string | null = null
   let isDegraded = buffer.length > 0 || history.away !== null
   let reason = takeSpare()
   let retryDelayMs = RETRY_MIN_MS
   let retryTimer: NodeJS.Timeout | number | undefined
   let sweepTimer = setTimer(sweep, SWEEP_PAUSE_MS)
   const unsubscribe = events.subscribe(record)
-  if (history.away !== null) tellDegraded()
   if (isDegraded) retryTimer = setTimer(retry, history.away === null ? 0 : retryDelayMs)
 
   return {
     get state () {
-      return isDegraded ? { problem: reason, since, waiting: buffer.length, lost: dropped.count } : WRITTEN
+      return isDegraded ? { problem: reason, since, waiting: buffer.length, lost: dropped.lost ?? 0 } : WRITTEN
+    },
+
+    /** Tells how the database was found. By now others subscribe, as alerts and the terminal. */
+    begin () {
+      if (history.away !== null) tellDegraded()
+      else if (!isDegraded && history.loss !== null) tellRecovered()
     },
 
     /** Tries once more to write what waits, and stops listening. The history stays open. */
@@ -124,8 +134,8 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
   }
 
   function dropOldest () {
-    const at = buffer.shift()?.at ?? null
-    dropped = { count: dropped.count + 1, from: dropped.from ?? at, to: at }
+    const oldest = buffer.shift()
+    if (oldest) dropped = withEvent(dropped, oldest)
   }
 
   function retryLater () {
@@ -181,27 +191,39 @@ export function createRecorder ({ history, events, spare = NO_SPARE }: {
   /** A full disk or a lock ends by itself, but a damaged or closed file has to be opened again. */
   function repair (error: unknown) {
     if (history.away !== null || /^SQLITE_(BUSY|LOCKED|FULL)/.test(String(errorCode(error)))) return
-    reopen()
+    const code = String(errorCode(error))
+    reopen(code === reopenedFor ? error : undefined)
+    reopenedFor = code
   }
 
-  function reopen () {
+  function reopen (error?: unknown) {
     try {
-      history.reopen()
+      history.reopen(error)
     } catch {
       // The next retry tries it again; the first reason was published.
     }
   }
 
   function recover () {
-    const { count: lost, from, to } = dropped
-    const detail = { since, lost, ...(lost > 0 && { from, to }) }
     isDegraded = false
-    since = null
-    dropped = NOTHING_DROPPED
     retryDelayMs = RETRY_MIN_MS
+    reopenedFor = null
     spare.clear()
+    tellRecovered()
+  }
+
+  function tellRecovered () {
+    const { loss, movedAside } = history
+    const isNew = loss !== null && loss !== toldLoss
+    const all = isNew ? sumOf(loss, dropped) : dropped
+    const { lost, from, to, types } = all
+    const detail = { since, lost, ...(lost !== 0 && { from, to, types }) }
+    toldLoss = loss
+    since = null
+    dropped = NO_LOSS
+    const what = isNew ? `was damaged and is kept as ${movedAside}, a new one has begun` : 'works again'
     events.publish({ type: 'history.recovered', actor: 'system',
-      message: `the history database works again, ${lost === 0 ? 'nothing was' : `${lost} events were`} lost`, detail })
+      message: `the history database ${what}; ${lossText(all)}`, detail })
   }
 
   function sweep () {

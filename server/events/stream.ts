@@ -11,7 +11,7 @@ export type Detail = { [name: string]: unknown, id?: number, kind?: string, from
   crash?: number, crashGroup?: number, errorName?: string, hint?: string, stack?: string, lastLines?: string[],
   endedRequests?: number, endedConnections?: number, stalledRequests?: number, library?: string, job?: string | null,
   command?: string | null, dueAt?: string | null, hasTerminal?: boolean, missed?: number, lateMs?: number,
-  delayMs?: number, backMs?: number, since?: string, lost?: number, notice?: number, member?: string }
+  delayMs?: number, backMs?: number, since?: string, lost?: number | null, notice?: number, member?: string }
 
 export type NewEvent = Partial<Omit<DeckEvent, 'id' | 'at' | 'detail'>> & { type: string, detail?: object | null }
 export type EventStream = ReturnType<typeof createEventStream>

@@ -16,7 +16,7 @@ import { NO_MEMORY, type Memory } from './member.ts'
 import { createOutbox, type OutboxState } from './outbox.ts'
 import { batchesOf, matchesLabels } from './plan.ts'
 import { allReleases, createPackages } from './packages.ts'
-import { membersOf, type Member } from './presence.ts'
+import { membersOf, noMember, type Member } from './presence.ts'
 import { startRollout, giveUp, MAX_ID, steerRollout, type FleetRollout, type Kind } from './rollout.ts'
 import { createSilenceLog } from './silence-log.ts'
 import { STATES } from './states.ts'
@@ -86,7 +86,7 @@ export type AppFleet = {
   settleCrash: ReturnType<typeof createFleetCrashes>['settle'],
   /** lines of all members; throws not-found */
   logs: ReturnType<typeof createFleetLogs>['list'],
-  /** events of all members, newest first; throws fleet-away */
+  /** events of all members, newest first; throws fleet-away, not-found */
   history: (wanted: Omit<import('./feed.ts').Wanted, 'app'>) => Promise<Page>
 }
 /** as it was last heard, and when: monotonic, ms */
@@ -177,7 +177,13 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     silences: () =>
       silences().flatMap(({ host, heardAt }) => membersOf([host], app).map((each) => ({ ...each, heardAt }))), forget,
     past: rolloutStore.past, async history (wanted) {
-    return valueOrThrow(await feed.read({ ...wanted, app }))
+    const page = valueOrThrow(await feed.read({ ...wanted, app }))
+    const { member: only } = wanted
+    // One that is gone may still have events there.
+    if (only === undefined || page.items.length > 0 || page.next !== null || wanted.before) return page
+    const names = (await allMembers()).members.map((each) => each.member)
+    if (!names.includes(only)) throw noMember(only, names)
+    return page
   }, async plan (wanted) {
     const { members, isComplete } = await allMembers()
     const { there, absent } = chooseMembers(members, wanted.only)

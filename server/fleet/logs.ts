@@ -47,7 +47,7 @@ export function createFleetLogs (
     async list ({ member: only, lines = DEFAULT_LINES, ...wanted }: Wanted, person: Person): Promise<FleetLines> {
       const all = await members()
       const asked = only === undefined ? all : all.filter(({ member }) => member === only)
-      if (asked.length === 0 && only !== undefined) throw noMember(only)
+      if (asked.length === 0 && only !== undefined) throw noMember(only, all.map(({ member }) => member))
       const query = queryOf({ lines, ...wanted })
       const joined = createJoin({ lines, around: wanted.around })
       const { values, ...outcome } = await askAll(asked, async (member) => {

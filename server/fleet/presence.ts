@@ -1,4 +1,5 @@
 import { formatDuration } from '../../public/format.ts'
+import { didYouMean } from '../config/nearest.ts'
 import { DeckError } from '../errors.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { MAX_MEMBERS } from './document.ts'
@@ -304,8 +305,10 @@ export function createPresence (
   }
 }
 
-export function noMember (name: string): DeckError {
-  return new DeckError('not-found', `The fleet has no member ${JSON.stringify(name.slice(0, 100))}`)
+/** `names`: of those that it has, as far as they are known */
+export function noMember (name: string, names: string[] = []): DeckError {
+  return new DeckError('not-found',
+    `The fleet has no member ${JSON.stringify(name.slice(0, 100))}${didYouMean(name, names)}`)
 }
 
 function stillThere ({ member, isOwn, ageMs }: Host): DeckError {

@@ -1,4 +1,5 @@
 import { configFileOf } from '../config/config.ts'
+import { figuresOf } from '../figures.ts'
 import { countOpen } from '../health.ts'
 import type { AppView } from '../api/apps.ts'
 import type { HostedApp } from './hosted-app.ts'
@@ -11,7 +12,7 @@ export function viewOf (
 ): AppView {
   return { name, state, reason, isRetried, nextTryAt, entry: config?.entry ?? null, cwd: config?.cwd ?? order.cwd,
     configFile: (config && configFileOf(config)) ?? order.config ?? null, dataDir, path: `/apps/${name}`,
-    ...part ? figuresOf(part.app) : NO_FIGURES }
+    ...part ? viewOfPart(part.app) : NO_FIGURES }
 }
 
 /** What is shown of an app that does not run. */
@@ -19,31 +20,16 @@ const NO_FIGURES = Object.freeze({ startedAt: null, health: null, workers: null,
   requestsPerSecond: null, p99Ms: null, restarts: null, openCrashes: null, release: null, lastDeploy: null,
   addresses: [] })
 
-function figuresOf ({ deck }: App) {
+function viewOfPart ({ deck }: App) {
   const status = deck.snapshot()
   const { tone, text, hint } = deck.health(status)
-  const vitals = status.workers.flatMap((worker) => worker.vitals ?? [])
-  // Nobody counts the requests of workers that are no Node programs.
-  const isUncounted = vitals.length > 0 && vitals.every(({ requestsPerSecond }) => requestsPerSecond === null)
   return { startedAt: status.master.startedAt, health: { tone, text, hint },
     workers: { ready: status.readyWorkers + status.finishedWorkers, desired: status.desiredWorkers },
-    cpu: sum(vitals.map(({ cpuPercent }) => cpuPercent)), memoryBytes: sum(vitals.map(({ rssBytes }) => rssBytes)),
-    requestsPerSecond: isUncounted ? null : sum(vitals.map(({ requestsPerSecond }) => requestsPerSecond)),
-    p99Ms: max(vitals.map(({ latencyP99Ms }) => latencyP99Ms)),
-    restarts: sum(status.workers.map(({ restarts }) => restarts)), openCrashes: countOpen(deck.crashes),
-    release: status.release.id, lastDeploy: lastDeployOf(deck), addresses: status.app.addresses }
+    ...figuresOf(status.workers), openCrashes: countOpen(deck.crashes), release: status.release.id,
+    lastDeploy: lastDeployOf(deck), addresses: status.app.addresses }
 }
 
 function lastDeployOf (deck: Deck) {
   const [newest] = deck.releases.list({ limit: 1 }).items
   return newest ? { state: newest.outcome ?? 'running', release: newest.id, finishedAt: newest.deployedAt } : null
-}
-
-function sum (values: (number | null)[]) {
-  return values.reduce((total: number, value) => total + (value ?? 0), 0)
-}
-
-function max (values: (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null)
-  return known.length === 0 ? null : Math.max(...known)
 }

@@ -166,8 +166,9 @@ function openRecord (config: HostConfig, { dataDir, keeper, log, terminal, close
     begin () {
       if (isNext) history.takeOver()
       closers.add(history, ({ close }) => close())
-      closers.add(createRecorder({ history, events, spare: keeper.spare }), (recorder) => recorder.close())
+      const recorder = closers.add(createRecorder({ history, events, spare: keeper.spare }), ({ close }) => close())
       if (isNext) events.takeOver(history.lastEventId())
+      recorder.begin()
     }
   }
 }

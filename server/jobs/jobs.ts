@@ -198,9 +198,13 @@ export function createJobs (
       return toView(name)
     },
 
-    /** `job`: null: those of no job; undefined: all */
-    runs: (job: string | null | undefined, query: { limit?: number, cursor?: string | null }) =>
-      store.page({ job, ...query }),
+    /** `job`: null: those of no job; undefined: all @throws {DeckError} not-found */
+    runs (job: string | null | undefined, query: { limit?: number, cursor?: string | null }) {
+      const page = store.page({ job, ...query })
+      // One that is no longer configured may have runs.
+      if (page.items.length === 0 && typeof job === 'string') mustFind(job)
+      return page
+    },
 
     /** Returns `output`: the last part of it; null: no longer kept @throws {DeckError} not-found */
     run (id: number): Run & { output: string | null } {

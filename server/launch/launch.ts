@@ -211,6 +211,10 @@ function plainProgram (entry: string | undefined, args: string[], { cwd }: Comma
 }
 
 function asFile (file: string, args: string[], command: Command, env: Environment) {
+  if (path.basename(file).startsWith('ecosystem.config.'))
+    notFound(
+      `${command.source}: expected a program, received ${file}, which is of PM2: clusterdeck import takes it over`
+    )
   if (path.basename(path.dirname(file)) === '.bin') return followCommand({ ...command, words: [file, ...args] }, env)
   if (FOREIGN_FILE.test(file) || (!IS_JAVASCRIPT.test(file) && isForeign(file)))
     return otherProgram(command, file, args, env)

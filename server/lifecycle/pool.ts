@@ -268,8 +268,11 @@ const HANDLERS: { [Type in keyof Inputs]: (transition: Transition, input: Inputs
   'stack-captured': ofWorker(killStuck),
 
   'worker-due': ofWorker((transition, worker, reason) => {
-    if (worker.state === 'draining' && reason.cause === 'memory-limit')
-      return endConnections(transition, worker, { message: reason.message })
+    if (worker.state === 'draining' && reason.cause === 'memory-limit') {
+      // One that may not be kept ends what it has anyway.
+      if (worker.drain?.limits.longLivedMs) endConnections(transition, worker, { message: reason.message })
+      return
+    }
     if (roleOf(transition, worker) !== 'standby') return becomeDue(transition, worker, reason)
     endStandby(transition, worker, { cause: reason.cause, actor: 'system', rollout: null, message: reason.message })
     loseStandby(transition, worker, reason.cause)

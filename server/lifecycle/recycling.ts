@@ -28,12 +28,13 @@ const RESET_MS = 2 * LONGEST_DELAY_MS
 
 /**
  * How fast workers that reach a limit too soon are recycled, over all slots. `times`: monotonic ms, of the last such
- * recyclings; `delays`: how many waits in a row; `until`: monotonic ms, before which none is recycled.
+ * recyclings; `delays`: how many waits in a row; `until`: monotonic ms, before which none is recycled; `heldBytes`: the
+ * limit of memory that was proposed, and holds meanwhile: a worker above it does not wait. 0: none was.
  */
-export type RecyclePace = { times: number[], delays: number, until: number }
+export type RecyclePace = { times: number[], delays: number, until: number, heldBytes: number }
 
 export function blankPace (): RecyclePace {
-  return { times: [], delays: 0, until: 0 }
+  return { times: [], delays: 0, until: 0, heldBytes: 0 }
 }
 
 /** `random`: in [0, 1). Returns the limit of one worker, never above the one that was set. */
@@ -79,26 +80,38 @@ export function watchAges (transition: Transition) {
 type DueReason = { cause: 'memory-limit' | 'max-age' | 'max-requests' | 'app-request', message: string,
   rssBytes?: number }
 
+/** A worker that waits is told of again and again while it is over the limit of memory, and may wait no longer. */
 export function becomeDue (transition: Transition, worker: Worker, { cause, message, rssBytes = 0 }: DueReason) {
+  const { due } = worker
+  if (due && (cause !== 'memory-limit' || !due.soon)) return
   const servedMs = worker.readyAt === null ? 0 : Date.parse(transition.isoTime()) - Date.parse(worker.readyAt)
-  // Only the first reason counts. An app that asks for its own recycling is not kept waiting.
-  const isSoon = cause !== 'app-request' && servedMs <= SOON_MS
-  worker.due ??= { cause, message, ...(isSoon && { soon: { servedMs, rssBytes } }) }
+  // An app that asks for its own recycling is not kept waiting.
+  const isSoon = due?.cause === cause || (cause !== 'app-request' && servedMs <= SOON_MS)
+  worker.due = { cause, message, isBlocked: due?.isBlocked, ...(isSoon && { soon: { servedMs, rssBytes } }) }
 }
 
 /** `worker`: is recycled soon after it was ready, so the next ones may have to wait */
 function countSoon (transition: Transition, worker: Worker) {
   const { state, at } = transition
+  const { servedMs = 0, rssBytes = 0 } = worker.due?.soon ?? {}
   const before = at - (state.recyclePace.times.at(-1) ?? 0) >= RESET_MS ? blankPace() : state.recyclePace
   const times = [...before.times.filter((time) => at - time < WINDOW_MS), at].slice(-FREE)
   state.recyclePace = { ...before, times }
   if (before.delays === 0 && times.length < FREE) return
   const ms = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** before.delays)
-  state.recyclePace = { times, delays: before.delays + 1, until: at + ms }
+  // What is proposed does for an app that still grows into its memory, or it is proposed anew.
+  const isTooLow = before.delays === 0 || (rssBytes > before.heldBytes && servedMs <= SOON_MS)
+  const heldBytes = isTooLow ? enoughBytes(rssBytes) : before.heldBytes
+  state.recyclePace = { times, delays: before.delays + 1, until: at + ms, heldBytes }
   transition.command({ type: 'set-deadline', deadline: 'recycle-pace', id: 0, ms })
-  if (before.delays > 0) return
+  if (!isTooLow) return
   transition.emitForWorker('recycling.slowed', worker, { cause: worker.due?.cause, actor: 'system',
     message: tooLow(state.options, worker) })
+}
+
+/** @returns of which an app that holds so much soon after its start has some to spare; whole MB */
+function enoughBytes (rssBytes: number) {
+  return Math.ceil(rssBytes * 1.5 / MB) * MB
 }
 
 /** @returns which limit it is, what the app needs, and what to set */
@@ -106,11 +119,11 @@ function tooLow ({ recycle }: LifecycleOptions, { due }: Worker): string {
   const { servedMs = 0, rssBytes = 0 } = due?.soon ?? {}
   const orMore = 'or more, or to 0 for no limit; until then a worker is recycled only every few minutes'
   if (due?.cause === 'memory-limit') {
-    const enough = Math.ceil(rssBytes * 1.5 / MB)
+    const enough = enoughBytes(rssBytes)
     const [limit, held] = [recycle?.maxRssBytes ?? 0, rssBytes].map(inMB)
-    return `the limit recycle.maxRssBytes is ${limit}, but the app holds ${held} soon after its start: set it to ${
-      enough * MB
-    } (${enough} MB) ${orMore}`
+    return `the limit recycle.maxRssBytes is ${limit}, but the app holds ${held} soon after its start: set it to ${enough} (${
+      inMB(enough)
+    }) ${orMore}, and at once above ${inMB(enough)}`
   }
   if (due?.cause === 'max-age') {
     return `the limit recycle.maxAgeMs is ${recycle?.maxAgeMs}, so workers are replaced almost as soon as they serve: set it to 600000 (10 minutes) ${orMore}`
@@ -137,7 +150,8 @@ export function recycleNext (transition: Transition) {
     const worker = state.workers[slot.serving ?? 0]
     if (worker?.state !== 'ready' || !worker.due) continue
     const { cause, message, soon } = worker.due
-    if (soon && transition.at < state.recyclePace.until) continue
+    const { until, heldBytes } = state.recyclePace
+    if (soon && transition.at < until && (heldBytes === 0 || soon.rssBytes <= heldBytes)) continue
     state.recycling = { slot: slot.number, worker: worker.id, cause, message, state: 'starting' }
     if (isBlocked(transition, slot.release)) return postponeRecycling(transition, worker)
     transition.emitForWorker('worker.recycling', worker, { cause, actor: 'system', message })

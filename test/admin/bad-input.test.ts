@@ -205,6 +205,19 @@ const CASES: Case[] = [
     '=1'].map((query) => ({ method: 'GET', path: `/events?${query}`, status: 400, code: 'invalid-query',
       detail: /^[^:]*: expected .*, received / })
     ),
+  ...[['type=worker.exitd', 'worker.exited'], ['type=problems,wroker.*', 'worker.*'], ['type=worker', 'worker.*'], [
+    'type=worker.exited:kiled',
+    'worker.exited:killed'
+  ], ['cause=out-of-memroy', 'out-of-memory']].flatMap(([query, meant]) =>
+    ['/events', '/events/counts', '/events/histogram'].map((path) => ({ method: 'GET', path: `${path}?${query}`,
+      status: 400, code: 'invalid-query',
+      detail: new RegExp(
+        `^(type|cause): expected .* \\(did you mean "${meant.replace('*', '\\*')}"\\?\\), received "${
+          query.split('=')[1].replace('*', '\\*')
+        }"$`
+      ) })
+    )
+  ),
   ...['from=', 'from=x', 'from=1o', 'from=1o1-', 'from=0x1'].map((query) => ({ method: 'GET',
     path: `/logs/stream?${query}`, status: 400, code: 'invalid-query',
     detail: /^from: expected the id of an event of this stream, .*, received / })

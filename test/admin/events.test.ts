@@ -48,7 +48,7 @@ test('finds events by every filter', async (t) => {
   for (const [query, expected] of [['type=worker.exited', [4, 2]], ['type=worker.*', [4, 2, 1]], [
     'type=worker.forked,rollout.started',
     [3, 1]
-  ], ['type=rollout.*,worker.forked', [3, 1]], ['type=unheard.of', []], ['cause=out-of-memory', [4]], ['slot=1', [2,
+  ], ['type=rollout.*,worker.forked', [3, 1]], ['type=token.created', []], ['cause=out-of-memory', [4]], ['slot=1', [2,
     1]], ['worker=2', [4]], ['release=r2', [3]], ['rollout=4', [3]], [`since=${at(2)}`, [4, 3, 2]], [
     'since=2026-01-01T05:00:00Z',
     [4, 3]
@@ -88,7 +88,7 @@ test('counts by step, type and cause exactly what the history lists', async (t) 
   assert.deepEqual(exits.filter(({ cause }) => cause === 'killed')[1], { at: at(300), type: 'worker.exited',
     cause: 'killed', count: 50, firstAt: at(300), lastAt: at(594), lastId: 267 })
   for (const query of ['type=worker.exited:killed', 'cause=crash&slot=2', `since=${at(100)}&until=${at(200)}`,
-    'worker=9', 'type=unheard.of', 'q=kill'])
+    'worker=9', 'type=token.created', 'q=kill'])
   {
     const listed =
       (await download(admin, `/api/v1/events?since=1h&${query}`.replace(/since=1h&(since)/, '$1'),

@@ -78,6 +78,7 @@ test('the command line pauses, resumes and explains what it expects', async (t) 
   assert.match((await cli('ls')).stdout,
     /^JOB .*\nnightly {2}paused by the owner's token {2}every day at 03:00 UTC \(0 3 \* \* \*\) /)
   assert.equal((await cli('resume', 'nightly')).stdout, 'nightly is resumed\n')
+  assert.match((await cli('runs', 'nihgtly')).stderr, /There is no job "nihgtly" \(did you mean "nightly"\?\)/)
   assert.match((await cli('pause', 'nihgtly')).stderr, /There is no job "nihgtly" \(did you mean "nightly"\?\)/)
   assert.equal((await cli('pause')).code, 2)
   assert.equal((await cli('runs', 'a', 'b')).code, 2)

@@ -27,7 +27,7 @@ describe('several apps', { concurrency: 3 }, () => {
     const { code, stdout } = await apps.run('status')
     assert.equal(code, 0)
     assert.match(stdout,
-      /^NAME +HEALTH +WORKERS +UPTIME +APP +ADMIN\nmail +The worker is ready +1\/1 .*\nshop +The worker is ready +1\/1 .*\nafter +waiting +- .*\nstuck +Starting 1 worker +0\/1 .*\nloop .*slot 1 keeps crashing +0\/1 /)
+      /^NAME +HEALTH +WORKERS +MEMORY +CPU +RESTARTS +UPTIME +APP +ADMIN\nmail +The worker is ready +1\/1 .*\nshop +The worker is ready +1\/1 .*\nafter +waiting +- .*\nstuck +Starting 1 worker +0\/1 .*\nloop .*slot 1 keeps crashing +0\/1 /)
 
     // The next master shows what the one before has shown.
     const [{ master, keeper }] = apps.decks()

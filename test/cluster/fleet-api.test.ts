@@ -25,6 +25,8 @@ test('every operation of the fleet answers as the document says, when all goes w
       false
     ]])
     assert.ok((await ask('GET', '/fleet/events?type=worker.*&member=web-1')).items.length > 0)
+    const { detail } = await ask('GET', '/fleet/events?member=wbe-1', undefined, 404)
+    assert.equal(detail, 'The fleet has no member "wbe-1" (did you mean "web-1"?)')
     await ask('GET', '/fleet/logs')
     await ask('GET', '/fleet/events?cursor=abc', undefined, 400)
     const preview = await ask('POST', '/fleet/rollout/preview', { kind: 'deploy', canary: 'web-2' })

@@ -120,7 +120,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
         ]])
         await deck.stop()
         assert.equal(
-          /the history was unreadable and is kept as .*history\.db\.damaged-.*; a new one starts/.test(
+          /The history database was damaged and is kept as .*history\.db\.damaged-.*, a new one has begun; \S/.test(
             deck.output.stdout
           ),
           isMoved

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
+import { decksTable } from '../../../server/cli/decks-table.ts'
 import { startAdmin, TOKEN } from '../../support/admin.ts'
 import { openApps } from '../../support/apps.ts'
 import { startFakeHost } from '../../support/fake-host.ts'
@@ -35,15 +36,24 @@ test('ls lists decks wherever they are, one that does not answer too, and none t
   const { code, stdout } = await run('ls')
   assert.equal(code, 0)
   const [head, mail, shop, ...rest] = stdout.trimEnd().split('\n')
-  assert.match(head, /^NAME +HEALTH +WORKERS +UPTIME +APP +ADMIN +FOLDER$/)
-  assert.match(mail, /^mail {2,}does not answer +- +- +- +http:\/\/127\.0\.0\.1:1 +\/srv\/mail$/)
-  assert.match(shop, /^shop +1 of 2 workers ready +1\/2 .* http:\/\/localhost:3000 +http:\S+ +~\/shop\/\.clusterdeck$/)
+  assert.match(head, /^NAME +HEALTH +WORKERS +MEMORY +CPU +RESTARTS +UPTIME +APP +ADMIN +FOLDER$/)
+  assert.match(mail, /^mail {2,}does not answer +- +- +- +- +- +- +http:\/\/127\.0\.0\.1:1 +\/srv\/mail$/)
+  assert.match(shop,
+    /^shop +1 of 2 workers ready +1\/2 +128 MB +25\.0% +0 .* http:\/\/localhost:3000 +http:\S+ +~\/shop\/\.clusterdeck$/)
   assert.deepEqual(rest, [])
   const [first, second] = JSON.parse((await run('ls --json')).stdout)
   assert.deepEqual([first.name, first.isRunning, first.status, first.problem], ['mail \u001b[2J', true, null,
     'no master is running on /srv/mail: it has no master.json (another folder: --data-dir; another machine: --url)'])
   assert.deepEqual([second.name, second.dataDir, second.status.readyWorkers, second.problem, second.pid], ['shop',
     dataDir, 1, null, process.pid])
+  assert.deepEqual([second.memoryBytes, second.cpu, second.restarts, first.memoryBytes], [128 * 1024 ** 2, 25, 0, null])
+
+  const row = { name: 'shop', dataDir, adminUrl: url, answer: { status: second.status, problem: null } }
+  const headIn = (width: number, reason: string | null = null) =>
+    decksTable([{ ...row, reason }], { now: 0, hasFolders: true, width }).split('\n')[0]
+  assert.match(headIn(100), /^NAME +HEALTH +WORKERS +MEMORY +CPU +RESTARTS +UPTIME +APP$/)
+  assert.match(headIn(70), /^NAME +HEALTH +WORKERS +MEMORY +CPU +RESTARTS$/)
+  assert.match(headIn(10, 'as it has failed again and again'), /^NAME +HEALTH +WORKERS +WHY$/)
 })
 
 test('ls lists the apps of the host, also those that do not run, and why, beside the decks without a host', async (t) => {
@@ -53,7 +63,7 @@ test('ls lists the apps of the host, also those that do not run, and why, beside
   const { code, stdout } = await cli('ls')
   assert.equal(code, 0)
   const [head, ...rows] = stdout.trimEnd().split('\n')
-  assert.match(head, /^NAME +HEALTH +WORKERS +UPTIME +APP +ADMIN +FOLDER +WHY$/)
+  assert.match(head, /^NAME +HEALTH +WORKERS +MEMORY +CPU +RESTARTS +UPTIME +APP +ADMIN +FOLDER +WHY$/)
   assert.match(rows[0], /^alone +does not answer +- .* \/srv\/alone +-$/)
   assert.match(rows[1], /^bad +failed +- .* +- +workers: expected an integer$/)
   assert.match(rows[2], /^db +stopped +- .*\.clusterdeck +-$/)

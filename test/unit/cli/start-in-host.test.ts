@@ -21,7 +21,9 @@ test('start --detach orders the app as the shell has it, and returns once it is 
   )
   assert.deepEqual([code, stderr], [0, 'shop | is ready\n'])
   assert.match(stdout,
-    new RegExp(`^NAME +HEALTH +WORKERS +UPTIME +APP +ADMIN\nshop +All 2 workers are ready +2/2 .* ${url}/apps/shop\n$`))
+    new RegExp(
+      `^NAME +HEALTH +WORKERS +MEMORY +CPU +RESTARTS +UPTIME +APP +ADMIN\nshop +All 2 workers are ready +2/2 .* ${url}/apps/shop\n$`
+    ))
   const [{ env: variables, ...order }] = orders
   assert.deepEqual(order, { name: 'shop', cwd, config: path.join(cwd, 'my.json'),
     flags: { entry: 'app.js', name: 'shop', workers: '3', watch: true, args: ['--port', '80'] } })

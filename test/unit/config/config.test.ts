@@ -183,6 +183,8 @@ test('alerts are set in the file alone, and a wrong one is refused without showi
   for (const [wrong, place] of [[[{ ...hook, url: 'ftp://example.com' }], /wrong is alerts\[0\]\.url$/], [[{ ...hook,
     url: 'https://user:pass@example.com' }], /wrong is alerts\[0\]\.url$/], [[hook, { ...hook, secret: 'short' }],
     /wrong is alerts\[1\]\.secret$/], [[{ ...hook, events: ['Worker exited'] }], /wrong is alerts\[0\]\.events\[0\]$/],
+    [[{ ...hook, events: ['worker.*', 'wroker.*'] }],
+      /wrong is alerts\[0\]\.events\[1\]: expected a type of events such as worker\.\* \(did you mean "worker\.\*"\?\)$/],
     [[{ ...hook, evnts: ['*'] }], /wrong is alerts\[0\]: unknown "evnts"$/], [{ ...hook }, /wrong is alerts$/]] as [any,
       RegExp][])
   {

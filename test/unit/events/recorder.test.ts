@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
@@ -14,7 +14,7 @@ function setUp (
 ) {
   const stored = [] as any[]
   const calls = { reopen: 0, sweep: 0 }
-  const history = { failure: failure as any, away, record (event: any) {
+  const history = { failure: failure as any, away, movedAside: null, loss: null, record (event: any) {
     if (history.failure) throw history.failure
     stored.push(event)
   }, reopen () {
@@ -34,6 +34,7 @@ function setUp (
     return lastTimer
   }, clearTimer: (timer) => timers.delete(Number(timer)), ...(maxBuffered === undefined ? {} : { maxBuffered }) })
   events.subscribe((event) => published.push(event))
+  recorder.begin()
 
   return {
     history,
@@ -120,14 +121,16 @@ test('retries come less and less often, and soon again after a recovery', async 
 test('the buffer is bounded: the oldest events are lost and counted', async () => {
   const { history, events, fire, stored, published } = setUp({ maxBuffered: 10 })
   history.failure = busy()
-  for (let n = 0; n < 15; n++) events.publish({ type: 'worker.ready' })
+  for (let n = 0; n < 15; n++) events.publish({ type: n % 3 ? 'worker.ready' : 'worker.exited' })
   await turn()
   history.failure = null
   fire()
   assert.deepEqual(stored.map(({ id }) => id), [7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17])
-  assert.match(published.at(-1).message, /6 events were lost/)
-  const { since, lost, from, to } = published.at(-1).detail
-  assert.deepEqual([lost, since, from, to], [6, published[0].at, published[0].at, published[5].at])
+  const [{ at: from }, { at: to }] = [published[0], published[5]]
+  assert.equal(published.at(-1).message,
+    `the history database works again; 6 events were lost, from ${from} to ${to}: 4 worker.ready, 2 worker.exited`)
+  assert.deepEqual(published.at(-1).detail, { since: from, lost: 6, from, to,
+    types: { 'worker.ready': 4, 'worker.exited': 2 } })
 })
 
 test('a database that is locked or full is waited for; one that is broken is opened anew', async () => {
@@ -188,36 +191,44 @@ test('the history is swept in slices, then again an hour later', () => {
   assert.equal(fire(), 60 * 60 * 1000)
 })
 
-test('a real database that breaks while the master runs is replaced, and the events go on', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'clusterdeck-recorder-'))
-  const file = join(folder, 'history.db')
-  const history = openHistory({ file })
-  t.after(() => {
-    history.close()
-    rmSync(folder, { recursive: true })
-  })
-  const events = createEventStream()
-  const recovered = new Promise((resolve) =>
-    events.subscribe(({ type }) => {
-      if (type === 'history.recovered') resolve(type)
+for (const [what, from, told] of [['is no database any more', 0, /nobody knows how many events were lost, as its/], [
+  'is damaged in a part, so that it opens but takes nothing',
+  1 / 3,
+  /; 301 events were lost, from 20\S+Z to 20\S+Z: 300 worker\.ready, 1 master\.started$/
+]] as [string, number, RegExp][]) {
+  test(`a real database that ${what} while the master runs is replaced, what it had is told, and the events go on`, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'clusterdeck-recorder-'))
+    const file = join(folder, 'history.db')
+    const history = openHistory({ file })
+    t.after(() => {
+      history.close()
+      rmSync(folder, { recursive: true })
     })
-  )
-  const recorder = createRecorder({ history, events }, {
-    setTimer: (work, ms) => setTimeout(work, Math.min(ms, 5)).unref()
+    const events = createEventStream()
+    const recovered = new Promise((resolve) =>
+      events.subscribe(({ type, message }) => {
+        if (type === 'history.recovered') resolve(message)
+      })
+    )
+    const recorder = createRecorder({ history, events }, {
+      setTimer: (work, ms) => setTimeout(work, Math.min(ms, 5)).unref()
+    })
+    events.publish({ type: 'master.started' })
+    for (let n = 0; n < 300; n++) events.publish({ type: 'worker.ready', message: 'x'.repeat(500) })
+    // As after a disk fault: the open file cannot be used.
+    history.close()
+    const content = readFileSync(file)
+    writeFileSync(file, content.fill(0xee, Math.floor(content.length / 4096 * from) * 4096))
+    events.publish({ type: 'worker.exited', cause: 'crash' })
+    const keepAlive = setInterval(() => {}, 1000)
+    assert.match(String(await recovered), told)
+    clearInterval(keepAlive)
+    await recorder.close()
+    assert.deepEqual(history.page().items.map(({ id, type }) => [id, type]), [[304, 'history.recovered'], [303,
+      'history.degraded'], [302, 'worker.exited']])
+    assert.match(String(history.movedAside), /history\.db\.damaged-/)
   })
-  events.publish({ type: 'master.started' })
-  // As after a disk fault: the file is no database any more, and the open one cannot be used.
-  history.close()
-  writeFileSync(file, 'broken '.repeat(5000))
-  events.publish({ type: 'worker.exited', cause: 'crash' })
-  const keepAlive = setInterval(() => {}, 1000)
-  await recovered
-  clearInterval(keepAlive)
-  await recorder.close()
-  assert.deepEqual(history.page().items.map(({ id, type }) => [id, type]), [[4, 'history.recovered'], [3,
-    'history.degraded'], [2, 'worker.exited']])
-  assert.match(String(history.movedAside), /history\.db\.damaged-/)
-})
+}
 
 test('a history that is away at the start is degraded from the first event on, shows what happens, and has all of it later', async () => {
   const { history, stored, events, published, recorder, fire } = setUp({ away: 'the disk is full' })

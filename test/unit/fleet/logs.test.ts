@@ -69,7 +69,7 @@ test('names who is silent, who refuses and who searched only in part; cuts what 
         problem: `${member} sent log lines that this version cannot read` })
       )], cut: ['web-1'], next: null })
   await assert.rejects(logs.list({ member: 'web-9' }, ADA), { code: 'not-found',
-    message: 'The fleet has no member "web-9"' })
+    message: 'The fleet has no member "web-9" (did you mean "web-1"?)' })
 })
 
 function lineOf (member: string, ms: number, text: string) {

@@ -164,10 +164,17 @@ describe('an old worker', () => {
     assert.deepEqual([pool.processes.get(1)?.isTold, Number(pool.deadlines.get('drain:1')?.dueAt) - pool.at], [1001,
       deadlineMs])
 
+    const tooLarge = { type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'worker 1 is too large' }
     const large = running()
     restartAndKeep(large)
-    large.feed({ type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'worker 1 is too large' })
+    large.feed(tooLarge)
     assert.equal(large.processes.get(1)?.isTold, 1012)
+
+    const recycled = running()
+    recycled.feed(tooLarge)
+    recycled.becomeReady(2)
+    recycled.feed(tooLarge)
+    assert.deepEqual([recycled.processes.get(1)?.isDraining, recycled.processes.get(1)?.isTold], [true, undefined])
   })
 
   test('that hangs is killed, and its slot notices nothing', () => {

@@ -174,7 +174,28 @@ describe('a limit that workers reach as soon as they serve', () => {
     assert.equal(pool.types().filter((type) => type === 'recycling.slowed').length, 1)
     const { cause, message } = pool.last('recycling.slowed')
     assert.deepEqual([cause, message], ['memory-limit',
-      'the limit recycle.maxRssBytes is 100 MB, but the app holds 250 MB soon after its start: set it to 393216000 (375 MB) or more, or to 0 for no limit; until then a worker is recycled only every few minutes'])
+      'the limit recycle.maxRssBytes is 100 MB, but the app holds 250 MB soon after its start: set it to 393216000 (375 MB) or more, or to 0 for no limit; until then a worker is recycled only every few minutes, and at once above 375 MB'])
+  })
+
+  test('holds at what is set in its place: a worker above that is recycled without a wait', () => {
+    const pool = running({ workers: 1, options: { ...OPTIONS, recycle: limits } as any })
+    const grow = (ms: number, MB: number) => {
+      pool.wait(ms)
+      const [id] = pool.serving()
+      pool.feed({ ...due(Number(id)), rssBytes: MB * 1024 ** 2 })
+      pool.settle()
+      return pool.serving()[0] !== id
+    }
+    const told = () => pool.events.filter(({ type }) => type === 'recycling.slowed').length
+    for (let n = 0; n < 6; n++) assert.equal(grow(5000, 250), n < 5)
+    const maxRequests = { ...due(Number(pool.serving()[0])), cause: 'max-requests' }
+    pool.feed(maxRequests)
+    assert.deepEqual([grow(10_000, 375), grow(25_000, 376), told()], [false, true, 1], 'over 375 MB')
+    assert.deepEqual([grow(5000, 250), grow(5000, 600), told()], [false, true, 2], 'as soon as it serves')
+    assert.match(pool.last('recycling.slowed').message, /set it to 943718400 \(900 MB\) or more/)
+    assert.deepEqual([grow(5000, 600), grow(26_000, 901), told()], [false, true, 2])
+    pool.feed(maxRequests)
+    assert.equal(grow(31_000, 101), true, 'one that waits for another limit')
   })
 
   test('begins anew with another limit', () => {
