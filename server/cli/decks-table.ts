@@ -16,7 +16,9 @@ export type Row = {
   /** why it does not run */
   state?: string,
   /** more about that */
-  reason?: string | null
+  reason?: string | null,
+  /** when the host tries again; ISO 8601 */
+  nextTryAt?: string | null
 }
 type AnyStatus = Status | null | undefined
 type CellOf = (row: Row, status: AnyStatus, place: { now: number, home: string | null }) => string | null | undefined
@@ -24,8 +26,10 @@ type CellOf = (row: Row, status: AnyStatus, place: { now: number, home: string |
 /** The columns, by heading. */
 const COLUMNS: Readonly<Record<string, [isNumber: boolean, cellOf: CellOf]>> = Object.freeze({
   NAME: [false, ({ name }) => name],
-  HEALTH: [false, ({ answer, state = 'not running' }, status) =>
-    answer ? status?.health.text ?? 'does not answer' : state],
+  HEALTH: [false, ({ answer, state = 'not running', nextTryAt }, status, { now }) => {
+    if (answer) return status?.health.text ?? 'does not answer'
+    return nextTryAt ? `${state}, next try in ${formatDuration(Math.max(0, Date.parse(nextTryAt) - now))}` : state
+  }],
   WORKERS: [true, (_, status) => status && `${Number(status.readyWorkers)}/${Number(status.desiredWorkers)}`],
   MEMORY: [true, (_, status) => status && formatBytes(figuresOf(status.workers).memoryBytes)],
   CPU: [true, (_, status) => status && formatPercent(figuresOf(status.workers).cpu)],

@@ -71,7 +71,8 @@ export async function fillHost (wanted: readonly Wanted[],
   function rowOf (label: string, { state, reason, status }: Followed, view: AppView | undefined): Row {
     return { name: label, dataDir: view?.dataDir ?? null, adminUrl: view ? `${master.url}${view.path}` : null,
       answer: status && ['ready', 'starting'].includes(state) ? { status, problem: null } : null,
-      state: waits || !view ? state : view.state, reason: state === 'starting' ? null : reason }
+      state: waits || !view ? state : view.state, reason: state === 'starting' ? null : reason,
+      nextTryAt: state === 'failed' ? view?.nextTryAt : null }
   }
 }
 

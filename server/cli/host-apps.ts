@@ -83,7 +83,7 @@ export async function describeApp ({ app, hostUrl, answer }: HostContext) {
 function appText (app: AppView, hostUrl: string) {
   const { health, workers, lastDeploy } = app
   const facts: [name: string, value: string | number | null | undefined][] = [['app', app.name], ['state',
-    app.reason === null ? app.state : `${app.state}: ${app.reason}`], ['health',
+    app.reason === null ? app.state : `${app.state}: ${app.reason}`], ['next try', app.nextTryAt], ['health',
     health && [health.text, health.hint].filter(Boolean).join('. ')], ['entry', app.entry], ['cwd', app.cwd], ['config',
     app.configFile], ['folder', app.dataDir], ['page', `${hostUrl}${app.path}`],
     ...app.addresses.map((address) => ['address', address] as [string, string]), ['started', app.startedAt], ['workers',

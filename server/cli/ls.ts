@@ -57,9 +57,9 @@ function rowOfRemembered ({ name, dataDir, state, cwd, configFile }: RememberedA
 }
 
 async function rowOfApp (app: AppView, deck: RunningDeck | undefined, host: { url: string } | null, place: Place) {
-  const { name, dataDir, entry, cwd, configFile, startedAt, state, reason } = app
+  const { name, dataDir, entry, cwd, configFile, startedAt, state, reason, nextTryAt } = app
   const facts = { entry, cwd, configFile, version: deck?.version ?? null, startedAt, pid: deck?.master.pid ?? null,
-    keeperPid: deck?.keeper?.pid ?? null, state, reason, isInHost: true }
+    keeperPid: deck?.keeper?.pid ?? null, state, reason, nextTryAt, isInHost: true }
   const answer = isOpen(app) && dataDir !== null ? await readDeckStatus(dataDir, place) : null
-  return { name, dataDir, adminUrl: host && `${host.url}${app.path}`, answer, state, reason, facts }
+  return { name, dataDir, adminUrl: host && `${host.url}${app.path}`, answer, state, reason, nextTryAt, facts }
 }
