@@ -66,8 +66,9 @@ export function createAccess (
   const schemeOf = createSchemeOf(publicUrl)
   const identities = createAppIdentities(apps)
   const tokens = createTokens({ store: history.tokens, owner: token, identities, now, randomBytes })
-  const sessions = createSessions({ store: history.sessions, tokens, identities, token, ttlMs: sessionTtlMs,
-    cookieName: `clusterdeck_${port}`, cookiePath: basePath || '/', schemeOf, now, randomBytes, log })
+  const sessions = createSessions({ store: history.sessions, tokensOfApps: apps?.tokens, tokens, identities, token,
+    ttlMs: sessionTtlMs, cookieName: `clusterdeck_${port}`, cookiePath: basePath || '/', schemeOf, now, randomBytes,
+    log })
   const { authenticate } = sessions
 
   return {

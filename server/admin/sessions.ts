@@ -27,11 +27,13 @@ const ADMIN: Readonly<Person> = Object.freeze({ name: null, role: 'admin', token
 const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false, noteUse () {}, revokedBy: () => null })
 
 export function createSessions (
-  { store, token, tokens = NO_TOKENS, identities = createAppIdentities(null), ttlMs, cookieName, cookiePath = '/',
-    schemeOf = () => 'http', ownerOf = ownerOfConnection, now = Date.now, randomBytes = cryptoRandomBytes,
-    log = { warn () {} } }: {
+  { store, token, tokensOfApps = () => [], tokens = NO_TOKENS, identities = createAppIdentities(null), ttlMs,
+    cookieName, cookiePath = '/', schemeOf = () => 'http', ownerOf = ownerOfConnection, now = Date.now,
+    randomBytes = cryptoRandomBytes, log = { warn () {} } }: {
       store: SessionStore,
       token: string,
+      /** of the data folders of the apps of a host, by name: each opens its app alone */
+      tokensOfApps?: () => [app: string, token: string][],
       /** with a name */
       tokens?: Pick<TokenRegistry, 'find' | 'isValid' | 'noteUse' | 'revokedBy'>,
       identities?: AppIdentities,
@@ -132,9 +134,11 @@ export function createSessions (
     return { actor: actorOf(person), via: 'token', client, ...person }
   }
 
-  /** @returns compares in constant time with the admin token */
+  /** @returns compares in constant time with the tokens of data folders */
   function whoHolds (candidate: string): Person | null {
     if (timingSafeEqual(sha256(candidate), tokenHash)) return ADMIN
+    const [app] = tokensOfApps().find(([, one]) => timingSafeEqual(sha256(candidate), sha256(one))) ?? []
+    if (app !== undefined) return { ...ADMIN, name: `the token of ${app}`, apps: [app] }
     const known = tokens.find(candidate)
     return known &&
       { name: known.name, role: known.role, token: known.id, until: known.expiresAt,

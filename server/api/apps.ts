@@ -30,6 +30,8 @@ export type Apps = {
   view: (name: string) => AppView,
   /** of this very app, which no later one of its name has; null: there is none */
   identity: (name: string) => string | null,
+  /** of the data folders of those that are open, by name */
+  tokens: () => [app: string, token: string][],
   /** null: it is stopped or has failed */
   opened: (name: string) => OpenedApp | null,
   /** `isIdle`: it is not started; `applies`: where it runs, the order counts from its next deploy on */

@@ -89,6 +89,9 @@ export async function openAppPart ({ name, order, config, origin, reload, source
   return {
     app,
 
+    /** of its data folder */
+    token: app.dataDir.token(),
+
     /** The first thing that is thrown in it and that nobody catches, whenever that is. */
     fault: fault.promise,
 

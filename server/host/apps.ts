@@ -71,6 +71,9 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
       return app?.part ? { deck: app.part.app.deck, history: app.part.app.history, run: app.part.run } : null
     },
 
+    /** Of the data folders of those that are open, by name. */
+    tokens: () => [...apps.values()].flatMap(({ name, part }) => part ? [[name, part.token] as [string, string]] : []),
+
     /** All of them, for those who look after the process. */
     all: () => [...apps.values()],
 

@@ -32,6 +32,16 @@ test('knows its sessions after a restart of the master', () => {
   assert.deepEqual(restart().authenticate(request({ cookie })), SESSION)
 })
 
+test('the token in the data folder of an app of a host opens that app alone', () => {
+  const { restart } = setUp()
+  const sessions = restart({ tokensOfApps: () => [['shop', 'of-shop'], ['mail', 'of-mail']] })
+  const by = (token: string) => sessions.authenticate(request({ authorization: `Bearer ${token}` }))
+  assert.deepEqual(by('of-mail'), { ...ADMIN, actor: 'the token of mail', name: 'the token of mail', via: 'token',
+    client: 'api', apps: ['mail'] })
+  assert.equal(by('secret')?.apps, undefined)
+  assert.equal(by('of-another'), null)
+})
+
 test('ends every session when the token is another one', () => {
   const { sessions, restart } = setUp()
   const cookie = cookieOf(sessions.open(request({})))
@@ -155,8 +165,8 @@ function setUp () {
   const check = () => {
     if (store.isBroken) throw new Error('disk I/O error')
   }
-  const restart = ({ token = 'secret' } = {}) =>
-    createSessions({ store, token, ttlMs: TTL_MS, cookieName: NAME, now: () => clock.now })
+  const restart = ({ token = 'secret', tokensOfApps }: Partial<Parameters<typeof createSessions>[0]> = {}) =>
+    createSessions({ store, token, tokensOfApps, ttlMs: TTL_MS, cookieName: NAME, now: () => clock.now })
   return { sessions: restart(), restart, store, clock, stored: () => stored }
 }
 

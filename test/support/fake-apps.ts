@@ -41,7 +41,7 @@ export function createFakeApps (
     return { id, state: 'done', app: 'shop', reason: null }
   } }, list: () => [...all.keys()].sort().map(viewOf),
     states: () => [...all.keys()].sort().map(viewOf).map(({ name, state }) => ({ name, state })),
-    view: (name) => viewOf(known(name)), identity: (name) => all.get(name)?.id ?? null,
+    view: (name) => viewOf(known(name)), identity: (name) => all.get(name)?.id ?? null, tokens: () => [],
     opened: (name) => (all.get(name)?.opened ?? null) as any, async add (order, { actor }) {
     const name = order.name ?? path.basename(order.cwd)
     orders.push({ type: 'add', name, actor, more: order })
