@@ -210,11 +210,16 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings,
 
   /** `bytes`: that were read from it */
   function passUsed (to: number, key: string, socket: Socket, bytes: Buffer) {
+    const { _handle: handle } = socket
     // Its client has gone meanwhile.
-    if (!socket._handle) return
-    socket._handle.readStop?.()
-    pass(to, { key, fd: socket._handle.fd, bytes }, () => {
+    if (!handle) return
+    handle.readStop?.()
+    // While this waits for the other worker, Node may neither read on, as it does once a body has room again, nor close
+    // it, as its descriptor would be that of another client.
+    socket._handle = null
+    pass(to, { key, fd: handle.fd, bytes }, () => {
       requests.passOn(socket)
+      handle.close()
       socket.destroy()
     })
   }
