@@ -27,6 +27,19 @@ test('many requests at once reach the owner of their session whole, which takes 
     for (const each of await taken) assert.ok(each === whole, `${each?.length} of ${whole.length} bytes`)
   })
 
+test('headers that have come in part go along once they are whole', { skip }, async (t) => {
+  const { connect, ask, leftBy, takenOf } = await startTwo(t)
+  const [client, other] = await Promise.all([connect(), connect()])
+  const whole = `PUT / ${OF_TWO}Content-Length: 2\r\n\r\nhiGET /next ${HEAD}\r\n`
+  client.write(whole.slice(0, -20))
+  await ask(other)
+  client.write(whole.slice(-20))
+  await leftBy(client)
+  const taken = takenOf(client)
+  client.end()
+  assert.equal(await taken, whole)
+})
+
 /** Two workers in this process: one serves, the other has the session `of-two` and reads what it gets to its end. */
 async function startTwo (t: TestContext) {
   const folder = tempFolder()
