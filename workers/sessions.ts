@@ -88,14 +88,15 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings,
       for (const server of servers) server._connections++
     },
 
-    /** @returns how many of its sessions are in use; a connection that waits to be passed counts as one */
+    /** @returns how many of its sessions are in use; a connection that is not passed whole yet counts as one */
     count (): number {
-      if (state === 'ended') return waiting
+      const unpassed = waiting + (tools?.passing.halfway() ?? 0)
+      if (state === 'ended') return unpassed
       if (counted > 0 && now() - countedAt < COUNT_EVERY_MS) return counted
       countedAt = now()
       for (const { response } of requests.inFlight()) if (response) noteUse(names.inRequest(response.req))
       const since = now() - idleMs
-      counted = waiting
+      counted = unpassed
       for (const { usedAt } of own.values()) if (usedAt >= since) counted++
       return counted
     },

@@ -40,6 +40,20 @@ test('headers that have come in part go along once they are whole', { skip }, as
   assert.equal(await taken, whole)
 })
 
+test('a worker stays until the other one has taken what it passes', { skip }, async (t) => {
+  const { connect, leftBy, takenOf, sessions, skipTime } = await startTwo(t)
+  const client = await connect()
+  const part = `f0000\r\n${'x'.repeat(0xf0000)}\r\n`
+  client.write(`PUT / ${OF_TWO}Transfer-Encoding: chunked\r\n\r\n${part}0\r\n\r\n`)
+  await leftBy(client)
+  assert.equal(sessions.count(), 1)
+  const taken = takenOf(client)
+  client.end()
+  await taken
+  skipTime()
+  assert.equal(sessions.count(), 0)
+})
+
 /** Two workers in this process: one serves, the other has the session `of-two` and reads what it gets to its end. */
 async function startTwo (t: TestContext) {
   const folder = tempFolder()
