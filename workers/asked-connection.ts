@@ -1,6 +1,7 @@
-import { setImmediate } from 'node:timers'
+import { setImmediate, setTimeout } from 'node:timers'
 import type { IncomingMessage as Request } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { AnySocket } from './node-internals.d.ts'
 
 /** The events by which a server passes on what a client asks for; the request comes first. */
 export const ASKED: ReadonlySet<string | symbol> = new Set(['request', 'checkContinue', 'checkExpectation', 'upgrade',
@@ -8,6 +9,10 @@ export const ASKED: ReadonlySet<string | symbol> = new Set(['request', 'checkCon
 
 /** A body that comes in parts of unknown length is kept until it is whole; one that is longer than this is not. */
 const MAX_BODY = 1024 * 1024
+/** Headers of which a part has come are looked for this often, until they are whole. */
+const LOOK_EVERY_MS = 5
+/** What Node's parser calls as the first byte of a request comes: HTTPParser.kOnMessageBegin. */
+const ON_BEGIN = 0
 
 /** `head`: what has been read behind a request that changes the protocol */
 export type Asked = { request: Request, head: Buffer | null }
@@ -21,6 +26,7 @@ export type Asked = { request: Request, head: Buffer | null }
 export function takeBack (asked: Asked[], then: (bytes: Buffer) => void, otherwise: () => void) {
   /** Bodies in parts that had to be waited for. */
   const waitedFor: Map<Request, Buffer[]> = new Map()
+  const isAmidHeaders = watchHeaders(asked[0].request.socket)
   takeLater()
 
   /** Not by nextTick(), which comes between two requests that were read at once if the first has a body. */
@@ -31,6 +37,7 @@ export function takeBack (asked: Asked[], then: (bytes: Buffer) => void, otherwi
   function takeAll () {
     const { request } = asked[asked.length - 1]
     if (isInParts(request) && !request.complete) waitForEnd(request)
+    else if (isAmidHeaders()) setTimeout(takeAll, LOOK_EVERY_MS)
     else then(Buffer.concat(asked.flatMap(bytesOf)))
   }
 
@@ -68,6 +75,17 @@ function fieldsOf (first: string, raw: string[]) {
   const lines = [first]
   for (let at = 0; at < raw.length; at += 2) lines.push(`${raw[at]}: ${raw[at + 1]}`)
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+}
+
+/** @returns whether a part of a request's headers has been read, which Node shows to nobody before they are whole */
+function watchHeaders ({ parser }: AnySocket): () => boolean {
+  let before: unknown = null
+  if (parser) {
+    parser[ON_BEGIN] = () => {
+      before = parser.incoming
+    }
+  }
+  return () => before !== null && parser?.incoming === before
 }
 
 function isInParts ({ headers }: Request) {

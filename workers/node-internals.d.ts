@@ -69,8 +69,8 @@ export interface AnySocket extends NetSocket {
   /** TLS. */
   encrypted?: boolean
   alpnProtocol?: string | false | null
-  /** Requests of HTTP/1 are read from it. */
-  parser?: unknown
+  /** Requests of HTTP/1 are read from it, at last `incoming`. */
+  parser?: { incoming: unknown, [callback: number]: unknown } | null
   /** The answer of HTTP/1 that is being written. */
   _httpMessage?: AnyResponse | null
   /** Of TLS: the socket below. */

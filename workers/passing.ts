@@ -66,6 +66,9 @@ export function createPassing ({ folder, worker, calls, onPassed, onProblem }: {
     /** Tells whether that worker is there */
     isThere: (to: number): boolean => peers.has(to) || reach(to) !== null,
 
+    /** @returns how many workers have taken a part of something so far */
+    halfway: (): number => [...peers.values()].filter(({ rest }) => rest).length,
+
     /** No connections come any more but those that are on their way. */
     close () {
       server.close()

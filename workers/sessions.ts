@@ -88,14 +88,15 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings,
       for (const server of servers) server._connections++
     },
 
-    /** @returns how many of its sessions are in use; a connection that waits to be passed counts as one */
+    /** @returns how many of its sessions are in use; a connection that is not passed whole yet counts as one */
     count (): number {
-      if (state === 'ended') return waiting
+      const unpassed = waiting + (tools?.passing.halfway() ?? 0)
+      if (state === 'ended') return unpassed
       if (counted > 0 && now() - countedAt < COUNT_EVERY_MS) return counted
       countedAt = now()
       for (const { response } of requests.inFlight()) if (response) noteUse(names.inRequest(response.req))
       const since = now() - idleMs
-      counted = waiting
+      counted = unpassed
       for (const { usedAt } of own.values()) if (usedAt >= since) counted++
       return counted
     },
@@ -210,11 +211,16 @@ export function createSessions ({ folder, by, idleMs }: SessionSettings,
 
   /** `bytes`: that were read from it */
   function passUsed (to: number, key: string, socket: Socket, bytes: Buffer) {
+    const { _handle: handle } = socket
     // Its client has gone meanwhile.
-    if (!socket._handle) return
-    socket._handle.readStop?.()
-    pass(to, { key, fd: socket._handle.fd, bytes }, () => {
+    if (!handle) return
+    handle.readStop?.()
+    // While this waits for the other worker, Node may neither read on, as it does once a body has room again, nor close
+    // it, as its descriptor would be that of another client.
+    socket._handle = null
+    pass(to, { key, fd: handle.fd, bytes }, () => {
       requests.passOn(socket)
+      handle.close()
       socket.destroy()
     })
   }
