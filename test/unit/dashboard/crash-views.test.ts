@@ -268,7 +268,7 @@ test('nothing that an app throws, writes or is asked for becomes markup or moves
   const frames = [{ function: HOSTILE, file: HOSTILE, line: 1, column: 1, isInApp: true }, { function: HOSTILE,
     file: `node_modules/${HOSTILE}/x.js`, line: 1, column: 1, isInApp: false }]
   const crash = aCrash({ ...Object.fromEntries(fields.map((field) => [field, HOSTILE])), release: MARKUP, cause: MARKUP,
-    kind: MARKUP, frames, causes: [{ depth: 1, errorName: HOSTILE, errorMessage: HOSTILE, stack: HOSTILE }],
+    kind: MARKUP as 'signal', frames, causes: [{ depth: 1, errorName: HOSTILE, errorMessage: HOSTILE, stack: HOSTILE }],
     requests: [{ method: HOSTILE, path: HOSTILE, ageMs: 1 }], stderr: [HOSTILE, 'x'.repeat(16_384)] })
   const { list, one } = setUp(t, [crash])
   for (const html of [list(), list('state=all'), one(), one('1', 'crash=1')]) {

@@ -112,7 +112,7 @@ test('cron_restart with autostart: false is a job of any program, and each expla
   const text = configText(conversion, { source: 'a file' })
   const { apps } = await loadGenerated(text)
   assert.deepEqual(
-    Object.values<{ jobs: Record<string, { cron: string, command: string[] }> }>(apps).map((app) =>
+    Object.values(apps).map((app) =>
       Object.entries(app.jobs).map(([name, { cron, command }]) => [name, cron, command])
     ),
     [[['runs-job', '0 0 * * *', ['node', 'jobs/a.js']]], [['py', '0 0 * * *', ['python3', 'x.py']]], [['ts',
@@ -224,8 +224,8 @@ test('no text ends the comment that it stands in', async () => {
     )]
   const conversion = convertEcosystem(apps, { folder: '/srv', target: '/srv', look: nothing })
   const loaded = await loadGenerated(configText(conversion, { source: '\u2028process.exit(1)' }))
-  assert.deepEqual(Object.values<{ entry: string }>(loaded.apps).map(({ entry }) => entry), ['a.js', 'python3',
-    'python3', 'python3', 'python3'])
+  assert.deepEqual(Object.values(loaded.apps).map(({ entry }) => entry), ['a.js', 'python3', 'python3', 'python3',
+    'python3'])
 })
 
 test('a port for each instance keeps the shared one too', () => {
