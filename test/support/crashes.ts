@@ -2,10 +2,9 @@ import path from 'node:path'
 import { openHistory } from '../../db/history.ts'
 import { createCrashService } from '../../server/crashes/crashes.ts'
 import { createCrashRecorder } from '../../server/crashes/recorder.ts'
-import { createEventStream } from '../../server/events/stream.ts'
+import { createEventStream, type Detail } from '../../server/events/stream.ts'
 import { tempFolder } from './folder.ts'
 import type { ExitNote } from '../../server/crashes/record.ts'
-import type { Detail } from '../../server/events/stream.ts'
 import type { Seen, SeenEvent } from './event-log.ts'
 
 /** Crashes without processes: recorder and service over a real history, and a clock that ticks with each crash. */

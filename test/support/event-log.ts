@@ -1,5 +1,5 @@
 import http from 'node:http'
-import type { DeckEvent, Detail } from '../../server/events/stream.ts'
+import type { DeckEvent, Detail, NewEvent } from '../../server/events/stream.ts'
 import type { RolloutView } from '../../server/lifecycle/rollout/record.ts'
 import type { LeftProcess, Unfinished } from '../../server/lifecycle/state.ts'
 
@@ -17,6 +17,15 @@ type SeenDetail =
   & { [name: string]: unknown, output: string, data: { type: string }, leftOut?: number, leftProcesses: LeftProcess[],
     requests: number,
     holders: { name: string, file: string, count: number, bytes: number, bytesPer1000Requests: number }[] }
+
+/** Keeps what is published as it is given. */
+export function keptEvents () {
+  const events: SeenEvent[] = []
+  return { events, publish (told: NewEvent) {
+    events.push(told as SeenEvent)
+    return told as DeckEvent
+  } }
+}
 
 /** Soon enough for a test, and seldom enough for a master that is busy with its end. */
 const RETRY_MS = 20

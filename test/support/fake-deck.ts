@@ -177,7 +177,7 @@ export function createFakeDeck ({ history, now = Date.now }: { history: History,
       ) })
     state.rollout = rollout
     events.publish({ type: 'rollout.started', rollout: 1, actor, detail: structuredClone(rollout) })
-    return structuredClone(rollout)
+    return structuredClone(state.rollout)
   }
 }
 

@@ -96,7 +96,7 @@ export function createFakeFleet (
         return { member, items: (JSON.parse(body) as { items?: Line[] }).items ?? [] }
       }))
       const items = pages.flatMap(({ member, items: all }) => all.map((line) => ({ member, place: '1o0', ...line })))
-      items.sort((one, other) => String(one.arrivedAt) < String(other.arrivedAt) ? -1 : 1)
+      items.sort((one, other) => one.arrivedAt! < other.arrivedAt! ? -1 : 1)
       return { asked: asked.length, answered: there.length,
         silent: asked.filter(({ isSilent }) => isSilent).map(({ member }) => member), refused: [], cut: [],
         items: items.slice(-(lines ?? 100)), next: null }

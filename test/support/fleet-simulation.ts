@@ -226,7 +226,7 @@ export function createFleet ({ members, loses = () => false }: { members: string
     if (input.type === 'seen') host.heard = input.revision
     const { state, commands } = reduceMember(host.state, input, { at, iso: iso(), release: host.release })
     host.state = state
-    for (const command of commands) DO[command.type](host, command as any)
+    for (const command of commands) DO[command.type](host, command as never)
   }
 
   function store (document: FleetRollout) {

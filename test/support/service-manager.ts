@@ -31,17 +31,13 @@ const libc = koffi && (() => {
     close: all.func('int close(int fd)') }
 })()
 
-/** What Node makes the sockets of its servers with. */
-export type HandleMaker = { _createServerHandle: (address: string, port: number, type: number) =>
-  | { fd: number, getsockname?: (into: { port: number }) => void, close: () => void }
-  | number }
 type ServiceSocket = { fd: number, port: number, path?: string, isOpen: () => boolean, close: () => void }
 
 /** A socket that listens, and that nobody accepts from yet. */
 export function openSocket (t: TestOwner,
   { host = '127.0.0.1', port = 0, path }: { host?: string, port?: number, path?: string } = {}): ServiceSocket
 {
-  const { _createServerHandle: create } = net as unknown as HandleMaker
+  const { _createServerHandle: create } = net
   const handle = path ? create(path, -1, -1) : create(host, port, host.includes(':') ? 6 : 4)
   if (typeof handle === 'number' || libc.listen(handle.fd, BACKLOG) !== 0)
     throw new Error(`cannot listen on ${path ?? `${host}:${port}`}`)

@@ -6,6 +6,7 @@ import { createAppList } from '../../../server/host/app-list.ts'
 import { startFakeHost } from '../../support/fake-host.ts'
 import { runCliHere } from '../../support/cli-here.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
 
 const HINT = 'no host of this user runs: "clusterdeck host --detach" starts it, with the apps that are not stopped'
 
@@ -16,7 +17,7 @@ function openFolder () {
   const env = { CLUSTERDECK_HOST_DIR: folder, CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running') }
   const entry = (name: string, isStopped = false) => ({ name, dataDir: path.join(cwd, '.clusterdeck', name),
     order: { cwd, flags: {}, env: {}, dependsOn: [] }, isStopped })
-  createAppList(folder, {} as any).write([entry('shop'), entry('mail'), entry('old', true)])
+  createAppList(folder, fake({})).write([entry('shop'), entry('mail'), entry('old', true)])
   return { folder, cwd, env,
     cli: (line: string, place = tempFolder()) => runCliHere(line.split(' '), { cwd: place, env }) }
 }
@@ -60,7 +61,7 @@ test('status says of an app that the host is not there, by its name, in its fold
   assert.match(all.stdout, /^shop +not running .*\nmail +not running .*\nother +not running .*\n$/m)
   assert.deepEqual(
     JSON.parse((await cli('status --json', cwd)).stdout).map((
-      { name, state, isRunning }: any
+      { name, state, isRunning }: Record<string, unknown>
     ) => [name, state, isRunning]),
     [['shop', 'not running', false], ['mail', 'not running', false], ['other', 'not running', false]]
   )
@@ -68,7 +69,7 @@ test('status says of an app that the host is not there, by its name, in its fold
 
 test('a host that runs tells of its apps itself', async (t) => {
   const { cli, folder } = await startFakeHost(t, { shop: {} })
-  createAppList(folder, {} as any).write([{ name: 'mail', dataDir: '/srv/mail',
+  createAppList(folder, fake({})).write([{ name: 'mail', dataDir: '/srv/mail',
     order: { cwd: '/srv', flags: {}, env: {}, dependsOn: [] }, isStopped: false }])
   const { stdout, stderr } = await cli('ls')
   assert.match(stdout, /^NAME .*\nshop .*\n$/)

@@ -8,7 +8,10 @@ import { identifyProcess } from '../../../server/system/process-identity.ts'
 import { createCheckpointStore, restoreCheckpoint, reconcileWorkers, rememberFor,
   signCheckpoint } from '../../../server/handover/checkpoint.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
+import type { SavedWorker } from '../../../server/cluster/adoption.ts'
 import type { Restored } from '../../../server/handover/checkpoint.ts'
+import type { Settings } from '../../../server/config/settings.ts'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
 const NEXT = identifyProcess(process.pid)
@@ -24,8 +27,8 @@ function setUp () {
   writeFileSync(entry, '')
   const { memory } = openDataDir(path.join(folder, 'data'))
   const release = { id: 'r3', entry, path: folder, createdAt: '2026-01-01T00:00:00.000Z' }
-  const worker = { id: 8, slot: 1, state: 'ready', release: 'r3', pid: 4322, startedAt: '2026-01-01T00:00:00.000Z',
-    readyAt: null, intent: null,
+  const worker = { id: 8, slot: 1, state: 'ready' as const, release: 'r3', pid: 4322,
+    startedAt: '2026-01-01T00:00:00.000Z', readyAt: null, intent: null,
     identity: { pid: 4322, startTime: 'boot:2', crashFile: '/crash', orderFile: '/order' } }
   const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, configured: { entry, workers: 2 },
     desiredWorkers: 4, release, nextWorker: 9, sockets: ['null:3000:4:undefined:0'],
@@ -34,8 +37,8 @@ function setUp () {
   return { folder, entry, memory, release, worker, content, config: { entry, workers: 2 } }
 }
 
-function settingsOf (config: { workers: number }): any {
-  return { current: config, memory: () => CHANGES }
+function settingsOf (config: { workers: number }) {
+  return fake<Settings>({ current: config, memory: () => CHANGES })
 }
 
 describe('a memory that is restored', () => {
@@ -93,17 +96,17 @@ describe('a memory that is restored', () => {
     assert.deepEqual(pick(await restoreCheckpoint(gone, config, null)), { workers: 4, id: undefined })
   })
 
-  const useless: [string, (content: any) => any][] = [['of another version', (content) => ({ ...content, version: 2 })],
-    ['of nothing but a version', () => ({ version: 1 })], ['that is a list', () => []], [
-    'with a change that has no name',
-    (content) => ({ ...content, changes: [{ value: 1 }] })
-  ], ['without a release', ({ release, ...rest }) => rest], ['for no worker',
-    (content) => ({ ...content, desiredWorkers: 0 })], ['with a worker that cannot be told from others',
-    ({ workers: [{ identity, ...worker }], ...rest }) => ({ ...rest, workers: [worker] })], [
-    'whose worker would be every process',
+  const useless: [string, (content: ReturnType<typeof setUp>['content']) => object][] = [['of another version',
+    (content) => ({ ...content, version: 2 })], ['of nothing but a version', () => ({ version: 1 })], ['that is a list',
+    () => []], ['with a change that has no name', (content) => ({ ...content, changes: [{ value: 1 }] })], [
+    'without a release',
+    ({ release, ...rest }) => rest
+  ], ['for no worker', (content) => ({ ...content, desiredWorkers: 0 })], [
+    'with a worker that cannot be told from others',
+    ({ workers: [{ identity, ...worker }], ...rest }) => ({ ...rest, workers: [worker] })
+  ], ['whose worker would be every process',
     ({ workers: [worker], ...rest }) => ({ ...rest,
-      workers: [{ ...worker, identity: { ...worker.identity, pid: -1 } }] })
-  ], ['whose worker is in no state of ours',
+      workers: [{ ...worker, identity: { ...worker.identity, pid: -1 } }] })], ['whose worker is in no state of ours',
     ({ workers: [worker], ...rest }) => ({ ...rest, workers: [{ ...worker, state: 'asleep' }] })]]
   for (const [what, spoil] of useless) {
     test(`a memory ${what} is none`, async () => {
@@ -120,7 +123,7 @@ describe('reconcile', () => {
 
   test('an end that is on record is not told again, and a worker that only the history knows gets one', () => {
     const { worker } = setUp()
-    const left = [worker, { ...worker, id: 9 }] as any[]
+    const left = fake<SavedWorker[]>([worker, { ...worker, id: 9 }])
     const all = reconcileWorkers(left, { ended: new Set([9]), open: [life(8), life(10)] }, [])
     assert.deepEqual(all.map(({ id, state, identity }) => [id, state, identity?.pid ?? null]), [[8, 'ready', 4322], [10,
       'starting', null]])
@@ -139,7 +142,7 @@ describe('what is remembered', () => {
     let size = desiredWorkers
     const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS,
       jobs: NO_JOBS, software: SOFTWARE, since: 5,
-      supervisor: { memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) } as any })
+      supervisor: fake({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
@@ -165,7 +168,7 @@ describe('what is remembered', () => {
     const events = createEventStream()
     const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS,
       jobs: NO_JOBS, software: SOFTWARE, since: 5,
-      supervisor: { memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) } as any })
+      supervisor: fake({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     remembering.forget()
     events.publish({ type: 'worker.listening' })
@@ -180,7 +183,7 @@ describe('what is remembered', () => {
     })
     rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS,
       software: SOFTWARE, since: 5,
-      supervisor: { memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) } as any })
+      supervisor: fake({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })
@@ -220,8 +223,8 @@ function pick ({ workers, release }: Restored) {
 describe('where a memory is kept', () => {
   /** A disk that can be full, and a keeper. */
   function places () {
-    const disk = { content: null as any, isFull: false }
-    let held = null as any
+    const disk = { content: null as unknown, isFull: false }
+    let held = null as unknown
     const file = { read: () => disk.content, write (content: unknown) {
       if (disk.isFull) throw new Error('ENOSPC')
       disk.content = content

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRecovery, FIRST_PAUSE_MS, FORGOTTEN_AFTER_MS, MAX_PAUSE_MS } from '../../../server/host/recovery.ts'
+import { fake } from '../../support/fake.ts'
 
 function setUp () {
   let time = 0
   const timers: { work: () => void, ms: number, isCleared: boolean }[] = []
   const recovery = createRecovery({ now: () => time,
-    timers: { setTimeout: (work: () => void, ms: number) => timers[timers.push({ work, ms, isCleared: false }) - 1],
+    timers: fake({
+      setTimeout: (work: () => void, ms: number) => timers[timers.push({ work, ms, isCleared: false }) - 1],
       clearTimeout: (timer: { isCleared: boolean }) => {
         timer.isCleared = true
-      } } as any })
+      }
+    }) })
   return { recovery, timers, pass: (ms: number) => {
     time += ms
   } }

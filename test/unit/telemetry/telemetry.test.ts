@@ -17,6 +17,7 @@ import { startTelemetry, type Options } from '../../../server/telemetry/telemetr
 import { followWorkerLines } from '../../../server/telemetry/worker-lines.ts'
 import { serveHttp } from '../../support/http-server.ts'
 import { attributesOf, decode, startCollector } from '../../support/otlp-receiver.ts'
+import { fake } from '../../support/fake.ts'
 import type { Metric } from '../../../server/telemetry/metric.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -61,12 +62,15 @@ test('a collector gets metrics and events as the definition of OTLP has them, fr
   assert.deepEqual(new Set(collector.requests.map(({ path, headers }) => `${path} ${headers['content-type']}`)),
     new Set(['/v1/metrics application/json', '/v1/logs application/x-protobuf']))
   const metrics = collector.metrics()
-  const orders = metrics.find(({ name }: any) => name === 'orders_total')
+  const orders = metrics.find(({ name }: Told) => name === 'orders_total')
   assert.deepEqual([orders.sum.isMonotonic, orders.sum.dataPoints[0].asDouble], [true, 7])
   assert.ok(
-    metrics.some(({ name, gauge }: any) => name === 'clusterdeck_workers_ready' && gauge.dataPoints[0].asDouble === 2)
+    metrics.some(({ name, gauge }: Told) => name === 'clusterdeck_workers_ready' && gauge.dataPoints[0].asDouble === 2)
   )
 })
+
+type Told = { name: string, gauge: { dataPoints: { asDouble: number }[] },
+  histogram?: { dataPoints: { count: string }[] } }
 
 test('buckets of a histogram are those of OTLP: no longer cumulative, one more than there are bounds', () => {
   const [told] =
@@ -97,7 +101,7 @@ test('a count that an app has made up stops no other metric', () => {
   )
   const request = metricsRequest([...absurd, ...EVERY_TYPE], { startMs: 1, nowMs: 2 }, { version: '1', attributes: {} })
   const [{ metrics }] = decode('ExportMetricsServiceRequest', toProtobuf(request)).resourceMetrics[0].scopeMetrics
-  assert.deepEqual(metrics.map(({ histogram }: any) => histogram?.dataPoints[0].count), [
+  assert.deepEqual(metrics.map(({ histogram }: Told) => histogram?.dataPoints[0].count), [
     String(Number.MAX_SAFE_INTEGER),
     String(Number.MAX_SAFE_INTEGER),
     '0',
@@ -302,7 +306,7 @@ test('journald gets the fields of an event, also those of several lines, and wha
   const taken: Buffer[] = []
   let isFull = false
   const send = createJournal({ identifier: 'shop',
-    load: () => ({ sendDatagram: (_path: string, content: Buffer) => !isFull && taken.push(content) > 0 } as any) })
+    load: () => fake({ sendDatagram: (_path: string, content: Buffer) => !isFull && taken.push(content) > 0 }) })
   const many = { ...RECORD, text: 'a\nb' }
   assert.equal((await send([RECORD])).error, null)
   isFull = true
