@@ -12,7 +12,7 @@ test('tells probes without a token that the master lives, and whether every work
   const admin = await startAdmin(t)
   await admin.stranger().get('/healthz').expect(200, 'ok\n')
   await admin.stranger().get('/readyz').expect(200, 'ready\n')
-  for (const change of [{ readyWorkers: 1 }, { readyWorkers: 2, state: 'starting' }, { state: 'stopping' }]) {
+  for (const change of [{ readyWorkers: 1 }, { readyWorkers: 2, state: 'starting' }, { state: 'stopping' }] as const) {
     admin.deck.set(change)
     await admin.stranger().get('/readyz').expect(503, 'not ready\n')
     await admin.stranger().get('/healthz').expect(200)
@@ -116,7 +116,7 @@ test('tells what happened in a rollout, and how long the last ones took, to whoe
   const story = { timeline: [{ at: '2026-01-01T00:00:00.000Z', type: 'rollout.started', actor: 'ada', message: null }],
     comparisons: [] }
   const tell = (id: number, seconds: number) => {
-    const detail = { id, kind: 'deploy', state: 'succeeded', startedAt: '2026-01-01T00:00:00.000Z',
+    const detail = { id, kind: 'deploy' as const, state: 'succeeded' as const, startedAt: '2026-01-01T00:00:00.000Z',
       finishedAt: `2026-01-01T00:00:${seconds}.000Z`, progress: { total: 0, replaced: 0 }, steps: [], ...story }
     admin.deck.events.publish({ type: 'rollout.succeeded', rollout: id, detail })
     return detail

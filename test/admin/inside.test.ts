@@ -71,7 +71,7 @@ test('a request that comes again is done once, for each of those who ask', async
     202,
     'true'
   ], [202, undefined]])
-  assert.deepEqual(deck.dispatched.map(({ order }) => order.actor), ['ada@web-1', 'eve@web-1'])
+  assert.deepEqual(deck.dispatched.map(({ order }) => order?.actor), ['ada@web-1', 'eve@web-1'])
 
   const { body: link } = await api('post', '/api/v1/sign-in-links').send({ name: 'ada@web-1', role: 'operator' })
     .expect(201)

@@ -125,7 +125,7 @@ const TASKS: [string, number, (hand: Hand) => Promise<unknown>][] = [['is it wel
   'which function eats CPU',
   3,
   async ({ page, press, shop: { deck: { diagnostics: { items } } } }) => {
-    const { file } = items.findLast((item) => item.file)
+    const { file } = items.findLast((item) => item.file)!
     const shares = (await page.locator('#workers td.cpu').allInnerTexts()).map(parseFloat)
     const hottest = shares.indexOf(Math.max(...shares))
     await press(page.locator('#workers tbody tr').nth(hottest).getByRole('link', { name: /^Worker \d+$/ }))
@@ -161,7 +161,7 @@ const TASKS: [string, number, (hand: Hand) => Promise<unknown>][] = [['is it wel
   await page.getByRole('dialog').getByLabel('Workers').fill('6')
   await press(page.getByRole('dialog').getByRole('button', { name: 'Scale', exact: true }))
   await page.locator('#recent').getByText('to 6').waitFor()
-  assert.equal(shop.deck.dispatched.at(-1).workers, 6)
+  assert.equal(shop.deck.dispatched.at(-1)?.workers, 6)
 }], ['deploy to one worker first', 2, async ({ page, press, shop }) => {
   await press(page.getByRole('button', { name: 'Rolling deploy' }))
   await page.getByLabel('Canary workers').fill('1')

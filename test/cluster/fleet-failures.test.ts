@@ -116,7 +116,7 @@ test(
     for (const each of [pid, stopped.masterPid]) process.kill(each, 'SIGCONT')
     const told = await untilTurn(others[1], 'web-1', 'succeeded')
     assert.deepEqual([told.state, told.turns['web-1'].isLate], ['held', true])
-    assert.match(told.timeline.at(-1).message, /late/)
+    assert.match(String(told.timeline.at(-1)?.message), /late/)
     assert.deepEqual(statesOf(told).slice(1), ['web-2 pending', 'web-3 pending'])
     await checkHistories([stopped, ...others])
   }

@@ -95,7 +95,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     await until('worker.exited')
     const sum = reports.flatMap(({ statuses }) => statuses).reduce((total, each) => total + each, 0)
     assert.deepEqual([sum, count('worker.recycling')], [5, 0])
-    assert.equal(reports.at(-1).inFlight, 0)
+    assert.equal(reports.at(-1)?.inFlight, 0)
   })
 
   for (const [how, flags] of Object.entries({ 'by message': { readySignal: 'message' },

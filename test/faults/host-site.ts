@@ -10,7 +10,7 @@ import { loopDelays, noteLoopDelays } from '../support/loop-delays.ts'
 import { freePort } from '../support/ports.ts'
 import { lacksSmallDisk, smallDisk } from '../support/small-disk.ts'
 import { until } from '../support/until.ts'
-import { openUser } from '../support/user.ts'
+import { openUser, type Answer } from '../support/user.ts'
 
 export type HostSite = Awaited<ReturnType<typeof openHostSite>>
 
@@ -94,7 +94,7 @@ export async function openHostSite (t: TestOwner) {
       await until(async () => {
         const { state, reason } = await site.view(name)
         if (state === 'failed') throw new Error(`${name} has failed: ${reason}`)
-        const { status, body } = await site.ask(name, '/status').catch(() => ({ status: 0, body: {} }))
+        const { status, body } = await site.ask(name, '/status').catch(() => ({ status: 0, body: {} as Answer }))
         return status === 200 && body.readyWorkers === body.desiredWorkers &&
           body.workers.length === body.desiredWorkers
       }, `${name} to be ready`, { patienceMs: READY_WITHIN_MS })

@@ -3,8 +3,10 @@ import { recordPast, startWorkers } from '../../server/app/start.ts'
 import { connectKeeper } from '../../server/keeper/link.ts'
 import { createClosers } from '../../server/system/closers.ts'
 import { openDataDir } from '../../server/system/data-dir.ts'
+import { fake } from './fake.ts'
 import type { TestOwner } from './deck.ts'
-import type { DeckEvent } from '../../server/events/stream.ts'
+import type { SeenEvent } from './event-log.ts'
+import type { OtherDecks } from '../../server/system/other-decks.ts'
 
 const PATIENCE_MS = 90_000
 
@@ -19,15 +21,16 @@ export async function startAppHere (t: TestOwner, source: Omit<AppSource, 'dataD
     said.push(String(text))
   }
   const host = { keeper: await connectKeeper({}), closers,
-    log: { error: (fields: any, text: string) => say(`${text}: ${fields.err?.stack}`), warn: say, fatal: say } as any,
-    terminal: { show () {}, line: say, fail: say, quote: say } as any, streams: process,
-    software: { version: '0.0.0', nodeVersion: process.version }, others: { list: () => [] } as any, fleet: () => null,
-    joinsFleet: false, turns: null, rolloutTurns: null }
+    log: { error: (fields: { err?: Error }, text: string) => say(`${text}: ${fields.err?.stack}`), warn: say,
+      fatal: say, close () {} },
+    terminal: { show () {}, line: say, fail: say, quote: say, started () {}, resolved () {} }, streams: process,
+    software: { version: '0.0.0', nodeVersion: process.version }, others: fake<OtherDecks>({ list: () => [] }),
+    fleet: () => null, joinsFleet: false, turns: null, rolloutTurns: null }
   const app = await openApp({ ...source, dataDir: openDataDir(source.config.dataDir) }, host)
   const { events, supervisor, deck } = app
-  const seen: DeckEvent[] = []
+  const seen: SeenEvent[] = []
   events.subscribe((event) => {
-    seen.push(event)
+    seen.push(event as SeenEvent)
   })
   startWorkers(app, host, recordPast(app, host))
   t.after(stop)
@@ -40,7 +43,7 @@ export async function startAppHere (t: TestOwner, source: Omit<AppSource, 'dataD
     url: () => String(supervisor.addresses()[0]),
 
     /** @returns the first one, from the start on */
-    untilEvent (isIt: (event: DeckEvent) => unknown): Promise<any> {
+    untilEvent (isIt: (event: SeenEvent) => unknown): Promise<SeenEvent> {
       return new Promise((resolve, reject) => {
         const found = seen.find(isIt)
         if (found) return resolve(found)
@@ -54,7 +57,7 @@ export async function startAppHere (t: TestOwner, source: Omit<AppSource, 'dataD
           PATIENCE_MS
         )
         const unsubscribe = events.subscribe((event) => {
-          if (isIt(event)) settle(() => resolve(event))
+          if (isIt(event as SeenEvent)) settle(() => resolve(event as SeenEvent))
         })
 
         function settle (then: () => void) {

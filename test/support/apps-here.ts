@@ -6,9 +6,11 @@ import { createJointUpgrade } from '../../server/handover/joint-upgrade.ts'
 import { createAppScopes } from '../../server/host/app-scopes.ts'
 import { createAppLinks } from '../../server/keeper/app-links.ts'
 import { createTurns } from '../../server/host/turns.ts'
+import { fake } from './fake.ts'
 import { tempFolder } from './folder.ts'
 import { untilFound } from './until.ts'
 import type { TestOwner } from './deck.ts'
+import type { KeeperLink } from '../../server/keeper/link.ts'
 import type { AppView } from '../../server/api/apps.ts'
 
 /**
@@ -23,17 +25,17 @@ export function hostAppsHere (t: TestOwner,
   const say = (text: string) => {
     said.push(text)
   }
-  const sayError = (fields: any, text: string) => say(`${text}: ${fields.err?.stack}`)
-  const log = { error: sayError, warn: sayError }
+  const sayError = (fields: { err?: Error }, text: string) => say(`${text}: ${fields.err?.stack}`)
+  const log = { error: sayError, warn: sayError, fatal: sayError, close () {} }
   const events = createEventStream()
   const told: string[] = []
   events.subscribe(({ type, detail, message }) => {
     told.push([type, detail?.app, message].filter(Boolean).join(' '))
   })
-  const keeper = { isKept: false, role: 'current', predecessor: null, exits: [], reaps: false, held: new Map(),
-    hold () {}, drop () {}, send () {}, on () {}, onLost () {}, offLost () {}, rememberedApps: () => [],
-    memoryOf: () => ({ read: () => null, write: () => false }),
-    spareOf: () => ({ events: [], keep () {}, clear () {} }) } as any
+  const keeper = fake<KeeperLink>({ isKept: false, role: 'current', predecessor: null, exits: [], reaps: false,
+    held: new Map(), hold () {}, drop () {}, send () {}, on () {}, onLost () {}, offLost () {},
+    rememberedApps: () => [], memoryOf: () => ({ read: () => null, write: () => false }),
+    spareOf: () => ({ events: [], keep () {}, clear () {} }) })
   const forgotten: string[] = []
   const apps = createApps({
     records: createRecords({ folder, log: log as any, onProblem: (reason) => say(`records: ${reason}`) }),
@@ -41,7 +43,7 @@ export function hostAppsHere (t: TestOwner,
       terminalOf: () => ({ show () {}, line: say, fail: say, quote: say, resolved () {} } as any),
       turns: createTurns({ atOnce: 2 }), rolloutTurns: createTurns({ atOnce: rolloutsAtOnce, turnMs: 60_000 }),
       upgrade: createJointUpgrade(keeper, { turnMs: 3000, events }), streams: process,
-      software: { version: '0.0.0', nodeVersion: process.version }, others: { list: () => [] } as any,
+      software: { version: '0.0.0', nodeVersion: process.version }, others: fake({ list: () => [] }),
       fleetMembership: { isWanted: false, of: () => null, enter: () => async () => {} },
       addressOf: (name) => ({ adminUrl: `http://127.0.0.1:9/apps/${name}`, publicUrl: null, fingerprint: null,
         host: folder }) },

@@ -10,6 +10,7 @@ import { CLI, FIXTURES } from './deck.ts'
 import { tempFolder } from './folder.ts'
 import { until } from './until.ts'
 import type { TestContext } from 'node:test'
+import type { OpenRequests, Status } from '../../server/api/cluster.ts'
 
 /**
  * A folder with several apps in its config file, and a list of running decks of its own. `t`: its decks end with it,
@@ -63,12 +64,13 @@ export function openApps (t: Pick<TestContext, 'after'>,
     },
 
     /** `where`: below /api/v1 */
-    async ask (name: string, where: string): Promise<any> {
+    async ask (name: string, where: string): Promise<Status & OpenRequests> {
       const { adminUrl } = runningDecks(env).find((deck) => deck.name === name) as RunningDeck
       const token = readFileSync(path.join(String(env.CLUSTERDECK_HOST_DIR), 'admin.token'), 'utf8').trim()
-      return (await fetch(`${adminUrl}/api/v1${where}`, {
+      const response = await fetch(`${adminUrl}/api/v1${where}`, {
         headers: { authorization: `Bearer ${token}`, connection: 'close' }
-      })).json()
+      })
+      return await response.json() as Status & OpenRequests
     },
 
     /** Of a deck that there is not. */
@@ -89,7 +91,9 @@ export function openApps (t: Pick<TestContext, 'after'>,
 
   /** It may have no app that runs. */
   function processesOfHost (): (ProcessIdentity | null)[] {
-    const announced = readJson(path.join(String(env.CLUSTERDECK_HOST_DIR), 'master.json')) as any
+    const announced = readJson(path.join(String(env.CLUSTERDECK_HOST_DIR), 'master.json')) as
+      | ProcessIdentity & { keeper: ProcessIdentity | null }
+      | null
     return announced === null ? [] : [announced.keeper, { pid: announced.pid, startTime: announced.startTime }]
   }
 }

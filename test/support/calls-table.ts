@@ -1,15 +1,16 @@
 import { operationsOf } from '../../server/admin/deck-site.ts'
 import { hostOperations } from '../../server/admin/host-site.ts'
+import { fake } from './fake.ts'
 import type { Mount } from '../../server/api/openapi.ts'
 
 /** @returns the operations of the API as a table of the manual */
 export function callsTable (): string {
-  return tableOf(operationsOf({ deck: {}, access: { sessions: {} }, now: Date.now } as any, () => ({})))
+  return tableOf(operationsOf(fake({ deck: {}, access: { sessions: {} }, now: Date.now }), () => ({})))
 }
 
 /** @returns the same of those that a host has itself */
 export function hostCallsTable (): string {
-  return tableOf(hostOperations({ apps: {}, access: {}, now: Date.now } as any, () => ({})))
+  return tableOf(hostOperations(fake({ apps: {}, access: {}, now: Date.now }), () => ({})))
 }
 
 function tableOf (mounts: Mount[]) {

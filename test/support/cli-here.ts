@@ -18,9 +18,10 @@ export async function runCliHere (args: string[],
 }
 
 /** @returns a stream that is no terminal */
-function collect (output: Output, name: keyof Output): any {
-  return new Writable({ write (chunk, _encoding, done) {
+function collect (output: Output, name: keyof Output) {
+  const stream = new Writable({ write (chunk, _encoding, done) {
     output[name] += chunk
     done()
   } })
+  return stream as Writable & NodeJS.WriteStream
 }

@@ -1,5 +1,7 @@
+import type { CrashRecord } from '../../db/crashes.ts'
+
 /** A crash as the recorder stores it: a TypeError in a request, with everything that can be known of it. */
-export function aCrash (fields: Record<string, any> = {}): any {
+export function aCrash (fields: Partial<CrashRecord> = {}): CrashRecord {
   return { at: '2026-01-01T00:00:00.000Z', cause: 'crash', kind: 'exception', code: 1, signal: null, slot: 1, worker: 7,
     pid: 4711, release: 'r1', rollout: null, uptimeMs: 65_000, nodeVersion: 'v20.20.2', errorName: 'TypeError',
     errorMessage: 'total is not a function',

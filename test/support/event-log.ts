@@ -1,4 +1,31 @@
 import http from 'node:http'
+import type { DeckEvent, Detail, NewEvent } from '../../server/events/stream.ts'
+import type { RolloutView } from '../../server/lifecycle/rollout/record.ts'
+import type { LeftProcess, Unfinished } from '../../server/lifecycle/state.ts'
+
+/** What a test reads: it knows what is there, and fails where that is missing. */
+export type Seen<T> = T extends readonly (infer V)[] ? Seen<V>[]
+  : T extends object ? { [Name in keyof T]-?: Seen<NonNullable<T[Name]>> }
+  : T
+export type SeenEvent = Omit<Seen<DeckEvent>, 'detail'> & { detail: SeenDetail }
+/** `output`: of a hook; `data`: of a message; `requests`: of a heap */
+type SeenDetail =
+  & Seen<
+    & RolloutView
+    & Pick<Detail, 'changes' | 'crash' | 'crashGroup' | 'errorName' | 'stack' | 'delayMs' | 'endedRequests' | 'hint'>
+    & Pick<Unfinished, 'closed'>>
+  & { [name: string]: unknown, output: string, data: { type: string }, leftOut?: number, leftProcesses: LeftProcess[],
+    requests: number,
+    holders: { name: string, file: string, count: number, bytes: number, bytesPer1000Requests: number }[] }
+
+/** Keeps what is published as it is given. */
+export function keptEvents () {
+  const events: SeenEvent[] = []
+  return { events, publish (told: NewEvent) {
+    events.push(told as SeenEvent)
+    return told as DeckEvent
+  } }
+}
 
 /** Soon enough for a test, and seldom enough for a master that is busy with its end. */
 const RETRY_MS = 20
@@ -8,7 +35,7 @@ const RETRY_MS = 20
  * slow reader is, goes on after the last event that came.
  */
 export function createEventLog () {
-  const seen: any[] = []
+  const seen: SeenEvent[] = []
   const watchers: Set<() => void> = new Set()
   let request: http.ClientRequest | undefined
   let retry: NodeJS.Timeout | undefined
@@ -16,8 +43,8 @@ export function createEventLog () {
   return { count: () => seen.length, follow (url: string, token: string) {
     close()
     connect(url, token)
-  }, close, until: (matches: (event: any) => boolean): Promise<any> => watch(() => seen.find(matches)),
-    untilMoreThan: (count: number): Promise<any> => watch(() => seen.length > count) }
+  }, close, until: (matches: (event: SeenEvent) => boolean) => watch(() => seen.find(matches)),
+    untilMoreThan: (count: number) => watch(() => seen.length > count) }
 
   function close () {
     clearTimeout(retry)
@@ -51,8 +78,8 @@ export function createEventLog () {
     for (const watcher of [...watchers]) watcher()
   }
 
-  function watch (find: () => any) {
-    return new Promise((resolve) => {
+  function watch<T> (find: () => T | undefined) {
+    return new Promise<T>((resolve) => {
       const look = () => {
         const found = find()
         if (!found) return

@@ -3,10 +3,11 @@ import path from 'node:path'
 import { marked } from 'marked'
 import { commandsOf } from '../../server/cli/help.ts'
 import { createProgram } from '../../server/cli/program.ts'
+import { fake } from './fake.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const COMMAND = /(?:^|[\s(/])(?:clusterdeck|curl) +\S/
-const PROGRAM = await createProgram(['help'], {} as any, { exitCode: 0 })
+const PROGRAM = await createProgram(['help'], fake({}), { exitCode: 0 })
 
 /** `line`: of a shell, without its comment */
 type Example = { from: string, line: string }

@@ -80,7 +80,7 @@ export function createFakeApps (
   }, fleet: fleet ?? (() => null), joinsFleet: fleet !== undefined,
     about: () => ({ pid: 4000, keeperPid: 3999, version: '0.1.0', nodeVersion: 'v20.20.2',
       startedAt: '2026-01-01T00:00:00.000Z', folder, apps: all.size, upgrade: null, upgradeFailure: null }),
-    deck: (name) => all.get(name)?.opened?.deck as any, open (name, changes = {}) {
+    deck: (name) => all.get(name)!.opened!.deck, open (name, changes = {}) {
     openApp(name, changes)
     tell()
   }, closeApp (name, changes = {}) {
@@ -89,7 +89,7 @@ export function createFakeApps (
       opened: null })
     tell()
   }, set (name, changes) {
-    Object.assign((all.get(name) as any).changes, changes)
+    Object.assign(all.get(name)!.changes, changes)
   }, closeAll () {
     for (const name of all.keys()) close(name)
   } }
@@ -107,8 +107,7 @@ export function createFakeApps (
   }
 
   function close (name: string) {
-    const { opened } = all.get(name) as any
-    opened?.history.close()
+    all.get(name)!.opened?.history.close()
   }
 
   function tell () {
@@ -121,7 +120,7 @@ export function createFakeApps (
   }
 
   function viewOf (name: string): AppView {
-    const { changes, opened } = all.get(name) as NonNullable<ReturnType<typeof all.get>>
+    const { changes, opened } = all.get(name)!
     const status = opened?.deck.status()
     return { name, state: opened ? 'running' : 'stopped', reason: null, isRetried: false, nextTryAt: null,
       entry: '/srv/app/app.js', cwd: path.join(folder, name), configFile: null,

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { isOneOf } from '../../server/causes.ts'
 import { SCHEMA } from '../../server/config/options.ts'
 import { createSettings, type NewChange } from '../../server/config/settings.ts'
 import { STEERING } from '../../server/config/steering.ts'
@@ -13,34 +14,51 @@ import { createMergedProfile } from '../../server/diagnostics/merged-profile.ts'
 import { createVitals } from '../../server/vitals/vitals.ts'
 import { createLogs } from '../../server/logs/logs.ts'
 import { createAlerts } from '../../server/alerts/alerts.ts'
+import { fake, type Parts } from './fake.ts'
 import { createFakeJobs } from './fake-jobs.ts'
 import { tempFolder } from './folder.ts'
-import type { Deck } from '../../server/deck.ts'
+import type { OpenRequests } from '../../server/api/cluster.ts'
+import type { KeptRelease } from '../../server/api/releases.ts'
+import type { Diagnostic, ShownRelease } from '../../server/api/shapes.ts'
+import type { Deck, Status, WorkerRow } from '../../server/deck.ts'
+import type { Window } from '../../server/diagnostics/profiling.ts'
+import type { RolloutView } from '../../server/lifecycle/rollout/record.ts'
+import type { Preview } from '../../server/preview.ts'
 import type { AppFleet } from '../../server/fleet/app-fleet.ts'
 import type { RunningDeck } from '../../server/system/running-decks.ts'
 import type { Report } from '../../server/doctor/doctor.ts'
 import type { History } from '../../db/history.ts'
 
+/** What has been asked of a fake deck. */
+type Asked = { type: string, kind?: string, actor?: string, client?: string, note?: string | null, worker?: number,
+  workers?: number, order?: Order, [name: string]: unknown }
+type Order = Parameters<Deck['send']>[0]
+type Answer = Parts<ReturnType<Deck['dispatch']>>
+/** `set`: merges these over the snapshot */
+type FakeDeck =
+  & Omit<Deck, 'fleet'>
+  & { fleet: AppFleet | null, dispatched: Asked[], registered: RunningDeck[], requests: OpenRequests['items'],
+    report: Report, anew: NewChange[], diagnostics: { items: FakeDiagnostic[] },
+    profiling: ReturnType<typeof fakeProfiling>, set: (changes: Parts<Status>) => void,
+    releases: { items: FakeRelease[] }, logs: { folder: string }, alerts: { status: number },
+    jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }
+type FakeRelease = KeptRelease & { [Name in 'changed' | 'git']: NonNullable<KeptRelease[Name]> }
+/** `file`: of its own */
+type FakeDiagnostic = Diagnostic & { file?: string }
+
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by
  * `deck.set(...)`. `history`: a real one over a real database file, see db/.
  */
-export function createFakeDeck (
-  { history, now = Date.now }: { history: any, now?: () => number }
-): Omit<Deck, 'fleet'> & { fleet: AppFleet | null, dispatched: any[], registered: RunningDeck[],
-  requests: { method: string, path: string, ageMs: number }[], report: Report, anew: NewChange[],
-  diagnostics: { items: any[] }, profiling: { items: any[] }, set: (changes: any) => void, releases: { items: any[] },
-  logs: { folder: string }, alerts: { status: number }, jobs: ReturnType<typeof createFakeJobs>,
-  vitals: ReturnType<typeof createVitals> }
-{
+export function createFakeDeck ({ history, now = Date.now }: { history: History, now?: () => number }): FakeDeck {
   const events = createEventStream({ lastId: history.lastEventId() })
   events.subscribe((event) => history.record(event))
   const vitals = createVitals({ store: history.vitals, now })
   events.subscribe(vitals.count)
   /** every command that was dispatched, oldest first */
-  const dispatched: any[] = []
+  const dispatched: Asked[] = []
   /** what each worker has in flight */
-  const requests: { method: string, path: string, ageMs: number }[] = []
+  const requests: OpenRequests['items'] = []
   /** of this machine */
   const registered: RunningDeck[] = []
   const logs = fakeLogs()
@@ -51,13 +69,13 @@ export function createFakeDeck (
   const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', createdAt: '2026-01-01T00:00:00.000Z' }
   let state = fakeSnapshot(release)
 
-  const effects: Record<string, (command: any) => any> = { rollout: fakeRollout,
-    'restart-worker': (command) => fakeRollout({ ...command, kind: 'restart' }), scale (command) {
-    state.desiredWorkers = command.workers
-    events.publish({ type: 'scale.changed', actor: command.actor, detail: { to: command.workers } })
-    return { desiredWorkers: command.workers }
-  }, upgrade (command) {
-    state.upgrade = { startedAt: new Date().toISOString(), actor: command.actor, note: command.note }
+  const effects: Record<string, (command: Asked) => Answer> = { rollout: fakeRollout,
+    'restart-worker': (command) => fakeRollout({ ...command, kind: 'restart' }), scale ({ workers, actor }) {
+    state.desiredWorkers = Number(workers)
+    events.publish({ type: 'scale.changed', actor, detail: { to: workers } })
+    return { desiredWorkers: state.desiredWorkers }
+  }, upgrade ({ actor, note = null }) {
+    state.upgrade = { startedAt: new Date().toISOString(), actor: String(actor), note }
     return state.upgrade
   }, 'kill-worker': () => ({}), 'end-connections': () => ({}),
     ...Object.fromEntries(STEERING.map((type) => [type, () => structuredClone(state.rollout)])), stop () {
@@ -66,7 +84,7 @@ export function createFakeDeck (
   } }
 
   const jobs = createFakeJobs({ history, events })
-  return {
+  const deck: FakeDeck = fake({
     events,
     history,
     vitals,
@@ -94,22 +112,19 @@ export function createFakeDeck (
     },
     isStopFirst: () => settings.current.rollout.order === 'stop-first',
     /** What was configured anew; a test may change it. */
-    anew: [] as NewChange[],
-    async configuredAnew () {
-      return this.anew
-    },
+    anew: [],
+    configuredAnew: async () => deck.anew,
     snapshot: () => structuredClone({ ...state, workers: state.workers.map(withTime), lastEventId: events.lastId }),
     status () {
-      const snapshot = this.snapshot()
-      return { ...snapshot, health: this.health(snapshot), notices: notices.list() }
+      const snapshot = deck.snapshot()
+      return { ...snapshot, health: deck.health(snapshot), notices: notices.list() }
     },
-    /** `changes`: merged over the snapshot */
-    set (changes: any) {
-      state = { ...state, ...changes }
+    set (changes) {
+      state = { ...state, ...changes as Partial<Status> }
     },
     async stored () {},
-    dispatch (command: any) {
-      if (state.rollout && command.type !== 'stop' && !STEERING.includes(command.type)) {
+    dispatch (command: Asked) {
+      if (state.rollout && command.type !== 'stop' && !isOneOf(STEERING, command.type)) {
         throw new DeckError('rollout-running', `rollout ${state.rollout.id} (${state.rollout.kind}) is running`, {
           details: { rollout: state.rollout.id }
         })
@@ -117,7 +132,7 @@ export function createFakeDeck (
       dispatched.push(command)
       return effects[command.type](command)
     },
-    send (order: any) {
+    send (order: Order) {
       if (order.worker && !workerOf(order.worker))
         throw new DeckError('not-found', `No worker ${order.worker} is alive`)
       dispatched.push({ type: 'message', order })
@@ -130,67 +145,65 @@ export function createFakeDeck (
     requests,
     /** What the checks have found; a test may change it. */
     report: fakeReport(),
-    async examine () {
-      return this.report
-    },
-    async move (to: any) {
+    examine: async () => deck.report,
+    async move (to) {
       dispatched.push({ type: 'move', ...to })
       return { name: 'shop' }
     },
-    async deploy (command: any) {
-      return this.dispatch({ type: 'rollout', kind: 'deploy', ...command })
-    },
-    async deployCommit (command: any) {
+    deploy: async (command) => deck.dispatch({ type: 'rollout', kind: 'deploy', ...command }),
+    async deployCommit (command) {
       dispatched.push({ type: 'deploy-commit', ...command })
       return jobs.runSteps({ name: `deploy --git ${command.git}`, git: command.git, option: 'hooks.build.timeoutMs',
         timeoutMs: 60_000, actor: command.actor, steps: async () => ({ release: 'r1', rollout: 1 }) })
     },
-    preview: async (wanted: any) => fakePreview(wanted, state)
-  } as any
+    preview: async (wanted) => fakePreview(wanted, state)
+  })
+  return deck
 
   function workerOf (id: number) {
     return state.workers.find((worker) => worker.id === id)
   }
 
   /** Vitals are of this moment, unless the test has said of which. */
-  function withTime (worker: any) {
-    return { ...worker, vitals: worker.vitals && { at: new Date(now()).toISOString(), ...worker.vitals } }
+  function withTime (worker: WorkerRow) {
+    return { ...worker, vitals: worker.vitals && { ...{ at: new Date(now()).toISOString() }, ...worker.vitals } }
   }
 
-  function fakeRollout (command: any) {
-    const kind = command.kind ?? 'restart'
-    state.rollout = { id: 1, kind, state: 'rolling', from: 'r1', to: kind === 'deploy' ? 'r2' : 'r1',
-      actor: command.actor, note: command.note ?? null, startedAt: new Date().toISOString(), finishedAt: null,
-      done: false, reason: null, progress: { total: 2, replaced: 0 },
-      steps: state.workers.map((worker: any) => ({ slot: worker.slot, state: 'pending', oldWorker: worker.id,
+  function fakeRollout ({ kind = 'restart', actor, note = null }: Asked) {
+    const rollout = fake<RolloutView>({ id: 1, kind: kind as RolloutView['kind'], state: 'rolling', from: 'r1',
+      to: kind === 'deploy' ? 'r2' : 'r1', actor: String(actor), note, startedAt: new Date().toISOString(),
+      finishedAt: null, done: false, reason: null, progress: { total: 2, replaced: 0 },
+      steps: state.workers.map((worker) => ({ slot: worker.slot, state: 'pending' as const, oldWorker: worker.id,
         newWorker: null, startedAt: null, finishedAt: null })
-      ) }
-    events.publish({ type: 'rollout.started', rollout: 1, actor: command.actor,
-      detail: structuredClone(state.rollout) })
+      ) })
+    state.rollout = rollout
+    events.publish({ type: 'rollout.started', rollout: 1, actor, detail: structuredClone(rollout) })
     return structuredClone(state.rollout)
   }
 }
 
 /** One that is done, and whatever a test adds to `items`; what is started goes on until a test ends it. */
-function fakeDiagnostics ({ dispatched, workerOf }: { dispatched: any[], workerOf: (id: number) => any }) {
-  const done = { id: 1, kind: 'heap-statistics', worker: 1, slot: 1, pid: 4001, release: 'r1', state: 'done',
-    durationMs: null, actor: 'token', startedAt: '2026-01-01T00:00:00.000Z', finishedAt: '2026-01-01T00:00:01.000Z',
-    bytes: 2, error: null, warning: null }
-  /** newest first; `file`: of its own */
-  const items: any[] = [done]
-  const about = ({ file, ...item }: any) => item
+function fakeDiagnostics (
+  { dispatched, workerOf }: { dispatched: Asked[], workerOf: (id: number) => WorkerRow | undefined }
+) {
+  const done: Diagnostic = { id: 1, kind: 'heap-statistics', worker: 1, slot: 1, pid: 4001, release: 'r1',
+    state: 'done', durationMs: null, actor: 'token', startedAt: '2026-01-01T00:00:00.000Z',
+    finishedAt: '2026-01-01T00:00:01.000Z', bytes: 2, error: null, warning: null }
+  /** newest first */
+  const items: FakeDiagnostic[] = [done]
+  const about = ({ file, ...item }: FakeDiagnostic): Diagnostic => item
   return { items, list: () => items.map(about),
     get: (id: number) => items.filter((item) => item.id === id).map(about)[0] ?? null, file (id: number) {
     const item = items.find((one) => one.id === id)
     return item?.state === 'done'
       ? { file: item.file ?? fileURLToPath(import.meta.url), name: `${id}-worker-${item.worker}.json` }
       : null
-  }, start (order: any) {
+  }, start (order: Parameters<Deck['diagnostics']['start']>[0]) {
     const worker = workerOf(order.worker)
     if (!worker) throw new DeckError('not-found', `No worker ${order.worker} is alive`)
     dispatched.push({ type: 'diagnose', ...order })
-    const item = { ...done, durationMs: null, ...order, id: items[0].id + 1, slot: worker.slot, pid: worker.pid,
-      state: 'running', startedAt: new Date().toISOString(), finishedAt: null, bytes: null }
+    const item: Diagnostic = { ...done, durationMs: null, ...order, id: items[0].id + 1, slot: worker.slot,
+      pid: Number(worker.pid), state: 'running', startedAt: new Date().toISOString(), finishedAt: null, bytes: null }
     items.unshift(item)
     return about(item)
   }, remove (id: number) {
@@ -206,11 +219,11 @@ function fakeProfiling () {
   const frame = (functionName: string, url = '') => ({ functionName, scriptId: '0', url, lineNumber: 0,
     columnNumber: 0 })
   return { items, isOn: () => items.length > 0,
-    list: ({ since = 0, until = Infinity, worker, release }: any = {}) =>
+    list: ({ since = 0, until = Infinity, worker, release }: Window = {}) =>
       items.filter((each) =>
         each.at >= since && each.at < until && (worker ?? each.worker) === each.worker &&
         (release ?? each.release) === each.release
-      ), async read (window: any) {
+      ), async read (window: Window) {
     const slices = this.list(window)
     const merged = createMergedProfile()
     for (const { busy, ms } of slices)
@@ -245,12 +258,14 @@ function fakeAlerts (events: EventStream, store: History['alerts']) {
     events,
     deck: () => ({ host: 'web-1', app: 'app', url: null, entry: '/srv/app/app.js', pid: 4000, version: '0.1.0' }),
     log: { warn () {} }
-  }, { fetch: async () => new Response(null, { status: fake.status }) })
-  const fake = Object.assign(alerts, { status: 204 })
-  return fake
+  }, { fetch: async () => new Response(null, { status: all.status }) })
+  const all = Object.assign(alerts, { status: 204 })
+  return all
 }
 
-function fakePreview ({ kind, release = 'r2' }: any, { rollout, desiredWorkers }: any) {
+function fakePreview ({ kind, release = 'r2' }: Parameters<Deck['preview']>[0],
+  { rollout, desiredWorkers }: Status): Preview
+{
   return { kind, from: 'r1',
     release: { id: release, isNew: true, mode: 'live', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/srv/app',
       source: null, package: { name: 'told', version: '1.2.4' }, git: null, arguments: 0, nodeOptions: 2,
@@ -293,20 +308,21 @@ function fakeReport (): Report {
       severity: 'ok', title: 'A keeper holds the sockets', why: '', mend: [] }] }
 }
 
-function fakeReleases (release: any) {
-  const known = { ...release, mode: 'live', cwd: '/srv/app', source: null, createdBy: 'system', note: null,
-    package: { name: 'told', version: '1.2.3' },
-    git: { commit: '0123456789abcdef0123456789abcdef01234567', branch: 'main', isDirty: true, author: 'Ada',
-      subject: 'Faster totals' }, lockFile: null, environment: { digest: 'sha256:00', names: ['LEVEL'] },
+function fakeReleases (release: ShownRelease) {
+  const git = { commit: '0123456789abcdef0123456789abcdef01234567', branch: 'main', isDirty: true, author: 'Ada',
+    subject: 'Faster totals' }
+  const known: FakeRelease = { ...release, mode: 'live', cwd: '/srv/app', source: null, createdBy: 'system', note: null,
+    package: { name: 'told', version: '1.2.3' }, git, lockFile: null,
+    environment: { digest: 'sha256:00', names: ['LEVEL'] },
     changed: { from: 'r0', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false,
       mode: false, folder: false, entry: false }, outcome: 'succeeded', rollout: null, deployedAt: release.createdAt,
     servedAt: release.createdAt, setback: null, isLastGood: false, inUse: true, changedInPlace: null }
   /** newest first; a test may put others in front */
-  const items: any[] = [known]
+  const items: FakeRelease[] = [known]
   return { items, list: () => ({ items: [...items], next: null }), get,
     refs:
-      async () => [{ name: 'main', kind: 'branch', commit: known.git.commit, at: release.createdAt,
-        subject: known.git.subject }], before (id: string) {
+      async () => [{ name: 'main', kind: 'branch' as const, commit: git.commit, at: release.createdAt,
+        subject: git.subject }], before (id: string) {
     const found = items.find((each) => each.id !== id && each.servedAt !== null)
     if (!found) throw new DeckError('not-found', `No release other than ${id}`)
     return found.id
@@ -324,17 +340,17 @@ function fakeReleases (release: any) {
   }
 }
 
-function fakeSnapshot (release: any) {
+function fakeSnapshot (release: ShownRelease) {
   const worker = (slot: number) => ({ id: slot, slot, logSlot: slot, pid: 4000 + slot, state: 'ready', release: 'r1',
     startedAt: '2026-01-01T00:00:00.000Z', readyAt: '2026-01-01T00:00:00.300Z', restarts: 0, crashLooping: false,
     retryAt: null, holds: null, keptUntil: null, finished: null,
     vitals: { rssBytes: 64 * 1024 * 1024, cpuPercent: 12.5 } })
-  return { state: 'running',
+  return fake<Status>({ state: 'running',
     master: { pid: 4000, version: '0.1.0', nodeVersion: 'v26.99.0', startedAt: '2026-01-01T00:00:00.000Z',
       rssBytes: 50 * 1024 * 1024, isShared: false },
     app: { name: 'app', entry: '/srv/app/app.js', program: null, cwd: '/srv/app', addresses: ['http://localhost:3000'],
       ownSockets: null }, limits: { memoryBytes: 0, cpus: 0, problem: null }, dispatch: 'shared', stickyBy: null,
-    isEven: true, desiredWorkers: 2, readyWorkers: 2, finishedWorkers: 0, nextRestartAt: null, release,
-    rollout: null as any, upgrade: null as any, lastEventId: 0, workers: [worker(1), worker(2)],
-    standby: { wanted: 0, ready: 0, problem: null, workers: [] } }
+    isEven: true, desiredWorkers: 2, readyWorkers: 2, finishedWorkers: 0, nextRestartAt: null, release, rollout: null,
+    upgrade: null, lastEventId: 0, workers: [worker(1), worker(2)],
+    standby: { wanted: 0, ready: 0, problem: null, workers: [] } })
 }

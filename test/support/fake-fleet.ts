@@ -1,12 +1,18 @@
 import { batchesOf } from '../../server/fleet/plan.ts'
 import { refusalOf } from '../../server/fleet/refusal.ts'
 import { finishTurn, startRollout, steerRollout, takeTurn, type FleetRollout } from '../../server/fleet/rollout.ts'
+import type { FleetLogLine } from '../../server/api/fleet-logs.ts'
 import type { AppFleet as Fleet, FleetStatus } from '../../server/fleet/app-fleet.ts'
 import type { Host, Member } from '../../server/fleet/presence.ts'
 import type { Presence } from '../../server/fleet/nats-connection.ts'
 
 // A fleet without a NATS server, for tests of the admin side: it is what the test says, and its rollout is a real
 // document.
+
+/** of the output of a member, which need not say where */
+type Line = Omit<FleetLogLine, 'member' | 'place'> & Partial<FleetLogLine>
+/** `order`: a method, where a member was asked for something */
+type Asked = { order: unknown, member?: string, path?: string, body?: unknown, wanted?: unknown, actor: string }
 
 const AT = '2026-01-01T12:00:00.000Z'
 const CODE = Object.freeze({ version: '1.4.2', commit: '4be1a4be1a' })
@@ -55,13 +61,13 @@ export function createFakeFleet (
       answer?: (member: string,
         order: { method: string, path: string, headers?: Record<string, string | undefined> }
       ) => { status: number, body: unknown } } = {}
-): Fleet & { set: (changes: Partial<FleetStatus>) => void, asked: any[] } {
+): Fleet & { set: (changes: Partial<FleetStatus>) => void, asked: Asked[] } {
   let state: FleetStatus = { name: 'prod', app: 'shop', member: members[0].member,
     nats: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...nats }, problem,
     outbox: { waiting: 0, problem: null }, members, rollout }
   const listeners: Set<() => void> = new Set()
   /** what was ordered, oldest first */
-  const asked: any[] = []
+  const asked: Asked[] = []
   const by = (actor: string) => ({ at: new Date().toISOString(), actor })
 
   return { app: state.app, member: state.member, asked, status: () => state, look: async () => state,
@@ -85,15 +91,12 @@ export function createFakeFleet (
       )
       const asked = state.members.filter(({ member }) => wanted.member === undefined || member === wanted.member)
       const there = asked.filter(({ isSilent }) => !isSilent)
-      const pages = await Promise.all(
-        there.map(async ({ member }) => ({ member,
-          items: JSON.parse((await ask(member, { method: 'GET', path: `/logs?${query}` }, person)).body).items ?? [] })
-        )
-      )
-      const items = pages.flatMap(({ member, items: all }) =>
-        all.map((line: any) => ({ member, place: '1o0', ...line }))
-      )
-      items.sort((one, other) => one.arrivedAt < other.arrivedAt ? -1 : 1)
+      const pages = await Promise.all(there.map(async ({ member }) => {
+        const { body } = await ask(member, { method: 'GET', path: `/logs?${query}` }, person)
+        return { member, items: (JSON.parse(body) as { items?: Line[] }).items ?? [] }
+      }))
+      const items = pages.flatMap(({ member, items: all }) => all.map((line) => ({ member, place: '1o0', ...line })))
+      items.sort((one, other) => one.arrivedAt! < other.arrivedAt! ? -1 : 1)
       return { asked: asked.length, answered: there.length,
         silent: asked.filter(({ isSilent }) => isSilent).map(({ member }) => member), refused: [], cut: [],
         items: items.slice(-(lines ?? 100)), next: null }

@@ -10,8 +10,12 @@ import { tempFolder } from './folder.ts'
 import type { TestContext } from 'node:test'
 import type { ChildProcess } from 'node:child_process'
 import type { AddressInfo } from 'node:net'
+import type { AppOrder } from '../../server/config/orders.ts'
 import type { AppView } from '../../server/api/apps.ts'
+import type { Seen } from './event-log.ts'
 
+/** to add an app, or to upgrade the host */
+type Order = Seen<AppOrder> & { type?: string }
 export type FakeHost = Awaited<ReturnType<typeof startFakeHost>>
 /** `admin`: null unless it runs */
 type App = { view: AppView, admin: Admin | null }
@@ -30,7 +34,7 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
   const env = { CLUSTERDECK_HOST_DIR: folder, CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running') }
   const known: Map<string, App> = new Map()
   /** the orders that have come, oldest first */
-  const orders: any[] = []
+  const orders: Order[] = []
   /** what has changed something, oldest first */
   const calls: string[] = []
   /** by name */
@@ -143,9 +147,9 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
         startedAt: '2026-01-01T00:00:00.000Z', folder, apps: known.size, upgrade: null, upgradeFailure: null,
         ...nextAbout() })
     if (req.method === 'POST' && pathname === '/api/v1/apps')
-      return await takeOrder(await json(req), res, search.includes('start=false'))
+      return await takeOrder(await json(req) as Order, res, search.includes('start=false'))
     if (req.method === 'POST' && pathname === '/api/v1/host/upgrade') {
-      orders.push(Object.assign({ type: 'upgrade-host' }, await json(req)))
+      orders.push(Object.assign({ type: 'upgrade-host' }, await json(req) as Order))
       return say(res, 202, { startedAt: '2026-01-01T00:00:00.000Z', actor: 'api', note: null })
     }
     if (req.method === 'POST' && pathname === '/api/v1/host/stop') {
@@ -174,7 +178,7 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
     return about
   }
 
-  async function takeOrder (order: any, res: http.ServerResponse, isIdle: boolean) {
+  async function takeOrder (order: Order, res: http.ServerResponse, isIdle: boolean) {
     orders.push(order)
     const name = order.name ?? order.app ?? path.basename(order.cwd)
     if (known.has(name)) {
@@ -184,7 +188,7 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
       if (isIdle) return say(res, 200, { ...known.get(name)?.view, notApplied: [] })
       return await startApp(name, res)
     }
-    await addApp(name, { cwd: order.cwd, entry: order.flags.entry ?? null, state: 'stopped' })
+    await addApp(name, { cwd: order.cwd, entry: (order.flags.entry as string | undefined) ?? null, state: 'stopped' })
     if (isIdle) return say(res, 201, { ...known.get(name)?.view, notApplied: [] })
     await startApp(name, res, 201)
   }

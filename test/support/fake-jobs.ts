@@ -3,6 +3,7 @@ import { createJobs, type JobConfigs } from '../../server/jobs/jobs.ts'
 import { tempFolder } from './folder.ts'
 import type { CommandEnd, runCommand } from '../../server/cluster/command-run.ts'
 import type { EventStream } from '../../server/events/stream.ts'
+import type { History } from '../../db/history.ts'
 
 /** A command that runs until a test ends it, or until it is told to end. */
 type FakeCommand = { order: Parameters<typeof runCommand>[0], toldTo: { why: string, graceMs?: number }[],
@@ -16,7 +17,7 @@ export const JOBS: JobConfigs = Object.freeze({
 /** Jobs whose commands are no processes. */
 export function createFakeJobs ({ history, events, jobs = JOBS, more = {} }: {
   /** a real one */
-  history: any,
+  history: Pick<History, 'jobRuns'>,
   events: EventStream,
   jobs?: JobConfigs,
   more?: Partial<Parameters<typeof createJobs>[0]>
@@ -24,7 +25,7 @@ export function createFakeJobs ({ history, events, jobs = JOBS, more = {} }: {
   /** oldest first */
   const commands: FakeCommand[] = []
   const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/',
-    createdAt: '2026-01-01T00:00:00.000Z' } as any
+    createdAt: '2026-01-01T00:00:00.000Z' }
   const made = createJobs({ jobs, current: () => ({ release: 'r1', isStopping: false, isUpgrading: false }),
     keeper: { held: new Map(), hold () {}, drop () {}, exits: [] }, release: () => release, environment: () => ({}),
     inherited: () => ({}), cwd: '/', events, store: history.jobRuns, dataFolder: tempFolder(), logFolder: tempFolder(),

@@ -57,7 +57,9 @@ export async function openStream (t: Pick<TestContext, 'after'>,
     const consumer = await js.consumers.get(name)
     const stored = []
     for await (const message of await consumer.fetch({ max_messages: state.messages, expires: 5000 })) {
-      const { source, member, event } = message.json() as any
+      const { source, member, event } = message.json<
+        Pick<Stored, 'source' | 'member'> & { event: Pick<Stored, 'id' | 'type'> }
+      >()
       stored.push({ seq: message.seq, subject: message.subject, source, member, id: event.id, type: event.type })
     }
     return stored

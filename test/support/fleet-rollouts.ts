@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { hammer } from './load.ts'
 import type { TestContext } from 'node:test'
+import type { FleetRollout } from '../../server/api/fleet-answers.ts'
+import type { Rollout } from '../../server/api/rollouts.ts'
 import type { Member } from './fleet.ts'
 
 /** What a rollout over hosts is asked for, waited for and held to, by the API of its members. */
@@ -9,11 +11,11 @@ import type { Member } from './fleet.ts'
 const BREATH_MS = 200
 const OVER = ['succeeded', 'failed', 'held', 'rolled-back']
 
-export async function begin (member: Member, wanted: object = {}): Promise<any> {
+export async function begin (member: Member, wanted: object = {}): Promise<FleetRollout> {
   const { status, body } = await member.api('/fleet/rollout', { method: 'POST',
     body: JSON.stringify({ kind: 'deploy', ...wanted }) })
   assert.equal(status, 202, JSON.stringify(body))
-  return body
+  return body as FleetRollout
 }
 
 export async function untilTurn (member: Member, name: string, state: string) {
@@ -24,14 +26,14 @@ export async function untilTurn (member: Member, name: string, state: string) {
 
 export async function untilOver (member: Member) {
   const { rollout } = await member.untilFleet(
-    ({ rollout: seen, nats }) => nats.isConnected && seen && OVER.includes(seen.state),
+    ({ rollout: seen, nats }) => nats.isConnected && OVER.includes(seen?.state),
     'the rollout to be over'
   )
   return rollout
 }
 
-export function statesOf ({ turns }: any): string[] {
-  return Object.entries<{ state: string }>(turns).map(([name, { state }]) => `${name} ${state}`)
+export function statesOf ({ turns }: Pick<FleetRollout, 'turns'>): string[] {
+  return Object.entries(turns).map(([name, { state }]) => `${name} ${state}`)
 }
 
 /**
@@ -41,9 +43,9 @@ export function statesOf ({ turns }: any): string[] {
 export async function checkHistories (members: Member[]) {
   const own = await Promise.all(
     members.map(async (member) =>
-      (await member.api('/rollouts')).body.items.filter(({ note }: any) => /of the fleet/.test(note)).map((
-        each: any
-      ) => ({ name: member.name, ...each }))
+      ((await member.api('/rollouts')).body as { items: Rollout[] }).items.filter(({ note }) =>
+        /of the fleet/.test(String(note))
+      ).map((each) => ({ name: member.name, ...each }))
     )
   )
   const deploys = own.flat().filter(({ kind }) => kind === 'deploy')

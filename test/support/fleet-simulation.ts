@@ -1,3 +1,4 @@
+import { errorCode } from '../../server/errors.ts'
 import { createMember, NO_MEMORY, reduceMember } from '../../server/fleet/member.ts'
 import { giveUp, startRollout, steerRollout, takeTurn, type FleetRollout } from '../../server/fleet/rollout.ts'
 import type { Command, Input, Memory } from '../../server/fleet/member.ts'
@@ -166,8 +167,8 @@ export function createFleet ({ members, loses = () => false }: { members: string
           if (isGivingUp) giveUpOn(silent)
         }
         return true
-      } catch (error: any) {
-        if (['rollout-running', 'rollout-ended', 'rollout-state'].includes(error.code)) return false
+      } catch (error) {
+        if (['rollout-running', 'rollout-ended', 'rollout-state'].includes(String(errorCode(error)))) return false
         throw error
       }
     }
@@ -202,7 +203,7 @@ export function createFleet ({ members, loses = () => false }: { members: string
   }
 
   function get (member: string): ReturnType<typeof createHost> {
-    return hosts.get(member) as any
+    return hosts.get(member)!
   }
 
   function isSilent ({ isStopped, isCut }: ReturnType<typeof createHost>) {
@@ -225,7 +226,7 @@ export function createFleet ({ members, loses = () => false }: { members: string
     if (input.type === 'seen') host.heard = input.revision
     const { state, commands } = reduceMember(host.state, input, { at, iso: iso(), release: host.release })
     host.state = state
-    for (const command of commands) DO[command.type](host, command as any)
+    for (const command of commands) DO[command.type](host, command as never)
   }
 
   function store (document: FleetRollout) {

@@ -3,9 +3,12 @@ import path from 'node:path'
 import { startDeck, type Launch, type TestOwner } from './deck.ts'
 import { startDeckHere } from './deck-here.ts'
 import { tempFolder } from './folder.ts'
+import type { Fleet } from '../../server/api/fleet-answers.ts'
+import type { Seen } from './event-log.ts'
 
 /** Decks that are members of one fleet, each with an app and a data folder of its own. */
 export type Member = Awaited<ReturnType<typeof startMember>>
+type SeenFleet = Seen<Fleet>
 
 export async function startMember (t: TestOwner,
   { name, servers, fleet = 'test', app = 'shop', labels = {}, workers = 1, accept = 'operate', flags = [],
@@ -60,14 +63,15 @@ export async function startMember (t: TestOwner,
       rmSync(heldBy)
     },
 
-    async fleet (): Promise<any> {
-      return (await deck.api('/fleet')).body
+    async fleet (): Promise<SeenFleet> {
+      return (await deck.api('/fleet')).body as SeenFleet
     },
 
-    async untilFleet (isSo: (fleet: any) => boolean, what: string): Promise<any> {
+    async untilFleet (isSo: (fleet: SeenFleet) => boolean, what: string): Promise<SeenFleet> {
       const until = performance.now() + PATIENCE_MS
       for (;;) {
-        const { status, body: found } = await deck.api('/fleet')
+        const { status, body } = await deck.api('/fleet')
+        const found = body as SeenFleet
         if (status === 200 && isSo(found)) return found
         if (performance.now() > until)
           throw new Error(`waited ${PATIENCE_MS} ms for ${what}: ${JSON.stringify(found.rollout ?? found)}`)
@@ -93,7 +97,7 @@ export async function startFleet (t: TestOwner, names: string[],
   const members = await Promise.all(names.map((name) => startMember(t, { ...options, name })))
   for (const member of members)
     await member.untilFleet(
-      ({ members: seen }) => names.every((name) => seen.some((each: any) => each.member === name && !each.isSilent)),
+      ({ members: seen }) => names.every((name) => seen.some((each) => each.member === name && !each.isSilent)),
       'all members to see each other'
     )
   return members

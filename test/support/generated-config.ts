@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { SCHEMA } from '../../server/config/options.ts'
+import type { Seen } from './event-log.ts'
+import type { DeckOptions } from '../../server/library/tables.ts'
 
 /** What the text of a config file exports, which is held against the schema. */
-export async function loadGenerated (text: string): Promise<any> {
+export async function loadGenerated (
+  text: string
+): Promise<{ [name: string]: unknown, apps: Record<string, Seen<DeckOptions>>, env?: Record<string, string> }> {
   const { default: config } = await import(`data:text/javascript,${encodeURIComponent(text)}`)
   const { apps, ...rest } = config
   if (apps !== undefined) assert.deepEqual(rest, {})

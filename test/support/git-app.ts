@@ -6,11 +6,13 @@ import { tempFolder, writeFiles } from './folder.ts'
 import { createRepository, versionOf, type Repository } from './repository.ts'
 import type { TestOwner, startDeck } from './deck.ts'
 import type { DeckClient } from './deck-client.ts'
+import type { KeptRun } from '../../server/api/jobs.ts'
+import type { Seen } from './event-log.ts'
 
 /** Starts the app of a repository from its folder, in which it is built already. */
 export async function startApp (t: TestOwner,
   { repository = createRepository(), config = {}, start = startDeckHere }: { repository?: Repository,
-    config?: Record<string, any>, start?: typeof startDeckHere | typeof startDeck } = {})
+    config?: Record<string, unknown>, start?: typeof startDeckHere | typeof startDeck } = {})
 {
   const { app } = repository
   const first = repository.commit(versionOf('one'), 'The first')
@@ -42,10 +44,10 @@ export async function startApp (t: TestOwner,
 }
 
 /** `run`: of a build. Returns what has become of it. */
-export async function untilRunEnds (deck: DeckClient, { id }: { id: number }): Promise<any> {
+export async function untilRunEnds (deck: DeckClient, { id }: { id: number }): Promise<Seen<KeptRun>> {
   await deck.untilEvent(
     ({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail?.run === id,
     'the end of the run'
   )
-  return (await deck.api(`/jobs/runs/${id}`)).body
+  return (await deck.api(`/jobs/runs/${id}`)).body as Seen<KeptRun>
 }

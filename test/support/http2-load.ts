@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import http2 from 'node:http2'
+import { errorCode } from '../../server/errors.ts'
 import type { TestOwner } from './deck.ts'
 
 const CLIENTS = 16
@@ -73,12 +74,12 @@ function ask (session: http2.ClientHttp2Session): Promise<string | null> {
       }).on('end', () => {
         isWhole = status === 200
       }).resume()
-      stream.on('error', (error: any) => resolve(error.message))
+      stream.on('error', (error) => resolve(error.message))
       stream.on('close', () => resolve(isWhole ? null : `closed with status ${status}`))
       stream.setTimeout(PATIENCE_MS, () => resolve('no answer'))
       stream.end()
-    } catch (error: any) {
-      setImmediate(resolve, error.code)
+    } catch (error) {
+      setImmediate(resolve, String(errorCode(error)))
     }
   })
 }

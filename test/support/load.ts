@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
+import { errorCode } from '../../server/errors.ts'
 import type { TestOwner } from './deck.ts'
 
 /**
@@ -92,7 +93,7 @@ function request (url: string,
       response.on('error', (error) => finish(error.message))
       response.on('end', () => finish(response.statusCode === 200 ? null : `status ${response.statusCode}`))
     }).on('timeout', () => outgoing.destroy(new Error('no answer within 60 s'))).on('error',
-      (error: any) => finish(error.code ?? error.message))
+      (error) => finish(errorCode(error) ?? error.message))
   })
 }
 

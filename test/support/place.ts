@@ -46,6 +46,8 @@ export function ownVariables () {
   return { HOME, TMPDIR, XDG_RUNTIME_DIR, CLUSTERDECK_RUNTIME_DIR, CLUSTERDECK_HOST_DIR }
 }
 
+type Agent = { constructor: new(options: object) => Agent }
+
 // What a test has started is in its place already.
 if (process.env.TEST_PLACE === undefined) leaveTheUser()
 refuseHomelessCommands()
@@ -67,7 +69,7 @@ function leaveTheUser () {
 
 /** Without HOME it would take the home folder of the account, and start the apps of the host there. */
 function refuseHomelessCommands () {
-  const prototype = ChildProcess.prototype as any
+  const prototype = ChildProcess.prototype as unknown as { spawn: (options: object) => number }
   const { spawn } = prototype
   prototype.spawn = function (options: { args?: string[], envPairs?: string[] }) {
     const { args = [], envPairs = [] } = options
@@ -90,7 +92,7 @@ async function keepNoConnection () {
   https.globalAgent = new https.Agent()
   // Before its first request there is no agent.
   await fetch('data:,')
-  const shared = globalThis as any
+  const shared = globalThis as unknown as Record<symbol, Agent | undefined>
   for (const name of ['undici.globalDispatcher.1', 'undici.globalDispatcher.2'].map(Symbol.for)) {
     if (shared[name]?.constructor.name === 'Agent')
       shared[name] = new shared[name].constructor({ keepAliveTimeout: 1, keepAliveMaxTimeout: 1,

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createEmulator } from './emulator.ts'
 import { until } from './until.ts'
+import type { Duplex } from 'node:stream'
 import type { TestContext } from 'node:test'
 
 /** Runs a program in a terminal of its own, and says on descriptor 4 what has become of both. */
@@ -58,7 +59,7 @@ export function startInTerminal (t: TestContext, words: string[],
     cwd,
     stdio: ['pipe', 'pipe', 'inherit', 'pipe', 'pipe']
   })
-  const [input, output, , orders, reports] = child.stdio as any
+  const [input, output, , orders, reports] = child.stdio as unknown as Duplex[]
   const emulator = createEmulator({ rows, columns })
   let told: { pid?: number, isStopped?: boolean, isRestored?: boolean, code?: number } = {}
   let bytes = 0

@@ -1,3 +1,7 @@
+import type { RolloutView } from '../../server/lifecycle/rollout/record.ts'
+import type { Limits } from '../../server/lifecycle/rollout/strategy.ts'
+import type { Comparison, Moment } from '../../server/lifecycle/state.ts'
+
 /** A deploy of which everything was kept: it was paused on trial, judged, and rolled back as its third worker died. */
 
 const START_MS = Date.parse('2026-01-02T03:00:00.000Z')
@@ -10,8 +14,11 @@ const figures = (requests: number, errorRate: number | null, p99Ms: number | nul
 const NEVER = Object.freeze({ startedAt: null, readyAt: null, promotedAt: null, drainedAt: null, revertingAt: null,
   finishedAt: null })
 
+type KeptRollout = RolloutView & { comparison: Comparison, comparisons: Comparison[], timeline: Moment[] }
+
 /** @returns as the history keeps it */
-export function rolledBackDeploy (changes: Record<string, any> = {}): any {
+export function rolledBackDeploy (changes: Partial<RolloutView> = {}): KeptRollout {
+  const limits = { crashes: 0, errorRate: 0.05, p99Ratio: 3, minRequests: 50 } as Limits
   const comparisons = [6, 11, 16, 21, 26, 31].map((second, index) => ({ at: after(second),
     canary: figures(100 * index, index === 0 ? null : 0.001 * index, index === 0 ? null : 10 + index),
     baseline: figures(400 + 400 * index, 0.002, 12.5) })
@@ -20,9 +27,8 @@ export function rolledBackDeploy (changes: Record<string, any> = {}): any {
   const reason = 'worker 7 (slot 3) exited with code 1: <script>alert(1)</script>\u202E'
   return { id: 7, kind: 'deploy', state: 'rolled-back', pausedIn: null, done: true, from: 'r1', to: 'r2', actor: 'ada',
     client: 'cli', note: 'faster <b>totals</b>', abortedBy: null,
-    strategy: { surge: 1, minReadyMs: 0, canary: { workers: 1, durationMs: 30_000 },
-      limits: { crashes: 0, errorRate: 0.05, p99Ratio: 3, minRequests: 50 }, progressDeadlineMs: 600_000,
-      onFailure: 'rollback' }, crashes: 1,
+    strategy: { surge: 1, minReadyMs: 0, canary: { workers: 1, durationMs: 30_000 }, limits,
+      progressDeadlineMs: 600_000, onFailure: 'rollback' }, crashes: 1,
     verdicts: [{ at: after(31.3), passed: true, isFinal: true, message: passed, canary: comparisons[5].canary,
       baseline: comparisons[5].baseline }], comparison: comparisons[5], comparisons,
     timeline: [{ at: after(0), type: 'rollout.started', actor: 'ada', message: 'faster <b>totals</b>', passed: null }, {
@@ -47,5 +53,5 @@ export function rolledBackDeploy (changes: Record<string, any> = {}): any {
       startedAt: after(31.4), readyAt: after(32.3), promotedAt: after(32.3), drainedAt: after(36),
       revertingAt: after(47), finishedAt: after(52) }, { slot: 3, state: 'failed', oldWorker: 3, newWorker: 7,
       from: 'r1', isCanary: false, ...NEVER, startedAt: after(33), finishedAt: after(47) }, { slot: 4, state: 'pending',
-      oldWorker: null, newWorker: null, from: 'r1', isCanary: false, ...NEVER }], ...changes }
+      oldWorker: null, newWorker: null, from: 'r1', isCanary: false, ...NEVER }], ...changes } as KeptRollout
 }

@@ -37,7 +37,7 @@ type ServiceSocket = { fd: number, port: number, path?: string, isOpen: () => bo
 export function openSocket (t: TestOwner,
   { host = '127.0.0.1', port = 0, path }: { host?: string, port?: number, path?: string } = {}): ServiceSocket
 {
-  const { _createServerHandle: create } = net as any
+  const { _createServerHandle: create } = net
   const handle = path ? create(path, -1, -1) : create(host, port, host.includes(':') ? 6 : 4)
   if (typeof handle === 'number' || libc.listen(handle.fd, BACKLOG) !== 0)
     throw new Error(`cannot listen on ${path ?? `${host}:${port}`}`)

@@ -1,14 +1,28 @@
 import { reduce } from '../../server/lifecycle/pool.ts'
 import { snapshotOf } from '../../server/lifecycle/snapshot.ts'
-import { createState, type Drift, type LifecycleOptions, type Orphan } from '../../server/lifecycle/state.ts'
+import { createState, type Command, type DeadlineKind, type Drift, type Input, type LifecycleOptions, type Orphan,
+  type PlainInput, type Refusal, type Release } from '../../server/lifecycle/state.ts'
 import type { Guard } from '../../server/lifecycle/rollout/guard.ts'
 import type { Exit } from '../../server/lifecycle/loss.ts'
+import type { SeenEvent } from './event-log.ts'
 
-export const OPTIONS = Object.freeze({ ready: { signal: 'auto' as const, timeoutMs: 30_000 },
+/** by type */
+type Commands = { [Each in Command as Each['type']]: Each }
+/** A release without an id gets the next one. */
+export type Fed = PlainInput extends infer I ?
+  I extends { release?: Release } ?
+    Omit<I, 'release'> & { release?: Omit<Release, 'id' | 'createdAt'> & Partial<Release> } :
+  I :
+  never
+
+export const OPTIONS: Readonly<LifecycleOptions> = Object.freeze<LifecycleOptions>({
+  ready: { signal: 'auto', timeoutMs: 30_000 },
   drain: { idleGraceMs: 5000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 14_400_000, spreadMs: 30_000,
-    maxOldWorkers: 'auto' as const }, stop: { termGraceMs: 5000, signal: 'SIGTERM' as const }, crash: { graceMs: 1000 },
-  restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000,
-    intensity: { restarts: 5, windowMs: 60_000 } } })
+    maxOldWorkers: 'auto' },
+  stop: { termGraceMs: 5000, signal: 'SIGTERM' },
+  crash: { graceMs: 1000 },
+  restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } }
+})
 
 /**
  * A cluster without processes: the reducer, a clock, the deadlines that it has set, and the processes that it believes
@@ -17,7 +31,7 @@ export const OPTIONS = Object.freeze({ ready: { signal: 'auto' as const, timeout
  * there are.
  */
 export function simulate (
-  { workers = 2, options = (OPTIONS as LifecycleOptions), orphans = ([] as Orphan[]), guard = (null as Guard | null),
+  { workers = 2, options = OPTIONS, orphans = ([] as Orphan[]), guard = (null as Guard | null),
     start = ({} as Partial<Parameters<typeof createState>[0]>), hasHook = false, awaitsTurn = (null as string | null),
     isChecked = true } = {}
 ) {
@@ -27,25 +41,25 @@ export function simulate (
   let state = createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/r1/app.js', path: '/srv/r1' },
     nextWorker, ...start })
   let nextRelease = 2
-  const deadlines: Map<string, { deadline: any, id: number, dueAt: number }> = new Map()
+  const deadlines: Map<string, { deadline: DeadlineKind, id: number, dueAt: number }> = new Map()
   const processes: Map<number,
     { id: number, slot: number | null, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean,
       isStuck: boolean, isTold?: number, writesHeap?: boolean }> = new Map()
-  const events: any[] = []
+  const events: SeenEvent[] = []
   /** Every id that was ever given to a worker. */
   const known = new Set(orphans.map(({ id }) => id))
-  const judgements: any[] = []
+  const judgements: Commands['judge'][] = []
   let preparing: number | null = null
   /** The rollout that has asked for a turn. */
   let asking: number | null = null
   /** What was to be prepared last. */
-  let prepared: any = null
+  let prepared: Record<string, unknown> | null = null
   let isFinished = false
   let socketsClosed = false
   let hook = null as { rollout: number, release: string, from: string, isEnding: boolean } | null
   let nextMaster: 'starting' | 'cancelled' | null = null
 
-  const effects = { fork ({ worker, slot, release }) {
+  const effects: { [Type in keyof Commands]: (command: Commands[Type]) => void } = { fork ({ worker, slot, release }) {
     if (known.has(worker)) throw new Error(`the id ${worker} was given twice`)
     known.add(worker)
     addProcess(worker, slot, release.id)
@@ -92,7 +106,8 @@ export function simulate (
     nextMaster = 'cancelled'
   }, finish: () => {
     isFinished = true
-  } } as Record<string, (command: any) => void>
+  } }
+  const carryOut = <Type extends keyof Commands>(type: Type, command: Commands[Type]) => effects[type](command)
 
   const simulation = {
     get state () {
@@ -138,16 +153,17 @@ export function simulate (
     deadlines,
 
     /** `input`: a release without an id gets the next one. Returns the refusal, if it was refused. */
-    feed (input: any): any {
-      const release = input.release && !input.release.id
+    feed (input: Fed): Refusal | null {
+      const release = 'release' in input && input.release && !('id' in input.release)
         ? { release: { createdAt: '', ...input.release, id: `r${nextRelease++}` } }
         : {}
-      const result = reduce(state, { at, time: at, random: 0.5, drift: simulation.drift, ...input, ...release })
+      const stamp = { at, time: at, random: 0.5, drift: simulation.drift }
+      const result = reduce(state, { ...stamp, ...input, ...release } as Input)
       // A change of it by the next turn throws.
       state = isChecked ? freeze(result.state) : result.state
       count++
-      events.push(...result.events)
-      for (const command of result.commands) effects[command.type](command)
+      events.push(...result.events as SeenEvent[])
+      for (const command of result.commands) carryOut(command.type, command)
       return result.refusal
     },
 
@@ -211,7 +227,7 @@ export function simulate (
     serving: (): number[] => state.slots.map(({ serving }) => serving ?? 0),
     ready: () =>
       state.slots.filter(({ serving }) => serving !== null && state.workers[serving].state === 'ready').length,
-    last: (type: string) => events.findLast((event) => event.type === type),
+    last: (type: string) => events.findLast((event) => event.type === type)!,
     types: () => events.map(({ type }) => type)
   }
   for (const { id, slot, release, exit } of orphans) {

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import path from 'node:path'
+import { errorCode } from '../../server/errors.ts'
 import { tempFolder } from './folder.ts'
 import type { TestOwner } from './deck.ts'
 
@@ -23,8 +24,8 @@ export function smallDisk (t: TestOwner, { megabytes = 6 }: { megabytes?: number
       for (let size = 1024 * 1024; size >= 1; size /= 16) {
         try {
           for (;;) writeSync(fd, Buffer.alloc(size))
-        } catch (error: any) {
-          if (error.code !== 'ENOSPC') throw error
+        } catch (error) {
+          if (errorCode(error) !== 'ENOSPC') throw error
         }
       }
       closeSync(fd)

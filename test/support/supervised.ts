@@ -6,6 +6,11 @@ import { loadConfig } from '../../server/config/config.ts'
 import { createState } from '../../server/lifecycle/state.ts'
 import { tempFolder } from './folder.ts'
 import type { TestContext } from 'node:test'
+import type { DeckEvent } from '../../server/events/stream.ts'
+import type { Logs } from '../../server/logs/logs.ts'
+import type { SeenEvent } from './event-log.ts'
+
+type Report = { statuses: number[], inFlight: number }
 
 const FIXTURES = path.resolve(import.meta.dirname, '../fixtures')
 const PATIENCE_MS = 90_000
@@ -21,23 +26,23 @@ export async function supervised (t: TestContext, app: string,
   const folder = tempFolder()
   const entry = path.join(FIXTURES, app)
   const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd: FIXTURES })
-  const events: any[] = []
-  const reports: any[] = []
+  const events: SeenEvent[] = []
+  const reports: Report[] = []
   const watchers: Set<() => void> = new Set()
   const { ready, drain, stop, crash, restart, recycle } = config
   const release = { id: 'r1', createdAt: '', entry, path: FIXTURES }
   const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, release })
   const logs = { open: () => config.ready.log === undefined ? INHERITED : inFile(path.join(folder, 'log')),
-    ended () {} } as any
+    ended () {} } as unknown as Logs
   const deck = createSupervisor(state, {
     fork: createForker({ current: config }, { crashFolder: folder, orderFolder: folder, outlives: () => false, logs }),
-    events: { publish: (event: any) => {
-      note(event)
-      return event
+    events: { publish: (told) => {
+      note(told as SeenEvent)
+      return told as DeckEvent
     } },
     watch: { watchdog: { timeoutMs: 0, stack: 'off' }, recycle },
     vitals: { accept: (_worker, _slot, body) => {
-      reports.push(body)
+      reports.push(body as Report)
     }, left () {}, latest: () => null }
   })
   t.after(async () => {
@@ -56,10 +61,10 @@ export async function supervised (t: TestContext, app: string,
     release,
     url: () => String(deck.addresses()[0]),
     count: (type: string) => events.filter((event) => event.type === type).length,
-    last: (type: string) => events.findLast((event) => event.type === type),
+    last: (type: string) => events.findLast((event) => event.type === type)!,
 
     /** `count`: of those, since the start. Returns the last of them. */
-    until (type: string, count: number = 1): Promise<any> {
+    until (type: string, count: number = 1): Promise<SeenEvent> {
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           watchers.delete(look)
@@ -83,7 +88,7 @@ export async function supervised (t: TestContext, app: string,
     }
   }
 
-  function note (event: any) {
+  function note (event: SeenEvent) {
     events.push(event)
     for (const watcher of [...watchers]) watcher()
   }

@@ -10,8 +10,15 @@ import { tempFolder } from './folder.ts'
 import { findProcesses } from './leftovers.ts'
 import { until } from './until.ts'
 import type { TestContext } from 'node:test'
+import type { Host } from '../../server/api/host.ts'
+import type { HistoryState } from '../../server/api/shapes.ts'
 
 export type User = ReturnType<typeof openUser>
+
+/** Of a deck, of an app or of the host. */
+export type Answer = Partial<Host> & { id: number, url: string, done: boolean, state: string, reason: string | null,
+  detail: string, history: HistoryState, workers: { pid: number }[], readyWorkers: number, desiredWorkers: number,
+  items: { name: string, state: string, pid: number, cause: string }[] }
 
 const CONFIG = 'clusterdeck.config.json'
 const END_WITHIN_MS = 30_000
@@ -79,11 +86,11 @@ export function openUser (t: Pick<TestContext, 'after'>, { cli = CLI }: { cli?: 
       const headers = { authorization: `Bearer ${await tokenOf(adminUrl, dataDir)}`, connection: 'close',
         ...(init.body ? { 'content-type': 'application/json' } : {}) }
       const response = await fetch(`${adminUrl}/api/v1${where}`, { ...init, headers })
-      return { status: response.status, body: await response.json() as any }
+      return { status: response.status, body: await response.json() as Answer }
     },
 
     /** `where`: below /api/v1 of the host */
-    async askHost (where: string, init?: RequestInit) {
+    async askHost (where: string, init?: RequestInit): Promise<{ status: number, body: Answer }> {
       const [{ adminUrl }] = await readMasters(host)
       return await user.ask({ adminUrl, dataDir: host }, where, init)
     },

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { marked } from 'marked'
+import { marked, type Tokens } from 'marked'
 import { runCommandLine } from '../../server/command-line.ts'
 import { OPTIONS } from '../../server/config/options.ts'
 import { createSlugs, manualPages } from '../../server/manual.ts'
 import { libraryTables } from '../support/library-tables.ts'
 import { LIBRARY_TABLES, TABLES, withTable } from '../support/manual-tables.ts'
+import { fake } from '../support/fake.ts'
 
 const root = new URL('../../', import.meta.url)
 const folder = new URL('views/docs/', root)
@@ -73,10 +74,10 @@ function textOf (url: URL) {
   return readFileSync(url, 'utf8')
 }
 
-function tokensOf (markdown: string): any[] {
-  const tokens: any[] = []
+function tokensOf (markdown: string): Tokens.Generic[] {
+  const tokens: Tokens.Generic[] = []
   marked.walkTokens(marked.lexer(markdown), (token) => {
-    tokens.push(token)
+    tokens.push(token as Tokens.Generic)
   })
   return tokens
 }
@@ -91,9 +92,9 @@ function headingsOf (markdown: string) {
 
 async function helpOf (...topic: string[]) {
   let text = ''
-  const stdout = { write: (part: string) => {
+  const stdout = fake<NodeJS.WriteStream>({ write: (part: string) => {
     text += part
-  } } as any
+  } })
   assert.equal(await runCommandLine(['help', ...topic], { stdout, stderr: stdout, env: {}, cwd: '/' }), 0)
   return text
 }

@@ -1,19 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { strategyOf, strategyText } from '../../server/lifecycle/rollout/strategy.ts'
+import { strategyOf, strategyText, type StrategyWish } from '../../server/lifecycle/rollout/strategy.ts'
 import { previewFacts } from '../../server/preview-facts.ts'
+import { fake, type Parts } from '../support/fake.ts'
+import type { Preview } from '../../server/preview.ts'
 
 const NO_CHANGE = { from: 'r6', environment: [], arguments: false, package: false, commit: false, lockFile: false,
   mode: false, folder: false, entry: false }
 
-const preview = (fields?: any): any => ({ kind: 'deploy', from: 'r6',
-  release: { id: 'r7', isNew: true, mode: 'live', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/srv/app',
-    source: null, package: null, git: null, arguments: 0, nodeOptions: 0, hooks: [] }, build: null, changed: NO_CHANGE,
-  commits: null, files: { added: 0, changed: 0, removed: 0, items: [] }, options: [],
-  plan: { workers: 1, text: '1 worker; if one fails, it rolls back', extraWorkers: 0, extraBytes: null,
-    strategy: strategyOf('deploy', 1) }, last: [], warnings: [], refusals: [], ...fields })
+const preview = (fields?: Parts<Preview>) =>
+  fake<Preview>({ kind: 'deploy', from: 'r6',
+    release: { id: 'r7', isNew: true, mode: 'live', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/srv/app',
+      source: null, package: null, git: null, arguments: 0, nodeOptions: 0, hooks: [] }, build: null,
+    changed: NO_CHANGE, commits: null, files: { added: 0, changed: 0, removed: 0, items: [] }, options: [],
+    plan: { workers: 1, text: '1 worker; if one fails, it rolls back', extraWorkers: 0, extraBytes: null,
+      strategy: strategyOf('deploy', 1) }, last: [], warnings: [], refusals: [], ...fields })
 
-const lines = (told: any) => previewFacts(told, (ms) => `${ms} ms`).map(({ name, value }) => `${name}: ${value}`)
+const lines = (told: Preview) => previewFacts(told, (ms) => `${ms} ms`).map(({ name, value }) => `${name}: ${value}`)
 
 test('a preview says what is known in a line each, and nothing of what there is not', () => {
   assert.deepEqual(lines(preview()), ['Release: r7, new, after r6', 'Files: none differ', 'Changed: no known change',
@@ -24,7 +27,7 @@ test('a preview says what is known in a line each, and nothing of what there is 
 test('a preview counts commits and files, names the first of them, and hides what may be secret', () => {
   const { release } = preview()
   const told = preview({
-    release: { ...release, mode: 'folder', source: '/srv/app', path: '/data/r7', arguments: 1, nodeOptions: 2,
+    release: { ...release!, mode: 'folder', source: '/srv/app', path: '/data/r7', arguments: 1, nodeOptions: 2,
       hooks: ['beforeDeploy'], package: { name: 'shop', version: '1.2.0' },
       git: { commit: 'a'.repeat(40), branch: 'main', isDirty: true, author: 'Ada', subject: 'Faster' } },
     changed: { ...NO_CHANGE, commit: true, lockFile: true, environment: ['A', 'B'] },
@@ -54,8 +57,8 @@ test('a preview counts commits and files, names the first of them, and hides wha
 })
 
 test('a preview of a commit says how it would be built, and from where its packages are', () => {
-  const build = { text: 'npm ci, then npm run build', isGuess: true, packages: 'kept' }
-  const told = (fields: any) =>
+  const build = { text: 'npm ci, then npm run build', isGuess: true, packages: 'kept' } as const
+  const told = (fields: Partial<Preview['build']>) =>
     lines(preview({ build: { ...build, ...fields } })).filter((line) => line.startsWith('Build'))
   assert.deepEqual(told({}), [
     'Build: npm ci, then npm run build (guessed); the packages of the same lock file are linked'
@@ -85,13 +88,13 @@ for (const [size, configured, text] of [[4, {}, '4 workers, one at a time; if on
   onFailure: 'hold'
 }, '4 workers, one at a time, after a canary of 1 for 30 s; if one fails, it waits for you'], [1, {
   order: 'stop-first'
-}, '1 worker, each old one stopped first; if one fails, it rolls back']] as [number, any, string][]) {
+}, '1 worker, each old one stopped first; if one fails, it rolls back']] as [number, StrategyWish, string][]) {
   test(`a strategy is told as: ${text}`, () =>
     assert.equal(strategyText(strategyOf('deploy', size, configured), size), text))
 }
 
 test('a preview tells what memory new workers take beside the old ones, where that is known', () => {
-  const memory = (extra: any) =>
+  const memory = (extra: Partial<Preview['plan']>) =>
     lines(preview({ plan: { ...preview({}).plan, ...extra } })).find((line) => line.startsWith('Memory'))
   assert.equal(memory({ extraWorkers: 1, extraBytes: 64 * 2 ** 20 }),
     'Memory: about 64.0 MB more meanwhile, for one worker beside the old ones')

@@ -3,14 +3,15 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { createTerminal } from '../../server/terminal.ts'
+import { fake } from '../support/fake.ts'
 
 test('shows what a worker has said that did not start: once, and nothing that a terminal would obey', async () => {
   const stdout = new PassThrough()
   const terminal = createTerminal({ stdout, stderr: new PassThrough() })
   const exited = (lastLines: string[]) =>
     terminal.show(
-      { at: '2026-01-01T10:00:00.000Z', type: 'worker.exited', cause: 'boot-failure', message: 'worker 1 exited',
-        detail: { lastLines } } as any
+      fake({ at: '2026-01-01T10:00:00.000Z', type: 'worker.exited', cause: 'boot-failure', message: 'worker 1 exited',
+        detail: { lastLines } })
     )
   exited(['const x = {{', 'Syntax\u001b]0;owned\u0007Error\r'])
   exited(['const x = {{', 'Syntax\u001b]0;owned\u0007Error\r'])

@@ -10,7 +10,10 @@ import { matchesPattern } from '../../../server/events/pattern.ts'
 import { createAlerts } from '../../../server/alerts/alerts.ts'
 import { until } from '../../support/until.ts'
 import type { AddressInfo } from 'node:net'
+import type { AlertRows } from '../../../db/alerts.ts'
 import type { Delivery } from '../../../server/alerts/deliveries.ts'
+import type { Alert } from '../../../server/config/alert.ts'
+import type { SeenEvent } from '../../support/event-log.ts'
 
 const SECRET = 'whsec_' + Buffer.from('the secret of this test').toString('base64')
 
@@ -27,7 +30,8 @@ function openStore (t: TestContext) {
  */
 async function setUp (t: TestContext,
   { answers = [], target = {}, others = [], options = {}, store }: { answers?: (number | 'hang' | 'cut')[],
-    target?: any, others?: any[], options?: any, store?: any } = {})
+    target?: Partial<Alert>, others?: Partial<Alert>[], options?: Parameters<typeof createAlerts>[1],
+    store?: AlertRows } = {})
 {
   const arrivals = new EventEmitter()
   const received: { url: string, headers: http.IncomingHttpHeaders, body: string }[] = []
@@ -43,10 +47,10 @@ async function setUp (t: TestContext,
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const events = createEventStream()
-  const published: any[] = []
-  events.subscribe((event) => published.push(event))
-  const logged: any[] = []
-  const targets = [target, ...others].map((one) => ({ kind: 'webhook',
+  const published: SeenEvent[] = []
+  events.subscribe((event) => published.push(event as SeenEvent))
+  const logged: unknown[][] = []
+  const targets = [target, ...others].map((one): Alert => ({ kind: 'webhook',
     url: `http://127.0.0.1:${port}/hook?token=hidden-in-the-address`, events: ['worker.*'], secret: SECRET, ...one })
   )
   const notifier = createAlerts({ configured: targets, store: store ?? openStore(t), events,
@@ -165,7 +169,7 @@ describe('alerts', () => {
     await hook.until(4)
     await hook.notifier.close()
     assert.deepEqual(hook.received.map(({ body }) => JSON.parse(body).event.slot), [1, 1, 4, 5])
-    assert.match(hook.published.find(({ type }) => type === 'alert.failed').message, /dropped, 3 others wait/)
+    assert.match(hook.published.find(({ type }) => type === 'alert.failed')!.message, /dropped, 3 others wait/)
   })
 
   test('that are set anew tell the new address from then on; what waits for the old one is tried, and one that stays loses nothing', async (t) => {
@@ -179,7 +183,7 @@ describe('alerts', () => {
     old.events.publish({ type: 'worker.ready', slot: 3 })
     await fresh.until(2)
     await old.notifier.close()
-    const slots = (received: any[]) => received.map(({ body }) => JSON.parse(body).event.slot)
+    const slots = (received: { body: string }[]) => received.map(({ body }) => JSON.parse(body).event.slot)
     assert.deepEqual([slots(old.received), slots(fresh.received)], [[1, 1, 2], [2, 3]])
   })
 

@@ -4,10 +4,12 @@ import { createAlerts } from '../../../server/alerts/alerts.ts'
 import { receiverOf, sentryEvent } from '../../../server/alerts/sentry.ts'
 import { alertFlaw } from '../../../server/config/alert-kinds.ts'
 import { ALERT } from '../../../server/config/alert.ts'
-import { createEventStream } from '../../../server/events/stream.ts'
+import { createEventStream, type DeckEvent } from '../../../server/events/stream.ts'
 import { aCrash } from '../../support/crash-record.ts'
-import { startSentryReceiver } from '../../support/sentry-receiver.ts'
+import { startSentryReceiver, type SentryEvent } from '../../support/sentry-receiver.ts'
 import { untilFound } from '../../support/until.ts'
+import { fake } from '../../support/fake.ts'
+import type { History } from '../../../db/history.ts'
 
 const SENDER = { host: 'web-1', app: 'shop', url: 'https://deck.example.com', entry: '/srv/app.js', pid: 1,
   version: '0.1.0', environment: 'production' }
@@ -19,8 +21,8 @@ const NEW_CRASH = { type: 'crash.group-new', cause: 'crash', slot: 1, worker: 7,
 
 function openAlerts (t: TestContext, dsn: string, options?: object) {
   const events = createEventStream()
-  const store = { list: () => [] } as any
-  const deck = () => ({ ...SENDER, evidenceOf: ({ detail }: any) => detail?.crash ? EVIDENCE : null })
+  const store = fake<History['alerts']>({ list: () => [] })
+  const deck = () => ({ ...SENDER, evidenceOf: ({ detail }: DeckEvent) => detail?.crash ? EVIDENCE : null })
   const alerts = createAlerts({ configured: [{ kind: 'sentry', dsn }], store, events, deck, log: { warn () {} } },
     options)
   t.after(() => alerts.close())
@@ -45,10 +47,8 @@ test('a new crash arrives whole, as an envelope: its stack innermost last, with 
   const [cause, thrown] = event.exception.values
   assert.deepEqual([cause.type, cause.value, thrown.type, thrown.value, thrown.mechanism], ['Error', 'no cart',
     'TypeError', 'total is not a function', { type: 'exception', handled: false }])
-  assert.deepEqual(thrown.stacktrace.frames.map(({ function: name, in_app: isInApp }: any) => [name, isInApp]), [[
-    'serve',
-    true
-  ], ['emit', false], ['Layer.handle', false], ['sum', true]])
+  assert.deepEqual(thrown.stacktrace.frames.map(({ function: name, in_app: isInApp }) => [name, isInApp]), [['serve',
+    true], ['emit', false], ['Layer.handle', false], ['sum', true]])
   assert.deepEqual(thrown.stacktrace.frames.at(-1), { function: 'sum', filename: 'src/shop.js', lineno: 12, colno: 34,
     in_app: true, pre_context: ['line 10', 'line 11'], context_line: 'line 12', post_context: ['line 13'] })
   assert.deepEqual([event.tags.worker, event.tags.cause, event.contexts.runtime, event.contexts.end.requests], ['7',
@@ -74,10 +74,10 @@ test('an envelope that is not taken is sent again under the same id, and given u
 })
 
 test('what ends without an exception, and what is hostile, is an event too', () => {
-  const crash = { ...EVIDENCE.crash, errorName: null, errorMessage: null, signal: 'SIGSEGV', code: null, kind: 'signal',
-    nodeVersion: null, frames: [], causes: [] }
+  const crash = { ...EVIDENCE.crash, errorName: null, errorMessage: null, signal: 'SIGSEGV', code: null,
+    kind: 'signal' as const, nodeVersion: null, frames: [], causes: [] }
   const event = sentryEvent({ id: 1, at: '', uptimeMs: null, rollout: null, code: null, signal: null, ...NEW_CRASH,
-    cause: 'a\r\nb' }, { ...SENDER, evidenceOf: () => ({ ...EVIDENCE, crash, lines: [] }) }) as any
+    cause: 'a\r\nb' }, { ...SENDER, evidenceOf: () => ({ ...EVIDENCE, crash, lines: [] }) }) as unknown as SentryEvent
   assert.deepEqual(event.exception.values, [{ type: 'SIGSEGV', value: 'ended by SIGSEGV',
     mechanism: { type: 'signal', handled: false } }])
   assert.deepEqual([event.platform, event.tags.cause], ['other', 'a b'])

@@ -4,6 +4,7 @@ import { createMailPost } from '../../../server/alerts/mail-post.ts'
 import { contentOf } from '../../../server/alerts/services.ts'
 import { wordingOf } from '../../../server/alerts/wording.ts'
 import { startSmtpReceiver } from '../../support/smtp-receiver.ts'
+import { fake } from '../../support/fake.ts'
 import type { DeckEvent } from '../../../server/events/stream.ts'
 import type { AlertKind } from '../../../server/config/alert.ts'
 
@@ -30,7 +31,8 @@ test('what an app throws is text in every service: it mentions nobody, links now
   assert.match(embed.description,
     /\\<!channel\\> \\@everyone \\\[here\\\]\\\(https\\:\/\/evil\.example\\\) \\\*\\\*bold/)
   const { content: { body, actions } } = bodyOf('teams').attachments[0]
-  assert.deepEqual(body.map(({ type, inlines: [{ type: run }] }: any) => [type, run]),
+  type Block = { type: string, inlines: { type: string }[] }
+  assert.deepEqual(body.map(({ type, inlines: [{ type: run }] }: Block) => [type, run]),
     Array(3).fill(['RichTextBlock', 'TextRun']))
   assert.equal(actions[0].type, 'Action.OpenUrl')
 })
@@ -82,13 +84,13 @@ for (const [afterRecipient, expected] of [['450 not now, secret-host', { status:
 }
 
 test('a password never goes unencrypted to another machine, and a mail that is given up rejects nothing', async () => {
-  let asked: any
-  const load = async () => ({ createTransport: (options: any) => {
+  let asked: { [name: string]: unknown, tls: { rejectUnauthorized: boolean } } = fake({})
+  const load = async () => ({ createTransport: (options: typeof asked) => {
     asked = options
     return { sendMail: () => new Promise(() => {}), close () {} }
   } })
   const post = createMailPost({ host: 'smtp.example.com', user: 'deck', password: 'hidden', from: 'a@example.com',
-    to: ['b@example.com'] }, { load: load as any })
+    to: ['b@example.com'] }, { load: load as unknown as () => Promise<typeof import('nodemailer')> })
   const closing = new AbortController()
   const answer = post({ id: 'msg_1', content: contentOf('mail', EVENT, DECK), event: EVENT }, { time: 0,
     patienceMs: 5000, signal: closing.signal })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addBaseToHeaders, htmlWithBase, withoutBase } from '../../../server/api/base-path.ts'
+import type { ServerResponse } from 'node:http'
 
 test('the path of the base is taken off once, and whatever only looks like it stays', () => {
   for (const [url, inside] of [['/deck', '/'], ['/deck/', '/'], ['/deck?a=1', '/?a=1'], ['/deck/history?a=/deck',
@@ -21,7 +22,7 @@ test('links of our own lead below the base, and text that looks like one stays',
 
 test('headers that lead somewhere lead below the base, once', () => {
   const set: [string, unknown][] = []
-  const res = { setHeader: (name: string, value: unknown) => set.push([name, value]) } as any
+  const res = { setHeader: (name: string, value: unknown) => set.push([name, value]) } as unknown as ServerResponse
   addBaseToHeaders('/deck', res)
   for (const [name, value] of [['Location', '/sign-in?next=/x'], ['location', '/deck/history'], ['HX-Push-Url',
     '/decks'], ['Link', '</new>; rel="successor-version"'], ['Location', 'https://other.example/'], ['Set-Cookie',

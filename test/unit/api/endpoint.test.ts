@@ -12,12 +12,11 @@ test('an operation may read a body of its own kind as it comes, and says so in t
     answer: z.strictObject({ bytes: z.int() }),
     handle: async ({ req }) => ({ body: { bytes: (await buffer(req)).length } }) })
   const groups = { Old: { about: 'What takes much.', resources: { '/take': { POST: take } } } }
-  const app = express().use(
-    routeOperations(groups, { idempotency: { once: (_: any, __: any, work: () => any) => work() } as any })
-  )
-  app.use((error: any, _req: any, res: any, _next: any) => {
+  const app = express().use(routeOperations(groups, { idempotency: { once: (_, __, work) => work() } }))
+  const answer: express.ErrorRequestHandler = (error, _req, res, _next) => {
     res.status(error.status).end(error.message)
-  })
+  }
+  app.use(answer)
   const large = Buffer.alloc(5 * 1024 ** 2)
   assert.deepEqual((await supertest(app).post('/take').type('application/gzip').send(large).expect(200)).body, {
     bytes: large.length

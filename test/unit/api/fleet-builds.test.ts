@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { marksOf } from '../../../server/api/fleet-builds.ts'
 import { afterTurnsOf, aMember, aRollout, failedTurnOf } from '../../support/fake-fleet.ts'
+import type { FleetRollout } from '../../../server/fleet/rollout.ts'
+import type { Member } from '../../../server/fleet/presence.ts'
 
-const running = (member: string, version: string | null, commit: string | null = null, fields: any = {}) =>
+const running = (member: string, version: string | null, commit: string | null = null, fields: Partial<Member> = {}) =>
   aMember({ member, code: { version, commit }, ...fields })
 
-const labels = (members: ReturnType<typeof aMember>[], rollout: any = null) =>
+const labels = (members: ReturnType<typeof aMember>[], rollout: FleetRollout | null = null) =>
   Object.fromEntries(Array.from(marksOf(members, rollout), ([member, { label }]) => [member, label]))
 
 test('who has a lower version than another one of its app is behind, and apps are not compared', () => {
@@ -29,7 +31,7 @@ test('what the last rollout of the fleet has left is what all should have, also 
   const members = [running('a', '1.5.0'), running('b', '1.4.0'), running('c', '1.4.0')]
   const rollout = aRollout(['a', 'b', 'c'])
   assert.deepEqual(labels(members, afterTurnsOf(rollout, 'a')), { b: 'Behind', c: 'Behind' })
-  const back = { ...afterTurnsOf(rollout, 'a'), state: 'rolled-back',
+  const back: FleetRollout = { ...afterTurnsOf(rollout, 'a'), state: 'rolled-back',
     turns: { a: { ...rollout.turns.a, state: 'succeeded' }, b: { ...rollout.turns.b, state: 'reverted' },
       c: { ...rollout.turns.c, state: 'skipped' } } }
   assert.deepEqual(labels(members, back), { a: 'Ahead' })

@@ -2,14 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hotFunctions } from '../../../server/api/hot-functions.ts'
 import { profileOf } from '../../support/cpu-profile.ts'
+import { fake } from '../../support/fake.ts'
+import type { Diagnostic } from '../../../server/api/shapes.ts'
 
-const ITEM = { id: 1, kind: 'cpu-profile', state: 'done', release: 'r1', startedAt: '2026-01-01T00:00:00.000Z' } as any
+const ITEM = { id: 1, kind: 'cpu-profile', state: 'done', release: 'r1',
+  startedAt: '2026-01-01T00:00:00.000Z' } as Diagnostic
 
-const deck = { releases: { get: () => ({ path: '/srv/app' } as any) },
+const deck: Parameters<typeof hotFunctions>[2] = fake({ releases: { get: () => ({ path: '/srv/app' }) },
   crashes: {
-    sourceLines: ({ frames }: any) =>
-      frames.map(({ isInApp, file, line }: any) => isInApp ? [{ number: line, text: file }] : null)
-  } }
+    sourceLines: ({ frames }) =>
+      frames.map(({ isInApp, file, line }) => isInApp ? [{ number: Number(line), text: String(file) }] : null)
+  } })
 
 test('the busiest functions come first, with the line in which they spend their time and its source', () => {
   const profile = profileOf([[1, '(root)', [2, 5]], [2, 'serve', [3]], [3, 'sum', [4], {

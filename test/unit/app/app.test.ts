@@ -12,6 +12,7 @@ import { openDataDir } from '../../../server/system/data-dir.ts'
 import { createTerminal } from '../../../server/terminal.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
+import { fake } from '../../support/fake.ts'
 
 const TIMES = Number(process.env.TIMES ?? 100)
 /** The first ones fill caches of Node, SQLite and the compiler. */
@@ -28,9 +29,9 @@ test('an app that is made and ended again and again leaves nothing in its proces
   })
   const keeper = await connectKeeper({})
   const terminal = createTerminal({ stdout: process.stdout, stderr: process.stderr })
-  const log = { error (fields: any) {
+  const log = { error (fields: { err?: Error }) {
     throw fields.err
-  }, warn () {} } as any
+  }, warn () {}, fatal () {}, close () {} }
 
   for (let n = 0; n < WARMUP; n++) await makeAndEnd()
   const before = await countLeft()
@@ -49,7 +50,7 @@ test('an app that is made and ended again and again leaves nothing in its proces
     const closers = createClosers()
     const dataDir = openDataDir(config.dataDir)
     const app = await openApp({ config, reload: async () => config, dataDir }, { keeper, closers, log, terminal,
-      streams: process, software: { version: '0.0.0', nodeVersion: process.version }, others: { list: () => [] } as any,
+      streams: process, software: { version: '0.0.0', nodeVersion: process.version }, others: fake({ list: () => [] }),
       fleet: () => null, joinsFleet: false, turns: null, rolloutTurns: null })
     assert.equal(app.deck.snapshot().state, 'starting')
     await closers.close()

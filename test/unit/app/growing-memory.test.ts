@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tellGrowingMemory } from '../../../server/app/growing-memory.ts'
+import { keptEvents } from '../../support/event-log.ts'
+import { fake } from '../../support/fake.ts'
 import type { Growing } from '../../../server/vitals/growing-memory.ts'
+import type { Config } from '../../../server/config/config.ts'
 
 const MIB = 1024 ** 2
 const GROWTH = { worker: 3, hours: 4, fromBytes: 112 * MIB, toBytes: 318 * MIB, grownBytes: 206 * MIB,
@@ -10,14 +13,16 @@ const GROWING = { release: 'r9', growth: GROWTH, workers: [3, 4], ofWorkers: 2, 
   fastestBytesPerHour: 60 * MIB, allBytesPerHour: 110 * MIB, steady: null }
 
 test('memory that grows is told in a sentence: of how many workers, how fast, since which release, what it reaches when, and what to do', () => {
-  const events: any[] = []
+  const { events, publish } = keptEvents()
   const tell = (growing: Partial<Growing>,
-    { maxRssBytes = 0, memoryBytes = 0, leaks = 'on', freeBytes = 3300 * MIB } = {}) =>
+    { maxRssBytes = 0, memoryBytes = 0, leaks = 'on' as 'on' | 'off', freeBytes = 3300 * MIB } = {}) =>
   {
-    const options = { recycle: { maxRssBytes }, limits: { memoryBytes }, diagnostics: { leaks },
-      runtime: 'node' } as any
-    tellGrowingMemory({ events: { publish: (event: any) => events.push(event) && event }, options: () => options,
-      freeBytes: () => freeBytes }).onGrowing({ ...GROWING, ...growing })
+    const options = fake<Config>({ recycle: { maxRssBytes }, limits: { memoryBytes }, diagnostics: { leaks },
+      runtime: 'node' })
+    tellGrowingMemory({ events: { publish }, options: () => options, freeBytes: () => freeBytes }).onGrowing({
+      ...GROWING,
+      ...growing
+    })
   }
   tell({})
   tell({ workers: [3], steady: { release: 'r8', hours: 16 } }, { maxRssBytes: 512 * MIB })

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tellSlowSpells } from '../../../server/app/slow-spells.ts'
+import { keptEvents } from '../../support/event-log.ts'
 
 const START_MS = Date.parse('2026-01-31T12:00:00Z')
 
 test('slow requests are told in a sentence: of one route, of many with the slowest, and of the app without routes', () => {
-  const events: any[] = []
-  const { onSlow, onSlowEnd } = tellSlowSpells({ publish: (event: any) => events.push(event) && event })
+  const { events, publish } = keptEvents()
+  const { onSlow, onSlowEnd } = tellSlowSpells({ publish })
   const spell = { route: 'GET /report', sinceMs: START_MS, requests: 22, p99Ms: 2301.4, usualP99Ms: 9.26, limitMs: 60,
     others: [] }
   onSlow(spell)

@@ -8,6 +8,8 @@ import { programAt, turnsOfPm2 } from '../../../server/cli/adoptable.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { runCliHere } from '../../support/cli-here.ts'
 import { freePort } from '../../support/ports.ts'
+import { fake } from '../../support/fake.ts'
+import type { Terminal } from '../../../server/cli/program.ts'
 
 const skip = process.platform === 'linux' ? false : 'it reads /proc'
 
@@ -21,8 +23,8 @@ async function runProgram (t: TestContext, env: Record<string, string> = {}) {
   t.after(() => {
     child.kill('SIGKILL')
   })
-  const [line] = await once(child.stdout as any, 'data')
-  const terminal = { cwd, env: { PATH: process.env.PATH }, stderr: { write: () => true } } as any
+  const [line] = await once(child.stdout!, 'data')
+  const terminal = fake<Terminal>({ cwd, env: { PATH: process.env.PATH }, stderr: { write: () => true } })
   return { cwd, child, pid: Number(child.pid), port: Number(line), terminal }
 }
 

@@ -16,14 +16,16 @@ import { createProgram } from '../../../server/cli/program.ts'
 import { runCommandLine } from '../../../server/command-line.ts'
 import { OWNER } from '../../../server/config/actor-names.ts'
 import { fallbackFolders } from '../../../server/system/fallback-folder.ts'
-import { startAdmin, TOKEN } from '../../support/admin.ts'
+import { startAdmin, TOKEN, type Admin } from '../../support/admin.ts'
 import { CLI } from '../../support/deck.ts'
 import { wordsOf } from '../../support/examples.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { ownVariables } from '../../support/place.ts'
 import { lacksStrangers, OTHER_UID, startStranger } from '../../support/stranger.ts'
 import { until } from '../../support/until.ts'
+import { fake } from '../../support/fake.ts'
 import type { TestContext } from 'node:test'
+import type { AddressInfo } from 'node:net'
 
 /** A data folder, and command lines that are run in it. `master`: what the folder says is running. */
 function dataFolder (t: TestContext,
@@ -38,9 +40,10 @@ function dataFolder (t: TestContext,
   /** `line`: words, separated by spaces; `folder`: where it is run */
   return async (line: string, env: Record<string, string> = {}, folder: string = cwd) => {
     const output = { stdout: '', stderr: '' }
-    const stream = (name: 'stdout' | 'stderr') => ({ isTTY: false, write: (text: string) => {
-      output[name] += text
-    } } as any)
+    const stream = (name: 'stdout' | 'stderr') =>
+      fake<NodeJS.WriteStream>({ isTTY: false, write: (text: string) => {
+        output[name] += text
+      } })
     const code = await runCommandLine(line.split(' ').filter(Boolean), { stdout: stream('stdout'),
       stderr: stream('stderr'), env: { ...ownVariables(), CLUSTERDECK_DATA_DIR: cwd, ...env }, cwd: folder })
     return { code, ...output }
@@ -54,10 +57,10 @@ async function setUp (t: TestContext) {
 }
 
 /** Ends the running rollout once somebody has asked to wait for it. */
-function endRollout (deck: any, state: string, reason: string | null = null) {
-  const { rollout } = deck.snapshot()
+function endRollout (deck: Admin['deck'], state: 'succeeded' | 'failed', reason: string | null = null) {
+  const rollout = deck.snapshot().rollout!
   const finishedAt = new Date(Date.parse(rollout.startedAt) + 1234).toISOString()
-  const steps = rollout.steps.map((step: any) => ({ ...step, state: 'done', newWorker: step.oldWorker + 2,
+  const steps = rollout.steps.map((step) => ({ ...step, state: 'done', newWorker: Number(step.oldWorker) + 2,
     startedAt: rollout.startedAt, finishedAt })
   )
   const ended = { ...rollout, state, reason, done: true, finishedAt,
@@ -284,7 +287,8 @@ test('config prints where each value comes from, and config set changes all that
   assert.deepEqual(deck.dispatched, [{ type: 'configure',
     wanted: { 'drain.deadlineMs': 10_000, 'rollout.surge': '25%' }, actor: OWNER }])
   assert.equal(
-    JSON.parse((await cli('config --json')).stdout).items.find(({ name }: any) => name === 'rollout.surge').value,
+    JSON.parse((await cli('config --json')).stdout).items.find(({ name }: { name: string }) => name === 'rollout.surge')
+      .value,
     '25%'
   )
   for (const [line, exitCode, text] of [['config get', 2, 'config: expected "set" or nothing, received "get"'], [
@@ -328,7 +332,8 @@ test('history prints events that match, newest first', async (t) => {
   assert.equal(lines.length, 3)
   assert.match(lines[1], /^ 3 {2}\S+Z {2}worker\.exited .*worker 3 died of old age \(crash, code 1\)$/)
   assert.match(lines[2], /^ 2 /)
-  assert.deepEqual(JSON.parse((await cli('history --json --limit 1')).stdout).items.map(({ id }: any) => id), [4])
+  assert.deepEqual(JSON.parse((await cli('history --json --limit 1')).stdout).items.map(({ id }: { id: number }) => id),
+    [4])
   assert.equal((await cli('history --slot 9')).stdout, 'no events\n')
 })
 
@@ -352,9 +357,9 @@ test('history --csv moves no cursor of a terminal', async (t) => {
   const { deck, url } = await setUp(t)
   deck.events.publish({ type: 'worker.exited', message: 'a\u001b[2J\r\nb\u0007' })
   let shown = ''
-  const terminal = { isTTY: true, write: (text: string) => {
+  const terminal = fake<NodeJS.WriteStream>({ isTTY: true, write: (text: string) => {
     shown += text
-  } } as any
+  } })
   await runCommandLine(['history', '--csv'], { stdout: terminal, stderr: terminal,
     env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tmpdir() })
   assert.match(shown, /^id,at,.*\n1,.*,"a\nb ",\n$/)
@@ -386,7 +391,8 @@ test('history --csv is read no faster than it is written', async (t) => {
     })
     return false
   } })
-  const code = await runCommandLine(['history', '--csv'], { stdout: stdout as any, stderr: stdout as any,
+  const terminal = stdout as unknown as NodeJS.WriteStream
+  const code = await runCommandLine(['history', '--csv'], { stdout: terminal, stderr: terminal,
     env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tmpdir() })
   assert.equal(code, 0)
   assert.ok(most < 200_000)
@@ -537,7 +543,7 @@ test('a token that is none is refused by where it comes from, and not repeated',
 
 test('a connection that is closed as soon as it is open leads to no master either', async (t) => {
   for (const end of ['destroy', 'end', 'resetAndDestroy'] as const) {
-    const url = await listen(t, net.createServer((socket) => socket.on('error', () => {})[end]()) as any)
+    const url = await listen(t, net.createServer((socket) => socket.on('error', () => {})[end]()))
     const { code, stdout, stderr } = await dataFolder(t, { adminUrl: url })('status --timeout 5s')
     assert.deepEqual([code, stdout, stderr], [5, '', `clusterdeck: no master answers at ${url} (ECONNRESET)\n`], end)
   }
@@ -615,9 +621,9 @@ test('"logs --follow" begins each time with the data folder: to whom a port has 
   writeFileSync(join(cwd, 'master.json'), JSON.stringify({ pid: master.pid, adminUrl }))
   writeFileSync(join(cwd, 'admin.token'), TOKEN, { mode: 0o600 })
   let stdout = ''
-  const ended = runCommandLine(['logs', '--follow'], { stdout: { write (text: string) {
+  const ended = runCommandLine(['logs', '--follow'], { stdout: fake({ write (text: string) {
     stdout += text
-  } } as any, stderr: { write () {} } as any, env: { CLUSTERDECK_DATA_DIR: cwd }, cwd })
+  } }), stderr: fake({ write () {} }), env: { CLUSTERDECK_DATA_DIR: cwd }, cwd })
   await until(() => stdout.includes('hello'), 'the first line')
   // Its port is taken at once, and then its data folder says that it has ended.
   const stranger = startStranger(t, { port })
@@ -827,7 +833,7 @@ test('what another member answers is told in a line, whatever it is, and reaches
 test('no command shows a terminal what could steer it, whatever apps, commits and members have said', async (t) => {
   const EVIL = ' evil\u001b]0;x\u0007\u009b2J\u202e'
   const { url: real } = await startAdmin(t)
-  const poisoned: (value: any, key?: string) => any = (value, key = '') => {
+  const poisoned = (value: unknown, key = ''): unknown => {
     if (typeof value === 'string')
       return ['state', 'kind', 'type', 'code', 'stream', 'adminUrl'].includes(key) ? value : value + EVIL
     if (Array.isArray(value)) return value.map((each) => poisoned(each))
@@ -852,10 +858,10 @@ test('no command shows a terminal what could steer it, whatever apps, commits an
     const known = (answer.headers.get('content-type') ?? '').includes('json')
       ? await answer.json()
       : await answer.text()
-    json(res, /\/(runs|releases)$/.test(path) && body ? 201 : answer.status, { id: 1, ...poisoned(known),
+    json(res, /\/(runs|releases)$/.test(path) && body ? 201 : answer.status, { id: 1, ...poisoned(known) as object,
       ...(isAwaited && { state: 'failed', done: true, reason: EVIL }) })
   })
-  const program = await createProgram(['help'], {} as any, { exitCode: 0 })
+  const program = await createProgram(['help'], fake({}), { exitCode: 0 })
   const lines = commandsOf(program).filter((command) =>
     command.options.some(({ long }) => long === '--url') && command.name() !== 'mcp'
   ).flatMap((command) => command.examples.map(([, line]) => wordsOf(line))).filter((words) =>
@@ -867,12 +873,13 @@ test('no command shows a terminal what could steer it, whatever apps, commits an
     '--json']])
   {
     let shown = ''
-    const stream = (isTTY: boolean) => ({ isTTY, write: (part: string) => {
-      shown += part
-    } } as any)
+    const stream = (isTTY: boolean) =>
+      fake<NodeJS.WriteStream>({ isTTY, write: (part: string) => {
+        shown += part
+      } })
     // Only where both are terminals a browser is opened.
     const [stdout, stderr] = [stream(true), stream(words[0] !== 'open')]
-    await runCommandLine(words, { stdout, stderr, stdin: {} as any,
+    await runCommandLine(words, { stdout, stderr, stdin: fake({}),
       env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN, CLUSTERDECK_TIMEOUT: '1s', HOME: cwd }, cwd })
     if (shown.includes('evil')) shownCount++
     assert.doesNotMatch(shown, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/, words.join(' '))
@@ -889,13 +896,13 @@ function serve (t: TestContext, handler: http.RequestListener): Promise<string> 
   }))
 }
 
-function listen (t: TestContext, server: http.Server): Promise<string> {
+function listen (t: TestContext, server: http.Server | net.Server): Promise<string> {
   t.after(() => {
     server.close()
-    server.closeAllConnections?.()
+    if ('closeAllConnections' in server) server.closeAllConnections()
   })
   return new Promise((resolve) =>
-    server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as any).port}`))
+    server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
   )
 }
 
@@ -911,9 +918,9 @@ test('logs prints the last lines; on a terminal nothing in them moves its cursor
   assert.deepEqual(JSON.parse((await cli('logs --json --slot 2 --lines 2')).stdout.split('\n')[0]), { slot: 2,
     stream: 'stderr', text: 'one', place: '2e0' })
   let shown = ''
-  const terminal = { isTTY: true, write: (text: string) => {
+  const terminal = fake<NodeJS.WriteStream>({ isTTY: true, write: (text: string) => {
     shown += text
-  } } as any
+  } })
   await runCommandLine(['logs'], { stdout: terminal, stderr: terminal,
     env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tmpdir() })
   assert.equal(shown, '2 stderr | one\n2 stderr | two three\n')

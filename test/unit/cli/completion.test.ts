@@ -8,9 +8,10 @@ import { ASK } from '../../support/completion.ts'
 import { CLI } from '../../support/deck.ts'
 import { writeRecord } from '../../support/records.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
 
 /** All options, those of `start` too. */
-const program = await createProgram(['completion'], {} as any, { exitCode: 0 })
+const program = await createProgram(['completion'], fake({}), { exitCode: 0 })
 const names = program.commands.map((command) => command.name())
 
 for (const [shell, ask] of Object.entries(ASK)) {

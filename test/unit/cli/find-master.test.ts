@@ -9,6 +9,8 @@ import { openApps } from '../../support/apps.ts'
 import { startFakeHost } from '../../support/fake-host.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { lacksStrangers, OTHER_UID } from '../../support/stranger.ts'
+import type { AppView } from '../../../server/api/apps.ts'
+import type { Seen } from '../../support/event-log.ts'
 
 const APPS = { dataDir: 'data', apps: { shop: { entry: 'shop.js' }, mail: { entry: 'mail.js', dataDir: 'post' } } }
 
@@ -77,7 +79,7 @@ test('a name that no deck has, or several, is refused with those that there are'
 
 test('an app of a host is found by folder and by name at its host, whose token and processes count', async (t) => {
   const { url, folder, env, view } = await startFakeHost(t, { shop: {} })
-  const { cwd, dataDir } = view('shop') as any
+  const { cwd, dataDir } = view('shop') as Seen<AppView>
   const expected = { url: `${url}/apps/shop`, token: TOKEN, fingerprint: null,
     recipient: { owner: userId(), processes: [{ pid: process.pid, startTime: null }], pidNamespace: null }, dataDir,
     app: { name: 'shop', hostUrl: url } }
@@ -95,7 +97,7 @@ test('an app of a host is found by folder and by name at its host, whose token a
 
 test('the token of a host goes where the host says, whatever the folder of an app says', async (t) => {
   const { url, folder, env, view } = await startFakeHost(t, { shop: {} })
-  const { cwd, dataDir } = view('shop') as any
+  const { cwd, dataDir } = view('shop') as Seen<AppView>
   const announce = (fields: object) =>
     writeFileSync(path.join(dataDir, 'master.json'),
       JSON.stringify({ pid: process.pid, adminUrl: 'http://192.0.2.1/apps/shop', fingerprint: 'AA', host: folder,
@@ -114,7 +116,7 @@ test('the token of a host goes where the host says, whatever the folder of an ap
 test('the token of a host of another user than that of the folder goes nowhere', { skip: lacksStrangers },
   async (t) => {
     const { env, view } = await startFakeHost(t, { shop: {} })
-    const { dataDir } = view('shop') as any
+    const { dataDir } = view('shop') as Seen<AppView>
     for (const file of ['', 'master.json']) chownSync(path.join(dataDir, file), OTHER_UID, OTHER_UID)
     await assert.rejects(findMaster({ dataDir }, { env, cwd: tempFolder() }), { code: 'no-master' })
   })

@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { fleetCommand } from '../../../server/cli/fleet.ts'
 import { holdRollout, undoTurn } from '../../../server/fleet/rollout.ts'
 import { afterTurnsOf, aMember, aRollout, inTurnOf } from '../../support/fake-fleet.ts'
+import { fake } from '../../support/fake.ts'
+import type { Context } from '../../../server/cli/commands.ts'
 
 test('a wait ends, with the reason, where a rollout was held for a host that says nothing any more', async () => {
   const begun = inTurnOf(aRollout(['web-1', 'web-2']), 'web-1')
@@ -13,7 +15,7 @@ test('a wait ends, with the reason, where a rollout was held for a host that say
   const api = { post: async () => begun,
     get: async () => ({ rollout: held, nats: { isConnected: true },
       members: [aMember({ member: 'web-1', isSilent: looks.shift() }), aMember({ member: 'web-2' })] }) }
-  const context = { api, options: { wait: true }, print () {}, tell () {}, timeoutMs: 60_000 } as any
+  const context = fake<Context>({ api, options: { wait: true }, print () {}, tell () {}, timeoutMs: 60_000 })
   await assert.rejects(fleetCommand(context, 'deploy'), { code: 'rollout-failed',
     message: 'rollout 7 of the fleet (deploy) is held: web-1 has not finished its turn within 3.0 s' })
   assert.deepEqual(looks, [])
@@ -29,7 +31,7 @@ for (const [action, options, message] of [['deploy', { type: 'x' },
 {
   test(`${action} with ${JSON.stringify(options)} is refused, and asks for nothing`, async () => {
     const api = new Proxy({}, { get: () => assert.fail('expected no call') })
-    await assert.rejects(fleetCommand({ api, options } as any, action), { code: 'usage', message })
+    await assert.rejects(fleetCommand(fake({ api, options }), action), { code: 'usage', message })
   })
 }
 
@@ -42,13 +44,13 @@ test('logs prints the lines of all hosts, and who is left out; a terminal gets n
     return { asked: 2, answered: 1, silent: ['web-3'], refused: [], cut: ['web-2'],
       items: [line, { ...line, arrivedAt: null, text: 'x' }], next: null }
   } }
-  const context = { api, options: { lines: '5', q: '/oo/', level: 'error' }, isTerminal: true,
-    print: (text: string) => lines.push(text), tell: (text: string) => told.push(text) } as any
+  const context = fake<Context>({ api, options: { lines: '5', q: '/oo/', level: 'error' }, isTerminal: true,
+    print: (text) => void lines.push(text), tell: (text) => void told.push(text) })
   await fleetCommand(context, 'logs', 'web-2')
   assert.deepEqual(lines, ['2026-01-01T00:00:00.000Z web-2 1 stderr | oops',
     '-                        web-2 1 stderr | x'])
   assert.deepEqual(told, ['1 of 2 answered', 'silent: web-3', 'web-2 searched only the newest part of its files'])
-  await assert.rejects(fleetCommand({ api, options: { lines: '500' } } as any, 'logs'), { code: 'usage',
+  await assert.rejects(fleetCommand(fake({ api, options: { lines: '500' } }), 'logs'), { code: 'usage',
     message: '--lines: expected an integer from 1 to 200, received "500"' })
 })
 
@@ -59,7 +61,7 @@ test('a pause has come to its end once nobody is in a turn', async () => {
   const api = { post: async () => begun,
     get: async () => ({ rollout: paused, nats: { isConnected: true }, members: [] }) }
   await fleetCommand(
-    { api, options: { wait: true }, print: (line: string) => lines.push(line), tell () {}, timeoutMs: 60_000 } as any,
+    fake({ api, options: { wait: true }, print: (line: string) => lines.push(line), tell () {}, timeoutMs: 60_000 }),
     'pause'
   )
   assert.deepEqual(lines, ['rollout 7 of the fleet (deploy) paused: 1 of 2'])
@@ -78,7 +80,7 @@ test('whose turn did not last is told of a rollout that has succeeded', async ()
       nats: { isConnected: true, server: 'nats.example.com' }, problem: null, outbox: { waiting: 1, problem: null },
       members: [], rollout })
   }
-  await fleetCommand({ api, options: {}, print: (text: string) => lines.push(...text.split('\n')) } as any)
+  await fleetCommand(fake({ api, options: {}, print: (text: string) => lines.push(...text.split('\n')) }))
   assert.ok(lines.includes('outbox    1 event waits'))
   assert.ok(
     lines.includes('rollout   rollout 7 of the fleet (deploy) succeeded: 1 of 2; web-2: r2 crashes again and again'),

@@ -3,16 +3,18 @@ import test from 'node:test'
 import { beforeSeparator } from '../../../server/cli/arguments.ts'
 import { DeckCommand } from '../../../server/cli/deck-command.ts'
 import { alignTables, commandsOf } from '../../../server/cli/help.ts'
-import { createProgram } from '../../../server/cli/program.ts'
+import { createProgram, type Terminal } from '../../../server/cli/program.ts'
 import { runCommandLine } from '../../../server/command-line.ts'
 import { manualPage, manualPages } from '../../../server/manual.ts'
 import { wordsOf } from '../../support/examples.ts'
+import { fake } from '../../support/fake.ts'
 
 async function cli (...argv: string[]) {
   const output = { stdout: '', stderr: '' }
-  const stream = (name: 'stdout' | 'stderr') => ({ isTTY: false, write: (text: string) => {
-    output[name] += text
-  } } as any)
+  const stream = (name: 'stdout' | 'stderr') =>
+    fake<NodeJS.WriteStream>({ isTTY: false, write: (text: string) => {
+      output[name] += text
+    } })
   const code = await runCommandLine(argv, { stdout: stream('stdout'), stderr: stream('stderr'), env: {}, cwd: '/' })
   return { code, ...output }
 }
@@ -47,7 +49,7 @@ test('a command comes before the page of its name, and says where that is', asyn
 })
 
 test('help of every command ends with two or three examples, each a command line of it that the program takes', async () => {
-  const commands = commandsOf(await createProgram(['help'], {} as any, { exitCode: 0 }))
+  const commands = commandsOf(await createProgram(['help'], fake({}), { exitCode: 0 }))
   for (const { name, examples } of commands.map((command) => ({ name: command.name(), examples: command.examples }))) {
     const { stdout } = await cli(...(name === 'clusterdeck' ? [] : [name]), '--help')
     const [, text] = stdout.match(/\nExamples:\n((?: {2}.+\n)+)/) ?? []
@@ -80,7 +82,7 @@ test('tables line up in a terminal', () => {
 async function commandThatTakes (line: string) {
   const words = wordsOf(line)
   const ran = [] as string[]
-  const program = await createProgram(words, { stderr: process.stderr } as any, { exitCode: 0 })
+  const program = await createProgram(words, { stderr: process.stderr } as unknown as Terminal, { exitCode: 0 })
   for (const command of program.commands)
     command.action(() => {
       ran.push(command.name())

@@ -9,6 +9,8 @@ import { isAlive } from '../../../server/system/process-identity.ts'
 import { startFakeHost } from '../../support/fake-host.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
+import { fake } from '../../support/fake.ts'
+import type { Terminal } from '../../../server/cli/program.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../fixtures/plays-a-host.js', import.meta.url))
 
@@ -39,9 +41,9 @@ function openFolder (t: TestContext) {
         killed?: AbortSignal } = {}
     ) =>
       ensureHost({ ofHost, timeoutMs: 60_000, signal, killed,
-        terminal: { env, script: SCRIPT, stderr: { write: (text: string) => {
+        terminal: fake({ env, script: SCRIPT, stderr: { write: (text: string) => {
           told += text
-        } } } as any })
+        } } }) })
   }
 }
 
@@ -127,8 +129,8 @@ test('flags are split into those of the app and those of the host, whose paths h
 test('a folder for the host that cannot be made is refused, also where the system makes none at all', {
   skip: process.platform !== 'linux' && 'needs /proc'
 }, async () => {
-  const terminal = { env: { CLUSTERDECK_HOST_DIR: '/proc/nothing/below' }, script: SCRIPT,
-    stderr: { write () {} } } as any
+  const terminal = fake<Terminal>({ env: { CLUSTERDECK_HOST_DIR: '/proc/nothing/below' }, script: SCRIPT,
+    stderr: { write () {} } })
   await assert.rejects(ensureHost({ ofHost: [], timeoutMs: 60_000, signal: AbortSignal.timeout(60_000), terminal }), {
     code: 'data-dir-unusable',
     message: '/proc/nothing/below: expected a folder for the host, received ENOENT'

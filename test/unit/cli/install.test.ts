@@ -10,6 +10,8 @@ import { startFakeHost } from '../../support/fake-host.ts'
 import { fakeSystemd } from '../../support/fake-systemd.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { rareTest } from '../../support/rare.ts'
+import { fake } from '../../support/fake.ts'
+import type { Systemctl } from '../../../server/systemd/systemctl.ts'
 
 const ANALYZE = spawnSync('systemd-analyze', ['--version'], { stdio: 'ignore' }).status === 0
 const { uid, username } = os.userInfo()
@@ -99,7 +101,8 @@ describe('clusterdeck install', { concurrency: true }, () => {
   test('the service of a package keeps its place, unless it is forced', async () => {
     const [folder, ofPackages, files] = [tempFolder(), tempFolder(), [{ file: 'ssh.service', text: '' }]]
     writeFileSync(path.join(ofPackages, 'ssh.service'), '')
-    const systemctl = { isActive: async () => true, order: async () => {}, line: String, logLine: String } as any
+    const systemctl = fake<Systemctl>({ isActive: async () => true, order: async () => {}, line: String,
+      logLine: String })
     const { install } = createInstallation({ folder, systemctl, ofOthers: [ofPackages] })
     await assert.rejects(install('ssh', files), { code: 'not-possible',
       message: /ssh\.service is a service of another program, in whose place this one would run/ })

@@ -69,9 +69,10 @@ test('ls lists the apps of the host, also those that do not run, and why, beside
   assert.match(rows[2], /^db +stopped +- .*\.clusterdeck +-$/)
   assert.match(rows[3],
     /^shop +All 2 workers are ready +2\/2 .* http:\/\/localhost:3000 +http:\S+\/apps\/shop +\S+\.clusterdeck +-$/)
+  type Item = Record<'name' | 'isInHost' | 'isRunning' | 'state' | 'reason', unknown>
   const items = JSON.parse((await cli('ls --json')).stdout)
   assert.deepEqual(
-    items.map(({ name, isInHost, isRunning, state, reason }: any) => [name, isInHost, isRunning, state, reason]),
+    items.map(({ name, isInHost, isRunning, state, reason }: Item) => [name, isInHost, isRunning, state, reason]),
     [['alone', false, true, 'running', null], ['bad', true, false, 'failed', 'workers: expected an integer'], ['db',
       true, false, 'stopped', null], ['shop', true, true, 'running', null]]
   )

@@ -27,16 +27,19 @@ function openProject () {
   writeFileSync(path.join(bin, 'list'), JSON.stringify(JSON.parse(list)))
   writeFileSync(path.join(bin, 'pm2'), `#!/bin/sh\ncat '${bin}/list'\n`, { mode: 0o755 })
   return { cwd, env: { PM2_HOME: home, PATH: `${bin}:${process.env.PATH}` },
-    processes: JSON.parse(list).map(({ pm2_env: env }: any) => env) }
+    processes: (JSON.parse(list) as { pm2_env: Process }[]).map(({ pm2_env }) => pm2_env) }
 }
+
+type Process = { name: string, pm_cwd: string, pm_exec_path: string, args?: string[], node_args: string[],
+  env: Record<string, unknown> }
 
 test('import --pm2 and up --detach leave the list of pm2 ls: names, counts, states, places, arguments and variables', async (t) => {
   const { cwd, env, processes } = openProject()
   assert.equal((await runCliHere(['import', '--pm2'], { cwd, env })).code, 0)
-  const names = [...new Set<string>(processes.map(({ name }: any) => name))]
+  const names = [...new Set(processes.map(({ name }) => name))]
   assert.deepEqual(names.toSorted(), ['api', 'hand', 'idle', 'mailer', 'nightly', 'once', 'web'])
   for (const name of names) {
-    const ofApp = processes.filter((each: any) => each.name === name)
+    const ofApp = processes.filter((each) => each.name === name)
     const [
       { pm_cwd: folder, pm_exec_path: script, args = [], node_args: execArgv,
         env: { WHO, PORT, MODE, NODE_ENV, SECRET } }
@@ -72,7 +75,7 @@ test('import --pm2 and up --detach leave the list of pm2 ls: names, counts, stat
 
 test('a stopped app alone keeps its place below apps, so that it stays stopped', async () => {
   const { cwd, env, processes } = openProject()
-  const idle = processes.find(({ name }: any) => name === 'idle')
+  const idle = processes.find(({ name }) => name === 'idle')
   writeFileSync(path.join(String(env.PM2_HOME), '..', 'list'), JSON.stringify([{ name: 'idle', pm2_env: idle }]))
   const { stdout } = await runCliHere(['import', '--pm2'], { cwd, env })
   assert.match(stdout, /start it by: clusterdeck up --detach\n$/)

@@ -1,21 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createProgress } from '../../../server/cli/progress.ts'
+import { fake, type Parts } from '../../support/fake.ts'
+import type { Rollout } from '../../../server/api/rollouts.ts'
+import type { RolloutStep } from '../../../server/api/shapes.ts'
 
 const START = '2026-01-01T00:00:00.000Z'
 const END = '2026-01-01T00:00:03.200Z'
 
-function step (changes: any) {
-  return { slot: 1, state: 'pending', oldWorker: null, newWorker: null, from: 'r1', startedAt: null, finishedAt: null,
-    ...changes }
+function step (changes: Partial<RolloutStep>): RolloutStep {
+  return { slot: 1, state: 'pending', oldWorker: null, newWorker: null, from: 'r1', isCanary: false, startedAt: null,
+    finishedAt: null, ...changes }
 }
 
-function rollout (steps: any[], changes?: any) {
-  return { id: 7, kind: 'deploy', state: 'rolling', reason: null, done: false, startedAt: START, finishedAt: null,
-    progress: { total: 2, replaced: 0 }, steps, ...changes }
+function rollout (steps: RolloutStep[], changes?: Parts<Rollout>) {
+  return fake<Rollout>({ id: 7, kind: 'deploy', state: 'rolling', reason: null, done: false, startedAt: START,
+    finishedAt: null, progress: { total: 2, replaced: 0 }, steps, ...changes })
 }
 
-function told (looks: any[]): string[] {
+function told (looks: Rollout[]): string[] {
   const lines = [] as string[]
   const tellProgress = createProgress(looks[0], (line) => {
     lines.push(line)
@@ -25,7 +28,7 @@ function told (looks: any[]): string[] {
 }
 
 test('what runs before anything is replaced is told once', () => {
-  const hook = { name: 'beforeDeploy', state: 'running' }
+  const hook = { name: 'beforeDeploy', state: 'running' } as const
   assert.deepEqual(
     told([rollout([], { state: 'preparing', hook: null }), rollout([], { state: 'preparing', hook }),
       rollout([], { state: 'preparing', hook }), rollout([step({})], { hook: { ...hook, state: 'passed' } })]),
@@ -71,7 +74,7 @@ test('a rollout that is taken back says why, without anything that moves a curso
         reason: 'worker 4 crashed:\u001b[2J\nboom'
       }),
       rollout([step({ ...first, newWorker: 5, state: 'reverted', finishedAt: END }),
-        step({ slot: 2, state: 'of-the-future\u0007' })], { state: 'rolled-back', done: true })
+        step({ slot: 2, state: 'of-the-future\u0007' as 'done' })], { state: 'rolled-back', done: true })
     ]),
     ['slot 2: worker 4 is starting', 'rollout 7 (deploy) rolling-back: 0 of 2 workers replaced; worker 4 crashed: boom',
       'slot 1: worker 5 is starting on r1 again', 'slot 2: worker 4 failed (3.2 s)', 'slot 1: back on r1 (3.2 s)',
@@ -80,7 +83,7 @@ test('a rollout that is taken back says why, without anything that moves a curso
 })
 
 test('one that was tried in vain, not by its own fault, is told of again', () => {
-  const looks = ['starting', 'pending', 'starting'].map((state, index) =>
+  const looks = (['starting', 'pending', 'starting'] as const).map((state, index) =>
     rollout([step({ state, newWorker: index < 2 ? 3 : 4, startedAt: START })])
   )
   assert.deepEqual(told(looks), ['slot 1: worker 3 is starting', 'slot 1: waits for its retry',

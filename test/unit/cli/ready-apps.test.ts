@@ -3,6 +3,9 @@ import { test } from 'node:test'
 import { followApps, toFollowed } from '../../../server/cli/ready-apps.ts'
 import { DeckError } from '../../../server/errors.ts'
 import { until } from '../../support/until.ts'
+import { fake } from '../../support/fake.ts'
+import type { ApiClient } from '../../../server/cli/api-client.ts'
+import type { AppView } from '../../../server/api/apps.ts'
 
 const READY = { state: 'running', readyWorkers: 1, finishedWorkers: 0, desiredWorkers: 1,
   health: { text: 'The worker is ready', hint: '' } }
@@ -13,22 +16,22 @@ const STARTING = { ...READY, state: 'starting', readyWorkers: 0,
 function open (dependencies: Record<string, string[]>, how?: Partial<Parameters<typeof followApps>[1]>) {
   const story = [] as string[]
   const time = new AbortController()
-  const views = new Map(
+  const views: Map<string, Pick<AppView, 'name' | 'reason'> & { state: string, isRetried?: boolean }> = new Map(
     Object.keys(dependencies).map((
       name
     ) => [name, { name, state: dependencies[name].length > 0 ? 'waiting' : 'starting', reason: null }])
-  ) as Map<string, any>
-  const statuses = new Map() as Map<string, any>
+  )
+  const statuses: Map<string, object | null> = new Map()
   let isGone = false
   let asked = 0
-  const host = { async get (path: string) {
+  const host: Pick<ApiClient, 'get'> = fake({ async get (path: string) {
     if (isGone) asked++
     if (isGone) throw new DeckError('no-master', 'nobody answers')
     if (path === '/apps') return { items: [...views.values()] }
     const status = statuses.get(path.split('/')[2])
     if (!status) throw new DeckError('app-not-running', 'it is starting')
     return status
-  } } as any
+  } })
   const apps = Object.entries(dependencies).map(([name, dependsOn]) => toFollowed({ name }, dependsOn))
   return {
     story,
@@ -37,7 +40,9 @@ function open (dependencies: Record<string, string[]>, how?: Partial<Parameters<
     over: followApps(apps, { host, signal: time.signal, tell: ({ name }, text) => {
       story.push(`${name} ${text}`)
     }, explainAfterMs: 50, ...how }),
-    set (name: string, state: string, status: any = null, reason: string | null = null, isRetried: boolean = false) {
+    set (name: string, state: string, status: object | null = null, reason: string | null = null,
+      isRetried: boolean = false)
+    {
       views.set(name, { name, state, reason, isRetried })
       statuses.set(name, status)
     },

@@ -60,7 +60,7 @@ test('status says of an app that the host is not there, by its name, in its fold
   assert.match(all.stdout, /^shop +not running .*\nmail +not running .*\nother +not running .*\n$/m)
   assert.deepEqual(
     JSON.parse((await cli('status --json', cwd)).stdout).map((
-      { name, state, isRunning }: any
+      { name, state, isRunning }: Record<string, unknown>
     ) => [name, state, isRunning]),
     [['shop', 'not running', false], ['mail', 'not running', false], ['other', 'not running', false]]
   )

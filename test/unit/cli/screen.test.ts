@@ -5,6 +5,7 @@ import { cellsOf, clipText, fitText } from '../../../server/cli/cells.ts'
 import { createScreen, type Region, type Row } from '../../../server/cli/screen.ts'
 import { createEmulator } from '../../support/emulator.ts'
 import '../../support/fast-check.ts'
+import { fake } from '../../support/fake.ts'
 
 function openScreen (
   { rows = 6, columns = 20, env = { LANG: 'C.UTF-8' } }: { rows?: number, columns?: number,
@@ -12,10 +13,10 @@ function openScreen (
 ) {
   const emulator = createEmulator({ rows, columns })
   const sent = { text: '' }
-  const stdout = { rows, columns, write (text: string) {
+  const stdout = fake<NodeJS.WriteStream>({ rows, columns, write (text: string) {
     sent.text = text
     emulator.write(text)
-  } } as any
+  } })
   const screen = createScreen({ stdout, env })
   screen.open()
   return { emulator, screen, stdout, draw }

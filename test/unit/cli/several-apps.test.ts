@@ -21,11 +21,15 @@ const BAD = 'clusterdeck: bad has failed: workers: expected an integer, received
  * a block and not a line; what is where in its JSON; what --all comes to, where one app of the host has failed; what is
  * to be there before.
  */
+type Result = Record<'readyWorkers' | 'text' | 'problems' | 'kind' | 'desiredWorkers' | 'state', unknown> & {
+  items: { id: string, type: string }[],
+  path: string
+}
 type Row = {
   words?: string,
   says: string,
   isBlock?: true,
-  json: (result: any) => unknown,
+  json: (result: Result) => unknown,
   is: unknown,
   /** the apps that --all means; default: shop and mail, and the failed one, which is told */
   all?: string[],
@@ -42,7 +46,7 @@ const ROWS: Record<string, Row> = {
   status: { says: 'health   All 2 workers are ready\n', isBlock: true, json: ({ readyWorkers }) => readyWorkers,
     is: 2 },
   logs: { says: '1 stdout | hello\n', json: ({ text }) => text, is: 'hello', before: writeLogs },
-  history: { says: 'ID  TIME ', isBlock: true, json: ({ items }) => items.at(-1).type, is: 'keeper.lost',
+  history: { says: 'ID  TIME ', isBlock: true, json: ({ items }) => items.at(-1)?.type, is: 'keeper.lost',
     before: publishEvent },
   routes: { says: 'no requests\n', json: ({ items }) => items.length, is: 0 },
   crashes: { says: 'no crashes\n', json: ({ items }) => items.length, is: 0 },
@@ -107,12 +111,14 @@ for (const [command, row] of Object.entries(ROWS)) {
     assert.equal(one.code, row.code ?? 0)
     assert.deepEqual(row.json(JSON.parse(one.stdout)), row.is)
     const rows = JSON.parse(several.stdout)
-    assert.deepEqual([several.code, rows.map(({ app }: any) => app)], [row.code ?? 0, ['shop', 'mail']])
+    assert.deepEqual([several.code, rows.map(({ app }: { app: string }) => app)], [row.code ?? 0, ['shop', 'mail']])
     for (const { result } of rows) assert.deepEqual(row.json(command === 'logs' ? result[0] : result), row.is)
     const list = JSON.parse(every.stdout)
     assert.equal(every.code, row.all ? 0 : 5)
-    assert.deepEqual(list.map(({ app, error }: any) => [app, error?.code ?? null]),
-      (row.all ?? ['bad', ...all]).map((name) => [name, row.all || name !== 'bad' ? null : 'app-not-running']))
+    assert.deepEqual(
+      list.map(({ app, error }: { app: string, error?: { code: string } }) => [app, error?.code ?? null]),
+      (row.all ?? ['bad', ...all]).map((name) => [name, row.all || name !== 'bad' ? null : 'app-not-running'])
+    )
     assert.deepEqual([unknown.code, unknown.stdout], [2, ''])
   })
 

@@ -6,6 +6,7 @@ import { keptSecretsText, orderOfStart } from '../../../server/cli/app-orders.ts
 import { startFakeHost } from '../../support/fake-host.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
+import type { AppView } from '../../../server/api/apps.ts'
 
 const NOT_READY = { state: 'starting', readyWorkers: 0,
   health: { tone: 'info', text: 'Starting 2 workers', hint: '0 ready.', reasons: [] } }
@@ -52,8 +53,10 @@ test('start --detach --no-wait returns at once, and --json says what the host do
   const { cli, whenStarted } = await startFakeHost(t)
   whenStarted('shop', { deck: NOT_READY, view: { state: 'starting' } })
   const { code, stdout, stderr } = await cli('start app.js --detach --no-wait --json --name shop')
-  assert.deepEqual([code, stderr, JSON.parse(stdout).map(({ name, state }: any) => [name, state])], [0, '', [['shop',
-    'starting']]])
+  assert.deepEqual([code, stderr, JSON.parse(stdout).map(({ name, state }: AppView) => [name, state])], [0, '', [[
+    'shop',
+    'starting'
+  ]]])
 })
 
 test('start --detach says of an app that does not get ready why, and the last lines that it has written', async (t) => {

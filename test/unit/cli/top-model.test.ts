@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { createState, healthOf, update, visibleApps, visibleLines } from '../../../server/cli/top-model.ts'
 import { drawTop } from '../../../server/cli/top-view.ts'
 import { widthOf } from '../../../server/cli/cells.ts'
+import { fake } from '../../support/fake.ts'
+import type { Status } from '../../../server/api/cluster.ts'
 import type { App, Command, Input, State } from '../../../server/cli/top-model.ts'
 
 function app (name: string, fields?: Partial<App>): App {
@@ -66,7 +68,7 @@ test('the first app is chosen, or the one of the folder; keys choose others, and
 })
 
 test('whoever chooses another app sees nothing of the one before', () => {
-  const { state } = page(lines(3), { type: 'status', key: 'host broken', status: { workers: [] } as any }, 'down')
+  const { state } = page(lines(3), { type: 'status', key: 'host broken', status: fake({ workers: [] }) }, 'down')
   assert.deepEqual([state.lines, state.status], [[], null])
   assert.deepEqual(page('down', lines(3)).state.lines, [], 'nor what comes late')
 })
@@ -145,7 +147,8 @@ test('it fits each terminal, and shows no control character of anybody', () => {
       health: { tone: 'warn', text: hostile, hint: hostile } }), app('why', { state: 'failed', reason: hostile })]
   const worker = { slot: 1, id: 1, pid: 4001, state: hostile, crashLooping: false, restarts: 3, release: hostile,
     startedAt: '2026-01-01T00:00:00Z', vitals: null }
-  const status = { workers: Array(9).fill(worker), health: { reasons: [{ text: hostile }] }, rollout: null } as any
+  const status = fake<Status>({ workers: Array(9).fill(worker), health: { reasons: [{ text: hostile }] },
+    rollout: null })
   let { state } = page({ type: 'read', source: 'host', apps }, 'j')
   state = update(state, { type: 'status', key: String(state.chosen), status }).state
   state =

@@ -8,6 +8,7 @@ import { createEmulator } from '../../support/emulator.ts'
 import { startFakeHost } from '../../support/fake-host.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
+import type { Terminal } from '../../../server/cli/program.ts'
 
 /** `clusterdeck top` in this process, in a terminal that the test looks at. */
 function top (words: string[], { env, cwd = tempFolder() }: { env: Record<string, string | undefined>, cwd?: string }) {
@@ -21,7 +22,7 @@ function top (words: string[], { env, cwd = tempFolder() }: { env: Record<string
   const stderr = { text: '', write (text: string) {
     this.text += text
   } }
-  const ended = runCommandLine(['top', ...words], { stdin, stdout, stderr, env, cwd } as any)
+  const ended = runCommandLine(['top', ...words], { stdin, stdout, stderr, env, cwd } as unknown as Terminal)
   return { emulator, raw, stderr, stdout, ended, type: (text: string) => {
     stdin.write(text)
   }, shows: (expected: RegExp) =>

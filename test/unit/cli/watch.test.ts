@@ -8,6 +8,8 @@ import { runCommandLine } from '../../../server/command-line.ts'
 import { startAdmin, TOKEN } from '../../support/admin.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
+import { fake } from '../../support/fake.ts'
+import type { AddressInfo } from 'node:net'
 
 const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/
 const OPEN = '\u001b[?1049h\u001b[?25l\u001b[?7l'
@@ -22,10 +24,9 @@ function watch (flags: string[],
   const stream = (name: 'stdout' | 'stderr') =>
     Object.assign(new EventEmitter(), { isTTY: terminal !== undefined, ...terminal, write (text: string) {
       output[name] += text
-    } })
+    } }) as unknown as NodeJS.WriteStream
   const stdout = stream('stdout')
-  const ended = runCommandLine(['status', '--watch', ...flags], { stdout: stdout as any,
-    stderr: stream('stderr') as any, env, cwd })
+  const ended = runCommandLine(['status', '--watch', ...flags], { stdout, stderr: stream('stderr'), env, cwd })
   return { output, stdout, ended, interrupt: () => process.emit('SIGINT') }
 }
 
@@ -116,7 +117,7 @@ test('the next master is found at its own address, and told of', async (t) => {
     await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
     t.after(() => server.close())
     writeFileSync(join(dataDir, 'master.json'),
-      JSON.stringify({ pid: process.pid, adminUrl: `http://127.0.0.1:${(server.address() as any).port}` }))
+      JSON.stringify({ pid: process.pid, adminUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }))
     return server
   }
   writeFileSync(join(dataDir, 'admin.token'), TOKEN)
@@ -148,9 +149,9 @@ test('it says why copies of a program cannot share its sockets, and why workers 
   deck.set({ app: { ...deck.snapshot().app, ownSockets: 'seccomp: Operation not permitted' },
     limits: { memoryBytes: 512 * 1024 ** 2, cpus: 1.5, problem: 'there is no group' } })
   let text = ''
-  const stdout = { write: (part: string) => {
+  const stdout = fake<NodeJS.WriteStream>({ write: (part: string) => {
     text += part
-  } } as any
+  } })
   assert.equal(
     await runCommandLine(['status'], { stdout, stderr: stdout, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN },
       cwd: tempFolder() }),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAcceptFairness } from '../../../server/cluster/accept-fairness.ts'
+import type { ToWorker } from '../../../workers/protocol.ts'
 
 test('what one worker was woken for and will not take is for those who wait in turn', () => {
   const { acceptFairness, told } = setUp([1, 2, 3, 4])
@@ -41,8 +42,8 @@ test('is even where every worker says so, and not known before one does', () => 
 function setUp (workers: number[]) {
   const told: [number, string, number][] = []
   const later: (() => void)[] = []
-  const handles = new Map(workers.map((worker) => [worker, { tell: ({ type, others }: any) => {
-    told.push([worker, type, others])
+  const handles = new Map(workers.map((worker) => [worker, { tell: (message: ToWorker) => {
+    told.push([worker, message.type, (message as { others: number }).others])
   } }]))
   return { acceptFairness: createAcceptFairness({ handles, later: (work) => later.push(work) }), told, later }
 }

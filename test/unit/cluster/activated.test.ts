@@ -4,21 +4,21 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { createInherited } from '../../../server/cluster/activated.ts'
 import { createSockets } from '../../../server/cluster/sockets.ts'
-import { takeInheritedSockets } from '../../../server/systemd/activated-sockets.ts'
+import { takeInheritedSockets, type InheritedSocket } from '../../../server/systemd/activated-sockets.ts'
 import { fakeHandle } from '../../support/socket-handle.ts'
 import { tempFolder } from '../../support/folder.ts'
+import type { HeldSocket, KeptData } from '../../../server/keeper/link.ts'
+import type { SocketQuery } from '../../../workers/protocol.ts'
 
-const query = (
-  fields: Record<string, any>
-) => ({ address: null, port: null, addressType: 4, fd: undefined, flags: 0, index: 0, ...fields } as any)
+const query = (fields: Partial<SocketQuery>): SocketQuery => ({ address: null, port: null, addressType: 4,
+  fd: undefined, flags: 0, index: 0, ...fields })
 
 /** `sockets`: the first one is descriptor 3 */
-function holding (...sockets: Record<string, any>[]) {
-  return new Map(
-    sockets.map((data,
-      index) => [`inherited ${index + 3}`, { handle: fakeHandle(), data: { fd: index + 3, name: 'web', ...data } }]
-    )
-  )
+function holding (...sockets: Partial<InheritedSocket>[]) {
+  const held: Map<string, { handle: ReturnType<typeof fakeHandle>, data: KeptData | InheritedSocket }> = new Map()
+  for (const [index, data] of sockets.entries())
+    held.set(`inherited ${index + 3}`, { handle: fakeHandle(), data: { fd: index + 3, name: 'web', ...data } })
+  return held
 }
 
 const folder = tempFolder()
@@ -54,16 +54,16 @@ for (const [what, asked, fd] of [['any address finds [::]', { port: 3000 }, 3], 
   'the admin port\'s is not for the app',
   { address: '127.0.0.1', port: 3005 },
   null
-]] as [string, Record<string, any>, number | null][]) {
+]] as [string, Partial<SocketQuery>, number | null][]) {
   test(`an inherited socket is matched: ${what}`, () => {
     assert.equal(createInherited({ held: holding(...SOCKETS) }).match(query(asked))?.inherited ?? null, fd)
   })
 }
 
-function setUp (held: Map<string, any>) {
-  const told: any[] = []
+function setUp (held: Map<string, HeldSocket>) {
+  const told: unknown[] = []
   const unused: string[][] = []
-  const keeper = { held, hold: (key: string, handle: any, data: any) => {
+  const keeper = { held, hold: (key: string, _: unknown, data: unknown) => {
     told.push(['hold', key, data])
   }, drop: (key: string) => told.push(['drop', key]), send () {} }
   return { told, unused,
@@ -86,10 +86,8 @@ test('one that the app has closed everywhere stays, and is found again', (t) => 
 test('the next master knows which of them is in use, with the data of the first server', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const held = holding({ host: '::', port: 3000 }, { host: '::', port: 3001, name: 'unknown' })
-  const copy = { isClosed: false, close () {
-    this.isClosed = true
-  } }
-  held.set('app null:3000:4:undefined:0', { handle: copy, data: { data: 'ticket keys', inherited: 3 } } as any)
+  const copy = fakeHandle()
+  held.set('app null:3000:4:undefined:0', { handle: copy, data: { data: 'ticket keys', inherited: 3 } })
   const { sockets, unused } = setUp(held)
   sockets.expireUnused()
   assert.deepEqual(unused, [['[::]:3001']])

@@ -97,12 +97,17 @@ test('a command that is let go of is gone on with by the same handles, as often 
   let each = run(`echo one; while [ ! -e ${gate} ]; do sleep 0.02; done; echo two; exit 3`, { onOutput })
   const exits: { pid: number, code: number | null, signal: string | null }[] = []
   for (let times = 0; times < 2; times++) {
-    const { identity, handles } = each
+    const { identity, handles: { stdout, stderr } } = each
     const exit = each.letGo()
-    assert.ok(exit && identity && handles.stdout && handles.stderr)
+    assert.ok(exit && identity && stdout && stderr)
     exit.then((end) => exits.push(end))
-    each = adoptCommand({ identity, handles: handles as any, findExit: () => exits[0] ?? null }, { name: 'beforeDeploy',
-      option: 'hooks.beforeDeploy', timeoutMs: 20_000, before, onOutput })
+    each = adoptCommand({ identity, handles: { stdout, stderr }, findExit: () => exits[0] ?? null }, {
+      name: 'beforeDeploy',
+      option: 'hooks.beforeDeploy',
+      timeoutMs: 20_000,
+      before,
+      onOutput
+    })
   }
   writeFileSync(gate, '')
   const { code, output, reason } = await each.ended

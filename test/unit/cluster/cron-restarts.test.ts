@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { createCronRestarts } from '../../../server/cluster/cron-restarts.ts'
 import { nextRun } from '../../../server/config/cron.ts'
 import { sentenceOf } from '../../../server/events/sentences.ts'
+import { fake } from '../../support/fake.ts'
+import { keptEvents } from '../../support/event-log.ts'
 
 const FOUR = new Date(2026, 4, 1, 4, 0, 0).getTime()
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -10,15 +12,19 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** A clock whose one timer is fired by hand. */
 function setUp ({ at, expression = '0 4 * * *', restart }: { at: number, expression?: string, restart?: () => void }) {
   let timer: { run: () => void, ms: number } | null = null
-  const clock = { at, expression, restarts: 0, events: [] as any[], get ms () {
+  const { events, publish } = keptEvents()
+  const clock = { at, expression, restarts: 0, events, get ms () {
     return timer?.ms ?? null
   } }
-  const timers = { setTimeout: (run: () => void, ms: number) => (timer = { run, ms }), clearTimeout () {
-    timer = null
-  } } as any
+  const timers = fake<Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>>({
+    setTimeout: (run, ms) => (timer = { run, ms }),
+    clearTimeout () {
+      timer = null
+    }
+  })
   const cron = createCronRestarts({ expression: () => clock.expression, nextRun, restart: restart ?? (() => {
     clock.restarts++
-  }), events: { publish: (event) => clock.events.push(event) as any }, now: () => clock.at, timers })
+  }), events: { publish }, now: () => clock.at, timers })
   return Object.assign(clock, {
     cron,
     /** Time goes on until the timer fires. `more`: ms that it is late. */

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createOpenRequests } from '../../../server/cluster/open-requests.ts'
+import { fake } from '../../support/fake.ts'
+import type { PoolState, Worker } from '../../../server/lifecycle/state.ts'
 
 const GET = { method: 'GET', path: '/slow', ageMs: 12 }
 
 /** `worker`: what is special about the one that there is */
-function setUp (worker?: Record<string, any>, patienceMs?: number) {
-  const told: any[] = []
-  const workers = { 3: { id: 3, state: 'ready', orphan: null, ...worker } } as any
-  const requests = createOpenRequests({ state: () => ({ workers, releases: { r2: { runtime: 'other' } } as any }),
-    handles: new Map([[3, { tell: (message: any) => {
+function setUp (worker?: Partial<Worker>, patienceMs?: number) {
+  const told: { type: string, id?: number }[] = []
+  const workers = fake<PoolState['workers']>({ 3: { id: 3, state: 'ready', orphan: null, ...worker } })
+  const requests = createOpenRequests({ state: () => ({ workers, releases: fake({ r2: { runtime: 'other' } }) }),
+    handles: new Map([[3, { tell: (message) => {
       told.push(message)
     } }]]), patienceMs })
   return { ...requests, told }

@@ -1,33 +1,37 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createOperatorMessages } from '../../../server/cluster/operator-messages.ts'
-import type { PoolState } from '../../../server/lifecycle/state.ts'
+import { fake } from '../../support/fake.ts'
+import { keptEvents } from '../../support/event-log.ts'
+import type { PoolState, Worker } from '../../../server/lifecycle/state.ts'
+import type { OrphanHandle } from '../../../server/cluster/orphan-handle.ts'
+import type { WorkerHandle } from '../../../server/cluster/worker-handle.ts'
 
 /** `workers`: what is special about each, by id */
-function setUp (workers: Record<string, any>, phase: PoolState['phase'] = 'running') {
-  const passed: any[] = []
-  const events: any[] = []
-  const rows = Object.entries(workers).map((
-    [id, worker]
-  ) => [id, { id: Number(id), slot: 1, pid: 100, release: 'r1', orphan: null, state: 'ready', ...worker }])
+function setUp (workers: Record<string, Partial<Worker> & { isFull?: boolean }>,
+  phase: PoolState['phase'] = 'running')
+{
+  const passed: [number, unknown][] = []
+  const { events, publish } = keptEvents()
+  const rows = Object.entries(workers).map(([id, worker]) => ({ id: Number(id), slot: 1, pid: 100, release: 'r1',
+    orphan: null, state: 'ready' as const, ...worker })
+  )
   const handles = new Map(
-    rows.map(([id, { orphan, isFull }]) => [Number(id), orphan ? {} : { pass: (message: any) =>
-      !isFull && passed.push([Number(id), message]) > 0 }]
+    rows.map(({ id, orphan, isFull }) => [id, fake<WorkerHandle | OrphanHandle>(orphan ? {} : { pass: (message) =>
+      !isFull && passed.push([id, message]) > 0 })]
     )
   )
   const send = createOperatorMessages({
-    state: () => ({ phase, workers: Object.fromEntries(rows), releases: { r2: { runtime: 'other' } } as any }),
-    handles: handles as any,
-    events: { publish: (event) => {
-      events.push(event)
-      return event as any
-    } }
+    state: () => ({ phase, workers: fake(Object.fromEntries(rows.map((row) => [row.id, row]))),
+      releases: fake({ r2: { runtime: 'other' } }) }),
+    handles,
+    events: { publish }
   })
   return { send, passed, events }
 }
 
-const WORKERS = { 1: {}, 2: { state: 'draining' }, 3: { state: 'starting' }, 4: { state: 'unresponsive' },
-  5: { state: 'stopping' }, 6: { orphan: 'master-lost' }, 7: { isFull: true }, 8: {},
+const WORKERS: Parameters<typeof setUp>[0] = { 1: {}, 2: { state: 'draining' }, 3: { state: 'starting' },
+  4: { state: 'unresponsive' }, 5: { state: 'stopping' }, 6: { orphan: 'master-lost' }, 7: { isFull: true }, 8: {},
   10: { release: 'r2', isFull: true } }
 
 test('all that are ready and can hear it get a message, and the answer names them', () => {

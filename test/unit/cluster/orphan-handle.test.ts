@@ -9,6 +9,8 @@ import { identifyProcess } from '../../../server/system/process-identity.ts'
 import { holdsFileOf, orderText, parseOrderText } from '../../../workers/protocol.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
+import type { CrashNote } from '../../../server/lifecycle/state.ts'
+import type { ToldExit } from '../../../server/lifecycle/loss.ts'
 
 const LIMITS = Object.freeze({ idleGraceMs: 5000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 14_400_000,
   spreadMs: 30_000, isLast: false })
@@ -20,7 +22,8 @@ async function setUp (t: TestContext,
   t.after(() => child.kill('SIGKILL'))
   await once(child, 'spawn')
   const [orderFile, crashFile] = [path.join(folder, 'orders', '1.json'), path.join(folder, 'crash.json')]
-  const [exits, said]: any[][] = [[], []]
+  const exits: ToldExit[] = []
+  const said: unknown[] = []
   const handle = createOrphanHandle({ ...identifyProcess(Number(child.pid)), orderFile, crashFile }, { isTold,
     onMessage: (message) => said.push(message), onExit: (exit) => exits.push(exit) })
   return { child, handle, exits, said, orderFile, crashFile, order: () => JSON.parse(readFileSync(orderFile, 'utf8')) }
@@ -69,7 +72,8 @@ test('the end that its keeper has seen is told as it was, with the error that it
   handle.kill()
   await once(child, 'exit')
   handle.leave({ code: null, signal: 'SIGKILL' })
-  const [{ error: { errorName, errorMessage, stack }, ...how }] = exits
+  const [{ error: found, ...how }] = exits
+  const { errorName, errorMessage, stack } = found as CrashNote
   assert.deepEqual(how, { code: null, signal: 'SIGKILL' })
   assert.deepEqual({ errorName, errorMessage, stack }, error)
   assert.equal(existsSync(crashFile), false)

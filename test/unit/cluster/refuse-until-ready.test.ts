@@ -2,19 +2,24 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
 import { refuseUntilReady } from '../../../server/cluster/refuse-until-ready.ts'
+import { fake } from '../../support/fake.ts'
+import type { ChildProcess } from 'node:child_process'
+import type { Socket } from 'node:net'
 
 /** A worker's process as node:cluster has it, with what was sent to it and what the primary is answered. */
 function setUp () {
-  const sent: any[] = []
-  const answers: any[] = []
-  const child = new EventEmitter() as any
-  Object.assign(child, { connected: true, send: (message: any) => sent.push(message) })
-  child.on('internalMessage', ({ ack, accepted }: any) => answers.push([ack, accepted]))
-  const offer = (seq: number, handle = {}) => {
+  const sent: { act?: string }[] = []
+  const answers: [number, boolean][] = []
+  const child = Object.assign(new EventEmitter(), { connected: true,
+    send: (message: typeof sent[number]) => sent.push(message) > 0 }) as unknown as ChildProcess & {
+      connected: boolean
+    }
+  child.on('internalMessage', ({ ack, accepted }) => answers.push([ack, accepted]))
+  const offer = (seq: number, handle = fake<Socket>({})) => {
     child.send({ cmd: 'NODE_CLUSTER', act: 'newconn', seq }, handle)
     return handle
   }
-  const workers: any[] = [{ process: child, isConnected: () => child.connected }]
+  const workers = [{ process: child as ChildProcess, isConnected: () => child.connected }]
   return { child, sent, answers, offer, workers, open: refuseUntilReady(child, workers) }
 }
 
@@ -48,7 +53,7 @@ test('lets connections through once it is told to', () => {
 for (const [others, accepted] of [[true, false], [false, true]] as const) {
   test(`what a worker was offered that dies then ${others ? 'goes to another one' : 'is closed where there is no other'}`, async () => {
     const { child, answers, offer, workers } = setUp()
-    if (others) workers.push({ process: {}, isConnected: () => true })
+    if (others) workers.push({ process: fake({}), isConnected: () => true })
     offer(1)
     child.connected = false
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRequestFairness } from '../../../server/cluster/request-fairness.ts'
+import type { ToWorker } from '../../../workers/protocol.ts'
 
 test('a worker that gets more requests than the others lets go of those above the mean, until it is near it', () => {
   const deck = setUp([1, 2])
@@ -58,7 +59,7 @@ test('a worker with nothing to let go of is asked again after twice as long each
 
 function setUp (workers: number[]) {
   const shown = { workers }
-  const told: [number, any][] = []
+  const told: [number, ToWorker & { requestsPerSecond?: number }][] = []
   let ms = 0
   const fairness = createRequestFairness({ list: () => shown.workers,
     tell: (worker, message) => told.push([worker, message]), now: () => ms })

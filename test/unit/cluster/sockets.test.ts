@@ -9,13 +9,16 @@ import { bindSocket, bindTcp, createSockets, describeBindError } from '../../../
 import { socketKey } from '../../../workers/protocol.ts'
 import { fakeHandle } from '../../support/socket-handle.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
+import type { SocketHandle } from '../../../workers/node-internals.d.ts'
+import type { Steering } from '../../../server/cluster/steering.ts'
 
 const query = (fields: object = {}) => ({ address: '127.0.0.1', port: 80, addressType: 4, fd: undefined, flags: 0,
   index: 0, ...fields })
 
 function setUp ({ errno = (undefined as number | undefined), wait = false } = {}) {
   const handles: ReturnType<typeof fakeHandle>[] = []
-  const errors: any[] = []
+  const errors: Parameters<Parameters<typeof createSockets>[0]['onBindError']>[0][] = []
   const sockets = createSockets({ bind () {
     if (errno !== undefined) return { errno }
     const handle = fakeHandle()
@@ -129,7 +132,9 @@ test('an address that the workers of now cover looks free to the next ones, whic
 })
 
 test('a socket of IPv6 alone covers no address of IPv4, also where a master before has bound it', () => {
-  const { handle } = bindSocket(query({ address: '::', port: 0, addressType: 'udp6', flags: 1 })) as any
+  const { handle } = bindSocket(query({ address: '::', port: 0, addressType: 'udp6', flags: 1 })) as {
+    handle: SocketHandle
+  }
   const keeper = {
     held: new Map([[`app ${socketKey(query({ address: '::', addressType: 'udp6' }))}`, { handle, data: {} }]]),
     hold () {},
@@ -315,12 +320,12 @@ test('a worker with a socket of its own is to be told of it only once the keeper
       underWay.push({ key, arrive: resolve })
     }) as Promise<void>, drop () {}, send () {} }
   const handles = [fakeHandle(), fakeHandle()]
-  const own: any = {
+  const own = fake<Steering>({
     bind: () => ({ handle: handles[0], handles: () => handles.slice(0, size),
       member: (number: number) => ({ handle: handles[(size = number) - 1] }), listen: () => 0 }),
     numberFor: (_key: string, { worker }: { worker: number }) => worker,
     look () {}
-  }
+  })
   let size = 1
   const sockets = createSockets({ keeper, own, onBindError: () => false })
   assert.equal(sockets.request(1, { query: query() }).keeping, undefined,
@@ -350,14 +355,14 @@ test('the keeper has the sockets of an address by the order of the kernel: one t
   const key = socketKey(query())
   // An upgrade that failed has left no second one.
   const keeper = { held: new Map([1, 3, 4].map((slot, index) => [`slot ${slot} ${key}`, { handle: handles[index] }])),
-    hold: (name: string, handle: any) => {
-      told.push(`hold ${name}: ${handles.indexOf(handle)}`)
+    hold: (name: string, handle: unknown) => {
+      told.push(`hold ${name}: ${handles.findIndex((each) => each === handle)}`)
     }, drop: (name: string) => {
       told.push(`drop ${name}`)
     }, send () {} }
-  const own = { adopt: (_key: string, adopted: any[]) => ({ handles: () => adopted, close () {} }), look () {},
-    forget () {} }
-  const sockets = createSockets({ keeper, own: own as any, onBindError: () => false })
+  const own = fake<Steering>({ adopt: (_key, adopted) => ({ handles: () => adopted, close () {} }), look () {},
+    forget () {} })
+  const sockets = createSockets({ keeper, own, onBindError: () => false })
   sockets.look()
   assert.deepEqual(told.splice(0), [`hold slot 2 ${key}: 1`, `hold slot 3 ${key}: 2`, `drop slot 4 ${key}`])
   sockets.look()

@@ -117,7 +117,7 @@ test('sockets of a master before are known in whatever order they come, also whe
   const { group, inodes } = await workersOf(t, '127.0.0.1', { serving: [], count: 4 })
   const [first, second, third, fourth] = group.handles()
   shutdown(first.fd, 0)
-  const steering = createSteering({ calls: calls as any, living: () => [] })
+  const steering = createSteering({ calls: calls!, living: () => [] })
   const copies = [second, first, fourth, third, second].map(({ fd }) =>
     net._createServerHandle(null, null, null, dup(fd), 0) as typeof first
   )
@@ -145,7 +145,7 @@ async function workersOf (t: TestContext, address: string,
     isHeldBack?: boolean })
 {
   const answers: Record<number, number> = {}
-  const steering = createSteering({ calls: calls as any, isHeldBack,
+  const steering = createSteering({ calls: calls!, isHeldBack,
     living: () =>
       Object.keys(answers).map(Number).map((worker) => ({ worker, isServing: serving.includes(worker),
         isLeaving: leaving.includes(worker), processes: null })

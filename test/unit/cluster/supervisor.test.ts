@@ -1,41 +1,47 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { createSupervisor } from '../../../server/cluster/supervisor.ts'
-import { createState, type LifecycleOptions, type OperatorInput } from '../../../server/lifecycle/state.ts'
+import { createState, type OperatorInput, type Drift, type Release } from '../../../server/lifecycle/state.ts'
 import { NEW_RELEASE, OPTIONS } from '../../support/simulation.ts'
+import { fake, type Parts } from '../../support/fake.ts'
+import { keptEvents } from '../../support/event-log.ts'
+import type { ToMaster } from '../../../workers/protocol.ts'
+import type { Vitals } from '../../../server/vitals/vitals.ts'
+
+type WorkerHooks = Parameters<Parameters<typeof createSupervisor>[1]['fork']>[1]
 
 /** A supervisor of one worker, whose processes are none; it ends with its test. */
-function supervised (t: TestContext, release: Record<string, any> = {},
-  { options = (OPTIONS as LifecycleOptions), changed = ({} as Record<string, any>), vitals = (undefined as any) } = {})
+function supervised (t: TestContext, release: Partial<Release> = {},
+  { options = OPTIONS, changed = ({} as Record<string, Drift>), vitals = (undefined as Parts<Vitals> | undefined) } =
+    {})
 {
-  const calls: any[] = []
-  const events: any[] = []
-  const processes: any[] = []
+  const calls: unknown[][] = []
+  const { events, publish } = keptEvents()
+  const processes: { hooks: WorkerHooks, isKilled: boolean }[] = []
   /** What is done, in its order. */
   const steps: string[] = []
   const time = Date.now()
   const supervisor = createSupervisor(
     createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/app.js', path: '/srv', ...release } }),
-    { fork: (order: any, hooks: any) => {
-      processes.push({ order, hooks, isKilled: false })
+    { fork: (order, hooks) => {
+      const own = { hooks, isKilled: false }
+      processes.push(own)
       steps.push(`fork ${order.worker}`)
-      const own = processes.at(-1)
       const exit = () => hooks.onExit({ code: 0, signal: null, error: null })
-      return { identity: { pid: 1000 + order.worker }, tell: ({ type }: any) =>
-        type === 'drain' && hooks.onMessage({ type: 'drained' }), terminate: exit, kill: () => {
+      return fake({ identity: { pid: 1000 + order.worker }, tell: ({ type }) =>
+        type === 'drain' && hooks.onMessage({ type: 'drained' } as ToMaster), terminate: exit, kill: () => {
           own.isKilled = true
           exit()
-        } } as any
+        } })
     }, events: { publish: (event) => {
       steps.push(event.type)
-      events.push(event)
-      return event as any
+      return publish(event)
     } }, crashes: { examine: () => {
       steps.push('examine')
       return { memoryKind: null, stderr: [], said: null, note: null }
     }, record: (event) =>
       event }, time: () =>
-        time, vitals, drift: { noteLoaded: (...given) =>
+        time, vitals: vitals && fake<Vitals>(vitals), drift: { noteLoaded: (...given) =>
           calls.push(['noteLoaded', ...given]), renew: (...given) =>
           calls.push(['renew', ...given]), look: (ids) => {
           calls.push(['look', ...ids])
@@ -56,13 +62,13 @@ function supervised (t: TestContext, release: Record<string, any> = {},
   supervisor.onLoaded((files) => calls.push(['loaded', files]))
   supervisor.start({ workers: 1 })
   calls.length = 0
-  return { supervisor, calls, steps, events, processes, changed, time, last: () => processes.at(-1).hooks }
+  return { supervisor, calls, steps, events, processes, changed, time, last: () => processes.at(-1)!.hooks }
 }
 
 test('what workers load goes to the fingerprints of their release; a message that is none goes nowhere', (t) => {
   const { calls, time, last } = supervised(t)
   last().onMessage({ type: 'files', files: ['/srv/app.js'] })
-  for (const files of [undefined, null, 'app.js', { length: 1 }]) last().onMessage({ type: 'files', files })
+  for (const files of [undefined, null, 'app.js', { length: 1 }]) last().onMessage({ type: 'files', files } as ToMaster)
   assert.deepEqual(calls, [['noteLoaded', 'r1', ['/srv/app.js'], { id: 1, forkedAt: time }], ['loaded', [
     '/srv/app.js'
   ]]])
@@ -104,11 +110,11 @@ test('what a worker cannot say any more of its end is told by its last report', 
   last().onMessage({ type: 'ready' })
   last().onExit({ code: null, signal: 'SIGKILL', error: null })
   const exit = events.find(({ type }) => type === 'worker.exited')
-  assert.equal(exit.message,
+  assert.equal(exit?.message,
     'worker 1 (slot 1) was ended by SIGKILL, with 2 requests and 5 connections still open, by its last report')
 })
 
-const CHANGED = { r1: { kind: 'code', count: 1, files: ['/srv/app.js'], since: null, by: null } }
+const CHANGED: Record<string, Drift> = { r1: { kind: 'code', count: 1, files: ['/srv/app.js'], since: null, by: null } }
 const HOLDING = { ...OPTIONS, releases: { onDrift: 'hold' } as const }
 
 test('a deploy that cannot be prepared while a worker is due for recycling forks nothing on changed files', async (t) => {
@@ -118,9 +124,9 @@ test('a deploy that cannot be prepared while a worker is due for recycling forks
   supervisor.dispatch({ type: 'rollout', kind: 'deploy', source: {}, actor: 'api' })
   last().onMessage({ type: 'max-requests' })
   await new Promise(setImmediate)
-  assert.deepEqual(events.findLast(({ type }) => type === 'rollout.failed').message, 'the configuration is wrong')
+  assert.deepEqual(events.findLast(({ type }) => type === 'rollout.failed')?.message, 'the configuration is wrong')
   assert.equal(processes.length, 1)
-  assert.match(events.at(-1).message, /^worker 1 \(slot 1\) is not recycled: files of r1 changed after its deploy/)
+  assert.match(events.at(-1)!.message, /^worker 1 \(slot 1\) is not recycled: files of r1 changed after its deploy/)
 })
 
 test('what an operator starts is refused where it would fork on changed files, an upgrade too', (t) => {
@@ -138,8 +144,8 @@ test('what an operator starts is refused where it would fork on changed files, a
 const KILLED = Object.freeze({ code: null, signal: 'SIGKILL' })
 
 /** `hooks`: of the worker that ends, as its handle calls them */
-function end (hooks: any, exit = (KILLED as { code: number | null, signal: string | null }), evidence = {}) {
-  hooks.onEnded(exit)
+function end (hooks: WorkerHooks, exit = (KILLED as { code: number | null, signal: string | null }), evidence = {}) {
+  hooks.onEnded!(exit)
   hooks.onExit({ ...exit, error: null, ...evidence })
 }
 
@@ -166,10 +172,10 @@ test('a worker that was forked for a lost one and is not needed, knowing all, is
   })
   last().onMessage({ type: 'ready' })
   const [first] = processes
-  first.hooks.onEnded({ code: 1, signal: null })
+  first.hooks.onEnded!({ code: 1, signal: null })
   first.hooks.onExit({ code: 0, signal: null, error: null })
   assert.deepEqual(processes.map(({ isKilled }) => isKilled), [false, true])
-  assert.equal(events.at(-1).type, 'slot.finished')
+  assert.equal(events.at(-1)?.type, 'slot.finished')
   assert.deepEqual(supervisor.snapshot().workers.map(({ id }) => id), [null])
 })
 
@@ -179,5 +185,5 @@ test('where changed files keep a slot empty, no worker is forked before they are
   Object.assign(changed, CHANGED)
   end(last())
   assert.equal(processes.length, 1)
-  assert.equal(events.at(-1).type, 'slot.held')
+  assert.equal(events.at(-1)?.type, 'slot.held')
 })

@@ -6,10 +6,13 @@ import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
-import { createSockets } from '../../../server/cluster/sockets.ts'
+import { createSockets, type Keeper } from '../../../server/cluster/sockets.ts'
 import { bindUnixPath } from '../../../server/cluster/unix-path.ts'
 import { socketKey } from '../../../workers/protocol.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fakeHandle } from '../../support/socket-handle.ts'
+import type { HeldSocket } from '../../../server/keeper/link.ts'
+import type { SocketHandle } from '../../../workers/node-internals.d.ts'
 
 const { EADDRINUSE, EACCES } = constants.errno
 const HIDDEN = '.app.sock.clusterdeck'
@@ -19,12 +22,12 @@ const query = (file: string, fields: object = {}) => ({ address: file, port: -1,
   flags: 0, index: 0, mode: 0o700, ...fields })
 
 /** `held`: by a keeper */
-function setUp (held: Map<string, any> = new Map()) {
+function setUp (held: Map<string, HeldSocket> = new Map()) {
   const folder = tempFolder()
   const file = path.join(folder, 'app.sock')
-  const kept: Map<string, any> = new Map()
-  const keeper = { held, send () {}, hold: (key: string, handle: any, data: any) => {
-    kept.set(key, { handle, data })
+  const kept: typeof held = new Map()
+  const keeper: Keeper = { held, send () {}, hold: (key, handle, data) => {
+    kept.set(key, { handle: handle as SocketHandle, data })
   }, drop: (key: string) => {
     kept.delete(key)
   } }
@@ -132,7 +135,7 @@ for (const [what, swap] of [['a link to another file', (bound, precious) => syml
     const precious = path.join(folder, 'precious')
     writeFileSync(precious, 'kept', { mode: 0o600 })
     const bound = bindUnixPath(path.join(folder, 'app.sock'), 0o777, (address) => {
-      const handle = (net as any)._createServerHandle(address, -1, -1)
+      const handle = net._createServerHandle(address, -1, -1)
       rmSync(address)
       swap(address, precious)
       return handle
@@ -153,10 +156,8 @@ test('the next master gives a path its name again, and binds one anew that nothi
   sockets.leave()
   assert.equal(statSync(file).ino, ino)
 
-  const handle = { isClosed: false, close () {
-    this.isClosed = true
-  } }
-  const { data } = kept.get(`app ${key}`)
+  const handle = fakeHandle()
+  const { data } = kept.get(`app ${key}`)!
   unlinkSync(file)
   const next = setUp(new Map([[`app ${key}`, { handle, data }]])).sockets
   waitUntil(() => existsSync(file), 'the path to be there again')

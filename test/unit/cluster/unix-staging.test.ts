@@ -9,13 +9,15 @@ import { constants } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createSockets } from '../../../server/cluster/sockets.ts'
+import { createSockets, type Keeper } from '../../../server/cluster/sockets.ts'
 import { findUnixPath } from '../../../server/cluster/unix-path.ts'
 import { stageUnixPath, whyNotStaged, type Staged } from '../../../server/cluster/unix-staging.ts'
 import { loadPosix } from '../../../server/system/posix.ts'
 import { fstatSocket } from '../../../workers/socket-file.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { withoutOtherPrograms } from '../../support/other-programs.ts'
+import type { HeldSocket } from '../../../server/keeper/link.ts'
+import type { SocketHandle } from '../../../workers/node-internals.d.ts'
 
 const query = (file: string, fields: object = {}) => ({ address: file, port: -1, addressType: -1, index: 0, ...fields })
 
@@ -28,7 +30,7 @@ async function stage (file: string,
 }
 
 /** @returns as getsockname(2) tells it */
-function ownName ({ handle }: { handle: any }): string | undefined {
+function ownName ({ handle }: { handle: SocketHandle }): string | undefined {
   const line = readFileSync('/proc/net/unix', 'utf8').split('\n').find((each) =>
     each.split(/\s+/)[6] === String(fstatSocket(handle.fd).ino)
   )
@@ -39,7 +41,7 @@ function ownName ({ handle }: { handle: any }): string | undefined {
  * @param name what each client is told
  * @returns closes it
  */
-function serve (handle: any, name: string): () => void {
+function serve (handle: SocketHandle, name: string): () => void {
   const server = net.createServer((connection) => connection.on('error', () => {}).end(name))
   server.listen(handle)
   return () => server.close()
@@ -154,9 +156,9 @@ describe('a Unix socket of another program', { skip: withoutOtherPrograms || (wh
 /** Workers of which each one that is asked for belongs to a generation. */
 function setUp ({ held = new Map(), folder = tempFolder() } = {}) {
   const file = path.join(folder, 'app.sock')
-  const kept: Map<string, any> = new Map()
-  const keeper = { held, send () {}, hold: (key: string, handle: any, data: any) => {
-    kept.set(key, { handle, data })
+  const kept: Map<string, HeldSocket> = new Map()
+  const keeper: Keeper = { held, send () {}, hold: (key, handle, data) => {
+    kept.set(key, { handle: handle as SocketHandle, data })
   }, drop: (key: string) => {
     kept.delete(key)
   } }
@@ -184,9 +186,9 @@ function setUp ({ held = new Map(), folder = tempFolder() } = {}) {
   }
 
   /** @returns its handle, at which nobody accepts */
-  async function serveNew (worker: number, generation?: string): Promise<any> {
+  async function serveNew (worker: number, generation?: string): Promise<SocketHandle> {
     if (generation) now.of[worker] = generation
-    const { handle } = await request(worker) as any
+    const { handle } = await request(worker) as { handle: SocketHandle }
     loadPosix()?.listen(handle.fd, 16)
     return handle
   }
@@ -303,7 +305,7 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
       const next = setUp({ held, folder })
       t.after(() => next.sockets.close())
       assert.equal(statSync(file).ino, ino)
-      assert.equal((await next.request(3)).handle, kept.get([...kept.keys()][1]).handle)
+      assert.equal((await next.request(3)).handle, kept.get([...kept.keys()][1])?.handle)
       const third = await next.serve(4, 'orphans')
       next.beReady(4)
       assert.notEqual(statSync(file).ino, ino)

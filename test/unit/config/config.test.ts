@@ -6,6 +6,7 @@ import test from 'node:test'
 import { configFromOptions, loadConfig } from '../../../server/config/config.ts'
 import { readConfigFile } from '../../../server/config/file.ts'
 import { OPTIONS } from '../../../server/config/options.ts'
+import { DeckError } from '../../../server/errors.ts'
 import type { TestContext } from 'node:test'
 
 /** A working folder with these files in it, and a `load` that reads the configuration there. */
@@ -112,10 +113,10 @@ test('every option can be set by flag, by environment and in the file', async (t
     const [text, value] = option.kind === 'path'
       ? ['app.js', join(cwd, 'app.js')]
       : special[option.name] ?? samples[option.kind]
-    const inFile = option.path.reduceRight((inner, key) => ({ [key]: inner }),
-      (option.kind === 'path' ? 'app.js' : value) as any)
+    const inFile = option.path.reduceRight<unknown>((inner, key) => ({ [key]: inner }),
+      option.kind === 'path' ? 'app.js' : value)
     writeFileSync(join(cwd, 'other.json'), JSON.stringify(inFile))
-    const read = (config: any) => option.path.reduce((object, key) => object[key], config)
+    const read = (config: object) => option.path.reduce<unknown>((object, key) => Object(object)[key], config)
     assert.deepEqual(read(await load({ ...others, [option.key]: text })), value, option.flag)
     assert.deepEqual(
       read(await loadConfig({ flags: { entry: 'app.js', ...others }, env: { [option.env]: text }, cwd })),
@@ -157,7 +158,7 @@ test('what a fleet needs is checked at the start, and no secret is shown', async
     /^fleet\.token: expected either fleet\.token or fleet\.credentials, received both$/]] as [Record<string, string>,
       RegExp][])
   {
-    await assert.rejects(workingFolder(t).load(flags), (error: any) => {
+    await assert.rejects(workingFolder(t).load(flags), (error: DeckError) => {
       assert.match(error.message, message)
       assert.doesNotMatch(error.message, /hidden/)
       return error.code === 'invalid-config'
@@ -188,7 +189,7 @@ test('alerts are set in the file alone, and a wrong one is refused without showi
     [[{ ...hook, evnts: ['*'] }], /wrong is alerts\[0\]: unknown "evnts"$/], [{ ...hook }, /wrong is alerts$/]] as [any,
       RegExp][])
   {
-    await assert.rejects(write(wrong).load(), (error: any) => {
+    await assert.rejects(write(wrong).load(), (error: DeckError) => {
       assert.equal(error.code, 'invalid-config')
       assert.match(error.message, place)
       assert.match(error.message, /expected a list of alerts/)
@@ -211,9 +212,9 @@ test('hooks are set in the file alone, as words for a program, and a wrong one i
     command: ['a secret\0']
   }, /wrong is hooks\.onCrash\.command\[0\]$/], [{ command: ['true'], timeoutMs: 99 },
     /wrong is hooks\.onCrash\.timeoutMs$/], [{ command: ['true'], shell: true },
-    /wrong is hooks\.onCrash: unknown "shell"$/], ['echo a secret', /wrong is hooks\.onCrash$/]] as [any, RegExp][])
+    /wrong is hooks\.onCrash: unknown "shell"$/], ['echo a secret', /wrong is hooks\.onCrash$/]] as [unknown, RegExp][])
   {
-    await assert.rejects(write({ onCrash: wrong }).load(), (error: any) => {
+    await assert.rejects(write({ onCrash: wrong }).load(), (error: DeckError) => {
       assert.equal(error.code, 'invalid-config')
       assert.match(error.message, place)
       assert.match(error.message, /^hooks\.onCrash in .+: expected an object \{ command: \["npm"/)
@@ -244,9 +245,9 @@ test('secrets are set in the file alone, their file starts from its folder, and 
     /wrong is secrets\.timeoutMs$/], [{ from: 'command', command: ['true'], format: 'yaml' },
     /wrong is secrets\.format$/], [{ from: 'command', command: ['true'], values: { A: 'a secret' } },
     /wrong is secrets: unknown "values"$/], [{ from: 'file' }, /wrong is secrets\.file$/], ['a secret',
-    /wrong is secrets$/]] as [any, RegExp][])
+    /wrong is secrets$/]] as [unknown, RegExp][])
   {
-    await assert.rejects(load(wrong), (error: any) => {
+    await assert.rejects(load(wrong), (error: DeckError) => {
       assert.equal(error.code, 'invalid-config')
       assert.match(error.message, place)
       assert.match(error.message, /^secrets in .+: expected one of \{ from: "command"/)
@@ -268,7 +269,7 @@ test('statuses may be written as one, as a range, and as a list of both', async 
   for (const [status, expected] of [[204, ['204']], ['200-299', ['200-299']], ['200, 301-308', ['200', '301-308']], [[
     200,
     '404'
-  ], ['200', '404']]] as [any, string[]][]) {
+  ], ['200', '404']]] as [unknown, string[]][]) {
     writeFileSync(join(cwd, 'clusterdeck.config.json'), JSON.stringify({ ready: { status } }))
     assert.deepEqual((await load()).ready.status, expected)
   }
@@ -308,7 +309,7 @@ test('lists are separated by commas or, for arguments, by spaces', async (t) => 
 test('the configuration cannot be changed', async (t) => {
   const config = await workingFolder(t).load()
   assert.throws(() => {
-    ;(config as any).restart.intensity.restarts = 99
+    config.restart.intensity.restarts = 99
   }, TypeError)
 })
 
@@ -365,7 +366,7 @@ for (const [name, { flags, env, file }, message] of [['a flag of the wrong type'
   file: { workers: { n: 3 } }
 }, /^workers in .*: expected .*, received {"n":3}$/], ['a list in place of the options', { file: [] },
   /clusterdeck\.config\.json: expected an object of options, received a list$/]] as [string,
-    { flags?: Record<string, string>, env?: Record<string, string>, file?: any }, RegExp][])
+    { flags?: Record<string, string>, env?: Record<string, string>, file?: unknown }, RegExp][])
 {
   test(`${name} is refused with option, expected and received`, async (t) => {
     const { load } = workingFolder(t, file ? { 'clusterdeck.config.json': JSON.stringify(file) } : {})
@@ -383,7 +384,7 @@ for (const [name, { flags, env, file }, message] of [['flag', { flags: { wrokers
   file: { redy: { timeoutMs: 1 } }
 }, /^unknown option "redy" in .*\.json \(did you mean "ready"\?\)$/], ['flat key', { file: { adminPort: 1 } },
   /^unknown option "adminPort" in .*\.json \(did you mean "admin\.port"\?\)$/]] as [string,
-    { flags?: Record<string, string>, env?: Record<string, string>, file?: any }, RegExp][])
+    { flags?: Record<string, string>, env?: Record<string, string>, file?: unknown }, RegExp][])
 {
   test(`an unknown ${name} is refused with the nearest right name`, async (t) => {
     const { load } = workingFolder(t, file ? { 'clusterdeck.config.json': JSON.stringify(file) } : {})

@@ -6,6 +6,7 @@ import { configFromOptions, loadConfig } from '../../../server/config/config.ts'
 import { OPTIONS } from '../../../server/config/options.ts'
 import { createSettings, type Settings } from '../../../server/config/settings.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { DeckError } from '../../../server/errors.ts'
 
 const SECRET = 'a secret of its own'
 
@@ -127,7 +128,7 @@ describe('settings', () => {
       /__proto__/
     ]] as [Record<string, unknown>, string, RegExp][]
     for (const [wanted, code, message] of refusals) {
-      assert.throws(() => settings.plan(wanted), (error: any) => {
+      assert.throws(() => settings.plan(wanted), (error: DeckError) => {
         assert.equal(error.code, code)
         assert.match(error.message, message)
         return true

@@ -207,7 +207,7 @@ test('a fault is gone since the first good release without it, once that has run
       deployedAt: at(Number(minutes)) })
   )
   const group = { highestRelease: 6, count: 3, firstSeenAt: at(1), lastSeenAt: at(39) }
-  const gone = (parts: any, changes = {}) =>
+  const gone = (parts: Partial<Parameters<typeof goneSince>[1]>, changes = {}) =>
     goneSince({ ...group, ...changes }, { running: 'r9', releases, now: 120 * 60_000, ...parts })
   assert.equal(gone({}), 'r8')
   assert.equal(gone({ running: 'r6' }), null, 'it is back on the release with it')

@@ -9,11 +9,12 @@ import { culpritOf } from '../../../server/crashes/record.ts'
 import { createCrashRecorder } from '../../../server/crashes/recorder.ts'
 import { createOutOfMemory } from '../../../server/crashes/oom.ts'
 import { createSourceMaps } from '../../../server/crashes/source-maps.ts'
-import { createEventStream } from '../../../server/events/stream.ts'
+import { createEventStream, type NewEvent, type Detail } from '../../../server/events/stream.ts'
 import { createSourceLines } from '../../../server/crashes/source-lines.ts'
 import { parseStack } from '../../../server/crashes/stack-frames.ts'
 import { describeCrash } from '../../../workers/crash-note.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
 
 /** For a recorder whose records nobody reads. */
 const NOWHERE = { store: { record () {
@@ -68,7 +69,7 @@ test('the fingerprint ignores lines, releases, packages and what varies in messa
   assert.notEqual(text('order 17 not found'), text('user 17 not found'))
   assert.equal(normaliseMessage('id 123e4567-e89b-12d3-a456-426614174000 hash deadbeef01 0xFF in 1.5s'),
     'id <uuid> hash <hex> <hex> in <n>s')
-  const bare = (changes: any) =>
+  const bare = (changes: Partial<Parameters<typeof fingerprintOf>[0]>) =>
     fingerprintOf({ kind: 'signal', errorName: null, errorMessage: 'worker 5 was ended', code: null, signal: 'SIGSEGV',
       frames: [], ...changes })
   assert.equal(bare({ errorMessage: 'worker 6' }), bare({}))
@@ -110,11 +111,11 @@ test('the last words are the app\'s own, not what the master has made node say',
 test('a worker that does not start says why: the last lines of its stderr, or of its stdout, without colours and Node\'s own part of a stack', () => {
   const said = { stderr: [] as string[], stdout: ['config.json: port missing', ''] }
   const recorder = createCrashRecorder({ ...NOWHERE, logs: { tail: ({ stream }) => said[stream] } })
-  const exit = (fields: any = {}) => {
+  const exit = (fields: Partial<NewEvent> = {}) => {
     const event = { type: 'worker.exited', cause: 'boot-failure', code: 1, signal: null, slot: 1, worker: 1,
       message: 'worker 1 exited', ...fields }
     const found = recorder.examine({ slot: 1, worker: 1, pid: 7, code: 1, signal: null })
-    return [found.said, recorder.record(event, { ...found, root: null }).detail?.lastLines]
+    return [found.said, (recorder.record(event, { ...found, root: null }).detail as Detail | null)?.lastLines]
   }
   assert.deepEqual(exit(), ['config.json: port missing', ['config.json: port missing']])
   said.stderr = ['1', '2', '3', '4', '5', '6', '\u001b[31mDATABASE_URL is not set\u001b[0m',
@@ -131,7 +132,8 @@ test('of what a program says last, the line that names a fault tells why it ende
   const recorder = createCrashRecorder({ ...NOWHERE, logs: { tail: ({ stream }) => said[stream as 'stderr'] },
     lackedMemory: () => null })
   const exit = { slot: 1, worker: 1, pid: 7, code: 1, signal: null, isProgram: true }
-  const reason = (more: any = {}) => recorder.examine({ ...exit, ...more }).said
+  const reason = (more: Partial<Parameters<typeof recorder.examine>[0]> = {}) =>
+    recorder.examine({ ...exit, ...more }).said
   assert.deepEqual([reason(), reason({ hasStarted: true }), reason({ hasStarted: true, isProgram: false, code: 3 })],
     Array(3).fill(said.stderr[1]))
   assert.deepEqual([reason({ signal: 'SIGKILL', code: null }), reason({ isAsTold: true }),
@@ -276,5 +278,5 @@ test('the place to look at is the first function of the app, or the file where t
   for (const [line, culprit] of [['at sum (/srv/r1/shop.js:1:2)', 'sum (shop.js)'], ['at /srv/r1/shop.js:1:2',
     'shop.js'], ['at file:///srv/r1/shop.js:1:2', 'shop.js'], ['at Object.<anonymous> (/srv/r1/shop.js:1:2)',
     'shop.js'], ['at run (node:internal/x:1:2)', null]])
-    assert.equal(culpritOf({ frames: parseStack(`Error: x\n    ${line}`, { root: '/srv/r1' }) } as any), culprit)
+    assert.equal(culpritOf(fake({ frames: parseStack(`Error: x\n    ${line}`, { root: '/srv/r1' }) })), culprit)
 })

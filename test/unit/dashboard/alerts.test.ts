@@ -9,6 +9,7 @@ import { ALERTS, EVENT_TYPES } from '../../../server/events/kinds.ts'
 import { TOPICS } from '../../../server/events/topics.ts'
 import type { Powers } from '../../../server/dashboard/powers.ts'
 import type { Delivery } from '../../../server/alerts/deliveries.ts'
+import type { Alerts } from '../../../server/alerts/alerts.ts'
 
 const NOW = Date.parse('2026-01-01T00:00:10.000Z')
 const DECK = { host: 'web-1', app: 'shop', url: null, entry: '/srv/app.js', pid: 1, version: '0.1.0' }
@@ -30,11 +31,15 @@ function page (
   return createViews().render('partials/alerts', { ...modelOf([alert], ''), can })
 }
 
-function modelOf (list: any[], query: string, can: Powers = ADMIN) {
-  const preview = (kind: any, event: any) => ({ wording: wordingOf(event, DECK),
+function modelOf (list: object[], query: string, can: Powers = ADMIN) {
+  const preview: Alerts['preview'] = (kind, event) => ({ wording: wordingOf(event, DECK),
     content: contentOf(kind, event, DECK) })
-  return alertsModel({ alerts: { list: () => list, preview, digest: (id: string) => `digest of ${id}` }, can,
-    params: new URLSearchParams(query), now: NOW })
+  return alertsModel({
+    alerts: { list: () => list as ReturnType<Alerts['list']>, preview, digest: (id: string) => `digest of ${id}` },
+    can,
+    params: new URLSearchParams(query),
+    now: NOW
+  })
 }
 
 test('a delivery shows why it waits and for how long; only one that has failed can be tried again', () => {
@@ -75,7 +80,7 @@ test('only an admin can change an alert, and nobody one of the configuration fil
 })
 
 test('the form has the problems chosen, and one that changes an alert what that has, but no secret', () => {
-  const render = (list: any[], query: string) =>
+  const render = (list: object[], query: string) =>
     createViews().render('partials/alert-form', { ...modelOf(list, query), can: ADMIN })
   const fresh = render([], '')
   assert.match(fresh, /New alert: Slack/)

@@ -12,6 +12,9 @@ import { foldFrames } from '../../../server/dashboard/stack-view.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { createCrashService } from '../../../server/crashes/crashes.ts'
 import { aCrash } from '../../support/crash-record.ts'
+import { fake } from '../../support/fake.ts'
+import type { CrashGroup } from '../../../server/api/shapes.ts'
+import type { CrashRecord } from '../../../db/crashes.ts'
 
 const NOW = Date.parse('2026-01-01T00:01:00.000Z')
 const MARKUP = '<x-evil onload="1">\'"&</title></pre>'
@@ -21,14 +24,14 @@ const DANGEROUS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\
 const views = createViews()
 
 /** `crashes`: by group; a group is told by its name of the error */
-function setUp (t: TestContext, crashes: any[]) {
+function setUp (t: TestContext, crashes: CrashRecord[]) {
   const history = openHistory({ file: ':memory:' })
   t.after(() => history.close())
   for (const crash of crashes)
     history.crashes.record(`v1:${crash.errorName}`, crash, {
       culprit: crash.frames[0] ? `${crash.frames[0].function} (${crash.frames[0].file})` : null
     })
-  const desk = createCrashService({ store: history.crashes, events: { publish: () => ({} as any) }, release: () => 'r1',
+  const desk = createCrashService({ store: history.crashes, events: { publish: () => fake({}) }, release: () => 'r1',
     now: () => NOW })
   const list = (query = '') =>
     views.render('pages/crashes', crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW }))
@@ -53,7 +56,8 @@ test('text of an app is shown without what a terminal obeys, and with the names 
 })
 
 test('what ended without an error is told by its manner, not by the worker that it happened to last', () => {
-  const told = (fields: any) => headlineOf({ kind: 'signal', errorName: null, message: null, ...fields })
+  const told = (fields: Partial<CrashGroup>) =>
+    headlineOf({ kind: 'signal', errorName: null, message: null, ...fields })
   assert.deepEqual(told({ message: 'worker 12 (slot 2) was ended by SIGKILL' }), { name: null,
     message: 'Ended by SIGKILL' })
   assert.deepEqual(told({ kind: 'heap-out-of-memory', message: 'worker 12 (slot 2) was ended by SIGABRT' }), {
@@ -133,12 +137,12 @@ test('the list goes on where it ended, and keeps its filters on the way', (t) =>
 test('a crash shows all of its evidence', (t) => {
   const { one, history } = setUp(t, [aCrash()])
   history.record(
-    { id: 9, at: '2026-01-01T00:00:00.000Z', type: 'worker.exited', worker: 7, slot: 1, cause: 'crash',
-      detail: { crash: 1, crashGroup: 1 } } as any
+    fake({ id: 9, at: '2026-01-01T00:00:00.000Z', type: 'worker.exited', worker: 7, slot: 1, cause: 'crash',
+      detail: { crash: 1, crashGroup: 1 } })
   )
-  history.record({ id: 7, at: '2025-12-31T23:50:00.000Z', type: 'config.changed', message: 'long before' } as any)
-  history.record({ id: 8, at: '2025-12-31T23:59:30.000Z', type: 'config.changed', message: 'workers' } as any)
-  history.record({ id: 10, at: '2026-01-01T00:00:02.000Z', type: 'worker.forked', worker: 8, slot: 1 } as any)
+  history.record(fake({ id: 7, at: '2025-12-31T23:50:00.000Z', type: 'config.changed', message: 'long before' }))
+  history.record(fake({ id: 8, at: '2025-12-31T23:59:30.000Z', type: 'config.changed', message: 'workers' }))
+  history.record(fake({ id: 10, at: '2026-01-01T00:00:02.000Z', type: 'worker.forked', worker: 8, slot: 1 }))
   const html = one()
   assert.doesNotMatch(html, /long before/)
   for (const part of ['30 s before', '2 s after', 'In flight 1 request', 'Introduced in r1', 'TypeError',
@@ -225,19 +229,19 @@ test('whoever only looks has nothing to choose, to assign or to write, and sees 
     assert.doesNotMatch(html, INJECTED)
     assert.doesNotMatch(html, DANGEROUS)
   }
-  const can = { operate: true, administer: false, name: 'ada' } as any
+  const can = { operate: true, administer: false, name: 'ada' }
   assert.match(views.render('pages/crash', { ...model(), can }), /\/actions\/note-crash/)
 })
 
 test('the source of the first own frame is open, and is text whatever it holds', (t) => {
   const { desk, history } = setUp(t, [aCrash()])
-  const crashes = { ...desk,
-    sourceLines: ({ frames }: any) =>
-      frames.map(({ isInApp }: any) =>
+  const crashes: typeof desk = { ...desk,
+    sourceLines: ({ frames }) =>
+      frames.map(({ isInApp }) =>
         isInApp ? [{ number: 11, text: HOSTILE }, { number: 12, text: 'return total()' }] : null
       ) }
   const html = views.render('pages/crash',
-    crashModel({ app: 'shop', crashes: crashes as any, history, id: '1', params: new URLSearchParams(), now: NOW }))
+    crashModel({ app: 'shop', crashes, history, id: '1', params: new URLSearchParams(), now: NOW }))
   assert.match(html,
     /<li class="frame is-own is-first">.*sum<.*src\/shop\.js:12:34<\/bdi><\/span>\s*<div class="source-lines"/)
   assert.equal(html.split('src/shop.js:12:34</bdi>').length, 2, 'it is on the page once')
@@ -268,7 +272,7 @@ test('nothing that an app throws, writes or is asked for becomes markup or moves
   const frames = [{ function: HOSTILE, file: HOSTILE, line: 1, column: 1, isInApp: true }, { function: HOSTILE,
     file: `node_modules/${HOSTILE}/x.js`, line: 1, column: 1, isInApp: false }]
   const crash = aCrash({ ...Object.fromEntries(fields.map((field) => [field, HOSTILE])), release: MARKUP, cause: MARKUP,
-    kind: MARKUP, frames, causes: [{ depth: 1, errorName: HOSTILE, errorMessage: HOSTILE, stack: HOSTILE }],
+    kind: MARKUP as 'signal', frames, causes: [{ depth: 1, errorName: HOSTILE, errorMessage: HOSTILE, stack: HOSTILE }],
     requests: [{ method: HOSTILE, path: HOSTILE, ageMs: 1 }], stderr: [HOSTILE, 'x'.repeat(16_384)] })
   const { list, one } = setUp(t, [crash])
   for (const html of [list(), list('state=all'), one(), one('1', 'crash=1')]) {

@@ -4,19 +4,22 @@ import fc from '../../support/fast-check.ts'
 import { decksModel, stateOf } from '../../../server/dashboard/decks.ts'
 import { isAtLoopback } from '../../../server/dashboard/page-address.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
+import { fake } from '../../support/fake.ts'
+import type { Deck } from '../../../server/deck.ts'
+import type { Powers } from '../../../server/dashboard/powers.ts'
 
-const OWNER = { switchDecks: true } as any
+const OWNER = fake<Powers>({ switchDecks: true })
 const STATUS = { state: 'running', readyWorkers: 2, finishedWorkers: 0, desiredWorkers: 2,
   health: { tone: 'ok', text: 'All 2 workers are ready' } }
 const MAIL = { id: '0123456789abcdef', name: 'mail', cwd: '/srv/mail', adminUrl: 'http://127.0.0.1:9778',
   publicUrl: null, presence: 'answers', status: STATUS }
 
-function deckOf (...others: any[]) {
+function deckOf (...others: object[]) {
   return { status: () => ({ ...STATUS, app: { name: 'shop', cwd: '/srv/shop' } }),
-    others: { health: async () => others } } as any
+    others: { health: async () => others } } as object as Deck
 }
 
-const wordOf = (changes: any, tone: string = 'ok') => {
+const wordOf = (changes: object, tone: string = 'ok') => {
   const { word, tone: shown } = stateOf({ ...STATUS, ...changes, health: { tone, text: '' } })
   return `${word}, ${shown}`
 }
@@ -53,13 +56,13 @@ test('who may switch sees this deck, then the others, and nobody else sees any',
     [{ name: 'shop', isOwn: true, isReachable: true, word: 'ready', workers: '2/2' }, { name: 'mail', isOwn: false,
       isReachable: true, word: 'ready', workers: '2/2' }]
   )
-  for (const can of [undefined, { operate: true, administer: true, switchDecks: false } as any]) {
+  for (const can of [undefined, fake<Powers>({ operate: true, administer: true, switchDecks: false })]) {
     await assert.rejects(decksModel({ deck: deckOf(MAIL), can, isAtLoopback: true }), { code: 'forbidden' })
   }
 })
 
 test('where a browser does not reach a deck there is its address, and a way to it', async () => {
-  const rows = async (other: any, isAtLoopback: boolean) =>
+  const rows = async (other: object, isAtLoopback: boolean) =>
     (await decksModel({ deck: deckOf(other), can: OWNER, isAtLoopback, host: 'web-1' })).decks.slice(1)
   const [away] = await rows(MAIL, false)
   assert.deepEqual([away.isReachable, away.hint], [false,
@@ -87,7 +90,9 @@ test('names, folders and texts of others are text', async () => {
 test('only who asks this port of this machine by the same number reaches the other ports so', () => {
   const req = (
     headers: Record<string, string>
-  ) => ({ get: (name: string) => headers[name], socket: { localPort: 9777 } } as any)
+  ) => ({ get: (name: string) => headers[name], socket: { localPort: 9777 } } as unknown as Parameters<
+    typeof isAtLoopback
+  >[0])
   for (const page of ['http://127.0.0.1:9777/logs?q=1', 'https://localhost:9777/', 'http://[::1]:9777/',
     'http://127.3.2.1:9777/'])
   {

@@ -5,7 +5,7 @@ import fc from '../../support/fast-check.ts'
 import { toFlameTree, type Frame } from '../../../public/flame-tree.ts'
 import { profileOf } from '../../support/cpu-profile.ts'
 
-function shape ({ name, selfMs, totalMs, children }: Frame): any {
+function shape ({ name, selfMs, totalMs, children }: Frame): unknown[] {
   return [name, selfMs, totalMs, ...children.map(shape)]
 }
 

@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { fleetCrashesModel, followFleetCrashes, noteSettled } from '../../../server/dashboard/fleet-crashes-page.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { aMember, createFakeFleet } from '../../support/fake-fleet.ts'
+import { fake } from '../../support/fake.ts'
+import type { FleetCrashGroup } from '../../../server/api/fleet-crashes.ts'
 
 const MEMBERS = [aMember({ member: 'web-1', isOwn: true }),
   aMember({ member: 'web-2', url: 'https://two.example/deck/' }), aMember({ member: 'web-3' })]
@@ -11,14 +13,14 @@ const AT = '2026-01-01T12:00:00.000Z'
 const on = (member: string, fields?: object) => ({ member, id: 7, count: 2, state: 'open' as const, lastSeenAt: AT,
   lastRelease: 'r4', ...fields })
 
-const aGroup = (fields?: object): any => ({ fingerprint: `v1:${'1'.repeat(32)}`, state: 'open', kind: 'exception',
-  cause: 'crash', errorName: 'TypeError', message: 'x is undefined', culprit: null, count: 6, firstSeenAt: AT,
-  lastSeenAt: AT, isNewInRelease: true, hasReturned: false,
+const aGroup = (fields?: object): FleetCrashGroup => ({ fingerprint: `v1:${'1'.repeat(32)}`, state: 'open',
+  kind: 'exception', cause: 'crash', errorName: 'TypeError', message: 'x is undefined', culprit: null, count: 6,
+  firstSeenAt: AT, lastSeenAt: AT, isNewInRelease: true, hasReturned: false,
   members: ['web-1', 'web-2', 'web-3'].map((name) => on(name)), ...fields })
 
 async function modelOf (found: object, params: string = '') {
   const fleet = createFakeFleet({ members: MEMBERS })
-  const asked: any[] = []
+  const asked: unknown[] = []
   fleet.crashes = async (filter) => {
     asked.push(filter)
     return { asked: 3, answered: 3, silent: [], refused: [], cut: [], items: [aGroup()], ...found }
@@ -64,7 +66,7 @@ test('what another host says is text, whatever it says', async () => {
 test('a group that somebody has settled is shown as such at once, and else nobody is asked for a while', async () => {
   const { asked, deck, fleet } = await modelOf({})
   let at = 0
-  const follow = followFleetCrashes({ deck, params: new URLSearchParams(), now: () => at, render: () => '' } as any)
+  const follow = followFleetCrashes(fake({ deck, params: new URLSearchParams(), now: () => at, render: () => '' }))
   const look = async () => {
     follow()
     await new Promise((resolve) => setImmediate(resolve))

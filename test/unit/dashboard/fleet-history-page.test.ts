@@ -4,6 +4,9 @@ import { DeckError } from '../../../server/errors.ts'
 import { fleetGaps } from '../../../server/dashboard/fleet-gaps.ts'
 import { fleetHistoryModel } from '../../../server/dashboard/fleet-history-page.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
+import { fake, type Parts } from '../../support/fake.ts'
+import type { AppFleet } from '../../../server/fleet/app-fleet.ts'
+import type { Member } from '../../../server/fleet/presence.ts'
 
 const NOTHING = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null,
   code: null, signal: null, uptimeMs: null, message: null, detail: null }
@@ -15,16 +18,18 @@ function itemOf (member: string, event: object) {
     event: { id: 3, at: '2026-01-01T00:00:00.000Z', type: 'worker.ready', ...NOTHING, worker: 4, slot: 1, ...event } }
 }
 
+type Item = Parts<Awaited<ReturnType<AppFleet['history']>>['items'][number]>
+
 /** `losses`: what the members said of theirs */
-function modelOf (items: any[],
+function modelOf (items: Item[],
   { next = null, params = '', asked = [], losses = [], members = MEMBERS }: { next?: number | null, params?: string,
-    asked?: any[], losses?: any[], members?: any[] } = {})
+    asked?: unknown[], losses?: Item[], members?: Partial<Member>[] } = {})
 {
-  const fleet = { status: () => ({ members }), async history (wanted: any) {
+  const fleet = fake<AppFleet>({ status: () => ({ members }), async history (wanted) {
     if (wanted.types?.[0] === 'history.recovered') return { items: losses, next: null }
     asked.push(wanted)
     return { items, next }
-  } } as any
+  } })
   return fleetHistoryModel({ deck: { fleet }, params: new URLSearchParams(params), now: () => 0 })
 }
 
@@ -41,7 +46,7 @@ test('each event says whose it is, and leads to its page where that is known', a
 })
 
 test('the filters and the place of a page are in its address, and what is asked for', async () => {
-  const asked = [] as any[]
+  const asked: unknown[] = []
   const { links, canonicalUrl } = await modelOf([itemOf('one', {})], { next: 40,
     params: 'member=one&type=worker.exited,scale.*&cursor=90', asked })
   assert.deepEqual(asked, [{ member: 'one', types: ['worker.exited', 'scale.*'], limit: 50, before: 90 }])
@@ -67,7 +72,7 @@ test('routine events of several members fold into one row that names them, and a
     'two'
   ], 5])
   assert.equal(rest[0].id === null && rest[0].event.arrivedAt, '2026-01-01T00:10:00.000Z')
-  const asked = [] as any[]
+  const asked: unknown[] = []
   const { rows, ranges, canonicalUrl } = await modelOf(routine, { params: 'q=ready&range=1h', asked })
   assert.equal(rows.length, 5)
   assert.deepEqual(asked, [{ q: 'ready', since: -3_600_000, types: undefined, limit: 50, before: null }])
@@ -99,7 +104,7 @@ test('a host that cannot write its history is named, and so is what it has lost,
 
 test('what a fleet has lost is asked for again where there was no answer, and else once in a while', async () => {
   let asked = 0
-  const fleet = { status: () => ({ members: [] }), async history () {
+  const fleet = fake<AppFleet>({ status: () => ({ members: [] }), async history () {
     asked++
     if (asked === 1) throw new DeckError('fleet-away', 'The fleet is out of reach: no')
     return {
@@ -109,7 +114,7 @@ test('what a fleet has lost is asked for again where there was no answer, and el
       ],
       next: null
     }
-  } } as any
+  } })
   const lostAt = async (now: number) => (await fleetGaps(fleet, { now })).lost.map(({ lost }) => lost)
   assert.deepEqual([await lostAt(0), await lostAt(1), await lostAt(2), asked], [[], [3], [3], 2])
 })
@@ -133,10 +138,10 @@ test('a fleet that is out of reach, a deck in none, and a wrong filter each say 
   } }
   for (const [fleet, params, status, message] of [[away, '', 503, /out of reach: no/], [null, '', 409,
     /fleet\.servers/], [away, 'member=a b', 400, /member: expected the name of a member/], [away, 'cursor=abc', 400,
-    /cursor: expected/]] as [any, string, number, RegExp][])
+    /cursor: expected/]] as const)
   {
-    const { problem, rows } = await fleetHistoryModel({ deck: { fleet }, params: new URLSearchParams(params), now: () =>
-      0 })
+    const { problem, rows } = await fleetHistoryModel({ deck: { fleet: fleet && fake(fleet) },
+      params: new URLSearchParams(params), now: () => 0 })
     assert.equal(problem?.status, status)
     assert.match(String(problem?.message), message)
     assert.deepEqual(rows, [])

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createFleetTail } from '../../../public/fleet-tail.ts'
 import { fleetLogsModel } from '../../../server/dashboard/fleet-logs-page.ts'
 import { aMember, createFakeFleet } from '../../support/fake-fleet.ts'
+import { fake } from '../../support/fake.ts'
 
 const NOW = Date.parse('2026-01-01T12:00:00.000Z')
 
@@ -17,7 +18,7 @@ test('the logs of the fleet name each host and who is left out; a line leads to 
       body: { items: [lineOf(member === 'web-1' ? 2 : 1, `{"level":50,"msg":"<b>req-7</b> on ${member}"}`)] } }
   } })
   const modelOf = (query: string) =>
-    fleetLogsModel({ deck: { fleet } as any, params: new URLSearchParams(query), now: () => NOW })
+    fleetLogsModel({ deck: fake({ fleet }), params: new URLSearchParams(query), now: () => NOW })
   const model = await modelOf('q=req-7&level=error&level=warn')
   assert.deepEqual(asked.splice(0), ['web-1 /logs?q=req-7&level=error%2Cwarn',
     'web-2 /logs?q=req-7&level=error%2Cwarn'])
@@ -49,7 +50,7 @@ test('the logs of the fleet name each host and who is left out; a line leads to 
   assert.deepEqual((await modelOf('member=web-2&q=/(/')).problem?.message,
     'q: expected text, or a regular expression such as /time(d )?out/, received "/(/"')
   assert.equal(
-    (await fleetLogsModel({ deck: { fleet: null } as any, params: new URLSearchParams(), now: () => NOW })).problem
+    (await fleetLogsModel({ deck: fake({ fleet: null }), params: new URLSearchParams(), now: () => NOW })).problem
       ?.status,
     409
   )
@@ -57,26 +58,27 @@ test('the logs of the fleet name each host and who is left out; a line leads to 
 
 test('the tail of a fleet shows each line once, asks for a little more than it has whatever the clock of a host says, and says who fell silent', async () => {
   const [urls, shown, states] = [[], [], []] as string[][]
-  const answers: any[] = [{ items: [lineOf(1, 'seen'), lineOf(2, 'a', '1o5')], silent: [] }, {
-    items: [lineOf(2, 'a', '1o5'), lineOf(1, 'late', '1o9'), lineOf(3600, 'b', '1o12')],
-    silent: ['web-3']
-  }, new Error('away'), { items: [], silent: ['web-3'] }]
+  const answers: ({ items: object[], silent: string[] } | Error)[] = [{
+    items: [lineOf(1, 'seen'), lineOf(2, 'a', '1o5')],
+    silent: []
+  }, { items: [lineOf(2, 'a', '1o5'), lineOf(1, 'late', '1o9'), lineOf(3600, 'b', '1o12')], silent: ['web-3'] },
+    new Error('away'), { items: [], silent: ['web-3'] }]
   let again: () => void = () => {}
   const tail = createFleetTail({ url: '/logs?', since: lineOf(1, '').arrivedAt, seen: ['web-2:1o0'],
     onEntries: (entries) =>
       shown.push(...entries.map((entry) => 'note' in entry ? `(${entry.note})` : String(entry.text))),
     onState: (state) => states.push(state), async ask (url) {
     urls.push(url.slice('/logs?since='.length))
-    const answer = answers.shift()
+    const answer = answers.shift()!
     if (answer instanceof Error) throw answer
     return { ...answer, at: Date.parse(lineOf(9, '').arrivedAt),
-      items: answer.items.map((line: any) => ({ member: 'web-2', ...line })) }
-  }, timers: { setTimeout: (task: () => void) => {
+      items: answer.items.map((line) => ({ member: 'web-2', ...line as ReturnType<typeof lineOf> })) }
+  }, timers: fake({ setTimeout: (task: () => void) => {
     again = task
     return 1
   }, clearTimeout () {
     again = () => {}
-  } } as any })
+  } }) })
   tail.start()
   tail.start()
   for (let turn = 1; turn <= 4; turn++) {
@@ -91,6 +93,6 @@ test('the tail of a fleet shows each line once, asks for a little more than it h
 })
 
 function lineOf (second: number, text: string, place: string = '1o0') {
-  return { slot: 1, stream: 'stdout', text,
+  return { slot: 1, stream: 'stdout' as const, text,
     arrivedAt: new Date(Date.parse('2026-01-01T00:00:00.000Z') + second * 1000).toISOString(), place }
 }

@@ -5,10 +5,11 @@ import { followFleetMember, fleetMemberModel } from '../../../server/dashboard/f
 import { powersOf } from '../../../server/dashboard/powers.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { aMember, createFakeFleet } from '../../support/fake-fleet.ts'
+import { fake } from '../../support/fake.ts'
 
 const NOW = Date.parse('2026-01-01T12:00:00.000Z')
 const AT = '2026-01-01T11:00:00.000Z'
-const OPERATOR = powersOf({ role: 'operator' } as any)
+const OPERATOR = powersOf(fake({ role: 'operator' }))
 const { render } = createViews()
 
 const aWorker = (fields?: object) => ({ id: 3, slot: 1, pid: 4711, state: 'ready', release: 'r3', startedAt: AT,

@@ -6,9 +6,13 @@ import { fleetMemberModel } from '../../../server/dashboard/fleet-member-page.ts
 import { followFleetRollout, fleetRolloutModel } from '../../../server/dashboard/fleet-rollout-page.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet, failedTurnOf, inTurnOf } from '../../support/fake-fleet.ts'
+import { fake } from '../../support/fake.ts'
+import type { Member } from '../../../server/fleet/presence.ts'
+import type { Powers } from '../../../server/dashboard/powers.ts'
+import type { Seen } from '../../support/event-log.ts'
 
 const NOW = Date.parse('2026-01-01T13:00:00.000Z')
-const OPERATOR = { operate: true, administer: false, role: 'operator', name: null } as any
+const OPERATOR = fake<Powers>({ operate: true, administer: false, role: 'operator', name: null })
 const { render } = createViews()
 
 const MEMBERS = [aMember({ member: 'a-1', isOwn: true, labels: { zone: 'a' } }),
@@ -17,16 +21,19 @@ const MEMBERS = [aMember({ member: 'a-1', isOwn: true, labels: { zone: 'a' } }),
     workers: { ready: 3, desired: 4 }, openCrashes: 2 }),
   aMember({ member: 'd-4', labels: { zone: 'b' }, code: { version: '1.4.1', commit: null }, version: '0.0.9' })]
 
-const modelOf = (given: any = { members: MEMBERS }, query: string = '', now: () => number = () => NOW): Promise<any> =>
-  fleetModel({ deck: { fleet: createFakeFleet(given) }, params: new URLSearchParams(query), now })
-const namesOf = ({ rows }: any) => rows.map(({ member }: any) => member)
+type Model = Seen<Extract<Awaited<ReturnType<typeof fleetModel>>, { rows: unknown }>>
+
+const modelOf = async (given: Parameters<typeof createFakeFleet>[0] = { members: MEMBERS }, query: string = '',
+  now: () => number = () => NOW) =>
+  await fleetModel({ deck: { fleet: createFakeFleet(given) }, params: new URLSearchParams(query), now }) as Model
+const namesOf = ({ rows }: Model) => rows.map(({ member }) => member)
 
 test('one sentence says how many are silent, unwell and behind, and the first of them are named', async () => {
   const model = await modelOf()
   assert.deepEqual(model.health, { tone: 'bad', text: '4 members: 1 silent, 1 not well, 1 behind' })
-  assert.deepEqual(model.troubles.items.map(({ member }: any) => member), ['b-2', 'c-3'])
+  assert.deepEqual(model.troubles.items.map(({ member }) => member), ['b-2', 'c-3'])
   assert.deepEqual(namesOf(model), ['b-2', 'c-3', 'a-1', 'd-4'])
-  assert.deepEqual(model.tabs.map(({ label, count }: any) => `${label} ${count}`), ['All 4', 'Silent 1', 'Not well 1',
+  assert.deepEqual(model.tabs.map(({ label, count }) => `${label} ${count}`), ['All 4', 'Silent 1', 'Not well 1',
     'Behind 1'])
   assert.deepEqual([model.totals.there, model.totals.workers, model.totals.openCrashes, model.totals.otherVersions], [3,
     { ready: 11, desired: 12 }, 2, 1])
@@ -58,7 +65,7 @@ test('where NATS is away nobody is called sick for it, and nothing can be begun 
     nats: { isConnected: false, problem: 'the connection is lost' } })
   assert.deepEqual(model.health, { tone: 'warn', text: 'This host is cut off from the fleet' })
   assert.deepEqual(model.troubles.items, [])
-  assert.deepEqual(model.rows.map(({ tone }: any) => tone), ['ok', 'idle', 'idle', 'idle'])
+  assert.deepEqual(model.rows.map(({ tone }) => tone), ['ok', 'idle', 'idle', 'idle'])
   assert.equal(model.blocked, 'The fleet is out of reach.')
   assert.deepEqual(model.rollout.controls, [])
 })
@@ -81,7 +88,7 @@ test('a NATS server that does not answer is not waited for', async () => {
   const model = await fleetModel({ deck: { fleet: { ...fleet, look: () => new Promise(() => {}), past: async () => {
     throw new Error('no')
   } } }, params: new URLSearchParams(), now: () => NOW })
-  assert.equal((model as any).rows.length, 4)
+  assert.equal((model as Model).rows.length, 4)
 })
 
 test('a rollout is shown at once, and members once a second', () => {
@@ -108,7 +115,8 @@ test('a rollout is shown at once, and members once a second', () => {
 
 test('a line of requests ends at the present, forgets what is old, and a silent member has been heard at one moment', () => {
   const memory = createObservations({ past: async () => [] })
-  const at = (seconds: number, fields: any) => memory.note([aMember({ member: 'a', ...fields })], NOW + seconds * 1000)
+  const at = (seconds: number, fields: Partial<Member>) =>
+    memory.note([aMember({ member: 'a', ...fields })], NOW + seconds * 1000)
   at(0, { vitals: { requestsPerSecond: 10, latencyP99Ms: null } })
   at(290, { vitals: { requestsPerSecond: 5, latencyP99Ms: null } })
   assert.equal(memory.pointsOf('a'), '0,3 120,16')

@@ -2,22 +2,28 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { frameModel } from '../../../server/dashboard/frame.ts'
 import { describeHealth } from '../../../server/health.ts'
+import { fake, type Parts } from '../../support/fake.ts'
+import type { Status, WorkerRow } from '../../../server/deck.ts'
 
-const worker = (fields: any) => ({ id: 1, slot: 1, pid: 1, state: 'ready', restarts: 0, crashLooping: false,
-  retryAt: null, drifted: false, ...fields })
+const worker = (fields: Partial<WorkerRow>) => ({ id: 1, slot: 1, pid: 1, state: 'ready', restarts: 0,
+  crashLooping: false, retryAt: null, drifted: false, ...fields })
 
 /** `openCrashes`: of the release that runs; two more are of others */
-function frame ({ notices = [], failing = [], ...fields }: any, openCrashes: number | null = 0) {
-  const workers = fields.workers ?? [worker({}), worker({ id: 2, slot: 2 })]
-  const readyWorkers = workers.filter(({ state }: any) => state === 'ready').length
-  const snapshot = { state: 'running', app: { name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop' },
+function frame (
+  { notices = [], failing = [], workers = [worker({}), worker({ id: 2, slot: 2 })], ...fields }: Omit<Parts<Status>,
+    'workers'> & { workers?: ReturnType<typeof worker>[], notices?: { kind: string }[],
+    failing?: { job: string, reason: string }[] },
+  openCrashes: number | null = 0
+) {
+  const readyWorkers = workers.filter(({ state }) => state === 'ready').length
+  const snapshot = { state: 'running' as const, app: { name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop' },
     release: { id: 'r1' }, rollout: null, upgrade: null, desiredWorkers: 2, readyWorkers, history: { problem: null },
     ...fields, workers }
   const crashes = openCrashes === null
     ? null
     : { open: openCrashes + 2, inRelease: openCrashes, isMore: false, newInRelease: 0, reasons: [] }
-  const health = (of: any) => describeHealth(of, { crashes, notices, failingJobs: failing })
-  return frameModel({ deck: { snapshot: () => snapshot, health } as any, host: 'web-1' })
+  const health = (of: Status) => describeHealth(of, { crashes, notices, failingJobs: failing })
+  return frameModel({ deck: fake({ snapshot: () => snapshot, health }), host: 'web-1' })
 }
 
 test('trouble counts each slot once, open crashes, a rollout that waits and a history that fails', () => {

@@ -8,6 +8,7 @@ import { levelOf } from '../../../public/log-levels.ts'
 import { createHits, createLineFilter, toPattern } from '../../../public/log-query.ts'
 import { MAX_SHOWN_CHARS, formatCount, markHits, shownLine } from '../../../public/log-text.ts'
 import { formatPlaces, parsePlaces } from '../../../server/api/log-lines.ts'
+import { fake } from '../../support/fake.ts'
 
 const ESC = '\u001b'
 
@@ -232,11 +233,13 @@ describe('the tail', () => {
 })
 
 describe('places in the logs', () => {
-  const places = [{ log: { slot: 1, stream: 'stdout' }, position: 4096 }, { log: { slot: 256, stream: 'stderr' },
-    position: 0 }]
+  const places = [{ log: { slot: 1, stream: 'stdout' as const }, position: 4096 }, {
+    log: { slot: 256, stream: 'stderr' as const },
+    position: 0
+  }]
 
   test('are a text and back', () => {
-    assert.equal(formatPlaces(places as any), '1o4096-256e0')
+    assert.equal(formatPlaces(places), '1o4096-256e0')
     assert.deepEqual(parsePlaces('1o4096-256e0', 'from'), places)
   })
 
@@ -259,7 +262,7 @@ function isRegular (q: string) {
 
 /** A tail over connections that do what the test says. */
 function aTail () {
-  const sources = [] as any[]
+  const sources: (EventEmitter & { url: string, readyState: number, isClosed: boolean })[] = []
   const shown = [] as (string | undefined)[]
   const states = [] as string[]
   let pending = null as (() => void) | null
@@ -268,15 +271,15 @@ function aTail () {
     open (url) {
       const source = Object.assign(new EventEmitter(), { url, readyState: 1, isClosed: false, close () {
         this.isClosed = true
-      }, addEventListener: (type: string, handler: any) => source.on(type, handler) })
+      }, addEventListener: (type: string, handler: () => void) => source.on(type, handler) })
       // An emitter without a listener would throw.
       sources.push(source.on('error', () => {}))
-      return source as any
-    }, timers: { setTimeout: (task: () => void) => {
+      return source as object as EventSource
+    }, timers: fake({ setTimeout: (task: () => void) => {
       pending = task
     }, clearTimeout: () => {
       pending = null
-    } } as any })
+    } }) })
   return { tail, sources, shown, states, retry: () => pending?.() }
 }
 

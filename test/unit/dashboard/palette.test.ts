@@ -5,6 +5,9 @@ import { fuzzyScore } from '../../../public/fuzzy.ts'
 import { PAGES } from '../../../server/dashboard/pages.ts'
 import { paletteModel } from '../../../server/dashboard/palette.ts'
 import { createViews } from '../../../server/dashboard/views.ts'
+import { fake, type Parts } from '../../support/fake.ts'
+import type { Deck, Status, WorkerRow } from '../../../server/deck.ts'
+import type { Powers } from '../../../server/dashboard/powers.ts'
 
 /** @returns what fits, the best first */
 function find (query: string, texts: string[]): string[] {
@@ -37,26 +40,27 @@ test('a text is always found by itself, and by nothing', () => {
   }))
 })
 
-const OPERATOR = { operate: true, administer: false, role: 'operator', name: null } as any
-const worker = (fields: any) => ({ id: 1, slot: 1, pid: 4001, state: 'ready', crashLooping: false, ...fields })
+const OPERATOR = fake<Powers>({ operate: true, administer: false, role: 'operator', name: null })
+const worker = (fields: Partial<WorkerRow>) => ({ id: 1, slot: 1, pid: 4001, state: 'ready', crashLooping: false,
+  ...fields })
 
 function deckOf (
   { snapshot,
     crashes = {
       page: () => ({
-        items: [{ id: 7, kind: 'uncaught', errorName: 'TypeError', message: '\u202Egnp.exe <img src=x>\nmore',
+        items: [{ id: 7, kind: 'exception', errorName: 'TypeError', message: '\u202Egnp.exe <img src=x>\nmore',
           count: 3 }]
       })
-    } }: any = {}
+    } }: { snapshot?: Parts<Status>, crashes?: Parts<Deck['crashes']> } = {}
 ) {
-  return {
+  return fake<Deck>({
     snapshot: () => ({ state: 'running', desiredWorkers: 2, rollout: null, upgrade: null,
       workers: [worker({}), worker({ id: null, slot: 2, pid: null, state: 'backoff' })], ...snapshot }),
     crashes,
     others: { list: () => [{ id: '0123456789abcdef', name: 'mail', cwd: '/srv/mail' }] },
     jobs: { isEmpty: () => true },
     releases: { list: () => ({ items: [{ id: 'r2', note: 'faster', git: null, package: null }] }) }
-  } as any
+  })
 }
 
 const groupsOf = (items: { group: string }[]) => [...new Set(items.map(({ group }) => group))]
@@ -76,9 +80,9 @@ test('a viewer finds places alone, an operator what can be done, and says why no
 })
 
 test('every page has a place in the palette', () => {
-  const everything = { operate: true, administer: true, switchDecks: true, role: 'admin', name: null } as any
-  const { items } = paletteModel({ history, deck: { ...deckOf(), fleet: {}, jobs: { isEmpty: () => false } },
-    can: everything })
+  const everything = fake<Powers>({ operate: true, administer: true, switchDecks: true, role: 'admin', name: null })
+  const { items } = paletteModel({ history,
+    deck: { ...deckOf(), fleet: fake({}), jobs: fake({ isEmpty: () => false }) }, can: everything })
   const hrefs = items.map(({ href }) => href)
   // Those with an id are found by what they are about, a comparison by its form, and the others are no pages for
   // people.

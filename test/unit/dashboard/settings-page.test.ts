@@ -3,21 +3,27 @@ import { describe, test } from 'node:test'
 import { saidValue } from '../../../public/setting-value.ts'
 import { settingsModel, settingsPageModel } from '../../../server/dashboard/settings-page.ts'
 import { DeckError } from '../../../server/errors.ts'
-import { createSettings } from '../../../server/config/settings.ts'
+import { createSettings, type NewChange } from '../../../server/config/settings.ts'
 import { OPTIONS, SCHEMA } from '../../../server/config/options.ts'
+import { fake } from '../../support/fake.ts'
+import type { Powers } from '../../../server/dashboard/powers.ts'
 
 function asked (
   { runtime = 'node', wanted = {}, search = '', desiredWorkers = 2, anew = () => [] }: { runtime?: 'node' | 'other',
-    wanted?: Record<string, unknown>, search?: string, desiredWorkers?: number, anew?: () => any[] } = {}
+    wanted?: Record<string, unknown>, search?: string, desiredWorkers?: number, anew?: () => NewChange[] } = {}
 ) {
   const settings = createSettings({ ...SCHEMA.parse({}), runtime, entry: '/srv/app.js', cwd: '/srv',
     dataDir: '/srv/.clusterdeck', workers: 2 }, { key: 'key' })
   const { config, changes } = settings.plan(wanted)
   settings.adopt(config)
   const events = [{ id: 7, at: '2026-01-01T00:00:00.000Z', actor: 'ben', detail: { changes } }]
-  return { deck: { settings, snapshot: () => ({ desiredWorkers }), configuredAnew: async () => anew() },
-    history: { page: () => ({ items: events }) }, params: new URLSearchParams(search), now: () => 0,
-    can: { operate: true } } as any
+  return fake<Parameters<typeof settingsModel>[0] & { can: Powers }>({
+    deck: { settings, snapshot: () => ({ desiredWorkers }), configuredAnew: async () => anew() },
+    history: { page: () => ({ items: events }) },
+    params: new URLSearchParams(search),
+    now: () => 0,
+    can: { operate: true }
+  })
 }
 
 function shownIn (model: ReturnType<typeof settingsModel>) {
@@ -102,7 +108,7 @@ describe('the page of the settings', () => {
     } }))
     assert.deepEqual([broken.anew, broken.unreadable], [[], 'the file is no JSON'])
     const viewer = await settingsPageModel({ ...asked({ anew: () => assert.fail('read for a viewer') }),
-      can: { operate: false } as any })
+      can: fake({ operate: false }) })
     assert.deepEqual(viewer.anew, [])
   })
 

@@ -15,7 +15,14 @@ import { createViews } from '../../../server/dashboard/views.ts'
 import { toWorkerRow } from '../../../server/dashboard/worker-row.ts'
 import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent,
   formatTime } from '../../../public/format.ts'
+import { fake, type Parts } from '../../support/fake.ts'
+import type { OpenCrashes } from '../../../server/crash-reasons.ts'
 import type { Powers } from '../../../server/dashboard/powers.ts'
+import type { Deck, Status, WorkerRow } from '../../../server/deck.ts'
+import type { DeckEvent, NewEvent } from '../../../server/events/stream.ts'
+import type { Figures, RolloutStep } from '../../../server/api/shapes.ts'
+import type { History } from '../../../db/history.ts'
+import type { RolloutView } from '../../../server/lifecycle/rollout/record.ts'
 
 const OPERATOR: Powers = { operate: true, administer: false, switchDecks: false, name: null, token: null,
   role: 'operator' }
@@ -23,35 +30,39 @@ const NO_PARAMS = new URLSearchParams()
 const NOW = Date.parse('2026-01-02T03:04:05.678Z')
 const views = createViews()
 
-const anEvent = (fields?: any) => ({ id: 1, at: '2026-01-02T03:04:00.000Z', type: 'worker.exited', cause: null, slot: 1,
-  worker: 7, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null,
-  message: null, detail: null, ...fields })
+const anEvent = (
+  fields?: Partial<NewEvent> & { id?: number, at?: string }
+) => ({ id: 1, at: '2026-01-02T03:04:00.000Z', type: 'worker.exited', cause: null, slot: 1, worker: 7, pid: null,
+  release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null, message: null, detail: null,
+  ...fields } as DeckEvent)
 
-const aWorker = (fields?: any) => ({ id: 1, slot: 1, pid: 4001, state: 'ready', release: 'r1',
-  startedAt: '2026-01-01T00:00:00.000Z', readyAt: '2026-01-01T00:00:00.300Z', restarts: 0, crashLooping: false,
-  retryAt: null, vitals: null, ...fields })
+const aWorker = (fields?: Parts<WorkerRow>) =>
+  fake<WorkerRow>({ id: 1, slot: 1, pid: 4001, state: 'ready', release: 'r1', startedAt: '2026-01-01T00:00:00.000Z',
+    readyAt: '2026-01-01T00:00:00.300Z', restarts: 0, crashLooping: false, retryAt: null, vitals: null, ...fields })
 
-const aSnapshot = (fields?: any) => ({ state: 'running',
-  master: { pid: 1, version: '0.1.0', nodeVersion: 'v20', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 1,
-    isShared: false }, app: { entry: '/app.js', cwd: '/', addresses: [] }, dispatch: 'shared', stickyBy: null,
-  isEven: true, limits: { memoryBytes: 0, cpus: 0, problem: null }, desiredWorkers: 2, readyWorkers: 2,
-  release: { id: 'r1', createdAt: '2026-01-01T00:00:00.000Z' }, rollout: null,
-  workers: [aWorker(), aWorker({ id: 2, slot: 2 })], standby: { wanted: 0, ready: 0, problem: null, workers: [] },
-  ...fields })
+const aSnapshot = (fields?: Parts<Status>) =>
+  fake<Status>({ state: 'running',
+    master: { pid: 1, version: '0.1.0', nodeVersion: 'v20', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 1,
+      isShared: false }, app: { entry: '/app.js', cwd: '/', addresses: [] }, dispatch: 'shared', stickyBy: null,
+    isEven: true, limits: { memoryBytes: 0, cpus: 0, problem: null }, desiredWorkers: 2, readyWorkers: 2,
+    release: { id: 'r1', createdAt: '2026-01-01T00:00:00.000Z' }, rollout: null,
+    workers: [aWorker(), aWorker({ id: 2, slot: 2 })], standby: { wanted: 0, ready: 0, problem: null, workers: [] },
+    ...fields })
 
-const aRollout = (fields?: any) => ({ id: 3, kind: 'deploy', state: 'rolling', from: 'r1', to: 'r2', actor: 'cli',
-  note: null, startedAt: '2026-01-02T03:04:00.000Z', finishedAt: null, done: false, reason: null,
-  progress: { total: 2, replaced: 1 }, steps: [], ...fields })
+const aRollout = (fields?: Parts<RolloutView>) =>
+  fake<RolloutView>({ id: 3, kind: 'deploy', state: 'rolling', from: 'r1', to: 'r2', actor: 'cli', note: null,
+    startedAt: '2026-01-02T03:04:00.000Z', finishedAt: null, done: false, reason: null,
+    progress: { total: 2, replaced: 1 }, steps: [], ...fields })
 
-const aDeck = (snapshot: () => any, more?: any) => ({ snapshot, health: describeHealth,
-  notices: { list: () => [] } as any, jobs: { building: () => null } as any, releases: { get: () => {
-    throw new Error('nobody asked for a release')
-  } } as any, ...more })
+const aDeck = (snapshot: () => Status, more?: Parts<Deck>) =>
+  fake<Deck>({ snapshot, health: describeHealth, notices: { list: () => [] }, jobs: { building: () => null },
+    releases: { get: () => {
+      throw new Error('nobody asked for a release')
+    } }, ...more })
 
-const aHistory = (items: any[] = [],
-  rollouts: any[] =
-    []) => ({ page: () => ({ items, next: null }), rollouts: () => ({ items: rollouts, next: null }),
-    event: (id: number) => items.find((item) => item.id === id) ?? null } as any)
+const aHistory = (items: DeckEvent[] = [], rollouts: RolloutView[] = []) =>
+  fake<History>({ page: () => ({ items, next: null }), rollouts: () => ({ items: rollouts, next: null }), event: (id) =>
+    items.find((item) => item.id === id) ?? null })
 
 test('durations have at most two units and never a negative one', () => {
   assert.deepEqual([0, 999, 12_000, 192_000, 7_500_000, 273_600_000, -5].map(formatDuration), ['0 s', '0 s', '12 s',
@@ -75,7 +86,7 @@ test('sizes, shares and times read alike everywhere', () => {
 })
 
 test('the health sentence says the most urgent thing', () => {
-  const say = (fields: any) => {
+  const say = (fields: Parts<Status>) => {
     const { tone, text } = describeHealth(aSnapshot(fields))
     return `${tone}: ${text}`
   }
@@ -124,9 +135,9 @@ test('the health sentence says the most urgent thing', () => {
 })
 
 test('open crashes of the release that runs make it no longer well, those of others do not', () => {
-  const say = (crashes: any, fields: any = {}) => {
+  const say = (crashes: Partial<OpenCrashes> | null, fields: Parts<Status> = {}) => {
     const { tone, text, hint, problems } = describeHealth(aSnapshot(fields), {
-      crashes: crashes && { isMore: false, reasons: [], ...crashes }
+      crashes: crashes && fake<OpenCrashes>({ isMore: false, reasons: [], ...crashes })
     })
     return `${tone}: ${text}. ${hint} ${problems}`
   }
@@ -172,14 +183,14 @@ test('what a worker has reported some seconds ago says nothing of now', () => {
 })
 
 test('what stands by is said below the slots, where any is wanted', () => {
-  const say = (standby: any) => {
+  const say = (standby: Parts<Status['standby']>) => {
     const html = views.render('partials/workers',
       overviewModel({ params: NO_PARAMS, deck: aDeck(() => aSnapshot({ standby })), history: aHistory(), now: NOW }))
     return /Standby:[^]*?<\/p>/.exec(html)?.[0].replace(/<[^>]+>/g, '').trim()
   }
-  const workers = [{ id: 9, pid: 99, state: 'standby', release: 'r1', startedAt: '2026-01-02T03:04:00.000Z',
-    rssBytes: 50 * 1024 * 1024 }, { id: 10, pid: 100, state: 'starting', release: 'r1',
-    startedAt: '2026-01-02T03:04:00.000Z', rssBytes: null }]
+  const workers: Status['standby']['workers'] = [{ id: 9, pid: 99, state: 'standby', release: 'r1',
+    startedAt: '2026-01-02T03:04:00.000Z', rssBytes: 50 * 1024 * 1024 }, { id: 10, pid: 100, state: 'starting',
+    release: 'r1', startedAt: '2026-01-02T03:04:00.000Z', rssBytes: null }]
   assert.equal(say({ wanted: 2, ready: 1, problem: null, workers }),
     'Standby: 1 of 2 ready, #9 standby (pid 99, r1, 50.0 MB), #10 starting (pid 100, r1, –)')
   assert.equal(say({ wanted: 1, ready: 0, problem: 'it does not listen', workers: [] }),
@@ -196,7 +207,7 @@ test('a message can be sent to a worker that hears it', () => {
 })
 
 test('a held deploy is a red card: what is new beside what is old, a clock that stands still, and Abort before all else', () => {
-  const figures = (fields: any) => ({ workers: 1, requests: 1200, errorRate: 0.002, p99Ms: 12, ...fields })
+  const figures = (fields: Partial<Figures>) => ({ workers: 1, requests: 1200, errorRate: 0.002, p99Ms: 12, ...fields })
   const rollout = aRollout({ state: 'held', pausedIn: 'canary', reason: '30.0% of the responses are 5xx', crashes: 2,
     pausedAt: '2026-01-02T03:04:04.500Z', strategy: { limits: { crashes: 0, errorRate: 0.05, p99Ratio: 3 } },
     comparison: { at: '2026-01-02T03:04:04.000Z', canary: figures({ errorRate: 0.3, p99Ms: 50 }),
@@ -204,7 +215,7 @@ test('a held deploy is a red card: what is new beside what is old, a clock that 
     steps: [{ slot: 1, state: 'ready', oldWorker: 1, newWorker: 3, startedAt: '2026-01-02T03:04:01.000Z',
       finishedAt: null }] })
   const history = aHistory()
-  history.page = ({ cause, release }: any) => ({ items: cause === 'crash' && release === 'r1' ? [anEvent()] : [],
+  history.page = ({ cause, release } = {}) => ({ items: cause === 'crash' && release === 'r1' ? [anEvent()] : [],
     next: null })
   const render = (now: number) =>
     views.render('partials/rollout', {
@@ -228,8 +239,9 @@ test('a held deploy is a red card: what is new beside what is old, a clock that 
 })
 
 test('slots that a failed rollout never came to are untouched, and wait for nothing', () => {
-  const step = { slot: 1, state: 'pending', oldWorker: null, newWorker: null, startedAt: null, finishedAt: null }
-  const words = ['failed', 'rolled-back', 'rolling'].map((state) => {
+  const step = { slot: 1, state: 'pending' as const, oldWorker: null, newWorker: null, startedAt: null,
+    finishedAt: null }
+  const words = (['failed', 'rolled-back', 'rolling'] as const).map((state) => {
     const snapshot = aSnapshot({ rollout: aRollout({ state, finishedAt: '2026-01-02T03:04:02.000Z', steps: [step] }) })
     return /(Pending|Untouched)/.exec(
       views.render('partials/rollout', overviewModel({ params: NO_PARAMS, deck: aDeck(() =>
@@ -249,7 +261,7 @@ test('what an app says is quoted, and what was left out of it is not', () => {
 })
 
 test('every event has a sentence, also one of a type that is not known here', () => {
-  const say = (fields: any) => sentenceOf(anEvent(fields))
+  const say = (fields: Parameters<typeof anEvent>[0]) => sentenceOf(anEvent(fields))
   assert.equal(say({ signal: 'SIGKILL', uptimeMs: 4200 }), 'Worker 7 (slot 1) was ended by SIGKILL after 4.2 s')
   assert.equal(say({ code: 1, message: 'boom' }), 'Boom')
   assert.equal(say({ type: 'rollout.failed', message: 'too slow', detail: aRollout() }),
@@ -323,14 +335,16 @@ test('no text from outside becomes markup', () => {
         detail: { errorName: hostile, stack: hostile, [hostile]: hostile, ...aRollout({ to: hostile }) } })
       const rollout = aRollout({ note: hostile, reason: hostile, actor: hostile, to: hostile, state: 'failed',
         kind: 'deploy', finishedAt: '2026-01-02T03:04:01.000Z',
-        steps: [{ slot: 1, state: hostile, oldWorker: hostile, newWorker: hostile }] })
+        steps: [{ slot: 1, state: hostile, oldWorker: hostile, newWorker: hostile }] as object as RolloutStep[] })
       const history = aHistory([event], [rollout])
-      const snapshot = aSnapshot({ app: { entry: hostile, cwd: hostile, addresses: [hostile, `http://${hostile}`] },
-        dispatch: hostile, release: { id: hostile, createdAt: hostile },
-        workers: [aWorker({ state: hostile, release: hostile, startedAt: hostile, retryAt: hostile })],
-        standby: { wanted: 1, ready: hostile, problem: hostile,
-          workers: [{ id: hostile, pid: hostile, state: hostile, release: hostile, startedAt: hostile,
-            rssBytes: null }] } })
+      const snapshot = aSnapshot(
+        { app: { entry: hostile, cwd: hostile, addresses: [hostile, `http://${hostile}`] }, dispatch: hostile,
+          release: { id: hostile, createdAt: hostile },
+          workers: [aWorker({ state: hostile, release: hostile, startedAt: hostile, retryAt: hostile })],
+          standby: { wanted: 1, ready: hostile, problem: hostile,
+            workers: [{ id: hostile, pid: hostile, state: hostile, release: hostile, startedAt: hostile,
+              rssBytes: null }] } } as object
+      )
       const pages = [views.render('pages/overview', { ...overviewModel({ params: NO_PARAMS, deck: aDeck(() =>
         snapshot
       ), history, now: NOW }), can: OPERATOR }),
@@ -366,11 +380,11 @@ test('the strict CSP has nothing to refuse: no inline script, no inline style, n
 })
 
 test('a broken history leaves the overview standing', () => {
-  const broken = { page () {
+  const broken = fake<History>({ page () {
     throw new Error('disk I/O error')
   }, rollouts () {
     throw new Error('disk I/O error')
-  } } as any
+  } })
   const html = views.render('pages/overview',
     overviewModel({ params: NO_PARAMS, deck: aDeck(aSnapshot), history: broken, now: NOW }))
   assert.match(html, /All 2 workers are ready/)
@@ -418,14 +432,14 @@ test('a fold is whole on one page, keeps its name while newer events push it dow
   const ready = (id: number) => anEvent({ id, type: 'worker.ready' })
   const all = [...Array.from({ length: 40 }, (_, index) => crash(1000 - index)),
     ...Array.from({ length: 400 }, (_, index) => ready(900 - index)), crash(400), ready(399)]
-  const history = { page ({ limit, cursor }: { limit: number, cursor?: string }) {
+  const history = fake<History>({ page ({ limit = 0, cursor } = {}) {
     const from = cursor === undefined ? 0 : Number(cursor)
     return { items: all.slice(from, from + limit), next: from + limit < all.length ? String(from + limit) : null }
-  } } as any
+  } })
   const show = (query: string) => historyModel({ history, params: new URLSearchParams(query), now: NOW })
   const { rows, links, isCutShort } = show('')
   assert.equal(isCutShort, false)
-  const fold = rows.at(-1) as any
+  const fold = rows.at(-1) as typeof rows[number] & { id: string }
   assert.deepEqual([rows.length, fold.id, fold.summary, fold.count, fold.events.length], [41, 'fold-501',
     '400 workers became ready', 400, 100])
   assert.match(views.render('pages/history', show('')),
@@ -470,8 +484,8 @@ test('an event has what happened just before and after, without itself and witho
   const events = [anEvent({ id: 3, at: '2026-01-02T03:04:12.000Z' }), anEvent({ id: 2, type: 'access.signed-in' }),
     anEvent({ id: 1, at: '2026-01-02T03:04:00.000Z' })]
   const history = aHistory(events)
-  history.page = ({ since, until }: any) => ({
-    items: events.filter(({ at }) => Date.parse(at) >= since && Date.parse(at) < until),
+  history.page = ({ since, until } = {}) => ({
+    items: events.filter(({ at }) => Date.parse(at) >= Number(since) && Date.parse(at) < Number(until)),
     next: null
   })
   assert.deepEqual(eventModel({ history, id: '1', now: NOW }).events.map(({ id, offset }) => [id, offset]), [[3,

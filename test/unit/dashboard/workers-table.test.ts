@@ -1,21 +1,26 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { workersTable } from '../../../server/dashboard/workers-table.ts'
+import { workersTable, type Kept } from '../../../server/dashboard/workers-table.ts'
+import { fake, type Parts } from '../../support/fake.ts'
+import type { DeckEvent } from '../../../server/events/stream.ts'
+import type { History } from '../../../db/history.ts'
+import type { RolloutView } from '../../../server/lifecycle/rollout/record.ts'
+import type { WorkerRow } from '../../../server/deck.ts'
 
 const NOW = Date.parse('2026-01-02T03:04:05.678Z')
 /** exits, newest first */
-const NO_EXITS: any[] = []
+const NO_EXITS: Partial<DeckEvent>[] = []
 
-const aWorker = (fields?: any) => ({ id: fields.slot, pid: 4000 + fields.slot, state: 'ready', release: 'r1',
-  startedAt: '2026-01-01T00:00:00.000Z', restarts: 0, crashLooping: false, orphan: false, retryAt: null, finished: null,
-  vitals: { rssBytes: fields.slot }, ...fields })
+const aWorker = (fields: Parts<WorkerRow>) => ({ id: fields.slot, pid: 4000 + Number(fields.slot), state: 'ready',
+  release: 'r1', startedAt: '2026-01-01T00:00:00.000Z', restarts: 0, crashLooping: false, orphan: false, retryAt: null,
+  finished: null, vitals: { rssBytes: fields.slot }, ...fields })
 
-function tableOf (workers: any[],
-  { query = '', exits = NO_EXITS, rollout = null, now = NOW, kept }: { query?: string, exits?: any[], rollout?: any,
-    now?: number, kept?: any } = {})
+function tableOf (workers: Parts<WorkerRow>[],
+  { query = '', exits = NO_EXITS, rollout = null, now = NOW, kept }: { query?: string, exits?: Partial<DeckEvent>[],
+    rollout?: Parts<RolloutView> | null, now?: number, kept?: Kept } = {})
 {
-  const history = { page: () => ({ items: exits, next: null }) } as any
-  return workersTable({ workers: workers.map(aWorker), rollout } as any, { params: new URLSearchParams(query), history,
+  const history = fake<History>({ page: () => ({ items: exits, next: null }) })
+  return workersTable(fake({ workers: workers.map(aWorker), rollout }), { params: new URLSearchParams(query), history,
     now, kept })
 }
 
@@ -104,7 +109,7 @@ test('a slot without a worker leads to the one that has ended last, with why', (
 
 test('the canary is known by its name, as long as it is one', () => {
   const workers = [{ slot: 1 }, { slot: 1, id: 9 }]
-  const canaryIn = (fields: any) =>
+  const canaryIn = (fields: Parts<RolloutView>) =>
     tableOf(workers, { rollout: { steps: [{ newWorker: 9 }], ...fields } }).all.map(({ isCanary }) => isCanary)
   assert.deepEqual(canaryIn({ state: 'canary' }), [false, true])
   assert.deepEqual(canaryIn({ state: 'held', pausedIn: 'canary' }), [false, true])

@@ -7,7 +7,9 @@ import fc from '../../support/fast-check.ts'
 import { rareTest } from '../../support/rare.ts'
 import { openHistory, type History } from '../../../db/history.ts'
 import { openSqlite } from '../../../db/sqlite.ts'
-import { createEventStream, type NewEvent } from '../../../server/events/stream.ts'
+import { createEventStream, type NewEvent, type DeckEvent } from '../../../server/events/stream.ts'
+import { fake } from '../../support/fake.ts'
+import { errorCode } from '../../../server/errors.ts'
 import type { TestContext } from 'node:test'
 import type { EventQuery } from '../../../db/event-search.ts'
 import type { Count } from '../../../db/event-counts.ts'
@@ -102,17 +104,17 @@ test('recording an event again changes nothing', (t) => {
 
 test('what cannot be stored as it is never fails the write', (t) => {
   const { history } = setUp(t)
-  const cycle = {} as any
+  const cycle: { self?: object } = {}
   cycle.self = cycle
   const [long, cyclic, odd] = publish(history, [{ type: 'worker.exited', message: 'x'.repeat(1_000_000),
-    detail: { stack: 'y'.repeat(1_000_000) } }, { type: 'worker.exited', detail: cycle },
-    { type: 'worker.exited', slot: undefined, uptimeMs: 12.7, code: NaN, message: { not: 'text' } } as any])
+    detail: { stack: 'y'.repeat(1_000_000) } }, { type: 'worker.exited', detail: cycle }, { type: 'worker.exited',
+    slot: undefined, uptimeMs: 12.7, code: NaN, message: { not: 'text' } as unknown as string }])
   const stored = history.event(long.id)
   assert.equal(stored?.message?.length, 2000)
   assert.ok(stored?.message?.endsWith('…'))
   assert.equal(stored?.detail?.stack?.length, 16_000)
   assert.match(String(history.event(cyclic.id)?.detail?.unserializable), /circular/)
-  const { slot, uptimeMs, code, message } = history.event(odd.id) as any
+  const { slot, uptimeMs, code, message } = history.event(odd.id)!
   assert.deepEqual({ slot, uptimeMs, code, message }, { slot: null, uptimeMs: 13, code: null,
     message: '[object Object]' })
 })
@@ -132,7 +134,7 @@ test('every combination of filters finds exactly the events that match, newest f
         rollout: n % 53 === 0 ? Math.floor(n / 500) + 1 : null,
         message: n % 250 === 3 ? `100% of_it \\ Failed ${n}` : `event ${n}`
       })))
-  const optional = (arbitrary: fc.Arbitrary<any>) => fc.option(arbitrary, { nil: undefined })
+  const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
   const time = fc.integer({ min: -10, max: 3010 }).map((n) => START_MS + n * 1000)
 
   fc.assert(
@@ -166,11 +168,13 @@ test('every combination of filters finds exactly the events that match, newest f
 })
 
 /** The filters, once more, in the plainest way. */
-function matches (event: any, { type, cause, slot, worker, release, rollout, since, until, q }: any) {
+function matches (event: DeckEvent,
+  { type, cause, slot, worker, release, rollout, since, until, q }: EventQuery & { since?: number, until?: string })
+{
   const equals = Object.entries({ cause, slot, worker, release, rollout }).every(([key, value]) =>
-    value === undefined || event[key] === value
+    value === undefined || event[key as 'cause'] === value
   )
-  const types = [type].flat()
+  const types = [type ?? []].flat()
   const isType = type === undefined ||
     types.some((one) =>
       one.endsWith('*')
@@ -191,21 +195,22 @@ rareTest(
     let elapsedMs = 0
     const { history } = setUp(t, { clock: () => isSpent ? (elapsedMs += 1000) : 0, now: () => START_MS,
       retention: { maxEvents: 6000 } })
-    const events = [] as any[]
+    const events: DeckEvent[] = []
     for (let id = 1; id <= 7500; id++) {
       // Back by an hour in the middle, and once far ahead.
       const atMs = START_MS + id * 1000 - (id > 4000 ? 3_600_000 : 0) + (id === 5000 ? DAY_MS : 0)
-      events.push({ id, at: new Date(atMs).toISOString(),
-        type: ['worker.ready', 'worker.exited', 'rollout.step'][id % 3],
-        cause: id % 6 === 1 ? 'crash' : id % 6 === 4 ? 'deploy' : null, slot: id % 4, release: `r${id >> 11}`,
-        rollout: null, message: id % 50 === 0 ? 'needle' : 'hay' })
+      events.push(
+        { id, at: new Date(atMs).toISOString(), type: ['worker.ready', 'worker.exited', 'rollout.step'][id % 3],
+          cause: id % 6 === 1 ? 'crash' : id % 6 === 4 ? 'deploy' : null, slot: id % 4, release: `r${id >> 11}`,
+          rollout: null, message: id % 50 === 0 ? 'needle' : 'hay' } as DeckEvent
+      )
     }
     for (const event of [...events, ...events.slice(7000)]) history.record(event)
     sweepAll(history)
     const kept = events.slice(1500)
     assert.deepEqual(ids(all(history, {})), ids(kept).reverse())
     const time = fc.integer({ min: START_MS, max: START_MS + 4000 * 1000 })
-    const optional = (arbitrary: fc.Arbitrary<any>) => fc.option(arbitrary, { nil: undefined, freq: 1 })
+    const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 1 })
     fc.assert(
       fc.property(
         fc.record({
@@ -280,8 +285,8 @@ test('a time range finds events of a clock that jumped back and forth', (t) => {
   for (const jump of jumps) {
     for (let n = 0; n < 1000; n++)
       history.record(
-        { id: ++id, type: 'worker.ready', at: new Date(START_MS + (jump + n) * 1000).toISOString(),
-          rollout: null } as any
+        fake({ id: ++id, type: 'worker.ready', at: new Date(START_MS + (jump + n) * 1000).toISOString(),
+          rollout: null })
       )
   }
   const since = START_MS - 3000 * 1000
@@ -294,7 +299,7 @@ test('a time range finds events of a clock that jumped back and forth', (t) => {
 test('one event out of time among its neighbours is found by either end of a range', (t) => {
   const { history } = setUp(t)
   const record = (id: number, atMs: number) =>
-    history.record({ id, type: 'worker.ready', at: new Date(atMs).toISOString(), rollout: null } as any)
+    history.record(fake({ id, type: 'worker.ready', at: new Date(atMs).toISOString(), rollout: null }))
   record(1, START_MS)
   record(2, START_MS + DAY_MS)
   record(3, START_MS - DAY_MS)
@@ -365,7 +370,7 @@ for (const [name, query, message] of [['a cursor that is none', { cursor: 'nonse
   /^limit: /
 ], ['a limit that is no integer', { limit: 2.5 }, /^limit: /], ['a time that is none', { since: 'yesterday' },
   /^since: expected an ISO 8601 time, received "yesterday"$/], ['a text that is too long', { q: 'x'.repeat(101) },
-  /^q: expected at most 100 characters, received 101$/]] as [string, any, RegExp][])
+  /^q: expected at most 100 characters, received 101$/]] as [string, EventQuery, RegExp][])
 {
   test(`${name} is refused with option, expected and received`, (t) => {
     const { history } = setUp(t)
@@ -389,9 +394,9 @@ test('a rollout is kept as of its last event, and listed newest first', (t) => {
     steps: [{ slot: 1, state: 'done' }] })
   assert.equal(history.rollout(13), null)
   const first = history.rollouts({ limit: 5 })
-  assert.deepEqual(ids(first.items as any), [12, 11, 10, 9, 8])
+  assert.deepEqual(ids(first.items), [12, 11, 10, 9, 8])
   const second = history.rollouts({ limit: 7, cursor: first.next })
-  assert.deepEqual(ids(second.items as any), [7, 6, 5, 4, 3, 2, 1])
+  assert.deepEqual(ids(second.items), [7, 6, 5, 4, 3, 2, 1])
   assert.equal(second.next, null)
   assert.throws(() => history.rollouts({ cursor: 'x' }), { code: 'invalid-query' })
 })
@@ -422,7 +427,7 @@ test('how long rollouts took is told of those that are alike, before one, and ha
   end(6, 'deploy', 'succeeded', 2000)
   assert.deepEqual(history.rolloutDurations({ kind: 'deploy', before: 6, isOfOneSlot: false }), [3000, 1000])
   assert.deepEqual(history.rolloutDurations({ kind: 'deploy', before: 7, isOfOneSlot: true }), [9])
-  const last = (slots: number, limit = 3) => ids(history.lastRollouts({ kind: 'deploy', slots, limit }) as any)
+  const last = (slots: number, limit = 3) => ids(history.lastRollouts({ kind: 'deploy', slots, limit }))
   assert.deepEqual([last(2), last(2, 2), last(1), last(3)], [[6, 5, 2], [6, 5], [4], []])
 })
 
@@ -437,7 +442,7 @@ test('rollouts whose master ended before they did are found, oldest first, until
     kind: 'deploy', state: 'rolling' }])
   tell(2, 'failed')
   history.close()
-  assert.deepEqual(ids(open().unfinishedRollouts() as any), [4])
+  assert.deepEqual(ids(open().unfinishedRollouts()), [4])
 })
 
 test('workers that have begun and not ended are told apart from those that have, from one event on', (t) => {
@@ -562,8 +567,7 @@ test('a cursor behind which nothing is kept any more is refused, instead of look
   let nowMs = START_MS
   const { history } = setUp(t, { clock: () => 0, now: () => nowMs, retention: { maxAgeMs: 30 * DAY_MS } })
   const told = Array.from({ length: 20 },
-    (_, index) => ({ type: 'rollout.succeeded', rollout: index + 1,
-      detail: { id: index + 1, state: 'succeeded' } })) as any[]
+    (_, index) => ({ type: 'rollout.succeeded', rollout: index + 1, detail: { id: index + 1, state: 'succeeded' } }))
   publish(history, told)
   const lists = [history.page, history.rollouts].map((page) => ({ page, cursor: page({ limit: 10 }).next }))
   for (const { page, cursor } of lists) assert.equal(page({ limit: 10, cursor }).items.length, 10)
@@ -589,7 +593,7 @@ test('no page of one filter is sorted or found by reading the whole table', (t) 
   const prepared = [] as string[]
   const prototype = Object.getPrototypeOf(openSqlite(':memory:'))
   const { prepare } = prototype
-  t.mock.method(prototype, 'prepare', function (this: any, sql: string) {
+  t.mock.method(prototype, 'prepare', function (this: unknown, sql: string) {
     prepared.push(sql)
     return prepare.call(this, sql)
   })
@@ -705,13 +709,13 @@ test('a database that cannot be read says so as history-unavailable', (t) => {
 test('what cannot be written is told as SQLite has it, for those who look at its code and try again', (t) => {
   const { history } = setUp(t)
   history.close()
-  const note = { text: 'x', author: 'ada', atMs: 1 } as any
-  for (const write of [() => history.crashes.setState(1, { state: 'resolved' } as any),
+  const note = { text: 'x', actor: 'ada', atMs: 1 }
+  for (const write of [() => history.crashes.setState(1, fake({ state: 'resolved' })),
     () => history.crashes.setAssignee(1, 'ada'), () => history.crashes.addNote(1, note),
     () => history.crashes.removeNote(1, 1),
-    () => history.vitals.write([{ stepS: 10, at: 1, seconds: 10, body: Buffer.from([1, 0]) }] as any),
-    () => history.outbox.write({} as any)])
+    () => history.vitals.write(fake([{ stepS: 10, at: 1, seconds: 10, body: Buffer.from([1, 0]) }])),
+    () => history.outbox.write(fake({}))])
   {
-    assert.throws(write, (error: any) => error.code !== 'history-unavailable')
+    assert.throws(write, (error) => errorCode(error) !== 'history-unavailable')
   }
 })

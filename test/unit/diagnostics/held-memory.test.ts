@@ -5,54 +5,53 @@ import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createHeldMemory } from '../../../server/diagnostics/held-memory.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
+import { keptEvents, type SeenEvent } from '../../support/event-log.ts'
+import type { DeckEvent } from '../../../server/events/stream.ts'
+import type { Supervisor } from '../../../server/cluster/supervisor.ts'
 
 const MINUTE_MS = 60_000
 
 function startHeldMemory (t: TestContext) {
   const folder = path.join(tempFolder(), 'heaps')
   const asked = [] as { worker: number, file: string }[]
-  const told = [] as any[]
+  const { events: told, publish } = keptEvents()
   const clock = { at: 0 }
   const machine = { freeBytes: 4e9, writes: false, ended: [] as number[] }
-  const first = Promise.withResolvers()
-  let hear = (_event: any) => {}
-  let onKept = (_worker: number, _message: any) => {}
+  const first = Promise.withResolvers<SeenEvent>()
+  let hear = (_event: DeckEvent) => {}
+  let onKept: Parameters<Supervisor['onHeapKept']>[0] = () => {}
   const heldMemory = createHeldMemory({
-    supervisor: {
-      snapshot:
-        () => ({
-          workers: [{ id: 1, runtime: 'node' }, { id: 2, runtime: 'node' }, { id: 3, runtime: 'node' }, { id: 4,
-            runtime: 'other' }]
-        } as any),
-      writesHeap: () => machine.writes,
-      endHeap: (worker) => {
+    supervisor: { snapshot: () =>
+      fake({
+        workers: [{ id: 1, runtime: 'node' }, { id: 2, runtime: 'node' }, { id: 3, runtime: 'node' }, { id: 4,
+          runtime: 'other' }]
+      }), writesHeap: () =>
+        machine.writes, endHeap: (worker) => {
         machine.ended.push(worker)
-      },
-      tell: (worker, message) => {
+      }, tell: (worker, message) => {
         asked.push({ worker, ...Object(message) })
-      },
-      onHeapKept: (listener) => {
+      }, onHeapKept: (listener) => {
         onKept = listener
-      }
-    },
-    events: { subscribe (listener: typeof hear) {
+      } },
+    events: fake({ subscribe (listener) {
       hear = listener
       return () => {}
-    }, publish (event: any) {
-      told.push(event)
-      first.resolve(event)
-    } } as any,
-    history: { page: () => ({ items: [] }) } as any,
+    }, publish (event) {
+      first.resolve(publish(event) as SeenEvent)
+    } }),
+    history: fake({ page: () => ({ items: [] }) }),
     folder,
-    isOn: () => true,
+    isOn: () =>
+      true,
     now: () => clock.at,
     freeBytes: () => machine.freeBytes
   })
   t.after(heldMemory.close)
   const say = (type: string, worker: number, release = 'r1') =>
-    hear({ type, cause: 'memory-limit', worker, slot: 1, release })
+    hear(fake({ type, cause: 'memory-limit', worker, slot: 1, release }))
   return { folder, machine, asked, told, first: first.promise, clock, recycle: say.bind(null, 'worker.recycling'),
-    exit: say.bind(null, 'worker.exited'), keep: (worker: number, message: any) => onKept(worker, message) }
+    exit: say.bind(null, 'worker.exited'), keep: ((worker, message) => onKept(worker, message)) as typeof onKept }
 }
 
 test('of a worker that ended before its heap was written it is said that nothing is known, and the next one is asked five minutes later', (t) => {
@@ -88,7 +87,7 @@ test('of a worker that has written its heap it is said once what held the memory
   keep(2, { requests: 1, rssBytes: 1, ms: 1, error: null })
   keep(1, { requests: 2000, rssBytes: 5e6, ms: 1500, error: null })
   exit(1)
-  const { message, detail } = await first as any
+  const { message, detail } = await first
   assert.match(message, /^worker 1 held \d+ MB in its heap when it was recycled/)
   assert.deepEqual([detail.requests, detail.rssBytes, detail.writtenMs, told.length], [2000, 5e6, 1500, 1])
   await new Promise(setImmediate)

@@ -15,6 +15,8 @@ import { withOriginalPlaces } from '../../../server/diagnostics/original-places.
 import { openStore } from '../../../server/diagnostics/store.ts'
 import { createEventStream } from '../../../server/events/stream.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
+import type { Supervisor } from '../../../server/cluster/supervisor.ts'
 
 const SOURCE = `interface Price {
   cents: number
@@ -125,15 +127,20 @@ async function askFor (profile: unknown, folder: string) {
     })
   )
   let onDiagnosed: (worker: number, reply: { id: number, error: null }) => void = () => {}
-  const supervisor = { snapshot: () => ({ workers: [{ id: 1, slot: 1, pid: 1, release: 'r1', state: 'ready' }] }),
-    excuse () {}, onDiagnosed (listener: typeof onDiagnosed) {
-    onDiagnosed = listener
-  }, tell (worker: number, { id, file }: { id: number, file: string }) {
-    writeFileSync(file, JSON.stringify(profile))
-    setImmediate(() => onDiagnosed(worker, { id, error: null }))
-  } }
+  const supervisor = fake<Supervisor>({
+    snapshot: () => ({ workers: [{ id: 1, slot: 1, pid: 1, release: 'r1', state: 'ready' }] }),
+    excuse () {},
+    onDiagnosed (listener) {
+      onDiagnosed = listener
+    },
+    tell (worker, message) {
+      const { id, file } = message as { id: number, file: string }
+      writeFileSync(file, JSON.stringify(profile))
+      setImmediate(() => onDiagnosed(worker, { id, error: null }))
+    }
+  })
   const store = openStore(tempFolder(), { maxFiles: 1, maxBytes: 1e9 })
-  const diagnostics = createDiagnostics({ supervisor: supervisor as any, events, store, folderOf: () => folder,
+  const diagnostics = createDiagnostics({ supervisor, events, store, folderOf: () => folder,
     places: createSourceMaps() })
   const { id } = diagnostics.start({ worker: 1, kind: 'cpu-profile', actor: 'a test' })
   await finished

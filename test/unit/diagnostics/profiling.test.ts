@@ -7,6 +7,7 @@ import { compareFunctions } from '../../../server/api/function-changes.ts'
 import { createProfiling, type Window } from '../../../server/diagnostics/profiling.ts'
 import { toFlameTree } from '../../../public/flame-tree.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 const MINUTE_MS = 60_000
@@ -32,14 +33,14 @@ function profileOf (busy: Record<string, number>, folder: string) {
 function startProfiling (t: TestContext, limits?: { keptBytes?: number }) {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: NOW })
   const folder = path.join(tempFolder(), 'profiles')
-  const workers: any[] = [1, 2].map((id) => ({ id, slot: id, pid: 4000 + id, release: 'r1', state: 'ready',
-    runtime: 'node', orphan: false })
+  const workers = [1, 2].map((id) => ({ id, slot: id, pid: 4000 + id, release: 'r1', state: 'ready',
+    runtime: 'node' as 'node' | 'other', orphan: false })
   )
   const orders: { worker: number, file: string, durationMs: number }[] = []
   const settings = { isOn: true }
   const profiling = createProfiling({
-    supervisor: { snapshot: () => ({ workers }), tell: (worker: number, message: any) =>
-      orders.push({ worker, ...message }) } as any,
+    supervisor: fake({ snapshot: () => ({ workers }), tell: (worker, message) =>
+      orders.push({ worker, ...message as { file: string, durationMs: number } }) > 0 }),
     folder,
     isOn: () => settings.isOn,
     folderOf: (release) => release === 'r9' ? null : `/srv/${release}`,

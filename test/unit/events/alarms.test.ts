@@ -4,6 +4,7 @@ import { alarmKindsIn, missedAlarms, toAlarm } from '../../../server/dashboard/a
 import { alarmKindOf } from '../../../server/events/alarms.ts'
 import { createEventStream, type NewEvent } from '../../../server/events/stream.ts'
 import type { Alarm } from '../../../public/live-events.d.ts'
+import type { Notice } from '../../../server/api/shapes.ts'
 
 const stream = createEventStream({ lastId: 6 })
 const event = (fields: NewEvent) => stream.publish(fields)
@@ -44,8 +45,8 @@ test('an alarm says what an app wrote in one short line that reorders nothing, a
 })
 
 test('a browser hears what it has missed of what it asks for, and nothing where it asks for the first time or for nonsense', () => {
-  const notice = (id: number, kind: any) => ({ id, kind, at: '', firstAt: '', count: 1, message: `notice ${id}`,
-    endedAt: null })
+  const notice = (id: number, kind: Notice['kind']) => ({ id, kind, at: '', firstAt: '', count: 1,
+    message: `notice ${id}`, endedAt: null })
   const notices = {
     list:
       () => [notice(9, 'history-degraded'), notice(8, 'master-lost'), notice(7, 'rolled-back'),

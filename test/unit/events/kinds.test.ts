@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { STATES } from '../../../server/fleet/states.ts'
 import { FAULTS } from '../../../server/causes.ts'
 import { ALERTS, EVENT_TYPES, NOTABLE_TYPES, PROBLEMS, isInTerminal, kindOf } from '../../../server/events/kinds.ts'
+import { fake } from '../../support/fake.ts'
+import type { DeckEvent } from '../../../server/events/stream.ts'
 
 const SERVER = fileURLToPath(new URL('../../../server/', import.meta.url))
 /** What hands an event to the stream: the publisher, and the words of the lifecycle for it. */
@@ -50,7 +52,7 @@ test('a problem is the exit that nobody asked for, not the restart that follows 
 })
 
 test('the terminal shows exits that nobody asked for, and the ends of steps', () => {
-  const shows = (event: any) => isInTerminal({ cause: null, slot: null, detail: null, ...event })
+  const shows = (event: Partial<DeckEvent>) => isInTerminal(fake({ cause: null, slot: null, detail: null, ...event }))
   const detail = { steps: [{ slot: 1, state: 'done' }, { slot: 2, state: 'draining' }] }
   assert.deepEqual(FAULTS.map((cause) => shows({ type: 'worker.exited', cause })), FAULTS.map(() => true))
   assert.deepEqual(['deploy', null].map((cause) => shows({ type: 'worker.exited', cause })), [false, false])

@@ -4,17 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
 import { openHistory } from '../../../db/history.ts'
-import { createEventStream } from '../../../server/events/stream.ts'
+import { createEventStream, type DeckEvent } from '../../../server/events/stream.ts'
 import { createRecorder, type Spare } from '../../../server/events/recorder.ts'
+import { fake } from '../../support/fake.ts'
+import type { SeenEvent } from '../../support/event-log.ts'
 
 /** A history in memory that fails when it is told to, and timers that fire when they are told to. */
 function setUp (
   { maxBuffered, away = null, spare, failure = null }: { maxBuffered?: number, away?: string | null, spare?: Spare,
     failure?: Error | null } = {}
 ) {
-  const stored = [] as any[]
+  const stored: DeckEvent[] = []
   const calls = { reopen: 0, sweep: 0 }
-  const history = { failure: failure as any, away, movedAside: null, loss: null, record (event: any) {
+  const history = { failure, away, movedAside: null, loss: null, record (event: DeckEvent) {
     if (history.failure) throw history.failure
     stored.push(event)
   }, reopen () {
@@ -28,12 +30,12 @@ function setUp (
   const timers = new Map() as Map<number, { work: () => void, ms: number }>
   let lastTimer = 0
   const events = createEventStream()
-  const published = [] as any[]
+  const published: SeenEvent[] = []
   const recorder = createRecorder({ history, events, spare }, { setTimer: (work, ms) => {
     timers.set(++lastTimer, { work, ms })
     return lastTimer
   }, clearTimer: (timer) => timers.delete(Number(timer)), ...(maxBuffered === undefined ? {} : { maxBuffered }) })
-  events.subscribe((event) => published.push(event))
+  events.subscribe((event) => published.push(event as SeenEvent))
   recorder.begin()
 
   return {
@@ -101,7 +103,7 @@ test('what happened meanwhile is stored in order once the database is back, and 
   assert.deepEqual(stored.map(({ id }) => id), Array.from({ length: 254 }, (_, index) => index + 1))
   assert.deepEqual([...new Set(types())], ['master.started', 'worker.ready', 'history.degraded', 'worker.exited',
     'history.recovered'])
-  assert.deepEqual(published.at(-1).detail, { since: published[1].at, lost: 0 })
+  assert.deepEqual(published.at(-1)?.detail, { since: published[1].at, lost: 0 })
 })
 
 test('retries come less and less often, and soon again after a recovery', async () => {
@@ -127,9 +129,9 @@ test('the buffer is bounded: the oldest events are lost and counted', async () =
   fire()
   assert.deepEqual(stored.map(({ id }) => id), [7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17])
   const [{ at: from }, { at: to }] = [published[0], published[5]]
-  assert.equal(published.at(-1).message,
+  assert.equal(published.at(-1)?.message,
     `the history database works again; 6 events were lost, from ${from} to ${to}: 4 worker.ready, 2 worker.exited`)
-  assert.deepEqual(published.at(-1).detail, { since: from, lost: 6, from, to,
+  assert.deepEqual(published.at(-1)?.detail, { since: from, lost: 6, from, to,
     types: { 'worker.ready': 4, 'worker.exited': 2 } })
 })
 
@@ -157,7 +159,7 @@ for (const [what, options, prepare] of [['works again', { failure: busy() }, (hi
     history.reopen = () => {
       history.failure = null
     }
-  }]] as [string, Parameters<typeof setUp>[0], (history: any) => void][])
+  }]] as [string, Parameters<typeof setUp>[0], (history: ReturnType<typeof setUp>['history']) => void][])
 {
   test(`closing writes what still waits, and that nothing is lost, into a database that ${what}, and stops every timer`, async () => {
     const { history, events, recorder, timers, stored } = setUp(options)
@@ -174,7 +176,7 @@ for (const [what, options, prepare] of [['works again', { failure: busy() }, (hi
 }
 
 test('closing beside a database that is out of reach says nothing else, and leaves what waits to the one who keeps it', async () => {
-  const kept = [] as any[]
+  const kept: string[] = []
   const { recorder, timers, events, published } = setUp({ failure: busy(),
     spare: { events: [], keep: ({ type }) => kept.push(type), clear: () => kept.push('cleared') } })
   events.publish({ type: 'worker.ready' })
@@ -249,9 +251,9 @@ test('a history that is away at the start is degraded from the first event on, s
 })
 
 test('what the process before could not write is written first, or shown until it can be', async () => {
-  const before = [{ id: 7, type: 'worker.exited' }] as any[]
-  const kept = [] as any[]
-  const spare = { events: before, keep: (event: any) => kept.push(event.id), clear: () => kept.push('cleared') }
+  const before = fake<DeckEvent[]>([{ id: 7, type: 'worker.exited' }])
+  const kept: unknown[] = []
+  const spare = { events: before, keep: (event: DeckEvent) => kept.push(event.id), clear: () => kept.push('cleared') }
   const well = setUp({ spare })
   assert.deepEqual(well.types(), ['worker.exited'])
   well.fire()

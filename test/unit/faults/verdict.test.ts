@@ -59,7 +59,7 @@ test('once a deck was told to stop, a connection may be refused or reset, or a l
     failure: 'closed with 1001',
     owner: OTHER,
     isToldToLeave: true
-  }, 2500, false], [{ failure: 'closed between two messages', owner: OTHER, isIdle: true }, 1500, true]] as [any,
+  }, 2500, false], [{ failure: 'closed between two messages', owner: OTHER, isIdle: true }, 1500, true]] as [object,
     number, boolean][])
     assert.equal(isClean(judged({ ...failure, endedAt: 2000 }, { lost: new Map(), stoppedAt })), isExcusable)
 })

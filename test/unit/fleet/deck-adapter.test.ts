@@ -1,20 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startRollout } from '../../../server/fleet/rollout.ts'
-import { createDeckAdapter } from '../../../server/fleet/deck-adapter.ts'
+import { startRollout, type FleetRollout } from '../../../server/fleet/rollout.ts'
+import { createDeckAdapter, type OwnDeck } from '../../../server/fleet/deck-adapter.ts'
+import { fake } from '../../support/fake.ts'
 
 const ROLLOUT = startRollout(null, { id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches: [['a']],
   pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null,
   at: '2026-01-01T00:00:00.000Z' })
 
 function open (accept: 'nothing' | 'read' | 'operate') {
-  const done: any[] = []
-  const note = (command: any) => {
+  const done: { path?: string, mode?: string }[] = []
+  const note = (command: object) => {
     done.push(command)
     return { id: done.length }
   }
-  const deck = { dispatch: note, deploy: async (command: any) => note(command),
-    snapshot: () => ({ release: null }) } as any
+  const deck = fake<OwnDeck>({ dispatch: note, deploy: async (command) => note(command),
+    snapshot: () => ({ release: undefined }) })
   return { done, deckAdapter: createDeckAdapter(deck, accept, { fetch: async () => '/app' }) }
 }
 
@@ -36,7 +37,7 @@ test('one that does deploys, and goes back to the release that it had', async ()
 
 test('what was pushed is deployed into a release folder, and a folder that is named as it is configured', async () => {
   const { deckAdapter, done } = open('operate')
-  const of = (source: any) => deckAdapter.begin({ ...ROLLOUT, source })
+  const of = (source: FleetRollout['source']) => deckAdapter.begin({ ...ROLLOUT, source })
   await of({ digest: `sha256:${'a'.repeat(64)}` })
   await of({ path: 'v2' })
   assert.deepEqual(done.map(({ path, mode }) => [path, mode]), [['/app', 'folder'], ['v2', undefined]])

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { documentOf, MAX_MEMBERS } from '../../../server/fleet/document.ts'
 import { startRollout, MAX_ID } from '../../../server/fleet/rollout.ts'
+import { fake } from '../../support/fake.ts'
 
 const GOOD = startRollout(null, { id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches: [['a'], ['b']],
   pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null,
   at: '2026-01-01T00:00:00.000Z' })
 
-function read (value: unknown, operation: string = 'PUT', app: string = 'shop') {
+function read (value: unknown, operation: 'PUT' | 'DEL' | 'PURGE' = 'PUT', app: string = 'shop') {
   const text = JSON.stringify(value)
-  return documentOf({ operation, length: text.length, json: () => JSON.parse(text) } as any, app)
+  return documentOf(fake({ operation, length: text.length, json: () => JSON.parse(text) }), app)
 }
 
 test('a document is what a member has written, and nothing else', () => {

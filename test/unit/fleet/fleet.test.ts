@@ -2,16 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tempFolder } from '../../support/folder.ts'
 import { joinIdleDeck } from '../../support/idle-deck.ts'
+import { fake } from '../../support/fake.ts'
+import type { Connection } from '../../../server/fleet/nats-connection.ts'
 
 /** a NATS server that is connected, and answers when it is told to. */
 function createSlowEngine () {
-  const waiting: ((answer: object) => void)[] = []
-  const later = () => new Promise((resolve) => waiting.push(resolve))
-  const away = async () => ({ is: 'away', reason: 'busy' })
+  const waiting: ((answer: { is: 'done', value: object }) => void)[] = []
+  const later = () => new Promise<{ is: 'done', value: object }>((resolve) => waiting.push(resolve))
+  const away = async () => ({ is: 'away' as const, reason: 'busy' })
   const state = { isConnected: true, since: '2026-01-01T00:00:00.000Z', server: 'nats.example.com:4222', problem: null }
   return {
-    nats: { state, start () {}, use: () => () => {}, call: later, attempt: away, write: away, say () {},
-      close: async () => {} } as any,
+    nats: fake<Connection>({ state, start () {}, use: () => () => {}, call: later, attempt: away, write: away,
+      say () {}, close: async () => {} }),
     answer: () => {
       for (const resolve of waiting.splice(0)) resolve({ is: 'done', value: { document: null, revision: 0 } })
     }

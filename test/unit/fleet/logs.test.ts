@@ -47,7 +47,7 @@ test('around a time it has the nearest lines of all members', async () => {
 })
 
 test('names who is silent, who refuses and who searched only in part; cuts what is too long; and believes no other answer', async () => {
-  const answers: Record<string, () => any> = {
+  const answers: Record<string, () => object> = {
     'web-1': () => ({ items: [{ ...lineOf('', 1, 'x'.repeat(9000)), more: 1 }], next: '1o7' }),
     'web-2': () => {
       throw new DeckError('timed-out', 'web-2 did not answer within 6 s')

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMemberRuntime } from '../../../server/fleet/member-runtime.ts'
 import { startRollout } from '../../../server/fleet/rollout.ts'
+import { fake } from '../../support/fake.ts'
 import type { Memory } from '../../../server/fleet/member.ts'
+import type { Announcement, RolloutStore } from '../../../server/fleet/rollout-store.ts'
 
-const TIMERS = { setTimeout () {}, clearTimeout () {} }
+const TIMERS = fake<typeof globalThis>({ setTimeout () {}, clearTimeout () {} })
 
 type Told = { is: 'written', revision: number } | { is: 'refused' }
 
@@ -14,20 +16,20 @@ const rollout = (id: number) =>
 
 /** NATS answers what it is told to, when it is told to. */
 function open (memory: Partial<Memory> = {}, parts: object = {}) {
-  let announce: (announcement: object) => void = () => {}
+  let announce: (announcement: Announcement) => void = () => {}
   const reads: ((found: { document: object, revision: number }) => void)[] = []
   const writes: ((told: Told) => void)[] = []
   const told: string[] = []
-  const rolloutStore = { follow (onChange: typeof announce) {
+  const rolloutStore = fake<RolloutStore>({ follow (onChange) {
     announce = onChange
     return () => {}
   }, followVersion: () => () => {},
     read: () => new Promise((resolve) => reads.push((value) => resolve({ is: 'done', value }))),
-    write: () => new Promise((resolve) => writes.push(resolve)) } as any
+    write: () => new Promise((resolve) => writes.push(resolve)) })
   const runtime = createMemberRuntime({ rolloutStore, member: 'a', boot: 'now',
     memory: { rollout: 0, revision: 0, task: null, ...memory }, remember () {},
-    deckAdapter: { release: () => 'r1' } as any, tell: (event) => told.push(event), timers: TIMERS as any, ...parts })
-  return { runtime, reads, writes, told, announce: (announcement: object) => announce(announcement) }
+    deckAdapter: fake({ release: () => 'r1' }), tell: (event) => told.push(event), timers: TIMERS, ...parts })
+  return { runtime, reads, writes, told, announce: (announcement: Announcement) => announce(announcement) }
 }
 
 const settle = () => new Promise(setImmediate)

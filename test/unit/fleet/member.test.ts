@@ -10,7 +10,8 @@ import { rareTest } from '../../support/rare.ts'
 const MEMBERS = ['a', 'b', 'c', 'd']
 const RUNS = Number(process.env.FLEET_RUNS ?? 2000)
 
-const options = fc.record({ batch: fc.integer({ min: 1, max: 3 }), onFailure: fc.constantFrom('hold', 'rollback') })
+const options = fc.record({ batch: fc.integer({ min: 1, max: 3 }),
+  onFailure: fc.constantFrom('hold' as const, 'rollback' as const) })
 const member = fc.constantFrom(...MEMBERS)
 const step = fc.oneof({ weight: 10, arbitrary: fc.constant(['deliverToAll']) }, { weight: 6,
   arbitrary: fc.tuple(fc.constant('deliver'), member) }, { weight: 3,
@@ -38,9 +39,10 @@ rareTest(
         const fleet = createFleet({ members: MEMBERS, loses: () => chance.next().value === 0 })
         fleet.deliverToAll()
         fleet.pass(60_000)
-        fleet.operate('begin', first as any)
+        fleet.operate('begin', first)
+        const acts = fleet as unknown as Record<string, (...args: unknown[]) => void>
         for (const [name, ...args] of steps) {
-          ;(fleet as any)[name](...args)
+          acts[name](...args)
           if (fleet.document) met.add(fleet.document.state)
           for (const { state } of Object.values(fleet.document?.turns ?? {})) met.add(state)
         }
@@ -59,7 +61,7 @@ rareTest(
   }
 )
 
-function open (options?: Record<string, any>) {
+function open (options?: Parameters<Fleet['operate']>[1]) {
   const fleet = createFleet({ members: MEMBERS })
   fleet.deliverToAll()
   fleet.pass(60_000)
@@ -238,7 +240,7 @@ test('what somebody has deployed on a host since its turn may go back without it
 
 test('a host whose new release did not last has failed after all, and the rest do not begin', () => {
   for (const [onFailure, end] of [['hold', 'held: failed, pending, pending, pending'], ['rollback',
-    'rolled-back: failed, skipped, skipped, skipped']])
+    'rolled-back: failed, skipped, skipped, skipped']] as const)
   {
     const fleet = open({ onFailure })
     goOn(fleet)

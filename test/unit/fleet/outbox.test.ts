@@ -6,6 +6,11 @@ import { createEventStream } from '../../../server/events/stream.ts'
 import { createOutbox } from '../../../server/fleet/outbox.ts'
 import { recordedIn } from '../../support/fleet-events.ts'
 import { rareTest } from '../../support/rare.ts'
+import { errorCode, errorText } from '../../../server/errors.ts'
+import { fake } from '../../support/fake.ts'
+import type { StoredMsg } from '@nats-io/jetstream'
+import type { Connection, Open } from '../../../server/fleet/nats-connection.ts'
+import type { SeenEvent } from '../../support/event-log.ts'
 
 const NAMES = { events: 'events', subject: 'clusterdeck.test' }
 /**
@@ -23,15 +28,16 @@ function createFakeEngine (
     {}
 ) {
   const ahead = outcomes[Symbol.iterator]()
-  let stored: { seq: number, subject: string, msgID: string, value: any, length: number }[] = []
+  let stored: { seq: number, subject: string, msgID: string,
+    value: { source: string, member: string, event: SeenEvent }, length: number }[] = []
   let lastSeq = 0
   let known = new Set()
   /** what is on its way still */
   let late: (() => void)[] = []
-  const users: Set<(open: any) => Promise<unknown>> = new Set()
+  const users: Set<(open: Open) => Promise<unknown>> = new Set()
   let isOpen = false
 
-  const open = { names: NAMES, connection: { info: { max_payload: maxPayload } },
+  const open = fake<Open>({ names: NAMES, connection: { info: { max_payload: maxPayload } },
     js: { async publish (subject: string, data: string, { msgID }: { msgID: string }) {
       const outcome = ahead.next().value ?? 'acknowledged'
       await null
@@ -49,13 +55,14 @@ function createFakeEngine (
           const last = stored.findLast(({ subject }) => meant.test(subject))
           queueMicrotask(arrive)
           return last
-            ? { seq: last.seq, subject: last.subject, data: { length: last.length }, json: () => last.value }
+            ? fake<StoredMsg>({ seq: last.seq, subject: last.subject, data: Buffer.alloc(last.length), json: () =>
+              last.value })
             : null
         } }
-    } }
+    } })
 
   return {
-    use (use: (open: any) => Promise<unknown>) {
+    use (use: (open: Open) => Promise<unknown>) {
       users.add(use)
       if (isOpen) use(open)
       return () => users.delete(use)
@@ -63,13 +70,13 @@ function createFakeEngine (
 
     callMs: 1000,
 
-    async attempt (work: (open: any) => Promise<any>): Promise<any> {
-      if (!isOpen) return { is: 'away', reason: 'away' }
+    async attempt (work: (open: Open) => Promise<unknown>) {
+      if (!isOpen) return { is: 'away' as const, reason: 'away' }
       try {
-        return { is: 'done', value: await work(open) }
-      } catch (error: any) {
-        if (error.code === 'ERR_ASSERTION') throw error
-        return { is: 'away', reason: error.message }
+        return { is: 'done' as const, value: await work(open) }
+      } catch (error) {
+        if (errorCode(error) === 'ERR_ASSERTION') throw error
+        return { is: 'away' as const, reason: errorText(error) }
       }
     },
 
@@ -122,12 +129,12 @@ function createHost (nats: FakeEngine,
 {
   const events = createEventStream({ lastId: history.lastEventId() })
   events.subscribe(history.record)
-  const timers = { setTimeout: (work: () => void) => setImmediate(work), clearTimeout: clearImmediate } as any
+  const timers = fake<typeof globalThis>({ setTimeout: (work) => setImmediate(work), clearTimeout: clearImmediate })
   let isAlive = true
   let inFlight = 0
   // One that is dead sends nothing any more, and hears nothing.
-  const never = new Promise(() => {})
-  const publish = async (open: any, args: any[]) => {
+  const never = new Promise<never>(() => {})
+  const publish = async (open: Open, args: Parameters<Open['js']['publish']>) => {
     if (!isAlive) return never
     assert.equal(++inFlight, 1, 'one at a time')
     try {
@@ -136,14 +143,14 @@ function createHost (nats: FakeEngine,
       inFlight--
     }
   }
-  const own = { callMs: nats.callMs, use: (use: any) =>
+  const own = fake<Connection>({ callMs: nats.callMs, use: (use) =>
     nats.use(async (open) => {
       if (isAlive) await use(open)
     }),
-    attempt: (work: any) =>
+    attempt: (work) =>
       isAlive
-        ? nats.attempt((open) => work({ ...open, js: { publish: (...args: any[]) => publish(open, args) } }))
-        : never } as any
+        ? nats.attempt((open) => work({ ...open, js: fake({ publish: (...args) => publish(open, args) }) }))
+        : never })
   const outbox = createOutbox({ nats: own, history: { ...history, outbox: { ...history.outbox, write: (row) => {
     if (isAlive) history.outbox.write(row)
   } }, get away () {
@@ -165,7 +172,7 @@ function createHost (nats: FakeEngine,
 function copyOf (history: ReturnType<typeof openHistory>) {
   const copy = openHistory({ file: ':memory:' })
   recordedIn(history).forEach(copy.record)
-  copy.outbox.write(history.outbox.read() as any)
+  copy.outbox.write(history.outbox.read()!)
   return copy
 }
 
@@ -188,9 +195,9 @@ rareTest(
       arbitrary: fc.record({ do: fc.constant('forget'), share: fc.double({ min: 0.1, max: 1, noNaN: true }) }) })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }),
-        fc.array(fc.constantFrom(...OUTCOMES, 'acknowledged', 'acknowledged'), { maxLength: 60 }),
+        fc.array(fc.constantFrom(...OUTCOMES, 'acknowledged' as const, 'acknowledged' as const), { maxLength: 60 }),
         async (steps, outcomes) => {
-          const nats = createFakeEngine({ outcomes: outcomes as any })
+          const nats = createFakeEngine({ outcomes })
           let host = createHost(nats)
           let member = 'one'
           nats.connect()
@@ -198,7 +205,7 @@ rareTest(
             host.die()
             host = createHost(nats, { history: host.history, member })
           }
-          for (const each of steps as any[]) {
+          for (const each of steps as { do: string, count: number, share: number }[]) {
             if (each.do === 'happen') host.happen(each.count)
             if (each.do === 'turn') {
               for (let n = 0; n < each.count; n++) await new Promise((resolve) => setImmediate(resolve))
@@ -359,7 +366,7 @@ test('an event that is too large goes without its details', async () => {
   await host.settled()
   assert.deepEqual(nats.stored.map(({ value }) => [value.event.message, value.event.detail]), [['small', { note: 'n' }],
     ['large', { truncated: true, bytes: nats.stored[1].value.event.detail.bytes }]])
-  assert.ok(nats.stored[1].value.event.detail.bytes > 90_000)
+  assert.ok(Number(nats.stored[1].value.event.detail.bytes) > 90_000)
 })
 
 test('a NATS server that takes less gets less, and what comes after it is told too', async () => {

@@ -1,45 +1,50 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRpcServer, type Serve } from '../../../server/fleet/rpc-server.ts'
+import { fake } from '../../support/fake.ts'
+import type { Connection, Open } from '../../../server/fleet/nats-connection.ts'
 
 const QUESTION = { home: 'here', app: 'shop', method: 'GET', path: '/status', headers: {}, actor: 'ada', role: 'admin',
   client: 'cli', from: 'web-1' }
 const SERVED = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }
 
+type Served = Awaited<ReturnType<Serve>>
+type Subscribed = { subject: string, queue: string, callback: (error: null, message: object) => void }
+
 async function setUp (
   { now = () => 0, accept = 'operate', maxPayload = 1024 * 1024, serve = async () => SERVED }: { now?: () => number,
     accept?: 'nothing' | 'read' | 'operate', maxPayload?: number, serve?: Serve } = {}
 ) {
-  let subscribed: any = null
-  const connection = { info: { max_payload: maxPayload }, subscribe: (subject: string, options: any) => {
-    subscribed = { subject, ...options }
+  let subscribed = null as Subscribed | null
+  const opened = fake<Open>({ connection: { info: { max_payload: maxPayload }, subscribe: (subject, options) => {
+    subscribed = { subject, ...options } as Subscribed
     return { unsubscribe () {
       subscribed = null
     } }
-  } }
-  const nats: any = { use: (use: any) => use({ connection, names: { subject: 'clusterdeck.test' } }) }
+  } }, names: { subject: 'clusterdeck.test' } })
+  const nats = fake<Connection>({ use: (use) => void use(opened) })
   const answering = createRpcServer({ nats, member: 'web-2', home: 'here', accept, serve, now })
   return {
     answering,
     subscribed,
     isListening: () => subscribed !== null,
     /** @returns the first answer; never settles without one */
-    ask: (question: unknown, reply: string = '_INBOX.a.b'): Promise<any> =>
+    ask: (question: unknown, reply: string = '_INBOX.a.b'): Promise<Served> =>
       new Promise((resolve) => {
-        subscribed.callback(null, { reply, data: Buffer.from(JSON.stringify(question)),
+        subscribed!.callback(null, { reply, data: Buffer.from(JSON.stringify(question)),
           respond: (text: string) => resolve(JSON.parse(text)) })
       })
   }
 }
 
 test('who asks is known by the deck that they ask by, and is no more than is accepted', async () => {
-  const askers: any[] = []
+  const askers: unknown[] = []
   const { ask, subscribed } = await setUp({ serve: async (_order, asker) => {
     askers.push(asker)
     return SERVED
   } })
   assert.deepEqual(await ask(QUESTION), SERVED)
-  assert.deepEqual([subscribed.subject, subscribed.queue], ['clusterdeck.test.web-2.api', 'here'])
+  assert.deepEqual([subscribed?.subject, subscribed?.queue], ['clusterdeck.test.web-2.api', 'here'])
   assert.deepEqual(askers, [{ name: 'ada@web-1', actor: 'ada@web-1', role: 'operator', client: 'cli', from: 'web-1',
     bound: 'fleet.accept of web-2 is "operate"' }])
 })

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSilenceLog } from '../../../server/fleet/silence-log.ts'
 import { createSilenceWatch } from '../../../server/fleet/silence-watch.ts'
+import { fake } from '../../support/fake.ts'
+import type { Presence } from '../../../server/fleet/presence.ts'
+import type { SeenEvent } from '../../support/event-log.ts'
 
 const BEAT_MS = 5000
 const SILENT_MS = 15_000
@@ -15,7 +18,7 @@ const SHOP = { app: 'shop', state: 'running', release: 'r12', code: null, worker
  */
 function openFleet (names = ['web-1', 'web-2', 'web-3']) {
   let at = 1_000_000
-  const hosts: Map<string, { heardAt: number, isStopped: boolean, boot: string, apps: any[] }> = new Map(
+  const hosts: Map<string, { heardAt: number, isStopped: boolean, boot: string, apps: typeof SHOP[] }> = new Map(
     names.map((name) => [name, { heardAt: at, isStopped: false, boot: `boot of ${name}`, apps: [SHOP] }])
   )
   const nats = { state: { isConnected: true, since: '', server: null, problem: null } }
@@ -24,8 +27,8 @@ function openFleet (names = ['web-1', 'web-2', 'web-3']) {
     return all()
   } }
   /** oldest first */
-  const events: { id: number, at: string, type: string, message: string, detail: any }[] = []
-  const history = { page: () => ({ items: events.toReversed() as any }) }
+  const events: (SeenEvent & { detail: { isReporter: boolean } })[] = []
+  const history = { page: () => ({ items: events.toReversed() }) }
   let watch = newWatch()
 
   return {
@@ -59,10 +62,10 @@ function openFleet (names = ['web-1', 'web-2', 'web-3']) {
   function newWatch () {
     const now = () => at
     const log = createSilenceLog({ app: 'shop', member: 'web-1', history, now, publish: (event) => {
-      events.push({ id: events.length + 1, at: '', ...event } as any)
+      events.push({ id: events.length + 1, at: '', ...event } as typeof events[number])
     } })
-    return createSilenceWatch({ nats, presence: presence as any, onLook: log, now,
-      timers: { setInterval () {}, clearInterval () {} } as any })
+    return createSilenceWatch({ nats, presence: presence as object as Presence, onLook: log, now,
+      timers: fake({ setInterval () {}, clearInterval () {} }) })
   }
 
   async function all () {

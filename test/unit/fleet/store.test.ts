@@ -8,6 +8,7 @@ import { createNatsConnection } from '../../../server/fleet/nats-connection.ts'
 import { createStore } from '../../../server/fleet/store.ts'
 import { startNats, withoutNats, type Nats } from '../../support/nats.ts'
 import { until } from '../../support/until.ts'
+import { fake } from '../../support/fake.ts'
 
 const skip = withoutNats
 const digestOf = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
@@ -16,7 +17,7 @@ const BY: { actor: string, named: string[] } = { actor: 'ada', named: [] }
 let nats: Nats
 const ends: (() => unknown)[] = []
 before(async () => {
-  if (!skip) nats = await startNats({ after: (end: () => unknown) => ends.push(end) } as any)
+  if (!skip) nats = await startNats(fake({ after: (end: () => unknown) => ends.push(end) }))
 })
 test.after(async () => {
   for (const end of ends) await end()

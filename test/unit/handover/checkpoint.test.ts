@@ -6,6 +6,8 @@ import { createEventStream } from '../../../server/events/stream.ts'
 import { identifyProcess } from '../../../server/system/process-identity.ts'
 import { createCheckpointStore, restoreCheckpoint, reconcileWorkers, rememberFor,
   signCheckpoint } from '../../../server/handover/checkpoint.ts'
+import { fake } from '../../support/fake.ts'
+import type { SavedWorker } from '../../../server/cluster/adoption.ts'
 import { tempFolder } from '../../support/folder.ts'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
@@ -18,8 +20,8 @@ const SOFTWARE = { version: '1.0.0', nodeVersion: 'v20.20.0' }
 function setUp () {
   const folder = tempFolder()
   const { memory } = openDataDir(path.join(folder, 'data'))
-  const worker = { id: 8, slot: 1, state: 'ready', release: 'r3', pid: 4322, startedAt: '2026-01-01T00:00:00.000Z',
-    readyAt: null, intent: null,
+  const worker = { id: 8, slot: 1, state: 'ready' as const, release: 'r3', pid: 4322,
+    startedAt: '2026-01-01T00:00:00.000Z', readyAt: null, intent: null,
     identity: { pid: 4322, startTime: 'boot:2', crashFile: '/crash', orderFile: '/order' } }
   const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, nextWorker: 9,
     sockets: ['null:3000:4:undefined:0'], addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5,
@@ -84,7 +86,7 @@ describe('reconcile', () => {
 
   test('an end that is on record is not told again, and a worker that only the history knows gets one', () => {
     const { worker } = setUp()
-    const left = [worker, { ...worker, id: 9 }] as any[]
+    const left = fake<SavedWorker[]>([worker, { ...worker, id: 9 }])
     const all = reconcileWorkers(left, { ended: new Set([9]), open: [life(8), life(10)] }, [])
     assert.deepEqual(all.map(({ id, state, identity }) => [id, state, identity?.pid ?? null]), [[8, 'ready', 4322], [10,
       'starting', null]])
@@ -176,8 +178,8 @@ test('the numbers of releases that were given out are known, also those of refus
 describe('where a memory is kept', () => {
   /** A disk that can be full, and a keeper. */
   function places () {
-    const disk = { content: null as any, isFull: false }
-    let held = null as any
+    const disk = { content: null as unknown, isFull: false }
+    let held = null as unknown
     const file = { read: () => disk.content, write (content: unknown) {
       if (disk.isFull) throw new Error('ENOSPC')
       disk.content = content

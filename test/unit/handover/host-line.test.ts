@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { untilServing } from '../../../server/handover/host-line.ts'
+import type { Message } from '../../../server/handover/json-lines.ts'
 
 /** A host that says something now and then; null: it has gone. */
 function host () {
-  const waiting: ((message: any) => void)[] = []
+  const waiting: ((message: Message | null) => void)[] = []
   mock.timers.enable({ apis: ['setTimeout'] })
   let silences = 0
   const over = untilServing({ next: () =>
@@ -14,7 +15,7 @@ function host () {
       silences++
     }, silentMs: 1000 })
   return { over, silences: () => silences, pass: (ms: number) => mock.timers.tick(ms),
-    async say (message: object | null) {
+    async say (message: Message | null) {
       waiting.shift()?.(message)
       await null
       await null

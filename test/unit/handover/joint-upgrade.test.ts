@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeckError } from '../../../server/errors.ts'
 import { createJointUpgrade, openTogether } from '../../../server/handover/joint-upgrade.ts'
+import { keptEvents } from '../../support/event-log.ts'
+import type { ToKeeper } from '../../../server/keeper/link.ts'
 
 const ORDER = Object.freeze({ type: 'upgrade' as const, execPath: '/usr/bin/node', note: null, actor: 'ada' })
 
@@ -140,22 +142,18 @@ test('a keeper that is gone ends it where no app is waited for, too', async () =
 })
 
 function setUp () {
-  const begun: [string, any][] = []
-  const handlers: Record<string, (message: any) => void> = {}
-  const keeper = { isKept: true, sent: [] as any[], send (message: any) {
+  const begun: [string, unknown][] = []
+  const handlers: Record<string, (message: never) => void> = {}
+  const keeper = { isKept: true, sent: [] as { type: string, apps?: string[] }[], send (message: ToKeeper) {
     keeper.sent.push(message)
-  }, on (type: string, handler: (message: any) => void) {
+  }, on (type: string, handler: (message: never) => void) {
     handlers[type] = handler
   }, onLost (handler: () => void) {
     keeper.lose = handler
-  }, lose () {}, say: (type: string, message: object) => handlers[type](message),
-    failNext: (failing: string) => handlers.relay({ failing }) }
-  const told: any[] = []
-  const events = { publish: (event: any) => {
-    told.push(event)
-    return event
-  } }
-  const upgrade = createJointUpgrade(keeper, { turnMs: 3000, events, now: () => 0 })
+  }, lose () {}, say: (type: string, message: object) => handlers[type](message as never),
+    failNext: (failing: string) => keeper.say('relay', { failing }) }
+  const { events: told, publish } = keptEvents()
+  const upgrade = createJointUpgrade(keeper, { turnMs: 3000, events: { publish }, now: () => 0 })
   return { keeper, upgrade, begun, told, join }
 
   function join (name: string,
@@ -176,7 +174,8 @@ function setUp () {
 function openLines () {
   const awaited = [] as (readonly string[])[]
   const told = [] as string[]
-  const handlers: Record<string, (message: any) => void> = {}
+  const handlers: Record<string, (message: never) => void> = {}
+  const say = (type: string, message: object = {}) => handlers[type](message as never)
   let lose = () => {}
   let fail: (value?: unknown) => void = () => {}
   let takeOver: (value?: unknown) => void = () => {}
@@ -185,19 +184,19 @@ function openLines () {
   }), new Promise((resolve) => {
     takeOver = resolve
   })]
-  const keeper = { on (type: string, handler: (message: any) => void) {
+  const keeper = { on (type: string, handler: (message: never) => void) {
     handlers[type] = handler
   }, onLost (handler: () => void) {
     lose = handler
   }, failUpgrade (reason: string) {
     told.push(reason)
-    handlers['upgrade-failed']({ reason })
+    say('upgrade-failed', { reason })
     fail()
   } }
   return { links: { awaitServing (names: readonly string[]) {
     awaited.push(names)
   } }, keeper, awaited, told, failing, alone, lose: () => lose(), say (type: string) {
-    handlers[type]({})
+    say(type)
     takeOver()
   } }
 }

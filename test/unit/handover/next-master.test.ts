@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createNextMaster, isOnRecord } from '../../../server/handover/next-master.ts'
-import { createEventStream } from '../../../server/events/stream.ts'
+import { createEventStream, type NewEvent } from '../../../server/events/stream.ts'
+import { fake } from '../../support/fake.ts'
+import type { ToKeeper } from '../../../server/keeper/link.ts'
 
 test('what happens until it serves is told to the other master, what comes later waits for its own history', async () => {
   const { next, keeper, supervisor, events, published } = setUp()
@@ -89,10 +91,10 @@ test('a keeper that is gone ends it', async () => {
 test('on record is what the history tells of its worker, or of its release; what names neither is told once more', () => {
   const recorded = [{ type: 'worker.forked', worker: 7, release: 'r2' }, { type: 'release.kept', release: 'r2' }]
   const isKnown = isOnRecord(
-    { page: ({ type: [type], worker, release }: any) => ({ items: recorded.filter((event) =>
-      event.type === type && (worker === undefined || event.worker === worker) &&
+    fake({ page: ({ type, worker, release } = {}) => ({ items: recorded.filter((event) =>
+      event.type === type?.[0] && (worker === undefined || event.worker === worker) &&
       (release === undefined || event.release === release)
-    ) }) } as any
+    ) }) })
   )
   assert.equal(isKnown({ type: 'worker.forked', worker: 7 }), true)
   assert.equal(isKnown({ type: 'worker.forked', worker: 8, release: 'r2' }), false)
@@ -103,29 +105,30 @@ test('on record is what the history tells of its worker, or of its release; what
 
 /** `failure`: of this master, told before */
 function setUp ({ failure = null }: { failure?: string | null } = {}) {
-  const keeper = { sent: [] as any[], handlers: {} as Record<string, (message: any) => void>, lose: () => {},
-    send (message: any) {
-      keeper.sent.push(message)
-    }, on (type: string, handler: (message: any) => void) {
+  const keeper = { sent: [] as { type: string, event?: NewEvent }[],
+    handlers: {} as Record<string, (message: never) => void>, lose: () => {}, send (message: ToKeeper) {
+    keeper.sent.push(message)
+  }, on (type: string, handler: (message: never) => void) {
     keeper.handlers[type] = handler
   }, onLost (handler: () => void) {
     keeper.lose = handler
   }, offLost () {}, failure, failUpgrade (reason: string) {
     keeper.failed.push(reason)
-    keeper.handlers['upgrade-failed']({ reason })
-  }, failed: [] as string[], hear (type: string, message: any) {
-    keeper.handlers[type](message)
+    keeper.hear('upgrade-failed', { reason })
+  }, failed: [] as string[], hear (type: string, message: object) {
+    keeper.handlers[type](message as never)
   } }
   const running: PromiseWithResolvers<void> = Promise.withResolvers()
-  const supervisor = { state: 'starting', abandoned: 0, finish: () => {}, finished: Promise.resolve() as Promise<void>,
-    running: running.promise, run: running.resolve, startBlocked: new Promise(() => {}),
+  const supervisor = { running: running.promise, run: running.resolve,
+    state: 'starting' as 'starting' | 'running' | 'stopping', abandoned: 0, finish: () => {},
+    finished: Promise.resolve() as Promise<void>, startBlocked: new Promise<never>(() => {}),
     memory: () => ({ workers: [] }), snapshot: () => ({ state: supervisor.state }), abandon () {
     supervisor.abandoned++
   } }
   supervisor.finished = new Promise((resolve) => {
     supervisor.finish = () => resolve()
   })
-  const next = createNextMaster({ keeper, supervisor: () => supervisor as any })
+  const next = createNextMaster({ keeper, supervisor: () => fake(supervisor) })
   const events = createEventStream({ relay: next.relay })
   const published: [number, string][] = []
   events.subscribe(({ id, type }) => published.push([id, type]))

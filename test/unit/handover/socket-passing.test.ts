@@ -11,6 +11,7 @@ import { bindSocket } from '../../../server/cluster/sockets.ts'
 import { get } from '../../support/asking.ts'
 import { tempFolder } from '../../support/folder.ts'
 import type { SocketQuery } from '../../../workers/protocol.ts'
+import type { SocketHandle } from '../../../workers/node-internals.d.ts'
 
 const QUERY = { address: '127.0.0.1', port: 0, addressType: 4, fd: undefined, flags: 0, index: 0 }
 
@@ -26,10 +27,10 @@ async function connectEnds (t: TestContext) {
   return { sender, receiver }
 }
 
-function bind (query: Partial<SocketQuery>): any {
+function bind (query: Partial<SocketQuery>) {
   const { handle, errno } = bindSocket({ ...QUERY, ...query } as SocketQuery)
   assert.equal(errno, undefined)
-  return handle
+  return handle as SocketHandle
 }
 
 test('sockets of TCP, Unix and UDP come to a process that is no relative, in their order, and serve there once the sender has closed its own', async (t) => {
@@ -42,7 +43,7 @@ test('sockets of TCP, Unix and UDP come to a process that is no relative, in the
   assert.deepEqual(kinds, ['stream', 'stream', 'datagram'])
   const { sender, receiver } = await connectEnds(t)
   const [received] = await Promise.all([receiveSockets(receiver, kinds),
-    sendSockets(sender, own.map((socket) => ({ socket, kind: kindOf(socket) })))]) as [any[], void]
+    sendSockets(sender, own.map((socket) => ({ socket, kind: kindOf(socket) })))])
   for (const handle of own.splice(0)) handle.close()
 
   const servers = received.slice(0, 2).map((handle) =>

@@ -6,6 +6,8 @@ import { createJsonLines } from '../../../server/handover/json-lines.ts'
 import { DeckError } from '../../../server/errors.ts'
 import { createAdoptions } from '../../../server/host/adoptions.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
+import type { Apps } from '../../../server/host/apps.ts'
 
 const WITHIN_MS = 30_000
 
@@ -14,12 +16,12 @@ async function begin (t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const served: PromiseWithResolvers<void> = Promise.withResolvers()
   const dataDir = tempFolder()
-  const apps = { expect: async () => ({ name: 'shop', dataDir }), adopt: () => served.promise,
-    replace: (_: any, { abandoned }: any) =>
-      Promise.race([served.promise, abandoned.then((why: string) => {
+  const apps = fake<Apps>({ expect: async () => ({ name: 'shop', dataDir }), adopt: () => served.promise,
+    replace: (_, { abandoned }) =>
+      Promise.race([served.promise, abandoned.then((why) => {
         throw new DeckError('start-failed', why)
-      })]) } as any
-  const adoptions = createAdoptions({ folder: tempFolder(), apps, log: {} as any, comesWithinMs: WITHIN_MS })
+      })]) })
+  const adoptions = createAdoptions({ folder: tempFolder(), apps, log: fake({}), comesWithinMs: WITHIN_MS })
   const { view: { id }, path, secret } = await adoptions.begin({ actor: 'cli' })
   return {
     served,
@@ -31,7 +33,7 @@ async function begin (t: TestContext) {
       t.after(() => connection.destroy())
       await once(connection, 'connect')
       const line = createJsonLines(connection)
-      line.send({ ...hello, secret, order: { cwd: dataDir } } as any)
+      line.send(fake({ ...hello, secret, order: { cwd: dataDir } }))
       assert.deepEqual(await line.next(), { type: 'accepted', name: 'shop', pid: process.pid })
       return line
     }

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRecovery, FORGOTTEN_AFTER_MS, OF_PART } from '../../../server/host/recovery.ts'
+import { fake } from '../../support/fake.ts'
 
 function setUp () {
   let time = 0
   const timers: { work: () => void, ms: number, isCleared: boolean }[] = []
   const recovery = createRecovery(OF_PART, { now: () => time,
-    timers: { setTimeout: (work: () => void, ms: number) => timers[timers.push({ work, ms, isCleared: false }) - 1],
+    timers: fake({
+      setTimeout: (work: () => void, ms: number) => timers[timers.push({ work, ms, isCleared: false }) - 1],
       clearTimeout: (timer: { isCleared: boolean }) => {
         timer.isCleared = true
-      } } as any })
+      }
+    }) })
   return { recovery, timers, pass: (ms: number) => {
     time += ms
   } }

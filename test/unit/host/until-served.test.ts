@@ -1,23 +1,26 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createEventStream } from '../../../server/events/stream.ts'
+import { createEventStream, type NewEvent } from '../../../server/events/stream.ts'
 import { untilReplaced, untilServed } from '../../../server/host/until-served.ts'
+import { fake } from '../../support/fake.ts'
+import type { App } from '../../../server/app/app.ts'
 
-const row = (slot: number, state: string, orphan = false) => ({ slot, state, orphan })
+const row = (slot: number, state: string, orphan = false) => ({ slot, state, orphan,
+  runtime: 'node' as 'node' | 'other' })
 
 /** Two slots, which workers 1 and 2 of another master serve. */
 function setUp () {
   const events = createEventStream()
   let workers = [row(1, 'ready', true), row(2, 'ready', true)]
-  const app = { events, restored: { left: [{ id: 1 }, { id: 2 }] },
-    supervisor: { snapshot: () => ({ desiredWorkers: 2, workers }) } } as any
+  const app = fake<App>({ events, restored: { left: [{ id: 1 }, { id: 2 }] },
+    supervisor: { snapshot: () => ({ desiredWorkers: 2, workers }) } })
   let outcome: string | null | undefined
   untilServed(app).then((found) => {
     outcome = found
   })
-  return { async see (event: object, next: ReturnType<typeof row>[] = workers) {
+  return { async see (event: NewEvent, next: ReturnType<typeof row>[] = workers) {
     workers = next
-    events.publish(event as any)
+    events.publish(event)
     await new Promise((resolve) => setImmediate(resolve))
     return outcome
   } }
@@ -48,10 +51,13 @@ test('a program that has come to its end is as good as one that serves; a worker
 
 test('a program that fails soon after it has begun to listen, as gunicorn does, takes the place of none', async () => {
   const events = createEventStream()
-  const supervisor = { snapshot: () => ({ desiredWorkers: 1, workers: [{ ...row(1, 'ready'), runtime: 'other' }] }),
-    unclaimed: () => [], closeUnclaimed: () => assert.fail('it is not replaced') }
-  const replaced = untilReplaced({ events, restored: { left: [] }, supervisor } as any)
+  const supervisor = {
+    snapshot: () => ({ desiredWorkers: 1, workers: [{ ...row(1, 'ready'), runtime: 'other' as const }] }),
+    unclaimed: () => [],
+    closeUnclaimed: () => assert.fail('it is not replaced')
+  }
+  const replaced = untilReplaced(fake({ events, restored: { left: [] }, supervisor }))
   await new Promise((resolve) => setImmediate(resolve))
-  events.publish({ type: 'worker.exited', worker: 1, message: 'worker 1 exited with code 3' } as any)
+  events.publish({ type: 'worker.exited', worker: 1, message: 'worker 1 exited with code 3' })
   assert.equal(await replaced, 'worker 1 exited with code 3')
 })

@@ -22,7 +22,7 @@ const FILES = [...readdirSync(FOLDER).filter((name) => /\.(cjs|mjs|json|yaml)$/.
 const web = { entry: 'apps/web.cjs', workers: 1 }
 
 /** What each of the files becomes. */
-const BECOMES: Record<string, any> = { 'one-app.cjs': { name: 'web', ...web, env: { PORT: '4301' } },
+const BECOMES: Record<string, object> = { 'one-app.cjs': { name: 'web', ...web, env: { PORT: '4301' } },
   'cluster-max.cjs': { name: 'web', ...web, workers: 'max', env: { PORT: '4302', APP_MODE: 'cluster' },
     recycle: { maxRssBytes: 300 * 1024 ** 2 } },
   'several-apps.cjs': {
@@ -112,7 +112,7 @@ test('cron_restart with autostart: false is a job of any program, and each expla
   const text = configText(conversion, { source: 'a file' })
   const { apps } = await loadGenerated(text)
   assert.deepEqual(
-    Object.values<{ jobs: Record<string, { cron: string, command: string[] }> }>(apps).map((app) =>
+    Object.values(apps).map((app) =>
       Object.entries(app.jobs).map(([name, { cron, command }]) => [name, cron, command])
     ),
     [[['runs-job', '0 0 * * *', ['node', 'jobs/a.js']]], [['py', '0 0 * * *', ['python3', 'x.py']]], [['ts',
@@ -143,14 +143,15 @@ test('pm2 deploy becomes a repository and a build, as far as that can be told, a
     /In place of pm2 deploy production, on the machine itself: clusterdeck deploy --git main --wait, .* Left out: user, host, path\./)
   assert.match(comments, /post-deploy without what it tells PM2, in the folder of the new release/)
 
-  const of = (deploy: any, envName?: string): any => {
+  const of = (deploy: object, envName?: string) => {
     const { apps: [{ settings, notes }], items } = convertEcosystem({ apps: [{ script: 'a.js' }], deploy }, {
       folder: '/srv',
       target: '/srv',
       look: nothing,
       envName
     })
-    return { git: settings.get('releases.git'), build: (settings.get('hooks.build') as any)?.command,
+    return { git: settings.get('releases.git'),
+      build: (settings.get('hooks.build') as { command: string[] } | undefined)?.command,
       notes: notes.map((note) => note.text).join('\n'), item: items[0] }
   }
   const repo = 'https://git.example.com/shop.git'
@@ -176,7 +177,7 @@ test('pm2 deploy becomes a repository and a build, as far as that can be told, a
     undefined])
   {
     const { git, build, item } = of({ production: { repo: bad, 'post-deploy': 'npm ci' } })
-    assert.deepEqual([git, build, item.fate, item.note.includes('secret')], [undefined, undefined, 'left out', false],
+    assert.deepEqual([git, build, item.fate, item.note?.includes('secret')], [undefined, undefined, 'left out', false],
       String(bad))
   }
   assert.match(of({ production: { repo, ref: '-x; rm' } }).notes, /deploy --git main/)
@@ -224,8 +225,8 @@ test('no text ends the comment that it stands in', async () => {
     )]
   const conversion = convertEcosystem(apps, { folder: '/srv', target: '/srv', look: nothing })
   const loaded = await loadGenerated(configText(conversion, { source: '\u2028process.exit(1)' }))
-  assert.deepEqual(Object.values<{ entry: string }>(loaded.apps).map(({ entry }) => entry), ['a.js', 'python3',
-    'python3', 'python3', 'python3'])
+  assert.deepEqual(Object.values(loaded.apps).map(({ entry }) => entry), ['a.js', 'python3', 'python3', 'python3',
+    'python3'])
 })
 
 test('a port for each instance keeps the shared one too', () => {
@@ -338,7 +339,7 @@ for (const [what, given, message] of [['nothing', undefined, /received nothing/]
   { apps: [] },
   /expected at least one app/
 ], ['a list with a text', { apps: [{ script: 'a.js' }, 'b.js'] },
-  /apps\[1\]: expected an object, received a string/]] as [string, any, RegExp][])
+  /apps\[1\]: expected an object, received a string/]] as [string, unknown, RegExp][])
 {
   test(`${what} is refused`, () => {
     assert.throws(() => convertEcosystem(given, { folder: '/srv', target: '/srv', look: nothing }), {

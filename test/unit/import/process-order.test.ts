@@ -5,13 +5,14 @@ import { test } from 'node:test'
 import { lookUpScript } from '../../../server/import/look.ts'
 import { flagsOfProcess, variablesOfProcess } from '../../../server/import/process-order.ts'
 import { tempFolder } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
 
 const cwd = tempFolder()
 mkdirSync(path.join(cwd, 'dist'))
 writeFileSync(path.join(cwd, 'dist', 'server.js'), '')
 
 function flagsOf (words: string[], file: string = '/usr/bin/node') {
-  return flagsOfProcess({ pid: 7, words, file, cwd } as any, (script, folder) => lookUpScript(script, folder, ''))
+  return flagsOfProcess(fake({ pid: 7, words, file, cwd }), (script, folder) => lookUpScript(script, folder, ''))
 }
 
 test('what a process runs is read from its command line: the file, its arguments and the options of Node, or a command of another language', () => {
@@ -48,5 +49,5 @@ test('of the variables of a process those are taken that are meant for the app',
   const env = { PORT: '80', NODE_OPTIONS: '--no-warnings', PATH: '/bin', NODE_UNIQUE_ID: '1', NODE_CHANNEL_FD: '3',
     INVOCATION_ID: 'x', NOTIFY_SOCKET: '/run/x', LISTEN_FDS: '1', CLUSTERDECK_TOKEN: 'x', SUDO_USER: 'joe',
     _: '/bin/node' }
-  assert.deepEqual(variablesOfProcess({ env } as any), { PORT: '80', NODE_OPTIONS: '--no-warnings', PATH: '/bin' })
+  assert.deepEqual(variablesOfProcess(fake({ env })), { PORT: '80', NODE_OPTIONS: '--no-warnings', PATH: '/bin' })
 })

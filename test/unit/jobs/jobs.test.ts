@@ -2,19 +2,20 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { openHistory } from '../../../db/history.ts'
+import { openHistory, type History } from '../../../db/history.ts'
 import { createEventStream } from '../../../server/events/stream.ts'
 import { sentenceOf } from '../../../server/events/sentences.ts'
 import { createFakeJobs } from '../../support/fake-jobs.ts'
 import { tempFolder } from '../../support/folder.ts'
-import type { JobConfig } from '../../../server/jobs/jobs.ts'
+import { fake } from '../../support/fake.ts'
+import type { JobConfig, JobConfigs, JobsMemory } from '../../../server/jobs/jobs.ts'
 
 const EVERY_MINUTE = '* * * * *'
 const MINUTE_MS = 60_000
 
 function setUp (job: Partial<JobConfig> = {},
-  { history = openHistory({ file: ':memory:' }), left = { runs: [], due: {} } }: { history?: any, isStopping?: boolean,
-    left?: any } = {})
+  { history = openHistory({ file: ':memory:' }), left = { runs: [], due: {} } }: { history?: History,
+    left?: JobsMemory } = {})
 {
   const clock = { now: Date.parse('2026-05-01T00:00:30Z'), isStopping: false, isUpgrading: false }
   let timers: (() => void)[] = []
@@ -25,17 +26,17 @@ function setUp (job: Partial<JobConfig> = {},
     told.push(`${event.type.slice(4)}${event.cause ? ` (${event.cause})` : ''}: ${sentenceOf(event)}`)
   })
   const logFolder = tempFolder()
-  let configured: any = {
+  let configured: JobConfigs = {
     nightly: { cron: EVERY_MINUTE, command: 'node report.js', overlap: 'skip', timeoutMs: 60_000, ...job }
   }
   const jobs = createFakeJobs({ history, events, jobs: configured,
     more: { configured: () => configured,
       current: () => ({ release: 'r1', isStopping: clock.isStopping, isUpgrading: clock.isUpgrading }), logFolder,
-      now: () => clock.now, timers: { setTimeout: (run: () => void) => {
+      now: () => clock.now, timers: fake({ setTimeout: (run: () => void) => {
         timers = [run]
       }, clearTimeout () {
         timers = []
-      } } as any } })
+      } }) } })
   jobs.start(left)
   return {
     ...clock,
@@ -46,7 +47,7 @@ function setUp (job: Partial<JobConfig> = {},
     events,
     history,
     logFolder,
-    configure (next: any) {
+    configure (next: JobConfigs) {
       configured = next
     },
     /** The next time of the job comes; or the clock goes on by more at once, as that of a machine that has slept. */

@@ -8,10 +8,13 @@ import { fileURLToPath } from 'node:url'
 import { createSockets } from '../../../server/cluster/sockets.ts'
 import { createAppLinks } from '../../../server/keeper/app-links.ts'
 import { fakeHandle } from '../../support/socket-handle.ts'
+import { fake } from '../../support/fake.ts'
+import type { KeeperLink, KeptData, ToKeeper, HeldSocket } from '../../../server/keeper/link.ts'
+import type { SocketQuery } from '../../../workers/protocol.ts'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../fixtures/${name}`, import.meta.url))
 const BOTH = ['shop', 'blog']
-const QUERY: any = { address: null, port: 3000, addressType: 4, fd: undefined, flags: 0, index: 0 }
+const QUERY: SocketQuery = { address: null, port: 3000, addressType: 4, fd: undefined, flags: 0, index: 0 }
 const KEY = 'app null:3000:4:undefined:0'
 
 test('each app finds its own sockets, checkpoint and events after the death of the master, and none of another', async (t) => {
@@ -134,7 +137,7 @@ test('how long a master may be silent is not for an app to say', () => {
 
 test('of an upgrade, an app hears what the other master says of its own workers, and all hear why it fails', () => {
   const { keeper, links } = setUp()
-  const heard: any[] = []
+  const heard: unknown[] = []
   for (const name of BOTH) {
     const link = links.of(name)
     link.on('relay', (message) => heard.push([name, message.failing ?? message.event.type]))
@@ -149,7 +152,7 @@ test('of an upgrade, an app hears what the other master says of its own workers,
 
 test('an app that calls the upgrade off does so for all, who hear why and by whom; what only the host says is not passed on', () => {
   const { keeper, links } = setUp()
-  const heard: any[] = []
+  const heard: unknown[] = []
   links.of('blog').on('relay', ({ failing }) => heard.push(failing))
   const shop = links.of('shop')
   shop.send({ type: 'upgrade', execPath: null })
@@ -184,7 +187,7 @@ test('the next master serves once all do that take part, whichever is the last; 
 test('an app is opened beside another master until that has gone, and then as in any other', () => {
   const { keeper, links } = setUp([], {}, {}, { role: 'next' })
   const shop = links.of('shop')
-  const heard: any[] = []
+  const heard: unknown[] = []
   shop.on('take-over', (message) => heard.push(message.predecessor, links.of('blog').role))
   assert.equal(shop.role, 'next')
   const predecessor = { pid: 7, code: null, signal: 'SIGKILL' }
@@ -206,7 +209,7 @@ test('what the other master has held since this one began is there for an app th
   assert.deepEqual([...links.of('blog').held].map(([key, { handle }]) => [key, handle]), [['app x', late[0]], ['app y',
     late[1]]])
   assert.deepEqual([handles[0], ...late].map(({ isClosed }) => isClosed), [true, false, false, false, true])
-  assert.deepEqual(keeper.told.filter(([what]: string[]) => what === 'drop'), [['drop', 'of gone app x']])
+  assert.deepEqual(keeper.told.filter(([what]) => what === 'drop'), [['drop', 'of gone app x']])
   const shop = links.of('shop')
   assert.deepEqual([...shop.held.keys()], ['app z'])
 })
@@ -234,7 +237,7 @@ test('an app that throws at what it hears keeps it from no other', () => {
 
 test('an app whose part has failed and is made anew has the sockets that it had, and hears why; one that has ended closes them itself', () => {
   const { links } = setUp()
-  const [socket, other] = [{ is: 'socket' }, { is: 'other' }] as any[]
+  const [socket, other] = [fakeHandle(), fakeHandle()]
   const first = links.of('shop')
   first.hold('app a', socket)
   first.hold('app b', other)
@@ -311,34 +314,35 @@ test('a socket of the service manager stays with the app that had it under the m
  * `keys`: what the keeper holds; `contents`: the checkpoints that it has, by app; `data`: by key; `more`: of the line
  * to the keeper.
  */
-function setUp (keys: string[] = [], contents: Record<string, unknown> = {}, data: Record<string, any> = {},
-  more: Record<string, any> = {}, hooks: Parameters<typeof createAppLinks>[1] = {})
+function setUp (keys: string[] = [], contents: Record<string, unknown> = {}, data: Record<string, KeptData> = {},
+  more: Partial<KeeperLink> = {}, hooks: Parameters<typeof createAppLinks>[1] = {})
 {
   const handles = keys.map(() => fakeHandle())
-  const told: any[] = []
-  const listeners: [string, (message: any) => void][] = []
+  const told: unknown[][] = []
+  const listeners: [string, (message: never) => void][] = []
   const onLost: (() => void)[] = []
-  const keeper: any = { isKept: true, role: 'current', predecessor: null, exits: [], reaps: true,
-    held: new Map(
+  const keeper = { isKept: true, role: 'current' as const, predecessor: null, exits: [], reaps: true,
+    held: new Map<string, HeldSocket>(
       keys.map((key,
         index) => [key, { handle: handles[index],
         data: key === 'inherited 3' ? { fd: 3, name: 'web', host: '::', port: 3000 } : data[key] }]
       )
-    ), told, failure: null, failUpgrade (reason: string) {
+    ), told, failure: null as string | null, failUpgrade (reason: string) {
     keeper.failure = reason
     told.push(['failed', reason])
-  }, ...more, hold: (key: string, _: any, more: any) => told.push(['hold', key, more]),
-    drop: (key: string) => told.push(['drop', key]), send: (message: any) => told.push(['send', message]),
+  }, ...more, hold: (key: string, _: unknown, more: unknown) => void told.push(['hold', key, more]),
+    drop: (key: string) => told.push(['drop', key]), send: (message: ToKeeper) => told.push(['send', message]),
     memoryOf: (app: string) => ({ read: () => contents[app] ?? null,
-      write: (content: unknown) => told.push(['remember', app, content]) }),
+      write: (content: unknown) => told.push(['remember', app, content]) > 0 }),
     spareOf: (app: string) => ({ events: [], keep () {}, clear: () => told.push(['saved', app]) }),
     rememberedApps: () => Object.keys(contents),
-    on: (type: string, handler: (message: any) => void) => listeners.push([type, handler]),
+    on: (type: string, handler: (message: never) => void) => listeners.push([type, handler]),
     onLost: (handler: () => void) => onLost.push(handler),
-    failNext: (failing: string) => keeper.say({ type: 'relay', failing }), say (message: any) {
-    for (const [type, handler] of listeners) if (type === message.type) handler(message)
-  }, lose () {
+    failNext: (failing: string) => keeper.say({ type: 'relay', failing }),
+    say (message: { type: string, [name: string]: unknown }) {
+      for (const [type, handler] of listeners) if (type === message.type) handler(message as never)
+    }, lose () {
     for (const handler of onLost) handler()
   }, listeners: () => listeners.length + onLost.length }
-  return { keeper, links: createAppLinks(keeper, hooks), handles }
+  return { keeper, links: createAppLinks(fake(keeper), hooks), handles }
 }

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMasterWatch } from '../../../server/keeper/master-watch.ts'
 import { rareTest } from '../../support/rare.ts'
+import { fake } from '../../support/fake.ts'
+import type { ChildProcess } from 'node:child_process'
 
 const BEAT = { isInspected: false }
 
@@ -9,7 +11,7 @@ const BEAT = { isInspected: false }
 async function watchSilent (beats: number) {
   const over: PromiseWithResolvers<void> = Promise.withResolvers()
   let outcome = ''
-  const master = { child: { pid: process.pid } as any }
+  const master = { child: fake<ChildProcess>({ pid: process.pid }) }
   const watch = createMasterWatch({ list: () => [master], onHung () {
     outcome = 'hung'
     over.resolve()

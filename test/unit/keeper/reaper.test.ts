@@ -13,9 +13,11 @@ test('what a dead parent leaves behind is taken in, its end is known as it was, 
   async (t) => {
     const reaper = fork(ADOPTS)
     t.after(() => reaper.kill('SIGKILL'))
-    const [{ orphans, parents, reaped }] = await once(reaper, 'message') as any[]
+    const [{ orphans, parents, reaped }] = await once(reaper, 'message') as [
+      Record<'orphans' | 'parents', number[]> & { reaped: { pid: number }[] }
+    ]
     assert.deepEqual(parents, [3, 0], 'node still hears how its own children end')
-    const byPid = new Map(reaped.map(({ pid, ...exit }: { pid: number }) => [pid, exit]))
+    const byPid = new Map(reaped.map(({ pid, ...exit }) => [pid, exit]))
     assert.equal(reaped.length, 2, 'its own children are no orphans')
     assert.deepEqual(byPid.get(orphans[0]), { code: 7, signal: null })
     assert.deepEqual(byPid.get(orphans[1]), { code: null, signal: 'SIGTERM' })

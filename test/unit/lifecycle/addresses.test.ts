@@ -193,7 +193,7 @@ describe('addresses', () => {
 })
 
 describe('apps that do not listen', () => {
-  const SILENT = { type: 'worker-active', worker: 1, resources: ['PipeWrap', 'Timeout'] }
+  const SILENT = { type: 'worker-active' as const, worker: 1, resources: ['PipeWrap', 'Timeout'] }
 
   test('one that has something to do counts as ready when its time is over, which is said of the first worker alone', () => {
     const pool = simulate({ workers: 2 })
@@ -205,10 +205,10 @@ describe('apps that do not listen', () => {
   })
 
   for (const [what, ready, also] of [['has nothing but its channel', {},
-    (pool: any) => pool.feed({ ...SILENT, resources: ['PipeWrap', 'TTYWrap'] })], ['is to be asked over HTTP', {
+    (pool) => pool.feed({ ...SILENT, resources: ['PipeWrap', 'TTYWrap'] })], ['is to be asked over HTTP', {
     path: '/health'
   }], ['is to say that it is ready', { signal: 'message' }], ['listens on something', {},
-    (pool: any) => listen(pool, 1, APP)]] as [string, any, ((pool: any) => void)?][])
+    (pool) => listen(pool, 1, APP)]] as [string, Partial<LifecycleOptions['ready']>, ((pool: Pool) => void)?][])
   {
     test(`one that ${what} is not ready`, () => {
       const pool = simulate({ workers: 1, options: { ...OPTIONS, ready: { ...OPTIONS.ready, ...ready } } })

@@ -64,7 +64,7 @@ describe('a worker that was never ready', () => {
   })
 
   test('is waited for where it listens, as somebody may be served; also where that was on its way when it was told to go', () => {
-    const listening = { type: 'worker-listening', worker: 1, url: 'http://localhost:3000', isFixed: true }
+    const listening = { type: 'worker-listening', worker: 1, url: 'http://localhost:3000', isFixed: true } as const
     for (const order of ['before', 'after']) {
       const pool = simulate({ workers: 2, options: { ...OPTIONS, ready: { ...OPTIONS.ready, signal: 'message' } } })
       if (order === 'before') pool.feed(listening)
@@ -96,7 +96,7 @@ describe('workers that take much CPU to start', () => {
   for (const [what, start, count] of [['that is not known', { cpus: 1 }, 4], ['that is short', { cpus: 1,
     bootCost: { cpuMs: 999, activeMs: 999 } }, 4], ['that is one third waiting for something else', { cpus: 2,
     bootCost: { cpuMs: 2000, activeMs: 3000 } }, 3], ['that keeps two CPUs busy each', { cpus: 2,
-    bootCost: { cpuMs: 8000, activeMs: 4000 } }, 1]] as [string, any, number][])
+    bootCost: { cpuMs: 8000, activeMs: 4000 } }, 1]] as const)
   {
     test(`of a start ${what} ${count} of 4 are begun at once`, () => {
       assert.equal(starting(simulate({ workers: 4, start })).length, count)
@@ -112,7 +112,7 @@ describe('workers that take much CPU to start', () => {
     assert.equal(starting(pool).length, 1)
   })
 
-  for (const kind of ['restart', 'deploy']) {
+  for (const kind of ['restart', 'deploy'] as const) {
     test(`take turns in a ${kind} too`, () => {
       const pool = simulate({ workers: 4, start: HEAVY, options: { ...OPTIONS, rollout: { surge: 4 } } })
       pool.settle()
@@ -163,7 +163,7 @@ describe('hooks.beforeStart', () => {
   test('comes before the first worker, with which the start goes on; until then nothing is rolled out', () => {
     const pool = simulate({ workers: 2, hasHook: true })
     assert.deepEqual([states(pool), pool.hook?.release], [['1 queued', '2 queued'], 'r1'])
-    assert.equal(pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' }).code, 'starting')
+    assert.equal(pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' })?.code, 'starting')
     assert.equal(pool.feed({ type: 'scale', workers: 3, actor: 'test' }), null)
     assert.deepEqual(states(pool), ['1 queued', '2 queued', '3 queued'])
     pool.feed({ type: 'start-hook-passed' })

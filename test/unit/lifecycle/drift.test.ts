@@ -8,9 +8,10 @@ import type { Drift, LifecycleOptions } from '../../../server/lifecycle/state.ts
 const DRIFT: Record<string, Drift> = {
   r1: { kind: 'code', count: 7, files: ['/srv/r1/a.js', '/srv/r1/b.js'], since: null, by: null }
 }
-const HOLD = { ...OPTIONS, releases: { onDrift: 'hold' } } as any
-const due = (worker: number) => ({ type: 'worker-due', worker, cause: 'memory-limit',
-  message: `worker ${worker} is too large` })
+const HOLD: LifecycleOptions = { ...OPTIONS, releases: { onDrift: 'hold' } }
+const due = (
+  worker: number
+) => ({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} is too large` } as const)
 
 /** All slots serve, and then files change. */
 function drifted ({ workers = 2, options = OPTIONS } = {}) {
@@ -89,7 +90,7 @@ describe('a release of whose folder other files have changed', () => {
 
   for (const options of [OPTIONS, HOLD]) {
     test(`comes back after a failed deploy, which says so, with releases.onDrift ${options.releases?.onDrift ?? 'mark'}`, () => {
-      for (const [drift, caveat] of [[FOLDER, CAVEAT], [UNKNOWN, NOT_KNOWN]] as [any, string][]) {
+      for (const [drift, caveat] of [[FOLDER, CAVEAT], [UNKNOWN, NOT_KNOWN]] as const) {
         const pool = halfDeployed(options)
         pool.drift = drift
         pool.settle({ isHealthy: ({ release }) => release === 'r1' })
@@ -121,7 +122,7 @@ describe('a release of whose folder other files have changed', () => {
   })
 
   test('marks its next workers, and no worker where nothing is known', () => {
-    for (const [drift, isMarked] of [[FOLDER, true], [UNKNOWN, false]] as [any, boolean][]) {
+    for (const [drift, isMarked] of [[FOLDER, true], [UNKNOWN, false]] as const) {
       const pool = simulate({ workers: 1, options: HOLD })
       pool.settle()
       pool.drift = drift
@@ -198,12 +199,12 @@ describe('releases.onDrift: hold', () => {
     assert.equal(pool.isFinished, true)
   })
 
-  for (const command of [{ type: 'rollout', kind: 'restart' }, { type: 'restart-worker', worker: 1 }, { type: 'upgrade',
-    execPath: null }])
+  for (const command of [{ type: 'rollout', kind: 'restart', actor: 'api' }, { type: 'restart-worker', worker: 1,
+    actor: 'api' }, { type: 'upgrade', execPath: null, actor: 'api' }] as const)
   {
-    test(`refuses ${command.kind ?? command.type}, and says why`, () => {
+    test(`refuses ${'kind' in command ? command.kind : command.type}, and says why`, () => {
       const pool = drifted({ options: HOLD })
-      const { code, message, details } = pool.feed({ ...command, actor: 'api' })
+      const { code, message, details } = pool.feed(command)!
       assert.deepEqual([code, details], ['drifted', { release: 'r1', ...DRIFT.r1 }])
       assert.match(message,
         /files of r1 changed after its deploy: \/srv\/r1\/a\.js.* and 5 more \(option releases\.onDrift: hold\); deploy, or restore them/)

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
 import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.ts'
+import type { LifecycleOptions } from '../../../server/lifecycle/state.ts'
 
 type Pool = ReturnType<typeof simulate>
 
 function jobs (policy: 'always' | 'on-failure' | 'never',
-  { workers = 1, ...more }: { workers?: number, rollout?: any, recycle?: any } = {})
+  { workers = 1, ...more }: { workers?: number } & Pick<LifecycleOptions, 'rollout' | 'recycle'> = {})
 {
   return simulate({ workers, options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy }, ...more } })
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
 import { NEW_RELEASE, simulate } from '../../support/simulation.ts'
 
-const silent = (worker: number) => ({ type: 'worker-silent', worker, message: `worker ${worker} is silent` })
+const silent = (worker: number) => ({ type: 'worker-silent', worker, message: `worker ${worker} is silent` } as const)
 
 function running (options: Parameters<typeof simulate>[0] = {}) {
   const pool = simulate(options)
@@ -137,6 +137,6 @@ describe('an operator who kills a worker', () => {
   })
 
   test('is told of a worker that is gone', () => {
-    assert.equal(running().feed({ type: 'kill-worker', worker: 99, actor: 'token' }).code, 'not-found')
+    assert.equal(running().feed({ type: 'kill-worker', worker: 99, actor: 'token' })?.code, 'not-found')
   })
 })

@@ -4,7 +4,7 @@ import { OPTIONS, simulate } from '../../support/simulation.ts'
 
 const MB = 1024 ** 2
 
-function drained (heapBytes: number, { cause = 'memory-limit' }: { cause?: string } = {}) {
+function drained (heapBytes: number, { cause = 'memory-limit' }: { cause?: 'memory-limit' | 'max-requests' } = {}) {
   const pool = simulate({ workers: 2 })
   pool.settle()
   pool.feed({ type: 'worker-due', worker: 1, cause, message: 'it is due' })
@@ -74,7 +74,7 @@ describe('a worker that was recycled for its memory', () => {
     pool.feed({ type: 'worker-drained', worker: 1, heapBytes: MB })
     assert.deepEqual([pool.processes.get(1)?.writesHeap, pool.processes.get(1)?.isTerminated], [undefined, true])
 
-    const stopFirst = simulate({ workers: 1, options: { ...OPTIONS, rollout: { order: 'stop-first' } } as any })
+    const stopFirst = simulate({ workers: 1, options: { ...OPTIONS, rollout: { order: 'stop-first' } } })
     stopFirst.settle()
     stopFirst.feed({ type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'it is due' })
     stopFirst.feed({ type: 'worker-drained', worker: 1, heapBytes: MB })

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
 import { NEW_RELEASE, OPTIONS, orphan, simulate } from '../../support/simulation.ts'
-import type { Holds } from '../../../server/lifecycle/state.ts'
+import type { Holds, LifecycleOptions } from '../../../server/lifecycle/state.ts'
 
 type Pool = ReturnType<typeof simulate>
 
-const KEPT_SHORTLY = { ...OPTIONS, drain: { ...OPTIONS.drain, longLivedMs: 600_000 } }
+const KEPT_SHORTLY: LifecycleOptions = { ...OPTIONS, drain: { ...OPTIONS.drain, longLivedMs: 600_000 } }
 const { longLivedMs, spreadMs, deadlineMs, idleGraceMs } = KEPT_SHORTLY.drain
 
 function running ({ workers = 1, options = KEPT_SHORTLY } = {}) {
-  const pool = simulate({ workers, options: options as any })
+  const pool = simulate({ workers, options })
   pool.settle()
   return pool
 }
@@ -120,7 +120,7 @@ describe('an old worker', () => {
   })
 
   test('is not kept for what it did wrong, in a rollback, where no two workers of a slot may run, and if nothing is to be kept', () => {
-    const limitsAfter = (options: any, act: (pool: Pool) => void) => {
+    const limitsAfter = (options: LifecycleOptions, act: (pool: Pool) => void) => {
       const pool = running({ options })
       act(pool)
       for (const { id, isDraining } of pool.processes.values()) if (!isDraining && id !== 1) pool.becomeReady(id)
@@ -130,7 +130,8 @@ describe('an old worker', () => {
     assert.equal(limitsAfter(KEPT_SHORTLY, restart)?.longLivedMs, longLivedMs)
     assert.equal(
       limitsAfter(OPTIONS, (pool) =>
-        pool.feed({ type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'large' }))?.longLivedMs,
+        pool.feed({ type: 'worker-due' as const, worker: 1, cause: 'memory-limit' as const, message: 'large' }))
+        ?.longLivedMs,
       0
     )
     assert.equal(
@@ -153,10 +154,10 @@ describe('an old worker', () => {
   })
 
   test('closes its connections when an operator says so, when it uses too much memory, and when all workers stop', () => {
-    const order = { type: 'end-connections', worker: 1, actor: 'ada' }
+    const order = { type: 'end-connections', worker: 1, actor: 'ada' } as const
     const pool = running()
-    assert.equal(pool.feed(order).code, 'not-possible', 'it is not replaced')
-    assert.equal(pool.feed({ ...order, worker: 9 }).code, 'not-found')
+    assert.equal(pool.feed(order)?.code, 'not-possible', 'it is not replaced')
+    assert.equal(pool.feed({ ...order, worker: 9 })?.code, 'not-found')
     restartAndKeep(pool)
     assert.equal(pool.feed(order), null)
     assert.deepEqual([pool.processes.get(1)?.isTold, pool.last('worker.closing').actor], [1012, 'ada'])
@@ -164,7 +165,8 @@ describe('an old worker', () => {
     assert.deepEqual([pool.processes.get(1)?.isTold, Number(pool.deadlines.get('drain:1')?.dueAt) - pool.at], [1001,
       deadlineMs])
 
-    const tooLarge = { type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'worker 1 is too large' }
+    const tooLarge = { type: 'worker-due' as const, worker: 1, cause: 'memory-limit' as const,
+      message: 'worker 1 is too large' }
     const large = running()
     restartAndKeep(large)
     large.feed(tooLarge)

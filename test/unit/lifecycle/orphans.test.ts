@@ -9,7 +9,7 @@ type Pool = ReturnType<typeof simulate>
 const GONE = { code: null, signal: null }
 const rowOf = (pool: Pool, id: number) => snapshotOf(pool.state).workers.find((row) => row.id === id)
 const of = (pool: Pool, id: number) => pool.events.filter(({ worker }) => worker === id)
-const exitOf = (pool: Pool, id: number) => of(pool, id).find(({ type }) => type === 'worker.exited')
+const exitOf = (pool: Pool, id: number) => of(pool, id).find(({ type }) => type === 'worker.exited')!
 
 describe('orphans', () => {
   test('one that serves goes on until its slot has a ready worker, and counts as ready until then', () => {
@@ -119,7 +119,7 @@ describe('orphans', () => {
   test('a replacement that is not ready in time is replaced itself, and the orphan goes on', () => {
     const pool = simulate({ workers: 1, orphans: [orphan({ id: 1 })] })
     pool.passNextDeadline()
-    assert.equal(of(pool, 2).find(({ type }) => type === 'worker.draining').cause, 'boot-failure')
+    assert.equal(of(pool, 2).find(({ type }) => type === 'worker.draining')?.cause, 'boot-failure')
     assert.equal(rowOf(pool, 1)?.state, 'ready')
   })
 
@@ -161,7 +161,7 @@ describe('orphans', () => {
     const pool = simulate({ workers: 2, orphans: [orphan({ id: 1 }), orphan({ id: 2 })] })
     pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
     const { candidate } = pool.state.slots[0]
-    pool.feed({ type: 'worker-ready', worker: candidate })
+    pool.feed({ type: 'worker-ready', worker: Number(candidate) })
     assert.equal(pool.serving()[0], candidate)
     assert.deepEqual([rowOf(pool, 1)?.state, rowOf(pool, 2)?.state], ['draining', 'ready'])
     assert.equal(snapshotOf(pool.state).state, 'starting')
@@ -183,7 +183,7 @@ describe('orphans', () => {
 
   test('none can be restarted by itself, and what is asked in vain changes nothing', () => {
     const pool = simulate({ workers: 1, orphans: [orphan({ id: 1 })] })
-    assert.equal(pool.feed({ type: 'restart-worker', worker: 1, actor: 'api' }).code, 'not-found')
+    assert.equal(pool.feed({ type: 'restart-worker', worker: 1, actor: 'api' })?.code, 'not-found')
     assert.equal(rowOf(pool, 1)?.state, 'ready')
   })
 

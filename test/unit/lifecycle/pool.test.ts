@@ -16,11 +16,11 @@ describe('pool', () => {
   test('replaces a killed worker at once, and the next death in a row after 100 ms, 200 ms, 400 ms', () => {
     const pool = simulate({ workers: 1 })
     pool.settle()
-    const delays = []
+    const delays: number[] = []
     for (let death = 0; death < 4; death++) {
       pool.exit(pool.serving()[0], { signal: 'SIGKILL' })
       delays.push(pool.last('worker.restarted').detail.delayMs)
-      if (delays.at(-1) > 0) pool.passNextDeadline()
+      if (Number(delays.at(-1)) > 0) pool.passNextDeadline()
       pool.settle()
     }
     assert.deepEqual(delays, [0, 100, 200, 400])
@@ -74,7 +74,7 @@ describe('pool', () => {
       'worker 1 (slot 1) was not ready within 30 s (option ready.timeoutMs)')
     assert.deepEqual(pool.serving(), [2])
     pool.settle()
-    assert.equal(pool.events.find(({ type }) => type === 'worker.exited').cause, 'boot-failure')
+    assert.equal(pool.events.find(({ type }) => type === 'worker.exited')?.cause, 'boot-failure')
   })
 
   test('a worker whose app is asked says with its end what it last answered, or that nobody could be asked', () => {
@@ -128,7 +128,7 @@ describe('pool', () => {
       '1 of 2 warm-up requests failed: GET /a answered 500',
       2
     ])
-    assert.equal(pool.events.find(({ type }) => type === 'worker.ready').message, 'GET /health answered 200')
+    assert.equal(pool.events.find(({ type }) => type === 'worker.ready')?.message, 'GET /health answered 200')
   })
 
   test('drains, then terminates, then kills: 30 s and 5 s by default', () => {
@@ -172,7 +172,7 @@ describe('pool', () => {
     pool.settle()
     pool.feed({ type: 'stop', actor: 'signal' })
     assert.equal(pool.socketsClosed, true)
-    assert.equal(pool.feed({ type: 'scale', workers: 5, actor: 'api' }).code, 'stopping')
+    assert.equal(pool.feed({ type: 'scale', workers: 5, actor: 'api' })?.code, 'stopping')
     pool.exit(1, { signal: 'SIGKILL' })
     assert.deepEqual([...pool.processes.keys()], [2])
     pool.settle()

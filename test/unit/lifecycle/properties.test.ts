@@ -5,6 +5,8 @@ import { listStandbys } from '../../../server/lifecycle/promotion.ts'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
 import { isOccupied, stopsFirst } from '../../../server/lifecycle/vacancy.ts'
 import { NEW_RELEASE, OPTIONS, orphan, simulate, verdict } from '../../support/simulation.ts'
+import type { LifecycleOptions, Worker } from '../../../server/lifecycle/state.ts'
+import type { Steering } from '../../../server/config/steering.ts'
 
 type Pool = ReturnType<typeof simulate>
 
@@ -25,7 +27,8 @@ const HAPPENINGS = { ready: (pool, n) => withProcess(pool, n, (worker) => pool.f
   holds: (pool, n) =>
     withProcess(pool, n, (worker) =>
       pool.feed({ type: 'worker-holds', worker,
-        holds: { requests: n % 4 === 0 ? 1 : 0, transfers: 0, webSockets: n % 3, eventStreams: 0, connections: 0 } })),
+        holds: { requests: n % 4 === 0 ? 1 : 0, transfers: 0, webSockets: n % 3, eventStreams: 0, connections: 0,
+          sessions: 0 } })),
   endConnections: (pool, n) =>
     withProcess(pool, n, (worker) => pool.feed({ type: 'end-connections', worker, actor: 'api' })),
   drained: (pool, n) =>
@@ -100,17 +103,17 @@ const HAPPENINGS = { ready: (pool, n) => withProcess(pool, n, (worker) => pool.f
   pool.drift = {}
 } } as Record<string, (pool: Pool, n: number) => void>
 
-function steer (pool: Pool, type: string) {
+function steer (pool: Pool, type: Steering) {
   return pool.feed({ type, rollout: pool.state.rollout?.id ?? 1, actor: 'api' })
 }
 
-const options = fc.constantFrom(OPTIONS, { ...OPTIONS, rollout: { order: 'stop-first', guardMs: 300_000 } } as any,
-  { ...OPTIONS, restart: { ...OPTIONS.restart, policy: 'on-failure' } } as any,
-  { ...OPTIONS, rollout: { order: 'stop-first', surge: 2, progressDeadlineMs: 20_000 },
-    restart: { ...OPTIONS.restart, policy: 'never' }, releases: { onDrift: 'hold' } } as any,
-  { ...OPTIONS, standby: 2,
-    rollout: { guardMs: 300_000, progressDeadlineMs: 20_000, minReadyMs: 500, limits: { crashes: 1 } },
-    releases: { onDrift: 'hold' } } as any)
+const options = fc.constantFrom<LifecycleOptions>(OPTIONS, { ...OPTIONS,
+  rollout: { order: 'stop-first', guardMs: 300_000 } }, { ...OPTIONS,
+  restart: { ...OPTIONS.restart, policy: 'on-failure' } }, { ...OPTIONS,
+  rollout: { order: 'stop-first', surge: 2, progressDeadlineMs: 20_000 },
+  restart: { ...OPTIONS.restart, policy: 'never' }, releases: { onDrift: 'hold' } }, { ...OPTIONS, standby: 2,
+  rollout: { guardMs: 300_000, progressDeadlineMs: 20_000, minReadyMs: 500, limits: { crashes: 1 } },
+  releases: { onDrift: 'hold' } })
 const happenings = fc.array(
   fc.tuple(fc.constantFrom(...Object.keys(HAPPENINGS), 'ready', 'ready', 'deadline'), fc.nat(1000)),
   { maxLength: 120, size: 'max' }
@@ -124,15 +127,17 @@ const intent = fc.constantFrom('deploy', 'restart', 'scale-down', 'shutdown', 'b
 )
 const NO_EXIT = { code: null, signal: null }
 /** What a dead master may leave behind of one worker: serving or booting, on its way out for a reason, or gone. */
-const leftBehind = fc.oneof(fc.record({ state: fc.constantFrom('ready', 'starting'), intent: fc.constant(null) }),
-  fc.record({ state: fc.constantFrom('draining', 'stopping'), intent })).chain((fields) =>
-    fc.record({ slot: fc.integer({ min: 1, max: 6 }),
-      exit: fc.option(fc.constantFrom(NO_EXIT, { ...NO_EXIT, code: 1 }, { ...NO_EXIT, signal: 'SIGKILL' }), {
-        freq: 3
-      }) }).map((rest) => ({ ...fields, ...rest }))
-  )
+const leftBehind = fc.oneof(
+  fc.record({ state: fc.constantFrom('ready' as const, 'starting' as const), intent: fc.constant(null) }),
+  fc.record({ state: fc.constantFrom('draining' as const, 'stopping' as const), intent })
+).chain((fields) =>
+  fc.record({ slot: fc.integer({ min: 1, max: 6 }),
+    exit: fc.option(fc.constantFrom(NO_EXIT, { ...NO_EXIT, code: 1 }, { ...NO_EXIT, signal: 'SIGKILL' }), {
+      freq: 3
+    }) }).map((rest) => ({ ...fields, ...rest }))
+)
 const orphans = fc.array(leftBehind, { maxLength: 8 }).map((all) =>
-  all.map((fields, n) => orphan({ id: n + 1, ...fields } as any))
+  all.map((fields, n) => orphan({ id: n + 1, ...fields }))
 )
 
 function withProcess (pool: Pool, n: number, act: (worker: number) => void) {
@@ -178,7 +183,7 @@ function assertConsistent (pool: Pool) {
   assert.equal(pool.state.standby.retryAt !== null, pool.deadlines.has('standby:0'),
     'standby workers wait exactly when a try is due')
   // One that has answered again serves until its replacement is ready.
-  const isHeld = ({ id, slot }: any) =>
+  const isHeld = ({ id, slot }: Worker) =>
     slots.some(({ number, serving, candidate }) => number === slot && (serving === id || candidate === id))
   const holding =
     Object.values(workers).filter((worker) => ['starting', 'ready'].includes(worker.state) && isHeld(worker)).length
@@ -273,7 +278,7 @@ function wantedStandbys ({ state: { options, standby, release } }: Pool) {
 
 test('whatever happens, every slot is held or waits for its next worker, every worker is watched, and no more live than allowed', () => {
   fc.assert(fc.property(size, orphans, options, past, happenings, (workers, left, configured, start, schedule) => {
-    run(simulate({ workers, orphans: left, options: configured, start }), schedule as any, (pool) => {
+    run(simulate({ workers, orphans: left, options: configured, start }), schedule, (pool) => {
       assertConsistent(pool)
       assertEndedOnce(pool, left)
     })
@@ -283,7 +288,7 @@ test('whatever happens, every slot is held or waits for its next worker, every w
 test('whatever has happened, a cluster whose processes work again becomes whole, and its rollout ends', () => {
   fc.assert(fc.property(size, orphans, options, past, happenings, (workers, left, configured, start, schedule) => {
     const pool = simulate({ workers, orphans: left, options: configured, start })
-    run(pool, schedule as any, () => {})
+    run(pool, schedule, () => {})
     becomeHealthy(pool)
     assertConsistent(pool)
     assertEndedOnce(pool, left)
@@ -365,7 +370,7 @@ function stepOne (pool: Pool, n: number) {
 test('no slot ever runs a release that was not deployed to it', () => {
   fc.assert(fc.property(size, happenings, (workers, schedule) => {
     const pool = simulate({ workers })
-    run(pool, schedule as any, ({ state }) => {
+    run(pool, schedule, ({ state }) => {
       for (const slot of state.slots) {
         const serving = slot.serving === null ? null : state.workers[slot.serving]
         const isGoingBack = pool.rollout?.state === 'rolling-back'
@@ -378,7 +383,7 @@ test('no slot ever runs a release that was not deployed to it', () => {
 test('a stop ends with no process left, whatever was going on', () => {
   fc.assert(fc.property(size, orphans, options, past, happenings, (workers, left, configured, start, schedule) => {
     const pool = simulate({ workers, orphans: left, options: configured, start })
-    run(pool, schedule as any, () => {})
+    run(pool, schedule, () => {})
     pool.feed({ type: 'stop', actor: 'signal' })
     pool.settle()
     assertEndedOnce(pool, left)

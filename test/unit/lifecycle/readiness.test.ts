@@ -51,7 +51,7 @@ describe('an app that listens on nothing', () => {
   })
 
   test('is waited for to its end with ready.signal: listening, and has failed then', () => {
-    const pool = bot({ ...OPTIONS, ready: { ...OPTIONS.ready, signal: 'listening' as any } })
+    const pool = bot({ ...OPTIONS, ready: { ...OPTIONS.ready, signal: 'listening' } })
     assert.equal(pool.ready(), 0)
     pool.passNextDeadline()
     assert.equal(pool.last('worker.draining').cause, 'boot-failure')

@@ -3,8 +3,9 @@ import { describe, test } from 'node:test'
 import { requestLimit } from '../../../server/lifecycle/recycling.ts'
 import { OPTIONS, simulate } from '../../support/simulation.ts'
 
-const due = (worker: number) => ({ type: 'worker-due', worker, cause: 'memory-limit',
-  message: `worker ${worker} is too large` })
+const due = (
+  worker: number
+) => ({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} is too large` } as const)
 
 function running ({ workers = 2, options = OPTIONS } = {}) {
   const pool = simulate({ workers, options })
@@ -38,7 +39,7 @@ describe('recycling', () => {
   })
 
   test('happens by age, up to a tenth earlier', () => {
-    const pool = running({ workers: 1, options: { ...OPTIONS, recycle: { maxAgeMs: 30_000 } } as any })
+    const pool = running({ workers: 1, options: { ...OPTIONS, recycle: { maxAgeMs: 30_000 } } })
     const readyAt = pool.at
     pool.passNextDeadline()
     assert.equal(pool.at - readyAt, 28_500)
@@ -102,7 +103,7 @@ describe('recycling', () => {
     type: 'upgrade',
     execPath: null
   }, 'upgrade'], ['a stop', { type: 'stop' }, 'shutdown'], ['a scale-down of its slot', { type: 'scale', workers: 1 },
-    'scale-down']] as [string, any, string][])
+    'scale-down']] as const)
   {
     test(`makes way for ${name}`, () => {
       const pool = running()
@@ -165,7 +166,7 @@ describe('a limit that workers reach as soon as they serve', () => {
     pool.types().filter((type) => type === 'worker.recycling').length
 
   test('is told once, with what to set, and slows recycling down while all go on serving', () => {
-    const pool = running({ options: { ...OPTIONS, recycle: limits } as any })
+    const pool = running({ options: { ...OPTIONS, recycle: limits } })
     runFor(pool, 1)
     assert.ok(recyclings(pool) <= 6, `${recyclings(pool)} in the first minute`)
     runFor(pool, 59)
@@ -188,7 +189,7 @@ describe('a limit that workers reach as soon as they serve', () => {
     }
     const told = () => pool.events.filter(({ type }) => type === 'recycling.slowed').length
     for (let n = 0; n < 6; n++) assert.equal(grow(5000, 250), n < 5)
-    const maxRequests = { ...due(Number(pool.serving()[0])), cause: 'max-requests' }
+    const maxRequests = { ...due(Number(pool.serving()[0])), cause: 'max-requests' as const }
     pool.feed(maxRequests)
     assert.deepEqual([grow(10_000, 375), grow(25_000, 376), told()], [false, true, 1], 'over 375 MB')
     assert.deepEqual([grow(5000, 250), grow(5000, 600), told()], [false, true, 2], 'as soon as it serves')
@@ -199,7 +200,7 @@ describe('a limit that workers reach as soon as they serve', () => {
   })
 
   test('begins anew with another limit', () => {
-    const pool = running({ options: { ...OPTIONS, recycle: limits } as any })
+    const pool = running({ options: { ...OPTIONS, recycle: limits } })
     runFor(pool, 10)
     const before = recyclings(pool)
     pool.feed({ type: 'configure', options: { ...OPTIONS, recycle: { ...limits, maxRssBytes: 200 * 1024 ** 2 } } })
@@ -210,7 +211,7 @@ describe('a limit that workers reach as soon as they serve', () => {
   })
 
   test('is none where workers have served for a while, or the app asks for it', () => {
-    const pool = running({ options: { ...OPTIONS, recycle: limits } as any })
+    const pool = running({ options: { ...OPTIONS, recycle: limits } })
     runFor(pool, 20, 31_000)
     for (let n = 0; n < 20; n++) {
       pool.feed({ ...due(Number(pool.serving()[0])), cause: 'app-request' })
@@ -225,9 +226,9 @@ describe('a limit that workers reach as soon as they serve', () => {
     'max-requests',
     { ...limits, maxRequests: 10 },
     /^the limit recycle\.maxRequests is 10, and a worker begins that many within 2 s: set it to 1500 or more/
-  ]] as [string, any, RegExp][]) {
+  ]] as const) {
     test(`may be ${cause}`, () => {
-      const pool = running({ options: { ...OPTIONS, standby: 2, recycle } as any })
+      const pool = running({ options: { ...OPTIONS, standby: 2, recycle } })
       for (let n = 0; n < 40 && !pool.last('recycling.slowed'); n++) {
         pool.wait(2000)
         if (cause === 'max-age') pool.passNextDeadline()

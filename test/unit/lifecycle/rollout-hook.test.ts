@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { NEW_RELEASE, simulate } from '../../support/simulation.ts'
+import type { Steering } from '../../../server/config/steering.ts'
 
-const deploy = { type: 'rollout', kind: 'deploy', actor: 'api' }
-const prepared = { type: 'release-prepared', rollout: 1, release: { ...NEW_RELEASE, id: 'r2' }, hasHook: true }
-const steer = (type: string) => ({ type, rollout: 1, actor: 'ada' })
+const deploy = { type: 'rollout', kind: 'deploy', actor: 'api' } as const
+const prepared = { type: 'release-prepared', rollout: 1, release: { ...NEW_RELEASE, id: 'r2' }, hasHook: true } as const
+const steer = (type: Steering) => ({ type, rollout: 1, actor: 'ada' })
 
 /** A deploy whose release is prepared, and which has a hook. */
 function hooked (workers = 2) {
@@ -45,7 +46,9 @@ describe('the hook of a deploy', () => {
   })
 
   test('runs for no restart and for no rollback', () => {
-    for (const order of [{ ...deploy, kind: 'rollback', source: { release: 'r2' } }, { ...deploy, kind: 'restart' }]) {
+    for (const order of [{ ...deploy, kind: 'rollback', source: { release: 'r2' } }, { ...deploy,
+      kind: 'restart' }] as const)
+    {
       const pool = simulate()
       pool.settle()
       pool.feed(order)
@@ -83,7 +86,7 @@ describe('the hook of a deploy', () => {
     pool.feed(steer('abort'))
     assert.equal(pool.hook?.isEnding, true)
     assert.equal(pool.rollout?.state, 'rolling-back')
-    assert.equal(pool.feed(deploy).code, 'rollout-running')
+    assert.equal(pool.feed(deploy)?.code, 'rollout-running')
     pool.endHook({ passed: false, reason: 'beforeDeploy was ended', output: 'half' })
     const { message, detail } = pool.last('rollout.rolled-back')
     assert.deepEqual([message, detail.hook.state, detail.hook.output], ['aborted by ada', 'ended', null])

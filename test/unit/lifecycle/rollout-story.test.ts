@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { NEW_RELEASE, simulate, verdict } from '../../support/simulation.ts'
+import { NEW_RELEASE, simulate, verdict, type Fed } from '../../support/simulation.ts'
 
-function deploying (order?: any, size: number = 1) {
+function deploying (order?: Partial<Fed & { type: 'rollout' }>, size: number = 1) {
   const pool = simulate({ workers: size })
   pool.settle()
   pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'ada', ...order })
@@ -56,9 +56,11 @@ test('the timeline tells what happened to the rollout as a whole and who did it,
   pool.settle()
   const { timeline, client, abortedBy } = pool.last('rollout.rolled-back').detail
   assert.deepEqual([client, abortedBy], ['cli', 'grace'])
-  assert.deepEqual(timeline.filter(({ passed }: any) => passed !== null).map(({ type, passed }: any) => [type, passed]),
-    [['rollout.judged', false]])
-  assert.deepEqual(timeline.map(({ type, actor, message }: any) => [type, actor, message]), [['rollout.started', 'ada',
+  assert.deepEqual(timeline.filter(({ passed }) => passed !== null).map(({ type, passed }) => [type, passed]), [[
+    'rollout.judged',
+    false
+  ]])
+  assert.deepEqual(timeline.map(({ type, actor, message }) => [type, actor, message]), [['rollout.started', 'ada',
     'faster totals'], ['rollout.step', null, 'canary of 1 of 2 slots for a minute'], ['rollout.paused', 'grace',
     'paused by grace'], ['rollout.resumed', 'ada', 'resumed by ada'], ['rollout.judged', null, 'passed: false'], [
     'rollout.held',
@@ -85,6 +87,6 @@ test('a rollout that is steered without end keeps the last of it, and no message
   const pool = deploying({ note: 'n'.repeat(9000) })
   assert.equal(pool.rollout?.timeline?.[0].message?.length, 500)
   for (let time = 0; time < 200; time++)
-    for (const type of ['pause', 'resume']) pool.feed({ type, rollout: 1, actor: 'ada' })
+    for (const type of ['pause', 'resume'] as const) pool.feed({ type, rollout: 1, actor: 'ada' })
   assert.equal(pool.rollout?.timeline?.length, 100)
 })

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { NEW_RELEASE, simulate, verdict } from '../../support/simulation.ts'
+import { NEW_RELEASE, simulate, verdict, type Fed } from '../../support/simulation.ts'
+import type { Steering } from '../../../server/config/steering.ts'
+import type { StrategyWish } from '../../../server/lifecycle/rollout/strategy.ts'
 
 type Pool = ReturnType<typeof simulate>
 
 const SIZE = 3
 const NEXT = Object.freeze({ ...NEW_RELEASE, id: 'r2' })
-const deploy = (strategy: any = {}, more: any = {}) => ({ type: 'rollout', kind: 'deploy', release: NEXT, actor: 'api',
-  strategy, ...more })
+const deploy = (strategy: StrategyWish = {}, more: { release?: undefined } = {}): Fed => ({ type: 'rollout',
+  kind: 'deploy', release: NEXT, actor: 'api', strategy, ...more })
 const CANARY = { canary: { workers: 1, durationMs: 5000 } }
 
 /** How a rollout comes to each of its steps. Workers 1 to 3 are the old ones, 4 is the first new one. */
@@ -60,9 +62,9 @@ const EVENTS = { 'an old worker dies': (pool) => pool.exit(3, { signal: 'SIGKILL
   'scale up': (pool) => pool.feed({ type: 'scale', workers: SIZE + 2, actor: 'api' }),
   'scale down': (pool) => pool.feed({ type: 'scale', workers: 1, actor: 'api' }),
   'second deploy': (pool) => pool.feed(deploy()),
-  SIGTERM: (pool) => pool.feed({ type: 'stop', actor: 'signal' }) } as Record<string, (pool: Pool) => any>
+  SIGTERM: (pool) => pool.feed({ type: 'stop', actor: 'signal' }) } as Record<string, (pool: Pool) => unknown>
 
-function steer (pool: Pool, type: string) {
+function steer (pool: Pool, type: Steering) {
   return pool.feed({ type, rollout: 1, actor: 'api' })
 }
 
@@ -113,7 +115,7 @@ function play (step: string, event: string) {
     ['rollout.succeeded', 'rollout.rolled-back', 'rollout.failed'].includes(type)
   )
   const outcome = `${refusal ? '!' : ' '}${
-    { 'rollout.succeeded': 'S', 'rollout.rolled-back': 'R', 'rollout.failed': 'F' }[end.type as string]
+    { 'rollout.succeeded': 'S', 'rollout.rolled-back': 'R', 'rollout.failed': 'F' }[String(end?.type)]
   }`
   if (pool.isFinished) return ` ${outcome.trim()}`
   assert.deepEqual([pool.state.rollout, pool.ready(), pool.processes.size], [null, pool.state.slots.length,

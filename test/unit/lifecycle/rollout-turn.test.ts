@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { needsTurn } from '../../../server/lifecycle/rollout/turn.ts'
+import { needsTurn, type Plan } from '../../../server/lifecycle/rollout/turn.ts'
 import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.ts'
+import { fake } from '../../support/fake.ts'
+import type { Rollout } from '../../../server/lifecycle/state.ts'
+import type { RolloutStep } from '../../../server/api/shapes.ts'
 
-const ASKED = { type: 'rollout', kind: 'deploy', source: { path: '/srv/next' }, actor: 'ada', awaitsTurn: true }
+const ASKED = { type: 'rollout', kind: 'deploy', source: { path: '/srv/next' }, actor: 'ada',
+  awaitsTurn: true } as const
 const RELEASE = { ...NEW_RELEASE, id: 'r2' }
 
 /** A rollout that other apps come before. */
@@ -91,7 +95,7 @@ describe('a rollout that waits for its turn', () => {
   })
 
   test('begins at once where the guard has seen a crash loop, so that no other app keeps that from going back', () => {
-    const pool = simulate({ workers: 2, options: { ...OPTIONS, rollout: { guardMs: 300_000 } as any } })
+    const pool = simulate({ workers: 2, options: { ...OPTIONS, rollout: { guardMs: 300_000 } } })
     pool.settle()
     pool.feed({ type: 'rollout', kind: 'deploy', release: RELEASE, actor: 'ada' })
     pool.settle()
@@ -108,12 +112,13 @@ describe('a rollout that waits for its turn', () => {
 })
 
 test('a rollout leaves its turn to others once it only waits: for old workers, its canary, an operator; or where it is over', () => {
-  const rollout = { id: 1, plan: null, canaryEndsAt: null, pausedAt: null, steps: [],
-    progress: { total: 2, replaced: 0 } } as any
-  const steps = [{}, {}]
+  const rollout = fake<Rollout>({ id: 1, plan: null, canaryEndsAt: null, pausedAt: null, steps: [],
+    progress: { total: 2, replaced: 0 } })
+  const steps = fake<RolloutStep[]>([{}, {}])
   assert.equal(needsTurn(rollout, 1), true)
   assert.equal(needsTurn({ ...rollout, steps, progress: { total: 2, replaced: 1 } }, 1), true)
-  assert.equal(needsTurn({ ...rollout, plan: {}, pausedAt: 'now' }, 1), true, 'a pause does not take it out of the row')
+  assert.equal(needsTurn({ ...rollout, plan: fake<Plan>({}), pausedAt: 'now' }, 1), true,
+    'a pause does not take it out of the row')
   for (const [what, other] of Object.entries({
     'only drains': { ...rollout, steps, progress: { total: 2, replaced: 2 } },
     'compares its canary': { ...rollout, canaryEndsAt: 'soon' },

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { NEW_RELEASE, simulate } from '../../support/simulation.ts'
 
-const deploy = { type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' }
-const restart = { type: 'rollout', kind: 'restart', actor: 'api' }
+const deploy = { type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' } as const
+const restart = { type: 'rollout', kind: 'restart', actor: 'api' } as const
 const isOld = ({ release }: { release: string }) => release === 'r1'
 
 function ready (workers = 2) {
@@ -74,8 +74,8 @@ describe('rolling deploy', () => {
     pool.settle()
     assert.deepEqual(releases(pool), ['r1', 'r1', 'r1'])
     assert.equal(pool.last('rollout.rolled-back').detail.progress.replaced, 0)
-    assert.deepEqual(pool.last('rollout.rolled-back').detail.steps.map(({ state }: any) => state), ['reverted',
-      'reverted', 'failed'])
+    assert.deepEqual(pool.last('rollout.rolled-back').detail.steps.map(({ state }) => state), ['reverted', 'reverted',
+      'failed'])
     assert.equal(pool.last('worker.draining').cause, 'rollback')
   })
 
@@ -170,7 +170,7 @@ describe('restart-all', () => {
     pool.feed({ type: 'restart-worker', worker: 2, actor: 'api' })
     pool.settle()
     assert.deepEqual(pool.serving(), [1, 3])
-    assert.equal(pool.feed({ type: 'restart-worker', worker: 2, actor: 'api' }).code, 'not-found')
+    assert.equal(pool.feed({ type: 'restart-worker', worker: 2, actor: 'api' })?.code, 'not-found')
   })
 })
 
@@ -179,9 +179,9 @@ describe('one at a time', () => {
     const pool = ready(2)
     pool.feed(deploy)
     const before = pool.events.length
-    for (const command of [deploy, restart, { type: 'restart-worker', worker: 1, actor: 'api' }]) {
+    for (const command of [deploy, restart, { type: 'restart-worker', worker: 1, actor: 'api' }] as const) {
       const refusal = pool.feed(command)
-      assert.deepEqual([refusal.code, refusal.message, refusal.details], ['rollout-running',
+      assert.deepEqual([refusal?.code, refusal?.message, refusal?.details], ['rollout-running',
         'rollout 1 (deploy) is running', { rollout: 1 }])
     }
     assert.equal(pool.events.length, before)

@@ -60,7 +60,7 @@ describe('workers on standby', () => {
 
   test('take over from who hangs, is ended by an exception, or by an operator', () => {
     for (const input of [{ type: 'worker-silent', message: 'silent' }, { type: 'worker-crashing', errorName: 'Error',
-      errorMessage: 'boom' }, { type: 'kill-worker', actor: 'api' }])
+      errorMessage: 'boom' }, { type: 'kill-worker', actor: 'api' }] as const)
     {
       const pool = running()
       pool.feed({ ...input, worker: 1 })

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { strategyOf } from '../../../server/lifecycle/rollout/strategy.ts'
 import { NEW_RELEASE, OPTIONS, simulate, verdict } from '../../support/simulation.ts'
-import type { Drift } from '../../../server/lifecycle/state.ts'
+import type { Steering } from '../../../server/config/steering.ts'
+import type { Drift, LifecycleOptions } from '../../../server/lifecycle/state.ts'
 
-const GUARDED = { ...OPTIONS, rollout: { guardMs: 300_000 } } as any
-const HOLD_DRIFT = { ...OPTIONS, releases: { onDrift: 'hold' } } as any
+const GUARDED: LifecycleOptions = { ...OPTIONS, rollout: { guardMs: 300_000 } }
+const HOLD_DRIFT: LifecycleOptions = { ...OPTIONS, releases: { onDrift: 'hold' } }
 const DRIFT: Record<string, Drift> = {
   r1: { kind: 'code', count: 1, files: ['/srv/r1/app.js'], since: null, by: null }
 }
@@ -20,7 +21,7 @@ function deploying ({ size = 3, strategy = {}, options = OPTIONS } = {}) {
 }
 
 type Pool = ReturnType<typeof simulate>
-const steer = (pool: Pool, type: string) => pool.feed({ type, rollout: 1, actor: 'api' })
+const steer = (pool: Pool, type: Steering) => pool.feed({ type, rollout: 1, actor: 'api' })
 const steps = (pool: Pool) => pool.state.rollout?.steps.map(({ state }) => state)
 const slots = (pool: Pool) => pool.state.slots.map(({ release }) => release)
 
@@ -42,7 +43,7 @@ describe('a trial', () => {
     assert.equal(pool.state.rollout?.canaryEndsAt, new Date(pool.at + 60_000).toISOString())
     assert.ok(pool.deadlines.has('judge:0'))
     passUntil(pool, 'canary:0')
-    assert.equal(pool.judgements.at(-1).isFinal, true)
+    assert.equal(pool.judgements.at(-1)?.isFinal, true)
   })
 
   test('that passes with a flaw has one warning of it, however often that is seen', () => {
@@ -59,7 +60,7 @@ describe('a trial', () => {
     pool.wait(2000)
     pool.exit(4, { code: 1 })
     const heldAt = new Date(pool.at).toISOString()
-    const { isFinal, canary, baseline } = pool.judgements.at(-1)
+    const { isFinal, canary, baseline } = pool.judgements.at(-1)!
     assert.deepEqual([pool.rollout?.pausedAt, isFinal, canary, baseline], [heldAt, false, [4], [1, 2, 3]])
     const { message: _, ...found } = verdict(true, false)
     pool.feed({ type: 'judged', rollout: 1, verdict: verdict(true, false) })
@@ -89,7 +90,7 @@ describe('a trial', () => {
     pool.exit(4, { signal: 'SIGKILL' })
     pool.feed({ type: 'worker-ready', worker: 5 })
     passUntil(pool, 'canary:0')
-    assert.equal(pool.judgements.at(-1).isFinal, true)
+    assert.equal(pool.judgements.at(-1)?.isFinal, true)
     assert.equal(pool.rollout?.state, 'canary')
   })
 
@@ -156,7 +157,7 @@ describe('files of the old release that have changed, where that is to hold', ()
     const pool = deploying({ options: HOLD_DRIFT })
     pool.settle()
     pool.drift = DRIFT
-    for (const [rollout, release] of [[2, undefined], [3, { ...NEW_RELEASE, id: 'r1' }]] as [number, any][]) {
+    for (const [rollout, release] of [[2, undefined], [3, { ...NEW_RELEASE, id: 'r1' }]] as const) {
       pool.feed({ type: 'rollout', kind: 'rollback', release, source: { release: 'r1' }, actor: 'api' })
       pool.feed({ type: 'release-prepared', rollout, release: { ...NEW_RELEASE, id: 'r1' } })
       assert.match(pool.last('rollout.failed').message,
@@ -228,7 +229,7 @@ describe('the guard of a deploy', () => {
         release: 'r1'
       }])
       assert.equal(pool.state.guard?.isTripped, true, 'a master that ends now leaves the rest to the next one')
-      pool.feed({ type: 'release-prepared', rollout: pool.state.rollout?.id, release: { ...NEW_RELEASE, id: 'r1' } })
+      pool.feed({ type: 'release-prepared', rollout: pool.state.rollout!.id, release: { ...NEW_RELEASE, id: 'r1' } })
       pool.settle()
       assert.deepEqual([pool.state.release.id, pool.state.rollout, pool.state.guard], ['r1', null, null])
     })
@@ -238,7 +239,7 @@ describe('the guard of a deploy', () => {
     const pool = deploying({ size: 2, options: GUARDED })
     pool.settle()
     loop(pool)
-    pool.feed({ type: 'release-not-prepared', rollout: pool.state.rollout?.id, reason: 'it is gone' })
+    pool.feed({ type: 'release-not-prepared', rollout: Number(pool.state.rollout?.id), reason: 'it is gone' })
     assert.deepEqual([pool.state.rollout, pool.state.guard], [null, null])
     loop(pool)
     assert.equal(pool.state.rollout, null)
@@ -250,7 +251,7 @@ describe('the guard of a deploy', () => {
       assert.deepEqual([next.state.phase, next.state.rollout?.actor, next.prepared], ['starting', 'guard', {
         release: 'r7'
       }])
-      next.feed({ type: 'release-prepared', rollout: next.state.rollout?.id, release: { ...NEW_RELEASE, id: 'r7' } })
+      next.feed({ type: 'release-prepared', rollout: next.state.rollout!.id, release: { ...NEW_RELEASE, id: 'r7' } })
       next.settle()
       assert.deepEqual([next.state.phase, next.state.release.id, next.state.guard], ['running', 'r7', null])
     }

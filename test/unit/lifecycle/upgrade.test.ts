@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
 import { simulate } from '../../support/simulation.ts'
 
-const UPGRADE = Object.freeze({ type: 'upgrade', execPath: null, note: 'why', actor: 'ada' })
+const UPGRADE = Object.freeze({ type: 'upgrade', execPath: null, note: 'why', actor: 'ada' } as const)
 
 test('is announced before it is begun, and nothing else begins while it runs', () => {
   const deck = startUpgrade()
@@ -14,19 +14,19 @@ test('is announced before it is begun, and nothing else begins while it runs', (
   for (const input of [UPGRADE, { type: 'scale', workers: 3 }, { type: 'rollout', kind: 'restart' }, {
     type: 'restart-worker',
     worker: 1
-  }]) {
-    assert.equal(deck.feed({ ...input, actor: 'ada' }).code, 'upgrade-running')
+  }] as const) {
+    assert.equal(deck.feed({ ...input, actor: 'ada' })?.code, 'upgrade-running')
   }
 })
 
 test('is refused while a rollout runs, while the first workers start and when everything ends', () => {
   const starting = simulate()
-  assert.equal(starting.feed(UPGRADE).code, 'starting')
+  assert.equal(starting.feed(UPGRADE)?.code, 'starting')
   starting.settle()
   starting.feed({ type: 'rollout', kind: 'restart', actor: 'ada' })
-  assert.equal(starting.feed(UPGRADE).code, 'rollout-running')
+  assert.equal(starting.feed(UPGRADE)?.code, 'rollout-running')
   starting.feed({ type: 'stop', actor: 'ada' })
-  assert.equal(starting.feed(UPGRADE).code, 'stopping')
+  assert.equal(starting.feed(UPGRADE)?.code, 'stopping')
 })
 
 test('a worker that dies meanwhile is replaced under an id that the next master cannot have given', () => {

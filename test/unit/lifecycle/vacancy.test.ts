@@ -2,12 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.ts'
 import { NEW_RELEASE, OPTIONS, orphan, simulate } from '../../support/simulation.ts'
+import type { Orphan } from '../../../server/lifecycle/state.ts'
+import type { StrategyWish } from '../../../server/lifecycle/rollout/strategy.ts'
 
 type Pool = ReturnType<typeof simulate>
 
 const STOP_FIRST = Object.freeze({ order: 'stop-first' as const })
 
-function stopFirst ({ workers = 2, rollout = {}, orphans }: { workers?: number, rollout?: any, orphans?: any[] } = {}) {
+function stopFirst (
+  { workers = 2, rollout = {}, orphans }: { workers?: number, rollout?: StrategyWish, orphans?: Orphan[] } = {}
+) {
   const pool = simulate({ workers, orphans, options: { ...OPTIONS, rollout: { ...STOP_FIRST, ...rollout } } })
   if (!orphans) pool.settle()
   return pool
@@ -39,8 +43,7 @@ describe('rollout.order stop-first', () => {
       end(pool, 2)
       pool.feed({ type: 'worker-ready', worker: 4 })
       const { state, steps } = pool.last('rollout.succeeded').detail
-      assert.deepEqual([state, steps.map((step: any) => [step.oldWorker, step.newWorker])], ['succeeded', [[1, 3], [2,
-        4]]])
+      assert.deepEqual([state, steps.map((step) => [step.oldWorker, step.newWorker])], ['succeeded', [[1, 3], [2, 4]]])
     })
   }
 
@@ -161,10 +164,10 @@ describe('rollout.order stop-first', () => {
   test('canaries and upgrades, which have two live side by side, are refused', () => {
     const pool = stopFirst()
     const canary = { type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'test',
-      strategy: { canary: { workers: 1 } } }
-    assert.equal(pool.feed(canary).code, 'not-possible')
-    assert.match(pool.feed(canary).message, /^canary: expected none with rollout\.order "stop-first"/)
-    assert.match(pool.feed({ type: 'upgrade', execPath: null, actor: 'test' }).message,
+      strategy: { canary: { workers: 1 } } } as const
+    assert.equal(pool.feed(canary)?.code, 'not-possible')
+    assert.match(String(pool.feed(canary)?.message), /^canary: expected none with rollout\.order "stop-first"/)
+    assert.match(String(pool.feed({ type: 'upgrade', execPath: null, actor: 'test' })?.message),
       /rollout\.order is "stop-first": restart the master instead$/)
     assert.equal(pool.feed({ ...canary, strategy: { ...canary.strategy, order: 'start-first' } }), null)
   })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync, type watch } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import { createGrowth } from '../../../server/logs/growth.ts'
 import { liveFile } from '../../../server/logs/log-files.ts'
@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts'
 
 const LOG = { slot: 1, stream: 'stdout' } as const
 
-function setUp (t: Pick<TestContext, 'after'>, { watchFile = (undefined as any) } = {}) {
+function setUp (t: Pick<TestContext, 'after'>, { watchFile }: { watchFile?: (file: string) => EventEmitter } = {}) {
   const folder = tempFolder()
   const file = liveFile(folder, LOG)
   writeFileSync(file, '')
@@ -17,7 +17,7 @@ function setUp (t: Pick<TestContext, 'after'>, { watchFile = (undefined as any) 
   let at = 0
   const growth = createGrowth({ folder, onAwake: (log) => {
     woken.push(log)
-  }, now: () => at, watchFile })
+  }, now: () => at, watchFile: watchFile as typeof watch | undefined })
   t.after(growth.stop)
   growth.add(LOG)
   return { file, woken, growth, pass: (ms: number) => {
@@ -70,10 +70,10 @@ test('looks again and again only while a log may grow', (t) => {
   }
   let at = 0
   let wake = () => {}
-  const watchFile: any = (_file: string, _options: object, onChange: () => void) => {
+  const watchFile = ((_file: string, _options: object, onChange: () => void) => {
     wake = onChange
     return Object.assign(new EventEmitter(), { close () {} })
-  }
+  }) as unknown as typeof watch
   const growth = createGrowth({ folder, onAwake () {}, onLook: (logs) => {
     looks.push(logs)
   }, now: () => at, watchFile })

@@ -15,6 +15,7 @@ import { loadPosix } from '../../../server/system/posix.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
 import type { Order } from '../../../server/logs/archiver.ts'
+import type { Streams } from '../../../server/logs/mirror.ts'
 
 function canCutOff (): string | false {
   const fd = openSync(path.join(tempFolder(), 'file'), 'w+')
@@ -422,11 +423,11 @@ test('a slow reader of one app holds up no other app; of an app one reads at a t
 function setUp (t: TestContext,
   { mirror = 'off', maxBytes = MAX_BYTES, maxFiles = 5, streams = { stdout: process.stdout, stderr: process.stderr },
     onError = (reason) => assert.fail(reason) }: { mirror?: 'auto' | 'on' | 'off', maxBytes?: number, maxFiles?: number,
-      streams?: any, onError?: (reason: string) => void } = {})
+      streams?: object, onError?: (reason: string) => void } = {})
 {
   const folder = tempFolder()
   const options = { maxBytes, maxFiles, mirror }
-  const logs = createLogs({ folder, options, streams, onError })
+  const logs = createLogs({ folder, options, streams: streams as Streams, onError })
   logs.open({ worker: 1, slot: 1 }).close()
   const fd = openSync(liveFile(folder, LOG), 'a')
   t.after(() => closeSync(fd))

@@ -17,5 +17,5 @@ test('an agent reads in one answer what held the memory, how much of it for 1,00
       '    114 MB: 12000 × Object at cache', '    the first of these has held most since r2']
   )
   assert.equal(storyOf({ holders: [holder], sinceRelease: 'r5' }).length, 1)
-  assert.deepEqual([storyOf({ error: 'the worker ended' }), storyOf(null as any)], [[], []])
+  assert.deepEqual([storyOf({ error: 'the worker ended' }), storyOf(null)], [[], []])
 })

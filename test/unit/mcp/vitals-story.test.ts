@@ -6,7 +6,7 @@ const seriesOf = (...values: number[]) => ({ time: values.map((_, index) => inde
   cluster: { latencyP99Ms: values, rssBytes: values.map(() => 1e8) } })
 
 test('the moment at which a figure moved to another level is found, and no single peak is one', () => {
-  const { index, before, after, times } = levelChange([10, 12, 11, 10, 90, 11, 400, 420, 390, 410, 400], 5) as any
+  const { index, before, after, times } = levelChange([10, 12, 11, 10, 90, 11, 400, 420, 390, 410, 400], 5)!
   assert.deepEqual([index, before, after], [6, 11, 400])
   assert.ok(times > 30)
   for (const [values, why] of [[[10, 12, 11, 10, 11, 900, 10, 11, 12, 10], 'one peak'], [[0.1, 0.2, 0.1, 4, 4, 4],

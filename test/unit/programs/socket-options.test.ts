@@ -56,8 +56,8 @@ describe('options of a socket that takes the place of another', {
     assert.deepEqual(before, { isFree: true, receiveBytes: 20_000 })
     // No machine has this address: RFC 5737.
     const query = { address: '192.0.2.7', port: await freePort(), addressType: 4, index: 0 }
-    assert.deepEqual(bindSocketGroup(posix as any, query, 1), { errno: -99 })
-    const group = bindSocketGroup(posix as any, { ...query, before }, 1)
+    assert.deepEqual(bindSocketGroup(posix!, query, 1), { errno: -99 })
+    const group = bindSocketGroup(posix!, { ...query, before }, 1)
     assert.ok(!('errno' in group))
     t.after(group.close)
     assert.equal(group.listen(), 0)

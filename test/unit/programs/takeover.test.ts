@@ -10,6 +10,7 @@ import { loadSystemCalls } from '../../../server/programs/system-calls.ts'
 import { get } from '../../support/asking.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
+import { fake } from '../../support/fake.ts'
 
 const SERVER = `const net = require('net'); const http = require('http')
   const server = http.createServer((_, response) => response.end(process.argv[1]))
@@ -23,7 +24,7 @@ async function serve (t: TestContext, answer: string, place: object, passed: num
   t.after(() => {
     child.kill('SIGKILL')
   })
-  const [line] = await once(child.stdout as any, 'data')
+  const [line] = await once(child.stdout!, 'data')
   return { child, pid: Number(child.pid), port: Number(line) }
 }
 
@@ -90,7 +91,7 @@ test('who has a port is said by command and process, with the command that takes
 })
 
 test('of a command line no more is told than which program it runs, as arguments may be secret', () => {
-  const textOf = (...words: string[]) => processText({ pid: 0, words, env: {} } as any)
+  const textOf = (...words: string[]) => processText(fake({ pid: 0, words, env: {} }))
   assert.equal(textOf('/usr/bin/node', '--require=./x.cjs', 'app.js', '--token', 'x'),
     'node --require=… app.js … (pid 0)')
   assert.equal(textOf('python3', '-m', 'uvicorn', 'app:app'), 'python3 -m uvicorn … (pid 0)')

@@ -1,27 +1,31 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createInPlace } from '../../../server/releases/in-place.ts'
-import type { Drift } from '../../../server/lifecycle/state.ts'
+import { fake, type Parts } from '../../support/fake.ts'
+import type { Drift, Release } from '../../../server/lifecycle/state.ts'
+import type { Item } from '../../../server/releases/catalogue.ts'
 
 const AT = '2026-01-02T03:04:05.000Z'
 const CHANGE: Drift = { kind: 'code', count: 1, files: ['/srv/app.js'], since: AT, by: null }
 const BY_R2 = { kind: 'code', count: 0, files: [], since: AT, by: 'r2' }
-const REWRITTEN = { kind: 'folder', count: 1, files: ['.next/BUILD_ID'], since: AT, by: null }
+const REWRITTEN = { kind: 'folder' as const, count: 1, files: ['.next/BUILD_ID'], since: AT, by: null }
 const clean = (commit: string) => ({ git: { commit: commit.repeat(40), isDirty: false } })
+
+type Differs = Parts<Release> & { rewritten?: Drift | null }
 
 /**
  * `releases`: oldest first, by id: how they differ from a plain folder without git; `rewritten`: how other files of it
  * have changed; `seen`: of which the files are known to have changed; of which files are known.
  */
-function inPlace (releases: Record<string, any>,
+function inPlace (releases: Record<string, Differs>,
   { changed = [], known = [] }: { changed?: string[], known?: string[] } = {})
 {
-  const items = Object.entries(releases).map(([id, { rewritten = null, ...fields }]) => ({ rewritten,
-    release: { id, mode: 'live', path: '/srv', git: null, lockFile: null, package: null, createdAt: AT, ...fields } })
+  const items = Object.entries(releases).map(([id, { rewritten = null, ...fields }]) =>
+    fake<Item>({ rewritten,
+      release: { id, mode: 'live', path: '/srv', git: null, lockFile: null, package: null, createdAt: AT, ...fields } })
   )
   return createInPlace({
-    catalogue: { find: (id) => items.find(({ release }) => release.id === id) as any, newestFirst: () =>
-      items.toReversed() as any },
+    catalogue: { find: (id) => items.find(({ release }) => release.id === id), newestFirst: () => items.toReversed() },
     drift: { of: (id) => changed.includes(id) ? CHANGE : null, knows: (id) =>
       known.includes(id) || changed.includes(id) }
   })
@@ -50,7 +54,7 @@ describe('a release whose folder was changed in place', () => {
     {},
     { mode: 'folder', path: '/data/r2' },
     false
-  ]] as [string, any, any, boolean][]) {
+  ]] as [string, Differs, Differs, boolean][]) {
     test(`where no master has seen its files, by ${what}: ${isChanged}`, () => {
       const { look, changeOf } = inPlace({ r1: before, r2: after })
       assert.deepEqual(look(['r1', 'r2']), isChanged ? { r1: BY_R2 } : {})

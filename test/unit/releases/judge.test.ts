@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createJudge } from '../../../server/releases/judge.ts'
-import { DEFAULT_STRATEGY } from '../../../server/lifecycle/rollout/strategy.ts'
+import { DEFAULT_STRATEGY, type Limits } from '../../../server/lifecycle/rollout/strategy.ts'
 import { bucketOf } from '../../../workers/histogram.ts'
 import { countFound, listRolledBack } from '../../support/judged-deploys.ts'
 import { rareTest } from '../../support/rare.ts'
@@ -24,9 +24,11 @@ function report (
     latency: answered ? [bucketOf(ms), answered] : [], latencySumMs: answered * ms }
 }
 
+type Answers = (second: number) => Parameters<typeof report>[0]
+
 /** What is found of workers that answer so in each second. `workers`: by id; from NEW on they are new. */
-function watch (workers: Record<number, (second: number) => Parameters<typeof report>[0]>,
-  { seconds = 30, limits = LIMITS }: { seconds?: number, limits?: any } = {})
+function watch (workers: Record<number, Answers>,
+  { seconds = 30, limits = LIMITS }: { seconds?: number, limits?: Limits } = {})
 {
   let now = 0
   const judge = createJudge({ now: () => now })
@@ -78,8 +80,8 @@ describe('a judge is shown new workers', () => {
       /43\.7 ms \(old: /], ['nothing to compare a latency with', always({ good: 40, ms: 900 }), always({}), true,
     /not compared: 0 answers of the old workers after warm-up/], ['errors beside old workers that had no traffic',
     always({ good: 32, failed: 8 }), always({}), false, /20\.0% of/], ['slow, with more to do than they can',
-    always({ good: 60, ms: 900, busy: 0.95 }), always({ good: 40, busy: 0.6 }), true, /as well/]] as [string, any, any,
-      boolean | null, RegExp][])
+    always({ good: 60, ms: 900, busy: 0.95 }), always({ good: 40, busy: 0.6 }), true, /as well/]] as [string, Answers,
+      Answers, boolean | null, RegExp][])
   {
     test(name, () => {
       const verdict = watch({ [OLD]: baseline, [NEW]: canary })

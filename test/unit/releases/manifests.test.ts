@@ -6,6 +6,10 @@ import { describe, test } from 'node:test'
 import { differencesBetween } from '../../../server/releases/file-differences.ts'
 import { createManifests } from '../../../server/releases/manifests.ts'
 import { tempFolder, writeFiles } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
+import type { Item } from '../../../server/releases/catalogue.ts'
+import type { Release, Drift } from '../../../server/lifecycle/state.ts'
+import type { Seen } from '../../support/event-log.ts'
 
 /** Releases of one folder, which are deployed in turn. */
 function manifests () {
@@ -13,20 +17,20 @@ function manifests () {
   writeFiles(folder, { 'app.js': '', 'views/home.html': 'one' })
   const dataDir = { folder: path.join(folder, '.clusterdeck') }
   mkdirSync(dataDir.folder)
-  const items: Map<string, any> = new Map()
+  const items: Map<string, Item> = new Map()
   const errors = [] as unknown[]
   const kept = createManifests({ dataDir,
     catalogue: { find: (id) => items.get(id), newestFirst: () => [...items.values()].reverse(), save () {} },
     onError: (error) => errors.push(error) })
   return { ...kept, folder, data: dataDir.folder, items, errors,
     async deploy (id: string,
-      { left = [], mode = 'live', path: its = folder }: { left?: string[], mode?: string, path?: string } = {})
+      { left = [], mode = 'live', path: its = folder }: { left?: string[], mode?: Release['mode'], path?: string } = {})
     {
-      const item = items.get(id) ?? { release: { id, mode, path: its } }
+      const item = items.get(id) ?? fake<Item>({ release: { id, mode, path: its } })
       items.set(id, item)
       kept.note(item.release, left)
       await kept.settled()
-    }, changeOf: (id: string) => items.get(id).rewritten }
+    }, changeOf: (id: string) => items.get(id)?.rewritten as Seen<Drift> }
 }
 
 describe('the manifest of a release', () => {
@@ -49,13 +53,13 @@ describe('the manifest of a release', () => {
     const { folder, data, deploy } = manifests()
     await deploy('r1')
     writeFiles(folder, { 'views/home.html': 'two' })
-    const items = new Map(['r1', 'r2'].map((id) => [id, { release: { id, mode: 'live', path: folder } } as any]))
+    const items = new Map(['r1', 'r2'].map((id) => [id, fake<Item>({ release: { id, mode: 'live', path: folder } })]))
     const next = createManifests({ dataDir: { folder: data },
       catalogue: { find: (id) => items.get(id), newestFirst: () => [...items.values()], save () {} },
       onError: assert.ifError })
-    next.note(items.get('r2').release, [])
+    next.note(items.get('r2')!.release, [])
     await next.settled()
-    assert.deepEqual(items.get('r1').rewritten.files, ['views/home.html'])
+    assert.deepEqual(items.get('r1')?.rewritten?.files, ['views/home.html'])
   })
 
   test('leaves out packages, .git, caches, the data folder and what is no part of a release', async () => {
@@ -115,7 +119,7 @@ describe('the manifest of a release', () => {
     await deploy('r1')
     chmodSync(path.join(folder, 'app.js'), 0o755)
     writeFiles(folder, { 'a b\n.html': '' })
-    assert.deepEqual(await since(items.get('r1').release, []), { added: ['a b\n.html'], changed: ['app.js'],
+    assert.deepEqual(await since(items.get('r1')!.release, []), { added: ['a b\n.html'], changed: ['app.js'],
       removed: [] })
   })
 })

@@ -7,14 +7,17 @@ import { describe, test } from 'node:test'
 import { openHistory } from '../../../db/history.ts'
 import { openDataDir } from '../../../server/system/data-dir.ts'
 import { readCommits, readGit, readGitAhead } from '../../../server/releases/git.ts'
-import { createEventStream } from '../../../server/events/stream.ts'
+import { createEventStream, type DeckEvent } from '../../../server/events/stream.ts'
 import { keepOutcomes } from '../../../server/releases/outcomes.ts'
 import { openReleases } from '../../../server/releases/registry.ts'
 import { copyTree } from '../../../server/releases/tree-copy.ts'
 import { listTree } from '../../../server/releases/tree.ts'
 import { tempFolder, writeFiles } from '../../support/folder.ts'
 import { createRepository, git } from '../../support/repository.ts'
+import { DeckError } from '../../../server/errors.ts'
+import { fake, type Parts } from '../../support/fake.ts'
 import type { WorkerConfig } from '../../../server/releases/launch-spec.ts'
+import type { Config } from '../../../server/config/config.ts'
 import type { Release } from '../../../server/lifecycle/state.ts'
 
 const ACTOR = { actor: 'api' }
@@ -39,15 +42,15 @@ async function registry (
   const history = openHistory({ file: dataDir.historyFile })
   const created = [] as string[]
   const errors = [] as unknown[]
-  const config = { entry, cwd, args: [], execArgv: [], env: {}, ...more,
-    releases: { mode, root, keep, shared, exclude } } as any
-  const answer = { config }
+  const config = fake<Config>({ entry, cwd, args: [], execArgv: [], env: {}, ...more,
+    releases: { mode, root, keep, shared, exclude } })
+  const answer: { config: Config | Error } = { config }
   const clock = { time: Date.UTC(2026, 0, 1) }
   const releases = await openReleases({ config, history, lastNumber, before, last,
     cluster: () => ({ releasesInUse: () => inUse, snapshot: () => ({ release: { id: current } }) }),
     events: { publish: (event) => {
       created.push(String(event.release))
-      return event as any
+      return event as DeckEvent
     } }, reload: async () => {
       if (answer.config instanceof Error) throw answer.config
       return answer.config
@@ -56,9 +59,10 @@ async function registry (
       of: (id) =>
         drifted.includes(id) ? { kind: 'code', count: 1, files: ['/srv/app.js'], since: null, by: null } : null },
     onError: (error) => errors.push(error), now: time ?? (() => clock.time++) })
-  return { releases, folder, data, dataDir, history, created, errors, inUse, configure (changes: any) {
-    answer.config = changes instanceof Error ? changes : { ...config, ...changes }
-  } }
+  return { releases, folder, data, dataDir, history, created, errors, inUse,
+    configure (changes: Parts<Config> | Error) {
+      answer.config = changes instanceof Error ? changes : fake<Config>({ ...config, ...changes })
+    } }
 }
 
 /** Releases that hear of the ends of rollouts, as `end` tells them. */
@@ -398,7 +402,7 @@ describe('a release folder', () => {
     ][]) {
       const { releases } = await registry({ folder, entry, mode, execArgv })
       const { id, path: own } = await releases.prepare(ACTOR)
-      const { execArgv: words } = releases.find(id) as any
+      const { execArgv: words } = releases.find(id)!
       assert.deepEqual(words, ['--require', path.join(own, '.pnp.cjs'), `--import=${path.join(own, 'trace.mjs')}`, '-r',
         path.join(other, 'agent.cjs'), '-r', './own.cjs', '--title', '/gone', '--no-warnings'])
       assert.equal((await releases.prepare(ACTOR)).id, id, 'they make no new release')
@@ -424,7 +428,7 @@ describe('a release folder', () => {
     writeFileSync(path.join(copy, 'shop.sqlite'), 'rows')
     write({ 'uploads/cat.png': '', 'node_modules/dep/compiled.js': '' }, copy)
     writeFileSync(path.join(folder, 'app.js'), 'two')
-    await assert.rejects(releases.prepare(ACTOR), (error: any) => {
+    await assert.rejects(releases.prepare(ACTOR), (error: DeckError) => {
       assert.deepEqual([error.code, error.details], ['unshared-files', { release: 'r1',
         files: ['shop.sqlite', 'uploads/cat.png'] }])
       assert.ok(error.message.includes(`received shop.sqlite, uploads/cat.png in the folder of r1, ${copy}`),

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { createReleaseFolders } from '../../../server/releases/release-folders.ts'
 import { tempFolder, writeFiles } from '../../support/folder.ts'
+import { fake } from '../../support/fake.ts'
 
 for (const [what, name] of [['folders', 'files/made/by/app/'], ['a file', 'files/note.txt']]) {
   test(`makes nothing where a link in a release leads out of it: ${what} that all releases share`, async () => {
@@ -20,7 +21,8 @@ for (const [what, name] of [['folders', 'files/made/by/app/'], ['a file', 'files
     const { top } = await folders.begin('r1')
     symlinkSync(outside, path.join(top, 'files'))
     await assert.rejects(folders.share({ top, folder: top }, { shared: [name], home }), refused)
-    const place = { folder: code, entry: path.join(code, 'app.js'), cwd: code } as any
+    const place = fake<Parameters<typeof folders.look>[0]>({ folder: code, entry: path.join(code, 'app.js'),
+      cwd: code })
     const draft = await folders.look(place, { shared: [name], exclude: [], home })
     await assert.rejects(folders.keep('r2', draft, []), refused)
     assert.deepEqual(readdirSync(outside), [])

@@ -8,6 +8,8 @@ import { readSecrets } from '../../../server/releases/secrets.ts'
 import { tempFolder } from '../../support/folder.ts'
 import { isGone } from '../../support/is-gone.ts'
 import { until } from '../../support/until.ts'
+import { fake } from '../../support/fake.ts'
+import { DeckError } from '../../../server/errors.ts'
 
 /** What no message may have. */
 const CANARY = 'canary-8Fz27'
@@ -28,7 +30,7 @@ async function readText (text: string, format: 'json' | 'env') {
 }
 
 async function assertFails (reading: Promise<unknown>, message: RegExp) {
-  await assert.rejects(reading, (error: any) => {
+  await assert.rejects(reading, (error: DeckError) => {
     assert.equal(error.code, 'secrets-failed')
     assert.match(error.message, message)
     assert.doesNotMatch(error.message, new RegExp(CANARY))
@@ -142,7 +144,7 @@ describe('a file and a folder', () => {
     writeFileSync(path.join(folder, 'db-password'), CANARY)
     await assertFails(read(),
       /^secrets: expected credentials with names of variables such as DB_PASSWORD, received "db-password"$/)
-    await assertFails(read({} as any),
+    await assertFails(read(fake({})),
       /expected CREDENTIALS_DIRECTORY in the environment of the app, as systemd sets it for LoadCredential=, received none$/)
     const other = tempFolder()
     mkdirSync(path.join(other, 'A'))

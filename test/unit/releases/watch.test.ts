@@ -100,7 +100,7 @@ describe('watching', { concurrency: true }, () => {
     const { write, seen, watcher } = watching(t, () => {
       throw new DeckError('entry-not-found', 'entry: it is gone')
     })
-    watcher.add([null, 7, {}, 'relative.js', '/nul\0.js', '/does/not/exist.js'] as any[])
+    watcher.add([null, 7, {}, 'relative.js', '/nul\0.js', '/does/not/exist.js'])
     await writeUntil(() => write('own.js'), () => seen.lines.length > 0)
     assert.equal(seen.lines[0], 'watch: entry: it is gone')
   })

@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { expectOwner, NOBODY, ownerOf } from '../../../server/system/connection-owner.ts'
 import { openHistory } from '../../../db/history.ts'
 import { createSessions } from '../../../server/admin/sessions.ts'
+import { fake } from '../../support/fake.ts'
 
 const OTHER_UID = 54_321
 const isLinux = process.platform === 'linux'
@@ -68,7 +69,7 @@ test('learns who asks also while an expected one has just been closed here', { s
 
 test('does not know who asks from another machine', () => {
   assert.equal(
-    ownerOf({ remoteAddress: '192.0.2.7', remotePort: 4000, localAddress: '192.0.2.1', localPort: 9777 } as any),
+    ownerOf(fake({ remoteAddress: '192.0.2.7', remotePort: 4000, localAddress: '192.0.2.1', localPort: 9777 })),
     null
   )
 })
@@ -105,8 +106,8 @@ test('takes no session from another user of this machine: their server on anothe
   let owner = 1000 as number | null
   const sessions = createSessions({ store: history.sessions, token: 'secret', ttlMs: 60_000, cookieName: 'deck',
     ownerOf: () => owner })
-  const cookie = String(sessions.open({ headers: {} } as any)).split(';')[0]
-  const authenticate = () => sessions.authenticate({ headers: { cookie } } as any)?.via ?? null
+  const cookie = String(sessions.open(fake({ headers: {} }))).split(';')[0]
+  const authenticate = () => sessions.authenticate(fake({ headers: { cookie } }))?.via ?? null
   const seen = [1000, OTHER_UID, null, NOBODY, 1000].map((who) => {
     owner = who
     return authenticate()
@@ -119,8 +120,8 @@ test('a session that was opened by nobody is nobody\'s, whoever closes its conne
   const history = openHistory({ file: ':memory:' })
   const sessions = createSessions({ store: history.sessions, token: 'secret', ttlMs: 60_000, cookieName: 'deck',
     ownerOf: () => NOBODY })
-  const cookie = String(sessions.open({ headers: {} } as any)).split(';')[0]
-  assert.equal(sessions.authenticate({ headers: { cookie } } as any), null)
+  const cookie = String(sessions.open(fake({ headers: {} }))).split(';')[0]
+  assert.equal(sessions.authenticate(fake({ headers: { cookie } })), null)
   history.close()
 })
 

@@ -11,7 +11,7 @@ test('a user that no passwd knows has no home folder, which is no error where no
     throw new Error('A system error occurred: uv_os_homedir returned ENOENT')
   })
   assert.deepEqual([homeFolder({}), homeFolder({ HOME: '/home/u' })], [null, '/home/u'])
-  const row = { name: 'shop', dataDir: '/srv/shop/.clusterdeck', adminUrl: null, look: null } as any
+  const row = { name: 'shop', dataDir: '/srv/shop/.clusterdeck', adminUrl: null, answer: null }
   assert.match(decksTable([row], { now: 0, home: homeFolder({}), hasFolders: true }), /shop/)
   assert.throws(() => unitFolder('user', {}), { code: 'not-possible', message: /^expected XDG_CONFIG_HOME or HOME/ })
   assert.equal(unitFolder('user', { XDG_CONFIG_HOME: '/etc/u' }), '/etc/u/systemd/user')

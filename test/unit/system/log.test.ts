@@ -40,6 +40,8 @@ test('drops a line that cannot be written, and what comes after its end', () => 
   assert.equal(readFileSync(file, 'utf8'), '')
 })
 
+type Shown = { [name: string]: unknown, stack: string }
+
 test('writes an error that JSON cannot tell', () => {
   const file = path.join(tempFolder(), 'master.log')
   const error = Object.assign(new Error('odd'), { size: 1n })
@@ -47,6 +49,6 @@ test('writes an error that JSON cannot tell', () => {
   assert.equal(linesOf(file)[0].err, 'Error: odd')
 })
 
-function linesOf (file: string): any[] {
+function linesOf (file: string): { [name: string]: unknown, err: Shown & { cause: Shown } }[] {
   return readFileSync(file, 'utf8').trim().split('\n').map((line) => JSON.parse(line))
 }

@@ -16,13 +16,15 @@ const CERT = readFileSync(path.join(TLS, 'cert.pem'))
 const CODE = 'c'.repeat(43)
 const IN_TIME = { timeoutMs: 40_000 }
 
+type Body = Record<string, string>
+
 /** Stands where the master of another deck listens, and notes what it is sent. */
 async function startMaster (t: TestContext,
-  answer: (req: http.IncomingMessage, res: http.ServerResponse, body: any) => void = (_req, res) => {
+  answer: (req: http.IncomingMessage, res: http.ServerResponse, body: Body) => void = (_req, res) => {
     res.end('{"state":"running"}')
   }, { hasTls = false }: { hasTls?: boolean } = {})
 {
-  const asked: { method?: string, url?: string, authorization?: string, body: any }[] = []
+  const asked: { method?: string, url?: string, authorization?: string, body: Body | null }[] = []
   const listener = async (req: http.IncomingMessage, res: http.ServerResponse) => {
     const text = (await req.toArray()).join('')
     const body = text === '' ? null : JSON.parse(text)

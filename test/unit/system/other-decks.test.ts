@@ -11,15 +11,15 @@ const STATUS = { state: 'running', readyWorkers: 1, desiredWorkers: 1 }
 
 function setUp (
   { decks = [registered()], status = async () => STATUS }: { decks?: RunningDeck[],
-    status?: (deck: any) => Promise<any> } = {}
+    status?: (deck: RunningDeck) => Promise<object> } = {}
 ) {
   const clock = { now: 0 }
   const asked = [] as string[]
   const reads = { count: 0 }
-  const ask = { status: async (deck: any) => {
+  const ask: Parameters<typeof createOtherDecks>[0]['ask'] = { status: async (deck) => {
     asked.push(deck.name)
     return status(deck)
-  }, signInLink: async (deck: any, order: any) => ({ code: 'code', url: `${deck.adminUrl} ${order.from}` }) }
+  }, signInLink: async (deck, order) => ({ code: 'code', url: `${deck.adminUrl} ${order.from}` }) }
   const list = () => {
     reads.count++
     return decks

@@ -10,6 +10,7 @@ import { identifyProcess, pidNamespace } from '../../../server/system/process-id
 import { whyAbsent, whyNotTold } from '../../../server/system/recipient.ts'
 import { until } from '../../support/until.ts'
 import { lacksStrangers, OTHER_UID, startStranger } from '../../support/stranger.ts'
+import { fake } from '../../support/fake.ts'
 
 const HERE = identifyProcess(process.pid)
 const GONE = { pid: 2 ** 30, startTime: null }
@@ -78,10 +79,10 @@ for (const [found, recipient, isPinned, expected] of [[0, {}, false, null], [OTH
 ], ['elsewhere', {}, false, /another machine/], ['elsewhere', {}, true, null], ['untold', {}, false, null], ['untold', {
   pidNamespace: 'pid:[1]'
 }, false, /does not tell/], ['untold', { pidNamespace: 'pid:[1]' }, true, null], ['gone', {}, true,
-  /^ECONNRESET$/]] as [any, any, boolean, RegExp | null][])
+  /^ECONNRESET$/]] as [ReturnType<typeof otherEndOf>, object, boolean, RegExp | null][])
 {
   test(`${found}${isPinned ? ' with the certificate of the master' : ''}, of a deck ${JSON.stringify(recipient)}: ${expected ?? 'may be told'}`, async () => {
-    const reason = await whyNotTold({ destroyed: false } as any, { processes: [HERE], ...recipient }, { isPinned,
+    const reason = await whyNotTold(fake({ destroyed: false }), { processes: [HERE], ...recipient }, { isPinned,
       lookUp: () => found })
     if (expected) assert.match(String(reason), expected)
     else assert.equal(reason, null)

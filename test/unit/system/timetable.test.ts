@@ -2,20 +2,24 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { nextRun } from '../../../server/config/cron.ts'
 import { createTimetable, type Times } from '../../../server/system/timetable.ts'
+import { fake } from '../../support/fake.ts'
 
 const NIGHTLY = '30 2 * * *'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 /** A clock whose one timer fires as time goes on. */
-function setUp (at: string, jobs: Record<string, Times>, missed?: any) {
+function setUp (at: string, jobs: Record<string, Times>,
+  missed?: Parameters<ReturnType<typeof createTimetable>['plan']>[1])
+{
   let timer: { run: () => void, at: number } | null = null
   const due: string[] = []
   const setBack: [string[], number][] = []
   const clock = { now: Date.parse(at), backMs: 0 }
-  const timers = { setTimeout: (run: () => void, ms: number) => (timer = { run, at: clock.now + ms }), clearTimeout () {
-    timer = null
-  } } as any
+  const timers = fake<typeof globalThis>({ setTimeout: (run, ms) => (timer = { run, at: clock.now + ms }),
+    clearTimeout () {
+      timer = null
+    } })
   const timetable = createTimetable({ nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone),
     onDue: (name, planned) => {
       due.push(`${name} ${planned.toISOString()} at ${new Date(clock.now).toISOString()}`)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { tellHostService } from '../../../server/systemd/host-service.ts'
+import { fake } from '../../support/fake.ts'
 
 mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
 
@@ -49,5 +50,5 @@ test('a host without apps is ready at once; nothing is told where nobody asks', 
   const empty = setUp({})
   assert.deepEqual(empty.told, ['STATUS=0 of 0 apps run', 'READY=1'])
   empty.service.end()
-  assert.deepEqual(setUp({ shop: 'running' }, {} as any).told, [])
+  assert.deepEqual(setUp({ shop: 'running' }, fake({})).told, [])
 })

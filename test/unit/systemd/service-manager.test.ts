@@ -4,11 +4,13 @@ import { test, type TestContext } from 'node:test'
 import { createEventStream } from '../../../server/events/stream.ts'
 import { createNotifier } from '../../../server/systemd/notify.ts'
 import { tellServiceManager } from '../../../server/systemd/service-manager.ts'
+import { fake, type Parts } from '../../support/fake.ts'
+import type { Status } from '../../../server/deck.ts'
 
-const READY = { state: 'running', desiredWorkers: 2, readyWorkers: 2, rollout: null, workers: [] }
+const READY: Parts<Status> = { state: 'running', desiredWorkers: 2, readyWorkers: 2, rollout: null, workers: [] }
 
 function setUp (t: TestContext,
-  { env = {}, snapshot = READY, isKept = false }: { env?: Record<string, string>, snapshot?: Record<string, any>,
+  { env = {}, snapshot = READY, isKept = false }: { env?: Record<string, string>, snapshot?: Parts<Status>,
     isKept?: boolean } = {})
 {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
@@ -17,7 +19,7 @@ function setUp (t: TestContext,
   const told: string[] = []
   const events = createEventStream()
   const signals = new EventEmitter()
-  tellServiceManager({ events, supervisor: { snapshot: () => state as any },
+  tellServiceManager({ events, supervisor: { snapshot: () => fake(state) },
     settings: { current: { drain: { deadlineMs: 30_000 }, stop: { termGraceMs: 5000 } } }, keeper: { isKept } }, {
     env: { NOTIFY_SOCKET: '/run/notify', ...env },
     notify: (message) => told.push(message),
@@ -25,7 +27,7 @@ function setUp (t: TestContext,
     now: () => now
   })
   return { told, signals,
-    happen (next: Record<string, any> = {}, event: { type: string, cause?: string } = { type: 'worker.ready' }) {
+    happen (next: Parts<Status> = {}, event: { type: string, cause?: string } = { type: 'worker.ready' }) {
       state = { ...state, ...next }
       events.publish(event)
     }, pass (ms: number) {
@@ -103,8 +105,8 @@ for (const [what, env, isKept, ticks] of [['every second of two', { WATCHDOG_USE
 
 test('without NOTIFY_SOCKET nobody listens', () => {
   const events = { subscribe: () => assert.fail('it has subscribed') }
-  tellServiceManager({ events, keeper: {} } as any, { env: { WATCHDOG_USEC: '1000' },
-    sources: [{ prependListener: events.subscribe }] as any })
+  tellServiceManager(fake({ events, keeper: {} }), { env: { WATCHDOG_USEC: '1000' },
+    sources: fake([{ prependListener: events.subscribe }]) })
 })
 
 test('a receiver that is full for a while gets every message, in order, and that is said only if it takes long', (t) => {
@@ -113,8 +115,8 @@ test('a receiver that is full for a while gets every message, in order, and that
   const taken: string[] = []
   const said: string[] = []
   const notify = createNotifier('/run/notify', {
-    load: () => ({ sendDatagram: (path: string, message: string) =>
-      !isFull && taken.push(`${path} ${message}`) > 0 } as any),
+    load: () =>
+      fake({ sendDatagram: (path: string, message: string) => !isFull && taken.push(`${path} ${message}`) > 0 }),
     say: (line) => said.push(line)
   })
   for (const message of ['READY=1', 'WATCHDOG=1', 'WATCHDOG=1', 'STATUS=a']) notify(message)
@@ -132,7 +134,7 @@ test('a receiver that never reads again takes no memory without end', (t) => {
   let isFull = true
   const taken: string[] = []
   const notify = createNotifier('/run/notify', {
-    load: () => ({ sendDatagram: (_path: string, message: string) => !isFull && taken.push(message) > 0 } as any),
+    load: () => fake({ sendDatagram: (_path: string, message: string) => !isFull && taken.push(message) > 0 }),
     say () {}
   })
   for (let n = 1; n <= 10_000; n++) notify(`STATUS=${n}`)

@@ -150,7 +150,7 @@ test('nonsense and hostile names are left out, and what is told can be read by P
     rows: [[{}, 1]] }, { name: 'ok', help: 'a\\b\n"c"', type: 'nothing',
     rows: [[{ 'a-b': 1, le: 2, good: 'q"\\\n' }, 1], [{}, null], 'x'] }]
   for (const metrics of [undefined, 'x', hostile])
-    appMetrics.accept(1, { metrics, gone: 7, leftOut: 'x' } as any, ALIVE)
+    appMetrics.accept(1, { metrics, gone: 7, leftOut: 'x' } as object as Told, ALIVE)
   assert.deepEqual(await samplesOf(appMetrics), new Map([['ok{good="q\\"\\\\\\n"}', 1]]))
 })
 
@@ -177,13 +177,15 @@ function startMetrics ({ patienceMs, answers = true }: { patienceMs?: number, an
   } }
 }
 
+type Told = Parameters<AppMetrics['accept']>[1]
+
 async function samplesOf (appMetrics: AppMetrics) {
   const text = toPrometheusText((await appMetrics.read()).metrics)
   return text === '' ? new Map() : parsePrometheus(text)
 }
 
-function told (...metrics: unknown[]): any {
-  return { type: 'app-metrics', id: null, metrics, gone: [], leftOut: 0 }
+function told (...metrics: unknown[]) {
+  return { type: 'app-metrics', id: null, metrics, gone: [], leftOut: 0 } as object as Told
 }
 
 function counter (name: string, value: number) {

@@ -17,6 +17,7 @@ import { startTelemetry, type Options } from '../../../server/telemetry/telemetr
 import { followWorkerLines } from '../../../server/telemetry/worker-lines.ts'
 import { serveHttp } from '../../support/http-server.ts'
 import { attributesOf, decode, startCollector } from '../../support/otlp-receiver.ts'
+import { fake } from '../../support/fake.ts'
 import type { Metric } from '../../../server/telemetry/metric.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -61,10 +62,10 @@ test('a collector gets metrics and events as the definition of OTLP has them, fr
   assert.deepEqual(new Set(collector.requests.map(({ path, headers }) => `${path} ${headers['content-type']}`)),
     new Set(['/v1/metrics application/json', '/v1/logs application/x-protobuf']))
   const metrics = collector.metrics()
-  const orders = metrics.find(({ name }: any) => name === 'orders_total')
+  const orders = metrics.find(({ name }) => name === 'orders_total')
   assert.deepEqual([orders?.sum.isMonotonic, orders?.sum.dataPoints[0].asDouble], [true, 7])
   assert.ok(
-    metrics.some(({ name, gauge }: any) => name === 'clusterdeck_workers_ready' && gauge.dataPoints[0].asDouble === 2)
+    metrics.some(({ name, gauge }) => name === 'clusterdeck_workers_ready' && gauge?.dataPoints[0].asDouble === 2)
   )
 })
 
@@ -97,16 +98,8 @@ test('a count that an app has made up stops no other metric', () => {
   )
   const request = metricsRequest([...absurd, ...EVERY_TYPE], { startMs: 1, nowMs: 2 }, { version: '1', attributes: {} })
   const [{ metrics }] = decode('ExportMetricsServiceRequest', toProtobuf(request)).resourceMetrics[0].scopeMetrics
-  assert.deepEqual(metrics.map(({ histogram }: any) => histogram?.dataPoints[0].count), [
-    String(Number.MAX_SAFE_INTEGER),
-    String(Number.MAX_SAFE_INTEGER),
-    '0',
-    '0',
-    undefined,
-    undefined,
-    '300',
-    undefined
-  ])
+  assert.deepEqual(metrics.map(({ histogram }) => histogram?.dataPoints[0].count), [String(Number.MAX_SAFE_INTEGER),
+    String(Number.MAX_SAFE_INTEGER), '0', '0', undefined, undefined, '300', undefined])
 })
 
 test('a line of a logger has its level, and the trace that it names', () => {
@@ -302,7 +295,7 @@ test('journald gets the fields of an event, also those of several lines, and wha
   const taken: Buffer[] = []
   let isFull = false
   const send = createJournal({ identifier: 'shop',
-    load: () => ({ sendDatagram: (_path: string, content: Buffer) => !isFull && taken.push(content) > 0 } as any) })
+    load: () => fake({ sendDatagram: (_path: string, content: Buffer) => !isFull && taken.push(content) > 0 }) })
   const many = { ...RECORD, text: 'a\nb' }
   assert.equal((await send([RECORD])).error, null)
   isFull = true

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { COLUMNS, FIRST_STATUS, indexOf } from '../../../server/vitals/columns.ts'
-import { createGrowingMemory } from '../../../server/vitals/growing-memory.ts'
+import { createGrowingMemory, type Growing } from '../../../server/vitals/growing-memory.ts'
 import { STATUS_CLASSES } from '../../../workers/protocol.ts'
 import { createRandom } from '../../support/random.ts'
 import { rareTest } from '../../support/rare.ts'
@@ -47,11 +47,11 @@ type App = {
 /** Days of an app, as fast as the computer can. */
 function live (
   { seed, hours, workers = 4, app }: { seed: number, hours: number, workers?: number, app: App }
-): { atHour: number, growing: any }[] {
+): { atHour: number, growing: Growing }[] {
   const { base = 110, leak = 0, leakFrom = 0, leaking = workers, noise = 2, teeth = { size: 15, hours: 0.02 }, cache,
     byLoad, big, drift, perSecond = 50, night = 1, phase = 0, deployEvery = Infinity, recycleEvery = Infinity } = app
   const random = createRandom(seed)
-  const told: { atHour: number, growing: any }[] = []
+  const told: { atHour: number, growing: Growing }[] = []
   let atHour = 0
   const judge = createGrowingMemory({ onGrowing: (growing) => told.push({ atHour, growing }) })
   const loadAt = (hour: number) => night + (1 - night) * (0.5 - 0.5 * Math.cos((hour + phase) / 12 * Math.PI))
@@ -121,7 +121,7 @@ function normal (random: () => number) {
 function goodApp (seed: number): App {
   const random = createRandom(seed * 7919)
   const upTo = (from: number, to: number) => from * (to / from) ** random()
-  const maybe = (what: any) => random() < 0.4 ? what : undefined
+  const maybe = <T>(what: T) => random() < 0.4 ? what : undefined
   return { base: upTo(60, 400), noise: upTo(0.5, 8), teeth: { size: upTo(5, 120), hours: upTo(0.005, 6) },
     cache: maybe(
       random() < 0.5
@@ -142,8 +142,8 @@ test('a leak is told once, with its pace, in hours if it is fast and in a day an
     assert.deepEqual([release, workers, ofWorkers, steady], ['r1', [1, 2], 2, null])
     for (const bytesPerHour of [growth.bytesPerHour, allBytesPerHour / 2])
       assert.ok(Math.abs(bytesPerHour / MIB / leak - 1) < 0.15, `${bytesPerHour / MIB} of ${leak}`)
-    assert.ok(Math.abs(growth.bytesPer1000Requests / MIB / (leak / (25 * 3.6)) - 1) < 0.15)
-    assert.ok(growth.toBytes > growth.fromBytes && growth.heapBytes > 0.8 * (growth.toBytes - growth.fromBytes))
+    assert.ok(Math.abs(Number(growth.bytesPer1000Requests) / MIB / (leak / (25 * 3.6)) - 1) < 0.15)
+    assert.ok(growth.toBytes > growth.fromBytes && Number(growth.heapBytes) > 0.8 * (growth.toBytes - growth.fromBytes))
     return told[0].atHour
   })
   assert.deepEqual(found.map(Math.floor), [2, 4, 32])

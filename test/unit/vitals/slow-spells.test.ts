@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createSlowSpells } from '../../../server/vitals/slow-spells.ts'
+import { createSlowSpells, type Spell, type SpellEnd } from '../../../server/vitals/slow-spells.ts'
 import { BUCKETS, bucketOf, toSparse } from '../../../workers/histogram.ts'
 import { createRandom } from '../../support/random.ts'
 import { rareTest } from '../../support/rare.ts'
@@ -27,10 +27,10 @@ function live (
   }
 ) {
   const random = createRandom(seed)
-  const told: [string, number, any][] = []
+  const told: [string, number, Spell & SpellEnd][] = []
   let second = 0
-  const spells = createSlowSpells({ onBegin: (spell) => told.push(['begin', second, spell]),
-    onEnd: (end) => told.push(['end', second, end]) })
+  const spells = createSlowSpells({ onBegin: (spell) => told.push(['begin', second, spell as Spell & SpellEnd]),
+    onEnd: (end) => told.push(['end', second, end as Spell & SpellEnd]) })
   for (; second < seconds; second += STEP_S) {
     const routes = loads.flatMap((load) => {
       const latency = new Float64Array(BUCKETS)

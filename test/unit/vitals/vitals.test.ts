@@ -7,10 +7,10 @@ import { COLUMNS } from '../../../server/vitals/columns.ts'
 import { createSeries } from '../../../server/vitals/series.ts'
 import { createVitals } from '../../../server/vitals/vitals.ts'
 import { report } from '../../support/vitals.ts'
+import { fake } from '../../support/fake.ts'
 
 const START_S = Date.parse('2026-01-01T00:00:00Z') / 1000
 const MIB = 1024 * 1024
-const nothing = null as any
 
 /** Vitals over a real database in memory, whose seconds pass when the test says so. */
 function setUp (t: TestContext) {
@@ -42,7 +42,7 @@ const pick = (columns: Record<string, (number | null)[]>, ...names: string[]) =>
 
 test('reports of memory that grows for hours are told once for a release, and again where it is deployed again', () => {
   let second = START_S
-  const told: any[] = []
+  const told: unknown[] = []
   const vitals = createVitals({ onGrowing: (growing) => told.push([growing.release, growing.workers]),
     now: () => second * 1000 })
   for (const [worker, release] of [[1, 'r1'], [2, 'r1'], [3, 'r2'], [4, 'r1']] as const) {
@@ -160,7 +160,7 @@ test('the newest report of a worker is known until it is gone', (t) => {
   const { vitals, now } = setUp(t)
   assert.equal(vitals.latest(1), null)
   vitals.accept(1, 1, report({ latenciesMs: [5, 5], intervalMs: 500, rssBytes: 30 * MIB }))
-  const { at, rssBytes, cpuPercent, requestsPerSecond, latencyP50Ms } = vitals.latest(1) as any
+  const { at, rssBytes, cpuPercent, requestsPerSecond, latencyP50Ms } = vitals.latest(1)!
   assert.deepEqual([at, rssBytes, cpuPercent, requestsPerSecond, latencyP50Ms], [new Date(now()).toISOString(),
     30 * MIB, 50, 4, 4.873])
 })
@@ -180,7 +180,7 @@ test('of a program that is no Node program there is what the system knows, and n
   const program = { intervalMs: 1000, rssBytes: 10 * MIB, cpuPercent: 25, openConnections: 3, processes: 2, threads: 9,
     descriptors: 20 }
   vitals.accept(1, 1, program)
-  const { requestsPerSecond, inFlight, latencyP99Ms, threads } = vitals.latest(1) as any
+  const { requestsPerSecond, inFlight, latencyP99Ms, threads } = vitals.latest(1)!
   assert.deepEqual([requestsPerSecond, inFlight, latencyP99Ms, threads], [null, null, null, 9])
   pass()
   assert.deepEqual(
@@ -197,7 +197,7 @@ for (const [what, wrong] of [['no object', 5], ['nothing', {}], ['a field that i
   rssBytes: '5' }], ['a field that is missing', { ...body, inFlight: undefined }], ['a negative number', { ...body,
   cpuPercent: -1 }], ['NaN', { ...body, loopDelayP99Ms: NaN }], ['Infinity', { ...body, heapUsedBytes: Infinity }], [
   'null',
-  { ...body, externalBytes: nothing }
+  { ...body, externalBytes: null }
 ], ['too much', { ...body, eventLoopUtilization: 1.01 }], ['too few classes', { ...body, statuses: [1, 2, 3] }], [
   'too many classes',
   { ...body, statuses: Array(7).fill(0) }
@@ -208,7 +208,7 @@ for (const [what, wrong] of [['no object', 5], ['nothing', {}], ['a field that i
   latency: [5, 1e300] }], ['a histogram without end', { ...body, latency: Array(100_000).fill(1) }], [
   'a histogram of texts',
   { ...body, latency: ['5', '1'] }
-], ['another prototype', { ...body, latency: '11' }]] as [string, any][]) {
+], ['another prototype', { ...body, latency: '11' }]] as [string, unknown][]) {
   test(`a report is refused that has ${what}, and changes nothing`, (t) => {
     const { vitals, pass, series } = setUp(t)
     assert.throws(() => vitals.accept(1, 1, wrong), TypeError)
@@ -234,7 +234,7 @@ test('a step comes back from its bytes with the precision that is shown', () => 
   fc.assert(
     fc.property(fc.uniqueArray(fc.tuple(fc.integer({ min: 0, max: 256 }), row), { selector: ([slot]) =>
       slot, maxLength: 5 }), (entries) => {
-      const decoded: any[] = []
+      const decoded: unknown[] = []
       decodeStep(encodeStep(entries), (slot, values) =>
         decoded.push([slot, Array.from(values)]))
       assert.deepEqual(decoded, entries.map(([slot, values]) => [slot, values.map((each, index) =>
@@ -358,7 +358,7 @@ test('totals never go down, whatever becomes of the workers', (t) => {
   for (const event of [{ type: 'worker.exited', cause: 'crash' }, { type: 'worker.exited', cause: '<script>' }, {
     type: 'worker.exited',
     cause: 'crash'
-  }, { type: 'worker.restarted', slot: 2 }, { type: 'rollout.failed' }]) vitals.count({ slot: null, ...event } as any)
+  }, { type: 'worker.restarted', slot: 2 }, { type: 'rollout.failed' }]) vitals.count(fake({ slot: null, ...event }))
   const { requests, duration, cpuSeconds, exits, restarts, rollouts, slots } = vitals.metrics()
   assert.deepEqual(requests.filter(({ value }) => value > 0),
     [1, 2].flatMap((
@@ -382,7 +382,7 @@ test('each second is put together once, halfway between two reports, by a timer 
   const vitals = createVitals({ now: () => nowMs, setTimer: (work, ms) => timers.push({ work, ms }), clearTimer () {} })
   vitals.start()
   for (const [wait, lateMs] of [[377, 3], [997, -1], [1001, 200], [800, 0], [1000, 0]]) {
-    const timer = timers.shift() as any
+    const timer = timers.shift()!
     assert.equal(timer.ms, wait)
     nowMs += wait + lateMs
     vitals.accept(1, 1, report())

@@ -5,6 +5,7 @@ import { CLOSE_MS } from '../../../workers/endings.ts'
 import { createLongLived } from '../../../workers/long-lived.ts'
 import { until } from '../../support/until.ts'
 import type { DrainLimits } from '../../../workers/protocol.ts'
+import type { AnySocket } from '../../../workers/node-internals.d.ts'
 
 const LIMITS = Object.freeze({ idleGraceMs: 2000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 0,
   spreadMs: 30_000, isLast: false })
@@ -51,7 +52,8 @@ test('a stream that begins while others are being ended has the rest of their ti
   const longLived = createLongLived()
   const ended: [name: string, code: number, ms: number][] = []
   const add = (name: string) =>
-    longLived.add({ name } as any, 'eventStreams', (code) => ended.push([name, code, performance.now() - beganAt]))
+    longLived.add({ name } as object as AnySocket, 'eventStreams', (code) =>
+      ended.push([name, code, performance.now() - beganAt]))
   add('first')
   const beganAt = performance.now()
   longLived.end({ spreadMs: 200, isLast: false })

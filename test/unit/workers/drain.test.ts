@@ -6,6 +6,8 @@ import { Worker } from 'node:worker_threads'
 import { createDrain } from '../../../workers/drain.ts'
 import { createLatePorts } from '../../../workers/late-ports.ts'
 import { NO_SESSIONS } from '../../../workers/sessions.ts'
+import { fake } from '../../support/fake.ts'
+import type { AddressInfo } from 'node:net'
 
 const IDLE_GRACE_MS = 1000
 
@@ -21,13 +23,13 @@ const CLIENT = `
 
 test('a request that came while its worker had no CPU is answered, however long the connection had been idle before', async () => {
   const server = http.createServer((_, response) => response.end('ok'))
-  const drain = createDrain({ requests: { inFlight: () => [], isNewest: () => true } as any, sessions: NO_SESSIONS,
+  const drain = createDrain({ requests: fake({ inFlight: () => [], isNewest: () => true }), sessions: NO_SESSIONS,
     latePorts: createLatePorts({ isLate: () => false, connections: () => [] }), onStart () {}, onHolds () {},
     onOverdue () {}, onDrained () {} })
   drain.watch(server)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
   const sent = new Int32Array(new SharedArrayBuffer(4))
-  const client = new Worker(CLIENT, { eval: true, workerData: { sent, port: (server.address() as any).port } })
+  const client = new Worker(CLIENT, { eval: true, workerData: { sent, port: (server.address() as AddressInfo).port } })
   after(() => client.terminate())
   const answer = () => new Promise((resolve) => client.once('message', resolve))
   assert.equal(await answer(), 200)

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { createEvenAccept, type Calls, type EvenAccept } from '../../../workers/even-accept.ts'
 import { withoutNativeCalls } from '../../support/service-manager.ts'
 import { until } from '../../support/until.ts'
+import type { SocketHandle } from '../../../workers/node-internals.d.ts'
 
 const THIEF = fileURLToPath(new URL('../../fixtures/takes-a-wake-up.cjs', import.meta.url))
 const EXCLUSIVE = /events: 100000/
@@ -95,7 +96,7 @@ function setUp (load?: () => Calls | null) {
 }
 
 async function listen (t: TestContext, evenAccept: EvenAccept) {
-  const handle = (net as any)._createServerHandle('127.0.0.1', 0, 4)
+  const handle = net._createServerHandle('127.0.0.1', 0, 4) as SocketHandle
   const server = net.createServer()
   evenAccept.take(server, handle)
   t.after(() => server.close())

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { tempFolder } from '../../support/folder.ts'
 import { freePort } from '../../support/ports.ts'
+import { errorCode } from '../../../server/errors.ts'
 
 const COMMONJS = fileURLToPath(new URL('../../fixtures/dies-on-request.cjs', import.meta.url))
 const AROUND = new URL('../../fixtures/with-last-words.js', import.meta.url).href
@@ -56,8 +57,8 @@ async function request (port: number, url: string, child: ChildProcess): Promise
     const answer = await new Promise<string>((resolve) => {
       http.get({ port, path: url, agent: false }, (response) => {
         response.resume().on('end', () => resolve(`${response.statusCode} ${response.headers.connection}`)).on('error',
-          (error: any) => resolve(error.code))
-      }).on('error', (error: any) => resolve(error.code))
+          (error) => resolve(String(errorCode(error))))
+      }).on('error', (error) => resolve(String(errorCode(error))))
     })
     if (answer !== 'ECONNREFUSED' || child.exitCode !== null) return answer
     await new Promise((resolve) => setTimeout(resolve, 20))

@@ -23,7 +23,7 @@ const say = (value) => console.log(JSON.stringify(value, (_, each) => Array.isAr
  * @returns each line that it has said, without the folder
  */
 function run (files: Record<string, string>, execArgv: string[] = [],
-  entry: string = 'app.js'): { folder: string, said: any[] }
+  entry: string = 'app.js'): { folder: string, said: (string[] & { files: string[] })[] }
 {
   const folder = tempFolder()
   for (const [name, text] of Object.entries({ 'package.json': '{ "type": "module" }', ...files,

@@ -135,7 +135,7 @@ test('a WebSocket is closed with 1012 within the time that an exception leaves, 
 
 test('event streams of HTTP/1 and HTTP/2 and a connection of another protocol are kept, and end in a way that is no error to client or app', async (t) => {
   const seen = [] as string[]
-  const sendEvents = (request: any, response: any) => {
+  const sendEvents = (request: { httpVersion: string }, response: http.ServerResponse) => {
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
     const timer = setInterval(() => response.write('data: .\n\n'), 5)
     response.on('close', () => {
@@ -145,10 +145,11 @@ test('event streams of HTTP/1 and HTTP/2 and a connection of another protocol ar
     })
   }
   const drained = await Promise.all(
-    [http.createServer(sendEvents), http2.createServer(sendEvents), net.createServer((socket) => {
-      const timer = setInterval(() => socket.write('.'), 5)
-      socket.on('close', (hadError) => seen.push(`close tcp ${hadError}`)).on('close', () => clearInterval(timer))
-    })].map((server) => serve(t, server as net.Server))
+    [http.createServer(sendEvents), http2.createServer(sendEvents as object as Http2Listener),
+      net.createServer((socket) => {
+        const timer = setInterval(() => socket.write('.'), 5)
+        socket.on('close', (hadError) => seen.push(`close tcp ${hadError}`)).on('close', () => clearInterval(timer))
+      })].map((server) => serve(t, server as net.Server))
   )
   const [one, two, other] = drained
   const session = http2.connect(`http://127.0.0.1:${two.port}`)
@@ -187,7 +188,9 @@ test('a connection whose event stream its app has ended is asked again, as any o
 
 test('at the deadline an upload and a download that still move go on, what has stopped or never moved is cut, over HTTP/1 and HTTP/2', async (t) => {
   const megabytes = Buffer.alloc(24_000_000)
-  const answer = async (request: any, response: any) => {
+  const answer = async (request: http.IncomingMessage | http2.Http2ServerRequest,
+    response: http.ServerResponse | http2.Http2ServerResponse) =>
+  {
     if (request.url === '/download') return response.end(megabytes)
     if (request.url === '/wait') return
     let bytes = 0
@@ -229,19 +232,22 @@ test('a transfer that still moves when its time is over is cut, and nobody says 
     closed: { webSockets: 0, eventStreams: 0, connections: 0 } })
 })
 
-function clientOf1 (port: number): (path: string) => any {
+type Http2Listener = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => void
+type Client = (path: string) => http.ClientRequest | http2.ClientHttp2Stream
+
+function clientOf1 (port: number): Client {
   const agent = new http.Agent()
   return (path) => http.request({ port, path, agent, method: path === '/upload' ? 'POST' : 'GET' })
 }
 
-function clientOf2 (t: TestContext, port: number): (path: string) => any {
+function clientOf2 (t: TestContext, port: number): Client {
   const session = http2.connect(`http://127.0.0.1:${port}`).on('error', () => {})
   t.after(() => session.destroy())
   return (path) => session.request({ ':path': path, ':method': path === '/upload' ? 'POST' : 'GET' })
 }
 
 /** Sends 1,000 bytes every 100 ms. Returns the answer, or `cut`. */
-async function upload (request: any, pieces: number = 30): Promise<string> {
+async function upload (request: ReturnType<Client>, pieces: number = 30): Promise<string> {
   const end = download(request, false)
   for (let piece = 0; piece < pieces; piece++) {
     request.write(Buffer.alloc(1000))
@@ -252,12 +258,14 @@ async function upload (request: any, pieces: number = 30): Promise<string> {
 }
 
 /** Reads slowly. Returns the number of bytes, or what came if it is short, or `cut`. */
-async function download (request: any, isWhole: boolean = true): Promise<string> {
+async function download (request: ReturnType<Client>, isWhole: boolean = true): Promise<string> {
   if (isWhole) request.end()
   try {
     const response = 'session' in request
       ? request
-      : await new Promise((resolve, reject) => request.once('response', resolve).once('error', reject))
+      : await new Promise<http.IncomingMessage>((resolve, reject) =>
+        request.once('response', resolve).once('error', reject)
+      )
     let bytes = 0
     let last = ''
     for await (const chunk of response) {
@@ -265,7 +273,7 @@ async function download (request: any, isWhole: boolean = true): Promise<string>
       last = String(chunk.subarray(0, 10))
       await wait(isWhole ? 3 : 0)
     }
-    if (request.rstCode > 0) return 'cut'
+    if ('rstCode' in request && Number(request.rstCode) > 0) return 'cut'
     return isWhole ? String(bytes) : last
   } catch {
     return 'cut'

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLoopDelay } from '../../../workers/loop-delay.ts'
+import { fake } from '../../support/fake.ts'
+import type { IntervalHistogram } from 'node:perf_hooks'
 
 test('a loop is not looked at once it has rested for three reports, and again as soon as it was busy for long', () => {
   const looks = fakeLooks()
@@ -25,12 +27,12 @@ test('a loop that is busy is always looked at', () => {
 
 /** Looks that are 20 ms apart, where one in a hundred was 10 ms late, and one 30 ms. */
 function fakeLooks () {
-  const looks = { isOn: false, monitor: { enable: () => {
+  const looks = { isOn: false, monitor: fake<IntervalHistogram>({ enable: () => {
     looks.isOn = true
     return true
   }, disable: () => {
     looks.isOn = false
     return true
-  }, reset () {}, percentile: (share: number) => (share === 50 ? 20e6 : 30e6), max: 50e6 } as any }
+  }, reset () {}, percentile: (share: number) => (share === 50 ? 20e6 : 30e6), max: 50e6 }) }
   return looks
 }

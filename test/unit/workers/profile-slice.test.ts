@@ -7,10 +7,11 @@ import { gunzipSync } from 'node:zlib'
 import { toFlameTree } from '../../../public/flame-tree.ts'
 import { answerDiagnostics } from '../../../workers/diagnostics.ts'
 import { tempFolder } from '../../support/folder.ts'
+import type { Channel } from '../../../workers/channel.ts'
 
 test('a slice of continuous profiling is a small CPU profile that is there once it is whole, without what taking it has cost', async () => {
   const channel = new EventEmitter()
-  answerDiagnostics(channel as any)
+  answerDiagnostics(channel as object as Channel)
   const file = path.join(tempFolder(), '1-w1-s1-r1.json.gz')
   const watcher = watch(path.dirname(file))
   channel.emit('profile', { type: 'profile', file, durationMs: 300 })

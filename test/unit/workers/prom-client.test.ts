@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import client from 'prom-client'
 import { findClients, readAll, readGrowing, registriesOf } from '../../../workers/prom-client.ts'
 
-const REGISTRY: any = client.register
+const REGISTRY = client.register as object as ReturnType<typeof findClients>[number]['registry']
 
 test('gauges that throw or never answer leave the others as they are', async (t) => {
   t.after(() => client.register.clear())
@@ -15,7 +15,9 @@ test('gauges that throw or never answer leave the others as they are', async (t)
   }, async () => {
     throw new Error('later')
   }, () => new Promise(() => {})]
-  collect.forEach((each, index) => new client.Gauge({ name: `unknown_${index}`, help: 'h', collect: each as any }))
+  collect.forEach((each, index) =>
+    new client.Gauge({ name: `unknown_${index}`, help: 'h', collect: each as () => void })
+  )
 
   // The app's own server keeps a worker running, and nothing of ours.
   const server = setInterval(() => {}, 60_000)

@@ -9,11 +9,13 @@ import { createProbeClient } from '../../../workers/probe-client.ts'
 import { createReadiness } from '../../../workers/readiness.ts'
 import type { ProbeSettings } from '../../../workers/protocol.ts'
 
+type Report = { probe: string, warmupFailed: string | null }
+
 /** Asks servers of this process as a worker asks its own. */
 function setUp (t: TestContext, settings: Partial<ProbeSettings> = {}) {
   const seen: string[] = []
-  let tellReady: (report: any) => void
-  const ready = new Promise((resolve) => {
+  let tellReady: (report: Report) => void
+  const ready = new Promise<Report>((resolve) => {
     tellReady = resolve
   })
   const all = { path: '/health', status: ['200-399'], intervalMs: 10, timeoutMs: 10_000, warmup: [], warmupRounds: 1,
@@ -67,7 +69,7 @@ test('says what became of a try without an answer: none in time, half of one, a 
   await listen(serverOf((_request, response) => {
     misdeeds.shift()?.(response)
   }))
-  assert.equal((await (ready as any)).probe, 'GET /health answered 200 at try 5')
+  assert.equal((await ready).probe, 'GET /health answered 200 at try 5')
   assert.match(seen.join('\n'),
     /^GET \/health: no answer within 500 ms\nGET \/health: answered 200, but not to its end within 500 ms\nGET \/health: socket hang up\nGET \/health: .*(aborted|closed before the end)/)
 })
@@ -99,7 +101,7 @@ test('asks nobody before it is told to, nor a server that does not speak HTTP, a
   readiness.begin()
   await once(first, 'close')
   await listen(serverOf((_request, response) => response.end()))
-  assert.match((await (ready as any)).probe, /^GET \/health answered 200 at try [23]$/)
+  assert.match((await ready).probe, /^GET \/health answered 200 at try [23]$/)
   assert.equal(seen[0], 'GET /health answered 503')
 })
 
@@ -107,7 +109,7 @@ test('without a path there is the warm-up alone', async (t) => {
   const { readiness, ready, listen } = setUp(t, { path: null, warmup: ['/a'] })
   readiness.begin()
   await listen(serverOf((_request, response) => response.end()))
-  assert.match((await (ready as any)).probe, /^1 warm-up request took \d+ ms$/)
+  assert.match((await ready).probe, /^1 warm-up request took \d+ ms$/)
 })
 
 test('a warm-up is made in order, as often as wanted, and its failures are told once each', async (t) => {
@@ -121,7 +123,7 @@ test('a warm-up is made in order, as often as wanted, and its failures are told 
     response.statusCode = url === '/fails' ? 500 : url === '/missing' ? 404 : 200
     response.end()
   }))
-  const { probe, warmupFailed } = await ready as any
+  const { probe, warmupFailed } = await ready
   assert.match(probe, /^GET \/health answered 200; 12 warm-up requests took \d+ ms$/)
   assert.equal(warmupFailed,
     '6 of 12 warm-up requests failed: GET /hangs: no answer within 500 ms; GET /fails answered 500')
@@ -152,7 +154,7 @@ test('carries more than fits into buffers, both ways of closing', async (t) => {
     response.setHeader('connection', 'close')
     response.end(body)
   }))
-  assert.match((await (ready as any)).probe, /answered 200; 2 warm-up/)
+  assert.match((await ready).probe, /answered 200; 2 warm-up/)
 })
 
 test('an HTTP/2 server that refuses a stream is asked again, over another session where that is gone', async (t) => {
@@ -168,8 +170,8 @@ test('an HTTP/2 server that refuses a stream is asked again, over another sessio
     stream.end(String(stream.session?.socket.remoteAddress))
   })
   readiness.begin()
-  await listen(server as any)
-  assert.equal((await (ready as any)).probe, 'GET /health answered 200 at try 3')
+  await listen(server)
+  assert.equal((await ready).probe, 'GET /health answered 200 at try 3')
   assert.equal(seen.length, 2, seen.join('\n'))
 })
 

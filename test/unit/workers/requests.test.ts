@@ -29,7 +29,7 @@ async function setUp (t: TestContext) {
   await once(server, 'listening')
   const { port } = server.address() as net.AddressInfo
   return { requests, server, clock,
-    nextRequest: (): Promise<[http.IncomingMessage, http.ServerResponse]> => once(server, 'request') as any,
+    nextRequest: () => once(server, 'request') as Promise<[http.IncomingMessage, http.ServerResponse]>,
     connect: () => net.connect(port, '127.0.0.1').on('error', () => {}) }
 }
 
@@ -119,7 +119,7 @@ test('nothing is kept of a connection that has gone', async (t) => {
     const closed = once(request.socket, 'close')
     socket.destroy()
     await closed
-    return new WeakRef((request.socket as any)[symbol])
+    return new WeakRef((request.socket as object as Record<symbol, object>)[symbol])
   })()
   server.removeAllListeners('request')
   for (let n = 0; n < 20 && kept.deref(); n++) {
@@ -238,7 +238,7 @@ test('an answer that is given no connection of a client, as tests of an app make
     setImmediate(resolve)
   })
   const made = new http.ServerResponse(request)
-  made.assignSocket(new PassThrough() as any)
+  made.assignSocket(new PassThrough() as object as net.Socket)
   assert.deepEqual([requests.count(), classesOf(requests)], [0, { '2xx': 1, answered: 1 }])
 })
 

@@ -60,7 +60,7 @@ function expressApp () {
     response.send('x')
   })
   app.use('/api', api.use('/shops/:shop', shop))
-  app.use((error: Error, request: any, response: express.Response, _next: () => void) => {
+  app.use((error: Error, _request: unknown, response: express.Response, _next: () => void) => {
     response.status(500).send(error.message)
   })
   return http.createServer(app)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSessionNames } from '../../../workers/session-names.ts'
+import { fake } from '../../support/fake.ts'
 
 const NONE = { header: null, cookie: null, query: null, path: null }
 
@@ -16,7 +17,7 @@ test('a request tells its session by header, else by cookie, else by its URL', (
   ], null]] as [string[], string | null][]) {
     assert.equal(names.inHead(head(...lines, '')), expected)
     const rawHeaders = lines.slice(1).flatMap((line) => [line.split(':')[0], line.slice(line.indexOf(':') + 1).trim()])
-    assert.equal(names.inRequest({ url: lines[0].split(' ')[1], rawHeaders } as any), expected)
+    assert.equal(names.inRequest(fake({ url: lines[0].split(' ')[1], rawHeaders })), expected)
   }
   assert.equal(names.inHead('GET /?sid=q HTTP/1.1\r\nmcp-session-id: h'), null,
     'a head that is not whole says nothing yet')
@@ -26,7 +27,7 @@ test('of two cookies of one name, the first tells the session, before a request 
   const names = createSessionNames({ ...NONE, cookie: 'sid' })
   for (const cookie of ['sid=1; sid=2', 'a=b; sid=1; c=d; sid=2']) {
     assert.equal(names.inHead(`GET / HTTP/1.1\r\nCookie: ${cookie}\r\n\r\n`), '1')
-    assert.equal(names.inRequest({ url: '/', rawHeaders: ['Cookie', cookie] } as any), '1')
+    assert.equal(names.inRequest(fake({ url: '/', rawHeaders: ['Cookie', cookie] })), '1')
   }
 })
 
@@ -49,6 +50,6 @@ test('a client may name its session in the path', () => {
     null]] as [string, string | null][])
   {
     assert.equal(names.inHead(`POST ${url} HTTP/1.1\r\nHost: a\r\n\r\n`), expected, url)
-    assert.equal(names.inRequest({ url, rawHeaders: [] } as any), expected, url)
+    assert.equal(names.inRequest(fake({ url, rawHeaders: [] })), expected, url)
   }
 })
