@@ -63,7 +63,7 @@ export const FIGURES = z.strictObject({ workers: COUNT, requests: COUNT, errorRa
 
 export type Verdict = z.infer<typeof VERDICT>
 export const VERDICT = z.strictObject({ at: TIME,
-  passed: z.boolean().nullable().describe('null: too little traffic to judge'), isFinal: z.boolean(),
+  passed: z.boolean().nullable().describe('null: too little traffic or time to judge'), isFinal: z.boolean(),
   message: z.string(), canary: FIGURES.describe('figures of the new workers'),
   baseline: FIGURES.describe('figures of the old workers') })
 
@@ -84,7 +84,7 @@ export const MOMENT = z.strictObject({ at: TIME, type: z.string().describe('the 
   actor: ACTOR.nullable().describe('who did it; null: nobody'),
   message: z.string().nullable().describe('at most 500 characters'),
   passed: z.boolean().nullable().describe(
-    'the result of a verdict; null: no verdict, or too little traffic to judge'
+    'the result of a verdict; null: no verdict, or too little traffic or time to judge'
   ) }).meta({
     examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada',
       passed: null }]

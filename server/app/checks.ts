@@ -31,7 +31,7 @@ export function createChecks (
     environment: Record<string, string | undefined>,
     deck: Pick<Deck, 'snapshot' | 'health'>,
     history: Pick<History, 'page'>,
-    vitals: Pick<Vitals, 'series' | 'latest'>,
+    vitals: Pick<Vitals, 'series' | 'latest' | 'answers'>,
     releases: Pick<Releases, 'written' | 'parts'>,
     keeper: { isKept: boolean },
     /** wall clock, ms */
@@ -65,7 +65,7 @@ export function createChecks (
       workers: workers.map(({ id, pid }) => {
         const { rssBytes = null, openConnections = null } = (id === null ? null : vitals.latest(id)) ?? {}
         return { pid, rssBytes, openConnections }
-      }), isServer: app.addresses.length > 0,
+      }), isServer: app.addresses.length > 0, release: release.id, answers: vitals.answers.recent(),
       releaseMode: release.build === undefined ? release.mode ?? 'live' : 'commit',
       historyProblem: snapshot.history.problem,
       written: written === 'unknown' || (written && written.files.length > 0) ? written : null,

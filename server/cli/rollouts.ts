@@ -113,6 +113,8 @@ async function reportOn (rollout: Rollout, context: Context, good: string[] = ['
   for (const line of outputOf(ended)) tell(`  | ${oneLine(line)}`)
   if (options.json) answer(ended, () => rolloutText(ended))
   checkEnd(ended, good)
+  const verdict = ended.verdicts?.at(-1)
+  if (verdict) tell(oneLine(`${verdict.passed === null ? 'not judged' : 'judged'}: ${verdict.message}`))
   if (!options.json) answer(ended, () => rolloutText(ended))
 }
 

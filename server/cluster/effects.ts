@@ -8,14 +8,15 @@ import type { SlotPorts } from './slot-ports.ts'
 import type { createWatchdog } from './watchdog.ts'
 import type { createJudge } from '../releases/judge.ts'
 import type { Standbys } from './standbys.ts'
+import type { Vitals } from '../vitals/vitals.ts'
 
 /** by type */
 export type Commands = { [Each in Command as Each['type']]: Each }
 
 /** Carries out each command of the lifecycle. */
 export function createEffects (
-  { handles, deadlines, boots, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, takeTurn, forkWorker,
-    prepareRelease, runHook, runStartHook, endHook, onFinished }: {
+  { handles, deadlines, boots, sockets, slotPorts, watchdog, judge, vitals, keeper, standbys, receive, takeTurn,
+    forkWorker, prepareRelease, runHook, runStartHook, endHook, onFinished }: {
       handles: Map<number, WorkerHandle | OrphanHandle>,
       deadlines: ReturnType<typeof createDeadlines>,
       boots: Pick<Boots, 'begin'>,
@@ -23,6 +24,7 @@ export function createEffects (
       slotPorts: SlotPorts,
       watchdog: ReturnType<typeof createWatchdog>,
       judge: Pick<ReturnType<typeof createJudge>, 'begin' | 'judge'>,
+      vitals: Pick<Vitals, 'answers'>,
       keeper?: Pick<Keeper, 'send'>,
       receive: (input: PlainInput) => void,
       standbys: Pick<Standbys, 'promote'>,
@@ -54,6 +56,8 @@ export function createEffects (
     'take-turn': takeTurn, 'prepare-release': prepareRelease, 'run-hook': runHook, 'run-start-hook': runStartHook,
     'end-hook': ({ rollout }) => endHook(rollout), 'begin-judging': () => judge.begin(),
     judge: (order) => receive({ type: 'judged', rollout: order.rollout, verdict: judge.judge(order) }),
+    'count-answers': ({ release, from }) =>
+      receive({ type: 'answers-counted', release, ...vitals.answers.count(release, from) }),
     'start-next': ({ execPath }) => keeper?.send({ type: 'upgrade', execPath }),
     'cancel-next': ({ reason }) => keeper?.send({ type: 'cancel', reason }), finish: () => {
       deadlines.clearAll()

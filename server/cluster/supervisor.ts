@@ -94,7 +94,7 @@ export function createSupervisor (initialState: PoolState,
       /** wall, ms */
       time?: () => number,
       random?: () => number,
-      vitals?: Pick<Vitals, 'accept' | 'left' | 'latest'>,
+      vitals?: Pick<Vitals, 'accept' | 'left' | 'latest' | 'answers'>,
       appMetrics?:
         & AppMetrics
         & { left: (worker: number) => void },
@@ -190,9 +190,9 @@ export function createSupervisor (initialState: PoolState,
   const stopMeasuring = measure({ list: () => runningPrograms(state),
     onReport: (worker, report) => receiveMessage(worker, { type: 'vitals', ...report }) })
 
-  const effects = createEffects({ handles, deadlines, boots, sockets, slotPorts, watchdog, judge, keeper, standbys,
-    receive, takeTurn: rolloutTurn.take, forkWorker, prepareRelease, runHook, runStartHook, endHook: hooks.endOf,
-    onFinished: finished.resolve })
+  const effects = createEffects({ handles, deadlines, boots, sockets, slotPorts, watchdog, judge, vitals, keeper,
+    standbys, receive, takeTurn: rolloutTurn.take, forkWorker, prepareRelease, runHook, runStartHook,
+    endHook: hooks.endOf, onFinished: finished.resolve })
 
   return {
     /** Resolves once every slot is served for the first time. */
@@ -622,7 +622,9 @@ async function runNoHook (): Promise<never> {
 
 const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
 const NO_APP_METRICS = { accept () {}, answer () {}, left () {} }
-const NO_VITALS = { accept () {}, left () {}, latest: () => null }
+const NO_ANSWERS = { requests: 0, failed: 0 }
+const NO_VITALS = { accept () {}, left () {}, latest: () => null,
+  answers: { add () {}, recent: () => [], count: () => ({ after: NO_ANSWERS, before: NO_ANSWERS, last: NO_ANSWERS }) } }
 const NO_LIMITS: Limits = Object.freeze({ watchdog: { timeoutMs: 0, stack: 'off' }, recycle: { maxRssBytes: 0 } })
 
 function servingWorkers ({ workers }: PoolState): Serving[] {

@@ -113,7 +113,7 @@ const ROLLOUT = {
   onFailure: choiceOption(['rollback', 'hold'],
     'what a failed deploy does; rollback: it rolls back, hold: it stops and waits for an operator'),
   guardMs: millisecondsOption(
-    'how long a release is watched after its deploy: a crash loop rolls it back, once; 0: not watched'
+    'how long a release is watched after its deploy: a crash loop, or nothing but 5xx, rolls it back, once; 0: not watched'
   ).default(300_000)
 }
 

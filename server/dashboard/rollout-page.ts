@@ -125,10 +125,11 @@ function releaseOf (deck: Deck, id: string | null): ReleaseView | null {
 }
 
 /** @returns the last verdict of the judge */
-function verdictOf ({ kind, verdicts = [] }: RolloutView, isProgram: boolean) {
+function verdictOf ({ kind, verdicts = [], strategy }: RolloutView, isProgram: boolean) {
   const last = verdicts.at(-1)
   if (!last) return { label: kind === 'deploy' ? 'none' : 'not judged', tone: 'idle' }
-  if (last.passed === null) return { label: isProgram ? 'too short a time' : 'too few requests', tone: 'warn' }
+  const isShort = isProgram || last.canary.requests >= strategy.limits.minRequests
+  if (last.passed === null) return { label: isShort ? 'too short a time' : 'too few requests', tone: 'warn' }
   return last.passed ? { label: 'passed', tone: 'ok' } : { label: 'failed', tone: 'bad' }
 }
 

@@ -1,3 +1,4 @@
+import { checkAnswers } from './answers.ts'
 import { checkClock } from './clock.ts'
 import { checkDescriptors } from './descriptors.ts'
 import { checkDisk } from './disk.ts'
@@ -16,8 +17,9 @@ import type { Report } from '../api/shapes.ts'
 
 export type { Report }
 
-const CHECKS: readonly Check[] = Object.freeze([checkMaster, checkReleaseLayout, checkReadiness, checkSharedState,
-  checkDrain, checkMemory, checkDescriptors, checkDisk, checkService, checkClock, checkNode, checkPorts])
+const CHECKS: readonly Check[] = Object.freeze([checkMaster, checkAnswers, checkReleaseLayout, checkReadiness,
+  checkSharedState, checkDrain, checkMemory, checkDescriptors, checkDisk, checkService, checkClock, checkNode,
+  checkPorts])
 
 export async function examine (sources: Parameters<typeof gatherFacts>[0]): Promise<Report> {
   return reportOf(await gatherFacts(sources))

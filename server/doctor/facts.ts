@@ -70,6 +70,10 @@ export type Running = {
   /** that a request has taken of late, at least */
   longestMs: number | null,
   unanswered: readonly { library: string | null, message: string }[],
+  /** that runs */
+  release: string,
+  /** requests of the last five minutes of each release, the newest last, and how many were answered by 5xx */
+  answers: readonly { release: string, requests: number, failed: number }[],
   /** 5xx in the first seconds of workers, and at other times; null: not known */
   serverErrors: { early: number, later: number } | null,
   /** wall clock, ms */

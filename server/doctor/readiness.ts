@@ -1,3 +1,4 @@
+import { isFailing } from './answers.ts'
 import { finding, inCode, type Check } from './finding.ts'
 import { optionLine } from './option-line.ts'
 
@@ -16,7 +17,9 @@ export const checkReadiness: Check = (facts) => {
   const mend = path !== undefined
     ? optionLine(facts, { 'ready.path': path })
     : inCode('Give the app a path such as /health that answers 200 once it can work, and set ready.path to it')
-  if (running?.serverErrors && running.serverErrors.early > 0 && running.serverErrors.later === 0) {
+  if (running?.serverErrors && running.serverErrors.early > 0 && running.serverErrors.later === 0 &&
+    !running.answers.some(isFailing))
+  {
     return [
       finding('readiness', 'warning',
         `New workers answered ${running.serverErrors.early} ${

@@ -310,7 +310,11 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
   function onEvent ({ type, rollout, release, actor, message, detail }: DeckEvent) {
     if (type === 'rollout.succeeded') packages.clean()
     if (type.startsWith('rollout.') || type.startsWith('worker.') || type.startsWith('crash.')) presence.tellSoon()
-    if (type === 'rollout.started' && actor === 'guard') {
+    // Before it goes back from a release that fails, it tries whether the one before does better.
+    const goesBack = type === 'rollout.started'
+      ? !Object(detail?.strategy).canary
+      : type === 'rollout.judged' && detail?.state === 'rolling'
+    if (goesBack && actor === 'guard') {
       runtime.undone({ release: typeof detail?.from === 'string' ? detail.from : null,
         reason: message ?? 'the guard rolled back' })
     }

@@ -215,7 +215,7 @@ export type DeckOptions = {
     progressDeadlineMs?: number
     /** what a failed deploy does; rollback: it rolls back, hold: it stops and waits for an operator; default: `rollback` */
     onFailure?: 'rollback' | 'hold'
-    /** how long a release is watched after its deploy: a crash loop rolls it back, once; 0: not watched; default: `300000` */
+    /** how long a release is watched after its deploy: a crash loop, or nothing but 5xx, rolls it back, once; 0: not watched; default: `300000` */
     guardMs?: number
   }
   watchdog?: {

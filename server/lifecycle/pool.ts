@@ -11,7 +11,7 @@ import { adoptOrphan, drainOrphans } from './orphans.ts'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone,
   recycleNext, recyclingFailed, watchAge, watchAges } from './recycling.ts'
 import { endsByItself } from './restart-policy.ts'
-import { goOnGuarding, liftGuard } from './rollout/guard.ts'
+import { askAnswers, goOnGuarding, liftGuard, takeAnswers } from './rollout/guard.ts'
 import { listStandbys } from './promotion.ts'
 import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellThreadPort,
   tellWarmUp, watchNoServer } from './readiness.ts'
@@ -124,6 +124,8 @@ const HANDLERS: { [Type in keyof Inputs]: (transition: Transition, input: Inputs
   'hook-ended': hookEnded,
 
   judged: takeVerdict,
+
+  'answers-counted': takeAnswers,
 
   ...STEERING,
 
@@ -307,6 +309,7 @@ const HANDLERS: { [Type in keyof Inputs]: (transition: Transition, input: Inputs
     if (deadline === 'recycle-pace') return
     if (deadline === 'standby') return retryStandby(transition)
     if (deadline === 'progress') return noProgress(transition)
+    if (deadline === 'answers') return askAnswers(transition)
     if (deadline === 'guard') return transition.state.guard?.isTripped ? undefined : liftGuard(transition)
     if (deadline === 'canary' || deadline === 'judge') return askJudge(transition, deadline)
     const worker = transition.state.workers[id]
@@ -581,11 +584,11 @@ function fillVacant (transition: Transition) {
   for (const slot of state.slots) if (isVacant(slot) && mayFill(slot)) forkServing(transition, slot)
 }
 
-/** Rolls back the release that was deployed last if it crash-loops. */
+/** Rolls back the release that was deployed last if it crash-loops or fails. */
 function rollBackGuarded (transition: Transition) {
   const { guard, rollout, upgrade, phase } = transition.state
   if (!guard?.isTripped || rollout || upgrade || !['starting', 'running'].includes(phase)) return
-  const note = `${guard.release} kept crashing after rollout ${guard.rollout}`
+  const note = guard.failing ?? `${guard.release} kept crashing after rollout ${guard.rollout}`
   const whyNot = whyNoReturn(transition, guard.from)
   if (whyNot !== null) {
     liftGuard(transition)
@@ -593,7 +596,8 @@ function rollBackGuarded (transition: Transition) {
       message: `${note}, but ${whyNot}`, detail: transition.drift[guard.from] })
   }
   callOff(transition, { cause: 'rollback', actor: 'guard' })
-  startRollout(transition, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard' })
+  startRollout(transition, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard',
+    isTried: guard.failing !== undefined })
 }
 
 /** Tells whether every slot is served and no worker is to be replaced */

@@ -8,7 +8,7 @@ import type { Address } from './addresses.ts'
 import type { Stage } from './rollout/stages.ts'
 import type { RolloutHook } from './rollout/hook.ts'
 import type { Plan } from './rollout/turn.ts'
-import type { Guard } from './rollout/guard.ts'
+import type { Answers, Guard } from './rollout/guard.ts'
 import type { Standby } from './standby.ts'
 import type { Boot, BootCost } from './boot-room.ts'
 import type { Exit } from './loss.ts'
@@ -332,7 +332,7 @@ export type Input =
     errorName: string,
     errorMessage: string
   } | ({ type: 'worker-exited', worker: number } & Exit) | { type: 'deadline-passed', deadline: DeadlineKind,
-    id: number, starvedMs?: number })
+    id: number, starvedMs?: number } | ({ type: 'answers-counted', release: string } & Answers))
 /** by type */
 export type Inputs = { [Each in Input as Each['type']]: Each }
 /** without the stamp, which the supervisor adds */
@@ -354,7 +354,7 @@ export type LeftProcess = { name: string, pid: number }
 /** `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0 */
 export type DeadlineKind = 'ready' | 'addresses' | 'alive' | 'drain' | 'long-lived' | 'term' | 'steady' | 'stack'
   | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'recycle-pace' | 'progress' | 'canary' | 'judge' | 'guard'
-  | 'standby'
+  | 'standby' | 'answers'
 
 export type Command = { type: 'fork', worker: number, slot: number | null, release: Release } | { type: 'promote',
   worker: number, slot: number } | { type: 'drain', worker: number, limits: DrainLimits } | { type: 'end-connections',
@@ -370,7 +370,7 @@ export type Command = { type: 'fork', worker: number, slot: number | null, relea
   from: string, release: Release } | { type: 'end-hook', rollout: number } | { type: 'run-start-hook',
   release: Release } | { type: 'begin-judging' } | { type: 'judge', rollout: number, isFinal: boolean, canary: number[],
   baseline: number[], limits: Limits } | { type: 'start-next', execPath: string | null } | { type: 'cancel-next',
-  reason: string } | { type: 'finish' }
+  reason: string } | { type: 'finish' } | { type: 'count-answers', release: string, from: string }
 
 export type Fact = NewEvent
 

@@ -332,7 +332,7 @@ export function rolloutStory (rollout: RolloutInFull): Told {
   return {
     text: lines([rolloutLine(rollout), ...rollout.warnings.map((warning) => `Warning: ${clip(warning)}`),
       ...rollout.verdicts.slice(-3).map(({ at, message, passed }) =>
-        `Verdict ${at} (${passed === null ? 'too little traffic' : passed ? 'passed' : 'FAILED'}): ${clip(message)}`
+        `Verdict ${at} (${passed === null ? 'not sure' : passed ? 'passed' : 'FAILED'}): ${clip(message)}`
       ), rollout.hook?.output && `Output of ${rollout.hook.name}: ${clip(rollout.hook.output)}`,
       ...(rollout.timeline ?? []).slice(-MAX_ROWS).map(({ at, type, actor, message }) =>
         `- ${at} ${type}${actor ? ` by ${actor}` : ''}${message ? `: ${clip(message)}` : ''}`

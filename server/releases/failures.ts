@@ -1,5 +1,4 @@
-/** answers, and how many of them were 5xx */
-type Count = { requests: number, failed: number }
+import type { Count } from '../lifecycle/rollout/guard.ts'
 
 /** The new workers have to fail more by this many standard deviations, as a rollout is judged many times. */
 const SURE = 5
@@ -10,8 +9,10 @@ const RECENT = 2
  * depend on may fail for a while, and then new workers may have had more of their requests just then.
  */
 export function createFailures () {
-  const baseline = { requests: 0, failed: 0 }
   const canary = { requests: 0, failed: 0 }
+  /** Of new workers since the last second in which old ones have answered too. */
+  let alone = { requests: 0, failed: 0 }
+  let isAlwaysAlone = true
   /** How many failures of the new workers are expected anyway. */
   let expected = 0
   /** The variance of that by chance, in units of p (1 - p). */
@@ -22,16 +23,16 @@ export function createFailures () {
   return {
     /** `now`: of the new workers in one second; `beside`: of the old ones */
     add (now: Count, beside: Count, { minRequests }: { minRequests: number }) {
-      baseline.requests += beside.requests
-      baseline.failed += beside.failed
-      if (now.requests === 0) return
-      const measure = beside.requests > 0 ? beside : baseline
-      const share = measure.requests === 0 ? 0 : measure.failed / measure.requests
-      canary.requests += now.requests
-      canary.failed += now.failed
-      expected += now.requests * share
-      spread += now.requests + (measure.requests === 0 ? 0 : now.requests ** 2 / measure.requests)
-      recent.push({ requests: now.requests, excess: now.failed - now.requests * share })
+      if (beside.requests > 0) isAlwaysAlone = false
+      alone = { requests: alone.requests + now.requests, failed: alone.failed + now.failed }
+      if (now.requests === 0 || (beside.requests === 0 && !isAlwaysAlone)) return
+      const share = beside.requests === 0 ? 0 : beside.failed / beside.requests
+      canary.requests += alone.requests
+      canary.failed += alone.failed
+      expected += alone.requests * share
+      spread += alone.requests + (beside.requests === 0 ? 0 : alone.requests ** 2 / beside.requests)
+      recent.push({ requests: alone.requests, excess: alone.failed - alone.requests * share })
+      alone = { requests: 0, failed: 0 }
       while (sumOf(recent.slice(1)).requests >= RECENT * minRequests) recent = recent.slice(1)
     },
 
@@ -39,10 +40,11 @@ export function createFailures () {
      * @returns unsure: by so few answers it can be chance; over: they failed more often, but the last answers are fine
      */
     look ({ errorRate, minRequests }: { errorRate: number, minRequests: number }): 'none' | 'unsure' | 'some' | 'over' {
-      if (canary.requests < minRequests) return 'none'
-      const share = Math.min(1, (canary.failed + expected) / 2 / canary.requests)
       const more = canary.failed - expected
-      if (more <= errorRate * canary.requests) return 'none'
+      // The old workers may have failed as well, had they been asked.
+      const isMaybeMore = more + alone.failed > errorRate * (canary.requests + alone.requests)
+      if (canary.requests < minRequests || more <= errorRate * canary.requests) return isMaybeMore ? 'unsure' : 'none'
+      const share = Math.min(1, (canary.failed + expected) / 2 / canary.requests)
       if (more <= SURE * Math.sqrt(share * (1 - share) * spread)) return 'unsure'
       const { requests, excess } = sumOf(recent)
       return requests >= RECENT * minRequests && excess <= errorRate / 2 * requests ? 'over' : 'some'

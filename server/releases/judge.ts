@@ -1,17 +1,18 @@
 import { BUCKETS, quantile } from '../../workers/histogram.ts'
-import { ABORTED, STATUS_CLASSES, type RouteReport } from '../../workers/protocol.ts'
 import { formatLatency, formatPercent } from '../../public/format.ts'
+import { durationText } from '../lifecycle/duration.ts'
+import { countOf } from '../vitals/answers.ts'
 import { indexOf } from '../vitals/columns.ts'
 import { readReport } from '../vitals/report.ts'
 import { createFailures } from './failures.ts'
-import { createLatencies } from './latencies.ts'
+import { createLatencies, type Slower } from './latencies.ts'
 import { createUsages } from './usage.ts'
 import { createWorseRoute, p99Of, type Worse } from './worse-route.ts'
 import type { Figures, Verdict } from '../lifecycle/state.ts'
 import type { Limits } from '../lifecycle/rollout/strategy.ts'
+import type { RouteReport } from '../../workers/protocol.ts'
 
 type Report = import('./latencies.ts').Report & import('./usage.ts').Report & { failed: number, routes: RouteReport[] }
-const FAILED = STATUS_CLASSES.indexOf('5xx')
 const LOOP_UTILIZATION = indexOf('eventLoopUtilization')
 const CPU_PERCENT = indexOf('cpuPercent')
 const RSS_BYTES = indexOf('rssBytes')
@@ -26,6 +27,7 @@ const WARMING_UP =
 export function createJudge ({ now = Date.now }: { now?: () => number } = {}) {
   /** Reports of each second since the last comparison. */
   const seconds: Map<number, [worker: number, report: Report][]> = new Map()
+  let beganAt = now()
   /** All old workers, also those that have gone since: their answers still count. */
   const before: Set<number> = new Set()
   let sums = { canary: newSum(), baseline: newSum() }
@@ -38,6 +40,7 @@ export function createJudge ({ now = Date.now }: { now?: () => number } = {}) {
     /** Begins a comparison; earlier reports do not count. */
     begin () {
       seconds.clear()
+      beganAt = now()
       before.clear()
       sums = { canary: newSum(), baseline: newSum() }
       failures = createFailures()
@@ -53,8 +56,7 @@ export function createJudge ({ now = Date.now }: { now?: () => number } = {}) {
       let reports = seconds.get(second)
       if (!reports) seconds.set(second, reports = [])
       const usage = { isCounted: statuses !== null, cpuPercent: row[CPU_PERCENT], rssBytes: row[RSS_BYTES] }
-      const requests = (statuses ?? []).reduce((all, value, index) => index === ABORTED ? all : all + value, 0)
-      reports.push([worker, { ...usage, requests, failed: statuses?.[FAILED] ?? 0, latency, routes, intervalMs,
+      reports.push([worker, { ...usage, ...countOf(statuses), latency, routes, intervalMs,
         busyMs: row[LOOP_UTILIZATION] * intervalMs }])
       if (seconds.size > MAX_SECONDS) seconds.delete(seconds.keys().next().value ?? 0)
     },
@@ -76,7 +78,7 @@ export function createJudge ({ now = Date.now }: { now?: () => number } = {}) {
         baseline: figuresOf(before.size, sums.baseline, latencies.warm.baseline) }
       const verdict = usages.hasAny() && figures.canary.requests === 0
         ? usages.verdict(limits)
-        : verdictOn({ ...figures, failures: failures.look(limits), latencies, worseRoute }, limits)
+        : verdictOn({ ...figures, ms: now() - beganAt, failures: failures.look(limits), latencies, worseRoute }, limits)
       return { at: new Date(now()).toISOString(), isFinal, ...verdict, ...figures }
     }
   }
@@ -112,17 +114,18 @@ function roundMs (ms: number) {
   return Number.isNaN(ms) ? null : Math.round(ms * 100) / 100
 }
 
-/** Null: there are too few requests to be sure */
+/** `ms`: since the comparison began. Null: there are too few requests to be sure. */
 function verdictOn (
-  { canary, baseline, failures, latencies, worseRoute }: { canary: Figures, baseline: Figures,
+  { canary, baseline, ms, failures, latencies, worseRoute }: { canary: Figures, baseline: Figures, ms: number,
     failures: ReturnType<ReturnType<typeof createFailures>['look']>, latencies: ReturnType<typeof createLatencies>,
     worseRoute: ReturnType<typeof createWorseRoute> },
   limits: Limits
 ): { passed: boolean | null, message: string, warning?: string } {
   const { errorRate, p99Ratio, minRequests } = limits
   if (canary.requests < minRequests) {
-    const message =
-      `too few requests to judge the new workers: ${canary.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)`
+    const message = `too few requests to judge the new workers: ${canary.requests} in ${
+      durationText(ms)
+    }, expected at least ${minRequests} (option rollout.limits.minRequests)`
     return { passed: null, message }
   }
   const failing = formatPercent((canary.errorRate ?? 0) * 100)
@@ -135,21 +138,25 @@ function verdictOn (
   }
   const slower = latencies.slower()
   if (slower) {
-    const [now, before] = [slower.canaryMs, slower.baselineMs].map((ms) => formatLatency(roundMs(ms)))
-    const what = `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${now}, old workers: ${before}`
     const where = slowerText(
       worseRoute.slower(Math.max(slower.baselineMs * p99Ratio, slower.baselineMs + limits.slowerMs))
     )
-    return { passed: false, message: `${what}${where} (option rollout.limits.p99Ratio: ${p99Ratio})` }
+    return { passed: false, message: `${slowText(slower)}${where} (option rollout.limits.p99Ratio: ${p99Ratio})` }
   }
   if (failures === 'unsure') {
     const message =
-      `too few responses of the new workers to be sure: ${failing} of ${canary.requests} are 5xx, old workers: ${failedBefore}`
+      `too few responses of new and old workers in the same seconds to be sure: ${failing} of ${canary.requests} are 5xx, old workers: ${failedBefore}`
     return { passed: null, message }
   }
+  const suspect = latencies.suspect()
+  if (suspect) return { passed: null, message: `too short a time to be sure: ${slowText(suspect)}` }
   const errors = `${failing} of ${canary.requests} responses are 5xx (old: ${failedBefore})`
-  return { passed: true, message: `the new workers do as well as the old ones: ${errors}${besideOf(latencies, limits)}`,
-    ...(failures === 'over' ? { warning: WARMING_UP } : {}) }
+  return { passed: true, message: praise(errors, latencies, limits), ...failures === 'over' && { warning: WARMING_UP } }
+}
+
+function slowText ({ quantile: at, canaryMs, baselineMs }: Slower) {
+  const [now, before] = [canaryMs, baselineMs].map((ms) => formatLatency(roundMs(ms)))
+  return `the new workers' ${nameOf(at)} latency after warm-up is ${now}, old workers: ${before}`
 }
 
 function addRoutes (worseRoute: ReturnType<typeof createWorseRoute>, reports: [worker: number, report: Report][],
@@ -179,20 +186,21 @@ function slowerText (worse: Worse | null) {
   }`
 }
 
-function besideOf ({ warm, stretches }: ReturnType<typeof createLatencies>, { minRequests }: Limits) {
-  const counts = { new: countOf(warm.canary), old: countOf(warm.baseline) }
+function praise (errors: string, { warm, stretches }: ReturnType<typeof createLatencies>, { minRequests }: Limits) {
+  const noMore = `the new workers fail no more often than the old ones: ${errors}; latency is not compared`
+  const counts = { new: countIn(warm.canary), old: countIn(warm.baseline) }
   for (const [side, count] of Object.entries(counts)) {
     if (count < minRequests)
-      return `; latency is not compared: ${count} answers of the ${side} workers after warm-up, expected at least ${minRequests}`
+      return `${noMore}: ${count} answers of the ${side} workers after warm-up, expected at least ${minRequests}`
   }
-  if (stretches() === 0) return '; latency is not compared: the new workers have been warm for too short a time'
+  if (stretches() === 0) return `${noMore}: the new workers were warm for too short a time, or got many more requests`
   const at = Math.max(0.5, Math.min(0.99, 1 - LEAST_SLOWER / Math.min(counts.new, counts.old)))
-  return `, ${nameOf(at)} after warm-up ${formatLatency(roundMs(quantile(warm.canary, at)))} (old: ${
-    formatLatency(roundMs(quantile(warm.baseline, at)))
-  })`
+  return `the new workers do as well as the old ones: ${errors}, ${nameOf(at)} after warm-up ${
+    formatLatency(roundMs(quantile(warm.canary, at)))
+  } (old: ${formatLatency(roundMs(quantile(warm.baseline, at)))})`
 }
 
-function countOf (latency: Float64Array) {
+function countIn (latency: Float64Array) {
   let sum = 0
   for (let index = 0; index < BUCKETS; index++) sum += latency[index]
   return sum

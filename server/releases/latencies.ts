@@ -4,7 +4,7 @@ import type { Limits } from '../lifecycle/rollout/strategy.ts'
 /** The report of one worker for one second; `latency`: a sparse histogram. */
 export type Report = { requests: number, latency: readonly number[], intervalMs: number, busyMs: number }
 /** latencies of both sides at one quantile */
-type Slower = { quantile: number, canaryMs: number, baselineMs: number }
+export type Slower = { quantile: number, canaryMs: number, baselineMs: number }
 
 /** The shares of slowest answers that are compared, each where a stretch has enough of them. */
 const SHARES = Object.freeze([0.5, 0.25, 0.1, 0.05, 0.02, 0.01])
@@ -56,6 +56,9 @@ export function createLatencies () {
     /** Null: they are not slower, or not for long enough to say so */
     slower: (): Slower | null => slowInRow >= STRETCHES ? slower : null,
 
+    /** They were slower in the last stretch, which may be too few. */
+    suspect: (): Slower | null => slower,
+
     /** Latencies of all warm answers. */
     warm,
 
@@ -74,8 +77,10 @@ export function createLatencies () {
   }
 
   function closeStretch (limits: Limits) {
-    stretches++
-    slower = compareSides(stretch, limits)
+    const isFair =
+      stretch.canary.rate() <= stretch.baseline.rate() * (stretch.canary.isBusy() ? MORE_WHEN_BUSY : MORE_WHEN_IDLE)
+    if (isFair) stretches++
+    slower = isFair ? compareSides(stretch, limits) : null
     slowInRow = slower ? slowInRow + 1 : 0
     stretch = newStretch()
   }
@@ -132,7 +137,6 @@ function compareSides ({ canary, baseline }: { canary: Side, baseline: Side }, {
   | Slower
   | null
 {
-  if (canary.rate() > baseline.rate() * (canary.isBusy() ? MORE_WHEN_BUSY : MORE_WHEN_IDLE)) return null
   const before = baseline.latency()
   for (const share of SHARES) {
     if (Math.min(canary.requests(), baseline.requests()) * share < LEAST_SLOW) return null

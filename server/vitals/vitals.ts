@@ -1,3 +1,4 @@
+import { countOf, createAnswers } from './answers.ts'
 import { Blend } from './blend.ts'
 import { indexOf, requestsOf, toObject, type ColumnName, type MeasuredName, type Row } from './columns.ts'
 import { createGrowingMemory, type Growing } from './growing-memory.ts'
@@ -63,6 +64,7 @@ export function createVitals (
   const rollups = [createRollup(10), createRollup(60)]
   const totals = createTotals()
   const routes = createRoutes({ now })
+  const answers = createAnswers()
   const slowSpells = createSlowSpells({ onBegin: onSlow, onEnd: onSlowEnd })
   const growingMemory = createGrowingMemory({ onGrowing })
   const writer = createWriter({ store: store.write, onFailure })
@@ -96,6 +98,7 @@ export function createVitals (
         slowSpells.add(second, report)
         if (release === undefined) return
         routes.add(release, report.routes)
+        answers.add(second, release, countOf(report.statuses))
         growingMemory.add(second, worker, release, report.row)
       } catch (error) {
         if (member.hasSentNonsense) return
@@ -130,6 +133,9 @@ export function createVitals (
 
     /** What was answered, by route. */
     routes: routes.read,
+
+    /** How many requests each release has answered, and how many by 5xx. */
+    answers,
 
     /** Counts events for /metrics. */
     count: totals.count,

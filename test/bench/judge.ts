@@ -11,7 +11,7 @@ const { createJudge } = await import(
 const began = performance.now()
 const rolledBack = listRolledBack({ from: 1, count: RUNS, make: createJudge })
 for (const { seed, message } of rolledBack.slice(0, 10)) console.log(`seed ${seed}: ${message}`)
-console.log(`the same code: ${rolledBack.length} of ${RUNS} deploys rolled back`)
+console.log(`the same code, with an outage of what it needs: ${rolledBack.length} of ${RUNS} deploys rolled back`)
 for (const { name, found, tried } of countFound({ count: RUNS / 20, make: createJudge }))
   console.log(`${name}: ${found} of ${tried} found`)
 console.log(`${Math.round((performance.now() - began) / 1000)} s`)

@@ -7,6 +7,7 @@ import { startDeck } from '../support/deck.ts'
 import { startDeckHere } from '../support/deck-here.ts'
 import { app, deploy, end, pick, releasesOf, start, steer, underLoad } from '../support/deploys.ts'
 import { tempFolder } from '../support/folder.ts'
+import { openFreshConnections } from '../support/load.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { createReleases } from '../support/releases.ts'
 import type { Rollout } from '../../server/api/rollouts.ts'
@@ -84,6 +85,37 @@ describe('deploys', { concurrency: 2 }, () => {
     assert.match((await cli('releases')).stdout, /^r4 +succeeded +yes .*\nr3 +rolled-back .*\nr2 +failed /m)
     assert.equal((await cli('rollback', '--wait', '--timeout', '1ms')).code, 124)
   })
+
+  for (const [name, isOutage] of [['rolled back by itself, once the one before does better', false], [
+    'left where the one before does no better',
+    true
+  ]] as const) {
+    test(`a release that answers nothing but 5xx is ${name}`, { skip: isOutage && rareOnly }, async (t) => {
+      const fault = path.join(tempFolder(), 'fault')
+      const releases = await createReleases('answers-with-pid.js')
+      const deck = await startDeckHere(t, releases.entry, { workers: 2 })
+      await deck.until({ ready: 2 })
+      await releases.add('good',
+        app(`response.statusCode = existsSync(${JSON.stringify(fault)}) ? 500 : 200; response.end()`,
+          'import { existsSync } from \'node:fs\''))
+      await deploy(deck)
+      const load = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+      await load.untilAnswered(30)
+      await releases.add('broken', app('response.statusCode = 500; response.end()'))
+      const { verdicts } = await deploy(deck)
+      assert.match(verdicts[0].message, /^too few requests to judge the new workers: \d+ in /)
+      if (isOutage) await writeFile(fault, '')
+      const over = await deck.untilEvent(
+        ({ type, actor }) => actor === 'guard' && ['rollout.succeeded', 'rollout.failed'].includes(type),
+        'the guard'
+      )
+      assert.equal(over.type, isOutage ? 'rollout.failed' : 'rollout.succeeded')
+      assert.match(String(over.detail?.note),
+        /^r3 answered (\d+) of \1 requests by 5xx after rollout 2, r2 0 of \d+ requests/)
+      assert.deepEqual(await releasesOf(deck), [isOutage ? 'r3' : 'r2'])
+      await load.stop()
+    })
+  }
 
   for (const whom of ['its master', 'the next master']) {
     test(`a release that loops in crashes after its deploy is rolled back by itself, once, by ${whom}`, {

@@ -1,5 +1,8 @@
 import { createJudge } from '../../server/releases/judge.ts'
-import { DEFAULT_STRATEGY, type Limits } from '../../server/lifecycle/rollout/strategy.ts'
+import { addTo, createAnswers } from '../../server/vitals/answers.ts'
+import { areFailing, type Count } from '../../server/lifecycle/rollout/guard.ts'
+import { ENOUGH, isBetter } from '../../server/lifecycle/rollout/trial.ts'
+import { DEFAULT_STRATEGY, TRIAL_OF_RETURN, type Limits } from '../../server/lifecycle/rollout/strategy.ts'
 import { bucketOf } from '../../workers/histogram.ts'
 import { createRandom } from './random.ts'
 
@@ -21,7 +24,9 @@ type World = {
   cold: { answers: number, seconds: number, times: number, moreMs: number, shape: 'flat' | 'linear' | 'decaying' },
   errorShare: number,
   /** how often nothing happens in a second, 0…1 */
-  calmness: number
+  calmness: number,
+  /** of what all of them need; `fromS`: since the deploy began; `errors`: how many answers fail */
+  outage?: { fromS: number, seconds: number, errors: number }
 }
 /**
  * of a release that is worse for good: how many times slower, by how much more, for which share of its answers; and how
@@ -32,6 +37,9 @@ type Member = { id: number, isNew: boolean, readyAt: number, goesAt: number, ans
   pull: number, mix: number[], stalledUntil: number }
 
 const LOOK_EVERY_S = 5
+/** The answers of the release before count for so long, and those of the next one. */
+const PAST_S = 300
+const GUARD_S = 300
 const DRAIN_S = 2
 const STALL_SHARE = 0.01
 const OUTAGE_SHARE = 0.01
@@ -60,6 +68,12 @@ export function drawWorld (random: () => number): World {
     errorShare: random() < 0.5 ? 0 : evenly(0.0001, 0.3), calmness: random() < 0.5 ? 1 : between(0.9, 1) }
 }
 
+/** It begins some time before, in or after the deploy, and as often just while that goes on. */
+function drawOutage (random: () => number): World['outage'] {
+  const fromS = random() < 0.5 ? (PAST_S + GUARD_S) * random() - PAST_S : 40 * random() - 5
+  return { fromS, seconds: Math.exp(Math.log(5) + Math.log(180) * random()), errors: random() < 0.5 ? 1 : random() }
+}
+
 /**
  * @param badness null: both releases are the same code
  * @returns the verdict that ended it; `requests`: of the new workers until then
@@ -68,6 +82,8 @@ export function deploy (world: World, random: () => number, badness: Badness | n
   { limits: wish, make = createJudge }: { limits?: Partial<Limits>, make?: typeof createJudge } = {}
 ): { passed: boolean | null, message: string, atS: number, requests: number } {
   let at = 0
+  const answers = createAnswers()
+  let since = blank()
   const judge = make({ now: () => at * 1000 + 100 })
   const limits = { ...DEFAULT_STRATEGY.limits, ...wish }
   const { workers, canary, surge, cold } = world
@@ -82,6 +98,8 @@ export function deploy (world: World, random: () => number, badness: Badness | n
   let requests = 0
   let surged = 1
   let outage = { until: 0, times: 1, errors: 0 }
+  const beside = createRandom(Math.round(world.rate * 1e6))
+  for (at = -PAST_S; at < 0;) serve({ old: world.rate })
   judge.begin()
   startNew(canary ? Math.min(canary.workers, workers) : Math.min(surge, workers))
 
@@ -110,7 +128,53 @@ export function deploy (world: World, random: () => number, badness: Badness | n
     const waiting = members.filter(({ isNew, readyAt }) => isNew && readyAt >= at).length
     const missing = workers - ready - waiting
     if (missing > 0) startNew(Math.min(missing, surge - waiting))
-    if (ready === workers) return { ...look(false), atS: at, requests }
+    if (ready === workers) break
+  }
+  const verdict = look(false)
+  if (verdict.passed !== false && isGuarded()) return { passed: false, message: 'the guard', atS: at, requests }
+  return { ...verdict, atS: at, requests }
+
+  function outageAt () {
+    const { fromS = Infinity, seconds = 0, errors = 0 } = world.outage ?? {}
+    return at >= fromS && at < fromS + seconds ? errors : 0
+  }
+
+  /** Whoever serves. What is drawn here is drawn beside, so that the deploy between is the same without it. */
+  function serve (rates: { old?: number, new?: number }) {
+    for (const [release, rate] of Object.entries(rates)) {
+      const requests = poisson(rate, beside)
+      const share = Math.max(world.errorShare, outageAt()) + (release === 'new' ? badness?.errorShare ?? 0 : 0)
+      note(release, { requests, failed: Array.from({ length: requests }, beside).filter((n) => n < share).length })
+    }
+    at++
+  }
+
+  function note (release: string, count: Count) {
+    answers.add(at, release, count)
+    addTo(since[release], count)
+  }
+
+  /** Tells whether the guard rolls back after the deploy */
+  function isGuarded (): boolean {
+    for (const until = at + GUARD_S; at < until;) {
+      serve({ new: world.rate })
+      if (at % LOOK_EVERY_S === 0 && since.new.requests >= limits.minRequests)
+        return areFailing({ ...answers.count('new', 'old'), after: since.new }) && doesBetter()
+    }
+    return false
+  }
+
+  /** One worker of the release before serves beside the others. */
+  function doesBetter (): boolean {
+    at += Math.ceil(world.bootS)
+    since = blank()
+    const share = 1 / (workers + 1)
+    for (let s = 1; s <= TRIAL_OF_RETURN.durationMs / 1000; s++) {
+      serve({ old: world.rate * share, new: world.rate * (1 - share) })
+      if (s % LOOK_EVERY_S === 0 && since.old.requests >= ENOUGH) break
+    }
+    const rateOf = ({ requests, failed }: Count) => ({ errorRate: requests === 0 ? null : failed / requests })
+    return isBetter(rateOf(since.old), rateOf(since.new))
   }
 
   function join (id: number, { isNew, readyAt }: { isNew: boolean, readyAt: number }): Member {
@@ -157,11 +221,12 @@ export function deploy (world: World, random: () => number, badness: Badness | n
         ms = ms * worse.times + (worse.moreMs ?? 0)
       const bucket = bucketOf(ms)
       latency.set(bucket, (latency.get(bucket) ?? 0) + 1)
-      if (random() < Math.max(world.errorShare, outage.errors) + (worse.errorShare ?? 0)) failed++
+      if (random() < Math.max(world.errorShare, outage.errors, outageAt()) + (worse.errorShare ?? 0)) failed++
       member.firstAt ??= at
       member.answers++
     }
     if (member.isNew) requests += count
+    note(member.isNew ? 'new' : 'old', { requests: count, failed })
     judge.accept(member.id, bodyOf({ count, failed, latency, busy }))
   }
 
@@ -210,25 +275,33 @@ function poisson (mean: number, random: () => number) {
   return count
 }
 
-/** Deploys of the same code, each of another seed. Returns those that were rolled back. */
+function blank (): Record<string, Count> {
+  return { old: { requests: 0, failed: 0 }, new: { requests: 0, failed: 0 } }
+}
+
+/** Deploys of the same code, each of another seed and with an outage. Returns those that were rolled back. */
 export function listRolledBack (
   { from, count, make }: { from: number, count: number, make?: typeof createJudge }
 ): { seed: number, message: string }[] {
   return Array.from({ length: count }, (_, n) => {
     const random = createRandom(from + n)
-    return { seed: from + n, ...deploy(drawWorld(random), random, null, { make }) }
+    const world = { ...drawWorld(random), outage: drawOutage(createRandom(-from - n)) }
+    return { seed: from + n, ...deploy(world, random, null, { make }) }
   }).filter(({ passed }) => passed === false).map(({ seed, message }) => ({ seed, message }))
 }
 
 /** How a release may be worse for good. */
 const BAD: Record<string, (world: World) => Badness> = { 'six times slower': () => ({ times: 6, moreMs: 100 }),
   'a fifth of the answers slow': (world) => ({ tail: 0.2, times: 1, moreMs: 6 * slowestOf(world) + 100 }),
-  'a tenth more answers fail': () => ({ errorShare: 0.1 }) }
+  'a tenth more answers fail': () => ({ errorShare: 0.1 }), 'all answers fail': () => ({ errorShare: 1 }) }
 
 /** A canary of one worker in four has so many requests in a minute. */
 const CANARY_REQUESTS = 4000
 
-/** Deploys of releases that are worse, with a canary for a minute that has CANARY_REQUESTS. */
+/**
+ * Deploys of releases that are worse, with a canary for a minute that has CANARY_REQUESTS; where all answers fail,
+ * without a canary, with few requests and after a release that seldom failed.
+ */
 export function countFound (
   { count, make }: { count: number, make?: typeof createJudge }
 ): { name: string, found: number, tried: number }[] {
@@ -236,11 +309,14 @@ export function countFound (
     const found = Array.from({ length: count }, (_, n) => {
       const random = createRandom(n + 1)
       const world = drawWorld(random)
+      const badness = badnessOf(world)
+      if (badness.errorShare === 1)
+        return deploy({ ...world, canary: null, errorShare: world.errorShare / 10 }, random, badness, { make })
       const canaries = Math.ceil(world.workers / 4)
       world.canary = { workers: canaries, durationS: 60 }
       world.rate = CANARY_REQUESTS / 60 * (world.workers + canaries) / canaries
       world.cpuMs = Math.min(world.cpuMs, 2)
-      return deploy(world, random, badnessOf(world), { make })
+      return deploy(world, random, badness, { make })
     }).filter(({ passed }) => passed === false).length
     return { name, found, tried: count }
   })

@@ -4,6 +4,8 @@ import { createForker } from '../../server/cluster/forker.ts'
 import { createSupervisor } from '../../server/cluster/supervisor.ts'
 import { loadConfig } from '../../server/config/config.ts'
 import { createState } from '../../server/lifecycle/state.ts'
+import { createJudge } from '../../server/releases/judge.ts'
+import { createAnswers } from '../../server/vitals/answers.ts'
 import { tempFolder } from './folder.ts'
 import type { TestContext } from 'node:test'
 import type { DeckEvent } from '../../server/events/stream.ts'
@@ -41,9 +43,10 @@ export async function supervised (t: TestContext, app: string,
       return told as DeckEvent
     } },
     watch: { watchdog: { timeoutMs: 0, stack: 'off' }, recycle },
+    judge: createJudge(),
     vitals: { accept: (_worker, _slot, body) => {
       reports.push(body as Report)
-    }, left () {}, latest: () => null }
+    }, left () {}, latest: () => null, answers: createAnswers() }
   })
   t.after(async () => {
     if (!['stopping', 'stopped'].includes(deck.snapshot().state)) deck.dispatch({ type: 'stop', actor: 'test' })

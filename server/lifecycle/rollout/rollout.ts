@@ -9,7 +9,7 @@ import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leav
   replaceGone, startCandidate, stepIsReady, toSteps, UNDER_WAY } from './step.ts'
 import { strategyOf } from './strategy.ts'
 import { awaitsTurn, turnText } from './turn.ts'
-import { beginJudging, tryOut } from './trial.ts'
+import { askJudge, awaitsVerdict, beginJudging, tryOut } from './trial.ts'
 import { durationText } from '../duration.ts'
 import type { Transition } from '../transition.ts'
 import type { PlainInput, Release, Rollout, Worker } from '../state.ts'
@@ -20,16 +20,16 @@ const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
 /**
  * Begins a rollout: restart (same release), deploy (a new one, which has to be prepared first where it is not given) or
  * rollback (one that was deployed before). `slots`: only these; `source`: what is to be prepared;
- * `awaitsTurn`: other apps may come first.
+ * `awaitsTurn`: other apps may come first; `isTried`: a rollback goes on only if it is of use.
  */
 export function startRollout (transition: Transition,
-  { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null,
-    awaitsTurn: isInTurn = false }: Omit<Extract<PlainInput, { type: 'rollout' }>, 'type'>)
+  { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null, awaitsTurn: isInTurn = false,
+    isTried = false }: Omit<Extract<PlainInput, { type: 'rollout' }>, 'type'> & { isTried?: boolean })
 {
   const { state } = transition
   const chosen = slots ?? state.slots.map(({ number }) => number)
   state.rollout = { id: state.nextRollout++, kind, stage: 'preparing', from: state.release.id, to: null, actor, client,
-    note, strategy: strategyOf(kind, chosen.length, state.options.rollout, wish), crashes: 0, verdicts: [],
+    note, strategy: strategyOf(kind, chosen.length, state.options.rollout, wish, isTried), crashes: 0, verdicts: [],
     comparison: null, comparisons: [], timeline: [], canaryEndsAt: null, pausedAt: null, progressDueAt: null,
     progressLeftMs: null, startedAt: transition.isoTime(), finishedAt: null, reason: null, abortedBy: null,
     warnings: [], hook: null, progress: { total: chosen.length, replaced: 0 }, steps: [],
@@ -160,7 +160,9 @@ function rollSlots (transition: Transition, rollout: Rollout) {
   if (inState('pending').length > 0 && giveUpIfBlocked(transition, rollout)) return
   const next = inState('pending').slice(0, Math.max(0, Math.min(room, bootRoom(transition.state))))
   for (const step of next) beginStep(transition, rollout, step, mustFind(rollout.to), 'starting')
-  if (inState('done').length === rollout.steps.length) finishRollout(transition, 'succeed')
+  if (inState('done').length < rollout.steps.length) return
+  if (awaitsVerdict(transition, rollout)) askJudge(transition, 'end')
+  else finishRollout(transition, 'succeed')
 }
 
 export function candidateReady (transition: Transition, worker: Worker) {

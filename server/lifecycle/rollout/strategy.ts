@@ -41,13 +41,16 @@ export type StrategyWish = Partial<
 
 const DEFAULT_CANARY = Object.freeze({ workers: 1, durationMs: 30_000 })
 
+/** By which the guard finds out whether the release before does better. */
+export const TRIAL_OF_RETURN = Object.freeze({ workers: 1, durationMs: 15_000 })
+
 export const DEFAULT_STRATEGY: Strategy = Object.freeze({ order: 'start-first', surge: 1, minReadyMs: 0, canary: null,
   limits: Object.freeze({ crashes: 0, errorRate: 0.05, p99Ratio: 3, slowerMs: 50, warmupMs: 5000, minRequests: 50 }),
   progressDeadlineMs: 10 * 60_000, onFailure: 'rollback' })
 
-/** `size`: how many slots it replaces; `wish`: of this one rollout */
+/** `size`: how many slots it replaces; `wish`: of this one rollout; `isTried`: so is a rollback */
 export function strategyOf (kind: 'restart' | 'deploy' | 'rollback', size: number, configured: StrategyWish = {},
-  wish: StrategyWish = {}): Strategy
+  wish: StrategyWish = {}, isTried: boolean = false): Strategy
 {
   const merged = { ...DEFAULT_STRATEGY, ...configured, ...wish, canary: canaryOf(configured.canary, wish.canary),
     limits: { ...DEFAULT_STRATEGY.limits, ...configured.limits, ...wish.limits } }
@@ -60,7 +63,10 @@ export function strategyOf (kind: 'restart' | 'deploy' | 'rollback', size: numbe
     return { ...merged, surge: merged.order === 'stop-first' ? surge : all, minReadyMs: 0, canary: null,
       onFailure: 'rollback' }
   }
-  if (kind === 'rollback') return { ...merged, surge, minReadyMs: wish.minReadyMs ?? 0, canary: null }
+  if (kind === 'rollback') {
+    const canary = isTried && merged.order === 'start-first' ? TRIAL_OF_RETURN : null
+    return { ...merged, surge, minReadyMs: wish.minReadyMs ?? 0, canary }
+  }
   return { ...merged, surge,
     canary: merged.canary && merged.canary.workers > 0
       ? { ...merged.canary, workers: Math.min(merged.canary.workers, size) }

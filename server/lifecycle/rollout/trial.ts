@@ -1,5 +1,5 @@
 import { bootRoom } from '../boot-room.ts'
-import { giveUp, giveUpIfBlocked } from './rolling-back.ts'
+import { giveUp, giveUpIfBlocked, goBack } from './rolling-back.ts'
 import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, runningRollout, tellRollout,
   addWarning } from './record.ts'
 import { isHeld, isPausedOrHeld, makeMove, phaseOf } from './stages.ts'
@@ -7,13 +7,16 @@ import { sidesOf } from './sides.ts'
 import { beginStep, beginSoak } from './step.ts'
 import { durationText } from '../duration.ts'
 import type { Transition } from '../transition.ts'
-import type { Rollout, RolloutStep, Verdict } from '../state.ts'
+import type { Figures, Rollout, RolloutStep, Verdict } from '../state.ts'
 
 const JUDGE_EVERY_MS = 5000
+/** So many answers of the release that the guard goes back to say whether it does better. */
+export const ENOUGH = 5
+const HALF = 0.5
 
 /** From now on the judge compares canary and baseline. */
 export function beginJudging (transition: Transition) {
-  if (runningRollout(transition).kind !== 'deploy') return
+  if (!isJudged(runningRollout(transition))) return
   transition.command({ type: 'begin-judging' })
   transition.command({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
 }
@@ -54,10 +57,15 @@ export function beginTrialAnew (transition: Transition, { isForced }: { isForced
   transition.command({ type: 'clear-deadline', deadline: 'canary', id: 0 })
 }
 
-export function askJudge (transition: Transition, deadline: 'canary' | 'judge') {
+/** Tells whether a deploy is over that nobody has judged; of what does not listen nothing could be said. */
+export function awaitsVerdict ({ state }: Transition, { kind, verdicts }: Rollout): boolean {
+  return kind === 'deploy' && verdicts.length === 0 && state.hasListened
+}
+
+export function askJudge (transition: Transition, deadline: 'canary' | 'judge' | 'end') {
   const { rollout } = transition.state
   if (!rollout || !isJudged(rollout)) return
-  const isFinal = deadline === 'canary'
+  const isFinal = deadline !== 'judge'
   if (!isFinal) transition.command({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
   // A paused trial ends when an operator resumes it.
   else if (isPausedOrHeld(rollout)) return
@@ -74,6 +82,7 @@ export function takeVerdict (transition: Transition,
   if (rollout?.id !== id || phaseOf(rollout) === 'rolling-back') return
   addComparison(rollout, { at: verdict.at, canary: verdict.canary, baseline: verdict.baseline })
   if (!isJudged(rollout)) return
+  if (rollout.kind === 'rollback') return judgeReturn(transition, rollout, verdict)
   if (warning && !rollout.warnings.includes(warning)) addWarning(rollout, warning)
   if (verdict.isFinal || verdict.passed === false) {
     addVerdict(rollout, verdict)
@@ -81,6 +90,25 @@ export function takeVerdict (transition: Transition,
   }
   if (verdict.passed === false) giveUp(transition, verdict.message)
   else if (verdict.isFinal && phaseOf(rollout) === 'canary') endTrial(transition)
+}
+
+/** A release that only fails is left for the one before if that does better; else what both need is to blame. */
+function judgeReturn (transition: Transition, rollout: Rollout, verdict: Verdict) {
+  const { canary, baseline, isFinal } = verdict
+  if (!isFinal && canary.requests < ENOUGH) return
+  const passed = isBetter(canary, baseline)
+  const [now, then] = [canary, baseline].map(({ requests, errorRate }) =>
+    `${Math.round(requests * (errorRate ?? 0))} of ${requests} requests`
+  )
+  const message = `${rollout.to} answers ${now} by 5xx, ${rollout.from} ${then} in the same time`
+  addVerdict(rollout, { ...verdict, passed, isFinal: true, message })
+  if (passed) endTrial(transition)
+  tellRollout(transition, 'rollout.judged', { message, passed })
+  if (!passed) goBack(transition, { reason: message })
+}
+
+export function isBetter (canary: Pick<Figures, 'errorRate'>, baseline: Pick<Figures, 'errorRate'>): boolean {
+  return (canary.errorRate ?? 0) < HALF && (baseline.errorRate ?? 1) >= HALF
 }
 
 /** The canaries have passed, or an operator has promoted them. */
@@ -101,5 +129,6 @@ function soakOn (transition: Transition, rollout: Rollout, step: RolloutStep) {
 }
 
 function isJudged (rollout: Rollout) {
-  return ['canary', 'rolling'].includes(phaseOf(rollout)) && !isHeld(rollout)
+  const phases = { deploy: ['canary', 'rolling'], rollback: ['canary'], restart: [] as string[] }
+  return phases[rollout.kind].includes(phaseOf(rollout)) && !isHeld(rollout)
 }

@@ -156,11 +156,15 @@ test('deploy --wait ends with the rollout: progress on stderr, the result on std
   deck.events.subscribe(({ type }) => {
     if (type === 'rollout.started') setImmediate(endRollout, deck, 'succeeded')
   })
+  const verdicts = [{ passed: null, message: 'too few requests' }]
+  deck.events.subscribe(({ type, rollout }) => {
+    if (type === 'rollout.started') deck.set({ rollout: { ...deck.snapshot().rollout, id: Number(rollout), verdicts } })
+  })
   const { code, stdout, stderr } = await cli('deploy --wait')
   assert.equal(code, 0)
   assert.equal(stdout, 'rollout 1 (deploy) succeeded in 1.2 s: 2 of 2 workers replaced\n')
   assert.equal(stderr,
-    'rollout 1 (deploy) started\nslot 1: worker 1 replaced by worker 3 (1.2 s)\nslot 2: worker 2 replaced by worker 4 (1.2 s)\n')
+    'rollout 1 (deploy) started\nslot 1: worker 1 replaced by worker 3 (1.2 s)\nslot 2: worker 2 replaced by worker 4 (1.2 s)\nnot judged: too few requests\n')
 })
 
 test('deploy --wait fails with the reason when the rollout fails', async (t) => {

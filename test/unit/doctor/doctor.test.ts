@@ -71,6 +71,23 @@ const CASES: Readonly<Record<string, [changes: Changes, found: string[][]]>> = {
   'errors in the first half minute alone': [{ config: { releases: { mode: 'folder' }, ready: {} },
     files: { healthPaths: ['/healthz'] }, running: { serverErrors: { early: 4, later: 0 } } }, [['warning', 'readiness',
     '--ready-path /healthz']]],
+  'a release of 5xx, which says nothing about readiness': [{ config: { releases: { mode: 'folder' }, ready: {} },
+    files: { healthPaths: ['/healthz'] },
+    running: { serverErrors: { early: 40, later: 0 },
+      answers: [{ release: 'r1', requests: 400, failed: 1 }, { release: 'r2', requests: 30, failed: 30 }, {
+        release: 'r3',
+        requests: 40,
+        failed: 40
+      }] } }, [['error', 'answers', 'clusterdeck rollback r1 --wait'], ['info', 'readiness', '--ready-path /healthz']]],
+  'a release of 5xx that was rolled back': [{ config: { releases: { mode: 'folder' }, ready: {} },
+    running: { release: 'r1', serverErrors: { early: 40, later: 0 },
+      answers: [{ release: 'r1', requests: 400, failed: 1 }, { release: 'r2', requests: 30, failed: 30 }] } }, [['info',
+    'readiness', 'Give the app a path such as /health that answers 200 once it can work, and set ready.path to it']]],
+  'releases that all fail': [{ running: { answers: [{ release: 'r3', requests: 40, failed: 40 }] } }, [['error',
+    'answers', 'clusterdeck logs', 'clusterdeck releases']]],
+  'a release that has failed for too few requests to tell': [{
+    running: { answers: [{ release: 'r3', requests: 10, failed: 10 }] }
+  }, []],
   'a health path that nobody asks, with round-robin, where it can be asked too': [{
     config: { releases: { mode: 'folder' }, ready: {}, dispatch: 'round-robin' },
     files: { healthPaths: ['/healthz'] }

@@ -30,5 +30,6 @@ export function soundFacts (
         master: { version: '1.0.0', rssBytes: 60e6, isShared: false }, installedVersion: '1.0.0', isKept: true,
         desiredWorkers: 2, workers: [1, 2].map((pid) => ({ pid, rssBytes: 80e6, openConnections: 3 })), isServer: true,
         releaseMode: 'folder', historyProblem: null, written: null, cutOff: null, longestMs: 40, unanswered: [],
-        serverErrors: { early: 0, later: 0 }, newestEventAt: null, releaseBytes: 1e6, ...running } }
+        release: 'r3', answers: [], serverErrors: { early: 0, later: 0 }, newestEventAt: null, releaseBytes: 1e6,
+        ...running } }
 }

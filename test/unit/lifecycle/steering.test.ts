@@ -235,6 +235,76 @@ describe('the guard of a deploy', () => {
     })
   }
 
+  const GOOD = { requests: 400, failed: 2 }
+  const ONLY_5XX = { after: { requests: 60, failed: 60 }, before: GOOD, last: { requests: 4, failed: 0 } }
+  const figures = (failed: number) => ({ workers: 1, requests: 20, errorRate: failed / 20, p99Ms: 1 })
+
+  /** A deploy is over, and the guard hears what was answered. */
+  function heard (answers = ONLY_5XX, pool: Pool = deploying({ size: 2, options: GUARDED })) {
+    pool.settle()
+    pool.feed({ type: 'answers-counted', release: 'r2', ...answers })
+    return pool
+  }
+
+  /** The guard has one worker of r1 serve beside the others. */
+  function tryReturn (pool: Pool, { before, after }: { before: number, after: number }) {
+    const { id } = pool.state.rollout ?? { id: 0 }
+    pool.feed({ type: 'release-prepared', rollout: id, release: { ...NEW_RELEASE, id: 'r1' } })
+    pool.settle()
+    assert.deepEqual([pool.rollout?.state, steps(pool)], ['canary', ['ready', 'pending']])
+    pool.feed({ type: 'judged', rollout: id,
+      verdict: { ...verdict(true, false), canary: figures(before), baseline: figures(after) } })
+    pool.settle()
+  }
+
+  test('goes back from a release that answers hardly anything but 5xx, once the one before does better', () => {
+    const pool = heard()
+    assert.match(pool.last('rollout.started').message,
+      /^r2 answered 60 of 60 requests by 5xx after rollout 1, r1 2 of 400 requests before$/)
+    tryReturn(pool, { before: 0, after: 20 })
+    assert.match(pool.last('rollout.judged').message,
+      /^r1 answers 0 of 20 requests by 5xx, r2 20 of 20 requests in the same time$/)
+    assert.deepEqual([slots(pool), pool.last('rollout.succeeded').actor, pool.state.guard], [['r1', 'r1'], 'guard',
+      null])
+  })
+
+  for (const [name, figuresThen] of [['both fail', { before: 20, after: 20 }], ['both are well again', { before: 0,
+    after: 2 }]] as const)
+  {
+    test(`stays where ${name} once the one before serves beside it: what both need is to blame`, () => {
+      const pool = heard()
+      tryReturn(pool, figuresThen)
+      assert.deepEqual([slots(pool), pool.last('rollout.failed').actor, pool.state.guard, pool.ready()], [['r2', 'r2'],
+        'guard', null, 2])
+    })
+  }
+
+  for (const [name, answers] of Object.entries({ 'too few requests': { after: { requests: 10, failed: 10 } },
+    'one answer in ten good': { after: { requests: 100, failed: 90 } },
+    'a release before that failed as well': { before: { requests: 400, failed: 20 } },
+    'too few requests before': { before: { requests: 19, failed: 0 } },
+    'a release before that failed in its last seconds': { last: { requests: 3, failed: 1 } } }))
+    test(`stays with ${name}`, () => assert.equal(heard({ ...ONLY_5XX, ...answers }).state.rollout, null))
+
+  test('asks only until it knows, and not at all where it is off', () => {
+    const pool = heard({ ...ONLY_5XX, after: { requests: 30, failed: 30 } })
+    assert.equal(pool.deadlines.has('answers:0'), true)
+    heard({ ...ONLY_5XX, after: { requests: 30, failed: 0 } }, pool)
+    assert.deepEqual([pool.deadlines.has('answers:0'), pool.deadlines.has('guard:0')], [false, true])
+    const off = heard(ONLY_5XX, deploying({ options: { ...OPTIONS, rollout: { guardMs: 0 } } as any }))
+    assert.deepEqual([off.state.rollout, off.deadlines.has('answers:0')], [null, false])
+  })
+
+  test('adds to what the master before has counted, and tries the return anew if that ended meanwhile', () => {
+    const seen = heard({ ...ONLY_5XX, after: { requests: 30, failed: 30 } }).state.guard
+    const nextOf = (guard: Pool['state']['guard']) =>
+      simulate({ guard, start: { release: { ...NEW_RELEASE, id: 'r2', createdAt: '' } } })
+    const none = { requests: 0, failed: 0 }
+    const next = heard({ after: { requests: 25, failed: 25 }, before: none, last: none }, nextOf(seen))
+    assert.match(String(next.state.rollout?.note), /^r2 answered 55 of 55 .* 2 of 400 requests before$/)
+    tryReturn(nextOf(next.state.guard), { before: 0, after: 20 })
+  })
+
   test('goes back once: where that fails too, it is over', () => {
     const pool = deploying({ size: 2, options: GUARDED })
     pool.settle()
