@@ -19,7 +19,7 @@ const TABLES = ['errors.ts', 'causes.ts', 'problem.ts']
 const ROOMS: Record<string, Room> = {
   host: {
     because: 'what a process has once meets its apps here, and nobody reaches for it but those who start a master',
-    may: ['admin/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'figures.ts', 'fleet/',
+    may: ['admin/', 'alerts/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'figures.ts', 'fleet/',
       'handover/', 'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
   },
   app: { because: 'an app has of the process what it is lent, and nothing global',

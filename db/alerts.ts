@@ -1,4 +1,4 @@
-import type { Db, Rows } from './sqlite.ts'
+import { openSqlite, type Db, type Rows } from './sqlite.ts'
 
 /**
  * Keeps the alerts that somebody has added, with their secrets: the file of the database is readable for its user
@@ -37,5 +37,15 @@ export function createAlertRows (db: Db) {
 
     /** @returns oldest first */
     list: (): StoredAlert[] => all.all().map((row) => ({ ...row, settings: JSON.parse(row.settings) }))
+  }
+}
+
+/** Reads those of a database that is not open here, and may be another process's. @throws what SQLite says */
+export function readAlerts (file: string): StoredAlert[] {
+  const db = openSqlite(file, { readonly: true, timeout: 5 })
+  try {
+    return createAlertRows(db).list()
+  } finally {
+    db.close()
   }
 }

@@ -260,6 +260,11 @@ export function resizeChunk (chunk: number, tookMs: number) {
   return tookMs > 1 ? Math.max(chunk >> 1, MIN_CHUNK) : chunk
 }
 
+/** @returns the page begins below this id */
+export function beforeOf (cursor: string): number {
+  return decodeCursor(CURSOR_KIND, cursor)
+}
+
 /** `before`: the next page begins below this id */
 export function cursorAt (before: number) {
   return encodeCursor(CURSOR_KIND, before)

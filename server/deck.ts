@@ -80,7 +80,7 @@ export function createDeck (
       releases: Pick<Releases,
         'check' | 'checkReturn' | 'before' | 'planGit' | 'refs' | 'get' | 'list' | 'compare' | 'preview'
           | 'configurations'>,
-      alerts: Pick<Alerts, 'list' | 'add' | 'change' | 'delete' | 'test' | 'digest' | 'retry' | 'preview'>,
+      alerts: Pick<Alerts, 'list' | 'add' | 'change' | 'delete' | 'test' | 'digest' | 'retry' | 'preview' | 'hear'>,
       jobs: Pick<Jobs,
         'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow'
           | 'runCommand' | 'building' | 'runSteps' | 'runToEnd' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>,

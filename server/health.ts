@@ -1,11 +1,12 @@
 import { heldWords, type LongLived } from './held-words.ts'
 import { capitalised } from '../public/format.ts'
 import { crashReasons, openCrashes, type OpenCrashes, type Reason, type Sources } from './crash-reasons.ts'
+import { isOfFullDisk } from './events/told-by-host.ts'
 import { turnText } from './lifecycle/rollout/turn.ts'
 import type { Tone } from './events/kinds.ts'
 import type { snapshotOf } from './lifecycle/snapshot.ts'
 import type { CrashService } from './crashes/crashes.ts'
-import type { Notices } from './events/notices.ts'
+import type { NoticeKind, Notices } from './events/notices.ts'
 import type { RolloutView } from './lifecycle/rollout/record.ts'
 
 /** How the cluster is, most urgent truth first: who serves, and what is wrong. */
@@ -20,7 +21,8 @@ type About = 'crashes' | null
 type Verdict = { tone: Tone, text: string, hint: string, about?: About, slots?: number[] }
 type Snapshot =
   & ReturnType<typeof snapshotOf>
-  & { history?: { problem: string | null }, secrets?: { problem: string | null } }
+  & { history?: { problem: string | null, since?: string | null }, secrets?: { problem: string | null },
+    master?: { isShared: boolean } }
 
 /** Asked in this order; the first answer stands. */
 const SENTENCES = [whileStopping, ofTroubles, ofFinished, ofNoneServing, ofUpgrade, ofRollout, ofBackoff, ofStarting,
@@ -64,7 +66,7 @@ function countProblems (snapshot: Snapshot,
     slotsOf(snapshot.workers, ({ crashLooping, state }) => crashLooping || state === 'held' || state === 'unresponsive')
       .length
   // A history that fails stays a problem after its notice was acknowledged.
-  const isHistoryUnreported = snapshot.history?.problem && !notices.some(({ kind }) => kind === 'history-degraded')
+  const isHistoryUnreported = historyProblem(snapshot) && !notices.some(({ kind }) => kind === 'history-degraded')
   return slots + (crashes?.inRelease ?? 0) + notices.length + failingJobs.length +
     (snapshot.rollout?.state === 'held' ? 1 : 0) + (isHistoryUnreported ? 1 : 0)
 }
@@ -105,23 +107,32 @@ function verdictOf (snapshot: Snapshot): Verdict | undefined {
 }
 
 function ofAllWell ({ desiredWorkers: total, finishedWorkers = 0, workers }: Snapshot,
-  { crashes, notices }: { crashes: OpenCrashes | null, notices: readonly unknown[] }): Verdict
+  { crashes, notices }: { crashes: OpenCrashes | null, notices: readonly { kind: string }[] }): Verdict
 {
   const kept = workers.filter(({ keptUntil }) => keptUntil)
   const leaving =
     workers.filter(({ state, keptUntil }) => !keptUntil && (state === 'draining' || state === 'stopping')).length
-  return { tone: notices.length > 0 ? 'warn' : 'ok',
-    text: finishedWorkers > 0
-      ? `${portion(total - finishedWorkers, total)} ready, ${finishedWorkers} finished`
-      : total === 1
-      ? 'The worker is ready'
-      : `All ${total} workers are ready`,
+  const text = finishedWorkers > 0
+    ? `${portion(total - finishedWorkers, total)} ready, ${finishedWorkers} finished`
+    : total === 1
+    ? 'The worker is ready'
+    : `All ${total} workers are ready`
+  const [notice] = notices
+  return { tone: notice ? 'warn' : 'ok', text: notice ? `${text}; ${NOTICES[notice.kind]}` : text,
     ...(leaving > 0
       ? { hint: `${count(leaving, 'old worker')} still draining.` }
       : kept.length > 0
       ? { hint: hintOfKept(kept) }
       : hintOfCrashes(crashes)) }
 }
+
+/** What has gone wrong, by the kind of its notice. */
+const NOTICES: Readonly<Record<string, string>> = Object.freeze(
+  { 'master-lost': 'the master was lost', 'keeper-lost': 'the keeper is gone', 'rollout-failed': 'a rollout failed',
+    'rolled-back': 'a release was rolled back', 'upgrade-failed': 'an upgrade failed',
+    'recycling-slowed': 'workers are recycled too often',
+    'history-degraded': 'the history could not be written' } satisfies Record<NoticeKind, string>
+)
 
 function hintOfKept (kept: Snapshot['workers']) {
   const sum = (name: keyof LongLived) => kept.reduce((total, { holds }) => total + (holds?.[name] ?? 0), 0)
@@ -262,10 +273,17 @@ function ofRollout ({ rollout }: Snapshot): Verdict | null {
   return { tone: rollout.state === 'paused' ? 'warn' : 'info', text: rolloutTitle(rollout), hint }
 }
 
-function ofHistory ({ history }: Snapshot): Verdict | null {
-  if (!history?.problem) return null
+function ofHistory (snapshot: Snapshot): Verdict | null {
+  const problem = historyProblem(snapshot)
+  if (!problem) return null
   return { tone: 'warn', text: 'The history cannot be written',
-    hint: `The app is served as ever. The reason: ${history.problem}` }
+    hint: `The app is served as ever. The reason: ${problem}` }
+}
+
+/** Null: there is none, or events wait for room on the disk, which the host tells once for all of its apps. */
+function historyProblem ({ history, master }: Snapshot) {
+  const { problem = null, since = null } = history ?? {}
+  return master?.isShared && since !== null && isOfFullDisk(problem) ? null : problem
 }
 
 function ofBackoff ({ workers, desiredWorkers, readyWorkers, finishedWorkers = 0 }: Snapshot): Verdict | null {

@@ -1,8 +1,10 @@
+import { alertResources } from '../api/alerts.ts'
 import { APP_NAME, appResources } from '../api/apps.ts'
 import { hostEventResources } from '../api/events.ts'
 import { hostFleetResources } from '../api/host-fleet.ts'
 import { hostResources } from '../api/host.ts'
 import { createIdempotency } from '../api/idempotency.ts'
+import { noticeResources } from '../api/notices.ts'
 import { describeApi, openapiResources, type Mount } from '../api/openapi.ts'
 import { signInLinkResources } from '../api/sign-in-links.ts'
 import { tokenResources } from '../api/tokens.ts'
@@ -35,8 +37,8 @@ export function createHostSite (parts: Parameters<typeof createHostSites>[0]) {
   const mounts = hostOperations(parts, readDocument)
   const app = createExpressApp({ access, mounts, idempotency: createIdempotency({ store: history.answers, now }),
     pages: [signInRouter({ ...access, views }),
-      hostRouter({ apps, history, views, tokens: access.tokens, sessions: access.sessions, describe: readDocument, now,
-        log })], isOpen: (path) => isPublic(path) || APP_PROBE.test(path), log })
+      hostRouter({ apps, history, views, tokens: access.tokens, sessions: access.sessions, describe: readDocument,
+        basePath, now, log })], isOpen: (path) => isPublic(path) || APP_PROBE.test(path), log })
   return {
     site: createSite({ ...parts, events, basePath, software, app,
       pages: liveHostPages({ apps, history, tokens: access.tokens, sessions: access.sessions, events, now,
@@ -60,7 +62,8 @@ export function hostOperations (
     groups: {
       Host: { about: 'The host itself: one master with many apps.',
         resources: { ...hostResources({ apps }), ...hostFleetResources({ apps }),
-          ...hostEventResources({ history, now, log }) } },
+          ...hostEventResources({ apps, history, now, log }), ...noticeResources({ deck: apps, isOfHost: true }),
+          ...alertResources({ deck: apps, history, isOfHost: true }) } },
       Apps: { about: 'The apps of the host.', resources: appResources({ apps }) },
       Access: { about: 'Tokens and sign-in links.',
         resources: { ...tokenResources({ ...access, history, now }), ...signInLinkResources({ ...access, now }) } },

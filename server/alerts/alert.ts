@@ -53,8 +53,14 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
       isPaused = pausedNow
     },
 
-    offer (event: DeckEvent) {
-      if (!isPaused && isWanted(event, target.events ?? ALERTS)) eventSender.push(messageOf(event))
+    /** `from`: who tells it. Returns whether the receiver is told. */
+    offer (event: DeckEvent, from: () => Deck): boolean {
+      // Most events are for nobody, and to say who tells them costs more.
+      if (isPaused || !isWanted(event, target.events ?? ALERTS)) return false
+      const sender = from()
+      if (target.apps && !sender.isHost && !target.apps.includes(sender.app)) return false
+      eventSender.push(messageOf(event, sender))
+      return true
     },
 
     /**
@@ -89,9 +95,9 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
     return post(message, how)
   }
 
-  function messageOf (event: DeckEvent): Message {
-    return { id: `msg_${randomUUID()}`, content: contentOf(target.kind, event, deck()),
-      event: { id: event.id, type: event.type } }
+  function messageOf (event: DeckEvent, from: Deck = deck()): Message {
+    return { id: `msg_${randomUUID()}`, content: contentOf(target.kind, event, from),
+      event: { id: event.id, type: event.type, ...('keptBy' in from && { app: from.keptBy }) } }
   }
 
   function checkOpen () {
@@ -118,7 +124,7 @@ export function createAlert (firstTarget: Target, { id, isPaused, deck, onDelive
 
 /** Shows everything that is not secret. */
 function shownTarget (
-  { kind, name, dsn, url = dsn, secret, to, from, host, port = DEFAULT_MAIL_PORT, events }: Target
+  { kind, name, dsn, url = dsn, secret, to, from, host, port = DEFAULT_MAIL_PORT, events, apps }: Target
 ) {
   return {
     kind,
@@ -128,7 +134,8 @@ function shownTarget (
     isSigned: secret !== undefined,
     mail: kind === 'mail' ? { host: String(host), port, from: String(from), to: to ?? [] } : null,
     events: [...events ?? ALERTS],
-    isDefault: events === undefined
+    isDefault: events === undefined,
+    apps: apps ?? null
   }
 }
 

@@ -18,15 +18,20 @@ const DRAIN_MS = 2000
  * Sends events to receivers, from queues, so that no publisher waits. Some alerts are set in the configuration file,
  * and people have added the others since.
  */
-export function createAlerts ({ configured, store, events, deck, log }: {
+export function createAlerts ({ configured, store, events, isOwn = () => true, deck, log, appNames = null }: {
   configured: readonly Target[],
   /** of those that were added */
   store: AlertRows,
-  events: EventStream,
+  events: Pick<EventStream, 'publish' | 'subscribe'>,
+  /** not: somebody else hands it over, by `hear`, or tells it in its place */
+  isOwn?: (event: DeckEvent) => boolean,
   deck: () => Deck,
-  log: { warn: (fields: object, text: string) => void }
+  log: { warn: (fields: object, text: string) => void },
+  /** of a host; null: of an app, whose alerts are for itself alone */
+  appNames?: (() => string[]) | null
 }, options: Parameters<typeof createAlert>[2] = {}) {
   const { time = Date.now } = options
+  const isOfHost = appNames !== null
   /** Keys the digests, so that nobody finds the secrets of an alert by comparing guesses. */
   const key = randomBytes(32)
   let lastOfFile = 0
@@ -40,15 +45,12 @@ export function createAlerts ({ configured, store, events, deck, log }: {
   /** Resolved once an alert that is gone has sent its queue. */
   const leaving: Set<Promise<void>> = new Set()
   const unsubscribe = events.subscribe((event) => {
-    // To report a failure to the receiver that fails would go on for ever. What an operator sends goes to one receiver
-    // alone.
-    if (event.type.startsWith('alert.')) return
-    // Another host of the fleet sends this one.
-    if (event.detail?.isReporter === false) return
-    for (const alert of all()) alert.offer(event)
+    if (isOwn(event)) hear(event)
   })
 
   return {
+    hear,
+
     /** Those that people have added, oldest first, and those of the configuration, in its order. */
     list:
       () => [
@@ -76,7 +78,8 @@ export function createAlerts ({ configured, store, events, deck, log }: {
 
     /** Returns its id @throws {DeckError} invalid-body, not-possible, history-unavailable */
     add ({ wanted, actor }: { wanted: Target, actor: string }): string {
-      checkWhole(wanted)
+      checkApps(wanted)
+      checkWhole(wanted, { isOfHost })
       if (added.size >= MAX_ADDED_ALERTS)
         throw new DeckError('not-possible', `There are already ${MAX_ADDED_ALERTS} alerts: delete one first`)
       const settings = withoutUndefined(wanted)
@@ -95,6 +98,8 @@ export function createAlerts ({ configured, store, events, deck, log }: {
     change ({ id, changes: { isPaused, ...wanted }, actor }: { id: string, changes: Changes, actor: string }) {
       const alert = findAdded(id)
       const settings = changedTarget(alert.target, wanted)
+      checkApps(wanted)
+      checkWhole(settings, { isOfHost })
       const pausedNow = isPaused ?? alert.isPaused
       const isChanged = !isDeepStrictEqual(settings, alert.target)
       if (!isChanged && pausedNow === alert.isPaused) return
@@ -145,6 +150,23 @@ export function createAlerts ({ configured, store, events, deck, log }: {
     async close () {
       unsubscribe()
       await Promise.all([...leaving, ...all().map(({ close }) => close(DRAIN_MS))])
+    }
+  }
+
+  /**
+   * Sends an event to whoever wants it. `from`: who tells it; `told`: the receivers that have it already, each of which
+   * gets it once; those that get it here are added.
+   */
+  function hear (event: DeckEvent, from: () => Deck = deck, told?: Set<string>) {
+    // To report a failure to the receiver that fails would go on for ever. What an operator sends goes to one receiver
+    // alone.
+    if (event.type.startsWith('alert.')) return
+    // Another host of the fleet sends this one.
+    if (event.detail?.isReporter === false) return
+    for (const alert of all()) {
+      const { kind, url, dsn, to } = alert.target
+      const receiver = JSON.stringify([kind, url, dsn, to])
+      if (!told?.has(receiver) && alert.offer(event, from)) told?.add(receiver)
     }
   }
 
@@ -211,6 +233,15 @@ export function createAlerts ({ configured, store, events, deck, log }: {
     return alert
   }
 
+  /** One whose app is removed later stays as it is. @throws {DeckError} invalid-body */
+  function checkApps ({ apps }: Changes) {
+    const known = appNames?.() ?? []
+    const unknown = isOfHost ? apps?.find((app) => !known.includes(app)) : undefined
+    if (unknown !== undefined)
+      throw new DeckError('invalid-body',
+        `apps: expected apps of this host (${known.join(', ')}), received ${JSON.stringify(unknown)}`)
+  }
+
   function publishEvent (type: 'alert.added' | 'alert.changed' | 'alert.deleted' | 'alert.tested' | 'alert.retried',
     { alert, actor, ...detail }: { alert: Alert, actor: string, delivery?: number, isPaused?: boolean },
     message: string)
@@ -220,20 +251,20 @@ export function createAlerts ({ configured, store, events, deck, log }: {
 }
 
 /** @throws {DeckError} invalid-body */
-function changedTarget (target: Target, { events, ...wanted }: Omit<Changes, 'isPaused'>): Target {
-  const changed = { ...target, ...withoutUndefined(wanted), ...(events && { events }) }
+function changedTarget (target: Target, { events, apps, ...wanted }: Omit<Changes, 'isPaused'>): Target {
+  const changed = { ...target, ...withoutUndefined(wanted), ...(events && { events }), ...(apps && { apps }) }
   if (events === null) delete changed.events
+  if (apps === null) delete changed.apps
   const isElsewhere = changed.host !== target.host || changed.port !== target.port
   // Whoever may change the server could otherwise have the password sent to one of their own.
   if (isElsewhere && target.password !== undefined && wanted.password === undefined)
     throw new DeckError('invalid-body', 'password: expected again, as the server changes, received none')
-  checkWhole(changed)
   return changed
 }
 
 /** @throws {DeckError} invalid-body */
-function checkWhole (target: Target) {
-  const flaw = alertFlaw(target)
+function checkWhole (target: Target, how: { isOfHost: boolean }) {
+  const flaw = alertFlaw(target, how)
   if (!flaw) return
   const received = Reflect.get(target, flaw.field) === undefined ? 'none' : 'one'
   throw new DeckError('invalid-body', `${flaw.field}: expected ${flaw.expected}, received ${received}`)

@@ -1,7 +1,7 @@
 import type { Message, Outcome } from './sender.ts'
 
 /** `at`: when it was tried first; `attempt`: how many tries were begun */
-export type Delivery = { id: number, at: string, event: { id: number, type: string }, attempt: number } & Outcome
+export type Delivery = { id: number, at: string, event: Message['event'], attempt: number } & Outcome
 
 const MAX_KEPT = 20
 

@@ -2,7 +2,7 @@ import { createClosing } from '../system/closing.ts'
 import type { Content } from './services.ts'
 
 /** `id`: the same for every try */
-export type Message = { id: string, content: Content, event: { id: number, type: string } }
+export type Message = { id: string, content: Content, event: { id: number, type: string, app?: string | null } }
 /** What the receiver has answered; `error`: null where it has taken the message. */
 export type Answer = { status: number | null, error: string | null, canRetry: boolean }
 /** sends a message once; it never throws, and never answers with what may hold a secret; `time`: wall, ms */

@@ -35,12 +35,14 @@ export function createPost (target: Target, options: { fetch?: typeof globalThis
   return createHttpPost({ url: String(target.url), secret: target.secret }, options)
 }
 
-function eventBody (event: DeckEvent, { host, entry, pid, version }: Deck) {
-  const deck = { host, app: entry, pid, version }
-  const whole = jsonOf({ event, deck })
+function eventBody (event: DeckEvent, sender: Deck) {
+  const { host, app: name, entry, pid, version } = sender
+  const { title, text, url } = wordingOf(event, sender)
+  const around = { text: `${title}: ${text}`, url, deck: { host, name, app: entry, pid, version } }
+  const whole = jsonOf({ ...around, event })
   // The detail of a rollout can be long. The receiver can ask the API for the whole event by its id.
   if (whole.length <= MAX_TEXT) return whole
-  return jsonOf({ event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null }, deck })
+  return jsonOf({ ...around, event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null } })
 }
 
 /**

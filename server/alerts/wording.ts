@@ -18,20 +18,26 @@ export type Wording = {
 }
 export type Sender = {
   host: string,
-  /** its name */
+  /** its name; of a host as a whole: what stands in its place */
   app: string,
+  /** in whose history the event is, where that is not the alert's own: an app; null: the host itself */
+  keptBy?: string | null,
+  /** it concerns the host with all of its apps */
+  isHost?: boolean,
   /** of the dashboard */
-  url: string | null
+  url: string | null,
+  /** what is known beside the event itself, a line each */
+  storyOf?: (event: DeckEvent) => string[]
 }
 
 const MAX_TITLE = 140
 const MAX_TEXT = 1500
 
-export function wordingOf (event: DeckEvent, { host, app, url }: Sender): Wording {
+export function wordingOf (event: DeckEvent, { host, app, url, storyOf = () => [] }: Sender): Wording {
   const { label, tone } = kindOf(event)
   const { worker, slot, release, rollout, actor } = event
   return { title: cut(oneLine(`${app}: ${label}`), MAX_TITLE),
-    text: cut(readable(withoutStart(sentenceOf(event), `${label}: `)), MAX_TEXT),
+    text: cut(readable([withoutStart(sentenceOf(event), `${label}: `), ...storyOf(event)].join('\n')), MAX_TEXT),
     facts: [`Host ${host}`, ...(release === null ? [] : [`Release ${release}`]),
       ...(worker === null ? [] : [slot === null ? `Worker ${worker}` : `Worker ${worker} in slot ${slot}`]),
       ...(rollout === null ? [] : [`Rollout ${rollout}`]),

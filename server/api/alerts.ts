@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ALERT, ALERT_CHANGES, ALERT_ID } from '../config/alert.ts'
 import { ALERT_KINDS } from '../config/alert-kinds.ts'
 import { DeckError } from '../errors.ts'
-import { operation, type Resource } from './endpoint.ts'
+import { operation, placeOf, type Resource } from './endpoint.ts'
 import { ACTOR, COUNT, ID_PARAMETER, listOf, NUMBER, TIME } from './fields.ts'
 import { parseId } from './input.ts'
 import { checkMatch, doerOf, IF_MATCH, newestOf, tagOf, type Past } from './preconditions.ts'
@@ -11,8 +11,11 @@ import type { Deck } from '../deck.ts'
 
 export type Delivery = z.infer<typeof DELIVERY>
 const DELIVERY = z.strictObject({ id: NUMBER.describe('its number among those of the alert'),
-  at: TIME.describe('the first try'), event: z.strictObject({ id: NUMBER, type: z.string() }),
-  attempt: COUNT.describe('how many tries so far'), state: z.enum(['pending', 'delivered', 'failed']),
+  at: TIME.describe('the first try'),
+  event: z.strictObject({ id: NUMBER, type: z.string(),
+    app: z.string().nullable().optional().describe(
+      'in whose history it is, where that is not the own one: an app; null: the host itself'
+    ) }), attempt: COUNT.describe('how many tries so far'), state: z.enum(['pending', 'delivered', 'failed']),
   status: z.int().nullable().describe('the HTTP or SMTP status of the last answer'),
   durationMs: COUNT.nullable().describe('how long the last try took'),
   error: z.string().nullable().describe('why the last try failed'), nextAttemptAt: TIME.nullable() }).meta({
@@ -35,47 +38,52 @@ const SHOWN_ALERT = z.strictObject({
   isInFile: z.boolean().describe('whether it is set in the configuration file, and can be changed there alone'),
   createdAt: TIME.nullable(),
   createdBy: ACTOR.nullable(),
+  apps: z.array(z.string()).nullable().describe('of an alert of a host: the apps that it is for; null: all of them'),
   waiting: COUNT.describe('how many messages are still to be delivered'),
   deliveries: z.array(DELIVERY).describe('the last 20, newest first')
 }).meta({ id: 'Alert' })
 
-/** Alerts and their deliveries. */
+/** Alerts and their deliveries: of an app, or of a host for all of its apps. */
 export function alertResources (
-  { deck: { alerts }, history }: { deck: Pick<Deck, 'alerts'>, history: Past }
+  { deck: { alerts }, history, isOfHost = false }: { deck: Pick<Deck, 'alerts'>, history: Past, isOfHost?: boolean }
 ): Record<string, Resource> {
   const path = { alert: ALERT_ID }
+  const { at, of, flag, guard } = placeOf({ isOfHost })
 
-  return {
-    '/alerts': {
-      GET: operation({ name: 'listAlerts', summary: 'Lists the alerts with their last deliveries',
+  return guard({
+    [`${at}/alerts`]: {
+      GET: operation({ name: `list${of}Alerts`, summary: 'Lists the alerts with their last deliveries',
         description: 'Only deliveries since the start of this master are listed.', role: 'viewer',
-        cli: 'clusterdeck alerts', answer: listOf(SHOWN_ALERT), handle: () => ({ body: { items: alerts.list() } }) }),
-      POST: operation({ name: 'addAlert',
+        cli: `clusterdeck alerts${flag}`, answer: listOf(SHOWN_ALERT),
+        handle: () => ({ body: { items: alerts.list() } }) }),
+      POST: operation({ name: `add${of}Alert`,
         summary: 'Adds an alert to Slack, Discord, Teams or Sentry, by mail, or as JSON to any address',
         description:
           'slack, discord, teams and webhook need `url`, and webhook may have `secret`; sentry needs `dsn`; mail needs `host`, `from` and `to`, and may have `port`, and `user` with `password`.',
-        role: 'admin', cli: 'clusterdeck alerts add slack https://hooks.example.com/services/T0/B0/x', body: ALERT,
-        status: 201, location: true, problems: ['not-possible'], answer: SHOWN_ALERT, handle ({ body, auth }) {
-        const id = alerts.add({ wanted: body, actor: auth.actor })
-        return { headers: { Location: `/api/v1/alerts/${id}` }, body: shown(id) }
-      } })
+        role: 'admin', cli: `clusterdeck alerts add slack https://hooks.example.com/services/T0/B0/x${flag}`,
+        body: ALERT, status: 201, location: true, problems: ['not-possible'], answer: SHOWN_ALERT,
+        handle ({ body, auth }) {
+          const id = alerts.add({ wanted: body, actor: auth.actor })
+          return { headers: { Location: `/api/v1${at}/alerts/${id}` }, body: shown(id) }
+        } })
     },
 
-    '/alerts/:alert': {
-      GET: operation({ name: 'getAlert', summary: 'Returns an alert with its last deliveries', role: 'viewer', path,
-        hasTag: true, problems: ['not-found'], answer: SHOWN_ALERT, handle: ({ req }) => tagged(idOf(req)) }),
-      PATCH: operation({ name: 'changeAlert',
+    [`${at}/alerts/:alert`]: {
+      GET: operation({ name: `get${of}Alert`, summary: 'Returns an alert with its last deliveries', role: 'viewer',
+        path, hasTag: true, problems: ['not-found'], answer: SHOWN_ALERT, handle: ({ req }) => tagged(idOf(req)) }),
+      PATCH: operation({ name: `change${of}Alert`,
         summary: 'Changes, pauses or resumes an alert; what is left out stays as it is, also secrets', role: 'admin',
-        cli: 'clusterdeck alerts pause 3', path, body: ALERT_CHANGES, headers: { 'If-Match': IF_MATCH.optional() },
-        hasTag: true, problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT,
+        cli: `clusterdeck alerts pause 3${flag}`, path, body: ALERT_CHANGES,
+        headers: { 'If-Match': IF_MATCH.optional() }, hasTag: true,
+        problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT,
         handle ({ req, body, auth }) {
           const id = idOf(req)
           checkUnchanged(req, id)
           alerts.change({ id, changes: body, actor: auth.actor })
           return tagged(id)
         } }),
-      DELETE: operation({ name: 'deleteAlert', summary: 'Deletes an alert', role: 'admin',
-        cli: 'clusterdeck alerts delete 3', path, headers: { 'If-Match': IF_MATCH.optional() },
+      DELETE: operation({ name: `delete${of}Alert`, summary: 'Deletes an alert', role: 'admin',
+        cli: `clusterdeck alerts delete 3${flag}`, path, headers: { 'If-Match': IF_MATCH.optional() },
         problems: ['not-found', 'not-possible', 'precondition-failed'], answer: SHOWN_ALERT, handle ({ req, auth }) {
         const id = idOf(req)
         checkUnchanged(req, id)
@@ -85,22 +93,23 @@ export function alertResources (
       } })
     },
 
-    '/alerts/:alert/test': {
-      POST: operation({ name: 'testAlert', summary: 'Sends a test message of one alert, without a retry',
-        role: 'operator', cli: 'clusterdeck alerts test 3', path, status: 202, problems: ['not-found', 'stopping'],
-        answer: DELIVERY, handle: ({ req, auth }) => ({ body: alerts.test({ id: idOf(req), actor: auth.actor }) }) })
+    [`${at}/alerts/:alert/test`]: {
+      POST: operation({ name: `test${of}Alert`, summary: 'Sends a test message of one alert, without a retry',
+        role: 'operator', cli: `clusterdeck alerts test 3${flag}`, path, status: 202,
+        problems: ['not-found', 'stopping'], answer: DELIVERY,
+        handle: ({ req, auth }) => ({ body: alerts.test({ id: idOf(req), actor: auth.actor }) }) })
     },
 
-    '/alerts/:alert/deliveries/:n/retry': {
-      POST: operation({ name: 'retryDelivery', summary: 'Sends a failed delivery again, without a retry',
-        role: 'operator', cli: 'clusterdeck alerts retry 3 7',
+    [`${at}/alerts/:alert/deliveries/:n/retry`]: {
+      POST: operation({ name: `retry${of}Delivery`, summary: 'Sends a failed delivery again, without a retry',
+        role: 'operator', cli: `clusterdeck alerts retry 3 7${flag}`,
         path: { ...path, n: ID_PARAMETER.describe('the id of a delivery') }, status: 202,
         problems: ['not-found', 'delivery-not-failed', 'stopping'], answer: DELIVERY,
         handle: ({ req, auth }) => ({
           body: alerts.retry({ id: idOf(req), delivery: parseId(req.params.n), actor: auth.actor })
         }) })
     }
-  }
+  })
 
   /** @throws {DeckError} not-found, precondition-failed */
   function checkUnchanged (req: Request, id: string) {

@@ -44,6 +44,12 @@ export type Apps = {
   remove: (name: string, how: By & { purge: boolean }) => Promise<AppView>,
   /** an app was added, opened, closed or removed */
   onChange: (handler: () => void) => () => void,
+  /** the histories of these apps, as far as they run, as one; `isWhole`: with that of the host itself */
+  past: (names: readonly string[], isWhole: boolean) => Pick<History, 'page' | 'count' | 'times'>,
+  /** of the host */
+  alerts: Deck['alerts'],
+  /** of the host */
+  notices: Deck['notices'],
   upgradeHost: (order: By & { execPath: string | null, note: string | null }) => Upgrade,
   stopHost: (by: By) => void,
   /** of decks; `view` throws not-found */

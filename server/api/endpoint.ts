@@ -145,6 +145,24 @@ export function refuseLimited ({ apps, actor }: Pick<Auth, 'apps' | 'actor'>, wh
       `Whoever ${what} needs a role for all apps, and ${actor} has one for ${apps.join(', ')}`)
 }
 
+/**
+ * Of operations that an app has, and its host for all of its apps together. Returns where they are, what their names and
+ * commands have besides, and what keeps those out who have a role for some apps.
+ */
+export function placeOf ({ isOfHost }: { isOfHost: boolean }) {
+  if (!isOfHost) return { at: '', of: '', flag: '', guard: (resources: Record<string, Resource>) => resources }
+  return { at: '/host', of: 'Host', flag: ' --host', guard (resources: Record<string, Resource>) {
+    for (const operation of Object.values(resources).flatMap((resource) => Object.values(resource))) {
+      const { handle } = operation
+      operation.handle = (call) => {
+        refuseLimited(call.auth, 'sees alerts and notices of the host')
+        return handle(call)
+      }
+    }
+    return resources
+  } }
+}
+
 function operationFor (resource: Resource, method: string): Operation {
   const wanted = method === 'HEAD' ? 'GET' : method
   const [, operation] = Object.entries(resource).find(([known]) => known === wanted) ?? []

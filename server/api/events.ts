@@ -6,64 +6,82 @@ import { CSV_TYPE, NDJSON_TYPE, sendExport } from './export.ts'
 import { eventFilters, pagingFields } from './filters.ts'
 import { fullPage } from './full-page.ts'
 import { EVENT } from './shapes.ts'
+import { visibleNames, type Apps } from './apps.ts'
 import type { History } from '../../db/history.ts'
 import type { Log } from '../system/log.ts'
 import type { Auth } from './roles.ts'
 
 export type { Event } from './shapes.ts'
 
-type Parts = { history: Pick<History, 'page' | 'event'>, now: () => number, log: Pick<Log, 'warn'> }
+type Reads = Pick<History, 'page' | 'event'>
+type Parts = { history: Reads, now: () => number, log: Pick<Log, 'warn'> }
 
-export function eventResources (parts: Parts): Record<string, Resource> {
-  return resourcesAt('/events', parts, {
+export function eventResources ({ history, ...parts }: Parts): Record<string, Resource> {
+  return resourcesAt('/events', { ...parts, historyOf: () => history }, {
     list: { name: 'listEvents', summary: 'Lists the events of the history, newest first', cli: 'clusterdeck history' },
-    get: { name: 'getEvent', summary: 'Returns one event' }
+    get: { name: 'getEvent', summary: 'Returns one event' },
+    shape: EVENT
   })
 }
 
-/** The host's own history, which names all of its apps. */
-export function hostEventResources (parts: Parts): Record<string, Resource> {
-  return resourcesAt('/host/events', parts, {
+/** The histories of the apps of a host and its own, as one. Its own names all of its apps. */
+export function hostEventResources (
+  { apps, history, ...parts }: Parts & { apps: Pick<Apps, 'states' | 'past'> }
+): Record<string, Resource> {
+  return resourcesAt('/host/events', { ...parts, historyOf (auth, isOwn = true) {
+    if (isOwn) refuseLimited(auth, 'sees the history of the host')
+    return isOwn ? history : { ...history, ...apps.past(visibleNames(apps, auth), !auth.apps) }
+  } }, {
     list: { name: 'listHostEvents',
-      summary:
-        'Lists the events of the host itself, newest first: apps added, started, stopped, failed and removed, masters, tokens, sign-ins',
-      cli: 'clusterdeck history --host' },
+      summary: 'Lists the events of the host and of its apps that run, each with its app, newest first',
+      cli: 'clusterdeck history' },
     get: { name: 'getHostEvent', summary: 'Returns one event of the host itself' },
-    check: (auth) => refuseLimited(auth, 'sees the history of the host')
+    more: {
+      own: z.enum(['true', 'false']).transform((text) => text === 'true').optional().meta({
+        description:
+          '"true": only those of the host itself: apps added, started, stopped, failed and removed, masters, tokens, sign-ins',
+        as: { type: 'boolean' }
+      })
+    },
+    shape: EVENT.extend({ app: z.string().nullable().optional().describe('null: of the host itself') }).meta({
+      id: 'HostEvent'
+    })
   })
 }
 
-/** `check`: who may see it */
-function resourcesAt (path: string, { history, now, log }: Parts,
-  { list, get, check = () => {} }: { list: { name: string, summary: string, cli: string },
-    get: { name: string, summary: string }, check?: (auth: Auth) => void })
+/** `historyOf`: that somebody sees; `isOwn`: not that of apps */
+function resourcesAt (path: string,
+  { historyOf, now, log }: Omit<Parts, 'history'> & { historyOf: (auth: Auth, isOwn?: boolean) => Reads },
+  { list, get, more = {}, shape }: { list: { name: string, summary: string, cli: string },
+    get: { name: string, summary: string }, more?: z.ZodRawShape, shape: typeof EVENT })
 {
-  const listQuery = z.strictObject({ ...eventFilters(now), ...pagingFields(1000) })
+  const listQuery = z.strictObject({ ...eventFilters(now), ...pagingFields(1000), ...more })
 
   return {
     [path]: {
       GET: operation({ ...list,
         description: 'JSON is a page. CSV and NDJSON hold all matching events, or the first `limit`.', role: 'viewer',
         query: listQuery, produces: ['application/json', CSV_TYPE, NDJSON_TYPE],
-        answer: { 'application/json': pageOf(EVENT), [CSV_TYPE]: z.string(),
-          [NDJSON_TYPE]: z.string().describe('an Event in each line') }, handle ({ query, type, req, res, auth }) {
-        check(auth)
-        if (type === 'application/json') return fullPage(history, query).then((body) => ({ body }))
-        return sendExport({ history, query, type, req, res, log })
-      } })
+        answer: { 'application/json': pageOf(shape), [CSV_TYPE]: z.string(),
+          [NDJSON_TYPE]: z.string().describe('an Event in each line') },
+        handle ({ query: given, type, req, res, auth }) {
+          const { own, ...query } = { own: false, ...given }
+          const history = historyOf(auth, own)
+          if (type === 'application/json') return fullPage(history, query).then((body) => ({ body }))
+          return sendExport({ history, query, type, req, res, log })
+        } })
     },
 
     [`${path}/:id`]: {
-      GET: operation({ ...get, role: 'viewer', problems: ['not-found'], answer: EVENT, handle ({ id, auth }) {
-        check(auth)
-        return { body: findEvent(id) }
-      } })
+      GET: operation({ ...get, role: 'viewer', problems: ['not-found'], answer: shape,
+        handle: ({ id, auth }) => ({ body: findEvent(historyOf(auth), id) }) })
     }
   }
+}
 
-  function findEvent (id: number) {
-    const event = history.event(id)
-    if (!event) throw new DeckError('not-found', `Event ${id} does not exist or is no longer kept`)
-    return event
-  }
+/** @throws {DeckError} not-found */
+function findEvent (history: Reads, id: number) {
+  const event = history.event(id)
+  if (!event) throw new DeckError('not-found', `Event ${id} does not exist or is no longer kept`)
+  return event
 }

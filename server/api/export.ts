@@ -24,13 +24,16 @@ const CHUNK_CHARS = 64 * 1024
 const COLUMNS: readonly (keyof DeckEvent)[] = Object.freeze(['id', 'at', 'type', 'cause', 'slot', 'worker', 'pid',
   'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'])
 
-const FORMATS: Readonly<Record<string, { head: string, line: (event: DeckEvent) => string, file: string }>> = Object
-  .freeze({
-    [CSV_TYPE]: { head: `${COLUMNS.join(',')}\r\n`, line: (event) =>
-      `${COLUMNS.map((column) => csvCell(event[column])).join(',')}\r\n`, file: 'clusterdeck-events.csv' },
-    [NDJSON_TYPE]: { head: '', line: (event) =>
-      `${JSON.stringify(event)}\n`, file: 'clusterdeck-events.ndjson' }
-  })
+const FILES: Readonly<Record<string, string>> = Object.freeze({ [CSV_TYPE]: 'clusterdeck-events.csv',
+  [NDJSON_TYPE]: 'clusterdeck-events.ndjson' })
+
+/** `first`: those of several apps have one more column */
+function formatOf (type: string, [first]: DeckEvent[]): { head: string, line: (event: DeckEvent) => string } {
+  if (type === NDJSON_TYPE) return { head: '', line: (event) => `${JSON.stringify(event)}\n` }
+  const columns = first?.app === undefined ? COLUMNS : [...COLUMNS, 'app' as const]
+  return { head: `${columns.join(',')}\r\n`,
+    line: (event) => `${columns.map((column) => csvCell(event[column])).join(',')}\r\n` }
+}
 
 /** Ends when everything is sent or the caller has gone. */
 export async function sendExport ({ history, query, type, req, res, log }: {
@@ -42,10 +45,9 @@ export async function sendExport ({ history, query, type, req, res, log }: {
   res: Response,
   log: Pick<Log, 'warn'>
 }): Promise<undefined> {
-  const format = FORMATS[type]
   // The first slice is read before the status line is sent, so that a failure still gets its own status.
   const first = history.page({ ...query, limit: Math.min(SLICE, query.limit ?? SLICE) })
-  res.set({ 'Content-Type': `${type}; charset=utf-8`, 'Content-Disposition': `attachment; filename="${format.file}"` })
+  res.set({ 'Content-Type': `${type}; charset=utf-8`, 'Content-Disposition': `attachment; filename="${FILES[type]}"` })
   if (req.method === 'HEAD') {
     res.end()
     return
@@ -67,7 +69,7 @@ export async function* exportChunks (
   { history, query, type, first }: { history: Pick<History, 'page'>, query: EventQuery, type: string,
     first: { items: DeckEvent[], next: string | null } }
 ) {
-  const format = FORMATS[type]
+  const format = formatOf(type, first.items)
   let left = query.limit ?? Infinity
   let page = first
   if (format.head) yield format.head

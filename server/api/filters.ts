@@ -17,7 +17,8 @@ const TYPES_EXPECTED =
 
 const q = z.string().min(1).max(100).optional()
 
-export const CURSOR = textParam('the "next" of an earlier page', /^[\w-]{1,64}$/)
+/** One of a host has a place in the history of each app. */
+export const CURSOR = textParam('the "next" of an earlier page', /^[\w-]{1,6000}$/)
 
 export function pagingFields (maxItems: number) {
   return { limit: integerParam(1, maxItems), cursor: CURSOR }

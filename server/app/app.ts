@@ -40,6 +40,8 @@ import type { AppFleet } from '../fleet/app-fleet.ts'
 import type { Move } from '../deck.ts'
 import type { Turns } from '../cluster/rollout-turn.ts'
 import type { DataDir } from '../system/data-dir.ts'
+import type { Deck as Sender } from '../alerts/services.ts'
+import type { DeckEvent } from '../events/stream.ts'
 import type { Supervisor } from '../cluster/supervisor.ts'
 
 /**
@@ -71,6 +73,8 @@ export type HostServices = {
   publicUrl?: () => string | null,
   /** it comes from a deck of its own, which keeps it where it cannot be opened */
   isMove?: boolean,
+  /** its host hears what happens to it, and tells what concerns all of its apps */
+  tellHost?: (event: DeckEvent, sender: () => Sender) => void,
   /** of the apps that start; null: there is no other one */
   turns: Turns | null,
   /** of the apps that are being deployed; null: there is no other one */

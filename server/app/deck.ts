@@ -10,13 +10,14 @@ import { createHeldMemory } from '../diagnostics/held-memory.ts'
 import { createProfiling } from '../diagnostics/profiling.ts'
 import { openStore } from '../diagnostics/store.ts'
 import { createNotices } from '../events/notices.ts'
+import { isToldByHost } from '../events/told-by-host.ts'
 import { createAlerts } from '../alerts/alerts.ts'
 import { createChecks } from './checks.ts'
 import { hangOptions, lifecycleOptions } from './cluster.ts'
 import type { DataDir } from '../system/data-dir.ts'
 import type { Settings } from '../config/settings.ts'
 import type { History } from '../../db/history.ts'
-import type { EventStream } from '../events/stream.ts'
+import type { DeckEvent, EventStream } from '../events/stream.ts'
 import type { Vitals } from '../vitals/vitals.ts'
 import type { AppMetrics } from '../telemetry/app-metrics.ts'
 import type { Logs } from '../logs/logs.ts'
@@ -26,6 +27,9 @@ import type { Jobs } from '../jobs/jobs.ts'
 import type { HistoryState } from '../events/recorder.ts'
 import type { HostServices } from './app.ts'
 import type { Upgradable } from '../handover/joint-upgrade.ts'
+
+/** The frames of a stack, and what Node writes below it. */
+const NO_LAST_WORDS = /^(?:\s+at |Node\.js v)/
 
 /**
  * The deck of an app, with all that hears its events or sends it commands: notices, alerts, diagnostics, the schedule
@@ -55,18 +59,16 @@ export async function createAppDeck (
       historyState: () => HistoryState
     },
   { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet,
-    publicUrl = ownPublicUrl(config) }: HostServices
+    publicUrl = ownPublicUrl(config), tellHost }: HostServices
 ) {
   const timeZone = timeZoneOf(environment)
-  const notices = createNotices({ history, events })
+  const isOwn = (event: DeckEvent) => !tellHost || !isToldByHost(event)
+  const notices = createNotices({ history, events, isOwn })
   const alerts = closers.add(
-    createAlerts({ configured: settings.current.alerts, store: history.alerts, events,
-      deck: () => ({ host: os.hostname(), app: deckName(config, supervisor.snapshot().release), url: publicUrl(),
-        entry: config.entry, pid: process.pid, version: software.version,
-        environment: environment.SENTRY_ENVIRONMENT || settings.current.env.NODE_ENV || environment.NODE_ENV || null,
-        evidenceOf: ({ detail }) => hide(deck.crashes.evidence(detail)) }), log }),
+    createAlerts({ configured: settings.current.alerts, store: history.alerts, events, isOwn, deck: sender, log }),
     (alerts) => alerts.close()
   )
+  if (tellHost) events.subscribe((event) => tellHost(event, sender))
   const places = createSourceMaps()
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store, folderOf, places }),
@@ -106,6 +108,36 @@ export async function createAppDeck (
     supervisor.onLoaded(watcher.add)
   }
   return deck
+
+  /** Who tells of an event by an alert. */
+  function sender () {
+    return { host: os.hostname(), app: deckName(config, supervisor.snapshot().release), url: publicUrl(),
+      entry: config.entry, pid: process.pid, version: software.version,
+      environment: environment.SENTRY_ENVIRONMENT || settings.current.env.NODE_ENV || environment.NODE_ENV || null,
+      evidenceOf: ({ detail }: DeckEvent) => hide(deck.crashes.evidence(detail)), storyOf }
+  }
+
+  /** Of a crash loop: whether anybody still serves, what the last one has died of, and what it has said last. */
+  function storyOf ({ type, slot }: DeckEvent): string[] {
+    if (type !== 'worker.crash-looping') return []
+    const { text, reasons } = deck.health(deck.snapshot())
+    const reason = reasons.find(({ slots }) => slots.includes(Number(slot)))
+    if (!reason?.event) return [`${text}.`]
+    const lastLine = lastLineOf(reason.event)
+    return [`${text}.`, `Last error: ${reason.text}`,
+      ...(lastLine && !reason.text.includes(lastLine) ? [`Last line: ${lastLine}`] : [])]
+  }
+
+  /** `exit`: an event of a worker's end */
+  function lastLineOf (exit: number) {
+    try {
+      const { crash } = hide(deck.crashes.evidence(history.event(exit)?.detail ?? null)) ?? {}
+      return crash?.stderr.findLast((line) => /\S/.test(line) && !NO_LAST_WORDS.test(line))
+    } catch {
+      // Whoever is told of the loop is told without it.
+      return undefined
+    }
+  }
 
   function folderOf (release: string): string | null {
     try {

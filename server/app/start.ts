@@ -97,7 +97,10 @@ export function watchDataDir ({ dataDir, history, events }: App, { terminal, clo
   closers.add(stop, () => stop())
 }
 
-function tellLost (events: App['events'], { hang, fault, ...exit }: NonNullable<App['restored']['lost']>) {
+/** Writes what a master that has died could not write itself. */
+export function tellLost (events: Pick<App['events'], 'publish'>,
+  { hang, fault, ...exit }: NonNullable<App['restored']['lost']>)
+{
   const how = hang
     ? `did not answer for ${hang.silentMs} ms, and was ended by the keeper${
       hang.stack ? '' : `; no JavaScript stack: ${hang.reason}`
@@ -108,5 +111,5 @@ function tellLost (events: App['events'], { hang, fault, ...exit }: NonNullable<
     ? `the host's part for this app failed, and is made anew; the workers serve on: ${fault.message}`
     : `the master (pid ${exit.pid}) ${how}`
   events.publish({ type: 'master.stopped', cause: 'master-lost', ...exit, message,
-    ...(stack && { detail: { stack } }) })
+    ...((stack || fault) && { detail: { stack, ...(fault && { isOfApp: true }) } }) })
 }

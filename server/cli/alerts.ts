@@ -52,7 +52,8 @@ async function addAlert (context: Context, kind?: string, to?: string, ...surplu
     throw new DeckError('usage', `alerts add: expected ${ALERT_KINDS.join(', ')}, received nothing`)
   refuseSurplus('alerts add', surplus)
   const { api, options, print } = context
-  const alert: Alert = await api.post('/alerts', { kind, ...fieldsOf(context, kind, to) })
+  const { apps, ...fields } = fieldsOf(context, kind, to)
+  const alert: Alert = await api.post('/alerts', { kind, ...fields, apps: apps ?? undefined })
   print(options.json ? jsonText(alert) : `alert ${alert.id} added: ${receiverOf(alert)}`)
 }
 
@@ -83,7 +84,7 @@ async function deleteAlert ({ api, options, print }: Context, id?: string, ...su
 
 /** What the options and the receiver say. `to`: an address, or several mail addresses. */
 function fieldsOf ({ options, cwd }: Context, kind: string, to?: string) {
-  const { server, from, user, title, events } = options
+  const { server, from, user, title, events, apps } = options
   const [host, port] = server === undefined ? [] : [server.replace(/:\d+$/, ''), /:(\d+)$/.exec(server)?.[1]]
   const read = (name: string, file: string | undefined) => file && textIn(name, path.resolve(cwd, file))
   return {
@@ -92,6 +93,7 @@ function fieldsOf ({ options, cwd }: Context, kind: string, to?: string) {
       : { [kind === 'sentry' ? 'dsn' : 'url']: to ?? read('--url-file', options.urlFile) }),
     name: title,
     events: events === undefined ? undefined : namesIn(events),
+    apps: apps === '*' ? null : apps && namesIn(apps),
     secret: read('--secret-file', options.secretFile),
     host,
     port: port && Number(port),
@@ -191,7 +193,7 @@ function listText (items: Alert[]) {
   const targetRows = items.map((
     alert
   ) => [alert.id, alert.kind, alert.name, alert.isPaused ? 'paused' : 'on', alert.waiting, receiverOf(alert),
-    alert.isDefault ? 'problems' : alert.events.join(', ')]
+    (alert.isDefault ? 'problems' : alert.events.join(', ')) + (alert.apps ? ` of ${alert.apps.join(', ')}` : '')]
   )
   const targets = formatTable(['ALERT', 'KIND', 'NAME', 'STATE', 'WAITING', 'TO', 'EVENTS'], targetRows, { right: [4] })
   const rows = items.flatMap(({ id, deliveries }) => deliveries.map((delivery) => [id, ...cellsOf(delivery)]))

@@ -13,7 +13,7 @@ export type ApiClient = ReturnType<typeof createApiClient>
 type What = Pick<Parameters<typeof sendRequest>[1], 'method' | 'headers' | 'body' | 'signal'>
 /** `agent`: keeps connections to it */
 type Addressee =
-  & Pick<Master, 'url' | 'token' | 'fingerprint' | 'recipient' | 'member'>
+  & Pick<Master, 'url' | 'token' | 'fingerprint' | 'recipient' | 'member' | 'below'>
   & { agent?: Agent }
 
 /** For a code that this version does not know: the master may be newer. */
@@ -119,15 +119,11 @@ export function createApiClient (master: Addressee,
   /** Sends a request to the current master. At the address of an ended one, another program may listen by now. */
   async function sendToMaster (path: string, { headers, ...what }: What) {
     if (master.recipient && !isAlive(master.recipient.processes[0])) master = await findAgain()
-    const { url, token, fingerprint, recipient, member, agent } = master
-    return await sendRequest(`${url}/api/v1${member === undefined ? '' : `/fleet/members/${member}/api`}${path}`, {
-      ...what,
+    const { url, token, fingerprint, recipient, member, agent, below = '' } = master
+    const start = member === undefined ? below : `/fleet/members/${member}/api`
+    return await sendRequest(`${url}/api/v1${start}${path}`, { ...what,
       headers: { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli',
-        ...headers },
-      fingerprint,
-      recipient,
-      agent
-    })
+        ...headers }, fingerprint, recipient, agent })
   }
 
   async function readBody (response: Response) {

@@ -1,6 +1,6 @@
 import { DeckError, type ErrorCode } from '../errors.ts'
 import { splitArguments } from './app-arguments.ts'
-import { createContext, createTools } from './context.ts'
+import { createContext, createContextOrHost, createTools } from './context.ts'
 import { flagOfDeck } from './deck-options.ts'
 import { withoutPlace } from './deck-status.ts'
 import { timeoutOf } from './duration.ts'
@@ -24,6 +24,8 @@ export type AppCommand = {
   /** run where the app of this folder does not run, or something else is meant */
   withoutMaster?: { isMeant: (argument: string | undefined, options: Options) => boolean,
     run: (argument: string | undefined, options: Options, terminal: Terminal) => Promise<number> },
+  /** the host does it for all of its apps where no app is named, and this folder is of none */
+  orHost?: true,
   /** it cannot be for several apps */
   isForOne?: true,
   /** at the host of the app, where it has one */
@@ -94,7 +96,8 @@ async function runHere (command: AppCommand, argument: string | string[] | undef
   const { withoutMaster } = command
   const word = argument === undefined ? undefined : String(argument)
   if (withoutMaster?.isMeant(word, options)) return await withoutMaster.run(word, options, terminal)
-  const context = await createContext(options, terminal).catch((error) => {
+  const create = command.orHost ? createContextOrHost : createContext
+  const context = await create(options, terminal).catch((error) => {
     if (withoutMaster && error instanceof DeckError && NOT_RUNNING.includes(error.code) &&
       !meansRunning(options, terminal.env)) return null
     throw error

@@ -1,18 +1,17 @@
 import { appsOf } from '../config/apps.ts'
 import { readConfigFile } from '../config/file.ts'
-import { DeckError } from '../errors.ts'
 import { alertsCommand } from './alerts.ts'
-import { createHostContext, runForApps, type AppCommand } from './app-command.ts'
+import { runForApps, type AppCommand } from './app-command.ts'
 import * as commands from './commands.ts'
 import { configCommand } from './config.ts'
-import { createContext } from './context.ts'
+import { createContext, createContextOrHost } from './context.ts'
 import { crashesCommand } from './crashes.ts'
-import { addDeckOptions, flagOfDeck, namesDeck } from './deck-options.ts'
+import { addDeckOptions, namesDeck } from './deck-options.ts'
 import { decksTable } from './decks-table.ts'
 import { diagnoseCommand, endConnectionsCommand, killCommand } from './diagnose.ts'
 import { doctorCommand, doctorHere, isBeforeStart } from './doctor.ts'
 import { fleetCommand } from './fleet.ts'
-import { historyCommand, hostHistory } from './history.ts'
+import { historyCommand } from './history.ts'
 import { fleetOptions } from './host-fleet.ts'
 import { jobsCommand } from './jobs.ts'
 import { routesCommand } from './routes.ts'
@@ -168,8 +167,10 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
     'clusterdeck send log-level \'{"level": "debug"}\' --worker 5'
   )
   addCommand('acknowledge <notice>', 'acknowledge a notice: it leaves the status and the overview',
-    commands.acknowledgeCommand).example('a notice that "clusterdeck status" lists', 'clusterdeck acknowledge 812')
-    .example('for a script', 'clusterdeck acknowledge 812 --json')
+    commands.acknowledgeCommand, { orHost: true }).option('--host', 'a notice of the host itself').example(
+      'a notice that "clusterdeck status" lists',
+      'clusterdeck acknowledge 812'
+    ).example('for a script', 'clusterdeck acknowledge 812 --json')
   addCommand('kill <worker>', 'kill one worker with SIGKILL; its replacement starts at once', killCommand).example(
     'a worker that "clusterdeck status" lists',
     'clusterdeck kill 5'
@@ -210,8 +211,9 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
       'to the version that was just installed',
       'clusterdeck upgrade --wait'
     ).example('to another node; apps stay on theirs', 'clusterdeck upgrade --node /opt/node-24/bin/node --wait')
-  addCommand('history [app...]', 'print events, newest first', historyCommand, {
-    prepare: (options) => historyOfHost(options, terminal)
+  addCommand('history [app...]',
+    'print events, newest first; where this is the folder of no app, those of all apps of the host', historyCommand, {
+    orHost: true
   }).option('--host', 'those of the host itself: apps added, stopped, failed, removed; tokens, sign-ins, masters')
     .option('--csv', 'print all that match as CSV').option('--limit <n>',
       'how many events, at most 1000 (default: 50; with --csv: all)').option('--type <value>',
@@ -280,23 +282,28 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
     )
   addCommand('alerts [action] [word...]',
     'print the alerts and their deliveries; add, change, pause, resume, delete or test one, or send a failed delivery again',
-    alertsCommand).usage('[options] [add|change|pause|resume|delete|test|retry] [kind|id] [receiver|delivery]').option(
-      '--title <name>',
-      'with add and change: what it is called'
-    ).option('--events <types>',
+    alertsCommand, { orHost: true }).usage(
+      '[options] [add|change|pause|resume|delete|test|retry] [kind|id] [receiver|delivery]'
+    ).option('--title <name>', 'with add and change: what it is called').option('--events <types>',
       'with add and change: the events that are sent, such as worker.*,rollout.failed (default: the problems)').option(
       '--url-file <path>',
       'with add and change: read the address from this file, as others can see arguments'
     ).option('--secret-file <path>', 'with a webhook: sign messages with the secret in this file').option(
       '--server <host:port>',
       'with mail: the SMTP server'
+    ).option('--host', 'those of the host, for all of its apps (default where this is the folder of no app)').option(
+      '--apps <names>',
+      'of the host: with add and change, the apps that it is for, such as shop,mail (default: all; * with change)'
     ).option('--from <address>', 'with mail: the sender').option('--user <name>',
       'with mail: the user to sign in as at that server').option('--password-file <path>',
-      'with mail: a file with the password of that user').example('all alerts, with their last deliveries',
-      'clusterdeck alerts').example(
+      'with mail: a file with the password of that user').example(
       'send the problems to a channel of Slack; discord, teams, mail, sentry and webhook are the other kinds',
       'clusterdeck alerts add slack --url-file slack-url.txt'
-    ).example('send a test to all of them, or to one, and fail if that fails', 'clusterdeck alerts test')
+    ).example('of the host: when one of two apps has a problem, or the host itself',
+      'clusterdeck alerts add slack --url-file slack-url.txt --apps shop,mail').example(
+      'send a test to all of them, or to one, and fail if that fails',
+      'clusterdeck alerts test'
+    )
   addCommand('config [set] [change...]',
     'print the options and where each value comes from, or change some while the app runs', configCommand).example(
       'every option, its value and where that comes from',
@@ -379,7 +386,7 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
         if (takesApps)
           outcome.exitCode = await runForApps({ name: command.name(), run, ...how }, { words: args[0], options,
             terminal })
-        else await run(await createContext(options, terminal), ...args)
+        else await run(await (how.orHost ? createContextOrHost : createContext)(options, terminal), ...args)
       })
     })
   }
@@ -398,21 +405,6 @@ async function statusOfAll (options: Options, terminal: Terminal): Promise<Optio
   if (!found || appsOf(found).size < 2) return options
   const [{ findApps }, { appsStatus }] = await Promise.all([import('./apps.ts'), import('./apps-status.ts')])
   await appsStatus(await findApps('status', {}, terminal), options, terminal)
-  return null
-}
-
-/** Null: the host's own history is printed */
-async function historyOfHost ({ host, ...options }: Options, terminal: Terminal): Promise<Options | null> {
-  if (!host) return options
-  const flag = flagOfDeck(options)
-  if (flag !== null && flag !== '--url')
-    throw new DeckError('usage', `history: expected either --host or ${flag}, received both`)
-  if (flag !== null) {
-    await hostHistory(await createContext(options, terminal))
-  } else {
-    const context = createHostContext(options, terminal)
-    await hostHistory({ ...context, api: context.host })
-  }
   return null
 }
 

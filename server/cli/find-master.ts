@@ -24,7 +24,9 @@ export type Master = {
   /** which app of a host it is; null: it is no app of a host, or the user has named the address */
   app: { name: string, hostUrl: string } | null,
   /** the member of its fleet that is meant instead */
-  member?: string
+  member?: string,
+  /** of the API: the calls that a host has as an app has them */
+  below?: '/host'
 }
 type Running =
   & Omit<Announced, 'host' | 'folder'>
@@ -68,7 +70,7 @@ async function whyNone ({ folder, isNamed }: Place, env: Record<string, string |
   if (!isNamed && apps.length > 0 && !existsSync(folder)) {
     return new DeckError('usage', `app: expected one of ${
       apps.map(({ name }) => name).join(', ')
-    }, as this is the folder of none, received none`)
+    }, as this is the folder of none, received none`, { details: { isFolderOfNone: true } })
   }
   return new DeckError('no-master',
     `no master is running on ${folder}: it has no master.json (another folder: --data-dir; another machine: --url)`)

@@ -11,28 +11,18 @@ const PAGE_LIMIT = 1000
 const FILTERS: readonly TextOption[] = ['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since', 'until', 'q']
 
 export async function historyCommand (context: Context) {
-  if (context.options.host) throw new DeckError('usage', '--host: expected without an app, received both')
-  await printEvents(context, '/events')
-}
-
-/** Prints the host's own history. */
-export async function hostHistory (context: Printing) {
-  await printEvents(context, '/host/events')
-}
-
-type Printing = Pick<Context, 'api' | 'options' | 'answer' | 'write' | 'isTerminal'>
-
-async function printEvents (context: Printing, path: string) {
-  const { api, options, answer } = context
+  const { api, options, answer, master } = context
+  if (options.host && !master.below)
+    throw new DeckError('usage', '--host: expected without an app, received both')
   if (options.csv && options.json) throw new DeckError('usage', '--csv: expected without --json, received both')
-  if (options.csv) return await writeCsv(context, path)
+  if (options.csv) return await writeCsv(context)
   const wanted = checkedLimit(options.limit ?? String(DEFAULT_LIMIT))
   const items: Event[] = []
   let next: string | null = null
   do {
     const query = new URLSearchParams({ limit: String(wanted - items.length), ...filtersOf(options),
       ...(next === null ? {} : { cursor: next }) })
-    const page = await api.get<{ items: Event[], next: string | null }>(`${path}?${query}`)
+    const page = await api.get<{ items: Event[], next: string | null }>(`/events?${query}`)
     items.push(...page.items)
     next = page.next
   } while (next !== null && items.length < wanted)
@@ -40,10 +30,10 @@ async function printEvents (context: Printing, path: string) {
 }
 
 /** Writes all that matches, unless a limit is given. */
-async function writeCsv ({ api, options, write, isTerminal }: Printing, path: string) {
+async function writeCsv ({ api, options, write, isTerminal }: Context) {
   const query = new URLSearchParams(filtersOf(options))
   if (options.limit !== undefined) query.set('limit', String(checkedLimit(options.limit)))
-  const file = api.readText(`${path}?${query}`, 'text/csv')
+  const file = api.readText(`/events?${query}`, 'text/csv')
   for await (const text of isTerminal ? linesForTerminal(file) : file) await write(text)
 }
 
@@ -58,9 +48,8 @@ async function* linesForTerminal (texts: AsyncIterable<string>) {
 }
 
 function filtersOf (options: Options): Record<string, string> {
-  return Object.fromEntries(
-    FILTERS.filter((name) => options[name] !== undefined).map((name) => [name, String(options[name])])
-  )
+  const filters = FILTERS.filter((name) => options[name] !== undefined).map((name) => [name, String(options[name])])
+  return Object.fromEntries([...filters, ...(options.host ? [['own', 'true']] : [])])
 }
 
 /** @throws {DeckError} usage */

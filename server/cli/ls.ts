@@ -3,10 +3,12 @@ import { oneLine } from '../system/one-line.ts'
 import { runningDecks, type RunningDeck } from '../system/running-decks.ts'
 import { decksTable, deckView } from './decks-table.ts'
 import { readDeckStatus, type Place } from './deck-status.ts'
-import { appsOfHost, findHost, isOpen } from './host.ts'
+import { appsOfHost, callHost, findHost, isOpen } from './host.ts'
 import { jsonText } from './output.ts'
 import { BRING_BACK, rememberedApps, type RememberedApp } from './remembered.ts'
 import type { Terminal } from './program.ts'
+import type { Master } from './find-master.ts'
+import type { Notice } from '../api/notices.ts'
 import type { AppView } from '../api/apps.ts'
 
 /**
@@ -40,7 +42,19 @@ export async function lsCommand ({ json }: { json?: true }, { stdout, stderr, en
           : decksTable(rows, { now: Date.now(), hasFolders: true })
       }\n`
     )
+  if (host && !json) { for (const notice of await noticesOf(host, env)) stderr.write(`clusterdeck: ${notice}\n`) }
   if (remembered.length > 0) stderr.write(`clusterdeck: ${BRING_BACK}\n`)
+}
+
+/** What has gone wrong with the host itself. */
+async function noticesOf (host: Master, env: Terminal['env']) {
+  const { items } = await callHost(host, { env }).get<{ items: Notice[] }>('/host/notices').catch(() => {
+    // A host of an older version has none, and one that does not answer has been told of.
+    return { items: [] }
+  })
+  return items.map(({ id, message, at }) =>
+    oneLine(`${message} (${at}; once you know: clusterdeck acknowledge ${id} --host)`)
+  )
 }
 
 async function rowOfDeck (deck: RunningDeck, place: Place) {

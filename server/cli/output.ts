@@ -196,13 +196,15 @@ export function isHookRunning ({ state, hook }: Pick<Rollout, 'state' | 'hook'>)
 }
 
 /** `events`: newest first */
-export function eventsText (events: Event[]) {
-  return formatTable(['ID', 'TIME', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'],
-    events.map((
-      event
-    ) => [event.id, event.at, event.type, event.slot, event.worker, event.release, whatHappened(event)]), {
-    right: [0, 3, 4]
-  })
+export function eventsText (events: (Event & { app?: string | null })[]) {
+  const isOfApps = events.some(({ app }) => app !== undefined)
+  const rows = events.map((
+    event
+  ) => [event.id, event.at, event.type, event.slot, event.worker, event.release, whatHappened(event)])
+  const head = ['ID', 'TIME', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT']
+  return isOfApps
+    ? formatTable(['APP', ...head], rows.map((row, index) => [events[index].app, ...row]), { right: [1, 4, 5] })
+    : formatTable(head, rows, { right: [0, 3, 4] })
 }
 
 /** `items`: newest first; each time is by the clock of its host */

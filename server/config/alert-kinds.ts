@@ -10,10 +10,13 @@ export const ALERT_KINDS = Object.freeze(['slack', 'discord', 'teams', 'mail', '
 const FIELDS = Object.freeze({ slack: { needs: ['url'], may: [] }, discord: { needs: ['url'], may: [] },
   teams: { needs: ['url'], may: [] }, sentry: { needs: ['dsn'], may: [] }, webhook: { needs: ['url'], may: ['secret'] },
   mail: { needs: ['host', 'from', 'to'], may: ['port', 'user', 'password'] } })
-const OF_ALL = ['kind', 'name', 'events']
+const OF_ALL = ['kind', 'name', 'events', 'apps']
 
-/** @returns what of it does not fit its kind */
-export function alertFlaw (alert: Alert): { field: string, expected: string } | null {
+/** @returns what of it does not fit its kind, or what it is an alert of */
+export function alertFlaw (alert: Alert, { isOfHost = false }: { isOfHost?: boolean } = {}): { field: string,
+  expected: string } | null
+{
+  if (alert.apps && !isOfHost) return { field: 'apps', expected: 'to be given for an alert of a host alone' }
   const { needs, may } = FIELDS[alert.kind]
   const given = Object.entries(alert).filter(([, value]) => value !== undefined).map(([name]) => name)
   const missing = needs.find((name) => !given.includes(name))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ALERT_KINDS, DEFAULT_MAIL_PORT } from './alert-kinds.ts'
+import { DECK_NAME } from './apps.ts'
 import { checkEventPattern } from './event-pattern.ts'
 
 /**
@@ -21,6 +22,10 @@ export const ALERT = z.strictObject({ kind: z.enum(ALERT_KINDS).describe(`one of
   })).min(1).max(100).optional().meta({
     description: 'types of events such as worker.*, or with a cause such as worker.exited:hung; default: the problems',
     examples: [['worker.*', 'rollout.failed']]
+  }),
+  apps: z.array(z.string().regex(DECK_NAME)).min(1).max(100).optional().meta({
+    description: 'of an alert of a host: the names of the apps that it is for; default: all of them',
+    examples: [['shop', 'mail']]
   }),
   url: z.url({ protocol: /^https?$/ }).max(2000).refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url)).optional().meta({
     description: 'an http or https address without user and password',
@@ -54,5 +59,9 @@ export const ALERT_CHANGES = ALERT.omit({ kind: true }).extend({
   events: ALERT.shape.events.unwrap().nullable().optional().meta({
     description: 'types of events such as worker.*; null: the problems',
     examples: [['worker.*']]
+  }),
+  apps: ALERT.shape.apps.unwrap().nullable().optional().meta({
+    description: 'of an alert of a host: the names of the apps that it is for; null: all of them',
+    examples: [['shop']]
   })
 }).meta({ examples: [{ isPaused: true }] })

@@ -380,13 +380,13 @@ export const SCHEMA = z.strictObject({
     maxBytes: integerOption(1024 * 1024, Number.MAX_SAFE_INTEGER,
       'how large they may be together; the newest is always kept', 'bytes').default(1024 ** 3)
   }),
-  alerts: z.array(ALERT.refine((alert) => alertFlaw(alert) === null)).max(20).default([]).register(ABOUT, {
-    kind: 'file',
-    hint: 'list',
-    expected:
-      'a list of alerts: { kind: "slack", "discord", "teams" or "webhook", url: "https://…" without user and password, secret?: of a webhook, "at least 16 characters" } or { kind: "sentry", dsn: "https://key@host/project" } or { kind: "mail", host, port?, user?, password?, from, to: ["ops@example.com"] }, each with name? and events?: ["worker.*", "worker.exited:hung", …]',
-    description: 'alerts that the dashboard shows and cannot change; in the config file only'
-  }),
+  alerts: z.array(ALERT.omit({ apps: true }).refine((alert) => alertFlaw(alert) === null)).max(20).default([]).register(
+    ABOUT,
+    { kind: 'file', hint: 'list',
+      expected:
+        'a list of alerts: { kind: "slack", "discord", "teams" or "webhook", url: "https://…" without user and password, secret?: of a webhook, "at least 16 characters" } or { kind: "sentry", dsn: "https://key@host/project" } or { kind: "mail", host, port?, user?, password?, from, to: ["ops@example.com"] }, each with name? and events?: ["worker.*", "worker.exited:hung", …]',
+      description: 'alerts that the dashboard shows and cannot change; in the config file only' }
+  ),
   fleet: groupOf({
     servers: z.array(z.string().refine(isNatsServer)).max(20).default([]).register(ABOUT, { kind: 'list', hint: 'list',
       separator: ',', words: ['fleet'],

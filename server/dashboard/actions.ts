@@ -28,7 +28,7 @@ import type { Auth, Role } from '../api/roles.ts'
 export type Deck = Pick<import('../deck.ts').Deck,
   'dispatch' | 'snapshot' | 'deploy' | 'deployCommit' | 'notices' | 'alerts' | 'jobs' | 'send' | 'settings'
     | 'configure' | 'stored' | 'diagnostics' | 'crashes' | 'status' | 'events' | 'others' | 'fleet'>
-type Action = (deck: Deck, body: Record<string, unknown>, actor: string, asker: Asker) => unknown
+type Action<Of = Deck> = (deck: Of, body: Record<string, unknown>, actor: string, asker: Asker) => unknown
 /** An action that returns a URL, or the path of a page, sends the browser there. */
 type History = Pick<import('../../db/history.ts').History, 'page' | 'rollouts'>
 /** `isAtLoopback`: see isAtLoopback() */
@@ -48,6 +48,39 @@ const RELEASE_NAME = z.string().regex(RELEASE_ID)
 const DECK_ID = z.string().regex(/^[\da-f]{16}$/)
 const JSON_TEXT = z.string().transform(parseJson)
 const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
+
+/** What a host has, too, for all of its apps: by name. */
+export const HOST_ACTIONS: Readonly<Record<string, Action<Pick<Deck, 'alerts' | 'notices'>>>> = {
+  acknowledge: (deck, { notice }, actor) =>
+    deck.notices.acknowledge(parseField(NUMBER, notice, 'notice: expected the id of a notice'), actor),
+  'add-alert': (deck, fields, actor) => {
+    const id = deck.alerts.add({ wanted: parseBody(ALERT, alertOfForm(fields)), actor })
+    deck.alerts.test({ id, actor })
+    return '/alerts'
+  },
+  'change-alert': (deck, { alert, seen, ...fields }, actor, { history }) => {
+    const id = alertId(alert)
+    checkSeen(seen, deck.alerts.digest(id), () => changeOfAlert(history, id))
+    deck.alerts.change({ id, changes: parseBody(ALERT_CHANGES, changesOfForm(fields)), actor })
+    return '/alerts'
+  },
+  'pause-alert': (deck, { alert }, actor) =>
+    deck.alerts.change({ id: alertId(alert), changes: { isPaused: true }, actor }),
+  'resume-alert': (deck, { alert }, actor) =>
+    deck.alerts.change({ id: alertId(alert), changes: { isPaused: false }, actor }),
+  'delete-alert': (deck, { alert, seen }, actor, { history }) => {
+    const id = alertId(alert)
+    checkSeen(seen, deck.alerts.digest(id), () => changeOfAlert(history, id))
+    deck.alerts.delete({ id, actor })
+  },
+  'test-alert': (deck, { alert }, actor) => {
+    deck.alerts.test({ id: alertId(alert), actor })
+  },
+  'retry-delivery': (deck, { alert, delivery }, actor) => {
+    deck.alerts.retry({ id: alertId(alert),
+      delivery: parseField(NUMBER, delivery, 'delivery: expected the id of a delivery'), actor })
+  }
+}
 
 /** by name */
 export const ACTIONS: Readonly<Record<string, Action>> = { restart (deck, { seen }, actor, { history }) {
@@ -76,32 +109,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = { restart (deck, { seen
       kind: parseField(LOOK, kind, 'kind: expected cpu-profile or heap-snapshot'), ...(seconds === undefined
         ? {}
         : { durationMs: 1000 * parseField(SECONDS, seconds, 'seconds: expected an integer from 1 to 60') }), actor }),
-  acknowledge: (deck, { notice }, actor) =>
-    deck.notices.acknowledge(parseField(NUMBER, notice, 'notice: expected the id of a notice'), actor),
-  'add-alert': (deck, fields, actor) => {
-    const id = deck.alerts.add({ wanted: parseBody(ALERT, alertOfForm(fields)), actor })
-    deck.alerts.test({ id, actor })
-    return '/alerts'
-  }, 'change-alert': (deck, { alert, seen, ...fields }, actor, { history }) => {
-    const id = alertId(alert)
-    checkSeen(seen, deck.alerts.digest(id), () => changeOfAlert(history, id))
-    deck.alerts.change({ id, changes: parseBody(ALERT_CHANGES, changesOfForm(fields)), actor })
-    return '/alerts'
-  },
-  'pause-alert': (deck, { alert }, actor) =>
-    deck.alerts.change({ id: alertId(alert), changes: { isPaused: true }, actor }),
-  'resume-alert': (deck, { alert }, actor) =>
-    deck.alerts.change({ id: alertId(alert), changes: { isPaused: false }, actor }),
-  'delete-alert': (deck, { alert, seen }, actor, { history }) => {
-    const id = alertId(alert)
-    checkSeen(seen, deck.alerts.digest(id), () => changeOfAlert(history, id))
-    deck.alerts.delete({ id, actor })
-  }, 'test-alert': (deck, { alert }, actor) => {
-    deck.alerts.test({ id: alertId(alert), actor })
-  }, 'retry-delivery': (deck, { alert, delivery }, actor) => {
-    deck.alerts.retry({ id: alertId(alert),
-      delivery: parseField(NUMBER, delivery, 'delivery: expected the id of a delivery'), actor })
-  }, 'run-job': (deck, { job }, actor) => deck.jobs.runNow(String(job), { actor }),
+  ...HOST_ACTIONS, 'run-job': (deck, { job }, actor) => deck.jobs.runNow(String(job), { actor }),
   'end-run': (deck, { run }, actor) => deck.jobs.end(parseField(NUMBER, run, RUN_EXPECTED), { actor }),
   'acknowledge-job': (deck, { job }, actor) => deck.jobs.acknowledge(String(job), actor),
   'pause-job': (deck, { job }, actor) => deck.jobs.pause(String(job), actor),
@@ -132,16 +140,20 @@ export function roleOf (action: string): Role {
   return ADMIN_ACTIONS.includes(action) ? 'admin' : 'operator'
 }
 
-export function actionsRouter (
-  { deck, history, basePath, now }: { deck: Deck, history: History, basePath: string, now: () => number }
+/** `actions`: by name; `check`: who may do them */
+export function actionsRouter<Of> (
+  { deck, actions, history, basePath, now, check = () => {} }: { deck: Of,
+    actions: Readonly<Record<string, Action<Of>>>, history: History, basePath: string, now: () => number,
+    check?: (auth: Auth) => void }
 ) {
   const router = Router()
   router.post('/actions/:name', requireSession, readFields, async (req, res, next) => {
     const name = String(req.params.name)
-    if (!Object.hasOwn(ACTIONS, name)) return next()
+    if (!Object.hasOwn(actions, name)) return next()
     const { auth } = req
     requireRole(auth, roleOf(name))
-    const outcome = await ACTIONS[name](deck, req.body ?? {}, auth.actor, { auth, history,
+    check(auth)
+    const outcome = await actions[name](deck, req.body ?? {}, auth.actor, { auth, history,
       isAtLoopback: isAtLoopback(req), now: now() })
     // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.
     if (outcome instanceof URL) res.set('HX-Redirect', outcome.href)

@@ -7,8 +7,8 @@ const SEPARATORS = /[\s,;]+/
 
 /** @returns as POST /alerts takes it */
 export function alertOfForm (fields: Record<string, unknown>): Record<string, unknown> {
-  const { events, ...changes } = changesOfForm(fields)
-  return { ...changes, ...(events !== null && { events }) }
+  const { events, apps = null, ...changes } = changesOfForm(fields)
+  return { ...changes, ...(events !== null && { events }), ...(apps !== null && { apps }) }
 }
 
 /** @returns as PATCH /alerts/{id} takes it */
@@ -16,7 +16,9 @@ export function changesOfForm (fields: Record<string, unknown>): Record<string, 
   const texts = TEXTS.map((name) => [name, textOf(fields[name])]).filter(([, text]) => text !== '')
   const to = listOf(fields.to)
   const port = textOf(fields.port)
+  const apps = listOf(fields.apps)
   return { ...Object.fromEntries(texts), ...(to.length > 0 && { to }), ...(port !== '' && { port: Number(port) }),
+    ...('apps' in fields && { apps: apps.length > 0 ? apps : null }),
     events: eventsOf([fields.topic ?? []].flat().map(String), listOf(fields.events)) }
 }
 

@@ -44,13 +44,13 @@ const STATES: Readonly<Record<Alert['deliveries'][number]['state'], Badge>> = Ob
   failed: { label: 'Failed', tone: 'bad' }
 })
 
-/** `new`: the kind of one that is to be added, `change`: the id of one that is to be changed */
+/** `appNames`: of a host, whose alerts are for some of them; `new`: the kind of one that is to be added, `change`: the id of one that is to be changed */
 export function alertsModel (
-  { alerts, can, params, now }: { alerts: Pick<Alerts, 'list' | 'preview' | 'digest'>, can?: Powers,
-    params: URLSearchParams, now: number }
+  { alerts, can, params, now, appNames = null }: { alerts: Pick<Alerts, 'list' | 'preview' | 'digest'>, can?: Powers,
+    params: URLSearchParams, now: number, appNames?: string[] | null }
 ) {
   const list = alerts.list().map((alert) => ({ ...alert, digest: alerts.digest(alert.id) }))
-  return { now, alerts: list.map(toShown), limit: MAX_ADDED_ALERTS,
+  return { now, appNames, alerts: list.map(toShown), limit: MAX_ADDED_ALERTS,
     services: ALERT_KINDS.map((kind) => ({ kind, ...SERVICES[kind] })),
     form: can?.administer ? formOf({ alerts, list, params, now }) : null }
 }
@@ -65,7 +65,10 @@ function toShown ({ deliveries, ...alert }: Alert) {
 }
 
 function toRow (delivery: Alert['deliveries'][number]) {
-  const event = { ...delivery.event, label: kindOf({ type: delivery.event.type, cause: null }).label }
+  const { id, app } = delivery.event
+  // Below the place of the host, where that is another one.
+  const url = app === undefined ? null : `${app === null ? '' : `/apps/${app}`}/history/${id}`
+  const event = { ...delivery.event, url, label: kindOf({ type: delivery.event.type, cause: null }).label }
   return { ...delivery, event, badge: STATES[delivery.state], canRetry: delivery.state === 'failed',
     hint: hintOf(delivery) }
 }

@@ -15,7 +15,7 @@ type Row = ReturnType<typeof toRow>
 type Sources = { apps: Pick<Apps, 'list'>, can?: Powers }
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const APPS_FRAGMENTS = Object.freeze(['health', 'silent-hosts', 'apps-facts', 'apps-tabs', 'apps'])
+export const APPS_FRAGMENTS = Object.freeze(['notices', 'health', 'silent-hosts', 'apps-facts', 'apps-tabs', 'apps'])
 
 /** From the one that needs help most. */
 export const SICK_FIRST: readonly Tone[] = ['bad', 'warn', 'info', 'drain', 'ok', 'idle']
@@ -41,18 +41,25 @@ const FIELDS = z.object({ q: z.string().max(100).optional().describe('at most 10
   show: z.enum(['all', 'sick', 'stopped']).optional().describe('all, sick or stopped') })
 
 export function appsModel (
-  { apps, can, params, now }: Sources & { apps: Pick<Apps, 'fleet'>, params: URLSearchParams, now: () => number }
+  { apps, can, params, now }: Sources & { apps: Pick<Apps, 'fleet' | 'notices'>, params: URLSearchParams,
+    now: () => number }
 ) {
   const all = appRows({ apps, can })
   const { texts: { q = '', show = 'all' } } = parseFields(FIELDS, params)
   const rows = all.filter((row) => TABS[show].isShown(row) && row.name.toLowerCase().includes(q.toLowerCase()))
   const link = (tab: string) => urlOf('/', { show: tab === 'all' ? undefined : tab, q })
-  return { now: now(), rows, total: all.length, health: { ...healthOf(all), reasons: [] },
-    silent: silentLines(silentForHost(apps.fleet(), can)), totals: totalsOf(all), q, show,
-    isFiltered: all.length >= FILTERED_FROM || q !== '' || show !== 'all', isNarrowed: q !== '' || show !== 'all',
+  return { now: now(), notices: noticesFor({ apps, can }), rows, total: all.length,
+    health: { ...healthOf(all), reasons: [] }, silent: silentLines(silentForHost(apps.fleet(), can)),
+    totals: totalsOf(all), q, show, isFiltered: all.length >= FILTERED_FROM || q !== '' || show !== 'all',
+    isNarrowed: q !== '' || show !== 'all',
     tabs: Object.entries(TABS).map(([tab, { label, isShown }]) => ({ label, count: all.filter(isShown).length,
       url: link(tab), isCurrent: tab === show })
     ), canonicalUrl: link(show) }
+}
+
+/** What has gone wrong with the host, for those who may do something about it. */
+export function noticesFor ({ apps, can }: { apps: Pick<Apps, 'notices'>, can?: Powers }) {
+  return can?.apps ? [] : apps.notices.list()
 }
 
 export function appRows ({ apps, can }: Sources): Row[] {

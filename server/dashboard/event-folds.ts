@@ -81,7 +81,7 @@ function isRoutineEvent ({ type, cause, signal, detail }: Pick<ShownEvent, 'type
 /** @returns its id stays the same while newer events join it */
 function toFold<E extends ShownEvent> (events: E[]): Row<E> {
   const oldest = events[events.length - 1]
-  return { id: `fold-${oldest.id}`, summary: summaryOf(events), newestAt: events[0].at, oldestAt: oldest.at,
+  return { id: `fold-${oldest.key}`, summary: summaryOf(events), newestAt: events[0].at, oldestAt: oldest.at,
     count: events.length, types: [...new Set(events.map(({ type }) => type))], events: events.slice(0, MAX_LISTED) }
 }
 

@@ -82,6 +82,7 @@ function toFleetEvent ({ seq, at, member: name, app, host, event }: Item, member
     ...toShown(event),
     // Hosts number their events by themselves.
     id: seq,
+    key: String(seq),
     member: name,
     app,
     host,

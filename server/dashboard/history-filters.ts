@@ -51,12 +51,8 @@ export const TYPE_GROUPS = Object.freeze([{ value: 'problems', label: 'Problems'
 export const SINGLE_TYPES = EVENT_TYPES.filter((type) => TYPE_GROUPS.every(({ value }) => value !== type))
 
 /** What the history of a host can be filtered by. */
-export const HOST_TYPE_GROUPS = Object.freeze([{ value: 'problems', label: 'Problems' }, { value: 'app.*',
-  label: 'Apps' }, { value: 'master.*', label: 'Master' }, { value: 'fleet.*', label: 'Fleet' }, { value: 'access.*',
-  label: 'Access' }, { value: 'token.*', label: 'Tokens' }, { value: 'history.*', label: 'History database' }])
-
-const OF_HOST = /^(?:master|keeper|app|fleet|access|token|history)\./
-export const HOST_TYPES = EVENT_TYPES.filter((type) => OF_HOST.test(type))
+export const HOST_TYPE_GROUPS = Object.freeze([...TYPE_GROUPS, { value: 'app.*', label: 'Apps' }, { value: 'access.*',
+  label: 'Access' }, { value: 'token.*', label: 'Tokens' }])
 
 const RANGE = z.enum(Object.keys(RANGES)).optional().describe(`one of ${Object.keys(RANGES).join(', ')}`)
 const ZONE = z.string().regex(/^[A-Za-z0-9_+/-]{1,64}$/).refine(isZone).optional().describe(

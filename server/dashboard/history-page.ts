@@ -3,8 +3,8 @@ import { CAUSES } from '../causes.ts'
 import { formatDuration } from '../../public/format.ts'
 import { historyGaps, NO_GAPS, type Gaps } from './history-gaps.ts'
 import { foldEvents, readWholeFolds, toSingleRows, type Row } from './event-folds.ts'
-import { HOST_TYPE_GROUPS, HOST_TYPES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, rangeLinks,
-  toShownProblem, urlOf } from './history-filters.ts'
+import { HOST_TYPE_GROUPS, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, rangeLinks, toShownProblem,
+  urlOf } from './history-filters.ts'
 import { pageLinks, parsePlace } from './page-trail.ts'
 import { toShownEvent } from './shown-event.ts'
 import { countTimeline, type Timeline } from './timeline.ts'
@@ -15,7 +15,7 @@ import type { EventQuery } from '../../db/event-search.ts'
 
 /** The history page. */
 type History = Pick<import('../../db/history.ts').History, 'page'>
-/** `isOfHost`: it is the host's own, where there are no slots and workers */
+/** `isOfHost`: it is that of all apps of a host, which number their slots and workers by themselves */
 export type HistoryAsked = Pick<Asked, 'history' | 'params' | 'now' | 'render' | 'can'> & {
   deck: Started & Parameters<typeof historyGaps>[0]['deck'] & { settings?: Pick<Deck['settings'], 'list'> },
   isOfHost?: boolean
@@ -108,7 +108,7 @@ export function historyModel (
   }
 ) {
   const choices = isOfHost
-    ? { groups: HOST_TYPE_GROUPS, types: HOST_TYPES, causes: CAUSES }
+    ? { groups: HOST_TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
     : { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
   try {
     const { filters, query } = parseFilters(params, now, marks)

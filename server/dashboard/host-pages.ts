@@ -1,8 +1,10 @@
 import os from 'node:os'
 import { HOST_PLACES } from '../../public/places.ts'
 import { refuseLimited } from '../api/endpoint.ts'
+import { mayUse } from '../api/roles.ts'
 import { accessModel, followAccess } from './access-page.ts'
-import { appRows, APPS_FRAGMENTS, appsModel, isSick } from './apps-page.ts'
+import { ALERTS_FRAGMENTS, alertsModel } from './alerts-page.ts'
+import { appRows, APPS_FRAGMENTS, appsModel, isSick, noticesFor } from './apps-page.ts'
 import { docsModel, operationsPageModel } from './docs-page.ts'
 import { eventModel } from './event-page.ts'
 import { followPage, type LivePage, type LivePages } from './follow-page.ts'
@@ -21,7 +23,7 @@ import type { Started } from './history-filters.ts'
 
 /** The pages of a host: the list of its apps, and what all of them have together. */
 export type Apps = Pick<import('../api/apps.ts').Apps,
-  'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet'>
+  'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet' | 'alerts' | 'notices' | 'past'>
 type Sources = { apps: Apps, history: History, now: () => number, render: Views['render'], can?: Powers,
   tokens?: Pick<TokenRegistry, 'list'>, sessions?: Sessions }
 type Asked = Sources & { can: Powers, params: URLSearchParams, id: string, describe?: () => Document,
@@ -37,19 +39,19 @@ const FLEET_FRAME_FRAGMENTS = Object.freeze([...FRAME_FRAGMENTS, 'silent-count']
 export const HOST_PAGES: readonly HostPage[] = Object.freeze([{ path: '/', view: 'apps', model: appsModel,
   fragments: APPS_FRAGMENTS, hasFilters: true }, { path: '/fleet', view: 'host-fleet', model: hostFleetModel,
   fragments: HOST_FLEET_FRAGMENTS }, { path: '/history', view: 'history', model: historyPage, follow: followOwnHistory,
-  hasFilters: true }, { path: '/history/:id', view: 'event', model: eventPage }, { path: '/access', view: 'access',
-  model: accessPage, follow: followAccess }, { path: '/docs/api/:id', view: 'docs', model: apiPage }, {
-  path: '/docs{/:id}',
-  view: 'docs',
-  model: docsPage
-}, { path: '/palette', view: 'palette', model: palettePage }, { path: '/dialogs', view: 'host-dialogs',
-  model: dialogsPage }, { path: '/switch', view: 'switch', model: switchPage }])
+  hasFilters: true }, { path: '/history/:id', view: 'event', model: eventPage }, { path: '/alerts', view: 'alerts',
+  model: alertsPage, fragments: ALERTS_FRAGMENTS }, { path: '/access', view: 'access', model: accessPage,
+  follow: followAccess }, { path: '/docs/api/:id', view: 'docs', model: apiPage }, { path: '/docs{/:id}', view: 'docs',
+  model: docsPage }, { path: '/palette', view: 'palette', model: palettePage }, { path: '/dialogs',
+  view: 'host-dialogs', model: dialogsPage }, { path: '/switch', view: 'switch', model: switchPage }])
 
 export function hostFrame ({ apps, can }: { apps: Apps, can?: Powers }) {
   // The sickest is the first.
   const sick = appRows({ apps, can }).filter(isSick)
+  const notices = noticesFor({ apps, can })
   return { isHost: true, hasFleet: apps.joinsFleet, silentHosts: silentForHost(apps.fleet(), can).length,
-    frame: { app: 'Apps', host: os.hostname(), trouble: { tone: sick[0]?.tone ?? 'ok', count: sick.length } } }
+    frame: { app: 'Apps', host: os.hostname(),
+      trouble: { tone: sick[0]?.tone ?? (notices.length > 0 ? 'warn' : 'ok'), count: sick.length + notices.length } } }
 }
 
 /** The pages of a host for the live connection. */
@@ -99,6 +101,11 @@ function apiPage ({ id, now, describe }: { id: string, now: () => number, descri
   return operationsPageModel({ group: id, now: now(), describe })
 }
 
+function alertsPage ({ apps, can, params, now }: Asked) {
+  requireAllApps(can)
+  return alertsModel({ alerts: apps.alerts, can, params, now: now(), appNames: apps.states().map(({ name }) => name) })
+}
+
 function historyPage (asked: Asked) {
   return historyPageModel(historyOf(asked))
 }
@@ -112,15 +119,21 @@ function eventPage ({ history, can, id, now }: Pick<Asked, 'history' | 'can' | '
   return eventModel({ history, id, now: now() })
 }
 
-/** The host's own history names all of its apps. */
 function historyOf ({ apps, can, ...asked }: Asked): HistoryAsked {
-  requireAllApps(can)
-  return { ...asked, can, deck: startOf(apps), isOfHost: true }
+  return { ...asked, history: pastFor({ apps, can, ...asked }), can, deck: startOf(apps), isOfHost: true }
+}
+
+/** The history of the apps that somebody may see; the host's own names all of its apps. */
+export function pastFor (
+  { apps, can, history }: Pick<Asked, 'can' | 'history'> & { apps: Pick<Apps, 'states' | 'past'> }
+) {
+  const names = apps.states().map(({ name }) => name).filter((name) => mayUse(can, name))
+  return { ...history, ...apps.past(names, !can.apps) }
 }
 
 /** @throws {import('../errors.ts').DeckError} forbidden */
 export function requireAllApps ({ apps, name }: Powers) {
-  refuseLimited({ apps, actor: name ?? 'this token' }, 'sees the history of the host')
+  refuseLimited({ apps, actor: name ?? 'this token' }, 'sees what concerns the whole host')
 }
 
 export function startOf (apps: Pick<Apps, 'about'>): Started {

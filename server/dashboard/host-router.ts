@@ -1,8 +1,10 @@
 import { Router } from 'express'
 import { CSV_TYPE, sendExport } from '../api/export.ts'
+import { actionsRouter, HOST_ACTIONS } from './actions.ts'
 import { appActionsRouter } from './app-actions.ts'
 import { exportQuery } from './history-page.ts'
-import { createHostErrorPage, hostFrame, HOST_PAGES, requireAllApps, startOf, withOneList } from './host-pages.ts'
+import { createHostErrorPage, hostFrame, HOST_PAGES, pastFor, requireAllApps, startOf,
+  withOneList } from './host-pages.ts'
 import { pagesRouter, queryOf } from './page-router.ts'
 import { powersOf } from './powers.ts'
 import type { Apps } from './host-pages.ts'
@@ -13,7 +15,7 @@ import type { Document } from '../api/openapi.ts'
 import type { Log } from '../system/log.ts'
 
 /** The pages of a host. */
-export function hostRouter ({ apps, history, views, tokens, sessions, describe, now, log }: {
+export function hostRouter ({ apps, history, views, tokens, sessions, describe, basePath, now, log }: {
   apps:
     & Apps
     & import('./app-actions.ts').Apps,
@@ -24,6 +26,7 @@ export function hostRouter ({ apps, history, views, tokens, sessions, describe, 
   sessions: Sessions,
   /** the API, as OpenAPI */
   describe: () => Document,
+  basePath: string,
   /** wall clock, ms since the epoch */
   now: () => number,
   log: Log
@@ -35,11 +38,16 @@ export function hostRouter ({ apps, history, views, tokens, sessions, describe, 
       frame: hostFrame, views, now })
   )
   router.get('/history.csv', (req, res) => {
-    requireAllApps(powersOf(req.auth))
-    return sendExport({ history, query: exportQuery({ history, deck: startOf(apps), params: queryOf(req), now: now() }),
-      type: CSV_TYPE, req, res, log })
+    const past = pastFor({ apps, history, can: powersOf(req.auth) })
+    return sendExport({ history: past,
+      query: exportQuery({ history, deck: startOf(apps), params: queryOf(req), now: now() }), type: CSV_TYPE, req, res,
+      log })
   })
   router.use(appActionsRouter({ apps }))
+  router.use(
+    actionsRouter({ deck: apps, actions: HOST_ACTIONS, history, basePath, now, check: (auth) =>
+      requireAllApps(powersOf(auth)) })
+  )
   router.use(errors.refuseUnknown)
   router.use(errors.onError)
   return router

@@ -5,7 +5,8 @@ import { urlOf } from './history-filters.ts'
 type Place = { cursor: string | undefined, trail: string[] }
 
 const MAX_TRAIL = 40
-const TRAIL = /^[\w-]{0,40}(\.[\w-]{1,40})*$/
+const MAX_TRAIL_CHARS = 4000
+const TRAIL = /^[\w-]*(\.[\w-]+)*$/
 
 /** @throws {DeckError} invalid-query */
 export function parsePlace (params: URLSearchParams): Place {
@@ -19,8 +20,14 @@ export function pageLinks (path: string, filters: Record<string, string | undefi
   { cursor, trail, next }: Place & { next: string | null })
 {
   const pageUrl = (to: string | undefined, via: string[]) =>
-    urlOf(path, filters, { cursor: to, trail: via.slice(-MAX_TRAIL).join('.') })
+    urlOf(path, filters, { cursor: to, trail: textOf(via.slice(-MAX_TRAIL)) })
   return { older: next === null ? null : pageUrl(next, cursor === undefined ? trail : [...trail, cursor]),
     newer: cursor === undefined ? null : pageUrl(trail.at(-1), trail.slice(0, -1)),
     newest: cursor === undefined ? null : urlOf(path, filters) }
+}
+
+/** Cursors of a host are long, and an address is not. */
+function textOf (trail: string[]): string {
+  const text = trail.join('.')
+  return text.length <= MAX_TRAIL_CHARS ? text : textOf(trail.slice(1))
 }

@@ -1,6 +1,6 @@
 import { Router } from 'express'
 import { CSV_TYPE, sendExport } from '../api/export.ts'
-import { actionsRouter } from './actions.ts'
+import { ACTIONS, actionsRouter } from './actions.ts'
 import { frameParts } from './frame.ts'
 import { exportQuery } from './history-page.ts'
 import { logsFile } from './logs-page.ts'
@@ -60,7 +60,7 @@ export function dashboardRouter (
     })
   }
 
-  router.use(actionsRouter({ deck, history, basePath, now }))
+  router.use(actionsRouter({ deck, actions: ACTIONS, history, basePath, now }))
   router.use(errors.refuseUnknown)
   router.use(errors.onError)
   return router

@@ -9,9 +9,13 @@ export type ShownEvent = ReturnType<typeof toShownEvent>
 /** Adds the texts and links that a page shows with an event. */
 export function toShownEvent (event: DeckEvent) {
   const isEnd = event.type === 'worker.exited' || event.type.startsWith('crash.group-')
-  return { ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event),
-    workerUrl: event.worker === null ? null : workerUrlOf(event.worker, event.at),
-    rolloutUrl: event.rollout === null ? null : `/rollouts/${event.rollout}`, logsUrl: isEnd ? logsUrlOf(event) : null }
+  const { app, id } = event
+  const from = (url: string | null) => url && (app ? `/apps/${app}${url}` : url)
+  return { ...event, key: app ? `${app}-${id}` : String(id), href: String(from(`/history/${id}`)), kind: kindOf(event),
+    sentence: sentenceOf(event), crashUrl: from(crashUrlOf(event)),
+    workerUrl: from(event.worker === null ? null : workerUrlOf(event.worker, event.at)),
+    rolloutUrl: from(event.rollout === null ? null : `/rollouts/${event.rollout}`),
+    logsUrl: from(isEnd ? logsUrlOf(event) : null) }
 }
 
 /** @returns the logs of the slot around that time */

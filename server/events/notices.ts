@@ -9,7 +9,7 @@ export type Notices = ReturnType<typeof createNotices>
 export type Past = {
   page: (query: { type: string[] | string, cause?: string, limit: number }) => { items: DeckEvent[] }
 }
-type NoticeKind = Notice['kind']
+export type NoticeKind = Notice['kind']
 
 export const NOTICE_KINDS = Object.freeze(
   ['master-lost', 'keeper-lost', 'rollout-failed', 'rolled-back', 'upgrade-failed', 'recycling-slowed',
@@ -43,8 +43,10 @@ const WHOLE_TYPES = [...Object.keys({ ...KINDS, ...ENDS }), ACKNOWLEDGED].filter
 )
 const QUERIES = Object.freeze([{ type: WHOLE_TYPES }, ...BY_CAUSE])
 
+/** `isOwn`: not: the host tells it */
 export function createNotices (
-  { history, events }: { history: Past, events: Pick<EventStream, 'subscribe' | 'publish'> }
+  { history, events, isOwn = () => true }: { history: Past, events: Pick<EventStream, 'subscribe' | 'publish'>,
+    isOwn?: (event: DeckEvent) => boolean }
 ) {
   const open: Map<NoticeKind, Notice> = new Map()
   for (const event of readPast(history)) note(event)
@@ -74,7 +76,7 @@ export function createNotices (
     const ended = open.get(ENDS[event.type])
     if (ended) open.set(ended.kind, { ...ended, endedAt: event.at })
     const kind = noticeKindOf(event)
-    if (!kind) return
+    if (!kind || !isOwn(event)) return
     const before = open.get(kind)
     const { id, at } = event
     open.set(kind, { id, kind, at, firstAt: before?.firstAt ?? at, count: (before?.count ?? 0) + 1,

@@ -3,7 +3,12 @@ import type { Event } from '../api/shapes.ts'
 /** A fact about the cluster, past tense. Fields that do not apply are null. */
 export type DeckEvent =
   & Omit<Event, 'cause' | 'detail'>
-  & { cause: string | null, detail: Detail | null }
+  & {
+    cause: string | null,
+    detail: Detail | null,
+    /** where the events of several apps are read as one: whose it is; null: the host's own */
+    app?: string | null
+  }
 
 /** What events of some types add, where somebody reads it. */
 export type Detail = { [name: string]: unknown, id?: number, kind?: string, from?: string, to?: string,

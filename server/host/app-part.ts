@@ -41,6 +41,7 @@ export type Lent = {
   rolloutTurns: Turns,
   upgrade: JointUpgrade,
   addressOf: (name: string) => Address,
+  tellHostOf?: (name: string) => HostServices['tellHost'],
   fleetMembership: Pick<FleetMembership, 'isWanted' | 'of' | 'enter'>
 }
 
@@ -146,9 +147,9 @@ export async function openAppPart ({ name, order, config, origin, reload, source
     const services = { ...lent, keeper, upgrade: lent.upgrade.of(name), turns: lent.turns.of(name),
       rolloutTurns: lent.rolloutTurns.of(name), closers,
       log: closers.add(createLog(dataDir.logFile), ({ close }) => close()), terminal: lent.terminalOf(name),
-      streams: { ...lent.streams, prefix: prefixOf(name) }, fleet: () => lent.fleetMembership.of(name),
-      joinsFleet: lent.fleetMembership.isWanted, publicUrl: () => lent.addressOf(name).publicUrl,
-      isMove: origin.before !== null }
+      tellHost: lent.tellHostOf?.(name), streams: { ...lent.streams, prefix: prefixOf(name) },
+      fleet: () => lent.fleetMembership.of(name), joinsFleet: lent.fleetMembership.isWanted,
+      publicUrl: () => lent.addressOf(name).publicUrl, isMove: origin.before !== null }
     services.terminal.resolved(config)
     if (dataDir.away) services.terminal.fail(dataDir.away)
     return { services,

@@ -1,6 +1,8 @@
 import { checkDatabase } from '../../db/open.ts'
+import { pastOf } from '../../db/joint-history.ts'
 import { openHistory, type History } from '../../db/history.ts'
 import { loadSite } from '../admin/listener.ts'
+import { tellLost } from '../app/start.ts'
 import { cpuCount } from '../config/cpu-count.ts'
 import { errorText } from '../errors.ts'
 import { createRecorder } from '../events/recorder.ts'
@@ -19,6 +21,7 @@ import { LOAD_SITE_WITHIN_MS, openAdminPort, type AdminPort } from './admin-page
 import { announceMaster, identifyKeeper, type Address } from './announcement.ts'
 import { createAdoptions, type Adoptions } from './adoptions.ts'
 import { createApps, type Apps } from './apps.ts'
+import { createHostAlerts, type HostAlerts } from './host-alerts.ts'
 import { openHost, type Host, type Surroundings } from './host.ts'
 import { reapOrphans, reportToKeeper } from './process-setup.ts'
 import { createRecords } from './records.ts'
@@ -26,6 +29,7 @@ import { createShutdown, type Shutdown } from './shutdown.ts'
 import { createTurns, ROLLOUT_TURN_MS, TURN_MS } from './turns.ts'
 import type { HostConfig } from '../config/config.ts'
 import type { Deck } from '../deck.ts'
+import type { HostServices } from '../app/app.ts'
 
 /**
  * Starts a host: a master with the apps of its list.
@@ -46,6 +50,8 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
     failWhenToldToStop(keeper)
     const record = openRecord(config, host)
     const { events } = record
+    /** Not before this is the only master. */
+    let alerts: HostAlerts | null = null
     const links = createAppLinks(keeper)
     const upgrade = createJointUpgrade(keeper, { turnMs: TURN_MS, events })
     const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
@@ -55,7 +61,9 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
       after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded.promise, LOAD_SITE_WITHIN_MS) : undefined })
     const rolloutTurns = createTurns({ atOnce: cpuCount(), turnMs: ROLLOUT_TURN_MS })
     const lent = { ...host, others, links, upgrade, turns, rolloutTurns, terminalOf: terminal.of,
-      addressOf: (name: string) => addressOf(name, port, dataDir.folder, config) }
+      addressOf: (name: string) => addressOf(name, port, dataDir.folder, config),
+      tellHostOf: (name: string): HostServices['tellHost'] => (event, sender) =>
+        host.scopes.outside(() => alerts?.hear(name, event, sender)) }
     const records = createRecords({ folder: dataDir.folder, log, onProblem: (reason) =>
       events.publish({ type: 'unexpected', actor: 'system', message: reason === null
         ? 'the records of the apps are written again'
@@ -67,10 +75,17 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
       dataDir.release({ handsOver }))
     record.begin()
     if (isNext) apps.takeOver()
+    const { publicUrl = '' } = config.admin
+    alerts = closers.add(
+      createHostAlerts({ ...record, log, apps: apps.all,
+        about: { url: publicUrl.replace(/\/+$/, '') || null, folder: dataDir.folder, version: software.version } }),
+      ({ close }) => close()
+    )
     const adoptions = closers.add(createAdoptions({ folder: dataDir.folder, apps, log }), ({ close }) => close())
     const startedAt = new Date().toISOString()
     const shutdown = createShutdown({ keeper, end: endOf({ apps, closers, tellStopped }) })
-    const deck = createHostDeck({ apps, adoptions, host, startedAt, upgrade, stop: stopHost })
+    const deck = createHostDeck({ apps, history: record.history, alerts, adoptions, host, startedAt, upgrade,
+      stop: stopHost })
     const announce = () =>
       announceMaster({ dataDir, startedAt }, host, { adminUrl: port.url, fingerprint: port.fingerprint(), host: null })
     const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: announce,
@@ -82,6 +97,7 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
     reportToKeeper(config, { keeper, events })
     terminal.line(`clusterdeck ${software.version}  host of ${apps.all().length} apps  ${dataDir.folder}`)
     terminal.line(`  admin  ${port.publicUrl}`)
+    recordLost(record, keeper)
     events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: software })
     if (isNext)
       events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system',
@@ -173,13 +189,28 @@ function openRecord (config: HostConfig, { dataDir, keeper, log, terminal, close
   }
 }
 
+/** Writes the end of a master that has died, which it could not write itself. */
+function recordLost ({ history, events }: { history: History, events: EventStream }, { predecessor }: Host['keeper']) {
+  try {
+    const [last] = history.page({ type: ['master.started', 'master.stopped'], limit: 1 }).items
+    if (last?.type !== 'master.started' || last.pid === null) return
+    tellLost(events, predecessor?.pid === last.pid ? predecessor : { pid: last.pid, code: null, signal: null })
+  } catch {
+    // No start depends on it.
+  }
+}
+
 function createHostDeck (
-  { apps, adoptions, host: { dataDir, keeper, software, fleetMembership }, startedAt, upgrade, stop }: { apps: Apps,
-    adoptions: Adoptions, host: Host, startedAt: string, upgrade: JointUpgrade, stop: (actor: string) => Promise<void> }
+  { apps, history, alerts: { alerts, notices }, adoptions, host: { dataDir, keeper, software, fleetMembership },
+    startedAt, upgrade, stop }: { apps: Apps, history: History, alerts: HostAlerts, adoptions: Adoptions, host: Host,
+      startedAt: string, upgrade: JointUpgrade, stop: (actor: string) => Promise<void> }
 ) {
   return {
     ...apps,
+    alerts,
+    notices,
     adoptions,
+    past: pastOf(apps.opened, history),
 
     /** What is told of the process of this host. */
     about: () => ({ pid: process.pid, keeperPid: identifyKeeper(keeper)?.pid ?? null, ...software, startedAt,

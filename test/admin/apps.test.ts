@@ -18,6 +18,19 @@ test('every operation of the host answers as its document says, when all goes we
   host.events.publish({ type: 'app.added', actor: 'ada', detail: { app: 'shop' } })
   const [added] = (await ask('get', '/api/v1/host/events', 200)).items
   assert.equal((await ask('get', `/api/v1/host/events/${added.id}`, 200)).type, 'app.added')
+  assert.equal((await ask('get', '/api/v1/host/events?own=true&limit=1', 200)).items[0].app, undefined)
+  const lost = host.events.publish({ type: 'keeper.lost', message: 'the keeper is gone' })
+  assert.equal((await ask('get', '/api/v1/host/notices', 200)).items[0].id, lost.id)
+  await ask('post', `/api/v1/host/notices/${lost.id}/acknowledge`, 200)
+  const at = '/api/v1/host/alerts'
+  const alert = await ask('post', at, 201, { kind: 'webhook', url: 'https://example.com/gone', apps: ['shop'] })
+  await ask('get', at, 200)
+  await ask('get', `${at}/${alert.id}`, 200)
+  await ask('patch', `${at}/${alert.id}`, 200, { isPaused: true, apps: null })
+  const { id: delivery } = await ask('post', `${at}/${alert.id}/test`, 202)
+  await until(() => host.apps.alerts.list()[0].deliveries[0].state === 'failed', 'the end of the test')
+  await ask('post', `${at}/${alert.id}/deliveries/${delivery}/retry`, 202)
+  await ask('delete', `${at}/${alert.id}`, 200)
   assert.deepEqual((await ask('get', '/api/v1/apps', 200)).items.map(({ name }) => name), ['mail', 'shop'])
   assert.equal((await ask('get', '/api/v1/apps/shop', 200)).path, '/apps/shop')
   await ask('get', '/api/v1/apps/shp', 404)
@@ -208,12 +221,10 @@ test('who starts, stops or adds an app is in the history of the host', async (t)
 })
 
 function askWith (host: Awaited<ReturnType<typeof startHostAdmin>>, contract: ReturnType<typeof createContract>) {
-  return async <T = never, P extends string = string, M extends 'get' | 'post' | 'delete' = 'get' | 'post' | 'delete'>(
-    method: M,
-    url: P,
-    expected: number,
-    body: object | undefined = undefined
-  ): Promise<AnswerTo<M, P, T>> => {
+  return async <T = never, P extends string = string,
+    M extends 'get' | 'post' | 'patch' | 'delete' = 'get' | 'post' | 'patch' | 'delete'>(method: M, url: P,
+    expected: number, body: object | undefined = undefined): Promise<AnswerTo<M, P, T>> =>
+  {
     const { status, headers, text } = await rawRequest(host, { method: method.toUpperCase(), path: url,
       headers: { authorization: `Bearer ${TOKEN}`, ...(body && { 'content-type': 'application/json' }) },
       body: body && JSON.stringify(body) })

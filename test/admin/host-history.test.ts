@@ -16,16 +16,20 @@ async function startWithPast (t: TestContext) {
   return { ...host, added, failed }
 }
 
-test('what has happened to the host itself is answered by its API, with the filters of the history of an app', async (t) => {
-  const { api, failed } = await startWithPast(t)
-  const { body } = await api('get', '/api/v1/host/events?type=app.*').expect(200)
-  assert.deepEqual(body.items.map(({ type, actor, detail }) => [type, actor, detail?.app]), [['app.failed', 'system',
-    'shop'], ['app.added', 'ada', 'shop']])
+test('what has happened to the host and its apps is answered by its API, with the filters of the history of an app', async (t) => {
+  const { api, apps, failed } = await startWithPast(t)
+  apps.deck('mail').events.publish({ type: 'job.failed', message: 'nightly failed' })
+  const { body } = await api('get', '/api/v1/host/events?type=app.*,job.*').expect(200)
+  // Two may be of the same moment.
+  assert.deepEqual(body.items.map(({ type, app }) => `${type} of ${app}`).sort(), ['app.added of null',
+    'app.failed of null', 'job.failed of mail'])
+  const { body: { items: [own] } } = await api('get', '/api/v1/host/events?own=true&type=app.*,job.*').expect(200)
+  assert.deepEqual([own.type, own.actor, own.detail?.app], ['app.failed', 'system', 'shop'])
   assert.equal((await api('get', `/api/v1/host/events/${failed.id}`).expect(200)).body.type, 'app.failed')
   await api('get', '/api/v1/host/events/9999').expect(404)
   await api('get', '/api/v1/host/events?since=no-time').expect(400)
   const { text } = await api('get', '/api/v1/host/events?type=problems').set('Accept', 'text/csv').expect(200)
-  assert.match(text, /app\.failed/)
+  assert.match(text, /,app\r\n[^]*job\.failed.*,mail\r\n/)
   assert.doesNotMatch(text, /app\.added/)
 })
 
@@ -44,8 +48,11 @@ test('its page lists it, newest first, without what a host does not have, and an
   assert.match(page, /<a href="\/history" aria-current="page">History<\/a>/)
   assert.ok(page.indexOf('App shop failed') < page.indexOf('App shop added'))
   assert.ok(page.includes('&lt;b&gt;boom') && !page.includes('<b>boom'))
-  for (const none of ['filter-slot', 'filter-worker', '/alerts', '>Slot<', 'rollout.*', 'Since the last deploy'])
+  for (const none of ['filter-slot', 'filter-worker', '>Slot<', 'Since the last deploy'])
     assert.ok(!page.includes(none), none)
+  host.apps.deck('mail').events.publish({ type: 'job.failed', message: 'nightly failed' })
+  assert.match(await get('/history'),
+    /id="event-mail-1"[^]*href="\/apps\/mail\/history\/1"><bdi>Command nightly failed[^]*href="\/apps\/mail\/">mail<\/a>/)
   assert.match(await get('/history?type=app.added'), />App<\/th>[^]*App shop added[^]*href="\/apps\/shop\/">shop<\/a>/)
   assert.match(await get(`/history/${host.failed.id}`), /App shop failed/)
   await get('/history?since=no-time', 400)
@@ -54,21 +61,24 @@ test('its page lists it, newest first, without what a host does not have, and an
     /app\.added/)
 })
 
-test('whoever has a role for some apps does not see it', async (t) => {
+test('whoever has a role for some apps sees what happened to these alone', async (t) => {
   const host = await startWithPast(t)
+  for (const name of ['shop', 'mail'])
+    host.apps.deck(name).events.publish({ type: 'job.failed', message: `nightly of ${name} failed` })
   const { body: { token } } = await host.api('post', '/api/v1/tokens').send({ name: 'bob', role: 'operator',
     apps: ['shop'] }).expect(201)
   const asBob = (path: string) =>
     rawRequest(host, { path,
       headers: { accept: path.startsWith('/api/') || path.endsWith('.csv') ? '*/*' : 'text/html',
         authorization: `Bearer ${token}` } })
-  for (const path of ['/api/v1/host/events', `/api/v1/host/events/${host.added.id}`, '/history',
-    `/history/${host.added.id}`, '/history.csv'])
-  {
-    const { status, text } = await asBob(path)
-    assert.deepEqual([status, /App shop added|app\.added/.test(text)], [403, false], path)
+  for (const [path, status] of [['/api/v1/host/events', 200], ['/history', 200], ['/history.csv', 200], [
+    '/api/v1/host/events?own=true',
+    403
+  ], [`/api/v1/host/events/${host.added.id}`, 403], [`/history/${host.added.id}`, 403]] as const) {
+    const { status: answered, text } = await asBob(path)
+    assert.deepEqual([answered, /App shop added|nightly of mail/.test(text)], [status, false], path)
+    assert.equal(text.includes('nightly of shop'), status === 200, path)
   }
-  assert.doesNotMatch((await asBob('/')).text, /href="\/history"/)
 })
 
 test('the command line prints it, as that of an app', async (t) => {
@@ -82,5 +92,5 @@ test('the command line prints it, as that of an app', async (t) => {
   const named = await runCliHere(['history', 'shop', '--host'])
   assert.deepEqual([named.code, named.stdout], [2, ''])
   assert.match((await runCliHere(['history', '--host', '--data-dir', '/x'])).stderr,
-    /history: expected either --host or --data-dir, received both/)
+    /--host: expected without --data-dir, received both/)
 })

@@ -234,7 +234,7 @@ rareTest('the history of the host follows what happens to it, finds it, and lead
     const page = await host.openSignedIn({ width, colorScheme: width === 390 ? 'dark' : 'light' })
     await page.goto(host.url)
     await page.locator('.nav').getByRole('link', { name: 'History' }).click()
-    await page.getByRole('heading', { name: 'History of the host' }).waitFor()
+    await page.getByRole('heading', { name: 'History of all apps' }).waitFor()
     await page.locator('html[data-live=on]').waitFor()
     const message = `price ${width} is not a function`
     host.events.publish({ type: 'app.failed', actor: 'system', message, detail: { app: 'shop' } })
@@ -248,6 +248,9 @@ rareTest('the history of the host follows what happens to it, finds it, and lead
     await page.locator('#filter-clear').click()
     await row.getByRole('link', { name: 'shop', exact: true }).click()
     await page.waitForURL(`${host.url}/apps/shop/`)
+    await page.goto(`${host.url}/alerts`)
+    await page.getByRole('heading', { name: 'New alert: Slack' }).waitFor()
+    assert.deepEqual(await page.audit(), [])
     assert.deepEqual(page.problems, [])
   }
 })

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
+import { json } from 'node:stream/consumers'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { get } from '../support/asking.ts'
 import { tempFolder } from '../support/folder.ts'
 import { startHost, type Host } from '../support/host.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { openFreshConnections } from '../support/load.ts'
 import { freePort } from '../support/ports.ts'
 import { rareTest } from '../support/rare.ts'
@@ -39,12 +41,23 @@ async function startApps (t: TestOwner) {
 describe('a host', { concurrency: 2 }, () => {
   test('its master is killed and upgraded under load: no request of any app fails, and each app has its own workers again', async (t) => {
     const { host, urls } = await startApps(t)
+    const told: string[] = []
+    const { url } = await serveHttp(t, async (request, response) => {
+      told.push(Object(await json(request)).event.type)
+      response.writeHead(204).end()
+    })
+    for (const name of NAMES)
+      await host.request(`/apps/${name}/alerts`, { method: 'POST', body: { kind: 'webhook', url } })
     const loads = urls.map((url) => openFreshConnections(t, url, { perSecond: 20 }))
     const before = await pidsOf(host)
     process.kill(host.about.pid, 'SIGKILL')
     const next = await host.untilNext(host.about.pid)
     await host.untilApps(doRun)
     assert.notDeepEqual(await pidsOf(host), before)
+    assert.deepEqual(await noticesOf(host, '/host'), ['master-lost'], 'told once, by the host')
+    for (const name of NAMES) assert.deepEqual(await noticesOf(host, `/apps/${name}`), [], name)
+    await until(() => told.length > 0, 'the alert')
+    assert.deepEqual(told, ['master.stopped'], 'to each receiver of the apps once')
     await assert.rejects(host.request('/apps/none/upgrade', { method: 'POST', body: {} }), { code: 'not-found' })
     await host.request('/host/upgrade', { method: 'POST', body: {} })
     await host.untilNext(next.pid)
@@ -104,6 +117,10 @@ function doRun (apps: Record<string, AppView>): boolean {
   return Object.values(apps).every(({ state, workers }) =>
     state === 'stopped' || (state === 'running' && workers !== null && workers.ready === workers.desired)
   )
+}
+
+async function noticesOf (host: Host, place: '/host' | `/apps/${string}`) {
+  return (await host.request(`${place}/notices`)).items.map(({ kind }) => kind)
 }
 
 /** @returns of the workers, by app */

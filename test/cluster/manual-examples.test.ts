@@ -31,6 +31,9 @@ const NOT_EXECUTED: Readonly<Record<string, string>> = Object.freeze({
     'it is another program; test/admin/mcp.test.ts does what it would do',
   'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_SERVICE_NAME=shop clusterdeck start server.js':
     'test/cluster/app-metrics.test.ts has a collector for it',
+  'clusterdeck alerts add slack --url-file slack-url.txt --apps shop,mail':
+    'test/admin/host-alerts.test.ts has a host for it',
+  'clusterdeck alerts change 1 --apps \'*\'': 'test/admin/host-alerts.test.ts has a host for it',
   'clusterdeck host': 'test/cluster/host.test.ts runs it',
   'clusterdeck host --admin-port 9800': 'test/cluster/host.test.ts runs it on another port',
   'clusterdeck host --detach': 'test/cluster/apps.test.ts starts it so',

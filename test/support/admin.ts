@@ -57,7 +57,7 @@ export async function startHostAdmin (t: Pick<TestContext, 'after'>,
   const clock = createClock()
   const events = createEventStream({ lastId: history.lastEventId() })
   events.subscribe((event) => history.record(event))
-  const apps = createFakeApps({ names, now: options.now ?? clock.now, fleet })
+  const apps = createFakeApps({ names, now: options.now ?? clock.now, fleet, history, events })
   const port = await openPort(t, { clock, history }, { events, apps, ...options })
   t.after(apps.closeAll)
   return { apps, events, ...port }

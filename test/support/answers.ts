@@ -47,6 +47,8 @@ export type AnswerOrProblem<M extends string, P extends string, T = never> = [T]
 type RouteAnswer<M extends string, P extends string> = P extends `${infer Path}?${string}` ? RouteAnswer<M, Path>
   : P extends `${string}/api/v1${infer Rest}` | `/fleet/members/${string}/api${infer Rest}` ? RouteAnswer<M, Rest>
   : P extends `/apps/${string}/${'start' | 'stop'}` ? AppView
+  : P extends `/host/alerts${infer Rest}` ? RouteAnswer<M, `/alerts${Rest}`>
+  : P extends '/host/notices' ? List<Notice>
   : P extends `/apps/${string}/${infer Rest}` ? RouteAnswer<M, `/${Rest}`>
   : `${M} ${P}` extends keyof Answers ? Answers[`${M} ${P}`]
   : unknown

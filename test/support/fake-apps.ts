@@ -1,9 +1,13 @@
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { openHistory, type History } from '../../db/history.ts'
+import { pastOf } from '../../db/joint-history.ts'
+import { createAlerts } from '../../server/alerts/alerts.ts'
+import { createNotices } from '../../server/events/notices.ts'
 import { DeckError } from '../../server/errors.ts'
 import { createFakeDeck } from './fake-deck.ts'
 import { tempFolder } from './folder.ts'
+import type { EventStream } from '../../server/events/stream.ts'
 import type { AppView, Apps } from '../../server/api/apps.ts'
 
 /**
@@ -19,9 +23,10 @@ type FakeApps =
     closeApp: (name: string, changes?: Partial<AppView>) => void,
     set: (name: string, changes: Partial<AppView>) => void, closeAll: () => void }
 
-/** `fleet`: of the host, which joins one where this is given */
+/** `fleet`: of the host, which joins one where this is given; `history`, `events`: of the host itself */
 export function createFakeApps (
-  { names, now = Date.now, fleet }: { names: readonly string[], now?: () => number, fleet?: Apps['fleet'] }
+  { names, now = Date.now, fleet, history, events }: { names: readonly string[], now?: () => number,
+    fleet?: Apps['fleet'], history: History, events: EventStream }
 ): FakeApps {
   const folder = tempFolder()
   const all: Map<string,
@@ -77,7 +82,12 @@ export function createFakeApps (
     return { startedAt: '2026-01-01T00:00:00.000Z', actor, note }
   }, stopHost ({ actor }) {
     orders.push({ type: 'stop-host', name: '', actor })
-  }, fleet: fleet ?? (() => null), joinsFleet: fleet !== undefined,
+  }, past: pastOf((name) => apps.opened(name), history), notices: createNotices({ history, events }),
+    alerts: createAlerts({ configured: [], store: history.alerts, events,
+      deck: () => ({ host: 'web-1', app: 'host web-1', isHost: true, url: null, entry: folder, pid: 4000,
+        version: '0.1.0' }), log: { warn () {} }, appNames: () => [...all.keys()] }, {
+      fetch: async (to) => new Response(null, { status: String(to).endsWith('/gone') ? 410 : 204 })
+    }), fleet: fleet ?? (() => null), joinsFleet: fleet !== undefined,
     about: () => ({ pid: 4000, keeperPid: 3999, version: '0.1.0', nodeVersion: 'v20.20.2',
       startedAt: '2026-01-01T00:00:00.000Z', folder, apps: all.size, upgrade: null, upgradeFailure: null }),
     deck: (name) => all.get(name)!.opened!.deck, open (name, changes = {}) {

@@ -146,6 +146,12 @@ export async function startFakeHost (t: TestContext, apps: Record<string, Partia
       return say(res, 200, { pid: process.pid, keeperPid: null, version: '0.1.0', nodeVersion: process.version,
         startedAt: '2026-01-01T00:00:00.000Z', folder, apps: known.size, upgrade: null, upgradeFailure: null,
         ...nextAbout() })
+    if (req.method === 'GET' && pathname === '/api/v1/host/events')
+      return say(res, 200, {
+        items: [{ id: 7, at: '2026-01-01T00:00:00.000Z', type: 'job.failed', app: 'mail', slot: null, worker: null,
+          release: null, cause: null, code: null, signal: null, actor: null, message: search }],
+        next: null
+      })
     if (req.method === 'POST' && pathname === '/api/v1/apps')
       return await takeOrder(await json(req) as Order, res, search.includes('start=false'))
     if (req.method === 'POST' && pathname === '/api/v1/host/upgrade') {

@@ -128,7 +128,7 @@ test('the status begins with what nobody has acknowledged, and with who serves',
   const { id, at } = deck.events.publish({ type: 'keeper.lost', message: 'the keeper \u001b[31mis gone' })
   assert.match((await cli('status')).stdout,
     new RegExp(
-      `^notice   ${id}: The keeper .{0,8}is gone \\(${at}\\)\nhealth   All 2 workers are ready\nstate    running\n`
+      `^notice   ${id}: The keeper .{0,8}is gone \\(${at}\\)\nhealth   All 2 workers are ready; the keeper is gone\nstate    running\n`
     ))
   assert.match((await cli(`acknowledge ${id}`)).stdout, new RegExp(`^notice ${id} acknowledged: The keeper`))
   assert.match((await cli('status')).stdout, /^health {3}All 2 workers are ready\n/)

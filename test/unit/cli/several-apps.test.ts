@@ -34,6 +34,8 @@ type Row = {
   /** the apps that --all means; default: shop and mail, and the failed one, which is told */
   all?: string[],
   needsName?: true,
+  /** with what its result begins where it is for the whole host, in the folder of no app */
+  nowhere?: string,
   /** its exit code; default: 0 */
   code?: number,
   before?: (host: FakeHost) => unknown
@@ -47,7 +49,7 @@ const ROWS: Record<string, Row> = {
     is: 2 },
   logs: { says: '1 stdout | hello\n', json: ({ text }) => text, is: 'hello', before: writeLogs },
   history: { says: 'ID  TIME ', isBlock: true, json: ({ items }) => items.at(-1)?.type, is: 'keeper.lost',
-    before: publishEvent },
+    before: publishEvent, nowhere: 'APP   ID  TIME ' },
   routes: { says: 'no requests\n', json: ({ items }) => items.length, is: 0 },
   crashes: { says: 'no crashes\n', json: ({ items }) => items.length, is: 0 },
   doctor: { says: '2 problems, 1 of 5 checks passed\nERROR ', isBlock: true, json: ({ problems }) => problems, is: 2,
@@ -86,7 +88,8 @@ for (const [command, row] of Object.entries(ROWS)) {
       : row.needsName
       ? `${command}: expected an app, or --all, received none`
       : 'app: expected one of bad, db, mail, shop, as this is the folder of none, received none'
-    assert.deepEqual(nowhere, { code: 2, stdout: '', stderr: `clusterdeck: ${refusal}\n` })
+    if (row.nowhere) assert.deepEqual([nowhere.code, nowhere.stdout.startsWith(row.nowhere)], [0, true], nowhere.stdout)
+    else assert.deepEqual(nowhere, { code: 2, stdout: '', stderr: `clusterdeck: ${refusal}\n` })
     if (row.needsName) assert.equal(here.code, 2)
     for (const { code, stdout, stderr } of row.needsName ? [one] : [here, one]) {
       assert.equal(code, row.code ?? 0, stderr)

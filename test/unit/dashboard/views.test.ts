@@ -124,6 +124,10 @@ test('the health sentence says the most urgent thing', () => {
   assert.equal(say({ rollout: aRollout({ state: 'paused' }) }), 'warn: Deploy of r2 paused')
   assert.equal(say({ rollout: aRollout({ state: 'held', reason: 'worker 3 crashed' }) }), 'bad: Deploy of r2 is held')
   assert.equal(say({ history: { problem: 'the disk is full' } }), 'warn: The history cannot be written')
+  // The host tells it, once for all of its apps.
+  const full = { problem: 'full (SQLITE_FULL)', since: '2026-01-01T00:00:00.000Z' }
+  assert.equal(say({ master: { isShared: true }, history: full }), 'ok: All 2 workers are ready')
+  assert.equal(say({ master: { isShared: false }, history: full }), 'warn: The history cannot be written')
   assert.equal(say({ readyWorkers: 0, history: { problem: 'the disk is full' } }), 'bad: No worker serves',
     'the app comes first')
   assert.equal(describeHealth(aSnapshot(), { notices: [{ kind: 'master-lost' }] }).tone, 'warn',

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rawRequest, startHostAdmin, TOKEN } from '../support/admin.ts'
+import { runCliHere } from '../support/cli-here.ts'
+
+const HOOK = { kind: 'webhook', url: 'https://example.com/hook?token=hidden' }
+
+test('a host has alerts and notices of its own, by the calls of an app, for whoever has a role for all apps', async (t) => {
+  const { api, url, events, history } = await startHostAdmin(t)
+  const { body, headers } = await api('post', '/api/v1/host/alerts').send({ ...HOOK, apps: ['shop'] }).expect(201)
+  assert.deepEqual([headers.location, body.apps, body.url], ['/api/v1/host/alerts/1', ['shop'],
+    'https://example.com/hook?token=…'])
+  await api('patch', '/api/v1/host/alerts/1').send({ apps: null }).expect(200)
+  assert.equal((await api('get', '/api/v1/host/alerts')).body.items[0].apps, null)
+  const { body: { detail } } = await api('post', '/api/v1/host/alerts').send({ ...HOOK, apps: ['shpo'] }).expect(422)
+  assert.equal(detail, 'apps: expected apps of this host (mail, shop), received "shpo"')
+  await api('post', '/api/v1/apps/shop/alerts').send({ ...HOOK, apps: ['shop'] }).expect(422)
+  await api('post', '/api/v1/host/alerts/1/test').expect(202)
+
+  const lost = events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master ended' })
+  assert.equal((await api('get', '/api/v1/host/notices')).body.items[0].kind, 'master-lost')
+  const { body: { token } } = await api('post', '/api/v1/tokens').send({ name: 'bob', role: 'admin', apps: ['shop'] })
+  for (const path of ['/alerts', '/alerts/1', '/notices'])
+    assert.equal((await fetch(`${url}/api/v1/host${path}`, { headers: { authorization: `Bearer ${token}` } })).status,
+      403)
+  await api('post', `/api/v1/host/notices/${lost.id}/acknowledge`).expect(200)
+  assert.deepEqual(
+    history.page({ type: ['alert.added', 'alert.changed', 'alert.tested', 'notice.acknowledged'] }).items.map((
+      { type }: { type: string }
+    ) => type),
+    ['notice.acknowledged', 'alert.tested', 'alert.changed', 'alert.added']
+  )
+})
+
+test('its pages show them, and what is wrong with it; its forms add, change and acknowledge', async (t) => {
+  const host = await startHostAdmin(t)
+  const Cookie = await host.signIn()
+  const page = async (path: string) => (await rawRequest(host, { path, headers: { accept: 'text/html', Cookie } })).text
+  const post = async (action: string, fields: Record<string, string>) => {
+    const { status, text } = await rawRequest(host, { method: 'POST', path: `/actions/${action}`,
+      body: String(new URLSearchParams(fields)),
+      headers: { Cookie, Origin: host.origin, 'Content-Type': 'application/x-www-form-urlencoded' } })
+    assert.equal(status, 204, text)
+  }
+  await post('add-alert', { ...HOOK, name: 'ops', apps: 'shop, mail', topic: 'crashes' })
+  const { text } = await host.api('get', '/api/v1/host/alerts')
+  assert.match(text, /"apps":\["shop","mail"\]/)
+  assert.match(await page('/alerts'), /<bdi>ops<\/bdi>[^]*A worker crashed in a new way[^]*· shop, mail/)
+  assert.match(await page('/alerts?change=1'), /name="apps" type="text" value="shop, mail"/)
+  const { id } = host.events.publish({ type: 'keeper.lost', message: 'the keeper is gone' })
+  assert.match(await page('/'), /The keeper is gone/)
+  await post('acknowledge', { notice: String(id) })
+  assert.doesNotMatch(await page('/'), /The keeper is gone/)
+})
+
+test('the command line has them for the host, or for some of its apps', async (t) => {
+  const { url, apps, events } = await startHostAdmin(t)
+  const cli = async (...words: string[]) => {
+    const { code, stdout, stderr } = await runCliHere([...words, '--url', url, '--token', TOKEN])
+    assert.deepEqual([code, stderr], [0, ''])
+    return stdout
+  }
+  await cli('alerts', 'add', 'webhook', HOOK.url, '--apps', 'shop')
+  assert.deepEqual([apps.alerts.list()[0].apps, apps.deck('shop').alerts.list().length], [['shop'], 2])
+  assert.match(await cli('alerts', '--host'), /problems of shop/)
+  await cli('alerts', 'change', '1', '--apps', '*')
+  assert.equal(apps.alerts.list()[0].apps, null)
+  await cli('alerts', 'pause', '1', '--host')
+  const { id } = events.publish({ type: 'keeper.lost', message: 'the keeper is gone' })
+  assert.match(await cli('acknowledge', String(id), '--host'), /acknowledged/)
+})
