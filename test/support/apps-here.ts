@@ -37,22 +37,17 @@ export function hostAppsHere (t: TestOwner,
     rememberedApps: () => [], memoryOf: () => ({ read: () => null, write: () => false }),
     spareOf: () => ({ events: [], keep () {}, clear () {} }) })
   const forgotten: string[] = []
-  const apps = createApps({
-    records: createRecords({ folder, log: log as any, onProblem: (reason) => say(`records: ${reason}`) }),
-    lent: { links: createAppLinks(keeper), scopes, log: log as any,
-      terminalOf: () => ({ show () {}, line: say, fail: say, quote: say, resolved () {} } as any),
+  const apps = createApps({ records: createRecords({ folder, log, onProblem: (reason) => say(`records: ${reason}`) }),
+    lent: { links: createAppLinks(keeper), scopes, log,
+      terminalOf: () => ({ show () {}, line: say, fail: say, quote: say, started () {}, resolved () {} }),
       turns: createTurns({ atOnce: 2 }), rolloutTurns: createTurns({ atOnce: rolloutsAtOnce, turnMs: 60_000 }),
       upgrade: createJointUpgrade(keeper, { turnMs: 3000, events }), streams: process,
       software: { version: '0.0.0', nodeVersion: process.version }, others: fake({ list: () => [] }),
       fleetMembership: { isWanted: false, of: () => null, enter: () => async () => {} },
       addressOf: (name) => ({ adminUrl: `http://127.0.0.1:9/apps/${name}`, publicUrl: null, fingerprint: null,
-        host: folder }) },
-    forget: (name) => {
+        host: folder }) }, forget: (name) => {
       forgotten.push(name)
-    },
-    events,
-    log
-  })
+    }, events, log })
   t.after(async () => {
     await apps.leave('test')
     scopes.close()

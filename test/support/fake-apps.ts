@@ -47,7 +47,7 @@ export function createFakeApps (
   } }, list: () => [...all.keys()].sort().map(viewOf),
     states: () => [...all.keys()].sort().map(viewOf).map(({ name, state }) => ({ name, state })),
     view: (name) => viewOf(known(name)), identity: (name) => all.get(name)?.id ?? null, tokens: () => [],
-    opened: (name) => (all.get(name)?.opened ?? null) as any, async add (order, { actor }) {
+    opened: (name) => all.get(name)?.opened ?? null, async add (order, { actor }) {
     const name = order.name ?? path.basename(order.cwd)
     orders.push({ type: 'add', name, actor, more: order })
     if (all.has(name) && viewOf(name).cwd !== order.cwd)

@@ -10,8 +10,8 @@ import { tempFolder } from './folder.ts'
 import type { TestContext } from 'node:test'
 import type { ChildProcess } from 'node:child_process'
 import type { AddressInfo } from 'node:net'
-import type { AppOrder } from '../../server/config/orders.ts'
 import type { AppView } from '../../server/api/apps.ts'
+import type { AppOrder } from '../../server/config/orders.ts'
 import type { Seen } from './event-log.ts'
 
 /** to add an app, or to upgrade the host */

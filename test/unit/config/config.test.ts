@@ -186,8 +186,10 @@ test('alerts are set in the file alone, and a wrong one is refused without showi
     /wrong is alerts\[1\]\.secret$/], [[{ ...hook, events: ['Worker exited'] }], /wrong is alerts\[0\]\.events\[0\]$/],
     [[{ ...hook, events: ['worker.*', 'wroker.*'] }],
       /wrong is alerts\[0\]\.events\[1\]: expected a type of events such as worker\.\* \(did you mean "worker\.\*"\?\)$/],
-    [[{ ...hook, evnts: ['*'] }], /wrong is alerts\[0\]: unknown "evnts"$/], [{ ...hook }, /wrong is alerts$/]] as [any,
-      RegExp][])
+    [[{ ...hook, evnts: ['*'] }], /wrong is alerts\[0\]: unknown "evnts"$/], [{ ...hook }, /wrong is alerts$/]] as [
+      unknown,
+      RegExp
+    ][])
   {
     await assert.rejects(write(wrong).load(), (error: DeckError) => {
       assert.equal(error.code, 'invalid-config')

@@ -129,9 +129,9 @@ test('the buffer is bounded: the oldest events are lost and counted', async () =
   fire()
   assert.deepEqual(stored.map(({ id }) => id), [7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17])
   const [{ at: from }, { at: to }] = [published[0], published[5]]
-  assert.equal(published.at(-1)?.message,
+  assert.equal(published.at(-1)!.message,
     `the history database works again; 6 events were lost, from ${from} to ${to}: 4 worker.ready, 2 worker.exited`)
-  assert.deepEqual(published.at(-1)?.detail, { since: from, lost: 6, from, to,
+  assert.deepEqual(published.at(-1)!.detail, { since: from, lost: 6, from, to,
     types: { 'worker.ready': 4, 'worker.exited': 2 } })
 })
 

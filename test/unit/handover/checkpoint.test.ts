@@ -6,9 +6,9 @@ import { createEventStream } from '../../../server/events/stream.ts'
 import { identifyProcess } from '../../../server/system/process-identity.ts'
 import { createCheckpointStore, restoreCheckpoint, reconcileWorkers, rememberFor,
   signCheckpoint } from '../../../server/handover/checkpoint.ts'
+import { tempFolder } from '../../support/folder.ts'
 import { fake } from '../../support/fake.ts'
 import type { SavedWorker } from '../../../server/cluster/adoption.ts'
-import { tempFolder } from '../../support/folder.ts'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
 const NEXT = identifyProcess(process.pid)
@@ -63,13 +63,14 @@ describe('a memory that is restored', () => {
       signal: null })
   })
 
-  const useless: [string, (content: any) => any][] = [['of another version', (content) => ({ ...content, version: 2 })],
-    ['of nothing but a version', () => ({ version: 1 })], ['that is a list', () => []], [
-    'with a worker that cannot be told from others',
-    ({ workers: [{ identity, ...worker }], ...rest }) => ({ ...rest, workers: [worker] })
-  ], ['whose worker would be every process',
+  const useless: [string, (content: ReturnType<typeof setUp>['content']) => object][] = [['of another version',
+    (content) => ({ ...content, version: 2 })], ['of nothing but a version', () => ({ version: 1 })], ['that is a list',
+    () => []], ['with a worker that cannot be told from others',
+    ({ workers: [{ identity, ...worker }], ...rest }) => ({ ...rest, workers: [worker] })], [
+    'whose worker would be every process',
     ({ workers: [worker], ...rest }) => ({ ...rest,
-      workers: [{ ...worker, identity: { ...worker.identity, pid: -1 } }] })], ['whose worker is in no state of ours',
+      workers: [{ ...worker, identity: { ...worker.identity, pid: -1 } }] })
+  ], ['whose worker is in no state of ours',
     ({ workers: [worker], ...rest }) => ({ ...rest, workers: [{ ...worker, state: 'asleep' }] })]]
   for (const [what, spoil] of useless) {
     test(`a memory ${what} is none`, async () => {
@@ -105,7 +106,7 @@ describe('what is remembered', () => {
     let next = nextWorker
     const remembering = rememberFor({ memory, events, kept: { unsaved: () => null }, releases: RELEASES, hooks: HOOKS,
       jobs: NO_JOBS, software: SOFTWARE, since: 5,
-      supervisor: { memory: () => ({ nextWorker: next, workers }) } as any })
+      supervisor: fake({ memory: () => ({ nextWorker: next, workers }) }) })
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
@@ -130,7 +131,7 @@ describe('what is remembered', () => {
     const events = createEventStream()
     const remembering = rememberFor({ memory, events, kept: { unsaved: () => null }, releases: RELEASES, hooks: HOOKS,
       jobs: NO_JOBS, software: SOFTWARE, since: 5,
-      supervisor: { memory: () => ({ nextWorker: 1, workers: [] }) } as any })
+      supervisor: fake({ memory: () => ({ nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     remembering.forget()
     events.publish({ type: 'worker.listening' })
@@ -144,7 +145,7 @@ describe('what is remembered', () => {
       throw Object.assign(new Error('full'), { code: 'ENOSPC' })
     })
     rememberFor({ memory, events, kept: { unsaved: () => null }, releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS,
-      software: SOFTWARE, since: 5, supervisor: { memory: () => ({ nextWorker: 1, workers: [] }) } as any })
+      software: SOFTWARE, since: 5, supervisor: fake({ memory: () => ({ nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })

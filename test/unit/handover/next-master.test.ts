@@ -119,10 +119,10 @@ function setUp ({ failure = null }: { failure?: string | null } = {}) {
     keeper.handlers[type](message as never)
   } }
   const running: PromiseWithResolvers<void> = Promise.withResolvers()
-  const supervisor = { running: running.promise, run: running.resolve,
-    state: 'starting' as 'starting' | 'running' | 'stopping', abandoned: 0, finish: () => {},
-    finished: Promise.resolve() as Promise<void>, startBlocked: new Promise<never>(() => {}),
-    memory: () => ({ workers: [] }), snapshot: () => ({ state: supervisor.state }), abandon () {
+  const supervisor = { state: 'starting' as 'starting' | 'running' | 'stopping', abandoned: 0, finish: () => {},
+    finished: Promise.resolve() as Promise<void>, running: running.promise, run: running.resolve,
+    startBlocked: new Promise<never>(() => {}), memory: () => ({ workers: [] }),
+    snapshot: () => ({ state: supervisor.state }), abandon () {
     supervisor.abandoned++
   } }
   supervisor.finished = new Promise((resolve) => {

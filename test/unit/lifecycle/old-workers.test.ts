@@ -130,8 +130,7 @@ describe('an old worker', () => {
     assert.equal(limitsAfter(KEPT_SHORTLY, restart)?.longLivedMs, longLivedMs)
     assert.equal(
       limitsAfter(OPTIONS, (pool) =>
-        pool.feed({ type: 'worker-due' as const, worker: 1, cause: 'memory-limit' as const, message: 'large' }))
-        ?.longLivedMs,
+        pool.feed({ type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'large' }))?.longLivedMs,
       0
     )
     assert.equal(
@@ -165,8 +164,7 @@ describe('an old worker', () => {
     assert.deepEqual([pool.processes.get(1)?.isTold, Number(pool.deadlines.get('drain:1')?.dueAt) - pool.at], [1001,
       deadlineMs])
 
-    const tooLarge = { type: 'worker-due' as const, worker: 1, cause: 'memory-limit' as const,
-      message: 'worker 1 is too large' }
+    const tooLarge = { type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'worker 1 is too large' } as const
     const large = running()
     restartAndKeep(large)
     large.feed(tooLarge)

@@ -179,7 +179,7 @@ describe('a limit that workers reach as soon as they serve', () => {
   })
 
   test('holds at what is set in its place: a worker above that is recycled without a wait', () => {
-    const pool = running({ workers: 1, options: { ...OPTIONS, recycle: limits } as any })
+    const pool = running({ workers: 1, options: { ...OPTIONS, recycle: limits } })
     const grow = (ms: number, MB: number) => {
       pool.wait(ms)
       const [id] = pool.serving()

@@ -65,7 +65,7 @@ test('a collector gets metrics and events as the definition of OTLP has them, fr
   const orders = metrics.find(({ name }) => name === 'orders_total')
   assert.deepEqual([orders?.sum.isMonotonic, orders?.sum.dataPoints[0].asDouble], [true, 7])
   assert.ok(
-    metrics.some(({ name, gauge }) => name === 'clusterdeck_workers_ready' && gauge?.dataPoints[0].asDouble === 2)
+    metrics.some(({ name, gauge }) => name === 'clusterdeck_workers_ready' && gauge.dataPoints[0].asDouble === 2)
   )
 })
 
