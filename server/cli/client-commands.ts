@@ -68,18 +68,22 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
     .example('all apps of the host; for CI, it exits with 6 if one has a problem', 'clusterdeck doctor --all')
   addCommand('restart [app...]', 'restart all workers; each new one is ready before its old one drains',
     rolloutCommand('restart')).option('--wait', 'wait for the end; fail if the rollout fails').option('--note <text>',
-      'why, for the history').option('--update-env', UPDATE_ENV).example('the app of this folder, and wait for the end',
-      'clusterdeck restart --wait').example('two apps, and say why',
-      'clusterdeck restart shop mail --note "new certificates"').example('all apps of the host',
-      'clusterdeck restart --all')
+      'why, for the history').option('--update-env', UPDATE_ENV).option('--wait-for-turn', WAIT_FOR_TURN).example(
+      'the app of this folder, and wait for the end',
+      'clusterdeck restart --wait'
+    ).example('two apps, and say why', 'clusterdeck restart shop mail --note "new certificates"').example(
+      'all apps of the host',
+      'clusterdeck restart --all'
+    )
   addCommand('deploy [app...]', 'deploy the code on disk, slot by slot', rolloutCommand('deploy')).option('--wait',
     'wait for the end; fail if the rollout fails').option('--note <text>', 'what is new, for the history').option(
       '--update-env',
       UPDATE_ENV
-    ).option('--path <folder>', 'deploy this folder, below releases.root').option('--dry-run',
-      'print what would run, what has changed and what would be refused, and change nothing').option('--git <ref>',
-      'deploy this branch, tag or commit: exported by git into a folder of its own, and built there').option('--yes',
-      'with --git: build as the lock file suggests, where hooks.build is not set').optionsGroup(
+    ).option('--wait-for-turn', WAIT_FOR_TURN).option('--path <folder>', 'deploy this folder, below releases.root')
+    .option('--dry-run', 'print what would run, what has changed and what would be refused, and change nothing').option(
+      '--git <ref>',
+      'deploy this branch, tag or commit: exported by git into a folder of its own, and built there'
+    ).option('--yes', 'with --git: build as the lock file suggests, where hooks.build is not set').optionsGroup(
       'Overrides of the configuration:'
     ).option('--surge <n|n%>', 'how many workers are replaced at the same time').option('--min-ready <duration>',
       'how long a new worker must stay ready before the old one drains').option('--canary <n>',
@@ -392,6 +396,7 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
   }
 }
 
+const WAIT_FOR_TURN = 'where another rollout of the app runs, begin once it has ended'
 const UPDATE_ENV = 'an app of the host: deploy it with the variables of this shell'
 const FLEET_ABOUT =
   'print the hosts of the fleet; restart, deploy or roll back an app on all of them, host by host; pause, resume or abort that; ' +

@@ -18,7 +18,7 @@ import type { Notice } from '../api/notices.ts'
 /** The flags of all commands, as they were given. */
 export type Options = Partial<Record<Switch, true> & Record<TextOption, string>>
 type Switch = 'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'noWait'
-  | 'detach' | 'interactive' | 'host' | 'dryRun' | 'updateEnv' | 'apply' | 'issue'
+  | 'detach' | 'interactive' | 'host' | 'dryRun' | 'updateEnv' | 'waitForTurn' | 'apply' | 'issue'
 export type TextOption =
   | 'dataDir'
   | 'app'

@@ -14,13 +14,15 @@ import type { Status } from '../api/cluster.ts'
 
 /** How long one call waits for the end of a rollout; short enough to show its progress. */
 const FOLLOW_WAIT = '250ms'
+/** The same, where another rollout has to end first. */
+const TURN_WAIT = '5s'
 /** How many lines of a failed hook are shown; the history has more. */
 const SHOWN_LINES = 20
 const SHOWN_VARIABLES = 5
 
 export function rolloutCommand (kind: 'restart' | 'deploy' | 'rollback') {
   return async (context: Context, argument: string | undefined) => {
-    const { api, options, tell } = context
+    const { options, tell } = context
     const { path, note, git, yes: guess } = options
     checkCommitOptions(context)
     const strategy = strategyFrom(options)
@@ -32,9 +34,26 @@ export function rolloutCommand (kind: 'restart' | 'deploy' | 'rollback') {
       const built = await buildCommit(context, strategy)
       return await reportOn(built.rollout, built.context)
     }
-    const started = await api.post<Rollout>('/rollouts', order)
+    const started = await beginInTurn(order, context)
     if (options.wait) tell(oneLine(`rollout ${started.id} (${kind}) started`))
     await reportOn(started, context)
+  }
+}
+
+/** Begins it, where that is asked for once no other rollout of the app runs. */
+async function beginInTurn (order: object, { api, options, tell }: Context): Promise<Rollout> {
+  for (let told = 0;;) {
+    try {
+      return await api.post<Rollout>('/rollouts', order)
+    } catch (error) {
+      if (!options.waitForTurn || !(error instanceof DeckError) || error.code !== 'rollout-running') throw error
+    }
+    const { rollout } = await api.get<Status>('/status')
+    // It has ended meanwhile.
+    if (rollout === null) continue
+    if (rollout.id !== told) tell(`waits for the end of rollout ${rollout.id} (${rollout.kind})`)
+    told = rollout.id
+    await api.get(`/rollouts/${rollout.id}?wait=${TURN_WAIT}`)
   }
 }
 

@@ -167,6 +167,17 @@ test('deploy --wait ends with the rollout: progress on stderr, the result on std
     'rollout 1 (deploy) started\nslot 1: worker 1 replaced by worker 3 (1.2 s)\nslot 2: worker 2 replaced by worker 4 (1.2 s)\nnot judged: too few requests\n')
 })
 
+test('deploy --wait-for-turn begins once the rollout that runs has ended; without it, it is refused', async (t) => {
+  const { cli, deck } = await setUp(t)
+  deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'bob' })
+  assert.match((await cli('deploy')).stderr, /^clusterdeck: .*rollout 1 \(restart\) is running/)
+  // Long after whoever waits has asked for what.
+  setTimeout(endRollout, 1500, deck, 'succeeded')
+  const { code, stdout, stderr } = await cli('deploy --wait-for-turn')
+  assert.deepEqual([code, stdout, stderr], [0, 'rollout 1 (deploy) rolling: 0 of 2 workers replaced\n',
+    'waits for the end of rollout 1 (restart)\n'])
+})
+
 test('deploy --wait fails with the reason when the rollout fails', async (t) => {
   const { cli, deck } = await setUp(t)
   deck.events.subscribe(({ type }) => {
