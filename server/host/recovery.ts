@@ -23,7 +23,8 @@ export function createRecovery ({ firstMs, maxMs }: Pauses,
   let pause: NodeJS.Timeout | null = null
   let dueMs = 0
   let pauseMs = firstMs
-  let recoveredAt = -Infinity
+  /** null: it has not recovered since the last fault */
+  let recoveredAt: number | null = null
 
   return {
     /** What has ended the part that is to be made anew; null: none is. */
@@ -43,7 +44,8 @@ export function createRecovery ({ firstMs, maxMs }: Pauses,
 
     begin (error: unknown): Fault {
       const { message, stack = null } = toError(error)
-      if (now() - recoveredAt > FORGOTTEN_AFTER_MS) pauseMs = firstMs
+      if (recoveredAt !== null && now() - recoveredAt > FORGOTTEN_AFTER_MS) pauseMs = firstMs
+      recoveredAt = null
       fault = { message, stack }
       return fault
     },

@@ -56,3 +56,19 @@ test('the fault is known until the next part is there, and nobody waits twice fo
   recovery.end()
   assert.equal(recovery.fault, null)
 })
+
+test('tries that fail without a success between them come after longer and longer pauses, and say when the next one is due', () => {
+  const { recovery, timers, pass } = setUp()
+  const pauses = [1, 2, 3, 4].map(() => {
+    pass(FORGOTTEN_AFTER_MS + 1)
+    recovery.begin(new Error('boom'))
+    recovery.later(() => {})
+    const dueInMs = Date.parse(String(recovery.dueAt)) - Date.now()
+    const { ms, work } = timers[timers.length - 1]
+    assert.ok(Math.abs(dueInMs - ms) < 50, `${dueInMs} of ${ms}`)
+    work()
+    assert.equal(recovery.dueAt, null)
+    return ms
+  })
+  assert.deepEqual(pauses, [1, 2, 4, 8].map((times) => times * OF_PART.firstMs))
+})
