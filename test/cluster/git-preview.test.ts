@@ -115,7 +115,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
         hooks: { build: { command: ['sh', '-c', 'node build.js; touch evil'] } } })
     })
     assert.match(await call('confirm_change', { confirmation: third }), /preview the change again/)
-    assert.equal((await cli('releases', '--json')).stdout.includes('r3'), false)
+    assert.equal((await cli('releases', '--json')).stdout.includes('"r3"'), false)
   })
 
   rareTest('names all refusals at once: what is not shared, submodules, a guess that nobody has accepted',
