@@ -137,12 +137,12 @@ export function createSessions (
   /** @returns compares in constant time with the tokens of data folders */
   function whoHolds (candidate: string): Person | null {
     if (timingSafeEqual(sha256(candidate), tokenHash)) return ADMIN
-    const [app] = tokensOfApps().find(([, one]) => timingSafeEqual(sha256(candidate), sha256(one))) ?? []
-    if (app !== undefined) return { ...ADMIN, name: `the token of ${app}`, apps: [app] }
     const known = tokens.find(candidate)
-    return known &&
-      { name: known.name, role: known.role, token: known.id, until: known.expiresAt,
+    if (known)
+      return { name: known.name, role: known.role, token: known.id, until: known.expiresAt,
         ...(known.apps && { apps: known.apps }) }
+    const [app] = tokensOfApps().find(([, one]) => timingSafeEqual(sha256(candidate), sha256(one))) ?? []
+    return app === undefined ? null : { ...ADMIN, name: `the token of ${app}`, apps: [app] }
   }
 
   function findSession (req: IncomingMessage): Session | null {

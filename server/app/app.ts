@@ -124,7 +124,7 @@ export async function openApp (
     isAway: dataDir.away !== null })
   let restored = await restoreCheckpoint(checkpoints.read(), isNext ? null : keeper.predecessor)
   const store = givenStore ?? ownStore()
-  const ran = await checkedRuns(restored.runs ?? store.read())
+  const ran = checkedRuns(restored.runs ?? store.read())
   // Its workers, or those of the other master, serve.
   const goesOn = !isOrdered || restored.lost !== null || restored.isHandedOver || isNext
   const beginning = beginningOf(ran, config, { isOrdered: !goesOn })
@@ -199,12 +199,11 @@ export async function openApp (
     next })
   closers.add(supervisor, ({ close }) => close())
   if (next) await takeOver(next)
-  if (goesOn && ran && beginning.release === null)
+  if (goesOn && ran && beginning.isGone)
     events.publish({ type: 'unexpected', actor: 'system',
       message:
         `${ran.release.id} ran, and cannot go on: ${ran.release.entry} is gone. The app starts as it is configured` })
-  const kept = keepRuns({ save: store.save, before: ran, config, events, supervisor, settings, releases,
-    onError: (error) => log.error({ err: error }, 'what runs could not be written down') })
+  const kept = keepRuns({ store, before: ran, config, events, supervisor, settings, releases })
   closers.add(kept, ({ close }) => close())
   const since = restored.since ?? events.lastId + 1
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)
@@ -228,8 +227,12 @@ export async function openApp (
     recorder, vitals, logs, releases, hooks, jobs, supervisor, deck, first, isNext }
 
   function ownStore (): RunsStore {
-    const file = closers.add(createKeptFile(dataDir.runs.file), ({ close }) => close())
-    return { read: dataDir.runs.read, save: file.save }
+    const file = createKeptFile(dataDir.runs.file, {
+      onProblem: (reason) =>
+        log.error({}, reason === null ? 'what runs is written again' : `what runs cannot be written (${reason})`)
+    })
+    closers.add(file, ({ close }) => close())
+    return { ...file, read: dataDir.runs.read }
   }
 
   /** From here on the data folder is this master's, until it lets go of it or ends. */

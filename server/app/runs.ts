@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { storedConfig, type Config, type StoredConfig } from '../config/config.ts'
+import { isObject } from '../config/is-object.ts'
+import type { KeptFile } from '../system/kept-file.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { Finished, Release } from '../lifecycle/state.ts'
 import type { RememberedChange, Settings } from '../config/settings.ts'
@@ -16,29 +18,32 @@ import type { Supervisor } from '../cluster/supervisor.ts'
  */
 export type Runs = { order: AppOrder | null, config: StoredConfig, variables: Record<string, string | null>,
   release: Release, workers: number, changes: RememberedChange[], finished: Record<number, Finished> }
-/** Where it is kept. `read`: null: nothing has run; `save`: resolves once the disk has it */
-export type RunsStore = { read: () => unknown, save: (runs: Runs) => Promise<void> }
+/** Where it is kept. `read`: null: nothing has run; `stored`: resolves once the disk has it; throws not-stored */
+export type RunsStore = Pick<KeptFile, 'stored' | 'isStored'> & { read: () => unknown, save: (runs: Runs) => void }
 
 /**
- * How a start begins. `release`: null: it is to be made of what is configured; `last`: that ran, and can run again.
+ * How a start begins. `release`: null: it is to be made of what is configured; `last`: that ran, and can run again;
+ * `isGone`: the files of what ran are no longer there.
  */
 export type Beginning = Pick<Runs, 'workers' | 'changes' | 'finished'> & { release: Release | null,
-  last: Release | null }
+  last: Release | null, isGone: boolean }
 
 /** `isOrdered`: somebody wants the app as it is configured, and on the disk, now. */
 export function beginningOf (runs: Runs | null,
   { entry, workers, appNode }: Pick<Config, 'entry' | 'workers' | 'appNode'>,
   { isOrdered }: { isOrdered: boolean }): Beginning
 {
-  if (runs === null) return { release: null, last: null, workers, changes: [], finished: {} }
+  if (runs === null) return { release: null, last: null, isGone: false, workers, changes: [], finished: {} }
   const { config: { values: before }, release, changes } = runs
   // Another Node is no other app; an old one is what runs, and has the file among its arguments.
   const isSame = before.entry === entry || entry === appNode?.file || before.entry === release.node?.file
-  const last = isSame && existsSync(release.entry) ? release : null
+  const isGone = !existsSync(release.entry)
+  const last = isSame && !isGone ? release : null
   const goesOn = last !== null && !isOrdered
   return {
     release: goesOn ? last : null,
     last,
+    isGone,
     changes,
     finished: goesOn ? runs.finished : {},
     // What was configured anew counts more.
@@ -48,16 +53,12 @@ export function beginningOf (runs: Runs | null,
 
 /** Keeps it up to date, from event to event, once the first workers are ready: what never ran does not run again. */
 export function keepRuns (
-  { save, before, config, events, supervisor, settings, releases, onError }: { save: (runs: Runs) => Promise<void>,
-    before: Runs | null, config: Config, events: Pick<EventStream, 'subscribe'>,
-    supervisor: Pick<Supervisor, 'runs' | 'running'>, settings: Pick<Settings, 'memory'>,
-    releases: Pick<Releases, 'launchOf'>, onError: (error: unknown) => void }
+  { store, before, config, events, supervisor, settings, releases }: { store: RunsStore, before: Runs | null,
+    config: Config, events: Pick<EventStream, 'subscribe'>, supervisor: Pick<Supervisor, 'runs' | 'running'>,
+    settings: Pick<Settings, 'memory'>, releases: Pick<Releases, 'launchOf'> }
 ) {
-  /** What was kept last. */
-  let kept: Omit<Runs, 'order' | 'config' | 'variables'> | null = null
+  let kept: Runs | null = null
   let launchedBy: unknown = null
-  let unsaved: Runs | null = null
-  let saving: Promise<void> = Promise.resolve()
   let isReady = false
   const unsubscribe = events.subscribe(note)
   supervisor.running.then(() => {
@@ -69,11 +70,11 @@ export function keepRuns (
     /** Resolves once the disk has what runs now. @throws {DeckError} not-stored */
     async stored () {
       note()
-      await saving
+      await store.stored()
     },
 
-    /** What the disk may not have yet, for a master that begins before it does; null: it has all. */
-    unsaved: () => unsaved,
+    /** What the disk does not have yet, for a master that begins before it does; null: it has all. */
+    unsaved: () => store.isStored() ? null : kept,
 
     close: unsubscribe
   }
@@ -83,23 +84,20 @@ export function keepRuns (
     if (!isReady && runs.release.id !== before?.release.id) return
     const launch = releases.launchOf(runs.release.id)
     // Its secrets are not known yet, nor is the rest.
-    if (launch === null || (launch.spec === launchedBy && isDeepStrictEqual(runs, kept))) return
+    if (launch === null || (launch.spec === launchedBy && isDeepStrictEqual({ ...kept, ...runs }, kept))) return
     launchedBy = launch.spec
-    kept = runs
-    const now: Runs = { ...runs, order: launch.spec.order, config: storedConfig(config, launch.spec.config),
+    kept = { ...runs, order: launch.spec.order, config: storedConfig(config, launch.spec.config),
       variables: launch.variables }
-    unsaved = now
-    saving = save(now)
-    saving.then(() => {
-      if (unsaved === now) unsaved = null
-    }, onError)
+    store.save(kept)
   }
 }
 
-/** `content`: as it was kept somewhere; null: nowhere */
-export async function checkedRuns (content: unknown): Promise<Runs | null> {
-  if (content === null) return null
-  // A first start has none, and need not wait for what checks it.
-  const { RUNS } = await import('./runs-shape.ts')
-  return RUNS.safeParse(content).data ?? null
+/** `content`: as somebody has kept it. Returns null: it is nothing that a master could go on with. */
+export function checkedRuns (content: unknown): Runs | null {
+  const { config, variables, release, workers, changes, finished } = Object(content)
+  const { values, origins } = Object(config)
+  const texts = [values?.entry, values?.cwd, ...['id', 'entry', 'path', 'createdAt'].map((name) => release?.[name])]
+  const isWhole = texts.every((text) => typeof text === 'string') && Number.isSafeInteger(workers) && workers > 0 &&
+    [variables, finished].every(isObject) && [changes, origins].every(Array.isArray)
+  return isWhole ? content as Runs : null
 }

@@ -307,16 +307,16 @@ export type StoredConfig = { values: Config, origins: [name: string, origin: Ori
 
 /** `deployed`: as the release that runs has read it, for the options that a deploy reads anew */
 export function storedConfig (config: Config, deployed: Partial<Config>): StoredConfig {
-  const isDeployed = (name: string) => OPTIONS.find((option) => option.name === name)?.takesEffect === 'deploy'
   const values = structuredClone(config) as Config & Record<string, unknown>
-  for (const option of OPTIONS) if (isDeployed(option.name)) setAt(values, option.path, valueOf(deployed, option))
+  const origins: StoredConfig['origins'] = []
+  for (const { name, path: keys, takesEffect } of OPTIONS) {
+    const from = takesEffect === 'deploy' ? deployed : config
+    if (from === deployed) setAt(values, keys, valueIn(deployed, keys))
+    const origin = ORIGINS.get(from)?.get(name)
+    if (origin) origins.push([name, origin])
+  }
   const { entry, cwd, runtime, appNode, launch } = { ...config, ...deployed }
-  const origins = (of: object, isWanted: (name: string) => boolean) =>
-    [...ORIGINS.get(of) ?? []].flatMap(([name, origin]) =>
-      origin && isWanted(name) ? [[name, origin] as [string, Origin]] : []
-    )
-  return { values: { ...values, entry, cwd, runtime, appNode, launch },
-    origins: [...origins(config, (name) => !isDeployed(name)), ...origins(deployed, isDeployed)] }
+  return { values: { ...values, entry, cwd, runtime, appNode, launch }, origins }
 }
 
 /** Returns null: this version takes it no more. */

@@ -163,7 +163,8 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
     async changeVariables (name: string, env: AppOrder['env'], { isDry }: { isDry: boolean }): Promise<string[]> {
       const app = find(name)
       const names = changedVariables((app.record.runs?.order ?? app.order).env, env)
-      if (!isDry) await app.change({ order: { ...app.order, env } })
+      if (!isDry) app.change({ order: { ...app.order, env } })
+      await records.stored(app.id)
       return names
     },
 
@@ -231,8 +232,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
         leaving.delete(app)
         apps.delete(name)
         forget(name)
-        // It is tried again until it is gone.
-        records.remove(app.id).catch(() => {})
+        records.remove(app.id)
         tell('app.removed', app, { actor })
         if (purge) removeFolder(app.dataDir)
         tellChange()
@@ -333,9 +333,8 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
 
   function put (record: AppRecord) {
     const app = createHostedApp(record, lent, { onChange: () => tellState(app),
-      onRetry: () => startInOrder(app, { actor: 'system', isOrdered: false, isRetry: true }),
-      save: async (changed) =>
-        isBeside || isHandedOver || arriving.has(app) ? undefined : await records.save(changed) })
+      onRetry: () => startInOrder(app, { actor: 'system', isOrdered: false, isRetry: true }), records,
+      isRemembered: () => !isBeside && !isHandedOver && !arriving.has(app) })
     apps.set(record.name, app)
     return app
   }

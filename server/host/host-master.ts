@@ -67,7 +67,7 @@ export async function startHost (config: HostConfig, surroundings: Surroundings 
     const records = createRecords({ folder: dataDir.folder, log, onProblem: (reason) =>
       events.publish({ type: 'unexpected', actor: 'system', message: reason === null
         ? 'the records of the apps are written again'
-        : `the records of the apps cannot be written (${reason}): what is asked for now, a start of the host may not know of` }) })
+        : `the records of the apps cannot be written (${reason}): the next start of the host may not know what is asked of it now` }) })
     const apps = createApps({ records, lent, forget: links.forget, events, log, isBeside: isNext })
     const beginOpened = isNext ? await apps.openNext({ links, keeper }, keeper.upgrading) : () => {}
     dataDir.lock()

@@ -8,7 +8,7 @@ import { createRecovery, OF_PART, OF_START } from './recovery.ts'
 import { untilReplaced, untilServed } from './until-served.ts'
 import { restoredConfig, type Config } from '../config/config.ts'
 import type { AppOrder } from '../config/orders.ts'
-import type { AppRecord } from './records.ts'
+import type { AppRecord, Records } from './records.ts'
 import type { ConfigFile } from '../config/apps.ts'
 import type { AppState } from '../config/app-states.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
@@ -33,17 +33,16 @@ export type Arrival = {
  * An app of a host, which runs or does not. What there is of it in this process is its part; where that fails, it is
  * made anew.
  */
-export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRetry, save }: {
+export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRetry, records, isRemembered }: {
   onChange: () => void,
   /** it could not be started, and is due again */
   onRetry: () => void,
-  /** resolves once the disk has it */
-  save: (record: AppRecord) => Promise<void>
+  records: Pick<Records, 'save' | 'stored' | 'isStored'>,
+  /** not: another master has the records, or the app is not the host's yet */
+  isRemembered: () => boolean
 }) {
   const { id, name, dataDir } = first
   let record = first
-  /** Resolves once the disk has the record as it is now. */
-  let saving: Promise<void> = Promise.resolve()
   let status: { state: AppState, reason: string | null } = { state: 'stopped', reason: null }
   /** as it was read last */
   let config: Config | null = null
@@ -136,7 +135,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     /** Resolves once the disk has what is remembered of it. @throws {DeckError} not-stored */
     async stored () {
       await part?.app.kept.stored()
-      await saving
+      await records.stored(id)
     },
 
     /**
@@ -275,10 +274,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
 
   function change (changed: Partial<Pick<AppRecord, 'wish' | 'order' | 'runs'>>) {
     record = { ...record, ...changed }
-    saving = save(record)
-    // Whoever has to know asks for it, and it is tried again.
-    saving.catch(() => {})
-    return saving
+    if (isRemembered()) records.save(record)
   }
 
   function become (state: AppState, reason: string | null = null) {
@@ -328,8 +324,8 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     return await openAppPart({ name, order: (ran && runs?.order) ?? record.order, config,
       origin: { fault, exits, before }, isOrdered, reload: (launchIn) => readConfigOf(record.order, { name, launchIn }),
       source: () => ({ order: record.order, inherited: record.order.env }),
-      runs: (ofDeck) => ({ read: () => record.runs ?? (before && ofDeck()), save: (now) => change({ runs: now }) }) },
-      lent)
+      runs: (ofDeck) => ({ read: () => record.runs ?? (before && ofDeck()), save: (now) => change({ runs: now }),
+        stored: () => records.stored(id), isStored: () => records.isStored(id) }) }, lent)
   }
 
   function begin (opened: AppPart) {
@@ -390,7 +386,10 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
       reason ??= errorText(error)
     })
     // What is not kept yet is kept later.
-    if (state === 'stopped' && !stopOrder?.comesBack) await change({ wish: 'stopped' }).catch(() => {})
+    if (state === 'stopped' && !stopOrder?.comesBack) {
+      change({ wish: 'stopped' })
+      await records.stored(id).catch(() => {})
+    }
     close(state, reason)
   }
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
-import { RUNS } from '../app/runs-shape.ts'
+import { checkedRuns } from '../app/runs.ts'
 import { DECK_NAME } from '../config/apps.ts'
 import { APP_ORDER } from '../config/orders.ts'
 import { readJson } from '../system/json-file.ts'
@@ -18,7 +18,7 @@ export type Records = ReturnType<typeof createRecords>
 
 const RECORD = z.strictObject({ version: z.literal(1), id: z.string().regex(/^[\w-]+$/),
   name: z.string().regex(DECK_NAME), dataDir: z.string(), wish: z.enum(['running', 'stopped']), order: APP_ORDER,
-  runs: RUNS.nullable() })
+  runs: z.unknown().transform(checkedRuns) })
 
 /**
  * The records of the apps of a host, a file each. `folder`: of the host; `onProblem`: why the disk does not take them;
@@ -49,11 +49,17 @@ export function createRecords (
       })
     },
 
-    /** Resolves once the disk has it. @throws {DeckError} not-stored */
-    save: (record: AppRecord): Promise<void> => fileOf(record.id).save(record),
+    /** Begins to write it, and waits for nothing. */
+    save: (record: AppRecord) => fileOf(record.id).save(record),
 
-    /** Resolves once the disk has it no more. @throws {DeckError} not-stored */
-    remove: (id: string): Promise<void> => fileOf(id).save(null),
+    /** Begins to remove it, and waits for nothing. */
+    remove: (id: string) => fileOf(id).save(null),
+
+    /** Resolves once the disk has what was asked last of that record. @throws {DeckError} not-stored */
+    stored: (id: string): Promise<void> => fileOf(id).stored(),
+
+    /** Whether the disk has it. */
+    isStored: (id: string): boolean => fileOf(id).isStored(),
 
     /** From here on they are another master's. Resolves once this one writes nothing more. */
     async close (): Promise<void> {

@@ -24,15 +24,20 @@ export function createKeptFile (file: string,
   let isClosed = false
 
   return {
-    /**
-     * Resolves once the disk has this, or what was saved since. `content`: null: there is to be no file.
-     * @throws {DeckError} not-stored
-     */
-    async save (content: unknown): Promise<void> {
+    /** Begins to write it, and waits for nothing. `content`: null: there is to be no file. */
+    save (content: unknown) {
       if (isClosed) return
       unsaved = { content }
-      await writeInTurn()
+      writeInTurn().catch(() => {})
     },
+
+    /** Resolves once the disk has what was saved last. @throws {DeckError} not-stored */
+    async stored (): Promise<void> {
+      if (unsaved) await writeInTurn()
+    },
+
+    /** Whether the disk has what was saved last. */
+    isStored: () => unsaved === null,
 
     /** From here on it is another one's. Resolves once nothing is written any more. */
     async close (): Promise<void> {

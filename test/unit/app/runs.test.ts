@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { beginningOf, keepRuns, type Runs } from '../../../server/app/runs.ts'
+import { beginningOf, checkedRuns, keepRuns, type Runs } from '../../../server/app/runs.ts'
 import { loadConfig, originOf, restoredConfig, storedConfig } from '../../../server/config/config.ts'
 import { createEventStream } from '../../../server/events/stream.ts'
 import { tempFolder } from '../../support/folder.ts'
@@ -26,20 +26,20 @@ async function setUp () {
 describe('how a start begins', () => {
   test('where nothing ran, as it is configured', async () => {
     const { config } = await setUp()
-    assert.deepEqual(beginningOf(null, config, { isOrdered: false }), { release: null, last: null, workers: 2,
-      changes: [], finished: {} })
+    assert.deepEqual(beginningOf(null, config, { isOrdered: false }), { release: null, last: null, isGone: false,
+      workers: 2, changes: [], finished: {} })
   })
 
   test('with what ran: its release, its size, what was changed and which programs had ended', async () => {
     const { config, release, runs } = await setUp()
-    assert.deepEqual(beginningOf(runs, config, { isOrdered: false }), { release, last: release, workers: 4,
-      changes: CHANGES, finished: FINISHED })
+    assert.deepEqual(beginningOf(runs, config, { isOrdered: false }), { release, last: release, isGone: false,
+      workers: 4, changes: CHANGES, finished: FINISHED })
   })
 
   test('ordered, with the size that ran, but a release and a work that are to be looked at anew', async () => {
     const { config, release, runs } = await setUp()
-    assert.deepEqual(beginningOf(runs, config, { isOrdered: true }), { release: null, last: release, workers: 4,
-      changes: CHANGES, finished: {} })
+    assert.deepEqual(beginningOf(runs, config, { isOrdered: true }), { release: null, last: release, isGone: false,
+      workers: 4, changes: CHANGES, finished: {} })
   })
 
   test('a size or an entry that is configured anew counts more, and so does a release that has gone', async () => {
@@ -52,7 +52,8 @@ describe('how a start begins', () => {
     assert.deepEqual(pick(runs, { workers: 3 }), ['r3', 3])
     assert.deepEqual(pick(runs, { entry: path.join(folder, 'other.js') }), [undefined, 4])
     const gone = { ...runs, release: { ...release, entry: path.join(folder, 'old', 'app.js') } }
-    assert.equal(beginningOf(gone, config, { isOrdered: false }).release, null)
+    const { release: none, isGone } = beginningOf(gone, config, { isOrdered: false })
+    assert.deepEqual([none, isGone], [null, true])
   })
 })
 
@@ -61,20 +62,16 @@ describe('what runs', () => {
     const { config, release } = await setUp()
     const events = createEventStream()
     const running: PromiseWithResolvers<void> = Promise.withResolvers()
-    const saved: Runs[] = []
     const now = { release, workers: 2, finished: {} }
-    let failure: Error | null = null
     const spec = { order: null, inherited: {}, config, values: {}, secrets: {}, marks: {}, digest: '' }
-    const errors: unknown[] = []
-    const kept = keepRuns({ before, async save (runs) {
-      if (failure) throw failure
-      saved.push(runs)
-    }, config, events, supervisor: { runs: () => now, running: running.promise }, settings: { memory: () => [] },
-      releases: { launchOf: () => ({ spec, variables: { KEY: 'set', GONE: null } }) },
-      onError: (error) => errors.push(error) })
-    return { events, running, saved, now, kept, errors, fail (error: Error | null) {
-      failure = error
-    } }
+    const saved: Runs[] = []
+    const disk = { isFull: false }
+    const kept = keepRuns({ store: { read: () => before, save: (runs) => saved.push(runs), async stored () {
+      if (disk.isFull) throw new Error('the disk is full')
+    }, isStored: () => !disk.isFull }, before, config, events,
+      supervisor: { runs: () => now, running: running.promise }, settings: { memory: () => [] },
+      releases: { launchOf: () => ({ spec, variables: { KEY: 'set', GONE: null } }) } })
+    return { events, running, saved, now, kept, disk }
   }
 
   test('is kept once it is ready, and then with each change', async () => {
@@ -92,19 +89,25 @@ describe('what runs', () => {
     assert.deepEqual(saved.map(({ workers }) => workers), [2, 3])
   })
 
-  test('who asks hears that it could not be kept, also a second time', async () => {
+  test('who asks hears that the disk does not take it, until it does; the checkpoint has it meanwhile', async () => {
     const { runs } = await setUp()
-    const { kept, fail, now, events, errors, saved } = await keeping(runs)
-    fail(new Error('the disk is full'))
-    await assert.rejects(kept.stored(), { message: 'the disk is full' })
-    await assert.rejects(kept.stored(), { message: 'the disk is full' })
-    assert.equal(errors.length, 1)
-    assert.equal(kept.unsaved()?.workers, 2, 'the checkpoint has it meanwhile')
-    fail(null)
-    now.workers = 5
-    events.publish({ type: 'scale.changed' })
+    const { kept, disk, saved } = await keeping(runs)
+    disk.isFull = true
+    for (let times = 0; times < 2; times++) await assert.rejects(kept.stored(), { message: 'the disk is full' })
+    assert.deepEqual([saved.length, kept.unsaved()?.workers], [1, 2])
+    disk.isFull = false
     await kept.stored()
-    assert.deepEqual([saved.at(-1)?.workers, kept.unsaved()], [5, null])
+    assert.deepEqual([saved.length, kept.unsaved()], [1, null])
+  })
+
+  test('that is damaged is none', async () => {
+    const { runs } = await setUp()
+    const read = JSON.parse(JSON.stringify(runs))
+    assert.deepEqual(checkedRuns(read), read)
+    const damaged = [null, 'text', [], {}, { ...read, workers: 0 }, { ...read, release: null }, { ...read,
+      release: { ...read.release, entry: 3 } }, { ...read, config: { values: read.config.values } }, { ...read,
+      changes: {} }, { ...read, finished: null }]
+    assert.deepEqual(damaged.map(checkedRuns), damaged.map(() => null))
   })
 })
 

@@ -23,13 +23,15 @@ function setUp () {
 test('each app has a file that only its user can read, until it is removed', async () => {
   const { folder, records, record, place } = setUp()
   assert.deepEqual(records.read(), [])
-  await Promise.all([records.save(record('shop')), records.save(record('mail'))])
-  await records.save({ ...record('shop'), wish: 'stopped' })
+  for (const name of ['shop', 'mail']) records.save(record(name))
+  records.save({ ...record('shop'), wish: 'stopped' })
+  for (const name of ['shop', 'mail']) await records.stored(`id-of-${name}`)
   assert.deepEqual(records.read().map(({ name, wish }) => [name, wish]).sort(), [['mail', 'running'], ['shop',
     'stopped']])
   assert.equal(statSync(path.join(place, 'id-of-shop.json')).mode & 0o777, 0o600)
   assert.equal(statSync(place).mode & 0o777, 0o700)
-  await records.remove('id-of-shop')
+  records.remove('id-of-shop')
+  await records.stored('id-of-shop')
   assert.deepEqual(readRecords(folder), [record('mail')])
 })
 
@@ -38,11 +40,16 @@ test('who saves hears why the disk does not take it; it is tried again until it 
   records.read()
   rmSync(place, { recursive: true })
   writeFileSync(place, '')
-  await assert.rejects(records.save(record('shop')), { code: 'not-stored', message: /ENOTDIR/ })
-  await assert.rejects(records.save({ ...record('shop'), wish: 'stopped' }), { code: 'not-stored' })
+  records.save(record('shop'))
+  await assert.rejects(records.stored('id-of-shop'), { code: 'not-stored', message: /ENOTDIR/ })
+  records.save({ ...record('shop'), wish: 'stopped' })
+  await assert.rejects(records.stored('id-of-shop'), { code: 'not-stored' })
+  assert.equal(records.isStored('id-of-shop'), false)
   rmSync(place)
   mkdirSync(place)
   await until(() => problems.includes(null), 'the disk to take it')
+  // Whoever asks now hears nothing of what has been.
+  await records.stored('id-of-shop')
   assert.deepEqual(readRecords(folder).map(({ wish }) => wish), ['stopped'])
   assert.deepEqual(problems, ['ENOTDIR', null])
   await records.close()
@@ -50,7 +57,6 @@ test('who saves hears why the disk does not take it; it is tried again until it 
 
 test('a record under the name of another one is none', async () => {
   const { records, record, place, logged } = setUp()
-  await records.save(record('shop')).catch(() => {})
   records.read()
   writeFileSync(path.join(place, 'other.json'), JSON.stringify(record('shop')))
   assert.deepEqual(records.read().length, 0)
