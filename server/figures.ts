@@ -1,6 +1,9 @@
 import type { Worker } from './api/cluster.ts'
 
-/** What the workers of an app use and answer together. `cpu`: percent of a core; `p99Ms`: of the slowest worker */
+/**
+ * What the workers of an app use and answer together, null where none has been measured yet. `cpu`: percent of a core;
+ * `p99Ms`: of the slowest worker
+ */
 export function figuresOf (workers: Pick<Worker, 'vitals' | 'restarts'>[]) {
   const vitals = workers.flatMap((worker) => worker.vitals ?? [])
   const latencies = vitals.flatMap(({ latencyP99Ms }) => latencyP99Ms ?? [])
@@ -18,6 +21,7 @@ export function areRequestsCounted (workers: Pick<Worker, 'vitals'>[]): boolean 
   return vitals.length === 0 || vitals.some(({ requestsPerSecond }) => requestsPerSecond !== null)
 }
 
-function sumOf (values: (number | null)[]) {
-  return values.reduce((total: number, value) => total + (value ?? 0), 0)
+/** Returns null: there is nothing to sum. */
+function sumOf (values: (number | null)[]): number | null {
+  return values.length === 0 ? null : values.reduce((total: number, value) => total + (value ?? 0), 0)
 }

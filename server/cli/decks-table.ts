@@ -28,12 +28,12 @@ const COLUMNS: Readonly<Record<string, [isNumber: boolean, cellOf: CellOf]>> = O
   NAME: [false, ({ name }) => name],
   HEALTH: [false, ({ answer, state = 'not running', nextTryAt }, status, { now }) => {
     if (answer) return status?.health.text ?? 'does not answer'
-    return nextTryAt ? `${state}, next try in ${formatDuration(Math.max(0, Date.parse(nextTryAt) - now))}` : state
+    return nextTryAt ? `${state}, next try in ${formatDuration(Math.max(1000, Date.parse(nextTryAt) - now))}` : state
   }],
   WORKERS: [true, (_, status) => status && `${Number(status.readyWorkers)}/${Number(status.desiredWorkers)}`],
-  MEMORY: [true, (_, status) => status && formatBytes(figuresOf(status.workers).memoryBytes)],
-  CPU: [true, (_, status) => status && formatPercent(figuresOf(status.workers).cpu)],
-  RESTARTS: [true, (_, status) => status && String(figuresOf(status.workers).restarts)],
+  MEMORY: [true, (_, status) => status && measured(figuresOf(status.workers).memoryBytes, formatBytes)],
+  CPU: [true, (_, status) => status && measured(figuresOf(status.workers).cpu, formatPercent)],
+  RESTARTS: [true, (_, status) => status && measured(figuresOf(status.workers).restarts, String)],
   UPTIME: [false, (_, status, { now }) => status && formatDuration(now - Date.parse(status.master.startedAt))],
   APP: [false, (_, status) => status?.app.addresses.join(', ')],
   ADMIN: [false, ({ adminUrl }) => adminUrl],
@@ -66,6 +66,11 @@ export function decksTable (rows: Row[],
     const cells = rows.map((row) => shown.map((column) => COLUMNS[column][1](row, row.answer?.status, { now, home })))
     return formatTable(shown, cells, { right: [...shown.keys()].filter((index) => COLUMNS[shown[index]][0]) })
   }
+}
+
+/** Returns null: it has not been measured yet. */
+function measured (figure: number | null, format: (figure: number) => string) {
+  return figure === null ? null : format(figure)
 }
 
 function belowHome (folder: string | null, home: string | null) {

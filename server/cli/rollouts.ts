@@ -93,7 +93,7 @@ async function takeVariables ({ master: { app }, options, env, tell }: Context) 
   tell(
     updateEnv
       ? `takes the variables of this shell: ${shown}`
-      : `keeps the variables that it was started with; in this shell ${variables.length} differ: ${shown} (--update-env takes those of this shell)`
+      : `the app keeps the variables that it was started with; this shell has others: ${shown} (--update-env takes them)`
   )
 }
 
