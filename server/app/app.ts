@@ -91,13 +91,13 @@ export type AppSource = {
    * that has started it, where that is not the one of this process
    */
   environment?: Record<string, string | undefined>,
-  /** where it is kept what runs; default: in the data folder */
+  /** where what runs is kept; default: in the data folder */
   runs?: RunsStore,
-  /** that it comes from; null: somebody has started it in the foreground */
+  /** the order that this start comes from; null: somebody has started the app in the foreground */
   order?: Runs['order'],
-  /** as somebody has ordered last, for a deploy; default: the same */
+  /** the newest order, for a deploy; default: the same */
   source?: () => LaunchSource,
-  /** somebody wants it as it is configured, and on the disk, now: else it goes on with what ran */
+  /** somebody wants the app as it is configured, and on the disk, now; else the start goes on with what ran */
   isOrdered?: boolean
 }
 

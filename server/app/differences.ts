@@ -5,7 +5,7 @@ import type { App } from './app.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { NewChange } from '../config/settings.ts'
 
-/** What an order has that runs in another way, or not. `isOfWords`: the command line of it says something else. */
+/** What an order asks for and does not run so. `isOfWords`: its command line says something else than the one that runs. */
 export type Differences = { options: NewChange[], variables: string[], isOfWords: boolean }
 
 /** `before`: the order that it came from; `config`: as `order` says now */

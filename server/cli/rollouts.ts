@@ -14,7 +14,7 @@ import type { Status } from '../api/cluster.ts'
 
 /** How long one call waits for the end of a rollout; short enough to show its progress. */
 const FOLLOW_WAIT = '250ms'
-/** The same, where another rollout has to end first. */
+/** How long one call waits for the end of another rollout. */
 const TURN_WAIT = '5s'
 /** How many lines of a failed hook are shown; the history has more. */
 const SHOWN_LINES = 20
@@ -40,7 +40,7 @@ export function rolloutCommand (kind: 'restart' | 'deploy' | 'rollback') {
   }
 }
 
-/** Begins it, where that is asked for once no other rollout of the app runs. */
+/** Begins a rollout; with --wait-for-turn once no other rollout of the app runs. */
 async function beginInTurn (order: object, { api, options, tell }: Context): Promise<Rollout> {
   for (let told = 0;;) {
     try {
@@ -69,7 +69,7 @@ export async function deployNow (
   return ended
 }
 
-/** A host keeps the variables of the shell that has ordered an app; those of this one count where somebody says so. */
+/** An app of a host keeps the variables of the shell that has ordered it; with --update-env it gets those of this shell. */
 async function takeVariables ({ master: { app }, options, env, tell }: Context) {
   const { updateEnv = false, dryRun, member } = options
   const host = findHost(env)

@@ -12,7 +12,7 @@ import type { Config } from '../config/config.ts'
 export type WorkerConfig = Pick<Config,
   'entry' | 'args' | 'execArgv' | 'runtime' | 'node' | 'appNode' | 'cwd' | 'env' | 'envFile' | 'secrets' | 'hooks'
     | 'jobs' | 'releases'>
-/** Who wants it so. `inherited`: by workers, hooks, jobs and git: the variables of the shell that the order is from */
+/** The order that a launch comes from. `inherited`: the variables of its shell, for workers, hooks, jobs and git */
 export type LaunchSource = { order: AppOrder | null, inherited: Record<string, string | undefined> }
 /** `secrets`: those of the values that are secret */
 export type LaunchSpec = LaunchSource & { config: WorkerConfig, values: Variables,

@@ -55,11 +55,11 @@ export async function openReleases (
       /** the ids of the releases that jobs and commands run in */
       usedByRuns?: () => readonly string[],
       events: Pick<EventStream, 'publish'>,
-      /** that the master goes on with; null: with one of what is configured, unless the last one is no worse */
+      /** the release that the master goes on with; null: it begins with one of what is configured */
       before?: Release | null,
-      /** that ran, and can run again */
+      /** the release that ran, and can run again */
       last?: Release | null,
-      /** of `before`, in place of what the configuration says now; null: not set */
+      /** the variables of `before`, in place of what the configuration says now; one that is null is not set */
       variables?: Record<string, string | null>,
       /** for its secrets, as workers of the master before serve meanwhile */
       canWait?: boolean,
@@ -70,10 +70,10 @@ export async function openReleases (
       drift?: Pick<Drift, 'knows' | 'of'>,
       /** is to hide all secrets that are read */
       mask?: Pick<SecretMask, 'add'>,
-      /** that the master begins with, and the variables of the shell that it is from */
+      /** the order that the master begins with, and the variables of the shell that it is from */
       order?: LaunchSource['order'],
       inherited?: LaunchSource['inherited'],
-      /** as somebody has ordered last, for a deploy */
+      /** the newest order, for a deploy */
       source?: () => LaunchSource,
       /** for errors that harm no deploy */
       onError?: (error: unknown) => void,
