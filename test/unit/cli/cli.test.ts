@@ -904,10 +904,17 @@ test('no command shows a terminal what could steer it, whatever apps, commits an
 
 /** `handler`: of all but the question whether it answers. Returns its address. */
 function serve (t: TestContext, handler: http.RequestListener): Promise<string> {
-  return listen(t, http.createServer((req, res) => {
-    if (req.url !== '/healthz') return handler(req, res)
-    assert.equal(req.headers.authorization, undefined)
-    res.end()
+  return listen(t, http.createServer(async (req, res) => {
+    if (req.url === '/healthz') {
+      assert.equal(req.headers.authorization, undefined)
+      return res.end()
+    }
+    try {
+      await handler(req, res)
+    } catch {
+      // What it asks itself may have ended with the test.
+      res.destroy()
+    }
   }))
 }
 
