@@ -38,7 +38,7 @@ const SCRIPTS = ['workers/old-node.cjs', 'workers/preload.cjs', 'workers/preload
   'server/programs/call-helper.ts', 'server/programs/launcher.ts']
 /** What the keeper loads, what a master loads until its first worker starts, and what commands do. */
 const PARTS = Object.freeze({ keeper: ['command-line.ts', 'keeper/keeper.ts'],
-  start: ['cli/program.ts', 'config/config.ts', 'host/master.ts'],
+  start: ['cli/program.ts', 'config/config.ts', 'host/foreground.ts', 'host/master.ts'],
   client: ['cli/program.ts', 'cli/apps-commands.ts', 'cli/client-commands.ts', 'cli/completion.ts', 'cli/import.ts',
     'cli/top-command.ts'] })
 /** Modules that say something else in a bundle. */

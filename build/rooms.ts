@@ -106,7 +106,7 @@ const ROOMS: Record<string, Room> = {
       'system/start-trace.ts', 'system/trust.ts', 'system/user.ts', 'system/wait-at-most.ts',
       'system/working-folder.ts', '../public/format.ts'], never: OF_THE_CLUSTER },
   'cli/start.ts': { because: 'the command that becomes a master loads it, and asks nothing else of it',
-    may: ['cli/', 'config/', 'host/host-master.ts', 'host/master.ts', 'keeper/link.ts', 'system/'],
+    may: ['cli/', 'config/', 'host/foreground.ts', 'host/master.ts', 'host/user-host.ts', 'keeper/link.ts', 'system/'],
     never: OF_THE_CLUSTER },
   '../workers': { because: 'workers run inside the app: they import node and their siblings alone', may: [],
     never: PACKAGES },

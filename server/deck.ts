@@ -61,8 +61,8 @@ const TRY_AGAIN_MS = 100
 export function createDeck (
   { settings, configure, supervisor, events, history, vitals, appMetrics, master, diagnostics, profiling, logs,
     releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null,
-    stored = async () => {}, historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch,
-    move = refuseMove, examine }: {
+    stored = async () => {}, historyState = () => WRITTEN, secretsProblem = () => null, upgrade, move = refuseMove,
+    examine }: {
       settings: Settings,
       /** makes what has changed count everywhere, or throws before anything has */
       configure: (config: Config) => void,
@@ -98,8 +98,8 @@ export function createDeck (
       historyState?: () => HistoryState,
       /** why no worker can be started */
       secretsProblem?: () => string | null,
-      /** where other apps change masters with this one */
-      upgrade?: (order: Extract<OperatorInput, { type: 'upgrade' }>) => void,
+      /** all apps of its host change masters, or none does */
+      upgrade: (order: Extract<OperatorInput, { type: 'upgrade' }>) => void,
       /** into a host */
       move?: Move,
       /** the app and the machine */

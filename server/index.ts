@@ -1,8 +1,9 @@
 import { DeckError, type ErrorCode } from './errors.ts'
 import { sentenceOf } from './events/sentences.ts'
-import { createLibraryDeck } from './library/deck.ts'
+import { createLibraryDeck, type OwnMaster } from './library/deck.ts'
 import { readStart } from './library/start.ts'
-import { startMaster, type Master } from './host/master.ts'
+import { inForeground } from './host/foreground.ts'
+import { startHost } from './host/master.ts'
 import { oneLine } from './system/one-line.ts'
 import type { Deck, DeckEvent, DeckEvents, Release, Rollout, RolloutStep, StartOptions, Status, Strategy,
   WorkerStatus } from './library/types.ts'
@@ -18,9 +19,13 @@ export type { Deck, DeckEvent, DeckEvents, DeckOptions, ErrorCode, EventType, Re
  * @throws {DeckError} then nothing is left of it
  */
 export async function start (options: StartOptions = {}): Promise<Deck> {
-  const { config, surroundings, signal } = await readStart(options)
+  const { config, reload, surroundings, signal } = await readStart(options)
   if (signal?.aborted) throw gaveUp(signal, [])
-  const master = await startMaster(config, surroundings)
+  const { parts: [{ app }], ...process } = await startHost(
+    async () => ({ config, makeKind: inForeground({ config, reload, order: null }) }),
+    surroundings
+  )
+  const master = { ...process, app }
   const deck = createLibraryDeck(master)
   const problem = await whyNotRunning(master, signal)
   if (!problem) return deck
@@ -28,7 +33,7 @@ export async function start (options: StartOptions = {}): Promise<Deck> {
   throw problem
 }
 
-async function whyNotRunning ({ deck, running, startBlocked, stopped, waitingFor }: Master,
+async function whyNotRunning ({ app: { deck, supervisor: { running, startBlocked, waitingFor } }, stopped }: OwnMaster,
   signal: AbortSignal | undefined): Promise<DeckError | null>
 {
   let lastExit = ''

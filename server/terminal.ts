@@ -12,6 +12,7 @@ const COLOURS: Readonly<Record<Tone, Style>> = Object.freeze({ ok: 'green', info
 
 /** what is told of one app */
 export type Lines = ReturnType<typeof linesTo>
+export type Terminal = ReturnType<typeof createTerminal>
 
 /** What each line about one of several apps begins with, and each of its own. */
 export const prefixOf = (name: string) => `${name} | `

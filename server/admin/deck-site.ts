@@ -124,7 +124,7 @@ export function operationsOf (parts: DeckSiteParts, describe: () => object): Mou
       Probes: { about: 'For load balancers and Prometheus.',
         resources: { ...probeResources(parts), ...metricsResources(parts) } },
       Agents: { about: 'For agents, by the Model Context Protocol.',
-        resources: mcpResources({ ...parts, isHost: false, hasFleet: () => parts.deck.fleet !== null, about: () =>
+        resources: mcpResources({ ...parts, takesApp: false, hasFleet: () => parts.deck.fleet !== null, about: () =>
           parts.deck.snapshot().master }) }
     } }]
 }

@@ -8,7 +8,7 @@ import { DeckError } from '../errors.ts'
 import { sendProblem } from '../problem.ts'
 import { createDeckSite } from './deck-site.ts'
 import { createHostSite } from './host-site.ts'
-import { locate, shortPlace } from './places.ts'
+import { isOfHost, locate, shortPlace } from './places.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Site, Timers } from './site.ts'
 import type { Deck } from '../deck.ts'
@@ -16,25 +16,30 @@ import type { Access, AccessParts } from './access.ts'
 import type { Ask } from './mcp.ts'
 import type { Place } from './sites.ts'
 
-/**
- * The sites of a host: one of its own, and one for each app from its first visit until the app closes. An app that
- * nobody looks at costs nothing here.
- */
 /** `ending`: ends its streams and waiting calls */
 type Opened = { site: Site, deck: Deck, ending: AbortController }
 
+/**
+ * The sites of a host: one of its own, and one for each app, each from its first visit on, and of an app until that
+ * closes. What nobody looks at costs nothing here. Where there is one app alone, its site has the paths of the port.
+ */
 export function createHostSites (
   parts: AccessParts & { apps: Apps, access: Access, ask: Ask, closing: AbortSignal, timers: Timers }
 ) {
   const { apps, access, basePath, closing } = parts
-  const { site: own, showError } = createHostSite(parts)
+  const { only } = apps
+  let ofHost: ReturnType<typeof createHostSite> | null = null
   /** by name */
   const opened: Map<string, Opened> = new Map()
   const schemas = createSchemaPool()
   const stopListening = apps.onChange(closeEnded)
 
   return {
-    own,
+    /** Of the port: whoever is refused is refused there. */
+    get own () {
+      return opened.get(String(only))?.site ?? ownSite()
+    },
+
     locate,
 
     /**
@@ -44,36 +49,55 @@ export function createHostSites (
      */
     find (place: Place, req: IncomingMessage) {
       const { auth } = req
+      if (only !== null && !isOfHost(place)) {
+        if (place.app !== null && auth) findName(apps, place.app, auth)
+        req.url = place.url
+        return siteOf(only)
+      }
       // A stranger comes no further than to the host, and does not learn which apps it has.
       if (!auth) {
         req.url = place.app === null ? place.goesTo : place.whole
-        return own
+        return ownSite()
       }
       const mine = visibleNames(apps, auth)
       const { app, goesTo } = mine.length === 1 ? shortPlace(place, mine[0]) : place
       req.url = goesTo
-      return app === null ? own : siteOf(app, auth)
+      if (app === null) return ownSite()
+      findName(apps, app, auth)
+      return siteOf(app)
     },
 
     refuse (req: IncomingMessage, res: ServerResponse, error: unknown) {
-      if (isVisit(req) && req.auth) showError(req, res, error, { isHost: true, ...offerOf(error, req.auth) })
-      else sendProblem(res, error)
+      if (only !== null || !isVisit(req) || !req.auth) return sendProblem(res, error)
+      hostSite().showError(req, res, error, { isHost: true, ...offerOf(error, req.auth) })
     },
 
     endOutsiders () {
-      own.endOutsiders()
+      ofHost?.site.endOutsiders()
       for (const { site } of opened.values()) site.endOutsiders()
     },
 
     close () {
       stopListening()
-      own.close()
-      for (const name of [...opened.keys()]) closeSite(name)
+      ofHost?.site.close()
+      // What comes until the port is closed is answered.
+      for (const { site, ending } of opened.values()) {
+        ending.abort()
+        site.close()
+      }
     }
   }
 
-  function siteOf (name: string, auth: Auth) {
-    findName(apps, name, auth)
+  function hostSite () {
+    ofHost ??= createHostSite(parts)
+    return ofHost
+  }
+
+  function ownSite () {
+    return hostSite().site
+  }
+
+  function siteOf (name: string) {
     const app = apps.opened(name)
     const known = opened.get(name)
     if (known && known.deck === app?.deck) return known.site
@@ -84,15 +108,16 @@ export function createHostSites (
 
   function openSite (name: string, { deck, history, run }: NonNullable<ReturnType<typeof apps.opened>>) {
     if (closing.aborted) throw new DeckError('stopping', 'The host is stopping')
-    const path = `/apps/${name}`
+    const path = only === null ? `/apps/${name}` : ''
     const ending = new AbortController()
     setMaxListeners(0, ending.signal)
     const site = inScope(run,
       () =>
         createDeckSite({ ...parts, ask: (order, auth, limits) =>
-          parts.ask({ ...order, path: path + order.path }, auth, limits), deck, history, schemas, neighbours: (can) =>
-            appRows({ apps, can }), basePath: basePath + path, home: basePath, hasSignIn: false, urlFor: (req) =>
-            access.urlFor(req) + path, closing: ending.signal }))
+          parts.ask({ ...order, path: path + order.path }, auth, limits), deck, history, schemas,
+          neighbours: only === null ? (can) => appRows({ apps, can }) : undefined, basePath: basePath + path,
+          home: basePath, hasSignIn: only !== null, urlFor: (req) => access.urlFor(req) + path,
+          closing: ending.signal }))
     opened.set(name, { site, deck, ending })
     return site
   }

@@ -11,7 +11,6 @@ import { createConnections, roomWithin, type Room } from './connections.ts'
 import { createLinks } from './sign-in-links.ts'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
-import type { Deck } from '../deck.ts'
 import type { Apps } from '../api/apps.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
@@ -56,20 +55,18 @@ export async function loadSite () {
 }
 
 /**
- * The admin port, of one deck or of a host with many apps. It is bound at once, so that a start fails if it cannot be
+ * The admin port of a host. It is bound at once, so that a start fails if it cannot be
  * bound. What is behind it is loaded later; earlier requests wait for that.
  */
 export function createAdmin (
-  { deck, apps, events, history, token, host = '127.0.0.1', port = 0, portsToTry = 1, socket, allowedHosts = [],
+  { apps, events, history, token, host = '127.0.0.1', port = 0, portsToTry = 1, socket, allowedHosts = [],
     basePath = '', publicUrl: configuredUrl, certificate = null, sessionTtlMs = DEFAULT_SESSION_TTL_MS, now = Date.now,
     log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {},
     maxConnections = roomWithin(Infinity), load = loadSite, loadAfter = Promise.resolve() }: {
-      deck?: Deck,
-      /** of a host, in place of a deck */
-      apps?: Apps,
-      /** of a host */
-      events?: EventStream,
-      /** of the deck, or of the host */
+      apps: Apps,
+      /** of the host, or of its only app */
+      events: EventStream,
+      /** likewise */
       history: History,
       token: string,
       host?: string,
@@ -188,7 +185,7 @@ export function createAdmin (
     if (closing.signal.aborted) return
     try {
       const { createSites } = await load()
-      sites = createSites({ deck, apps, events, history, token, host, port: realPort, allowedHosts, basePath, publicUrl,
+      sites = createSites({ apps, events, history, token, host, port: realPort, allowedHosts, basePath, publicUrl,
         hasTls: certificate !== null, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes,
         limits })
       tidySoon()

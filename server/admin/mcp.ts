@@ -22,9 +22,9 @@ const ASKED = z.looseObject({ jsonrpc: z.literal('2.0').describe('"2.0"'),
   params: z.looseObject({}).optional().describe('an object') }).meta({ description: 'one JSON-RPC 2.0 message',
     examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] })
 
-/** `isHost`: many apps are behind this port */
+/** `takesApp`: a tool is told which app of the host it is for */
 export function mcpResources (
-  { ask, isHost, hasFleet = () => false, about, now, log }: { ask: Ask, isHost: boolean, hasFleet?: () => boolean,
+  { ask, takesApp, hasFleet = () => false, about, now, log }: { ask: Ask, takesApp: boolean, hasFleet?: () => boolean,
     about: () => { version: string }, now: () => number, log: Pick<Log, 'error'> }
 ): Record<string, Resource> {
   /** with the first message, as most masters get none */
@@ -67,7 +67,7 @@ export function mcpResources (
     ])
     const report = (error: unknown) => log.error({ err: error }, 'a tool of an agent failed')
     return { answerMessage,
-      toolsFor: createToolbox({ isHost, version: about().version, now, confirmations: createConfirmations({ now }),
+      toolsFor: createToolbox({ takesApp, version: about().version, now, confirmations: createConfirmations({ now }),
         report }) }
   }
 }

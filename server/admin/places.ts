@@ -13,6 +13,8 @@ const OF_PORT = /^\/(?:sign-in|sign-out|assets\/[^?]*)(?=$|\?)/
 /** The host answers these calls itself; every other short path of the API may mean the only app. */
 const HOST_CALL = /^\/api\/v1\/(?:host|apps|tokens|sign-in-links|openapi\.json)(?=$|[/?])/
 
+const BESIDE_ONLY = /^\/(?:api\/v1\/(?:host|apps)|apps\/[^/?]+\/(?:healthz|readyz))(?=$|[/?])/
+
 /** `url`: below the base path of the port */
 export function locate (url: string): Place {
   const [, api, name, rest] = OF_APP.exec(url) ?? []
@@ -25,6 +27,11 @@ export function locate (url: string): Place {
   if (HEALTH.test(inside)) return { ...place(url, inside, null), goesTo: url }
   if (OF_PORT.test(inside)) return place(url, withNext(inside, `/apps/${name}/`), null)
   return place(url, inside, name)
+}
+
+/** Whether the host answers it where all other paths of the port are those of its only app. */
+export function isOfHost ({ goesTo }: Place): boolean {
+  return BESIDE_ONLY.test(goesTo)
 }
 
 /** A short path of the API means the only app. `only`: its name. */

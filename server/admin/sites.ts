@@ -1,22 +1,20 @@
 import { addBaseToHeaders, withoutBase } from '../api/base-path.ts'
 import { createTurns } from '../api/turn.ts'
 import { refuseUpgrade, sendProblem, toDeckError } from '../problem.ts'
-import { createAccess, type Access, type AccessParts } from './access.ts'
-import { createDeckSite } from './deck-site.ts'
+import { createAccess, type AccessParts } from './access.ts'
 import { securityHeaders } from './guard.ts'
 import { createHostSites } from './host-sites.ts'
 import { createInProcessTransport } from './in-process-transport.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Deck } from '../deck.ts'
-import type { EventStream } from '../events/stream.ts'
+import type { Apps } from '../api/apps.ts'
 import type { Site, Timers } from './site.ts'
 import type { Ask } from './mcp.ts'
 import type { Refusal } from './anonymous-limiter.ts'
 
 /**
- * What stands behind the admin port: the guard looks at everything first, then a site answers. With one deck there is
- * one site; a host has one of its own and one for each app that somebody looks at.
+ * What stands behind the admin port: the guard looks at everything first, then a site answers: that of the host itself,
+ * or of an app.
  */
 export type Sites = ReturnType<typeof createSites>
 
@@ -32,21 +30,18 @@ export type Place = {
   app: string | null
 }
 
-/** either `deck`, of the only app, with its history; or of a host `apps` and `events`, with the history of the host */
-type Parts = Omit<AccessParts, 'events'> & { deck?: Deck, events?: EventStream, closing: AbortSignal, timers: Timers }
+/** `events` and `history`: of the host, or of its only app */
+type Parts = Omit<AccessParts, 'apps'> & { apps: Apps, closing: AbortSignal, timers: Timers }
 
 const SECURITY_HEADERS = new Map(Object.entries(securityHeaders()))
 
 export function createSites (parts: Parts) {
   const { basePath, log } = parts
-  const events = parts.events ?? parts.deck?.events
-  if (!events) throw new TypeError('expected a deck, or the apps and the events of a host')
-  const access = createAccess({ ...parts, events })
+  // A role for one app of several means nothing where there is one.
+  const access = createAccess({ ...parts, apps: parts.apps.only === null ? parts.apps : null })
   const { sessions: { authenticate } } = access
   const ask: Ask = (order, auth, limits) => inside.ask(order, auth, limits)
-  const sites = parts.apps
-    ? createHostSites({ ...parts, apps: parts.apps, events, access, ask })
-    : createOnly(parts, { access, ask })
+  const sites = createHostSites({ ...parts, access, ask })
   const nextTurn = createTurns()
   const inside = createInProcessTransport((auth, req, res) => {
     const place = takePlace(req)
@@ -164,13 +159,4 @@ export function createSites (parts: Parts) {
   function reportInternal (error: unknown) {
     if (toDeckError(error).code === 'internal') log.error({ err: error }, 'a request to the admin port failed')
   }
-}
-
-/** A deck that is alone behind its port. */
-function createOnly (parts: Parts, { access, ask }: { access: Access, ask: Ask }) {
-  const site = createDeckSite({ ...parts, deck: parts.deck as Deck, access, ask, hasSignIn: true, home: parts.basePath,
-    urlFor: access.urlFor })
-  return { own: site, locate: (url: string): Place => ({ url, whole: url, goesTo: url, app: null }), find: () => site,
-    refuse: (_req: IncomingMessage, res: ServerResponse, error: unknown) => sendProblem(res, error),
-    endOutsiders: site.endOutsiders, close: site.close }
 }

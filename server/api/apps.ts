@@ -22,6 +22,8 @@ type By = { actor: string }
 export type OpenedApp = { deck: Deck, history: History, run: <T>(work: () => T) => T }
 /** see host/apps.js */
 export type Apps = {
+  /** the name of the app that the host is there for alone; null: it has those of its user */
+  only: string | null,
   /** by name; it asks the histories of all of them */
   list: () => AppView[],
   /** by name; it asks no history */

@@ -17,7 +17,6 @@ import { readGitAhead } from '../releases/git.ts'
 import { openReleases } from '../releases/registry.ts'
 import type { LaunchSource } from '../releases/launch-spec.ts'
 import { createSecretMask } from '../releases/secret-mask.ts'
-import { createKeptFile } from '../system/kept-file.ts'
 import { tidySoon } from '../system/heap.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { createAppMetrics } from '../telemetry/app-metrics.ts'
@@ -54,8 +53,10 @@ const UNKNOWN_EVENTS = 1000
 export type HostServices = {
   /** what it has of the keeper */
   keeper: AppLink,
-  /** where other apps change masters with it */
-  upgrade?: ReturnType<JointUpgrade['of']>,
+  /** all apps of its host change masters, or none does */
+  upgrade: ReturnType<JointUpgrade['of']>,
+  /** with other apps */
+  isShared: boolean,
   closers: Closers,
   log: ReturnType<typeof createLog>,
   terminal: Lines,
@@ -67,10 +68,10 @@ export type HostServices = {
   fleet: () => AppFleet | null,
   /** whether there is to be one, once it has been joined */
   joinsFleet: boolean,
-  /** into a host; without it, it is in one */
+  /** into the host of its user; without it, it is there */
   move?: Move,
-  /** where people find its dashboard, in a host */
-  publicUrl?: () => string | null,
+  /** where people find its dashboard */
+  publicUrl: () => string | null,
   /** it comes from a deck of its own, which keeps it where it cannot be opened */
   isMove?: boolean,
   /** its host hears what happens to it, and tells what concerns all of its apps */
@@ -84,19 +85,16 @@ export type HostServices = {
 /** `reload`: reads the configuration anew, for a deploy; `launchIn`: for the app in that folder. */
 export type AppSource = {
   config: Config,
-  reload: ((launchIn?: string) => Promise<Config>) | undefined,
+  reload: (launchIn?: string) => Promise<Config>,
   dataDir: DataDir,
-  /**
-   * what its workers, hooks and git inherit: the variables of the shell
-   * that has started it, where that is not the one of this process
-   */
-  environment?: Record<string, string | undefined>,
-  /** where what runs is kept; default: in the data folder */
-  runs?: RunsStore,
+  /** what its workers, hooks and git inherit: the variables of the shell that has started it */
+  environment: Record<string, string | undefined>,
+  /** where what runs is kept */
+  runs: RunsStore,
   /** the order that this start comes from; null: somebody has started the app in the foreground */
-  order?: Runs['order'],
-  /** the newest order, for a deploy; default: the same */
-  source?: () => LaunchSource,
+  order: Runs['order'],
+  /** the newest order, for a deploy */
+  source: () => LaunchSource,
   /** somebody wants the app as it is configured, and on the disk, now; else the start goes on with what ran */
   isOrdered?: boolean
 }
@@ -110,8 +108,7 @@ export type App = Awaited<ReturnType<typeof openApp>>
  * data-dir-unusable, master-running, upgrade-failed
  */
 export async function openApp (
-  { config, reload, dataDir, environment = process.env, runs: givenStore, order = null, source, isOrdered = true }:
-    AppSource,
+  { config, reload, dataDir, environment, runs: store, order, source, isOrdered = true }: AppSource,
   host: HostServices
 ) {
   const { keeper, closers, log, terminal, streams } = host
@@ -123,7 +120,6 @@ export async function openApp (
   const checkpoints = createCheckpointStore({ file: dataDir.memory, keeper: keeper.memory,
     isAway: dataDir.away !== null })
   let restored = await restoreCheckpoint(checkpoints.read(), isNext ? null : keeper.predecessor)
-  const store = givenStore ?? ownStore()
   const ran = checkedRuns(restored.runs ?? store.read())
   // Its workers, or those of the other master, serve.
   const goesOn = !isOrdered || restored.lost !== null || restored.isHandedOver || isNext
@@ -225,15 +221,6 @@ export async function openApp (
   else tellCollectorsLater()
   return { config, dataDir, checkpoints, settings, restored, beginning, kept, since, startedAt, history, events,
     recorder, vitals, logs, releases, hooks, jobs, supervisor, deck, first, isNext }
-
-  function ownStore (): RunsStore {
-    const file = createKeptFile(dataDir.runs.file, {
-      onProblem: (reason) =>
-        log.error({}, reason === null ? 'what runs is written again' : `what runs cannot be written (${reason})`)
-    })
-    closers.add(file, ({ close }) => close())
-    return { ...file, read: dataDir.runs.read }
-  }
 
   /** From here on the data folder is this master's, until it lets go of it or ends. */
   function lockDataDir () {

@@ -58,8 +58,8 @@ export async function createAppDeck (
       stored: () => Promise<void>,
       historyState: () => HistoryState
     },
-  { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet,
-    publicUrl = ownPublicUrl(config), tellHost }: HostServices
+  { keeper, upgrade, isShared, move, closers, log, terminal, software, others, fleet, joinsFleet, publicUrl, tellHost }:
+    HostServices
 ) {
   const timeZone = timeZoneOf(environment)
   const isOwn = (event: DeckEvent) => !tellHost || !isToldByHost(event)
@@ -87,12 +87,11 @@ export async function createAppDeck (
     ({ close }) => close()
   )
   const deck = createDeck({ settings, configure: configureParts, supervisor, events, history, vitals, appMetrics,
-    master: { pid: process.pid, ...software, startedAt, isShared: upgrade !== undefined }, diagnostics, profiling, logs,
-    releases, alerts, jobs, notices, others, fleet, joinsFleet, isKept: () => keeper.isKept,
-    nextRestartAt: () => cron.nextAt(), stored, historyState, secretsProblem: releases.secretsProblem,
-    upgrade: upgrade?.begin, move, examine: () => examine() })
+    master: { pid: process.pid, ...software, startedAt, isShared }, diagnostics, profiling, logs, releases, alerts,
+    jobs, notices, others, fleet, joinsFleet, isKept: () => keeper.isKept, nextRestartAt: () => cron.nextAt(), stored,
+    historyState, secretsProblem: releases.secretsProblem, upgrade: upgrade.begin, move, examine: () => examine() })
   const examine = createChecks({ config, settings, environment, deck, history, vitals, releases, keeper })
-  if (upgrade) closers.add(upgrade.join(upgradable({ settings, supervisor, keeper })), (leave) => leave())
+  closers.add(upgrade.join(upgradable({ settings, supervisor, keeper })), (leave) => leave())
   const cron = closers.add(
     createCronRestarts({ expression: () => settings.current.restart.cron ?? '', nextRun: (expression, after) =>
       nextRun(expression, after, timeZone), restart: () =>
@@ -156,10 +155,6 @@ export async function createAppDeck (
     cron.plan()
     keeper.send({ type: 'watch', hang: hangOptions(changed) })
   }
-}
-
-function ownPublicUrl ({ admin: { publicUrl } }: Config): () => string | null {
-  return () => publicUrl?.replace(/\/+$/, '') ?? null
 }
 
 /** What an upgrade of the host has to know of this app. */

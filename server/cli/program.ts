@@ -8,8 +8,8 @@ import { addHelpCommand } from './help.ts'
 import { inPlaceOf } from './pm2-words.ts'
 import { shownStream } from './shown-stream.ts'
 import { startsApps } from './start-apps.ts'
-import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startHost,
-  startMaster } from './start.ts'
+import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startHostOfUser,
+  startInForeground } from './start.ts'
 
 /** Where a command line runs. */
 export type Terminal = {
@@ -81,7 +81,7 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
       const isOfApps = await startsApps(argv, terminal)
       if (!isOfApps && Object.keys(given).length === 0 && words.length <= 1) {
         const { keeper, ...own } = flags
-        outcome.exitCode = await startMaster({ ...own, ...appWords(argv, words[0], flags) }, terminal)
+        outcome.exitCode = await startInForeground({ ...own, ...appWords(argv, words[0], flags) }, terminal)
         return
       }
       const { startInHost } = await import('./start-in-host.ts')
@@ -108,7 +108,7 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
     'clusterdeck host --admin-port 9800'
   ).action(async ({ detach, keeper, ...flags }) => {
     if (!detach) {
-      outcome.exitCode = await startHost(flags, terminal)
+      outcome.exitCode = await startHostOfUser(flags, terminal)
       return
     }
     const { detachHost } = await import('./start-in-host.ts')

@@ -15,20 +15,24 @@ const NAME_ABOUT = 'name of the units (default: that of the package, or of the f
 const COMMON_OPTIONS = ['name', 'workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv',
   'watch']
 
-export async function startMaster (flags: Record<string, unknown>, { stdout, stderr, env, cwd, home }: Terminal) {
+export async function startInForeground (flags: Record<string, unknown>, { stdout, stderr, env, cwd, home }: Terminal) {
   return await runMaster(env, async () => {
     traceProcess('master')
     traceStep('reads the command line')
-    const [{ loadConfig }, main] = await Promise.all([import('../config/config.ts'), import('../host/master.ts')])
+    const [{ loadConfig }, { startHost }, { configThatRan, inForeground }] = await Promise.all([
+      import('../config/config.ts'),
+      import('../host/master.ts'),
+      import('../host/foreground.ts')
+    ])
     traceStep('the code of the master')
-    const config = await loadConfig({ flags, env, cwd, home })
-    traceStep('the configuration')
-    const reloadConfig = async (launchIn: string | undefined) => {
+    const reload = async (launchIn: string | undefined) => {
       standOn(cwd)
       return await loadConfig({ flags, env, cwd, home, isAgain: true, launchIn })
     }
-    return await main.startMaster(config, { stdout: drawnStream(stdout), stderr: drawnStream(stderr),
-      reload: reloadConfig, order: () => orderOf(flags, { env, cwd }) })
+    return await startHost(async (ran) => {
+      const config = await configThatRan(ran) ?? await loadConfig({ flags, env, cwd, home })
+      return { config, makeKind: inForeground({ config, reload, order: () => orderOf(flags, { env, cwd }) }) }
+    }, { stdout: drawnStream(stdout), stderr: drawnStream(stderr) })
   })
 }
 
@@ -39,14 +43,14 @@ async function orderOf (flags: Record<string, unknown>, place: Pick<Terminal, 'e
   return orderOfStart(ofApp, place)
 }
 
-export async function startHost (flags: Record<string, unknown>, { stdout, stderr, env }: Terminal) {
+export async function startHostOfUser (flags: Record<string, unknown>, { stdout, stderr, env }: Terminal) {
   return await runMaster(env, async () => {
-    const [{ readHostConfig }, main] = await Promise.all([import('../config/config.ts'),
-      import('../host/host-master.ts')])
-    return await main.startHost(await readHostConfig({ flags, env, folder: hostFolder(env) }), {
-      stdout: drawnStream(stdout),
-      stderr: drawnStream(stderr)
-    })
+    const [{ readHostConfig }, { startHost }, { hostOfUser }] = await Promise.all([import('../config/config.ts'),
+      import('../host/master.ts'), import('../host/user-host.ts')])
+    return await startHost(async () => {
+      const config = await readHostConfig({ flags, env, folder: hostFolder(env) })
+      return { config, makeKind: hostOfUser(config) }
+    }, { stdout: drawnStream(stdout), stderr: drawnStream(stderr) })
   })
 }
 

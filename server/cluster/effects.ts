@@ -38,31 +38,46 @@ export function createEffects (
       onFinished: () => void
     }
 ): { [Type in keyof Commands]: (command: Commands[Type]) => void } {
-  return { fork: forkWorker, promote: ({ worker, slot }) => standbys.promote(worker, slot),
+  return {
+    fork: forkWorker,
+    promote: ({ worker, slot }) => standbys.promote(worker, slot),
     drain: ({ worker, limits }) => handles.get(worker)?.tell({ type: 'drain', ...limits }),
     'end-connections': (order) => handles.get(order.worker)?.tell(order),
     'count-as-ready': ({ worker }) => handles.get(worker)?.tell({ type: 'count-as-ready' }),
     'write-heap': (order) => handles.get(order.worker)?.tell(order),
-    terminate: ({ worker }) => handles.get(worker)?.terminate(), kill: ({ worker }) => handles.get(worker)?.kill(),
+    terminate: ({ worker }) => handles.get(worker)?.terminate(),
+    kill: ({ worker }) => handles.get(worker)?.kill(),
     'capture-stack': ({ worker }) => {
       watchdog.capture(worker)
-    }, 'set-deadline': ({ deadline, id, ms }) => {
+    },
+    'set-deadline': ({ deadline, id, ms }) => {
       if (deadline === 'ready') boots.begin(id)
       deadlines.set(deadline, id, ms)
-    }, 'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id), 'close-sockets': () => {
+    },
+    'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
+    'close-sockets': () => {
       sockets.close()
       slotPorts.close()
-    }, 'expire-unused-sockets': () => sockets.expireUnused(), 'close-unused-sockets': () => sockets.closeUnused(),
-    'take-turn': takeTurn, 'prepare-release': prepareRelease, 'run-hook': runHook, 'run-start-hook': runStartHook,
-    'end-hook': ({ rollout }) => endHook(rollout), 'begin-judging': () => judge.begin(),
+    },
+    'expire-unused-sockets': () => sockets.expireUnused(),
+    'close-unused-sockets': () => sockets.closeUnused(),
+    'take-turn': takeTurn,
+    'prepare-release': prepareRelease,
+    'run-hook': runHook,
+    'run-start-hook': runStartHook,
+    'end-hook': ({ rollout }) => endHook(rollout),
+    'begin-judging': () => judge.begin(),
     judge: (order) => receive({ type: 'judged', rollout: order.rollout, verdict: judge.judge(order) }),
     'count-answers': ({ release, from }) =>
       receive({ type: 'answers-counted', release, ...vitals.answers.count(release, from) }),
-    'start-next': ({ execPath }) => keeper?.send({ type: 'upgrade', execPath }),
-    'cancel-next': ({ reason }) => keeper?.send({ type: 'cancel', reason }), finish: () => {
+    // For all apps of the host at once: see handover/joint-upgrade.ts.
+    'start-next' () {},
+    'cancel-next': ({ reason }) => keeper?.send({ type: 'cancel', reason }),
+    finish: () => {
       deadlines.clearAll()
       watchdog.stop()
       sockets.finish()
       onFinished()
-    } }
+    }
+  }
 }

@@ -1,7 +1,7 @@
-import { DeckError, errorCode, errorText, toError } from '../errors.ts'
+import { DeckError, errorCode, toError } from '../errors.ts'
 import type { OperatorInput } from '../lifecycle/state.ts'
 import type { KeeperLink } from '../keeper/link.ts'
-import type { EventStream } from '../events/stream.ts'
+import type { NewEvent } from '../events/stream.ts'
 import type { Upgrade as Running } from '../api/upgrade.ts'
 import type { AppLinks } from '../keeper/app-links.ts'
 
@@ -29,14 +29,14 @@ export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' |
     /** the workers of an app may have to wait this long for each of the others */
     turnMs: number,
     /** of the host */
-    events: Pick<EventStream, 'publish'>,
+    events: { publish: (event: NewEvent) => unknown },
     /** wall clock, ms */
     now?: () => number,
     timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>
   })
 {
-  /** by name */
-  const apps: Map<string, Upgradable> = new Map()
+  /** by id */
+  const apps: Map<string, { name: string, app: Upgradable }> = new Map()
   let running: Running | null = null
   /** What has been told of it before the next master was gone. */
   let reason: string | null = null
@@ -59,45 +59,46 @@ export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' |
     },
 
     /** What an app has of it. */
-    of: (name: string) => ({
+    of: (id: string, name: string) => ({
       /** @returns leaves */
       join (app: Upgradable): () => void {
-        apps.set(name, app)
+        apps.set(id, { name, app })
         return () => {
-          if (apps.get(name) === app) apps.delete(name)
+          if (apps.get(id)?.app === app) apps.delete(id)
         }
       },
 
       /** @throws {DeckError} as the host's */
-      begin: (order: Order) => beginUpgrade(order, name)
+      begin: (order: Order) => beginUpgrade(order, id)
     }),
 
     /** @throws {DeckError} what one of the apps has against it, with its name; then nothing has begun */
     begin: (order: Order): Running => beginUpgrade(order, null)
   }
 
-  /** `asker`: the app that it is asked of */
+  /** `asker`: the id of the app that it is asked of */
   function beginUpgrade (wanted: Order, asker: string | null) {
     if (!keeper.isKept)
       throw new DeckError('not-possible',
         'an upgrade in place needs the keeper, and this host runs without one: restart it instead')
     if (running) throw new DeckError('upgrade-running', 'an upgrade is running')
     let order = wanted
-    const taking = [...apps].filter(([name, app]) => {
-      const checked = checkFor(name, app, { wanted, mayStandAside: name !== asker })
+    const taking = [...apps].filter(([id, { name, app }]) => {
+      const checked = id === asker ? app.check(wanted) : checkFor(name, app, wanted)
       order = checked ?? order
-      return checked !== null && (name === asker || app.look().isServing)
+      return checked !== null && (id === asker || app.look().isServing)
     })
-    const readyWithinMs = Math.max(0, ...taking.map(([, app]) => app.look().readyTimeoutMs)) + taking.length * turnMs
+    const others = taking.filter(([id]) => id !== asker).length
+    const readyWithinMs = Math.max(0, ...taking.map(([, { app }]) => app.look().readyTimeoutMs)) + others * turnMs
     const { execPath, note = null, actor } = order
     running = { startedAt: new Date(now()).toISOString(), actor, note }
     reason = null
     events.publish({ type: 'master.upgrading', actor, message: `the next master starts${note ? `: ${note}` : ''}`,
       detail: { execPath } })
-    for (const [, app] of taking) app.begin({ ...order, readyWithinMs })
+    for (const [, { app }] of taking) app.begin({ ...order, readyWithinMs })
     // Else each app sees to it that it does not take too long.
     if (taking.length === 0) timer = timers.setTimeout(cancelEmpty, EMPTY_WITHIN_MS)
-    keeper.send({ type: 'upgrade', execPath, apps: taking.map(([name]) => name) })
+    keeper.send({ type: 'upgrade', execPath, apps: taking.map(([id]) => id) })
     return running
   }
 
@@ -118,16 +119,13 @@ export function createJointUpgrade (keeper: Pick<KeeperLink, 'isKept' | 'send' |
   }
 }
 
-/** Null: its workers are still starting */
-function checkFor (name: string, app: Upgradable, { wanted, mayStandAside }: { wanted: Order, mayStandAside: boolean }):
-  | Order
-  | null
-{
+/** Null: its workers are still starting, so it stands aside */
+function checkFor (name: string, app: Upgradable, wanted: Order): Order | null {
   try {
     return app.check(wanted)
   } catch (error) {
     if (!(error instanceof DeckError)) throw error
-    if (error.code === 'starting' && mayStandAside) return null
+    if (error.code === 'starting') return null
     const hint = error.code === 'not-possible' ? `; stop ${name} first, or restart the host` : ''
     throw new DeckError(error.code, `${name}: ${error.message}${hint}`, { cause: error,
       details: { ...error.details, app: name } })
@@ -136,10 +134,12 @@ function checkFor (name: string, app: Upgradable, { wanted, mayStandAside }: { w
 
 /**
  * Opens the apps that take part, in the next master, and waits until it is the only one. Each fails all as long as the
- * other master can go on; one that fails later is alone in that. `open`: its role is `next`.
+ * other master can go on; one that fails later is alone in that. `ids`: of the apps; `open`: its role is `next`;
+ * `whyOf`: why an app could not be opened, in words.
  * @throws {DeckError} upgrade-failed, once no worker is left here
  */
-export async function openTogether<App> (names: readonly string[], open: (name: string) => Promise<App>,
+export async function openTogether<App> (ids: readonly string[],
+  { open, whyOf }: { open: (id: string) => Promise<App>, whyOf: (id: string, error: unknown) => string },
   { links, keeper }: { links: Pick<AppLinks, 'awaitServing'>,
     keeper: Pick<KeeperLink, 'on' | 'onLost' | 'failUpgrade'> }
 ): Promise<{ opened: Map<string, App>, failed: Map<string, Error> }> {
@@ -149,16 +149,16 @@ export async function openTogether<App> (names: readonly string[], open: (name: 
   keeper.on('take-over', () => decided.resolve(null))
   keeper.on('upgrade-failed', ({ reason }) => decided.resolve(reason))
   keeper.onLost(() => decided.resolve('the keeper is gone'))
-  const opening = names.map(async (name) => {
+  const opening = ids.map(async (id) => {
     try {
-      apps.opened.set(name, await open(name))
+      apps.opened.set(id, await open(id))
     } catch (error) {
-      apps.failed.set(name, toError(error))
+      apps.failed.set(id, toError(error))
       // What one has told already, the others only repeat.
-      if (errorCode(error) !== 'upgrade-failed') keeper.failUpgrade(`${name}: ${errorText(error)}`)
+      if (errorCode(error) !== 'upgrade-failed') keeper.failUpgrade(whyOf(id, error))
     }
   })
-  links.awaitServing(names)
+  links.awaitServing(ids)
   const reason = await decided.promise
   await Promise.all(opening)
   if (reason !== null) throw new DeckError('upgrade-failed', reason)

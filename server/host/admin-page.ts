@@ -3,9 +3,6 @@ import { roomWithin } from '../admin/connections.ts'
 import { createAdmin } from '../admin/listener.ts'
 import { originOf, type Config, type HostConfig } from '../config/config.ts'
 import { descriptorLimit } from '../system/descriptors.ts'
-import { waitAtMost } from '../system/wait-at-most.ts'
-import { createAnnouncement } from './announcement.ts'
-import type { App } from '../app/app.ts'
 import type { Host } from './host.ts'
 
 /** Another deck may have the default port, so the next ones are tried. */
@@ -13,33 +10,7 @@ const PORTS_TO_TRY = 100
 /** The workers come first: the app is to answer soon. */
 export const LOAD_SITE_WITHIN_MS = 3000
 
-export type AdminPage = Awaited<ReturnType<typeof openAdminPage>>
 export type AdminPort = Awaited<ReturnType<typeof openAdminPort>>
-
-/**
- * Opens the admin port of a master with one app, and enters it in the list of all decks of this user.
- * @throws {import('../errors.ts').DeckError} port-in-use, listen-failed, invalid-config
- */
-export async function openAdminPage (app: App, host: Host) {
-  const { config, deck, logs, supervisor } = app
-  const token = app.dataDir.token()
-  const port = await openAdminPort({ config, token, onRenewed: tellRenewed,
-    site: { deck, history: deck.history, loadAfter: waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS) } }, host)
-  const { announce, register, withdraw } = createAnnouncement(app, host,
-    () => ({ adminUrl: port.url, publicUrl: config.admin.publicUrl ? port.publicUrl : null,
-      fingerprint: port.fingerprint(), host: null }))
-  logs.start()
-  register()
-  host.closers.add(withdraw, (_, { handsOver }) => {
-    if (!handsOver) withdraw()
-  })
-  return { ...port, token, announce }
-
-  function tellRenewed () {
-    announce()
-    register()
-  }
-}
 
 /**
  * Opens the admin port.
@@ -51,7 +22,7 @@ export async function openAdminPort ({ config, token, onRenewed, site }: {
   /** the certificate is another one now */
   onRenewed: () => void,
   /** what is shown */
-  site: Pick<Parameters<typeof createAdmin>[0], 'deck' | 'apps' | 'events' | 'history' | 'loadAfter'>
+  site: Pick<Parameters<typeof createAdmin>[0], 'apps' | 'events' | 'history' | 'loadAfter'>
 }, { place, log, terminal, closers }: Pick<Host, 'place' | 'log' | 'terminal' | 'closers'>) {
   const onError = (error: unknown) => log.error({ err: error }, 'a renewed certificate could not be taken')
   const certificate = openCertificate(config.admin.tls, { onRenewed: tellRenewed, onError })

@@ -13,7 +13,6 @@ import type { Arrival } from './hosted-app.ts'
 import type { Apps } from './apps.ts'
 import type { Log } from '../system/log.ts'
 
-export type Adoptions = ReturnType<typeof createAdoptions>
 type Adoption =
   & AdoptionView
   & { actor: string, secret: string, wantedName: string | undefined, stopWaiting: () => void, close: () => void }

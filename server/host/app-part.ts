@@ -4,16 +4,18 @@ import type { RunsStore } from '../app/runs.ts'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.ts'
 import { takePolicy } from '../cluster/policy.ts'
 import { followNext } from '../handover/old-master.ts'
-import { createClosers } from '../system/closers.ts'
-import { openDataDir } from '../system/data-dir.ts'
-import { createLog, type Log } from '../system/log.ts'
+import { createClosers, type Closers } from '../system/closers.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
-import { prefixOf, type Lines } from '../terminal.ts'
+import { prefixOf, type Terminal } from '../terminal.ts'
 import { createAnnouncement, type Address } from './announcement.ts'
 import type { AppOrder } from '../config/orders.ts'
+import type { DataDir } from '../system/data-dir.ts'
+import type { Log } from '../system/log.ts'
+import type { ConfigFile } from '../config/apps.ts'
+import type { Move } from '../deck.ts'
 import type { AppSource } from '../app/app.ts'
 import type { AppLinks, LinkOptions } from '../keeper/app-links.ts'
-import type { AppScopes } from './app-scopes.ts'
+import type { AppScope, AppScopes } from './app-scopes.ts'
 import type { Turns } from './turns.ts'
 import type { JointUpgrade } from '../handover/joint-upgrade.ts'
 import type { FleetMembership } from './fleet-membership.ts'
@@ -28,21 +30,45 @@ const CLOSED_WITHIN_MS = 3000
 /** What a host lends each of its apps. */
 export type Lent = {
   links: AppLinks,
-  scopes: AppScopes,
+  scopes: Pick<AppScopes, 'outside'> & {
+    open: (app: string, hooks: { onFault: (error: unknown) => void }) => AppScope
+  },
   /** of the host */
   log: Log,
-  terminalOf: (name: string) => Lines,
-  streams: HostServices['streams'],
+  terminal: Terminal,
+  streams: { stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream },
   software: HostServices['software'],
+  /** the process is another program's */
+  isGuest?: boolean,
   others: HostServices['others'],
-  /** of the apps that start */
-  turns: Turns,
-  /** of the apps that are being deployed */
-  rolloutTurns: Turns,
   upgrade: JointUpgrade,
   addressOf: (name: string) => Address,
-  tellHostOf?: (name: string) => HostServices['tellHost'],
   fleetMembership: Pick<FleetMembership, 'isWanted' | 'of' | 'enter'>
+} & WaysOfHost
+
+/** What differs where a host is there for one app alone, and ends with it: see foreground.ts. */
+export type WaysOfHost = {
+  /** what each line about an app begins with; null: there is no other one */
+  titleOf: (name: string) => string | null,
+  /** `below`: the path of its pages; `host`: the folder of the host, which has the token, null: it is that of the app */
+  placeOf: (name: string) => { below: string, host: string | null },
+  /** `folder`: of an app */
+  openFolder: (folder: string, closers: Closers) => { dataDir: DataDir, log: HostServices['log'] },
+  /**
+   * as its order says now; `file`: as it has just been read; `isAgain`: for a deploy; `launchIn`: the folder in which a
+   * script is looked up
+   */
+  readConfig: (order: AppOrder,
+    how: { name?: string, file?: ConfigFile | null, isAgain?: boolean, launchIn?: string }) => Promise<Config>,
+  /** whether what runs says which order it came from */
+  keepsOrders: boolean,
+  /** of the apps that start; null: there is no other one */
+  turns: Turns | null,
+  /** of the apps that are being deployed; null: there is no other one */
+  rolloutTurns: Turns | null,
+  tellHostOf?: (name: string) => HostServices['tellHost'],
+  /** into another host */
+  move?: Move
 }
 
 /**
@@ -64,9 +90,10 @@ type Beginning = { state: () => AppState, onRunning: () => void, onBlocked: (rea
  * another part.
  * @throws what a start throws; then nothing of it is open
  */
-export async function openAppPart ({ name, order, config, origin, reload, source, isOrdered, runs }:
+export async function openAppPart ({ id, name, order, config, origin, reload, source, isOrdered, runs }:
   & Pick<AppSource, 'reload' | 'source' | 'isOrdered'>
   & {
+    id: string,
     name: string,
     /** that it comes from */
     order: AppOrder,
@@ -83,6 +110,7 @@ export async function openAppPart ({ name, order, config, origin, reload, source
     fault.resolve(error)
   } })
   const { app, services } = await scope.run(() => openInside().catch(closeAgain))
+  const { announce, register, withdraw } = createAnnouncement(app, services, () => lent.addressOf(name))
   const end = createEnd(app, closers)
   /** Resolves once it has left. */
   let leaving: Promise<void> | null = null
@@ -112,6 +140,12 @@ export async function openAppPart ({ name, order, config, origin, reload, source
     /** Does what somebody else wants of it, and whatever follows from that, as a part of the app. */
     run: <T>(work: () => T): T => scope.run(work),
 
+    /** Tells whoever has started the process. */
+    say: (text: string) => services.terminal.line(text),
+
+    /** Says where it is reached, which may have changed. */
+    tellPlace,
+
     /** Its workers start, or go on. */
     begin (how: Beginning) {
       scope.call(() => beginInside(how))
@@ -128,33 +162,39 @@ export async function openAppPart ({ name, order, config, origin, reload, source
     /** The next master has it. */
     handOver: () => leave(end.handOver),
 
-    /** It goes on in another process. */
-    move: (message: string) =>
-      leave(async () => {
-        await end.move(message)
-      }),
+    /** It goes on in another process. `onLeft`: gets how each of its workers ends. */
+    move: (message: string, onLeft: (exits: Promise<Exit>[]) => void = () => {}) =>
+      leave(async () => onLeft((await end.move(message)).exits)),
+
+    /** What has been opened for it is closed again, unless it has left. */
+    abandon: () => leave(() => closers.close()),
 
     /** Its workers serve on, and its jobs run on, for the next part. `onExit`: of one of them. */
     letGo: (onExit: (exit: Exit) => void) =>
       leave(() => waitAtMost(letGoInside(onExit).catch(noteTrouble), CLOSED_WITHIN_MS))
   }
 
+  function tellPlace () {
+    register()
+    announce()
+  }
+
   async function openInside () {
-    takePolicy(config.dispatch)
-    const dataDir = openDataDir(config.dataDir)
-    const keeper = closers.add(lent.links.of(name, { ...origin, call: scope.call }),
-      (_, { hasFailed }) => lent.links.close(name, { keepsSockets: hasFailed }))
-    const services = { ...lent, keeper, upgrade: lent.upgrade.of(name), turns: lent.turns.of(name),
-      rolloutTurns: lent.rolloutTurns.of(name), closers,
-      log: closers.add(createLog(dataDir.logFile), ({ close }) => close()), terminal: lent.terminalOf(name),
-      tellHost: lent.tellHostOf?.(name), streams: { ...lent.streams, prefix: prefixOf(name) },
+    takePolicy(config.dispatch, lent)
+    const { dataDir, log } = lent.openFolder(config.dataDir, closers)
+    const title = lent.titleOf(name)
+    const keeper = closers.add(lent.links.of(id, { ...origin, title, call: scope.call }),
+      (_, { hasFailed }) => lent.links.close(id, { keepsSockets: hasFailed }))
+    const services = { ...lent, keeper, upgrade: lent.upgrade.of(id, name), isShared: title !== null,
+      turns: lent.turns?.of(name) ?? null, rolloutTurns: lent.rolloutTurns?.of(name) ?? null, closers, log,
+      terminal: title === null ? lent.terminal : lent.terminal.of(title), tellHost: lent.tellHostOf?.(name),
+      streams: { ...lent.streams, prefix: title === null ? undefined : prefixOf(title) },
       fleet: () => lent.fleetMembership.of(name), joinsFleet: lent.fleetMembership.isWanted,
       publicUrl: () => lent.addressOf(name).publicUrl, isMove: origin.before !== null }
     services.terminal.resolved(config)
-    if (dataDir.away) services.terminal.fail(dataDir.away)
     return { services,
-      app: await openApp({ config, reload, dataDir, environment: order.env, order, source, isOrdered,
-        runs: runs(dataDir.runs.read) }, services) }
+      app: await openApp({ config, reload, dataDir, environment: order.env, order: lent.keepsOrders ? order : null,
+        source, isOrdered, runs: runs(dataDir.runs.read) }, services) }
   }
 
   async function closeAgain (error: unknown): Promise<never> {
@@ -167,13 +207,11 @@ export async function openAppPart ({ name, order, config, origin, reload, source
 
   function beginInside ({ state, onRunning, onBlocked, onFinished }: Beginning) {
     const { supervisor, logs, events } = app
-    const { announce, register, withdraw } = createAnnouncement(app, services, () => lent.addressOf(name))
     logs.start()
-    register()
+    tellPlace()
     closers.add(withdraw, (_, { handsOver }) => {
       if (!handsOver) withdraw()
     })
-    announce()
     startWorkers(app, services, recordPast(app, services))
     watchDataDir(app, services)
     events.subscribe(({ type }) => {

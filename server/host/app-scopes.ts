@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export type AppScopes = ReturnType<typeof createAppScopes>
+export type AppScope = ReturnType<AppScopes['open']>
 
 /**
  * Knows of which app a part of this process is. What is run in the scope of an app, and whatever follows from that, is

@@ -9,14 +9,14 @@ import { isReady } from '../health.ts'
 import { changedVariables, differenceTexts, type Differences } from '../app/differences.ts'
 import { createHostedApp, type Arrival, type HostedApp } from './hosted-app.ts'
 import { viewOf } from './app-view.ts'
-import { readConfigOf, readFileOf } from './order-config.ts'
+import { readFileOf } from './order-config.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { AppRecord, Records } from './records.ts'
 import type { AppView, OrderedView } from '../api/apps.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigFile } from '../config/apps.ts'
 import type { Lent } from './app-part.ts'
-import type { EventStream, NewEvent } from '../events/stream.ts'
+import type { NewEvent } from '../events/stream.ts'
 import type { Log } from '../system/log.ts'
 
 export type Apps = ReturnType<typeof createApps>
@@ -35,10 +35,10 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
   /** where they are remembered */
   records: Records,
   lent: Lent,
-  /** drops what the keeper has of an app */
-  forget: (name: string) => void,
+  /** drops what the keeper has of an app, by its id */
+  forget: (id: string) => void,
   /** of the host */
-  events: EventStream,
+  events: { publish: (event: NewEvent) => unknown },
   log: Log,
   /** another master has the records, until `takeOver` */
   isBeside?: boolean
@@ -67,8 +67,8 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
 
     /** Null: it does not run */
     opened (name: string): ReturnType<import('../api/apps.ts').Apps['opened']> {
-      const app = apps.get(name)
-      return app?.part ? { deck: app.part.app.deck, history: app.part.app.history, run: app.part.run } : null
+      const part = apps.get(name)?.answering
+      return part ? { deck: part.app.deck, history: part.app.history, run: part.run } : null
     },
 
     /** Of the data folders of those that are open, by name. */
@@ -84,21 +84,23 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
     },
 
     /**
-     * In an upgrade: opens those that take part, and waits until the other master has gone. `upgrading`: their names;
-     * null: all that are to run.
-     * @returns to be called once the host is there, too
+     * In an upgrade: opens those that take part, and waits until the other master has gone. `upgrading`: their ids;
+     * null: all that are to run. Returns `begin`: to be called once the host is there, too.
      * @throws {DeckError} upgrade-failed
      */
-    async openNext (lines: Parameters<typeof openTogether>[2],
-      upgrading: readonly string[] | null): Promise<() => void>
-    {
-      const names = upgrading ??
-        [...apps.values()].filter(({ record }) => record.wish === 'running').map(({ name }) => name)
-      const { opened, failed } = await openTogether(names, async (name) => await find(name).openNext(), lines)
-      return () => {
+    async openNext (lines: Parameters<typeof openTogether>[2], upgrading: readonly string[] | null) {
+      const ids = upgrading ?? [...apps.values()].filter(({ record }) => record.wish === 'running').map(({ id }) => id)
+      const { opened, failed } = await openTogether(ids, { open: (id) => withId(id).openFirst(), whyOf }, lines)
+      return { parts: [...opened.values()].map(({ part }) => part), begin () {
         for (const { begin } of opened.values()) begin()
-        for (const [name, error] of failed) find(name).fail(error)
-      }
+        for (const [id, error] of failed) withId(id).fail(error)
+      } }
+    },
+
+    /** Opens all of them as somebody has ordered. Returns `begin`: as of `openNext`. @throws what a start throws */
+    async openAll ({ isOrdered }: { isOrdered: boolean }) {
+      const opened = await Promise.all([...apps.values()].map((app) => app.openFirst({ isOrdered })))
+      return { parts: opened.map(({ part }) => part), begin: () => opened.forEach(({ begin }) => begin()) }
     },
 
     /**
@@ -231,7 +233,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
       app.closed.then(() => {
         leaving.delete(app)
         apps.delete(name)
-        forget(name)
+        forget(app.id)
         records.remove(app.id)
         tell('app.removed', app, { actor })
         if (purge) removeFolder(app.dataDir)
@@ -276,8 +278,9 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
     const { name, order, dataDir } = expected
     if (isHandedOver) throw new DeckError('stopping', 'the host is ending')
     checkNew(expected)
-    lent.links.give(name, sockets)
-    const app = put({ version: 1, id: randomUUID(), name, dataDir, wish: 'running', order, runs: null })
+    const id = randomUUID()
+    lent.links.give(id, sockets)
+    const app = put({ version: 1, id, name, dataDir, wish: 'running', order, runs: null })
     const settled: PromiseWithResolvers<void> = Promise.withResolvers()
     arriving.set(app, settled.promise)
     try {
@@ -287,7 +290,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
     } catch (error) {
       app.giveUp()
       apps.delete(name)
-      forget(name)
+      forget(id)
       throw error
     } finally {
       arriving.delete(app)
@@ -300,7 +303,7 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
   async function readOrder (order: AppOrder,
     file?: ConfigFile | null
   ): Promise<{ name: string, dataDir: string, entry: string, isNamed: boolean, config: Config }> {
-    const config = await readConfigOf(order, { name: order.name, file })
+    const config = await lent.readConfig(order, { name: order.name, file })
     const name = order.name ?? config.name
     return { name: name ?? appName(config), dataDir: config.dataDir, entry: config.entry, isNamed: name !== undefined,
       config }
@@ -341,6 +344,18 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
 
   function inOrder () {
     return [...apps.values()].sort((one, other) => one.name < other.name ? -1 : 1)
+  }
+
+  function whyOf (id: string, error: unknown) {
+    const title = lent.titleOf([...apps.values()].find((each) => each.id === id)?.name ?? id)
+    return title === null ? errorText(error) : `${title}: ${errorText(error)}`
+  }
+
+  /** @throws {DeckError} not-found */
+  function withId (id: string): HostedApp {
+    const app = [...apps.values()].find((each) => each.id === id)
+    if (app) return app
+    throw new DeckError('not-found', 'the other master has an app that this one does not know')
   }
 
   /** @throws {DeckError} not-found */

@@ -1,20 +1,19 @@
-import { createEnd } from '../app/end.ts'
 import { DeckError, errorText } from '../errors.ts'
 import { ANSWERS_WITHIN_MS, answerOf, openLine, passSockets, untilServing } from '../handover/host-line.ts'
 import { kindOf } from '../handover/socket-passing.ts'
 import { listInherited } from '../systemd/activated-sockets.ts'
 import type { JsonLines } from '../handover/json-lines.ts'
-import type { App } from '../app/app.ts'
 import type { Move } from '../deck.ts'
+import type { Exit } from '../keeper/link.ts'
+import type { AppPart } from './app-part.ts'
 import type { Host } from './host.ts'
 import type { Shutdown } from './shutdown.ts'
 
-type Departure = { join: (app: App, parts: Pick<import('./master.ts').Parts, 'host' | 'shutdown'>) => void,
-  begin: Move }
-type Parts = { app: App, host: Host, shutdown: Shutdown }
+type Departure = { join: (part: AppPart, parts: Omit<Parts, 'part'>) => void, begin: Move }
+type Parts = { part: AppPart, host: Host, shutdown: Shutdown }
 
-/** The keeper holds these for the app, see cluster/sockets.js and cluster/slot-ports.js; the admin port stays here. */
-const OF_APP = /^(app|slot|port) /
+/** The keeper holds these for the app, see cluster/sockets.ts and cluster/slot-ports.ts; the admin port stays here. */
+const OF_APP = /^of \S+ ((?:app|slot|port) .*)$/s
 const OF_ADMIN = 'admin '
 
 /**
@@ -29,8 +28,8 @@ export function createDeparture (order: (() => Promise<object>) | null): Departu
 
   return {
     /** From here on it is known what is to move. */
-    join (app, { host, shutdown }) {
-      master = { app, host, shutdown }
+    join (part, { host, shutdown }) {
+      master = { part, host, shutdown }
     },
 
     /**
@@ -50,21 +49,21 @@ export function createDeparture (order: (() => Promise<object>) | null): Departu
   }
 
   async function offer ({ path, secret, actor }: { path: string, secret: string, actor: string }) {
-    const { app, host, shutdown } = expectMaster()
-    check({ app, host, shutdown, actor })
+    const { part, host, shutdown } = expectMaster()
+    const { app } = part
+    check({ part, host, shutdown, actor })
     const line = await openLine(path)
     try {
       line.send({ type: 'hello', secret, pid: process.pid, dataDir: app.config.dataDir, order: await order?.() })
       const { name, pid } = await answerOf(line, 'accepted')
-      await passSockets(line, path, [...host.keeper.copies].filter(([key]) =>
-        OF_APP.test(key)
-      ).map(([key, { handle, data }]) => ({ key, data, socket: handle, kind: kindOf(handle) })))
+      await passSockets(line, path, [...host.keeper.copies].flatMap(([named, { handle, data }]) => {
+        const [, key] = OF_APP.exec(named) ?? []
+        return key === undefined ? [] : { key, data, socket: handle, kind: kindOf(handle) }
+      }))
       // Something may have begun meanwhile.
-      check({ app, host, shutdown, actor })
+      check({ part, host, shutdown, actor })
       // Whoever has asked for it gets an answer from this master.
-      setImmediate(() =>
-        shutdown.move(() => leave({ app, host, line, name: String(name), hostPid: Number(pid) }))
-      )
+      setImmediate(() => shutdown.move(() => leave({ part, host, line, name: String(name), hostPid: Number(pid) })))
       return { name: String(name) }
     } catch (error) {
       line.close()
@@ -81,7 +80,9 @@ export function createDeparture (order: (() => Promise<object>) | null): Departu
 }
 
 /** @throws {DeckError} why it cannot move now */
-function check ({ app: { config, supervisor, deck }, host: { keeper }, shutdown, actor }: Parts & { actor: string }) {
+function check (
+  { part: { app: { config, supervisor, deck } }, host: { keeper }, shutdown, actor }: Parts & { actor: string }
+) {
   if (shutdown.hasBegun) throw new DeckError('stopping', 'this master is ending')
   if (!keeper.isKept)
     throw new DeckError('not-possible',
@@ -110,12 +111,16 @@ function check ({ app: { config, supervisor, deck }, host: { keeper }, shutdown,
  * master
  */
 async function leave (
-  { app, host: { keeper, terminal, closers }, line, name, hostPid }: Pick<Parts, 'app' | 'host'> & { line: JsonLines,
+  { part, host: { keeper, terminal, closers }, line, name, hostPid }: Pick<Parts, 'part' | 'host'> & { line: JsonLines,
     name: string, hostPid: number }
 ): Promise<number> {
   try {
-    const { exits } = await createEnd(app, closers).move(`moves into the host as ${name}`)
-    for (const exit of exits) exit.then((how) => line.send({ type: 'exit', ...how }))
+    let exits: Promise<Exit>[] = []
+    await part.move(`moves into the host as ${name}`, (left) => {
+      exits = left
+      for (const exit of exits) exit.then((how) => line.send({ type: 'exit', ...how }))
+    })
+    await closers.close({ handsOver: true })
     line.send({ type: 'released' })
     await untilServing(line, { onSilent: () => terminal.fail(silenceText(hostPid)) })
     for (const key of keeper.copies.keys()) if (key.startsWith(OF_ADMIN)) keeper.drop(key)

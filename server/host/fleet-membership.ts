@@ -1,5 +1,5 @@
 import { errorText } from '../errors.ts'
-import type { AppPart, Scope } from '../fleet/app-fleet.ts'
+import type { AppPart } from '../fleet/app-fleet.ts'
 import type { Fleet, createFleet } from '../fleet/fleet.ts'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../system/log.ts'
@@ -7,11 +7,6 @@ import type { Shutdown } from './shutdown.ts'
 import type { Closers } from '../system/closers.ts'
 
 export type FleetMembership = ReturnType<typeof createFleetMembership>
-
-/** Of a process with one app: its part is the whole. */
-export const WHOLE_PROCESS: Readonly<Scope> = Object.freeze({ run: (work) => work(), call: (work) => {
-  work()
-}, bind: (handler) => handler })
 
 /**
  * A host's place among hosts on other machines, which is empty until it has joined them. Nothing here depends on it and
@@ -28,12 +23,6 @@ export function createFleetMembership ({ fleet: options }: Pick<Config, 'fleet'>
 
     get fleet () {
       return fleet
-    },
-
-    /** The app of a host that never has another one. */
-    get only () {
-      const [part] = parts.keys()
-      return part && fleet ? fleet.of(part.app) : null
     },
 
     of: (app: string) => fleet?.of(app) ?? null,

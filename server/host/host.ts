@@ -1,39 +1,34 @@
 import { readFileSync } from 'node:fs'
 import { checkExposure } from '../config/exposure.ts'
 import { stayLean } from '../keeper/lean.ts'
-import { connectKeeper } from '../keeper/link.ts'
 import { openDataDir } from '../system/data-dir.ts'
 import { createLog } from '../system/log.ts'
-import { createOtherDecks } from '../system/other-decks.ts'
 import { adminPlace } from '../systemd/activation.ts'
 import { createTerminal } from '../terminal.ts'
 import { createAppScopes } from './app-scopes.ts'
-import { createDeparture } from './departure.ts'
 import { createFleetMembership } from './fleet-membership.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, HostConfig } from '../config/config.ts'
+import type { KeeperLink } from '../keeper/link.ts'
 import type { Closers } from '../system/closers.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const SOFTWARE = Object.freeze({ version, nodeVersion: process.version })
 
-/**
- * `reload`: reads the configuration anew, for a deploy; `order`: says how a host would be told to run the same app;
- * `isGuest`: the process is another program's, with its signals, its children and what its environment says.
- */
-export type Surroundings = { stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream,
-  reload?: (launchIn?: string) => Promise<Config>, order?: () => Promise<object>, isGuest?: boolean }
+/** what a master runs with, beside its apps */
+export type MasterConfig = HostConfig & Partial<Pick<Config, 'dispatch'>>
+/** `isGuest`: the process is another program's, with its signals, its children and what its environment says. */
+export type Surroundings = { stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, isGuest?: boolean }
 export type Host = Awaited<ReturnType<typeof openHost>>
 
 /**
  * What a process has once, whatever apps are in it. It may be there twice, in two masters of an upgrade.
  * @throws {import('../errors.ts').DeckError} invalid-config, not-possible, data-dir-unusable, start-failed
  */
-export async function openHost (config: Pick<Config, 'admin' | 'dataDir' | 'dispatch' | 'fleet'>,
-  { stdout = process.stdout, stderr = process.stderr, order, isGuest = false }: Surroundings, closers: Closers)
+export async function openHost (config: MasterConfig, keeper: KeeperLink,
+  { stdout = process.stdout, stderr = process.stderr, isGuest = false }: Surroundings, closers: Closers)
 {
-  const keeper = await connectKeeper(isGuest ? {} : process.env)
   if (keeper.isKept) stayLean()
-  const place = adminPlace(config, keeper)
+  const place = adminPlace({ dispatch: 'shared', ...config }, keeper)
   // A service manager's socket may be another one than the configured.
   checkExposure({ ...config.admin, host: place.host })
   const dataDir = openDataDir(config.dataDir)
@@ -47,9 +42,6 @@ export async function openHost (config: Pick<Config, 'admin' | 'dataDir' | 'disp
       close()
   )
   const fleetMembership = createFleetMembership(config, log)
-  const departure = createDeparture(order ?? null)
   return { keeper, place, dataDir, log, terminal, scopes, streams: { stdout, stderr }, software: SOFTWARE,
-    others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir }), fleetMembership,
-    fleet: () => fleetMembership.only, joinsFleet: fleetMembership.isWanted, departure, move: departure.begin,
-    turns: null, rolloutTurns: null, isGuest, closers }
+    fleetMembership, isGuest, closers }
 }

@@ -1,7 +1,6 @@
 import { DeckError, errorText } from '../errors.ts'
 import { noteExit, type Exit, type KeptData, type Predecessor } from '../keeper/link.ts'
 import { openAppPart, type AppPart, type Lent } from './app-part.ts'
-import { readConfigOf } from './order-config.ts'
 import { valueIn } from '../config/value-in.ts'
 import { differencesOf, type Differences } from '../app/differences.ts'
 import { createRecovery, OF_PART, OF_START } from './recovery.ts'
@@ -86,6 +85,10 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     /** Its part in this process, unless that is about to leave. */
     get part () {
       return part?.isOpen ? part : null
+    },
+    /** What answers for it: its part, also while that leaves, unless it has failed. */
+    get answering () {
+      return isIn('failed') ? null : part
     },
     /** What this process has of it, also while that leaves. */
     get present () {
@@ -243,13 +246,13 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     },
 
     /**
-     * In an upgrade: starts its workers beside those of the other master, and waits until that one has gone. Returns
-     * `begin`: the host is there, too.
+     * Opens it before its host is there: in an upgrade its workers start beside those of the other master, and this
+     * waits until that one has gone. Returns `begin`: the host is there, too.
      * @throws {import('../errors.ts').DeckError} upgrade-failed, and what a start throws
      */
-    async openNext (): Promise<{ begin: () => void }> {
-      const next = await openPart({})
-      return { begin: () => begin(next) }
+    async openFirst ({ isOrdered = false }: { isOrdered?: boolean } = {}) {
+      const opened = part = await openPart({ isOrdered })
+      return { part: opened, begin: () => begin(opened) }
     },
 
     /** It could not be opened in an upgrade that has succeeded without it. */
@@ -320,10 +323,11 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     become('starting')
     const { runs } = record
     const ran = isOrdered || runs === null ? null : await restoredConfig(runs.config)
-    config = ran ?? await readConfigOf(record.order, { name, file })
-    return await openAppPart({ name, order: (ran && runs?.order) ?? record.order, config,
-      origin: { fault, exits, before }, isOrdered, reload: (launchIn) => readConfigOf(record.order, { name, launchIn }),
-      source: () => ({ order: record.order, inherited: record.order.env }),
+    config = ran ?? await lent.readConfig(record.order, { name, file })
+    return await openAppPart({ id, name, order: (ran && runs?.order) ?? record.order, config,
+      origin: { fault, exits, before }, isOrdered,
+      reload: (launchIn) => lent.readConfig(record.order, { name, isAgain: true, launchIn }),
+      source: () => ({ order: lent.keepsOrders ? record.order : null, inherited: record.order.env }),
       runs: (ofDeck) => ({ read: () => record.runs ?? (before && ofDeck()), save: (now) => change({ runs: now }),
         stored: () => records.stored(id), isStored: () => records.isStored(id) }) }, lent)
   }

@@ -1,54 +1,121 @@
-import { openApp, type App } from '../app/app.ts'
-import { createEnd } from '../app/end.ts'
-import { recordPast, startWorkers, watchDataDir } from '../app/start.ts'
+import { checkDatabase } from '../../db/open.ts'
+import { pastOf } from '../../db/joint-history.ts'
 import { loadSite } from '../admin/listener.ts'
-import { takePolicy } from '../cluster/policy.ts'
-import { DeckError } from '../errors.ts'
+import { createJointUpgrade, type JointUpgrade } from '../handover/joint-upgrade.ts'
 import { failWhenToldToStop } from '../handover/next-master.ts'
-import { followNext } from '../handover/old-master.ts'
+import { createAppLinks } from '../keeper/app-links.ts'
+import { connectKeeper } from '../keeper/link.ts'
 import { createClosers, type Closers } from '../system/closers.ts'
 import { keepHeapSmall } from '../system/heap.ts'
-import { waitAtMost } from '../system/wait-at-most.ts'
-import { LOAD_SITE_WITHIN_MS, openAdminPage, type AdminPage } from './admin-page.ts'
-import { WHOLE_PROCESS } from './fleet-membership.ts'
+import { createOtherDecks } from '../system/other-decks.ts'
+import { checkedProgram } from '../system/program.ts'
 import { traceStep } from '../system/start-trace.ts'
+import { waitAtMost } from '../system/wait-at-most.ts'
+import { LOAD_SITE_WITHIN_MS, openAdminPort, type AdminPort } from './admin-page.ts'
+import { announceMaster, identifyKeeper, type Address } from './announcement.ts'
+import { createApps, type Apps } from './apps.ts'
+import { openHost, type Host, type MasterConfig, type Surroundings } from './host.ts'
+import { listenToSignals, reapOrphans, reportToKeeper } from './process-setup.ts'
 import { createShutdown, type Shutdown } from './shutdown.ts'
-import { openHost, type Host, type Surroundings } from './host.ts'
-import { reportToKeeper, setUpProcess } from './process-setup.ts'
-import type { Config } from '../config/config.ts'
+import { TURN_MS } from './turns.ts'
+import type { Apps as AppsOfApi } from '../api/apps.ts'
+import type { Kind, MakeKind, Side } from './kind.ts'
 
-export type Master = Awaited<ReturnType<typeof startMaster>>
+export type Master = Awaited<ReturnType<typeof startHost>>
 
 /**
- * Makes and starts a whole master. It owns the signals of this process until `stopped`, unless it is a guest there.
+ * Reads what a master runs with. `ran`: what a master before has left for the next one, where nobody has ordered this
+ * start; null: somebody has
+ */
+type Plan = (ran: unknown) => Promise<{ config: MasterConfig, makeKind: MakeKind }>
+
+/**
+ * Starts a master. It owns the signals of this process until `stopped`, unless it is a guest there.
  * @throws {import('../errors.ts').DeckError} invalid-config, entry-not-found, copy-failed, data-dir-unusable,
  * master-running, port-in-use, listen-failed, not-possible, upgrade-failed; then nothing was started, or it has gone
  * again
  */
-export async function startMaster (config: Config, surroundings: Surroundings = {}) {
+export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
   const closers = createClosers()
   try {
-    takePolicy(config.dispatch, surroundings)
-    const host = await openHost(config, surroundings, closers)
+    const keeper = await connectKeeper(surroundings.isGuest ? {} : process.env)
+    const isNext = keeper.role === 'next'
+    const { config, makeKind } = await plan(keeper.predecessor || isNext ? keeper.memory.read() : null)
+    traceStep('the configuration')
+    const host = await openHost(config, keeper, surroundings, closers)
+    const { dataDir, log, terminal } = host
     traceStep('what the process has once')
-    host.terminal.resolved(config)
     // What would fail later is to fail now, while there is another master.
-    if (host.keeper.role === 'next') await loadSite()
-    failWhenToldToStop(host.keeper)
-    const app = await openApp({ config, reload: surroundings.reload, dataDir: host.dataDir }, host).catch((error) =>
-      endMoved(error, host)
-    )
-    traceStep('what the app has: history, releases, supervisor')
-    const admin = await openAdminPage(app, host)
+    if (isNext) {
+      checkDatabase(dataDir.historyFile)
+      await loadSite()
+    }
+    failWhenToldToStop(keeper)
+    const siteLoaded: PromiseWithResolvers<void> = Promise.withResolvers()
+    const kind = makeKind(host, { apps: () => apps, siteLoaded: siteLoaded.promise })
+    const links = createAppLinks(keeper)
+    const upgrade = createJointUpgrade(keeper, { turnMs: TURN_MS, events: kind.events })
+    const others = createOtherDecks({ isOwn: ({ dataDir }) => apps.all().some((app) => app.dataDir === dataDir) })
+    const lent = { ...host, others, links, upgrade, addressOf, ...kind.ways }
+    const apps = createApps({ records: kind.records, lent, forget: links.forget, events: kind.events, log,
+      isBeside: isNext })
+    const opened = await (isNext ? apps.openNext({ links, keeper }, keeper.upgrading) : kind.openFirst(apps))
+    const parts = closers.add(opened?.parts ?? [], (left) => Promise.all(left.map(({ abandon }) => abandon())))
+    traceStep('the apps that come before the port: history, releases, supervisor')
+    dataDir.lock()
+    closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
+    const side = kind.begin(parts)
+    if (isNext) apps.takeOver()
+    const startedAt = new Date().toISOString()
+    const tellStopped = (how: { actor?: string, cause?: string }) => kind.tellStop(startedAt, how)
+    const shutdown = createShutdown({ keeper, end: endOf({ apps, closers, tellStopped }) })
+    const deck = createHostDeck({ apps, side, host, startedAt, upgrade, stop: stopHost })
+    const token = dataDir.token()
+    const port = await openAdminPort({ config, token, onRenewed: tellPlace,
+      site: { apps: deck, history: side.history, events: side.events, loadAfter: side.loadAfter } }, host)
     traceStep('the admin port')
-    const shutdown = createShutdown({ keeper: host.keeper, end: createEnd(app, closers) })
-    startApp(app, { host, admin, shutdown })
-    host.departure.join(app, { host, shutdown })
-    joinFleet(app, { host, admin, shutdown, closers })
-    talkToKeeper(app, { host, shutdown })
-    const { running, startBlocked, waitingFor } = app.supervisor
-    /** `stopped`: the exit code, once nothing of this master is left. */
-    return { admin, deck: app.deck, running, startBlocked, waitingFor, stopped: shutdown.stopped }
+    port.loaded.then(siteLoaded.resolve)
+    tellPlace()
+    links.dropUnknown(apps.all().map(({ id }) => id))
+    keeper.on('hand-over', shutdown.handOver)
+    kind.tellStart(port, startedAt)
+    const service = host.isGuest ? null : followProcess()
+    opened?.begin()
+    apps.startAll()
+    traceStep('the first worker is forked')
+    if (!host.isGuest) keepHeapSmall()
+    kind.watch(port, shutdown)
+    reportToKeeper(side.options, { keeper, events: side.events })
+    joinFleet(config, { apps, kind, side, host, port, shutdown })
+    return { port, token, parts, stopped: shutdown.stopped }
+
+    function addressOf (name: string): Address {
+      const { below, host } = kind.ways.placeOf(name)
+      return { adminUrl: port.url + below, publicUrl: config.admin.publicUrl ? port.publicUrl + below : null,
+        fingerprint: port.fingerprint(), host }
+    }
+
+    function tellPlace () {
+      announceMaster({ dataDir, startedAt }, host, { adminUrl: port.url, fingerprint: port.fingerprint(), host: null })
+      for (const { part } of apps.all()) part?.tellPlace()
+    }
+
+    /** Takes over what concerns the process as a whole: orphans, its signals, the service manager. */
+    function followProcess () {
+      reapOrphans(() => apps.all().flatMap(({ present }) => present ?? []), host)
+      const { leave, untilDeploying } = listenToSignals({ apps, host, shutdown, stopHost })
+      shutdown.stopped.then(leave)
+      return closers.add(kind.followService(untilDeploying), ({ end }) => end())
+    }
+
+    /** Lets the apps finish, side by side. They stay on the list as they are. */
+    async function stopHost (actor: string) {
+      service?.tellStopping()
+      terminal.line('stopping: the workers finish their requests; send the signal again to stop at once')
+      await apps.leave(actor)
+      tellStopped({ actor })
+      await shutdown.stop(0)
+    }
   } catch (error) {
     // What has made the start fail says more than what follows from it.
     await closers.close().catch(() => {})
@@ -56,68 +123,71 @@ export async function startMaster (config: Config, surroundings: Surroundings = 
   }
 }
 
-/** The app has moved into a host, and the master that did that was killed before it could tell its keeper so. */
-async function endMoved (error: unknown, { keeper }: Pick<Host, 'keeper'>): Promise<never> {
-  if (keeper.predecessor && error instanceof DeckError && error.details.isInHost)
-    await keeper.deliver({ type: 'ending' })
-  throw error
-}
-
-export type Parts = { host: Host, admin: AdminPage, shutdown: Shutdown }
-
-function startApp (app: App, { host, admin, shutdown }: Parts) {
-  const { supervisor, config, beginning, events } = app
-  const { terminal, software } = host
-  const startTime = performance.now()
-  admin.announce()
-  const left = recordPast(app, host)
-  if (!host.isGuest) setUpProcess(app, host, shutdown)
-  traceStep('signals, the record of the past')
-  startWorkers(app, host, left)
-  traceStep('the first worker is forked')
-  if (!host.isGuest) keepHeapSmall()
-  watchDataDir(app, host)
-  // A master that starts while the disk is full announces itself in another folder.
-  events.subscribe(({ type }) => {
-    if (type === 'history.recovered' && !shutdown.hasBegun) admin.announce()
+function joinFleet (config: MasterConfig,
+  { apps, kind: { ways: { placeOf } }, side, host: { fleetMembership, dataDir, software, closers }, port, shutdown }: {
+    apps: Apps,
+    kind: Kind,
+    side: Side,
+    host: Host,
+    port: AdminPort,
+    shutdown: Shutdown
   })
-  supervisor.running.then(() => {
-    const bootMs = Math.round(performance.now() - startTime)
-    traceStep('the workers get ready')
-    terminal.started({ version: software.version, entry: app.deck.snapshot().app.program ?? config.entry,
-      workers: beginning.workers, addresses: supervisor.addresses(), admin, bootMs })
-  })
-  supervisor.startBlocked.then(({ message }) => {
-    terminal.fail(message)
-    shutdown.stop(1)
-  })
-  supervisor.finished.then(() => shutdown.stop(0))
-}
-
-function joinFleet ({ config, dataDir, deck, supervisor }: App,
-  { host: { fleetMembership, log, software }, admin, shutdown, closers }: Parts & { closers: Closers })
 {
-  const { name } = deck.snapshot().app
-  const url = config.admin.publicUrl ? admin.publicUrl : null
-  const state = () => deck.snapshot().state
-  closers.add(
-    fleetMembership.enter({ app: name, deck, state, folder: dataDir.folder, root: config.releases.root, url, log,
-      scope: WHOLE_PROCESS }),
-    (leave) => leave()
-  )
-  fleetMembership.join({ folder: dataDir.folder, only: name, apps: () => [{ app: name, state: state(), url }],
-    version: software.version, url, publish: deck.events.publish, history: null,
-    async serve ({ app, ...order }, asker, limits) {
-      if (app !== name) throw new DeckError('not-found', `This host has no app ${JSON.stringify(app)}; it has ${name}`)
-      return await admin.ask(order, { ...asker, token: null, until: null, via: 'fleet' }, limits)
-    } }, { ready: waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS), shutdown, closers })
+  const url = config.admin.publicUrl ? port.publicUrl : null
+  closers.add(apps.onChange(fleetMembership.tellSoon), (end) => end())
+  fleetMembership.join({ folder: dataDir.folder, only: side.only, history: side.ownHistory,
+    apps: () => apps.states().map(({ name, state }) => ({ app: name, state, url: url && url + placeOf(name).below })),
+    version: software.version, url, publish: side.events.publish, async serve ({ app, path, ...order }, asker, limits) {
+    // The sender may have written anything there.
+    const { name } = apps.view(app)
+    const { headers, ...answer } = await port.ask({ ...order, path: placeOf(name).below + path }, { ...asker,
+      token: null, until: null, via: 'fleet', apps: [name] }, limits)
+    // Other members know the app by its own paths.
+    return { ...answer,
+      headers: { ...headers,
+        ...(headers.location && { location: headers.location.replace(/^.*?(?=\/api\/v1\/)/, '') }) } }
+  } }, { ready: side.loadAfter ?? waitAtMost(port.loaded, LOAD_SITE_WITHIN_MS), shutdown, closers })
 }
 
-function talkToKeeper ({ settings, events, supervisor }: App,
-  { host: { keeper }, shutdown }: Pick<Parts, 'host' | 'shutdown'>)
-{
-  followNext({ keeper, supervisor, events })
-  keeper.on('hand-over', shutdown.handOver)
-  keeper.on('reaped', supervisor.reaped)
-  reportToKeeper(settings.current, { keeper, events })
+function createHostDeck (
+  { apps, side, host: { dataDir, keeper, software, fleetMembership }, startedAt, upgrade, stop }: { apps: Apps,
+    side: Side, host: Host, startedAt: string, upgrade: JointUpgrade, stop: (actor: string) => Promise<void> }
+): AppsOfApi {
+  return {
+    ...apps,
+    ...side,
+    past: pastOf(apps.opened, side.history),
+
+    /** What is told of the process of this host. */
+    about: () => ({ pid: process.pid, keeperPid: identifyKeeper(keeper)?.pid ?? null, ...software, startedAt,
+      folder: dataDir.folder, apps: apps.all().length, upgrade: upgrade.running, upgradeFailure: upgrade.failure }),
+
+    /**
+     * Changes masters: all apps do, or none.
+     * @throws {import('../errors.ts').DeckError} invalid-body, not-possible, and what one of the apps has against it
+     */
+    upgradeHost: (order) =>
+      upgrade.begin({ ...order, type: 'upgrade', execPath: order.execPath && checkedProgram(order.execPath) }),
+
+    fleet: () => fleetMembership.fleet,
+    joinsFleet: fleetMembership.isWanted,
+
+    /** Ends it, once all apps have finished. */
+    stopHost ({ actor }) {
+      stop(actor)
+    }
+  }
+}
+
+function endOf (
+  { apps, closers, tellStopped }: { apps: Apps, closers: Closers, tellStopped: (how: { cause: string }) => void }
+) {
+  return { async stop (exitCode: number) {
+    await apps.end(exitCode)
+    await closers.close()
+  }, async handOver () {
+    await apps.handOver()
+    tellStopped({ cause: 'upgrade' })
+    await closers.close({ handsOver: true })
+  } }
 }

@@ -3,24 +3,15 @@ import { isConfigLoader } from '../config/file.ts'
 import { startBeat } from '../keeper/beat.ts'
 import { createReaper } from '../keeper/reaper.ts'
 import { listenForSignals } from '../system/signals.ts'
-import { tellServiceManager } from '../systemd/service-manager.ts'
 import { errorText } from '../errors.ts'
 import type { App } from '../app/app.ts'
 import type { Host } from './host.ts'
 import type { Shutdown } from './shutdown.ts'
 import type { Config } from '../config/config.ts'
+import type { Deck } from '../deck.ts'
+import type { Apps } from './apps.ts'
 import type { KeeperLink } from '../keeper/link.ts'
 import type { EventStream } from '../events/stream.ts'
-
-/** Takes over what concerns the process as a whole: its signals, the service manager, orphans. */
-export function setUpProcess (app: App, host: Host, shutdown: Shutdown) {
-  const { events, supervisor, settings } = app
-  const { keeper } = host
-  const { leave, untilDeploying } = listenToSignals(app, host, shutdown)
-  tellServiceManager({ events, supervisor, settings, keeper }, { sources: [process, keeper.signals], untilDeploying })
-  reapOrphans(() => [app], host)
-  shutdown.stopped.then(leave)
-}
 
 /** Tells the keeper that this master has started and answers, and the history where the keeper is lost. */
 export function reportToKeeper (options: Pick<Config, 'keeper' | 'watchdog'>,
@@ -35,26 +26,29 @@ export function reportToKeeper (options: Pick<Config, 'keeper' | 'watchdog'>,
     hang: hangOptions(options) })
 }
 
-function listenToSignals ({ deck }: App, { terminal, keeper }: Host, shutdown: Shutdown) {
+/** What an operator means by signals. `stopHost`: lets all apps finish. */
+export function listenToSignals (
+  { apps, host: { keeper }, shutdown, stopHost }: { apps: Apps, host: Host, shutdown: Shutdown,
+    stopHost: (actor: string) => void }
+) {
   let deploying = Promise.resolve()
-  const leave = listenForSignals({ onStop () {
-    terminal.line('stopping: the workers finish their requests; send the signal again to stop at once')
-    attempt(() => deck.dispatch({ type: 'stop', actor: 'signal' }))
-  }, onKill: () => shutdown.stop(1), onDeploy: () => {
-    deploying = attempt(() => deck.deploy({ actor: 'signal' }))
-  }, onRestart: () => attempt(() => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' })) }, {
+  const leave = listenForSignals({ onStop: () => stopHost('signal'), onKill: () => shutdown.stop(1), onDeploy () {
+    deploying = forEachDeck((deck) => deck.deploy({ actor: 'signal' }))
+  },
+    onRestart: () =>
+      forEachDeck(async (deck) => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' })) }, {
     sources: [process, keeper.signals]
   })
   return { leave, untilDeploying: () => deploying }
 
-  async function attempt (work: () => unknown) {
+  async function forEachDeck (work: (deck: Deck) => Promise<unknown>) {
     // What comes now is for the next master, to which the keeper says it again.
     if (shutdown.hasBegun) return
-    try {
-      await work()
-    } catch (error) {
-      terminal.line(`refused: ${errorText(error)}`)
-    }
+    await Promise.all(
+      apps.all().map(({ part }) =>
+        part?.run(() => work(part.app.deck)).catch((error) => part.say(`refused: ${errorText(error)}`))
+      )
+    )
   }
 }
 

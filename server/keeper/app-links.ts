@@ -3,12 +3,11 @@ import type { SocketHandle } from '../../workers/node-internals.d.ts'
 
 /** of what the keeper says */
 type TypeForApps = 'reaped' | 'relay' | 'take-over' | 'upgrade-failed'
-type FromApp = Extract<ToKeeper, { type: 'watch' | 'upgrade' | 'cancel' | 'serving' | 'relay' }>
+type FromApp = Extract<ToKeeper, { type: 'watch' | 'cancel' | 'serving' | 'relay' }>
 
 /**
- * What an app needs of a keeper. The whole line of a master with one app is one of these.
- * `claim`: asks for a socket of the service manager, which may be another app's; where there is no other app, nobody
- * asks
+ * What an app needs of a keeper. `claim`: asks for a socket of the service manager, which may be another app's; without
+ * it there is no other app
  */
 export type AppLink = Pick<KeeperLink,
   'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memory' | 'spare' | 'failUpgrade'
@@ -17,31 +16,31 @@ export type AppLink = Pick<KeeperLink,
 
 export type AppLinks = ReturnType<typeof createAppLinks>
 
-/** What the keeper holds of an app of a host has this before its key, and the app's name, which has no blank in it. */
+/** What the keeper holds of an app has this before its key, and the app's id, which has no blank in it. */
 const NAMED = /^of (\S+) (.*)$/s
 const FOR_APPS: readonly TypeForApps[] = Object.freeze(['reaped', 'relay', 'take-over', 'upgrade-failed'])
 
-function namedKey (name: string, key: string) {
-  return `of ${name} ${key}`
+function namedKey (id: string, key: string) {
+  return `of ${id} ${key}`
 }
 
 /**
- * Divides the one line to the keeper among the apps of a host: each has its own sockets, its own checkpoint and its own
- * events there, and sees those of no other. `hooks`: what an app throws at what it is told.
+ * Divides the one line to the keeper among the apps of a host, by their ids: each has its own sockets, its own
+ * checkpoint and its own events there, and sees those of no other. `onFault`: what an app throws at what it is told.
  */
 export function createAppLinks (
   keeper: Pick<KeeperLink,
     'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf'
       | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'failNext'>,
-  { onFault = rejectLater }: { onFault?: (error: unknown, name: string) => void } = {}
+  { onFault = rejectLater }: { onFault?: (error: unknown, id: string) => void } = {}
 ) {
-  /** Those that are open, by the name of the app. */
+  /** Those that are open, by the id of the app. */
   const open: Map<string, ReturnType<typeof openLink>> = new Map()
   const kept = takeNamed(keeper.held)
   /** Who has which socket of the service manager, by its number. */
   const claims: Map<number, string> = new Map()
-  for (const [name, sockets] of kept)
-    for (const { data } of sockets.values()) if (data?.inherited !== undefined) claims.set(data.inherited, name)
+  for (const [id, sockets] of kept)
+    for (const { data } of sockets.values()) if (data?.inherited !== undefined) claims.set(data.inherited, id)
   /** Of a next master, those whose workers are all ready. */
   const serving: Set<string> = new Set()
   /** those that are waited for; null: that is not known yet */
@@ -62,25 +61,25 @@ export function createAppLinks (
     /**
      * Opens the line of an app, which gets the sockets that the master before has left to it, and closes them itself.
      */
-    of (name: string, how?: LinkOptions): AppLink {
-      closeLink(name)
+    of (id: string, how?: LinkOptions): AppLink {
+      closeLink(id)
       takeLate()
-      const opened = openLink(name, how)
-      open.set(name, opened)
+      const opened = openLink(id, how)
+      open.set(id, opened)
       return opened.link
     },
 
     /** Gives an app that is not open yet the sockets that it had elsewhere. */
-    give (name: string, sockets: ReadonlyMap<string, { handle: SocketHandle, data?: KeptData }>) {
+    give (id: string, sockets: ReadonlyMap<string, { handle: SocketHandle, data?: KeptData }>) {
       for (const [key, { handle, data }] of sockets) {
-        keeper.hold(namedKey(name, key), handle, data)
-        socketsOf(name).set(key, { handle, data })
+        keeper.hold(namedKey(id, key), handle, data)
+        socketsOf(id).set(key, { handle, data })
       }
     },
 
     /** In an upgrade: the other master hands over as soon as these serve. */
-    awaitServing (names: readonly string[]) {
-      awaited = names
+    awaitServing (ids: readonly string[]) {
+      awaited = ids
       tellServing()
     },
 
@@ -94,17 +93,17 @@ export function createAppLinks (
     forget: forgetApp,
 
     /** Forgets whatever belongs to none of these; in an upgrade, once this is the only master. */
-    dropUnknown (names: Iterable<string>) {
+    dropUnknown (ids: Iterable<string>) {
       takeLate()
-      const known = new Set(names)
-      for (const name of new Set([...kept.keys(), ...keeper.rememberedApps()])) if (!known.has(name)) forgetApp(name)
+      const known = new Set(ids)
+      for (const id of new Set([...kept.keys(), ...keeper.rememberedApps()])) if (!known.has(id)) forgetApp(id)
     }
   }
 
-  /** `name`: undefined: all */
-  function tellApps (name: string | undefined, tell: (opened: ReturnType<typeof openLink>) => void) {
+  /** `id`: undefined: all */
+  function tellApps (id: string | undefined, tell: (opened: ReturnType<typeof openLink>) => void) {
     for (const [its, opened] of [...open]) {
-      if (name !== undefined && name !== its) continue
+      if (id !== undefined && id !== its) continue
       try {
         tell(opened)
       } catch (error) {
@@ -120,15 +119,15 @@ export function createAppLinks (
   }
 
   function tellServing () {
-    if (!awaited?.every((name) => serving.has(name))) return
+    if (!awaited?.every((id) => serving.has(id))) return
     awaited = null
     keeper.send({ type: 'serving' })
   }
 
-  function openLink (name: string,
-    { call = (work) => work(), fault = null, exits = [], before = null }: LinkOptions = {})
+  function openLink (id: string,
+    { title = id, call = (work) => work(), fault = null, exits = [], before = null }: LinkOptions = {})
   {
-    const sockets = socketsOf(name)
+    const sockets = socketsOf(id)
     const held = heldBy(sockets)
     const handlers: { [Type in TypeForApps]?: Handlers[Type][] } = {}
     const onLost: Set<() => void> = new Set()
@@ -146,27 +145,24 @@ export function createAppLinks (
       // This process tells itself how those end that were its children, and another deck how those of its own do.
       reaps: keeper.reaps || fault !== null || before !== null,
       held,
-      memory: keeper.memoryOf(name),
-      spare: keeper.spareOf(name),
+      memory: keeper.memoryOf(id),
+      spare: keeper.spareOf(id),
 
       // A timer of an app that has gone may come late, when the app is here again.
       hold (key, handle, data) {
         if (!isOpen) return
         sockets.set(key, { handle: null, own: handle, data })
-        return keeper.hold(namedKey(name, key), handle, data)
+        return keeper.hold(namedKey(id, key), handle, data)
       },
 
       drop (key) {
         if (!isOpen) return
         sockets.get(key)?.handle?.close()
         sockets.delete(key)
-        keeper.drop(namedKey(name, key))
+        keeper.drop(namedKey(id, key))
       },
 
-      claim (fd) {
-        if (!claims.has(fd)) claims.set(fd, name)
-        return claims.get(fd) === name
-      },
+      claim: title === null ? undefined : claim,
 
       send (message) {
         if (isOpen) passOn(message.type, message)
@@ -175,7 +171,7 @@ export function createAppLinks (
       get failure () {
         return keeper.failure
       },
-      failUpgrade: (reason) => keeper.failUpgrade(`${name}: ${reason}`),
+      failUpgrade: (reason) => keeper.failUpgrade(withTitle(reason)),
 
       on (type, handler) {
         handlers[type] = [...handlers[type] ?? [], handler] as typeof handlers[typeof type]
@@ -194,16 +190,17 @@ export function createAppLinks (
       }
     }
     const passed: { [Type in FromApp['type']]: (message: Extract<FromApp, { type: Type }>) => void } = {
-      // How long a master may be silent is said by the host, and when another one starts.
-      watch () {},
-      upgrade () {},
+      // How long a host may be silent is said by the host.
+      watch (message) {
+        if (title === null) keeper.send(message)
+      },
       cancel ({ reason }) {
-        if (reason !== undefined) keeper.failNext(`${name}: ${reason}`)
+        if (reason !== undefined) keeper.failNext(withTitle(reason))
         keeper.send({ type: 'cancel' })
       },
-      relay: (message) => keeper.send(message.failing === undefined ? { ...message, app: name } : message),
+      relay: (message) => keeper.send(message.failing === undefined ? { ...message, app: id } : message),
       serving () {
-        serving.add(name)
+        serving.add(id)
         tellServing()
       }
     }
@@ -215,6 +212,15 @@ export function createAppLinks (
       isOpen = false
     } }
 
+    function claim (fd: number): boolean {
+      if (!claims.has(fd)) claims.set(fd, id)
+      return claims.get(fd) === id
+    }
+
+    function withTitle (reason: string) {
+      return title === null ? reason : `${title}: ${reason}`
+    }
+
     function passOn<Type extends FromApp['type']> (type: Type, message: Extract<FromApp, { type: Type }>) {
       passed[type](message)
     }
@@ -222,8 +228,8 @@ export function createAppLinks (
 
   /** In an upgrade, the keeper gives at the end what the other master has held since. */
   function takeLate () {
-    for (const [name, late] of takeNamed(keeper.held)) {
-      const sockets = socketsOf(name)
+    for (const [id, late] of takeNamed(keeper.held)) {
+      const sockets = socketsOf(id)
       for (const [key, socket] of late) {
         sockets.get(key)?.handle?.close()
         sockets.set(key, socket)
@@ -231,9 +237,9 @@ export function createAppLinks (
     }
   }
 
-  function socketsOf (name: string) {
-    const sockets = kept.get(name) ?? new Map()
-    kept.set(name, sockets)
+  function socketsOf (id: string) {
+    const sockets = kept.get(id) ?? new Map()
+    kept.set(id, sockets)
     return sockets
   }
 
@@ -248,24 +254,24 @@ export function createAppLinks (
     return held
   }
 
-  function closeLink (name: string, { keepsSockets = false }: { keepsSockets?: boolean } = {}) {
-    open.get(name)?.end()
-    open.delete(name)
-    for (const [key, { handle, own = null, data }] of kept.get(name) ?? [])
-      kept.get(name)?.set(key, { handle: handle ?? (keepsSockets ? own : null), data })
-    const used = [...kept.get(name)?.values() ?? []].map(({ data }) => data?.inherited)
-    for (const [fd, its] of claims) if (its === name && !used.includes(fd)) claims.delete(fd)
+  function closeLink (id: string, { keepsSockets = false }: { keepsSockets?: boolean } = {}) {
+    open.get(id)?.end()
+    open.delete(id)
+    for (const [key, { handle, own = null, data }] of kept.get(id) ?? [])
+      kept.get(id)?.set(key, { handle: handle ?? (keepsSockets ? own : null), data })
+    const used = [...kept.get(id)?.values() ?? []].map(({ data }) => data?.inherited)
+    for (const [fd, its] of claims) if (its === id && !used.includes(fd)) claims.delete(fd)
   }
 
-  function forgetApp (name: string) {
-    for (const [key, { handle }] of kept.get(name) ?? []) {
-      keeper.drop(namedKey(name, key))
+  function forgetApp (id: string) {
+    for (const [key, { handle }] of kept.get(id) ?? []) {
+      keeper.drop(namedKey(id, key))
       handle?.close()
     }
-    kept.delete(name)
-    closeLink(name)
-    keeper.memoryOf(name).write(null)
-    keeper.spareOf(name).clear()
+    kept.delete(id)
+    closeLink(id)
+    keeper.memoryOf(id).write(null)
+    keeper.spareOf(id).clear()
   }
 }
 
@@ -278,21 +284,21 @@ function rejectLater (error: unknown) {
 type Sockets = Map<string, { handle: SocketHandle | null, own?: SocketHandle, data?: KeptData }>
 export type Fault = NonNullable<Predecessor['fault']>
 /**
- * `call`: calls the app, so that what it throws keeps nothing from the others; `fault`: by which it was closed here,
- * without a word; `exits`: of the workers that it has left;
- * `before`: the master of the deck that it comes from.
+ * `title`: what is told of it begins with that, null: it is the only app; `call`: calls the app, so that what it throws
+ * keeps nothing from the others; `fault`: by which it was closed here, without a word; `exits`: of the workers that it
+ * has left; `before`: the master of the deck that it comes from.
  */
-export type LinkOptions = { call?: (work: () => void) => void, fault?: Fault | null, exits?: Exit[],
-  before?: Predecessor | null }
+export type LinkOptions = { title?: string | null, call?: (work: () => void) => void, fault?: Fault | null,
+  exits?: Exit[], before?: Predecessor | null }
 
-/** `held`: what belongs to an app goes out of it @returns by the name of the app */
+/** `held`: what belongs to an app goes out of it @returns by the id of the app */
 function takeNamed (held: KeeperLink['held']): Map<string, Sockets> {
   const taken: ReturnType<typeof takeNamed> = new Map()
   for (const [named, { handle, data }] of held) {
-    const [, name, key] = NAMED.exec(named) ?? []
-    if (name === undefined || (data && 'fd' in data)) continue
+    const [, id, key] = NAMED.exec(named) ?? []
+    if (id === undefined || (data && 'fd' in data)) continue
     held.delete(named)
-    taken.set(name, (taken.get(name) ?? new Map()).set(key, { handle, data }))
+    taken.set(id, (taken.get(id) ?? new Map()).set(key, { handle, data }))
   }
   return taken
 }

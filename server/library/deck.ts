@@ -5,6 +5,7 @@ import { MESSAGE_ORDER, ROLLOUT_ORDER, SCALE_ORDER } from '../config/orders.ts'
 import { DeckError } from '../errors.ts'
 import { createDeckEvents } from './events.ts'
 import type { Deck, Rollout, Status } from './types.ts'
+import type { App } from '../app/app.ts'
 import type { Master } from '../host/master.ts'
 import type { DeckEvent } from '../events/stream.ts'
 
@@ -16,17 +17,20 @@ const ORDERS = Object.freeze({ restart: z.strictObject({ note }).describe('an ob
 
 const actor = 'program'
 
+/** The master that a program has started, with its app. */
+export type OwnMaster = Omit<Master, 'parts'> & { app: App }
+
 /** What a program that has started a master can do with it. Each promise resolves at the end of what was asked for. */
-export function createLibraryDeck ({ admin, deck, stopped }: Master): Deck {
+export function createLibraryDeck ({ port, token, app: { deck }, stopped }: OwnMaster): Deck {
   let stopping: Promise<void> | undefined
 
   return Object.freeze({
-    adminUrl: admin.url,
+    adminUrl: port.url,
     // A getter keeps the token out of a log of the whole deck.
     get token () {
-      return admin.token
+      return token
     },
-    signInLink: admin.signInLink,
+    signInLink: port.signInLink,
     events: createDeckEvents(deck.events),
     stopped: stopped.then(() => {}),
 

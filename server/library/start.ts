@@ -18,7 +18,10 @@ const SURROUNDINGS: Readonly<Record<string, { expected: string, isFine: (value: 
  */
 export async function readStart (
   options: StartOptions
-): Promise<{ config: Config, surroundings: Surroundings, signal: AbortSignal | undefined }> {
+): Promise<
+  { config: Config, reload: (launchIn?: string) => Promise<Config>, surroundings: Surroundings,
+    signal: AbortSignal | undefined }
+> {
   if (typeof options !== 'object' || options === null || Array.isArray(options))
     throw new DeckError('invalid-config', `options: expected an object, received ${kindOf(options)}`)
   for (const [name, { expected, isFine }] of Object.entries(SURROUNDINGS)) {
@@ -33,10 +36,8 @@ export async function readStart (
   await loadSchema()
   // Each deploy reads the file again, but keeps the options of the program.
   const kept = structuredClone(said)
-  return { config, signal,
-    surroundings: { isGuest: true, stdout: passOn(stdout), stderr: passOn(stderr),
-      reload: (launchIn: string | undefined) =>
-        configFromOptions(kept, { configFile, cwd, isAgain: true, launchIn }) } }
+  return { config, signal, reload: (launchIn) => configFromOptions(kept, { configFile, cwd, isAgain: true, launchIn }),
+    surroundings: { isGuest: true, stdout: passOn(stdout), stderr: passOn(stderr) } }
 }
 
 /** Wraps a stream of the program, which outlives the deck, so that the deck leaves no listeners on it. */

@@ -57,10 +57,11 @@ export function openDataDir (wanted: string) {
     away,
 
     /**
-     * From here on no other master runs on this folder, until this one lets go of it or ends.
+     * From here on no other master runs on this folder, until this one lets go of it or ends. It may be called twice.
      * @throws {DeckError} master-running, data-dir-unusable
      */
     lock () {
+      if (lock) return
       try {
         lock = takeLock(fileOf('master.lock'))
       } catch (error) {
@@ -81,6 +82,7 @@ export function openDataDir (wanted: string) {
       for (const [name, value] of secrets) writeSecret(fileOf(name), value)
       makeFolder(folder)
       lock?.release()
+      lock = null
       this.lock()
       if (remembered !== null) writeJson(fileOf('memory.json'), remembered)
       // Where it cannot be announced, its history still goes on there.
@@ -122,7 +124,7 @@ export function openDataDir (wanted: string) {
       }
     },
 
-    /** What runs of the app, where no host keeps that. */
+    /** What runs of the app, where it is the only one of its master. */
     runs: { file: fileOf('runs.json'),
       read: (): unknown => readJson(newestOf(fileOf('runs.json'), path.join(wanted, 'runs.json'))) },
 

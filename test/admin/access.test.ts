@@ -9,6 +9,7 @@ import { roleAllows, type Role } from '../../server/api/roles.ts'
 import { ACTIONS, roleOf } from '../../server/dashboard/actions.ts'
 import { PAGES } from '../../server/dashboard/pages.ts'
 import { createEventStream, type DeckEvent } from '../../server/events/stream.ts'
+import { behindPort } from '../support/fake-apps.ts'
 import { heard, rawRequest, START_MS, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
 import { fake } from '../support/fake.ts'
 import { until } from '../support/until.ts'
@@ -208,7 +209,7 @@ test('all tokens end with the one of the data folder', async (t) => {
     201
   )
   const status = async (owner: string) => {
-    const next = createAdmin({ deck: before.deck, history: before.history, token: owner, port: 0,
+    const next = createAdmin({ ...behindPort(before.deck, before.history), token: owner, port: 0,
       now: before.clock.now })
     t.after(() => next.close())
     const { url } = await next.listen()

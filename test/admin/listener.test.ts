@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { io, type Socket } from 'socket.io-client'
 import { roomWithin } from '../../server/admin/connections.ts'
 import { createAdmin, loadSite } from '../../server/admin/listener.ts'
+import { behindPort } from '../support/fake-apps.ts'
 import { rawBytes, rawRequest, startAdmin, TOKEN, type Admin } from '../support/admin.ts'
 import { fake } from '../support/fake.ts'
 import { freePort } from '../support/ports.ts'
@@ -21,11 +22,11 @@ test('takes the next free port where it may, and says which is in use where it h
   t.after(() => next.close())
   // Somebody else's listener would do as well.
   await once(next, 'listening').catch(() => {})
-  const second = createAdmin({ deck, history, token: TOKEN, port, portsToTry: 20 })
+  const second = createAdmin({ ...behindPort(deck, history), token: TOKEN, port, portsToTry: 20 })
   t.after(() => second.close())
   const { port: taken } = await second.listen()
   assert.ok(taken > port + 1 && taken < port + 20, `${taken} after ${port}`)
-  await assert.rejects(createAdmin({ deck, history, token: TOKEN, port, portsToTry: 2 }).listen(), {
+  await assert.rejects(createAdmin({ ...behindPort(deck, history), token: TOKEN, port, portsToTry: 2 }).listen(), {
     code: 'port-in-use',
     message: new RegExp(`127\\.0\\.0\\.1, but ${port + 1} is in use`)
   })
@@ -33,7 +34,7 @@ test('takes the next free port where it may, and says which is in use where it h
 
 test('says which port is in use', async (t) => {
   const { deck, history, port } = await startAdmin(t)
-  const second = createAdmin({ deck, history, token: TOKEN, port })
+  const second = createAdmin({ ...behindPort(deck, history), token: TOKEN, port })
   await assert.rejects(second.listen(), { code: 'port-in-use', exitCode: 1,
     message: new RegExp(`127\\.0\\.0\\.1, but ${port} is in use`) })
   await second.close()
@@ -42,14 +43,16 @@ test('says which port is in use', async (t) => {
 test('says which address cannot be listened on', async (t) => {
   const { deck, history } = await startAdmin(t)
   for (const host of ['203.0.113.7', 'no.such.host.invalid']) {
-    const admin = createAdmin({ deck, history, token: TOKEN, host })
+    const admin = createAdmin({ ...behindPort(deck, history), token: TOKEN, host })
     await assert.rejects(admin.listen(), { code: 'listen-failed', message: new RegExp(`received ${host}`) })
   }
 })
 
 test('hands out no link before it listens', async (t) => {
   const { deck, history } = await startAdmin(t)
-  assert.throws(() => createAdmin({ deck, history, token: TOKEN }).signInLink(), { code: 'listen-failed' })
+  assert.throws(() => createAdmin({ ...behindPort(deck, history), token: TOKEN }).signInLink(), {
+    code: 'listen-failed'
+  })
 })
 
 test('listens on IPv6, under a name that can be visited', async (t) => {
@@ -61,7 +64,7 @@ test('listens on IPv6, under a name that can be visited', async (t) => {
 
 test('whoever comes before the site is loaded waits for it, and the guard comes first all the same', async (t) => {
   const { deck, history } = await startAdmin(t)
-  const admin = createAdmin({ deck, history, token: TOKEN })
+  const admin = createAdmin({ ...behindPort(deck, history), token: TOKEN })
   t.after(() => admin.close())
   const { url, loaded } = await admin.listen()
   let isLoaded = false
@@ -87,7 +90,8 @@ test('whoever has asked while the site is loading is not cut as silent', async (
     await once(gate, 'open')
     return await loadSite()
   }
-  const admin = createAdmin({ deck, history, token: TOKEN, maxConnections: { maxKnown: 2, maxStrangers: 2 }, load })
+  const admin = createAdmin({ ...behindPort(deck, history), token: TOKEN,
+    maxConnections: { maxKnown: 2, maxStrangers: 2 }, load })
   t.after(() => admin.close())
   const { port } = await admin.listen()
   const asking = net.connect(port, '127.0.0.1').setEncoding('utf8')
@@ -105,7 +109,7 @@ test('whoever has asked while the site is loading is not cut as silent', async (
 
 test('closes at once, and without a fault, while the site is still loading', async (t) => {
   const { deck, history } = await startAdmin(t)
-  const admin = createAdmin({ deck, history, token: TOKEN })
+  const admin = createAdmin({ ...behindPort(deck, history), token: TOKEN })
   await admin.listen()
   await admin.close()
 })

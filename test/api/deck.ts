@@ -99,7 +99,7 @@ export async function startDeck () {
     appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) }, master, diagnostics, profiling, logs, releases,
     alerts, jobs: createFakeJobs({ history, events }), notices: createNotices({ history, events }),
     others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }),
-    isKept: () => true,
+    isKept: () => true, upgrade: dispatch,
     examine: async () => ({ checkedAt: new Date(0).toISOString(), isRunning: true, problems: 0, items: [] }) })
   supervisor.start({ workers: WORKERS })
   await supervisor.running

@@ -2,6 +2,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { randomUUID } from 'node:crypto'
 import { createAdmin } from '../../server/admin/listener.ts'
 import { ROLES, type Role } from '../../server/api/roles.ts'
+import { behindPort } from '../support/fake-apps.ts'
 import { until } from '../support/until.ts'
 import { startDeck, type IdleDeck } from './deck.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -24,7 +25,7 @@ export async function openPort (): Promise<
   const idle = await startDeck()
   const { deck } = idle
   const log = { warn () {}, error: ({ err }: { err?: Error }, text: string) => errors.push(`${text}: ${err?.stack}`) }
-  const admin = createAdmin({ deck, history: deck.history, token: ADMIN_TOKEN, limits: NO_LIMITS, log })
+  const admin = createAdmin({ ...behindPort(deck, deck.history), token: ADMIN_TOKEN, limits: NO_LIMITS, log })
   const { url, loaded } = await admin.listen()
   await loaded
   const tokens = await fill({ ...idle, url })

@@ -4,6 +4,7 @@ import http from 'node:http'
 import net from 'node:net'
 import { after, before, test, type TestContext } from 'node:test'
 import { createAdmin } from '../../server/admin/listener.ts'
+import { behindPort } from '../support/fake-apps.ts'
 import { TOKEN } from '../support/admin.ts'
 import { openBrowser } from '../support/browser.ts'
 import { markPage, startDashboard } from '../support/dashboard.ts'
@@ -31,7 +32,7 @@ test('a lost connection shows a banner, and the page catches up by itself', asyn
   dashboard.setWorker(1, { state: 'unresponsive' })
 
   const { deck, history, port } = dashboard
-  const successor = createAdmin({ deck, history, token: TOKEN, port })
+  const successor = createAdmin({ ...behindPort(deck, history), token: TOKEN, port })
   t.after(() => successor.close())
   await successor.listen()
   await page.locator('#worker-1-1').getByText('Unresponsive').waitFor()
@@ -123,7 +124,7 @@ rareTest('a page that was open during an upgrade comes back by itself and says w
 
   const { deck, history, port } = dashboard
   deck.set({ master: { ...deck.snapshot().master, version: '0.2.0', nodeVersion: 'v24.1.0' } })
-  const successor = createAdmin({ deck, history, token: TOKEN, port })
+  const successor = createAdmin({ ...behindPort(deck, history), token: TOKEN, port })
   t.after(() => successor.close())
   await successor.listen()
   await page.getByRole('status').getByText('The master was upgraded to clusterdeck 0.2.0 on Node v24.1.0.').waitFor()

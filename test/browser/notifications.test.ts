@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createAdmin } from '../../server/admin/listener.ts'
+import { behindPort } from '../support/fake-apps.ts'
 import { TOKEN } from '../support/admin.ts'
 import { openBrowser } from '../support/browser.ts'
 import { startDashboard, type Dashboard } from '../support/dashboard.ts'
@@ -108,7 +109,7 @@ rareTest('a master that does not answer is told of after a while, and what was m
 
     const { deck, history, port } = dashboard
     deck.events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master was lost' })
-    const successor = createAdmin({ deck, history, token: TOKEN, port })
+    const successor = createAdmin({ ...behindPort(deck, history), token: TOKEN, port })
     t.after(() => successor.close())
     await successor.listen()
     await page.locator('html[data-live=on]').waitFor()

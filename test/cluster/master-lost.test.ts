@@ -78,6 +78,22 @@ describe('a master that is lost', () => {
     db.close()
   })
 
+  test('killed, or changed for another one, while its config file is broken: the next one goes on as it was started', async (t) => {
+    const config = path.join(tempFolder(), 'clusterdeck.config.json')
+    await writeFile(config, JSON.stringify({ workers: 2, admin: { sessionTtlMs: 60_000 } }))
+    const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--config', config] })
+    await deck.until({ ready: 2 })
+    await writeFile(config, '{"workers": "many"}')
+    await deck.loseMaster()
+    await deck.until({ ready: 2 })
+    const { master } = await deck.status()
+    await deck.api('/upgrade', { method: 'POST', body: '{}' })
+    await deck.untilEvent(({ type }) => type === 'master.upgraded', 'the next master')
+    const { master: next, desiredWorkers } = await deck.until({ ready: 2 })
+    assert.notEqual(next.pid, master.pid)
+    assert.equal(desiredWorkers, 2)
+  })
+
   rareTest(
     'killed after it has forked a worker for a lost one, and before that is on record: the end of the lost one is, and the new one has ended with it',
     async (t) => {

@@ -6,7 +6,7 @@ import supertest from 'supertest'
 import { openHistory } from '../../db/history.ts'
 import { createAdmin } from '../../server/admin/listener.ts'
 import { createEventStream } from '../../server/events/stream.ts'
-import { createFakeApps } from './fake-apps.ts'
+import { behindPort, createFakeApps } from './fake-apps.ts'
 import { createFakeDeck } from './fake-deck.ts'
 import './no-hang.ts'
 import type { TestContext } from 'node:test'
@@ -43,7 +43,7 @@ export async function startAdmin (t: Pick<TestContext, 'after'>, options: Option
   const history = options.history ?? openTestHistory()
   const clock = createClock()
   const deck = createFakeDeck({ history, now: options.now ?? clock.now })
-  return { deck, ...await openPort(t, { clock, history }, { deck, ...options }) }
+  return { deck, ...await openPort(t, { clock, history }, { ...behindPort(deck, history), ...options }) }
 }
 
 /**
@@ -69,7 +69,8 @@ function openTestHistory () {
 }
 
 async function openPort (t: Pick<TestContext, 'after'>,
-  { clock, history }: { clock: ReturnType<typeof createClock>, history: History }, options: Options)
+  { clock, history }: { clock: ReturnType<typeof createClock>, history: History },
+  options: Options & Pick<Required<Options>, 'apps' | 'events'>)
 {
   const logged: [fields: object, text: string][] = []
   const take = (...line: typeof logged[number]) => logged.push(line)

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { openApp, type AppSource } from '../../server/app/app.ts'
 import { recordPast, startWorkers } from '../../server/app/start.ts'
 import { connectKeeper } from '../../server/keeper/link.ts'
@@ -5,16 +6,27 @@ import { createClosers } from '../../server/system/closers.ts'
 import { openDataDir } from '../../server/system/data-dir.ts'
 import { fake } from './fake.ts'
 import type { TestOwner } from './deck.ts'
+import type { RunsStore } from '../../server/app/runs.ts'
 import type { SeenEvent } from './event-log.ts'
 import type { OtherDecks } from '../../server/system/other-decks.ts'
 
 const PATIENCE_MS = 90_000
 
+/** What runs is kept as long as this process. */
+export function createRunsHere (): RunsStore {
+  let kept: unknown = null
+  return { read: () => kept, save (runs) {
+    kept = runs
+  }, stored: async () => {}, isStored: () => true }
+}
+
 /**
  * Runs an app in this very process as one of several, without a page: real workers, history and releases. It ends with
  * the test.
  */
-export async function startAppHere (t: TestOwner, source: Omit<AppSource, 'dataDir'>) {
+export async function startAppHere (t: TestOwner,
+  source: Pick<AppSource, 'config' | 'environment'> & Partial<AppSource>)
+{
   const closers = createClosers()
   const said: string[] = []
   const say = (text: unknown) => {
@@ -25,8 +37,11 @@ export async function startAppHere (t: TestOwner, source: Omit<AppSource, 'dataD
       fatal: say, close () {} },
     terminal: { show () {}, line: say, fail: say, quote: say, started () {}, resolved () {} }, streams: process,
     software: { version: '0.0.0', nodeVersion: process.version }, others: fake<OtherDecks>({ list: () => [] }),
-    fleet: () => null, joinsFleet: false, turns: null, rolloutTurns: null }
-  const app = await openApp({ ...source, dataDir: openDataDir(source.config.dataDir) }, host)
+    fleet: () => null, joinsFleet: false, turns: null, rolloutTurns: null, isShared: false, publicUrl: () => null,
+    upgrade: { join: () => () => {}, begin: () => assert.fail('this app has no host') } }
+  const app = await openApp({ dataDir: openDataDir(source.config.dataDir), reload: async () => source.config,
+    runs: createRunsHere(), order: null, source: () => ({ order: null, inherited: source.environment }), ...source },
+    host)
   const { events, supervisor, deck } = app
   const seen: SeenEvent[] = []
   events.subscribe((event) => {

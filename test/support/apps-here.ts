@@ -4,6 +4,8 @@ import { createApps } from '../../server/host/apps.ts'
 import { createEventStream } from '../../server/events/stream.ts'
 import { createJointUpgrade } from '../../server/handover/joint-upgrade.ts'
 import { createAppScopes } from '../../server/host/app-scopes.ts'
+import { readConfigOf } from '../../server/host/order-config.ts'
+import { openDataDir } from '../../server/system/data-dir.ts'
 import { createAppLinks } from '../../server/keeper/app-links.ts'
 import { createTurns } from '../../server/host/turns.ts'
 import { fake } from './fake.ts'
@@ -36,17 +38,19 @@ export function hostAppsHere (t: TestOwner,
     held: new Map(), hold () {}, drop () {}, send () {}, on () {}, onLost () {}, offLost () {},
     rememberedApps: () => [], memoryOf: () => ({ read: () => null, write: () => false }),
     spareOf: () => ({ events: [], keep () {}, clear () {} }) })
+  const terminal = { show () {}, line: say, fail: say, quote: say, started () {}, resolved () {} }
   const forgotten: string[] = []
   const apps = createApps({ records: createRecords({ folder, log, onProblem: (reason) => say(`records: ${reason}`) }),
-    lent: { links: createAppLinks(keeper), scopes, log,
-      terminalOf: () => ({ show () {}, line: say, fail: say, quote: say, started () {}, resolved () {} }),
+    lent: { links: createAppLinks(keeper), scopes, log, titleOf: (name) => name,
+      placeOf: (name) => ({ below: `/apps/${name}`, host: folder }), readConfig: readConfigOf, keepsOrders: true,
+      openFolder: (of) => ({ dataDir: openDataDir(of), log }), terminal: { ...terminal, of: () => terminal },
       turns: createTurns({ atOnce: 2 }), rolloutTurns: createTurns({ atOnce: rolloutsAtOnce, turnMs: 60_000 }),
       upgrade: createJointUpgrade(keeper, { turnMs: 3000, events }), streams: process,
       software: { version: '0.0.0', nodeVersion: process.version }, others: fake({ list: () => [] }),
       fleetMembership: { isWanted: false, of: () => null, enter: () => async () => {} },
       addressOf: (name) => ({ adminUrl: `http://127.0.0.1:9/apps/${name}`, publicUrl: null, fingerprint: null,
-        host: folder }) }, forget: (name) => {
-      forgotten.push(name)
+        host: folder }) }, forget: (id) => {
+      forgotten.push(id)
     }, events, log })
   t.after(async () => {
     await apps.leave('test')

@@ -7,8 +7,18 @@ import { createNotices } from '../../server/events/notices.ts'
 import { DeckError } from '../../server/errors.ts'
 import { createFakeDeck } from './fake-deck.ts'
 import { tempFolder } from './folder.ts'
+import type { Deck } from '../../server/deck.ts'
 import type { EventStream } from '../../server/events/stream.ts'
 import type { AppView, Apps } from '../../server/api/apps.ts'
+
+/** What is behind a port whose host is there for this deck alone. `name`: of its app, in the paths of that port */
+export function behindPort (deck: Deck, history: History, name = 'app') {
+  const { alerts, notices, events } = deck
+  const opened = { deck, history, run: <T>(work: () => T) => work() }
+  const apps: Apps = { ...createFakeApps({ names: [], history, events }), only: name, alerts, notices,
+    states: () => [{ name, state: 'running' }], opened: () => opened, identity: () => name }
+  return { apps, events, history }
+}
 
 /**
  * The apps of a host without processes, for tests of the admin side: each open one is a fake deck over a history file
@@ -37,7 +47,7 @@ export function createFakeApps (
   const orders: FakeApps['orders'] = []
   for (const name of names) openApp(name)
 
-  const apps: FakeApps = { orders, adoptions: { async begin ({ name = null, actor }) {
+  const apps: FakeApps = { only: null, orders, adoptions: { async begin ({ name = null, actor }) {
     orders.push({ type: 'adopt', name: String(name), actor })
     return { view: { id: 1, state: 'waiting', app: null, reason: null }, path: path.join(folder, 'deck'),
       secret: 'once' }

@@ -1,6 +1,6 @@
 import { createEventStream } from '../../server/events/stream.ts'
 import { createFleet, type Options } from '../../server/fleet/fleet.ts'
-import { WHOLE_PROCESS } from '../../server/host/fleet-membership.ts'
+import { WHOLE_PROCESS } from '../../server/host/foreground.ts'
 import { fake } from './fake.ts'
 import type { AppFleet } from '../../server/fleet/app-fleet.ts'
 import type { Deck } from '../../server/deck.ts'

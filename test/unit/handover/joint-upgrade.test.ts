@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DeckError } from '../../../server/errors.ts'
+import { DeckError, errorText } from '../../../server/errors.ts'
 import { createJointUpgrade, openTogether } from '../../../server/handover/joint-upgrade.ts'
 import { keptEvents } from '../../support/event-log.ts'
 import type { ToKeeper } from '../../../server/keeper/link.ts'
@@ -11,7 +11,7 @@ test('whoever asks, all apps begin, each waits as long as the slowest may take, 
   const { upgrade, keeper, begun, join } = setUp()
   join('shop', { readyTimeoutMs: 1000 })
   join('blog', { readyTimeoutMs: 60_000 }).begin(ORDER)
-  const order = { ...ORDER, execPath: '/real/node', readyWithinMs: 66_000 }
+  const order = { ...ORDER, execPath: '/real/node', readyWithinMs: 63_000 }
   assert.deepEqual(begun.splice(0), [['shop', order], ['blog', order]])
   assert.throws(() => upgrade.begin(ORDER), { code: 'upgrade-running' })
   keeper.say('upgrade-failed', { reason: 'SIGKILL' })
@@ -41,7 +41,7 @@ test('an app that does not serve stands aside, unless it is the one that is aske
   const loops = join('loops', { isServing: false })
   upgrade.begin(ORDER)
   keeper.say('upgrade-failed', { reason: 'SIGKILL' })
-  assert.throws(() => boots.begin(ORDER), { code: 'starting', message: 'boots: the workers are still starting' })
+  assert.throws(() => boots.begin(ORDER), { code: 'starting', message: 'the workers are still starting' })
   loops.begin(ORDER)
   assert.deepEqual(begun.map(([name]) => name), ['shop', 'shop', 'loops'])
   assert.deepEqual(keeper.sent.map(({ apps }) => apps), [['shop'], ['shop', 'loops']])
@@ -105,11 +105,11 @@ test('without a keeper there is none', () => {
 
 test('apps that are opened together are waited for until this is the only master; what fails then is its own matter', async () => {
   const lines = openLines()
-  const opening = openTogether(['shop', 'blog'], async (name) => {
+  const opening = openTogether(['shop', 'blog'], { whyOf, async open (id) {
     await lines.alone
-    if (name === 'blog') throw new Error('its folder is full')
-    return name.toUpperCase()
-  }, lines)
+    if (id === 'blog') throw new Error('its folder is full')
+    return id.toUpperCase()
+  } }, lines)
   assert.deepEqual(lines.awaited, [['shop', 'blog']])
   lines.say('take-over')
   const { opened, failed } = await opening
@@ -122,13 +122,13 @@ test('apps that are opened together are waited for until this is the only master
 test('one that cannot be opened fails all, and the others have gone by then', async () => {
   const lines = openLines()
   let isGone = false
-  const opening = openTogether(['shop', 'blog'], async (name) => {
-    if (name === 'blog') throw new Error('its folder is full')
+  const opening = openTogether(['shop', 'blog'], { whyOf, async open (id) {
+    if (id === 'blog') throw new Error('its folder is full')
     await lines.failing
     await new Promise(setImmediate)
     isGone = true
     throw new DeckError('upgrade-failed', 'blog: its folder is full')
-  }, lines)
+  } }, lines)
   await assert.rejects(opening, { code: 'upgrade-failed', message: 'blog: its folder is full' })
   assert.ok(isGone)
   assert.deepEqual(lines.told, ['blog: its folder is full'])
@@ -136,10 +136,14 @@ test('one that cannot be opened fails all, and the others have gone by then', as
 
 test('a keeper that is gone ends it where no app is waited for, too', async () => {
   const lines = openLines()
-  const opening = openTogether([], async () => {}, lines)
+  const opening = openTogether([], { whyOf, open: async () => {} }, lines)
   lines.lose()
   await assert.rejects(opening, { code: 'upgrade-failed', message: 'the keeper is gone' })
 })
+
+function whyOf (id: string, error: unknown) {
+  return `${id}: ${errorText(error)}`
+}
 
 function setUp () {
   const begun: [string, unknown][] = []
@@ -160,7 +164,7 @@ function setUp () {
     { refusal, isServing = true, readyTimeoutMs = 30_000 }: { refusal?: DeckError, isServing?: boolean,
       readyTimeoutMs?: number } = {})
   {
-    const own = upgrade.of(name)
+    const own = upgrade.of(name, name)
     const leave = own.join({ check (order) {
       if (refusal) throw refusal
       return { ...order, execPath: '/real/node' }

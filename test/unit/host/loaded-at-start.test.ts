@@ -8,8 +8,9 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 /** Imports that are made before the first line of a module runs. */
 const STATIC = /^(?:import|export)\s(?!type\b)(?:[^'"]*?\sfrom\s+)?'([^']+)'$/gm
 
-for (const [entry, allowed] of [['server/host/master.ts', ['croner', 'zod']], ['server/host/host-master.ts', ['croner',
-  'zod']], ['server/keeper/keeper.ts', []], ['workers/boot.ts', []]] as const)
+for (const [entry, allowed] of [['server/host/master.ts', ['croner', 'zod']], ['server/host/foreground.ts', ['croner',
+  'zod']], ['server/host/user-host.ts', ['croner', 'zod']], ['server/keeper/keeper.ts', []], ['workers/boot.ts',
+  []]] as const)
 {
   test(`${entry} loads no package before the first worker starts beside ${allowed.length > 0 ? allowed.join(', ') : 'those of Node'}`, () => {
     assert.deepEqual(packagesOf(entry), allowed)

@@ -155,7 +155,7 @@ test('an app that calls the upgrade off does so for all, who hear why and by who
   const heard: unknown[] = []
   links.of('blog').on('relay', ({ failing }) => heard.push(failing))
   const shop = links.of('shop')
-  shop.send({ type: 'upgrade', execPath: null })
+  shop.send({ type: 'watch', hang: null })
   shop.send({ type: 'cancel', reason: 'the next master was not ready within a minute' })
   assert.deepEqual([keeper.told, heard], [[['send', { type: 'cancel' }]], [
     'shop: the next master was not ready within a minute'
