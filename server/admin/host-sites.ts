@@ -33,6 +33,8 @@ export function createHostSites (
   const opened: Map<string, Opened> = new Map()
   const schemas = createSchemaPool()
   const stopListening = apps.onChange(closeEnded)
+  // Whoever comes first is to wait no longer than the next one.
+  if (only !== null) siteOf(only)
 
   return {
     /** Of the port: whoever is refused is refused there. */
