@@ -22,6 +22,8 @@ const ROOMS: Record<string, Room> = {
     may: ['admin/', 'alerts/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'figures.ts', 'fleet/',
       'handover/', 'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
   },
+  backup: { because: 'a backup knows the files of a host, and no master',
+    may: ['admin/tokens.ts', 'config/', 'host/records.ts', 'run-on.js', 'system/', '../db/'] },
   app: { because: 'an app has of the process what it is lent, and nothing global',
     may: ['cluster/', 'config/', 'crashes/', 'deck.ts', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/',
       'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'telemetry/', 'vitals/', 'alerts/', '../db/',
@@ -96,7 +98,7 @@ const ROOMS: Record<string, Room> = {
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.ts', 'config/'],
     never: OF_THE_CLUSTER },
   cli: { because: 'the commands talk to a master through its admin API alone',
-    may: ['run-on.js', 'keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/',
+    may: ['run-on.js', 'backup/', 'keeper/link.ts', 'lifecycle/duration.ts', 'config/', 'cron-words.ts', 'doctor/',
       'events/kinds.ts', 'figures.ts', 'handover/host-line.ts', 'held-words.ts', 'health.ts', 'import/', 'launch/',
       'manual.ts', 'preview-facts.ts', 'programs/', 'terminal.ts', 'systemd/', 'system/archive.ts', 'system/built.ts',
       'system/fallback-folder.ts', 'system/home-folder.ts', 'system/host-folder.ts', 'system/http.ts',
@@ -128,7 +130,7 @@ const ORDER = ['node-needed.js', 'run-on.js', 'api/shapes.ts', 'errors.ts', 'cau
   '../workers', 'systemd', 'programs', 'vitals', 'crashes', 'crash-issue.ts', 'crash-reasons.ts', 'health.ts', 'logs',
   'releases', 'keeper', 'cluster', 'jobs', 'diagnostics', 'telemetry', 'alerts', 'doctor', 'last-known.ts', 'fleet',
   'preview.ts', 'preview-facts.ts', 'deck.ts', 'api', 'figures.ts', '../public', 'manual.ts', 'dashboard', 'mcp',
-  'admin', 'handover', 'terminal.ts', 'app', 'import', 'host', 'library', 'index.ts', 'not-loaded.ts', 'cli',
+  'admin', 'handover', 'terminal.ts', 'app', 'import', 'host', 'backup', 'library', 'index.ts', 'not-loaded.ts', 'cli',
   'command-line.ts', 'compile-cache.js', 'own-code.js', 'run-here.js', 'cli.js']
 
 /**

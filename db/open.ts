@@ -142,7 +142,7 @@ export function migrateDatabase (db: Db, folder: URL = MIGRATIONS) {
 }
 
 /** @throws {DeckError} `data-dir-unusable`: written by a newer version */
-function pendingMigrations (db: Db, folder: URL = MIGRATIONS): { name: string, version: number }[] {
+export function pendingMigrations (db: Db, folder: URL = MIGRATIONS): { name: string, version: number }[] {
   const steps = readdirSync(folder).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort()
   const current = Number(db.pragma('user_version', { simple: true }))
   if (current > steps.length) {

@@ -50,6 +50,7 @@ export function createTokens (db: Db) {
     'DELETE FROM tokens WHERE expires_ms < CASE kind WHEN \'link\' THEN @now ELSE @longAgo END'
   )
   const removeOthers = db.prepare('DELETE FROM tokens WHERE root <> ?')
+  const setRoot = db.prepare('UPDATE tokens SET root = ?')
 
   return {
     /** @returns its id */
@@ -88,6 +89,11 @@ export function createTokens (db: Db) {
     /** Removes all that have another root. */
     keepOf (root: string) {
       removeOthers.run(root)
+    },
+
+    /** Another admin token is above them from now on. */
+    moveTo (root: string) {
+      setRoot.run(root)
     }
   }
 }

@@ -36,7 +36,7 @@ export function createTokens (
   const revoked: Map<number, { name: string, actor: string }> = new Map()
   const uses: Map<number, { at: number, from: string, savedAt: number }> = new Map()
   const listeners: Set<() => void> = new Set()
-  const root = hashOf(`root of tokens ${owner}`)
+  const root = rootOf(owner)
   readOrNull(() => store.keepOf(root))
 
   return {
@@ -162,6 +162,11 @@ function useStore<T> (work: () => T): T {
     if (error instanceof DeckError) throw error
     throw new DeckError('history-unavailable', 'The database of the tokens cannot be used now', { cause: error })
   }
+}
+
+/** Returns what marks the tokens that are below the token of a data folder, and does not tell that one. */
+export function rootOf (owner: string): string {
+  return hashOf(`root of tokens ${owner}`)
 }
 
 function hashOf (secret: string) {

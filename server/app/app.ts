@@ -156,7 +156,7 @@ export async function openApp (
     config,
     before: beginning.release,
     last: beginning.last,
-    variables: goesOn ? ran?.variables : undefined,
+    variables: goesOn ? ran?.variables ?? undefined : undefined,
     // What fails where another master goes on with the app is to fail now.
     canWait: !isNext && !host.isMove && beginning.release !== null &&
       restored.left.some(({ identity }) => identity && isAlive(identity)),

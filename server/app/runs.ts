@@ -12,11 +12,12 @@ import type { Supervisor } from '../cluster/supervisor.ts'
 
 /**
  * What runs of an app: a start that nobody has ordered goes on with it. `order`: that it came from, null: it was no
- * order to a host; `config`: as the release was started with, and `variables`: of that release, without secrets;
- * `workers`: how many are wanted; `changes`: what an operator has changed of the configuration; `finished`: slots whose
- * program has come to its end, by number. A variable that is null is not set.
+ * order to a host; `config`: as the release was started with, and `variables`: of that release, without secrets; one
+ * that is null is not set; null: a backup has left out both, so they are read anew. `workers`: how many are wanted;
+ * `changes`: what an operator has changed of the configuration; `finished`: slots whose program has come to its end, by
+ * number.
  */
-export type Runs = { order: AppOrder | null, config: StoredConfig, variables: Record<string, string | null>,
+export type Runs = { order: AppOrder | null, config: StoredConfig, variables: Record<string, string | null> | null,
   release: Release, workers: number, changes: RememberedChange[], finished: Record<number, Finished> }
 /** Where it is kept. `read`: null: nothing has run; `stored`: resolves once the disk has it; throws not-stored */
 export type RunsStore = Pick<KeptFile, 'stored' | 'isStored'> & { read: () => unknown, save: (runs: Runs) => void }
@@ -98,6 +99,6 @@ export function checkedRuns (content: unknown): Runs | null {
   const { values, origins } = Object(config)
   const texts = [values?.entry, values?.cwd, ...['id', 'entry', 'path', 'createdAt'].map((name) => release?.[name])]
   const isWhole = texts.every((text) => typeof text === 'string') && Number.isSafeInteger(workers) && workers > 0 &&
-    [variables, finished].every(isObject) && [changes, origins].every(Array.isArray)
+    [variables ?? {}, finished].every(isObject) && [changes, origins].every(Array.isArray)
   return isWhole ? content as Runs : null
 }

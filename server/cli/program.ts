@@ -155,10 +155,11 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
 
   // A master starts faster without the other commands.
   if (!MASTERS.includes(String(commandOf(argv)))) {
-    const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand },
-      { addTopCommand }] = await Promise.all([import('./apps-commands.ts'), import('./client-commands.ts'),
-        import('./completion.ts'), import('./import.ts'), import('./top-command.ts')])
+    const [{ addAppsCommands }, { addBackupCommands }, { addClientCommands }, { addCompletionCommand },
+      { addImportCommand }, { addTopCommand }] = await Promise.all([import('./apps-commands.ts'), import('./backup.ts'),
+        import('./client-commands.ts'), import('./completion.ts'), import('./import.ts'), import('./top-command.ts')])
     addAppsCommands(program, terminal, outcome)
+    addBackupCommands(program, terminal)
     addImportCommand(program, terminal)
     addClientCommands(program, terminal, outcome, appArguments(argv).args ?? [])
     const doctor = isWanted('doctor') ? program.commands.find((command) => command.name() === 'doctor') : undefined

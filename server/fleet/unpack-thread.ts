@@ -1,7 +1,7 @@
 import os from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { errorText } from '../errors.ts'
-import { unpackArchive } from './unpack.ts'
+import { unpackArchive } from '../system/unpack.ts'
 
 /** Unpacks in a thread of its own; see packages.ts. */
 

@@ -322,7 +322,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     if (part === null) closed = Promise.withResolvers()
     become('starting')
     const { runs } = record
-    const ran = isOrdered || runs === null ? null : await restoredConfig(runs.config)
+    const ran = isOrdered || !runs?.variables ? null : await restoredConfig(runs.config)
     config = ran ?? await lent.readConfig(record.order, { name, file })
     return await openAppPart({ id, name, order: (ran && runs?.order) ?? record.order, config,
       origin: { fault, exits, before }, isOrdered,

@@ -16,9 +16,15 @@ import type { Log } from '../system/log.ts'
 export type AppRecord = z.infer<typeof RECORD>
 export type Records = ReturnType<typeof createRecords>
 
-const RECORD = z.strictObject({ version: z.literal(1), id: z.string().regex(/^[\w-]+$/),
+export const RECORD = z.strictObject({ version: z.literal(1), id: z.string().regex(/^[\w-]+$/),
   name: z.string().regex(DECK_NAME), dataDir: z.string(), wish: z.enum(['running', 'stopped']), order: APP_ORDER,
   runs: z.unknown().transform(checkedRuns) })
+
+/** Returns `error`: why it is none, where its name is right. It may be of a newer version. */
+export function readRecord (file: string): { record: AppRecord | null, error: Error | undefined } {
+  const { data, error } = RECORD.safeParse(readJson(file))
+  return { record: data && path.basename(file) === `${data.id}.json` ? data : null, error }
+}
 
 /**
  * The records of the apps of a host, a file each. `folder`: of the host; `onProblem`: why the disk does not take them;
@@ -40,9 +46,8 @@ export function createRecords (
       mkdirSync(place, { recursive: true, mode: 0o700 })
       return readdirSync(place).filter((name) => name.endsWith('.json')).flatMap((name) => {
         const file = path.join(place, name)
-        const { data, error } = RECORD.safeParse(readJson(file))
-        if (data && name === `${data.id}.json`) return [data]
-        // It may be of a newer version.
+        const { record, error } = readRecord(file)
+        if (record) return [record]
         log.error({ err: error, file },
           'the record of an app cannot be read; it is left as it is, and the app left out')
         return []

@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { createWriteStream } from 'node:fs'
 import { test } from 'node:test'
 import { packFolder, type Archive } from '../../../server/cli/archive.ts'
-import { unpackArchive } from '../../../server/fleet/unpack.ts'
+import { unpackArchive } from '../../../server/system/unpack.ts'
 import { ARCHIVE } from '../../../server/system/archive.ts'
 import { tempFolder } from '../../support/folder.ts'
 

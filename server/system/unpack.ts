@@ -3,10 +3,10 @@ import path from 'node:path'
 import { Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
-import { ARCHIVE, leadsInside, plainName, tameMode, whyNoName } from '../system/archive.ts'
-import { oneLine } from '../system/one-line.ts'
+import { ARCHIVE, leadsInside, plainName, tameMode, whyNoName } from './archive.ts'
+import { oneLine } from './one-line.ts'
 import type { ReadEntry as Entry, Unpack } from 'tar'
-import type { ArchiveLimits as Limits } from '../system/archive.ts'
+import type { ArchiveLimits as Limits } from './archive.ts'
 
 /**
  * Unpacks an archive that nobody vouches for into an empty folder. An entry that would leave the folder, by its name or

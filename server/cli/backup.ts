@@ -1,0 +1,148 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { formatBytes } from '../../public/format.ts'
+import { DeckError } from '../errors.ts'
+import { hostFolder } from '../system/host-folder.ts'
+import { oneLine } from '../system/one-line.ts'
+import { createTools } from './context.ts'
+import { findHost } from './host.ts'
+import { createInterruption } from './interruption.ts'
+import { formatTable } from './output.ts'
+import type { DeckCommand } from './deck-command.ts'
+import type { Terminal } from './program.ts'
+import type { Backup } from '../backup/restore.ts'
+import type { Manifest } from '../backup/manifest.ts'
+
+type BackupOptions = { withSecrets?: boolean, force?: boolean, json?: true }
+type RestoreOptions = { updateEnv?: boolean, dryRun?: boolean, force?: boolean, json?: true }
+type App = Backup['apps'][number]
+/** `variables`, `files`: that are missing */
+type Restored = { name: string, state: string, release: string | null, dataDir: string, variables: string[],
+  alerts: number, files: string[] }
+type Result = Pick<Backup, 'createdAt' | 'version' | 'tokens'> & { isDone: boolean, refused: string | null,
+  hostFolder: string, alertsLeftOut: number, apps: Restored[], putAside: string[] }
+
+export function addBackupCommands (program: DeckCommand, terminal: Terminal) {
+  program.command('backup <file>').description(
+    'write the apps of the host of this user, and all histories, into one file; everything runs on meanwhile'
+  ).option('--with-secrets', 'also the values of variables, the tokens of the data folders, and the alerts').option(
+    '--force',
+    'replace a file that is there'
+  ).option('--json', 'print the result as JSON').example('without secrets', 'clusterdeck backup /backups/host.tgz')
+    .example('with all that a new machine needs, each night over the last one',
+      'clusterdeck backup /backups/host.tgz --with-secrets --force').action(async (file, options: BackupOptions) => {
+      await backupCommand(file, { ...options, version: String(program.version()) }, terminal)
+    })
+  program.command('restore <file>').description(
+    'put a backup in place where no host runs: apps, histories and tokens; it starts nothing'
+  ).option('--dry-run', 'check the file, print what would be restored and what is missing, and change nothing').option(
+    '--update-env',
+    'take the variables that the backup has left out from this shell'
+  ).option('--force', 'where apps or histories are there already: put these aside, into before-restore-… beside them')
+    .option('--json', 'print the result as JSON').example('look first: what is missing?',
+      'clusterdeck restore /backups/host.tgz --dry-run').example('with the variables of this shell',
+      'clusterdeck restore /backups/host.tgz --update-env').action(async (file, options: RestoreOptions) => {
+      await restoreCommand(file, options, terminal)
+    })
+}
+
+async function backupCommand (named: string,
+  { withSecrets: hasSecrets = false, force = false, version, ...options }: BackupOptions & { version: string },
+  terminal: Terminal)
+{
+  const { createBackup } = await import('../backup/backup.ts')
+  const file = path.resolve(terminal.cwd, named)
+  const { stop: signal, leave } = createInterruption()
+  try {
+    const { bytes, apps, alerts, createdAt } = await createBackup(file, { folder: hostFolder(terminal.env), version,
+      hasSecrets, isForced: force, signal })
+    const result = { file, bytes, createdAt, hasSecrets, alertsLeftOut: alerts,
+      apps: apps.map(({ record: { name, dataDir }, variables, alerts }) => ({ name, dataDir,
+        variablesLeftOut: variables, alertsLeftOut: alerts })
+      ) }
+    createTools(options, terminal).answer(result, () =>
+      [`${file} has the host with ${countOf(apps.length, 'app')} (${formatBytes(bytes)})`, ...hasSecrets
+        ? ['it has secrets: whoever can read it can do what the host can']
+        : leftOutLines({ apps, alerts })].join('\n'))
+  } finally {
+    leave()
+  }
+}
+
+async function restoreCommand (named: string,
+  { updateEnv = false, dryRun = false, force = false, ...options }: RestoreOptions, terminal: Terminal)
+{
+  const [{ openBackup, restoreBackup, takenPlaces }, { withVariables }] = await Promise.all([
+    import('../backup/restore.ts'),
+    import('../backup/bare-record.ts')
+  ])
+  const folder = hostFolder(terminal.env)
+  const backup = await openBackup(path.resolve(terminal.cwd, named))
+  try {
+    const apps = backup.apps.map((app) => {
+      const { record, missing } = withVariables(app.record, app.variables, updateEnv ? terminal.env : {})
+      return { ...app, record, variables: missing }
+    })
+    const refusal = whyNot(terminal.env, force ? [] : takenPlaces(backup, folder))
+    if (refusal && !dryRun) throw refusal
+    const aside = dryRun ? [] : await restoreBackup({ ...backup, apps }, folder)
+    const { version, createdAt, tokens, alerts } = backup
+    const result: Result = { isDone: !dryRun, refused: refusal?.message ?? null, createdAt, version, hostFolder: folder,
+      tokens, alertsLeftOut: alerts, apps: apps.map(toRestored), putAside: aside }
+    createTools(options, terminal).answer(result, () => restoredText(result, leftOutLines({ apps, alerts })))
+  } finally {
+    backup.close()
+  }
+}
+
+/** `taken`: files that are there. Returns null: it can be restored now. */
+function whyNot (env: Terminal['env'], taken: string[]): DeckError | null {
+  const host = findHost(env)
+  if (host)
+    return new DeckError('master-running',
+      `the host (pid ${host.recipient?.processes[0].pid}) runs: first run "clusterdeck down --all"`)
+  if (taken.length === 0) return null
+  return new DeckError('usage',
+    `restore: expected folders without apps and history, or --force, which puts what is there aside, received ${
+      taken.join(', ')
+    }`)
+}
+
+function toRestored ({ record: { name, wish, runs, dataDir, order }, variables, alerts }: App): Restored {
+  const files = [order.cwd, ...runs ? [runs.release.entry] : []].filter((file) => !existsSync(file))
+  return { name, state: wish, release: runs?.release.id ?? null, dataDir, variables, alerts, files }
+}
+
+function restoredText ({ isDone, refused, createdAt, version, tokens, apps, putAside }: Result, leftOut: string[]) {
+  const table = formatTable(['NAME', 'STARTS', 'RELEASE', 'DATA FOLDER'],
+    apps.map(({ name, state, release, dataDir }) => [name, state === 'running' ? 'yes' : 'no', release, dataDir]))
+  const missing = apps.filter(({ files }) => files.length > 0).map(({ name, files }) =>
+    oneLine(`missing here, of ${name}: ${files.join(', ')}`)
+  )
+  return [
+    `${isDone ? 'restored:' : 'the backup has'} the host with ${
+      countOf(apps.length, 'app')
+    }, as of ${createdAt} (clusterdeck ${version})`,
+    table,
+    ...leftOut,
+    ...missing,
+    ...tokens > 0
+      ? [`${countOf(tokens, 'token')} will be valid again, also what was revoked since: clusterdeck tokens`]
+      : [],
+    ...putAside.map((place) => `what was there is in ${place}`),
+    isDone ? 'next: clusterdeck host --detach' : refused ? `it would be refused: ${refused}` : 'nothing was changed'
+  ].join('\n')
+}
+
+function leftOutLines ({ apps, alerts }: Pick<Manifest, 'apps' | 'alerts'>): string[] {
+  const lines = apps.flatMap((
+    { record: { name }, variables, alerts }
+  ) => [...variables.length > 0 ? [`left out, of ${name}: the variables ${variables.join(', ')}`] : [],
+    ...alerts > 0 ? [`left out, of ${name}: ${countOf(alerts, 'alert')}`] : []]
+  )
+  return [...lines, ...alerts > 0 ? [`left out, of the host: ${countOf(alerts, 'alert')}`] : []].map(oneLine)
+}
+
+function countOf (count: number, noun: string) {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
