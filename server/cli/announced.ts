@@ -20,7 +20,7 @@ export type Announced = {
   host: { folder: string, path: string } | null
 }
 /** of a data folder; `isNamed`: the user has named it; else it just lies in the working folder */
-export type Place = { folder: string, isNamed: boolean }
+export type DataFolder = { folder: string, isNamed: boolean }
 
 const ROOT = 0
 
@@ -29,7 +29,10 @@ const ROOT = 0
  * master.
  * @throws {DeckError} data-dir-unusable, unauthenticated
  */
-export function readAnnounced ({ folder, isNamed }: Place, env: Record<string, string | undefined>): Announced | null {
+export function readAnnounced ({ folder, isNamed }: DataFolder, env: Record<string, string | undefined>):
+  | Announced
+  | null
+{
   checkFolder(folder, isNamed)
   const masters = [folder, ...fallbackFolders(folder, env).filter(isOwnFolder)].map(readMaster).filter((master) =>
     master !== null

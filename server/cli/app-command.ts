@@ -1,13 +1,12 @@
 import { DeckError, type ErrorCode } from '../errors.ts'
 import { splitArguments } from './app-arguments.ts'
-import { createContext, createContextOrHost, createTools } from './context.ts'
+import { createContext, createTools } from './context.ts'
 import { flagOfDeck } from './deck-options.ts'
-import { withoutPlace } from './deck-status.ts'
 import { timeoutOf } from './duration.ts'
 import { runForEach, type How } from './each-app.ts'
-import { callHost, expectHost, findHost } from './host.ts'
-import { BRING_BACK } from './remembered.ts'
-import { allTargets, findTargets, type Target } from './targets.ts'
+import { withoutPlace } from './find-master.ts'
+import { callHost, expectHost, findHost, isOpen } from './host.ts'
+import { appsOfHost, BRING_BACK, findTargets, notRunning, toTarget, type Target } from './known-apps.ts'
 import type { Context, Options, Tools } from './commands.ts'
 import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
@@ -24,8 +23,8 @@ export type AppCommand = {
   /** run where the app of this folder does not run, or something else is meant */
   withoutMaster?: { isMeant: (argument: string | undefined, options: Options) => boolean,
     run: (argument: string | undefined, options: Options, terminal: Terminal) => Promise<number> },
-  /** the host does it for all of its apps where no app is named, and this folder is of none */
-  orHost?: true,
+  /** who is meant where no app is named; default: the master of the app of this folder */
+  find?: Parameters<typeof createContext>[2],
   /** it cannot be for several apps */
   isForOne?: true,
   /** at the host of the app, where it has one */
@@ -57,8 +56,9 @@ export async function runForApps (command: AppCommand,
     if (command.needsName) throw new DeckError('usage', `${command.name}: expected an app, or --all, received none`)
     return await runHere(command, argument, options, terminal) ?? 0
   }
+  const { isMeant = ({ state }: AppView) => state !== 'stopped' } = command
   const targets = options.all
-    ? await allTargets(env, command.isMeant ?? (({ state }) => state !== 'stopped'))
+    ? (await appsOfHost(env)).filter(({ view }) => view && isMeant(view)).map(toTarget)
     : await findTargets(command.name, names, { env, cwd }, { takesAll: !command.isForOne })
   if (targets.length === 0)
     throw new DeckError('no-master',
@@ -96,8 +96,7 @@ async function runHere (command: AppCommand, argument: string | string[] | undef
   const { withoutMaster } = command
   const word = argument === undefined ? undefined : String(argument)
   if (withoutMaster?.isMeant(word, options)) return await withoutMaster.run(word, options, terminal)
-  const create = command.orHost ? createContextOrHost : createContext
-  const context = await create(options, terminal).catch((error) => {
+  const context = await createContext(options, terminal, command.find).catch((error) => {
     if (withoutMaster && error instanceof DeckError && NOT_RUNNING.includes(error.code) &&
       !meansRunning(options, terminal.env)) return null
     throw error
@@ -114,6 +113,7 @@ async function runAt (target: Target, { run, onHost }: AppCommand, argument: str
 {
   if (onHost && target.view)
     return await onHost({ ...createHostContext(options, terminal), ...tools, app: target.view })
+  if (target.view && !isOpen(target)) throw notRunning(target)
   const place = { ...terminal, env: withoutPlace(terminal.env) }
   return await run({ ...await createContext({ ...options, ...target.place }, place), ...tools }, argument)
 }

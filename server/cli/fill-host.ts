@@ -2,7 +2,7 @@ import { DeckError } from '../errors.ts'
 import { keptSecretsText, type AppOrder } from './app-orders.ts'
 import { timeoutOf } from './duration.ts'
 import { decksTable, type Row } from './decks-table.ts'
-import { isWanted, lastingHost } from './host.ts'
+import { isWanted, lastingHost, listApps } from './host.ts'
 import { ensureHost } from './host-start.ts'
 import { jsonText } from './output.ts'
 import { createPrefixed, type Prefixed } from './prefixed.ts'
@@ -60,7 +60,7 @@ export async function fillHost (wanted: readonly Wanted[],
     )
     for (const [label, { name, state }] of missing)
       if (state === 'starting') { for (const line of await lastLines(host, name)) prefixed.say(label, line) }
-    const views = new Map((await host.get<{ items: AppView[] }>('/apps')).items.map((view) => [view.name, view]))
+    const views = new Map((await listApps(host)).map((view) => [view.name, view]))
     if (json) stdout.write(`${jsonText([...apps.values()].map(({ name }) => views.get(name) ?? null))}\n`)
     else stdout.write(
         `${decksTable([...apps].map(([label, app]) => rowOf(label, app, views.get(app.name))), { now: Date.now() })}\n`
@@ -86,7 +86,7 @@ export async function orderApps (wanted: readonly Wanted[],
   { host, prefixed, applies = false, stop }: { host: Pick<ApiClient, 'get' | 'post'>, prefixed: Prefixed,
     applies?: boolean, stop?: AbortSignal }): Promise<Map<string, Ordered>>
 {
-  const before = new Map((await host.get<{ items: AppView[] }>('/apps')).items.map((view) => [view.name, view]))
+  const before = new Map((await listApps(host)).map((view) => [view.name, view]))
   const apps: Map<string, Ordered> = new Map()
   for (const { label, order, isIdle = false } of wanted) {
     if (stop?.aborted) break

@@ -7,7 +7,7 @@ import { followApps, toFollowed, type Followed } from './ready-apps.ts'
 import { waitUntil } from './wait-until.ts'
 import type { HostContext } from './app-command.ts'
 import type { AppView } from '../api/apps.ts'
-import type { Target } from './targets.ts'
+import type { Target } from './known-apps.ts'
 import type { Context, Options } from './commands.ts'
 import type { Terminal } from './program.ts'
 

@@ -25,6 +25,9 @@ export type Terminal = {
   script: string
 }
 
+/** What decides which master is found. */
+export type Place = Pick<Terminal, 'env' | 'cwd'>
+
 /** These commands become a master. */
 const MASTERS = ['start', 'host']
 const USAGE_EXIT_CODE = 2

@@ -37,9 +37,9 @@ function isEntry (word: string, cwd: string) {
 
 async function namesOfHost (env: Record<string, string | undefined>): Promise<string[]> {
   // A keeper goes through here too, and is to load as little as it can.
-  const [{ appsOfHost }, { rememberedApps }] = await Promise.all([import('./host.ts'), import('./remembered.ts')])
+  const { appsOfHost } = await import('./known-apps.ts')
   try {
-    return [...await appsOfHost(env), ...rememberedApps(env)].map(({ name }) => name)
+    return (await appsOfHost(env)).map(({ name }) => name)
   } catch (error) {
     // A start in the foreground needs no host.
     if (error instanceof DeckError) return []

@@ -4,10 +4,10 @@ import { runForApps, type AppCommand } from './app-command.ts'
 import { orderOfStart } from './app-orders.ts'
 import { timeoutOf } from './duration.ts'
 import { fillHost } from './fill-host.ts'
+import { findHost } from './host.ts'
 import { refuseOutside, startApp } from './host-apps.ts'
 import { ensureHost, splitFlags } from './host-start.ts'
-import { rememberedApps } from './remembered.ts'
-import { unknownApp } from './targets.ts'
+import { recordedApps, unknownApp } from './known-apps.ts'
 import type { Terminal } from './program.ts'
 import type { Options } from './commands.ts'
 
@@ -53,7 +53,7 @@ export async function startInHost (words: string[],
  * @throws {DeckError} usage: one of the words is none of them, and nothing was started
  */
 async function bringBackHost (words: string[], { timeout }: HostOptions, terminal: Terminal) {
-  const remembered = rememberedApps(terminal.env)
+  const remembered = findHost(terminal.env) === null ? recordedApps(terminal.env) : []
   if (remembered.length === 0) return
   const { names } = splitArguments(START.name, words)
   const unknown = names.find((name) => !remembered.some((app) => app.name === name))

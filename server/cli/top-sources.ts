@@ -1,16 +1,14 @@
 import { DeckError } from '../errors.ts'
-import { runningDecks } from '../system/running-decks.ts'
 import { createApiClient } from './api-client.ts'
 import { flagOfDeck, namesDeck } from './deck-options.ts'
-import { findMasterAt, withoutPlace } from './deck-status.ts'
-import { findMaster, type Master } from './find-master.ts'
+import { findMaster, findMasterAt, findNext, withoutPlace, type Master } from './find-master.ts'
 import { expectHost, findHost } from './host.ts'
+import { decksHere, findTargets, toTarget, type Target } from './known-apps.ts'
 import { ANSWER_WITHIN_MS } from './reachable.ts'
-import { findTargets, type Target } from './targets.ts'
 import { createSource, type Source } from './top-source.ts'
 import type { Options } from './commands.ts'
+import type { Place } from './program.ts'
 
-type Place = { env: Record<string, string | undefined>, cwd: string }
 export type Sources = {
   first: Source[],
   /** the data folder of the app that is meant first */
@@ -20,8 +18,6 @@ export type Sources = {
 }
 
 const HOST = 'host'
-/** The address of an app of a host. */
-const IN_HOST = /\/apps\/[^/]+$/
 
 /**
  * Finds who is to be asked: for the named apps, for that of the named master, else for all apps of this user.
@@ -55,8 +51,8 @@ async function sourceOfOne (options: Options, place: Place) {
   const { app } = master
   if (app !== null && findHost(place.env)?.url === app.hostUrl)
     return hostSource(place, ({ name }) => name === app.name)
-  const findAgain = () => findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, place)
-  return createSource({ name: master.url, master, findAgain, isHost: await isHost(master) })
+  return createSource({ name: master.url, master, findAgain: () => findNext(master, options, place),
+    isHost: await isHost(master) })
 }
 
 /** Who listens at an address may be a host. */
@@ -74,10 +70,8 @@ async function isHost (master: Master) {
 async function findAll (place: Place, known: ReadonlySet<string>): Promise<Source[]> {
   const { env } = place
   const hasHost = findHost(env) !== null
-  const decks = runningDecks(env).filter(({ dataDir, adminUrl }) =>
-    !known.has(dataDir) && !(hasHost && IN_HOST.test(adminUrl))
-  )
-  const found = await Promise.all(decks.map(({ dataDir }) => deckSource({ dataDir }, place).catch(nullIfUnreadable)))
+  const decks = decksHere(env).filter(({ dataDir, isInHost }) => !known.has(String(dataDir)) && !(hasHost && isInHost))
+  const found = await Promise.all(decks.map((deck) => deckSource(toTarget(deck).place, place).catch(nullIfUnreadable)))
   return [...(hasHost && !known.has(HOST) ? [hostSource(place)] : []), ...found.filter((source) => source !== null)]
 }
 
