@@ -10,10 +10,10 @@ import { isAlive } from '../system/process-identity.ts'
 import { adoptForUser } from './adopt-for-user.ts'
 import { programAt, turnsOfPm2, type Adoptable } from './adoptable.ts'
 import { createTools } from './context.ts'
-import { checkedDuration, timeoutOf } from './duration.ts'
 import { callHost } from './host.ts'
 import { ensureHost } from './host-start.ts'
 import { showApps } from './ls.ts'
+import { checkedDuration, misuse, timeoutOf } from './usage.ts'
 import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
 import type { NewAdoption } from '../api/host.ts'
@@ -84,11 +84,9 @@ export async function adoptPrograms (folder: string | undefined, options: Option
 function checkOptions (folder: string | undefined, options: Options) {
   const given = (['pm2', 'port', 'pid'] as const).filter((name) => options[name] !== undefined)
   if (given.length > 1)
-    throw new DeckError('usage',
-      `adopt: expected one of --pm2, --port and --pid, received ${given.map((name) => `--${name}`).join(' and ')}`)
+    throw misuse('adopt', 'one of --pm2, --port and --pid', given.map((name) => `--${name}`).join(' and '))
   const ofDeck = folder ?? (options.app !== undefined ? '--app' : options.wait === false ? '--no-wait' : undefined)
-  if (ofDeck !== undefined)
-    throw new DeckError('usage', `--${given[0]}: expected without what names or moves a deck, received ${ofDeck} too`)
+  if (ofDeck !== undefined) throw misuse(`--${given[0]}`, 'without what names or moves a deck', `${ofDeck} too`)
 }
 
 /** Its sockets are held for its turn alone: what PM2 restarts meanwhile, or later, has to find its address free. */

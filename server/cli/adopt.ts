@@ -4,11 +4,11 @@ import { DeckError } from '../errors.ts'
 import { disableText, unitOf } from '../systemd/unit-of.ts'
 import { createApiClient, type ApiClient } from './api-client.ts'
 import { createTools } from './context.ts'
-import { timeoutOf } from './duration.ts'
 import { findMaster, findMasterAt, withoutPlace, type Master } from './find-master.ts'
 import { callHost } from './host.ts'
 import { ensureHost } from './host-start.ts'
 import { showApps } from './ls.ts'
+import { misuse, timeoutOf } from './usage.ts'
 import { waitUntil } from './wait-until.ts'
 import type { Terminal } from './program.ts'
 import type { AdoptionView as Adoption, NewAdoption } from '../api/host.ts'
@@ -26,7 +26,7 @@ type AdoptOptions = { app?: string, name?: string, wait?: boolean, timeout?: str
 export async function adoptCommand (folder: string | undefined, options: AdoptOptions, terminal: Terminal) {
   const { env } = terminal
   const other = (['workers', 'grace'] as const).find((name) => options[name] !== undefined)
-  if (other) throw new DeckError('usage', `--${other}: expected with --pm2, --port or --pid, received alone`)
+  if (other) throw misuse(`--${other}`, 'with --pm2, --port or --pid', 'alone')
   const { timeoutMs } = timeoutOf(options, env)
   const signal = AbortSignal.timeout(timeoutMs)
   const master = await findDeck(path.resolve(terminal.cwd, folder ?? '.'), options, terminal)

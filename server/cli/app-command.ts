@@ -2,11 +2,11 @@ import { DeckError, type ErrorCode } from '../errors.ts'
 import { splitArguments } from './app-arguments.ts'
 import { createContext, createTools } from './context.ts'
 import { flagOfDeck } from './deck-options.ts'
-import { timeoutOf } from './duration.ts'
 import { runForEach, type How } from './each-app.ts'
 import { withoutPlace } from './find-master.ts'
 import { callHost, expectHost, findHost, isOpen } from './host.ts'
 import { appsOfHost, BRING_BACK, findTargets, notRunning, toTarget, type Target } from './known-apps.ts'
+import { misuse, timeoutOf } from './usage.ts'
 import type { Context, Options, Tools } from './commands.ts'
 import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
@@ -53,7 +53,7 @@ export async function runForApps (command: AppCommand,
   checkNamedOnce(command.name, names, options)
   const { env, cwd } = terminal
   if (names.length === 0 && !options.all) {
-    if (command.needsName) throw new DeckError('usage', `${command.name}: expected an app, or --all, received none`)
+    if (command.needsName) throw misuse(command.name, 'an app, or --all')
     return await runHere(command, argument, options, terminal) ?? 0
   }
   const { isMeant = ({ state }: AppView) => state !== 'stopped' } = command
@@ -66,21 +66,18 @@ export async function runForApps (command: AppCommand,
   await command.confirm?.(targets, options, terminal)
   const work = (target: Target, tools = {}) => runAt(target, command, argument, { options, terminal, tools })
   if (targets.length === 1 && !options.all) return await work(targets[0]) ?? 0
-  if (command.isForOne) throw new DeckError('usage', `${command.name}: expected one app, received several`)
+  if (command.isForOne) throw misuse(command.name, 'one app', 'several')
   const alone = ALONE.find((name) => options[name])
-  if (alone) throw new DeckError('usage', `--${alone}: expected with one app, received several`)
+  if (alone) throw misuse(`--${alone}`, 'with one app', 'several')
   return await runForEach(targets, work, { options, terminal, textOfAll: command.textOfAll })
 }
 
 /** @throws {DeckError} usage */
 function checkNamedOnce (command: string, names: string[], options: Options) {
-  if (options.all && names.length > 0)
-    throw new DeckError('usage', `${command}: expected either apps or --all, received both`)
+  if (options.all && names.length > 0) throw misuse(command, 'either apps or --all', 'both')
   const flag = flagOfDeck(options)
-  if (flag !== null && (options.all || names.length > 0)) {
-    throw new DeckError('usage',
-      `${command}: expected either ${options.all ? '--all' : 'an app'} or ${flag}, received both`)
-  }
+  if (flag !== null && (options.all || names.length > 0))
+    throw misuse(command, `either ${options.all ? '--all' : 'an app'} or ${flag}`, 'both')
 }
 
 /** Tells whether somebody has named a deck that runs, and not a place where one would */

@@ -4,6 +4,7 @@ import { readConfigFile } from '../config/file.ts'
 import { didYouMean } from '../config/nearest.ts'
 import { DeckError } from '../errors.ts'
 import { asNamed, pinPath } from '../system/working-folder.ts'
+import { misuse } from './usage.ts'
 import type { DataFolder } from './announced.ts'
 import type { Place } from './program.ts'
 
@@ -23,12 +24,8 @@ const OF_ONE_DECK = Object.freeze(['CLUSTERDECK_DATA_DIR', 'CLUSTERDECK_URL'])
  */
 export async function findApps (command: string, { config }: { config?: string }, { env, cwd }: Place): Promise<Apps> {
   const variable = OF_ONE_DECK.find((name) => env[name])
-  if (variable) {
-    throw new DeckError('usage',
-      `${variable}: expected nothing with ${command}, where each app has its own, received ${
-        JSON.stringify(env[variable])
-      }`)
-  }
+  if (variable)
+    throw misuse(variable, `nothing with ${command}, where each app has its own`, JSON.stringify(env[variable]))
   const found = await readConfigFile(config ?? (env.CLUSTERDECK_CONFIG || undefined), cwd)
   const apps: Apps['apps'] = found ? appsIn(found, cwd) : new Map()
   if (!found || apps.size === 0) {
@@ -68,7 +65,7 @@ export function checkedApps (command: string, names: readonly string[], { file, 
   if (unknown !== undefined) {
     const known = [...apps.keys()].join(', ')
     const received = JSON.stringify(unknown) + didYouMean(unknown, apps.keys())
-    throw new DeckError('usage', `${command}: expected some of ${known}, the apps of ${file}, received ${received}`)
+    throw misuse(command, `some of ${known}, the apps of ${file}`, received)
   }
   return names.length > 0 ? names : [...apps.keys()]
 }

@@ -4,10 +4,8 @@ import { withoutOwnVariables } from '../system/own-variables.ts'
 import { sendRequest } from '../system/http.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { isInOtherNamespace } from '../system/recipient.ts'
-import { checkedCount } from './count.ts'
-import { checkedId } from './id.ts'
-import { namesIn } from './names.ts'
-import { jsonText, statusText } from './output.ts'
+import { statusText } from './output.ts'
+import { checkedCount, checkedId, namesIn } from './usage.ts'
 import { waitUntil } from './wait-until.ts'
 import { watchStatus } from './watch.ts'
 import type { Master } from './find-master.ts'
@@ -19,68 +17,15 @@ import type { Notice } from '../api/notices.ts'
 export type Options = Partial<Record<Switch, true> & Record<TextOption, string>>
 type Switch = 'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'noWait'
   | 'detach' | 'interactive' | 'host' | 'dryRun' | 'updateEnv' | 'waitForTurn' | 'apply' | 'issue'
-export type TextOption =
-  | 'dataDir'
-  | 'app'
-  | 'name'
-  | 'url'
-  | 'token'
-  | 'tokenFile'
-  | 'timeout'
-  | 'member'
-  | 'note'
-  | 'path'
-  | 'git'
-  | 'branch'
-  | 'surge'
-  | 'minReady'
-  | 'canary'
-  | 'canaryTime'
-  | 'onFailure'
-  | 'push'
-  | 'pushAlso'
-  | 'batch'
-  | 'pause'
-  | 'deadline'
-  | 'order'
-  | 'only'
-  | 'type'
-  | 'limit'
-  | 'worker'
-  | 'kind'
-  | 'duration'
-  | 'output'
-  | 'node'
-  | 'cause'
-  | 'slot'
-  | 'release'
-  | 'rollout'
-  | 'since'
-  | 'until'
-  | 'q'
-  | 'stream'
-  | 'lines'
-  | 'around'
-  | 'level'
-  | 'state'
-  | 'as'
-  | 'role'
-  | 'ttl'
-  | 'apps'
-  | 'title'
-  | 'events'
-  | 'beforeSince'
-  | 'beforeUntil'
-  | 'beforeWorker'
-  | 'beforeRelease'
-  | 'urlFile'
-  | 'secretFile'
-  | 'server'
-  | 'from'
-  | 'user'
-  | 'passwordFile'
-  | 'sort'
-  | 'compare'
+export type TextOption = DeckOption | RolloutOption | FilterOption | OtherOption
+type DeckOption = 'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member'
+type RolloutOption = 'note' | 'path' | 'git' | 'surge' | 'minReady' | 'canary' | 'canaryTime' | 'onFailure' | 'push'
+  | 'pushAlso' | 'batch' | 'pause' | 'deadline' | 'order' | 'only'
+type FilterOption = 'type' | 'limit' | 'worker' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q'
+  | 'stream' | 'lines' | 'around' | 'level' | 'state' | 'sort' | 'compare'
+type OtherOption = 'branch' | 'kind' | 'duration' | 'output' | 'node' | 'as' | 'role' | 'ttl' | 'apps' | 'title'
+  | 'events' | 'beforeSince' | 'beforeUntil' | 'beforeWorker' | 'beforeRelease' | 'urlFile' | 'secretFile' | 'server'
+  | 'from' | 'user' | 'passwordFile'
 
 /**
  * What the commands have to work with. `options`: the command's own; `findAgain`: finds the master that has followed;
@@ -123,9 +68,9 @@ export async function statusCommand (context: Context) {
   answer(body, () => statusText(body, Date.now()))
 }
 
-export async function acknowledgeCommand ({ api, options, print }: Context, notice: string) {
+export async function acknowledgeCommand ({ api, answer }: Context, notice: string) {
   const body = await api.post<Notice>(`/notices/${checkedId('acknowledge', notice, 'a notice')}/acknowledge`)
-  print(options.json ? jsonText(body) : `notice ${body.id} acknowledged: ${oneLine(body.message)}`)
+  answer(body, () => `notice ${body.id} acknowledged: ${oneLine(body.message)}`)
 }
 
 export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: Context, count: string) {
@@ -148,10 +93,10 @@ export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: C
   answer({ desiredWorkers }, () => oneLine(`${counted} ${outcome}`))
 }
 
-export async function openCommand ({ api, options, print, isInteractive }: Context) {
+export async function openCommand ({ api, options, answer, isInteractive }: Context) {
   const link = await api.post<{ url: string }>('/sign-in-links', { name: options.as, role: options.role,
     ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
-  print(options.json ? jsonText(link) : link.url)
+  answer(link, () => link.url)
   if (isInteractive && !options.json) openBrowser(link.url)
 }
 

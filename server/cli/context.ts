@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createApiClient } from './api-client.ts'
 import { confirm } from './confirm.ts'
-import { timeoutOf } from './duration.ts'
 import { findMaster, findNext, type Master } from './find-master.ts'
 import { jsonText } from './output.ts'
 import { checkAnswers } from './reachable.ts'
+import { timeoutOf } from './usage.ts'
 import type { Context, Options, Tools } from './commands.ts'
 import type { Place, Terminal } from './program.ts'
 

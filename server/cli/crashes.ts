@@ -1,25 +1,21 @@
 import { ID } from '../config/id.ts'
-import { DeckError } from '../errors.ts'
 import { formatExactDuration } from '../../public/format.ts'
 import { oneLine } from '../system/one-line.ts'
-import { formatTable } from './output.ts'
+import { formatTable, linesOf } from './output.ts'
+import { checkedWord, misuse, queryOf } from './usage.ts'
 import type { CrashGroup, CrashGroupInFull } from '../api/crashes.ts'
 import type { Context, TextOption } from './commands.ts'
 
 const PAGE_LIMIT = 100
 const FILTERS: readonly TextOption[] = ['state', 'q', 'release', 'since']
-const STATES = Object.freeze(['open', 'resolved', 'muted'])
+const STATES = ['open', 'resolved', 'muted']
 
 /** Prints the crash groups, or one of them with its newest crash. */
 export async function crashesCommand ({ api, options, answer }: Context, id?: string) {
-  if (id !== undefined && !ID.test(id))
-    throw new DeckError('usage', `crashes: expected the id of a group, received ${JSON.stringify(id)}`)
-  if (options.state !== undefined && !STATES.includes(options.state)) {
-    throw new DeckError('usage',
-      `--state: expected one of ${STATES.join(', ')}, received ${JSON.stringify(options.state)}`)
-  }
+  if (id !== undefined && !ID.test(id)) throw misuse('crashes', 'the id of a group', JSON.stringify(id))
+  if (options.state !== undefined) checkedWord('--state', STATES, options.state)
   if (options.issue) {
-    if (id === undefined) throw new DeckError('usage', '--issue: expected the id of a group, received none')
+    if (id === undefined) throw misuse('--issue', 'the id of a group')
     const issue = await api.get<{ title: string, body: string }>(`/crashes/${id}/issue`)
     return answer(issue, () => `# ${issue.title}\n\n${issue.body}`)
   }
@@ -27,9 +23,7 @@ export async function crashesCommand ({ api, options, answer }: Context, id?: st
     const group = await api.get<CrashGroupInFull>(`/crashes/${id}`)
     return answer(group, () => groupText(group))
   }
-  const query = new URLSearchParams({ limit: String(PAGE_LIMIT) })
-  for (const name of FILTERS) if (options[name] !== undefined) query.set(name, options[name])
-  const page = await api.get<{ items: CrashGroup[] }>(`/crashes?${query}`)
+  const page = await api.get<{ items: CrashGroup[] }>(`/crashes?${queryOf(options, FILTERS, { limit: PAGE_LIMIT })}`)
   answer(page, () => page.items.length === 0 ? 'no crashes' : groupsText(page.items))
 }
 
@@ -44,13 +38,11 @@ function groupsText (groups: CrashGroup[]) {
 
 function groupText (group: CrashGroupInFull) {
   const { latest } = group
-  const facts = [['group', `${group.id}, ${stateOf(group)}`], ['what', titleOf(group)], ['where', group.culprit ?? '-'],
-    ['cause', `${group.cause} (${group.kind})`], ['seen',
+  const facts = linesOf([['group', `${group.id}, ${stateOf(group)}`], ['what', titleOf(group)], ['where',
+    group.culprit ?? '-'], ['cause', `${group.cause} (${group.kind})`], ['seen',
     `${group.count} times, first ${group.firstSeenAt}, last ${group.lastSeenAt}`], ['releases',
-    group.releases.map(({ release, count }) => `${release} (${count})`).join(', ') || '-']].map(([name, value]) =>
-      `${name.padEnd(10)}${oneLine(String(value))}`
-    )
-  return [facts, ...(latest ? sectionsOf(latest) : [])].map((lines) => lines.join('\n')).join('\n\n')
+    group.releases.map(({ release, count }) => `${release} (${count})`).join(', ') || '-']], 10)
+  return [facts, ...(latest ? sectionsOf(latest) : []).map((lines) => lines.join('\n'))].join('\n\n')
 }
 
 function sectionsOf (

@@ -5,12 +5,12 @@ import { isAlive, signalProcess } from '../system/process-identity.ts'
 import { runningDeckAt } from '../system/running-decks.ts'
 import { createApiClient } from './api-client.ts'
 import { checkedApps, findApps } from './apps.ts'
-import { timeoutOf } from './duration.ts'
 import { isRunning } from './deck-status.ts'
 import { findMasterAt, findRunning } from './find-master.ts'
 import { callHost, expectHost, findHost, isOpen, listApps, untilStopped } from './host.ts'
 import { appsOfHost } from './known-apps.ts'
 import { formatTable, jsonText } from './output.ts'
+import { misuse, timeoutOf } from './usage.ts'
 import { waitUntil } from './wait-until.ts'
 import type { Place, Terminal } from './program.ts'
 import type { AppView } from '../api/apps.ts'
@@ -50,7 +50,7 @@ async function endHost (names: string[], { config, json }: { config?: string, js
   { terminal: { stdout, env }, timeoutMs }: { terminal: Terminal, timeoutMs: number })
 {
   const other = names.length > 0 ? 'apps' : config === undefined ? null : '--config'
-  if (other) throw new DeckError('usage', `down: expected either ${other} or --all, received both`)
+  if (other) throw misuse('down', `either ${other} or --all`, 'both')
   const master = expectHost(env)
   const signal = AbortSignal.timeout(timeoutMs)
   const host = callHost(master, { env, timeoutMs, signal })

@@ -13,6 +13,7 @@ import { flagOfDeck, namesDeck } from './deck-options.ts'
 import { expectHost, findHost, isOpen } from './host.ts'
 import { appsOfHost, decksHere, knownApps, notRunning, onlyOne } from './known-apps.ts'
 import { givenToken } from './token.ts'
+import { misuse } from './usage.ts'
 import type { Recipient } from '../system/recipient.ts'
 import type { Place } from './program.ts'
 
@@ -89,8 +90,7 @@ export async function findMasterOrHost (options: Said & { host?: true, apps?: st
   const wanted = options.host ? '--host' : options.apps === undefined ? null : '--apps'
   if (wanted !== null) {
     const flag = flagOfDeck(options)
-    if (flag !== null && flag !== '--url')
-      throw new DeckError('usage', `${wanted}: expected without ${flag}, received both`)
+    if (flag !== null && flag !== '--url') throw misuse(wanted, `without ${flag}`, 'both')
     return hostOf(flag === null ? expectHost(place.env) : await findMaster(options, place))
   }
   try {
@@ -121,9 +121,9 @@ async function whyNone ({ folder, isNamed }: DataFolder, env: Place['env']): Pro
   const app = apps.find((each) => each.dataDir === folder)
   if (app && !isOpen(app)) return notRunning(app)
   if (!isNamed && apps.some(({ view }) => view !== null) && !existsSync(folder)) {
-    return new DeckError('usage', `app: expected one of ${
-      apps.map(({ name }) => name).join(', ')
-    }, as this is the folder of none, received none`, { details: { isFolderOfNone: true } })
+    return misuse('app', `one of ${apps.map(({ name }) => name).join(', ')}, as this is the folder of none`, 'none', {
+      details: { isFolderOfNone: true }
+    })
   }
   return new DeckError('no-master',
     `no master is running on ${folder}: it has no master.json (another folder: --data-dir; another machine: --url)`)
@@ -145,8 +145,7 @@ async function findByName (options: { name?: string, url?: string, dataDir?: str
   env: Place['env']): Promise<string | null>
 {
   for (const [flag, value] of [['--data-dir', options.dataDir], ['--app', options.app], ['--url', options.url]]) {
-    if (options.name !== undefined && value !== undefined)
-      throw new DeckError('usage', `--name: expected without ${flag}, received both`)
+    if (options.name !== undefined && value !== undefined) throw misuse('--name', `without ${flag}`, 'both')
   }
   const isPlaced = [options.dataDir, options.app, options.url, env.CLUSTERDECK_DATA_DIR, env.CLUSTERDECK_APP,
     env.CLUSTERDECK_URL].some(Boolean)
@@ -217,6 +216,5 @@ function checkedUrl (url: string | undefined): string | null {
   if (url === undefined) return null
   const { protocol, origin, pathname } = URL.canParse(url) ? new URL(url) : { protocol: '', origin: '', pathname: '' }
   if (/^https?:$/.test(protocol)) return `${origin}${pathname.replace(/\/+$/, '')}`
-  throw new DeckError('usage',
-    `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
+  throw misuse('--url', 'an address such as http://127.0.0.1:9777', JSON.stringify(url))
 }

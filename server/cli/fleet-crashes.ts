@@ -1,6 +1,7 @@
 import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
 import { formatTable, jsonText } from './output.ts'
+import { misuse } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { FleetCrashGroup, FleetCrashes, SettledFleetCrash } from '../api/fleet-crashes.ts'
 
@@ -35,8 +36,7 @@ export function settleFleetCrash (action: keyof typeof STATES) {
 function checkedFingerprint (action: string, text: string | undefined): string {
   if (text !== undefined && FINGERPRINT.test(text)) return text
   const received = text === undefined ? 'nothing' : JSON.stringify(text)
-  throw new DeckError('usage',
-    `fleet ${action}: expected the fingerprint of a group, as "clusterdeck fleet crashes" prints it, received ${received}`)
+  throw misuse(`fleet ${action}`, 'the fingerprint of a group, as "clusterdeck fleet crashes" prints it', received)
 }
 
 function groupsText (groups: FleetCrashGroup[]) {

@@ -1,22 +1,17 @@
 import { oneLine } from '../system/one-line.ts'
-import { checkedCount } from './count.ts'
 import { tellAsked } from './fleet-crashes.ts'
 import { NO_TIME } from './logs.ts'
 import { jsonText } from './output.ts'
-import type { Context, TextOption } from './commands.ts'
+import { checkedCount, queryOf } from './usage.ts'
+import type { Context } from './commands.ts'
 import type { FleetLogLines } from '../api/fleet-logs.ts'
 
 const MAX_LINES = 200
-/** The master checks the values of these options. */
-const FILTERS: readonly TextOption[] = ['q', 'level', 'stream', 'since', 'until', 'around']
 
 /** Prints the newest lines of all members, or of one. */
 export async function fleetLogs ({ api, options, print, tell, isTerminal }: Context, member?: string) {
-  const query = new URLSearchParams({
-    lines: String(checkedCount('--lines', options.lines ?? '100', { max: MAX_LINES }))
-  })
-  if (member !== undefined) query.set('member', member)
-  for (const name of FILTERS) if (options[name] !== undefined) query.set(name, options[name])
+  const lines = checkedCount('--lines', options.lines ?? '100', { max: MAX_LINES })
+  const query = queryOf(options, ['q', 'level', 'stream', 'since', 'until', 'around'], { lines, member })
   const found: FleetLogLines = await api.get(`/fleet/logs?${query}`)
   if (options.json) return print(jsonText(found))
   tellAsked(found, tell)

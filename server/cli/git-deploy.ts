@@ -2,6 +2,7 @@ import { DeckError, isErrorCode } from '../errors.ts'
 import { readableText } from '../system/one-line.ts'
 import { createApiClient } from './api-client.ts'
 import { watchRun } from './run.ts'
+import { misuse } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { Run } from '../api/jobs.ts'
 import type { Rollout } from '../api/rollouts.ts'
@@ -11,8 +12,8 @@ const UNCONFIRMED = 'build-unconfirmed'
 /** @throws {DeckError} usage */
 export function checkCommitOptions ({ options: { git, path }, keep }: Pick<Context, 'options' | 'keep'>) {
   if (git === undefined) return
-  if (path !== undefined) throw new DeckError('usage', 'deploy: expected either --git or --path, received both')
-  if (keep !== null) throw new DeckError('usage', '--git: expected with one app, received several')
+  if (path !== undefined) throw misuse('deploy', 'either --git or --path', 'both')
+  if (keep !== null) throw misuse('--git', 'with one app', 'several')
 }
 
 /**

@@ -1,4 +1,3 @@
-import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
 import { createApiClient } from './api-client.ts'
 import { createTools } from './context.ts'
@@ -6,8 +5,9 @@ import { namesDeck } from './deck-options.ts'
 import { findMasterOrHost } from './find-master.ts'
 import { COLUMNS, connectionFacts, rowOf } from './fleet-table.ts'
 import { findTargets } from './known-apps.ts'
-import { formatTable, jsonText } from './output.ts'
+import { formatTable } from './output.ts'
 import { ANSWER_WITHIN_MS } from './reachable.ts'
+import { misuse } from './usage.ts'
 import type { Options } from './commands.ts'
 import type { Terminal } from './program.ts'
 import type { HostFleet } from '../api/host-fleet.ts'
@@ -32,12 +32,9 @@ export async function fleetOptions (options: Options, action: string | undefined
   const own = fleet.members.find(({ isOwn }) => isOwn)?.apps.map((each) => each.app) ?? []
   if (names.size === 1 && own.length === 1) return { ...options, ...await placeOf(own[0], options, terminal) }
   if (action !== 'status')
-    throw new DeckError('usage',
-      `fleet ${action}: expected --app with one of ${
-        own.join(', ') || 'the apps of this host, which has none'
-      }, received none`)
-  const { print } = createTools(options, terminal)
-  print(options.json ? jsonText(fleet) : fleetText(fleet))
+    throw misuse(`fleet ${action}`, `--app with one of ${own.join(', ') || 'the apps of this host, which has none'}`)
+  const { answer } = createTools(options, terminal)
+  answer(fleet, () => fleetText(fleet))
   return null
 }
 

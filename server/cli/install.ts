@@ -101,10 +101,9 @@ function openPlace (scope: Scope, { env }: Terminal) {
 
 /** @throws {DeckError} forbidden, not-possible */
 async function checkPlace (scope: Scope, systemctl: Systemctl) {
-  if (scope === 'system' && userId() !== 0) {
+  if (scope === 'system' && userId() !== 0)
     throw new DeckError('forbidden',
       `--scope system: expected root, received the user ${userName()}; use sudo, or --scope user`)
-  }
   await systemctl.check()
 }
 

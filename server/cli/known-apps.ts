@@ -10,6 +10,7 @@ import { runningDeckAt, runningDecks, type RunningDeck } from '../system/running
 import { appsIn } from './apps.ts'
 import { callHost, findHost, listApps } from './host.ts'
 import { forAll } from './pm2-words.ts'
+import { misuse } from './usage.ts'
 import type { AppView } from '../api/apps.ts'
 import type { Place, Terminal } from './program.ts'
 
@@ -142,20 +143,18 @@ export function unknownApp (command: string, name: string,
 {
   const names = [...new Set(known.map((each) => each.name))].sort()
   const expected = names.length === 0 ? 'an app, and there is none' : `some of ${names.join(', ')}`
-  return new DeckError('usage',
-    `${command}: expected ${expected}, received ${JSON.stringify(name)}${
-      (takesAll && forAll(command, name)) || didYouMean(name, names)
-    }`)
+  return misuse(command, expected,
+    `${JSON.stringify(name)}${(takesAll && forAll(command, name)) || didYouMean(name, names)}`)
 }
 
 /** `what`: was given the name; `decks`: that have it @throws {DeckError} usage: several have */
 export function onlyOne<App extends KnownApp> (what: string, decks: readonly App[]): App {
   const [deck] = decks
   if (decks.length === 1) return deck
-  throw new DeckError('usage',
-    `${what}: expected the name of one deck, received ${
-      JSON.stringify(deck.name)
-    }, which ${decks.length} decks have; choose one by --data-dir: ${decks.map(({ dataDir }) => dataDir).join(', ')}`)
+  throw misuse(what, 'the name of one deck',
+    `${JSON.stringify(deck.name)}, which ${decks.length} decks have; choose one by --data-dir: ${
+      decks.map(({ dataDir }) => dataDir).join(', ')
+    }`)
 }
 
 /** `app`: of the host @returns why it has no master, and what starts it */

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
-import { checkedCount } from './count.ts'
+import { checkedCount, misuse, queryOf } from './usage.ts'
 import type { Context, Options, TextOption } from './commands.ts'
 import type { Outcome } from './each-app.ts'
 import type { Prefixed } from './prefixed.ts'
@@ -25,16 +25,12 @@ type Show = (entry: Entry, seenAt: string | null) => void
 
 export async function logsCommand (context: Context) {
   const { api, options, keep, tell } = context
-  if (options.follow && options.member !== undefined) {
-    throw new DeckError('usage',
-      '--follow: expected without --member, received both: output does not stream from one deck to another')
-  }
+  if (options.follow && options.member !== undefined)
+    throw misuse('--follow', 'without --member', 'both: output does not stream from one deck to another')
   const filter = FILTERS.find((name) => options[name] !== undefined)
-  if (options.follow && filter) throw new DeckError('usage', `--${filter}: expected without --follow, received both`)
-  const query = new URLSearchParams({
-    lines: String(checkedCount('--lines', options.lines ?? '', { min: options.follow ? 0 : 1, max: MAX_LINES }))
-  })
-  for (const name of [...PLACES, ...FILTERS]) if (options[name] !== undefined) query.set(name, options[name])
+  if (options.follow && filter) throw misuse(`--${filter}`, 'without --follow', 'both')
+  const lines = checkedCount('--lines', options.lines ?? '', { min: options.follow ? 0 : 1, max: MAX_LINES })
+  const query = queryOf(options, [...PLACES, ...FILTERS], { lines })
   const lineOf = createLine(context)
   const show: Show = (entry, seenAt) => context.print(lineOf(entry, seenAt))
   if (options.follow) return await followLogs(context, query, show)

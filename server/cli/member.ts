@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander'
 import { MEMBER_NAME } from '../config/member-name.ts'
 import { DeckError } from '../errors.ts'
+import { misuse } from './usage.ts'
 
 /** A command that is meant for another member of the fleet goes to this deck, which asks that one. */
 
@@ -16,9 +17,7 @@ export function memberOf (command: Command, onlyHere: string | undefined): strin
   const { member } = command.opts()
   if (member === undefined) return undefined
   if (onlyHere !== undefined) throw new DeckError('usage', `${command.name()}: expected without --member: ${onlyHere}`)
-  if (!MEMBER_NAME.test(member))
-    throw new DeckError('usage',
-      `--member: expected the name of a member of the fleet, received ${JSON.stringify(member)}`)
+  if (!MEMBER_NAME.test(member)) throw misuse('--member', 'the name of a member of the fleet', JSON.stringify(member))
   return member
 }
 

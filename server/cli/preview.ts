@@ -1,7 +1,7 @@
 import { formatCommit, formatExactDuration } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
 import { previewFacts } from '../preview-facts.ts'
-import { oneLine } from '../system/one-line.ts'
+import { linesOf } from './output.ts'
 import type { Preview } from '../preview.ts'
 import type { Context } from './commands.ts'
 
@@ -22,8 +22,7 @@ function previewText (preview: Preview) {
     ...(preview.commits?.added.items ?? []).map((commit) => commitRow('+', commit)),
     ...(preview.commits?.removed.items ?? []).map((commit) => commitRow('-', commit)),
     ...preview.warnings.map((warning) => ['warning', warning])]
-  return [`${preview.kind}: a dry run, nothing was changed`,
-    ...rows.map(([name, value]) => `${name.padEnd(WIDTH)}${oneLine(value)}`)].join('\n')
+  return `${preview.kind}: a dry run, nothing was changed\n${linesOf(rows, WIDTH)}`
 }
 
 function commitRow (sign: '+' | '-',

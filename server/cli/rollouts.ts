@@ -2,11 +2,11 @@ import { DeckError } from '../errors.ts'
 import { variablesOf } from './app-orders.ts'
 import { callHost, findHost } from './host.ts'
 import { oneLine } from '../system/one-line.ts'
-import { optionalDuration } from './duration.ts'
 import { buildCommit, checkCommitOptions } from './git-deploy.ts'
 import { rolloutText } from './output.ts'
 import { previewRollout } from './preview.ts'
 import { createProgress } from './progress.ts'
+import { misuse, optionalDuration } from './usage.ts'
 import type { Context, Options } from './commands.ts'
 import type { Steering } from '../config/steering.ts'
 import type { Rollout } from '../api/rollouts.ts'
@@ -74,9 +74,7 @@ async function takeVariables ({ master: { app }, options, env, tell }: Context) 
   const { updateEnv = false, dryRun, member } = options
   const host = findHost(env)
   if (host === null || app?.hostUrl !== host.url || member !== undefined) {
-    if (updateEnv)
-      throw new DeckError('usage',
-        '--update-env: expected with an app of the host of this user, received with another one')
+    if (updateEnv) throw misuse('--update-env', 'with an app of the host of this user', 'with another one')
     return
   }
   const isDry = !updateEnv || dryRun === true
@@ -143,10 +141,9 @@ function checkEnd (ended: Rollout, good: string[] = ['succeeded']) {
     const ways = 'continue with "clusterdeck retry" or "resume", or roll back with "abort"'
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; ${ways}`)
   }
-  if (!good.includes(ended.state)) {
+  if (!good.includes(ended.state))
     throw new DeckError('rollout-failed',
       `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
-  }
 }
 
 /** @returns the last lines of a hook that has made it fail */

@@ -6,6 +6,7 @@ import { DeckError } from '../errors.ts'
 import { take } from '../system/loan.ts'
 import { identifyProcess } from '../system/process-identity.ts'
 import { createApiClient } from './api-client.ts'
+import { misuse } from './usage.ts'
 import type { Writable } from 'node:stream'
 import type { Context } from './commands.ts'
 import type { Place, Run } from '../api/jobs.ts'
@@ -51,13 +52,12 @@ export async function runHere (context: Context, command: string[]): Promise<num
 /** @throws {DeckError} usage */
 function checkPlace ({ options, master }: Context) {
   const other = (['detach', 'json', 'url', 'member'] as const).find((name) => options[name] !== undefined)
-  if (other)
-    throw new DeckError('usage',
-      `run: expected --interactive without --${other}, as the command runs in this terminal, received both`)
+  if (other) throw misuse('run', `--interactive without --${other}, as the command runs in this terminal`, 'both')
   const owner = master.dataDir === null ? null : statSync(master.dataDir).uid
   if (owner !== process.getuid?.())
-    throw new DeckError('usage',
-      `run --interactive: expected to be the user of the app (uid ${owner}), as the command runs as a child of this one, received uid ${process.getuid?.()}`)
+    throw misuse('run --interactive',
+      `to be the user of the app (uid ${owner}), as the command runs as a child of this one`,
+      `uid ${process.getuid?.()}`)
 }
 
 /** A terminal sends Ctrl-C to both; what is sent to this process alone is passed on. */

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { createApiClient } from './api-client.ts'
 import { runHere } from './run-here.ts'
+import { misuse } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { Run } from '../api/jobs.ts'
 
@@ -17,7 +18,7 @@ const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
  * by a signal 128 and the signal's number, as shells have it.
  */
 export async function runCommand (context: Context, command: string[]): Promise<number> {
-  if (command.length === 0) throw new DeckError('usage', 'run: expected a command after --, received none')
+  if (command.length === 0) throw misuse('run', 'a command after --')
   if (context.options.interactive) return await runHere(context, command)
   const run = await context.api.post<Run>('/jobs/runs', { command })
   if (!context.options.detach) return await followRun(context, run)

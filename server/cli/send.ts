@@ -1,26 +1,23 @@
 import { DeckError, errorText } from '../errors.ts'
-import { checkedId } from './id.ts'
-import { jsonText } from './output.ts'
+import { checkedId, misuse } from './usage.ts'
 import type { Context } from './commands.ts'
 
 const SHOWN_CHARS = 30
 
-export async function sendCommand ({ api, options, print }: Context, type: string, text?: string) {
+export async function sendCommand ({ api, options, answer }: Context, type: string, text?: string) {
   const message = { type, ...(text !== undefined && { data: parsedData(text) }) }
   const path = options.worker === undefined ? '/messages' : `/workers/${checkedId('--worker', options.worker)}/messages`
   const sent = await api.post<{ workers: number[] }>(path, message)
   if (sent.workers.length === 0) throw new DeckError('not-possible', 'send: no worker is ready')
   const ids = sent.workers.map(Number).join(', ')
-  print(options.json ? jsonText(sent) : `sent to ${sent.workers.length === 1 ? 'worker' : 'workers'} ${ids}`)
+  answer(sent, () => `sent to ${sent.workers.length === 1 ? 'worker' : 'workers'} ${ids}`)
 }
 
 function parsedData (text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new DeckError('usage', `send: expected JSON, received ${whereWrong(text, errorText(error))}`, {
-      cause: error
-    })
+    throw misuse('send', 'JSON', whereWrong(text, errorText(error)), { cause: error })
   }
 }
 

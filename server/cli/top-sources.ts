@@ -6,6 +6,7 @@ import { expectHost, findHost } from './host.ts'
 import { decksHere, findTargets, toTarget, type Target } from './known-apps.ts'
 import { ANSWER_WITHIN_MS } from './reachable.ts'
 import { createSource, type Source } from './top-source.ts'
+import { misuse } from './usage.ts'
 import type { Options } from './commands.ts'
 import type { Place } from './program.ts'
 
@@ -25,8 +26,7 @@ const HOST = 'host'
  */
 export async function findSources (names: readonly string[], options: Options, place: Place): Promise<Sources> {
   const flag = flagOfDeck(options)
-  if (names.length > 0 && flag !== null)
-    throw new DeckError('usage', `top: expected either an app or ${flag}, received both`)
+  if (names.length > 0 && flag !== null) throw misuse('top', `either an app or ${flag}`, 'both')
   if (names.length > 0) return { first: await sourcesOf(names, place), chosen: null, findMore: null }
   if (namesDeck(options, place.env)) return { first: [await sourceOfOne(options, place)], chosen: null, findMore: null }
   const findMore = (known: ReadonlySet<string>) => findAll(place, known)

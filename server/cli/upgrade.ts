@@ -1,6 +1,5 @@
 import path from 'node:path'
 import { DeckError } from '../errors.ts'
-import { jsonText } from './output.ts'
 import { waitUntil } from './wait-until.ts'
 import type { Context } from './commands.ts'
 import type { Event } from '../api/events.ts'
@@ -12,7 +11,7 @@ type Look = { master: Pick<Host, 'pid' | 'version' | 'nodeVersion'>, isRunning: 
   failure: { key: string | number, message: string } | null }
 
 /** Upgrades the host, with all of its apps, or a deck of its own. */
-export async function upgradeCommand ({ api, master: { below }, options, print, tell, timeoutMs }: Context) {
+export async function upgradeCommand ({ api, master: { below }, options, answer, tell, timeoutMs }: Context) {
   const look = below ? () => lookAtHost(api) : () => lookAtDeck(api)
   const before = await look()
   const started = await api.post('/upgrade', {
@@ -20,7 +19,7 @@ export async function upgradeCommand ({ api, master: { below }, options, print, 
     note: options.note
   })
   if (!options.wait) {
-    print(options.json ? jsonText(started) : 'upgrade started')
+    answer(started, () => 'upgrade started')
     return
   }
   tell('upgrade started: the next master starts its workers')
@@ -34,11 +33,7 @@ export async function upgradeCommand ({ api, master: { below }, options, print, 
   }, api.signal, timeoutMs)
   const { master, failure } = now
   if (master.pid === before.master.pid) throw new DeckError('upgrade-failed', `the upgrade failed: ${failure?.message}`)
-  print(
-    options.json
-      ? jsonText(master)
-      : `upgraded to clusterdeck ${master.version} on Node ${master.nodeVersion} (pid ${master.pid})`
-  )
+  answer(master, () => `upgraded to clusterdeck ${master.version} on Node ${master.nodeVersion} (pid ${master.pid})`)
 }
 
 async function lookAtHost (api: Context['api']): Promise<Look> {
