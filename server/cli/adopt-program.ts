@@ -41,7 +41,7 @@ export async function adoptPrograms (folder: string | undefined, options: Option
 {
   const terminal = { ...streams, env }
   checkOptions(folder, options)
-  const { timeoutMs } = timeoutOf(options, terminal.env)
+  const { timeoutMs, signal } = timeoutOf(options, terminal.env)
   const graceMs = checkedDuration('--grace', options.grace ?? DEFAULT_GRACE)
   const { answer, tell } = createTools({ json: options.json }, terminal)
   const exitCode = await adoptForUser(options, terminal)
@@ -50,7 +50,6 @@ export async function adoptPrograms (folder: string | undefined, options: Option
   const turns = options.pm2 === undefined
     ? [{ name: '', find: () => programAt(options, root) }]
     : await turnsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
-  const signal = AbortSignal.timeout(timeoutMs)
   // In the end the host is asked of all apps at the same time.
   setMaxListeners(0, signal)
   let met: ReturnType<typeof meetHost> | undefined
@@ -129,14 +128,13 @@ async function moveIn ({ program, takeover }: Move,
     tell(`connections that it still had after ${formatExactDuration(graceMs)} (--grace), and that end with it: ${left}`)
   await program.stop()
   const late = await untilEnded(processes)
-  if (late.length > 0) {
+  if (late.length > 0)
     return { app,
       late: `${app} serves, and ${text} has not ended within ${
         formatExactDuration(ENDS_WITHIN_MS)
       } after ${program.stopText}: wait until it has finished what it still has, or end it yourself: kill -9 ${
         late.join(' ')
       }` }
-  }
   tell(`${text} has ended`)
   for (const line of program.afterwards) tell(line)
   return { app, late: null }

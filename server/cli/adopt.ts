@@ -27,8 +27,7 @@ export async function adoptCommand (folder: string | undefined, options: AdoptOp
   const { env } = terminal
   const other = (['workers', 'grace'] as const).find((name) => options[name] !== undefined)
   if (other) throw misuse(`--${other}`, 'with --pm2, --port or --pid', 'alone')
-  const { timeoutMs } = timeoutOf(options, env)
-  const signal = AbortSignal.timeout(timeoutMs)
+  const { timeoutMs, signal } = timeoutOf(options, env)
   const master = await findDeck(path.resolve(terminal.cwd, folder ?? '.'), options, terminal)
   // Once the deck has moved, its processes are gone, and nothing tells which unit they were of.
   const { pid } = master.recipient?.processes.at(-1) ?? { pid: 0 }

@@ -3,9 +3,8 @@ import { DeckError } from '../errors.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { createAttachment } from './attachment.ts'
 import { checkNoneFailed, orderApps, type Ordered } from './fill-host.ts'
-import { hasHostStopped, isWanted, lastingHost, listApps, untilStopped, type LastingHost } from './host.ts'
 import { ensureHost, killHost } from './host-start.ts'
-import { createInterruption } from './interruption.ts'
+import { hasHostStopped, isWanted, lastingHost, listApps, untilStopped, type LastingHost } from './host.ts'
 import { createPrefixed } from './prefixed.ts'
 import { timeoutOf } from './usage.ts'
 import type { ChildProcess } from 'node:child_process'
@@ -124,4 +123,24 @@ function checkNoneMissing (ordered: ReadonlyMap<string, Ordered>, kill: AbortSig
 function onAbort (signal: AbortSignal, work: () => unknown) {
   if (signal.aborted) work()
   else signal.addEventListener('abort', work, { once: true })
+}
+
+const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
+
+/**
+ * What an operator means by signals to a command that runs until it is stopped. `stop`: the first one; `kill`: another
+ * one.
+ */
+function createInterruption () {
+  const [stopping, killing] = [new AbortController(), new AbortController()]
+  const stopOrKill = () => (stopping.signal.aborted ? killing : stopping).abort()
+  // A shell passes on what the kernel has sent already, so a second hang-up means nothing more.
+  const hangUp = () => stopping.abort()
+  for (const signal of SIGNALS) process.on(signal, stopOrKill)
+  process.on('SIGHUP', hangUp)
+
+  return { stop: stopping.signal, kill: killing.signal, leave () {
+    for (const signal of SIGNALS) process.off(signal, stopOrKill)
+    process.off('SIGHUP', hangUp)
+  } }
 }

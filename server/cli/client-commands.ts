@@ -1,7 +1,11 @@
+import { Option, type Command } from 'commander'
 import { appsOf } from '../config/apps.ts'
 import { readConfigFile } from '../config/file.ts'
+import { MEMBER_NAME } from '../config/member-name.ts'
+import { DeckError } from '../errors.ts'
 import { alertsCommand } from './alerts.ts'
 import { runForApps, type AppCommand } from './app-command.ts'
+import { findApps } from './apps.ts'
 import * as commands from './commands.ts'
 import { configCommand } from './config.ts'
 import { createContext } from './context.ts'
@@ -20,14 +24,13 @@ import { runCommand } from './run.ts'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.ts'
 import { logsCommand, printLogsOfAll } from './logs.ts'
 import { serveMcp } from './mcp.ts'
-import { addMemberOption, explainUnreadableAnswer, memberOf } from './member.ts'
 import { profileCommand } from './profile.ts'
 import { releasesCommand } from './releases.ts'
 import { rolloutCommand, steerCommand } from './rollouts.ts'
-import { sendCommand } from './send.ts'
 import { setupGitPush } from './setup-git-push.ts'
 import { tokensCommand } from './tokens.ts'
 import { upgradeCommand } from './upgrade.ts'
+import { misuse } from './usage.ts'
 import type { DeckCommand } from './deck-command.ts'
 import type { Terminal } from './program.ts'
 import type { Steering } from '../config/steering.ts'
@@ -163,13 +166,11 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
     'wait until they are ready'
   ).example('eight workers', 'clusterdeck scale 8').example('two, once the others have drained',
     'clusterdeck scale shop 2 --wait')
-  addCommand('send <type> [json]', 'send a message to the app: to all ready workers, or to one', sendCommand).option(
-    '--worker <id>',
-    'only to this worker'
-  ).example('to every ready worker', 'clusterdeck send reload').example(
-    'with data, to one worker that "clusterdeck status" lists',
-    'clusterdeck send log-level \'{"level": "debug"}\' --worker 5'
-  )
+  addCommand('send <type> [json]', 'send a message to the app: to all ready workers, or to one', commands.sendCommand)
+    .option('--worker <id>', 'only to this worker').example('to every ready worker', 'clusterdeck send reload').example(
+      'with data, to one worker that "clusterdeck status" lists',
+      'clusterdeck send log-level \'{"level": "debug"}\' --worker 5'
+    )
   addCommand('acknowledge <notice>', 'acknowledge a notice: it leaves the status and the overview',
     commands.acknowledgeCommand, { find: findMasterOrHost }).option('--host', 'a notice of the host itself').example(
       'a notice that "clusterdeck status" lists',
@@ -409,7 +410,7 @@ async function statusOfAll (options: Options, terminal: Terminal): Promise<Optio
   if (isNamed(options, env) || options.watch) return options
   const found = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
   if (!found || appsOf(found).size < 2) return options
-  const [{ findApps }, { appsStatus }] = await Promise.all([import('./apps.ts'), import('./ls.ts')])
+  const { appsStatus } = await import('./ls.ts')
   await appsStatus(await findApps('status', {}, terminal), options, terminal)
   return null
 }
@@ -425,4 +426,34 @@ function statusesText (outcomes: Outcome[]) {
     reason: error === null ? null : target.reason })
   )
   return decksTable(rows, { now: Date.now() })
+}
+
+/** @returns the same */
+function addMemberOption<C extends Command> (command: C, { isHidden }: { isHidden: boolean }): C {
+  return command.addOption(
+    new Option('--member <name>', 'another member of its fleet, asked through it').hideHelp(isHidden)
+  )
+}
+
+/** `onlyHere`: why no other deck does it @throws {DeckError} usage */
+function memberOf (command: Command, onlyHere: string | undefined): string | undefined {
+  const { member } = command.opts()
+  if (member === undefined) return undefined
+  if (onlyHere !== undefined) throw new DeckError('usage', `${command.name()}: expected without --member: ${onlyHere}`)
+  if (!MEMBER_NAME.test(member)) throw misuse('--member', 'the name of a member of the fleet', JSON.stringify(member))
+  return member
+}
+
+/**
+ * Another member may have another version, or answer anything.
+ * @throws {DeckError} also not-possible
+ */
+async function explainUnreadableAnswer<T> (member: string | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    if (member === undefined ||
+      !(cause instanceof TypeError || cause instanceof RangeError || cause instanceof SyntaxError)) throw cause
+    throw new DeckError('not-possible', `the answer of ${member} cannot be read (${cause.message})`, { cause })
+  }
 }

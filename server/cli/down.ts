@@ -27,8 +27,8 @@ export async function downCommand (names: string[],
   options: { config?: string, timeout?: string, json?: true, all?: true }, terminal: Terminal)
 {
   const { stdout, env, cwd } = terminal
+  if (options.all) return await endHost(names, options, terminal)
   const { timeoutMs, text } = timeoutOf(options, env)
-  if (options.all) return await endHost(names, options, { terminal, timeoutMs })
   const found = await findApps('down', options, terminal)
   const wanted = checkedApps('down', names, found)
   const apps = await appsOfHost(env)
@@ -46,13 +46,13 @@ export async function downCommand (names: string[],
 }
 
 /** @throws {DeckError} usage, no-master, timed-out */
-async function endHost (names: string[], { config, json }: { config?: string, json?: true },
-  { terminal: { stdout, env }, timeoutMs }: { terminal: Terminal, timeoutMs: number })
+async function endHost (names: string[], { config, json, timeout }: { config?: string, json?: true, timeout?: string },
+  { stdout, env }: Terminal)
 {
   const other = names.length > 0 ? 'apps' : config === undefined ? null : '--config'
   if (other) throw misuse('down', `either ${other} or --all`, 'both')
+  const { timeoutMs, signal } = timeoutOf({ timeout }, env)
   const master = expectHost(env)
-  const signal = AbortSignal.timeout(timeoutMs)
   const host = callHost(master, { env, timeoutMs, signal })
   const apps = (await listApps(host)).filter(isOpen).map(({ name }) => name)
   await host.post('/host/stop')

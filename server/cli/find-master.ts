@@ -7,12 +7,11 @@ import { DeckError, type ErrorCode } from '../errors.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { runningDecks } from '../system/running-decks.ts'
 import { asNamed } from '../system/working-folder.ts'
-import { readAnnounced, readToken, type Announced, type DataFolder } from './announced.ts'
+import { givenToken, readAnnounced, readToken, type Announced, type DataFolder } from './announced.ts'
 import { dataFolder } from './apps.ts'
 import { flagOfDeck, namesDeck } from './deck-options.ts'
 import { expectHost, findHost, isOpen } from './host.ts'
 import { appsOfHost, decksHere, knownApps, notRunning, onlyOne } from './known-apps.ts'
-import { givenToken } from './token.ts'
 import { misuse } from './usage.ts'
 import type { Recipient } from '../system/recipient.ts'
 import type { Place } from './program.ts'
@@ -28,7 +27,7 @@ export type Master = {
   recipient: Recipient | null,
   dataDir: string,
   /** which app of a host it is; null: it is no app of a host, or the user has named the address */
-  app: { name: string, hostUrl: string } | null,
+  app: { name: string, hostUrl: string, hostDir: string } | null,
   /** the member of its fleet that is meant instead */
   member?: string,
   /** of the API: the calls that a host has as an app has them */
@@ -112,7 +111,8 @@ export async function findHostOrDeck (options: Said, place: Place): Promise<Mast
 
 /** `master`: of the host, or of an app of it */
 function hostOf (master: Master): Master {
-  return { ...master, url: master.app?.hostUrl ?? master.url, app: null, below: '/host' }
+  const { hostUrl: url, hostDir: dataDir } = master.app ?? { hostUrl: master.url, hostDir: master.dataDir }
+  return { ...master, url, dataDir, app: null, below: '/host' }
 }
 
 async function whyNone ({ folder, isNamed }: DataFolder, env: Place['env']): Promise<DeckError> {
@@ -120,11 +120,10 @@ async function whyNone ({ folder, isNamed }: DataFolder, env: Place['env']): Pro
   const apps = await appsOfHost(env).catch(() => [])
   const app = apps.find((each) => each.dataDir === folder)
   if (app && !isOpen(app)) return notRunning(app)
-  if (!isNamed && apps.some(({ view }) => view !== null) && !existsSync(folder)) {
+  if (!isNamed && apps.some(({ view }) => view !== null) && !existsSync(folder))
     return misuse('app', `one of ${apps.map(({ name }) => name).join(', ')}, as this is the folder of none`, 'none', {
       details: { isFolderOfNone: true }
     })
-  }
   return new DeckError('no-master',
     `no master is running on ${folder}: it has no master.json (another folder: --data-dir; another machine: --url)`)
 }
@@ -209,7 +208,7 @@ function readRunning (place: DataFolder, env: Place['env']): Running | null {
   const host = readAnnounced({ folder, isNamed: true }, env)
   if (host === null || host.recipient.owner !== announced.recipient.owner) return null
   return { ...host, url: `${host.url}${below}`, tokenFolders: [folder, host.folder],
-    app: { name: path.basename(below), hostUrl: host.url } }
+    app: { name: path.basename(below), hostUrl: host.url, hostDir: folder } }
 }
 
 function checkedUrl (url: string | undefined): string | null {

@@ -4,7 +4,7 @@ import { oneLine } from '../system/one-line.ts'
 import { confirm } from './confirm.ts'
 import { isOpen, untilStopped } from './host.ts'
 import { linesOf } from './output.ts'
-import { followApps, toFollowed, type Followed } from './ready-apps.ts'
+import { followApps, STATE_WORDS, toFollowed } from './ready-apps.ts'
 import { misuse } from './usage.ts'
 import { waitUntil } from './wait-until.ts'
 import type { HostContext } from './app-command.ts'
@@ -12,9 +12,6 @@ import type { AppView } from '../api/apps.ts'
 import type { Target } from './known-apps.ts'
 import type { Context, Options } from './commands.ts'
 import type { Terminal } from './program.ts'
-
-const NOT_READY: Readonly<Partial<Record<Followed['state'], string>>> = Object.freeze({ starting: 'is not ready',
-  waiting: 'waits', failed: 'has failed', stopped: 'was stopped' })
 
 /**
  * Starts an app again that was stopped or has failed, and waits until it is ready.
@@ -28,7 +25,7 @@ export async function startApp ({ host, app: { name }, options, answer, tell, ti
     if (/^(still )?waits/.test(text)) tell(text)
   } })
   if (app.state === 'ready') return answer(await host.get(`/apps/${name}`), () => 'is ready')
-  const text = `${name} ${NOT_READY[app.state]}`
+  const text = `${name} ${STATE_WORDS[app.state]}`
   throw new DeckError('start-failed', app.reason === null ? text : `${text}: ${app.reason}`)
 }
 

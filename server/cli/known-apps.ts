@@ -16,31 +16,24 @@ import type { Place, Terminal } from './program.ts'
 
 type Env = Terminal['env']
 /** An app of this user on this machine: of the host, whether that runs or not, or a deck of its own. */
-export type KnownApp = {
-  name: string,
+export type KnownApp = Pick<AppView, 'name' | 'reason' | 'nextTryAt' | 'entry' | 'configFile' | 'startedAt'> & {
   /** absolute; null: its configuration cannot be read */
   dataDir: string | null,
   isInHost: boolean,
   /** `not running`: nor does its host */
   state: AppView['state'] | 'not running',
-  /** why it waits or has failed */
-  reason: string | null,
-  nextTryAt: string | null,
   /** of its page */
   adminUrl: string | null,
-  entry: string | null,
   cwd: string | null,
-  configFile: string | null,
   /** of clusterdeck */
   version: string | null,
-  startedAt: string | null,
   pid: number | null,
   keeperPid: number | null,
   /** as its host tells of it; null: that does not run, or has none of it */
   view: AppView | null
 }
 /** An app that a command is for. `place`: by which its master is found. */
-export type Target = KnownApp & { place: { app: string } | { dataDir: string } }
+export type Target = KnownApp & { place: { app: string } | { dataDir: string } | { name: string } }
 
 /** The address of an app of a host. */
 const IN_HOST = /\/apps\/[^/]+$/
@@ -128,7 +121,8 @@ export async function findTargets (command: string, names: readonly string[], pl
 }
 
 export function toTarget (app: KnownApp): Target {
-  return { ...app, place: { dataDir: String(app.dataDir) } }
+  const { name, dataDir } = app
+  return { ...app, place: dataDir === null ? { name } : { dataDir } }
 }
 
 async function targetsOfFolder (known: readonly KnownApp[], { env, cwd }: Place): Promise<Target[]> {

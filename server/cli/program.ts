@@ -158,9 +158,9 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
 
   // A master starts faster without the other commands.
   if (!MASTERS.includes(String(commandOf(argv)))) {
-    const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand },
-      { addTopCommand }] = await Promise.all([import('./apps-commands.ts'), import('./client-commands.ts'),
-        import('./completion.ts'), import('./import.ts'), import('./top-command.ts')])
+    const [{ addAppsCommands, addTopCommand }, { addClientCommands }, { addCompletionCommand }, { addImportCommand }] =
+      await Promise.all([import('./apps-commands.ts'), import('./client-commands.ts'), import('./completion.ts'),
+        import('./import.ts')])
     addAppsCommands(program, terminal, outcome)
     addImportCommand(program, terminal)
     addClientCommands(program, terminal, outcome, appArguments(argv).args ?? [])

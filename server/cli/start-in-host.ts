@@ -53,8 +53,7 @@ async function bringBackHost (words: string[], { timeout }: HostOptions, termina
   const { names } = splitArguments(START.name, words)
   const unknown = names.find((name) => !remembered.some((app) => app.name === name))
   if (unknown !== undefined) throw unknownApp(START.name, unknown, { known: remembered, takesAll: true })
-  const { timeoutMs } = timeoutOf({ timeout }, terminal.env)
-  await ensureHost({ ofHost: [], signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+  await ensureHost({ ofHost: [], ...timeoutOf({ timeout }, terminal.env), terminal })
 }
 
 /**
@@ -63,9 +62,8 @@ async function bringBackHost (words: string[], { timeout }: HostOptions, termina
  * @throws {DeckError} usage: it runs already, and the flags say how it should; start-failed, timed-out
  */
 export async function detachHost (flags: Record<string, unknown>, terminal: Terminal) {
-  const { timeoutMs } = timeoutOf({}, terminal.env)
   const { ofHost } = await splitFlags(flags, terminal.cwd)
-  const { master, child } = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+  const { master, child } = await ensureHost({ ofHost, ...timeoutOf({}, terminal.env), terminal })
   if (child === null) terminal.stderr.write('clusterdeck: the host runs already\n')
   terminal.stdout.write(`${master.url}\n`)
 }
