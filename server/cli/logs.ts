@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
-import { tellAsked } from './fleet-crashes.ts'
+import { tellAsked } from './crashes.ts'
 import { jsonText } from './output.ts'
 import { checkedCount, misuse, queryOf } from './usage.ts'
 import type { Context, Options, TextOption } from './commands.ts'
