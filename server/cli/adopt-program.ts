@@ -9,11 +9,11 @@ import { placeText } from '../system/place-text.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { adoptForUser } from './adopt-for-user.ts'
 import { programAt, turnsOfPm2, type Adoptable } from './adoptable.ts'
-import { showApps } from './adopted-apps.ts'
 import { createTools } from './context.ts'
-import { checkedDuration, timeoutOf } from './duration.ts'
 import { callHost } from './host.ts'
 import { ensureHost } from './host-start.ts'
+import { showApps } from './ls.ts'
+import { checkedDuration, misuse, timeoutOf } from './usage.ts'
 import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
 import type { NewAdoption } from '../api/host.ts'
@@ -41,7 +41,7 @@ export async function adoptPrograms (folder: string | undefined, options: Option
 {
   const terminal = { ...streams, env }
   checkOptions(folder, options)
-  const { timeoutMs } = timeoutOf(options, terminal.env)
+  const { timeoutMs, signal } = timeoutOf(options, terminal.env)
   const graceMs = checkedDuration('--grace', options.grace ?? DEFAULT_GRACE)
   const { answer, tell } = createTools({ json: options.json }, terminal)
   const exitCode = await adoptForUser(options, terminal)
@@ -50,7 +50,6 @@ export async function adoptPrograms (folder: string | undefined, options: Option
   const turns = options.pm2 === undefined
     ? [{ name: '', find: () => programAt(options, root) }]
     : await turnsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
-  const signal = AbortSignal.timeout(timeoutMs)
   // In the end the host is asked of all apps at the same time.
   setMaxListeners(0, signal)
   let met: ReturnType<typeof meetHost> | undefined
@@ -84,11 +83,9 @@ export async function adoptPrograms (folder: string | undefined, options: Option
 function checkOptions (folder: string | undefined, options: Options) {
   const given = (['pm2', 'port', 'pid'] as const).filter((name) => options[name] !== undefined)
   if (given.length > 1)
-    throw new DeckError('usage',
-      `adopt: expected one of --pm2, --port and --pid, received ${given.map((name) => `--${name}`).join(' and ')}`)
+    throw misuse('adopt', 'one of --pm2, --port and --pid', given.map((name) => `--${name}`).join(' and '))
   const ofDeck = folder ?? (options.app !== undefined ? '--app' : options.wait === false ? '--no-wait' : undefined)
-  if (ofDeck !== undefined)
-    throw new DeckError('usage', `--${given[0]}: expected without what names or moves a deck, received ${ofDeck} too`)
+  if (ofDeck !== undefined) throw misuse(`--${given[0]}`, 'without what names or moves a deck', `${ofDeck} too`)
 }
 
 /** Its sockets are held for its turn alone: what PM2 restarts meanwhile, or later, has to find its address free. */
@@ -131,14 +128,13 @@ async function moveIn ({ program, takeover }: Move,
     tell(`connections that it still had after ${formatExactDuration(graceMs)} (--grace), and that end with it: ${left}`)
   await program.stop()
   const late = await untilEnded(processes)
-  if (late.length > 0) {
+  if (late.length > 0)
     return { app,
       late: `${app} serves, and ${text} has not ended within ${
         formatExactDuration(ENDS_WITHIN_MS)
       } after ${program.stopText}: wait until it has finished what it still has, or end it yourself: kill -9 ${
         late.join(' ')
       }` }
-  }
   tell(`${text} has ended`)
   for (const line of program.afterwards) tell(line)
   return { app, late: null }

@@ -2,14 +2,13 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../errors.ts'
 import { disableText, unitOf } from '../systemd/unit-of.ts'
-import { showApps } from './adopted-apps.ts'
 import { createApiClient, type ApiClient } from './api-client.ts'
 import { createTools } from './context.ts'
-import { findMasterAt, withoutPlace } from './deck-status.ts'
-import { timeoutOf } from './duration.ts'
-import { findMaster, type Master } from './find-master.ts'
+import { findMaster, findMasterAt, withoutPlace, type Master } from './find-master.ts'
 import { callHost } from './host.ts'
 import { ensureHost } from './host-start.ts'
+import { showApps } from './ls.ts'
+import { misuse, timeoutOf } from './usage.ts'
 import { waitUntil } from './wait-until.ts'
 import type { Terminal } from './program.ts'
 import type { AdoptionView as Adoption, NewAdoption } from '../api/host.ts'
@@ -27,9 +26,8 @@ type AdoptOptions = { app?: string, name?: string, wait?: boolean, timeout?: str
 export async function adoptCommand (folder: string | undefined, options: AdoptOptions, terminal: Terminal) {
   const { env } = terminal
   const other = (['workers', 'grace'] as const).find((name) => options[name] !== undefined)
-  if (other) throw new DeckError('usage', `--${other}: expected with --pm2, --port or --pid, received alone`)
-  const { timeoutMs } = timeoutOf(options, env)
-  const signal = AbortSignal.timeout(timeoutMs)
+  if (other) throw misuse(`--${other}`, 'with --pm2, --port or --pid', 'alone')
+  const { timeoutMs, signal } = timeoutOf(options, env)
   const master = await findDeck(path.resolve(terminal.cwd, folder ?? '.'), options, terminal)
   // Once the deck has moved, its processes are gone, and nothing tells which unit they were of.
   const { pid } = master.recipient?.processes.at(-1) ?? { pid: 0 }

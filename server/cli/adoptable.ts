@@ -22,6 +22,7 @@ import { userId } from '../system/user.ts'
 import { disableText, stopUnit, stopWords, unitAround, type ServiceUnit } from '../systemd/unit-of.ts'
 import { orderOfApp, orderOfStart, type AppOrder } from './app-orders.ts'
 import { writePm2Config } from './import.ts'
+import { misuse } from './usage.ts'
 import type { Terminal } from './program.ts'
 import type { LineToRoot } from '../programs/root-line.ts'
 import type { ProcessFacts } from '../programs/holder.ts'
@@ -71,7 +72,7 @@ export async function programAt (
 ): Promise<Adoptable> {
   const first = processOf({ pid, port })
   const facts = factsOf(first)
-  if (!facts) throw new DeckError('usage', `--pid: expected a process that runs, received ${first}`)
+  if (!facts) throw misuse('--pid', 'a process that runs', first)
   const processes = descendantsOf(first)
   refuseOthers(facts, { processes, port })
   const unit = unitAround(first)
@@ -92,8 +93,7 @@ export async function turnsOfPm2 (names: string[], options: { workers?: string, 
 {
   const pm2 = await findPm2(terminal)
   const wanted = wantedOf(appsIn(await pm2.list()), names)
-  if (options.name !== undefined && wanted.length > 1)
-    throw new DeckError('usage', `--name: expected with one app, received ${wanted.length}`)
+  if (options.name !== undefined && wanted.length > 1) throw misuse('--name', 'with one app', wanted.length)
   const { cwd } = terminal
   const found = await readConfigFile(undefined, cwd) ?? await writeConfig(terminal)
   return wanted.map(({ name, inFile }) => {
@@ -162,16 +162,12 @@ function appsIn (list: unknown[]): Pm2App[] {
 function wantedOf (apps: Pm2App[], names: string[]): Pm2App[] {
   const unknown = names.find((each) => !apps.some(({ name }) => name === each))
   if (unknown !== undefined)
-    throw new DeckError('usage',
-      `--pm2: expected some of ${apps.map(({ name }) => name).join(', ') || 'none'}, the apps of PM2, received ${
-        JSON.stringify(unknown)
-      }`)
+    throw misuse('--pm2', `some of ${apps.map(({ name }) => name).join(', ') || 'none'}, the apps of PM2`,
+      JSON.stringify(unknown))
   const wanted = apps.filter((app) => names.length === 0 ? isThere(app) : names.includes(app.name))
   if (wanted.length === 0) throw new DeckError('not-possible', '--pm2: expected apps of PM2 that run, received none')
   const idle = wanted.find((app) => !isThere(app))
-  if (idle)
-    throw new DeckError('usage',
-      `--pm2: expected apps of PM2 that run, received ${idle.name}, which is stopped: clusterdeck start starts it`)
+  if (idle) throw misuse('--pm2', 'apps of PM2 that run', `${idle.name}, which is stopped: clusterdeck start starts it`)
   return wanted
 }
 
@@ -183,12 +179,12 @@ function isThere ({ running, isJob }: Pm2App): boolean {
 function portIn (text: string): number {
   const port = Number(text)
   if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port
-  throw new DeckError('usage', `--port: expected a port from 1 to 65535, received ${JSON.stringify(text)}`)
+  throw misuse('--port', 'a port from 1 to 65535', JSON.stringify(text))
 }
 
 function pidIn (text: string): number {
   if (/^\d+$/.test(text) && Number(text) > 1) return Number(text)
-  throw new DeckError('usage', `--pid: expected the number of a process, received ${JSON.stringify(text)}`)
+  throw misuse('--pid', 'the number of a process', JSON.stringify(text))
 }
 
 /** Returns the process that listens there @throws {DeckError} not-possible */

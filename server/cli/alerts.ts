@@ -4,12 +4,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { formatExactDuration } from '../../public/format.ts'
 import { ALERT_ID } from '../config/alert.ts'
 import { ALERT_KINDS } from '../config/alert-kinds.ts'
-import { didYouMean } from '../config/nearest.ts'
 import { DeckError, errorReason } from '../errors.ts'
 import { timedOut } from './api-client.ts'
-import { checkedId } from './id.ts'
-import { namesIn } from './names.ts'
 import { formatTable, jsonText } from './output.ts'
+import { checkedId, checkedWord, misuse, namesIn } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { Alert, Delivery } from '../api/alerts.ts'
 
@@ -27,34 +25,22 @@ const ACTIONS: Readonly<Record<string, (context: Context, ...words: string[]) =>
 
 export async function alertsCommand (context: Context, action?: string, words: string[] = []) {
   if (action === undefined) return await listAlerts(context)
-  if (!Object.hasOwn(ACTIONS, action)) {
-    throw new DeckError('usage',
-      `alerts: expected ${Object.keys(ACTIONS).join(', ')}, received ${JSON.stringify(action)}${
-        didYouMean(action, Object.keys(ACTIONS))
-      }`)
-  }
-  await ACTIONS[action](context, ...words)
+  await ACTIONS[checkedWord('alerts', Object.keys(ACTIONS), action)](context, ...words)
 }
 
-async function listAlerts ({ api, options, print }: Context) {
+async function listAlerts ({ api, answer }: Context) {
   const body: { items: Alert[] } = await api.get('/alerts')
-  print(
-    options.json
-      ? jsonText(body)
-      : body.items.length === 0
-      ? 'no alerts are set: see clusterdeck alerts add --help'
-      : listText(body.items)
-  )
+  answer(body,
+    () => body.items.length === 0 ? 'no alerts are set: see clusterdeck alerts add --help' : listText(body.items))
 }
 
 async function addAlert (context: Context, kind?: string, to?: string, ...surplus: string[]) {
-  if (kind === undefined)
-    throw new DeckError('usage', `alerts add: expected ${ALERT_KINDS.join(', ')}, received nothing`)
+  if (kind === undefined) throw misuse('alerts add', ALERT_KINDS.join(', '), 'nothing')
   refuseSurplus('alerts add', surplus)
-  const { api, options, print } = context
+  const { api, answer } = context
   const { apps, ...fields } = fieldsOf(context, kind, to)
   const alert: Alert = await api.post('/alerts', { kind, ...fields, apps: apps ?? undefined })
-  print(options.json ? jsonText(alert) : `alert ${alert.id} added: ${receiverOf(alert)}`)
+  answer(alert, () => `alert ${alert.id} added: ${receiverOf(alert)}`)
 }
 
 async function changeAlert (context: Context, id?: string, to?: string, ...surplus: string[]) {
@@ -62,24 +48,24 @@ async function changeAlert (context: Context, id?: string, to?: string, ...surpl
   const known = (await readAlerts(context)).find((each) => each.id === alert)
   const changes = fieldsOf(context, known?.kind ?? 'webhook', to)
   if (Object.values(changes).every((value) => value === undefined))
-    throw new DeckError('usage', 'alerts change: expected a receiver or an option such as --events, received none')
+    throw misuse('alerts change', 'a receiver or an option such as --events')
   await sendChange(context, 'change', id, surplus, changes)
 }
 
-async function sendChange ({ api, options, print }: Context, action: 'change' | 'pause' | 'resume',
-  id: string | undefined, surplus: string[], changes: object)
+async function sendChange ({ api, answer }: Context, action: 'change' | 'pause' | 'resume', id: string | undefined,
+  surplus: string[], changes: object)
 {
   const alert = checkedAlert(`alerts ${action}`, id)
   refuseSurplus(`alerts ${action}`, surplus)
   const body: Alert = await api.patch(`/alerts/${alert}`, changes)
-  print(options.json ? jsonText(body) : `alert ${body.id} ${action === 'change' ? 'changed' : `${action}d`}`)
+  answer(body, () => `alert ${body.id} ${action === 'change' ? 'changed' : `${action}d`}`)
 }
 
-async function deleteAlert ({ api, options, print }: Context, id?: string, ...surplus: string[]) {
+async function deleteAlert ({ api, answer }: Context, id?: string, ...surplus: string[]) {
   const alert = checkedAlert('alerts delete', id)
   refuseSurplus('alerts delete', surplus)
   const body = await api.delete(`/alerts/${alert}`)
-  print(options.json ? jsonText(body) : `alert ${alert} deleted`)
+  answer(body, () => `alert ${alert} deleted`)
 }
 
 /** What the options and the receiver say. `to`: an address, or several mail addresses. */
@@ -108,31 +94,24 @@ function textIn (option: string, file: string) {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
-    throw new DeckError('usage',
-      `${option}: expected a file that can be read, received ${JSON.stringify(file)} (${errorReason(error)})`, {
-      cause: error
-    })
+    throw misuse(option, 'a file that can be read', `${JSON.stringify(file)} (${errorReason(error)})`, { cause: error })
   }
 }
 
 /** @throws {DeckError} usage */
 function refuseSurplus (name: string, [first]: string[]) {
-  if (first !== undefined)
-    throw new DeckError('usage', `${name}: expected nothing more, received ${JSON.stringify(first)}`)
+  if (first !== undefined) throw misuse(name, 'nothing more', JSON.stringify(first))
 }
 
 /** @throws {DeckError} usage */
 function checkedAlert (name: string, id: string | undefined): string {
   if (id !== undefined && ALERT_ID.safeParse(id).success) return id
-  throw new DeckError('usage',
-    `${name}: expected ${ALERT_ID.description}, received ${id === undefined ? 'nothing' : JSON.stringify(id)}`)
+  throw misuse(name, String(ALERT_ID.description), id === undefined ? 'nothing' : JSON.stringify(id))
 }
 
 /** Tests one alert, or without an id all of them, one after the other. */
 async function testAlerts (context: Context, id?: string, surplus?: string) {
-  if (surplus !== undefined)
-    throw new DeckError('usage',
-      `alerts test: expected one id at the most, received ${JSON.stringify(surplus)} as well`)
+  if (surplus !== undefined) throw misuse('alerts test', 'one id at the most', `${JSON.stringify(surplus)} as well`)
   const { api, options, print } = context
   const wanted = id === undefined
     ? (await readAlerts(context)).map((each) => each.id)

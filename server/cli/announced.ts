@@ -1,12 +1,14 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { DECK_NAME } from '../config/apps.ts'
-import { DeckError, errorCode } from '../errors.ts'
+import { DeckError, errorCode, errorText } from '../errors.ts'
 import { fallbackFolders } from '../system/fallback-folder.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.ts'
 import { userId } from '../system/user.ts'
+import { misuse } from './usage.ts'
 import type { Recipient } from '../system/recipient.ts'
+import type { Place } from './program.ts'
 
 /** What a master has announced in a data folder. */
 export type Announced = {
@@ -20,16 +22,21 @@ export type Announced = {
   host: { folder: string, path: string } | null
 }
 /** of a data folder; `isNamed`: the user has named it; else it just lies in the working folder */
-export type Place = { folder: string, isNamed: boolean }
+export type DataFolder = { folder: string, isNamed: boolean }
 
 const ROOT = 0
+/** The characters that a header can carry. */
+const TOKEN = /^[\x21-\x7e]+$/
 
 /**
  * Reads master.json. A master that cannot write to the folder has it in another one, and this one may name a dead
  * master.
  * @throws {DeckError} data-dir-unusable, unauthenticated
  */
-export function readAnnounced ({ folder, isNamed }: Place, env: Record<string, string | undefined>): Announced | null {
+export function readAnnounced ({ folder, isNamed }: DataFolder, env: Record<string, string | undefined>):
+  | Announced
+  | null
+{
   checkFolder(folder, isNamed)
   const masters = [folder, ...fallbackFolders(folder, env).filter(isOwnFolder)].map(readMaster).filter((master) =>
     master !== null
@@ -47,6 +54,34 @@ export function readToken (folders: string[]) {
     const received = `${errorCode(error)}; give it by --token-file or CLUSTERDECK_TOKEN`
     throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${received}`, { cause: error })
   }
+}
+
+/** Takes the token of a flag, or else of a variable. Returns undefined: none is given. @throws {DeckError} usage */
+export function givenToken ({ token, tokenFile }: { token?: string, tokenFile?: string }, { env, cwd }: Place):
+  | string
+  | undefined
+{
+  if (token !== undefined && tokenFile !== undefined) throw misuse('--token-file', 'without --token', 'both')
+  if (token !== undefined) return checkedToken('--token', token)
+  if (tokenFile !== undefined) return tokenIn('--token-file', tokenFile, cwd)
+  if (env.CLUSTERDECK_TOKEN) return checkedToken('CLUSTERDECK_TOKEN', env.CLUSTERDECK_TOKEN)
+  return env.CLUSTERDECK_TOKEN_FILE ? tokenIn('CLUSTERDECK_TOKEN_FILE', env.CLUSTERDECK_TOKEN_FILE, cwd) : undefined
+}
+
+function tokenIn (option: string, file: string, cwd: string) {
+  try {
+    return checkedToken(`${option} ${file}`, readFileSync(path.resolve(cwd, file), 'utf8').trim())
+  } catch (error) {
+    if (error instanceof DeckError) throw error
+    const received = `${JSON.stringify(file)} (${errorCode(error) ?? errorText(error)})`
+    throw misuse(option, 'a file with the token in it', received, { cause: error })
+  }
+}
+
+/** The message does not show the text, which may be most of a secret. */
+function checkedToken (source: string, token: string) {
+  if (TOKEN.test(token)) return token
+  throw misuse(source, 'a token', token === '' ? 'nothing' : 'blanks, or characters that no token has')
 }
 
 /**

@@ -129,9 +129,8 @@ export function createApiClient (master: Addressee,
   async function readBody (response: Response) {
     const { statusCode: status = 0, headers } = response
     const content = await text(response)
-    if (!/^application\/(problem\+)?json\b/.test(headers['content-type'] ?? '')) {
+    if (!/^application\/(problem\+)?json\b/.test(headers['content-type'] ?? ''))
       throw new DeckError('no-master', `${master.url} answers, but not as a clusterdeck master does (HTTP ${status})`)
-    }
     const body = JSON.parse(content)
     if (isOk(response)) return body
     throw errorOfProblem(status, body)

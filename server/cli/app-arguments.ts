@@ -1,4 +1,4 @@
-import { DeckError } from '../errors.ts'
+import { misuse } from './usage.ts'
 
 /**
  * What the arguments of a command may be beside names of apps: a word of that form is it, and any other one names an
@@ -34,14 +34,9 @@ export function splitArguments (command: string,
   if (other && 'actions' in other) return splitAtAction(other, words)
   const [first, second] = words.filter((word) => other?.form.test(word))
   const names = [...new Set(words.filter((word) => !other?.form.test(word)))]
-  if (second !== undefined)
-    throw new DeckError('usage', `${command}: expected ${other?.expected} once, received ${first} and ${second}`)
-  if (first === undefined && other?.isRequired) {
-    throw new DeckError('usage',
-      `${command}: expected ${other.expected}, received ${
-        words.length === 0 ? 'none' : JSON.stringify(words.join(' '))
-      }`)
-  }
+  if (second !== undefined) throw misuse(command, `${other?.expected} once`, `${first} and ${second}`)
+  if (first === undefined && other?.isRequired)
+    throw misuse(command, other.expected, words.length === 0 ? 'none' : JSON.stringify(words.join(' ')))
   return { names, argument: first }
 }
 

@@ -1,13 +1,12 @@
 import { DeckError, type ErrorCode } from '../errors.ts'
 import { splitArguments } from './app-arguments.ts'
-import { createContext, createContextOrHost, createTools } from './context.ts'
+import { createContext, createTools } from './context.ts'
 import { flagOfDeck } from './deck-options.ts'
-import { withoutPlace } from './deck-status.ts'
-import { timeoutOf } from './duration.ts'
 import { runForEach, type How } from './each-app.ts'
-import { callHost, expectHost, findHost } from './host.ts'
-import { BRING_BACK } from './remembered.ts'
-import { allTargets, findTargets, type Target } from './targets.ts'
+import { withoutPlace } from './find-master.ts'
+import { callHost, expectHost, findHost, isOpen } from './host.ts'
+import { appsOfHost, BRING_BACK, findTargets, notRunning, toTarget, type Target } from './known-apps.ts'
+import { misuse, timeoutOf } from './usage.ts'
 import type { Context, Options, Tools } from './commands.ts'
 import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
@@ -24,8 +23,8 @@ export type AppCommand = {
   /** run where the app of this folder does not run, or something else is meant */
   withoutMaster?: { isMeant: (argument: string | undefined, options: Options) => boolean,
     run: (argument: string | undefined, options: Options, terminal: Terminal) => Promise<number> },
-  /** the host does it for all of its apps where no app is named, and this folder is of none */
-  orHost?: true,
+  /** who is meant where no app is named; default: the master of the app of this folder */
+  find?: Parameters<typeof createContext>[2],
   /** it cannot be for several apps */
   isForOne?: true,
   /** at the host of the app, where it has one */
@@ -54,11 +53,12 @@ export async function runForApps (command: AppCommand,
   checkNamedOnce(command.name, names, options)
   const { env, cwd } = terminal
   if (names.length === 0 && !options.all) {
-    if (command.needsName) throw new DeckError('usage', `${command.name}: expected an app, or --all, received none`)
+    if (command.needsName) throw misuse(command.name, 'an app, or --all')
     return await runHere(command, argument, options, terminal) ?? 0
   }
+  const { isMeant = ({ state }: AppView) => state !== 'stopped' } = command
   const targets = options.all
-    ? await allTargets(env, command.isMeant ?? (({ state }) => state !== 'stopped'))
+    ? (await appsOfHost(env)).filter(({ view }) => view && isMeant(view)).map(toTarget)
     : await findTargets(command.name, names, { env, cwd }, { takesAll: !command.isForOne })
   if (targets.length === 0)
     throw new DeckError('no-master',
@@ -66,21 +66,18 @@ export async function runForApps (command: AppCommand,
   await command.confirm?.(targets, options, terminal)
   const work = (target: Target, tools = {}) => runAt(target, command, argument, { options, terminal, tools })
   if (targets.length === 1 && !options.all) return await work(targets[0]) ?? 0
-  if (command.isForOne) throw new DeckError('usage', `${command.name}: expected one app, received several`)
+  if (command.isForOne) throw misuse(command.name, 'one app', 'several')
   const alone = ALONE.find((name) => options[name])
-  if (alone) throw new DeckError('usage', `--${alone}: expected with one app, received several`)
+  if (alone) throw misuse(`--${alone}`, 'with one app', 'several')
   return await runForEach(targets, work, { options, terminal, textOfAll: command.textOfAll })
 }
 
 /** @throws {DeckError} usage */
 function checkNamedOnce (command: string, names: string[], options: Options) {
-  if (options.all && names.length > 0)
-    throw new DeckError('usage', `${command}: expected either apps or --all, received both`)
+  if (options.all && names.length > 0) throw misuse(command, 'either apps or --all', 'both')
   const flag = flagOfDeck(options)
-  if (flag !== null && (options.all || names.length > 0)) {
-    throw new DeckError('usage',
-      `${command}: expected either ${options.all ? '--all' : 'an app'} or ${flag}, received both`)
-  }
+  if (flag !== null && (options.all || names.length > 0))
+    throw misuse(command, `either ${options.all ? '--all' : 'an app'} or ${flag}`, 'both')
 }
 
 /** Tells whether somebody has named a deck that runs, and not a place where one would */
@@ -96,8 +93,7 @@ async function runHere (command: AppCommand, argument: string | string[] | undef
   const { withoutMaster } = command
   const word = argument === undefined ? undefined : String(argument)
   if (withoutMaster?.isMeant(word, options)) return await withoutMaster.run(word, options, terminal)
-  const create = command.orHost ? createContextOrHost : createContext
-  const context = await create(options, terminal).catch((error) => {
+  const context = await createContext(options, terminal, command.find).catch((error) => {
     if (withoutMaster && error instanceof DeckError && NOT_RUNNING.includes(error.code) &&
       !meansRunning(options, terminal.env)) return null
     throw error
@@ -114,6 +110,7 @@ async function runAt (target: Target, { run, onHost }: AppCommand, argument: str
 {
   if (onHost && target.view)
     return await onHost({ ...createHostContext(options, terminal), ...tools, app: target.view })
+  if (target.view && !isOpen(target)) throw notRunning(target)
   const place = { ...terminal, env: withoutPlace(terminal.env) }
   return await run({ ...await createContext({ ...options, ...target.place }, place), ...tools }, argument)
 }

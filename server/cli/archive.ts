@@ -10,6 +10,7 @@ import ignore from 'ignore'
 import { formatBytes } from '../../public/format.ts'
 import { DeckError, errorText } from '../errors.ts'
 import { ARCHIVE, leadsInside, tameMode, whyNoName, type ArchiveLimits } from '../system/archive.ts'
+import { misuse } from './usage.ts'
 import type { FileHandle } from 'node:fs/promises'
 import type { Ignore } from 'ignore'
 
@@ -102,8 +103,7 @@ async function* bytesOf (handle: FileHandle, onRead: (bytes: number) => void) {
 /** Returns its real path @throws {DeckError} usage */
 async function topOf (folder: string): Promise<string> {
   const top = await realpath(folder).catch(() => null)
-  if (top === null || !(await stat(top)).isDirectory())
-    throw new DeckError('usage', `--push: expected a folder, received ${folder}, which is none`)
+  if (top === null || !(await stat(top)).isDirectory()) throw misuse('--push', 'a folder', `${folder}, which is none`)
   return top
 }
 
@@ -121,8 +121,7 @@ async function listEntries (top: string,
   const missing = asked.unseen()
   if (missing.length > 0) {
     const received = `${missing.join(', ')}, which ${missing.length === 1 ? 'matches' : 'match'} none`
-    throw new DeckError('usage',
-      `--push-also: expected names of files that would be left out of ${top}, received ${received}`)
+    throw misuse('--push-also', `names of files that would be left out of ${top}`, received)
   }
   return { entries, unpackedBytes, leftOut }
 
@@ -307,5 +306,5 @@ function createMeter (hash: Hash, counter: { bytes: number }, folder: string, { 
 }
 
 function refusePacking (folder: string, why: string) {
-  return new DeckError('usage', `--push: expected a folder that can be packed, received ${folder}: ${why}`)
+  return misuse('--push', 'a folder that can be packed', `${folder}: ${why}`)
 }

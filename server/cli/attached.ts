@@ -2,14 +2,13 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { createAttachment } from './attachment.ts'
-import { timeoutOf } from './duration.ts'
 import { checkNoneFailed, orderApps, type Ordered } from './fill-host.ts'
-import { hasHostStopped, isWanted, lastingHost, untilStopped, type LastingHost } from './host.ts'
 import { ensureHost, killHost } from './host-start.ts'
+import { hasHostStopped, isWanted, lastingHost, listApps, untilStopped, type LastingHost } from './host.ts'
 import { createInterruption } from './interruption.ts'
 import { createPrefixed } from './prefixed.ts'
+import { timeoutOf } from './usage.ts'
 import type { ChildProcess } from 'node:child_process'
-import type { AppView } from '../api/apps.ts'
 import type { Terminal } from './program.ts'
 import type { Apps } from '../config/app-order.ts'
 
@@ -63,7 +62,7 @@ async function stopBroughtBack (wanted: readonly Wanted[],
   { host, env, timeoutMs }: { host: LastingHost, env: Terminal['env'], timeoutMs: number })
 {
   const folders = wanted.map(({ dataDir }) => dataDir)
-  const views = (await host.get<{ items: AppView[] }>('/apps')).items
+  const views = await listApps(host)
   await Promise.all(
     views.filter((view) => view.dataDir !== null && folders.includes(view.dataDir) && isWanted(view)).map(
       async ({ name }) => {
@@ -76,7 +75,7 @@ async function stopBroughtBack (wanted: readonly Wanted[],
 
 /** @returns the names of those that run, or are about to */
 async function wantedApps (host: LastingHost): Promise<string[]> {
-  return (await host.get<{ items: AppView[] }>('/apps')).items.filter(isWanted).map(({ name }) => name)
+  return (await listApps(host)).filter(isWanted).map(({ name }) => name)
 }
 
 /** @returns what has become of its apps; null: it runs */

@@ -1,15 +1,20 @@
+import { Option, type Command } from 'commander'
 import { appsOf } from '../config/apps.ts'
 import { readConfigFile } from '../config/file.ts'
+import { MEMBER_NAME } from '../config/member-name.ts'
+import { DeckError } from '../errors.ts'
 import { alertsCommand } from './alerts.ts'
 import { runForApps, type AppCommand } from './app-command.ts'
+import { findApps } from './apps.ts'
 import * as commands from './commands.ts'
 import { configCommand } from './config.ts'
-import { createContext, createContextOrHost } from './context.ts'
+import { createContext } from './context.ts'
 import { crashesCommand } from './crashes.ts'
 import { addDeckOptions, namesDeck } from './deck-options.ts'
 import { decksTable } from './decks-table.ts'
 import { diagnoseCommand, endConnectionsCommand, killCommand } from './diagnose.ts'
 import { doctorCommand, doctorHere, isBeforeStart } from './doctor.ts'
+import { findHostOrDeck, findMasterOrHost } from './find-master.ts'
 import { fleetCommand } from './fleet.ts'
 import { historyCommand } from './history.ts'
 import { fleetOptions } from './host-fleet.ts'
@@ -19,15 +24,13 @@ import { runCommand } from './run.ts'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.ts'
 import { logsCommand, printLogsOfAll } from './logs.ts'
 import { serveMcp } from './mcp.ts'
-import { runningDeckAt } from '../system/running-decks.ts'
-import { addMemberOption, explainUnreadableAnswer, memberOf } from './member.ts'
 import { profileCommand } from './profile.ts'
 import { releasesCommand } from './releases.ts'
 import { rolloutCommand, steerCommand } from './rollouts.ts'
-import { sendCommand } from './send.ts'
 import { setupGitPush } from './setup-git-push.ts'
 import { tokensCommand } from './tokens.ts'
-import { upgradeCommand, upgradeHost } from './upgrade.ts'
+import { upgradeCommand } from './upgrade.ts'
+import { misuse } from './usage.ts'
 import type { DeckCommand } from './deck-command.ts'
 import type { Terminal } from './program.ts'
 import type { Steering } from '../config/steering.ts'
@@ -163,15 +166,13 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
     'wait until they are ready'
   ).example('eight workers', 'clusterdeck scale 8').example('two, once the others have drained',
     'clusterdeck scale shop 2 --wait')
-  addCommand('send <type> [json]', 'send a message to the app: to all ready workers, or to one', sendCommand).option(
-    '--worker <id>',
-    'only to this worker'
-  ).example('to every ready worker', 'clusterdeck send reload').example(
-    'with data, to one worker that "clusterdeck status" lists',
-    'clusterdeck send log-level \'{"level": "debug"}\' --worker 5'
-  )
+  addCommand('send <type> [json]', 'send a message to the app: to all ready workers, or to one', commands.sendCommand)
+    .option('--worker <id>', 'only to this worker').example('to every ready worker', 'clusterdeck send reload').example(
+      'with data, to one worker that "clusterdeck status" lists',
+      'clusterdeck send log-level \'{"level": "debug"}\' --worker 5'
+    )
   addCommand('acknowledge <notice>', 'acknowledge a notice: it leaves the status and the overview',
-    commands.acknowledgeCommand, { orHost: true }).option('--host', 'a notice of the host itself').example(
+    commands.acknowledgeCommand, { find: findMasterOrHost }).option('--host', 'a notice of the host itself').example(
       'a notice that "clusterdeck status" lists',
       'clusterdeck acknowledge 812'
     ).example('for a script', 'clusterdeck acknowledge 812 --json')
@@ -208,16 +209,17 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
       'clusterdeck profile --since 10m'
     ).example('what a release brought', 'clusterdeck profile --release r9 --before-release r8')
   addCommand('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime',
-    upgradeCommand, { onlyHere: 'a master is upgraded on its own machine',
-    prepare: (options) => upgradeHost(options, terminal) }).option('--node <path>',
-      'node binary of the next master (default: the current one)').option('--wait',
-      'wait for the end; fail if the upgrade fails').option('--note <text>', 'why, for the history').example(
-      'to the version that was just installed',
-      'clusterdeck upgrade --wait'
-    ).example('to another node; apps stay on theirs', 'clusterdeck upgrade --node /opt/node-24/bin/node --wait')
+    upgradeCommand, { onlyHere: 'a master is upgraded on its own machine', find: findHostOrDeck }).option(
+      '--node <path>',
+      'node binary of the next master (default: the current one)'
+    ).option('--wait', 'wait for the end; fail if the upgrade fails').option('--note <text>', 'why, for the history')
+    .example('to the version that was just installed', 'clusterdeck upgrade --wait').example(
+      'to another node; apps stay on theirs',
+      'clusterdeck upgrade --node /opt/node-24/bin/node --wait'
+    )
   addCommand('history [app...]',
     'print events, newest first; where this is the folder of no app, those of all apps of the host', historyCommand, {
-    orHost: true
+    find: findMasterOrHost
   }).option('--host', 'those of the host itself: apps added, stopped, failed, removed; tokens, sign-ins, masters')
     .option('--csv', 'print all that match as CSV').option('--limit <n>',
       'how many events, at most 1000 (default: 50; with --csv: all)').option('--type <value>',
@@ -286,7 +288,7 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
     )
   addCommand('alerts [action] [word...]',
     'print the alerts and their deliveries; add, change, pause, resume, delete or test one, or send a failed delivery again',
-    alertsCommand, { orHost: true }).usage(
+    alertsCommand, { find: findMasterOrHost }).usage(
       '[options] [add|change|pause|resume|delete|test|retry] [kind|id] [receiver|delivery]'
     ).option('--title <name>', 'with add and change: what it is called').option('--events <types>',
       'with add and change: the events that are sent, such as worker.*,rollout.failed (default: the problems)').option(
@@ -390,7 +392,7 @@ export function addClientCommands (program: DeckCommand, terminal: Terminal, out
         if (takesApps)
           outcome.exitCode = await runForApps({ name: command.name(), run, ...how }, { words: args[0], options,
             terminal })
-        else await run(await (how.orHost ? createContextOrHost : createContext)(options, terminal), ...args)
+        else await run(await createContext(options, terminal, how.find), ...args)
       })
     })
   }
@@ -408,7 +410,7 @@ async function statusOfAll (options: Options, terminal: Terminal): Promise<Optio
   if (isNamed(options, env) || options.watch) return options
   const found = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
   if (!found || appsOf(found).size < 2) return options
-  const [{ findApps }, { appsStatus }] = await Promise.all([import('./apps.ts'), import('./apps-status.ts')])
+  const { appsStatus } = await import('./ls.ts')
   await appsStatus(await findApps('status', {}, terminal), options, terminal)
   return null
 }
@@ -418,11 +420,40 @@ function isNamed (options: Options, env: Terminal['env']): boolean {
   return options.member !== undefined || namesDeck(options, env)
 }
 
-function statusesText (outcomes: Outcome[], { env }: { env: Terminal['env'] }) {
-  const rows = outcomes.map(({ target: { name, dataDir, view }, result, error }) => ({ name, dataDir,
-    adminUrl: runningDeckAt(dataDir ?? '', env)?.adminUrl ?? null,
-    answer: result === null ? null : { status: result as Status, problem: null }, state: view?.state ?? 'not running',
-    reason: error === null ? null : view?.reason ?? null })
+function statusesText (outcomes: Outcome[]) {
+  const rows = outcomes.map(({ target, result, error }) => ({ ...target,
+    answer: result === null ? null : { status: result as Status, problem: null },
+    reason: error === null ? null : target.reason })
   )
   return decksTable(rows, { now: Date.now() })
+}
+
+/** @returns the same */
+function addMemberOption<C extends Command> (command: C, { isHidden }: { isHidden: boolean }): C {
+  return command.addOption(
+    new Option('--member <name>', 'another member of its fleet, asked through it').hideHelp(isHidden)
+  )
+}
+
+/** `onlyHere`: why no other deck does it @throws {DeckError} usage */
+function memberOf (command: Command, onlyHere: string | undefined): string | undefined {
+  const { member } = command.opts()
+  if (member === undefined) return undefined
+  if (onlyHere !== undefined) throw new DeckError('usage', `${command.name()}: expected without --member: ${onlyHere}`)
+  if (!MEMBER_NAME.test(member)) throw misuse('--member', 'the name of a member of the fleet', JSON.stringify(member))
+  return member
+}
+
+/**
+ * Another member may have another version, or answer anything.
+ * @throws {DeckError} also not-possible
+ */
+async function explainUnreadableAnswer<T> (member: string | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    if (member === undefined ||
+      !(cause instanceof TypeError || cause instanceof RangeError || cause instanceof SyntaxError)) throw cause
+    throw new DeckError('not-possible', `the answer of ${member} cannot be read (${cause.message})`, { cause })
+  }
 }

@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process'
+import { DeckError, errorText } from '../errors.ts'
+import { sendRequest } from '../system/http.ts'
 import { oneLine } from '../system/one-line.ts'
 import { withoutOwnVariables } from '../system/own-variables.ts'
-import { sendRequest } from '../system/http.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { isInOtherNamespace } from '../system/recipient.ts'
-import { checkedCount } from './count.ts'
-import { checkedId } from './id.ts'
-import { namesIn } from './names.ts'
-import { jsonText, statusText } from './output.ts'
+import { statusText } from './output.ts'
+import { checkedCount, checkedId, namesIn, misuse } from './usage.ts'
 import { waitUntil } from './wait-until.ts'
 import { watchStatus } from './watch.ts'
 import type { Master } from './find-master.ts'
@@ -19,68 +18,15 @@ import type { Notice } from '../api/notices.ts'
 export type Options = Partial<Record<Switch, true> & Record<TextOption, string>>
 type Switch = 'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'noWait'
   | 'detach' | 'interactive' | 'host' | 'dryRun' | 'updateEnv' | 'waitForTurn' | 'apply' | 'issue'
-export type TextOption =
-  | 'dataDir'
-  | 'app'
-  | 'name'
-  | 'url'
-  | 'token'
-  | 'tokenFile'
-  | 'timeout'
-  | 'member'
-  | 'note'
-  | 'path'
-  | 'git'
-  | 'branch'
-  | 'surge'
-  | 'minReady'
-  | 'canary'
-  | 'canaryTime'
-  | 'onFailure'
-  | 'push'
-  | 'pushAlso'
-  | 'batch'
-  | 'pause'
-  | 'deadline'
-  | 'order'
-  | 'only'
-  | 'type'
-  | 'limit'
-  | 'worker'
-  | 'kind'
-  | 'duration'
-  | 'output'
-  | 'node'
-  | 'cause'
-  | 'slot'
-  | 'release'
-  | 'rollout'
-  | 'since'
-  | 'until'
-  | 'q'
-  | 'stream'
-  | 'lines'
-  | 'around'
-  | 'level'
-  | 'state'
-  | 'as'
-  | 'role'
-  | 'ttl'
-  | 'apps'
-  | 'title'
-  | 'events'
-  | 'beforeSince'
-  | 'beforeUntil'
-  | 'beforeWorker'
-  | 'beforeRelease'
-  | 'urlFile'
-  | 'secretFile'
-  | 'server'
-  | 'from'
-  | 'user'
-  | 'passwordFile'
-  | 'sort'
-  | 'compare'
+export type TextOption = DeckOption | RolloutOption | FilterOption | OtherOption
+type DeckOption = 'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member'
+type RolloutOption = 'note' | 'path' | 'git' | 'surge' | 'minReady' | 'canary' | 'canaryTime' | 'onFailure' | 'push'
+  | 'pushAlso' | 'batch' | 'pause' | 'deadline' | 'order' | 'only'
+type FilterOption = 'type' | 'limit' | 'worker' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q'
+  | 'stream' | 'lines' | 'around' | 'level' | 'state' | 'sort' | 'compare'
+type OtherOption = 'branch' | 'kind' | 'duration' | 'output' | 'node' | 'as' | 'role' | 'ttl' | 'apps' | 'title'
+  | 'events' | 'beforeSince' | 'beforeUntil' | 'beforeWorker' | 'beforeRelease' | 'urlFile' | 'secretFile' | 'server'
+  | 'from' | 'user' | 'passwordFile'
 
 /**
  * What the commands have to work with. `options`: the command's own; `findAgain`: finds the master that has followed;
@@ -123,9 +69,9 @@ export async function statusCommand (context: Context) {
   answer(body, () => statusText(body, Date.now()))
 }
 
-export async function acknowledgeCommand ({ api, options, print }: Context, notice: string) {
+export async function acknowledgeCommand ({ api, answer }: Context, notice: string) {
   const body = await api.post<Notice>(`/notices/${checkedId('acknowledge', notice, 'a notice')}/acknowledge`)
-  print(options.json ? jsonText(body) : `notice ${body.id} acknowledged: ${oneLine(body.message)}`)
+  answer(body, () => `notice ${body.id} acknowledged: ${oneLine(body.message)}`)
 }
 
 export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: Context, count: string) {
@@ -148,10 +94,10 @@ export async function scaleCommand ({ api, options, answer, tell, timeoutMs }: C
   answer({ desiredWorkers }, () => oneLine(`${counted} ${outcome}`))
 }
 
-export async function openCommand ({ api, options, print, isInteractive }: Context) {
+export async function openCommand ({ api, options, answer, isInteractive }: Context) {
   const link = await api.post<{ url: string }>('/sign-in-links', { name: options.as, role: options.role,
     ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
-  print(options.json ? jsonText(link) : link.url)
+  answer(link, () => link.url)
   if (isInteractive && !options.json) openBrowser(link.url)
 }
 
@@ -178,4 +124,30 @@ function openBrowser (url: string) {
   // Where there is no browser, the printed link is enough.
   spawn(command, [...args, url], { stdio: 'ignore', detached: true, env: withoutOwnVariables(process.env) }).on('error',
     () => {}).unref()
+}
+
+const SHOWN_CHARS = 30
+
+export async function sendCommand ({ api, options, answer }: Context, type: string, text?: string) {
+  const message = { type, ...(text !== undefined && { data: parsedData(text) }) }
+  const path = options.worker === undefined ? '/messages' : `/workers/${checkedId('--worker', options.worker)}/messages`
+  const sent = await api.post<{ workers: number[] }>(path, message)
+  if (sent.workers.length === 0) throw new DeckError('not-possible', 'send: no worker is ready')
+  const ids = sent.workers.map(Number).join(', ')
+  answer(sent, () => `sent to ${sent.workers.length === 1 ? 'worker' : 'workers'} ${ids}`)
+}
+
+function parsedData (text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw misuse('send', 'JSON', whereWrong(text, errorText(error)), { cause: error })
+  }
+}
+
+/** `reason`: from V8; where it has no position, it quotes the place */
+function whereWrong (text: string, reason: string) {
+  const at = Number(/ at position (\d+)/.exec(reason)?.[1] ?? text.length)
+  if (at < text.length) return `${JSON.stringify(text.slice(at, at + SHOWN_CHARS))} at position ${at}: ${reason}`
+  return `${JSON.stringify(text.slice(0, SHOWN_CHARS))}${text.length > SHOWN_CHARS ? '…' : ''}: ${reason}`
 }

@@ -1,6 +1,6 @@
-import { DeckError } from '../errors.ts'
 import { manualPages } from '../manual.ts'
-import { listedApps } from './remembered.ts'
+import { recordedApps } from './known-apps.ts'
+import { checkedWord } from './usage.ts'
 import type { Command } from 'commander'
 import type { DeckCommand } from './deck-command.ts'
 import type { Terminal } from './program.ts'
@@ -48,7 +48,7 @@ export function addCompletionCommand (program: DeckCommand, { stdout, env }: Pic
 /** Whatever goes wrong, somebody who presses Tab wants no error. */
 function appNames (env: Record<string, string | undefined>) {
   try {
-    return listedApps(env).map(({ name }) => name)
+    return recordedApps(env).map(({ name }) => name)
   } catch {
     return []
   }
@@ -56,8 +56,7 @@ function appNames (env: Record<string, string | undefined>) {
 
 /** @throws {DeckError} usage */
 function completionScript (program: Command, shell: string) {
-  if (!SHELLS.includes(shell))
-    throw new DeckError('usage', `completion: expected one of ${SHELLS.join(', ')}, received ${JSON.stringify(shell)}`)
+  checkedWord('completion', SHELLS, shell)
   const commands = program.commands.map(toEntry)
   const topics = [...commands.map(({ name }) => name), ...manualPages().map(({ name }) => `${name}.md`)]
   for (const command of commands) if (command.name === 'help') command.values = topics

@@ -1,58 +1,24 @@
 import { once } from 'node:events'
-import { DeckError } from '../errors.ts'
 import { createApiClient } from './api-client.ts'
 import { confirm } from './confirm.ts'
-import { flagOfDeck } from './deck-options.ts'
-import { timeoutOf } from './duration.ts'
-import { findMaster, type Master } from './find-master.ts'
-import { expectHost } from './host.ts'
+import { findMaster, findNext, type Master } from './find-master.ts'
 import { jsonText } from './output.ts'
 import { checkAnswers } from './reachable.ts'
+import { timeoutOf } from './usage.ts'
 import type { Context, Options, Tools } from './commands.ts'
-import type { Terminal } from './program.ts'
+import type { Place, Terminal } from './program.ts'
 
 /**
- * Finds the master that a command is for.
+ * Finds the master that a command is for. `find`: the one that is meant
  * @throws {import('../errors.ts').DeckError} as findMaster() and checkAnswers() do
  */
-export async function createContext (options: Options, terminal: Terminal): Promise<Context> {
-  const { env, cwd } = terminal
-  const { member } = options
-  const master = { ...await findMaster(options, { env, cwd }), member }
-  return await contextAt(master, { options, terminal,
-    findAgain: async () => ({
-      ...await findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, { env, cwd }),
-      member
-    }) })
-}
-
-/**
- * The same, but of the host for all of its apps where that is meant, or where no app is named and this folder is of
- * none.
- */
-export async function createContextOrHost (options: Options, terminal: Terminal): Promise<Context> {
-  const wanted = options.host ? '--host' : options.apps === undefined ? null : '--apps'
-  if (wanted === null) {
-    try {
-      return await createContext(options, terminal)
-    } catch (error) {
-      if (!(error instanceof DeckError && error.details.isFolderOfNone)) throw error
-    }
-  }
-  const flag = flagOfDeck(options)
-  if (flag !== null && flag !== '--url')
-    throw new DeckError('usage', `${wanted}: expected without ${flag}, received both`)
-  const findAgain = async (): Promise<Master> => ({
-    ...flag === null ? expectHost(terminal.env) : await findMaster(options, terminal),
-    below: '/host'
-  })
-  return await contextAt(await findAgain(), { options, terminal, findAgain })
-}
-
-async function contextAt (master: Master,
-  { options, terminal, findAgain }: { options: Options, terminal: Terminal, findAgain: () => Promise<Master> })
+export async function createContext (options: Options, terminal: Terminal,
+  find: (options: Options, place: Place) => Promise<Master> = findMaster): Promise<Context>
 {
   const { env, cwd } = terminal
+  const ofMember = (found: Master) => found.below ? found : { ...found, member: options.member }
+  const master = ofMember(await find(options, terminal))
+  const findAgain = async () => ofMember(await findNext(master, options, terminal))
   const { timeoutMs } = timeoutOf(options, env)
   if (!isPatient(options, env)) await checkAnswers(master, { env })
   return { ...createTools(options, terminal), api: createApiClient(master, { timeoutMs, findAgain }), master, findAgain,

@@ -2,24 +2,24 @@ import { ID } from '../config/id.ts'
 import { DeckError } from '../errors.ts'
 import { formatExactDuration } from '../../public/format.ts'
 import { oneLine } from '../system/one-line.ts'
-import { formatTable } from './output.ts'
+import { formatTable, jsonText, linesOf } from './output.ts'
+import { checkedWord, misuse, queryOf } from './usage.ts'
 import type { CrashGroup, CrashGroupInFull } from '../api/crashes.ts'
+import type { FleetCrashGroup, FleetCrashes, SettledFleetCrash } from '../api/fleet-crashes.ts'
 import type { Context, TextOption } from './commands.ts'
 
 const PAGE_LIMIT = 100
 const FILTERS: readonly TextOption[] = ['state', 'q', 'release', 'since']
-const STATES = Object.freeze(['open', 'resolved', 'muted'])
+const STATES = ['open', 'resolved', 'muted']
+const SETTLED = Object.freeze({ resolve: 'resolved', mute: 'muted', reopen: 'open' })
+const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 
 /** Prints the crash groups, or one of them with its newest crash. */
 export async function crashesCommand ({ api, options, answer }: Context, id?: string) {
-  if (id !== undefined && !ID.test(id))
-    throw new DeckError('usage', `crashes: expected the id of a group, received ${JSON.stringify(id)}`)
-  if (options.state !== undefined && !STATES.includes(options.state)) {
-    throw new DeckError('usage',
-      `--state: expected one of ${STATES.join(', ')}, received ${JSON.stringify(options.state)}`)
-  }
+  if (id !== undefined && !ID.test(id)) throw misuse('crashes', 'the id of a group', JSON.stringify(id))
+  if (options.state !== undefined) checkedWord('--state', STATES, options.state)
   if (options.issue) {
-    if (id === undefined) throw new DeckError('usage', '--issue: expected the id of a group, received none')
+    if (id === undefined) throw misuse('--issue', 'the id of a group')
     const issue = await api.get<{ title: string, body: string }>(`/crashes/${id}/issue`)
     return answer(issue, () => `# ${issue.title}\n\n${issue.body}`)
   }
@@ -27,9 +27,7 @@ export async function crashesCommand ({ api, options, answer }: Context, id?: st
     const group = await api.get<CrashGroupInFull>(`/crashes/${id}`)
     return answer(group, () => groupText(group))
   }
-  const query = new URLSearchParams({ limit: String(PAGE_LIMIT) })
-  for (const name of FILTERS) if (options[name] !== undefined) query.set(name, options[name])
-  const page = await api.get<{ items: CrashGroup[] }>(`/crashes?${query}`)
+  const page = await api.get<{ items: CrashGroup[] }>(`/crashes?${queryOf(options, FILTERS, { limit: PAGE_LIMIT })}`)
   answer(page, () => page.items.length === 0 ? 'no crashes' : groupsText(page.items))
 }
 
@@ -44,13 +42,11 @@ function groupsText (groups: CrashGroup[]) {
 
 function groupText (group: CrashGroupInFull) {
   const { latest } = group
-  const facts = [['group', `${group.id}, ${stateOf(group)}`], ['what', titleOf(group)], ['where', group.culprit ?? '-'],
-    ['cause', `${group.cause} (${group.kind})`], ['seen',
+  const facts = linesOf([['group', `${group.id}, ${stateOf(group)}`], ['what', titleOf(group)], ['where',
+    group.culprit ?? '-'], ['cause', `${group.cause} (${group.kind})`], ['seen',
     `${group.count} times, first ${group.firstSeenAt}, last ${group.lastSeenAt}`], ['releases',
-    group.releases.map(({ release, count }) => `${release} (${count})`).join(', ') || '-']].map(([name, value]) =>
-      `${name.padEnd(10)}${oneLine(String(value))}`
-    )
-  return [facts, ...(latest ? sectionsOf(latest) : [])].map((lines) => lines.join('\n')).join('\n\n')
+    group.releases.map(({ release, count }) => `${release} (${count})`).join(', ') || '-']], 10)
+  return [facts, ...(latest ? sectionsOf(latest) : []).map((lines) => lines.join('\n'))].join('\n\n')
 }
 
 function sectionsOf (
@@ -78,7 +74,7 @@ function sectionOf (
   return [`caused by ${errorName}: ${errorMessage}`, String(stack ?? '').split('\n').slice(1)]
 }
 
-function titleOf ({ errorName, message, kind }: CrashGroup) {
+function titleOf ({ errorName, message, kind }: Pick<FleetCrashGroup, 'errorName' | 'message' | 'kind'>) {
   return errorName === null ? message ?? kind : [errorName, message].filter(Boolean).join(': ')
 }
 
@@ -89,4 +85,57 @@ function stateOf ({ state, hasReturned, isNewInRelease }: CrashGroup) {
 
 function shortenTitle (text: string) {
   return text.length > 80 ? `${text.slice(0, 79)}…` : text
+}
+
+/** Prints the crash groups of all members. */
+export async function fleetCrashes ({ api, options, print, tell }: Context) {
+  const found: FleetCrashes = await api.get('/fleet/crashes')
+  if (options.json) return print(jsonText(found))
+  tellAsked(found, tell)
+  for (const member of found.cut) tell(`${oneLine(member)} has more groups than are shown`)
+  print(found.items.length === 0 ? 'no crashes' : fleetGroupsText(found.items))
+}
+
+/** Makes the command that settles one group on all members that answer. */
+export function settleFleetCrash (action: keyof typeof SETTLED) {
+  return async ({ api, options, print, tell }: Context, text: string | undefined) => {
+    const fingerprint = checkedFingerprint(action, text)
+    const settled: SettledFleetCrash = await api.post(`/fleet/crashes/${fingerprint}/${action}`)
+    if (options.json) print(jsonText(settled))
+    else tellAsked(settled, tell)
+    const left = [...settled.silent, ...settled.refused.map(({ member }) => member)]
+    if (left.length > 0)
+      throw new DeckError('not-possible',
+        `${SETTLED[action]} on ${settled.members.length} members; unknown on ${left.join(', ')}`)
+    if (!options.json) print(oneLine(`${SETTLED[action]} on ${settled.members.map(({ member }) => member).join(', ')}`))
+  }
+}
+
+/** `action`: for the message @throws {DeckError} usage */
+function checkedFingerprint (action: string, text: string | undefined): string {
+  if (text !== undefined && FINGERPRINT.test(text)) return text
+  const received = text === undefined ? 'nothing' : JSON.stringify(text)
+  throw misuse(`fleet ${action}`, 'the fingerprint of a group, as "clusterdeck fleet crashes" prints it', received)
+}
+
+function fleetGroupsText (groups: FleetCrashGroup[]) {
+  return formatTable(['STATE', 'COUNT', 'LAST SEEN', 'WHAT', 'WHERE', 'MEMBERS', 'FINGERPRINT'],
+    groups.map((
+      group
+    ) => [group.state, group.count, group.lastSeenAt, shortenTitle(titleOf(group)), group.culprit,
+      group.members.map(memberText).join(', '), group.fingerprint]
+    ), { right: [1] })
+}
+
+export function tellAsked (
+  { asked, answered, silent, refused }: Pick<FleetCrashes, 'asked' | 'answered' | 'silent' | 'refused'>,
+  tell: (text: string) => void
+) {
+  if (answered < asked) tell(`${answered} of ${asked} answered`)
+  if (silent.length > 0) tell(oneLine(`silent: ${silent.join(', ')}`))
+  for (const { member, problem } of refused) tell(oneLine(`${member}: ${problem}`))
+}
+
+function memberText ({ member, count }: { member: string, count: number }) {
+  return `${member} (${count})`
 }

@@ -1,26 +1,15 @@
 import { DeckError } from '../errors.ts'
 import { runningDeckAt } from '../system/running-decks.ts'
 import { createApiClient } from './api-client.ts'
-import { findMaster, findRunning } from './find-master.ts'
+import { findMasterAt, findRunning } from './find-master.ts'
+import { isOpen } from './host.ts'
 import { ANSWER_WITHIN_MS } from './reachable.ts'
 import type { Status } from '../api/cluster.ts'
+import type { KnownApp } from './known-apps.ts'
+import type { Place } from './program.ts'
 
 /** `problem`: why there is no status */
 export type DeckStatus = { status: Status | null, problem: string | null }
-export type Place = { env: Record<string, string | undefined>, cwd: string }
-
-/** Where somebody looks at several decks, these variables are meant for one of them at most. */
-const OF_ONE_DECK = Object.freeze({ CLUSTERDECK_URL: undefined, CLUSTERDECK_TOKEN: undefined,
-  CLUSTERDECK_TOKEN_FILE: undefined, CLUSTERDECK_NAME: undefined, CLUSTERDECK_APP: undefined,
-  CLUSTERDECK_DATA_DIR: undefined })
-
-export function withoutPlace (env: Place['env']): Place['env'] {
-  return { ...env, ...OF_ONE_DECK }
-}
-
-export function findMasterAt (dataDir: string, { env, cwd }: Place) {
-  return findMaster({ dataDir }, { env: withoutPlace(env), cwd })
-}
 
 /** `dataDir`: absolute @returns within a few seconds */
 export async function readDeckStatus (dataDir: string, place: Place): Promise<DeckStatus> {
@@ -31,6 +20,17 @@ export async function readDeckStatus (dataDir: string, place: Place): Promise<De
     if (error instanceof DeckError) return { status: null, problem: error.message }
     throw error
   }
+}
+
+/** Asks each app that runs how it is. Returns the same with `answer`: null: it does not run. */
+export async function askApps<App extends KnownApp> (apps: readonly App[],
+  place: Place): Promise<(App & { answer: DeckStatus | null })[]>
+{
+  return await Promise.all(
+    apps.map(async (app) => ({ ...app,
+      answer: isOpen(app) && app.dataDir !== null ? await readDeckStatus(app.dataDir, place) : null })
+    )
+  )
 }
 
 /** `dataDir`: absolute @returns also true while its master is being replaced */

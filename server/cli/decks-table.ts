@@ -4,22 +4,14 @@ import { figuresOf } from '../figures.ts'
 import { homeFolder } from '../system/home-folder.ts'
 import { formatTable } from './output.ts'
 import type { DeckStatus } from './deck-status.ts'
+import type { KnownApp } from './known-apps.ts'
 import type { Status } from '../api/cluster.ts'
 
-/** One of several decks. */
-export type Row = {
-  name: string,
-  dataDir: string | null,
-  adminUrl: string | null,
-  /** null: it does not run */
-  answer: DeckStatus | null,
-  /** why it does not run */
-  state?: string,
-  /** more about that */
-  reason?: string | null,
-  /** when the host tries again; ISO 8601 */
-  nextTryAt?: string | null
-}
+/** One of several apps. `answer`: of its master; null: it does not run. */
+export type Row =
+  & Pick<KnownApp, 'name' | 'dataDir' | 'adminUrl'>
+  & Partial<Pick<KnownApp, 'reason' | 'nextTryAt'>>
+  & { answer: DeckStatus | null, state?: string }
 type AnyStatus = Status | null | undefined
 type CellOf = (row: Row, status: AnyStatus, place: { now: number, home: string | null }) => string | null | undefined
 
@@ -82,9 +74,8 @@ function belowHome (folder: string | null, home: string | null) {
 }
 
 /** The same for scripts. */
-export function deckView ({ name, dataDir, adminUrl, answer }: Row) {
+export function deckView ({ view, answer, ...facts }: KnownApp & Pick<Row, 'answer'>) {
   const status = answer?.status ?? null
   const { memoryBytes = null, cpu = null, restarts = null } = status ? figuresOf(status.workers) : {}
-  return { name, dataDir, adminUrl, isRunning: answer !== null, problem: answer?.problem ?? null, memoryBytes, cpu,
-    restarts, status }
+  return { ...facts, isRunning: answer !== null, problem: answer?.problem ?? null, memoryBytes, cpu, restarts, status }
 }

@@ -3,10 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { heldWords } from '../held-words.ts'
 import { timedOut } from './api-client.ts'
-import { optionalDuration } from './duration.ts'
 import { saveDownload } from './download.ts'
-import { checkedId } from './id.ts'
-import { jsonText } from './output.ts'
+import { checkedId, optionalDuration } from './usage.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Context } from './commands.ts'
 import type { Worker } from '../api/cluster.ts'
@@ -14,19 +12,19 @@ import type { Diagnostics } from '../api/diagnostics.ts'
 
 const POLL_MS = 200
 
-export async function killCommand ({ api, options, print }: Context, worker: string) {
+export async function killCommand ({ api, answer }: Context, worker: string) {
   const id = checkedId('kill', worker)
   const body = await api.post(`/workers/${id}/kill`)
-  print(options.json ? jsonText(body) : `worker ${id} killed; its replacement starts`)
+  answer(body, () => `worker ${id} killed; its replacement starts`)
 }
 
-export async function endConnectionsCommand ({ api, options, print }: Context, worker: string) {
+export async function endConnectionsCommand ({ api, answer }: Context, worker: string) {
   const id = checkedId('end-connections', worker)
   const body: Worker = await api.post(`/workers/${id}/end-connections`)
-  print(options.json ? jsonText(body) : `worker ${id} closes ${heldWords(body.holds)}, and ends then`)
+  answer(body, () => `worker ${id} closes ${heldWords(body.holds)}, and ends then`)
 }
 
-export async function diagnoseCommand ({ api, options, cwd, print, tell, timeoutMs }: Context, worker: string) {
+export async function diagnoseCommand ({ api, options, cwd, answer, tell, timeoutMs }: Context, worker: string) {
   const id = checkedId('diagnose', worker)
   const durationMs = optionalDuration('--duration', options.duration)
   let item: Diagnostics = await api.post(`/workers/${id}/diagnostics`, { kind: options.kind, durationMs })
@@ -41,7 +39,7 @@ export async function diagnoseCommand ({ api, options, cwd, print, tell, timeout
   const response = await api.download(`/diagnostics/${item.id}/file`)
   const file = path.resolve(cwd, options.output ?? nameIn(response))
   await saveDownload(response, file, `; the master keeps it as diagnostics ${item.id}`)
-  print(options.json ? jsonText({ ...item, file }) : file)
+  answer({ ...item, file }, () => file)
 }
 
 /** @returns never with a folder, whatever the header says */

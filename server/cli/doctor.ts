@@ -1,7 +1,6 @@
 import { count } from '../health.ts'
 import { oneLine } from '../system/one-line.ts'
 import { createTools } from './context.ts'
-import { jsonText } from './output.ts'
 import type { Report } from '../api/checks.ts'
 import type { Context, Options } from './commands.ts'
 import type { Terminal } from './program.ts'
@@ -60,8 +59,8 @@ export async function doctorHere (entry: string | undefined, options: Options & 
     env,
     known: null
   })
-  const { print } = createTools(options, terminal)
-  print(options.json ? jsonText(report) : reportText(report))
+  const { answer } = createTools(options, terminal)
+  answer(report, () => reportText(report))
   return exitCodeOf(report)
 }
 

@@ -5,13 +5,14 @@ import { isAlive, signalProcess } from '../system/process-identity.ts'
 import { runningDeckAt } from '../system/running-decks.ts'
 import { createApiClient } from './api-client.ts'
 import { checkedApps, findApps } from './apps.ts'
-import { timeoutOf } from './duration.ts'
-import { dataDirOfApp, findRunning } from './find-master.ts'
-import { isRunning, findMasterAt, type Place } from './deck-status.ts'
-import { appsOfHost, callHost, expectHost, findHost, isOpen, untilStopped } from './host.ts'
+import { isRunning } from './deck-status.ts'
+import { findMasterAt, findRunning } from './find-master.ts'
+import { callHost, expectHost, findHost, isOpen, listApps, untilStopped } from './host.ts'
+import { appsOfHost } from './known-apps.ts'
 import { formatTable, jsonText } from './output.ts'
+import { misuse, timeoutOf } from './usage.ts'
 import { waitUntil } from './wait-until.ts'
-import type { Terminal } from './program.ts'
+import type { Place, Terminal } from './program.ts'
 import type { AppView } from '../api/apps.ts'
 
 const POLL_MS = 50
@@ -26,17 +27,17 @@ export async function downCommand (names: string[],
   options: { config?: string, timeout?: string, json?: true, all?: true }, terminal: Terminal)
 {
   const { stdout, env, cwd } = terminal
+  if (options.all) return await endHost(names, options, terminal)
   const { timeoutMs, text } = timeoutOf(options, env)
-  if (options.all) return await endHost(names, options, { terminal, timeoutMs })
   const found = await findApps('down', options, terminal)
   const wanted = checkedApps('down', names, found)
   const apps = await appsOfHost(env)
   const outcomes = await inStopOrder(found.apps, wanted, async (name) => {
-    const dataDir = dataDirOfApp(found, name, cwd)
-    const app = apps.find((each) => each.dataDir === dataDir)
+    const { dataDir } = found.apps.get(name)!
+    const view = apps.find((each) => each.dataDir === dataDir)?.view
     const signal = AbortSignal.timeout(timeoutMs)
     return { name,
-      ...app ? await stopInHost(app, env, { signal, timeoutMs }) : await stopDeck(dataDir, { env, cwd }, signal) }
+      ...view ? await stopInHost(view, env, { signal, timeoutMs }) : await stopDeck(dataDir, { env, cwd }, signal) }
   })
   const table = formatTable(['NAME', 'STATE'], outcomes.map(({ name, state, reason }) => [name, reason ?? state]))
   stdout.write(`${options.json ? jsonText(outcomes) : table}\n`)
@@ -45,15 +46,15 @@ export async function downCommand (names: string[],
 }
 
 /** @throws {DeckError} usage, no-master, timed-out */
-async function endHost (names: string[], { config, json }: { config?: string, json?: true },
-  { terminal: { stdout, env }, timeoutMs }: { terminal: Terminal, timeoutMs: number })
+async function endHost (names: string[], { config, json, timeout }: { config?: string, json?: true, timeout?: string },
+  { stdout, env }: Terminal)
 {
   const other = names.length > 0 ? 'apps' : config === undefined ? null : '--config'
-  if (other) throw new DeckError('usage', `down: expected either ${other} or --all, received both`)
+  if (other) throw misuse('down', `either ${other} or --all`, 'both')
+  const { timeoutMs, signal } = timeoutOf({ timeout }, env)
   const master = expectHost(env)
-  const signal = AbortSignal.timeout(timeoutMs)
   const host = callHost(master, { env, timeoutMs, signal })
-  const apps = (await host.get<{ items: AppView[] }>('/apps')).items.filter(isOpen).map(({ name }) => name)
+  const apps = (await listApps(host)).filter(isOpen).map(({ name }) => name)
   await host.post('/host/stop')
   await waitUntil(() => findHost(env) === null && !master.recipient?.processes.some(isAlive), signal, timeoutMs)
   const text = apps.length === 0 ? 'the host has ended' : `the host has ended, with ${apps.join(', ')}`

@@ -3,7 +3,7 @@ import { oneLine } from '../system/one-line.ts'
 import { jsonText } from './output.ts'
 import { createPrefixed, type Prefixed } from './prefixed.ts'
 import type { Options, Tools } from './commands.ts'
-import type { Target } from './targets.ts'
+import type { Target } from './known-apps.ts'
 import type { Terminal } from './program.ts'
 
 /** What a command has come to for one of several apps; `text`: of its result; `code`: its exit code. */

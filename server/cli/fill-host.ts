@@ -1,22 +1,17 @@
 import { DeckError } from '../errors.ts'
 import { keptSecretsText, type AppOrder } from './app-orders.ts'
-import { timeoutOf } from './duration.ts'
 import { decksTable, type Row } from './decks-table.ts'
-import { isWanted, lastingHost } from './host.ts'
+import { isWanted, lastingHost, listApps } from './host.ts'
 import { ensureHost } from './host-start.ts'
 import { jsonText } from './output.ts'
 import { createPrefixed, type Prefixed } from './prefixed.ts'
-import { followApps, lastLines, toFollowed, type Followed } from './ready-apps.ts'
+import { followApps, lastLines, STATE_WORDS, toFollowed, whyMissing, type Followed } from './ready-apps.ts'
 import { oneLine } from '../system/one-line.ts'
 import { deployNow } from './rollouts.ts'
-import { whyMissing } from './why-not-ready.ts'
+import { timeoutOf } from './usage.ts'
 import type { AppView, OrderedView } from '../api/apps.ts'
 import type { Terminal } from './program.ts'
 import type { ApiClient } from './api-client.ts'
-
-/** The states of those that are not ready, in the sentence at the end. */
-const TEXTS: Readonly<Partial<Record<Followed['state'], string>>> = Object.freeze({ starting: 'is not ready',
-  waiting: 'waits', failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
 
 /**
  * An app that the host is to run. `label`: what the user calls it; null: as the host does; `isIdle`: it is put on the
@@ -41,8 +36,8 @@ export async function fillHost (wanted: readonly Wanted[],
     applies?: boolean, json?: boolean, timeout?: string, ofHost?: readonly string[] }, terminal: Terminal)
 {
   const { stdout, stderr, env } = terminal
-  const { timeoutMs } = timeoutOf({ timeout }, env)
-  const { master } = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+  const limit = timeoutOf({ timeout }, env)
+  const { master } = await ensureHost({ ofHost, ...limit, terminal })
   const host = lastingHost(master, env)
   const kept = keptSecretsText(wanted.map(({ order }) => order))
   if (kept !== null && stderr.isTTY) stderr.write(`clusterdeck: ${kept}\n`)
@@ -50,7 +45,7 @@ export async function fillHost (wanted: readonly Wanted[],
   const apps = await orderApps(wanted, { host, prefixed, applies })
   const labels = labelsOf(apps)
   if (waits)
-    await followApps([...apps.values()], { host, signal: AbortSignal.timeout(timeoutMs),
+    await followApps([...apps.values()], { host, signal: AbortSignal.timeout(limit.timeoutMs),
       tell: ({ name }, text) => prefixed.say(labels.get(name) ?? name, text) })
   await showOutcome()
 
@@ -60,7 +55,7 @@ export async function fillHost (wanted: readonly Wanted[],
     )
     for (const [label, { name, state }] of missing)
       if (state === 'starting') { for (const line of await lastLines(host, name)) prefixed.say(label, line) }
-    const views = new Map((await host.get<{ items: AppView[] }>('/apps')).items.map((view) => [view.name, view]))
+    const views = new Map((await listApps(host)).map((view) => [view.name, view]))
     if (json) stdout.write(`${jsonText([...apps.values()].map(({ name }) => views.get(name) ?? null))}\n`)
     else stdout.write(
         `${decksTable([...apps].map(([label, app]) => rowOf(label, app, views.get(app.name))), { now: Date.now() })}\n`
@@ -86,7 +81,7 @@ export async function orderApps (wanted: readonly Wanted[],
   { host, prefixed, applies = false, stop }: { host: Pick<ApiClient, 'get' | 'post'>, prefixed: Prefixed,
     applies?: boolean, stop?: AbortSignal }): Promise<Map<string, Ordered>>
 {
-  const before = new Map((await host.get<{ items: AppView[] }>('/apps')).items.map((view) => [view.name, view]))
+  const before = new Map((await listApps(host)).map((view) => [view.name, view]))
   const apps: Map<string, Ordered> = new Map()
   for (const { label, order, isIdle = false } of wanted) {
     if (stop?.aborted) break
@@ -121,13 +116,12 @@ export async function orderApps (wanted: readonly Wanted[],
   /** @throws {DeckError} rollout-failed */
   async function tellRunning (label: string, { name, notApplied }: OrderedView) {
     const say = (text: string) => prefixed.say(label, text)
-    if (!applies) {
+    if (!applies)
       return say(
         notApplied.length === 0
           ? 'already runs'
           : `already runs, and stays as it is: not applied: ${oneLine(notApplied.join(', '))} (--apply deploys it so)`
       )
-    }
     const api = { get: <T>(path: string) => host.get<T>(`/apps/${name}${path}`),
       post: <T>(path: string, body?: unknown) => host.post<T>(`/apps/${name}${path}`, body) }
     const { to } = await deployNow({ api, tell: say })
@@ -160,7 +154,7 @@ function notInHost (label: string, dependsOn?: string[]): Ordered {
 export function checkNoneFailed (missing: [label: string, app: Pick<Followed, 'state'>][], command: string) {
   if (missing.length > 0)
     throw new DeckError('start-failed',
-      `${command}: ${missing.map(([label, { state }]) => `${label} ${TEXTS[state]}`).join(', ')}`)
+      `${command}: ${missing.map(([label, { state }]) => `${label} ${STATE_WORDS[state]}`).join(', ')}`)
 }
 
 /** `apps`: by label. Returns the labels by name. */

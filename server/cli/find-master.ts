@@ -1,18 +1,23 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { pickApp, type ConfigFile } from '../config/apps.ts'
+import { pickApp } from '../config/apps.ts'
 import { readConfigFile } from '../config/file.ts'
 import { didYouMean } from '../config/nearest.ts'
-import { DeckError } from '../errors.ts'
+import { DeckError, type ErrorCode } from '../errors.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { runningDecks } from '../system/running-decks.ts'
-import { asNamed, pinPath } from '../system/working-folder.ts'
-import { readAnnounced, readToken, type Announced, type Place } from './announced.ts'
-import { appsOfHost, isOpen, notRunning } from './host.ts'
-import { rememberedApps, withoutHost } from './remembered.ts'
-import { givenToken } from './token.ts'
+import { asNamed } from '../system/working-folder.ts'
+import { givenToken, readAnnounced, readToken, type Announced, type DataFolder } from './announced.ts'
+import { dataFolder } from './apps.ts'
+import { flagOfDeck, namesDeck } from './deck-options.ts'
+import { expectHost, findHost, isOpen } from './host.ts'
+import { appsOfHost, decksHere, knownApps, notRunning, onlyOne } from './known-apps.ts'
+import { misuse } from './usage.ts'
 import type { Recipient } from '../system/recipient.ts'
+import type { Place } from './program.ts'
 
+/** What a user may say of which app is meant. */
+type Said = Partial<Record<'url' | 'token' | 'tokenFile' | 'dataDir' | 'app' | 'name', string>>
 export type Master = {
   url: string,
   token: string,
@@ -22,7 +27,7 @@ export type Master = {
   recipient: Recipient | null,
   dataDir: string,
   /** which app of a host it is; null: it is no app of a host, or the user has named the address */
-  app: { name: string, hostUrl: string } | null,
+  app: { name: string, hostUrl: string, hostDir: string } | null,
   /** the member of its fleet that is meant instead */
   member?: string,
   /** of the API: the calls that a host has as an app has them */
@@ -37,10 +42,7 @@ type Running =
  * Finds the master and its token: as named by the user, else as the data folder says.
  * @throws {DeckError} no-master, app-not-running, unauthenticated, usage, invalid-config, runtime-dir-unusable
  */
-export async function findMaster (
-  options: { url?: string, token?: string, tokenFile?: string, dataDir?: string, app?: string, name?: string },
-  { env, cwd }: { env: Record<string, string | undefined>, cwd: string }
-): Promise<Master> {
+export async function findMaster (options: Said, { env, cwd }: Place): Promise<Master> {
   const byName = await findByName(options, env)
   const place = byName === null ? await findDataDir(options, env, cwd) : { folder: byName, isNamed: true }
   const dataDir = place.folder
@@ -60,24 +62,74 @@ export async function findMaster (
     app: own?.app ?? null }
 }
 
-async function whyNone ({ folder, isNamed }: Place, env: Record<string, string | undefined>): Promise<DeckError> {
+/** Finds the master that has followed. */
+export async function findNext ({ dataDir, below }: Master, options: Said, place: Place): Promise<Master> {
+  const next = await findMaster({ ...options, dataDir, name: undefined, app: undefined }, place)
+  return below ? hostOf(next) : next
+}
+
+/** Finds the master of a data folder, whatever else the shell names. `dataDir`: absolute. */
+export async function findMasterAt (dataDir: string, { env, cwd }: Place): Promise<Master> {
+  return await findMaster({ dataDir }, { env: withoutPlace(env), cwd })
+}
+
+/** Where somebody looks at several apps, these variables are meant for one of them at most. */
+export function withoutPlace (env: Place['env']): Place['env'] {
+  return { ...env, CLUSTERDECK_URL: undefined, CLUSTERDECK_TOKEN: undefined, CLUSTERDECK_TOKEN_FILE: undefined,
+    CLUSTERDECK_NAME: undefined, CLUSTERDECK_APP: undefined, CLUSTERDECK_DATA_DIR: undefined }
+}
+
+/**
+ * Finds the master of an app, or the host where all of its apps are meant, or no app is named and this folder is of
+ * none. `others`: codes of what findMaster() may say where that is so
+ */
+export async function findMasterOrHost (options: Said & { host?: true, apps?: string }, place: Place,
+  others: readonly ErrorCode[] = []): Promise<Master>
+{
+  const wanted = options.host ? '--host' : options.apps === undefined ? null : '--apps'
+  if (wanted !== null) {
+    const flag = flagOfDeck(options)
+    if (flag !== null && flag !== '--url') throw misuse(wanted, `without ${flag}`, 'both')
+    return hostOf(flag === null ? expectHost(place.env) : await findMaster(options, place))
+  }
+  try {
+    return await findMaster(options, place)
+  } catch (error) {
+    if (!(error instanceof DeckError)) throw error
+    const isOfNone = error.details.isFolderOfNone || (others.includes(error.code) && !namesDeck(options, place.env))
+    const host = isOfNone ? findHost(place.env) : null
+    if (host === null) throw error
+    return hostOf(host)
+  }
+}
+
+/** Finds the host of the app that is meant, or that of this user where no app that runs is meant; else a deck of its own. */
+export async function findHostOrDeck (options: Said, place: Place): Promise<Master> {
+  const master = await findMasterOrHost(options, place, ['app-not-running'])
+  return master.app ? hostOf(master) : master
+}
+
+/** `master`: of the host, or of an app of it */
+function hostOf (master: Master): Master {
+  const { hostUrl: url, hostDir: dataDir } = master.app ?? { hostUrl: master.url, hostDir: master.dataDir }
+  return { ...master, url, dataDir, app: null, below: '/host' }
+}
+
+async function whyNone ({ folder, isNamed }: DataFolder, env: Place['env']): Promise<DeckError> {
   // A host that does not answer is another matter.
   const apps = await appsOfHost(env).catch(() => [])
   const app = apps.find((each) => each.dataDir === folder)
   if (app && !isOpen(app)) return notRunning(app)
-  const remembered = rememberedApps(env).find((each) => each.dataDir === folder)
-  if (remembered) return withoutHost(remembered)
-  if (!isNamed && apps.length > 0 && !existsSync(folder)) {
-    return new DeckError('usage', `app: expected one of ${
-      apps.map(({ name }) => name).join(', ')
-    }, as this is the folder of none, received none`, { details: { isFolderOfNone: true } })
-  }
+  if (!isNamed && apps.some(({ view }) => view !== null) && !existsSync(folder))
+    return misuse('app', `one of ${apps.map(({ name }) => name).join(', ')}, as this is the folder of none`, 'none', {
+      details: { isFolderOfNone: true }
+    })
   return new DeckError('no-master',
     `no master is running on ${folder}: it has no master.json (another folder: --data-dir; another machine: --url)`)
 }
 
 /** @returns the pid of the master that runs there; null: none, or another user's */
-export function findRunning (dataDir: string, env: Record<string, string | undefined>): number | null {
+export function findRunning (dataDir: string, env: Place['env']): number | null {
   try {
     const [master] = readAnnounced({ folder: dataDir, isNamed: true }, env)?.recipient.processes ?? []
     return master && isAlive(master) ? master.pid : null
@@ -89,45 +141,36 @@ export function findRunning (dataDir: string, env: Record<string, string | undef
 
 /** Finds a deck of this user by its name, in whatever folder it is. Returns its data folder; null: no name is given. */
 async function findByName (options: { name?: string, url?: string, dataDir?: string, app?: string },
-  env: Record<string, string | undefined>): Promise<string | null>
+  env: Place['env']): Promise<string | null>
 {
   for (const [flag, value] of [['--data-dir', options.dataDir], ['--app', options.app], ['--url', options.url]]) {
-    if (options.name !== undefined && value !== undefined)
-      throw new DeckError('usage', `--name: expected without ${flag}, received both`)
+    if (options.name !== undefined && value !== undefined) throw misuse('--name', `without ${flag}`, 'both')
   }
   const isPlaced = [options.dataDir, options.app, options.url, env.CLUSTERDECK_DATA_DIR, env.CLUSTERDECK_APP,
     env.CLUSTERDECK_URL].some(Boolean)
   const name = options.name ?? (isPlaced ? undefined : env.CLUSTERDECK_NAME || undefined)
   if (name === undefined) return null
-  const decks = runningDecks(env)
-  const [deck, ...same] = decks.filter((each) => each.name === name)
-  if (same.length > 0) {
-    const folders = [deck, ...same].map(({ dataDir }) => dataDir).join(', ')
-    const received = `${JSON.stringify(name)}, which ${
-      same.length + 1
-    } decks have; choose one by --data-dir: ${folders}`
-    throw new DeckError('usage', `--name: expected the name of one deck, received ${received}`)
-  }
-  if (deck) return deck.dataDir
-  const apps = await appsOfHost(env)
+  const running = decksHere(env)
+  const decks = running.filter((each) => each.name === name)
+  if (decks.length > 0) return onlyOne('--name', decks).dataDir
+  const { apps, problem } = await knownApps(env)
+  if (problem) throw problem
   const app = apps.find((each) => each.name === name)
   // One that runs is not in the list where others could write that.
   if (app && isOpen(app) && app.dataDir !== null) return app.dataDir
   if (app) throw notRunning(app)
-  const remembered = rememberedApps(env).find((each) => each.name === name)
-  if (remembered) throw withoutHost(remembered)
-  const running = new Set(decks.map((each) => each.name))
-  const others = apps.map((each) => each.name).filter((each) => !running.has(each))
-  const known = [running.size === 0 ? 'none runs' : `running: ${[...running].join(', ')}`,
+  const names = new Set(running.map((each) => each.name))
+  const others = apps.map((each) => each.name).filter((each) => !names.has(each))
+  const known = [names.size === 0 ? 'none runs' : `running: ${[...names].join(', ')}`,
     ...(others.length === 0 ? [] : [`not running: ${others.join(', ')}`])]
   throw new DeckError('no-master',
-    `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, [...running, ...others])}; ${
+    `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, [...names, ...others])}; ${
       known.join('; ')
     }`)
 }
 
-async function findDataDir (options: { url?: string, dataDir?: string, app?: string },
-  env: Record<string, string | undefined>, cwd: string): Promise<Place>
+async function findDataDir (options: { url?: string, dataDir?: string, app?: string }, env: Place['env'],
+  cwd: string): Promise<DataFolder>
 {
   const named = options.dataDir ?? (env.CLUSTERDECK_DATA_DIR || undefined)
   if (named !== undefined) return { folder: path.resolve(cwd, named), isNamed: true }
@@ -135,36 +178,17 @@ async function findDataDir (options: { url?: string, dataDir?: string, app?: str
   const app = options.app ?? (env.CLUSTERDECK_APP || undefined)
   // A deck that is named by its address need not be one of the apps.
   const isElsewhere = app === undefined && (options.url ?? (env.CLUSTERDECK_URL || undefined)) !== undefined
-  const place = placeOf(isElsewhere ? { shared: file, own: null, dataDir: null } : pickApp(file, app, cwd), cwd)
+  const place = dataFolder(isElsewhere ? { shared: file, own: null, dataDir: null } : pickApp(file, app, cwd), cwd)
   if (app !== undefined || isElsewhere || readRunning(place, env) !== null) return place
   const behind = dataDirBehindLink(cwd, env)
   return behind === null ? place : { folder: behind, isNamed: true }
-}
-
-/** @returns absolute @throws {DeckError} invalid-config */
-export function dataDirOfApp (file: ConfigFile | null, app: string | undefined, cwd: string): string {
-  return placeOf(pickApp(file, app, cwd), cwd).folder
-}
-
-function placeOf ({ shared, own, dataDir }: Pick<ReturnType<typeof pickApp>, 'shared' | 'own' | 'dataDir'>,
-  cwd: string): Place
-{
-  const file = own ?? shared
-  const configured = own?.values.dataDir ?? shared?.values.dataDir
-  const said = dataDir
-    ? path.resolve(dataDir.folder, dataDir.value)
-    : file && typeof configured === 'string'
-    ? path.resolve(path.dirname(file.file), configured)
-    : null
-  // The master resolves links only once, so its data folder stays where it was.
-  return { folder: pinPath(said ?? path.resolve(cwd, '.clusterdeck'), asNamed(cwd)), isNamed: said !== null }
 }
 
 /**
  * Finds a deck that was started in this folder through a symbolic link that led elsewhere then.
  * @returns its data folder; null: there is none, or more than one
  */
-function dataDirBehindLink (cwd: string, env: Record<string, string | undefined>): string | null {
+function dataDirBehindLink (cwd: string, env: Place['env']): string | null {
   if (asNamed(cwd).real === cwd) return null
   const [deck, ...others] = runningDecks(env).filter((each) => each.cwd === cwd)
   return deck && others.length === 0 ? deck.dataDir : null
@@ -176,7 +200,7 @@ function dataDirBehindLink (cwd: string, env: Record<string, string | undefined>
  * user.
  * @throws {DeckError} data-dir-unusable, unauthenticated
  */
-function readRunning (place: Place, env: Record<string, string | undefined>): Running | null {
+function readRunning (place: DataFolder, env: Place['env']): Running | null {
   const announced = readAnnounced(place, env)
   if (announced === null || announced.host === null)
     return announced && { ...announced, tokenFolders: [place.folder, announced.folder], app: null }
@@ -184,13 +208,12 @@ function readRunning (place: Place, env: Record<string, string | undefined>): Ru
   const host = readAnnounced({ folder, isNamed: true }, env)
   if (host === null || host.recipient.owner !== announced.recipient.owner) return null
   return { ...host, url: `${host.url}${below}`, tokenFolders: [folder, host.folder],
-    app: { name: path.basename(below), hostUrl: host.url } }
+    app: { name: path.basename(below), hostUrl: host.url, hostDir: folder } }
 }
 
 function checkedUrl (url: string | undefined): string | null {
   if (url === undefined) return null
   const { protocol, origin, pathname } = URL.canParse(url) ? new URL(url) : { protocol: '', origin: '', pathname: '' }
   if (/^https?:$/.test(protocol)) return `${origin}${pathname.replace(/\/+$/, '')}`
-  throw new DeckError('usage',
-    `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
+  throw misuse('--url', 'an address such as http://127.0.0.1:9777', JSON.stringify(url))
 }

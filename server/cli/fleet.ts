@@ -2,14 +2,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { formatExactDuration } from '../../public/format.ts'
 import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
-import { optionalDuration } from './duration.ts'
-import { fleetCrashes, settleFleetCrash } from './fleet-crashes.ts'
-import { fleetHistory } from './fleet-history.ts'
-import { fleetLogs } from './fleet-logs.ts'
+import { fleetCrashes, settleFleetCrash } from './crashes.ts'
+import { fleetHistory } from './history.ts'
+import { fleetLogs } from './logs.ts'
 import { COLUMNS, connectionFacts, rowOf } from './fleet-table.ts'
 import { formatTable, jsonText } from './output.ts'
 import { pushFolder } from './push.ts'
 import { countFrom } from './rollouts.ts'
+import { checkedWord, misuse, optionalDuration } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { Fleet, FleetRollout, FleetTurn } from '../api/fleet-answers.ts'
 import type { FleetPreview } from '../api/fleet-preview.ts'
@@ -50,21 +50,18 @@ const ALL_OPTIONS = new Set(Object.values(OPTIONS).flat())
 const WITH_SUBJECT = new Set(['rollback', 'history', 'logs', 'forget', 'resolve', 'mute', 'reopen'])
 
 export async function fleetCommand (context: Context, action: string = 'status', subject?: string) {
-  const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : null
-  if (!act)
-    throw new DeckError('usage',
-      `fleet: expected one of ${Object.keys(ACTIONS).join(', ')}, received ${JSON.stringify(action)}`)
+  checkedWord('fleet', Object.keys(ACTIONS), action)
   if (subject !== undefined && !WITH_SUBJECT.has(action)) {
     const hint = action === 'restart' || action === 'deploy'
       ? `; for one member: clusterdeck ${action} --member ${subject}`
       : ''
-    throw new DeckError('usage', `fleet ${action}: expected nothing more, received ${JSON.stringify(subject)}${hint}`)
+    throw misuse(`fleet ${action}`, 'nothing more', `${JSON.stringify(subject)}${hint}`)
   }
   const other = Object.keys(context.options).find((name) => ALL_OPTIONS.has(name) && !OPTIONS[action].includes(name))
   if (other)
     throw new DeckError('usage',
       `fleet ${action}: expected without ${flagOf(other)}, which is for ${actionsWith(other).join(', ')}`)
-  await act(context, subject)
+  await ACTIONS[action](context, subject)
 }
 
 /** `option`: in camel case */
@@ -76,24 +73,22 @@ function actionsWith (option: string) {
   return Object.keys(OPTIONS).filter((action) => OPTIONS[action].includes(option))
 }
 
-async function printFleet ({ api, options, print }: Context) {
+async function printFleet ({ api, answer }: Context) {
   const found = await api.get<Fleet>('/fleet')
-  print(options.json ? jsonText(found) : statusText(found))
+  answer(found, () => statusText(found))
 }
 
-async function forgetHost ({ api, options, print }: Context, member?: string) {
-  if (member === undefined) throw new DeckError('usage', 'fleet forget: expected the name of a host, received nothing')
+async function forgetHost ({ api, answer }: Context, member?: string) {
+  if (member === undefined) throw misuse('fleet forget', 'the name of a host', 'nothing')
   const body = await api.delete(`/fleet/members/${encodeURIComponent(member)}`)
-  print(options.json ? jsonText(body) : `${member} is forgotten; if it comes back, it is listed again`)
+  answer(body, () => `${member} is forgotten; if it comes back, it is listed again`)
 }
 
 async function startRollout (kind: 'restart' | 'deploy' | 'rollback', context: Context, release?: string) {
   const { path, push: folder, note, batch, pause, deadline, order, canary, onFailure, only } = context.options
-  if (folder !== undefined && path !== undefined)
-    throw new DeckError('usage', 'fleet deploy: expected either --push or --path, received both')
-  if (context.options.pushAlso !== undefined && folder === undefined) {
-    throw new DeckError('usage', 'fleet deploy --push-also: expected --push <folder> as well, received none')
-  }
+  if (folder !== undefined && path !== undefined) throw misuse('fleet deploy', 'either --push or --path', 'both')
+  if (context.options.pushAlso !== undefined && folder === undefined)
+    throw misuse('fleet deploy --push-also', '--push <folder> as well')
   if (context.options.dryRun && folder !== undefined)
     throw new DeckError('usage', 'fleet deploy --dry-run: expected without --push, which sends the folder')
   const wanted = { kind, release, path, digest: folder === undefined ? undefined : await pushFolder(folder, context),
@@ -134,14 +129,13 @@ const GOOD: Readonly<Record<'pause' | 'resume' | 'abort', FleetRollout['state'][
 })
 
 async function reportOn (rollout: FleetRollout, context: Context, good: FleetRollout['state'][] = ['succeeded']) {
-  const { options, print } = context
-  if (!options.wait) return print(options.json ? jsonText(rollout) : rolloutText(rollout))
+  const { options, answer, print } = context
+  if (!options.wait) return answer(rollout, () => rolloutText(rollout))
   const ended = await followRollout(rollout, context, new Set([...ENDED, ...good]))
   if (options.json) print(jsonText(ended))
-  if (!good.includes(ended.state)) {
+  if (!good.includes(ended.state))
     throw new DeckError('rollout-failed',
       `rollout ${ended.id} of the fleet (${ended.kind}) is ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
-  }
   if (!options.json) print(rolloutText(ended))
 }
 
@@ -221,9 +215,8 @@ function outboxText ({ waiting, problem }: Fleet['outbox']) {
 function labelsOf (text: string): Record<string, string> {
   const pairs = text.split(',').map((pair) => /^([\w.-]{1,60})=(.*)$/.exec(pair)?.slice(1) ?? [])
   if (pairs.some(([label]) => label === undefined))
-    throw new DeckError('usage', `--only: expected labels such as zone=a, received ${JSON.stringify(text)}`)
+    throw misuse('--only', 'labels such as zone=a', JSON.stringify(text))
   const labels = Object.fromEntries(pairs)
-  if (Object.keys(labels).length < pairs.length)
-    throw new DeckError('usage', `--only: expected one value of each label, received ${JSON.stringify(text)}`)
+  if (Object.keys(labels).length < pairs.length) throw misuse('--only', 'one value of each label', JSON.stringify(text))
   return labels
 }

@@ -1,38 +1,53 @@
-import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
-import { checkedCount } from './count.ts'
-import { eventsText } from './output.ts'
-import type { Context, Options, TextOption } from './commands.ts'
+import { eventsText, fleetEventsText } from './output.ts'
+import { checkedCount, misuse, queryOf } from './usage.ts'
+import type { Context, TextOption } from './commands.ts'
 import type { Event } from '../api/events.ts'
 
 const DEFAULT_LIMIT = 50
 const PAGE_LIMIT = 1000
+const FLEET_PAGE_LIMIT = 200
 /** The master checks the values of these options. */
 const FILTERS: readonly TextOption[] = ['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since', 'until', 'q']
+const FLEET_FILTERS: typeof FILTERS = ['type', 'cause', 'q', 'since', 'until']
 
 export async function historyCommand (context: Context) {
-  const { api, options, answer, master } = context
-  if (options.host && !master.below)
-    throw new DeckError('usage', '--host: expected without an app, received both')
-  if (options.csv && options.json) throw new DeckError('usage', '--csv: expected without --json, received both')
+  const { options, answer, master } = context
+  if (options.host && !master.below) throw misuse('--host', 'without an app', 'both')
+  if (options.csv && options.json) throw misuse('--csv', 'without --json', 'both')
   if (options.csv) return await writeCsv(context)
+  const found = await readEvents<Event>('/events', FILTERS, context, { own: options.host })
+  answer(found, () => found.items.length === 0 ? 'no events' : eventsText(found.items))
+}
+
+/** Prints the events of all decks of the fleet, or of one. */
+export async function fleetHistory (context: Context, member?: string) {
+  const found = await readEvents<{ member: string, event: Event }>('/fleet/events', FLEET_FILTERS, context, { member })
+  context.answer(found, () => found.items.length === 0 ? 'no events' : fleetEventsText(found.items))
+}
+
+/** Reads as many as are wanted, page by page. */
+async function readEvents<Item> (path: string, filters: readonly TextOption[], { api, options }: Context,
+  more: Record<string, string | true | undefined>): Promise<{ items: Item[], next: string | null }>
+{
   const wanted = checkedLimit(options.limit ?? String(DEFAULT_LIMIT))
-  const items: Event[] = []
+  const items: Item[] = []
   let next: string | null = null
   do {
-    const query = new URLSearchParams({ limit: String(wanted - items.length), ...filtersOf(options),
-      ...(next === null ? {} : { cursor: next }) })
-    const page = await api.get<{ items: Event[], next: string | null }>(`/events?${query}`)
+    const limit = Math.min(wanted - items.length, filters === FLEET_FILTERS ? FLEET_PAGE_LIMIT : PAGE_LIMIT)
+    const page: { items: Item[], next: string | null } = await api.get(
+      `${path}?${queryOf(options, filters, { ...more, limit, cursor: next })}`
+    )
     items.push(...page.items)
     next = page.next
   } while (next !== null && items.length < wanted)
-  answer({ items, next }, () => items.length === 0 ? 'no events' : eventsText(items))
+  return { items, next }
 }
 
 /** Writes all that matches, unless a limit is given. */
 async function writeCsv ({ api, options, write, isTerminal }: Context) {
-  const query = new URLSearchParams(filtersOf(options))
-  if (options.limit !== undefined) query.set('limit', String(checkedLimit(options.limit)))
+  const limit = options.limit === undefined ? undefined : checkedLimit(options.limit)
+  const query = queryOf(options, FILTERS, { own: options.host, limit })
   const file = api.readText(`/events?${query}`, 'text/csv')
   for await (const text of isTerminal ? linesForTerminal(file) : file) await write(text)
 }
@@ -47,12 +62,7 @@ async function* linesForTerminal (texts: AsyncIterable<string>) {
   }
 }
 
-function filtersOf (options: Options): Record<string, string> {
-  const filters = FILTERS.filter((name) => options[name] !== undefined).map((name) => [name, String(options[name])])
-  return Object.fromEntries([...filters, ...(options.host ? [['own', 'true']] : [])])
-}
-
 /** @throws {DeckError} usage */
-export function checkedLimit (limit: string): number {
+function checkedLimit (limit: string): number {
   return checkedCount('--limit', limit, { max: PAGE_LIMIT })
 }

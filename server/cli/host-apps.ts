@@ -3,16 +3,15 @@ import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
 import { confirm } from './confirm.ts'
 import { isOpen, untilStopped } from './host.ts'
-import { followApps, toFollowed, type Followed } from './ready-apps.ts'
+import { linesOf } from './output.ts'
+import { followApps, STATE_WORDS, toFollowed } from './ready-apps.ts'
+import { misuse } from './usage.ts'
 import { waitUntil } from './wait-until.ts'
 import type { HostContext } from './app-command.ts'
 import type { AppView } from '../api/apps.ts'
-import type { Target } from './targets.ts'
+import type { Target } from './known-apps.ts'
 import type { Context, Options } from './commands.ts'
 import type { Terminal } from './program.ts'
-
-const NOT_READY: Readonly<Partial<Record<Followed['state'], string>>> = Object.freeze({ starting: 'is not ready',
-  waiting: 'waits', failed: 'has failed', stopped: 'was stopped' })
 
 /**
  * Starts an app again that was stopped or has failed, and waits until it is ready.
@@ -26,7 +25,7 @@ export async function startApp ({ host, app: { name }, options, answer, tell, ti
     if (/^(still )?waits/.test(text)) tell(text)
   } })
   if (app.state === 'ready') return answer(await host.get(`/apps/${name}`), () => 'is ready')
-  const text = `${name} ${NOT_READY[app.state]}`
+  const text = `${name} ${STATE_WORDS[app.state]}`
   throw new DeckError('start-failed', app.reason === null ? text : `${text}: ${app.reason}`)
 }
 
@@ -70,8 +69,7 @@ export async function confirmDelete (targets: readonly Target[], { yes, purge }:
   const names = targets.map(({ name }) => name).join(', ')
   const what = purge ? `${names}, and what is in ${targets.map(({ dataDir }) => dataDir).join(', ')}` : names
   const isConfirmed = await confirm(`Delete ${oneLine(what)}?`, terminal)
-  if (isConfirmed === null)
-    throw new DeckError('usage', 'delete: expected --yes, as nobody can be asked here, received none')
+  if (isConfirmed === null) throw misuse('delete', '--yes, as nobody can be asked here')
   if (!isConfirmed) throw new DeckError('not-possible', 'delete: nothing was deleted')
 }
 
@@ -82,10 +80,11 @@ export async function describeApp ({ app, hostUrl, answer }: HostContext) {
 
 function appText (app: AppView, hostUrl: string) {
   const { health, workers, lastDeploy } = app
-  const facts: [name: string, value: string | number | null | undefined][] = [['app', app.name], ['state',
-    app.reason === null ? app.state : `${app.state}: ${app.reason}`], ['next try', app.nextTryAt], ['health',
-    health && [health.text, health.hint].filter(Boolean).join('. ')], ['entry', app.entry], ['cwd', app.cwd], ['config',
-    app.configFile], ['folder', app.dataDir], ['page', `${hostUrl}${app.path}`],
+  const facts = [['app', app.name], ['state', app.reason === null ? app.state : `${app.state}: ${app.reason}`], [
+    'next try',
+    app.nextTryAt
+  ], ['health', health && [health.text, health.hint].filter(Boolean).join('. ')], ['entry', app.entry], ['cwd',
+    app.cwd], ['config', app.configFile], ['folder', app.dataDir], ['page', `${hostUrl}${app.path}`],
     ...app.addresses.map((address) => ['address', address] as [string, string]), ['started', app.startedAt], ['workers',
     workers && `${workers.ready} of ${workers.desired} ready`], ['cpu',
     app.cpu === null ? null : formatPercent(app.cpu)], ['memory',
@@ -94,9 +93,7 @@ function appText (app: AppView, hostUrl: string) {
     app.p99Ms === null ? null : formatLatency(app.p99Ms)], ['restarts', app.restarts], ['crashes',
     app.openCrashes === null ? null : `${app.openCrashes} open`], ['release', app.release], ['deploy',
     lastDeploy && [lastDeploy.release, lastDeploy.state, lastDeploy.finishedAt].filter(Boolean).join(', ')]]
-  return facts.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) =>
-    `${name.padEnd(9)}${oneLine(String(value))}`
-  ).join('\n')
+  return linesOf(facts)
 }
 
 /** @throws {DeckError} not-possible */

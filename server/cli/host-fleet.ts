@@ -1,18 +1,16 @@
-import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
+import { createApiClient } from './api-client.ts'
 import { createTools } from './context.ts'
 import { namesDeck } from './deck-options.ts'
-import { findMaster, type Master } from './find-master.ts'
+import { findMasterOrHost } from './find-master.ts'
 import { COLUMNS, connectionFacts, rowOf } from './fleet-table.ts'
-import { callHost, findHost } from './host.ts'
-import { formatTable, jsonText } from './output.ts'
-import { findTargets } from './targets.ts'
+import { findTargets } from './known-apps.ts'
+import { formatTable } from './output.ts'
+import { ANSWER_WITHIN_MS } from './reachable.ts'
+import { misuse } from './usage.ts'
 import type { Options } from './commands.ts'
 import type { Terminal } from './program.ts'
 import type { HostFleet } from '../api/host-fleet.ts'
-
-/** What findMaster() says of a folder that is of no app. */
-const NO_APP_HERE = ['usage', 'no-master']
 
 /**
  * Finds the app whose fleet is meant: the one that --app names, that of this folder, or the only one. Where there are
@@ -26,35 +24,18 @@ export async function fleetOptions (options: Options, action: string | undefined
   const { app, ...others } = options
   if (app !== undefined && others.name === undefined && others.dataDir === undefined)
     return { ...others, ...await placeOf(app, options, terminal) }
-  const host = namesDeck(options, env) ? null : await hostWithoutApp(options, { env, cwd })
-  if (host === null) return options
-  const fleet: HostFleet = await callHost(host, { env }).get('/host/fleet')
+  if (namesDeck(options, env)) return options
+  const host = await findMasterOrHost(options, { env, cwd }, ['no-master'])
+  if (!host.below) return options
+  const fleet: HostFleet = await createApiClient(host, { timeoutMs: ANSWER_WITHIN_MS }).get('/fleet')
   const names = new Set(fleet.members.flatMap(({ apps }) => apps.map((each) => each.app)))
   const own = fleet.members.find(({ isOwn }) => isOwn)?.apps.map((each) => each.app) ?? []
   if (names.size === 1 && own.length === 1) return { ...options, ...await placeOf(own[0], options, terminal) }
   if (action !== 'status')
-    throw new DeckError('usage',
-      `fleet ${action}: expected --app with one of ${
-        own.join(', ') || 'the apps of this host, which has none'
-      }, received none`)
-  const { print } = createTools(options, terminal)
-  print(options.json ? jsonText(fleet) : fleetText(fleet))
+    throw misuse(`fleet ${action}`, `--app with one of ${own.join(', ') || 'the apps of this host, which has none'}`)
+  const { answer } = createTools(options, terminal)
+  answer(fleet, () => fleetText(fleet))
   return null
-}
-
-/**
- * Returns the host, where this folder is of no app; null: it is of one, which runs.
- * @throws {DeckError} as findMaster() does, and where no host runs
- */
-async function hostWithoutApp (options: Options, { env, cwd }: Pick<Terminal, 'env' | 'cwd'>): Promise<Master | null> {
-  try {
-    await findMaster(options, { env, cwd })
-    return null
-  } catch (error) {
-    const host = findHost(env)
-    if (host === null || !(error instanceof DeckError && NO_APP_HERE.includes(error.code))) throw error
-    return host
-  }
 }
 
 async function placeOf (app: string, options: Options, { env, cwd }: Terminal): Promise<Options> {

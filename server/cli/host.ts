@@ -70,13 +70,9 @@ export function lastingHost (first: Master, env: Env): Pick<ApiClient, 'get' | '
   }
 }
 
-/**
- * @returns by name; none where no host runs
- * @throws {DeckError} data-dir-unusable, unauthenticated, no-master, timed-out: it does not answer
- */
-export async function appsOfHost (env: Env): Promise<AppView[]> {
-  const host = findHost(env)
-  return host === null ? [] : (await callHost(host, { env }).get<{ items: AppView[] }>('/apps')).items
+/** @returns of the host, by name */
+export async function listApps (host: Pick<ApiClient, 'get'>): Promise<AppView[]> {
+  return (await host.get<{ items: AppView[] }>('/apps')).items
 }
 
 /** Tells whether it has stopped its apps, where it has ended; null: it runs */
@@ -116,12 +112,6 @@ export function isWanted ({ state }: Pick<AppView, 'state'>): boolean {
 }
 
 /** Tells whether it has workers, pages, and calls of its own */
-export function isOpen ({ state }: Pick<AppView, 'state'>): boolean {
+export function isOpen ({ state }: { state: string }): boolean {
   return ['starting', 'running', 'stopping'].includes(state)
-}
-
-export function notRunning ({ name, state, reason }: Pick<AppView, 'name' | 'state' | 'reason'>) {
-  const text = `${name} ${state === 'failed' ? 'has' : 'is'} ${state}`
-  return new DeckError('app-not-running',
-    `${reason === null ? text : `${text}: ${reason}`} (clusterdeck start ${name})`)
 }

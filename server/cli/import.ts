@@ -3,6 +3,7 @@ import path from 'node:path'
 import { DeckError, errorText } from '../errors.ts'
 import { whyPathDistrusted } from '../system/trust.ts'
 import { formatTable } from './output.ts'
+import { misuse } from './usage.ts'
 import type { DeckCommand } from './deck-command.ts'
 import type { Terminal } from './program.ts'
 import type { Conversion, ForeignApp, Item } from '../import/convert.ts'
@@ -88,7 +89,7 @@ async function ofFile (named: string | undefined, { env, cwd }: Reported) {
 }
 
 async function ofPm2 (file: string | undefined, { env: envName }: ImportOptions, { env, cwd }: Reported) {
-  if (file !== undefined) throw new DeckError('usage', `--pm2: expected without a file, received ${file}`)
+  if (file !== undefined) throw misuse('--pm2', 'without a file', file)
   if (envName !== undefined)
     throw new DeckError('usage', '--env: expected without --pm2, whose processes have their variables already')
   const [{ findPm2 }, { appsOfList }] = await Promise.all([import('../import/running-pm2.ts'),
@@ -101,11 +102,9 @@ async function ofPm2 (file: string | undefined, { env: envName }: ImportOptions,
 
 function checkedOutput ({ output = DEFAULT_OUTPUT, print, force }: ImportOptions, cwd: string) {
   const file = path.resolve(cwd, output)
-  if (path.extname(file) !== '.mjs')
-    throw new DeckError('usage', `--output: expected a file that ends with .mjs, received ${output}`)
-  if (!print && !force && statSync(file, { throwIfNoEntry: false })) {
-    throw new DeckError('usage', `--output: expected a file that does not exist yet, or --force, received ${file}`)
-  }
+  if (path.extname(file) !== '.mjs') throw misuse('--output', 'a file that ends with .mjs', output)
+  if (!print && !force && statSync(file, { throwIfNoEntry: false }))
+    throw misuse('--output', 'a file that does not exist yet, or --force', file)
   // Who can change that folder could put another file, or a link, in the place of what is written.
   const reason = print || output !== DEFAULT_OUTPUT ? null : whyPathDistrusted(path.dirname(file))
   if (reason !== null)
@@ -120,8 +119,7 @@ function writeConfigFile (file: string, text: string, { mode, isForced }: { mode
     writeFileSync(place, text, { mode, flag: 'wx' })
     if (isForced) renameSync(place, file)
   } catch (error) {
-    throw new DeckError('usage', `--output: expected a file that can be written, received ${file}: ${errorText(error)}`,
-      { cause: error })
+    throw misuse('--output', 'a file that can be written', `${file}: ${errorText(error)}`, { cause: error })
   }
 }
 

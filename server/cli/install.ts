@@ -1,14 +1,17 @@
 import path from 'node:path'
 import { DeckError } from '../errors.ts'
+import { hostFolder } from '../system/host-folder.ts'
 import { whyPathDistrusted } from '../system/trust.ts'
 import { userId, userName } from '../system/user.ts'
+import { hostUnitFiles } from '../systemd/host-unit.ts'
 import { createInstallation, unitFolder } from '../systemd/installation.ts'
 import { createSystemctl, type Systemctl } from '../systemd/systemctl.ts'
 import { findRunning } from './find-master.ts'
-import { checkNoHost, HOST_UNIT, hostService, isAboutHost } from './host-service.ts'
-import { checkedScope, serviceName, systemdService, type Service, type UnitOptions } from './systemd.ts'
+import { splitFlags } from './host-start.ts'
+import { findHost } from './host.ts'
+import { checkedScope, serviceName, systemdService, type Service, type UnitOptions, noUser, userOf } from './systemd.ts'
 import type { Terminal } from './program.ts'
-import type { Scope } from '../systemd/unit.ts'
+import type { Scope, UnitFile } from '../systemd/unit.ts'
 
 type InstallOptions = { scope?: string, dryRun?: boolean, force?: boolean }
 
@@ -101,10 +104,9 @@ function openPlace (scope: Scope, { env }: Terminal) {
 
 /** @throws {DeckError} forbidden, not-possible */
 async function checkPlace (scope: Scope, systemctl: Systemctl) {
-  if (scope === 'system' && userId() !== 0) {
+  if (scope === 'system' && userId() !== 0)
     throw new DeckError('forbidden',
       `--scope system: expected root, received the user ${userName()}; use sudo, or --scope user`)
-  }
   await systemctl.check()
 }
 
@@ -148,4 +150,49 @@ async function tellOfLingering (systemctl: Systemctl, { stderr }: Terminal) {
   stderr.write(
     `clusterdeck: it starts when ${username} logs in and ends with the last session; to start it at boot: loginctl enable-linger ${username}\n`
   )
+}
+
+/** The name of the unit of a host. */
+const HOST_UNIT = 'clusterdeck'
+
+/**
+ * Tells whether somebody who names no entry means the host: nothing is said about an app.
+ * @param options of `install`, without those of the installation
+ */
+async function isAboutHost ({ entry, scope, user, ...flags }: Record<string, unknown>, { cwd }: { cwd: string }) {
+  if (entry !== undefined) return false
+  const { flags: ofApp } = await splitFlags(flags, cwd)
+  return Object.keys(ofApp).length === 0
+}
+
+/**
+ * Makes the unit with which systemd runs the host.
+ * @throws {DeckError} usage, invalid-config
+ */
+async function hostService ({ scope, user, ...flags }: Record<string, unknown> & { scope: Scope, user?: string },
+  { env, cwd, script }: Terminal): Promise<{ name: string, files: UnitFile[] }>
+{
+  const { ofHost } = await splitFlags(flags, cwd)
+  // Another user has another folder.
+  const isNamed = user === undefined && Boolean(env.CLUSTERDECK_HOST_DIR || env.XDG_STATE_HOME)
+  const files = hostUnitFiles({
+    scope,
+    name: HOST_UNIT,
+    node: process.execPath,
+    script,
+    options: ofHost,
+    // systemd tells a service its home, where the list is, only if its user is named.
+    user: scope === 'system' ? userOf(user) ?? userName() : noUser(user),
+    folder: isNamed ? hostFolder(env) : null
+  })
+  return { name: HOST_UNIT, files }
+}
+
+/** @throws {DeckError} master-running */
+function checkNoHost (env: Terminal['env']) {
+  const host = findHost(env)
+  if (host === null) return
+  const { pid } = host.recipient?.processes[0] ?? {}
+  throw new DeckError('master-running',
+    `the host (pid ${pid}) already runs: first run "clusterdeck down --all"; the unit brings its apps back`)
 }

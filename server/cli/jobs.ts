@@ -1,11 +1,10 @@
 import { formatExactDuration } from '../../public/format.ts'
 import { ID } from '../config/id.ts'
 import { cronWords } from '../cron-words.ts'
-import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
-import { checkedId } from './id.ts'
-import { formatTable } from './output.ts'
+import { formatTable, linesOf } from './output.ts'
 import { followRun } from './run.ts'
+import { checkedId, misuse } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { Job, KeptRun, Run } from '../api/jobs.ts'
 
@@ -19,15 +18,12 @@ const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => P
 
 /** `words`: the action, and what it is for */
 export async function jobsCommand (context: Context, [action, subject, surplus]: string[] = ['ls']) {
-  if (surplus !== undefined)
-    throw new DeckError('usage',
-      `jobs ${action}: expected one job at the most, received ${JSON.stringify(surplus)} as well`)
+  if (surplus !== undefined) throw misuse(`jobs ${action}`, 'one job at the most', `${JSON.stringify(surplus)} as well`)
   return await ACTIONS[action](context, subject)
 }
 
 async function listJobs ({ api, answer }: Context, surplus?: string) {
-  if (surplus !== undefined)
-    throw new DeckError('usage', `jobs ls: expected no more, received ${JSON.stringify(surplus)}`)
+  if (surplus !== undefined) throw misuse('jobs ls', 'no more', JSON.stringify(surplus))
   const body: { items: Job[] } = await api.get('/jobs')
   answer(body,
     () =>
@@ -82,12 +78,12 @@ async function listRuns ({ api, options, answer }: Context, subject?: string) {
 }
 
 function runText (run: KeptRun) {
-  const facts: [name: string, value: string][] = [['run', `${run.id} of ${run.job ?? run.command}`], ['state',
+  const facts = [['run', `${run.id} of ${run.job ?? run.command}`], ['state',
     run.cause === null ? run.state : `${run.state} (${run.cause})`], ['started',
     `${run.startedAt} by ${run.actor}${run.dueAt === null ? '' : `, due at ${run.dueAt}`}`], ['took',
     tookText(run) ?? '-'], ['exit', run.signal ?? String(run.code ?? '-')], ['release', run.release ?? '-'], ['why',
     run.reason ?? '-']]
-  const text = facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(value)}`).join('\n')
+  const text = linesOf(facts)
   const output = run.output?.replace(/\n$/, '')
   return output ? `${text}\n\n${output.split('\n').map(oneLine).join('\n')}` : text
 }
@@ -109,6 +105,6 @@ async function change ({ api, answer }: Context, action: keyof typeof CHANGED, n
 }
 
 function checkedName (action: string, name?: string) {
-  if (name === undefined) throw new DeckError('usage', `jobs ${action}: expected a job, received none`)
+  if (name === undefined) throw misuse(`jobs ${action}`, 'a job')
   return encodeURIComponent(name)
 }

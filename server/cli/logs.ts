@@ -1,11 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
-import { checkedCount } from './count.ts'
+import { tellAsked } from './crashes.ts'
+import { jsonText } from './output.ts'
+import { checkedCount, misuse, queryOf } from './usage.ts'
 import type { Context, Options, TextOption } from './commands.ts'
 import type { Outcome } from './each-app.ts'
 import type { Prefixed } from './prefixed.ts'
 import type { Message } from './api-client.ts'
+import type { FleetLogLines } from '../api/fleet-logs.ts'
 
 /** How long `--follow` looks for the next master. */
 const RECONNECT_WITHIN_MS = 10_000
@@ -17,7 +20,7 @@ const FILTERS: readonly TextOption[] = ['q', 'level', 'since', 'until', 'around'
 const PLACES: typeof FILTERS = ['slot', 'stream']
 
 /** Stands for an unknown time, and is as wide as one. */
-export const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
+const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
 
 export type Entry = { slot: number, stream: string, text: string, arrivedAt?: string | null, place?: string }
 /** `seenAt`: for a line without a time of its own; null for an older line */
@@ -25,16 +28,12 @@ type Show = (entry: Entry, seenAt: string | null) => void
 
 export async function logsCommand (context: Context) {
   const { api, options, keep, tell } = context
-  if (options.follow && options.member !== undefined) {
-    throw new DeckError('usage',
-      '--follow: expected without --member, received both: output does not stream from one deck to another')
-  }
+  if (options.follow && options.member !== undefined)
+    throw misuse('--follow', 'without --member', 'both: output does not stream from one deck to another')
   const filter = FILTERS.find((name) => options[name] !== undefined)
-  if (options.follow && filter) throw new DeckError('usage', `--${filter}: expected without --follow, received both`)
-  const query = new URLSearchParams({
-    lines: String(checkedCount('--lines', options.lines ?? '', { min: options.follow ? 0 : 1, max: MAX_LINES }))
-  })
-  for (const name of [...PLACES, ...FILTERS]) if (options[name] !== undefined) query.set(name, options[name])
+  if (options.follow && filter) throw misuse(`--${filter}`, 'without --follow', 'both')
+  const lines = checkedCount('--lines', options.lines ?? '', { min: options.follow ? 0 : 1, max: MAX_LINES })
+  const query = queryOf(options, [...PLACES, ...FILTERS], { lines })
   const lineOf = createLine(context)
   const show: Show = (entry, seenAt) => context.print(lineOf(entry, seenAt))
   if (options.follow) return await followLogs(context, query, show)
@@ -129,5 +128,25 @@ function createLine (
     const shown = isTerminal ? oneLine(text) : text
     const line = isOne ? shown : `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${shown}`
     return timestamps ? `${oneLine(arrivedAt ?? seenAt ?? NO_TIME)} ${line}` : line
+  }
+}
+
+const MAX_LINES_OF_FLEET = 200
+
+/** Prints the newest lines of all members, or of one. */
+export async function fleetLogs ({ api, options, print, tell, isTerminal }: Context, member?: string) {
+  const lines = checkedCount('--lines', options.lines ?? '100', { max: MAX_LINES_OF_FLEET })
+  const query = queryOf(options, ['q', 'level', 'stream', 'since', 'until', 'around'], { lines, member })
+  const found: FleetLogLines = await api.get(`/fleet/logs?${query}`)
+  if (options.json) return print(jsonText(found))
+  tellAsked(found, tell)
+  for (const name of found.cut) tell(`${oneLine(name)} searched only the newest part of its files`)
+  if (found.items.length === 0) tell('no line matches')
+  for (const { member: name, slot, stream, text, arrivedAt } of found.items) {
+    print(
+      `${oneLine(arrivedAt ?? NO_TIME)} ${oneLine(name)} ${Number(slot)} ${stream} | ${
+        isTerminal ? oneLine(text) : text
+      }`
+    )
   }
 }

@@ -1,15 +1,16 @@
 import { DeckError } from '../errors.ts'
 import { oneLine } from '../system/one-line.ts'
-import { runningDecks, type RunningDeck } from '../system/running-decks.ts'
+import { askApps, isRunning, readDeckStatus } from './deck-status.ts'
 import { decksTable, deckView } from './decks-table.ts'
-import { readDeckStatus, type Place } from './deck-status.ts'
-import { appsOfHost, callHost, findHost, isOpen } from './host.ts'
+import { callHost, findHost, listApps } from './host.ts'
+import { appAt, appsOfHost, BRING_BACK, byName, knownApps, ofView, type KnownApp } from './known-apps.ts'
 import { jsonText } from './output.ts'
-import { BRING_BACK, rememberedApps, type RememberedApp } from './remembered.ts'
 import type { Terminal } from './program.ts'
+import type { ApiClient } from './api-client.ts'
+import type { Apps } from './apps.ts'
+import type { Tools } from './commands.ts'
 import type { Master } from './find-master.ts'
 import type { Notice } from '../api/notices.ts'
-import type { AppView } from '../api/apps.ts'
 
 /**
  * Lists the apps of the host of this user, also those that do not run, or that it remembers while it does not run
@@ -17,33 +18,49 @@ import type { AppView } from '../api/apps.ts'
  * @throws {DeckError} runtime-dir-unusable, data-dir-unusable
  */
 export async function lsCommand ({ json }: { json?: true }, { stdout, stderr, env, cwd }: Terminal) {
-  const place = { env, cwd }
-  const decks = runningDecks(env)
-  const apps = await appsOfHost(env).catch((error) => {
-    if (!(error instanceof DeckError)) throw error
-    // Those of its apps that run are in the list of running decks.
-    stderr.write(`clusterdeck: the host does not tell of its apps: ${oneLine(error.message)}\n`)
-    return []
-  })
-  const host = apps.length === 0 ? null : findHost(env)
-  const inHost = new Set(apps.map(({ dataDir }) => dataDir))
-  const remembered = rememberedApps(env).filter(({ dataDir }) => !decks.some((deck) => deck.dataDir === dataDir))
-  const rows = await Promise.all([
-    ...apps.map((app) => rowOfApp(app, decks.find(({ dataDir }) => dataDir === app.dataDir), host, place)),
-    ...remembered.map(rowOfRemembered),
-    ...decks.filter(({ dataDir }) => !inHost.has(dataDir)).map((deck) => rowOfDeck(deck, place))
-  ])
-  rows.sort((one, other) => one.name < other.name ? -1 : one.name > other.name ? 1 : 0)
-  if (json) stdout.write(`${jsonText(rows.map(({ facts, ...row }) => ({ ...deckView(row), ...facts })))}\n`)
-  else stdout.write(
-      `${
-        rows.length === 0
-          ? 'no deck of this user runs on this machine'
-          : decksTable(rows, { now: Date.now(), hasFolders: true })
-      }\n`
-    )
-  if (host && !json) { for (const notice of await noticesOf(host, env)) stderr.write(`clusterdeck: ${notice}\n`) }
-  if (remembered.length > 0) stderr.write(`clusterdeck: ${BRING_BACK}\n`)
+  const { apps, problem } = await knownApps(env)
+  if (problem) stderr.write(`clusterdeck: the host does not tell of its apps: ${oneLine(problem.message)}\n`)
+  const rows = (await askApps(apps, { env, cwd })).sort(byName)
+  const text = json
+    ? jsonText(rows.map(deckView))
+    : rows.length === 0
+    ? 'no deck of this user runs on this machine'
+    : decksTable(rows, { now: Date.now(), hasFolders: true })
+  stdout.write(`${text}\n`)
+  const host = json || !apps.some(({ view }) => view !== null) ? null : findHost(env)
+  if (host) { for (const notice of await noticesOf(host, env)) stderr.write(`clusterdeck: ${notice}\n`) }
+  if (apps.some(isRemembered)) stderr.write(`clusterdeck: ${BRING_BACK}\n`)
+}
+
+/**
+ * Prints the state of several apps.
+ * @throws {DeckError} no-master: none of them runs
+ */
+export async function appsStatus ({ file, apps }: Apps, { json }: { json?: true }, { stdout, env, cwd }: Terminal) {
+  const known = await appsOfHost(env).catch(() => [])
+  const rows = await Promise.all([...apps.values()].map(async ({ name, dataDir, dependsOn }) => {
+    const app = { ...appAt(dataDir, name, known, env), name, dependsOn }
+    const answer = await isRunning(dataDir, { env, cwd }) ? await readDeckStatus(dataDir, { env, cwd }) : null
+    return { ...app, state: answer && app.state === 'not running' ? 'running' as const : app.state, answer }
+  }))
+  stdout.write(`${json ? jsonText(rows.map(deckView)) : decksTable(rows, { now: Date.now() })}\n`)
+  if (rows.some(({ answer }) => answer !== null)) return
+  throw new DeckError('no-master',
+    `none of the apps of ${file} runs${rows.some(isRemembered) ? `, and ${BRING_BACK}` : ''}`)
+}
+
+/** Prints what the host runs by now. `names`: of apps that have moved into it; `url`: of the host. */
+export async function showApps (names: readonly string[],
+  { host, url, terminal, answer }: { host: ApiClient, url: string, terminal: Terminal, answer: Tools['answer'] })
+{
+  const views = (await listApps(host)).filter(({ name }) => names.includes(name))
+  const rows = await askApps(views.map((view) => ofView(view, url, terminal.env)), terminal)
+  answer(views, () => decksTable(rows, { now: Date.now() }))
+}
+
+/** Tells whether it is of a host that does not run */
+function isRemembered ({ isInHost, view, pid }: KnownApp) {
+  return isInHost && view === null && pid === null
 }
 
 /** What has gone wrong with the host itself. */
@@ -55,25 +72,4 @@ async function noticesOf (host: Master, env: Terminal['env']) {
   return items.map(({ id, message, at }) =>
     oneLine(`${message} (${at}; once you know: clusterdeck acknowledge ${id} --host)`)
   )
-}
-
-async function rowOfDeck (deck: RunningDeck, place: Place) {
-  const { name, dataDir, adminUrl, entry, cwd, configFile, version, startedAt, master, keeper } = deck
-  const facts = { entry, cwd, configFile, version, startedAt, pid: master.pid, keeperPid: keeper?.pid ?? null,
-    state: 'running', reason: null, isInHost: false }
-  return { name, dataDir, adminUrl, answer: await readDeckStatus(dataDir, place), facts }
-}
-
-function rowOfRemembered ({ name, dataDir, state, cwd, configFile }: RememberedApp) {
-  const facts = { entry: null, cwd, configFile, version: null, startedAt: null, pid: null, keeperPid: null, state,
-    reason: null, isInHost: true }
-  return { name, dataDir, adminUrl: null, answer: null, state, facts }
-}
-
-async function rowOfApp (app: AppView, deck: RunningDeck | undefined, host: { url: string } | null, place: Place) {
-  const { name, dataDir, entry, cwd, configFile, startedAt, state, reason, nextTryAt } = app
-  const facts = { entry, cwd, configFile, version: deck?.version ?? null, startedAt, pid: deck?.master.pid ?? null,
-    keeperPid: deck?.keeper?.pid ?? null, state, reason, nextTryAt, isInHost: true }
-  const answer = isOpen(app) && dataDir !== null ? await readDeckStatus(dataDir, place) : null
-  return { name, dataDir, adminUrl: host && `${host.url}${app.path}`, answer, state, reason, nextTryAt, facts }
 }

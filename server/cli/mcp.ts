@@ -5,6 +5,7 @@ import { sendRequest } from '../system/http.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { findMaster, type Master } from './find-master.ts'
 import { expectHost } from './host.ts'
+import { checkedWord } from './usage.ts'
 import type { Options } from './commands.ts'
 import type { Terminal } from './program.ts'
 
@@ -24,8 +25,7 @@ const PARSE_ERROR = -32700
 export async function serveMcp ({ role = ROLES[0], host, ...options }: Options,
   { stdin = process.stdin, stdout, stderr, env, cwd }: Terminal)
 {
-  if (!ROLES.includes(role))
-    throw new DeckError('usage', `--role: expected one of ${ROLES.join(', ')}, received ${JSON.stringify(role)}`)
+  checkedWord('--role', ROLES, role)
   if (stdin.isTTY)
     stderr.write(
       'clusterdeck mcp speaks the Model Context Protocol on stdin and stdout: an agent starts it. See "clusterdeck help agents"; Ctrl-C ends it.\n'

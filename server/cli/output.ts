@@ -114,7 +114,14 @@ function factsText (status: Status, now: number) {
     ), ...optionalFact('limits', status.limits && formatLimits(status.limits)),
     ...optionalFact('rollout', status.rollout && rolloutText(status.rollout)),
     ...optionalFact('history', status.history?.problem && `cannot be written: ${status.history.problem}`)]
-  return facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
+  return linesOf(facts)
+}
+
+/** `facts`: name and value, where there is one; `width`: of the names */
+export function linesOf (facts: readonly (string | number | null | undefined)[][], width: number = 9): string {
+  return facts.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) =>
+    `${String(name).padEnd(width)}${oneLine(String(value))}`
+  ).join('\n')
 }
 
 /** @returns each text once */

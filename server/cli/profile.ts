@@ -3,6 +3,7 @@ import { formatExactDuration, formatPercent } from '../../public/format.ts'
 import { oneLine } from '../system/one-line.ts'
 import { saveDownload } from './download.ts'
 import { formatTable } from './output.ts'
+import { queryOf } from './usage.ts'
 import type { ProfileChanges, ProfileFunctions } from '../api/profiles.ts'
 import type { Context, TextOption } from './commands.ts'
 
@@ -11,20 +12,16 @@ const BEFORE: readonly TextOption[] = ['beforeSince', 'beforeUntil', 'beforeWork
 
 /** Prints what the workers ran, by continuous profiling. */
 export async function profileCommand ({ api, options, cwd, answer, tell }: Context) {
-  const queryOf = (names: readonly TextOption[]) =>
-    new URLSearchParams(
-      Object.fromEntries(names.flatMap((name) => options[name] === undefined ? [] : [[name, options[name]]]))
-    )
   if (options.output !== undefined) {
     const file = path.resolve(cwd, options.output)
-    await saveDownload(await api.download(`/profiles/file?${queryOf(WINDOW)}`), file)
+    await saveDownload(await api.download(`/profiles/file?${queryOf(options, WINDOW)}`), file)
     tell(`written: ${file}`)
   }
   if (BEFORE.some((name) => options[name] !== undefined)) {
-    const changes = await api.get<ProfileChanges>(`/profiles/changes?${queryOf([...WINDOW, ...BEFORE])}`)
+    const changes = await api.get<ProfileChanges>(`/profiles/changes?${queryOf(options, [...WINDOW, ...BEFORE])}`)
     return answer(changes, () => changesText(changes))
   }
-  const found = await api.get<ProfileFunctions>(`/profiles/functions?${queryOf(WINDOW)}`)
+  const found = await api.get<ProfileFunctions>(`/profiles/functions?${queryOf(options, WINDOW)}`)
   answer(found, () => functionsText(found))
 }
 

@@ -25,6 +25,9 @@ export type Terminal = {
   script: string
 }
 
+/** What decides which master is found. */
+export type Place = Pick<Terminal, 'env' | 'cwd'>
+
 /** These commands become a master. */
 const MASTERS = ['start', 'host']
 const USAGE_EXIT_CODE = 2
@@ -155,9 +158,9 @@ export async function createProgram (argv: string[], terminal: Terminal, outcome
 
   // A master starts faster without the other commands.
   if (!MASTERS.includes(String(commandOf(argv)))) {
-    const [{ addAppsCommands }, { addBackupCommands }, { addClientCommands }, { addCompletionCommand },
-      { addImportCommand }, { addTopCommand }] = await Promise.all([import('./apps-commands.ts'), import('./backup.ts'),
-        import('./client-commands.ts'), import('./completion.ts'), import('./import.ts'), import('./top-command.ts')])
+    const [{ addAppsCommands, addTopCommand }, { addBackupCommands }, { addClientCommands }, { addCompletionCommand },
+      { addImportCommand }] = await Promise.all([import('./apps-commands.ts'), import('./backup.ts'),
+        import('./client-commands.ts'), import('./completion.ts'), import('./import.ts')])
     addAppsCommands(program, terminal, outcome)
     addBackupCommands(program, terminal)
     addImportCommand(program, terminal)

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { formatBytes, formatExactDuration } from '../../public/format.ts'
 import { packFolder, type Archive, type LeftOut } from './archive.ts'
-import { namesIn } from './names.ts'
+import { namesIn } from './usage.ts'
 import type { Context } from './commands.ts'
 
 const TELL_EVERY_MS = 5000

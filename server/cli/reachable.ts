@@ -2,7 +2,7 @@ import { DeckError } from '../errors.ts'
 import { formatExactDuration } from '../../public/format.ts'
 import { sendRequest } from '../system/http.ts'
 import { isAlive } from '../system/process-identity.ts'
-import { runningDecks } from '../system/running-decks.ts'
+import { runningDeckAt } from '../system/running-decks.ts'
 import type { Master } from './find-master.ts'
 
 /** A command that does not wait answers, or says why it cannot, within 5 s. */
@@ -48,12 +48,6 @@ function noAnswerError ({ url, pid, dataDir }: { url: string, pid: number | null
 }
 
 function keeperOf (dataDir: string, env: Record<string, string | undefined>): number | null {
-  try {
-    const keeper = runningDecks(env).find((deck) => deck.dataDir === dataDir)?.keeper
-    return keeper && isAlive(keeper) ? keeper.pid : null
-  } catch (error) {
-    // runtime-dir-unusable: nobody knows the keeper.
-    if (error instanceof DeckError) return null
-    throw error
-  }
+  const keeper = runningDeckAt(dataDir, env)?.keeper
+  return keeper && isAlive(keeper) ? keeper.pid : null
 }

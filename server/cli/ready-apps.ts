@@ -2,9 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
 import { isReady } from '../health.ts'
 import { isOpen } from './host.ts'
-import { whyMissing, whyNotReady, type Needed } from './why-not-ready.ts'
 import type { ApiClient } from './api-client.ts'
 import type { AppView } from '../api/apps.ts'
+import type { Status } from '../api/cluster.ts'
 
 /** an app of the host whose start is followed; `dependsOn`: names of the others */
 export type Followed = Needed & { dependsOn: readonly string[] }
@@ -16,6 +16,9 @@ const LOOK_EVERY_MS = 250
 const EXPLAIN_AFTER_MS = 5000
 /** How many lines are shown of an app that does not get ready. */
 const SHOWN_LINES = 20
+/** The states of those that are not ready, in the sentence at the end. */
+export const STATE_WORDS: Readonly<Record<string, string>> = Object.freeze({ starting: 'is not ready', waiting: 'waits',
+  failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
 const OVER: readonly Followed['state'][] = ['failed', 'stopped', 'not started', 'left']
 
 export function toFollowed ({ name }: Pick<AppView, 'name'>, dependsOn: readonly string[] = []): Followed {
@@ -161,4 +164,28 @@ async function answerOf<Answer> (host: Pick<ApiClient, 'get'>, path: string): Pr
     if (error instanceof DeckError) return null
     throw error
   }
+}
+
+/** An app that another one depends on, and that is not ready. */
+type Needed = {
+  name: string,
+  /** `left`: it goes on, and nobody follows it */
+  state: 'starting' | 'waiting' | 'ready' | 'failed' | 'stopped' | 'not started' | 'left',
+  reason: string | null,
+  /** when it was last asked */
+  status: Status | null
+}
+
+/** @returns why the app that depends on it is not started */
+export function whyMissing ({ name, state, reason, status }: Needed): string {
+  const because = reason === null ? '' : ` (${reason})`
+  if (state === 'failed') return `it depends on ${name}, which failed${because}`
+  if (state === 'stopped') return `it depends on ${name}, which was stopped${because}`
+  if (state === 'not started' || state === 'waiting') return `it depends on ${name}, which was not started`
+  return `it depends on ${name}, which is not ready (${whyNotReady(status)})`
+}
+
+/** `status`: of an app that starts; `otherwise`: where the status says nothing */
+function whyNotReady (status: Status | null, otherwise: string = 'its workers are not started yet'): string {
+  return status?.health ? `${status.health.text}. ${status.health.hint}`.replace(/[.\s]+$/, '') : otherwise
 }

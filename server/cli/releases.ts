@@ -1,8 +1,7 @@
 import { changedParts } from '../config/changed-parts.ts'
 import { RELEASE_ID } from '../config/release-id.ts'
-import { DeckError } from '../errors.ts'
-import { oneLine } from '../system/one-line.ts'
-import { formatTable } from './output.ts'
+import { formatTable, linesOf } from './output.ts'
+import { misuse } from './usage.ts'
 import type { KeptRelease } from '../api/releases.ts'
 import type { Context } from './commands.ts'
 
@@ -10,8 +9,7 @@ const PAGE_LIMIT = 100
 
 /** Prints the releases that are kept, or one of them with its changes since the one before. */
 export async function releasesCommand ({ api, answer }: Context, id?: string) {
-  if (id !== undefined && !RELEASE_ID.test(id))
-    throw new DeckError('usage', `releases: expected an id such as r12, received ${JSON.stringify(id)}`)
+  if (id !== undefined && !RELEASE_ID.test(id)) throw misuse('releases', 'an id such as r12', JSON.stringify(id))
   if (id !== undefined) {
     const release = await api.get<KeptRelease>(`/releases/${id}`)
     return answer(release, () => releaseText(release))
@@ -34,19 +32,15 @@ function releasesText (items: KeptRelease[]) {
 function releaseText (release: KeptRelease) {
   const { id, inUse, mode, path, entry, cwd, source, createdAt, createdBy, note, package: about, lockFile, environment,
     changed } = release
-  const facts: [name: string, value: string | undefined][] = [['release', `${id}${inUse ? ' (in use)' : ''}`], [
-    'outcome',
-    outcomeText(release)
-  ], ['since then', setbackText(release)], ['created', `${createdAt} by ${createdBy}${note ? `: ${note}` : ''}`], [
-    'mode',
-    source ? `${mode} of ${source}` : mode
-  ], ['path', path], ['entry', entry], ['cwd', cwd], ['package',
+  const facts = [['release', `${id}${inUse ? ' (in use)' : ''}`], ['outcome', outcomeText(release)], ['since then',
+    setbackText(release)], ['created', `${createdAt} by ${createdBy}${note ? `: ${note}` : ''}`], ['mode',
+    source ? `${mode} of ${source}` : mode], ['path', path], ['entry', entry], ['cwd', cwd], ['package',
     about ? [about.name, about.version].filter(Boolean).join(' ') : '-'], ['commit', commitOf(release, 40) ?? '-'], [
     'lock file',
     lockFile ?? '-'
   ], ['variables', environment?.names.join(', ') || '-'], ['changed',
     changed ? `since ${changed.from}: ${changesOf(changed).join(', ') || 'no known change'}` : '-']]
-  return facts.map(([name, value]) => `${name.padEnd(11)}${oneLine(String(value))}`).join('\n')
+  return linesOf(facts, 11)
 }
 
 function outcomeText ({ outcome, deployedAt, rollout }: KeptRelease) {

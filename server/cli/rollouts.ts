@@ -1,16 +1,20 @@
-import { DeckError } from '../errors.ts'
+import { formatCommit, formatExactDuration } from '../../public/format.ts'
+import { DeckError, isErrorCode } from '../errors.ts'
+import { previewFacts } from '../preview-facts.ts'
+import { oneLine, readableText } from '../system/one-line.ts'
+import { createApiClient } from './api-client.ts'
 import { variablesOf } from './app-orders.ts'
 import { callHost, findHost } from './host.ts'
-import { oneLine } from '../system/one-line.ts'
-import { optionalDuration } from './duration.ts'
-import { buildCommit, checkCommitOptions } from './git-deploy.ts'
-import { rolloutText } from './output.ts'
-import { previewRollout } from './preview.ts'
+import { rolloutText, linesOf } from './output.ts'
 import { createProgress } from './progress.ts'
+import { watchRun } from './run.ts'
+import { misuse, optionalDuration } from './usage.ts'
 import type { Context, Options } from './commands.ts'
 import type { Steering } from '../config/steering.ts'
 import type { Rollout } from '../api/rollouts.ts'
 import type { Status } from '../api/cluster.ts'
+import type { Preview } from '../preview.ts'
+import type { Run } from '../api/jobs.ts'
 
 /** How long one call waits for the end of a rollout; short enough to show its progress. */
 const FOLLOW_WAIT = '250ms'
@@ -74,9 +78,7 @@ async function takeVariables ({ master: { app }, options, env, tell }: Context) 
   const { updateEnv = false, dryRun, member } = options
   const host = findHost(env)
   if (host === null || app?.hostUrl !== host.url || member !== undefined) {
-    if (updateEnv)
-      throw new DeckError('usage',
-        '--update-env: expected with an app of the host of this user, received with another one')
+    if (updateEnv) throw misuse('--update-env', 'with an app of the host of this user', 'with another one')
     return
   }
   const isDry = !updateEnv || dryRun === true
@@ -143,10 +145,9 @@ function checkEnd (ended: Rollout, good: string[] = ['succeeded']) {
     const ways = 'continue with "clusterdeck retry" or "resume", or roll back with "abort"'
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; ${ways}`)
   }
-  if (!good.includes(ended.state)) {
+  if (!good.includes(ended.state))
     throw new DeckError('rollout-failed',
       `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
-  }
 }
 
 /** @returns the last lines of a hook that has made it fail */
@@ -165,4 +166,75 @@ async function followRollout (rollout: Rollout,
     tellProgress(rollout)
   }
   return rollout
+}
+
+const WIDTH = 14
+
+/** Prints what a deploy or a rollback would do, and fails as that would. `order`: as for a rollout. */
+async function previewRollout ({ api, answer }: Context, order: Record<string, unknown>) {
+  const preview: Preview = await api.post('/rollouts/preview', order)
+  answer(preview, () => previewText(preview))
+  const [first] = preview.refusals
+  if (!first) return
+  throw new DeckError(first.code,
+    `the ${preview.kind} would be refused: ${preview.refusals.map(({ message }) => message).join('; ')}`)
+}
+
+function previewText (preview: Preview) {
+  const rows = [...previewFacts(preview, formatExactDuration).map(({ name, value }) => [name.toLowerCase(), value]),
+    ...(preview.commits?.added.items ?? []).map((commit) => commitRow('+', commit)),
+    ...(preview.commits?.removed.items ?? []).map((commit) => commitRow('-', commit)),
+    ...preview.warnings.map((warning) => ['warning', warning])]
+  return `${preview.kind}: a dry run, nothing was changed\n${linesOf(rows, WIDTH)}`
+}
+
+function commitRow (sign: '+' | '-',
+  { commit, subject, author }: NonNullable<Preview['commits']>['added']['items'][number])
+{
+  return ['', `${sign} ${formatCommit(commit)} ${subject} (${author})`]
+}
+
+const UNCONFIRMED = 'build-unconfirmed'
+
+/** @throws {DeckError} usage */
+function checkCommitOptions ({ options: { git, path }, keep }: Pick<Context, 'options' | 'keep'>) {
+  if (git === undefined) return
+  if (path !== undefined) throw misuse('deploy', 'either --git or --path', 'both')
+  if (keep !== null) throw misuse('--git', 'with one app', 'several')
+}
+
+/**
+ * Deploys a commit: prints what its build writes until that has ended.
+ * @returns `context`: has its whole time for what follows
+ * @throws {DeckError} what the run has failed of: build-failed, git-failed, build-unconfirmed, …
+ */
+async function buildCommit (context: Context,
+  strategy: Record<string, unknown> | undefined): Promise<{ rollout: Rollout, context: Context }>
+{
+  const { options: { git, note, yes }, master, timeoutMs, findAgain } = context
+  const order = { git, note, strategy }
+  const run = yes
+    ? await runOf(context, { ...order, guess: true })
+    : await runOf(context, order) ?? await runOf(context, { ...order, guess: true })
+  // The build may have taken longer than a command may wait.
+  const api = createApiClient(master, { timeoutMs, findAgain })
+  return { rollout: await api.get(`/rollouts/${run?.rollout}`), context: { ...context, api } }
+}
+
+/** @returns once it has succeeded; null: somebody has accepted the guess, with which it is to be ordered again */
+async function runOf (context: Context, order: Record<string, unknown> & { guess?: true }): Promise<Run | null> {
+  try {
+    // It is printed for people, also by the hook of a push, whose terminal is on another machine.
+    const { write, writeError } = context
+    const shown = { ...context, write: (text: string) => write(readableText(text)), writeError: (text: string) =>
+      writeError(readableText(text)) }
+    const run = await watchRun(shown, await context.api.post('/releases', order))
+    if (run.state === 'succeeded') return run
+    throw new DeckError(isErrorCode(run.cause) ? run.cause : 'build-failed',
+      `${String(run.reason)}. Nothing has changed`)
+  } catch (error) {
+    if (!(error instanceof DeckError && error.code === UNCONFIRMED) || order.guess) throw error
+    if (await context.confirm(`${error.message}.\nBuild it in this way?`)) return null
+    throw new DeckError(UNCONFIRMED, `${error.message} (--yes accepts)`, { cause: error })
+  }
 }

@@ -1,10 +1,9 @@
 import { formatLatency, formatPercent } from '../../public/format.ts'
-import { DeckError } from '../errors.ts'
 import { formatTable } from './output.ts'
+import { checkedWord, queryOf } from './usage.ts'
 import type { RouteList, RouteRow } from '../api/routes.ts'
 import type { Context } from './commands.ts'
 
-const FILTERS = ['since', 'release', 'compare'] as const
 /** By which the table can be sorted, the highest first. */
 const SORTS: Readonly<Record<string, (row: RouteRow) => number>> = Object.freeze({ requests: ({ requests }) => requests,
   errors: ({ errors }) => errors, p50: ({ p50Ms }) => p50Ms, p99: ({ p99Ms }) => p99Ms })
@@ -12,13 +11,8 @@ const SORTS: Readonly<Record<string, (row: RouteRow) => number>> = Object.freeze
 /** Prints which routes are slow, or fail. */
 export async function routesCommand ({ api, options, answer }: Context) {
   const { sort } = options
-  if (sort !== undefined && !Object.hasOwn(SORTS, sort))
-    throw new DeckError('usage',
-      `--sort: expected one of ${Object.keys(SORTS).join(', ')}, received ${JSON.stringify(sort)}`)
-  const query = new URLSearchParams()
-  for (const name of FILTERS) if (options[name] !== undefined) query.set(name, options[name])
-  const list = await api.get<RouteList>(`/routes?${query}`)
-  const valueOf = sort === undefined ? () => 0 : SORTS[sort]
+  const valueOf = sort === undefined ? () => 0 : SORTS[checkedWord('--sort', Object.keys(SORTS), sort)]
+  const list = await api.get<RouteList>(`/routes?${queryOf(options, ['since', 'release', 'compare'])}`)
   list.items.sort((one, other) => valueOf(other) - valueOf(one))
   answer(list, () => list.items.length === 0 ? 'no requests' : routesText(list))
 }

@@ -1,10 +1,16 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.ts'
+import { take } from '../system/loan.ts'
+import { identifyProcess } from '../system/process-identity.ts'
 import { createApiClient } from './api-client.ts'
-import { runHere } from './run-here.ts'
+import { misuse } from './usage.ts'
+import type { Writable } from 'node:stream'
 import type { Context } from './commands.ts'
-import type { Run } from '../api/jobs.ts'
+import type { Place, Run } from '../api/jobs.ts'
 
 /** How long the output of a run is looked for after the master that ran it has gone. */
 const RECONNECT_WITHIN_MS = 10_000
@@ -13,11 +19,19 @@ const RECONNECT_EVERY_MS = 250
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
 
 /**
+ * Waits with the command until its run is known, and knows its number. Without a line the command has no run, and does
+ * not begin.
+ */
+const SCRIPT = 'read -r CLUSTERDECK_RUN <&3 || exit 1; export CLUSTERDECK_RUN; exec 3<&-; exec "$@"'
+/** Signals by which somebody may tell this process to end. */
+const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP']
+
+/**
  * Runs a command beside the workers of an app, and prints what it writes. Returns its exit code; of one that was ended
  * by a signal 128 and the signal's number, as shells have it.
  */
 export async function runCommand (context: Context, command: string[]): Promise<number> {
-  if (command.length === 0) throw new DeckError('usage', 'run: expected a command after --, received none')
+  if (command.length === 0) throw misuse('run', 'a command after --')
   if (context.options.interactive) return await runHere(context, command)
   const run = await context.api.post<Run>('/jobs/runs', { command })
   if (!context.options.detach) return await followRun(context, run)
@@ -89,4 +103,72 @@ function exitCodeOf ({ code, signal, state }: Run) {
   if (signal !== null) return 128 + (constants.signals[signal as NodeJS.Signals] ?? 0)
   if (code === null || (code === 0 && state !== 'succeeded')) return 1
   return code
+}
+
+/**
+ * Runs a command of the app as a child of this process, with its stdin, stdout and stderr: a console, or a program that
+ * reads a file. The master knows that it runs, and how it ends. Returns the exit code, as of runCommand().
+ * @throws {DeckError} usage, and what the master refuses
+ */
+async function runHere (context: Context, command: string[]): Promise<number> {
+  checkPlace(context)
+  const { api } = context
+  const { cwd, variables } = await api.post<Place>('/jobs/place')
+  const env = JSON.parse(await take(variables))
+  const { TERM } = process.env
+  const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...command], { cwd, env: { ...env, ...(TERM && { TERM }) },
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'] })
+  const exited = once(child, 'exit')
+  const leave = passSignals(child)
+  const gate = child.stdio[3] as Writable
+  // EPIPE: it has ended meanwhile.
+  gate.on('error', () => {})
+  try {
+    const run = await api.post<Run>('/jobs/runs', { command, process: identifyProcess(Number(child.pid)) })
+    gate.end(`${run.id}\n`)
+    const [code, signal] = await exited
+    await tellEnd(context, run.id, { code, signal })
+    return code ?? 128 + (constants.signals[signal as NodeJS.Signals] ?? 0)
+  } finally {
+    gate.end()
+    leave()
+  }
+}
+
+/** @throws {DeckError} usage */
+function checkPlace ({ options, master }: Context) {
+  const other = (['detach', 'json', 'url', 'member'] as const).find((name) => options[name] !== undefined)
+  if (other) throw misuse('run', `--interactive without --${other}, as the command runs in this terminal`, 'both')
+  const owner = master.dataDir === null ? null : statSync(master.dataDir).uid
+  if (owner !== process.getuid?.())
+    throw misuse('run --interactive',
+      `to be the user of the app (uid ${owner}), as the command runs as a child of this one`,
+      `uid ${process.getuid?.()}`)
+}
+
+/** A terminal sends Ctrl-C to both; what is sent to this process alone is passed on. */
+function passSignals (child: ChildProcess) {
+  const handlers: [NodeJS.Signals, () => void][] = [['SIGINT', () => {
+    if (!process.stdin.isTTY) child.kill('SIGINT')
+  }], ['SIGQUIT', () => {}], ...PASSED_ON.map((signal) =>
+    [signal, () => {
+      child.kill(signal)
+    }] as [NodeJS.Signals, () => void]
+  )]
+  for (const [signal, handler] of handlers) process.on(signal, handler)
+  return () => {
+    for (const [signal, handler] of handlers) process.off(signal, handler)
+  }
+}
+
+async function tellEnd ({ master, timeoutMs, findAgain, tell }: Context, id: number,
+  exit: { code: number | null, signal: string | null })
+{
+  try {
+    // The timeout of this command may be over by now, and another master may be there.
+    await createApiClient(master, { timeoutMs, findAgain }).post(`/jobs/runs/${id}/ended`, exit)
+  } catch (error) {
+    if (!(error instanceof DeckError)) throw error
+    tell(`the end of run ${id} is not on record: ${error.message}`)
+  }
 }

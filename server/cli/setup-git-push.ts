@@ -8,6 +8,7 @@ import { DeckError, errorText } from '../errors.ts'
 import { shownWords } from '../launch/shell-words.ts'
 import { makeFolders } from '../system/make-folders.ts'
 import { userId, userName } from '../system/user.ts'
+import { misuse } from './usage.ts'
 import type { Context } from './commands.ts'
 
 /** In the data folder: where the master looks for what was pushed. */
@@ -54,15 +55,12 @@ then each of these is a deploy:
 
 function checkBranch (branch: string) {
   if (!BRANCH.test(branch))
-    throw new DeckError('usage',
-      `--branch: expected the name of a branch such as main, received ${JSON.stringify(branch.slice(0, 200))}`)
+    throw misuse('--branch', 'the name of a branch such as main', JSON.stringify(branch.slice(0, 200)))
 }
 
 function checkOwner (dataDir: string) {
   const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid
-  if (owner !== userId())
-    throw new DeckError('usage',
-      `setup-git-push: expected to be the user of the app (uid ${owner}), received uid ${userId()}`)
+  if (owner !== userId()) throw misuse('setup-git-push', `to be the user of the app (uid ${owner})`, `uid ${userId()}`)
 }
 
 /** @throws {DeckError} usage: something else is there */
@@ -75,12 +73,10 @@ function checkFree (folder: string) {
   const isOurs = found.isDirectory() &&
     (readdirSync(folder).length === 0 ||
       (existsSync(path.join(folder, 'HEAD')) && existsSync(path.join(folder, 'objects'))))
-  if (!isOurs)
-    throw new DeckError('usage', `setup-git-push: expected a new folder, or a bare repository, received ${folder}`)
+  if (!isOurs) throw misuse('setup-git-push', 'a new folder, or a bare repository', folder)
   const hook = path.join(folder, 'hooks', HOOK)
-  if (existsSync(hook) && !isOurHook(hook)) {
-    throw new DeckError('usage', `setup-git-push: expected a repository without a hook of its own, received ${hook}`)
-  }
+  if (existsSync(hook) && !isOurHook(hook))
+    throw misuse('setup-git-push', 'a repository without a hook of its own', hook)
 }
 
 function isOurHook (file: string) {
@@ -130,8 +126,7 @@ exit $status
 
 function pointTo (place: string, folder: string) {
   if (lstatSync(place, { throwIfNoEntry: false })?.isDirectory())
-    throw new DeckError('usage',
-      `setup-git-push: expected no other folder, as this app has a repository for pushes, ${place}, received ${folder}`)
+    throw misuse('setup-git-push', `no other folder, as this app has a repository for pushes, ${place}`, folder)
   rmSync(place, { force: true })
   symlinkSync(folder, place)
 }

@@ -5,6 +5,7 @@ import { DeckError } from '../errors.ts'
 import { KEPT_VARIABLE } from '../keeper/link.ts'
 import { beforeSeparator } from './arguments.ts'
 import { forAll } from './pm2-words.ts'
+import { misuse } from './usage.ts'
 
 /** The options of a `start` that starts apps of the host again; any other one is about an entry. */
 const OF_APPS = /^--(all|json|no-wait|timeout=.*)$/
@@ -27,7 +28,7 @@ export async function startsApps (argv: readonly string[],
   if (first === undefined || !DECK_NAME.test(first) || isEntry(first, cwd)) return false
   const names = await namesOfHost(env)
   if (first === 'all' && !names.includes(first))
-    throw new DeckError('usage', `start: expected an entry or an app, received "all"${forAll('start', first)}`)
+    throw misuse('start', 'an entry or an app', `"all"${forAll('start', first)}`)
   return names.includes(first) || (others.length > 0 && names.length > 0)
 }
 
@@ -37,9 +38,9 @@ function isEntry (word: string, cwd: string) {
 
 async function namesOfHost (env: Record<string, string | undefined>): Promise<string[]> {
   // A keeper goes through here too, and is to load as little as it can.
-  const [{ appsOfHost }, { rememberedApps }] = await Promise.all([import('./host.ts'), import('./remembered.ts')])
+  const { appsOfHost } = await import('./known-apps.ts')
   try {
-    return [...await appsOfHost(env), ...rememberedApps(env)].map(({ name }) => name)
+    return (await appsOfHost(env)).map(({ name }) => name)
   } catch (error) {
     // A start in the foreground needs no host.
     if (error instanceof DeckError) return []

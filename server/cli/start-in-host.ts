@@ -1,13 +1,12 @@
-import { DeckError } from '../errors.ts'
 import { splitArguments } from './app-arguments.ts'
 import { runForApps, type AppCommand } from './app-command.ts'
 import { orderOfStart } from './app-orders.ts'
-import { timeoutOf } from './duration.ts'
 import { fillHost } from './fill-host.ts'
+import { findHost } from './host.ts'
 import { refuseOutside, startApp } from './host-apps.ts'
 import { ensureHost, splitFlags } from './host-start.ts'
-import { rememberedApps } from './remembered.ts'
-import { unknownApp } from './targets.ts'
+import { recordedApps, unknownApp } from './known-apps.ts'
+import { misuse, timeoutOf } from './usage.ts'
 import type { Terminal } from './program.ts'
 import type { Options } from './commands.ts'
 
@@ -31,16 +30,12 @@ export async function startInHost (words: string[],
   }
   const [entry, second] = words
   if (second !== undefined)
-    throw new DeckError('usage',
-      `too many arguments for "start": expected one entry, received ${
-        JSON.stringify(second)
-      } too. Arguments for the app go after --.`)
+    throw misuse('too many arguments for "start"', 'one entry',
+      `${JSON.stringify(second)} too. Arguments for the app go after --.`)
   if (!detach)
-    throw new DeckError('usage',
-      `--${
-        Object.keys(options)[0].replace('noWait', 'no-wait')
-      }: expected with --detach or the name of an app of the host, received neither`)
-  if (options.all) throw new DeckError('usage', '--all: expected without --detach, received both')
+    throw misuse(`--${Object.keys(options)[0].replace('noWait', 'no-wait')}`,
+      'with --detach or the name of an app of the host', 'neither')
+  if (options.all) throw misuse('--all', 'without --detach', 'both')
   const { flags: ofApp, ofHost } = await splitFlags(flags, terminal.cwd)
   const order = orderOfStart({ ...ofApp, ...(entry !== undefined && { entry }) }, terminal)
   await fillHost([{ label: null, order }], { command: 'start', waits: !options.noWait, applies: options.apply,
@@ -53,13 +48,12 @@ export async function startInHost (words: string[],
  * @throws {DeckError} usage: one of the words is none of them, and nothing was started
  */
 async function bringBackHost (words: string[], { timeout }: HostOptions, terminal: Terminal) {
-  const remembered = rememberedApps(terminal.env)
+  const remembered = findHost(terminal.env) === null ? recordedApps(terminal.env) : []
   if (remembered.length === 0) return
   const { names } = splitArguments(START.name, words)
   const unknown = names.find((name) => !remembered.some((app) => app.name === name))
   if (unknown !== undefined) throw unknownApp(START.name, unknown, { known: remembered, takesAll: true })
-  const { timeoutMs } = timeoutOf({ timeout }, terminal.env)
-  await ensureHost({ ofHost: [], signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+  await ensureHost({ ofHost: [], ...timeoutOf({ timeout }, terminal.env), terminal })
 }
 
 /**
@@ -68,9 +62,8 @@ async function bringBackHost (words: string[], { timeout }: HostOptions, termina
  * @throws {DeckError} usage: it runs already, and the flags say how it should; start-failed, timed-out
  */
 export async function detachHost (flags: Record<string, unknown>, terminal: Terminal) {
-  const { timeoutMs } = timeoutOf({}, terminal.env)
   const { ofHost } = await splitFlags(flags, terminal.cwd)
-  const { master, child } = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+  const { master, child } = await ensureHost({ ofHost, ...timeoutOf({}, terminal.env), terminal })
   if (child === null) terminal.stderr.write('clusterdeck: the host runs already\n')
   terminal.stdout.write(`${master.url}\n`)
 }

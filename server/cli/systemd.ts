@@ -3,11 +3,11 @@ import path from 'node:path'
 import { packageName } from '../config/app-name.ts'
 import { appsOf, DECK_NAME } from '../config/apps.ts'
 import { readConfigFile } from '../config/file.ts'
-import { DeckError } from '../errors.ts'
 import { TYPED_VARIABLE, typedNode } from '../run-on.js'
 import { userId, userName } from '../system/user.ts'
 import { joinUnits, unitFiles, type Scope, type UnitFile } from '../systemd/unit.ts'
 import { flagOf } from './flags.ts'
+import { checkedWord, misuse } from './usage.ts'
 import type { Config } from '../config/config.ts'
 import type { Terminal } from './program.ts'
 
@@ -88,9 +88,7 @@ async function dependenciesOf (app: string | undefined, configFile: string | und
 
 /** @throws {DeckError} usage */
 export function checkedScope (scope: unknown): Scope {
-  const known = SCOPES.find((each) => each === scope)
-  if (known) return known
-  throw new DeckError('usage', `--scope: expected one of "system", "user", received ${JSON.stringify(scope)}`)
+  return checkedWord('--scope', SCOPES, scope)
 }
 
 /** Returns the name of its units @throws {DeckError} usage */
@@ -106,20 +104,19 @@ function nameOf ({ entry, cwd, launch }: Pick<Config, 'entry' | 'cwd' | 'launch'
 
 function checkedName (name: string) {
   if (/^\w[\w.-]{0,200}$/.test(name)) return name
-  throw new DeckError('usage', `--name: expected a name of letters, digits and . _ -, received ${JSON.stringify(name)}`)
+  throw misuse('--name', 'a name of letters, digits and . _ -', JSON.stringify(name))
 }
 
 /** Chooses the user of the service: the current one, but never root unless it is named. */
 export function userOf (user: string | undefined) {
   if (user === undefined) return userId() === 0 ? null : userName()
   if (/^[a-z_][\w.-]{0,30}$/i.test(user) || /^\d{1,9}$/.test(user)) return user
-  throw new DeckError('usage', `--user: expected the name or number of a user, received ${JSON.stringify(user)}`)
+  throw misuse('--user', 'the name or number of a user', JSON.stringify(user))
 }
 
 export function noUser (user: string | undefined) {
   if (user === undefined) return null
-  throw new DeckError('usage',
-    `--user: expected nothing with --scope user, where the service runs as its owner, received ${JSON.stringify(user)}`)
+  throw misuse('--user', 'nothing with --scope user, where the service runs as its owner', JSON.stringify(user))
 }
 
 /** `text`: a port, an address with one, or the path of a Unix socket; ListenStream= reads it the same way */
@@ -129,5 +126,5 @@ function checkedSocket (text: string) {
   const isHost = host === undefined || net.isIP(host.replace(/^\[|\]$/g, '')) > 0
   if ((isPort && isHost) || path.isAbsolute(text)) return text
   const expected = 'a port, an address such as 127.0.0.1:3000 or [::1]:3000, or an absolute path'
-  throw new DeckError('usage', `--socket: expected ${expected}, received ${JSON.stringify(text)}`)
+  throw misuse('--socket', expected, JSON.stringify(text))
 }

@@ -1,20 +1,11 @@
-import { didYouMean } from '../config/nearest.ts'
-import { DeckError } from '../errors.ts'
-import { checkedId } from './id.ts'
-import { namesIn } from './names.ts'
 import { formatTable, jsonText } from './output.ts'
+import { checkedId, checkedWord, misuse, namesIn } from './usage.ts'
 import type { Context } from './commands.ts'
 import type { Token } from '../api/tokens.ts'
 
 export async function tokensCommand (context: Context, action?: string, subject?: string) {
   if (action === undefined) return await listTokens(context)
-  if (!Object.hasOwn(ACTIONS, action)) {
-    throw new DeckError('usage',
-      `tokens: expected create or revoke, received ${JSON.stringify(action)}${
-        didYouMean(action, Object.keys(ACTIONS))
-      }`)
-  }
-  await ACTIONS[action](context, subject)
+  await ACTIONS[checkedWord('tokens', Object.keys(ACTIONS), action)](context, subject)
 }
 
 const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => Promise<void>>> = Object.freeze({
@@ -22,13 +13,10 @@ const ACTIONS: Readonly<Record<string, (context: Context, subject?: string) => P
   revoke: revokeToken
 })
 
-async function listTokens ({ api, options, print }: Context) {
+async function listTokens ({ api, answer }: Context) {
   const body: { items: Token[] } = await api.get('/tokens')
-  print(
-    options.json
-      ? jsonText(body)
-      : formatTable(['ID', 'NAME', 'ROLE', 'CREATED', 'BY', 'WITH', 'EXPIRES', 'LAST USED'], body.items.map(rowOf))
-  )
+  answer(body,
+    () => formatTable(['ID', 'NAME', 'ROLE', 'CREATED', 'BY', 'WITH', 'EXPIRES', 'LAST USED'], body.items.map(rowOf)))
 }
 
 function rowOf (
@@ -43,9 +31,8 @@ function roleOf ({ role, apps }: Pick<Token, 'role' | 'apps'>) {
 }
 
 async function createToken ({ api, options, print, tell }: Context, name?: string) {
-  if (name === undefined) throw new DeckError('usage', 'tokens create: expected a name, received none')
-  if (options.role === undefined)
-    throw new DeckError('usage', '--role: expected viewer, operator or admin, received none')
+  if (name === undefined) throw misuse('tokens create', 'a name')
+  if (options.role === undefined) throw misuse('--role', 'viewer, operator or admin')
   const made = await api.post<Token & { token: string }>('/tokens', { name, role: options.role,
     ...(options.ttl !== undefined && { ttl: options.ttl }),
     ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
@@ -58,12 +45,12 @@ async function createToken ({ api, options, print, tell }: Context, name?: strin
   print(made.token)
 }
 
-async function revokeToken ({ api, options, print }: Context, id?: string) {
+async function revokeToken ({ api, answer }: Context, id?: string) {
   const revoked = await api.delete<Token & { alsoEnded: number[] }>(
     `/tokens/${checkedId('tokens revoke', id, 'a token')}`
   )
   const others = revoked.alsoEnded?.length > 0
     ? `, and the tokens that it created: ${revoked.alsoEnded.join(', ')}`
     : ''
-  print(options.json ? jsonText(revoked) : `token ${revoked.id} of ${revoked.name} is revoked${others}`)
+  answer(revoked, () => `token ${revoked.id} of ${revoked.name} is revoked${others}`)
 }

@@ -185,9 +185,8 @@ function pressKey (state: State, key: KeyInput): Next {
 }
 
 function ask (state: State, app: App, action: Action): State {
-  if ((action === 'restart' || action === 'deploy') && !isOpen(app)) {
+  if ((action === 'restart' || action === 'deploy') && !isOpen(app))
     return { ...state, message: { text: `${app.name} is ${app.state}: s starts it`, tone: 'warn' } }
-  }
   return { ...state, prompt: { kind: 'confirm', action, app } }
 }
 

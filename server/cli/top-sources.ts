@@ -1,16 +1,18 @@
 import { DeckError } from '../errors.ts'
-import { runningDecks } from '../system/running-decks.ts'
+import { figuresOf } from '../figures.ts'
+import { keepConnections } from '../system/http.ts'
 import { createApiClient } from './api-client.ts'
 import { flagOfDeck, namesDeck } from './deck-options.ts'
-import { findMasterAt, withoutPlace } from './deck-status.ts'
-import { findMaster, type Master } from './find-master.ts'
+import { findMaster, findMasterAt, findNext, withoutPlace, type Master } from './find-master.ts'
 import { expectHost, findHost } from './host.ts'
-import { ANSWER_WITHIN_MS } from './reachable.ts'
-import { findTargets, type Target } from './targets.ts'
-import { createSource, type Source } from './top-source.ts'
+import { decksHere, findTargets, toTarget, type Target } from './known-apps.ts'
+import { misuse } from './usage.ts'
 import type { Options } from './commands.ts'
+import type { Place } from './program.ts'
+import type { App } from './top-model.ts'
+import type { AppView } from '../api/apps.ts'
+import type { Status } from '../api/cluster.ts'
 
-type Place = { env: Record<string, string | undefined>, cwd: string }
 export type Sources = {
   first: Source[],
   /** the data folder of the app that is meant first */
@@ -20,8 +22,6 @@ export type Sources = {
 }
 
 const HOST = 'host'
-/** The address of an app of a host. */
-const IN_HOST = /\/apps\/[^/]+$/
 
 /**
  * Finds who is to be asked: for the named apps, for that of the named master, else for all apps of this user.
@@ -29,8 +29,7 @@ const IN_HOST = /\/apps\/[^/]+$/
  */
 export async function findSources (names: readonly string[], options: Options, place: Place): Promise<Sources> {
   const flag = flagOfDeck(options)
-  if (names.length > 0 && flag !== null)
-    throw new DeckError('usage', `top: expected either an app or ${flag}, received both`)
+  if (names.length > 0 && flag !== null) throw misuse('top', `either an app or ${flag}`, 'both')
   if (names.length > 0) return { first: await sourcesOf(names, place), chosen: null, findMore: null }
   if (namesDeck(options, place.env)) return { first: [await sourceOfOne(options, place)], chosen: null, findMore: null }
   const findMore = (known: ReadonlySet<string>) => findAll(place, known)
@@ -55,8 +54,8 @@ async function sourceOfOne (options: Options, place: Place) {
   const { app } = master
   if (app !== null && findHost(place.env)?.url === app.hostUrl)
     return hostSource(place, ({ name }) => name === app.name)
-  const findAgain = () => findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, place)
-  return createSource({ name: master.url, master, findAgain, isHost: await isHost(master) })
+  return createSource({ name: master.url, master, findAgain: () => findNext(master, options, place),
+    isHost: await isHost(master) })
 }
 
 /** Who listens at an address may be a host. */
@@ -74,10 +73,8 @@ async function isHost (master: Master) {
 async function findAll (place: Place, known: ReadonlySet<string>): Promise<Source[]> {
   const { env } = place
   const hasHost = findHost(env) !== null
-  const decks = runningDecks(env).filter(({ dataDir, adminUrl }) =>
-    !known.has(dataDir) && !(hasHost && IN_HOST.test(adminUrl))
-  )
-  const found = await Promise.all(decks.map(({ dataDir }) => deckSource({ dataDir }, place).catch(nullIfUnreadable)))
+  const decks = decksHere(env).filter(({ dataDir, isInHost }) => !known.has(String(dataDir)) && !(hasHost && isInHost))
+  const found = await Promise.all(decks.map((deck) => deckSource(toTarget(deck).place, place).catch(nullIfUnreadable)))
   return [...(hasHost && !known.has(HOST) ? [hostSource(place)] : []), ...found.filter((source) => source !== null)]
 }
 
@@ -97,4 +94,135 @@ async function deckSource (target: Target['place'], place: Place) {
   const master = await findMaster(target, { env: withoutPlace(env), cwd })
   return createSource({ name: master.dataDir, master, findAgain: () => findMasterAt(master.dataDir, place),
     isHost: false })
+}
+
+/** Who tells `clusterdeck top` of apps: a host of several, or the master of one. */
+export type Source = ReturnType<typeof createSource>
+
+/** A master that does not answer within this time is replaced, or does so by the next look. */
+const ANSWER_WITHIN_MS = 5000
+
+function createSource ({ name: source, master: first, findAgain, isHost, isMeant = () => true }: {
+  /** no other source has it */
+  name: string,
+  master: Master,
+  /** finds the master that has followed */
+  findAgain: () => Promise<Master>,
+  isHost: boolean,
+  /** which apps of the host; default: all */
+  isMeant?: (app: { name: string }) => boolean
+}) {
+  let master = withAgent(first)
+  /** of the master that has answered last */
+  let pid: number | null = null
+  let isLost = false
+
+  return {
+    name: source,
+    isHost,
+
+    /**
+     * Returns `status`: of the only app; `notice`: a change of the master.
+     * @throws {DeckError} as the API client does
+     */
+    async read (): Promise<{ apps: App[], status: Status | null, notice: string | null }> {
+      try {
+        const { apps, status } = await readAgain()
+        return { apps, status, notice: noteMaster(status?.master.pid ?? master.recipient?.processes[0].pid ?? null) }
+      } catch (error) {
+        isLost ||= isLoss(error)
+        throw error
+      }
+    },
+
+    readStatus: (app: App): Promise<Status> => call().get(`${pathOf(app)}/status`),
+
+    /** @returns of its calls */
+    pathOf,
+
+    call,
+
+    streamLogs: (app: App, { lines, place, until }: { lines: number, place: string | undefined, until: AbortSignal }) =>
+      call().stream(`${pathOf(app)}/logs/stream?lines=${lines}`, { lastEventId: place, until }),
+
+    close () {
+      master.agent.destroy()
+    }
+  }
+
+  /** A connection that was kept may have ended just now, and the next master may have another address. */
+  async function readAgain () {
+    try {
+      return await readAll()
+    } catch (error) {
+      if (!isLoss(error)) throw error
+      // Until the next one has written its address, the old one may still be right.
+      await findNext().catch(() => {})
+      if (error.code === 'timed-out') throw error
+      return await readAll()
+    }
+  }
+
+  async function readAll () {
+    return isHost ? await readHost() : await readDeck()
+  }
+
+  async function readHost () {
+    const { items } = await call().get<{ items: AppView[] }>('/apps')
+    return { apps: items.filter(isMeant).map((view) => appOfHost(view, source)), status: null }
+  }
+
+  async function readDeck () {
+    const status = await call().get<Status>('/status')
+    return { apps: [appOfDeck(status, source)], status }
+  }
+
+  function pathOf ({ name }: App) {
+    return isHost ? `/apps/${name}` : ''
+  }
+
+  function call (signal?: AbortSignal) {
+    return createApiClient(master, { timeoutMs: ANSWER_WITHIN_MS, signal, findAgain: findNext })
+  }
+
+  async function findNext () {
+    const next = await findAgain()
+    master.agent.destroy()
+    master = withAgent(next)
+    return master
+  }
+
+  function noteMaster (now: number | null): string | null {
+    const [before, wasLost] = [pid, isLost]
+    pid = now
+    isLost = false
+    if (before !== null && now !== before) return `master ${now} has replaced master ${before}`
+    return wasLost && before !== null ? `master ${now} answers again` : null
+  }
+}
+
+function withAgent (master: Master) {
+  return { ...master, agent: keepConnections(master.url, master) }
+}
+
+/** @returns nobody has answered */
+export function isLoss (error: unknown): error is DeckError {
+  return error instanceof DeckError && ['no-master', 'timed-out'].includes(error.code)
+}
+
+function appOfHost (
+  { name, dataDir, state, reason, health, workers, cpu, memoryBytes, requestsPerSecond, p99Ms, restarts, release,
+    addresses }: AppView,
+  source: string
+): App {
+  return { key: `${source} ${name}`, name, source, dataDir, isInHost: true, state, reason, health, workers, cpu,
+    memoryBytes, requestsPerSecond, p99Ms, restarts, release, addresses }
+}
+
+function appOfDeck ({ state, app, health, readyWorkers, finishedWorkers, desiredWorkers, workers, release }: Status,
+  source: string): App
+{
+  return { key: source, name: app.name, source, dataDir: source, isInHost: false, state, reason: null, health,
+    workers: { ready: readyWorkers + finishedWorkers, desired: desiredWorkers }, ...figuresOf(workers),
+    release: release?.id ?? null, addresses: app.addresses }
 }

@@ -6,10 +6,10 @@ import { createKeyboard } from './keyboard.ts'
 import { rolloutText } from './output.ts'
 import { createScreen } from './screen.ts'
 import { chosenApp, createState, update, type Action, type App, type Command, type Input } from './top-model.ts'
-import { findSources, type Sources } from './top-sources.ts'
+import { findSources, type Source, type Sources } from './top-sources.ts'
 import { drawTop } from './top-view.ts'
+import { misuse } from './usage.ts'
 import type { Entry } from './logs.ts'
-import type { Source } from './top-source.ts'
 import type { Options } from './commands.ts'
 import type { Terminal } from './program.ts'
 import type { Rollout } from '../api/rollouts.ts'
@@ -40,8 +40,7 @@ export async function topCommand (names: readonly string[], options: Options, te
     const received = env.TERM === 'dumb'
       ? 'one that cannot move its cursor (TERM=dumb)'
       : `${stdin.isTTY ? 'stdout' : 'stdin'} is none`
-    throw new DeckError('usage',
-      `top: expected a terminal, received ${received}; for scripts: clusterdeck status --watch`)
+    throw misuse('top', 'a terminal', `${received}; for scripts: clusterdeck status --watch`)
   }
   return await showTop(await findSources(names, options, { env, cwd }), { stdin, stdout, env })
 }

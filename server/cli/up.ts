@@ -1,9 +1,9 @@
 import { startOrder } from '../config/app-order.ts'
-import { DeckError } from '../errors.ts'
 import { orderOfApp } from './app-orders.ts'
 import { checkedApps, findApps } from './apps.ts'
 import { runAttached } from './attached.ts'
 import { fillHost } from './fill-host.ts'
+import { misuse } from './usage.ts'
 import type { Terminal } from './program.ts'
 
 /**
@@ -24,7 +24,7 @@ export async function upCommand (names: string[],
     dataDir: app.dataDir, isIdle: !started.includes(app.name) })
   )
   if (detach) return await fillHost(wanted, { command: 'up', waits: wait, applies: apply, timeout }, terminal)
-  if (apply) throw new DeckError('usage', '--apply: expected with --detach, received alone')
-  if (!wait) throw new DeckError('usage', '--no-wait: expected with --detach, received alone')
+  if (apply) throw misuse('--apply', 'with --detach', 'alone')
+  if (!wait) throw misuse('--no-wait', 'with --detach', 'alone')
   await runAttached(wanted, { apps: found.apps, timeout }, terminal)
 }

@@ -57,11 +57,10 @@ async function* pollStatus ({ master, findAgain }: Context, interrupted: AbortSi
       if (pid === null || !isLoss(error)) throw error
       if (lostAt === null) yield { status: null, notice: `master ${pid} does not answer; looking for the next one` }
       lostAt ??= performance.now()
-      if (performance.now() - lostAt > FOUND_WITHIN_MS) {
+      if (performance.now() - lostAt > FOUND_WITHIN_MS)
         throw new DeckError('no-master', `no master has answered for ${formatExactDuration(FOUND_WITHIN_MS)}`, {
           cause: error
         })
-      }
       // The next master may have another address. Until it has written that, the old one may still be right.
       master = await findAgain().catch(() => master)
     }

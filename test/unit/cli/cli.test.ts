@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import test from 'node:test'
-import { checkedDuration } from '../../../server/cli/duration.ts'
+import { checkedDuration } from '../../../server/cli/usage.ts'
 import { commandsOf } from '../../../server/cli/help.ts'
 import { formatTable } from '../../../server/cli/output.ts'
 import { createProgram } from '../../../server/cli/program.ts'
@@ -425,7 +425,7 @@ test('history follows the pages of a search that finds little', async (t) => {
   })
   const { stdout } = await dataFolder(t, { adminUrl: url })('history --q found --limit 5')
   assert.match(stdout, /found/)
-  assert.deepEqual(asked, ['', '&cursor=a', '&cursor=b'].map((cursor) => `/api/v1/events?limit=5&q=found${cursor}`))
+  assert.deepEqual(asked, ['', '&cursor=a', '&cursor=b'].map((cursor) => `/api/v1/events?limit=5${cursor}&q=found`))
 })
 
 test('a filter that the master refuses is a usage error', async (t) => {

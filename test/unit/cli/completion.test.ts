@@ -67,5 +67,5 @@ test('offers the apps of the host, several of them, and nothing where there is n
 
 test('a shell that it knows nothing of is refused', async () => {
   assert.deepEqual(await runCliHere(['completion', 'csh']), { code: 2, stdout: '',
-    stderr: 'clusterdeck: completion: expected one of bash, zsh, fish, received "csh"\n' })
+    stderr: 'clusterdeck: completion: expected one of bash, zsh, fish, received "csh" (did you mean "zsh"?)\n' })
 })

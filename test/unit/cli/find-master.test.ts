@@ -82,7 +82,7 @@ test('an app of a host is found by folder and by name at its host, whose token a
   const { cwd, dataDir } = view('shop') as Seen<AppView>
   const expected = { url: `${url}/apps/shop`, token: TOKEN, fingerprint: null,
     recipient: { owner: userId(), processes: [{ pid: process.pid, startTime: null }], pidNamespace: null }, dataDir,
-    app: { name: 'shop', hostUrl: url } }
+    app: { name: 'shop', hostUrl: url, hostDir: folder } }
   assert.deepEqual(await findMaster({}, { env, cwd }), expected)
   assert.deepEqual(await findMaster({ name: 'shop' }, { env, cwd: tempFolder() }), expected)
   assert.deepEqual(

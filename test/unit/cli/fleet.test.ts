@@ -80,7 +80,9 @@ test('whose turn did not last is told of a rollout that has succeeded', async ()
       nats: { isConnected: true, server: 'nats.example.com' }, problem: null, outbox: { waiting: 1, problem: null },
       members: [], rollout })
   }
-  await fleetCommand(fake({ api, options: {}, print: (text: string) => lines.push(...text.split('\n')) }))
+  await fleetCommand(
+    fake({ api, options: {}, answer: (_, textOf: () => string) => lines.push(...textOf().split('\n')) })
+  )
   assert.ok(lines.includes('outbox    1 event waits'))
   assert.ok(
     lines.includes('rollout   rollout 7 of the fleet (deploy) succeeded: 1 of 2; web-2: r2 crashes again and again'),

@@ -252,7 +252,7 @@ describe('clusterdeck install', { concurrency: true }, () => {
   })
 
   for (const [words, message] of [[['--scope', 'all'],
-    'clusterdeck: --scope: expected one of "system", "user", received "all"\n'], [['--scope', 'user', '--user', 'web'],
+    'clusterdeck: --scope: expected one of system, user, received "all"\n'], [['--scope', 'user', '--user', 'web'],
     'clusterdeck: --user: expected nothing with --scope user, where the service runs as its owner, received "web"\n'], [
     ['--name', 'a/b'],
     'clusterdeck: --name: expected a name of letters, digits and . _ -, received "a/b"\n'

@@ -60,9 +60,9 @@ test('status says of an app that the host is not there, by its name, in its fold
   assert.match(all.stdout, /^shop +not running .*\nmail +not running .*\nother +not running .*\n$/m)
   assert.deepEqual(
     JSON.parse((await cli('status --json', cwd)).stdout).map((
-      { name, state, isRunning }: Record<string, unknown>
-    ) => [name, state, isRunning]),
-    [['shop', 'not running', false], ['mail', 'not running', false], ['other', 'not running', false]]
+      { name, state, isRunning, isInHost }: Record<string, unknown>
+    ) => [name, state, isRunning, isInHost]),
+    [['shop', 'not running', false, true], ['mail', 'not running', false, true], ['other', 'not running', false, false]]
   )
 })
 

@@ -91,7 +91,7 @@ test('start with the name of an app of the host starts it again, unless there is
   assert.deepEqual(calls, ['POST /api/v1/apps/shop/start'])
   whenStarted('bad', { view: { state: 'failed', reason: 'still no' } })
   assert.deepEqual(await cli('start bad mail'), { code: 1, stdout: 'mail: is ready\n',
-    stderr: 'clusterdeck: bad has failed: still no\n' })
+    stderr: 'clusterdeck: bad failed: still no\n' })
   assert.equal((await cli('start mail --no-wait')).stdout, 'running\n')
   assert.match((await cli('start shop mial')).stderr,
     /^clusterdeck: start: expected some of bad, mail, shop, received "mial" \(did you mean "mail"\?\)\n$/)
