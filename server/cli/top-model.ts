@@ -15,8 +15,6 @@ export type App = {
   /** what tells of it */
   source: string,
   dataDir: string | null,
-  /** which can start it again */
-  isInHost: boolean,
   state: 'waiting' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed',
   /** why it waits or has failed */
   reason: string | null,

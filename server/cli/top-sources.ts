@@ -1,5 +1,4 @@
 import { DeckError } from '../errors.ts'
-import { figuresOf } from '../figures.ts'
 import { keepConnections } from '../system/http.ts'
 import { createApiClient } from './api-client.ts'
 import { flagOfDeck, namesDeck } from './deck-options.ts'
@@ -54,19 +53,7 @@ async function sourceOfOne (options: Options, place: Place) {
   const { app } = master
   if (app !== null && findHost(place.env)?.url === app.hostUrl)
     return hostSource(place, ({ name }) => name === app.name)
-  return createSource({ name: master.url, master, findAgain: () => findNext(master, options, place),
-    isHost: await isHost(master) })
-}
-
-/** Who listens at an address may be a host. */
-async function isHost (master: Master) {
-  try {
-    await createApiClient(master, { timeoutMs: ANSWER_WITHIN_MS }).get('/apps')
-    return true
-  } catch (error) {
-    if (error instanceof DeckError && error.code === 'not-found') return false
-    throw error
-  }
+  return createSource({ name: master.url, master, findAgain: () => findNext(master, options, place) })
 }
 
 /** @returns the host, and decks that are not in it */
@@ -85,31 +72,28 @@ function nullIfUnreadable (error: unknown): null {
 }
 
 function hostSource ({ env }: Place, isMeant?: (app: { name: string }) => boolean) {
-  return createSource({ name: HOST, master: expectHost(env), findAgain: async () => expectHost(env), isHost: true,
-    isMeant })
+  return createSource({ name: HOST, master: expectHost(env), findAgain: async () => expectHost(env), isMeant })
 }
 
 async function deckSource (target: Target['place'], place: Place) {
   const { env, cwd } = place
   const master = await findMaster(target, { env: withoutPlace(env), cwd })
-  return createSource({ name: master.dataDir, master, findAgain: () => findMasterAt(master.dataDir, place),
-    isHost: false })
+  return createSource({ name: master.dataDir, master, findAgain: () => findMasterAt(master.dataDir, place) })
 }
 
-/** Who tells `clusterdeck top` of apps: a host of several, or the master of one. */
+/** Who tells `clusterdeck top` of apps: the host of a user, or a deck in the foreground. */
 export type Source = ReturnType<typeof createSource>
 
 /** A master that does not answer within this time is replaced, or does so by the next look. */
 const ANSWER_WITHIN_MS = 5000
 
-function createSource ({ name: source, master: first, findAgain, isHost, isMeant = () => true }: {
+function createSource ({ name: source, master: first, findAgain, isMeant = () => true }: {
   /** no other source has it */
   name: string,
   master: Master,
   /** finds the master that has followed */
   findAgain: () => Promise<Master>,
-  isHost: boolean,
-  /** which apps of the host; default: all */
+  /** which of its apps; default: all */
   isMeant?: (app: { name: string }) => boolean
 }) {
   let master = withAgent(first)
@@ -119,16 +103,15 @@ function createSource ({ name: source, master: first, findAgain, isHost, isMeant
 
   return {
     name: source,
-    isHost,
 
     /**
-     * Returns `status`: of the only app; `notice`: a change of the master.
+     * Returns `notice`: a change of the master.
      * @throws {DeckError} as the API client does
      */
-    async read (): Promise<{ apps: App[], status: Status | null, notice: string | null }> {
+    async read (): Promise<{ apps: App[], notice: string | null }> {
       try {
-        const { apps, status } = await readAgain()
-        return { apps, status, notice: noteMaster(status?.master.pid ?? master.recipient?.processes[0].pid ?? null) }
+        const apps = await readAgain()
+        return { apps, notice: noteMaster(master.recipient?.processes[0].pid ?? null) }
       } catch (error) {
         isLost ||= isLoss(error)
         throw error
@@ -163,22 +146,13 @@ function createSource ({ name: source, master: first, findAgain, isHost, isMeant
     }
   }
 
-  async function readAll () {
-    return isHost ? await readHost() : await readDeck()
-  }
-
-  async function readHost () {
+  async function readAll (): Promise<App[]> {
     const { items } = await call().get<{ items: AppView[] }>('/apps')
-    return { apps: items.filter(isMeant).map((view) => appOfHost(view, source)), status: null }
-  }
-
-  async function readDeck () {
-    const status = await call().get<Status>('/status')
-    return { apps: [appOfDeck(status, source)], status }
+    return items.filter(isMeant).map((view) => appOf(view, source))
   }
 
   function pathOf ({ name }: App) {
-    return isHost ? `/apps/${name}` : ''
+    return `/apps/${name}`
   }
 
   function call (signal?: AbortSignal) {
@@ -210,19 +184,11 @@ export function isLoss (error: unknown): error is DeckError {
   return error instanceof DeckError && ['no-master', 'timed-out'].includes(error.code)
 }
 
-function appOfHost (
+function appOf (
   { name, dataDir, state, reason, health, workers, cpu, memoryBytes, requestsPerSecond, p99Ms, restarts, release,
     addresses }: AppView,
   source: string
 ): App {
-  return { key: `${source} ${name}`, name, source, dataDir, isInHost: true, state, reason, health, workers, cpu,
-    memoryBytes, requestsPerSecond, p99Ms, restarts, release, addresses }
-}
-
-function appOfDeck ({ state, app, health, readyWorkers, finishedWorkers, desiredWorkers, workers, release }: Status,
-  source: string): App
-{
-  return { key: source, name: app.name, source, dataDir: source, isInHost: false, state, reason: null, health,
-    workers: { ready: readyWorkers + finishedWorkers, desired: desiredWorkers }, ...figuresOf(workers),
-    release: release?.id ?? null, addresses: app.addresses }
+  return { key: `${source} ${name}`, name, source, dataDir, state, reason, health, workers, cpu, memoryBytes,
+    requestsPerSecond, p99Ms, restarts, release, addresses }
 }

@@ -198,12 +198,11 @@ async function showTop ({ first, chosen, findMore }: Sources,
     let lostAt: number | null = null
     for (; !ended.signal.aborted; await pause(pauseOf(source))) {
       try {
-        const { apps, status, notice } = await source.read()
+        const { apps, notice } = await source.read()
         lostAt = null
         take({ type: 'read', source: name, apps })
         if (notice) take({ type: 'said', text: notice })
-        if (status) take({ type: 'status', key: apps[0].key, status })
-        else await readChosen(source)
+        await readChosen(source)
       } catch (error) {
         if (!(error instanceof DeckError)) throw error
         lostAt ??= performance.now()
@@ -214,12 +213,12 @@ async function showTop ({ first, chosen, findMore }: Sources,
   }
 
   /** One that comes again is found again. */
-  function forgetSource ({ name, isHost, close: closeSource }: Source) {
+  function forgetSource ({ name, close: closeSource }: Source) {
     closeSource()
-    const [app] = state.apps.filter(({ source }) => source === name)
+    const [app, ...others] = state.apps.filter(({ source }) => source === name)
     sources.delete(name)
     take({ type: 'gone', source: name })
-    take({ type: 'said', text: isHost ? 'the host has ended' : `${app?.name ?? name} has ended`, tone: 'warn' })
+    take({ type: 'said', text: `${app && others.length === 0 ? app.name : 'the host'} has ended`, tone: 'warn' })
   }
 
   function pauseOf ({ name }: Source) {
@@ -238,7 +237,7 @@ async function showTop ({ first, chosen, findMore }: Sources,
     following = new AbortController()
     const source = app && sources.get(app.source)
     if (!source) return
-    if (source.isHost) inBackground(readChosen(source).catch(unlessKnown))
+    inBackground(readChosen(source).catch(unlessKnown))
     inBackground(followLogs(app, source, following.signal))
   }
 

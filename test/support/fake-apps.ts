@@ -5,8 +5,12 @@ import { pastOf } from '../../db/joint-history.ts'
 import { createAlerts } from '../../server/alerts/alerts.ts'
 import { createNotices } from '../../server/events/notices.ts'
 import { DeckError } from '../../server/errors.ts'
+import { viewOf } from '../../server/host/app-view.ts'
+import { fake } from './fake.ts'
 import { createFakeDeck } from './fake-deck.ts'
 import { tempFolder } from './folder.ts'
+import type { Config } from '../../server/config/config.ts'
+import type { HostedApp } from '../../server/host/hosted-app.ts'
 import type { Deck } from '../../server/deck.ts'
 import type { EventStream } from '../../server/events/stream.ts'
 import type { AppView, Apps } from '../../server/api/apps.ts'
@@ -15,8 +19,15 @@ import type { AppView, Apps } from '../../server/api/apps.ts'
 export function behindPort (deck: Deck, history: History, name = 'app') {
   const { alerts, notices, events } = deck
   const opened = { deck, history, run: <T>(work: () => T) => work() }
+  const view = () => {
+    const { app: { entry, cwd } } = deck.snapshot()
+    return viewOf(
+      fake<HostedApp>({ name, state: 'running', reason: null, isRetried: false, nextTryAt: null, order: { cwd },
+        dataDir: `${cwd}/.clusterdeck`, config: fake<Config>({ entry, cwd }), part: { app: { deck } } })
+    )
+  }
   const apps: Apps = { ...createFakeApps({ names: [], history, events }), only: name, alerts, notices,
-    states: () => [{ name, state: 'running' }], opened: () => opened, identity: () => name }
+    list: () => [view()], view, states: () => [{ name, state: 'running' }], opened: () => opened, identity: () => name }
   return { apps, events, history }
 }
 

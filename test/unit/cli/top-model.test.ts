@@ -8,10 +8,10 @@ import type { Status } from '../../../server/api/cluster.ts'
 import type { App, Command, Input, State } from '../../../server/cli/top-model.ts'
 
 function app (name: string, fields?: Partial<App>): App {
-  return { key: `host ${name}`, name, source: 'host', dataDir: `/srv/${name}/.clusterdeck`, isInHost: true,
-    state: 'running', reason: null, health: { tone: 'ok', text: 'All 2 workers are ready', hint: '' },
-    workers: { ready: 2, desired: 2 }, cpu: 1, memoryBytes: 64 * 1024 * 1024, requestsPerSecond: 12, p99Ms: 8,
-    restarts: 0, release: 'r1', addresses: ['http://localhost:3000'], ...fields }
+  return { key: `host ${name}`, name, source: 'host', dataDir: `/srv/${name}/.clusterdeck`, state: 'running',
+    reason: null, health: { tone: 'ok', text: 'All 2 workers are ready', hint: '' }, workers: { ready: 2, desired: 2 },
+    cpu: 1, memoryBytes: 64 * 1024 * 1024, requestsPerSecond: 12, p99Ms: 8, restarts: 0, release: 'r1',
+    addresses: ['http://localhost:3000'], ...fields }
 }
 
 const SICK = app('sick', { health: { tone: 'bad', text: 'No worker serves', hint: 'See the crashes.' }, cpu: 90,
