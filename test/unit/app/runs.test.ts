@@ -58,7 +58,7 @@ describe('how a start begins', () => {
 })
 
 describe('what runs', () => {
-  async function keeping (before: Runs | null) {
+  async function keeping ({ goesOn }: { goesOn: boolean }) {
     const { config, release } = await setUp()
     const events = createEventStream()
     const running: PromiseWithResolvers<void> = Promise.withResolvers()
@@ -66,16 +66,16 @@ describe('what runs', () => {
     const spec = { order: null, inherited: {}, config, values: {}, secrets: {}, marks: {}, digest: '' }
     const saved: Runs[] = []
     const disk = { isFull: false }
-    const kept = keepRuns({ store: { read: () => before, save: (runs) => saved.push(runs), async stored () {
+    const kept = keepRuns({ store: { read: () => null, save: (runs) => saved.push(runs), async stored () {
       if (disk.isFull) throw new Error('the disk is full')
-    }, isStored: () => !disk.isFull }, before, config, events,
+    }, isStored: () => !disk.isFull }, goesOn, config, events,
       supervisor: { runs: () => now, running: running.promise }, settings: { memory: () => [] },
       releases: { launchOf: () => ({ spec, variables: { KEY: 'set', GONE: null } }) } })
     return { events, running, saved, now, kept, disk }
   }
 
   test('is kept once it is ready, and then with each change', async () => {
-    const { events, running, saved, now, kept } = await keeping(null)
+    const { events, running, saved, now, kept } = await keeping({ goesOn: false })
     events.publish({ type: 'worker.online' })
     await kept.stored()
     assert.deepEqual(saved, [], 'what never ran does not run again')
@@ -90,8 +90,7 @@ describe('what runs', () => {
   })
 
   test('who asks hears that the disk does not take it, until it does; the checkpoint has it meanwhile', async () => {
-    const { runs } = await setUp()
-    const { kept, disk, saved } = await keeping(runs)
+    const { kept, disk, saved } = await keeping({ goesOn: true })
     disk.isFull = true
     for (let times = 0; times < 2; times++) await assert.rejects(kept.stored(), { message: 'the disk is full' })
     assert.deepEqual([saved.length, kept.unsaved()?.workers], [1, 2])
