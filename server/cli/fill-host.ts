@@ -16,7 +16,8 @@ import type { ApiClient } from './api-client.ts'
 
 /** The states of those that are not ready, in the sentence at the end. */
 const TEXTS: Readonly<Partial<Record<Followed['state'], string>>> = Object.freeze({ starting: 'is not ready',
-  waiting: 'waits', failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
+  waiting: 'waits', ready: 'does not run as ordered', failed: 'failed', stopped: 'stopped',
+  'not started': 'was not started' })
 
 /**
  * An app that the host is to run. `label`: what the user calls it; null: as the host does; `isIdle`: it is put on the
@@ -55,8 +56,8 @@ export async function fillHost (wanted: readonly Wanted[],
   await showOutcome()
 
   async function showOutcome () {
-    const missing = [...apps].filter(([, { isIdle }]) => !isIdle).filter(([, { state }]) =>
-      waits ? state !== 'ready' : state === 'failed' || state === 'not started'
+    const missing = [...apps].filter(([, { isIdle }]) => !isIdle).filter(([, { state, reason, ranBefore }]) =>
+      waits ? state !== 'ready' || (reason !== null && !ranBefore) : state === 'failed' || state === 'not started'
     )
     for (const [label, { name, state }] of missing)
       if (state === 'starting') { for (const line of await lastLines(host, name)) prefixed.say(label, line) }

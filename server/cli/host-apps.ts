@@ -12,7 +12,7 @@ import type { Context, Options } from './commands.ts'
 import type { Terminal } from './program.ts'
 
 const NOT_READY: Readonly<Partial<Record<Followed['state'], string>>> = Object.freeze({ starting: 'is not ready',
-  waiting: 'waits', failed: 'has failed', stopped: 'was stopped' })
+  waiting: 'waits', ready: 'does not run as ordered', failed: 'has failed', stopped: 'was stopped' })
 
 /**
  * Starts an app again that was stopped or has failed, and waits until it is ready.
@@ -25,7 +25,8 @@ export async function startApp ({ host, app: { name }, options, answer, tell, ti
   await followApps([app], { host, signal: AbortSignal.timeout(timeoutMs), tell: (_, text) => {
     if (/^(still )?waits/.test(text)) tell(text)
   } })
-  if (app.state === 'ready') return answer(await host.get(`/apps/${name}`), () => 'is ready')
+  const isAsOrdered = app.reason === null || view.state === 'running'
+  if (app.state === 'ready' && isAsOrdered) return answer(await host.get(`/apps/${name}`), () => 'is ready')
   const text = `${name} ${NOT_READY[app.state]}`
   throw new DeckError('start-failed', app.reason === null ? text : `${text}: ${app.reason}`)
 }

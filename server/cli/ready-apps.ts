@@ -107,7 +107,7 @@ async function lookAt (app: Followed, views: Map<string, AppView>,
   if (!isOpen(view) || view.state === 'stopping') return
   app.status = await answerOf(host, `/apps/${app.name}/status`) ?? app.status
   // Meanwhile somebody may want to follow it no more.
-  if (!isOver(app) && app.status !== null && isReady(app.status)) endWith(app, 'ready', null, { tell })
+  if (!isOver(app) && app.status !== null && isReady(app.status)) endWith(app, 'ready', view.reason, { tell })
 }
 
 function endWith (app: Followed, state: Followed['state'], reason: string | null, { tell }: { tell: Tell }) {
