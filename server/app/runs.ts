@@ -57,17 +57,13 @@ export function beginningOf (runs: Runs | null,
  */
 export function keepRuns (
   { store, goesOn, config, events, supervisor, settings, releases }: { store: RunsStore, goesOn: boolean,
-    config: Config, events: Pick<EventStream, 'subscribe'>, supervisor: Pick<Supervisor, 'runs' | 'running'>,
+    config: Config, events: Pick<EventStream, 'subscribe'>, supervisor: Pick<Supervisor, 'runs' | 'snapshot'>,
     settings: Pick<Settings, 'memory'>, releases: Pick<Releases, 'launchOf'> }
 ) {
   let kept: Runs | null = null
   let launchedBy: unknown = null
   let hasRun = goesOn
   const unsubscribe = events.subscribe(note)
-  supervisor.running.then(() => {
-    hasRun = true
-    note()
-  })
 
   return {
     /** Resolves once the disk has what runs now. @throws {DeckError} not-stored */
@@ -83,8 +79,11 @@ export function keepRuns (
   }
 
   function note () {
-    if (!hasRun) return
+    // The checkpoint that is written of this event has it already, for a master that begins before the disk does.
+    hasRun ||= supervisor.snapshot().state === 'running'
     const runs = { ...supervisor.runs(), changes: settings.memory() }
+    // Without any slot the start itself has not begun.
+    if (!hasRun || runs.workers === 0) return
     const launch = releases.launchOf(runs.release.id)
     // Its secrets are not known yet, nor is the rest.
     if (launch === null || (launch.spec === launchedBy && isDeepStrictEqual({ ...kept, ...runs }, kept))) return
