@@ -73,8 +73,10 @@ const OUTCOME = z.strictObject({ state: z.string(), release: z.string().nullable
 export const APP = z.strictObject({ name: APP_NAME,
   state: z.enum(APP_STATES).describe(
     'waiting: for the apps that it depends on; failed: the host cannot run it, and `reason` says why'
-  ), reason: z.string().nullable().describe('why it waits or has failed'),
-  isRetried: z.boolean().describe('its part of the host has failed and is made anew; its workers serve on'),
+  ),
+  reason: z.string().nullable().describe(
+    'why it waits or has failed, or why what ran before runs in place of what was ordered'
+  ), isRetried: z.boolean().describe('its part of the host has failed and is made anew; its workers serve on'),
   nextTryAt: TIME.nullable().describe('when the host starts it again, where that has failed'),
   entry: z.string().nullable(), cwd: z.string(), configFile: z.string().nullable(), dataDir: z.string().nullable(),
   path: z.string().meta({ description: 'where its pages and its API are, on this port', examples: ['/apps/shop'] }),

@@ -121,8 +121,10 @@ export async function openApp (
     isAway: dataDir.away !== null })
   let restored = await restoreCheckpoint(checkpoints.read(), isNext ? null : keeper.predecessor)
   const ran = checkedRuns(restored.runs ?? store.read())
-  // Its workers, or those of the other master, serve.
-  const goesOn = !isOrdered || restored.lost !== null || restored.isHandedOver || isNext
+  const isServed = restored.left.some(({ identity }) => identity && isAlive(identity))
+  // The keeper orders nothing. Where all processes have ended, as with a container, somebody else has started this one.
+  const goesOn = !isOrdered || isNext || isServed ||
+    (keeper.predecessor !== null && (restored.lost !== null || restored.isHandedOver))
   const beginning = beginningOf(ran, config, { isOrdered: !goesOn })
   if (beginning.changes.length > 0) await loadSchema()
   // A release that goes on is described already.
@@ -158,8 +160,7 @@ export async function openApp (
     last: beginning.last,
     variables: goesOn ? ran?.variables ?? undefined : undefined,
     // What fails where another master goes on with the app is to fail now.
-    canWait: !isNext && !host.isMove && beginning.release !== null &&
-      restored.left.some(({ identity }) => identity && isAlive(identity)),
+    canWait: !isNext && !host.isMove && beginning.release !== null && isServed,
     reload,
     dataDir,
     history,
@@ -199,7 +200,7 @@ export async function openApp (
     events.publish({ type: 'unexpected', actor: 'system',
       message:
         `${ran.release.id} ran, and cannot go on: ${ran.release.entry} is gone. The app starts as it is configured` })
-  const kept = keepRuns({ store, before: ran, config, events, supervisor, settings, releases })
+  const kept = keepRuns({ store, goesOn: beginning.release !== null, config, events, supervisor, settings, releases })
   closers.add(kept, ({ close }) => close())
   const since = restored.since ?? events.lastId + 1
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)

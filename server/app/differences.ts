@@ -9,9 +9,13 @@ import type { NewChange } from '../config/settings.ts'
 export type Differences = { options: NewChange[], variables: string[], isOfWords: boolean }
 
 /** `before`: the order that it came from; `config`: as `order` says now */
-export function differencesOf ({ settings, releases }: Pick<App, 'settings' | 'releases'>, before: AppOrder,
-  order: AppOrder, config: Config): Differences
-{
+export function differencesOf (
+  { settings, releases }: { settings: Pick<App['settings'], 'changesIn'>,
+    releases: Pick<App['releases'], 'configured'> },
+  before: AppOrder,
+  order: AppOrder,
+  config: Config
+): Differences {
   const options = settings.changesIn(config, releases.configured()).filter(({ name }) =>
     !isOfHost(name) && name !== 'name'
   )

@@ -52,20 +52,19 @@ export function beginningOf (runs: Runs | null,
   }
 }
 
-/** Keeps it up to date, from event to event, once the first workers are ready: what never ran does not run again. */
+/**
+ * Keeps it up to date, from event to event, once the first workers are ready: what never ran does not run again, neither
+ * a release nor an option. `goesOn`: it ran before.
+ */
 export function keepRuns (
-  { store, before, config, events, supervisor, settings, releases }: { store: RunsStore, before: Runs | null,
-    config: Config, events: Pick<EventStream, 'subscribe'>, supervisor: Pick<Supervisor, 'runs' | 'running'>,
+  { store, goesOn, config, events, supervisor, settings, releases }: { store: RunsStore, goesOn: boolean,
+    config: Config, events: Pick<EventStream, 'subscribe'>, supervisor: Pick<Supervisor, 'runs' | 'snapshot'>,
     settings: Pick<Settings, 'memory'>, releases: Pick<Releases, 'launchOf'> }
 ) {
   let kept: Runs | null = null
   let launchedBy: unknown = null
-  let isReady = false
+  let hasRun = goesOn
   const unsubscribe = events.subscribe(note)
-  supervisor.running.then(() => {
-    isReady = true
-    note()
-  })
 
   return {
     /** Resolves once the disk has what runs now. @throws {DeckError} not-stored */
@@ -81,8 +80,11 @@ export function keepRuns (
   }
 
   function note () {
+    // The checkpoint that is written of this event has it already, for a master that begins before the disk does.
+    hasRun ||= supervisor.snapshot().state === 'running'
     const runs = { ...supervisor.runs(), changes: settings.memory() }
-    if (!isReady && runs.release.id !== before?.release.id) return
+    // Without any slot the start itself has not begun.
+    if (!hasRun || runs.workers === 0) return
     const launch = releases.launchOf(runs.release.id)
     // Its secrets are not known yet, nor is the rest.
     if (launch === null || (launch.spec === launchedBy && isDeepStrictEqual({ ...kept, ...runs }, kept))) return

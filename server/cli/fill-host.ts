@@ -50,8 +50,8 @@ export async function fillHost (wanted: readonly Wanted[],
   await showOutcome()
 
   async function showOutcome () {
-    const missing = [...apps].filter(([, { isIdle }]) => !isIdle).filter(([, { state }]) =>
-      waits ? state !== 'ready' : state === 'failed' || state === 'not started'
+    const missing = [...apps].filter(([, { isIdle }]) => !isIdle).filter(([, { state, reason, ranBefore }]) =>
+      waits ? state !== 'ready' || (reason !== null && !ranBefore) : state === 'failed' || state === 'not started'
     )
     for (const [label, { name, state }] of missing)
       if (state === 'starting') { for (const line of await lastLines(host, name)) prefixed.say(label, line) }

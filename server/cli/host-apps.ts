@@ -24,7 +24,8 @@ export async function startApp ({ host, app: { name }, options, answer, tell, ti
   await followApps([app], { host, signal: AbortSignal.timeout(timeoutMs), tell: (_, text) => {
     if (/^(still )?waits/.test(text)) tell(text)
   } })
-  if (app.state === 'ready') return answer(await host.get(`/apps/${name}`), () => 'is ready')
+  const isAsOrdered = app.reason === null || view.state === 'running'
+  if (app.state === 'ready' && isAsOrdered) return answer(await host.get(`/apps/${name}`), () => 'is ready')
   const text = `${name} ${STATE_WORDS[app.state]}`
   throw new DeckError('start-failed', app.reason === null ? text : `${text}: ${app.reason}`)
 }

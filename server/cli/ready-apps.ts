@@ -18,7 +18,7 @@ const EXPLAIN_AFTER_MS = 5000
 const SHOWN_LINES = 20
 /** The states of those that are not ready, in the sentence at the end. */
 export const STATE_WORDS: Readonly<Record<string, string>> = Object.freeze({ starting: 'is not ready', waiting: 'waits',
-  failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
+  ready: 'does not run as ordered', failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
 const OVER: readonly Followed['state'][] = ['failed', 'stopped', 'not started', 'left']
 
 export function toFollowed ({ name }: Pick<AppView, 'name'>, dependsOn: readonly string[] = []): Followed {
@@ -110,7 +110,7 @@ async function lookAt (app: Followed, views: Map<string, AppView>,
   if (!isOpen(view) || view.state === 'stopping') return
   app.status = await answerOf(host, `/apps/${app.name}/status`) ?? app.status
   // Meanwhile somebody may want to follow it no more.
-  if (!isOver(app) && app.status !== null && isReady(app.status)) endWith(app, 'ready', null, { tell })
+  if (!isOver(app) && app.status !== null && isReady(app.status)) endWith(app, 'ready', view.reason, { tell })
 }
 
 function endWith (app: Followed, state: Followed['state'], reason: string | null, { tell }: { tell: Tell }) {

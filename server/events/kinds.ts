@@ -126,6 +126,8 @@ const KINDS: Readonly<Record<string, EventKind>> = Object.freeze({
     inTerminal: true },
   'rollout.succeeded': { icon: 'circle-check', tone: 'ok', label: 'Rollout succeeded', inTerminal: true },
   'rollout.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Rollout failed', weight: 'alert', inTerminal: true },
+  'start.rolled-back': { icon: 'triangle-alert', tone: 'bad', label: 'Start rolled back', weight: 'alert',
+    inTerminal: true },
   'rollback.refused': { icon: 'triangle-alert', tone: 'bad', label: 'Not rolled back', weight: 'alert',
     inTerminal: true },
   'hook.started': { icon: 'terminal', tone: 'info', label: 'Hook started', weight: 'routine' },

@@ -25,6 +25,7 @@ const KINDS: Readonly<Record<string, (event: DeckEvent) => NoticeKind | null>> =
   'keeper.lost': () => 'keeper-lost',
   'rollout.failed': (event) => isAborted(event) ? null : 'rollout-failed',
   'rollback.refused': () => 'rollout-failed',
+  'start.rolled-back': () => 'rolled-back',
   'rollout.rolled-back': (event) => isAborted(event) ? null : 'rolled-back',
   // The guard has rolled back a deploy that had succeeded.
   'rollout.succeeded': ({ actor }) => actor === 'guard' ? 'rolled-back' : null,

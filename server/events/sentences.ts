@@ -45,6 +45,7 @@ const SENTENCES: Readonly<Record<string, (event: DeckEvent) => string>> = Object
     if (event.actor !== 'guard') return `${rolloutName(event)} succeeded`
     return `The guard rolled back to ${event.detail?.to ?? 'the release before'}${because(event.message)}`
   },
+  'start.rolled-back': ({ message }) => `The start was rolled back${because(message)}`,
   'rollout.failed': (event) => `${rolloutName(event)} failed${because(event.message)}`,
   'hook.started': (event) => `Hook ${event.message} started`,
   'hook.succeeded': (event) => `Hook ${event.message}`,

@@ -8,11 +8,13 @@ import { createClosers, type Closers } from '../system/closers.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
 import { prefixOf, type Terminal } from '../terminal.ts'
 import { createAnnouncement, type Address } from './announcement.ts'
+import { untilDoubted } from './until-served.ts'
 import type { AppOrder } from '../config/orders.ts'
 import type { DataDir } from '../system/data-dir.ts'
 import type { Log } from '../system/log.ts'
 import type { ConfigFile } from '../config/apps.ts'
 import type { Move } from '../deck.ts'
+import type { NewEvent } from '../events/stream.ts'
 import type { AppSource } from '../app/app.ts'
 import type { AppLinks, LinkOptions } from '../keeper/app-links.ts'
 import type { AppScope, AppScopes } from './app-scopes.ts'
@@ -78,11 +80,12 @@ export type WaysOfHost = {
 type Origin = Required<Pick<LinkOptions, 'fault' | 'exits' | 'before'>>
 
 /**
- * What a part asks of whoever has opened it, and tells them. `state`: the state of the app, for its fleet; `onBlocked`:
- * the app cannot start, and why; `onFinished`: its workers have ended as they were told.
+ * What a part asks of whoever has opened it, and tells them. `state`: the state of the app, for its fleet; `onDoubted`:
+ * it does not look as if the app would get ready, and why; `onBlocked`: it cannot start; `onFinished`: its workers have
+ * ended as they were told.
  */
-type Beginning = { state: () => AppState, onRunning: () => void, onBlocked: (reason: string) => void,
-  onFinished: () => void }
+type Beginning = { state: () => AppState, onRunning: () => void, onDoubted: (reason: string) => void,
+  onBlocked: (reason: string) => void, onFinished: () => void }
 
 /**
  * Opens the part of an app in this process: all that the app has here, from its data folder to its workers. It is
@@ -135,6 +138,11 @@ export async function openAppPart ({ id, name, order, config, origin, reload, so
      */
     get left () {
       return leaving?.catch(() => {})
+    },
+
+    /** For its history. */
+    tell (event: Pick<NewEvent, 'type' | 'release' | 'message'>) {
+      scope.call(() => app.events.publish({ actor: 'system', ...event }))
     },
 
     /** Does what somebody else wants of it, and whatever follows from that, as a part of the app. */
@@ -205,13 +213,14 @@ export async function openAppPart ({ id, name, order, config, origin, reload, so
     throw error
   }
 
-  function beginInside ({ state, onRunning, onBlocked, onFinished }: Beginning) {
+  function beginInside ({ state, onRunning, onDoubted, onBlocked, onFinished }: Beginning) {
     const { supervisor, logs, events } = app
     logs.start()
     tellPlace()
     closers.add(withdraw, (_, { handsOver }) => {
       if (!handsOver) withdraw()
     })
+    untilDoubted(app).then(onDoubted)
     startWorkers(app, services, recordPast(app, services))
     watchDataDir(app, services)
     events.subscribe(({ type }) => {

@@ -3,6 +3,7 @@ import { noteExit, type Exit, type KeptData, type Predecessor } from '../keeper/
 import { openAppPart, type AppPart, type Lent } from './app-part.ts'
 import { valueIn } from '../config/value-in.ts'
 import { differencesOf, type Differences } from '../app/differences.ts'
+import { wayBack } from '../app/way-back.ts'
 import { createRecovery, OF_PART, OF_START } from './recovery.ts'
 import { untilReplaced, untilServed } from './until-served.ts'
 import { restoredConfig, type Config } from '../config/config.ts'
@@ -57,6 +58,8 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
   let isHandedOver = false
   const recovery = createRecovery(OF_PART)
   const retry = createRecovery(OF_START)
+  /** Somebody has ordered it, and nobody knows yet whether it gets ready so: the next try is for the order, too. */
+  let isOrderOpen = false
   /** How often it could not be started since it ran last. */
   let failures = 0
   /** How those workers and runs of jobs have ended that a part has left. */
@@ -150,6 +153,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
       { isOrdered, untilReady, file }: { isOrdered: boolean, untilReady?: Promise<string | null>,
         file?: ConfigFile | null }
     ) {
+      isOrderOpen ||= isOrdered
       if (record.wish !== 'running') change({ wish: 'running' })
       retry.endPause()
       if (isBeingRecovered()) {
@@ -165,7 +169,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
         if (!isIn('waiting') || isHandedOver) return
         if (missing !== null) return close('failed', missing)
       }
-      await open({ isOrdered, file })
+      await open({ isOrdered: isOrderOpen, file })
     },
 
     /**
@@ -221,6 +225,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     /** It is not started again where it has failed. */
     giveUp () {
       retry.endPause()
+      isOrderOpen = false
       failures = 0
     },
 
@@ -307,43 +312,95 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     become('stopping')
   }
 
-  /** `file`: as it has just been read; `before`: the master that it comes from */
-  async function open (how: { isOrdered?: boolean, file?: ConfigFile | null, before?: Arrival['before'] | null }) {
-    opening = lent.scopes.outside(() => openPart(how)).then(begin).catch((error) => {
-      if (recovery.fault === null || stopOrder !== null) return close('failed', errorText(error))
+  /**
+   * `file`: as it has just been read; `before`: the master that it comes from; `refused`: why what ran starts in place
+   * of what was ordered
+   */
+  async function open (
+    how: { isOrdered?: boolean, file?: ConfigFile | null, before?: Arrival['before'] | null, refused?: string }
+  ) {
+    opening = lent.scopes.outside(() => openPart(how)).then((opened) => begin(opened, how)).catch((error) => {
+      const reason = [how.refused, errorText(error)].filter(Boolean).join('; and what ran cannot be started: ')
+      if (how.isOrdered && record.runs !== null && stopOrder === null && !isHandedOver)
+        return openInstead(`the order cannot be started: ${reason}`)
+      if (recovery.fault === null || stopOrder !== null) return close('failed', reason)
       become('failed', `its part of this host failed, and cannot be made anew: ${errorText(error)}`)
       tryAgain()
     })
     await opening
   }
 
-  async function openPart ({ isOrdered = false, file, before = null }: Parameters<typeof open>[0]): Promise<AppPart> {
+  async function openPart (
+    { isOrdered = false, file, before = null, refused }: Parameters<typeof open>[0]
+  ): Promise<AppPart> {
     const { fault } = recovery
     if (part === null) closed = Promise.withResolvers()
-    become('starting')
     const { runs } = record
+    become('starting', refused === undefined ? null : `${refused}; ${runs?.release.id} runs instead`)
     const ran = isOrdered || !runs?.variables ? null : await restoredConfig(runs.config)
     config = ran ?? await lent.readConfig(record.order, { name, file })
     return await openAppPart({ id, name, order: (ran && runs?.order) ?? record.order, config,
       origin: { fault, exits, before }, isOrdered,
       reload: (launchIn) => lent.readConfig(record.order, { name, isAgain: true, launchIn }),
       source: () => ({ order: lent.keepsOrders ? record.order : null, inherited: record.order.env }),
-      runs: (ofDeck) => ({ read: () => record.runs ?? (before && ofDeck()), save: (now) => change({ runs: now }),
+      runs: (ofDeck) => ({ read: () => record.runs ?? (before && ofDeck()), save: noteRuns,
         stored: () => records.stored(id), isStored: () => records.isStored(id) }) }, lent)
   }
 
-  function begin (opened: AppPart) {
+  function noteRuns (runs: NonNullable<AppRecord['runs']>) {
+    const isAnother = runs.release.id !== record.runs?.release.id
+    change({ runs })
+    // What was refused before is no longer of interest.
+    if (isAnother && isIn('running') && status.reason !== null) become('running')
+  }
+
+  /** `isOrdered`: what ran takes its place if it does not get ready; `refused`: it does so here, and why */
+  function begin (opened: AppPart, { isOrdered = false, refused }: { isOrdered?: boolean, refused?: string } = {}) {
     recovery.end()
     part = opened
     opened.begin({ state: () => status.state, onRunning () {
       if (!isIn('starting')) return
       retry.end()
-      become('running')
+      isOrderOpen = false
+      become('running', status.reason)
       failures = 0
-    }, onBlocked: (reason) => endPart(opened, { exitCode: 1, state: 'failed', reason }),
-      onFinished: () => endPart(opened, { exitCode: 0 }) })
+    }, async onDoubted (reason) {
+      if (isOrdered) await rollBack(opened, reason)
+    }, async onBlocked (reason) {
+      if (isOrdered && await rollBack(opened, reason)) return
+      await endPart(opened, { exitCode: 1, state: 'failed', reason })
+    }, onFinished: () => endPart(opened, { exitCode: 0 }) })
+    if (refused !== undefined)
+      opened.tell({ type: 'start.rolled-back', release: opened.app.first.release.id, message: status.reason })
     lent.scopes.outside(() => opened.fault.then((error) => onFault(opened, error)))
     if (stopOrder !== null) drainPart(stopOrder)
+  }
+
+  /** What was ordered does not get ready: what ran starts in its place. Returns whether it can, and is another one. */
+  async function rollBack (current: AppPart, reason: string): Promise<boolean> {
+    const { runs, order } = record
+    const ran = runs && await restoredConfig(runs.config)
+    if (!ran || !config || !current.isOpen || stopOrder !== null || isHandedOver) return false
+    const way = wayBack(current.app, { runs, config: ran }, { order, config })
+    if (way === null) return false
+    const refused = `${way.started} did not get ready: ${reason}`
+    if (way.whyNot !== null) {
+      current.tell({ type: 'rollback.refused', release: runs.release.id, message: `${refused}, but ${way.whyNot}` })
+      return false
+    }
+    const { first: { release }, releases } = current.app
+    if (release.id !== runs.release.id) releases.settle({ release: release.id, outcome: 'failed', rollout: null })
+    await current.stop(1).catch(() => {})
+    // Somebody may have stopped it meanwhile.
+    if (stopOrder !== null || isHandedOver) close('stopped')
+    else await openInstead(refused)
+    return true
+  }
+
+  /** `refused`: why what ran starts in place of what was ordered */
+  async function openInstead (refused: string) {
+    isOrderOpen = false
+    await open({ refused })
   }
 
   /** Its workers serve on, and it is made anew. */

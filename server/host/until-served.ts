@@ -63,6 +63,23 @@ export async function untilReplaced (app: Pick<App, 'events' | 'supervisor' | 'r
   return null
 }
 
+/**
+ * Waits until it looks as if no worker would ever get ready: before any was, one crash-loops, or was not ready in time.
+ * @returns why
+ */
+export function untilDoubted ({ events }: Pick<App, 'events'>): Promise<string> {
+  let lastEnd = ''
+  return new Promise((resolve) => {
+    const leave = events.subscribe(({ type, cause, actor, message }) => {
+      if (type === 'worker.exited') lastEnd = String(message)
+      const isLate = type === 'worker.draining' && cause === 'boot-failure' && actor === 'system'
+      const isLooping = type === 'worker.crash-looping'
+      if (isLate || isLooping) resolve(isLate ? String(message) : lastEnd)
+      if (isLate || isLooping || type === 'worker.ready') leave()
+    })
+  })
+}
+
 /** A program may have done its work, as that of a job. */
 function isFailure ({ type, cause, code }: DeckEvent) {
   return type === 'worker.exited' && !(cause === 'finished' && code === 0)

@@ -18,15 +18,15 @@ export type EventType =
   'fleet.rollout-succeeded' | 'fleet.rollout-failed' | 'fleet.rollout-rolled-back' | 'clock.set-back' |
   'restart.skipped' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' |
   'rollout.promoted' | 'rollout.judged' | 'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' |
-  'rollout.failed' | 'rollback.refused' | 'hook.started' | 'hook.succeeded' | 'hook.failed' | 'job.started' |
-  'job.step' | 'job.continued' | 'job.succeeded' | 'job.failed' | 'job.command-failed' | 'job.skipped' |
-  'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' |
-  'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded'
-  | 'diagnostics.deleted' | 'alert.failed' | 'access.signed-in' | 'access.switched' | 'access.used' |
-  'access.refused' | 'token.created' | 'token.revoked' | 'alert.added' | 'alert.changed' | 'alert.deleted' |
-  'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'secrets.failed' |
-  'secrets.read' | 'release.created' | 'telemetry.failed' | 'telemetry.recovered' | 'history.degraded' |
-  'history.recovered' | 'unexpected'
+  'rollout.failed' | 'start.rolled-back' | 'rollback.refused' | 'hook.started' | 'hook.succeeded' | 'hook.failed' |
+  'job.started' | 'job.step' | 'job.continued' | 'job.succeeded' | 'job.failed' | 'job.command-failed' |
+  'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' |
+  'notice.acknowledged' | 'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' |
+  'diagnostics.downloaded' | 'diagnostics.deleted' | 'alert.failed' | 'access.signed-in' | 'access.switched' |
+  'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'alert.added' | 'alert.changed' |
+  'alert.deleted' | 'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' |
+  'secrets.failed' | 'secrets.read' | 'release.created' | 'telemetry.failed' | 'telemetry.recovered' |
+  'history.degraded' | 'history.recovered' | 'unexpected'
 
 /** What a config file can say. */
 export type DeckOptions = {

@@ -9,7 +9,8 @@ import { readRecords } from '../support/records.ts'
 import { tempFolder } from '../support/folder.ts'
 import { get } from '../support/asking.ts'
 import { rareTest } from '../support/rare.ts'
-import { until } from '../support/until.ts'
+import { until, untilFound } from '../support/until.ts'
+import type { AppView } from '../../server/api/apps.ts'
 
 const BY = { actor: 'ada' }
 
@@ -51,52 +52,59 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(next.told, ['app.started one', 'app.started other'])
   })
 
-  test('a start that nobody has ordered goes on with what ran; an ordered one looks at the files, and at a release that has failed no second time', async (t) => {
+  test('an ordered start that does not get ready goes back to what ran, which is told: with code, an option or a file that is broken, unless the files in place are changed', async (t) => {
+    const host = hostAppsHere(t)
     const cwd = folderWith(HELLO)
-    const answers = (text: string) =>
-      writeFileSync(path.join(cwd, 'app.js'), HELLO.replace('process.cwd()', `'${text}'`))
-    answers('one')
-    let host = hostAppsHere(t)
-    const running = async () => {
-      const { addresses: [address], release, workers } = await host.until('shop',
-        ({ state, workers }) => state === 'running' && workers?.ready === workers?.desired)
-      return [await get(address), release, workers?.desired]
-    }
-    const restart = async () => {
-      await host.leave('test')
-      host = hostAppsHere(t, { folder: host.folder })
-      host.startAll()
-      return await running()
-    }
-    const startAgain = async () => {
+    const write = (code: string) => writeFileSync(path.join(cwd, 'app.js'), code)
+    const order = (flags: Record<string, string>) =>
+      orderOf('shop', { cwd, flags: { restartMinDelayMs: '10', restartIntensityRestarts: '1', ...flags } })
+    const isReady = ({ state, release }: AppView) => state === 'running' && release !== null
+    const startAgain = async (flags: Record<string, string>) => {
       await host.stop('shop', BY)
       await host.until('shop', ({ state }) => state === 'stopped')
-      await host.start('shop', BY)
-      return await running()
+      await host.add(order(flags), BY)
+      const { release, reason } = await host.until('shop', isReady)
+      return [release, reason]
     }
-    await host.add(orderOf('shop', { cwd, flags: { releasesMode: 'folder' } }), BY)
-    assert.deepEqual(await running(), ['one', 'r1', 1])
-    const { deck } = host.opened('shop') ?? assert.fail()
-    deck.dispatch({ type: 'scale', workers: 2, actor: 'ada' })
-    deck.configure({ wanted: { 'drain.deadlineMs': 1234 }, actor: 'ada' })
-    await deck.stored()
-    await running()
-    writeFileSync(path.join(cwd, 'app.js'), THROWS)
-    const ended = new Promise((resolve) =>
-      deck.events.subscribe(({ type }) => type === 'rollout.failed' && resolve(null))
-    )
-    await deck.deploy({ actor: 'ada' })
-    await ended
-    // What is on the disk, and what the order says, is for whoever orders something.
+    const KEPT = { releasesMode: 'folder' }
+    await host.add(order(KEPT), BY)
+    await host.until('shop', isReady)
+    write(THROWS)
+    const [release, reason] = await startAgain(KEPT)
+    assert.match(`${release}: ${reason}`,
+      /^r1: r2 did not get ready: worker \d \(slot 1\) .*not today; r1 runs instead$/)
+    assert.equal(host.view('shop').health?.text, 'The worker is ready; a release was rolled back')
+    assert.equal(host.opened('shop')?.deck.notices.list()[0].message, `The start was rolled back: ${reason}`)
+    assert.deepEqual(await startAgain(KEPT), ['r1', null], 'it is not tried a second time')
+    assert.match(String(await startAgain({ ...KEPT, readySignal: 'message', readyTimeoutMs: '300' })),
+      /^r1,r1 with ready.signal "auto" → "message", ready.timeoutMs 30000 → 300 did not get ready: .* was not ready within 300 ms .*; r1 runs instead$/)
     writeFileSync(path.join(cwd, 'clusterdeck.config.json'), '{ "no": "option" }')
-    assert.deepEqual(await restart(), ['one', 'r1', 2])
-    const setting = host.opened('shop')?.deck.settings.list().find(({ name }) => name === 'drain.deadlineMs')
-    assert.deepEqual([setting?.value, setting?.source], [1234, 'operator'])
+    await host.stop('shop', BY)
+    await host.until('shop', ({ state }) => state === 'stopped')
+    await host.start('shop', BY)
+    assert.match(String((await host.until('shop', isReady)).reason),
+      /^the order cannot be started: .*unknown option "no".*; r1 runs instead$/)
+    await host.leave('test')
+    const next = hostAppsHere(t, { folder: host.folder })
+    next.startAll()
+    assert.equal((await next.until('shop', isReady)).reason, null)
+
     rmSync(path.join(cwd, 'clusterdeck.config.json'))
-    assert.deepEqual(await startAgain(), ['one', 'r1', 2])
-    answers('three')
-    assert.deepEqual(await startAgain(), ['three', 'r3', 2])
-    assert.deepEqual(await restart(), ['three', 'r3', 2])
+    const live = order({ dataDir: path.join(cwd, 'live'), releasesMode: 'live' })
+    write(HELLO)
+    await next.add({ ...live, name: 'live' }, BY)
+    await next.until('live', isReady)
+    write(THROWS)
+    await next.stop('live', BY)
+    await next.until('live', ({ state }) => state === 'stopped')
+    await next.start('live', BY)
+    const [{ message }] = await untilFound(() => {
+      const { items } = next.opened('live')?.history.page({ type: 'rollback.refused', limit: 1 }) ?? { items: [] }
+      return items.length > 0 && items
+    }, 'the news that there is no way back')
+    assert.match(String(message),
+      /^r2 did not get ready: .*, but r1 cannot come back: r2 was deployed from the same folder/)
+    assert.equal(next.view('live').state, 'starting')
   })
 
   test('an order for what runs changes nothing, and names what differs; applied, it counts from the next deploy on, and at once where it needs none', async (t) => {

@@ -83,8 +83,8 @@ export function openUser (t: Pick<TestContext, 'after'>, { cli = CLI }: { cli?: 
     async ask ({ adminUrl, dataDir }: Pick<RunningDeck, 'adminUrl' | 'dataDir'>, where: string,
       init: RequestInit = {})
     {
-      const headers = { authorization: `Bearer ${await tokenOf(adminUrl, dataDir)}`, connection: 'close',
-        ...(init.body ? { 'content-type': 'application/json' } : {}) }
+      const headers = { ...init.headers, authorization: `Bearer ${await tokenOf(adminUrl, dataDir)}`,
+        connection: 'close', ...(init.body ? { 'content-type': 'application/json' } : {}) }
       const response = await fetch(`${adminUrl}/api/v1${where}`, { ...init, headers })
       return { status: response.status, body: await response.json() as Answer }
     },

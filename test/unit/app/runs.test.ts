@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { beginningOf, checkedRuns, keepRuns, type Runs } from '../../../server/app/runs.ts'
 import { loadConfig, originOf, restoredConfig, storedConfig } from '../../../server/config/config.ts'
 import { createEventStream } from '../../../server/events/stream.ts'
+import { fake } from '../../support/fake.ts'
 import { tempFolder } from '../../support/folder.ts'
 
 const CHANGES = [{ name: 'drain.deadlineMs', value: 10_000, configured: 30_000 }]
@@ -58,46 +59,52 @@ describe('how a start begins', () => {
 })
 
 describe('what runs', () => {
-  async function keeping (before: Runs | null) {
+  async function keeping ({ goesOn }: { goesOn: boolean }) {
     const { config, release } = await setUp()
     const events = createEventStream()
-    const running: PromiseWithResolvers<void> = Promise.withResolvers()
+    const snapshot: { state: 'starting' | 'running' } = { state: 'starting' }
     const now = { release, workers: 2, finished: {} }
     const spec = { order: null, inherited: {}, config, values: {}, secrets: {}, marks: {}, digest: '' }
     const saved: Runs[] = []
     const disk = { isFull: false }
-    const kept = keepRuns({ store: { read: () => before, save: (runs) => saved.push(runs), async stored () {
+    const kept = keepRuns({ store: { read: () => null, save: (runs) => saved.push(runs), async stored () {
       if (disk.isFull) throw new Error('the disk is full')
-    }, isStored: () => !disk.isFull }, before, config, events,
-      supervisor: { runs: () => now, running: running.promise }, settings: { memory: () => [] },
+    }, isStored: () => !disk.isFull }, goesOn, config, events,
+      supervisor: fake({ runs: () => now, snapshot: () => snapshot }), settings: { memory: () => [] },
       releases: { launchOf: () => ({ spec, variables: { KEY: 'set', GONE: null } }) } })
-    return { events, running, saved, now, kept, disk }
+    return { events, snapshot, saved, now, kept, disk }
   }
 
   test('is kept once it is ready, and then with each change', async () => {
-    const { events, running, saved, now, kept } = await keeping(null)
+    const { events, snapshot, saved, now, kept } = await keeping({ goesOn: false })
     events.publish({ type: 'worker.online' })
     await kept.stored()
     assert.deepEqual(saved, [], 'what never ran does not run again')
-    running.resolve()
-    await running.promise
-    await kept.stored()
-    assert.deepEqual(saved.map(({ workers, variables }) => [workers, variables]), [[2, { KEY: 'set', GONE: null }]])
+    snapshot.state = 'running'
     events.publish({ type: 'worker.ready' })
+    assert.deepEqual(saved.map(({ workers, variables }) => [workers, variables]), [[2, { KEY: 'set', GONE: null }]])
+    events.publish({ type: 'worker.online' })
+    await kept.stored()
     now.workers = 3
     events.publish({ type: 'scale.changed' })
     assert.deepEqual(saved.map(({ workers }) => workers), [2, 3])
   })
 
   test('who asks hears that the disk does not take it, until it does; the checkpoint has it meanwhile', async () => {
-    const { runs } = await setUp()
-    const { kept, disk, saved } = await keeping(runs)
+    const { kept, disk, saved } = await keeping({ goesOn: true })
     disk.isFull = true
     for (let times = 0; times < 2; times++) await assert.rejects(kept.stored(), { message: 'the disk is full' })
     assert.deepEqual([saved.length, kept.unsaved()?.workers], [1, 2])
     disk.isFull = false
     await kept.stored()
     assert.deepEqual([saved.length, kept.unsaved()], [1, null])
+  })
+
+  test('is not what there is before the start has begun', async () => {
+    const { events, saved, now } = await keeping({ goesOn: true })
+    now.workers = 0
+    events.publish({ type: 'master.started' })
+    assert.deepEqual(saved, [])
   })
 
   test('that is damaged is none', async () => {
