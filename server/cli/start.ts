@@ -19,19 +19,16 @@ export async function startInForeground (flags: Record<string, unknown>, { stdou
   return await runMaster(env, async () => {
     traceProcess('master')
     traceStep('reads the command line')
-    const [{ loadConfig }, { startHost }, { configThatRan, inForeground }] = await Promise.all([
-      import('../config/config.ts'),
-      import('../host/master.ts'),
-      import('../host/foreground.ts')
-    ])
+    const [{ loadConfig }, { startHost }, { inForeground, whatRan }] = await Promise.all([import('../config/config.ts'),
+      import('../host/master.ts'), import('../host/foreground.ts')])
     traceStep('the code of the master')
     const reload = async (launchIn: string | undefined) => {
       standOn(cwd)
       return await loadConfig({ flags, env, cwd, home, isAgain: true, launchIn })
     }
-    return await startHost(async (ran) => {
-      const config = await configThatRan(ran) ?? await loadConfig({ flags, env, cwd, home })
-      return { config, makeKind: inForeground({ config, reload, order: () => orderOf(flags, { env, cwd }) }) }
+    return await startHost(async (left) => {
+      const { config, refused } = await whatRan(left) ?? { config: await loadConfig({ flags, env, cwd, home }) }
+      return { config, makeKind: inForeground({ config, refused, reload, order: () => orderOf(flags, { env, cwd }) }) }
     }, { stdout: drawnStream(stdout), stderr: drawnStream(stderr) })
   })
 }

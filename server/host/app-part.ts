@@ -1,6 +1,6 @@
 import { createEnd } from '../app/end.ts'
 import { openApp, type HostServices } from '../app/app.ts'
-import type { RunsStore } from '../app/runs.ts'
+import type { Runs, RunsStore } from '../app/runs.ts'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.ts'
 import { takePolicy } from '../cluster/policy.ts'
 import { followNext } from '../handover/old-master.ts'
@@ -70,7 +70,9 @@ export type WaysOfHost = {
   rolloutTurns: Turns | null,
   tellHostOf?: (name: string) => HostServices['tellHost'],
   /** into another host */
-  move?: Move
+  move?: Move,
+  /** where another process goes on with what ran; `whyNot`: null: it can */
+  wayBack?: { whyNot: () => string | null, start: (runs: Runs, refused: string) => void }
 }
 
 /**
@@ -102,8 +104,7 @@ export async function openAppPart ({ id, name, order, config, origin, reload, so
     order: AppOrder,
     config: Config,
     origin: Origin,
-    /** `before`: of a deck that it comes from */
-    runs: (before: () => unknown) => RunsStore
+    runs: RunsStore
   }, lent: Lent)
 {
   const fault: PromiseWithResolvers<unknown> = Promise.withResolvers()
@@ -202,7 +203,7 @@ export async function openAppPart ({ id, name, order, config, origin, reload, so
     services.terminal.resolved(config)
     return { services,
       app: await openApp({ config, reload, dataDir, environment: order.env, order: lent.keepsOrders ? order : null,
-        source, isOrdered, runs: runs(dataDir.runs.read) }, services) }
+        source, isOrdered, runs }, services) }
   }
 
   async function closeAgain (error: unknown): Promise<never> {

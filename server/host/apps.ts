@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { appName } from '../config/app-name.ts'
 import { didYouMean } from '../config/nearest.ts'
 import { DeckError, errorText } from '../errors.ts'
+import { runsOfDeck } from '../app/runs.ts'
 import { hasLeftWorkers } from '../handover/checkpoint.ts'
 import { openTogether } from '../handover/joint-upgrade.ts'
 import { isReady } from '../health.ts'
@@ -97,9 +98,9 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
       } }
     },
 
-    /** Opens all of them as somebody has ordered. Returns `begin`: as of `openNext`. @throws what a start throws */
-    async openAll ({ isOrdered }: { isOrdered: boolean }) {
-      const opened = await Promise.all([...apps.values()].map((app) => app.openFirst({ isOrdered })))
+    /** Opens all of them. Returns `begin`: as of `openNext`. @throws what a start throws */
+    async openAll (how: Parameters<HostedApp['openFirst']>[0]) {
+      const opened = await Promise.all([...apps.values()].map((app) => app.openFirst(how)))
       return { parts: opened.map(({ part }) => part), begin: () => opened.forEach(({ begin }) => begin()) }
     },
 
@@ -186,7 +187,8 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
      * @throws {DeckError} name-taken, start-failed; then nothing of it is left here, and its old workers serve on
      */
     async adopt (expected: Expected, arrival: Arrival, { actor }: { actor: string }) {
-      await arrive(expected, arrival.sockets, (app) => app.adopt(arrival, actor))
+      await arrive({ ...expected, runs: runsOfDeck(expected.dataDir) }, arrival.sockets,
+        (app) => app.adopt(arrival, actor))
       tell('app.added', expected, { actor,
         message: `${expected.name} has moved into this host with its workers, from ${arrival.from}` })
     },
@@ -274,13 +276,15 @@ export function createApps ({ records, lent, forget, events, log, isBeside = fal
   }
 
   /** @throws {DeckError} name-taken, and what `begin` throws; then nothing of it is left here */
-  async function arrive (expected: Expected, sockets: Arrival['sockets'], begin: (app: HostedApp) => Promise<void>) {
-    const { name, order, dataDir } = expected
+  async function arrive (expected: Expected & Partial<Pick<AppRecord, 'runs'>>, sockets: Arrival['sockets'],
+    begin: (app: HostedApp) => Promise<void>)
+  {
+    const { name, order, dataDir, runs = null } = expected
     if (isHandedOver) throw new DeckError('stopping', 'the host is ending')
     checkNew(expected)
     const id = randomUUID()
     lent.links.give(id, sockets)
-    const app = put({ version: 1, id, name, dataDir, wish: 'running', order, runs: null })
+    const app = put({ version: 1, id, name, dataDir, wish: 'running', order, runs })
     const settled: PromiseWithResolvers<void> = Promise.withResolvers()
     arriving.set(app, settled.promise)
     try {

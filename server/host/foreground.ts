@@ -20,8 +20,12 @@ type Only = {
   /** reads the configuration anew, for a deploy; `launchIn`: for the app in that folder */
   reload: (launchIn?: string) => Promise<Config>,
   /** how the host of the user would be told to run the same; null: a program has started it */
-  order: (() => Promise<object>) | null
+  order: (() => Promise<object>) | null,
+  /** why what ran starts in place of what was ordered */
+  refused?: string
 }
+/** What the keeper has for the next master. */
+type Left = { config: StoredConfig, refused?: string }
 
 /** Whatever it is called by then, the next master knows it by this. */
 const ID = 'only'
@@ -32,20 +36,24 @@ export const WHOLE_PROCESS: Readonly<AppScope> = Object.freeze({ run: (work) => 
 
 /**
  * What a master before has run with, which nobody has ordered to change: whatever has become of the config file, the
- * next one goes on with it. `ran`: as its keeper has it. Returns null: it has nothing that this version takes.
+ * next one goes on with it. `left`: as its keeper has it. Returns null: it has nothing that this version takes.
  */
-export async function configThatRan (ran: unknown): Promise<Config | null> {
-  return ran === null ? null : await restoredConfig(ran as StoredConfig)
+export async function whatRan (left: unknown): Promise<Pick<Only, 'config' | 'refused'> | null> {
+  if (left === null) return null
+  const { config: stored, refused } = left as Left
+  const config = await restoredConfig(stored)
+  return config && { config, refused }
 }
 
 /** A host that is there for one app alone, and ends with it: in the foreground of a shell, a container or a program. */
-export function inForeground ({ config, reload, order }: Only): MakeKind {
+export function inForeground ({ config, reload, order, refused }: Only): MakeKind {
   return (host, { apps }) => {
-    const { dataDir, keeper, log, terminal, software } = host
-    const startTime = performance.now()
+    const { dataDir, keeper, log, terminal, software, closers } = host
     const departure = createDeparture(order)
+    const leaveToNext = (left: Left) => keeper.memory.write(left)
     let part: AppPart
-    let beginsAt = startTime
+    let beginsAt = performance.now()
+    let startNext = () => {}
 
     return {
       records: createOnlyRecord(config, host),
@@ -55,10 +63,16 @@ export function inForeground ({ config, reload, order }: Only): MakeKind {
       ways: { titleOf: () => null, placeOf: () => ({ below: '', host: null }), openFolder: () => ({ dataDir, log }),
         readConfig: async (_, { isAgain = false, launchIn }) => isAgain ? await reload(launchIn) : config,
         keepsOrders: false, turns: null, rolloutTurns: null, move: departure.begin,
-        scopes: { open: () => WHOLE_PROCESS, outside: (work) => work() } },
+        scopes: { open: () => WHOLE_PROCESS, outside: (work) => work() },
+        wayBack: { whyNot: () => keeper.isKept ? null : 'it takes the keeper, without which this master runs',
+          start (runs, why) {
+            leaveToNext({ config: runs.config, refused: why })
+            terminal.fail(`${why}; ${runs.release.id} runs instead`)
+            startNext()
+          } } },
 
       openFirst: (opening) =>
-        opening.openAll({ isOrdered: keeper.predecessor === null }).catch((error) => endMoved(error, host)),
+        opening.openAll({ isOrdered: keeper.predecessor === null, refused }).catch((error) => endMoved(error, host)),
 
       begin ([opened]) {
         part = opened
@@ -81,7 +95,12 @@ export function inForeground ({ config, reload, order }: Only): MakeKind {
       watch (port, shutdown) {
         const { app: { supervisor, deck, beginning } } = part
         departure.join(part, { host, shutdown })
-        keeper.memory.write(storedConfig(config, config))
+        leaveToNext({ config: storedConfig(config, config) })
+        startNext = () =>
+          shutdown.move(async () => {
+            await closers.close({ handsOver: true })
+            return 1
+          })
         supervisor.running.then(() =>
           terminal.started({ version: software.version, entry: deck.snapshot().app.program ?? config.entry,
             workers: beginning.workers, addresses: supervisor.addresses(), admin: port,

@@ -255,9 +255,9 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
      * waits until that one has gone. Returns `begin`: the host is there, too.
      * @throws {import('../errors.ts').DeckError} upgrade-failed, and what a start throws
      */
-    async openFirst ({ isOrdered = false }: { isOrdered?: boolean } = {}) {
-      const opened = part = await openPart({ isOrdered })
-      return { part: opened, begin: () => begin(opened) }
+    async openFirst (how: { isOrdered?: boolean, refused?: string } = {}) {
+      const opened = part = await openPart(how)
+      return { part: opened, begin: () => begin(opened, how) }
     },
 
     /** It could not be opened in an upgrade that has succeeded without it. */
@@ -343,8 +343,8 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
       origin: { fault, exits, before }, isOrdered,
       reload: (launchIn) => lent.readConfig(record.order, { name, isAgain: true, launchIn }),
       source: () => ({ order: lent.keepsOrders ? record.order : null, inherited: record.order.env }),
-      runs: (ofDeck) => ({ read: () => record.runs ?? (before && ofDeck()), save: noteRuns,
-        stored: () => records.stored(id), isStored: () => records.isStored(id) }) }, lent)
+      runs: { read: () => record.runs, save: noteRuns, stored: () => records.stored(id),
+        isStored: () => records.isStored(id) } }, lent)
   }
 
   function noteRuns (runs: NonNullable<AppRecord['runs']>) {
@@ -384,8 +384,9 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     const way = wayBack(current.app, { runs, config: ran }, { order, config })
     if (way === null) return false
     const refused = `${way.started} did not get ready: ${reason}`
-    if (way.whyNot !== null) {
-      current.tell({ type: 'rollback.refused', release: runs.release.id, message: `${refused}, but ${way.whyNot}` })
+    const whyNot = way.whyNot ?? lent.wayBack?.whyNot() ?? null
+    if (whyNot !== null) {
+      current.tell({ type: 'rollback.refused', release: runs.release.id, message: `${refused}, but ${whyNot}` })
       return false
     }
     const { first: { release }, releases } = current.app
@@ -393,6 +394,7 @@ export function createHostedApp (first: AppRecord, lent: Lent, { onChange, onRet
     await current.stop(1).catch(() => {})
     // Somebody may have stopped it meanwhile.
     if (stopOrder !== null || isHandedOver) close('stopped')
+    else if (lent.wayBack) lent.wayBack.start(runs, refused)
     else await openInstead(refused)
     return true
   }

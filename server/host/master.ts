@@ -24,10 +24,10 @@ import type { Kind, MakeKind, Side } from './kind.ts'
 export type Master = Awaited<ReturnType<typeof startHost>>
 
 /**
- * Reads what a master runs with. `ran`: what a master before has left for the next one, where nobody has ordered this
+ * Reads what a master runs with. `left`: what a master before has left for the next one, where nobody has ordered this
  * start; null: somebody has
  */
-type Plan = (ran: unknown) => Promise<{ config: MasterConfig, makeKind: MakeKind }>
+type Plan = (left: unknown) => Promise<{ config: MasterConfig, makeKind: MakeKind }>
 
 /**
  * Starts a master. It owns the signals of this process until `stopped`, unless it is a guest there.

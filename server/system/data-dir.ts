@@ -173,6 +173,11 @@ export function readMemory (folder: string): unknown {
   return readJson(path.join(folder, 'memory.json'))
 }
 
+/** `folder`: a data folder that is not opened @returns as `runs.read` */
+export function readRuns (folder: string): unknown {
+  return readJson(path.join(folder, 'runs.json'))
+}
+
 function placeFolder (wanted: string): { folder: string, away: string | null } {
   try {
     makeFolder(wanted)
