@@ -19,8 +19,8 @@ const TABLES = ['errors.ts', 'causes.ts', 'problem.ts']
 const ROOMS: Record<string, Room> = {
   host: {
     because: 'what a process has once meets its apps here, and nobody reaches for it but those who start a master',
-    may: ['admin/', 'alerts/', 'api/apps.ts', 'app/', 'cluster/policy.ts', 'config/', 'events/', 'figures.ts', 'fleet/',
-      'handover/', 'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
+    may: ['admin/', 'alerts/', 'api/apps.ts', 'app/', 'config/', 'events/', 'figures.ts', 'fleet/', 'handover/',
+      'health.ts', 'keeper/', 'system/', 'systemd/', 'terminal.ts', '../db/']
   },
   backup: { because: 'a backup knows the files of a host, and no master',
     may: ['admin/tokens.ts', 'config/', 'host/records.ts', 'run-on.js', 'system/', '../db/'] },

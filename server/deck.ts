@@ -163,21 +163,11 @@ export function createDeck (
 
     snapshot () {
       const snapshot = supervisor.snapshot()
-      return {
-        ...snapshot,
-        master: { ...master, rssBytes: process.memoryUsage.rss() },
+      return { ...snapshot, master: { ...master, rssBytes: process.memoryUsage.rss() },
         app: { name: deckName(config, snapshot.release), entry: config.entry, program, cwd: config.cwd,
-          addresses: supervisor.addresses(), ownSockets },
-        nextRestartAt: nextRestartAt(),
-        dispatch: config.dispatch,
-        stickyBy: clientsStayBy,
-        // The master hands connections out in turn.
-        ...(config.dispatch === 'round-robin' && { isEven: true }),
-        limits: limitsOf(settings.current),
-        history: historyState(),
-        secrets: { problem: secretsProblem() },
-        lastEventId: events.lastId
-      }
+          addresses: supervisor.addresses(), ownSockets }, nextRestartAt: nextRestartAt(), dispatch: config.dispatch,
+        stickyBy: clientsStayBy, limits: limitsOf(settings.current), history: historyState(),
+        secrets: { problem: secretsProblem() }, lastEventId: events.lastId }
     },
 
     /** The same, and what there is to say of it. */
@@ -266,7 +256,7 @@ export function createDeck (
   }
 
   function toOrder (command: DeckCommand) {
-    if (command.type === 'upgrade') return checkedUpgrade(command, { config, isKept: isKept() })
+    if (command.type === 'upgrade') return checkedUpgrade(command, isKept())
     return command.type === 'rollout' ? withSource(command) : command
   }
 
@@ -335,15 +325,9 @@ function running (supervisor: Supervisor): RolloutView | null {
 }
 
 /** @returns with the program itself: a link that leads to it may lead elsewhere by the next start */
-export function checkedUpgrade<T extends { execPath: string | null }> (command: T,
-  { config, isKept }: { config: Config, isKept: boolean }): T
-{
+export function checkedUpgrade<T extends { execPath: string | null }> (command: T, isKept: boolean): T {
   if (!isKept)
     throw new DeckError('not-possible',
       'an upgrade in place needs the keeper, and this master runs without one: restart it instead')
-  if (config.dispatch === 'round-robin') {
-    throw new DeckError('not-possible',
-      'an upgrade in place needs sockets that two masters can share: dispatch is "round-robin", expected "shared"')
-  }
   return command.execPath === null ? command : { ...command, execPath: checkedProgram(command.execPath) }
 }

@@ -9,10 +9,9 @@ const LISTENED = ['message', 'disconnect']
 /**
  * Lets an app that has nothing more to do come to its end, as it would without a master: a job, a script. It goes on
  * while it waits for the master: for its socket, for its slot, for its successor, or for the end of its drain.
- * @param how false: its connections come through the channel
  * @returns keeps it running until what this has returned is called
  */
-export function endWhenDone ({ sharesSockets }: { sharesSockets: boolean }): { hold: () => () => void } {
+export function endWhenDone (): { hold: () => () => void } {
   const { channel } = process
   // A version of Node that has no such count keeps the process running, as it always did.
   for (const name of LISTENED)
@@ -25,8 +24,7 @@ export function endWhenDone ({ sharesSockets }: { sharesSockets: boolean }): { h
     const release = hold()
     ask.call(this, server, order, (errno, handle) => {
       callback(errno, handle)
-      if (sharesSockets || errno) setImmediate(release)
-      else server.once('close', release)
+      setImmediate(release)
     })
   }
   return { hold }

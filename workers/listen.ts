@@ -303,23 +303,6 @@ function openOwn (server: Asker, order: ClusterQuery, callback: TakeHandle,
   callback(0, handle)
 }
 
-/**
- * With round-robin the primary of node:cluster listens, but for what is of this process: descriptors, which it would
- * take for its own, and what an app opens for its clients.
- */
-export function openOwnSockets (latePorts: LatePorts) {
-  const ask = cluster._getServer
-  cluster._getServer = function (server, query, callback) {
-    const share = () => ask.call(this, server, query, callback)
-    if (!isDescriptor(query)) {
-      if (!latePorts.isLate()) return share()
-      latePorts.judge(server, { share, open: () => openOwn(server, query, callback, { latePorts, ifTaken: share }),
-        join: (otherwise) => otherwise() })
-    } else if (server instanceof net.Server) openServer(server, query, callback)
-    else openDatagrams(server, query, callback)
-  }
-}
-
 function toQuery ({ address, port, addressType, fd, flags }: ClusterQuery,
   indexes: ReturnType<typeof createIndexes>): SocketQuery
 {

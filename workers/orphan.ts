@@ -16,12 +16,10 @@ const PARENT_POLL_MS = 5
  * replacement by then, tells it to drain by a file, or until none has come for too long.
  * Without it node:cluster ends a worker at once when its primary is gone.
  */
-export function outliveMaster (settings: OrphanSettings, { drain, isOfUse, hasSockets }: {
+export function outliveMaster (settings: OrphanSettings, { drain, isOfUse }: {
   drain: ReturnType<typeof createDrain>,
   /** one that is still starting ends with its master */
-  isOfUse: () => boolean,
-  /** false: its connections came through the master */
-  hasSockets: boolean
+  isOfUse: () => boolean
 }) {
   const { worker } = cluster
   const master = process.ppid
@@ -91,7 +89,7 @@ export function outliveMaster (settings: OrphanSettings, { drain, isOfUse, hasSo
     // EPIPE: the reader of the output may have ended with the master.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
     if (drain.isDrained()) return endWorker()
-    if (!outlives || !hasSockets) leaveDraining()
+    if (!outlives) leaveDraining()
     let aloneSince = performance.now()
     waitFor(() => {
       const order = readOrder(settings.orderFile)

@@ -315,7 +315,7 @@ export type BootSettings = {
   worker: number,
   /** it has no slot yet */
   standsBy: boolean,
-  dispatch: Dispatch,
+  dispatch: 'shared' | 'sticky',
   /** `notify`: of programs of other languages alone */
   readySignal: 'auto' | 'listening' | 'message' | 'notify' | 'online',
   crashFile: string,
@@ -337,7 +337,6 @@ export type BootSettings = {
   /** the entry as the user has named it; null: it is no link */
   calledAs: string | null
 }
-export type Dispatch = 'shared' | 'sticky' | 'round-robin'
 
 /** How sessions stay with the worker that has them in memory. */
 export type SessionSettings = {

@@ -16,7 +16,7 @@ import { endWhenDone } from './end-when-done.ts'
 import { createEvenAccept } from './even-accept.ts'
 import { createFatalGrace } from './fatal-grace.ts'
 import { outliveFullDisk } from './full-disk.ts'
-import { isHttp, openOwnSockets, shareSockets, watchDatagramServers, watchServers, whenServing } from './listen.ts'
+import { isHttp, shareSockets, watchDatagramServers, watchServers, whenServing } from './listen.ts'
 import { createLastHeap } from './last-heap.ts'
 import { createLatePorts } from './late-ports.ts'
 import { tellLoadedFiles } from './loaded-files.ts'
@@ -62,7 +62,6 @@ export function startWorker (settings: BootSettings) {
     onOverdue: () => orphan.endAlone(), onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained() })
   const busyConnections = createBusyConnections({ requests, isDraining: drain.isDraining,
     onEnd: (connections) => channel.send({ type: 'let-go-done', connections }) })
-  const hasSockets = dispatch !== 'round-robin'
   let { graceMs } = crash
   const fatalGrace = createFatalGrace({ graceMs: () => graceMs, requests, drain, channel })
   const loadedFiles = tellLoadedFiles(channel, files)
@@ -80,7 +79,7 @@ export function startWorker (settings: BootSettings) {
   const readiness = probe &&
     createReadiness(probe, { createClient: createProbeClient, onSeen: (text) => channel.send({ type: 'probed', text }),
       onReady: acceptReady })
-  const orphan = outliveMaster(settings.orphan, { drain, hasSockets, isOfUse })
+  const orphan = outliveMaster(settings.orphan, { drain, isOfUse })
 
   outliveFullDisk()
   if (cluster.worker) cluster.worker.id = worker
@@ -92,10 +91,9 @@ export function startWorker (settings: BootSettings) {
     onSettled: beReadyIfServing })
   const evenAccept = createEvenAccept({ onKnown: (isEven) => channel.send({ type: 'spread', isEven }) })
   watchDatagramServers(latePorts, { onBound: announceDatagrams, onClosed })
-  if (hasSockets) shareSockets({ channel, drain, latePorts, deferral, receiveDeferral, evenAccept, sessions })
-  else openOwnSockets(latePorts)
+  shareSockets({ channel, drain, latePorts, deferral, receiveDeferral, evenAccept, sessions })
   // A server that has to answer before it is let in does not listen yet.
-  const naturalEnd = readiness ? null : endWhenDone({ sharesSockets: hasSockets })
+  const naturalEnd = readiness ? null : endWhenDone()
   if (standby && naturalEnd) standby.whenPromoted(naturalEnd.hold())
   channel.on('drain', (message) => {
     readiness?.stop()

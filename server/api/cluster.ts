@@ -97,7 +97,7 @@ export const STATUS = z.strictObject({ state: z.enum(['starting', 'running', 'st
     }), cwd: z.string(), addresses: z.array(z.string()),
     ownSockets: z.string().nullable().describe(
       'why workers of this program cannot share its sockets on this machine, so that only one can serve; null: they share them'
-    ) }), dispatch: z.enum(['shared', 'sticky', 'round-robin']),
+    ) }), dispatch: z.enum(['shared', 'sticky']),
   stickyBy: z.string().nullable().meta({
     description: 'by what clients stay with a worker; null: dispatch is not sticky',
     examples: ['the header mcp-session-id']

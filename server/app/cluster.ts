@@ -1,3 +1,4 @@
+import { createInherited } from '../cluster/activated.ts'
 import { createForker } from '../cluster/forker.ts'
 import { measurePrograms } from '../cluster/program-vitals.ts'
 import { createSupervisor } from '../cluster/supervisor.ts'
@@ -42,7 +43,7 @@ export function createCluster (
 ) {
   const { dispatch, portPerSlot, rebalance, sticky, watchdog, recycle } = settings.current
   // Workers that pass each other connections, as sessions stay with them by name, need the same of the machine.
-  const calls = dispatch === 'sticky' ? stickyCalls() : null
+  const calls = dispatch === 'sticky' ? stickyCalls(keeper) : null
   const by = sessionBy(settings.current)
   const state = createState({ options: lifecycleOptions(settings.current), cpus: cpuCount(), release,
     lastRollout: Math.max(history.lastRolloutId(), restored.lastRollout), addresses: restored.addresses,
@@ -128,10 +129,15 @@ function steeringOf ({ runtime, workers, rollout }: Config, others: Restored['le
 }
 
 /** @throws {DeckError} invalid-config */
-function stickyCalls (): Posix {
+function stickyCalls (keeper: AppLink): Posix {
   const calls = loadPosix()
   if (!calls)
     throw new DeckError('invalid-config',
-      'dispatch: expected "shared" or "round-robin" on this machine, received "sticky" (it takes Linux and the optional package koffi)')
+      'dispatch: expected "shared" on this machine, received "sticky" (it takes Linux and the optional package koffi)')
+  const [inherited] = createInherited(keeper).unused(new Set())
+  // Each slot needs a socket of its own at the address.
+  if (inherited !== undefined)
+    throw new DeckError('invalid-config',
+      `dispatch: expected "shared" for a socket of the service manager, ${inherited}, received "sticky"`)
   return calls
 }

@@ -162,7 +162,7 @@ function upgradable (
   { settings, supervisor, keeper }: { settings: Settings, supervisor: Supervisor, keeper: { isKept: boolean } }
 ): Upgradable {
   return { check (order) {
-    const checked = checkedUpgrade(order, { config: settings.current, isKept: keeper.isKept })
+    const checked = checkedUpgrade(order, keeper.isKept)
     const refusal = supervisor.refusal(checked)
     if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
     return checked

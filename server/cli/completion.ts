@@ -8,7 +8,7 @@ import type { Terminal } from './program.ts'
 /**
  * Completion scripts, made from the program's own commands. The hint that help shows tells which values an option
  * takes:
- * `<shared|round-robin>` is one of these, `<file>`, `<folder>` and `<path>` are files.
+ * `<shared|sticky>` is one of these, `<file>`, `<folder>` and `<path>` are files.
  */
 /** an empty list: any text; apps: those of the host of this user, looked up when the shell asks */
 type Values = string[] | 'files' | 'apps'

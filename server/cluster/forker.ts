@@ -21,7 +21,7 @@ import { createProgramHandle } from './program-handle.ts'
 import { awaitReadyLine } from './ready-output.ts'
 import { withPreload } from './preload.ts'
 import { tooLarge } from './too-large.ts'
-import { createWorkerHandle, type WorkerGroup, type WorkerHandle } from './worker-handle.ts'
+import { createWorkerHandle, type WorkerHandle } from './worker-handle.ts'
 import type { Config } from '../config/config.ts'
 import type { BootSettings, ProbeSettings, SessionSettings } from '../../workers/protocol.ts'
 import type { Logs } from '../logs/logs.ts'
@@ -79,7 +79,6 @@ export function createForker (
   const writers: Map<number, object> = new Map()
   if (sessions) makeSessionOwners(sessions.folder)
   if (compileCacheFolder !== undefined && settings.current.compileCache === 'on') boundCompileCache(compileCacheFolder)
-  const group: WorkerGroup = { name: crashFolder, workers: new Set() }
 
   /**
    * `onReadyLine`: it has written the line of option ready.log.
@@ -168,20 +167,16 @@ export function createForker (
         }))
       limitAsShell(shell, worker.process.pid)
       enter(worker.process.pid)
-      group.workers.add(worker)
-      return createWorkerHandle(worker, { ...hooks, onEnded, onExit }, { crashFile, orderFile }, { dispatch,
-        isAsked: isAsked(ready), message: stop.message, group })
+      return createWorkerHandle(worker, { ...hooks, onEnded, onExit }, { crashFile, orderFile }, stop)
 
       /** Its successor gets its inspector port and goes on in its log. */
       function onEnded (exit: Parameters<NonNullable<typeof hooks.onEnded>>[0]) {
-        group.workers.delete(worker)
         inspectPorts.left(crashFile, exit)
         endLog()
         hooks.onEnded?.(exit)
       }
 
       function onExit (exit: Parameters<typeof hooks.onExit>[0]) {
-        group.workers.delete(worker)
         inspectPorts.left(crashFile, exit)
         if (sessions) removePassingSocket(sessions.folder, id)
         tellExit(exit)

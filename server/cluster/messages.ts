@@ -112,8 +112,7 @@ export function createMessages (
     ready (worker, { probe, warmupFailed }) {
       if (standbys.has(worker)) return
       onceKept(worker, sockets.establish(worker), () => {
-        const handle = handles.get(worker)
-        if (handle && 'accept' in handle) handle.accept()
+        handles.get(worker)?.tell({ type: 'serve' })
         slotPorts.open(worker, slotOf(worker))
         receive({ type: 'worker-ready', worker, boot: boots.costOf(worker), ...(probe && { probe: clipText(probe) }),
           ...(warmupFailed && { warmupFailed: clipText(warmupFailed) }) })

@@ -93,7 +93,7 @@ export function createProgramHandle (
     end?.terminate()
   }, kill () {
     end?.kill()
-  }, accept () {}, letGo () {
+  }, letGo () {
     isLetGo = true
     readiness.stop()
     watchdog.stop()

@@ -1,15 +1,14 @@
 import { setTimeout } from 'node:timers/promises'
-import { wrapMessage, shutdownMessage, unwrapMessage } from '../../workers/protocol.ts'
+import { COMMAND, wrapMessage, shutdownMessage, unwrapMessage } from '../../workers/protocol.ts'
 import { takeCrashNote } from '../crashes/note.ts'
+import { guardChannel } from '../system/channel-guard.ts'
 import { listChildren, type ChildProcess } from '../system/children.ts'
 import { identifyProcess, isAlive } from '../system/process-identity.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
-import { refuseUntilReady } from './refuse-until-ready.ts'
 import { toUnfinished } from './told-counts.ts'
-import { guardWorkerChannel } from './worker-channel.ts'
 import type { Worker } from 'node:cluster'
 import type { Socket } from 'node:net'
-import type { Dispatch, Envelope, ShutdownMessage, ToMaster, ToWorker } from '../../workers/protocol.ts'
+import type { Envelope, ShutdownMessage, ToMaster, ToWorker } from '../../workers/protocol.ts'
 import type { ToldExit } from '../lifecycle/loss.ts'
 import type { DatagramHandle, SocketHandle } from '../../workers/node-internals.d.ts'
 import type { OperatorMessage } from './operator-messages.ts'
@@ -24,6 +23,12 @@ const LAST_WORDS_MS = 200
 const CHILDREN_END_WITHIN_MS = 200
 /** Messages of operators that wait in this process, for a worker that does not read its channel. */
 const MAX_UNSENT = 100
+
+/**
+ * What the worker's side of node:cluster may say to its primary. Anything else would have that bind sockets of its own,
+ * or throw: it shares no socket here, so its policy of scheduling does not matter.
+ */
+const CLUSTER_ACTS: readonly unknown[] = Object.freeze(['online', 'exitedAfterDisconnect'])
 
 /**
  * The master's view of one worker process: what can be told to it, and what is heard from it.
@@ -43,21 +48,15 @@ export function createWorkerHandle (worker: Worker, hooks: {
   queue?: () => number,
   /** to this socket, whoever serves at its address; null: it is in no group */
   connect?: (inode: number) => Socket | null
-}, { crashFile, orderFile }: WorkerFiles,
-  { dispatch = 'shared', isAsked = false, message = 'object', group = { name: 'one', workers: new Set() } }: {
-    dispatch?: Dispatch,
-    /** it gets no connection before `accept` */
-    isAsked?: boolean,
-    message?: ShutdownMessage,
-    group?: WorkerGroup
-  } = {})
-{
+}, { crashFile, orderFile }: WorkerFiles, { message = 'object' }: { message?: ShutdownMessage }) {
   const { onOnline, onMessage, onAppMessage, onInvalidMessage, onEnded = () => {}, onExit } = hooks
   const { process: child } = worker
-  guardWorkerChannel(child, { dispatch, group: group.name, onInvalidMessage: (reason) => {
-    if (!isLetGo) onInvalidMessage(reason)
-  } })
-  const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child, group.workers) : () => {}
+  guardChannel(child, {
+    isExpected: ({ cmd, act }) => cmd === COMMAND || (cmd === 'NODE_CLUSTER' && CLUSTER_ACTS.includes(act)),
+    onInvalidMessage: (reason) => {
+      if (!isLetGo) onInvalidMessage(reason)
+    }
+  })
   const identity = child.pid === undefined ? null : identifyProcess(child.pid)
   let isGone = false
   let isLetGo = false
@@ -149,12 +148,6 @@ export function createWorkerHandle (worker: Worker, hooks: {
       if (child.exitCode !== null || child.signalCode !== null)
         return Promise.resolve({ pid, code: child.exitCode, signal: child.signalCode })
       return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ pid, code, signal })))
-    },
-
-    /** Connections may come from now on. */
-    accept () {
-      letIn()
-      if (dispatch === 'sticky' && isAsked) this.tell({ type: 'serve' })
     }
   }
 
@@ -181,7 +174,5 @@ export function createWorkerHandle (worker: Worker, hooks: {
   }
 }
 
-/** those of one app, which share its sockets */
-export type WorkerGroup = { name: string, workers: Set<Worker> }
 /** what it may leave behind, and where it is told to go once its master is dead */
 export type WorkerFiles = { crashFile: string, orderFile: string }

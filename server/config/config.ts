@@ -199,15 +199,12 @@ function wishOf ({ script, args, execArgv, cwd: own }: Values, given: Map<string
 }
 
 type Together = 'standby' | 'dispatch' | 'sticky' | 'ready' | 'rollout' | 'restart' | 'watch' | 'releases'
-  | 'portPerSlot'
 
 /** Refuses options that contradict each other. */
-function checkTogether (
-  { standby, dispatch, sticky, ready, rollout, restart, watch, releases, portPerSlot }: Pick<Config, Together>,
-  sourceOf: (name: string) => string = (name) => name
-) {
+function checkTogether ({ standby, dispatch, sticky, ready, rollout, restart, watch, releases }: Pick<Config, Together>,
+  sourceOf: (name: string) => string = (name) => name)
+{
   const isStopFirst = rollout.order === 'stop-first'
-  const isRoundRobin = dispatch === 'round-robin'
   const { canary } = rollout
   if (watch && releases.mode === 'folder') {
     throw invalid(sourceOf('watch'), 'releases.mode "live" (--releases-mode live), as files of a copy never change',
@@ -218,17 +215,14 @@ function checkTogether (
       `nothing with ready.signal "${ready.signal}", as only one of them can say when a worker is ready`,
       JSON.stringify(ready.log))
   }
-  if (portPerSlot > 0 && isRoundRobin)
-    throw invalid(sourceOf('portPerSlot'), '0 with dispatch "round-robin", where the master listens', portPerSlot)
   const [by] = Object.entries(sticky.by).find(([, name]) => name !== undefined) ?? []
   if (by !== undefined && dispatch !== 'sticky')
     throw invalid(sourceOf(`sticky.by.${by}`), 'dispatch "sticky" with it', `dispatch "${dispatch}"`)
-  const noStandby = [isRoundRobin && '0 with dispatch "round-robin", where a worker cannot wait before it listens',
+  const noStandby = [
     isStopFirst && '0 with rollout.order "stop-first", as a standby worker runs beside those of the slots',
     restart.policy !== 'always' &&
-    `0 with restart.policy "${restart.policy}", as a standby worker would do the work of a job early`].find((
-      expected
-    ) => expected !== false)
+    `0 with restart.policy "${restart.policy}", as a standby worker would do the work of a job early`
+  ].find((expected) => expected !== false)
   if (standby > 0 && noStandby !== undefined) throw invalid(sourceOf('standby'), noStandby, standby)
   if (isStopFirst && canary.workers > 0) {
     throw invalid(sourceOf('rollout.canary.workers'),

@@ -168,8 +168,8 @@ export const SCHEMA = z.strictObject({
   }),
   standby: integerOption(0, MAX_WORKERS,
     'how many more workers load the app and wait: one replaces a worker that dies, within milliseconds').default(0),
-  dispatch: choiceOption(['shared', 'sticky', 'round-robin'],
-    'who gets a connection; shared: the worker that is idle longest, sticky: one slot per client address, or with sticky.by the worker that has the session, round-robin: the master hands them out in turn'),
+  dispatch: choiceOption(['shared', 'sticky'],
+    'who gets a connection; shared: the worker that is idle longest, sticky: one slot per client address, or with sticky.by the worker that has the session'),
   sticky: groupOf({
     by: groupOf({
       header: nameOption('header', 'mcp-session-id',

@@ -26,16 +26,11 @@ function ofKeeper ({ isKept }: Running) {
   ])
 }
 
-function ofVersion (facts: Facts, { master: { version }, installedVersion }: Running) {
+function ofVersion ({ config }: Facts, { master: { version }, installedVersion, isKept }: Running) {
   if (version === installedVersion) return finding('version', 'ok', `clusterdeck ${version} is what is installed`)
   return finding('version', 'warning', `clusterdeck ${version} runs, and ${installedVersion} is installed`,
     'The running master has none of the fixes of the installed version, and reads its files.',
-    canUpgrade(facts) ? [command('clusterdeck upgrade --wait', facts.config.cwd)] : [])
-}
-
-/** `facts`: whether another master can take over: that takes a keeper, and sockets that both masters share */
-export function canUpgrade ({ running, config }: Facts) {
-  return running !== null && running.isKept && config.dispatch !== 'round-robin'
+    isKept ? [command('clusterdeck upgrade --wait', config.cwd)] : [])
 }
 
 function ofAdmin (facts: Facts, { admin: { host, tls } }: Config) {

@@ -1,5 +1,4 @@
 import { command, finding, inCode, type Check, type Mend, type Severity } from './finding.ts'
-import { canUpgrade } from './master.ts'
 import { judgeNodes, lineToTake, nodesInUse, numbersOf, type Verdict } from './node-lines.ts'
 import type { Facts } from './facts.ts'
 
@@ -35,7 +34,7 @@ function ofEngines (nodeVersion: string, engines: string, mend: Mend[]) {
 
 /** `wanted`: a line or a version; `isOwn`: whether clusterdeck runs on it */
 function mendOf (facts: Facts, wanted: string, isOwn: boolean) {
-  const isUpgrade = isOwn && canUpgrade(facts)
+  const isUpgrade = isOwn && facts.running?.isKept
   if (!facts.hasNvm)
     return inCode(
       `Install Node ${wanted}${wanted.includes('.') ? ' or a later one of its line' : ''}${

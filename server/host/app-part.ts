@@ -2,7 +2,6 @@ import { createEnd } from '../app/end.ts'
 import { openApp, type HostServices } from '../app/app.ts'
 import type { Runs, RunsStore } from '../app/runs.ts'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.ts'
-import { takePolicy } from '../cluster/policy.ts'
 import { followNext } from '../handover/old-master.ts'
 import { createClosers, type Closers } from '../system/closers.ts'
 import { waitAtMost } from '../system/wait-at-most.ts'
@@ -189,7 +188,6 @@ export async function openAppPart ({ id, name, order, config, origin, reload, so
   }
 
   async function openInside () {
-    takePolicy(config.dispatch, lent)
     const { dataDir, log } = lent.openFolder(config.dataDir, closers)
     const title = lent.titleOf(name)
     const keeper = closers.add(lent.links.of(id, { ...origin, title, call: scope.call }),

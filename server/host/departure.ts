@@ -87,9 +87,6 @@ function check (
   if (!keeper.isKept)
     throw new DeckError('not-possible',
       'a deck can move into a host only with its keeper, which goes on where that fails, and this one runs without: stop it, and start it with --detach')
-  if (config.dispatch === 'round-robin')
-    throw new DeckError('not-possible',
-      'the workers of a deck that moves have to accept by themselves: dispatch is "round-robin", expected "shared" or "sticky"')
   const [inherited] = listInherited(keeper.held)
   if (inherited)
     throw new DeckError('not-possible',

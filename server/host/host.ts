@@ -1,5 +1,7 @@
+import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import { checkExposure } from '../config/exposure.ts'
+import { DeckError } from '../errors.ts'
 import { stayLean } from '../keeper/lean.ts'
 import { openDataDir } from '../system/data-dir.ts'
 import { createLog } from '../system/log.ts'
@@ -7,15 +9,13 @@ import { adminPlace } from '../systemd/activation.ts'
 import { createTerminal } from '../terminal.ts'
 import { createAppScopes } from './app-scopes.ts'
 import { createFleetMembership } from './fleet-membership.ts'
-import type { Config, HostConfig } from '../config/config.ts'
+import type { HostConfig } from '../config/config.ts'
 import type { KeeperLink } from '../keeper/link.ts'
 import type { Closers } from '../system/closers.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const SOFTWARE = Object.freeze({ version, nodeVersion: process.version })
 
-/** what a master runs with, beside its apps */
-export type MasterConfig = HostConfig & Partial<Pick<Config, 'dispatch'>>
 /** `isGuest`: the process is another program's, with its signals, its children and what its environment says. */
 export type Surroundings = { stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, isGuest?: boolean }
 export type Host = Awaited<ReturnType<typeof openHost>>
@@ -24,11 +24,14 @@ export type Host = Awaited<ReturnType<typeof openHost>>
  * What a process has once, whatever apps are in it. It may be there twice, in two masters of an upgrade.
  * @throws {import('../errors.ts').DeckError} invalid-config, not-possible, data-dir-unusable, start-failed
  */
-export async function openHost (config: MasterConfig, keeper: KeeperLink,
+export async function openHost (config: HostConfig, keeper: KeeperLink,
   { stdout = process.stdout, stderr = process.stderr, isGuest = false }: Surroundings, closers: Closers)
 {
+  if (!cluster.isPrimary)
+    throw new DeckError('not-possible',
+      'start: expected a process that may have workers, and this one is itself a worker of node:cluster')
   if (keeper.isKept) stayLean()
-  const place = adminPlace({ dispatch: 'shared', ...config }, keeper)
+  const place = adminPlace(config.admin, keeper)
   // A service manager's socket may be another one than the configured.
   checkExposure({ ...config.admin, host: place.host })
   const dataDir = openDataDir(config.dataDir)

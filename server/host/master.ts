@@ -14,11 +14,12 @@ import { waitAtMost } from '../system/wait-at-most.ts'
 import { LOAD_SITE_WITHIN_MS, openAdminPort, type AdminPort } from './admin-page.ts'
 import { announceMaster, identifyKeeper, type Address } from './announcement.ts'
 import { createApps, type Apps } from './apps.ts'
-import { openHost, type Host, type MasterConfig, type Surroundings } from './host.ts'
+import { openHost, type Host, type Surroundings } from './host.ts'
 import { listenToSignals, reapOrphans, reportToKeeper } from './process-setup.ts'
 import { createShutdown, type Shutdown } from './shutdown.ts'
 import { TURN_MS } from './turns.ts'
 import type { Apps as AppsOfApi } from '../api/apps.ts'
+import type { HostConfig } from '../config/config.ts'
 import type { Kind, MakeKind, Side } from './kind.ts'
 
 export type Master = Awaited<ReturnType<typeof startHost>>
@@ -27,7 +28,7 @@ export type Master = Awaited<ReturnType<typeof startHost>>
  * Reads what a master runs with. `left`: what a master before has left for the next one, where nobody has ordered this
  * start; null: somebody has
  */
-type Plan = (left: unknown) => Promise<{ config: MasterConfig, makeKind: MakeKind }>
+type Plan = (left: unknown) => Promise<{ config: HostConfig, makeKind: MakeKind }>
 
 /**
  * Starts a master. It owns the signals of this process until `stopped`, unless it is a guest there.
@@ -123,7 +124,7 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
   }
 }
 
-function joinFleet (config: MasterConfig,
+function joinFleet (config: HostConfig,
   { apps, kind: { ways: { placeOf } }, side, host: { fleetMembership, dataDir, software, closers }, port, shutdown }: {
     apps: Apps,
     kind: Kind,

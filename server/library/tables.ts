@@ -54,8 +54,8 @@ export type DeckOptions = {
   workers?: 'max' | number
   /** how many more workers load the app and wait: one replaces a worker that dies, within milliseconds; default: `0` */
   standby?: number
-  /** who gets a connection; shared: the worker that is idle longest, sticky: one slot per client address, or with sticky.by the worker that has the session, round-robin: the master hands them out in turn; default: `shared` */
-  dispatch?: 'shared' | 'sticky' | 'round-robin'
+  /** who gets a connection; shared: the worker that is idle longest, sticky: one slot per client address, or with sticky.by the worker that has the session; default: `shared` */
+  dispatch?: 'shared' | 'sticky'
   sticky?: {
     by?: {
       /** the header of requests and answers that names a session; with dispatch sticky, its requests reach the worker that has made it */

@@ -93,7 +93,7 @@ export type Status = {
    * `ownSockets`: why its workers cannot share its sockets here; null: they do
    */
   app: { name: string, entry: string, cwd: string, addresses: string[], ownSockets: string | null },
-  dispatch: 'shared' | 'sticky' | 'round-robin',
+  dispatch: 'shared' | 'sticky',
   /** by what clients stay with a worker, such as `the header mcp-session-id`; null: dispatch is not sticky */
   stickyBy: string | null,
   /**

@@ -7,7 +7,7 @@ import type { EventEmitter } from 'node:events'
 type Handle = { close: () => void } | null | undefined
 
 /** A message of Node's own, of which any field may be anything. `msg`: what a handle belongs to. */
-type InternalMessage = { cmd?: unknown, act?: unknown, fd?: unknown, type?: unknown, msg?: InternalMessage }
+type InternalMessage = { cmd?: unknown, act?: unknown, type?: unknown, msg?: InternalMessage }
 
 /** The longest line that is kept in memory until it is whole: above all a list of files that a worker has loaded. */
 const MAX_LINE_CHARS = 4 * 1024 * 1024

@@ -11,20 +11,11 @@ const KEEPER_PREFIX = 'admin '
  * still to be bound. Returns `hold`: call it with the socket that listens.
  * @throws {DeckError} invalid-config where what was inherited cannot be used as the configuration says
  */
-export function adminPlace ({ admin: { host, port }, dispatch }: Pick<Config, 'admin' | 'dispatch'>,
+export function adminPlace ({ host, port }: Pick<Config['admin'], 'host' | 'port'>,
   keeper: { held: Map<string, { handle: SocketHandle, data?: object }>,
     hold: (key: string, handle: SocketHandle) => void, dropOthers: (prefix: string, wanted: string) => void }
 ): { host: string, port: number, socket?: SocketHandle, hold: (socket: SocketHandle | null) => void } {
-  const inherited = listInherited(keeper.held)
-  const forAdmin = inherited.find(({ data }) => data.name === ADMIN_NAME)
-  const forApp = inherited.find(({ data }) => data.name !== ADMIN_NAME)
-  // node:cluster's own primary would bind the address anew.
-  if (forApp && dispatch !== 'shared') {
-    throw new DeckError('invalid-config',
-      `dispatch: expected "shared" for a socket of the service manager, ${
-        describeInherited(forApp.data)
-      }, received "${dispatch}"`)
-  }
+  const forAdmin = listInherited(keeper.held).find(({ data }) => data.name === ADMIN_NAME)
   if (forAdmin) {
     const { data } = forAdmin
     if (data.port === undefined) {

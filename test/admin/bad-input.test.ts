@@ -137,9 +137,10 @@ const CASES: Case[] = [
     '{"drain.deadlineMs":1e999}': ['invalid-config', /^drain\.deadlineMs: expected/],
     '{"rollout.surge":"101%"}': ['invalid-config', /^rollout\.surge: expected/],
     '{"env":{"PASSWORD":"hunter2"}}': ['not-possible', /^env can only be set at a start$/],
-    '{"drain.deadlineMs":1,"dispatch":"round-robin"}': ['not-possible', /^dispatch can only be set at a start$/] }).map(
-      ([body, [code, detail]]) => ({ method: 'PATCH', path: '/config', body, headers: { ...JSON_TYPE, 'If-Match': '*' },
-        status: STATUS_OF[String(code)], code: String(code), detail: detail as RegExp })
+    '{"drain.deadlineMs":1,"dispatch":"sticky"}': ['not-possible', /^dispatch can only be set at a start$/] }).map((
+      [body, [code, detail]]
+    ) => ({ method: 'PATCH', path: '/config', body, headers: { ...JSON_TYPE, 'If-Match': '*' },
+      status: STATUS_OF[String(code)], code: String(code), detail: detail as RegExp })
     ),
   ...['{}', '{"kind":"canary"}', '{"kind":"Restart"}', '{"kind":""}', '{"kind":1}', '{"kind":["restart"]}',
     '{"kind":"constructor"}'].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422,

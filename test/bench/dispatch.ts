@@ -1,6 +1,5 @@
 // How connections reach workers: evenly, past busy workers, none left waiting, and at what cost. Compared is what
-// clusterdeck does with what it does where workers may load nothing native (the shared socket as libuv waits for it),
-// and with round-robin.
+// clusterdeck does with what it does where workers may load nothing native (the shared socket as libuv waits for it).
 //   node test/bench/dispatch.ts [evenness] [busy] [stranded] [rate] [--seconds 10] [--rounds 5]
 import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -23,8 +22,7 @@ const FAULT_EVERY_MS = 200
 /** One that dies often is replaced at once all the same. */
 const HASTY = ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--restart-reset-after-ms', '1',
   '--drain-idle-grace-ms', '100']
-const WAYS = Object.freeze({ even: [], plain: ['--exec-argv=--no-addons'],
-  'round-robin': ['--dispatch', 'round-robin'] })
+const WAYS = Object.freeze({ even: [], plain: ['--exec-argv=--no-addons'] })
 
 type Site = { deck: Deck, port: number }
 
@@ -34,7 +32,7 @@ for (const [name, part] of Object.entries(PARTS))
 
 /** Long-lived connections: the largest share of a worker ÷ the mean. */
 async function evenness () {
-  await withSites(Object.keys(WAYS), async (sites) => {
+  await withSites(async (sites) => {
     for (const gapMs of [10, 0]) {
       const shares: Record<string, number[]> = {}
       for (let round = 0; round < ROUNDS; round++) {
@@ -55,7 +53,7 @@ async function evenness () {
 
 /** Fresh connections while two workers are in JavaScript for a second at a time. */
 async function busy () {
-  await withSites(Object.keys(WAYS), async (sites) => {
+  await withSites(async (sites) => {
     for (const [way, { port }] of Object.entries(sites)) {
       const stop = await keepBusy({ port, path: '/' }, { count: 2, busyPath: '/busy?ms=1000' })
       const times = await answerTimes({ port, path: '/' }, { everyMs: 50, seconds: SECONDS })
@@ -72,7 +70,7 @@ async function busy () {
 /** Fresh connections while workers go all the time. */
 async function stranded () {
   for (const fault of ['kill', 'stop', 'drain'] as const) {
-    await withSites(['even', 'plain'], async (sites) => {
+    await withSites(async (sites) => {
       for (const everyMs of [50, 2000]) {
         for (const [way, { deck, port }] of Object.entries(sites)) {
           const end = harm(deck, fault)
@@ -93,7 +91,7 @@ async function stranded () {
 
 /** A connection per request: how many, at how many context switches of the workers. */
 async function rate () {
-  await withSites(Object.keys(WAYS), async (sites) => {
+  await withSites(async (sites) => {
     const rates: Record<string, number[]> = {}
     const switches: Record<string, number[]> = {}
     for (let round = 0; round < ROUNDS; round++) {
@@ -116,12 +114,11 @@ async function rate () {
   })
 }
 
-async function withSites (ways: string[], work: (sites: Record<string, Site>) => Promise<void>) {
+async function withSites (work: (sites: Record<string, Site>) => Promise<void>) {
   const owner = createOwner()
   const sites: Record<string, Site> = {}
-  for (const way of ways) {
-    const deck = await startDeck(owner, 'hangs.js', { workers: WORKERS,
-      flags: [...HASTY, ...WAYS[way as keyof typeof WAYS]] })
+  for (const [way, flags] of Object.entries(WAYS)) {
+    const deck = await startDeck(owner, 'hangs.js', { workers: WORKERS, flags: [...HASTY, ...flags] })
     await deck.until({ ready: WORKERS })
     await until(async () => (await deck.status()).isEven === (way !== 'plain'), 'the workers to tell how they wait')
     sites[way] = { deck, port: Number(new URL(await deck.appUrl()).port) }

@@ -67,7 +67,7 @@ describe('a change of options while the cluster runs', () => {
     const wrong = await change(deck, { 'drain.deadlineMs': 1, 'drain.idleGraceMs': -1 })
     assert.deepEqual([wrong.status, wrong.body.code, wrong.body.detail], [422, 'invalid-config',
       'drain.idleGraceMs: expected an integer from 0 to 2147483647, received -1'])
-    const fixed = await change(deck, { dispatch: 'round-robin' })
+    const fixed = await change(deck, { dispatch: 'sticky' })
     assert.deepEqual([fixed.status, fixed.body.code, fixed.body.detail], [409, 'not-possible',
       'dispatch can only be set at a start'])
     assert.equal((await change(deck, {})).status, 422)

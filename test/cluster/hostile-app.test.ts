@@ -21,6 +21,7 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
     const url = await deck.appUrl()
     const startedAt = performance.now()
     for (const harm of HARMS) assert.equal(await (await fetch(`${url}/${harm}`)).text(), String(pid), harm)
+    assert.equal(await (await fetch(`${url}/answers`)).text(), '0', 'of the primary of node:cluster')
 
     // It is heard still, by the one worker that there is.
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
@@ -31,16 +32,6 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
     const windows = 1 + Math.ceil((performance.now() - startedAt) / 10_000)
     assert.ok(Number(/has sent (\d+) messages that were dropped/.exec(String(told[0]))?.[1]) > 10_000 - 2000 * windows,
       String(told[0]))
-  })
-
-  rareTest('with round-robin, where Node\'s own primary hears it', async (t) => {
-    const deck = await startDeck(t, 'harms-its-master.js', { workers: 1, flags: ['--dispatch', 'round-robin'] })
-    await deck.until({ ready: 1 })
-    const { masterPid } = deck
-    const url = await deck.appUrl()
-    for (const harm of HARMS) assert.equal((await fetch(`${url}/${harm}`)).status, 200, harm)
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    assert.deepEqual([deck.masterPid, (await fetch(url)).status], [masterPid, 200])
   })
 
   rareTest('that takes away timers and listeners is ready, rolled and told to stop like any other', async (t) => {
@@ -66,46 +57,38 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
       assert.ok(count() <= before + 2, `${before} descriptors, then ${count()}`)
     })
 
-  for (const dispatch of ['shared', 'round-robin']) {
-    test(
-      `a descriptor is the worker's own, as under plain Node, and the master touches none because a worker names it (${dispatch})`,
-      { skip: (dispatch === 'round-robin' && rareOnly) || (process.platform !== 'linux' && 'reads /proc') },
-      async (t) => {
-        const [plain, own] = [openListener(t), openListener(t)]
-        const alone = spawn(through[0], [...through.slice(1), process.execPath,
-          fileURLToPath(new URL('../fixtures/listens-on-descriptors.js', import.meta.url))], {
-          env: { ...process.env, OWN },
-          stdio: ['ignore', 'ignore', 'ignore', plain.fd]
-        })
-        t.after(() => alone.kill('SIGKILL'))
-        const deck = await startDeck(t, 'listens-on-descriptors.js', { workers: 1, env: { OWN },
-          flags: ['--dispatch', dispatch], launch: { through, descriptors: [own.fd] } })
-        const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-        const { masterPid } = deck
-        const ask = ({ port }: { port: number }, what: string) => get(`http://127.0.0.1:${port}/${what}`)
-        assert.equal(await ask(own, ''), String(pid))
+  test('a descriptor is the worker\'s own, as under plain Node, and the master touches none because a worker names it',
+    { skip: process.platform !== 'linux' && 'reads /proc' }, async (t) => {
+    const [plain, own] = [openListener(t), openListener(t)]
+    const alone = spawn(through[0], [...through.slice(1), process.execPath,
+      fileURLToPath(new URL('../fixtures/listens-on-descriptors.js', import.meta.url))], { env: { ...process.env, OWN },
+      stdio: ['ignore', 'ignore', 'ignore', plain.fd] })
+    t.after(() => alone.kill('SIGKILL'))
+    const deck = await startDeck(t, 'listens-on-descriptors.js', { workers: 1, env: { OWN },
+      launch: { through, descriptors: [own.fd] } })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    const { masterPid } = deck
+    const ask = ({ port }: { port: number }, what: string) => get(`http://127.0.0.1:${port}/${what}`)
+    assert.equal(await ask(own, ''), String(pid))
 
-        const before = descriptorsOf(masterPid)
-        const ofMasterAlone = Object.keys(before).filter((fd) => !(fd in descriptorsOf(pid)))
-        assert.ok(ofMasterAlone.length > 0)
-        for (const kind of ['tcp', 'udp']) {
-          // A connection of the worker may have that number by now.
-          for (const fd of ofMasterAlone)
-            assert.match(await ask(own, `${kind}?fd=${fd}`),
-              /^(Error EINVAL listen|Error EEXIST listen|TypeError ERR_INVALID_FD_TYPE)/, `${kind} ${fd}`)
-          for (const fd of ['9999', 'file', '-1', OWN])
-            assert.equal(await ask(own, `${kind}?fd=${fd}`), await ask(plain, `${kind}?fd=${fd}`), `${kind} ${fd}`)
-        }
-        assert.equal((await deck.rollout('restart')).state, 'succeeded')
-        assert.notEqual(await ask(own, ''), String(pid))
-        const after = descriptorsOf(masterPid)
-        for (const fd of ofMasterAlone.filter((fd) =>
-          before[fd].startsWith('pipe') || before[fd].startsWith('anon_inode')
-        )) assert.equal(after[fd], before[fd], fd)
-        assert.equal(deck.masterPid, masterPid)
-      }
-    )
-  }
+    const before = descriptorsOf(masterPid)
+    const ofMasterAlone = Object.keys(before).filter((fd) => !(fd in descriptorsOf(pid)))
+    assert.ok(ofMasterAlone.length > 0)
+    for (const kind of ['tcp', 'udp']) {
+      // A connection of the worker may have that number by now.
+      for (const fd of ofMasterAlone)
+        assert.match(await ask(own, `${kind}?fd=${fd}`),
+          /^(Error EINVAL listen|Error EEXIST listen|TypeError ERR_INVALID_FD_TYPE)/, `${kind} ${fd}`)
+      for (const fd of ['9999', 'file', '-1', OWN])
+        assert.equal(await ask(own, `${kind}?fd=${fd}`), await ask(plain, `${kind}?fd=${fd}`), `${kind} ${fd}`)
+    }
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    assert.notEqual(await ask(own, ''), String(pid))
+    const after = descriptorsOf(masterPid)
+    for (const fd of ofMasterAlone.filter((fd) => before[fd].startsWith('pipe') || before[fd].startsWith('anon_inode')))
+      assert.equal(after[fd], before[fd], fd)
+    assert.equal(deck.masterPid, masterPid)
+  })
 })
 
 /** The number that a socket keeps from the shell to the workers: Node closes the lowest ones for its children. */

@@ -238,33 +238,14 @@ describe('a deck of a program', { concurrency: 3 }, () => {
   })
 
   rareTest(
-    'decks that hand out connections in turn run beside each other and others; a worker of node:cluster starts none',
+    'a deck runs in a program that hands out its own connections by any policy; a worker of node:cluster starts none',
     async () => {
-      assert.deepEqual(await startSeveral(), ['first: round-robin, answered by its worker',
-        'second: round-robin, answered by its worker', 'third: shared, answered by its worker',
-        'fourth: round-robin, answered by its worker',
-        'worker: start: expected a process that may have workers, and this one is itself a worker of node:cluster'])
+      const { stdout } = await run(process.execPath, [path.join(FIXTURES, 'starts-a-deck-as-a-worker.js'),
+        tempFolder()], { timeout: 60_000, env: { ...process.env, NODE_CLUSTER_SCHED_POLICY: 'none' } })
+      assert.deepEqual(stdout.trimEnd().split('\n'), ['answered by its worker',
+        'start: expected a process that may have workers, and this one is itself a worker of node:cluster'])
     }
   )
-
-  rareTest(
-    'a policy that node:cluster cannot have is refused: it keeps that which the first workers of the program had',
-    async () => {
-      const refusal =
-        'dispatch: expected "shared", received "round-robin" (node:cluster keeps the policy that the first workers of this process had)'
-      const [first, second, third, fourth] = await startSeveral({ FIRST: 'shared', NODE_CLUSTER_SCHED_POLICY: 'none' })
-      assert.deepEqual([first, second, third, fourth], ['first: shared, answered by its worker', `second: ${refusal}`,
-        'third: shared, answered by its worker', `fourth: ${refusal}`])
-    }
-  )
-
-  async function startSeveral (env?: Record<string, string>): Promise<string[]> {
-    const { stdout } = await run(process.execPath, [path.join(FIXTURES, 'hands-out-in-turn.js'), tempFolder()], {
-      timeout: 60_000,
-      env: { ...process.env, ...env }
-    })
-    return stdout.trimEnd().split('\n')
-  }
 
   const wrong: [object | null, string, RegExp][] = [[null, 'invalid-config',
     /^options: expected an object, received null$/], [{ wrokers: 2 }, 'unknown-option',

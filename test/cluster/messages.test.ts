@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startDeckHere } from '../support/deck-here.ts'
-import { startDeck } from '../support/deck.ts'
 import { rareOnly, rareTest } from '../support/rare.ts'
 import { supervised } from '../support/supervised.ts'
 import type { DeckEvent } from '../../server/events/stream.ts'
@@ -46,8 +45,8 @@ describe('messages', { concurrency: true }, () => {
       'message "reload" sent to 2 workers', { type: 'reload', workers: ids }])
   })
 
-  rareTest('for one worker reach that one alone, also with round-robin', async (t) => {
-    const deck = await startDeck(t, 'repeats-what-it-hears.js', { workers: 2, flags: ['--dispatch', 'round-robin'] })
+  rareTest('for one worker reach that one alone', async (t) => {
+    const deck = await startDeckHere(t, 'repeats-what-it-hears.js', { workers: 2 })
     const { workers: [first, second] } = await deck.until({ ready: 2 })
     assert.deepEqual(await post(deck, `/workers/${second.id}/messages`, { type: 'only you' }), { status: 202,
       answer: { workers: [second.id] } })

@@ -85,24 +85,6 @@ describe('orphan', { concurrency: 2 }, () => {
       await until(() => !isAlive(orphan), 'its end')
     })
 
-  rareTest('one that accepts through its master drains at once, and answers what it has', async (t) => {
-    const { deck, orphans, lose } = await startToLose(t, 'answers-with-pid.js', { workers: 2,
-      flags: [...ALONE, '--dispatch', 'round-robin', '--drain-idle-grace-ms', '100'] })
-    const url = await deck.appUrl()
-    const slow = [1, 2].map(async () => {
-      const response = await fetch(`${url}/?ms=1000`)
-      return { connection: response.headers.get('connection'), pid: (await response.json() as { pid: number }).pid }
-    })
-    // In turn: once the third is answered, the first two are with their workers.
-    await fetch(url)
-    await lose()
-    const answers = await Promise.all(slow)
-    assert.deepEqual(answers.map(({ connection }) => connection), ['close', 'close'])
-    // Which of them had which is the primary's affair; node:cluster may give both to the one that was free first.
-    assert.ok(answers.every(({ pid }) => orphans.some((orphan) => orphan.pid === pid)))
-    await until(() => !orphans.some(isAlive), 'their ends')
-  })
-
   rareTest('one whose app leaves its cluster, by whatever call, is replaced first, drains and counts as no crash',
     async (t) => {
       const deck = await startDeck(t, 'disconnects-itself.js', { workers: 1 })

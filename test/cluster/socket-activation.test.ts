@@ -155,8 +155,8 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
       `clusterdeck: port ${socket.port} is in use (EADDRINUSE); the service manager has 127.0.0.1:${socket.port} ("web"), and that is not the address that the app listens on\n`)
   })
 
-  for (const [what, name, where, flags, message] of [['round-robin', 'web', 'tcp', ['--dispatch', 'round-robin'],
-    /^clusterdeck: dispatch: expected "shared" for a socket of the service manager, 127\.0\.0\.1:\d+ \("web"\), received "round-robin"\n$/],
+  for (const [what, name, where, flags, message] of [['sticky', 'web', 'tcp', ['--dispatch', 'sticky'],
+    /^clusterdeck: dispatch: expected "shared" for a socket of the service manager, 127\.0\.0\.1:\d+ \("web"\), received "sticky"\n$/],
     ['a Unix socket for the admin port', 'admin', 'unix', [],
       /^clusterdeck: LISTEN_FDNAMES: expected a TCP socket under the name "admin", received \/.*admin\.sock \("admin"\)\n$/]] as [
       string,

@@ -179,7 +179,7 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
       ...STICKY, '--admin-port', '0', '--data-dir', tempFolder()], { launch: WITHOUT_KOFFI })
     assert.notEqual(code, 0)
     assert.match(stderr,
-      /dispatch: expected "shared" or "round-robin" on this machine, received "sticky" \(it takes Linux and the optional package koffi\)/)
+      /dispatch: expected "shared" on this machine, received "sticky" \(it takes Linux and the optional package koffi\)/)
   })
 })
 

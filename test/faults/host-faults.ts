@@ -16,8 +16,8 @@ export type HostFault = {
   skip?: string | false,
   /** all apps have to go on, and the event loop is another process's afterwards */
   isOfHost?: boolean,
-  /** who may refuse connections for a moment: see limits of the manual */
-  refuses?: 'round-robin' | 'all'
+  /** all may refuse connections for a moment: see limits of the manual */
+  mayRefuse?: boolean
 }
 
 const GOES_ON_MS = 10_000
@@ -68,11 +68,13 @@ export const HOST_FAULTS: readonly HostFault[] = Object.freeze([{ name: 'nothing
     )
   }, 'the hung workers to be ended')
   await site.untilReady(VICTIM)
-} }, { name: 'master-kill', title: 'master SIGKILL', isOfHost: true, refuses: 'round-robin',
-  act: (site) => site.harmMaster('SIGKILL') }, { name: 'master-stop', title: 'master SIGSTOP', isOfHost: true,
-  refuses: 'round-robin', act: (site) => site.harmMaster('SIGSTOP') }, { name: 'upgrade', title: 'upgrade',
-  isOfHost: true, refuses: 'round-robin', act: (site) => site.upgrade() }, { name: 'keeper-and-master',
-  title: 'keeper and master SIGKILL, then the command of the unit', isOfHost: true, refuses: 'all',
+} }, { name: 'master-kill', title: 'master SIGKILL', isOfHost: true, act: (site) => site.harmMaster('SIGKILL') }, {
+  name: 'master-stop',
+  title: 'master SIGSTOP',
+  isOfHost: true,
+  act: (site) => site.harmMaster('SIGSTOP')
+}, { name: 'upgrade', title: 'upgrade', isOfHost: true, act: (site) => site.upgrade() }, { name: 'keeper-and-master',
+  title: 'keeper and master SIGKILL, then the command of the unit', isOfHost: true, mayRefuse: true,
   act: (site) => startAnew(site, () => site.kill(site.user.managers())) }, { name: 'reboot',
   title: 'everything SIGKILL, then the command of the unit', isOfHost: true, async act (site) {
   await site.silence()

@@ -26,11 +26,9 @@ const CONFIG = 'clusterdeck.config.json'
 /** What a user would not wait for. */
 const SHARED = Object.freeze({ workers: 1, watchdog: { timeoutMs: 2000 }, drain: { idleGraceMs: 500 },
   rollout: { limits: { p99Ratio: 1000 } } })
-/** A master that dies leaves no queue of connections. */
-export const ROUND_ROBIN = 'web-3'
-/** Those that are not as the others, so that a host has all ways to hand out connections at once. */
+/** Those that are not as the others, so that connections come to workers in all ways at once. */
 const SPECIAL: Record<string, { workers: number, dispatch?: string }> = Object.freeze({ [VICTIM]: { workers: 2 },
-  'web-2': { workers: 2, dispatch: 'sticky' }, [ROUND_ROBIN]: { workers: 2, dispatch: 'round-robin' } })
+  'web-2': { workers: 2, dispatch: 'sticky' } })
 /** What can be started beside them. */
 const HARMFUL = Object.freeze({
   flood: { entry: path.join(FIXTURES, 'floods-its-log.js'), workers: 1, env: { LINES: '10000' } },
@@ -133,14 +131,11 @@ export async function openHostSite (t: TestOwner) {
     },
 
     async upgrade () {
-      // No upgrade in place while there is one of these.
-      await site.stop(ROUND_ROBIN)
       const before = user.decks()
       await install(`1.${++upgrades}.0`)
       const { status, body } = await user.askHost('/host/upgrade', { method: 'POST', body: '{}' })
       if (status !== 202) throw new Error(`upgrade: expected 202, received ${status}: ${body.detail}`)
       await user.untilNextMaster(before)
-      await site.start(ROUND_ROBIN)
       await site.untilAllReady()
     },
 

@@ -9,7 +9,7 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { createOwner } from '../support/owner.ts'
 import { HOST_FAULTS, type HostFault } from './host-faults.ts'
-import { openHostSite, ROUND_ROBIN, VICTIM } from './host-site.ts'
+import { openHostSite, VICTIM } from './host-site.ts'
 import { isClean, judge, type Cell } from './verdict.ts'
 
 const RESULTS = path.join(import.meta.dirname, '.results')
@@ -48,7 +48,7 @@ writeFileSync(path.join(RESULTS, 'host.md'), `${table}\n`)
 console.log(`\n${table}\n\n${rows.filter(isRowClean).length} of ${rows.length} rows clean`)
 process.exitCode = rows.every(isRowClean) ? 0 : 1
 
-async function tryFault ({ title, act, isOfHost = false, refuses }: HostFault): Promise<Row> {
+async function tryFault ({ title, act, isOfHost = false, mayRefuse = false }: HostFault): Promise<Row> {
   const owner = createOwner()
   try {
     const site = await openHostSite(owner)
@@ -60,8 +60,7 @@ async function tryFault ({ title, act, isOfHost = false, refuses }: HostFault): 
     const delays = isOfHost ? null : (await site.delays({ startedAt, endedAt }))
     const all = await site.silence()
     problems.push(...await site.close())
-    const isJudged = (name: string) =>
-      isOfHost ? refuses !== 'all' && (refuses === undefined || name !== ROUND_ROBIN) : name !== VICTIM
+    const isJudged = (name: string) => isOfHost ? !mayRefuse : name !== VICTIM
     return { title, cells: Object.fromEntries(all.filter(({ tally: { name } }) =>
       isJudged(name)
     ).map(({ tally, ledger }) => [tally.name, judge(tally, ledger, { lost: new Map() })])),

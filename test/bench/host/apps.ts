@@ -40,7 +40,7 @@ const twelve = ({ full, place }: { full: string, place: string }): Record<string
   loop: { script: 'throws-at-load.js', isRestless: true, pm2: BACKS_OFF },
   flood: { script: 'floods-its-log.js', isRestless: true },
   sticky: { script: 'listens-on-port.js', isServing: true, workers: 2, deck: { dispatch: 'sticky' } },
-  'round-robin': { script: 'listens-on-port.js', isServing: true, workers: 2, deck: { dispatch: 'round-robin' } },
+  standby: { script: 'listens-on-port.js', isServing: true, workers: 2, deck: { standby: 1 } },
   unready: { script: 'never-listens.js', deck: { ready: { signal: 'listening' } },
     pm2: { wait_ready: true, listen_timeout: 30_000 } },
   eight: { script: 'listens-on-port.js', isServing: true, workers: 8 },

@@ -316,8 +316,8 @@ test('config prints where each value comes from, and config set changes all that
     2,
     'config set: expected drain.deadlineMs once, received it twice'
   ], ['config set drain.idleGraceMs=1 drain.deadlineMs=soon', 2,
-    'drain.deadlineMs: expected an integer from 0 to 2147483647, received "soon"'], ['config set dispatch=round-robin',
-    1, 'dispatch can only be set at a start']] as [string, number, string][])
+    'drain.deadlineMs: expected an integer from 0 to 2147483647, received "soon"'], ['config set dispatch=sticky', 1,
+    'dispatch can only be set at a start']] as [string, number, string][])
   {
     const { code, stderr } = await cli(line)
     assert.deepEqual([code, stderr], [exitCode, `clusterdeck: ${text}\n`], line)

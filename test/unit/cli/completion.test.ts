@@ -36,11 +36,9 @@ for (const [shell, ask] of Object.entries(ASK)) {
       const { stdout } = await runCliHere(['completion', shell])
       const expected = Object.entries({ 'deploy --on-failure ': ['hold', 'rollback'],
         'deploy --on-failure=ro': ['rollback'], 'diagnose 5 --kind heap-s': ['heap-snapshot', 'heap-statistics'],
-        'start -w ': ['max'], 'systemd app.js --dispatch ': ['round-robin', 'shared', 'sticky'],
-        'status --token-file ': ['files'], 'deploy --note ': [], 'start --ready-path ': [], 'start ': ['files'],
-        'completion ': ['bash', 'fish', 'zsh'], 'help ': [...names, ...manualPages().map(({ name }) =>
-          `${name}.md`
-        )].sort(), 'scale ': [] })
+        'start -w ': ['max'], 'systemd app.js --dispatch ': ['shared', 'sticky'], 'status --token-file ': ['files'],
+        'deploy --note ': [], 'start --ready-path ': [], 'start ': ['files'], 'completion ': ['bash', 'fish', 'zsh'],
+        'help ': [...names, ...manualPages().map(({ name }) => `${name}.md`)].sort(), 'scale ': [] })
       const answers = ask(stdout, expected.map(([line]) => `clusterdeck ${line}`))
       for (const [index, [line, words]] of expected.entries()) {
         assert.deepEqual(answers[index].map((word) => word.replace(/^--[\w-]+=/, '')).sort(), words, line)

@@ -6,7 +6,8 @@ import type { PlainInput } from '../../../server/lifecycle/state.ts'
 
 /** Two workers whose sockets are on their way to the keeper. */
 function setUp (receive: (input: PlainInput) => void) {
-  const handles = new Map([[1, {}], [2, {}]])
+  const handle = { tell () {} }
+  const handles = new Map([[1, handle], [2, handle]])
   const invalid: string[] = []
   let arrive: () => void = () => {}
   const kept = new Promise((resolve) => {

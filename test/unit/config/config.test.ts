@@ -53,12 +53,11 @@ test('without anything set the defaults hold', async (t) => {
 
 test('flags come before the environment, that before the file, that before the defaults', async (t) => {
   const { load } = workingFolder(t, {
-    'clusterdeck.config.json': JSON.stringify({ workers: 2, dispatch: 'round-robin',
-      admin: { port: 1111, host: '::1' } })
+    'clusterdeck.config.json': JSON.stringify({ workers: 2, dispatch: 'sticky', admin: { port: 1111, host: '::1' } })
   })
   const config = await load({ workers: '4' }, { CLUSTERDECK_WORKERS: '3', CLUSTERDECK_ADMIN_PORT: '2222' })
   assert.deepEqual([config.workers, config.admin.port, config.admin.host, config.dispatch, config.ready.signal], [4,
-    2222, '::1', 'round-robin', 'auto'])
+    2222, '::1', 'sticky', 'auto'])
 })
 
 test('what a program says comes before the config file that it names; no other file counts', async (t) => {
@@ -76,14 +75,14 @@ test('every option can be set by flag, by environment and in the file', async (t
   const samples: Record<string, [string, unknown]> = { integer: ['1234', 1234], text: ['::1', '::1'],
     list: ['a', ['a']], switch: ['true', true] }
   const special = { workers: ['7', 7], node: [process.execPath, process.execPath], standby: ['2', 2],
-    compileCache: ['on', 'on'], instanceVariable: ['INSTANCE_ID', 'INSTANCE_ID'],
-    dispatch: ['round-robin', 'round-robin'], 'sticky.by.header': ['x-id', 'x-id'], 'sticky.by.cookie': ['sid', 'sid'],
-    'sticky.by.query': ['sid', 'sid'], 'sticky.by.path': ['/sockjs/:server/:session', '/sockjs/:server/:session'],
-    name: ['shop', 'shop'], 'start.first': ['all', 'all'], 'ready.signal': ['online', 'online'],
-    'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'stop.signal': ['SIGQUIT', 'SIGQUIT'],
-    rebalance: ['off', 'off'], 'ready.path': ['/health?deep=1', '/health?deep=1'],
-    'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']],
-    'watchdog.timeoutMs': ['2500', 2500], 'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'],
+    compileCache: ['on', 'on'], instanceVariable: ['INSTANCE_ID', 'INSTANCE_ID'], dispatch: ['sticky', 'sticky'],
+    'sticky.by.header': ['x-id', 'x-id'], 'sticky.by.cookie': ['sid', 'sid'], 'sticky.by.query': ['sid', 'sid'],
+    'sticky.by.path': ['/sockjs/:server/:session', '/sockjs/:server/:session'], name: ['shop', 'shop'],
+    'start.first': ['all', 'all'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'],
+    'stop.message': ['text', 'text'], 'stop.signal': ['SIGQUIT', 'SIGQUIT'], rebalance: ['off', 'off'],
+    'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']],
+    'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500],
+    'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'],
     'limits.memoryBytes': ['67108864', 67108864], 'limits.cpus': ['1.5', 1.5],
     'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152],
     'diagnostics.leaks': ['off', 'off'], 'diagnostics.profiling': ['on', 'on'], 'logs.maxBytes': ['123456', 123456],
@@ -328,20 +327,18 @@ for (const [name, { flags, env, file }, message] of [['a flag of the wrong type'
   /^--workers: expected an integer from 1 /
 ], ['a variable of the wrong type', { env: { CLUSTERDECK_ADMIN_PORT: 'http' } },
   /^CLUSTERDECK_ADMIN_PORT: expected an integer from 0 to 65535, received "http"$/], ['a choice that is none', {
-  env: { CLUSTERDECK_DISPATCH: 'random' }
-}, /^CLUSTERDECK_DISPATCH: expected one of "shared", "sticky", "round-robin", received "random"$/], [
+  env: { CLUSTERDECK_DISPATCH: 'round-robin' }
+}, /^CLUSTERDECK_DISPATCH: expected one of "shared", "sticky", received "round-robin"$/], [
   'a syslog that is no address',
   { env: { CLUSTERDECK_TELEMETRY_SYSLOG: 'tcp://a' } },
   /^CLUSTERDECK_TELEMETRY_SYSLOG: expected "local" or an address such as "udp:.*received "tcp:\/\/a"$/
 ], ['a syslog at a port that there is not', { env: { CLUSTERDECK_TELEMETRY_SYSLOG: 'udp://a:99999' } },
   /^CLUSTERDECK_TELEMETRY_SYSLOG: expected "local" or an address such as "udp:.*received "udp:\/\/a:99999"$/], [
-  'a standby where none can be held',
-  { flags: { dispatch: 'round-robin', standby: '1' } },
-  /^--standby: expected 0 with dispatch "round-robin", where a worker cannot wait before it listens, received 1$/
-], ['a standby where no two may live side by side', { flags: { rolloutOrder: 'stop-first', standby: '1' } },
-  /^--standby: expected 0 with rollout\.order "stop-first", as a standby worker runs beside those of the slots, received 1$/],
-  ['a standby for a job', { flags: { restartPolicy: 'never', standby: '1' } },
-    /^--standby: expected 0 with restart\.policy "never", as a standby worker would do the work of a job early, received 1$/],
+  'a standby where no two may live side by side',
+  { flags: { rolloutOrder: 'stop-first', standby: '1' } },
+  /^--standby: expected 0 with rollout\.order "stop-first", as a standby worker runs beside those of the slots, received 1$/
+], ['a standby for a job', { flags: { restartPolicy: 'never', standby: '1' } },
+  /^--standby: expected 0 with restart\.policy "never", as a standby worker would do the work of a job early, received 1$/],
   ['a canary where no two may live side by side', { flags: { rolloutOrder: 'stop-first' },
     file: { rollout: { canary: { workers: 2 } } } },
     /^rollout\.canary\.workers in .*: expected 0 with rollout\.order "stop-first", as a canary serves beside all old workers, received 2$/],
@@ -356,18 +353,18 @@ for (const [name, { flags, env, file }, message] of [['a flag of the wrong type'
   'a header that has no name',
   { flags: { dispatch: 'sticky', stickyByHeader: 'a b' } },
   /^--sticky-by-header: expected the name of a header such as "mcp-session-id", received "a b"$/
-], ['a port per slot without sockets', { flags: { dispatch: 'round-robin', portPerSlot: '4000' } },
-  /^--port-per-slot: expected 0 with dispatch "round-robin", where the master listens, received 4000$/], [
-  'an option of the wrong type in the file',
-  { file: { restart: { intensity: { restarts: 'x' } } } },
-  /^restart\.intensity\.restarts in .*clusterdeck\.config\.json: expected an integer from 1 to 10000, received "x"$/
-], ['an argument that is none, and may be a secret', { file: { args: '--password hush' } },
-  /^args in .*: expected a list of texts; wrong is args$/], ['null in the file', { file: { workers: null } },
-  /^workers in .*: expected .*, received null$/], ['a value where a group belongs', { file: { admin: 9777 } },
-  /^admin in .*: expected an object, received 9777$/], ['a group where a value belongs', {
-  file: { workers: { n: 3 } }
-}, /^workers in .*: expected .*, received {"n":3}$/], ['a list in place of the options', { file: [] },
-  /clusterdeck\.config\.json: expected an object of options, received a list$/]] as [string,
+], ['an option of the wrong type in the file', { file: { restart: { intensity: { restarts: 'x' } } } },
+  /^restart\.intensity\.restarts in .*clusterdeck\.config\.json: expected an integer from 1 to 10000, received "x"$/], [
+  'an argument that is none, and may be a secret',
+  { file: { args: '--password hush' } },
+  /^args in .*: expected a list of texts; wrong is args$/
+], ['null in the file', { file: { workers: null } }, /^workers in .*: expected .*, received null$/], [
+  'a value where a group belongs',
+  { file: { admin: 9777 } },
+  /^admin in .*: expected an object, received 9777$/
+], ['a group where a value belongs', { file: { workers: { n: 3 } } }, /^workers in .*: expected .*, received {"n":3}$/],
+  ['a list in place of the options', { file: [] },
+    /clusterdeck\.config\.json: expected an object of options, received a list$/]] as [string,
     { flags?: Record<string, string>, env?: Record<string, string>, file?: unknown }, RegExp][])
 {
   test(`${name} is refused with option, expected and received`, async (t) => {

@@ -13,10 +13,9 @@ const PROGRAM = { entry: '/bin/sh', args: ['-c', 'exec server'] }
 for (const [options, message] of [[{ execArgv: ['--inspect'] },
   /^execArgv: expected no options of Node .* "args", received some$/], [{ standby: 2 },
   /^standby: expected 0 .*, received 2$/], [{ dispatch: 'sticky' },
-  /^dispatch: expected "shared" .*, received "sticky"$/], [{ dispatch: 'round-robin' },
-  /^dispatch: .*, received "round-robin"$/], [{ portPerSlot: 4000 }, /^portPerSlot: expected 0 .*, received 4000$/], [{
-  ready: { signal: 'message' }
-}, /^ready\.signal: expected "auto", "listening", "notify" or "online" .*, received "message"$/], [{
+  /^dispatch: expected "shared" .*, received "sticky"$/], [{ portPerSlot: 4000 },
+  /^portPerSlot: expected 0 .*, received 4000$/], [{ ready: { signal: 'message' } },
+  /^ready\.signal: expected "auto", "listening", "notify" or "online" .*, received "message"$/], [{
   stop: { message: 'text' }
 }, /^stop\.message: expected nothing .* stop\.signal .*, received "text"$/], [{ crash: { graceMs: 5 } },
   /^crash\.graceMs: expected nothing .*, received 5$/], [{ recycle: { maxRequests: 100 } },

@@ -36,10 +36,9 @@ describe('settings', () => {
   test('take standby workers while the cluster runs, but not where none can be held', async () => {
     const { settings } = await configure()
     assert.deepEqual(change(settings, { standby: 2 }), [{ name: 'standby', from: 0, to: 2 }])
-    const { settings: inTurn } = await configure({ dispatch: 'round-robin' })
-    assert.throws(() => inTurn.plan({ standby: 1 }), { code: 'invalid-config',
-      message:
-        'standby: expected 0 with dispatch "round-robin", where a worker cannot wait before it listens, received 1' })
+    const { settings: stopFirst } = await configure({ rollout: { order: 'stop-first' } })
+    assert.throws(() => stopFirst.plan({ standby: 1 }), { code: 'invalid-config',
+      message: /^standby: expected 0 with rollout\.order "stop-first", .*, received 1$/ })
   })
 
   test('say of every option where its value comes from', async () => {
@@ -118,7 +117,7 @@ describe('settings', () => {
     const before = settings.list()
     const refusals = [[{ 'drain.idleGraceMs': 1, 'drain.deadlineMs': '10s' }, 'invalid-config',
       /^drain\.deadlineMs: expected an integer from 0 to 2147483647, received "10s"$/], [{ 'drain.deadlineMs': null },
-      'invalid-config', /received null$/], [{ 'drain.idleGraceMs': 1, dispatch: 'round-robin' }, 'not-possible',
+      'invalid-config', /received null$/], [{ 'drain.idleGraceMs': 1, dispatch: 'sticky' }, 'not-possible',
       /^dispatch can only be set at a start$/], [{ workers: 3 }, 'not-possible',
       /^workers can only be set at a start; PUT \/api\/v1\/scale/], [{ 'drain.deadlinMs': 1 }, 'unknown-option',
       /^unknown option "drain\.deadlinMs" \(did you mean "drain\.deadlineMs"\?\)$/], [{ drain: { deadlineMs: 1 } },
@@ -143,7 +142,7 @@ describe('settings', () => {
     const memory = JSON.parse(JSON.stringify(before.settings.memory()))
     const { settings } = await configure({ rollout: { surge: 3 } })
     settings.restore([...memory, { name: 'drain.idleGraceMs', value: -1, configured: 5000 }, { name: 'of.yesterday',
-      value: 1, configured: 1 }, { name: 'dispatch', value: 'round-robin', configured: 'shared' }])
+      value: 1, configured: 1 }, { name: 'dispatch', value: 'sticky', configured: 'shared' }])
     const { drain, stop, rollout, dispatch } = settings.current
     assert.deepEqual([drain.idleGraceMs, drain.deadlineMs, stop.termGraceMs, rollout.surge, dispatch], [5000, 10, 20, 3,
       'shared'])

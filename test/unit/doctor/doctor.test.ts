@@ -88,10 +88,6 @@ const CASES: Readonly<Record<string, [changes: Changes, found: string[][]]>> = {
   'a release that has failed for too few requests to tell': [{
     running: { answers: [{ release: 'r3', requests: 10, failed: 10 }] }
   }, []],
-  'a health path that nobody asks, with round-robin, where it can be asked too': [{
-    config: { releases: { mode: 'folder' }, ready: {}, dispatch: 'round-robin' },
-    files: { healthPaths: ['/healthz'] }
-  }, [['info', 'readiness', '--ready-path /healthz']]],
   'errors at all times, which say nothing about readiness': [{ config: { releases: { mode: 'folder' }, ready: {} },
     running: { serverErrors: { early: 4, later: 1 } } }, [['info', 'readiness',
     'Give the app a path such as /health that answers 200 once it can work, and set ready.path to it']]],
@@ -216,10 +212,9 @@ const CASES: Readonly<Record<string, [changes: Changes, found: string[][]]>> = {
     'Start the app without --no-keeper and CLUSTERDECK_KEEPER=off']]],
   'another version than is installed': [{ running: { installedVersion: '1.1.0' } }, [['warning', 'version',
     'clusterdeck upgrade --wait']]],
-  'another version than is installed, with round-robin, where no upgrade is possible': [{
-    config: { releases: { mode: 'folder' }, ready: { path: '/' }, dispatch: 'round-robin' },
-    running: { installedVersion: '1.1.0' }
-  }, [['warning', 'version']]],
+  'another version than is installed, without a keeper, so that no upgrade is possible': [{
+    running: { installedVersion: '1.1.0', isKept: false }
+  }, [['warning', 'keeper', 'Start the app without --no-keeper and CLUSTERDECK_KEEPER=off'], ['warning', 'version']]],
   'an admin page without TLS': [{
     config: { releases: { mode: 'folder' }, ready: { path: '/' }, admin: { host: '0.0.0.0', plainHttp: true } }
   }, [['warning', 'admin', '--admin-host 127.0.0.1']]],
