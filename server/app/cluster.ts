@@ -1,5 +1,4 @@
 import { createForker } from '../cluster/forker.ts'
-import { measurePrograms } from '../cluster/program-vitals.ts'
 import { createSupervisor } from '../cluster/supervisor.ts'
 import { cpuCount } from '../config/cpu-count.ts'
 import { sessionBy } from '../config/session-by.ts'
@@ -68,8 +67,7 @@ export function createCluster (
     portPerSlot,
     vitals,
     appMetrics,
-    measure: measurePrograms,
-    watch: { watchdog, recycle },
+    limits: { watchdog, recycle },
     crashes,
     judge: createJudge(),
     prepare: releases.forRollout,
