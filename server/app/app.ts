@@ -9,6 +9,7 @@ import { createRecorder, WRITTEN } from '../events/recorder.ts'
 import { createEventStream } from '../events/stream.ts'
 import { createCheckpointStore, restoreCheckpoint, type Software } from '../handover/checkpoint.ts'
 import { createNextMaster, isOnRecord, type NextMaster } from '../handover/next-master.ts'
+import { runCommand } from '../cluster/command-run.ts'
 import { createJobs, type Jobs } from '../jobs/jobs.ts'
 import { createLogs } from '../logs/logs.ts'
 import { createDrift } from '../releases/drift.ts'
@@ -215,7 +216,8 @@ export async function openApp (
   }, release: releases.find, environment: releases.environment, inherited: releases.inherited, cwd: config.cwd, events,
     store: history.jobRuns, dataFolder: dataDir.folder, logFolder: dataDir.logFolder,
     logLimits: () => settings.current.logs, onLogError: (reason) => log.error({}, reason), hide: mask.hideValues,
-    keeper, nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone) })
+    keeper, nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone),
+    run: runCommand, now: Date.now, timers: globalThis })
   const startedAt = new Date().toISOString()
   const deck = await createAppDeck({ config, dataDir, environment, settings, history, events, vitals, appMetrics, logs,
     releases, supervisor, jobs, startedAt, hide: mask.hide, stored: kept.stored,

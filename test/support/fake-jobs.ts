@@ -26,11 +26,13 @@ export function createFakeJobs ({ history, events, jobs = JOBS, more = {} }: {
   const commands: FakeCommand[] = []
   const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/',
     createdAt: '2026-01-01T00:00:00.000Z' }
-  const made = createJobs({ jobs, current: () => ({ release: 'r1', isStopping: false, isUpgrading: false }),
+  const made = createJobs({ jobs, configured: () => jobs,
+    current: () => ({ release: 'r1', isStopping: false, isUpgrading: false }),
     keeper: { held: new Map(), hold () {}, drop () {}, exits: [] }, release: () => release, environment: () => ({}),
     inherited: () => ({}), cwd: '/', events, store: history.jobRuns, dataFolder: tempFolder(), logFolder: tempFolder(),
-    logLimits: () => ({ maxBytes: 1024 * 1024, maxFiles: 2 }),
-    nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone), run: startFake, ...more })
+    logLimits: () => ({ maxBytes: 1024 * 1024, maxFiles: 2 }), hide: (text) => text,
+    nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone), run: startFake, now: Date.now,
+    timers: globalThis, ...more })
   return Object.assign(made, { commands })
 
   function startFake (order: FakeCommand['order']) {
