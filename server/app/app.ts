@@ -177,7 +177,8 @@ export async function openApp (
     inherited: environment,
     order,
     source,
-    onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should')
+    onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should'),
+    now: Date.now
   })
   const hooks = createHooks({ configured: releases.hooks, release: releases.find, environment: releases.environment,
     inherited: releases.inherited, cwd: config.cwd, events,

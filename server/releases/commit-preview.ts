@@ -10,11 +10,10 @@ import { parsePackage } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { Build } from './build-commands.ts'
 import type { Look, Where, createCommitFinder } from './commit-finder.ts'
-import type { Catalogue, Item } from './catalogue.ts'
-import type { createReleaseFolders } from './release-folders.ts'
-import type { createModuleCache } from './module-cache.ts'
+import type { Item } from './catalogue.ts'
+import type { Launches } from './launches.ts'
 import type { createMaker } from './maker.ts'
-import type { LaunchSpec } from './launch-spec.ts'
+import type { Stock } from './stock.ts'
 
 /** Does in a run what takes its time, and rejects as the work does. */
 type RunAside = (run: { name: string, option: string, timeoutMs: number },
@@ -24,22 +23,13 @@ type RunAside = (run: { name: string, option: string, timeoutMs: number },
  * Tells what the deploy of a commit would do, from git alone: nothing is exported or built. Where the repository has an
  * address, git may have to fetch.
  */
-export function createCommitPreview (
-  { catalogue, commits, folders, modules, maker, releaseFolder, inherited, latest, current }: {
-    catalogue: Pick<Catalogue, 'find' | 'nextNumber'>,
-    commits: ReturnType<typeof createCommitFinder>,
-    folders: Pick<ReturnType<typeof createReleaseFolders>, 'checkShared'>,
-    modules: Pick<ReturnType<typeof createModuleCache>, 'nameOf' | 'has'>,
+export function createCommitPreview (stock: Stock,
+  { commits, maker, launches: { latest } }: { commits: ReturnType<typeof createCommitFinder>,
     maker: Pick<ReturnType<typeof createMaker>, 'checkLeftBehind' | 'startedWith'>,
-    releaseFolder: string,
-    /** by git */
-    inherited: Record<string, string | undefined>,
-    /** of the last deploy */
-    latest: () => LaunchSpec,
-    /** the id of the release that runs */
-    current: () => string | null
-  }
-) {
+    launches: Pick<Launches, 'latest'> })
+{
+  const { catalogue, folders, modules, dataDir: { releaseFolder }, inherited } = stock
+
   /** `wanted`: as for a deploy; `refuse`: takes each refusal of the deploy */
   return async function previewCommit ({ git, isGuessAccepted = false }: { git: string, isGuessAccepted?: boolean },
     refuse: Refuse, runAside: RunAside): Promise<Preview>
@@ -59,7 +49,7 @@ export function createCommitPreview (
     await attempt(refuse, async () => commits.checkGuess(build, isGuessAccepted))
     const same = how && await attempt(refuse, () => commits.findSame(commits.stampOf(seen, build, where)))
     const next = same?.item.release ?? await draftOf(seen, build, where)
-    const running = catalogue.find(current() ?? '')
+    const running = stock.running()
     return {
       release: { id: next.id, isNew: !same, ...describe(next), arguments: config.args.length,
         nodeOptions: config.execArgv.length, hooks: DEPLOY_HOOKS.filter((name) => config.hooks[name] !== undefined) },

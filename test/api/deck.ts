@@ -26,6 +26,7 @@ import { createFakeJobs } from '../support/fake-jobs.ts'
 import { servicesOf } from '../support/cluster.ts'
 import { fake, type Parts } from '../support/fake.ts'
 import { tempFolder } from '../support/folder.ts'
+import { releaseServices } from '../support/release-services.ts'
 import { report } from '../support/vitals.ts'
 import type { Forker } from '../../server/cluster/forker.ts'
 import type { ToMaster, ToWorker } from '../../workers/protocol.ts'
@@ -69,7 +70,8 @@ export async function startDeck () {
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: process })
   const crashes = createCrashRecorder({ store: history.crashes, events, logs, vitals })
   let cluster: Supervisor | null = null
-  const releases = await openReleases({ config, dataDir, history, events, cluster: () => cluster })
+  const releases = await openReleases({ ...releaseServices(), config, dataDir, history, events,
+    cluster: () => cluster })
   keepOutcomes({ releases, events })
   let isRefused = true
   const alerts = createAlerts({ configured: config.alerts, store: history.alerts, events,
