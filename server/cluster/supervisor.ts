@@ -151,10 +151,7 @@ export function createSupervisor (initialState: PoolState, services: Services) {
 
     tell,
 
-    /** Sends an operator's message to the app. */
     send: createOperatorMessages(cluster),
-
-    /** Asks a worker for its requests in flight. */
     openRequests: openRequests.ask,
 
     /** `isExcused`: the watchdog ignores that it does not answer, as the reason is known */
@@ -166,7 +163,6 @@ export function createSupervisor (initialState: PoolState, services: Services) {
     /** Tells whether it has drained, and writes its heap */
     writesHeap: (worker: number): boolean => cluster.state.workers[worker]?.writesHeap === true,
 
-    /** Ends a worker that writes its heap. */
     endHeap (worker: number) {
       receive({ type: 'heap-too-large', worker })
     },
@@ -182,10 +178,8 @@ export function createSupervisor (initialState: PoolState, services: Services) {
 
     closeUnclaimed: sockets.closeUnclaimed,
 
-    /** URLs on which the app listens. */
     addresses: () => listAddresses(cluster.state),
 
-    /** What a slow start waits for. */
     waitingFor: () => waitingFor(cluster.state),
 
     releasesInUse: () => releasesInUse(cluster.state),
@@ -193,7 +187,6 @@ export function createSupervisor (initialState: PoolState, services: Services) {
     /** What the next start goes on with. */
     runs: () => whatRuns(cluster.state),
 
-    /** Tells whether it is a worker */
     isWorker: (pid: number): boolean => [...handles.values()].some(({ identity }) => identity?.pid === pid),
 
     /** @throws {DeckError} when it is not possible now; then nothing has changed */

@@ -1,12 +1,10 @@
 import { attachCommand } from '../cluster/command-attached.ts'
-import { placeOfRelease } from '../cluster/command-place.ts'
 import { DeckError, isErrorCode } from '../errors.ts'
 import { lend, type Loan } from '../system/loan.ts'
 import { SHELL_VARIABLE } from '../system/own-variables.ts'
 import { isAlive, type ProcessIdentity } from '../system/process-identity.ts'
 import { runSteps, type Steps } from './steps-run.ts'
 import type { Run } from '../../db/job-runs.ts'
-import type { Release } from '../lifecycle/state.ts'
 import type { JobServices } from './jobs.ts'
 import type { Active, Order, Runs } from './runs.ts'
 
@@ -17,8 +15,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
 const LOOK_EVERY_MS = 50
 
 /** Commands in the folder of the current release, with the variables of its workers. */
-export function createCommands (services: JobServices, runs: Runs) {
-  const { current, events, dataFolder, run } = services
+export function createCommands ({ current, place, events, dataFolder, run }: JobServices, runs: Runs) {
   /** Variables that nobody has taken yet. */
   const loans: Set<Loan> = new Set()
   let isClosed = false
@@ -81,7 +78,7 @@ export function createCommands (services: JobServices, runs: Runs) {
      */
     async place (): Promise<{ release: string, cwd: string, variables: string }> {
       checkRunning()
-      const { release, cwd, env } = placeNow()
+      const { release, cwd, env } = place()
       const loan = await lend(JSON.stringify({ ...env, [SHELL_VARIABLE]: undefined }), { below: dataFolder })
       loans.add(loan)
       loan.over.then(() => loans.delete(loan))
@@ -97,13 +94,6 @@ export function createCommands (services: JobServices, runs: Runs) {
     if (isUpgrading)
       throw new DeckError('upgrade-running',
         'An upgrade is running: the next master starts jobs and commands, in a moment')
-  }
-
-  function placeNow () {
-    const { release: findRelease, environment, inherited, cwd } = services
-    const release = findRelease(current().release) as Release
-    const own = { own: environment(release.id), inherited: inherited(release.id), cwd }
-    return { release: release.id, ...placeOfRelease(release, own) }
   }
 
   /** @throws {DeckError} stopping, upgrade-running, secrets-failed */
@@ -124,7 +114,7 @@ export function createCommands (services: JobServices, runs: Runs) {
 
   function startRun (order: Order): Active {
     const { job, command, attached = null } = order
-    const { release, cwd, env } = placeNow()
+    const { release, cwd, env } = place()
     return runs.begin(order, release, (shared, id, name) => {
       if (attached) return attachCommand({ name, identity: attached })
       return run({ ...shared, name, command, cwd,

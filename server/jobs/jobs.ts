@@ -5,9 +5,9 @@ import { createLeftRuns } from './left-runs.ts'
 import { createOutcomes } from './outcomes.ts'
 import { createRuns, GRACE_MS, type Active, type LeftRun } from './runs.ts'
 import { createSchedule, type Dues } from './schedule.ts'
+import type { PlaceOf } from '../cluster/command-place.ts'
 import type { runCommand, CommandRun } from '../cluster/command-run.ts'
 import type { Run } from '../../db/job-runs.ts'
-import type { Release } from '../lifecycle/state.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { History } from '../../db/history.ts'
 import type { Keeper } from './kept-streams.ts'
@@ -30,18 +30,10 @@ export type JobServices = {
   jobs: JobConfigs,
   /** by the configuration that was read last, which counts once a deploy has succeeded */
   configured: () => JobConfigs,
-  /**
-   * state of the cluster; `release`: the last one that was deployed; `secretsProblem`: why its variables are not
-   * known
-   */
-  current: () => { release: string, isStopping: boolean, isUpgrading: boolean, secretsProblem?: string | null },
-  release: (id: string) => Release | undefined,
-  /** of the workers of a release, over what is inherited */
-  environment: (id: string) => Record<string, string | undefined>,
-  /** of the shell that the app is from */
-  inherited: (id: string) => Record<string, string | undefined>,
-  /** of a release that has none */
-  cwd: string,
+  /** state of the cluster; `secretsProblem`: why the variables of its release are not known */
+  current: () => { isStopping: boolean, isUpgrading: boolean, secretsProblem?: string | null },
+  /** of the last release that was deployed */
+  place: () => ReturnType<PlaceOf>,
   events: EventStream,
   store: History['jobRuns'],
   dataFolder: string,
