@@ -14,9 +14,9 @@ import type { OrphanHandle } from './orphan-handle.ts'
 import type { Balance } from './request-fairness.ts'
 import type { Turns } from './rollout-turn.ts'
 import type { Calls } from './socket-group.ts'
-import type { Handle, Keeper } from './sockets.ts'
+import type { Keeper } from './sockets.ts'
 import type { Limits } from './watchdog.ts'
-import type { WorkerHandle } from './worker-handle.ts'
+import type { Handle, WorkerHandle } from './worker-handle.ts'
 
 export type Cluster = ReturnType<typeof createCluster>
 

@@ -1,4 +1,4 @@
-import { bindTcp, describeBindError } from './sockets.ts'
+import { bindTcp, describeBindError } from './bind-socket.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
 import type { Cluster } from './cluster.ts'
 
