@@ -2,7 +2,6 @@ import { namesIn, textIn } from '../system/proc.ts'
 import type { Boot } from '../lifecycle/boot-room.ts'
 import type { Cluster } from './cluster.ts'
 
-export type Boots = ReturnType<typeof createBoots>
 /** What the threads of a process have had of the CPUs, and how long they have waited for one, in ms. */
 type CpuTime = { cpuMs: number, queuedMs: number }
 

@@ -6,14 +6,10 @@ import type { CrashRecorder } from '../crashes/recorder.ts'
 import type { Exit, ToldExit } from '../lifecycle/loss.ts'
 import type { Release, Unfinished } from '../lifecycle/state.ts'
 import type { Cluster } from './cluster.ts'
-import type { PoolSockets } from './pool-sockets.ts'
-import type { createWatchdog } from './watchdog.ts'
+import type { Parts } from './parts.ts'
 
 /** Keeps what is known of a worker's end, from its exit until the event is on record. */
-export function createExits (cluster: Cluster,
-  { watchdog, sockets }: { watchdog: Pick<ReturnType<typeof createWatchdog>, 'takeNote'>,
-    sockets: Pick<PoolSockets, 'refused'> })
-{
+export function createExits (cluster: Cluster, { watchdog, sockets }: Parts) {
   const { crashes, vitals } = cluster
   /** by worker */
   const findings: Map<number, Omit<Parameters<CrashRecorder['record']>[1], 'root'>> = new Map()

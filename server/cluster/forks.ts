@@ -4,11 +4,9 @@ import { isAsked } from '../lifecycle/readiness.ts'
 import { stamp, type Cluster } from './cluster.ts'
 import type { Command, Input } from '../lifecycle/state.ts'
 import type { WorkerState } from '../lifecycle/worker-state.ts'
-import type { createAppMessages } from './app-messages.ts'
 import type { createExits } from './exits.ts'
 import type { createMessages } from './messages.ts'
-import type { PoolSockets } from './pool-sockets.ts'
-import type { Standbys } from './standbys.ts'
+import type { Parts } from './parts.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 type Order = Extract<Command, { type: 'fork' }>
@@ -25,9 +23,8 @@ const STARTING: readonly (WorkerState | undefined)[] = Object.freeze(['starting'
  * it has not heard anything yet.
  */
 export function createForks (cluster: Cluster,
-  { messages, exits, standbys, hearFromApp, sockets }: { messages: ReturnType<typeof createMessages>,
-    exits: ReturnType<typeof createExits>, standbys: Standbys, hearFromApp: ReturnType<typeof createAppMessages>,
-    sockets: PoolSockets })
+  { messages, exits, standbys, hearFromApp, sockets }: Parts & { messages: ReturnType<typeof createMessages>,
+    exits: ReturnType<typeof createExits> })
 {
   const { receive } = cluster
   const { ready } = cluster.state.options

@@ -3,15 +3,8 @@ import { errorText } from '../errors.ts'
 import { createIpcValidation } from '../system/ipc-validation.ts'
 import { toHolds } from './told-counts.ts'
 import type { ToMaster } from '../../workers/protocol.ts'
-import type { createAcceptFairness } from './accept-fairness.ts'
-import type { Boots } from './boots.ts'
 import type { Cluster, Messages } from './cluster.ts'
-import type { createLoadedFiles } from './loaded-files.ts'
-import type { createOpenRequests } from './open-requests.ts'
-import type { PoolSockets } from './pool-sockets.ts'
-import type { createRequestFairness } from './request-fairness.ts'
-import type { Standbys } from './standbys.ts'
-import type { createWatchdog } from './watchdog.ts'
+import type { Parts } from './parts.ts'
 
 const EADDRINUSE = -constants.errno.EADDRINUSE
 const EMFILE = -constants.errno.EMFILE
@@ -31,16 +24,7 @@ type Handled = Omit<Messages, HeardElsewhere>
  * is kept of it is checked, and a message that makes no sense is reported.
  */
 export function createMessages (cluster: Cluster,
-  { sockets, standbys, boots, watchdog, noteFiles, openRequests, acceptFairness, requestFairness }: {
-    sockets: PoolSockets,
-    standbys: Standbys,
-    boots: Pick<Boots, 'costOf'>,
-    watchdog: Pick<ReturnType<typeof createWatchdog>, 'heard'>,
-    noteFiles: ReturnType<typeof createLoadedFiles>,
-    openRequests: Pick<ReturnType<typeof createOpenRequests>, 'answered'>,
-    acceptFairness: Pick<ReturnType<typeof createAcceptFairness>, 'heard' | 'passOn'>,
-    requestFairness: Pick<ReturnType<typeof createRequestFairness>, 'heard' | 'answered'>
-  })
+  { sockets, standbys, boots, watchdog, noteFiles, openRequests, acceptFairness, requestFairness }: Parts)
 {
   const { handles, receive, events, vitals, appMetrics, judge } = cluster
   const ipcValidation = createIpcValidation({

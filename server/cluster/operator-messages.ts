@@ -9,7 +9,6 @@ export type OperatorMessage = { type: string, from: 'admin', data: unknown }
 const DEAF: Readonly<Record<string, string>> = Object.freeze({ starting: 'is still starting', standby: 'is on standby',
   stopping: 'is stopping', unresponsive: 'is unresponsive' })
 
-/** Sends operators' messages to the app. */
 export function createOperatorMessages (cluster: Cluster) {
   /**
    * `worker`: only that one; without it all that are ready. Returns the workers to which it was sent.

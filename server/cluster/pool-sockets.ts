@@ -63,14 +63,12 @@ export function createPoolSockets (cluster: Cluster) {
       return true
     },
 
-    /** Returns whether the start ends with it. */
     bindFailed (query: SocketQuery, errno: number): boolean {
       const endsStart = isFirstStart()
       if (endsStart) cluster.emit('blocked', sockets.explain(query, errno))
       return endsStart
     },
 
-    /** There is no other master any more. */
     takeOver () {
       others = null
     },

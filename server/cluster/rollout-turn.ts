@@ -17,7 +17,6 @@ export function createRolloutTurn (cluster: Cluster) {
   })
 
   return {
-    /** Whether rollouts need one. */
     isNeeded: turns !== null,
 
     take ({ rollout }: { rollout: number }) {

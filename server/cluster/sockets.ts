@@ -115,7 +115,6 @@ export function createSockets (
       return keeping.length > 0 ? Promise.all(keeping) : undefined
     },
 
-    /** @returns names of all bound sockets */
     names: (): string[] => [...held.keys()],
 
     /** `worker`: its app has closed the server on purpose */

@@ -1,7 +1,5 @@
 import type { Cluster } from './cluster.ts'
 
-export type Standbys = ReturnType<typeof createStandbys>
-
 /** Keeps standby workers waiting where they listen: their requests for sockets are answered once they have a slot. */
 export function createStandbys (cluster: Cluster) {
   /** by worker */

@@ -3,29 +3,22 @@ import { listAddresses } from '../lifecycle/addresses.ts'
 import { waitingFor } from '../lifecycle/readiness.ts'
 import { requestLimit } from '../lifecycle/recycling.ts'
 import { releasesInUse, snapshotOf } from '../lifecycle/snapshot.ts'
-import { createAcceptFairness } from './accept-fairness.ts'
 import { createAdoption } from './adoption.ts'
-import { createAppMessages } from './app-messages.ts'
-import { createBoots } from './boots.ts'
 import { whatRuns } from './checkpoint.ts'
 import { createCluster, stamp, type Listener, type Services } from './cluster.ts'
 import { createDeadlines } from './deadlines.ts'
 import { createExits } from './exits.ts'
 import { createForks } from './forks.ts'
 import { createInbox } from './inbox.ts'
-import { createLoadedFiles } from './loaded-files.ts'
 import { createMessages } from './messages.ts'
-import { createOpenRequests } from './open-requests.ts'
 import { createOperatorMessages } from './operator-messages.ts'
-import { createPoolSockets } from './pool-sockets.ts'
+import { createParts } from './parts.ts'
 import { createPreparations } from './preparations.ts'
 import { measurePrograms } from './program-vitals.ts'
 import { reduceWithDrift } from './reduce-with-drift.ts'
-import { createRequestFairness, type Balance } from './request-fairness.ts'
-import { createRolloutTurn } from './rollout-turn.ts'
-import { createStandbys } from './standbys.ts'
 import { createSuccession } from './succession.ts'
-import { createWatchdog, type Limits } from './watchdog.ts'
+import type { Balance } from './request-fairness.ts'
+import type { Limits } from './watchdog.ts'
 import type { Command, LifecycleOptions, OperatorInput, PlainInput, PoolState, Refusal } from '../lifecycle/state.ts'
 
 export type Supervisor = ReturnType<typeof createSupervisor>
@@ -64,18 +57,11 @@ export function createSupervisor (initialState: PoolState, services: Services) {
   const running: PromiseWithResolvers<void> = Promise.withResolvers()
   const finished: PromiseWithResolvers<void> = Promise.withResolvers()
 
-  const rolloutTurn = createRolloutTurn(cluster)
-  const boots = createBoots(cluster)
-  const standbys = createStandbys(cluster)
-  const sockets = createPoolSockets(cluster)
-  const watchdog = createWatchdog(cluster)
-  const openRequests = createOpenRequests(cluster)
-  const acceptFairness = createAcceptFairness(cluster)
-  const requestFairness = createRequestFairness(cluster)
-  const messages = createMessages(cluster, { sockets, standbys, boots, watchdog, openRequests, acceptFairness,
-    requestFairness, noteFiles: createLoadedFiles(cluster) })
-  const exits = createExits(cluster, { watchdog, sockets })
-  const forks = createForks(cluster, { messages, exits, standbys, sockets, hearFromApp: createAppMessages(cluster) })
+  const parts = createParts(cluster)
+  const { rolloutTurn, boots, standbys, sockets, watchdog, acceptFairness, requestFairness } = parts
+  const messages = createMessages(cluster, parts)
+  const exits = createExits(cluster, parts)
+  const forks = createForks(cluster, { ...parts, messages, exits })
   const adopt = createAdoption(cluster, { messages, exits, sockets })
   const deadlines = createDeadlines({
     onPassed: (deadline, id) =>
@@ -152,7 +138,7 @@ export function createSupervisor (initialState: PoolState, services: Services) {
     tell,
 
     send: createOperatorMessages(cluster),
-    openRequests: openRequests.ask,
+    openRequests: parts.openRequests.ask,
 
     /** `isExcused`: the watchdog ignores that it does not answer, as the reason is known */
     excuse: watchdog.excuse,
@@ -173,7 +159,6 @@ export function createSupervisor (initialState: PoolState, services: Services) {
     /** `listener`: hears which files live workers have loaded */
     onLoaded: (listener: Listener<'loaded'>) => void cluster.on('loaded', listener),
 
-    /** Where a program serves whose place the app takes, and no worker has asked to. */
     unclaimed: sockets.unclaimed,
 
     closeUnclaimed: sockets.closeUnclaimed,
@@ -184,7 +169,6 @@ export function createSupervisor (initialState: PoolState, services: Services) {
 
     releasesInUse: () => releasesInUse(cluster.state),
 
-    /** What the next start goes on with. */
     runs: () => whatRuns(cluster.state),
 
     isWorker: (pid: number): boolean => [...handles.values()].some(({ identity }) => identity?.pid === pid),
@@ -213,7 +197,6 @@ export function createSupervisor (initialState: PoolState, services: Services) {
     /** Watches its workers no more: they have gone, or another master has them, or none was started. */
     close,
 
-    /** Ends every worker without any grace. */
     killAll (reason: string) {
       receive({ type: 'kill-all', reason })
     }

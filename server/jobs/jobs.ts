@@ -59,14 +59,12 @@ export function createJobs (services: JobServices) {
   const runs = createRuns(services, (job) => schedule.startWaiting(job))
   const leftRuns = createLeftRuns(services, runs, (job) => schedule.startWaiting(job))
   const { startRun, checkRunning, stopLending, ...commands } = createCommands(services, runs)
-  const schedule = createSchedule(services, {
+  const schedule = createSchedule(services, { check: checkRunning,
     start: (job, { command, timeoutMs }, by) => startRun({ job, command, timeoutMs, ...by }).view,
-    runOf: (job) => runs.all().find(({ order }) => order.job === job)?.id ?? leftRuns.runOf(job),
-    replace (job) {
-      for (const each of runs.all())
-        if (each.order.job === job) runs.end(each, 'replaced', 'was ended, as the next run begins')
-    }
-  })
+    runOf: (job) => runs.all().find(({ order }) => order.job === job)?.id ?? leftRuns.runOf(job), replace (job) {
+    for (const each of runs.all())
+      if (each.order.job === job) runs.end(each, 'replaced', 'was ended, as the next run begins')
+  } })
   const outcomes = createOutcomes({ store, names: schedule.names, isScheduled: schedule.isScheduled })
   const stopNoting = events.subscribe(outcomes.note)
 
@@ -88,12 +86,10 @@ export function createJobs (services: JobServices) {
     /** Asks no history, as a list does: every page has a link to the jobs where there are some. */
     isEmpty: () => schedule.names().length === 0,
 
-    /** As of createOutcomes(): it reads the history only at the first call. */
     failing: outcomes.failing,
 
     metrics: outcomes.metrics,
 
-    /** All jobs, sorted by name. */
     list: () => schedule.names().map(toView),
 
     /** @throws {DeckError} not-found */
@@ -115,15 +111,7 @@ export function createJobs (services: JobServices) {
 
     outputOf: runs.outputOf,
 
-    /**
-     * Runs a job now. Returns once it has begun.
-     * @throws {DeckError} not-found, job-running, stopping, upgrade-running, secrets-failed
-     */
-    async runNow (name: string, by: { actor: string }): Promise<Run> {
-      schedule.find(name)
-      checkRunning()
-      return await schedule.runNow(name, by)
-    },
+    runNow: schedule.runNow,
 
     /**
      * Whoever has run a command in a terminal of theirs tells how it has ended.
@@ -146,14 +134,12 @@ export function createJobs (services: JobServices) {
 
     /** @throws {DeckError} not-found */
     pause (name: string, actor: string) {
-      schedule.find(name)
       schedule.pause(name, actor)
       return toView(name)
     },
 
     /** @throws {DeckError} not-found */
     resume (name: string, actor: string) {
-      schedule.find(name)
       schedule.resume(name, actor)
       return toView(name)
     },

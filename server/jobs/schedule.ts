@@ -16,7 +16,9 @@ const MAX_MISSED = 1000
 
 /** Which jobs there are, and when each of them runs. */
 export function createSchedule ({ configured, current, events, store, nextRun, now, timers, ...services }: JobServices,
-  { start, runOf, replace }: {
+  { check, start, runOf, replace }: {
+    /** refuses what cannot be started now */
+    check: () => void,
     start: (name: string, config: JobConfig, by: { actor: string, dueAt: string | null }) => Run,
     /** the run of a job that has not ended */
     runOf: (name: string) => number | null,
@@ -61,15 +63,19 @@ export function createSchedule ({ configured, current, events, store, nextRun, n
 
     find,
 
-    /** `name`: of a job */
     show (name: string) {
       const { cron = null, overlap, timeoutMs, timeZone = null } = jobs[name]
       return { name, cron, timeZone, overlap, timeoutMs, nextAt: paused.has(name) ? null : timetable.nextAt(name),
         paused: paused.get(name) ?? null, isWaiting: waiting.has(name), running: runOf(name) }
     },
 
-    /** @throws {DeckError} job-running */
+    /**
+     * Runs a job now. Returns once it has begun.
+     * @throws {DeckError} not-found, job-running, stopping, upgrade-running, secrets-failed
+     */
     async runNow (name: string, { actor }: { actor: string }): Promise<Run> {
+      find(name)
+      check()
       const busy = runOf(name)
       if (busy === null) return start(name, jobs[name], { actor, dueAt: null })
       if (jobs[name].overlap !== 'replace')
@@ -81,12 +87,14 @@ export function createSchedule ({ configured, current, events, store, nextRun, n
     startWaiting,
 
     pause (name: string, actor: string) {
+      find(name)
       if (paused.has(name)) return
       const { at } = events.publish({ type: 'job.paused', actor, message: name, detail: { job: name } })
       paused.set(name, { at, actor })
     },
 
     resume (name: string, actor: string) {
+      find(name)
       if (paused.delete(name)) events.publish({ type: 'job.resumed', actor, message: name, detail: { job: name } })
     },
 

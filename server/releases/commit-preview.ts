@@ -9,11 +9,9 @@ import { attempt, describe, DEPLOY_HOOKS, unknownPreview, type Preview, type Ref
 import { parsePackage } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { Build } from './build-commands.ts'
-import type { Look, Where, createCommitFinder } from './commit-finder.ts'
+import type { Look, Where } from './commit-finder.ts'
 import type { Item } from './catalogue.ts'
-import type { Launches } from './launches.ts'
-import type { createMaker } from './maker.ts'
-import type { Stock } from './stock.ts'
+import type { ReleaseParts, Stock } from './stock.ts'
 
 /** Does in a run what takes its time, and rejects as the work does. */
 type RunAside = (run: { name: string, option: string, timeoutMs: number },
@@ -23,11 +21,7 @@ type RunAside = (run: { name: string, option: string, timeoutMs: number },
  * Tells what the deploy of a commit would do, from git alone: nothing is exported or built. Where the repository has an
  * address, git may have to fetch.
  */
-export function createCommitPreview (stock: Stock,
-  { commits, maker, launches: { latest } }: { commits: ReturnType<typeof createCommitFinder>,
-    maker: Pick<ReturnType<typeof createMaker>, 'checkLeftBehind' | 'startedWith'>,
-    launches: Pick<Launches, 'latest'> })
-{
+export function createCommitPreview (stock: Stock, { commits, maker, launches: { latest } }: ReleaseParts) {
   const { catalogue, folders, modules, dataDir: { releaseFolder }, inherited } = stock
 
   /** `wanted`: as for a deploy; `refuse`: takes each refusal of the deploy */

@@ -11,10 +11,8 @@ import { workspaceFolder } from './workspace.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { LaunchSpec } from './launch-spec.ts'
 import type { Build } from './build-commands.ts'
-import type { Look, Where, createCommitFinder } from './commit-finder.ts'
-import type { Launches } from './launches.ts'
-import type { createMaker } from './maker.ts'
-import type { Stock } from './stock.ts'
+import type { Look, Where } from './commit-finder.ts'
+import type { ReleaseParts, Stock } from './stock.ts'
 
 /** as of jobs/steps-run.js */
 type StepTools = { exec: Exec, tell: (line: string) => void, check: () => void, pause: (ms: number) => Promise<void> }
@@ -29,10 +27,8 @@ type Wanted = { git: string, isGuessAccepted?: boolean, actor: string, note: str
 const DEFAULT_TIMEOUT_MS = 900_000
 
 /** Makes releases of commits: git exports one into a folder of its own, which is then built. */
-export function createGitReleases (stock: Stock,
-  { commits, maker, launches: { readConfig, readWith }, onMade }: { commits: ReturnType<typeof createCommitFinder>,
-    maker: Pick<ReturnType<typeof createMaker>, 'add' | 'checkLeftBehind' | 'describe'>, launches: Launches,
-    onMade: (release: Release, spec: LaunchSpec) => void })
+export function createGitReleases (stock: Stock, { commits, maker, launches: { readConfig, readWith } }: ReleaseParts,
+  onMade: (release: Release, spec: LaunchSpec) => void)
 {
   const { catalogue, folders, modules, inherited } = stock
   /** Packages that a build is about to use must not go meanwhile. */

@@ -52,15 +52,10 @@ export async function openLaunches (stock: Stock, maker: Pick<ReturnType<typeof 
       }
     },
 
-    /** What the releases know of the newest configuration that could be read. */
+    /** By the newest configuration that could be read. */
     shown: {
-      /** The newest configuration that could be read. */
       configured: () => latest.config as Config,
-
-      /** Its hooks. */
       hooks: () => latest.config.hooks,
-
-      /** Its jobs. */
       jobs: () => latest.config.jobs,
 
       /** What its releases have in common, and what none has. */
@@ -114,7 +109,6 @@ export async function openLaunches (stock: Stock, maker: Pick<ReturnType<typeof 
     }
   }
 
-  /** @throws {DeckError} why its variables are not known yet */
   function specOf (id: string): LaunchSpec {
     return catalogue.find(id)?.spec ?? latestSpec()
   }

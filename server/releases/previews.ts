@@ -5,10 +5,7 @@ import { differencesBetween, partsLeftOut, type Differences } from './file-diffe
 import { mayChange } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { WorkerConfig } from './launch-spec.ts'
-import type { Launches } from './launches.ts'
-import type { createMaker } from './maker.ts'
-import type { createReturns } from './returns.ts'
-import type { Stock } from './stock.ts'
+import type { ReleaseParts, Stock } from './stock.ts'
 
 /**
  * `isNew: false`: it is a known one; `arguments`, `nodeOptions`: how many, as they may hold secrets; `hooks`: what runs
@@ -41,11 +38,7 @@ export const DEPLOY_HOOKS = ['beforeDeploy', 'afterDeploy'] as const
 
 /** Tells what a deploy or a rollback would do, by the drafts that a deploy makes. It changes nothing. */
 export function createPreviews ({ catalogue, manifests, dataDir, inherited, running: findRunning }: Stock,
-  { maker, launches: { readSpec, latest }, returns }: {
-    maker: Pick<ReturnType<typeof createMaker>, 'draft' | 'checkWritten'>,
-    launches: Pick<Launches, 'readSpec' | 'latest'>,
-    returns: Pick<ReturnType<typeof createReturns>, 'checkReturn' | 'checkThere' | 'caveatOf'>
-  })
+  { maker, launches: { readSpec, latest }, returns }: ReleaseParts)
 {
   return {
     /** `wanted`: as for a deploy; `refuse`: takes each refusal of the deploy */

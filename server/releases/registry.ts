@@ -28,8 +28,9 @@ export async function openReleases (services: ReleaseServices) {
   const ofCommit = stock.before ?? await lastOfCommit(stock)
   const launches = await openLaunches(stock, maker, ofCommit?.cwd ?? config.cwd)
   const commits = createCommitFinder(stock, launches)
-  const git = createGitReleases(stock, { commits, maker, launches, onMade })
   const returns = createReturns(stock, launches)
+  const parts = { maker, launches, commits, returns }
+  const git = createGitReleases(stock, parts, onMade)
   /**
    * The release that this master has made at its start: its files are listed afterwards, as no start is to wait for
    * that.
@@ -47,11 +48,8 @@ export async function openReleases (services: ReleaseServices) {
     save: catalogue.save,
     settle: catalogue.settle,
     markRolledBack: catalogue.markRolledBack,
-    /** The highest n of `r<n>` given out. */
     lastNumber: catalogue.lastNumber,
-    /** Says how a release of a commit is made. */
     planGit: git.plan,
-    /** Which of these releases a new worker would not find as they were. */
     changedInPlace: inPlace.look,
     tellCreated,
 
@@ -95,7 +93,6 @@ export async function openReleases (services: ReleaseServices) {
      */
     prepare: prepareRelease,
 
-    /** The branches and tags that can be deployed. */
     refs: (() => commits.refs()) as typeof commits.refs,
 
     /**
@@ -113,9 +110,7 @@ export async function openReleases (services: ReleaseServices) {
      */
     check: async ({ path }: { path?: string }): Promise<LaunchSpec> => await launches.readSpec(path),
 
-    /** What a deploy or a rollback would do; it changes nothing. */
-    preview: { ...createPreviews(stock, { maker, launches, returns }),
-      ofCommit: createCommitPreview(stock, { commits, maker, launches }) },
+    preview: { ...createPreviews(stock, parts), ofCommit: createCommitPreview(stock, parts) },
 
     /**
      * What the app has written into the folder of the release that runs, and the next release would not find. Returns

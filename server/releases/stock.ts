@@ -7,8 +7,12 @@ import type { Config } from '../config/config.ts'
 import type { History } from '../../db/history.ts'
 import type { EventStream } from '../events/stream.ts'
 import type { Release } from '../lifecycle/state.ts'
+import type { createCommitFinder } from './commit-finder.ts'
 import type { Drift } from './drift.ts'
 import type { LaunchSource, WorkerConfig } from './launch-spec.ts'
+import type { Launches } from './launches.ts'
+import type { createMaker } from './maker.ts'
+import type { createReturns } from './returns.ts'
 import type { SecretMask } from './secret-mask.ts'
 
 export type Stock = ReturnType<typeof createStock>
@@ -78,3 +82,7 @@ export function createStock (services: ReleaseServices) {
     givenOut: ''
   }
 }
+
+/** The parts that use the others. */
+export type ReleaseParts = { maker: ReturnType<typeof createMaker>, launches: Launches,
+  commits: ReturnType<typeof createCommitFinder>, returns: ReturnType<typeof createReturns> }
