@@ -1,5 +1,6 @@
 import { checkDatabase } from '../../db/open.ts'
 import { openHistory } from '../../db/history.ts'
+import { placesOf } from '../cluster/command-place.ts'
 import { createHooks } from '../cluster/hooks.ts'
 import { loadSchema, type Config } from '../config/config.ts'
 import { nextRun, timeZoneOf } from '../config/cron.ts'
@@ -9,6 +10,7 @@ import { createRecorder, WRITTEN } from '../events/recorder.ts'
 import { createEventStream } from '../events/stream.ts'
 import { createCheckpointStore, restoreCheckpoint, type Software } from '../handover/checkpoint.ts'
 import { createNextMaster, isOnRecord, type NextMaster } from '../handover/next-master.ts'
+import { runCommand } from '../cluster/command-run.ts'
 import { createJobs, type Jobs } from '../jobs/jobs.ts'
 import { createLogs } from '../logs/logs.ts'
 import { createDrift } from '../releases/drift.ts'
@@ -173,10 +175,11 @@ export async function openApp (
     inherited: environment,
     order,
     source,
-    onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should')
+    onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should'),
+    now: Date.now
   })
-  const hooks = createHooks({ configured: releases.hooks, release: releases.find, environment: releases.environment,
-    inherited: releases.inherited, cwd: config.cwd, events,
+  const placeOf = placesOf(releases, config.cwd)
+  const hooks = createHooks({ configured: releases.hooks, release: releases.find, placeOf, events,
     fingerprint: (group) => history.crashes.find(group)?.fingerprint ?? null })
   const crashes = createCrashRecorder({ store: history.crashes, events, logs, vitals, hide: mask.hide })
   events.subscribe(({ type }) => {
@@ -206,13 +209,14 @@ export async function openApp (
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)
 
   jobs = createJobs({ jobs: config.jobs, configured: releases.jobs, current () {
-    const { state, release, upgrade } = supervisor.snapshot()
-    return { release: release.id, isStopping: state === 'stopping', isUpgrading: upgrade !== null,
+    const { state, upgrade } = supervisor.snapshot()
+    return { isStopping: state === 'stopping', isUpgrading: upgrade !== null,
       secretsProblem: releases.secretsProblem() }
-  }, release: releases.find, environment: releases.environment, inherited: releases.inherited, cwd: config.cwd, events,
+  }, place: () => placeOf(releases.find(supervisor.snapshot().release.id) ?? first.release), events,
     store: history.jobRuns, dataFolder: dataDir.folder, logFolder: dataDir.logFolder,
     logLimits: () => settings.current.logs, onLogError: (reason) => log.error({}, reason), hide: mask.hideValues,
-    keeper, nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone) })
+    keeper, nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone),
+    run: runCommand, now: Date.now, timers: globalThis })
   const startedAt = new Date().toISOString()
   const deck = await createAppDeck({ config, dataDir, environment, settings, history, events, vitals, appMetrics, logs,
     releases, supervisor, jobs, startedAt, hide: mask.hide, stored: kept.stored,

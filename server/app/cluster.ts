@@ -1,6 +1,5 @@
 import { createInherited } from '../cluster/activated.ts'
 import { createForker } from '../cluster/forker.ts'
-import { measurePrograms } from '../cluster/program-vitals.ts'
 import { createSupervisor } from '../cluster/supervisor.ts'
 import { cpuCount } from '../config/cpu-count.ts'
 import { sessionBy } from '../config/session-by.ts'
@@ -69,8 +68,7 @@ export function createCluster (
     portPerSlot,
     vitals,
     appMetrics,
-    measure: measurePrograms,
-    watch: { watchdog, recycle },
+    limits: { watchdog, recycle },
     crashes,
     judge: createJudge(),
     prepare: releases.forRollout,

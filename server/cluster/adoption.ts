@@ -6,10 +6,12 @@ import { holdsFileOf } from '../../workers/protocol.ts'
 import { isAlive } from '../system/process-identity.ts'
 import { createOrphanHandle, type OrphanIdentity } from './orphan-handle.ts'
 import { createProgramOrphan, isProgram, processesOfProgram } from './program-orphan.ts'
-import type { LifecycleOptions, Orphan } from '../lifecycle/state.ts'
-import type { KeeperLink } from '../keeper/link.ts'
+import type { Orphan } from '../lifecycle/state.ts'
 import type { ToMaster } from '../../workers/protocol.ts'
-import type { createExitEvidence } from './exit-evidence.ts'
+import type { Cluster } from './cluster.ts'
+import type { createExits } from './exits.ts'
+import type { createMessages } from './messages.ts'
+import type { PoolSockets } from './pool-sockets.ts'
 import type { ToldExit } from '../lifecycle/loss.ts'
 
 export type SavedWorker =
@@ -17,18 +19,12 @@ export type SavedWorker =
   & { identity: OrphanIdentity | null | undefined }
 
 /** Takes over the workers that another master has left. */
-export function createAdoption ({ keeper, options, queueOf, exitEvidence, onMessage, onExit, onAdopted }: {
-  /** tells how they end */
-  keeper?: Pick<KeeperLink, 'exits' | 'reaps'>,
-  options: () => Pick<LifecycleOptions, 'stop'>,
-  /** how many connections wait for it alone */
-  queueOf: (worker: number) => number,
-  onMessage: (worker: number, message: ToMaster) => void,
-  exitEvidence: ReturnType<typeof createExitEvidence>,
-  onExit: (worker: number, exit: ToldExit) => void,
-  onAdopted: (worker: number,
-    handle: ReturnType<typeof createOrphanHandle> | ReturnType<typeof createProgramOrphan>) => void
-}): (saved: SavedWorker) => Orphan {
+export function createAdoption (cluster: Pick<Cluster, 'keeper' | 'state' | 'handles'>,
+  { exits, messages, sockets }: { exits: Pick<ReturnType<typeof createExits>, 'hear' | 'examine'>,
+    messages: Pick<ReturnType<typeof createMessages>, 'hear'>, sockets: Pick<PoolSockets, 'queueOf'> }
+): (saved: SavedWorker) => Orphan {
+  const { keeper } = cluster
+
   return function adopt ({ identity, ...worker }) {
     const told = keeper?.exits.findLast(({ pid }) => pid === worker.pid)
     const isTold = keeper?.reaps
@@ -40,22 +36,22 @@ export function createAdoption ({ keeper, options, queueOf, exitEvidence, onMess
         rmSync(file, { force: true })
       if (identity && isProgram(identity) && identity.notifyFile !== null) removeNotifySocket(identity.notifyFile)
       return { ...worker,
-        exit: exitEvidence.examine(worker, { code, signal,
+        exit: exits.examine(worker, { code, signal,
           error: identity ? takeCrashNote(identity.crashFile, code) : null }) }
     }
     const handle = handleOf(worker, identity as OrphanIdentity)
-    onAdopted(worker.id, handle)
+    cluster.handles.set(worker.id, handle)
     if (isGone) setImmediate(() => handle.leave({ code, signal }))
     return { ...worker, exit: null }
   }
 
   function handleOf ({ id: worker, state }: Pick<SavedWorker, 'id' | 'state'>, identity: OrphanIdentity) {
-    const { stop: { termGraceMs } } = options()
+    const { stop: { termGraceMs } } = cluster.state.options
     const limited = controlGroups.groupOf(identity.pid)
-    const common = { isTold: keeper?.reaps, onMessage: (message: ToMaster) => onMessage(worker, message),
-      onExit: (exit: ToldExit) => onExit(worker, { ...exit, isOutOfMemory: limited?.end() }) }
+    const common = { isTold: keeper?.reaps, onMessage: (message: ToMaster) => messages.hear(worker, message),
+      onExit: (exit: ToldExit) => exits.hear(worker, { ...exit, isOutOfMemory: limited?.end() }) }
     if (!isProgram(identity)) return createOrphanHandle(identity, common)
     return createProgramOrphan(identity, { ...common, termGraceMs, wasStarting: state === 'starting',
-      queue: () => queueOf(worker) })
+      queue: () => sockets.queueOf(worker) })
   }
 }

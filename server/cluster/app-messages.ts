@@ -1,8 +1,7 @@
 import { oneLine } from '../system/one-line.ts'
 import { excerpt } from './excerpt.ts'
 import { createUnanswered, isRecord } from './unanswered.ts'
-import type { PoolState } from '../lifecycle/state.ts'
-import type { EventStream } from '../events/stream.ts'
+import type { Cluster } from './cluster.ts'
 
 const MAX_TOLD = 10
 const WINDOW_MS = 1000
@@ -21,33 +20,27 @@ type Flow = { told: number, leftOut: number, leftOutBefore: number, windows: num
  * are only counted, and reported in one event when the flood is over. A message of another shape is meant for a primary
  * of the app's own.
  */
-export function createAppMessages (
-  { state, events }: { state: () => Pick<PoolState, 'workers'>, events: Pick<EventStream, 'publish'> }
-) {
+export function createAppMessages (cluster: Cluster) {
   /** by worker */
   const flows: Map<number, Flow> = new Map()
   const isForPrimary = createUnanswered({
     tell: (worker, message, detail) => publishForWorker('worker.unanswered', worker, message, detail)
   })
+  cluster.on('left', (worker) => {
+    const flow = flows.get(worker)
+    if (flow) endFlow(worker, flow)
+  })
 
-  return {
-    hear (worker: number, message: unknown) {
-      if (!isRecord(message) || isForPrimary(worker, message) || typeof message.type !== 'string') return
-      const flow = flows.get(worker) ?? beginFlow(worker)
-      if (flow.told === MAX_TOLD) {
-        flow.leftOut++
-        return
-      }
-      flow.told++
-      const type = message.type.slice(0, MAX_TYPE_CHARS)
-      publishForWorker('worker.message', worker, oneLine(type), { type, data: excerpt(message.data ?? null) })
-    },
-
-    /** `worker`: has ended */
-    left (worker: number) {
-      const flow = flows.get(worker)
-      if (flow) endFlow(worker, flow)
+  return function hear (worker: number, message: unknown) {
+    if (!isRecord(message) || isForPrimary(worker, message) || typeof message.type !== 'string') return
+    const flow = flows.get(worker) ?? beginFlow(worker)
+    if (flow.told === MAX_TOLD) {
+      flow.leftOut++
+      return
     }
+    flow.told++
+    const type = message.type.slice(0, MAX_TYPE_CHARS)
+    publishForWorker('worker.message', worker, oneLine(type), { type, data: excerpt(message.data ?? null) })
   }
 
   function beginFlow (worker: number) {
@@ -81,7 +74,7 @@ export function createAppMessages (
   function publishForWorker (type: 'worker.message' | 'worker.unanswered', worker: number, message: string,
     detail: Record<string, unknown>)
   {
-    const { slot = null, pid = null, release = null } = state().workers[worker] ?? {}
-    events.publish({ type, worker, slot, pid, release, message, detail })
+    const { slot = null, pid = null, release = null } = cluster.state.workers[worker] ?? {}
+    cluster.events.publish({ type, worker, slot, pid, release, message, detail })
   }
 }

@@ -1,7 +1,7 @@
 import { namesIn, textIn } from '../system/proc.ts'
 import type { Boot } from '../lifecycle/boot-room.ts'
+import type { Cluster } from './cluster.ts'
 
-export type Boots = ReturnType<typeof createBoots>
 /** What the threads of a process have had of the CPUs, and how long they have waited for one, in ms. */
 type CpuTime = { cpuMs: number, queuedMs: number }
 
@@ -9,19 +9,17 @@ type CpuTime = { cpuMs: number, queuedMs: number }
  * Measures how long starting workers have waited for a CPU: on a busy machine no worker is ended for time that others
  * used.
  */
-export function createBoots ({ pidOf, now, measure = cpuTimeOf }: {
-  pidOf: (worker: number) => number | null | undefined,
-  /** monotonic, ms */
-  now: () => number,
-  measure?: typeof cpuTimeOf
-}) {
+export function createBoots (cluster: Pick<Cluster, 'handles' | 'on'>,
+  { now = () => performance.now(), measure = cpuTimeOf } = {})
+{
   /** by worker; `first`: how long it had waited at its first deadline */
   const begun: Map<number, { first: number, at: number, queuedMs: number }> = new Map()
+  cluster.on('left', (worker) => begun.delete(worker))
 
   return {
     /** `worker`: whose ready deadline is set */
     begin (worker: number) {
-      const { queuedMs } = measure(pidOf(worker))
+      const { queuedMs } = timeOf(worker)
       begun.set(worker, { first: begun.get(worker)?.first ?? queuedMs, at: now(), queuedMs })
     },
 
@@ -30,20 +28,20 @@ export function createBoots ({ pidOf, now, measure = cpuTimeOf }: {
       const since = begun.get(worker)
       if (!since) return 0
       // Each waiting thread counts, so the sum may exceed the time that has passed.
-      return Math.round(Math.max(0, Math.min(now() - since.at, measure(pidOf(worker)).queuedMs - since.queuedMs)))
+      return Math.round(Math.max(0, Math.min(now() - since.at, timeOf(worker).queuedMs - since.queuedMs)))
     },
 
     /** `worker`: that is ready now. Returns null where the system does not tell. */
     costOf (worker: number): Boot | null {
-      const { cpuMs, queuedMs } = measure(pidOf(worker))
+      const { cpuMs, queuedMs } = timeOf(worker)
       return cpuMs === 0
         ? null
         : { cpuMs: Math.round(cpuMs), starvedMs: Math.round(Math.max(0, queuedMs - (begun.get(worker)?.first ?? 0))) }
-    },
-
-    left (worker: number) {
-      begun.delete(worker)
     }
+  }
+
+  function timeOf (worker: number) {
+    return measure(cluster.handles.get(worker)?.identity?.pid)
   }
 }
 

@@ -236,22 +236,22 @@ export function createForker (
       return { stdout: 'inherit', stderr: 'inherit', close () {} }
     }
   }
+}
 
-  function forkInto (output: Output, { crashFile, args, node }: { crashFile: string, args: string[], node: string },
-    env: Record<string, unknown>)
-  {
-    const { execPath } = process
-    try {
-      // node:cluster has no option for it.
-      process.execPath = node
-      return cluster.fork(env)
-    } catch (error) {
-      inspectPorts.left(crashFile, {})
-      throw tooLarge(error, args, env) ?? error
-    } finally {
-      process.execPath = execPath
-      output.close()
-    }
+function forkInto (output: Output, { crashFile, args, node }: { crashFile: string, args: string[], node: string },
+  env: Record<string, unknown>)
+{
+  const { execPath } = process
+  try {
+    // node:cluster has no option for it.
+    process.execPath = node
+    return cluster.fork(env)
+  } catch (error) {
+    inspectPorts.left(crashFile, {})
+    throw tooLarge(error, args, env) ?? error
+  } finally {
+    process.execPath = execPath
+    output.close()
   }
 }
 

@@ -3,9 +3,9 @@ import { CRASH_CAUSES, isOneOf } from '../causes.ts'
 import { DeckError } from '../errors.ts'
 import { isAlive, type ProcessIdentity } from '../system/process-identity.ts'
 import { endLeftGroup, runCommand, type CommandRun } from './command-run.ts'
-import { placeOfRelease } from './command-place.ts'
 import { createThrottle } from './throttle.ts'
 import { durationText } from '../lifecycle/duration.ts'
+import type { PlaceOf } from './command-place.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { DeckEvent, EventStream } from '../events/stream.ts'
 
@@ -22,21 +22,15 @@ const LOOK_EVERY_MS = 50
 
 /** Runs the configured hooks. Only the deploy that a hook belongs to waits for it. */
 export function createHooks (
-  { configured, release: findRelease, environment, inherited, cwd, events, fingerprint = () => null,
-    crashEveryMs = CRASH_EVERY_MS }: {
-      /** as the configuration was read last */
-      configured: () => Partial<Record<HookName, HookConfig>>,
-      release: (id: string) => Release | undefined,
-      /** of the workers of a release, over what is inherited */
-      environment: (id: string) => Record<string, string | undefined>,
-      /** of the shell that the app is from */
-      inherited: (id: string) => Record<string, string | undefined>,
-      /** of a release that has none */
-      cwd: string,
-      events: EventStream,
-      fingerprint?: (crashGroup: number) => string | null,
-      crashEveryMs?: number
-    }
+  { configured, release: findRelease, placeOf, events, fingerprint = () => null, crashEveryMs = CRASH_EVERY_MS }: {
+    /** as the configuration was read last */
+    configured: () => Partial<Record<HookName, HookConfig>>,
+    release: (id: string) => Release | undefined,
+    placeOf: PlaceOf,
+    events: EventStream,
+    fingerprint?: (crashGroup: number) => string | null,
+    crashEveryMs?: number
+  }
 ) {
   const running: Set<CommandRun & { rollout: number | null }> = new Set()
   /** Hooks whose exit Node still waits for. */
@@ -154,9 +148,9 @@ export function createHooks (
   }
 
   /** @returns why its variables are not known */
-  function placeFor (release: Release): ReturnType<typeof placeOfRelease> | string {
+  function placeFor (release: Release): ReturnType<PlaceOf> | string {
     try {
-      return placeOfRelease(release, { own: environment(release.id), inherited: inherited(release.id), cwd })
+      return placeOf(release)
     } catch (error) {
       if (error instanceof DeckError) return error.message
       throw error

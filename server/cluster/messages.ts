@@ -1,23 +1,10 @@
 import { constants } from 'node:os'
 import { errorText } from '../errors.ts'
-import { mayChange } from '../releases/resolve.ts'
+import { createIpcValidation } from '../system/ipc-validation.ts'
 import { toHolds } from './told-counts.ts'
-import type { SocketQuery, ToMaster, VitalsReport } from '../../workers/protocol.ts'
-import type { PlainInput, PoolState } from '../lifecycle/state.ts'
-import type { WorkerHandle } from './worker-handle.ts'
-import type { OrphanHandle } from './orphan-handle.ts'
-import type { createSockets } from './sockets.ts'
-import type { SlotPorts } from './slot-ports.ts'
-import type { Standbys } from './standbys.ts'
-import type { Boots } from './boots.ts'
-import type { createWatchdog } from './watchdog.ts'
-import type { Vitals } from '../vitals/vitals.ts'
-import type { Drift } from '../releases/drift.ts'
-import type { EventStream } from '../events/stream.ts'
-import type { createOpenRequests } from './open-requests.ts'
-import type { AcceptFairness } from './accept-fairness.ts'
-import type { RequestFairness } from './request-fairness.ts'
-import type { createIpcValidation } from '../system/ipc-validation.ts'
+import type { ToMaster } from '../../workers/protocol.ts'
+import type { Cluster, Messages } from './cluster.ts'
+import type { Parts } from './parts.ts'
 
 const EADDRINUSE = -constants.errno.EADDRINUSE
 const EMFILE = -constants.errno.EMFILE
@@ -28,13 +15,6 @@ const CONTENTION_MS = 2000
 /** One resource of each kind is enough to know what a worker does. */
 const MAX_RESOURCES = 50
 
-/** by type */
-type Messages = { [Message in ToMaster as Message['type']]: Message }
-/** What the app counts by prom-client. */
-export type AppMetrics = {
-  accept: (worker: number, message: Messages['app-metrics'], how: { isAlive: boolean }) => void,
-  answer: (worker: number, message: Messages['app-metrics-wanted']) => unknown
-}
 /** by worker-handle.ts and watchdog.ts */
 type HeardElsewhere = 'hello' | 'crash-note' | 'unfinished' | 'inspected' | 'max-requests' | 'leaving'
 type Handled = Omit<Messages, HeardElsewhere>
@@ -43,37 +23,14 @@ type Handled = Omit<Messages, HeardElsewhere>
  * Handles messages of a worker's own side. The app could have sent any of them, so a field may hold anything: whatever
  * is kept of it is checked, and a message that makes no sense is reported.
  */
-export function createMessages (
-  { state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, appMetrics, judge, drift, now,
-    events, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, onHeapKept, openRequests, acceptFairness, requestFairness,
-    ipcValidation }: {
-      state: () => PoolState,
-      handles: Map<number, WorkerHandle | OrphanHandle>,
-      receive: (input: PlainInput) => void,
-      sockets: ReturnType<typeof createSockets>,
-      slotPorts: SlotPorts,
-      standbys: Standbys,
-      boots: Pick<Boots, 'costOf'>,
-      watchdog: ReturnType<typeof createWatchdog>,
-      vitals: Pick<Vitals, 'accept' | 'latest'>,
-      appMetrics: AppMetrics,
-      judge: { accept: (worker: number, report: VitalsReport) => void },
-      drift: Pick<Drift, 'noteLoaded'>,
-      events: Pick<EventStream, 'publish'>,
-      now: () => number,
-      /** whether an address that is taken will be free soon */
-      mayMakeWay: (key: string) => boolean,
-      /** whether the start ends with it */
-      onBindFailed: (query: SocketQuery, errno: number) => boolean,
-      onLoaded: (files: unknown[]) => void,
-      onDiagnosed: (worker: number, reply: Messages['diagnosed']) => void,
-      onHeapKept: (worker: number, reply: Messages['heap-kept']) => void,
-      openRequests: Pick<ReturnType<typeof createOpenRequests>, 'answered'>,
-      acceptFairness: Pick<AcceptFairness, 'heard' | 'passOn'>,
-      requestFairness: Pick<RequestFairness, 'heard' | 'answered'>,
-      ipcValidation: Pick<ReturnType<typeof createIpcValidation>, 'admit' | 'hear'>
-    }
-) {
+export function createMessages (cluster: Cluster,
+  { sockets, standbys, boots, watchdog, noteFiles, openRequests, acceptFairness, requestFairness }: Parts)
+{
+  const { handles, receive, events, vitals, appMetrics, judge } = cluster
+  const ipcValidation = createIpcValidation({
+    tell: (worker, message) => events.publish({ type: 'unexpected', worker, message })
+  })
+  cluster.on('left', ipcValidation.left)
   const handlers: { [Type in keyof Handled]: (worker: number, message: Handled[Type]) => unknown } = {
     /** `since`: it has to be tried again since then */
     socket (worker: number, request: Messages['socket'] & { since?: number }) {
@@ -81,13 +38,14 @@ export function createMessages (
       if (!handles.has(worker)) return
       if (standbys.has(worker)) return standbys.hold(worker, () => handlers.socket(worker, request))
       const tryAgain = () => setTimeout(handleMessage, BLOCKED_RETRY_MS, worker, request)
-      if (!isOnlyIfHeld && sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS)
+      if (!isOnlyIfHeld && sockets.isContended(worker, query) &&
+        performance.now() - (request.since ??= performance.now()) < CONTENTION_MS)
         return tryAgain()
       const { handle, keeping, until, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker),
         isOnlyIfHeld })
       if (until) return onceKept(worker, until, () => handlers.socket(worker, request))
-      if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return tryAgain()
-      onceKept(worker, keeping, () => handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle))
+      if (reply.errno === EADDRINUSE && sockets.makesWay(reply.key)) return tryAgain()
+      onceKept(worker, keeping, () => cluster.tell(worker, { type: 'socket', seq, ...reply }, handle))
     },
     'release-socket' (worker, { key }) {
       sockets.release(worker, key)
@@ -97,7 +55,7 @@ export function createMessages (
     spread: (worker, { isEven }) => acceptFairness.heard(worker, isEven === true),
     draining: acceptFairness.passOn,
     'bind-failed' (worker, { seq, query, errno }) {
-      if (!onBindFailed(query, errno)) handles.get(worker)?.tell({ type: 'socket', seq, key: '', errno })
+      if (!sockets.bindFailed(query, errno)) cluster.tell(worker, { type: 'socket', seq, key: '', errno })
     },
     listening: (worker, { address, isFixed }) =>
       receive({ type: 'worker-listening', worker, url: clipText(address), isFixed: isFixed === true }),
@@ -113,7 +71,7 @@ export function createMessages (
       if (standbys.has(worker)) return
       onceKept(worker, sockets.establish(worker), () => {
         handles.get(worker)?.tell({ type: 'serve' })
-        slotPorts.open(worker, slotOf(worker))
+        cluster.emit('ready', worker)
         receive({ type: 'worker-ready', worker, boot: boots.costOf(worker), ...(probe && { probe: clipText(probe) }),
           ...(warmupFailed && { warmupFailed: clipText(warmupFailed) }) })
       })
@@ -132,38 +90,38 @@ export function createMessages (
       receive({ type: 'worker-read-slot', worker, name: clipText(name),
         place: typeof place === 'string' ? clipText(place) : null })
     },
-    diagnosed: onDiagnosed,
-    'heap-kept': onHeapKept,
+    diagnosed: (worker, reply) => cluster.emit('diagnosed', worker, reply),
+    'heap-kept': (worker, reply) => cluster.emit('heap-kept', worker, reply),
     requests: openRequests.answered,
     crashing (worker, { errorName, errorMessage }) {
       acceptFairness.passOn(worker)
       receive({ type: 'worker-crashing', worker, errorName: clipText(errorName), errorMessage: clipText(errorMessage) })
     },
-    files (worker, { files }) {
-      const known = state().workers[worker]
-      if (!known || !Array.isArray(files)) return
-      if (mayChange(state().releases[known.release]))
-        drift.noteLoaded(known.release, files, { id: worker, forkedAt: Date.parse(known.startedAt) })
-      onLoaded(files)
-    },
+    files: noteFiles,
     holds: (worker, report) => receive({ type: 'worker-holds', worker, holds: toHolds(report) }),
     'let-go-done': (worker, { connections }) => requestFairness.answered(worker, Number(connections)),
     drained: (worker, { heapBytes }) => receive({ type: 'worker-drained', worker, heapBytes: Number(heapBytes) }),
-    'app-metrics': (worker, message) => appMetrics.accept(worker, message, { isAlive: worker in state().workers }),
+    'app-metrics': (worker, message) =>
+      appMetrics.accept(worker, message, { isAlive: worker in cluster.state.workers }),
     'app-metrics-wanted': (worker, message) => appMetrics.answer(worker, message),
     vitals (worker, report) {
-      const known = state().workers[worker]
+      const known = cluster.state.workers[worker]
       if (!known) return
       if (known.slot === null) return standbys.note(worker, report)
       vitals.accept(worker, known.slot, report, known.release)
       requestFairness.heard(worker, vitals.latest(worker))
-      if (state().rollout) judge.accept(worker, report)
+      if (cluster.state.rollout) judge.accept(worker, report)
     }
   }
-  return receiveMessage
+
+  return {
+    hear: receiveMessage,
+    /** What was dropped of a worker's messages, and why. */
+    hearInvalid: ipcValidation.hear
+  }
 
   function slotOf (worker: number): number | undefined {
-    return state().workers[worker]?.slot ?? undefined
+    return cluster.state.workers[worker]?.slot ?? undefined
   }
 
   function receiveMessage (worker: number, message: ToMaster) {
@@ -172,7 +130,7 @@ export function createMessages (
       handleMessage(worker, message)
     // A worker that asks for a socket waits for the answer.
     else if (message.type === 'socket')
-      handles.get(worker)?.tell({ type: 'socket', seq: message.seq, key: '', errno: EMFILE })
+      cluster.tell(worker, { type: 'socket', seq: message.seq, key: '', errno: EMFILE })
   }
 
   function handleMessage (worker: number, message: ToMaster) {

@@ -1,8 +1,8 @@
 import { DeckError } from '../errors.ts'
 import { durationText } from '../lifecycle/duration.ts'
-import { runtimeOf, type PoolState } from '../lifecycle/state.ts'
+import { runtimeOf } from '../lifecycle/state.ts'
 import type { OpenRequest } from '../../workers/request-list.ts'
-import type { ToWorker } from '../../workers/protocol.ts'
+import type { Cluster } from './cluster.ts'
 
 /** A page may take this long to load. */
 const PATIENCE_MS = 2000
@@ -14,22 +14,20 @@ const MAX_PATH_CHARS = 500
 type OpenRequests = { items: OpenRequest[], total: number }
 
 /** Asks workers for their requests in flight, each once at a time, however many callers wait. */
-export function createOpenRequests (
-  { state, handles, patienceMs = PATIENCE_MS }: { state: () => Pick<PoolState, 'workers' | 'releases'>,
-    handles: Map<number, { tell: (message: ToWorker) => void }>, patienceMs?: number }
-) {
+export function createOpenRequests (cluster: Cluster, patienceMs: number = PATIENCE_MS) {
   /** by worker */
   const asked: Map<number,
     { id: number, answered: Promise<OpenRequests | DeckError>, end: (answer: OpenRequests | DeckError) => void }> =
       new Map()
   let lastId = 0
+  cluster.on('left', (worker) => asked.get(worker)?.end(new DeckError('not-found', `worker ${worker} has ended`)))
 
   return {
     /** `id`: a worker's @throws {DeckError} not-found, not-possible */
     async ask (id: number): Promise<OpenRequests> {
-      const worker = state().workers[id]
+      const worker = cluster.state.workers[id]
       if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
-      if (runtimeOf(state(), worker.release) === 'other')
+      if (runtimeOf(cluster.state, worker.release) === 'other')
         throw new DeckError('not-possible', `worker ${id} is no Node.js process, so its open requests are not known`)
       if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
       if (worker.state === 'unresponsive') throw new DeckError('not-possible', `worker ${id} is unresponsive`)
@@ -44,11 +42,6 @@ export function createOpenRequests (
       if (!question || question.id !== id) return
       const items = checkRequests(requests)
       question.end({ items, total: Number.isSafeInteger(total) ? Math.max(Number(total), items.length) : items.length })
-    },
-
-    /** `worker`: has ended */
-    left (worker: number) {
-      asked.get(worker)?.end(new DeckError('not-found', `worker ${worker} has ended`))
     }
   }
 
@@ -59,7 +52,7 @@ export function createOpenRequests (
       endQuestion(new DeckError('not-possible', `worker ${worker} did not answer within ${durationText(patienceMs)}`))
     }, patienceMs).unref()
     asked.set(worker, { id, answered: reached, end: endQuestion })
-    handles.get(worker)?.tell({ type: 'list-requests', id })
+    cluster.tell(worker, { type: 'list-requests', id })
     return { answered: reached }
 
     function endQuestion (answer: OpenRequests | DeckError) {

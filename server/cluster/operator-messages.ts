@@ -1,8 +1,6 @@
 import { DeckError } from '../errors.ts'
-import { runtimeOf, type PoolState } from '../lifecycle/state.ts'
-import type { WorkerHandle } from './worker-handle.ts'
-import type { OrphanHandle } from './orphan-handle.ts'
-import type { EventStream } from '../events/stream.ts'
+import { runtimeOf } from '../lifecycle/state.ts'
+import type { Cluster } from './cluster.ts'
 
 /** An operator's message, which the app receives like any message of its primary. */
 export type OperatorMessage = { type: string, from: 'admin', data: unknown }
@@ -11,11 +9,7 @@ export type OperatorMessage = { type: string, from: 'admin', data: unknown }
 const DEAF: Readonly<Record<string, string>> = Object.freeze({ starting: 'is still starting', standby: 'is on standby',
   stopping: 'is stopping', unresponsive: 'is unresponsive' })
 
-/** Sends operators' messages to the app. */
-export function createOperatorMessages (
-  { state, handles, events }: { state: () => Pick<PoolState, 'phase' | 'workers' | 'releases'>,
-    handles: Map<number, WorkerHandle | OrphanHandle>, events: Pick<EventStream, 'publish'> }
-) {
+export function createOperatorMessages (cluster: Cluster) {
   /**
    * `worker`: only that one; without it all that are ready. Returns the workers to which it was sent.
    * @throws {DeckError} stopping, not-found, not-possible; then nobody gets it
@@ -23,7 +17,7 @@ export function createOperatorMessages (
   return function send (
     { type, data, worker, actor }: { type: string, data?: unknown, worker?: number, actor: string }
   ): { workers: number[] } {
-    if (['stopping', 'stopped'].includes(state().phase)) throw new DeckError('stopping', 'the master is stopping')
+    if (['stopping', 'stopped'].includes(cluster.state.phase)) throw new DeckError('stopping', 'the master is stopping')
     const message = { type, from: 'admin' as const, data }
     const workers = worker === undefined ? sendToAll(message) : sendToOne(worker, message)
     publishSent({ type, workers, actor })
@@ -31,14 +25,14 @@ export function createOperatorMessages (
   }
 
   function sendToAll (message: OperatorMessage) {
-    const ready = Object.values(state().workers).filter((worker) => worker.state === 'ready')
+    const ready = Object.values(cluster.state.workers).filter((worker) => worker.state === 'ready')
     if (ready.length > 0 && ready.every(isOther))
       throw new DeckError('not-possible', 'the app is no Node.js program, so it receives no messages')
     return ready.map(({ id }) => id).filter((id) => passToWorker(id, message))
   }
 
   function sendToOne (id: number, message: OperatorMessage) {
-    const worker = state().workers[id]
+    const worker = cluster.state.workers[id]
     if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
     if (isOther(worker))
       throw new DeckError('not-possible', `worker ${id} is no Node.js process, so it receives no messages`)
@@ -49,19 +43,19 @@ export function createOperatorMessages (
   }
 
   function isOther ({ release }: { release: string }) {
-    return runtimeOf(state(), release) === 'other'
+    return runtimeOf(cluster.state, release) === 'other'
   }
 
   function passToWorker (id: number, message: OperatorMessage) {
-    const handle = handles.get(id)
+    const handle = cluster.handles.get(id)
     return handle !== undefined && 'pass' in handle && handle.pass(message)
   }
 
   /** Publishes the event without the data, which may be secret. */
   function publishSent ({ type, workers, actor }: { type: string, workers: number[], actor: string }) {
-    const one = workers.length === 1 ? state().workers[workers[0]] : null
+    const one = workers.length === 1 ? cluster.state.workers[workers[0]] : null
     const to = one ? `worker ${one.id} (slot ${one.slot})` : `${workers.length} workers`
-    events.publish({ type: 'message.sent',
+    cluster.events.publish({ type: 'message.sent',
       ...(one && { worker: one.id, slot: one.slot, pid: one.pid, release: one.release }), actor,
       message: `message ${JSON.stringify(type)} sent to ${to}`, detail: { type, workers } })
   }

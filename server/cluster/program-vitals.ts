@@ -2,11 +2,12 @@ import { createConnectionCounts } from '../system/connection-counts.ts'
 import { loadSocketDiagnostics } from '../system/socket-diagnostics.ts'
 import { createTreeUsage, pidsOf } from '../system/tree-usage.ts'
 import { lookAtTurnOfSecond } from '../../workers/look-together.ts'
+import { runtimeOf } from '../lifecycle/state.ts'
 import type { VitalsReport } from '../../workers/protocol.ts'
+import type { Cluster } from './cluster.ts'
+import type { createMessages } from './messages.ts'
 
-/** of one app: those that run */
-type Programs = { list: () => { worker: number, pid: number }[],
-  onReport: (worker: number, report: VitalsReport) => void }
+type Source = { cluster: Cluster, messages: Pick<ReturnType<typeof createMessages>, 'hear'> }
 type Watched = { worker: number, usage: ReturnType<typeof createTreeUsage>, at: number, cpuMs: number | null,
   openConnections: number | undefined }
 
@@ -14,7 +15,7 @@ type Watched = { worker: number, usage: ReturnType<typeof createTreeUsage>, at: 
 const REST = 100
 
 /** Of all apps in this process: the kernel is asked once for all. */
-const sources: Set<Programs> = new Set()
+const sources: Set<Source> = new Set()
 /** By the pid of their first process. */
 const watched: Map<number, Watched> = new Map()
 let countConnections: ReturnType<typeof createConnectionCounts> | null | undefined
@@ -26,12 +27,13 @@ let stopLooking: (() => void) | undefined
  * started.
  * @returns stops
  */
-export function measurePrograms (programs: Programs): () => void {
-  sources.add(programs)
+export function measurePrograms (cluster: Source['cluster'], messages: Source['messages']): () => void {
+  const source = { cluster, messages }
+  sources.add(source)
   // As all workers report.
   stopLooking ??= lookAtTurnOfSecond(measureAll)
   return function stop () {
-    sources.delete(programs)
+    sources.delete(source)
     if (sources.size > 0) return
     stopLooking?.()
     stopLooking = undefined
@@ -39,17 +41,19 @@ export function measurePrograms (programs: Programs): () => void {
 }
 
 function measureAll () {
-  const running = [...sources].flatMap(({ list, onReport }) =>
-    list().map(({ worker, pid }) => ({ worker, pid, onReport }))
+  const running = [...sources].flatMap(({ cluster: { state }, messages }) =>
+    Object.values(state.workers).flatMap(({ id: worker, pid, state: its, release }) =>
+      pid !== null && its !== 'exited' && runtimeOf(state, release) === 'other' ? [{ worker, pid, messages }] : []
+    )
   )
   for (const [pid, { worker }] of watched)
     if (!running.some((each) => each.pid === pid && each.worker === worker)) watched.delete(pid)
   if (running.length === 0) return
   const trees = new Map(running.map(({ pid }) => [pid, pidsOf(pid)]))
   lookAtConnections(trees)
-  for (const { worker, pid, onReport } of running) {
+  for (const { worker, pid, messages } of running) {
     const report = reportOf(pid, worker, trees.get(pid) ?? [])
-    if (report) onReport(worker, report)
+    if (report) messages.hear(worker, { type: 'vitals', ...report })
   }
 }
 

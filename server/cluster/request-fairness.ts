@@ -1,6 +1,8 @@
-import type { ToWorker } from '../../workers/protocol.ts'
+import type { Config } from '../config/config.ts'
+import type { PoolState } from '../lifecycle/state.ts'
+import type { Cluster } from './cluster.ts'
 
-export type RequestFairness = ReturnType<typeof createRequestFairness>
+export type Balance = Pick<Config, 'dispatch' | 'rebalance'>
 type Sample = { requestsPerSecond: number | null, eventLoopUtilization: number | null }
 
 /** Reports of so many seconds are the least to go by, as the requests of one second say little. */
@@ -33,13 +35,8 @@ const LONGEST_PAUSE_MS = 600_000
  * more requests than the others, and has more to do, is told by how many, and lets go of as many connections as make up
  * for that (workers/busy-connections.ts): they come back to whoever is idle.
  */
-export function createRequestFairness ({ list, tell, now }: {
-  /** the workers that share all requests; those of a rollout are about to change */
-  list: () => number[],
-  tell: (worker: number, message: ToWorker) => void,
-  /** monotonic, ms */
-  now: () => number
-}) {
+export function createRequestFairness (cluster: Cluster, now: () => number = () => performance.now()) {
+  let isOn = mayLetGo(cluster.balance)
   /** by worker */
   const sums: Map<number, Sum> = new Map()
   /** workers that get too many requests */
@@ -50,11 +47,18 @@ export function createRequestFairness ({ list, tell, now }: {
   const pauses: Map<number, number> = new Map()
   /** The workers that the sums are of. */
   let together = ''
+  cluster.on('left', (worker) => {
+    for (const each of [sums, letting, notBefore, pauses]) each.delete(worker)
+  })
 
   return {
+    configure (balance: Balance) {
+      isOn = mayLetGo(balance)
+    },
+
     /** `sample`: its report of the last second */
     heard (worker: number, sample: Sample | null) {
-      const workers = list()
+      const workers = isOn ? sharingWorkers(cluster.state) : []
       if (String(workers) !== together) startAnew(workers)
       if (workers.length < 2 || !workers.includes(worker) || sample?.requestsPerSecond == null) return
       addSample(worker, sample)
@@ -72,10 +76,6 @@ export function createRequestFairness ({ list, tell, now }: {
       notBefore.set(worker, now() + pauseMs)
       // What came meanwhile came to another number of connections.
       sums.clear()
-    },
-
-    left (worker: number) {
-      for (const each of [sums, letting, notBefore, pauses]) each.delete(worker)
     }
   }
 
@@ -100,7 +100,7 @@ export function createRequestFairness ({ list, tell, now }: {
     for (const { worker, requests: own, busy: ownBusy } of overloaded) {
       if (ownBusy < busy - LESS_BUSY || now() < (notBefore.get(worker) ?? 0)) continue
       notBefore.set(worker, now() + ANSWERS_WITHIN_MS)
-      tell(worker, { type: 'let-go', requestsPerSecond: own - requests, connections: CONNECTIONS_AT_ONCE })
+      cluster.tell(worker, { type: 'let-go', requestsPerSecond: own - requests, connections: CONNECTIONS_AT_ONCE })
     }
     return overloaded.length > 0
   }
@@ -114,6 +114,17 @@ export function createRequestFairness ({ list, tell, now }: {
     letting.add(worker)
     return true
   }
+}
+
+/** Tells whether a worker with too many requests lets go of connections: these may come back to another one */
+function mayLetGo ({ dispatch, rebalance }: Balance): boolean {
+  return rebalance === 'on' && dispatch !== 'sticky'
+}
+
+/** @returns those that share all requests, which tell of them once a second; none in a rollout */
+function sharingWorkers (state: PoolState): number[] {
+  const ready = Object.values(state.workers).filter(({ state }) => state === 'ready')
+  return state.rollout || ready.some(({ orphan }) => orphan) ? [] : ready.map(({ id }) => id)
 }
 
 type Sum = { seconds: number, requests: number, busy: number }

@@ -1,5 +1,5 @@
 import { needsTurn } from '../lifecycle/rollout/turn.ts'
-import type { PlainInput, Rollout } from '../lifecycle/state.ts'
+import type { Cluster } from './cluster.ts'
 
 /**
  * Turns among the apps of a host, some of which start, or are rolled out, at a time. `take`: resolves once a turn has
@@ -9,15 +9,14 @@ import type { PlainInput, Rollout } from '../lifecycle/state.ts'
 export type Turns = { take: (over: Promise<unknown>) => Promise<void> | null, taken: () => string[] }
 
 /** Takes a turn for each rollout of this app among those of the other apps of its host. */
-export function createRolloutTurn ({ turns, receive }: {
-  /** null: there is no other app */
-  turns: Turns | null,
-  receive: (input: PlainInput) => void
-}) {
+export function createRolloutTurn (cluster: Cluster) {
+  const { rolloutTurns: turns, receive } = cluster
   let last: { rollout: number, over: PromiseWithResolvers<void> } | null = null
+  cluster.on('turn', () => {
+    if (last && !needsTurn(cluster.state.rollout, last.rollout)) leave()
+  })
 
   return {
-    /** Whether rollouts need one. */
     isNeeded: turns !== null,
 
     take ({ rollout }: { rollout: number }) {
@@ -29,19 +28,16 @@ export function createRolloutTurn ({ turns, receive }: {
       coming.then(begin)
     },
 
-    /** `rollout`: as it is now */
-    look (rollout: Rollout | null) {
-      if (last && !needsTurn(rollout, last.rollout)) this.leave()
-    },
-
-    /** Another app may have the turn. */
-    leave () {
-      last?.over.resolve()
-      last = null
-    },
+    leave,
 
     /** `view`: of the running rollout @returns with those that it waits for by now */
     shown: <View extends { waitingFor?: string[] | null }>(view: View | null): View | null =>
       view?.waitingFor ? { ...view, waitingFor: turns?.taken() ?? [] } : view
+  }
+
+  /** Another app may have the turn. */
+  function leave () {
+    last?.over.resolve()
+    last = null
   }
 }

@@ -1,8 +1,6 @@
-import { bindTcp, describeBindError, type Keeper } from './sockets.ts'
+import { bindTcp, describeBindError } from './bind-socket.ts'
 import type { SocketHandle } from '../../workers/node-internals.d.ts'
-import type { ToWorker } from '../../workers/protocol.ts'
-
-export type SlotPorts = ReturnType<typeof createSlotPorts>
+import type { Cluster } from './cluster.ts'
 
 /** The keeper holds other sockets than these. */
 const KEEPER_PREFIX = 'port '
@@ -11,35 +9,27 @@ const KEEPER_PREFIX = 'port '
  * A port for each slot, beside the one that all have: for proxies that keep clients with one worker themselves, and for
  * looking at one of them.
  */
-export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bind = bindTcp }: {
-  /** slot 1 has the port above it; 0: there are none */
-  above: number,
-  keeper?: Pick<Keeper, 'held' | 'hold' | 'drop'>,
+export function createSlotPorts (cluster: Cluster, { listensOn }: {
   /** the TCP port of a worker */
-  listensOn: (worker: number) => { key: string, address: string | null, addressType: number | string } | null,
-  tell: (worker: number, message: ToWorker, handle: SocketHandle) => void,
-  onProblem: (problem: { worker: number, message: string }) => void,
-  bind?: typeof bindTcp
+  listensOn: (worker: number) => { key: string, address: string | null, addressType: number | string } | null
 }) {
+  const { keeper, portPerSlot: above } = cluster
   /** by slot */
   const open: Map<number, SocketHandle> = new Map()
   for (const [name, { handle }] of keeper?.held ?? [])
     if (name.startsWith(KEEPER_PREFIX)) open.set(Number(name.slice(KEEPER_PREFIX.length)), handle)
+  cluster.on('ready', (worker) => {
+    const slot = cluster.state.workers[worker]?.slot ?? null
+    const place = above > 0 && slot !== null ? listensOn(worker) : null
+    if (place === null || slot === null) return
+    const handle = open.get(slot) ?? bindPort(worker, slot, place)
+    if (handle) cluster.tell(worker, { type: 'accept-also', key: place.key, name: 'port' }, handle)
+  })
+  cluster.on('turn', () => {
+    for (const [slot, handle] of open) if (slot > cluster.state.slots.length) dropPort(slot, handle)
+  })
 
   return {
-    /** `worker`: is ready */
-    open (worker: number, slot: number | undefined) {
-      const place = above > 0 && slot !== undefined ? listensOn(worker) : null
-      if (place === null || slot === undefined) return
-      const handle = open.get(slot) ?? bindPort(worker, slot, place)
-      if (handle) tell(worker, { type: 'accept-also', key: place.key, name: 'port' }, handle)
-    },
-
-    /** `size`: how many slots there are */
-    shrink (size: number) {
-      for (const [slot, handle] of open) if (slot > size) dropPort(slot, handle)
-    },
-
     of: (slot: number): number | null => open.has(slot) ? above + slot : null,
 
     close () {
@@ -62,9 +52,10 @@ export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bi
     { address, addressType }: { address: string | null, addressType: number | string })
   {
     const own = { address, addressType, port: above + slot, index: 0, fd: undefined, flags: undefined }
-    const { handle, errno } = bind(own)
+    const { handle, errno } = bindTcp(own)
     if (errno !== undefined) {
-      onProblem({ worker, message: `slot ${slot} has no port of its own: ${describeBindError(own, errno).message}` })
+      cluster.events.publish({ type: 'unexpected', worker,
+        message: `slot ${slot} has no port of its own: ${describeBindError(own, errno).message}` })
       return null
     }
     open.set(slot, handle)

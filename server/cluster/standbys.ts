@@ -1,24 +1,19 @@
-import type { PlainInput, PoolState } from '../lifecycle/state.ts'
-import type { ToWorker } from '../../workers/protocol.ts'
-
-export type Standbys = ReturnType<typeof createStandbys>
+import type { Cluster } from './cluster.ts'
 
 /** Keeps standby workers waiting where they listen: their requests for sockets are answered once they have a slot. */
-export function createStandbys (
-  { state, tell, receive }: { state: () => Pick<PoolState, 'workers'>,
-    tell: (worker: number, message: ToWorker) => void, receive: (input: PlainInput) => void }
-) {
+export function createStandbys (cluster: Cluster) {
   /** by worker */
   const known: Map<number, { waiting: (() => void)[], rssBytes: number | null }> = new Map()
+  cluster.on('left', (worker) => known.delete(worker))
 
   return {
     /** Tells whether it has no slot yet */
-    has: (worker: number): boolean => state().workers[worker]?.slot === null,
+    has: (worker: number): boolean => cluster.state.workers[worker]?.slot === null,
 
     /** `answer`: what it asks for where it listens */
     hold (worker: number, answer: () => void) {
       standbyOf(worker).waiting.push(answer)
-      receive({ type: 'worker-held', worker })
+      cluster.receive({ type: 'worker-held', worker })
     },
 
     /** `hear`: what it says too early */
@@ -30,7 +25,7 @@ export function createStandbys (
     promote (worker: number, slot: number) {
       const { waiting } = standbyOf(worker)
       known.delete(worker)
-      tell(worker, { type: 'promote', slot })
+      cluster.tell(worker, { type: 'promote', slot })
       for (const each of waiting) each()
     },
 
@@ -40,11 +35,7 @@ export function createStandbys (
     },
 
     /** Null: it has not said so yet */
-    rssBytesOf: (worker: number): number | null => known.get(worker)?.rssBytes ?? null,
-
-    left (worker: number) {
-      known.delete(worker)
-    }
+    rssBytesOf: (worker: number): number | null => known.get(worker)?.rssBytes ?? null
   }
 
   function standbyOf (worker: number) {

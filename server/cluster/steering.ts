@@ -152,7 +152,7 @@ export function createSteering ({ calls, living, isHeldBack = false }: {
     mend(route)
     direct(route)
     if (route.isSure) return
-    route.isSure = prove(route)
+    route.isSure = prove(route, calls, direct)
     direct(route)
   }
 
@@ -192,37 +192,6 @@ export function createSteering ({ calls, living, isHeldBack = false }: {
     group.take(handles.filter((handle) => !open.includes(handle)), probesOnlyProgram(toOne))
   }
 
-  /**
-   * Finds out in which order the kernel has the sockets of a group, which no call tells: a connection to each index is
-   * taken by none, and the one that has met it counts that. No worker sees any of it.
-   * @returns false: it cannot be told now
-   */
-  function prove (route: Route): boolean {
-    const handles = [...route.group.handles()]
-    if (handles.length === 1) return true
-    const besides: ReturnType<typeof bindBeside>[] = []
-    try {
-      while (besides.length < handles.length) besides.push(bindBeside(route.group))
-      direct(route, besides.map(({ handle }, index) => ({ port: placeOf(handle).port, handle: handles[index] })))
-      const counts = new Map(handles.map((each) => [each, calls.dropped(each.fd)]))
-      const order = besides.flatMap(({ handle: { fd }, address, port }, index) => {
-        calls.connect(fd, address, port)
-        const met = [handles[index], ...handles].find((each) => calls.dropped(each.fd) !== counts.get(each))
-        if (!met) return []
-        counts.set(met, calls.dropped(met.fd))
-        return [met]
-      })
-      if (new Set(order).size < handles.length) return false
-      route.group.arrange(order)
-      return true
-    } catch {
-      // No connection can be made here.
-      return false
-    } finally {
-      for (const { handle } of besides) handle.close()
-    }
-  }
-
   /** Workers of another master have sockets that this one has not given them. */
   function noteOrphans () {
     for (const { worker, processes } of living()) {
@@ -234,6 +203,37 @@ export function createSteering ({ calls, living, isHeldBack = false }: {
         if (handle && !holders.has(handle)) holders.set(handle, worker)
       }
     }
+  }
+}
+
+/**
+ * Finds out in which order the kernel has the sockets of a group, which no call tells: a connection to each index is
+ * taken by none, and the one that has met it counts that. No worker sees any of it.
+ * @returns false: it cannot be told now
+ */
+function prove (route: Route, calls: Calls, direct: (route: Route, checks: Probe[]) => void): boolean {
+  const handles = [...route.group.handles()]
+  if (handles.length === 1) return true
+  const besides: ReturnType<typeof bindBeside>[] = []
+  try {
+    while (besides.length < handles.length) besides.push(bindBeside(route.group))
+    direct(route, besides.map(({ handle }, index) => ({ port: placeOf(handle).port, handle: handles[index] })))
+    const counts = new Map(handles.map((each) => [each, calls.dropped(each.fd)]))
+    const order = besides.flatMap(({ handle: { fd }, address, port }, index) => {
+      calls.connect(fd, address, port)
+      const met = [handles[index], ...handles].find((each) => calls.dropped(each.fd) !== counts.get(each))
+      if (!met) return []
+      counts.set(met, calls.dropped(met.fd))
+      return [met]
+    })
+    if (new Set(order).size < handles.length) return false
+    route.group.arrange(order)
+    return true
+  } catch {
+    // No connection can be made here.
+    return false
+  } finally {
+    for (const { handle } of besides) handle.close()
   }
 }
 

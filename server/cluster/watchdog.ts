@@ -4,8 +4,9 @@ import { nameOf } from '../lifecycle/worker.ts'
 import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.ts'
 import { lookInMiddleOfSecond } from '../../workers/look-together.ts'
 import { captureStack } from '../system/stuck-stack.ts'
-import type { CrashNote, PlainInput } from '../lifecycle/state.ts'
+import { runtimeOf, type CrashNote, type Worker } from '../lifecycle/state.ts'
 import type { ToMaster } from '../../workers/protocol.ts'
+import type { Cluster } from './cluster.ts'
 
 /** 0: it does not watch, no limit */
 export type Limits = { watchdog: { timeoutMs: number, stack: 'on' | 'off' }, recycle: { maxRssBytes: number } }
@@ -16,27 +17,15 @@ const SAMPLES_OVER_LIMIT = 5
 const CAPTURE_WITHIN_MS = CAPTURE_MS - 500
 
 /** Checks that each worker reports once a second, and how much memory it reports. */
-export function createWatchdog (
-  { watchdog, recycle, listWatched, receive, closeInspector, now = () => performance.now(), capture = captureStack }: {
-    watchdog: Limits['watchdog'],
-    recycle: Limits['recycle'],
-    /** workers that have to report */
-    listWatched: () => { id: number, slot: number | null, pid: number | null }[],
-    /** takes inputs of the lifecycle */
-    receive: (input: PlainInput) => void,
-    closeInspector: (worker: number) => void,
-    /** monotonic, ms */
-    now?: () => number,
-    capture?: typeof captureStack
-  }
-) {
+export function createWatchdog (cluster: Pick<Cluster, 'state' | 'handles' | 'limits' | 'receive' | 'tell'>) {
+  const { receive } = cluster
   /** by worker: samples over the limit in a row */
   const overLimit: Map<number, number> = new Map()
   /** by worker: where it is stuck */
   const notes: Map<number, CrashNote> = new Map()
   const pids: Map<number, number> = new Map()
-  let { timeoutMs, stack } = watchdog
-  let { maxRssBytes } = recycle
+  let { timeoutMs, stack } = cluster.limits.watchdog
+  let { maxRssBytes } = cluster.limits.recycle
   const heartbeat = createHeartbeat({ timeoutMs, queuedMs: (worker) => queuedMs(pids.get(worker)) })
   let stop = startTimer()
 
@@ -85,7 +74,7 @@ export function createWatchdog (
       // It is no Node program, and not watched here.
       if (!pids.has(worker)) return receive({ type: 'stack-captured', worker })
       const found = stack === 'on'
-        ? await capture(pids.get(worker), { withinMs: CAPTURE_WITHIN_MS })
+        ? await captureStack(pids.get(worker), { withinMs: CAPTURE_WITHIN_MS })
         : { stack: null, reason: 'watchdog.stack is "off"' }
       const note = notes.get(worker)
       // It has answered or ended in between.
@@ -103,9 +92,9 @@ export function createWatchdog (
   }
 
   function checkWorkers () {
-    const watched = listWatched()
+    const watched = Object.values(cluster.state.workers).filter(isWatched)
     for (const { id, pid } of watched) if (pid !== null) pids.set(id, pid)
-    for (const { worker, silentMs } of heartbeat.tick(now(), watched.map(({ id }) => id))) {
+    for (const { worker, silentMs } of heartbeat.tick(performance.now(), watched.map(({ id }) => id))) {
       const slot = watched.find(({ id }) => id === worker)?.slot ?? null
       const what = `the event loop has not answered for ${
         durationText(silentMs)
@@ -113,6 +102,19 @@ export function createWatchdog (
       notes.set(worker, { errorName: 'Unresponsive', errorMessage: what, stack: null })
       receive({ type: 'worker-silent', worker, message: `${nameOf({ id: worker, slot })}: ${what}` })
     }
+  }
+
+  /**
+   * @returns whether it has to report once a second: a program of another language does not, nor one that starts, or
+   * will soon end
+   */
+  function isWatched ({ id, state: its, orphan, release, keptUntil }: Worker): boolean {
+    const isToAnswer = its === 'ready' || its === 'standby' || (its === 'draining' && keptUntil !== undefined)
+    return isToAnswer && !orphan && cluster.handles.has(id) && runtimeOf(cluster.state, release) === 'node'
+  }
+
+  function closeInspector (worker: number) {
+    cluster.tell(worker, { type: 'close-inspector' })
   }
 
   /** `rssBytes`: what it says of itself */

@@ -31,7 +31,7 @@ export function createKeptStreams (keeper: Keeper) {
     },
 
     /** Lets go of what is left of all others: whoever still writes there is told that nobody reads it. */
-    dropOthers (runs: ReadonlySet<number>) {
+    dropOthers (runs: Pick<ReadonlySet<number>, 'has'>) {
       for (const [key, { handle }] of keeper.held) {
         const run = KEY.exec(key)?.[1]
         if (run === undefined || runs.has(Number(run))) continue

@@ -9,7 +9,9 @@ import { findCommit, findRepository, readCommit, readRefs, type Found, type Ref 
 import { fetchAll, type Exec } from './git-export.ts'
 import { withoutUrlSecrets } from '../system/without-url-secrets.ts'
 import { ownFolder } from './resolve.ts'
-import type { Catalogue, Item } from './catalogue.ts'
+import type { Item } from './catalogue.ts'
+import type { Launches } from './launches.ts'
+import type { Stock } from './stock.ts'
 import type { LaunchSpec } from './launch-spec.ts'
 
 /** Where commits are looked for; `url`: of which it has the commits. */
@@ -28,23 +30,14 @@ const COMMIT = /^[0-9a-f]{40,64}$/
 const SHOWN_REFS = 50
 
 /** Finds the commit that is to be deployed, how it is built, and the release that is of it already. */
-export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpec, inherited }: {
-  dataFolder: string,
-  catalogue: Pick<Catalogue, 'newestFirst'>,
-  /** for the app in that folder */
-  readConfig: (folder?: string) => Promise<LaunchSpec['config']>,
-  /** `cwd`: of the command that has the secrets */
-  readSpec: (config: LaunchSpec['config'], cwd: string) => Promise<LaunchSpec>,
-  /** of the shell that the app is from */
-  inherited: Record<string, string | undefined>
-}) {
+export function createCommitFinder ({ dataDir, catalogue, inherited }: Stock, { readConfig, readWith }: Launches) {
   return {
     /** @throws {DeckError} invalid-config */
     async where (): Promise<Where> {
       const config = await readConfig()
       const home = await ownFolder(config)
       // A build has no secrets: packages of anybody run their scripts in it.
-      const spec = await readSpec({ ...config, secrets: undefined }, home)
+      const spec = await readWith({ ...config, secrets: undefined }, home)
       const own = await findRepository(home, { env: inherited })
       return { config, spec, home, own, sources: await sourcesOf(spec, own) }
     },
@@ -129,7 +122,7 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
       const built = catalogue.newestFirst().filter((item) => item.stamp === stamp && existsSync(item.release.entry))
       if (built.length === 0) return null
       const { path: folder, cwd = folder } = built[0].release
-      const spec = await readSpec(await readConfig(folder), cwd)
+      const spec = await readWith(await readConfig(folder), cwd)
       const item = built.find(({ release }) => release.environment?.digest === spec.digest)
       return item ? { item, spec } : null
     }
@@ -139,10 +132,10 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
   async function sourcesOf ({ config: { releases: { git } } }: LaunchSpec,
     own: { gitDir: string } | null): Promise<Source[]>
   {
-    const pushed = path.join(dataFolder, PUSHED)
+    const pushed = path.join(dataDir.folder, PUSHED)
     const more = existsSync(pushed) ? [{ gitDir: await realpath(pushed), url: null }] : []
     if (git !== undefined && !path.isAbsolute(git))
-      return [{ gitDir: path.join(dataFolder, FETCHED), url: git }, ...more]
+      return [{ gitDir: path.join(dataDir.folder, FETCHED), url: git }, ...more]
     const named = git === undefined ? own : await findRepository(git, { env: inherited })
     if (git !== undefined && !named)
       throw new DeckError('invalid-config',

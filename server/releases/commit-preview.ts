@@ -9,12 +9,9 @@ import { attempt, describe, DEPLOY_HOOKS, unknownPreview, type Preview, type Ref
 import { parsePackage } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { Build } from './build-commands.ts'
-import type { Look, Where, createCommitFinder } from './commit-finder.ts'
-import type { Catalogue, Item } from './catalogue.ts'
-import type { createReleaseFolders } from './release-folders.ts'
-import type { createModuleCache } from './module-cache.ts'
-import type { createMaker } from './maker.ts'
-import type { LaunchSpec } from './launch-spec.ts'
+import type { Look, Where } from './commit-finder.ts'
+import type { Item } from './catalogue.ts'
+import type { ReleaseParts, Stock } from './stock.ts'
 
 /** Does in a run what takes its time, and rejects as the work does. */
 type RunAside = (run: { name: string, option: string, timeoutMs: number },
@@ -24,22 +21,9 @@ type RunAside = (run: { name: string, option: string, timeoutMs: number },
  * Tells what the deploy of a commit would do, from git alone: nothing is exported or built. Where the repository has an
  * address, git may have to fetch.
  */
-export function createCommitPreview (
-  { catalogue, commits, folders, modules, maker, releaseFolder, inherited, latest, current }: {
-    catalogue: Pick<Catalogue, 'find' | 'nextNumber'>,
-    commits: ReturnType<typeof createCommitFinder>,
-    folders: Pick<ReturnType<typeof createReleaseFolders>, 'checkShared'>,
-    modules: Pick<ReturnType<typeof createModuleCache>, 'nameOf' | 'has'>,
-    maker: Pick<ReturnType<typeof createMaker>, 'checkLeftBehind' | 'startedWith'>,
-    releaseFolder: string,
-    /** by git */
-    inherited: Record<string, string | undefined>,
-    /** of the last deploy */
-    latest: () => LaunchSpec,
-    /** the id of the release that runs */
-    current: () => string | null
-  }
-) {
+export function createCommitPreview (stock: Stock, { commits, maker, launches: { latest } }: ReleaseParts) {
+  const { catalogue, folders, modules, dataDir: { releaseFolder }, inherited } = stock
+
   /** `wanted`: as for a deploy; `refuse`: takes each refusal of the deploy */
   return async function previewCommit ({ git, isGuessAccepted = false }: { git: string, isGuessAccepted?: boolean },
     refuse: Refuse, runAside: RunAside): Promise<Preview>
@@ -59,7 +43,7 @@ export function createCommitPreview (
     await attempt(refuse, async () => commits.checkGuess(build, isGuessAccepted))
     const same = how && await attempt(refuse, () => commits.findSame(commits.stampOf(seen, build, where)))
     const next = same?.item.release ?? await draftOf(seen, build, where)
-    const running = catalogue.find(current() ?? '')
+    const running = stock.running()
     return {
       release: { id: next.id, isNew: !same, ...describe(next), arguments: config.args.length,
         nodeOptions: config.execArgv.length, hooks: DEPLOY_HOOKS.filter((name) => config.hooks[name] !== undefined) },

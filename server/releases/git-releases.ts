@@ -11,11 +11,8 @@ import { workspaceFolder } from './workspace.ts'
 import type { Release } from '../lifecycle/state.ts'
 import type { LaunchSpec } from './launch-spec.ts'
 import type { Build } from './build-commands.ts'
-import type { Look, Where, createCommitFinder } from './commit-finder.ts'
-import type { createCatalogue } from './catalogue.ts'
-import type { createReleaseFolders } from './release-folders.ts'
-import type { createModuleCache } from './module-cache.ts'
-import type { createMaker } from './maker.ts'
+import type { Look, Where } from './commit-finder.ts'
+import type { ReleaseParts, Stock } from './stock.ts'
 
 /** as of jobs/steps-run.js */
 type StepTools = { exec: Exec, tell: (line: string) => void, check: () => void, pause: (ms: number) => Promise<void> }
@@ -30,22 +27,10 @@ type Wanted = { git: string, isGuessAccepted?: boolean, actor: string, note: str
 const DEFAULT_TIMEOUT_MS = 900_000
 
 /** Makes releases of commits: git exports one into a folder of its own, which is then built. */
-export function createGitReleases (
-  { catalogue, commits, folders, modules, maker, readConfig, readSpec, onMade, inherited }: {
-    catalogue: ReturnType<typeof createCatalogue>,
-    commits: ReturnType<typeof createCommitFinder>,
-    folders: ReturnType<typeof createReleaseFolders>,
-    modules: ReturnType<typeof createModuleCache>,
-    maker: Pick<ReturnType<typeof createMaker>, 'add' | 'checkLeftBehind' | 'describe'>,
-    /** for the app in that folder */
-    readConfig: (folder?: string) => Promise<LaunchSpec['config']>,
-    /** `cwd`: of the command that has the secrets */
-    readSpec: (config: LaunchSpec['config'], cwd: string) => Promise<LaunchSpec>,
-    onMade: (release: Release, spec: LaunchSpec) => void,
-    /** of the shell that the app is from */
-    inherited: Record<string, string | undefined>
-  }
-) {
+export function createGitReleases (stock: Stock, { commits, maker, launches: { readConfig, readWith } }: ReleaseParts,
+  onMade: (release: Release, spec: LaunchSpec) => void)
+{
+  const { catalogue, folders, modules, inherited } = stock
   /** Packages that a build is about to use must not go meanwhile. */
   let isBuilding = false
 
@@ -109,7 +94,7 @@ export function createGitReleases (
       await workspaceFolder(folder)
       const config = await readConfig(folder)
       const place = await placeOf({ top, folder, home, prefix }, config)
-      const last = await readSpec(config, place.cwd)
+      const last = await readWith(config, place.cwd)
       const about = await maker.describe(last, place)
       check()
       const release = maker.add(last, { mode: 'folder', entry: place.entry, path: folder, cwd: place.cwd,

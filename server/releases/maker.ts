@@ -6,32 +6,16 @@ import { partsLeftOut } from './file-differences.ts'
 import { isAskedFor } from '../system/app-node.ts'
 import { pinOptions, resolveConfigured, resolvePath, type Place } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
-import type { Item, createCatalogue } from './catalogue.ts'
+import type { Item } from './catalogue.ts'
 import type { LaunchSpec } from './launch-spec.ts'
-import type { Config } from '../config/config.ts'
-import type { Draft, createReleaseFolders } from './release-folders.ts'
-import type { Drift } from './drift.ts'
+import type { Draft } from './release-folders.ts'
+import type { Stock } from './stock.ts'
 
 /**
  * Makes a release of the code on the disk and of what its workers are started with: first a draft, which changes
  * nothing, then the release.
  */
-export function createMaker ({ config, key, catalogue, folders, drift, inherited, current, now }: {
-  /** as the master was started with */
-  config: Pick<Config, 'releases'>,
-  /** of digests */
-  key: string,
-  /** gets the releases */
-  catalogue: ReturnType<typeof createCatalogue>,
-  folders: ReturnType<typeof createReleaseFolders>,
-  drift: Pick<Drift, 'of'>,
-  /** by git */
-  inherited: Record<string, string | undefined>,
-  /** the id of the last release that was deployed successfully */
-  current: () => string | null,
-  /** wall clock, ms */
-  now: () => number
-}) {
+export function createMaker ({ config, key, catalogue, folders, drift, inherited, running: findRunning, now }: Stock) {
   return { draft: draftRelease, checkWritten, checkLeftBehind, make: makeRelease, add: addRelease,
     describe: describeRelease, startedWith, locate: locatePlace }
 
@@ -100,7 +84,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
   async function checkWritten ({ config: { releases: { shared, exclude } } }: Pick<LaunchSpec, 'config'>,
     home: string)
   {
-    const running = catalogue.find(current() ?? '')?.release
+    const running = findRunning()?.release
     if (running?.mode === 'folder') await folders.checkWritten(running, { shared, exclude, home })
   }
 
@@ -112,7 +96,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
   async function checkLeftBehind (spec: Pick<LaunchSpec, 'config'>, home: string) {
     await checkWritten(spec, home)
     // What is of a commit already has run without it.
-    if (catalogue.find(current() ?? '')?.release.build === undefined)
+    if (findRunning()?.release.build === undefined)
       await folders.checkOwnFolder(home, { left: partsLeftOut(spec.config), env: inherited })
   }
 
@@ -147,8 +131,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
   }
 
   function changesTo (release: Omit<Release, 'id' | 'createdAt'>, { marks }: LaunchSpec) {
-    const before = catalogue.find(current() ?? '') ??
-      catalogue.newestFirst().find(({ outcome }) => outcome === 'succeeded')
+    const before = findRunning() ?? catalogue.newestFirst().find(({ outcome }) => outcome === 'succeeded')
     return before ? changesBetween(before, { release, marks }) : null
   }
 }

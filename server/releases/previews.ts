@@ -4,10 +4,8 @@ import { commitsBetween } from './commits.ts'
 import { differencesBetween, partsLeftOut, type Differences } from './file-differences.ts'
 import { mayChange } from './resolve.ts'
 import type { Release } from '../lifecycle/state.ts'
-import type { LaunchSpec, WorkerConfig } from './launch-spec.ts'
-import type { Catalogue } from './catalogue.ts'
-import type { createMaker } from './maker.ts'
-import type { createManifests } from './manifests.ts'
+import type { WorkerConfig } from './launch-spec.ts'
+import type { ReleaseParts, Stock } from './stock.ts'
 
 /**
  * `isNew: false`: it is a known one; `arguments`, `nodeOptions`: how many, as they may hold secrets; `hooks`: what runs
@@ -39,26 +37,9 @@ export type Refuse = (error: DeckError) => void
 export const DEPLOY_HOOKS = ['beforeDeploy', 'afterDeploy'] as const
 
 /** Tells what a deploy or a rollback would do, by the drafts that a deploy makes. It changes nothing. */
-export function createPreviews (
-  { catalogue, maker, manifests, dataFolder, inherited, readSpec, latest, current, checkReturn, checkThere, caveatOf }:
-    {
-      catalogue: Pick<Catalogue, 'find' | 'mustFind' | 'nextNumber'>,
-      maker: Pick<ReturnType<typeof createMaker>, 'draft' | 'checkWritten'>,
-      manifests: Pick<ReturnType<typeof createManifests>, 'since'>,
-      dataFolder: string,
-      /** by git */
-      inherited: Record<string, string | undefined>,
-      readSpec: (path?: string) => Promise<LaunchSpec>,
-      /** of the last deploy */
-      latest: () => LaunchSpec,
-      /** the id of the release that runs */
-      current: () => string | null,
-      checkReturn: (id: string) => void,
-      checkThere: (release: Release) => Promise<void>,
-      /** what a rollback to it would not bring back */
-      caveatOf: (id: string) => string | null
-    }
-) {
+export function createPreviews ({ catalogue, manifests, dataDir, inherited, running: findRunning }: Stock,
+  { maker, launches: { readSpec, latest }, returns }: ReleaseParts)
+{
   return {
     /** `wanted`: as for a deploy; `refuse`: takes each refusal of the deploy */
     async ofDeploy ({ path }: { path?: string }, refuse: Refuse): Promise<Preview> {
@@ -70,7 +51,7 @@ export function createPreviews (
       const { copy, place, found, about, same, changed } = drafted
       if (copy) await attempt(refuse, () => maker.checkWritten(spec, place.folder))
       const { args, execArgv, hooks } = spec.config
-      const running = catalogue.find(current() ?? '')?.release
+      const running = findRunning()?.release
       const next = { ...about, source: about.source ?? null, path: place.folder, createdAt: new Date().toISOString() }
       const [commits, files] = running
         ? await Promise.all([commitsBetween(running, next, inherited), filesSince(running, place.folder, spec.config)])
@@ -94,15 +75,15 @@ export function createPreviews (
       const item = await attempt(refuse, async () => catalogue.mustFind(id))
       if (!item) return unknownPreview()
       const { release } = item
-      await attempt(refuse, async () => checkReturn(id))
-      await attempt(refuse, () => checkThere(release))
-      const running = catalogue.find(current() ?? '')
+      await attempt(refuse, async () => returns.checkReturn(id))
+      await attempt(refuse, () => returns.checkThere(release))
+      const running = findRunning()
       const isElsewhere = running && running.release.path !== release.path
       const [commits, files] = running
         ? await Promise.all([commitsBetween(running.release, release, inherited),
           isElsewhere ? filesSince(running.release, release.path, latest().config) : null])
         : [null, null]
-      const caveat = caveatOf(id)
+      const caveat = returns.caveatOf(id)
       return {
         release: { id, isNew: false, ...describe(release), arguments: release.args?.length ?? 0,
           nodeOptions: release.execArgv?.length ?? 0, hooks: [] },
@@ -120,7 +101,7 @@ export function createPreviews (
   function filesSince (running: Release, folder: string, config: WorkerConfig) {
     const left = partsLeftOut(config)
     if (mayChange(running) && running.path === folder) return manifests.since(running, left)
-    return differencesBetween(running.path, folder, { left, data: dataFolder })
+    return differencesBetween(running.path, folder, { left, data: dataDir.folder })
   }
 }
 

@@ -23,11 +23,12 @@ import { createOtherDecks } from '../../server/system/other-decks.ts'
 import { createVitals } from '../../server/vitals/vitals.ts'
 import { createAlerts } from '../../server/alerts/alerts.ts'
 import { createFakeJobs } from '../support/fake-jobs.ts'
+import { servicesOf } from '../support/cluster.ts'
 import { fake, type Parts } from '../support/fake.ts'
 import { tempFolder } from '../support/folder.ts'
+import { releaseServices } from '../support/release-services.ts'
 import { report } from '../support/vitals.ts'
 import type { Forker } from '../../server/cluster/forker.ts'
-import type { KeeperLink } from '../../server/keeper/link.ts'
 import type { ToMaster, ToWorker } from '../../workers/protocol.ts'
 import type { ToldExit } from '../../server/lifecycle/loss.ts'
 
@@ -69,7 +70,8 @@ export async function startDeck () {
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: process })
   const crashes = createCrashRecorder({ store: history.crashes, events, logs, vitals })
   let cluster: Supervisor | null = null
-  const releases = await openReleases({ config, dataDir, history, events, cluster: () => cluster })
+  const releases = await openReleases({ ...releaseServices(), config, dataDir, history, events,
+    cluster: () => cluster })
   keepOutcomes({ releases, events })
   let isRefused = true
   const alerts = createAlerts({ configured: config.alerts, store: history.alerts, events,
@@ -86,9 +88,9 @@ export async function startDeck () {
   /** by worker */
   const hooks: Map<number, Hooks> = new Map()
   const state = createState({ options: lifecycleOptions(config), release: (await releases.begin()).release })
-  const supervisor = cluster = createSupervisor(state, { fork: fake<Forker>(fork), events,
-    keeper: fake<KeeperLink>({ held: new Map(), send: toKeeper }), vitals, crashes, judge: createJudge(),
-    prepare: releases.forRollout })
+  const supervisor = cluster = createSupervisor(state,
+    servicesOf({ fork, events, keeper: { held: new Map(), send: toKeeper }, vitals, crashes, judge: createJudge(),
+      prepare: releases.forRollout }))
   const ofSources = { folderOf: () => null, places: { placeOf: () => null, lineOf: () => null } }
   const diagnostics = createDiagnostics({ supervisor, events,
     store: openStore(dataDir.diagnosticsFolder, config.diagnostics), ...ofSources })

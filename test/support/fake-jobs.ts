@@ -1,4 +1,5 @@
 import { nextRun } from '../../server/config/cron.ts'
+import { placesOf } from '../../server/cluster/command-place.ts'
 import { createJobs, type JobConfigs } from '../../server/jobs/jobs.ts'
 import { tempFolder } from './folder.ts'
 import type { CommandEnd, runCommand } from '../../server/cluster/command-run.ts'
@@ -26,11 +27,13 @@ export function createFakeJobs ({ history, events, jobs = JOBS, more = {} }: {
   const commands: FakeCommand[] = []
   const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/',
     createdAt: '2026-01-01T00:00:00.000Z' }
-  const made = createJobs({ jobs, current: () => ({ release: 'r1', isStopping: false, isUpgrading: false }),
-    keeper: { held: new Map(), hold () {}, drop () {}, exits: [] }, release: () => release, environment: () => ({}),
-    inherited: () => ({}), cwd: '/', events, store: history.jobRuns, dataFolder: tempFolder(), logFolder: tempFolder(),
-    logLimits: () => ({ maxBytes: 1024 * 1024, maxFiles: 2 }),
-    nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone), run: startFake, ...more })
+  const made = createJobs({ jobs, configured: () => jobs, current: () => ({ isStopping: false, isUpgrading: false }),
+    keeper: { held: new Map(), hold () {}, drop () {}, exits: [] },
+    place: () => placesOf({ environment: () => ({}), inherited: () => ({}) }, '/')(release), events,
+    store: history.jobRuns, dataFolder: tempFolder(), logFolder: tempFolder(),
+    logLimits: () => ({ maxBytes: 1024 * 1024, maxFiles: 2 }), hide: (text) => text,
+    nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone), run: startFake, now: Date.now,
+    timers: globalThis, ...more })
   return Object.assign(made, { commands })
 
   function startFake (order: FakeCommand['order']) {

@@ -6,6 +6,7 @@ import { loadConfig } from '../../server/config/config.ts'
 import { createState } from '../../server/lifecycle/state.ts'
 import { createJudge } from '../../server/releases/judge.ts'
 import { createAnswers } from '../../server/vitals/answers.ts'
+import { servicesOf } from './cluster.ts'
 import { tempFolder } from './folder.ts'
 import type { TestContext } from 'node:test'
 import type { DeckEvent } from '../../server/events/stream.ts'
@@ -36,18 +37,15 @@ export async function supervised (t: TestContext, app: string,
   const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, release })
   const logs = { open: () => config.ready.log === undefined ? INHERITED : inFile(path.join(folder, 'log')),
     ended () {} } as unknown as Logs
-  const deck = createSupervisor(state, {
-    fork: createForker({ current: config }, { crashFolder: folder, orderFolder: folder, outlives: () => false, logs }),
-    events: { publish: (told) => {
-      note(told as SeenEvent)
-      return told as DeckEvent
-    } },
-    watch: { watchdog: { timeoutMs: 0, stack: 'off' }, recycle },
-    judge: createJudge(),
+  const fork = createForker({ current: config }, { crashFolder: folder, orderFolder: folder, outlives: () => false,
+    logs })
+  const deck = createSupervisor(state, servicesOf({ fork, events: { publish: (told) => {
+    note(told as SeenEvent)
+    return told as DeckEvent
+  } }, limits: { watchdog: { timeoutMs: 0, stack: 'off' }, recycle }, judge: createJudge(),
     vitals: { accept: (_worker, _slot, body) => {
       reports.push(body as Report)
-    }, left () {}, latest: () => null, answers: createAnswers() }
-  })
+    }, left () {}, latest: () => null, answers: createAnswers() } }))
   t.after(async () => {
     if (!['stopping', 'stopped'].includes(deck.snapshot().state)) deck.dispatch({ type: 'stop', actor: 'test' })
     const timer = setTimeout(() => deck.killAll('the test is over'), PATIENCE_MS)

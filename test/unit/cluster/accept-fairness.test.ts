@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAcceptFairness } from '../../../server/cluster/accept-fairness.ts'
+import { clusterOf } from '../../support/cluster.ts'
 import type { ToWorker } from '../../../workers/protocol.ts'
 
 test('what one worker was woken for and will not take is for those who wait in turn', () => {
-  const { acceptFairness, told } = setUp([1, 2, 3, 4])
+  const { acceptFairness, cluster, told } = setUp([1, 2, 3, 4])
   for (const worker of [1, 2, 3]) acceptFairness.heard(worker, true)
   acceptFairness.heard(4, false)
   acceptFairness.passOn(1)
   assert.deepEqual(told.splice(0), [[2, 'accept-again', 1], [3, 'accept-again', 1]])
-  acceptFairness.left(2)
+  cluster.emit('left', 2)
   assert.deepEqual(told.splice(0), [[1, 'accept-again', 1], [3, 'accept-again', 1]])
   acceptFairness.passOn(1)
   assert.deepEqual(told, [[3, 'accept-again', 0]], 'nobody talks to who has gone')
@@ -27,13 +28,13 @@ test('workers that begin to wait in turn together are told once how many they ar
 })
 
 test('is even where every worker says so, and not known before one does', () => {
-  const { acceptFairness } = setUp([1, 2])
+  const { acceptFairness, cluster } = setUp([1, 2])
   assert.equal(acceptFairness.isEven(), null)
   acceptFairness.heard(1, true)
   assert.equal(acceptFairness.isEven(), true)
   acceptFairness.heard(2, false)
   assert.equal(acceptFairness.isEven(), false)
-  acceptFairness.left(2)
+  cluster.emit('left', 2)
   assert.equal(acceptFairness.isEven(), true)
   acceptFairness.heard(9, false)
   assert.equal(acceptFairness.isEven(), true, 'what comes of a worker that has gone does not count')
@@ -42,8 +43,9 @@ test('is even where every worker says so, and not known before one does', () => 
 function setUp (workers: number[]) {
   const told: [number, string, number][] = []
   const later: (() => void)[] = []
-  const handles = new Map(workers.map((worker) => [worker, { tell: (message: ToWorker) => {
+  const handles = Object.fromEntries(workers.map((worker) => [worker, { tell: (message: ToWorker) => {
     told.push([worker, message.type, (message as { others: number }).others])
   } }]))
-  return { acceptFairness: createAcceptFairness({ handles, later: (work) => later.push(work) }), told, later }
+  const cluster = clusterOf({ handles })
+  return { acceptFairness: createAcceptFairness(cluster, (work) => later.push(work)), cluster, told, later }
 }

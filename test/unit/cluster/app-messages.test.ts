@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { createAppMessages } from '../../../server/cluster/app-messages.ts'
+import { clusterOf } from '../../support/cluster.ts'
 import { fake } from '../../support/fake.ts'
 import { keptEvents } from '../../support/event-log.ts'
 import type { PoolState } from '../../../server/lifecycle/state.ts'
@@ -11,15 +12,17 @@ function setUp (t: TestContext) {
   const worker = (id: number) => ({ id, slot: id + 10, pid: id + 100, release: 'r1' })
   const workers = fake<PoolState['workers']>({ 1: worker(1), 2: worker(2) })
   const { events, publish } = keptEvents()
-  const messages = createAppMessages({ state: () => ({ workers }), events: { publish } })
+  const cluster = clusterOf({ state: { workers }, events: { publish } })
+  const hear = createAppMessages(cluster)
   return {
-    ...messages,
+    hear,
+    left: (id: number) => cluster.emit('left', id),
     workers,
     /** What was told since it was last asked. */
     taken: () => events.splice(0),
     second: () => t.mock.timers.tick(1000),
     say (id: number, count: number) {
-      for (let n = 0; n < count; n++) messages.hear(id, { type: 'tick', data: n })
+      for (let n = 0; n < count; n++) hear(id, { type: 'tick', data: n })
     }
   }
 }

@@ -3,18 +3,20 @@ import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { clusterOf } from '../../support/cluster.ts'
 import { cpuTimeOf, createBoots } from '../../../server/cluster/boots.ts'
 
 /** Clock and threads of one worker, pid 7. */
 function setUp () {
   let at = 1000
   let time = { cpuMs: 0, queuedMs: 0 }
-  const boots = createBoots({ pidOf: () => 7, now: () => at, measure: () => time })
+  const cluster = clusterOf({ handles: { 1: { identity: { pid: 7 } } } })
+  const boots = createBoots(cluster, { now: () => at, measure: () => time })
   const pass = (ms: number, { cpuMs = 0, queuedMs = 0 }: Partial<typeof time> = {}) => {
     at += ms
     time = { cpuMs: time.cpuMs + cpuMs, queuedMs: time.queuedMs + queuedMs }
   }
-  return { boots, pass }
+  return { boots, cluster, pass }
 }
 
 describe('what workers have had of the CPUs', () => {
@@ -41,13 +43,13 @@ describe('what workers have had of the CPUs', () => {
   })
 
   test('is nothing where the system does not tell, and of a worker that is gone', () => {
-    const { boots, pass } = setUp()
+    const { boots, cluster, pass } = setUp()
     boots.begin(1)
     pass(1000, { queuedMs: 500 })
-    boots.left(1)
+    cluster.emit('left', 1)
     assert.equal(boots.starvedMs(1), 0)
     assert.deepEqual(cpuTimeOf(undefined), { cpuMs: 0, queuedMs: 0 })
-    assert.equal(createBoots({ pidOf: () => undefined, now: () => 0 }).costOf(1), null)
+    assert.equal(createBoots(clusterOf({})).costOf(1), null)
   })
 
   test('is read of all threads of a process', { skip: !existsSync('/proc/self/schedstat') }, async (t) => {

@@ -1,28 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMessages } from '../../../server/cluster/messages.ts'
+import { clusterOf } from '../../support/cluster.ts'
+import { keptEvents } from '../../support/event-log.ts'
 import { fake } from '../../support/fake.ts'
 import type { PlainInput } from '../../../server/lifecycle/state.ts'
 
 /** Two workers whose sockets are on their way to the keeper. */
 function setUp (receive: (input: PlainInput) => void) {
-  const handle = { tell () {} }
-  const handles = new Map([[1, handle], [2, handle]])
-  const invalid: string[] = []
+  const { events, publish } = keptEvents()
   let arrive: () => void = () => {}
   const kept = new Promise((resolve) => {
     arrive = resolve
   }) as Promise<void>
-  const hear = createMessages(
-    fake({ state: () => ({ workers: { 1: { slot: 1 }, 2: { slot: 2 } } }), handles, receive, sockets: { establish: () =>
-      kept }, slotPorts: { open () {} }, standbys: { has: () => false }, boots: { costOf: () =>
-        null }, watchdog: { heard () {} },
-      ...Object.fromEntries(
-        ['acceptFairness', 'requestFairness', 'openRequests', 'vitals', 'judge'].map((name) => [name, {}])
-      ), ipcValidation: { admit: () =>
-        true, hear: (worker: number, text: string) => invalid.push(`${worker}: ${text}`) } })
-  )
-  return { hear, handles, invalid, arrive, kept }
+  const cluster = clusterOf({ state: { workers: { 1: { slot: 1 }, 2: { slot: 2 } } },
+    handles: { 1: { tell () {} }, 2: { tell () {} } }, receive, events: { publish } })
+  const { hear } = createMessages(cluster,
+    fake({ sockets: { establish: () => kept }, standbys: { has: () => false }, boots: { costOf: () => null },
+      watchdog: { heard () {} }, acceptFairness: {}, requestFairness: {}, openRequests: {} }))
+  return { hear, handles: cluster.handles, events, arrive, kept }
 }
 
 test('a worker counts as ready once the keeper cannot lose its sockets, and not if it has ended by then', async () => {
@@ -38,11 +34,13 @@ test('a worker counts as ready once the keeper cannot lose its sockets, and not 
 })
 
 test('what cannot be read in a message that has waited for the keeper is told, and harms nobody', async () => {
-  const { hear, invalid, arrive, kept } = setUp(() => {
+  const { hear, events, arrive, kept } = setUp(() => {
     throw new TypeError('expected a text')
   })
   hear(1, fake({ type: 'ready' }))
   arrive()
   await kept
-  assert.deepEqual(invalid, ['1: a message that cannot be read: expected a text'])
+  assert.deepEqual(events.map(({ message }) => message), [
+    'worker 1 has sent what was dropped: a message that cannot be read: expected a text'
+  ])
 })

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createOpenRequests } from '../../../server/cluster/open-requests.ts'
+import { clusterOf } from '../../support/cluster.ts'
 import { fake } from '../../support/fake.ts'
 import type { PoolState, Worker } from '../../../server/lifecycle/state.ts'
+import type { ToWorker } from '../../../workers/protocol.ts'
 
 const GET = { method: 'GET', path: '/slow', ageMs: 12 }
 
@@ -10,11 +12,9 @@ const GET = { method: 'GET', path: '/slow', ageMs: 12 }
 function setUp (worker?: Partial<Worker>, patienceMs?: number) {
   const told: { type: string, id?: number }[] = []
   const workers = fake<PoolState['workers']>({ 3: { id: 3, state: 'ready', orphan: null, ...worker } })
-  const requests = createOpenRequests({ state: () => ({ workers, releases: fake({ r2: { runtime: 'other' } }) }),
-    handles: new Map([[3, { tell: (message) => {
-      told.push(message)
-    } }]]), patienceMs })
-  return { ...requests, told }
+  const cluster = clusterOf({ state: { workers, releases: { r2: { runtime: 'other' } } },
+    handles: { 3: { tell: (message: ToWorker) => told.push(message) } } })
+  return { ...createOpenRequests(cluster, patienceMs), left: (id: number) => cluster.emit('left', id), told }
 }
 
 test('a worker is asked once for all who want to know, and again for who comes later', async () => {
@@ -56,7 +56,7 @@ test('one that ends or does not answer keeps nobody waiting', async () => {
   const alive = setInterval(() => {}, 1000)
   await assert.rejects(ask(3), { code: 'not-possible', message: 'worker 3 did not answer within 1 ms' })
   clearInterval(alive)
-  assert.deepEqual(told.map(({ id }) => id), [1, 2])
+  assert.deepEqual(told.map(({ id }) => id), [1])
 })
 
 for (const [worker, id, code, message] of [[{}, 9, 'not-found', 'No worker 9 is alive'], [{ release: 'r2' }, 3,

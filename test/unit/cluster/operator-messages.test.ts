@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createOperatorMessages } from '../../../server/cluster/operator-messages.ts'
-import { fake } from '../../support/fake.ts'
+import { clusterOf } from '../../support/cluster.ts'
 import { keptEvents } from '../../support/event-log.ts'
 import type { PoolState, Worker } from '../../../server/lifecycle/state.ts'
-import type { OrphanHandle } from '../../../server/cluster/orphan-handle.ts'
-import type { WorkerHandle } from '../../../server/cluster/worker-handle.ts'
 
 /** `workers`: what is special about each, by id */
 function setUp (workers: Record<string, Partial<Worker> & { isFull?: boolean }>,
@@ -16,17 +14,19 @@ function setUp (workers: Record<string, Partial<Worker> & { isFull?: boolean }>,
   const rows = Object.entries(workers).map(([id, worker]) => ({ id: Number(id), slot: 1, pid: 100, release: 'r1',
     orphan: null, state: 'ready' as const, ...worker })
   )
-  const handles = new Map(
-    rows.map(({ id, orphan, isFull }) => [id, fake<WorkerHandle | OrphanHandle>(orphan ? {} : { pass: (message) =>
-      !isFull && passed.push([id, message]) > 0 })]
+  const handles = Object.fromEntries(
+    rows.map(({ id, orphan, isFull }) => [id, orphan ? {} : { pass: (message: unknown) =>
+      !isFull && passed.push([id, message]) > 0 }]
     )
   )
-  const send = createOperatorMessages({
-    state: () => ({ phase, workers: fake(Object.fromEntries(rows.map((row) => [row.id, row]))),
-      releases: fake({ r2: { runtime: 'other' } }) }),
-    handles,
-    events: { publish }
-  })
+  const send = createOperatorMessages(
+    clusterOf({
+      state: { phase, workers: Object.fromEntries(rows.map((row) => [row.id, row])),
+        releases: { r2: { runtime: 'other' } } },
+      handles,
+      events: { publish }
+    })
+  )
   return { send, passed, events }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRequestFairness } from '../../../server/cluster/request-fairness.ts'
+import { clusterOf } from '../../support/cluster.ts'
 import type { ToWorker } from '../../../workers/protocol.ts'
 
 test('a worker that gets more requests than the others lets go of those above the mean, until it is near it', () => {
@@ -61,8 +62,13 @@ function setUp (workers: number[]) {
   const shown = { workers }
   const told: [number, ToWorker & { requestsPerSecond?: number }][] = []
   let ms = 0
-  const fairness = createRequestFairness({ list: () => shown.workers,
-    tell: (worker, message) => told.push([worker, message]), now: () => ms })
+  const handles = Object.fromEntries(
+    workers.map((worker) => [worker, { tell: (message: ToWorker) => told.push([worker, message]) }])
+  )
+  const cluster = clusterOf({ balance: { dispatch: 'shared', rebalance: 'on' }, handles, state: { get workers () {
+    return Object.fromEntries(shown.workers.map((id) => [id, { id, state: 'ready' as const, orphan: null }]))
+  } } })
+  const fairness = createRequestFairness(cluster, () => ms)
   return Object.assign(shown, {
     told,
     takeTold: () => told.splice(0),

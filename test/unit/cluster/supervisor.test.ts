@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { createSupervisor } from '../../../server/cluster/supervisor.ts'
 import { createState, type OperatorInput, type Drift, type Release } from '../../../server/lifecycle/state.ts'
 import { NEW_RELEASE, OPTIONS } from '../../support/simulation.ts'
+import { servicesOf } from '../../support/cluster.ts'
 import { fake, type Parts } from '../../support/fake.ts'
 import { keptEvents } from '../../support/event-log.ts'
 import type { ToMaster } from '../../../workers/protocol.ts'
@@ -20,10 +21,9 @@ function supervised (t: TestContext, release: Partial<Release> = {},
   const processes: { hooks: WorkerHooks, isKilled: boolean }[] = []
   /** What is done, in its order. */
   const steps: string[] = []
-  const time = Date.now()
   const supervisor = createSupervisor(
     createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/app.js', path: '/srv', ...release } }),
-    { fork: (order, hooks) => {
+    servicesOf({ fork: (order, hooks) => {
       const own = { hooks, isKilled: false }
       processes.push(own)
       steps.push(`fork ${order.worker}`)
@@ -40,20 +40,17 @@ function supervised (t: TestContext, release: Partial<Release> = {},
       steps.push('examine')
       return { memoryKind: null, stderr: [], said: null, note: null }
     }, record: (event) =>
-      event }, time: () =>
-        time, vitals: vitals && fake<Vitals>(vitals), drift: { noteLoaded: (...given) =>
-          calls.push(['noteLoaded', ...given]), renew: (...given) =>
+      event }, ...vitals && { vitals }, drift: { noteLoaded: (...given) =>
+        calls.push(['noteLoaded', ...given]), renew: (...given) =>
           calls.push(['renew', ...given]), look: (ids) => {
           calls.push(['look', ...ids])
           steps.push('look')
-          return Object.fromEntries(Object.entries(changed).filter(([id]) =>
-            [...ids].includes(id)
-          ))
+          return Object.fromEntries(Object.entries(changed).filter(([id]) => [...ids].includes(id)))
         } }, prepare: async ({ release }) => {
         if (release === undefined)
           throw new Error('the configuration is wrong')
         return { ...NEW_RELEASE, id: String(release), createdAt: '' }
-      } }
+      } })
   )
   t.after(async () => {
     supervisor.dispatch({ type: 'stop', actor: 'api' })
@@ -62,14 +59,15 @@ function supervised (t: TestContext, release: Partial<Release> = {},
   supervisor.onLoaded((files) => calls.push(['loaded', files]))
   supervisor.start({ workers: 1 })
   calls.length = 0
-  return { supervisor, calls, steps, events, processes, changed, time, last: () => processes.at(-1)!.hooks }
+  return { supervisor, calls, steps, events, processes, changed, last: () => processes.at(-1)!.hooks }
 }
 
 test('what workers load goes to the fingerprints of their release; a message that is none goes nowhere', (t) => {
-  const { calls, time, last } = supervised(t)
+  t.mock.timers.enable({ apis: ['Date'], now: 1e12 })
+  const { calls, last } = supervised(t)
   last().onMessage({ type: 'files', files: ['/srv/app.js'] })
   for (const files of [undefined, null, 'app.js', { length: 1 }]) last().onMessage({ type: 'files', files } as ToMaster)
-  assert.deepEqual(calls, [['noteLoaded', 'r1', ['/srv/app.js'], { id: 1, forkedAt: time }], ['loaded', [
+  assert.deepEqual(calls, [['noteLoaded', 'r1', ['/srv/app.js'], { id: 1, forkedAt: 1e12 }], ['loaded', [
     '/srv/app.js'
   ]]])
 })

@@ -31,7 +31,7 @@ function setUp (job: Partial<JobConfig> = {},
   }
   const jobs = createFakeJobs({ history, events, jobs: configured,
     more: { configured: () => configured,
-      current: () => ({ release: 'r1', isStopping: clock.isStopping, isUpgrading: clock.isUpgrading }), logFolder,
+      current: () => ({ isStopping: clock.isStopping, isUpgrading: clock.isUpgrading }), logFolder,
       now: () => clock.now, timers: fake({ setTimeout: (run: () => void) => {
         timers = [run]
       }, clearTimeout () {

@@ -15,6 +15,7 @@ import { listTree } from '../../../server/releases/tree.ts'
 import { tempFolder, writeFiles } from '../../support/folder.ts'
 import { createRepository, git } from '../../support/repository.ts'
 import { DeckError } from '../../../server/errors.ts'
+import { releaseServices } from '../../support/release-services.ts'
 import { fake, type Parts } from '../../support/fake.ts'
 import type { WorkerConfig } from '../../../server/releases/launch-spec.ts'
 import type { Config } from '../../../server/config/config.ts'
@@ -32,10 +33,10 @@ function write (files: Record<string, string>, folder: string = tempFolder()) {
 async function registry (
   { folder = write({ 'app.js': '' }), entry = path.join(folder, 'app.js'), cwd = folder, mode = 'auto', root, keep = 10,
     shared = [], exclude = [], current = 'r0', data = tempFolder(), lastNumber = 0, inUse = [], drifted = [], time,
-    before, last, ...more }:
+    before = null, last = null, ...more }:
       & { folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'folder' | 'live', root?: string,
         keep?: number, shared?: string[], exclude?: string[], current?: string, data?: string, lastNumber?: number,
-        inUse?: string[], drifted?: string[], time?: () => number, before?: Release, last?: Release }
+        inUse?: string[], drifted?: string[], time?: () => number, before?: Release | null, last?: Release | null }
       & Partial<WorkerConfig> = {}
 ) {
   const dataDir = openDataDir(data)
@@ -46,7 +47,7 @@ async function registry (
     releases: { mode, root, keep, shared, exclude } })
   const answer: { config: Config | Error } = { config }
   const clock = { time: Date.UTC(2026, 0, 1) }
-  const releases = await openReleases({ config, history, lastNumber, before, last,
+  const releases = await openReleases({ ...releaseServices(), config, history, lastNumber, before, last,
     cluster: () => ({ releasesInUse: () => inUse, snapshot: () => ({ release: { id: current } }) }),
     events: { publish: (event) => {
       created.push(String(event.release))
