@@ -48,8 +48,8 @@ export async function startHost (plan: Plan, surroundings: Surroundings = {}) {
     traceStep('what the process has once')
     // What would fail later is to fail now, while there is another master.
     if (isNext) {
-      checkDatabase(dataDir.historyFile)
       await loadSite()
+      checkDatabase(dataDir.historyFile)
     }
     failWhenToldToStop(keeper)
     const siteLoaded: PromiseWithResolvers<void> = Promise.withResolvers()
