@@ -160,7 +160,8 @@ export async function openApp (
     config,
     before: beginning.release,
     last: beginning.last,
-    variables: goesOn ? ran?.variables ?? undefined : undefined,
+    // With the order come its own.
+    variables: isOrdered && !isNext ? undefined : ran?.variables ?? undefined,
     // What fails where another master goes on with the app is to fail now.
     canWait: !isNext && !host.isMove && beginning.release !== null && isServed,
     reload,

@@ -48,7 +48,8 @@ export function tellServiceManager (
     if (type === 'keeper.lost') notify(`MAINPID=${process.pid}`)
     // After an upgrade the next master goes on from here.
     if (type !== 'master.stopped' || cause !== 'upgrade') tellState()
-    if (type === 'master.stopped') stopTelling()
+    // The one before may have died without a word, which is told now.
+    if (type === 'master.stopped' && cause !== 'master-lost') stopTelling()
   }
 
   /** A change of state carries the status; the status alone is told once a second at the most. */

@@ -42,8 +42,8 @@ test('the command line and scripts are told too who is behind, who is silent, an
     false], ['c-3', false], ['d-4', true]])
   const printed: string[] = []
   const api = { get: async () => (await admin.api('get', '/api/v1/fleet')).body }
-  await fleetCommand(fake({ api, options: {}, print (text: string) {
-    printed.push(text)
+  await fleetCommand(fake({ api, options: {}, answer (_: unknown, textOf: () => string) {
+    printed.push(textOf())
   } }))
   assert.match(printed[0], /^c-3 +All 4 workers are ready .* r3 .* 3 s ago/m)
   assert.match(printed[0], /^d-4 +silent for 1 min 30 s .* r3 \(behind\) /m)
