@@ -188,7 +188,10 @@ describe('several apps', { concurrency: 3 }, () => {
       const up = apps.spawn('up')
       await up.says(/^shop \| is ready$/m)
       assert.equal((await apps.ask('shop', '/status')).desiredWorkers, 2)
-      assert.equal((await apps.run('start answers-with-pid.js --detach --name other', FIXTURES)).code, 0)
+      assert.equal(
+        (await apps.run(`start answers-with-pid.js --detach --name other --data-dir ${tempFolder()}`, FIXTURES)).code,
+        0
+      )
       // As one who closes the terminal does.
       up.child.kill('SIGHUP')
       assert.deepEqual(await up.exited, { code: 0, signal: null })
