@@ -1,7 +1,10 @@
 import { setTimeout } from 'node:timers'
+import { fileURLToPath } from 'node:url'
 import { slotVariables } from './protocol.ts'
 import type { Channel } from './channel.ts'
 
+/** As a stack names it, with `file://` before it or without. */
+const OWN_FILE = fileURLToPath(import.meta.url)
 /** An app that has begun to listen counts as loading for this long, as it may do other work meanwhile. */
 const LOADING_MS = 1000
 
@@ -70,7 +73,7 @@ function watchedEnv (env: NodeJS.ProcessEnv, names: readonly string[],
 /** @returns the line of the app, or of a package of it */
 function placeOf ({ stack = '' }: Error): string | null {
   const line = stack.split('\n').slice(1).find((each) =>
-    !each.includes(import.meta.url) && !/\bnode:|\bReflect\.|Object\.(get|has)\b/.test(each)
+    !each.includes(OWN_FILE) && !/\bnode:|\bReflect\.|Object\.(get|has)\b/.test(each)
   )
   return line?.trim().replace(/^at /, '').slice(0, 500) ?? null
 }

@@ -347,9 +347,9 @@ describe('the apps of a host', { concurrency: 2 }, () => {
       await host.until('shop', ({ state }) => state === 'running')
       const before = await cycle(3)
       assert.deepEqual(await cycle(5), before)
-      await host.stop('shop', BY)
-      await host.start('shop', BY)
+      const orders = [host.stop('shop', BY), host.start('shop', BY)]
       assert.equal(host.view('shop').state, 'stopping')
+      await Promise.all(orders)
       await host.until('shop', ({ state }) => state === 'running')
       await host.remove('shop', BY)
       await assert.rejects(host.start('shop', BY), { code: 'stopping', message: 'shop is being removed' })
